@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door: every rule that an operator's arguments must keep, checked before anything is written.
+// A checker remembers the first broken rule; its message names the argument and both values.
+#pragma once
+
+#include <slicesort/error.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/order.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+// A view without its type: enough to judge shape, strides and overlap.
+struct view_facts {
+  char const* name;
+  void const* data;
+  index_t element_bytes;
+  extents3 extents;
+  strides3 strides;
+  bool written;
+};
+
+template <class T>
+view_facts facts(char const* name, tensor3<T> v, bool written) {
+  return {name, v.data(), static_cast<index_t>(sizeof(T)), v.extents(), v.strides(), written};
+}
+template <bool Const>
+view_facts facts(char const* name, basic_index_tensor3<Const> v, bool written) {
+  return {name, v.data(), static_cast<index_t>(v.width()), v.extents(), v.strides(), written};
+}
+
+class checker {
+ public:
+  explicit checker(char const* op) : op_(op) {}
+
+  verdict const& result() const { return verdict_; }
+  bool ok() const { return static_cast<bool>(verdict_); }
+
+  // Records the first failure. `format` follows printf and starts at the argument's name.
+#if defined(__GNUC__)
+  __attribute__((format(printf, 3, 4)))
+#endif
+  void refuse(error_kind kind, char const* format, ...) {
+    if (!ok()) return;
+    verdict_.kind = kind;
+    int const used = std::snprintf(verdict_.message, sizeof verdict_.message, "%s: ", op_);
+    if (used < 0 || static_cast<std::size_t>(used) >= sizeof verdict_.message) return;
+    std::va_list args;
+    va_start(args, format);
+    std::vsnprintf(verdict_.message + used, sizeof verdict_.message - static_cast<std::size_t>(used),
+                   format, args);
+    va_end(args);
+  }
+
+  // Extents not negative, their product and every offset below 2^63 bytes, strides positive where they
+  // matter (an input may repeat rows with stride 0), an output's elements distinct, data not null.
+  void view(view_facts const& v) {
+    axis(v, "batch", v.extents.batch, v.strides.batch);
+    axis(v, "length", v.extents.length, v.strides.length);
+    axis(v, "channels", v.extents.channels, v.strides.channels);
+    if (!ok()) return;
+    if (v.extents.empty()) return;
+    if (v.data == nullptr) refuse(error_kind::argument, "%s.data is null, must point to %s", v.name, shape(v.extents).text);
+    index_t span = 0, product = 1;
+    bool const fits = multiply_add(v.extents.batch - 1, v.strides.batch, span) &&
+                      multiply_add(v.extents.length - 1, v.strides.length, span) &&
+                      multiply_add(v.extents.channels - 1, v.strides.channels, span) &&
+                      multiply_into(product, v.extents.batch) && multiply_into(product, v.extents.length) &&
+                      multiply_into(product, v.extents.channels) &&
+                      product <= max_index / 64 && span < max_index / v.element_bytes;
+    if (!fits)
+      refuse(error_kind::argument, "%s %s spans more than 2^63 bytes or 2^57 elements, must span less", v.name,
+             shape(v.extents).text);
+    else if (v.written)
+      distinct_elements(v);
+  }
+
+  void same_extents(view_facts const& v, char const* other, extents3 want) {
+    one_extent(v, "batch", v.extents.batch, other, want.batch);
+    one_extent(v, "length", v.extents.length, other, want.length);
+    one_extent(v, "channels", v.extents.channels, other, want.channels);
+  }
+
+  void index_holds(view_facts const& perm, index_t length) {
+    index_t const largest = perm.element_bytes == 2 ? index_t{65536} : (index_t{1} << 31);
+    if (length > largest)
+      refuse(error_kind::argument,
+             "%s has %lld-bit indices, which hold lengths up to %lld; the length is %lld", perm.name,
+             static_cast<long long>(perm.element_bytes * 8), static_cast<long long>(largest),
+             static_cast<long long>(length));
+  }
+
+  // Two views may be the very same elements (in place) where `in_place`, else must share none.
+  void no_overlap(view_facts const& a, view_facts const& b, bool in_place = false);
+
+  void lengths(tensor1<index_t const> lengths, extents3 e) {
+    if (!ok() || (lengths.data() == nullptr && lengths.size() == 0)) return;
+    if (lengths.size() != e.batch)
+      return refuse(error_kind::argument, "lengths.size is %lld, must be %lld (batch)",
+                    static_cast<long long>(lengths.size()), static_cast<long long>(e.batch));
+    if (e.batch > 0 && lengths.data() == nullptr)
+      return refuse(error_kind::argument, "lengths.data is null, must point to %lld lengths",
+                    static_cast<long long>(e.batch));
+    for (index_t b = 0; b < e.batch; ++b) {
+      index_t const n = lengths(b);
+      if (n < 0 || n > e.length)
+        return refuse(error_kind::argument, "lengths[%lld] is %lld, must be in 0..%lld (length)",
+                      static_cast<long long>(b), static_cast<long long>(n),
+                      static_cast<long long>(e.length));
+    }
+  }
+
+  template <class Order>
+  void order(Order const& order, index_t channels) {
+    if constexpr (has_refuses<Order>)
+      if (char const* what = order.refuses(channels))
+        refuse(error_kind::argument, "order %s (channels is %lld)", what, static_cast<long long>(channels));
+  }
+
+  void workspace_holds(workspace w, std::size_t need) {
+    if (w.bytes < need)
+      refuse(error_kind::workspace, "workspace.bytes is %zu, must be at least %zu", w.bytes, need);
+    else if (need != 0 && w.data == nullptr)
+      refuse(error_kind::workspace, "workspace.data is null, must point to %zu bytes", need);
+  }
+
+ private:
+  static constexpr index_t max_index = std::numeric_limits<index_t>::max();
+
+  struct shape_text {
+    char text[72];
+  };
+  static shape_text shape(extents3 e) {
+    shape_text t;
+    std::snprintf(t.text, sizeof t.text, "[%lld, %lld, %lld]", static_cast<long long>(e.batch),
+                  static_cast<long long>(e.length), static_cast<long long>(e.channels));
+    return t;
+  }
+  // total += a * b and product *= b for values >= 0; false on overflow.
+  static bool multiply_add(index_t a, index_t b, index_t& total) {
+    if (a != 0 && b > (max_index - total) / a) return false;
+    total += a * b;
+    return true;
+  }
+  static bool multiply_into(index_t& product, index_t b) {
+    if (b != 0 && product > max_index / b) return false;
+    product *= b;
+    return true;
+  }
+
+  void axis(view_facts const& v, char const* name, index_t extent, index_t stride) {
+    if (extent < 0)
+      refuse(error_kind::argument, "%s.%s is %lld, must not be negative", v.name, name,
+             static_cast<long long>(extent));
+    else if (extent > 1 && (stride < 0 || (stride == 0 && v.written)))
+      refuse(error_kind::argument, "%s.stride.%s is %lld, must be %s", v.name, name,
+             static_cast<long long>(stride), v.written ? "positive" : "zero or positive");
+  }
+
+  void one_extent(view_facts const& v, char const* name, index_t is, char const* other, index_t want) {
+    if (is != want)
+      refuse(error_kind::argument, "%s.%s is %lld, must be %lld (%s.%s)", v.name, name,
+             static_cast<long long>(is), static_cast<long long>(want), other, name);
+  }
+
+  void distinct_elements(view_facts const& v);
+
+  char const* op_;
+  verdict verdict_;
+};
+
+// One axis of a view, for the overlap arithmetic.
+struct span_axis {
+  index_t extent, stride;
+};
+struct nested_axes {
+  span_axis axis[3];  // by falling stride
+  bool nested;        // each stride steps over everything that the smaller ones can reach
+
+  nested_axes(extents3 e, strides3 s) : axis{{e.batch, s.batch}, {e.length, s.length}, {e.channels, s.channels}} {
+    for (auto& a : axis)
+      if (a.extent == 1) a.stride = 0;  // never stepped
+    auto const order = [this](int i, int j) {
+      if (axis[i].stride < axis[j].stride) {
+        span_axis const t = axis[i];
+        axis[i] = axis[j];
+        axis[j] = t;
+      }
+    };
+    order(0, 1), order(1, 2), order(0, 1);
+    index_t reach = 0;
+    nested = true;
+    for (int i = 2; i >= 0; --i) {
+      if (axis[i].extent > 1 && axis[i].stride <= reach) nested = false;
+      reach += (axis[i].extent - 1) * axis[i].stride;
+    }
+  }
+
+  // Is there a difference of two positions in the view with offset `d`? Exact when nested.
+  bool reaches(index_t d, int i = 0) const {
+    if (i == 3) return d == 0;
+    if (axis[i].stride == 0) return reaches(d, i + 1);
+    index_t const q = d >= 0 ? d / axis[i].stride : -((-d + axis[i].stride - 1) / axis[i].stride);
+    for (index_t k = q; k <= q + 1; ++k)
+      if (k < axis[i].extent && -k < axis[i].extent && reaches(d - k * axis[i].stride, i + 1)) return true;
+    return false;
+  }
+};
+
+inline void checker::distinct_elements(view_facts const& v) {
+  if (!nested_axes(v.extents, v.strides).nested)
+    refuse(error_kind::argument,
+           "%s.strides are [%lld, %lld, %lld] for extents %s, must give every element its own place", v.name,
+           static_cast<long long>(v.strides.batch), static_cast<long long>(v.strides.length),
+           static_cast<long long>(v.strides.channels), shape(v.extents).text);
+}
+
+inline void checker::no_overlap(view_facts const& a, view_facts const& b, bool in_place) {
+  if (!ok() || a.extents.empty() || b.extents.empty()) return;
+  auto const reach = [](view_facts const& v) {
+    return ((v.extents.batch - 1) * v.strides.batch + (v.extents.length - 1) * v.strides.length +
+            (v.extents.channels - 1) * v.strides.channels + 1) * v.element_bytes;
+  };
+  auto const a0 = reinterpret_cast<std::uintptr_t>(a.data), b0 = reinterpret_cast<std::uintptr_t>(b.data);
+  if (a0 + static_cast<std::uintptr_t>(reach(a)) <= b0 || b0 + static_cast<std::uintptr_t>(reach(b)) <= a0)
+    return;
+  if (a.extents == b.extents && a.strides == b.strides && a.element_bytes == b.element_bytes) {
+    if (in_place && a0 == b0) return;
+    // The same lattice, shifted: slices of one packed tensor may interleave without sharing an element.
+    index_t const bytes = a0 > b0 ? static_cast<index_t>(a0 - b0) : static_cast<index_t>(b0 - a0);
+    nested_axes const axes(a.extents, a.strides);
+    if (axes.nested && bytes % a.element_bytes == 0 && !axes.reaches(bytes / a.element_bytes)) return;
+  }
+  refuse(error_kind::argument, "%s overlaps %s (%p and %p), must %s", a.name, b.name, a.data, b.data,
+         in_place ? "be the very same view or share no element" : "share no element");
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

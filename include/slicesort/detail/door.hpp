@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every operator's door does alike: turn the caller's views into ours, and check a transfer of
+// rows from one tensor to another.
+#pragma once
+
+#include <slicesort/detail/arena.hpp>
+#include <slicesort/detail/backend.hpp>
+#include <slicesort/detail/check.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// The view of an argument that is only read.
+template <class X>
+auto input(X const& x) {
+  using view = detail::view_of_rank3_t<X>;
+  using T = typename view::value_type;
+  static_assert(detail::is_dtype<T>,
+                "slicesort: the element type must be float, double, slicesort::float16, "
+                "slicesort::bfloat16, or have a slicesort::dtype_traits specialisation.");
+  return tensor3<T const>(view(x));
+}
+
+// The view of an argument that is written.
+template <class Y>
+auto output(Y const& y) {
+  using view = detail::view_of_rank3_t<Y>;
+  static_assert(!std::is_const_v<typename view::element_type>,
+                "slicesort: an output view must not be const.");
+  return view(y);
+}
+
+template <class In, class Out>
+constexpr void require_same_dtype() {
+  static_assert(std::is_same_v<typename In::value_type, typename Out::value_type>,
+                "slicesort: input and output must have the same element type.");
+}
+
+// Rules of a call that moves `in` to `out`: both sound, of one shape, not partly overlapping.
+inline void check_transfer(detail::checker& c, detail::view_facts const& in, detail::view_facts const& out,
+                           tensor1<index_t const> lengths) {
+  c.view(in);
+  c.view(out);
+  c.same_extents(out, in.name, in.extents);
+  c.lengths(lengths, in.extents);
+  c.no_overlap(out, in, true);
+}
+
+// Rules of a saved permutation beside such a transfer.
+inline void check_permutation(detail::checker& c, detail::view_facts const& perm,
+                              detail::view_facts const& in, detail::view_facts const& out) {
+  c.view(perm);
+  c.same_extents(perm, in.name, in.extents);
+  c.index_holds(perm, in.extents.length);
+  c.no_overlap(perm, in);
+  c.no_overlap(perm, out);
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which instruction sets this compiler can emit and this processor can run.
+#pragma once
+
+#include <slicesort/detail/config.hpp>
+#include <slicesort/exec.hpp>
+
+// GNU vector extensions: GCC and Clang. Others take the plain loops of `portable`.
+#if defined(__GNUC__) && !defined(__CUDACC__) && !defined(SLICESORT_NO_VECTOR_EXTENSIONS)
+#  define SLICESORT_GNU_VECTORS 1
+#else
+#  define SLICESORT_GNU_VECTORS 0
+#endif
+
+// Code for a newer processor inside a binary for the baseline one.
+#if SLICESORT_GNU_VECTORS && defined(__x86_64__)
+#  define SLICESORT_X86_DISPATCH 1
+#else
+#  define SLICESORT_X86_DISPATCH 0
+#endif
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+inline bool isa_available(isa set) {
+#if SLICESORT_X86_DISPATCH
+  if (set == isa::avx2) return __builtin_cpu_supports("avx2");
+  if (set == isa::avx512)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#endif
+  return set == isa::best || set == isa::portable;
+}
+
+// The set to run: the one asked for, or the widest there is.
+inline isa chosen_isa(isa set) {
+  if (set != isa::best) return set;
+  if (isa_available(isa::avx512)) return isa::avx512;
+  return isa_available(isa::avx2) ? isa::avx2 : isa::portable;
+}
+
+inline char const* isa_name(isa set) {
+  switch (set) {
+    case isa::portable: return "portable";
+    case isa::avx2: return "avx2";
+    case isa::avx512: return "avx512";
+    case isa::best: break;
+  }
+  return "best";
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

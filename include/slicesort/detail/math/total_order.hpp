@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one total order, on integer keys: -0 equals +0, all NaN are equal and come last. It is decided on
+// bits, so no compiler flag can change it.
+#pragma once
+
+#include <slicesort/detail/config.hpp>
+#include <slicesort/dtype.hpp>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+template <class Bits>
+inline constexpr Bits sign_bit = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+
+// Keys compare as unsigned integers. The largest is every NaN's; the smallest is nobody's.
+template <class T>
+SLICESORT_HD constexpr bits_t<T> sortable_key(bits_t<T> bits) {
+  using Bits = bits_t<T>;
+  Bits const magnitude = static_cast<Bits>(bits & static_cast<Bits>(~sign_bit<Bits>));
+  if (magnitude > dtype_traits<T>::infinity) return static_cast<Bits>(~Bits{0});
+  if (magnitude == 0) return sign_bit<Bits>;
+  return static_cast<Bits>((bits & sign_bit<Bits>) != 0 ? ~bits : bits | sign_bit<Bits>);
+}
+
+// A descending column sorts the complement, ascending: ties keep their order, NaN comes first.
+template <class T>
+SLICESORT_HD inline bits_t<T> ordered_key(T value, bool ascending) {
+  bits_t<T> const key = sortable_key<T>(bit_cast<bits_t<T>>(value));
+  return ascending ? key : static_cast<bits_t<T>>(~key);
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What crosses from the door of slicing_sort to a backend: checked views and scalars.
+#pragma once
+
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+template <class Order>
+struct slicing_sort_op {};
+
+template <class Order, class T>
+struct slicing_sort_forward {
+  Order order;
+  tensor3<T const> x;
+  tensor3<T> y;
+  index_tensor3 perm;
+  bool saving;  // whether perm is written
+  tensor1<index_t const> lengths;
+};
+
+template <class T>
+struct slicing_sort_backward {
+  tensor3<T const> dy;
+  tensor3<T> dx;
+  const_index_tensor3 perm;
+  grad_mode mode;
+  tensor1<index_t const> lengths;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

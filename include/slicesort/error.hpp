@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Errors. Every mistake of the caller is refused before anything is written. With exceptions it is
+/// thrown; with `-fno-exceptions` it goes to a handler that the program can replace.
+#pragma once
+
+#include <slicesort/detail/config.hpp>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
+namespace slicesort {
+inline namespace v0 {
+
+/// What kind of mistake a `verdict` reports.
+enum class error_kind { none, argument, workspace, cuda };
+
+/// The outcome of `op.check(...)`: true when the call would be accepted. `message` names the
+/// argument, what it was and what it must be; it is empty when there is nothing to report.
+struct verdict {
+  error_kind kind = error_kind::none;
+  char message[256] = {};
+
+  explicit operator bool() const noexcept { return kind == error_kind::none; }
+};
+
+/// A view, extent, stride, dtype, alias or option that an operator cannot accept.
+struct invalid_argument : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+/// A workspace smaller than `workspace_bytes` says.
+struct workspace_error : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+/// A failed call of the CUDA runtime; `code` is the `cudaError_t`.
+struct cuda_error : std::runtime_error {
+  int code;
+  cuda_error(int status, char const* message) : std::runtime_error(message), code(status) {}
+};
+
+/// Called in place of a throw in code built with `-fno-exceptions`. It must not return; if it does,
+/// the program is aborted.
+using failure_handler = void (*)(verdict const&);
+
+namespace detail {
+inline void print_and_abort(verdict const& v) {
+  std::fprintf(stderr, "slicesort: %s\n", v.message);
+  std::abort();
+}
+inline std::atomic<failure_handler> current_failure_handler{&print_and_abort};
+}  // namespace detail
+
+/// Replaces the failure handler of the program and returns the one before. The default prints the
+/// message to stderr and aborts.
+inline failure_handler set_failure_handler(failure_handler handler) noexcept {
+  return detail::current_failure_handler.exchange(handler ? handler : &detail::print_and_abort);
+}
+
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+/// The one place that turns a verdict into a failure.
+inline void enforce(verdict const& v) {
+  if (v) return;
+#if SLICESORT_EXCEPTIONS
+  if (v.kind == error_kind::workspace) throw workspace_error(v.message);
+  throw invalid_argument(v.message);
+#else
+  detail::current_failure_handler.load()(v);
+  std::abort();
+#endif
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

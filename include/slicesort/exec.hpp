@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Execution policies: where an operator runs. The first argument of every call.
+#pragma once
+
+#include <slicesort/detail/config.hpp>
+
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+struct CUstream_st;  // the CUDA stream's own type: naming it needs no CUDA header
+
+namespace slicesort {
+inline namespace v0 {
+
+/// The instruction set of the host backend. `best` asks the processor. The result never depends on it.
+enum class isa { best, portable, avx2, avx512 };
+
+namespace detail {
+
+struct host_backend {};
+struct cuda_backend {};
+
+template <class E, class = void>
+inline constexpr bool has_concurrency = false;
+template <class E>
+inline constexpr bool has_concurrency<E, decltype(void(std::declval<E const&>().concurrency()))> = true;
+
+inline unsigned hardware_threads() {
+  unsigned const n = std::thread::hardware_concurrency();
+  return n == 0 ? 1u : n;
+}
+
+template <class E>
+unsigned concurrency_of(E const& executor) {
+  if constexpr (has_concurrency<E>)
+    return static_cast<unsigned>(executor.concurrency());
+  else
+    return hardware_threads();
+}
+
+}  // namespace detail
+
+namespace exec {
+
+/// The calling thread, or `threads` threads started for the call (0 is refused). Workspace grows
+/// with `threads`; results do not depend on it.
+struct host {
+  using backend = detail::host_backend;
+
+  unsigned threads = 1;
+  isa instructions = isa::best;
+
+  /// Calls `f(slot)` for every slot in `[0, slots)`, each once.
+  template <class F>
+  void parallel_for(unsigned slots, F const& f) const;
+};
+
+/// The caller's own thread pool: anything with `parallel_for(n, f)` that calls `f(i)` once for every
+/// `i` in `[0, n)`, in any order, on any threads, and returns when all are done. `threads` is how many
+/// parts the work is cut into (and how many slots the workspace has); by default
+/// `executor.concurrency()` where that exists, else the number of hardware threads.
+/// The executor is held by reference and must outlive the policy.
+template <class Executor>
+struct host_on {
+  using backend = detail::host_backend;
+
+  unsigned threads = 1;
+  isa instructions = isa::best;
+
+  explicit host_on(Executor& executor)
+      : threads(detail::concurrency_of(executor)), executor_(&executor) {}
+  host_on(Executor& executor, unsigned parts, isa set = isa::best)
+      : threads(parts), instructions(set), executor_(&executor) {}
+
+  template <class F>
+  void parallel_for(unsigned slots, F const& f) const {
+    executor_->parallel_for(slots, f);
+  }
+
+ private:
+  Executor* executor_;
+};
+
+/// A CUDA stream (`cudaStream_t`; null is the default stream). Using it needs `slicesort/cuda.cuh`
+/// and a CUDA compiler; naming, storing and passing it does not.
+template <class... Tunings>
+struct basic_cuda {
+  using backend = detail::cuda_backend;
+
+  CUstream_st* stream = nullptr;
+
+  /// The same stream with tuning selectors added. Tuning never changes a result.
+  template <class... More>
+  constexpr basic_cuda<Tunings..., More...> tune(More...) const {
+    return {stream};
+  }
+};
+using cuda = basic_cuda<>;
+
+}  // namespace exec
+
+template <class F>
+void exec::host::parallel_for(unsigned slots, F const& f) const {
+  if (slots <= 1) {
+    if (slots == 1) f(0u);
+    return;
+  }
+  // Threads are joined before returning, whatever happens while the others start.
+  struct team {
+    std::thread* threads;
+    unsigned started = 0;
+    ~team() {
+      for (unsigned i = 0; i < started; ++i) threads[i].join();
+      delete[] threads;
+    }
+  } t{new std::thread[slots - 1]};
+  for (unsigned slot = 1; slot < slots; ++slot) {
+    t.threads[t.started] = std::thread([&f, slot] { f(slot); });
+    ++t.started;
+  }
+  f(0u);
+}
+
+}  // namespace v0
+}  // namespace slicesort

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Saved state: what `forward` leaves for `backward`. The caller owns it. An index view accepts a
+/// `tensor3` (or mdspan of rank 3) of 16-bit or 32-bit integers; `no_saved` asks for inference.
+#pragma once
+
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace v0 {
+
+/// Pass in place of the saved state when no backward will follow.
+struct no_saved_t {
+  explicit no_saved_t() = default;
+};
+inline constexpr no_saved_t no_saved{};
+
+/// Bytes of one saved index. Sixteen bits hold the rows of a length up to 65536.
+enum class index_width { bits16 = 2, bits32 = 4 };
+
+namespace detail {
+
+template <class I>
+inline constexpr bool is_saved_index =
+    std::is_same_v<I, std::uint16_t> || std::is_same_v<I, std::int32_t> || std::is_same_v<I, std::uint32_t>;
+
+// A [batch, length, channels] view whose index width is known at run time.
+template <bool Const>
+class basic_index_tensor3 {
+ public:
+  using pointer = std::conditional_t<Const, void const*, void*>;
+
+  basic_index_tensor3() = default;
+  template <class I, std::enable_if_t<is_saved_index<std::remove_const_t<I>> &&
+                                          (Const || !std::is_const_v<I>), int> = 0>
+  constexpr basic_index_tensor3(tensor3<I> view)
+      : data_(view.data()),
+        extents_(view.extents()),
+        strides_(view.strides()),
+        width_(static_cast<index_width>(sizeof(I))) {}
+  template <class M, std::enable_if_t<is_mdspan_of_rank<M, 3>, int> = 0>
+  constexpr basic_index_tensor3(M const& m) : basic_index_tensor3(tensor3<mdspan_element<M>>(m)) {}
+  template <bool Other, std::enable_if_t<Const && !Other, int> = 0>
+  constexpr basic_index_tensor3(basic_index_tensor3<Other> other)
+      : data_(other.data()),
+        extents_(other.extents()),
+        strides_(other.strides()),
+        width_(other.width()) {}
+
+  constexpr pointer data() const { return data_; }
+  constexpr extents3 extents() const { return extents_; }
+  constexpr strides3 strides() const { return strides_; }
+  constexpr index_width width() const { return width_; }
+
+ private:
+  pointer data_ = nullptr;
+  extents3 extents_;
+  strides3 strides_;
+  index_width width_ = index_width::bits32;
+};
+
+}  // namespace detail
+
+using index_tensor3 = detail::basic_index_tensor3<false>;
+using const_index_tensor3 = detail::basic_index_tensor3<true>;
+
+/// The state of a sort: `perm[b, n, c]` is the row of the input that became row `n` of the output.
+/// 16-bit (`std::uint16_t`, length <= 65536) or 32-bit (`std::int32_t`, `std::uint32_t`).
+struct saved_permutation {
+  index_tensor3 perm;
+};
+
+/// The same, as `backward` reads it.
+struct const_saved_permutation {
+  const_index_tensor3 perm;
+
+  constexpr const_saved_permutation(const_index_tensor3 view) : perm(view) {}
+  constexpr const_saved_permutation(saved_permutation saved) : perm(saved.perm) {}
+};
+
+}  // namespace v0
+}  // namespace slicesort

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Everything: the words, the policies and every operator.
+#pragma once
+
+#include <slicesort/dtype.hpp>
+#include <slicesort/error.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/order.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/slicing_sort.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/version.hpp>
+#include <slicesort/workspace.hpp>

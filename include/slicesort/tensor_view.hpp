@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Non-owning strided views: `tensor1<T>` and `tensor3<T>` = `[batch, length, channels]`. Trivially
+/// copyable, passed by value, never dereferenced by the library outside an operator call. Strides
+/// count elements. `std::mdspan`, `cuda::std::mdspan` and anything of that shape convert implicitly.
+#pragma once
+
+#include <slicesort/detail/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+namespace slicesort {
+inline namespace v0 {
+
+/// Signed 64-bit: extents, strides, offsets, lengths.
+using index_t = std::int64_t;
+
+/// The shape `[batch, length, channels]`.
+struct extents3 {
+  index_t batch = 0, length = 0, channels = 0;
+
+  friend SLICESORT_HD constexpr bool operator==(extents3 a, extents3 b) {
+    return a.batch == b.batch && a.length == b.length && a.channels == b.channels;
+  }
+  friend SLICESORT_HD constexpr bool operator!=(extents3 a, extents3 b) { return !(a == b); }
+  /// `batch * length * channels`; 64-bit. The door has checked that it fits.
+  SLICESORT_HD constexpr index_t size() const { return batch * length * channels; }
+  SLICESORT_HD constexpr bool empty() const { return batch == 0 || length == 0 || channels == 0; }
+};
+
+/// Distance in elements between neighbours along each axis.
+struct strides3 {
+  index_t batch = 0, length = 0, channels = 0;
+
+  friend SLICESORT_HD constexpr bool operator==(strides3 a, strides3 b) {
+    return a.batch == b.batch && a.length == b.length && a.channels == b.channels;
+  }
+  friend SLICESORT_HD constexpr bool operator!=(strides3 a, strides3 b) { return !(a == b); }
+};
+
+/// Strides of a contiguous `[batch, length, channels]` tensor, channels fastest.
+SLICESORT_HD constexpr strides3 row_major(extents3 e) {
+  return {e.length * e.channels, e.channels, 1};
+}
+
+namespace detail {
+
+// The shape of std::mdspan: rank, extent(r), stride(r), data_handle().
+template <class M, class = void>
+inline constexpr bool is_mdspan_like = false;
+template <class M>
+inline constexpr bool is_mdspan_like<
+    M, decltype(void(M::rank()), void(std::declval<M const&>().extent(0)),
+                void(std::declval<M const&>().stride(0)), void(*std::declval<M const&>().data_handle()))> =
+    true;
+
+template <class M, std::size_t Rank, class = void>
+inline constexpr bool is_mdspan_of_rank = false;
+template <class M, std::size_t Rank>
+inline constexpr bool is_mdspan_of_rank<M, Rank, std::enable_if_t<is_mdspan_like<M>>> = M::rank() == Rank;
+
+template <class M>
+using mdspan_element = std::remove_reference_t<decltype(*std::declval<M const&>().data_handle())>;
+
+// U* converts to T* without slicing: U is T, or T is U with const added.
+template <class U, class T>
+inline constexpr bool adds_const = std::is_convertible_v<U (*)[], T (*)[]>;
+
+}  // namespace detail
+
+/// A strided view of one axis.
+template <class T>
+class tensor1 {
+ public:
+  using element_type = T;
+  using value_type = std::remove_const_t<T>;
+
+  tensor1() = default;
+  SLICESORT_HD constexpr tensor1(T* data, index_t size, index_t stride = 1)
+      : data_(data), size_(size), stride_(stride) {}
+  template <class U, std::enable_if_t<detail::adds_const<U, T> && !std::is_same_v<U, T>, int> = 0>
+  SLICESORT_HD constexpr tensor1(tensor1<U> other)
+      : data_(other.data()), size_(other.size()), stride_(other.stride()) {}
+  template <class M, std::enable_if_t<detail::is_mdspan_of_rank<M, 1>, int> = 0>
+  constexpr tensor1(M const& m)
+      : data_(m.data_handle()),
+        size_(static_cast<index_t>(m.extent(0))),
+        stride_(static_cast<index_t>(m.stride(0))) {}
+
+  SLICESORT_HD constexpr T* data() const { return data_; }
+  SLICESORT_HD constexpr index_t size() const { return size_; }
+  SLICESORT_HD constexpr index_t stride() const { return stride_; }
+  SLICESORT_HD constexpr T& operator()(index_t i) const { return data_[i * stride_]; }
+
+ private:
+  T* data_ = nullptr;
+  index_t size_ = 0;
+  index_t stride_ = 1;
+};
+
+/// A strided view `[batch, length, channels]`.
+template <class T>
+class tensor3 {
+ public:
+  using element_type = T;
+  using value_type = std::remove_const_t<T>;
+
+  tensor3() = default;
+  SLICESORT_HD constexpr tensor3(T* data, extents3 extents)
+      : data_(data), extents_(extents), strides_(row_major(extents)) {}
+  SLICESORT_HD constexpr tensor3(T* data, extents3 extents, strides3 strides)
+      : data_(data), extents_(extents), strides_(strides) {}
+  template <class U, std::enable_if_t<detail::adds_const<U, T> && !std::is_same_v<U, T>, int> = 0>
+  SLICESORT_HD constexpr tensor3(tensor3<U> other)
+      : data_(other.data()), extents_(other.extents()), strides_(other.strides()) {}
+  template <class M, std::enable_if_t<detail::is_mdspan_of_rank<M, 3>, int> = 0>
+  constexpr tensor3(M const& m)
+      : data_(m.data_handle()),
+        extents_{static_cast<index_t>(m.extent(0)), static_cast<index_t>(m.extent(1)),
+                 static_cast<index_t>(m.extent(2))},
+        strides_{static_cast<index_t>(m.stride(0)), static_cast<index_t>(m.stride(1)),
+                 static_cast<index_t>(m.stride(2))} {}
+
+  SLICESORT_HD constexpr T* data() const { return data_; }
+  SLICESORT_HD constexpr extents3 extents() const { return extents_; }
+  SLICESORT_HD constexpr strides3 strides() const { return strides_; }
+  /// Elements between `data()` and the element at `[batch, row, channel]`, in 64 bits.
+  SLICESORT_HD constexpr index_t offset(index_t batch, index_t row, index_t channel) const {
+    return batch * strides_.batch + row * strides_.length + channel * strides_.channels;
+  }
+  SLICESORT_HD constexpr T& operator()(index_t batch, index_t row, index_t channel) const {
+    return data_[offset(batch, row, channel)];
+  }
+
+ private:
+  T* data_ = nullptr;
+  extents3 extents_;
+  strides3 strides_;
+};
+
+namespace detail {
+
+template <class T>
+struct view_of_rank3 {
+  static_assert(is_mdspan_of_rank<T, 3>,
+                "slicesort: this argument must be a view [batch, length, channels]: "
+                "slicesort::tensor3<T>, or an mdspan of rank 3.");
+  using type = tensor3<mdspan_element<T>>;
+};
+template <class T>
+struct view_of_rank3<tensor3<T>> {
+  using type = tensor3<T>;
+};
+template <class T>
+using view_of_rank3_t = typename view_of_rank3<T>::type;
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

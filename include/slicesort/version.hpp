@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The version: the only place that states it (CMake, the namespace and the docs are checked against it).
+#pragma once
+
+#define SLICESORT_VERSION_MAJOR 0
+#define SLICESORT_VERSION_MINOR 1
+#define SLICESORT_VERSION_PATCH 0

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tile: up to 32 neighbouring columns of a [batch, length, channels] problem, sorted together, one
+// column per SIMD lane. Columns are numbered batch * channels + channel; a tile may span samples.
+#pragma once
+
+#include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+inline constexpr int tile_columns = 32;  // a row of 32-bit elements is two cache lines, of 16-bit one
+
+// One operand of a tile: where each column starts, and the step from row to row.
+struct tile_operand {
+  index_t start[tile_columns];
+  index_t pitch;
+  bool dense;  // 32 columns side by side: rows can be moved as vectors
+
+  tile_operand() = default;
+  // Columns [first, first + width) of a tensor.
+  tile_operand(extents3 e, strides3 s, index_t first, int width)
+      : pitch(s.length),
+        dense(width == tile_columns && s.channels == 1 &&
+              first / e.channels == (first + width - 1) / e.channels) {
+    for (int i = 0; i < width; ++i) {
+      index_t const column = first + i;
+      start[i] = column / e.channels * s.batch + column % e.channels * s.channels;
+    }
+  }
+  // Do rows start on 64-byte lines, so that a row can be written around the cache?
+  bool on_lines(void const* data, index_t element_bytes) const {
+    auto const address = reinterpret_cast<std::uintptr_t>(data) +
+                         static_cast<std::uintptr_t>(start[0] * element_bytes);
+    return dense && address % 64 == 0 && pitch * element_bytes % 64 == 0;
+  }
+};
+
+template <class T>
+struct column_tile {
+  T const* x;
+  T* y;
+  void* perm;  // null when not saved
+  index_width perm_width;
+  tile_operand x_at, y_at, perm_at;
+  int width;                     // columns in use
+  index_t rows;                  // rows to sort: the longest column
+  index_t valid[tile_columns];   // rows of each column that take part
+  bool ragged;                   // some column is shorter than `rows`
+  detail::bits_t<T> flip[tile_columns];  // all ones where the column descends
+  bool stream;                   // write around the cache
+  unsigned char* scratch;        // tile_scratch_bytes<T>(rows)
+};
+
+// Moves `count` rows from row `i` on between an operand of any strides and a dense stage of `pitch`
+// elements per row; lane by lane, so that a column stored contiguously is read as such.
+template <class T, class Stage>
+void gather_rows(T const* from, tile_operand const& at, int first, int width, index_t i, int count, Stage* stage,
+                 int pitch) {
+  static_assert(sizeof(T) == sizeof(Stage), "bits move as they are");
+  for (int lane = 0; lane < width; ++lane) {
+    T const* p = from + at.start[first + lane] + i * at.pitch;
+    for (int k = 0; k < count; ++k, p += at.pitch) std::memcpy(stage + k * pitch + lane, p, sizeof(T));
+  }
+}
+template <class Stage, class T>
+void scatter_rows(Stage const* stage, int pitch, int width, index_t i, int count, tile_operand const& at, T* to) {
+  static_assert(sizeof(T) == sizeof(Stage), "bits move as they are");
+  for (int lane = 0; lane < width; ++lane) {
+    T* p = to + at.start[lane] + i * at.pitch;
+    for (int k = 0; k < count; ++k, p += at.pitch) std::memcpy(p, stage + k * pitch + lane, sizeof(T));
+  }
+}
+
+// Rows between the parts of a tile, so that a power-of-two length does not map them on the same sets.
+inline constexpr index_t tile_padding_rows = 4;
+
+// Scratch per row of a tile, the largest over instruction sets: keys and indices of 32 columns, and the
+// composites of one part for the repair of ties.
+template <class T>
+inline constexpr std::size_t tile_row_bytes =
+    sizeof(T) == 2 ? 4 * tile_columns : 2 * sizeof(T) * tile_columns + (sizeof(T) == 4 ? 32 : 64);
+
+template <class T>
+constexpr std::size_t tile_scratch_bytes(index_t rows) {
+  return tile_row_bytes<T> * static_cast<std::size_t>(rows + tile_padding_rows);
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

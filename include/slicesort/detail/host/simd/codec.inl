@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// How values of a dtype become rows of keys and back. Each codec handles `row::lanes` columns at a time:
+// `load` canonicalises and notes in `changed` every bit that the way back could not restore; `decode`
+// turns keys into the value's bits; `store_*` writes. Included once per instruction set.
+
+// Vector form of detail::sortable_key.
+template <class T, int Count>
+SLICESORT_INLINE vec<detail::bits_t<T>, Count> canonical_keys(vec<detail::bits_t<T>, Count> const& bits,
+                                                              vec<detail::bits_t<T>, Count>& changed) {
+  using Bits = detail::bits_t<T>;
+  using V = vec<Bits, Count>;
+  V const top = broadcast<V>(detail::sign_bit<Bits>), all = broadcast<V>(static_cast<Bits>(~Bits{0}));
+  V const raw = bits ^ (spread_sign<Bits, Count>(bits) | top);
+  V const nan = greater(bits & ~top, broadcast<V>(Bits{dtype_traits<T>::infinity}));
+  V key = select(nan, all, raw);
+  key = select(equal(bits, top), top, key);  // -0 joins +0
+  changed = changed | (key ^ raw);
+  return key;
+}
+template <class Bits, int Count>
+SLICESORT_INLINE vec<Bits, Count> value_bits(vec<Bits, Count> const& key) {
+  using V = vec<Bits, Count>;
+  return key ^ (~spread_sign<Bits, Count>(key) | broadcast<V>(detail::sign_bit<Bits>));
+}
+
+// The keys that a changed value may have become: NaN (either end, by direction), zero, or padding.
+template <class V, class Bits>
+SLICESORT_INLINE bool any_special(V const& key, Bits const* flip) {
+  return any(equal(key, V{}) | equal(key, ~V{}) |
+             equal(key ^ load_lanes<V>(flip), broadcast<V>(detail::sign_bit<Bits>)));
+}
+
+// Values without indices.
+template <class T>
+struct values_codec {
+  using bits = detail::bits_t<T>;
+  using row = keys<bits>;
+  using flags = typename row::vector;
+  static constexpr bool has_index = false, needs_repair = false;
+
+  static SLICESORT_INLINE row load(bits const* from, bits const* flip, index_t, flags& changed) {
+    return {canonical_keys<T, row::lanes>(load_lanes<flags>(from), changed) ^ load_lanes<flags>(flip)};
+  }
+  static SLICESORT_INLINE row decode(row const& r, bits const* flip) {
+    return {value_bits<bits, row::lanes>(r.key ^ load_lanes<flags>(flip))};
+  }
+  template <bool Stream>
+  static SLICESORT_INLINE void store_values(row const& r, bits* to) {
+    put<Stream>(to, r.key);
+  }
+};
+
+// 16-bit keys above 16-bit indices in one 32-bit lane: stable for nothing.
+template <class T>
+struct packed_codec {
+  using bits = std::uint16_t;
+  using row = keys<std::uint32_t>;
+  using flags = vec<std::uint16_t, row::lanes>;
+  static constexpr bool has_index = true, needs_repair = false;
+
+  static SLICESORT_INLINE row load(bits const* from, bits const* flip, index_t i, flags& changed) {
+    using V = typename row::vector;
+    flags const key = canonical_keys<T, row::lanes>(load_lanes<flags>(from), changed) ^ load_lanes<flags>(flip);
+    return {convert<V>(key) << 16 | broadcast<V>(static_cast<std::uint32_t>(i))};
+  }
+  static SLICESORT_INLINE row decode(row const& r, bits const* flip) {
+    using V = typename row::vector;
+    flags const key = convert<flags>(r.key >> 16) ^ load_lanes<flags>(flip);
+    V const index = r.key & broadcast<V>(0xffffu);
+    return {convert<V>(value_bits<bits, row::lanes>(key)) << 16 | index};
+  }
+  template <bool Stream>
+  static SLICESORT_INLINE void store_values(row const& r, bits* to) {
+    put<Stream>(to, convert<flags>(r.key >> 16));
+  }
+  template <bool Stream, class Index>
+  static SLICESORT_INLINE void store_indices(row const& r, Index* to) {
+    using V = typename row::vector;
+    put<Stream>(to, convert<vec<Index, row::lanes>>(r.key & broadcast<V>(0xffffu)));
+  }
+  static SLICESORT_INLINE bool has_special(row const& r, bits const* flip) {
+    return any_special(convert<flags>(r.key >> 16), flip);
+  }
+  static bits key_of(row const& r, int lane) { return static_cast<bits>(r.key[lane] >> 16); }
+  static index_t index_of(row const& r, int lane) { return static_cast<index_t>(r.key[lane] & 0xffffu); }
+  static void set_key(row& r, int lane, bits key) {
+    r.key[lane] = static_cast<std::uint32_t>(key) << 16 | (r.key[lane] & 0xffffu);
+  }
+};
+
+// Keys and indices in lanes of the value's width.
+template <class T>
+struct pairs_codec {
+  using bits = detail::bits_t<T>;
+  using row = pairs<bits>;
+  using flags = typename row::vector;
+  static constexpr bool has_index = true, needs_repair = true;
+
+  static SLICESORT_INLINE row load(bits const* from, bits const* flip, index_t i, flags& changed) {
+    return {canonical_keys<T, row::lanes>(load_lanes<flags>(from), changed) ^ load_lanes<flags>(flip),
+            broadcast<flags>(static_cast<bits>(i))};
+  }
+  static SLICESORT_INLINE row decode(row const& r, bits const* flip) {
+    return {value_bits<bits, row::lanes>(r.key ^ load_lanes<flags>(flip)), r.index};
+  }
+  template <bool Stream>
+  static SLICESORT_INLINE void store_values(row const& r, bits* to) {
+    put<Stream>(to, r.key);
+  }
+  template <bool Stream, class Index>
+  static SLICESORT_INLINE void store_indices(row const& r, Index* to) {
+    put<Stream>(to, convert<vec<Index, row::lanes>>(r.index));
+  }
+  static SLICESORT_INLINE bool has_special(row const& r, bits const* flip) {
+    return any_special(r.key, flip);
+  }
+  static bits key_of(row const& r, int lane) { return r.key[lane]; }
+  static index_t index_of(row const& r, int lane) { return static_cast<index_t>(r.index[lane]); }
+  static void set_key(row& r, int lane, bits key) { r.key[lane] = key; }
+};

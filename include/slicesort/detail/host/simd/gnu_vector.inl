@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lanes as GNU vectors (GCC, Clang): plain operators that the compiler maps to the instruction set in
+// force. Included once per instruction set, inside its namespace and target region.
+
+template <class Lane, int Count>
+struct vector_of {
+  typedef Lane type __attribute__((vector_size(sizeof(Lane) * Count)));
+};
+template <class Lane, int Count>
+using vec = typename vector_of<Lane, Count>::type;
+
+template <class V, class Lane>
+SLICESORT_INLINE V broadcast(Lane value) {
+  return V{} + value;
+}
+template <class V>
+SLICESORT_INLINE V load_lanes(void const* from) {
+  V v;
+  __builtin_memcpy(&v, from, sizeof v);
+  return v;
+}
+template <class V>
+SLICESORT_INLINE void store_lanes(void* to, V const& v) {
+  __builtin_memcpy(to, &v, sizeof v);
+}
+template <class V>
+SLICESORT_INLINE V lower(V const& a, V const& b) {
+  return a < b ? a : b;
+}
+template <class V>
+SLICESORT_INLINE V higher(V const& a, V const& b) {
+  return a < b ? b : a;
+}
+// All ones where the lanes are equal, or a > b.
+template <class V>
+SLICESORT_INLINE V equal(V const& a, V const& b) {
+  return reinterpret_cast<V>(a == b);
+}
+template <class V>
+SLICESORT_INLINE V greater(V const& a, V const& b) {
+  return reinterpret_cast<V>(a > b);
+}
+// a where the mask is all ones, b where it is zero.
+template <class V>
+SLICESORT_INLINE V select(V const& mask, V const& a, V const& b) {
+  return mask != V{} ? a : b;
+}
+template <class To, class V>
+SLICESORT_INLINE To convert(V const& v) {
+  return __builtin_convertvector(v, To);
+}
+// The sign bit of every lane, spread over the lane.
+template <class Lane, int Count>
+SLICESORT_INLINE vec<Lane, Count> spread_sign(vec<Lane, Count> const& v) {
+  using Signed = vec<std::make_signed_t<Lane>, Count>;
+  return reinterpret_cast<vec<Lane, Count>>(reinterpret_cast<Signed>(v) >> (8 * sizeof(Lane) - 1));
+}
+template <class V>
+SLICESORT_INLINE bool any(V const& v) {
+  std::uint64_t words[sizeof(V) / 8 + (sizeof(V) < 8)] = {};
+  __builtin_memcpy(words, &v, sizeof v);
+  std::uint64_t all = 0;
+  for (std::uint64_t w : words) all |= w;
+  return all != 0;
+}

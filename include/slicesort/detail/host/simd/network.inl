@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorting network over the rows of a tile: merge sort by bitonic merges whose first level is mirrored,
+// so that every comparator points the same way. Comparators that touch a row past the end would not
+// exchange, hence are left out: the cost follows the length, not the next power of two. Passes fuse
+// `Row::fused` levels in registers. Included once per instruction set.
+
+template <class Row>
+struct network {
+  static constexpr int fused = Row::fused;
+  static constexpr std::size_t block = std::size_t{1} << fused;
+
+  static void sort(Row* w, std::size_t n) {
+    if (n <= block) {
+      sort_block(w, n, indices<fused>{});
+      return;
+    }
+    std::size_t half = block;
+    while (2 * half < n) half *= 2;
+    sort(w, half);
+    sort(w + half, n - half);
+    merge(w, n, half);
+  }
+
+ private:
+  template <int Q>
+  using indices = std::make_index_sequence<std::size_t{1} << Q>;
+
+  // --- networks within registers: constant indices only, so the rows stay out of memory ---
+
+  // Batcher's odd-even merge sort (Knuth, TAOCP vol. 3, 5.3.4): fewest comparators for short blocks.
+  template <std::size_t Low, std::size_t Count>
+  static SLICESORT_INLINE void odd_even_sort(Row* x) {
+    if constexpr (Count > 1) {
+      odd_even_sort<Low, Count / 2>(x);
+      odd_even_sort<Low + Count / 2, Count / 2>(x);
+      odd_even_merge<Low, Count, 1>(x);
+    }
+  }
+  template <std::size_t Low, std::size_t Count, std::size_t Step>
+  static SLICESORT_INLINE void odd_even_merge(Row* x) {
+    if constexpr (2 * Step < Count) {
+      odd_even_merge<Low, Count, 2 * Step>(x);
+      odd_even_merge<Low + Step, Count, 2 * Step>(x);
+      odd_even_level<Low, Step>(x, std::make_index_sequence<Count / (2 * Step) - 1>{});
+    } else {
+      Row::compare_exchange(x[Low], x[Low + Step]);
+    }
+  }
+  template <std::size_t Low, std::size_t Step, std::size_t... I>
+  static SLICESORT_INLINE void odd_even_level(Row* x, std::index_sequence<I...>) {
+    (Row::compare_exchange(x[Low + Step + 2 * Step * I], x[Low + 2 * Step + 2 * Step * I]), ...);
+  }
+
+  // Half-cleaners over 2^Q rows.
+  template <int Q>
+  static SLICESORT_INLINE void half_clean(Row* x) {
+    if constexpr (Q > 0) {
+      half_level<(std::size_t{1} << Q) / 2>(x, indices<Q - 1>{});
+      half_clean<Q - 1>(x);
+      half_clean<Q - 1>(x + (std::size_t{1} << Q) / 2);
+    }
+  }
+  template <std::size_t Half, std::size_t... I>
+  static SLICESORT_INLINE void half_level(Row* x, std::index_sequence<I...>) {
+    (Row::compare_exchange(x[I], x[I + Half]), ...);
+  }
+  template <std::size_t Count, std::size_t... I>
+  static SLICESORT_INLINE void mirror_level(Row* x, std::index_sequence<I...>) {
+    (Row::compare_exchange(x[I], x[Count - 1 - I]), ...);
+  }
+
+  // --- passes over memory ---
+
+  template <std::size_t... I>
+  static void sort_block(Row* w, std::size_t n, std::index_sequence<I...>) {
+    Row x[block] = {(I < n ? w[I] : Row::last())...};
+    odd_even_sort<0, block>(x);
+    ((I < n ? void(w[I] = x[I]) : void()), ...);
+  }
+
+  // 2^Q rows `s` apart; the first `valid` of them exist.
+  template <int Q, std::size_t... I>
+  static SLICESORT_INLINE void clean_rows(Row* w, std::size_t s, std::index_sequence<I...>) {
+    Row x[sizeof...(I)] = {w[I * s]...};
+    half_clean<Q>(x);
+    ((w[I * s] = x[I]), ...);
+  }
+  template <int Q, std::size_t... I>
+  static void clean_some_rows(Row* w, std::size_t s, std::size_t valid, std::index_sequence<I...>) {
+    Row x[sizeof...(I)] = {(I < valid ? w[I * s] : Row::last())...};
+    half_clean<Q>(x);
+    ((I < valid ? void(w[I * s] = x[I]) : void()), ...);
+  }
+
+  // Q levels of a bitonic block of m rows (a power of two) of which the first n exist.
+  template <int Q>
+  static void clean_pass(Row* w, std::size_t n, std::size_t m) {
+    std::size_t const s = m >> Q, before_last = m - s;
+    std::size_t const whole = n > before_last ? n - before_last : 0;
+    for (std::size_t r = 0; r < whole; ++r) clean_rows<Q>(w + r, s, indices<Q>{});
+    for (std::size_t r = whole; r < s && r < n; ++r)
+      clean_some_rows<Q>(w + r, s, (n - r + s - 1) / s, indices<Q>{});
+  }
+  static void clean(Row* w, std::size_t n, std::size_t m) {
+    while (m > 1 && n <= m / 2) m /= 2;  // nothing to compare with
+    if (n < 2) return;
+    int const levels = levels_of(m), q = first_levels(levels);
+    if (q == 1) clean_pass<1>(w, n, m);
+    if (q == 2) clean_pass<2>(w, n, m);
+    if constexpr (fused >= 3)
+      if (q == 3) clean_pass<3>(w, n, m);
+    if constexpr (fused >= 4)
+      if (q == 4) clean_pass<4>(w, n, m);
+    clean_parts(w, n, m >> q);
+  }
+  // The rest of a pass: independent blocks of s rows.
+  static void clean_parts(Row* w, std::size_t n, std::size_t s) {
+    if (s == 1) return;
+    if (s == block) {
+      std::size_t b = 0;
+      for (; b + block <= n; b += block) clean_rows<fused>(w + b, 1, indices<fused>{});
+      if (b < n) clean_some_rows<fused>(w + b, 1, n - b, indices<fused>{});
+      return;
+    }
+    for (std::size_t b = 0; b < n; b += s) clean(w + b, n - b < s ? n - b : s, s);
+  }
+
+  // Lower rows r + i*s, and mirrored upper rows (s-1-r) + i*s; the first `valid` upper ones exist.
+  template <int Q, std::size_t... I>
+  static SLICESORT_INLINE void mirror_rows(Row* low, Row* high, std::size_t s, std::index_sequence<I...>) {
+    constexpr std::size_t half = sizeof...(I);
+    Row x[2 * half] = {low[I * s]..., high[I * s]...};
+    mirror_level<2 * half>(x, std::index_sequence<I...>{});
+    half_clean<Q - 1>(x);
+    half_clean<Q - 1>(x + half);
+    ((low[I * s] = x[I]), ...);
+    ((high[I * s] = x[half + I]), ...);
+  }
+  template <int Q, std::size_t... I>
+  static void mirror_some_rows(Row* low, Row* high, std::size_t s, std::size_t valid,
+                               std::index_sequence<I...>) {
+    constexpr std::size_t half = sizeof...(I);
+    Row x[2 * half] = {low[I * s]..., (I < valid ? high[I * s] : Row::last())...};
+    mirror_level<2 * half>(x, std::index_sequence<I...>{});
+    half_clean<Q - 1>(x);
+    half_clean<Q - 1>(x + half);
+    ((low[I * s] = x[I]), ...);
+    ((I < valid ? void(high[I * s] = x[half + I]) : void()), ...);
+  }
+  template <int Q>
+  static void mirror_pass(Row* w, std::size_t n, std::size_t half) {
+    std::size_t const s = 2 * half >> Q;
+    for (std::size_t r = 0; r < s; ++r) {
+      std::size_t const first = half + (s - 1 - r);
+      std::size_t const valid = n > first ? (n - first + s - 1) / s : 0;
+      if (valid == half / s)
+        mirror_rows<Q>(w + r, w + first, s, indices<Q - 1>{});
+      else
+        mirror_some_rows<Q>(w + r, w + first, s, valid, indices<Q - 1>{});
+    }
+  }
+  // Two sorted runs, `half` rows (a power of two) and the n - half after them, become one.
+  static void merge(Row* w, std::size_t n, std::size_t half) {
+    int const levels = levels_of(half) + 1, q = first_levels(levels);
+    if (q == 1) mirror_pass<1>(w, n, half);
+    if (q == 2) mirror_pass<2>(w, n, half);
+    if constexpr (fused >= 3)
+      if (q == 3) mirror_pass<3>(w, n, half);
+    if constexpr (fused >= 4)
+      if (q == 4) mirror_pass<4>(w, n, half);
+    clean_parts(w, n, 2 * half >> q);
+  }
+
+  static int levels_of(std::size_t m) {
+    int levels = 0;
+    while (m > 1) m >>= 1, ++levels;
+    return levels;
+  }
+  // The first pass takes the odd levels, so that every later one is full.
+  static int first_levels(int levels) { return levels % fused == 0 ? fused : levels % fused; }
+};

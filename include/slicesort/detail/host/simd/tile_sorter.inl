@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorts one tile: load and canonicalise, sort every part, repair ties, restore what the keys lost, store.
+// A part is the `row::lanes` columns that one sequence of rows holds. Included once per instruction set.
+
+template <class T, class Codec>
+class tile_sorter {
+ public:
+  using bits = detail::bits_t<T>;
+  using row = typename Codec::row;
+  static constexpr int lanes = row::lanes, parts = tile_columns / lanes;
+  static constexpr int batch = 8;  // rows moved at a time: few enough to stay in cache at any pitch
+
+  explicit tile_sorter(column_tile<T> const& tile)
+      : t_(tile),
+        n_(static_cast<std::size_t>(tile.rows)),
+        rows_(reinterpret_cast<row*>(tile.scratch)),
+        spare_(tile.scratch + sizeof(row) * static_cast<std::size_t>(parts) * (n_ + tile_padding_rows)) {}
+
+  // False when the values cannot be restored from keys alone and no index was kept: sort with indices.
+  bool run() {
+    for (int p = 0; p < used_parts(); ++p) load_part(p);
+    if constexpr (Codec::has_index) {
+      if (t_.ragged) pad_columns();
+    } else {
+      for (int p = 0; p < used_parts(); ++p)
+        if (changed_[p] || t_.ragged) return false;
+    }
+    bool restore = false;
+    for (int p = 0; p < used_parts(); ++p) {
+      if (unsorted_[p]) {
+        network<row>::sort(part(p), n_);
+        if constexpr (Codec::needs_repair) repair_ties(part(p), n_, spare_);
+      }
+      restore |= changed_[p];
+    }
+    if constexpr (Codec::has_index) {
+      if (restore) {
+        for (int p = 0; p < used_parts(); ++p) restore_part(p);
+        store<true>();
+        return true;
+      }
+    }
+    store<false>();
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t stage_size(int columns) { return static_cast<std::size_t>(batch * columns); }
+  row* part(int p) const { return rows_ + static_cast<std::size_t>(p) * (n_ + tile_padding_rows); }
+  int used_parts() const { return (t_.width + lanes - 1) / lanes; }
+  int used_lanes(int p) const { return t_.width - p * lanes < lanes ? t_.width - p * lanes : lanes; }
+
+  void load_part(int p) {
+    typename Codec::flags changed{};
+    ascent<row> order;
+    row* const w = part(p);
+    int const first = p * lanes;
+    bits const* const flip = t_.flip + first;
+    alignas(64) bits stage[stage_size(lanes)] = {};
+    for (std::size_t i = 0; i < n_; i += batch) {
+      int const count = n_ - i < batch ? static_cast<int>(n_ - i) : batch;
+      bits const* from = stage;
+      index_t pitch = lanes;
+      if (t_.x_at.dense) {
+        from = reinterpret_cast<bits const*>(t_.x + t_.x_at.start[first] + static_cast<index_t>(i) * t_.x_at.pitch);
+        pitch = t_.x_at.pitch;
+      } else {
+        gather_rows(t_.x, t_.x_at, first, used_lanes(p), static_cast<index_t>(i), count, stage, lanes);
+      }
+      for (int k = 0; k < count; ++k) {
+        row const r = Codec::load(from + k * pitch, flip, static_cast<index_t>(i) + k, changed);
+        order.see(r);
+        w[i + static_cast<std::size_t>(k)] = r;
+      }
+    }
+    changed_[p] = any(changed);
+    unsorted_[p] = order.broken();
+  }
+
+  // Rows past a column's own length sort after everything, NaN included (those tie, and come first by
+  // index), so they stay where they are.
+  void pad_columns() {
+    for (int c = 0; c < t_.width; ++c)
+      for (index_t i = t_.valid[c]; i < t_.rows; ++i) {
+        Codec::set_key(part(c / lanes)[i], c % lanes, static_cast<bits>(~bits{0}));
+        changed_[c / lanes] = unsorted_[c / lanes] = true;
+      }
+  }
+
+  // Keys become the bits of the values; NaN, zeros and padding are fetched from where they came.
+  void restore_part(int p) {
+    int const first = p * lanes;
+    bits const* const flip = t_.flip + first;
+    row* const w = part(p);
+    for (std::size_t i = 0; i < n_; ++i) {
+      row const sorted = w[i];
+      w[i] = Codec::decode(sorted, flip);
+      if (!changed_[p] || !Codec::has_special(sorted, flip)) continue;
+      for (int lane = 0; lane < used_lanes(p); ++lane) {
+        bits const key = Codec::key_of(sorted, lane);
+        bool const special = key == 0 || key == static_cast<bits>(~bits{0}) ||
+                             static_cast<bits>(key ^ flip[lane]) == detail::sign_bit<bits>;
+        if (!special) continue;
+        bits value;
+        std::memcpy(&value, t_.x + t_.x_at.start[first + lane] + Codec::index_of(sorted, lane) * t_.x_at.pitch,
+                    sizeof value);
+        Codec::set_key(w[i], lane, value);
+      }
+    }
+  }
+
+  template <bool Restored>
+  void store() const {
+    if (t_.stream)
+      store_as<Restored, true>();
+    else
+      store_as<Restored, false>();
+  }
+  template <bool Restored, bool Stream>
+  void store_as() const {
+    if constexpr (Codec::has_index) {
+      if (t_.perm != nullptr && t_.perm_width == index_width::bits16)
+        return store_rows<Restored, Stream>(static_cast<std::uint16_t*>(t_.perm));
+      if (t_.perm != nullptr) return store_rows<Restored, Stream>(static_cast<std::uint32_t*>(t_.perm));
+    }
+    store_rows<Restored, Stream>(static_cast<std::uint16_t*>(nullptr));
+  }
+
+  template <bool Restored, bool Stream, class Index>
+  void store_rows(Index* perm) const {
+    alignas(64) bits values[stage_size(tile_columns)];
+    alignas(64) Index indices[stage_size(tile_columns)];
+    for (std::size_t i = 0; i < n_; i += batch) {
+      int const count = n_ - i < batch ? static_cast<int>(n_ - i) : batch;
+      bits* y = values;
+      Index* q = indices;
+      index_t y_pitch = tile_columns, q_pitch = tile_columns;
+      if (t_.y_at.dense) {
+        y = reinterpret_cast<bits*>(t_.y + t_.y_at.start[0] + static_cast<index_t>(i) * t_.y_at.pitch);
+        y_pitch = t_.y_at.pitch;
+      }
+      if (perm != nullptr && t_.perm_at.dense) {
+        q = perm + t_.perm_at.start[0] + static_cast<index_t>(i) * t_.perm_at.pitch;
+        q_pitch = t_.perm_at.pitch;
+      }
+      for (int k = 0; k < count; ++k)
+        for (int p = 0; p < used_parts(); ++p) {
+          row r = part(p)[i + static_cast<std::size_t>(k)];
+          if constexpr (!Restored) r = Codec::decode(r, t_.flip + p * lanes);
+          Codec::template store_values<Stream>(r, y + k * y_pitch + p * lanes);
+          if constexpr (Codec::has_index)
+            if (perm != nullptr) Codec::template store_indices<Stream>(r, q + k * q_pitch + p * lanes);
+        }
+      if (!t_.y_at.dense)
+        scatter_rows(values, tile_columns, t_.width, static_cast<index_t>(i), count, t_.y_at, t_.y);
+      if (perm != nullptr && !t_.perm_at.dense)
+        scatter_rows(indices, tile_columns, t_.width, static_cast<index_t>(i), count, t_.perm_at, perm);
+    }
+  }
+
+  column_tile<T> const& t_;
+  std::size_t n_;
+  row* rows_;
+  unsigned char* spare_;
+  bool changed_[static_cast<std::size_t>(parts)] = {}, unsorted_[static_cast<std::size_t>(parts)] = {};
+};
+
+template <class T, class ValuesCodec, class IndexedCodec>
+void sort_columns(column_tile<T> const& tile) {
+  if (tile.perm == nullptr && tile_sorter<T, ValuesCodec>(tile).run()) return;
+  tile_sorter<T, IndexedCodec>(tile).run();
+}

@@ -3,6 +3,7 @@
 // column per SIMD lane. Columns are numbered batch * channels + channel; a tile may span samples.
 #pragma once
 
+#include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/saved.hpp>
@@ -18,6 +19,29 @@ namespace impl {
 
 inline constexpr int tile_columns = 32;  // a row of 32-bit elements is two cache lines, of 16-bit one
 
+// Columns [first, first + width), walked without a division per column.
+struct column_range {
+  extents3 extents;
+  index_t first;
+  int width;
+
+  bool within_one_sample() const {
+    return first / extents.channels == (first + width - 1) / extents.channels;
+  }
+  // f(lane, batch, channel)
+  template <class F>
+  void for_each(F const& f) const {
+    index_t batch = first / extents.channels, channel = first % extents.channels;
+    for (int lane = 0; lane < width; ++lane) {
+      f(lane, batch, channel);
+      if (++channel == extents.channels) {
+        channel = 0;
+        ++batch;
+      }
+    }
+  }
+};
+
 // One operand of a tile: where each column starts, and the step from row to row.
 struct tile_operand {
   index_t start[tile_columns];
@@ -25,15 +49,12 @@ struct tile_operand {
   bool dense;  // 32 columns side by side: rows can be moved as vectors
 
   tile_operand() = default;
-  // Columns [first, first + width) of a tensor.
-  tile_operand(extents3 e, strides3 s, index_t first, int width)
+  tile_operand(column_range const& columns, strides3 s)
       : pitch(s.length),
-        dense(width == tile_columns && s.channels == 1 &&
-              first / e.channels == (first + width - 1) / e.channels) {
-    for (int i = 0; i < width; ++i) {
-      index_t const column = first + i;
-      start[i] = column / e.channels * s.batch + column % e.channels * s.channels;
-    }
+        dense(columns.width == tile_columns && s.channels == 1 && columns.within_one_sample()) {
+    columns.for_each([&](int lane, index_t batch, index_t channel) {
+      start[lane] = batch * s.batch + channel * s.channels;
+    });
   }
   // Do rows start on 64-byte lines, so that a row can be written around the cache?
   bool on_lines(void const* data, index_t element_bytes) const {
@@ -58,6 +79,20 @@ struct column_tile {
   bool stream;                   // write around the cache
   unsigned char* scratch;        // tile_scratch_bytes<T>(rows)
 };
+
+// Asks for a row of a dense operand that will be read soon: rows are far apart, and the processor's own
+// prefetchers give up at page ends.
+template <class T>
+void prefetch_row(T const* row) {
+#if SLICESORT_GNU_VECTORS
+  for (std::size_t byte = 0; byte < tile_columns * sizeof(T); byte += 64)
+    __builtin_prefetch(reinterpret_cast<char const*>(row) + byte);
+#else
+  (void)row;
+#endif
+}
+
+inline constexpr index_t prefetch_distance = 16;  // rows
 
 // Moves `count` rows from row `i` on between an operand of any strides and a dense stage of `pitch`
 // elements per row; lane by lane, so that a column stored contiguously is read as such.

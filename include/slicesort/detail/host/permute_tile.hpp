@@ -4,11 +4,13 @@
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
+#include <slicesort/detail/host/simd/sort_tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
@@ -26,23 +28,23 @@ struct permuted_tile {
   index_t valid[tile_columns];  // rows past these stay where they are
   bool ragged;                  // some valid[c] < rows
   grad_mode mode;
+  bool stream;  // write around the cache
   T* scratch;  // rows * tile_columns
 };
 
-// Copies row `i`'s elements to the rows that `perm` names. All 32 lanes are moved (unused ones carry row
-// 0's garbage nowhere that is read): a fixed count lets the compiler unroll.
-template <class T, class Index>
-void scatter_row(T const* dy, Index const* perm, T* tile) {
-  for (int lane = 0; lane < tile_columns; ++lane)
-    tile[static_cast<std::size_t>(perm[lane]) * tile_columns + static_cast<std::size_t>(lane)] = dy[lane];
+// One row of dy to the rows that `perm` names. All lanes are moved, with constant offsets; unused ones
+// carry garbage to lanes of the tile that nobody reads.
+template <class T, class Index, std::size_t... Lane>
+SLICESORT_INLINE void scatter_row(T const* dy, Index const* perm, T* tile, std::index_sequence<Lane...>) {
+  ((tile[static_cast<std::size_t>(perm[Lane]) * tile_columns + Lane] = dy[Lane]), ...);
 }
 
 template <class T, class Index>
 void transpose_permutation(permuted_tile<T> const& t) {
   constexpr int batch = 8;
   auto const* const perm = static_cast<Index const*>(t.perm);
-  T values[batch * tile_columns];
-  Index indices[batch * tile_columns] = {};
+  T values[std::size_t{batch} * tile_columns];
+  Index indices[std::size_t{batch} * tile_columns] = {};
   for (index_t i = 0; i < t.rows; i += batch) {
     int const count = t.rows - i < batch ? static_cast<int>(t.rows - i) : batch;
     T const* dy = values;
@@ -63,15 +65,27 @@ void transpose_permutation(permuted_tile<T> const& t) {
         for (int k = 0; k < count; ++k)
           if (i + k >= t.valid[lane]) indices[k * tile_columns + lane] = static_cast<Index>(i + k);
     }
-    for (int k = 0; k < count; ++k) scatter_row(dy + k * dy_pitch, p + k * p_pitch, t.scratch);
+    for (int k = 0; k < count; ++k) {
+      if (t.dy_at.dense) prefetch_row(dy + (k + prefetch_distance) * dy_pitch);
+      if (t.perm_at.dense) prefetch_row(p + (k + prefetch_distance) * p_pitch);
+      scatter_row(dy + k * dy_pitch, p + k * p_pitch, t.scratch, std::make_index_sequence<tile_columns>{});
+    }
   }
 }
 
-template <class T>
+template <bool Stream, class T>
+SLICESORT_INLINE void copy_row(T const* from, T* to) {
+  using V = portable::vec<std::uint64_t, 2>;
+  constexpr int per_vector = static_cast<int>(sizeof(V) / sizeof(T));
+  for (int lane = 0; lane < tile_columns; lane += per_vector)
+    portable::put<Stream>(to + lane, portable::load_lanes<V>(from + lane));
+}
+
+template <bool Stream, class T>
 void write_tile(permuted_tile<T> const& t) {
   using A = detail::accumulator_t<T>;
   constexpr int batch = 8;
-  T sums[batch * tile_columns];
+  T sums[std::size_t{batch} * tile_columns];
   for (index_t i = 0; i < t.rows; i += batch) {
     int const count = t.rows - i < batch ? static_cast<int>(t.rows - i) : batch;
     T const* from = t.scratch + i * tile_columns;
@@ -86,8 +100,7 @@ void write_tile(permuted_tile<T> const& t) {
     }
     if (t.dx_at.dense)
       for (int k = 0; k < count; ++k)
-        std::memcpy(t.dx + t.dx_at.start[0] + (i + k) * t.dx_at.pitch, from + k * tile_columns,
-                    sizeof(T) * tile_columns);
+        copy_row<Stream>(from + k * tile_columns, t.dx + t.dx_at.start[0] + (i + k) * t.dx_at.pitch);
     else
       scatter_rows(from, tile_columns, t.width, i, count, t.dx_at, t.dx);
   }
@@ -99,7 +112,10 @@ void permute_tile(permuted_tile<T> const& t) {
     transpose_permutation<T, std::uint16_t>(t);
   else
     transpose_permutation<T, std::uint32_t>(t);
-  write_tile(t);
+  if (t.stream)
+    write_tile<true>(t);
+  else
+    write_tile<false>(t);
 }
 
 }  // namespace impl

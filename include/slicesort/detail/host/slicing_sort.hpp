@@ -24,18 +24,18 @@ inline constexpr index_t longest_network = 65536;  // what a 16-bit index can na
 // Outputs of this size or more do not fit in the nearer caches anyway: write around them.
 inline constexpr index_t streaming_bytes = index_t{1} << 20;
 
-// Which rows of columns [first, first + width) take part.
+// Which rows of some columns take part.
 struct tile_rows {
   index_t valid[tile_columns];
   index_t longest = 0;
   bool all_alike = true;
 
-  tile_rows(tensor1<index_t const> lengths, extents3 e, index_t first, int width) {
-    for (int i = 0; i < width; ++i) {
-      valid[i] = lengths.data() == nullptr ? e.length : lengths((first + i) / e.channels);
-      if (valid[i] > longest) longest = valid[i];
-      all_alike &= valid[i] == valid[0];
-    }
+  tile_rows(column_range const& columns, tensor1<index_t const> lengths) {
+    columns.for_each([&](int lane, index_t batch, index_t) {
+      valid[lane] = lengths.data() == nullptr ? columns.extents.length : lengths(batch);
+      if (valid[lane] > longest) longest = valid[lane];
+      all_alike &= valid[lane] == valid[0];
+    });
   }
 };
 
@@ -75,7 +75,7 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
     bool const radix = e.length > longest_network;
     int const step = columns_per_task<T>(e.length);
     for_each_task(on, tiles_of(e, step), [&](unsigned slot, index_t task) {
-      column_tile<T> t = make_tile(p, task * step, step);
+      column_tile<T> t = make_tile(p, range_of(e, task, step));
       t.scratch = scratch + slot * padded(slot_bytes<T>(e.length));
       if (radix) {
         detail::arena carving(workspace{t.scratch, slot_bytes<T>(e.length)});
@@ -94,18 +94,18 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
     detail::arena a(w);
     unsigned char* const scratch = plan<T>(on, e, a);
     for_each_task(on, tile_count(e), [&](unsigned slot, index_t task) {
-      index_t const first = task * tile_columns;
-      int const width = width_at(e, first, tile_columns);
-      tile_rows const rows(p.lengths, e, first, width);
+      column_range const columns = range_of(e, task, tile_columns);
+      tile_rows const rows(columns, p.lengths);
       permuted_tile<T> t;
-      t.dy = p.dy.data(), t.dy_at = {e, p.dy.strides(), first, width};
-      t.dx = p.dx.data(), t.dx_at = {e, p.dx.strides(), first, width};
-      t.perm = p.perm.data(), t.perm_at = {e, p.perm.strides(), first, width};
+      t.dy = p.dy.data(), t.dy_at = {columns, p.dy.strides()};
+      t.dx = p.dx.data(), t.dx_at = {columns, p.dx.strides()};
+      t.perm = p.perm.data(), t.perm_at = {columns, p.perm.strides()};
       t.perm_width = p.perm.width();
-      t.width = width, t.rows = e.length, t.mode = p.mode;
+      t.width = columns.width, t.rows = e.length, t.mode = p.mode;
       t.ragged = !rows.all_alike || rows.longest < e.length;
-      for (int i = 0; i < width; ++i) t.valid[i] = rows.valid[i];
+      for (int lane = 0; lane < t.width; ++lane) t.valid[lane] = rows.valid[lane];
       t.scratch = reinterpret_cast<T*>(scratch + slot * padded(slot_bytes<T>(e.length)));
+      t.stream = worth_streaming<T>(e) && t.dx_at.on_lines(t.dx, sizeof(T));
       permute_tile(t);
     });
   }
@@ -115,32 +115,37 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
   static int columns_per_task(index_t length) {
     return length > longest_network ? radix_tile<T>::columns : tile_columns;
   }
+  template <class T>
+  static bool worth_streaming(extents3 e) {
+    return e.size() * static_cast<index_t>(sizeof(T)) >= streaming_bytes;
+  }
   static std::size_t padded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
   static index_t tiles_of(extents3 e, int step) { return (e.batch * e.channels + step - 1) / step; }
   static index_t tile_count(extents3 e) { return tiles_of(e, tile_columns); }
-  static int width_at(extents3 e, index_t first, int step) {
-    index_t const left = e.batch * e.channels - first;
-    return left < step ? static_cast<int>(left) : step;
+  static column_range range_of(extents3 e, index_t task, int step) {
+    index_t const first = task * step, left = e.batch * e.channels - first;
+    return {e, first, left < step ? static_cast<int>(left) : step};
   }
 
   template <class T>
-  static column_tile<T> make_tile(detail::slicing_sort_forward<Order, T> const& p, index_t first, int step) {
-    extents3 const e = p.x.extents();
-    int const width = width_at(e, first, step);
-    tile_rows const rows(p.lengths, e, first, width);
+  static column_tile<T> make_tile(detail::slicing_sort_forward<Order, T> const& p, column_range const& columns) {
+    tile_rows const rows(columns, p.lengths);
     column_tile<T> t;
-    t.x = p.x.data(), t.x_at = {e, p.x.strides(), first, width};
-    t.y = p.y.data(), t.y_at = {e, p.y.strides(), first, width};
+    t.x = p.x.data(), t.x_at = {columns, p.x.strides()};
+    t.y = p.y.data(), t.y_at = {columns, p.y.strides()};
     t.perm = p.saving ? p.perm.data() : nullptr;
-    t.perm_at = p.saving ? tile_operand(e, p.perm.strides(), first, width) : t.y_at;
+    t.perm_at = p.saving ? tile_operand(columns, p.perm.strides()) : t.y_at;
     t.perm_width = p.perm.width();
-    t.width = width, t.rows = rows.longest, t.ragged = !rows.all_alike;
-    for (int i = 0; i < tile_columns; ++i) {
-      t.valid[i] = i < width ? rows.valid[i] : 0;
-      bool const up = i >= width || detail::ascends(p.order, (first + i) % e.channels, e.channels);
-      t.flip[i] = up ? detail::bits_t<T>{0} : static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0});
+    t.width = columns.width, t.rows = rows.longest, t.ragged = !rows.all_alike;
+    for (int lane = 0; lane < tile_columns; ++lane) {
+      t.valid[lane] = lane < t.width ? rows.valid[lane] : 0;
+      t.flip[lane] = 0;
     }
-    t.stream = e.size() * static_cast<index_t>(sizeof(T)) >= streaming_bytes && t.y_at.on_lines(t.y, sizeof(T)) &&
+    columns.for_each([&](int lane, index_t, index_t channel) {
+      if (!detail::ascends(p.order, channel, columns.extents.channels))
+        t.flip[lane] = static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0});
+    });
+    t.stream = worth_streaming<T>(columns.extents) && t.y_at.on_lines(t.y, sizeof(T)) &&
                (!p.saving || t.perm_at.on_lines(t.perm, static_cast<index_t>(t.perm_width)));
     return t;
   }

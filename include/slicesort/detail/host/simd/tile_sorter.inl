@@ -68,6 +68,7 @@ class tile_sorter {
         gather_rows(t_.x, t_.x_at, first, used_lanes(p), static_cast<index_t>(i), count, stage, lanes);
       }
       for (int k = 0; k < count; ++k) {
+        if (t_.x_at.dense && p == 0) prefetch_row(reinterpret_cast<T const*>(from) + (k + prefetch_distance) * pitch);
         row const r = Codec::load(from + k * pitch, flip, static_cast<index_t>(i) + k, changed);
         order.see(r);
         w[i + static_cast<std::size_t>(k)] = r;

@@ -21,7 +21,8 @@ SLICESORT_HD inline To bit_cast(From const& from) {
   return to;
 }
 
-// Round to nearest, ties to even; a NaN stays a NaN (its quiet bit is set, its sign and high payload kept).
+// Round to nearest, ties to even; a NaN stays a NaN (its quiet bit is set, its sign and high
+// payload kept).
 SLICESORT_HD inline std::uint16_t float_to_bfloat16_bits(float value) {
   std::uint32_t const u = bit_cast<std::uint32_t>(value);
   if ((u & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((u >> 16) | 0x40u);
@@ -55,7 +56,8 @@ SLICESORT_HD inline std::uint16_t float_to_float16_bits(float value) {
 SLICESORT_HD inline float float16_bits_to_float(std::uint16_t bits) {
   std::uint32_t const sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
   std::uint32_t const magnitude = bits & 0x7fffu;
-  if (magnitude >= 0x7c00u) return bit_cast<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
+  if (magnitude >= 0x7c00u)
+    return bit_cast<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
   if (magnitude >= 0x0400u) return bit_cast<float>(sign | ((magnitude << 13) + 0x38000000u));
   // A subnormal is magnitude * 2^-24; an integer below 1024 is exact in float.
   float const scaled = static_cast<float>(magnitude) * 5.9604644775390625e-8f;
@@ -86,9 +88,9 @@ struct bfloat16 {
 
 /// What an operator must know of an element type. To use a type of your own (`_Float16`, a
 /// framework's bfloat16), derive a specialisation from the one of the same format:
-/// `template <> struct slicesort::dtype_traits<my_half> : slicesort::dtype_traits<slicesort::float16> {};`
-/// The type must be trivially copyable, of that format's size, and convertible from and to `float`
-/// by `static_cast`.
+/// `template <> struct slicesort::dtype_traits<my_half> :
+/// slicesort::dtype_traits<slicesort::float16> {};` The type must be trivially copyable, of that
+/// format's size, and convertible from and to `float` by `static_cast`.
 ///
 /// Members: `bits` (the unsigned integer of the same size), `accumulator` (the type that sums are
 /// formed in), `infinity` (the bits of +inf; any larger magnitude is a NaN), `name`.

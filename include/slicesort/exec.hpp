@@ -13,7 +13,8 @@ struct CUstream_st;  // the CUDA stream's own type: naming it needs no CUDA head
 namespace slicesort {
 inline namespace v0 {
 
-/// The instruction set of the host backend. `best` asks the processor. The result never depends on it.
+/// The instruction set of the host backend. `best` asks the processor. The result never depends on
+/// it.
 enum class isa { best, portable, avx2, avx512 };
 
 namespace detail {
@@ -24,7 +25,8 @@ struct cuda_backend {};
 template <class E, class = void>
 inline constexpr bool has_concurrency = false;
 template <class E>
-inline constexpr bool has_concurrency<E, decltype(void(std::declval<E const&>().concurrency()))> = true;
+inline constexpr bool has_concurrency<E, decltype(void(std::declval<E const&>().concurrency()))> =
+    true;
 
 inline unsigned hardware_threads() {
   unsigned const n = std::thread::hardware_concurrency();
@@ -56,9 +58,9 @@ struct host {
   void parallel_for(unsigned slots, F const& f) const;
 };
 
-/// The caller's own thread pool: anything with `parallel_for(n, f)` that calls `f(i)` once for every
-/// `i` in `[0, n)`, in any order, on any threads, and returns when all are done. `threads` is how many
-/// parts the work is cut into (and how many slots the workspace has); by default
+/// The caller's own thread pool: anything with `parallel_for(n, f)` that calls `f(i)` once for
+/// every `i` in `[0, n)`, in any order, on any threads, and returns when all are done. `threads` is
+/// how many parts the work is cut into (and how many slots the workspace has); by default
 /// `executor.concurrency()` where that exists, else the number of hardware threads.
 /// The executor is held by reference and must outlive the policy.
 template <class Executor>

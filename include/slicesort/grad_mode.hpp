@@ -5,7 +5,8 @@
 namespace slicesort {
 inline namespace v0 {
 
-/// `overwrite`: `dx = gradient` (the default). `accumulate`: `dx += gradient`; 16-bit types add in float.
+/// `overwrite`: `dx = gradient` (the default). `accumulate`: `dx += gradient`; 16-bit types add in
+/// float.
 enum class grad_mode { overwrite, accumulate };
 
 }  // namespace v0

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Order policies: which channels ascend. Semantic policies of the sorting operators. A policy of your
-/// own is any copyable type with `bool ascending(index_t channel, index_t channels) const`; it may add
-/// `char const* refuses(index_t channels) const`, which returns null or what is wrong with its parameters.
+/// Order policies: which channels ascend. Semantic policies of the sorting operators. A policy of
+/// your own is any copyable type with `bool ascending(index_t channel, index_t channels) const`; it
+/// may add `char const* refuses(index_t channels) const`, which returns null or what is wrong with
+/// its parameters.
 #pragma once
 
 #include <slicesort/detail/config.hpp>
@@ -19,8 +20,8 @@ struct ascending {};
 /// Every channel descends: NaN first; ties keep the lower source row first, as in `ascending`.
 struct descending {};
 
-/// Within each head of `channels / heads` channels the first `floor(channels / heads / 2)` ascend, the
-/// rest descend. `channels` must be a multiple of `heads`.
+/// Within each head of `channels / heads` channels the first `floor(channels / heads / 2)` ascend,
+/// the rest descend. `channels` must be a multiple of `heads`.
 struct half_half {
   index_t heads = 1;
 
@@ -29,13 +30,14 @@ struct half_half {
     return channel % per_head < per_head / 2;
   }
   constexpr char const* refuses(index_t channels) const {
-    return heads >= 1 && channels % heads == 0 ? nullptr : "half_half: channels must be a multiple of heads";
+    return heads >= 1 && channels % heads == 0 ? nullptr
+                                               : "half_half: channels must be a multiple of heads";
   }
 };
 
 /// Order-interleave of Sliceformer (papers 003/004, eq. 5-6): with `layer` in `1..layers` and the
-/// column `i = channel + 1`, `(q, r) = divmod(2^(layers-layer) * i, channels)`; descending iff `q` is
-/// odd and `r != 0`. Exact integers: the papers' sine is never evaluated.
+/// column `i = channel + 1`, `(q, r) = divmod(2^(layers-layer) * i, channels)`; descending iff `q`
+/// is odd and `r != 0`. Exact integers: the papers' sine is never evaluated.
 struct interleave {
   index_t layer = 1;
   index_t layers = 1;
@@ -55,8 +57,8 @@ struct interleave {
 };
 
 /// The published code's Haar form: in each head of `D = channels / heads` channels, blocks of
-/// `w = max(1, D >> level)` alternate, the odd ones descend; when `level > 0` so do all channels from
-/// (last descending + w) to the end of the head. `channels` must be a multiple of `heads`.
+/// `w = max(1, D >> level)` alternate, the odd ones descend; when `level > 0` so do all channels
+/// from (last descending + w) to the end of the head. `channels` must be a multiple of `heads`.
 struct haar_interleave {
   index_t level = 0;
   index_t heads = 1;
@@ -68,13 +70,15 @@ struct haar_interleave {
     index_t const width = shifted > 1 ? shifted : 1;
     index_t const pairs = per_head / (2 * width);  // whole (ascending, descending) pairs of blocks
     if (d < pairs * 2 * width) return (d / width) % 2 == 0;
-    // The tail: last descending channel is pairs*2*w - 1, so the tail descends from one width later.
+    // The tail: last descending channel is pairs*2*w - 1, so the tail descends from one width
+    // later.
     return !(level > 0 && pairs > 0 && d >= pairs * 2 * width - 1 + width);
   }
   constexpr char const* refuses(index_t channels) const {
     if (level < 0) return "haar_interleave: level must not be negative";
-    return heads >= 1 && channels % heads == 0 ? nullptr
-                                               : "haar_interleave: channels must be a multiple of heads";
+    return heads >= 1 && channels % heads == 0
+               ? nullptr
+               : "haar_interleave: channels must be a multiple of heads";
   }
 };
 
@@ -85,19 +89,21 @@ inline constexpr bool has_ascending = false;
 template <class Order>
 inline constexpr bool has_ascending<
     Order, std::enable_if_t<std::is_convertible_v<
-               decltype(std::declval<Order const&>().ascending(index_t{}, index_t{})), bool>>> = true;
+               decltype(std::declval<Order const&>().ascending(index_t{}, index_t{})), bool>>> =
+    true;
 
 SLICESORT_HD constexpr bool ascends(ascending, index_t, index_t) { return true; }
 SLICESORT_HD constexpr bool ascends(descending, index_t, index_t) { return false; }
 template <class Order>
 SLICESORT_HD constexpr bool ascends(Order const& order, index_t channel, index_t channels) {
   static_assert(has_ascending<Order>,
-                "slicesort: an order policy needs `bool ascending(index_t channel, index_t channels) const`.");
+                "slicesort: an order policy needs `bool ascending(index_t channel, index_t "
+                "channels) const`.");
   return order.ascending(channel, channels);
 }
 
-// A policy may say which numbers of channels it accepts: `char const* refuses(index_t channels) const`
-// returns null, or what is wrong with its parameters.
+// A policy may say which numbers of channels it accepts: `char const* refuses(index_t channels)
+// const` returns null, or what is wrong with its parameters.
 template <class Order, class = void>
 inline constexpr bool has_refuses = false;
 template <class Order>

@@ -24,7 +24,8 @@ namespace detail {
 
 template <class I>
 inline constexpr bool is_saved_index =
-    std::is_same_v<I, std::uint16_t> || std::is_same_v<I, std::int32_t> || std::is_same_v<I, std::uint32_t>;
+    std::is_same_v<I, std::uint16_t> || std::is_same_v<I, std::int32_t> ||
+    std::is_same_v<I, std::uint32_t>;
 
 // A [batch, length, channels] view whose index width is known at run time.
 template <bool Const>
@@ -33,8 +34,9 @@ class basic_index_tensor3 {
   using pointer = std::conditional_t<Const, void const*, void*>;
 
   basic_index_tensor3() = default;
-  template <class I, std::enable_if_t<is_saved_index<std::remove_const_t<I>> &&
-                                          (Const || !std::is_const_v<I>), int> = 0>
+  template <class I,
+            std::enable_if_t<
+                is_saved_index<std::remove_const_t<I>> && (Const || !std::is_const_v<I>), int> = 0>
   constexpr basic_index_tensor3(tensor3<I> view)
       : data_(view.data()),
         extents_(view.extents()),

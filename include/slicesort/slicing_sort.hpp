@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Slicing-sort, the operator of Sliceformer: every channel of every sample is sorted along the sequence.
+/// Slicing-sort, the operator of Sliceformer: every channel of every sample is sorted along the
+/// sequence.
 #pragma once
 
 #include <slicesort/detail/door.hpp>
@@ -20,14 +21,16 @@
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 
-/// `y[b, :, c] = sort(x[b, :, c])`, independently for every sample `b` and channel `c` (Sliceformer,
-/// papers 000 and 003, eq. 3: `Sort_col(X W_V)`; the projection is the caller's).
+/// `y[b, :, c] = sort(x[b, :, c])`, independently for every sample `b` and channel `c`
+/// (Sliceformer, papers 000 and 003, eq. 3: `Sort_col(X W_V)`; the projection is the caller's).
 ///
 /// With `p` the stable argsort of a column: `y[n] = x[p[n]]`, and backward `dx[p[n]] = dy[n]`.
 ///
-/// - **Shapes** x, y, dy, dx, perm: `[batch, length, channels]`, any strides (outputs without repeats).
+/// - **Shapes** x, y, dy, dx, perm: `[batch, length, channels]`, any strides (outputs without
+/// repeats).
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`.
-/// - **Order** one total order on bits: -0 == +0; every NaN equal and above +inf; ties keep the lower
+/// - **Order** one total order on bits: -0 == +0; every NaN equal and above +inf; ties keep the
+/// lower
 ///   source row first, ascending and descending alike. Values move bit for bit.
 /// - **Saved** `perm`, 16-bit (length <= 65536) or 32-bit; or `no_saved`.
 /// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
@@ -48,8 +51,8 @@ class slicing_sort {
 
   constexpr Order const& order() const { return order_; }
 
-  /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents` must
-  /// be acceptable to `check`.
+  /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents`
+  /// must be acceptable to `check`.
   template <class T, class Exec>
   static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
     detail::arena counting;
@@ -73,22 +76,24 @@ class slicing_sort {
   /// `dx[b, perm[b, n, c], c] = dy[b, n, c]`, or `+=` with `grad_mode::accumulate`. `state` is what
   /// forward wrote; its indices are trusted, not checked.
   template <class Exec, class DY, class DX>
-  void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx, workspace scratch = {},
-                backward_options options = {}) const {
+  void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
+                workspace scratch = {}, backward_options options = {}) const {
     auto const in = impl::input(dy);
     auto const out = impl::output(dx);
     impl::require_same_dtype<decltype(in), decltype(out)>();
     impl::enforce(check_backward(on, in, state.perm, out, scratch, options.lengths));
     using T = typename decltype(out)::value_type;
     backend<Exec>::backward(
-        on, detail::slicing_sort_backward<T>{in, out, state.perm, options.mode, options.lengths}, scratch);
+        on, detail::slicing_sort_backward<T>{in, out, state.perm, options.mode, options.lengths},
+        scratch);
   }
 
   /// The verdict that the same call of `forward` or `backward` would act on, as a value.
   template <class Exec, class X, class Y>
   verdict check(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
                 forward_options options = {}) const {
-    return check_forward(on, impl::input(x), impl::output(y), state.perm, true, scratch, options.lengths);
+    return check_forward(on, impl::input(x), impl::output(y), state.perm, true, scratch,
+                         options.lengths);
   }
   template <class Exec, class X, class Y>
   verdict check(Exec const& on, X const& x, Y const& y, no_saved_t, workspace scratch = {},
@@ -96,9 +101,10 @@ class slicing_sort {
     return check_forward(on, impl::input(x), impl::output(y), {}, false, scratch, options.lengths);
   }
   template <class Exec, class DY, class DX>
-  verdict check(Exec const& on, DY const& dy, const_saved state, DX const& dx, workspace scratch = {},
-                backward_options options = {}) const {
-    return check_backward(on, impl::input(dy), state.perm, impl::output(dx), scratch, options.lengths);
+  verdict check(Exec const& on, DY const& dy, const_saved state, DX const& dx,
+                workspace scratch = {}, backward_options options = {}) const {
+    return check_backward(on, impl::input(dy), state.perm, impl::output(dx), scratch,
+                          options.lengths);
   }
 
  private:
@@ -106,16 +112,17 @@ class slicing_sort {
   using backend = impl::implementation_for<detail::slicing_sort_op<Order>, Exec>;
 
   template <class Exec, class T>
-  void run_forward(Exec const& on, tensor3<T const> x, tensor3<T> y, index_tensor3 perm, bool saving,
-                   workspace scratch, forward_options options) const {
+  void run_forward(Exec const& on, tensor3<T const> x, tensor3<T> y, index_tensor3 perm,
+                   bool saving, workspace scratch, forward_options options) const {
     impl::enforce(check_forward(on, x, y, perm, saving, scratch, options.lengths));
     backend<Exec>::forward(
-        on, detail::slicing_sort_forward<Order, T>{order_, x, y, perm, saving, options.lengths}, scratch);
+        on, detail::slicing_sort_forward<Order, T>{order_, x, y, perm, saving, options.lengths},
+        scratch);
   }
 
   template <class Exec, class T>
-  verdict check_forward(Exec const& on, tensor3<T const> x, tensor3<T> y, index_tensor3 perm, bool saving,
-                        workspace scratch, tensor1<index_t const> lengths) const {
+  verdict check_forward(Exec const& on, tensor3<T const> x, tensor3<T> y, index_tensor3 perm,
+                        bool saving, workspace scratch, tensor1<index_t const> lengths) const {
     detail::checker c("slicing_sort.forward");
     auto const in = detail::facts("x", x, false);
     auto const out = detail::facts("y", y, true);
@@ -126,8 +133,8 @@ class slicing_sort {
   }
 
   template <class Exec, class T>
-  verdict check_backward(Exec const& on, tensor3<T const> dy, const_index_tensor3 perm, tensor3<T> dx,
-                         workspace scratch, tensor1<index_t const> lengths) const {
+  verdict check_backward(Exec const& on, tensor3<T const> dy, const_index_tensor3 perm,
+                         tensor3<T> dx, workspace scratch, tensor1<index_t const> lengths) const {
     detail::checker c("slicing_sort.backward");
     auto const in = detail::facts("dy", dy, false);
     auto const out = detail::facts("dx", dx, true);
@@ -137,7 +144,8 @@ class slicing_sort {
   }
 
   template <class T, class Exec>
-  static verdict finish_check(detail::checker& c, Exec const& on, extents3 extents, workspace scratch) {
+  static verdict finish_check(detail::checker& c, Exec const& on, extents3 extents,
+                              workspace scratch) {
     backend<Exec>::check(on, c);
     if (c.ok()) c.workspace_holds(scratch, workspace_bytes<T>(on, extents));
     return c.result();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Non-owning strided views: `tensor1<T>` and `tensor3<T>` = `[batch, length, channels]`. Trivially
 /// copyable, passed by value, never dereferenced by the library outside an operator call. Strides
-/// count elements. `std::mdspan`, `cuda::std::mdspan` and anything of that shape convert implicitly.
+/// count elements. `std::mdspan`, `cuda::std::mdspan` and anything of that shape convert
+/// implicitly.
 #pragma once
 
 #include <slicesort/detail/config.hpp>
@@ -51,15 +52,16 @@ namespace detail {
 template <class M, class = void>
 inline constexpr bool is_mdspan_like = false;
 template <class M>
-inline constexpr bool is_mdspan_like<
-    M, decltype(void(M::rank()), void(std::declval<M const&>().extent(0)),
-                void(std::declval<M const&>().stride(0)), void(*std::declval<M const&>().data_handle()))> =
-    true;
+inline constexpr bool
+    is_mdspan_like<M, decltype(void(M::rank()), void(std::declval<M const&>().extent(0)),
+                               void(std::declval<M const&>().stride(0)),
+                               void(*std::declval<M const&>().data_handle()))> = true;
 
 template <class M, std::size_t Rank, class = void>
 inline constexpr bool is_mdspan_of_rank = false;
 template <class M, std::size_t Rank>
-inline constexpr bool is_mdspan_of_rank<M, Rank, std::enable_if_t<is_mdspan_like<M>>> = M::rank() == Rank;
+inline constexpr bool is_mdspan_of_rank<M, Rank, std::enable_if_t<is_mdspan_like<M>>> =
+    M::rank() == Rank;
 
 template <class M>
 using mdspan_element = std::remove_reference_t<decltype(*std::declval<M const&>().data_handle())>;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The version: the only place that states it (CMake, the namespace and the docs are checked against it).
+/// The version: the only place that states it (CMake, the namespace and the docs are checked
+/// against it).
 #pragma once
 
 #define SLICESORT_VERSION_MAJOR 0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One walk over the workspace, two uses: without memory it counts, with memory it carves. An operator
-// writes the walk once (`plan`), so the size query and the run cannot disagree.
+// One walk over the workspace, two uses: without memory it counts, with memory it carves. An
+// operator writes the walk once (`plan`), so the size query and the run cannot disagree.
 #pragma once
 
 #include <slicesort/workspace.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The socket between operators and backends: a backend specialises `implementation<Problem, Backend>`.
+// The socket between operators and backends: a backend specialises `implementation<Problem,
+// Backend>`.
 #pragma once
 
 #include <slicesort/detail/config.hpp>
@@ -14,17 +15,19 @@ inline constexpr bool always_false = false;
 
 template <class Problem, class Backend>
 struct implementation {
-  static_assert(always_false<Backend>,
-                "slicesort: this operator has no implementation for this execution policy in this "
-                "file. For exec::cuda include <slicesort/cuda.cuh> and compile the file with a CUDA "
-                "compiler; for the host use exec::host or exec::host_on.");
+  static_assert(
+      always_false<Backend>,
+      "slicesort: this operator has no implementation for this execution policy in this "
+      "file. For exec::cuda include <slicesort/cuda.cuh> and compile the file with a CUDA "
+      "compiler; for the host use exec::host or exec::host_on.");
 };
 
 template <class Exec, class = void>
 struct backend_of {
-  static_assert(always_false<Exec>,
-                "slicesort: the first argument must be an execution policy: exec::host, exec::host_on "
-                "or exec::cuda.");
+  static_assert(
+      always_false<Exec>,
+      "slicesort: the first argument must be an execution policy: exec::host, exec::host_on "
+      "or exec::cuda.");
 };
 template <class Exec>
 struct backend_of<Exec, decltype(void(sizeof(typename Exec::backend)))> {

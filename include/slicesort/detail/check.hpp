@@ -40,6 +40,13 @@ view_facts facts(char const* name, basic_index_tensor3<Const> v, bool written) {
   return {name, v.data(), static_cast<index_t>(v.width()), v.extents(), v.strides(), written};
 }
 
+// A view of one axis, as one whose other axes are 1.
+template <class T>
+view_facts facts(char const* name, tensor1<T> v, bool written) {
+  return {name,   v.data(), static_cast<index_t>(sizeof(T)), {1, v.size(), 1}, {0, v.stride(), 0},
+          written};
+}
+
 class checker {
  public:
   explicit checker(char const* op) : op_(op) {}
@@ -51,36 +58,42 @@ class checker {
 #if defined(__GNUC__)
   __attribute__((format(printf, 3, 4)))
 #endif
-  void refuse(error_kind kind, char const* format, ...) {
+  void
+  refuse(error_kind kind, char const* format, ...) {
     if (!ok()) return;
     verdict_.kind = kind;
     int const used = std::snprintf(verdict_.message, sizeof verdict_.message, "%s: ", op_);
     if (used < 0 || static_cast<std::size_t>(used) >= sizeof verdict_.message) return;
     std::va_list args;
     va_start(args, format);
-    std::vsnprintf(verdict_.message + used, sizeof verdict_.message - static_cast<std::size_t>(used),
-                   format, args);
+    std::vsnprintf(verdict_.message + used,
+                   sizeof verdict_.message - static_cast<std::size_t>(used), format, args);
     va_end(args);
   }
 
-  // Extents not negative, their product and every offset below 2^63 bytes, strides positive where they
-  // matter (an input may repeat rows with stride 0), an output's elements distinct, data not null.
+  // Extents not negative, their product and every offset below 2^63 bytes, strides positive where
+  // they matter (an input may repeat rows with stride 0), an output's elements distinct, data not
+  // null.
   void view(view_facts const& v) {
     axis(v, "batch", v.extents.batch, v.strides.batch);
     axis(v, "length", v.extents.length, v.strides.length);
     axis(v, "channels", v.extents.channels, v.strides.channels);
     if (!ok()) return;
     if (v.extents.empty()) return;
-    if (v.data == nullptr) refuse(error_kind::argument, "%s.data is null, must point to %s", v.name, shape(v.extents).text);
+    if (v.data == nullptr)
+      refuse(error_kind::argument, "%s.data is null, must point to %s", v.name,
+             shape(v.extents).text);
     index_t span = 0, product = 1;
     bool const fits = multiply_add(v.extents.batch - 1, v.strides.batch, span) &&
                       multiply_add(v.extents.length - 1, v.strides.length, span) &&
                       multiply_add(v.extents.channels - 1, v.strides.channels, span) &&
-                      multiply_into(product, v.extents.batch) && multiply_into(product, v.extents.length) &&
-                      multiply_into(product, v.extents.channels) &&
-                      product <= max_index / 64 && span < max_index / v.element_bytes;
+                      multiply_into(product, v.extents.batch) &&
+                      multiply_into(product, v.extents.length) &&
+                      multiply_into(product, v.extents.channels) && product <= max_index / 64 &&
+                      span < max_index / v.element_bytes;
     if (!fits)
-      refuse(error_kind::argument, "%s %s spans more than 2^63 bytes or 2^57 elements, must span less", v.name,
+      refuse(error_kind::argument,
+             "%s %s spans more than 2^63 bytes or 2^57 elements, must span less", v.name,
              shape(v.extents).text);
     else if (v.written)
       distinct_elements(v);
@@ -96,9 +109,23 @@ class checker {
     index_t const largest = perm.element_bytes == 2 ? index_t{65536} : (index_t{1} << 31);
     if (length > largest)
       refuse(error_kind::argument,
-             "%s has %lld-bit indices, which hold lengths up to %lld; the length is %lld", perm.name,
-             static_cast<long long>(perm.element_bytes * 8), static_cast<long long>(largest),
-             static_cast<long long>(length));
+             "%s has %lld-bit indices, which hold lengths up to %lld; the length is %lld",
+             perm.name, static_cast<long long>(perm.element_bytes * 8),
+             static_cast<long long>(largest), static_cast<long long>(length));
+  }
+
+  // For operators that number rows in 32 bits even when nothing is saved.
+  void rows_countable(view_facts const& v) {
+    index_t const largest = index_t{1} << 31;
+    if (v.extents.length > largest)
+      refuse(error_kind::argument, "%s.length is %lld, must be at most %lld", v.name,
+             static_cast<long long>(v.extents.length), static_cast<long long>(largest));
+  }
+
+  void size(char const* name, index_t is, index_t want, char const* other) {
+    if (is != want)
+      refuse(error_kind::argument, "%s.size is %lld, must be %lld (%s)", name,
+             static_cast<long long>(is), static_cast<long long>(want), other);
   }
 
   // Two views may be the very same elements (in place) where `in_place`, else must share none.
@@ -106,9 +133,8 @@ class checker {
 
   void lengths(tensor1<index_t const> lengths, extents3 e) {
     if (!ok() || (lengths.data() == nullptr && lengths.size() == 0)) return;
-    if (lengths.size() != e.batch)
-      return refuse(error_kind::argument, "lengths.size is %lld, must be %lld (batch)",
-                    static_cast<long long>(lengths.size()), static_cast<long long>(e.batch));
+    size("lengths", lengths.size(), e.batch, "batch");
+    if (!ok()) return;
     if (e.batch > 0 && lengths.data() == nullptr)
       return refuse(error_kind::argument, "lengths.data is null, must point to %lld lengths",
                     static_cast<long long>(e.batch));
@@ -125,7 +151,8 @@ class checker {
   void order(Order const& order, index_t channels) {
     if constexpr (has_refuses<Order>)
       if (char const* what = order.refuses(channels))
-        refuse(error_kind::argument, "order %s (channels is %lld)", what, static_cast<long long>(channels));
+        refuse(error_kind::argument, "order %s (channels is %lld)", what,
+               static_cast<long long>(channels));
   }
 
   void workspace_holds(workspace w, std::size_t need) {
@@ -168,7 +195,8 @@ class checker {
              static_cast<long long>(stride), v.written ? "positive" : "zero or positive");
   }
 
-  void one_extent(view_facts const& v, char const* name, index_t is, char const* other, index_t want) {
+  void one_extent(view_facts const& v, char const* name, index_t is, char const* other,
+                  index_t want) {
     if (is != want)
       refuse(error_kind::argument, "%s.%s is %lld, must be %lld (%s.%s)", v.name, name,
              static_cast<long long>(is), static_cast<long long>(want), other, name);
@@ -188,7 +216,8 @@ struct nested_axes {
   span_axis axis[3];  // by falling stride
   bool nested;        // each stride steps over everything that the smaller ones can reach
 
-  nested_axes(extents3 e, strides3 s) : axis{{e.batch, s.batch}, {e.length, s.length}, {e.channels, s.channels}} {
+  nested_axes(extents3 e, strides3 s)
+      : axis{{e.batch, s.batch}, {e.length, s.length}, {e.channels, s.channels}} {
     for (auto& a : axis)
       if (a.extent == 1) a.stride = 0;  // never stepped
     auto const order = [this](int i, int j) {
@@ -213,37 +242,44 @@ struct nested_axes {
     if (axis[i].stride == 0) return reaches(d, i + 1);
     index_t const q = d >= 0 ? d / axis[i].stride : -((-d + axis[i].stride - 1) / axis[i].stride);
     for (index_t k = q; k <= q + 1; ++k)
-      if (k < axis[i].extent && -k < axis[i].extent && reaches(d - k * axis[i].stride, i + 1)) return true;
+      if (k < axis[i].extent && -k < axis[i].extent && reaches(d - k * axis[i].stride, i + 1))
+        return true;
     return false;
   }
 };
 
 inline void checker::distinct_elements(view_facts const& v) {
   if (!nested_axes(v.extents, v.strides).nested)
-    refuse(error_kind::argument,
-           "%s.strides are [%lld, %lld, %lld] for extents %s, must give every element its own place", v.name,
-           static_cast<long long>(v.strides.batch), static_cast<long long>(v.strides.length),
-           static_cast<long long>(v.strides.channels), shape(v.extents).text);
+    refuse(
+        error_kind::argument,
+        "%s.strides are [%lld, %lld, %lld] for extents %s, must give every element its own place",
+        v.name, static_cast<long long>(v.strides.batch), static_cast<long long>(v.strides.length),
+        static_cast<long long>(v.strides.channels), shape(v.extents).text);
 }
 
 inline void checker::no_overlap(view_facts const& a, view_facts const& b, bool in_place) {
   if (!ok() || a.extents.empty() || b.extents.empty()) return;
   auto const reach = [](view_facts const& v) {
     return ((v.extents.batch - 1) * v.strides.batch + (v.extents.length - 1) * v.strides.length +
-            (v.extents.channels - 1) * v.strides.channels + 1) * v.element_bytes;
+            (v.extents.channels - 1) * v.strides.channels + 1) *
+           v.element_bytes;
   };
-  auto const a0 = reinterpret_cast<std::uintptr_t>(a.data), b0 = reinterpret_cast<std::uintptr_t>(b.data);
-  if (a0 + static_cast<std::uintptr_t>(reach(a)) <= b0 || b0 + static_cast<std::uintptr_t>(reach(b)) <= a0)
+  auto const a0 = reinterpret_cast<std::uintptr_t>(a.data),
+             b0 = reinterpret_cast<std::uintptr_t>(b.data);
+  if (a0 + static_cast<std::uintptr_t>(reach(a)) <= b0 ||
+      b0 + static_cast<std::uintptr_t>(reach(b)) <= a0)
     return;
   if (a.extents == b.extents && a.strides == b.strides && a.element_bytes == b.element_bytes) {
     if (in_place && a0 == b0) return;
-    // The same lattice, shifted: slices of one packed tensor may interleave without sharing an element.
+    // The same lattice, shifted: slices of one packed tensor may interleave without sharing an
+    // element.
     index_t const bytes = a0 > b0 ? static_cast<index_t>(a0 - b0) : static_cast<index_t>(b0 - a0);
     nested_axes const axes(a.extents, a.strides);
-    if (axes.nested && bytes % a.element_bytes == 0 && !axes.reaches(bytes / a.element_bytes)) return;
+    if (axes.nested && bytes % a.element_bytes == 0 && !axes.reaches(bytes / a.element_bytes))
+      return;
   }
-  refuse(error_kind::argument, "%s overlaps %s (%p and %p), must %s", a.name, b.name, a.data, b.data,
-         in_place ? "be the very same view or share no element" : "share no element");
+  refuse(error_kind::argument, "%s overlaps %s (%p and %p), must %s", a.name, b.name, a.data,
+         b.data, in_place ? "be the very same view or share no element" : "share no element");
 }
 
 }  // namespace detail

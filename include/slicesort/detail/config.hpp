@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What depends on the compiler: host-device functions, exceptions, and the namespace of compiled code.
+// What depends on the compiler: host-device functions, exceptions, and the namespace of compiled
+// code.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -14,9 +15,10 @@
 #  define SLICESORT_EXCEPTIONS 0
 #endif
 
-// Words (views, policies, errors) live in `slicesort::v0` and may cross between compilers. Operators
-// and backends live in `slicesort::SLICESORT_BUILD`: their code differs by CUDA architecture list and
-// by -fno-exceptions, so objects built differently must not share their weak symbols.
+// Words (views, policies, errors) live in `slicesort::v0` and may cross between compilers.
+// Operators and backends live in `slicesort::SLICESORT_BUILD`: their code differs by CUDA
+// architecture list and by -fno-exceptions, so objects built differently must not share their weak
+// symbols.
 #define SLICESORT_PP_CAT_(a, b) a##b
 #define SLICESORT_PP_CAT(a, b) SLICESORT_PP_CAT_(a, b)
 
@@ -29,18 +31,27 @@
 #if defined(__CUDACC__) && defined(__CUDA_ARCH_LIST__)
 #  define SLICESORT_PP_COUNT(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, n, ...) n
 #  define SLICESORT_PP_JOIN1(a) _##a
-#  define SLICESORT_PP_JOIN2(a, ...) SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN1(__VA_ARGS__))
-#  define SLICESORT_PP_JOIN3(a, ...) SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN2(__VA_ARGS__))
-#  define SLICESORT_PP_JOIN4(a, ...) SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN3(__VA_ARGS__))
-#  define SLICESORT_PP_JOIN5(a, ...) SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN4(__VA_ARGS__))
-#  define SLICESORT_PP_JOIN6(a, ...) SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN5(__VA_ARGS__))
-#  define SLICESORT_PP_JOIN7(a, ...) SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN6(__VA_ARGS__))
-#  define SLICESORT_PP_JOIN8(a, ...) SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN7(__VA_ARGS__))
+#  define SLICESORT_PP_JOIN2(a, ...) \
+    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN1(__VA_ARGS__))
+#  define SLICESORT_PP_JOIN3(a, ...) \
+    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN2(__VA_ARGS__))
+#  define SLICESORT_PP_JOIN4(a, ...) \
+    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN3(__VA_ARGS__))
+#  define SLICESORT_PP_JOIN5(a, ...) \
+    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN4(__VA_ARGS__))
+#  define SLICESORT_PP_JOIN6(a, ...) \
+    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN5(__VA_ARGS__))
+#  define SLICESORT_PP_JOIN7(a, ...) \
+    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN6(__VA_ARGS__))
+#  define SLICESORT_PP_JOIN8(a, ...) \
+    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN7(__VA_ARGS__))
 #  define SLICESORT_PP_JOIN_N(n, ...) SLICESORT_PP_CAT(SLICESORT_PP_JOIN, n)(__VA_ARGS__)
-#  define SLICESORT_PP_JOIN(...) \
-    SLICESORT_PP_JOIN_N(SLICESORT_PP_COUNT(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), __VA_ARGS__)
-#  define SLICESORT_BUILD \
-    SLICESORT_PP_CAT(SLICESORT_PP_CAT(v0_sm, SLICESORT_PP_JOIN(__CUDA_ARCH_LIST__)), SLICESORT_PP_EXCEPTIONS)
+#  define SLICESORT_PP_JOIN(...)                                                                \
+    SLICESORT_PP_JOIN_N(SLICESORT_PP_COUNT(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), \
+                        __VA_ARGS__)
+#  define SLICESORT_BUILD                                                            \
+    SLICESORT_PP_CAT(SLICESORT_PP_CAT(v0_sm, SLICESORT_PP_JOIN(__CUDA_ARCH_LIST__)), \
+                     SLICESORT_PP_EXCEPTIONS)
 #else
 #  define SLICESORT_BUILD SLICESORT_PP_CAT(v0_host, SLICESORT_PP_EXCEPTIONS)
 #endif

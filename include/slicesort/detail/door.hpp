@@ -42,8 +42,8 @@ constexpr void require_same_dtype() {
 }
 
 // Rules of a call that moves `in` to `out`: both sound, of one shape, not partly overlapping.
-inline void check_transfer(detail::checker& c, detail::view_facts const& in, detail::view_facts const& out,
-                           tensor1<index_t const> lengths) {
+inline void check_transfer(detail::checker& c, detail::view_facts const& in,
+                           detail::view_facts const& out, tensor1<index_t const> lengths) {
   c.view(in);
   c.view(out);
   c.same_extents(out, in.name, in.extents);

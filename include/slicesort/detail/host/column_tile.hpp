@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile: up to 32 neighbouring columns of a [batch, length, channels] problem, sorted together, one
-// column per SIMD lane. Columns are numbered batch * channels + channel; a tile may span samples.
+// A tile: up to 32 neighbouring columns of a [batch, length, channels] problem, sorted together,
+// one column per SIMD lane. Columns are numbered batch * channels + channel; a tile may span
+// samples.
 #pragma once
 
 #include <slicesort/detail/host/isa.hpp>
@@ -17,7 +18,8 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-inline constexpr int tile_columns = 32;  // a row of 32-bit elements is two cache lines, of 16-bit one
+inline constexpr int tile_columns =
+    32;  // a row of 32-bit elements is two cache lines, of 16-bit one
 
 // Columns [first, first + width), walked without a division per column.
 struct column_range {
@@ -71,17 +73,17 @@ struct column_tile {
   void* perm;  // null when not saved
   index_width perm_width;
   tile_operand x_at, y_at, perm_at;
-  int width;                     // columns in use
-  index_t rows;                  // rows to sort: the longest column
-  index_t valid[tile_columns];   // rows of each column that take part
-  bool ragged;                   // some column is shorter than `rows`
+  int width;                             // columns in use
+  index_t rows;                          // rows to sort: the longest column
+  index_t valid[tile_columns];           // rows of each column that take part
+  bool ragged;                           // some column is shorter than `rows`
   detail::bits_t<T> flip[tile_columns];  // all ones where the column descends
-  bool stream;                   // write around the cache
-  unsigned char* scratch;        // tile_scratch_bytes<T>(rows)
+  bool stream;                           // write around the cache
+  unsigned char* scratch;                // tile_scratch_bytes<T>(rows)
 };
 
-// Asks for a row of a dense operand that will be read soon: rows are far apart, and the processor's own
-// prefetchers give up at page ends.
+// Asks for a row of a dense operand that will be read soon: rows are far apart, and the processor's
+// own prefetchers give up at page ends.
 template <class T>
 void prefetch_row(T const* row) {
 #if SLICESORT_GNU_VECTORS
@@ -97,31 +99,36 @@ inline constexpr index_t prefetch_distance = 16;  // rows
 // Moves `count` rows from row `i` on between an operand of any strides and a dense stage of `pitch`
 // elements per row; lane by lane, so that a column stored contiguously is read as such.
 template <class T, class Stage>
-void gather_rows(T const* from, tile_operand const& at, int first, int width, index_t i, int count, Stage* stage,
-                 int pitch) {
+void gather_rows(T const* from, tile_operand const& at, int first, int width, index_t i, int count,
+                 Stage* stage, int pitch) {
   static_assert(sizeof(T) == sizeof(Stage), "bits move as they are");
   for (int lane = 0; lane < width; ++lane) {
     T const* p = from + at.start[first + lane] + i * at.pitch;
-    for (int k = 0; k < count; ++k, p += at.pitch) std::memcpy(stage + k * pitch + lane, p, sizeof(T));
+    for (int k = 0; k < count; ++k, p += at.pitch)
+      std::memcpy(stage + k * pitch + lane, p, sizeof(T));
   }
 }
 template <class Stage, class T>
-void scatter_rows(Stage const* stage, int pitch, int width, index_t i, int count, tile_operand const& at, T* to) {
+void scatter_rows(Stage const* stage, int pitch, int width, index_t i, int count,
+                  tile_operand const& at, T* to) {
   static_assert(sizeof(T) == sizeof(Stage), "bits move as they are");
   for (int lane = 0; lane < width; ++lane) {
     T* p = to + at.start[lane] + i * at.pitch;
-    for (int k = 0; k < count; ++k, p += at.pitch) std::memcpy(p, stage + k * pitch + lane, sizeof(T));
+    for (int k = 0; k < count; ++k, p += at.pitch)
+      std::memcpy(p, stage + k * pitch + lane, sizeof(T));
   }
 }
 
-// Rows between the parts of a tile, so that a power-of-two length does not map them on the same sets.
+// Rows between the parts of a tile, so that a power-of-two length does not map them on the same
+// sets.
 inline constexpr index_t tile_padding_rows = 4;
 
-// Scratch per row of a tile, the largest over instruction sets: keys and indices of 32 columns, and the
-// composites of one part for the repair of ties.
+// Scratch per row of a tile, the largest over instruction sets: keys and indices of 32 columns, and
+// the composites of one part for the repair of ties.
 template <class T>
-inline constexpr std::size_t tile_row_bytes =
-    sizeof(T) == 2 ? 4 * tile_columns : 2 * sizeof(T) * tile_columns + (sizeof(T) == 4 ? 32 : 64);
+inline constexpr std::size_t tile_row_bytes = sizeof(T) == 2 ? 4 * tile_columns
+                                                             : 2 * sizeof(T) * tile_columns +
+                                                                   (sizeof(T) == 4 ? 32 : 64);
 
 template <class T>
 constexpr std::size_t tile_scratch_bytes(index_t rows) {

@@ -42,10 +42,14 @@ inline isa chosen_isa(isa set) {
 
 inline char const* isa_name(isa set) {
   switch (set) {
-    case isa::portable: return "portable";
-    case isa::avx2: return "avx2";
-    case isa::avx512: return "avx512";
-    case isa::best: break;
+    case isa::portable:
+      return "portable";
+    case isa::avx2:
+      return "avx2";
+    case isa::avx512:
+      return "avx512";
+    case isa::best:
+      break;
   }
   return "best";
 }

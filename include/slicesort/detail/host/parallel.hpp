@@ -17,22 +17,25 @@ template <class Exec>
 void check_host(Exec const& on, detail::checker& c) {
   if (on.threads == 0) c.refuse(error_kind::argument, "exec.threads is 0, must be at least 1");
   if (!isa_available(on.instructions))
-    c.refuse(error_kind::argument, "exec.instructions is %s, which this processor or compiler lacks; must be one it has",
+    c.refuse(error_kind::argument,
+             "exec.instructions is %s, which this processor or compiler lacks; must be one it has",
              isa_name(on.instructions));
 }
 
-// Calls f(slot, task) for every task in [0, tasks). Slots take tasks as they become free; which slot
-// runs a task never shows in the result.
+// Calls f(slot, task) for every task in [0, tasks). Slots take tasks as they become free; which
+// slot runs a task never shows in the result.
 template <class Exec, class F>
 void for_each_task(Exec const& on, index_t tasks, F const& f) {
-  index_t const wanted = tasks < static_cast<index_t>(on.threads) ? tasks : static_cast<index_t>(on.threads);
+  index_t const wanted =
+      tasks < static_cast<index_t>(on.threads) ? tasks : static_cast<index_t>(on.threads);
   if (wanted <= 1) {
     for (index_t task = 0; task < tasks; ++task) f(0u, task);
     return;
   }
   std::atomic<index_t> next{0};
   on.parallel_for(static_cast<unsigned>(wanted), [&](unsigned slot) {
-    for (index_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) f(slot, task);
+    for (index_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;)
+      f(slot, task);
   });
 }
 

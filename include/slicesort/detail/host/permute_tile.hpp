@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transpose of a permutation, tile by tile: rows of dy are scattered inside a tile that stays in
-// cache, then the tile is written row by row. Every element is moved once; nothing is added up.
+// The transpose of a permutation, tile by tile: rows of dy are scattered inside a tile that stays
+// in cache, then the tile is written row by row. Every element is moved once; nothing is added up.
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
-#include <slicesort/detail/host/simd/sort_tile.hpp>
+#include <slicesort/detail/host/simd/instruction_sets.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
 
@@ -29,13 +29,14 @@ struct permuted_tile {
   bool ragged;                  // some valid[c] < rows
   grad_mode mode;
   bool stream;  // write around the cache
-  T* scratch;  // rows * tile_columns
+  T* scratch;   // rows * tile_columns
 };
 
-// One row of dy to the rows that `perm` names. All lanes are moved, with constant offsets; unused ones
-// carry garbage to lanes of the tile that nobody reads.
+// One row of dy to the rows that `perm` names. All lanes are moved, with constant offsets; unused
+// ones carry garbage to lanes of the tile that nobody reads.
 template <class T, class Index, std::size_t... Lane>
-SLICESORT_INLINE void scatter_row(T const* dy, Index const* perm, T* tile, std::index_sequence<Lane...>) {
+SLICESORT_INLINE void scatter_row(T const* dy, Index const* perm, T* tile,
+                                  std::index_sequence<Lane...>) {
   ((tile[static_cast<std::size_t>(perm[Lane]) * tile_columns + Lane] = dy[Lane]), ...);
 }
 
@@ -68,7 +69,8 @@ void transpose_permutation(permuted_tile<T> const& t) {
     for (int k = 0; k < count; ++k) {
       if (t.dy_at.dense) prefetch_row(dy + (k + prefetch_distance) * dy_pitch);
       if (t.perm_at.dense) prefetch_row(p + (k + prefetch_distance) * p_pitch);
-      scatter_row(dy + k * dy_pitch, p + k * p_pitch, t.scratch, std::make_index_sequence<tile_columns>{});
+      scatter_row(dy + k * dy_pitch, p + k * p_pitch, t.scratch,
+                  std::make_index_sequence<tile_columns>{});
     }
   }
 }
@@ -100,10 +102,12 @@ void write_tile(permuted_tile<T> const& t) {
     }
     if (t.dx_at.dense)
       for (int k = 0; k < count; ++k)
-        copy_row<Stream>(from + k * tile_columns, t.dx + t.dx_at.start[0] + (i + k) * t.dx_at.pitch);
+        copy_row<Stream>(from + k * tile_columns,
+                         t.dx + t.dx_at.start[0] + (i + k) * t.dx_at.pitch);
     else
       scatter_rows(from, tile_columns, t.width, i, count, t.dx_at, t.dx);
   }
+  portable::finish_puts<Stream>();
 }
 
 template <class T>

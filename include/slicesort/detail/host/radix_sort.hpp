@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns too long for 16-bit indices: a stable radix sort from the lowest digit, column by column, on
-// tiles of one cache line of columns so that every line of the tensor is read and written once.
+// Columns too long for 16-bit indices: a stable radix sort from the lowest digit, column by column,
+// on tiles of one cache line of columns so that every line of the tensor is read and written once.
 #pragma once
 
 #include <slicesort/detail/arena.hpp>
@@ -32,7 +32,8 @@ class radix_tile {
   void run(column_tile<T> const& t) {
     load(t);
     for (int c = 0; c < t.width; ++c) {
-      sort_column(keys_ + pitch_ * static_cast<std::size_t>(c), rows_ + pitch_ * static_cast<std::size_t>(c),
+      sort_column(keys_ + pitch_ * static_cast<std::size_t>(c),
+                  rows_ + pitch_ * static_cast<std::size_t>(c),
                   static_cast<std::size_t>(t.valid[c]));
       restore_column(t, c);
     }
@@ -96,7 +97,8 @@ class radix_tile {
     }
   }
 
-  // Keys become the bits of the values; those that a key cannot tell are fetched from where they came.
+  // Keys become the bits of the values; those that a key cannot tell are fetched from where they
+  // came.
   void restore_column(column_tile<T> const& t, int c) {
     bits* const keys = keys_ + pitch_ * static_cast<std::size_t>(c);
     std::uint32_t* const rows = rows_ + pitch_ * static_cast<std::size_t>(c);
@@ -108,7 +110,8 @@ class radix_tile {
       if (past || key == detail::sign_bit<bits> || key == static_cast<bits>(~bits{0}))
         std::memcpy(keys + i, x + static_cast<index_t>(rows[i]) * t.x_at.pitch, sizeof(bits));
       else
-        keys[i] = static_cast<bits>((key & detail::sign_bit<bits>) != 0 ? key ^ detail::sign_bit<bits> : ~key);
+        keys[i] = static_cast<bits>(
+            (key & detail::sign_bit<bits>) != 0 ? key ^ detail::sign_bit<bits> : ~key);
     }
   }
 
@@ -117,13 +120,15 @@ class radix_tile {
     if (t.perm != nullptr) store_columns(rows_, t, t.perm_at, static_cast<std::uint32_t*>(t.perm));
   }
   template <class From, class To>
-  void store_columns(From const* from, column_tile<T> const& t, tile_operand const& at, To* to) const {
+  void store_columns(From const* from, column_tile<T> const& t, tile_operand const& at,
+                     To* to) const {
     From stage[stage_size];
     for (index_t i = 0; i < t.rows; i += batch) {
       int const count = t.rows - i < batch ? static_cast<int>(t.rows - i) : batch;
       for (int c = 0; c < t.width; ++c)
         for (int k = 0; k < count; ++k)
-          stage[k * columns + c] = from[pitch_ * static_cast<std::size_t>(c) + static_cast<std::size_t>(i + k)];
+          stage[k * columns + c] =
+              from[pitch_ * static_cast<std::size_t>(c) + static_cast<std::size_t>(i + k)];
       scatter_rows(stage, columns, t.width, i, count, at, to);
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// slicing_sort on the host: columns in tiles of 32, tiles shared among threads. Up to 65536 rows a tile is
-// sorted by SIMD networks, one column per lane; longer columns by radix sort.
+// slicing_sort on the host: columns in tiles of 32, tiles shared among threads. Up to 65536 rows a
+// tile is sorted by SIMD networks, one column per lane; longer columns by radix sort.
 #pragma once
 
 #include <slicesort/detail/arena.hpp>
@@ -9,7 +9,7 @@
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/permute_tile.hpp>
 #include <slicesort/detail/host/radix_sort.hpp>
-#include <slicesort/detail/host/simd/sort_tile.hpp>
+#include <slicesort/detail/host/simd/instruction_sets.hpp>
 #include <slicesort/detail/problem/slicing_sort.hpp>
 
 #include <cstddef>
@@ -66,7 +66,8 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
   }
 
   template <class Exec, class T>
-  static void forward(Exec const& on, detail::slicing_sort_forward<Order, T> const& p, workspace w) {
+  static void forward(Exec const& on, detail::slicing_sort_forward<Order, T> const& p,
+                      workspace w) {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
@@ -128,7 +129,8 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
   }
 
   template <class T>
-  static column_tile<T> make_tile(detail::slicing_sort_forward<Order, T> const& p, column_range const& columns) {
+  static column_tile<T> make_tile(detail::slicing_sort_forward<Order, T> const& p,
+                                  column_range const& columns) {
     tile_rows const rows(columns, p.lengths);
     column_tile<T> t;
     t.x = p.x.data(), t.x_at = {columns, p.x.strides()};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one total order, on integer keys: -0 equals +0, all NaN are equal and come last. It is decided on
-// bits, so no compiler flag can change it.
+// The one total order, on integer keys: -0 equals +0, all NaN are equal and come last. It is
+// decided on bits, so no compiler flag can change it.
 #pragma once
 
 #include <slicesort/detail/config.hpp>

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How values of a dtype become rows of keys and back. Each codec handles `row::lanes` columns at a time:
-// `load` canonicalises and notes in `changed` every bit that the way back could not restore; `decode`
-// turns keys into the value's bits; `store_*` writes. Included once per instruction set.
+// How values of a dtype become rows of keys and back. Each codec handles `row::lanes` columns at a
+// time: `load` canonicalises and notes in `changed` every bit that the way back could not restore;
+// `decode` turns keys into the value's bits; `store_*` writes. Included once per instruction set.
 
 // Vector form of detail::sortable_key.
 template <class T, int Count>
-SLICESORT_INLINE vec<detail::bits_t<T>, Count> canonical_keys(vec<detail::bits_t<T>, Count> const& bits,
-                                                              vec<detail::bits_t<T>, Count>& changed) {
+SLICESORT_INLINE vec<detail::bits_t<T>, Count> canonical_keys(
+    vec<detail::bits_t<T>, Count> const& bits, vec<detail::bits_t<T>, Count>& changed) {
   using Bits = detail::bits_t<T>;
   using V = vec<Bits, Count>;
-  V const top = broadcast<V>(detail::sign_bit<Bits>), all = broadcast<V>(static_cast<Bits>(~Bits{0}));
+  V const top = broadcast<V>(detail::sign_bit<Bits>),
+          all = broadcast<V>(static_cast<Bits>(~Bits{0}));
   V const raw = bits ^ (spread_sign<Bits, Count>(bits) | top);
   V const nan = greater(bits & ~top, broadcast<V>(Bits{dtype_traits<T>::infinity}));
   V key = select(nan, all, raw);
@@ -39,7 +40,8 @@ struct values_codec {
   static constexpr bool has_index = false, needs_repair = false;
 
   static SLICESORT_INLINE row load(bits const* from, bits const* flip, index_t, flags& changed) {
-    return {canonical_keys<T, row::lanes>(load_lanes<flags>(from), changed) ^ load_lanes<flags>(flip)};
+    return {canonical_keys<T, row::lanes>(load_lanes<flags>(from), changed) ^
+            load_lanes<flags>(flip)};
   }
   static SLICESORT_INLINE row decode(row const& r, bits const* flip) {
     return {value_bits<bits, row::lanes>(r.key ^ load_lanes<flags>(flip))};
@@ -60,7 +62,8 @@ struct packed_codec {
 
   static SLICESORT_INLINE row load(bits const* from, bits const* flip, index_t i, flags& changed) {
     using V = typename row::vector;
-    flags const key = canonical_keys<T, row::lanes>(load_lanes<flags>(from), changed) ^ load_lanes<flags>(flip);
+    flags const key =
+        canonical_keys<T, row::lanes>(load_lanes<flags>(from), changed) ^ load_lanes<flags>(flip);
     return {convert<V>(key) << 16 | broadcast<V>(static_cast<std::uint32_t>(i))};
   }
   static SLICESORT_INLINE row decode(row const& r, bits const* flip) {
@@ -82,7 +85,9 @@ struct packed_codec {
     return any_special(convert<flags>(r.key >> 16), flip);
   }
   static bits key_of(row const& r, int lane) { return static_cast<bits>(r.key[lane] >> 16); }
-  static index_t index_of(row const& r, int lane) { return static_cast<index_t>(r.key[lane] & 0xffffu); }
+  static index_t index_of(row const& r, int lane) {
+    return static_cast<index_t>(r.key[lane] & 0xffffu);
+  }
   static void set_key(row& r, int lane, bits key) {
     r.key[lane] = static_cast<std::uint32_t>(key) << 16 | (r.key[lane] & 0xffffu);
   }
@@ -97,8 +102,9 @@ struct pairs_codec {
   static constexpr bool has_index = true, needs_repair = true;
 
   static SLICESORT_INLINE row load(bits const* from, bits const* flip, index_t i, flags& changed) {
-    return {canonical_keys<T, row::lanes>(load_lanes<flags>(from), changed) ^ load_lanes<flags>(flip),
-            broadcast<flags>(static_cast<bits>(i))};
+    return {
+        canonical_keys<T, row::lanes>(load_lanes<flags>(from), changed) ^ load_lanes<flags>(flip),
+        broadcast<flags>(static_cast<bits>(i))};
   }
   static SLICESORT_INLINE row decode(row const& r, bits const* flip) {
     return {value_bits<bits, row::lanes>(r.key ^ load_lanes<flags>(flip)), r.index};

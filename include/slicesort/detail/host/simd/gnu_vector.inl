@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes as GNU vectors (GCC, Clang): plain operators that the compiler maps to the instruction set in
-// force. Included once per instruction set, inside its namespace and target region.
+// Lanes as GNU vectors (GCC, Clang): plain operators that the compiler maps to the instruction set
+// in force. Included once per instruction set, inside its namespace and target region.
 
 template <class Lane, int Count>
 struct vector_of {

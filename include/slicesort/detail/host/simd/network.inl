@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting network over the rows of a tile: merge sort by bitonic merges whose first level is mirrored,
-// so that every comparator points the same way. Comparators that touch a row past the end would not
-// exchange, hence are left out: the cost follows the length, not the next power of two. Passes fuse
-// `Row::fused` levels in registers. Included once per instruction set.
+// Sorting network over the rows of a tile: merge sort by bitonic merges whose first level is
+// mirrored, so that every comparator points the same way. Comparators that touch a row past the end
+// would not exchange, hence are left out: the cost follows the length, not the next power of two.
+// Passes fuse `Row::fused` levels in registers. Included once per instruction set.
 
 template <class Row>
 struct network {
@@ -27,7 +27,8 @@ struct network {
 
   // --- networks within registers: constant indices only, so the rows stay out of memory ---
 
-  // Batcher's odd-even merge sort (Knuth, TAOCP vol. 3, 5.3.4): fewest comparators for short blocks.
+  // Batcher's odd-even merge sort (Knuth, TAOCP vol. 3, 5.3.4): fewest comparators for short
+  // blocks.
   template <std::size_t Low, std::size_t Count>
   static SLICESORT_INLINE void odd_even_sort(Row* x) {
     if constexpr (Count > 1) {
@@ -127,7 +128,8 @@ struct network {
 
   // Lower rows r + i*s, and mirrored upper rows (s-1-r) + i*s; the first `valid` upper ones exist.
   template <int Q, std::size_t... I>
-  static SLICESORT_INLINE void mirror_rows(Row* low, Row* high, std::size_t s, std::index_sequence<I...>) {
+  static SLICESORT_INLINE void mirror_rows(Row* low, Row* high, std::size_t s,
+                                           std::index_sequence<I...>) {
     constexpr std::size_t half = sizeof...(I);
     Row x[2 * half] = {low[I * s]..., high[I * s]...};
     mirror_level<2 * half>(x, std::index_sequence<I...>{});

@@ -3,7 +3,7 @@
 
 template <class Lane, int Count>
 struct vec {
-  Lane lane[Count] = {};
+  Lane lane[static_cast<std::size_t>(Count)] = {};
 
   Lane& operator[](int i) { return lane[i]; }
   Lane operator[](int i) const { return lane[i]; }
@@ -74,7 +74,8 @@ SLICESORT_INLINE To convert(V const& v) {
 }
 template <class Lane, int Count>
 SLICESORT_INLINE vec<Lane, Count> spread_sign(vec<Lane, Count> const& v) {
-  return vec<Lane, Count>::map([&](int i) { return (v[i] >> (8 * sizeof(Lane) - 1)) != 0 ? -1 : 0; });
+  return vec<Lane, Count>::map(
+      [&](int i) { return (v[i] >> (8 * sizeof(Lane) - 1)) != 0 ? -1 : 0; });
 }
 template <class V>
 SLICESORT_INLINE bool any(V const& v) {

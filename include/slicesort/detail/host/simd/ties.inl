@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stability. The networks of pairs leave equal keys with their indices in any order; here each run of
-// equal keys gets its indices sorted. Few ties are put right in place, many by a second sort of
+// Stability. The networks of pairs leave equal keys with their indices in any order; here each run
+// of equal keys gets its indices sorted. Few ties are put right in place, many by a second sort of
 // (first row of the run | index) composites, which costs less than the first. Included once per
 // instruction set.
 
-// Makes rows a, b (neighbours, a.key <= b.key) stable by exchanging indices; were there any to exchange?
+// Makes rows a, b (neighbours, a.key <= b.key) stable by exchanging indices; were there any to
+// exchange?
 template <class Lane>
 SLICESORT_INLINE bool exchange_ties(pairs<Lane>& a, pairs<Lane>& b) {
   using V = typename pairs<Lane>::vector;
@@ -17,18 +18,21 @@ SLICESORT_INLINE bool exchange_ties(pairs<Lane>& a, pairs<Lane>& b) {
 }
 // All ones in some lane where a, b are out of order; cheap to accumulate.
 template <class Lane>
-SLICESORT_INLINE typename pairs<Lane>::vector tie_flags(pairs<Lane> const& a, pairs<Lane> const& b) {
+SLICESORT_INLINE typename pairs<Lane>::vector tie_flags(pairs<Lane> const& a,
+                                                        pairs<Lane> const& b) {
   return equal(a.key, b.key) & greater(a.index, b.index);
 }
 
-// Composites of one part: the sort key is the first row of the run, so the keys stay where they are.
+// Composites of one part: the sort key is the first row of the run, so the keys stay where they
+// are.
 template <class Lane>
 void compose_ties(pairs<Lane> const* w, std::size_t n, int, keys<Lane>* out) {
   using V = typename pairs<Lane>::vector;
   constexpr int half = 4 * sizeof(Lane);
   V first = broadcast<V>(Lane{0});
   for (std::size_t i = 0; i < n; ++i) {
-    if (i > 0) first = select(equal(w[i].key, w[i - 1].key), first, broadcast<V>(static_cast<Lane>(i)));
+    if (i > 0)
+      first = select(equal(w[i].key, w[i - 1].key), first, broadcast<V>(static_cast<Lane>(i)));
     out[i].key = first << half | w[i].index;
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts one tile: load and canonicalise, sort every part, repair ties, restore what the keys lost, store.
-// A part is the `row::lanes` columns that one sequence of rows holds. Included once per instruction set.
+// Sorts one tile: load and canonicalise, sort every part, repair ties, restore what the keys lost,
+// store. A part is the `row::lanes` columns that one sequence of rows holds. Included once per
+// instruction set.
 
 template <class T, class Codec>
 class tile_sorter {
@@ -14,9 +15,11 @@ class tile_sorter {
       : t_(tile),
         n_(static_cast<std::size_t>(tile.rows)),
         rows_(reinterpret_cast<row*>(tile.scratch)),
-        spare_(tile.scratch + sizeof(row) * static_cast<std::size_t>(parts) * (n_ + tile_padding_rows)) {}
+        spare_(tile.scratch +
+               sizeof(row) * static_cast<std::size_t>(parts) * (n_ + tile_padding_rows)) {}
 
-  // False when the values cannot be restored from keys alone and no index was kept: sort with indices.
+  // False when the values cannot be restored from keys alone and no index was kept: sort with
+  // indices.
   bool run() {
     for (int p = 0; p < used_parts(); ++p) load_part(p);
     if constexpr (Codec::has_index) {
@@ -45,10 +48,14 @@ class tile_sorter {
   }
 
  private:
-  static constexpr std::size_t stage_size(int columns) { return static_cast<std::size_t>(batch * columns); }
+  static constexpr std::size_t stage_size(int columns) {
+    return static_cast<std::size_t>(batch * columns);
+  }
   row* part(int p) const { return rows_ + static_cast<std::size_t>(p) * (n_ + tile_padding_rows); }
   int used_parts() const { return (t_.width + lanes - 1) / lanes; }
-  int used_lanes(int p) const { return t_.width - p * lanes < lanes ? t_.width - p * lanes : lanes; }
+  int used_lanes(int p) const {
+    return t_.width - p * lanes < lanes ? t_.width - p * lanes : lanes;
+  }
 
   void load_part(int p) {
     typename Codec::flags changed{};
@@ -62,13 +69,16 @@ class tile_sorter {
       bits const* from = stage;
       index_t pitch = lanes;
       if (t_.x_at.dense) {
-        from = reinterpret_cast<bits const*>(t_.x + t_.x_at.start[first] + static_cast<index_t>(i) * t_.x_at.pitch);
+        from = reinterpret_cast<bits const*>(t_.x + t_.x_at.start[first] +
+                                             static_cast<index_t>(i) * t_.x_at.pitch);
         pitch = t_.x_at.pitch;
       } else {
-        gather_rows(t_.x, t_.x_at, first, used_lanes(p), static_cast<index_t>(i), count, stage, lanes);
+        gather_rows(t_.x, t_.x_at, first, used_lanes(p), static_cast<index_t>(i), count, stage,
+                    lanes);
       }
       for (int k = 0; k < count; ++k) {
-        if (t_.x_at.dense && p == 0) prefetch_row(reinterpret_cast<T const*>(from) + (k + prefetch_distance) * pitch);
+        if (t_.x_at.dense && p == 0)
+          prefetch_row(reinterpret_cast<T const*>(from) + (k + prefetch_distance) * pitch);
         row const r = Codec::load(from + k * pitch, flip, static_cast<index_t>(i) + k, changed);
         order.see(r);
         w[i + static_cast<std::size_t>(k)] = r;
@@ -78,8 +88,8 @@ class tile_sorter {
     unsorted_[p] = order.broken();
   }
 
-  // Rows past a column's own length sort after everything, NaN included (those tie, and come first by
-  // index), so they stay where they are.
+  // Rows past a column's own length sort after everything, NaN included (those tie, and come first
+  // by index), so they stay where they are.
   void pad_columns() {
     for (int c = 0; c < t_.width; ++c)
       for (index_t i = t_.valid[c]; i < t_.rows; ++i) {
@@ -103,8 +113,10 @@ class tile_sorter {
                              static_cast<bits>(key ^ flip[lane]) == detail::sign_bit<bits>;
         if (!special) continue;
         bits value;
-        std::memcpy(&value, t_.x + t_.x_at.start[first + lane] + Codec::index_of(sorted, lane) * t_.x_at.pitch,
-                    sizeof value);
+        std::memcpy(
+            &value,
+            t_.x + t_.x_at.start[first + lane] + Codec::index_of(sorted, lane) * t_.x_at.pitch,
+            sizeof value);
         Codec::set_key(w[i], lane, value);
       }
     }
@@ -122,7 +134,8 @@ class tile_sorter {
     if constexpr (Codec::has_index) {
       if (t_.perm != nullptr && t_.perm_width == index_width::bits16)
         return store_rows<Restored, Stream>(static_cast<std::uint16_t*>(t_.perm));
-      if (t_.perm != nullptr) return store_rows<Restored, Stream>(static_cast<std::uint32_t*>(t_.perm));
+      if (t_.perm != nullptr)
+        return store_rows<Restored, Stream>(static_cast<std::uint32_t*>(t_.perm));
     }
     store_rows<Restored, Stream>(static_cast<std::uint16_t*>(nullptr));
   }
@@ -137,7 +150,8 @@ class tile_sorter {
       Index* q = indices;
       index_t y_pitch = tile_columns, q_pitch = tile_columns;
       if (t_.y_at.dense) {
-        y = reinterpret_cast<bits*>(t_.y + t_.y_at.start[0] + static_cast<index_t>(i) * t_.y_at.pitch);
+        y = reinterpret_cast<bits*>(t_.y + t_.y_at.start[0] +
+                                    static_cast<index_t>(i) * t_.y_at.pitch);
         y_pitch = t_.y_at.pitch;
       }
       if (perm != nullptr && t_.perm_at.dense) {
@@ -150,20 +164,24 @@ class tile_sorter {
           if constexpr (!Restored) r = Codec::decode(r, t_.flip + p * lanes);
           Codec::template store_values<Stream>(r, y + k * y_pitch + p * lanes);
           if constexpr (Codec::has_index)
-            if (perm != nullptr) Codec::template store_indices<Stream>(r, q + k * q_pitch + p * lanes);
+            if (perm != nullptr)
+              Codec::template store_indices<Stream>(r, q + k * q_pitch + p * lanes);
         }
       if (!t_.y_at.dense)
         scatter_rows(values, tile_columns, t_.width, static_cast<index_t>(i), count, t_.y_at, t_.y);
       if (perm != nullptr && !t_.perm_at.dense)
-        scatter_rows(indices, tile_columns, t_.width, static_cast<index_t>(i), count, t_.perm_at, perm);
+        scatter_rows(indices, tile_columns, t_.width, static_cast<index_t>(i), count, t_.perm_at,
+                     perm);
     }
+    finish_puts<Stream>();
   }
 
   column_tile<T> const& t_;
   std::size_t n_;
   row* rows_;
   unsigned char* spare_;
-  bool changed_[static_cast<std::size_t>(parts)] = {}, unsorted_[static_cast<std::size_t>(parts)] = {};
+  bool changed_[static_cast<std::size_t>(parts)] = {},
+       unsorted_[static_cast<std::size_t>(parts)] = {};
 };
 
 template <class T, class ValuesCodec, class IndexedCodec>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// float on AVX-512: 32 columns per row with 16-bit indices. Included after codec.inl and wide_rows.inl.
+// float on AVX-512: 32 columns per row with 16-bit indices. Included after codec.inl and
+// wide_rows.inl.
 
 template <class T>
 struct wide_codec {
@@ -11,9 +12,10 @@ struct wide_codec {
   static constexpr bool has_index = true, needs_repair = true;
 
   static SLICESORT_INLINE row load(bits const* from, bits const* flip, index_t i, flags& changed) {
-    return {canonical_keys<T, 16>(load_lanes<flags>(from), changed) ^ load_lanes<flags>(flip),
-            canonical_keys<T, 16>(load_lanes<flags>(from + 16), changed) ^ load_lanes<flags>(flip + 16),
-            broadcast<index_lanes>(static_cast<std::uint16_t>(i))};
+    return {
+        canonical_keys<T, 16>(load_lanes<flags>(from), changed) ^ load_lanes<flags>(flip),
+        canonical_keys<T, 16>(load_lanes<flags>(from + 16), changed) ^ load_lanes<flags>(flip + 16),
+        broadcast<index_lanes>(static_cast<std::uint16_t>(i))};
   }
   static SLICESORT_INLINE row decode(row const& r, bits const* flip) {
     return {value_bits<bits, 16>(r.key ^ load_lanes<flags>(flip)),
@@ -36,7 +38,9 @@ struct wide_codec {
   static SLICESORT_INLINE bool has_special(row const& r, bits const* flip) {
     return any_special(r.key, flip) || any_special(r.key_high, flip + 16);
   }
-  static bits key_of(row const& r, int lane) { return lane < 16 ? r.key[lane] : r.key_high[lane - 16]; }
+  static bits key_of(row const& r, int lane) {
+    return lane < 16 ? r.key[lane] : r.key_high[lane - 16];
+  }
   static index_t index_of(row const& r, int lane) { return r.index[lane]; }
   static void set_key(row& r, int lane, bits key) {
     if (lane < 16)
@@ -46,6 +50,7 @@ struct wide_codec {
   }
   // The indices of 16 of the columns, widened; read from memory, where halves are addressable.
   static SLICESORT_INLINE flags index_half(row const& r, int half) {
-    return convert<flags>(load_lanes<vec<std::uint16_t, 16>>(reinterpret_cast<char const*>(&r.index) + 32 * half));
+    return convert<flags>(
+        load_lanes<vec<std::uint16_t, 16>>(reinterpret_cast<char const*>(&r.index) + 32 * half));
   }
 };

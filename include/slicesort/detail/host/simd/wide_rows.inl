@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The AVX-512 row for 32-bit keys: 32 columns, two vectors of keys that share one vector of 16-bit source
-// rows. A third less memory than `pairs`, and one blend serves 32 columns. The few builtins are those
-// that no vector operator expresses: comparison masks that join and steer a blend of another width.
-// Included inside the AVX-512 namespace and target region.
+// The AVX-512 row for 32-bit keys: 32 columns, two vectors of keys that share one vector of 16-bit
+// source rows. A third less memory than `pairs`, and one blend serves 32 columns. The few builtins
+// are those that no vector operator expresses: comparison masks that join and steer a blend of
+// another width. Included inside the AVX-512 namespace and target region.
 
 using mask16 = unsigned short;
 using mask32 = unsigned int;
@@ -17,12 +17,14 @@ SLICESORT_INLINE int32_lanes signed_lanes(V const& v) {
 }
 // Comparison codes of the instruction set: 0 equal, 1 less, 6 greater.
 template <int Code>
-SLICESORT_INLINE mask32 compare_keys(vec<std::uint32_t, 16> const& a0, vec<std::uint32_t, 16> const& a1,
-                                     vec<std::uint32_t, 16> const& b0, vec<std::uint32_t, 16> const& b1) {
-  mask16 const m0 = static_cast<mask16>(
-      __builtin_ia32_ucmpd512_mask(signed_lanes(a0), signed_lanes(b0), Code, static_cast<mask16>(-1)));
-  mask16 const m1 = static_cast<mask16>(
-      __builtin_ia32_ucmpd512_mask(signed_lanes(a1), signed_lanes(b1), Code, static_cast<mask16>(-1)));
+SLICESORT_INLINE mask32 compare_keys(vec<std::uint32_t, 16> const& a0,
+                                     vec<std::uint32_t, 16> const& a1,
+                                     vec<std::uint32_t, 16> const& b0,
+                                     vec<std::uint32_t, 16> const& b1) {
+  mask16 const m0 = static_cast<mask16>(__builtin_ia32_ucmpd512_mask(
+      signed_lanes(a0), signed_lanes(b0), Code, static_cast<mask16>(-1)));
+  mask16 const m1 = static_cast<mask16>(__builtin_ia32_ucmpd512_mask(
+      signed_lanes(a1), signed_lanes(b1), Code, static_cast<mask16>(-1)));
   return static_cast<mask32>(__builtin_ia32_kunpcksi(m1, m0));
 }
 // b where the mask has a bit, else a.
@@ -66,8 +68,8 @@ struct wide_pairs {
   static SLICESORT_INLINE mask32 inverted(wide_pairs const& a, wide_pairs const& b) {
     return compare_keys<0>(a.key, a.key_high, b.key, b.key_high) &
            static_cast<mask32>(__builtin_ia32_ucmpw512_mask(reinterpret_cast<int16_lanes>(a.index),
-                                                            reinterpret_cast<int16_lanes>(b.index), 6,
-                                                            static_cast<mask32>(-1)));
+                                                            reinterpret_cast<int16_lanes>(b.index),
+                                                            6, static_cast<mask32>(-1)));
   }
   static SLICESORT_INLINE void swap_indices(mask32 m, wide_pairs& a, wide_pairs& b) {
     vec<std::uint16_t, 32> const index = blend(m, a.index, b.index);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tie vocabulary of `wide_pairs`: flags are a bit mask, composites come in two parts of 16 columns.
+// The tie vocabulary of `wide_pairs`: flags are a bit mask, composites come in two parts of 16
+// columns.
 
 SLICESORT_INLINE bool exchange_ties(wide_pairs& a, wide_pairs& b) {
   mask32 const swap = wide_pairs::inverted(a, b);
@@ -16,7 +17,8 @@ inline void compose_ties(wide_pairs const* w, std::size_t n, int part, keys<std:
   V first = broadcast<V>(0u);
   for (std::size_t i = 0; i < n; ++i) {
     if (i > 0) {
-      V const same = part == 0 ? equal(w[i].key, w[i - 1].key) : equal(w[i].key_high, w[i - 1].key_high);
+      V const same =
+          part == 0 ? equal(w[i].key, w[i - 1].key) : equal(w[i].key_high, w[i - 1].key_high);
       first = select(same, first, broadcast<V>(static_cast<std::uint32_t>(i)));
     }
     out[i].key = first << 16 | wide_codec<float>::index_half(w[i], part);

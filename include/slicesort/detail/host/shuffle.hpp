@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// shuffle on the host: the permutations of a full column once, then every block moves its rows. The
+// permutation of fewer rows is what remains of the full one when the other rows are left out.
+#pragma once
+
+#include <slicesort/detail/arena.hpp>
+#include <slicesort/detail/backend.hpp>
+#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/math/counter_hash.hpp>
+#include <slicesort/detail/problem/shuffle.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// p = the rows in the order of their hashes; `packed` is scratch of the same length.
+inline void argsort_hashes(std::uint64_t seed, index_t stream, index_t rows, std::uint64_t* packed,
+                           std::uint32_t* p) {
+  for (index_t i = 0; i < rows; ++i) {
+    auto const row = static_cast<std::uint64_t>(i);
+    std::uint64_t const hash =
+        detail::counter_hash32(seed, static_cast<std::uint64_t>(stream), row);
+    packed[i] = hash << 32 | row;  // distinct, so that any sort is stable
+  }
+  std::sort(packed, packed + rows);
+  for (index_t i = 0; i < rows; ++i) p[i] = static_cast<std::uint32_t>(packed[i]);
+}
+
+template <class Form>
+struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
+  template <class Exec>
+  static void check(Exec const& on, detail::checker& c) {
+    check_host(on, c);
+  }
+
+  struct memory {
+    std::uint32_t* permutations;  // one, or one for every channel
+    slots of_hashes, of_blocks;
+  };
+  template <class T, class Exec>
+  static memory plan(Exec const& on, extents3 e, detail::arena& a) {
+    column_blocks const blocks(e, block_columns);
+    auto* const p = a.take<std::uint32_t>(static_cast<std::size_t>(permutations(e) * e.length));
+    return {p,
+            slots(a, on.threads, permutations(e),
+                  [&](detail::arena& slot) { hashes(slot, e); }),
+            slots(a, on.threads, blocks.count(),
+                  [&](detail::arena& slot) { local<T>(slot, e, blocks.columns()); })};
+  }
+
+  template <class Exec, class T>
+  static void forward(Exec const& on, detail::shuffle_forward<T> const& p, workspace w) {
+    run(on, p.seed, p.x, p.y, p.lengths, grad_mode::overwrite, w,
+        [](std::uint32_t const* order, index_t length, index_t rows, T const* from, T* to) {
+          for (index_t i = 0, n = 0; i < length; ++i) {
+            to[n] = from[order[i]];
+            n += static_cast<index_t>(order[i]) < rows;
+          }
+        });
+  }
+  template <class Exec, class T>
+  static void backward(Exec const& on, detail::shuffle_backward<T> const& p, workspace w) {
+    run(on, p.seed, p.dy, p.dx, p.lengths, p.mode, w,
+        [](std::uint32_t const* order, index_t length, index_t rows, T const* from, T* to) {
+          for (index_t i = 0, n = 0; i < length; ++i) {
+            to[order[i]] = from[n];
+            n += static_cast<index_t>(order[i]) < rows;
+          }
+        });
+  }
+
+ private:
+  static index_t permutations(extents3 e) {
+    return e.empty() ? 0 : Form::shared ? 1 : e.channels;
+  }
+  static std::uint64_t* hashes(detail::arena& a, extents3 e) {
+    return a.take<std::uint64_t>(static_cast<std::size_t>(e.length));
+  }
+
+  // Columns of one slot.
+  template <class T>
+  struct local {
+    index_t pitch;
+    T *from, *to;
+
+    local(detail::arena& a, extents3 e, index_t columns) : pitch(column_pitch(e.length)) {
+      from = a.take<T>(static_cast<std::size_t>(columns * pitch));
+      to = a.take<T>(static_cast<std::size_t>(columns * pitch));
+    }
+  };
+
+  // move(order, length, rows, from, to) permutes the first `rows` of a column of `length`; what it
+  // leaves in the other rows does not matter.
+  template <class Exec, class T, class Move>
+  static void run(Exec const& on, std::uint64_t seed, tensor3<T const> from, tensor3<T> to,
+                  tensor1<index_t const> lengths, grad_mode mode, workspace w, Move const& move) {
+    extents3 const e = from.extents();
+    detail::arena a(w);
+    memory const m = plan<T>(on, e, a);
+    for_each_task(on, permutations(e), [&](unsigned slot, index_t channel) {
+      detail::arena carving = m.of_hashes[slot];
+      argsort_hashes(seed, channel, e.length, hashes(carving, e),
+                     m.permutations + channel * e.length);
+    });
+    column_blocks const blocks(e, block_columns);
+    for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
+      sample_block const block = blocks[task];
+      detail::arena carving = m.of_blocks[slot];
+      local<T> const l(carving, e, blocks.columns());
+      for (index_t s = 0; s < block.batches; ++s) {
+        column_block const b = block[s];
+        index_t const rows = valid_rows(lengths, b.batch, e.length);
+        load_columns(from, b, 0, rows, l.from, l.pitch);
+        for (index_t c = 0; c < b.channels; ++c)
+          move(m.permutations + (Form::shared ? 0 : b.channel + c) * e.length, e.length, rows,
+               l.from + c * l.pitch, l.to + c * l.pitch);
+        store_gradient(l.to, l.pitch, to, b, 0, rows, mode);
+        transfer_rows(from, to, b, rows, e.length, mode);
+      }
+    });
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What crosses from the door of max_exchange to a backend: checked views and scalars.
+#pragma once
+
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+struct max_exchange_op {};
+
+template <class T>
+struct max_exchange_forward {
+  index_t row;
+  tensor3<T const> x;
+  tensor3<T> y;
+  index_tensor3 maximum;  // [batch, 1, channels]
+  bool saving;            // whether maximum is written
+  tensor1<index_t const> lengths;
+};
+
+// Rows past a length lie outside the exchange by themselves: it needs no lengths.
+template <class T>
+struct max_exchange_backward {
+  index_t row;
+  tensor3<T const> dy;
+  const_index_tensor3 maximum;
+  tensor3<T> dx;
+  grad_mode mode;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What crosses from the door of shuffle to a backend: checked views and scalars.
+#pragma once
+
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+template <class Form>
+struct shuffle_op {};
+
+template <class T>
+struct shuffle_forward {
+  std::uint64_t seed;
+  tensor3<T const> x;
+  tensor3<T> y;
+  tensor1<index_t const> lengths;
+};
+
+template <class T>
+struct shuffle_backward {
+  std::uint64_t seed;
+  tensor3<T const> dy;
+  tensor3<T> dx;
+  grad_mode mode;
+  tensor1<index_t const> lengths;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

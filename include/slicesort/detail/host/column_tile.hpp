@@ -48,12 +48,14 @@ struct column_range {
 struct tile_operand {
   index_t start[tile_columns];
   index_t pitch;
-  bool dense;  // 32 columns side by side: rows can be moved as vectors
+  bool adjacent;  // the columns lie side by side
+  bool dense;     // and there are 32 of them: rows can be moved as vectors
 
   tile_operand() = default;
   tile_operand(column_range const& columns, strides3 s)
       : pitch(s.length),
-        dense(columns.width == tile_columns && s.channels == 1 && columns.within_one_sample()) {
+        adjacent(s.channels == 1 && columns.within_one_sample()),
+        dense(adjacent && columns.width == tile_columns) {
     columns.for_each([&](int lane, index_t batch, index_t channel) {
       start[lane] = batch * s.batch + channel * s.channels;
     });
@@ -96,12 +98,28 @@ void prefetch_row(T const* row) {
 
 inline constexpr index_t prefetch_distance = 16;  // rows
 
-// Moves `count` rows from row `i` on between an operand of any strides and a dense stage of `pitch`
-// elements per row; lane by lane, so that a column stored contiguously is read as such.
+// A few lines at most; the common sizes as constants, which a compiler turns into moves.
+inline void copy_bytes(void* to, void const* from, std::size_t bytes) {
+  if (bytes == 64)
+    std::memcpy(to, from, 64);
+  else if (bytes == 128)
+    std::memcpy(to, from, 128);
+  else
+    std::memcpy(to, from, bytes);
+}
+
+// Moves `count` rows from row `i` on between an operand of any strides and a stage of `pitch`
+// elements per row. Columns that are not adjacent go one by one: each may itself be contiguous.
 template <class T, class Stage>
 void gather_rows(T const* from, tile_operand const& at, int first, int width, index_t i, int count,
                  Stage* stage, int pitch) {
   static_assert(sizeof(T) == sizeof(Stage), "bits move as they are");
+  if (at.adjacent) {
+    T const* p = from + at.start[first] + i * at.pitch;
+    for (int k = 0; k < count; ++k, p += at.pitch)
+      copy_bytes(stage + k * pitch, p, static_cast<std::size_t>(width) * sizeof(T));
+    return;
+  }
   for (int lane = 0; lane < width; ++lane) {
     T const* p = from + at.start[first + lane] + i * at.pitch;
     for (int k = 0; k < count; ++k, p += at.pitch)
@@ -112,6 +130,12 @@ template <class Stage, class T>
 void scatter_rows(Stage const* stage, int pitch, int width, index_t i, int count,
                   tile_operand const& at, T* to) {
   static_assert(sizeof(T) == sizeof(Stage), "bits move as they are");
+  if (at.adjacent) {
+    T* p = to + at.start[0] + i * at.pitch;
+    for (int k = 0; k < count; ++k, p += at.pitch)
+      copy_bytes(p, stage + k * pitch, static_cast<std::size_t>(width) * sizeof(T));
+    return;
+  }
   for (int lane = 0; lane < width; ++lane) {
     T* p = to + at.start[lane] + i * at.pitch;
     for (int k = 0; k < count; ++k, p += at.pitch)

@@ -5,11 +5,13 @@
 
 #include <slicesort/detail/arena.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
+#include <slicesort/detail/host/simd/instruction_sets.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
@@ -23,7 +25,7 @@ class radix_tile {
 
   // Scratch for one tile of columns of `rows` rows.
   radix_tile(detail::arena& a, index_t rows)
-      : pitch_(static_cast<std::size_t>(rows) + 96 / sizeof(bits)),  // not a power of two
+      : pitch_(static_cast<std::size_t>(rows) + batch + 96 / sizeof(bits)),  // not a power of two
         keys_(a.take<bits>(pitch_ * static_cast<std::size_t>(columns))),
         rows_(a.take<std::uint32_t>(pitch_ * static_cast<std::size_t>(columns))),
         front_(a.take<item>(static_cast<std::size_t>(rows))),
@@ -31,12 +33,7 @@ class radix_tile {
 
   void run(column_tile<T> const& t) {
     load(t);
-    for (int c = 0; c < t.width; ++c) {
-      sort_column(keys_ + pitch_ * static_cast<std::size_t>(c),
-                  rows_ + pitch_ * static_cast<std::size_t>(c),
-                  static_cast<std::size_t>(t.valid[c]));
-      restore_column(t, c);
-    }
+    for (int c = 0; c < t.width; ++c) sort_column(t, c);
     store(t);
   }
 
@@ -57,61 +54,109 @@ class radix_tile {
   }
 
   void load(column_tile<T> const& t) {
-    bits stage[stage_size];
+    alignas(64) bits stage[stage_size] = {};
     for (index_t i = 0; i < t.rows; i += batch) {
       int const count = t.rows - i < batch ? static_cast<int>(t.rows - i) : batch;
       gather_rows(t.x, t.x_at, 0, t.width, i, count, stage, columns);
-      for (int c = 0; c < t.width; ++c)
-        for (int k = 0; k < count; ++k)
-          keys_[pitch_ * static_cast<std::size_t>(c) + static_cast<std::size_t>(i + k)] =
-              static_cast<bits>(detail::sortable_key<T>(stage[k * columns + c]) ^ t.flip[c]);
+      for (int k = 0; k < batch; ++k) canonicalise_row(stage + k * columns, t.flip);
+      // The tail's surplus rows land in the padding between columns.
+      for (int c = 0; c < columns; ++c)
+        for (int k = 0; k < batch; ++k) keys_[at(c, i + k)] = stage[k * columns + c];
     }
   }
+  static void canonicalise_row(bits* row, bits const* flip) {
+    constexpr int lanes = portable::vector_bytes / static_cast<int>(sizeof(bits));
+    using V = portable::vec<bits, lanes>;
+    V changed{};
+    for (int c = 0; c < columns; c += lanes)
+      portable::store_lanes(
+          row + c, portable::canonical_keys<T, lanes>(portable::load_lanes<V>(row + c), changed) ^
+                       portable::load_lanes<V>(flip + c));
+  }
+  std::size_t at(int c, index_t i) const {
+    return pitch_ * static_cast<std::size_t>(c) + static_cast<std::size_t>(i);
+  }
 
-  // Sorts keys[0, n) and writes where each came from.
-  void sort_column(bits* keys, std::uint32_t* rows, std::size_t n) {
-    std::uint32_t counts[static_cast<std::size_t>(digits)][buckets] = {};
+  // Turns a column of keys into the sorted values and the rows they came from. The first pass over
+  // a digit numbers the rows, the last one decodes; a digit that all keys share takes no pass.
+  void sort_column(column_tile<T> const& t, int c) {
+    column const out{keys_ + at(c, 0), rows_ + at(c, 0), t.x + t.x_at.start[c], t.x_at.pitch,
+                     t.flip[c]};
+    std::size_t const n = static_cast<std::size_t>(t.valid[c]);
+    std::uint32_t starts[static_cast<std::size_t>(digits)][buckets] = {};
+    int passes[static_cast<std::size_t>(digits)], count = 0;
+    if (!count_digits(out.keys, n, starts))
+      for (int d = 0; d < digits; ++d)
+        if (starts[d][digit(out.keys[0], d)] != n) passes[count++] = d;
+    for (int k = 0; k < count; ++k) turn_into_starts(starts[passes[k]]);
+
+    if (count == 0) {
+      for (std::size_t i = 0; i < n; ++i) out.put(i, {out.keys[i], static_cast<std::uint32_t>(i)});
+    } else if (count == 1) {
+      for (std::size_t i = 0; i < n; ++i) front_[i] = {out.keys[i], static_cast<std::uint32_t>(i)};
+    } else {
+      std::uint32_t* const start = starts[passes[0]];
+      for (std::size_t i = 0; i < n; ++i)
+        front_[start[digit(out.keys[i], passes[0])]++] = {out.keys[i],
+                                                          static_cast<std::uint32_t>(i)};
+    }
+    for (int k = 1; k + 1 < count; ++k) {
+      std::uint32_t* const start = starts[passes[k]];
+      for (std::size_t i = 0; i < n; ++i)
+        back_[start[digit(front_[i].key, passes[k])]++] = front_[i];
+      std::swap(front_, back_);
+    }
+    if (count > 0) {
+      std::uint32_t* const start = starts[passes[count - 1]];
+      for (std::size_t i = 0; i < n; ++i)
+        out.put(start[digit(front_[i].key, passes[count - 1])]++, front_[i]);
+    }
+    for (index_t i = t.valid[c]; i < t.rows; ++i) out.copy_through(static_cast<std::uint32_t>(i));
+  }
+
+  // One column on its way: the keys are replaced by the bits of the values.
+  struct column {
+    bits* keys;
+    std::uint32_t* rows;
+    T const* x;
+    index_t x_pitch;
+    bits flip;
+
+    void put(std::size_t i, item from) const {
+      bits const key = static_cast<bits>(from.key ^ flip);
+      rows[i] = from.row;
+      if (key == detail::sign_bit<bits> || key == static_cast<bits>(~bits{0}))
+        fetch(i, from.row);  // zero and NaN: the key has lost a sign or a payload
+      else
+        keys[i] = detail::unsortable_bits(key);
+    }
+    void copy_through(std::uint32_t i) const {
+      rows[i] = i;
+      fetch(i, i);
+    }
+    void fetch(std::size_t i, std::uint32_t row) const {
+      std::memcpy(keys + i, x + static_cast<index_t>(row) * x_pitch, sizeof(bits));
+    }
+  };
+
+  // Counts every digit of every key; are the keys sorted already?
+  static bool count_digits(bits const* keys, std::size_t n,
+                           std::uint32_t (&counts)[static_cast<std::size_t>(digits)][buckets]) {
     bool sorted = true;
+    bits before = 0;
     for (std::size_t i = 0; i < n; ++i) {
       for (int d = 0; d < digits; ++d) ++counts[d][digit(keys[i], d)];
-      sorted &= i == 0 || keys[i - 1] <= keys[i];
+      sorted &= before <= keys[i];
+      before = keys[i];
     }
-    for (std::size_t i = 0; i < n; ++i) front_[i] = {keys[i], static_cast<std::uint32_t>(i)};
-    if (!sorted)
-      for (int d = 0; d < digits; ++d) {
-        if (counts[d][digit(keys[0], d)] == n) continue;  // every key has this digit
-        std::uint32_t start = 0;
-        for (std::uint32_t& count : counts[d]) {
-          std::uint32_t const here = count;
-          count = start;
-          start += here;
-        }
-        for (std::size_t i = 0; i < n; ++i) back_[counts[d][digit(front_[i].key, d)]++] = front_[i];
-        item* const t = front_;
-        front_ = back_;
-        back_ = t;
-      }
-    for (std::size_t i = 0; i < n; ++i) {
-      keys[i] = front_[i].key;
-      rows[i] = front_[i].row;
-    }
+    return sorted;
   }
-
-  // Keys become the bits of the values; those that a key cannot tell are fetched from where they
-  // came.
-  void restore_column(column_tile<T> const& t, int c) {
-    bits* const keys = keys_ + pitch_ * static_cast<std::size_t>(c);
-    std::uint32_t* const rows = rows_ + pitch_ * static_cast<std::size_t>(c);
-    T const* const x = t.x + t.x_at.start[c];
-    for (index_t i = 0; i < t.rows; ++i) {
-      bits const key = static_cast<bits>(keys[i] ^ t.flip[c]);
-      bool const past = i >= t.valid[c];
-      if (past) rows[i] = static_cast<std::uint32_t>(i);
-      if (past || key == detail::sign_bit<bits> || key == static_cast<bits>(~bits{0}))
-        std::memcpy(keys + i, x + static_cast<index_t>(rows[i]) * t.x_at.pitch, sizeof(bits));
-      else
-        keys[i] = static_cast<bits>(
-            (key & detail::sign_bit<bits>) != 0 ? key ^ detail::sign_bit<bits> : ~key);
+  static void turn_into_starts(std::uint32_t (&counts)[buckets]) {
+    std::uint32_t start = 0;
+    for (std::uint32_t& count : counts) {
+      std::uint32_t const here = count;
+      count = start;
+      start += here;
     }
   }
 
@@ -120,16 +165,14 @@ class radix_tile {
     if (t.perm != nullptr) store_columns(rows_, t, t.perm_at, static_cast<std::uint32_t*>(t.perm));
   }
   template <class From, class To>
-  void store_columns(From const* from, column_tile<T> const& t, tile_operand const& at,
+  void store_columns(From const* from, column_tile<T> const& t, tile_operand const& to_at,
                      To* to) const {
-    From stage[stage_size];
+    alignas(64) From stage[stage_size];
     for (index_t i = 0; i < t.rows; i += batch) {
       int const count = t.rows - i < batch ? static_cast<int>(t.rows - i) : batch;
-      for (int c = 0; c < t.width; ++c)
-        for (int k = 0; k < count; ++k)
-          stage[k * columns + c] =
-              from[pitch_ * static_cast<std::size_t>(c) + static_cast<std::size_t>(i + k)];
-      scatter_rows(stage, columns, t.width, i, count, at, to);
+      for (int c = 0; c < columns; ++c)
+        for (int k = 0; k < batch; ++k) stage[k * columns + c] = from[at(c, i + k)];
+      scatter_rows(stage, columns, t.width, i, count, to_at, to);
     }
   }
 

@@ -13,6 +13,12 @@ namespace detail {
 template <class Bits>
 inline constexpr Bits sign_bit = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
 
+// All ones where the sign bit is set, else zero; without a branch, for signs are random.
+template <class Bits>
+SLICESORT_HD constexpr Bits sign_mask(Bits bits) {
+  return static_cast<Bits>(Bits{0} - static_cast<Bits>(bits >> (8 * sizeof(Bits) - 1)));
+}
+
 // Keys compare as unsigned integers. The largest is every NaN's; the smallest is nobody's.
 template <class T>
 SLICESORT_HD constexpr bits_t<T> sortable_key(bits_t<T> bits) {
@@ -20,7 +26,13 @@ SLICESORT_HD constexpr bits_t<T> sortable_key(bits_t<T> bits) {
   Bits const magnitude = static_cast<Bits>(bits & static_cast<Bits>(~sign_bit<Bits>));
   if (magnitude > dtype_traits<T>::infinity) return static_cast<Bits>(~Bits{0});
   if (magnitude == 0) return sign_bit<Bits>;
-  return static_cast<Bits>((bits & sign_bit<Bits>) != 0 ? ~bits : bits | sign_bit<Bits>);
+  return static_cast<Bits>(bits ^ (sign_mask(bits) | sign_bit<Bits>));
+}
+
+// The bits of the value behind a key; of zero and NaN, which lost a sign or a payload, one of several.
+template <class Bits>
+SLICESORT_HD constexpr Bits unsortable_bits(Bits key) {
+  return static_cast<Bits>(key ^ (static_cast<Bits>(~sign_mask(key)) | sign_bit<Bits>));
 }
 
 // A descending column sorts the complement, ascending: ties keep their order, NaN comes first.

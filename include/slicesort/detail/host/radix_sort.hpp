@@ -38,9 +38,9 @@ class radix_tile {
   }
 
  private:
-  static constexpr int digit_bits = sizeof(T) == 2 ? 8 : 11;
-  static constexpr int digits = (8 * static_cast<int>(sizeof(T)) + digit_bits - 1) / digit_bits;
-  static constexpr std::size_t buckets = std::size_t{1} << digit_bits;
+  static constexpr int key_bits = 8 * static_cast<int>(sizeof(T));
+  static constexpr int high_bits = key_bits == 16 ? 8 : 11;
+  static constexpr std::size_t buckets = std::size_t{1} << high_bits;
   static constexpr int batch = 16;
   static constexpr std::size_t stage_size = static_cast<std::size_t>(batch * columns);
 
@@ -49,8 +49,8 @@ class radix_tile {
     std::uint32_t row;
   };
 
-  static std::size_t digit(bits key, int d) {
-    return static_cast<std::size_t>(key >> (d * digit_bits)) & (buckets - 1);
+  static std::size_t high_digit(bits key) {
+    return static_cast<std::size_t>(key >> (key_bits - high_bits));
   }
 
   void load(column_tile<T> const& t) {
@@ -75,43 +75,6 @@ class radix_tile {
   }
   std::size_t at(int c, index_t i) const {
     return pitch_ * static_cast<std::size_t>(c) + static_cast<std::size_t>(i);
-  }
-
-  // Turns a column of keys into the sorted values and the rows they came from. The first pass over
-  // a digit numbers the rows, the last one decodes; a digit that all keys share takes no pass.
-  void sort_column(column_tile<T> const& t, int c) {
-    column const out{keys_ + at(c, 0), rows_ + at(c, 0), t.x + t.x_at.start[c], t.x_at.pitch,
-                     t.flip[c]};
-    std::size_t const n = static_cast<std::size_t>(t.valid[c]);
-    std::uint32_t starts[static_cast<std::size_t>(digits)][buckets] = {};
-    int passes[static_cast<std::size_t>(digits)], count = 0;
-    if (!count_digits(out.keys, n, starts))
-      for (int d = 0; d < digits; ++d)
-        if (starts[d][digit(out.keys[0], d)] != n) passes[count++] = d;
-    for (int k = 0; k < count; ++k) turn_into_starts(starts[passes[k]]);
-
-    if (count == 0) {
-      for (std::size_t i = 0; i < n; ++i) out.put(i, {out.keys[i], static_cast<std::uint32_t>(i)});
-    } else if (count == 1) {
-      for (std::size_t i = 0; i < n; ++i) front_[i] = {out.keys[i], static_cast<std::uint32_t>(i)};
-    } else {
-      std::uint32_t* const start = starts[passes[0]];
-      for (std::size_t i = 0; i < n; ++i)
-        front_[start[digit(out.keys[i], passes[0])]++] = {out.keys[i],
-                                                          static_cast<std::uint32_t>(i)};
-    }
-    for (int k = 1; k + 1 < count; ++k) {
-      std::uint32_t* const start = starts[passes[k]];
-      for (std::size_t i = 0; i < n; ++i)
-        back_[start[digit(front_[i].key, passes[k])]++] = front_[i];
-      std::swap(front_, back_);
-    }
-    if (count > 0) {
-      std::uint32_t* const start = starts[passes[count - 1]];
-      for (std::size_t i = 0; i < n; ++i)
-        out.put(start[digit(front_[i].key, passes[count - 1])]++, front_[i]);
-    }
-    for (index_t i = t.valid[c]; i < t.rows; ++i) out.copy_through(static_cast<std::uint32_t>(i));
   }
 
   // One column on its way: the keys are replaced by the bits of the values.
@@ -139,24 +102,83 @@ class radix_tile {
     }
   };
 
-  // Counts every digit of every key; are the keys sorted already?
-  static bool count_digits(bits const* keys, std::size_t n,
-                           std::uint32_t (&counts)[static_cast<std::size_t>(digits)][buckets]) {
+  // Turns a column of keys into the sorted values and the rows they came from. The highest digit
+  // comes first, once and through memory, so that the passes over the others stay within a bucket,
+  // in cache.
+  void sort_column(column_tile<T> const& t, int c) {
+    column const out{keys_ + at(c, 0), rows_ + at(c, 0), t.x + t.x_at.start[c], t.x_at.pitch,
+                     t.flip[c]};
+    std::size_t const n = static_cast<std::size_t>(t.valid[c]);
+    for (index_t i = t.valid[c]; i < t.rows; ++i) out.copy_through(static_cast<std::uint32_t>(i));
+
+    std::uint32_t starts[buckets + 1] = {};
     bool sorted = true;
     bits before = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      for (int d = 0; d < digits; ++d) ++counts[d][digit(keys[i], d)];
-      sorted &= before <= keys[i];
-      before = keys[i];
+      ++starts[high_digit(out.keys[i]) + 1];
+      sorted &= before <= out.keys[i];
+      before = out.keys[i];
     }
-    return sorted;
+    if (sorted) {
+      for (std::size_t i = 0; i < n; ++i) out.put(i, {out.keys[i], static_cast<std::uint32_t>(i)});
+      return;
+    }
+    for (std::size_t b = 0; b < buckets; ++b) starts[b + 1] += starts[b];
+    for (std::size_t i = 0; i < n; ++i)
+      front_[starts[high_digit(out.keys[i])]++] = {out.keys[i], static_cast<std::uint32_t>(i)};
+    std::size_t first = 0;
+    for (std::size_t b = 0; b < buckets; ++b) {  // each start has moved to its bucket's end
+      sort_bucket(first, starts[b], out);
+      first = starts[b];
+    }
   }
-  static void turn_into_starts(std::uint32_t (&counts)[buckets]) {
-    std::uint32_t start = 0;
-    for (std::uint32_t& count : counts) {
-      std::uint32_t const here = count;
-      count = start;
-      start += here;
+
+  // A few items by insertion, more by low digits: short ones while counting them would cost more
+  // than moving the items.
+  void sort_bucket(std::size_t first, std::size_t last, column const& out) {
+    std::size_t const n = last - first;
+    if (n <= 24) {
+      for (std::size_t i = first + 1; i < last; ++i)
+        for (std::size_t j = i; j > first && front_[j].key < front_[j - 1].key; --j)
+          std::swap(front_[j], front_[j - 1]);
+      for (std::size_t i = first; i < last; ++i) out.put(i, front_[i]);
+    } else if (n < 8192) {
+      sort_low_digits<7>(first, n, out);
+    } else {
+      sort_low_digits<11>(first, n, out);
+    }
+  }
+
+  // Stable passes from the lowest digit up to the high one; a digit that all keys share takes none.
+  // The last pass writes the column.
+  template <int Width>
+  void sort_low_digits(std::size_t first, std::size_t n, column const& out) {
+    constexpr int low_bits = key_bits - high_bits, digits = (low_bits + Width - 1) / Width;
+    constexpr std::size_t values = std::size_t{1} << Width;
+    // The topmost digit may reach into the high one, which all keys of a bucket share.
+    auto const digit = [](bits key, int d) {
+      return static_cast<std::size_t>(key >> (d * Width)) & (values - 1);
+    };
+    item *from = front_ + first, *to = back_ + first;
+    std::uint32_t starts[static_cast<std::size_t>(digits)][values] = {};
+    for (std::size_t i = 0; i < n; ++i)
+      for (int d = 0; d < digits; ++d) ++starts[d][digit(from[i].key, d)];
+    int last = -1;
+    for (int d = 0; d < digits; ++d)
+      if (starts[d][digit(from[0].key, d)] != n) last = d;
+    if (last < 0)
+      for (std::size_t i = 0; i < n; ++i) out.put(first + i, from[i]);
+    for (int d = 0; d <= last; ++d) {
+      if (starts[d][digit(from[0].key, d)] == n) continue;
+      std::uint32_t start = 0;
+      for (std::uint32_t& count : starts[d]) start += std::exchange(count, start);
+      if (d == last) {
+        for (std::size_t i = 0; i < n; ++i)
+          out.put(first + starts[d][digit(from[i].key, d)]++, from[i]);
+      } else {
+        for (std::size_t i = 0; i < n; ++i) to[starts[d][digit(from[i].key, d)]++] = from[i];
+        std::swap(from, to);
+      }
     }
   }
 

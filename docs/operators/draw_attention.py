@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Draws slicing_sort_attention.svg (softmax attention beside slicing-sort, both as the matrices that multiply
+the sequence) and variants_attention.svg. The permutations are what the examples print: a test compares their
+output with the comments at their ends, which are read here. Needs nothing but Python; --check only compares."""
+import math
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parent.parent / "examples"
+CELL, BAR, GAP, BETWEEN, MARGIN, TOP = 18, 44, 6, 38, 24, 54
+COLOURS = ("#0072b2", "#d55e00", "#009e73")  # told apart with any colour vision
+
+STYLE = """<style>
+  text { font: 13px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #24292f }
+  .title { font-size: 15px; font-weight: 600 } .note { fill: #57606a } .axis { font-style: italic; fill: #57606a }
+  .card { fill: #ffffff; stroke: #d0d7de } .cell { fill: #f3f4f6 } .grey { fill: #30363d }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e6edf3 } .note, .axis { fill: #9198a1 }
+    .card { fill: #0d1117; stroke: #30363d } .cell { fill: #1c2128 } .grey { fill: #e6edf3 }
+  }
+</style>"""
+
+
+def channels():
+    """[(x, matrix)] of every channel, from the example's output."""
+    comment = (EXAMPLES / "attention_map.cpp").read_text().split("// output:\n")[1]
+    found = []
+    for line in comment.splitlines():
+        if head := re.match(r"// channel \d+: x (.*)", line):
+            found.append(([int(v) for v in head[1].split()], []))
+        else:
+            found[-1][1].append([int(v) for v in line.split("y")[0][3:].split()])
+    return found
+
+
+def softmax_map(columns):
+    """softmax(Q K' / sqrt(C)) with queries and keys both the standardised input."""
+    n = len(columns[0])
+    mean = [sum(c) / n for c in columns]
+    scale = [math.sqrt(sum((v - m) ** 2 for v in c) / n) for c, m in zip(columns, mean)]
+    rows = [[(c[i] - m) / s for c, m, s in zip(columns, mean, scale)] for i in range(n)]
+    out = []
+    for q in rows:
+        score = [math.exp(sum(a * b for a, b in zip(q, k)) / math.sqrt(len(columns))) for k in rows]
+        out.append([s / sum(score) for s in score])
+    return out
+
+
+def panel(left, matrix, x, colour, under, grey=False):
+    n, biggest = len(x), max(x)
+    y = [sum(p * v for p, v in zip(row, x)) for row in matrix]
+    top, side = TOP + BAR + GAP, CELL * n
+    out = []
+    for m, v in enumerate(x):  # the input, above its column
+        h = BAR * v / biggest
+        out.append(f'<rect x="{left + m * CELL + 3}" y="{TOP + BAR - h:.1f}" width="{CELL - 6}" height="{h:.1f}" '
+                   f'rx="2" fill="{colour}" opacity="0.55"/>')
+    peak = max(max(row) for row in matrix)
+    for r, row in enumerate(matrix):
+        for m, p in enumerate(row):
+            box = f'x="{left + m * CELL + 1}" y="{top + r * CELL + 1}" width="{CELL - 2}" height="{CELL - 2}" rx="3"'
+            out.append(f'<rect class="cell" {box}/>')
+            if p > 0:
+                fill = f'class="grey" opacity="{p / peak:.2f}"' if grey else f'fill="{colour}" opacity="{p / peak:.2f}"'
+                out.append(f"<rect {fill} {box}/>")
+    for r, v in enumerate(y):  # the output, beside its row
+        out.append(f'<rect x="{left + side + GAP}" y="{top + r * CELL + 3}" width="{BAR * v / biggest:.1f}" '
+                   f'height="{CELL - 6}" rx="2" fill="{colour}"/>')
+    out.append(f'<text class="axis" x="{left - 14}" y="{TOP + BAR - 1}">x</text>')
+    out.append(f'<text class="axis" x="{left + side + GAP + 2}" y="{TOP + BAR - 1}">y</text>')
+    out.append(f'<text class="note" x="{left}" y="{top + side + 22}">{under}</text>')
+    return out
+
+
+def svg(title, panels):
+    """The panels side by side on a card. A panel: (heading, what `panel` takes after `left`)."""
+    n = len(panels[0][1][0])
+    step = CELL * n + GAP + BAR + BETWEEN
+    width, height = 2 * MARGIN + len(panels) * step - BETWEEN + 8, TOP + BAR + GAP + CELL * n + 44
+    body = [f'<rect class="card" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="10"/>']
+    for i, (heading, arguments) in enumerate(panels):
+        left = MARGIN + 8 + i * step
+        body.append(f'<text class="title" x="{left}" y="34">{heading}</text>')
+        body += panel(left, *arguments)
+    return "\n".join(["<!-- SPDX-License-Identifier: Apache-2.0 -->",
+                      f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+                      f'height="{height}" role="img">', f"<title>{title}</title>", STYLE, *body, "</svg>", ""])
+
+
+def slicing_sort(columns):
+    panels = [("Softmax attention", (softmax_map([x for x, _ in columns]), columns[0][0], COLOURS[0],
+                                     "one dense map for all channels", True))]
+    for i, (x, matrix) in enumerate(columns):
+        panels.append(("" if i else "Slicing-sort", (matrix, x, COLOURS[i], f"channel {i}: its own matrix")))
+    return svg("Softmax attention averages all rows; slicing-sort permutes them, channel by channel", panels)
+
+
+def variants(columns):
+    x, sort = columns[0]
+    n = len(x)
+    square = [[sum(sort[i][k] * sort[k][j] for k in range(n)) for j in range(n)] for i in range(n)]
+    average = [[(a + b) / 2 for a, b in zip(*rows)] for rows in zip(sort, square)]
+    m = x.index(max(x))
+    swap = {0: m, m: 0}
+    exchange = [[int(swap.get(i, i) == j) for j in range(n)] for i in range(n)]
+    rows = re.search(r"shared_by_channels\n//   channel 0: (.*)", (EXAMPLES / "shuffle.cpp").read_text())[1].split()
+    shuffle = [[int(int(r) == j) for j in range(n)] for r in rows]
+    return svg("The variants of slicing-sort as matrices", [
+        ("Multi-permutation", (average, x, COLOURS[0], "two terms: (P + P²) / 2")),
+        ("Max-exchange", (exchange, x, COLOURS[0], "the maximum goes to row 0")),
+        ("Shuffle", (shuffle, x, COLOURS[0], "one seed, no look at x"))])
+
+
+def main():
+    columns = channels()
+    stale = []
+    for name, draw in (("slicing_sort_attention.svg", slicing_sort), ("variants_attention.svg", variants)):
+        target, text = HERE / name, draw(columns)
+        if sys.argv[1:] != ["--check"]:
+            target.write_text(text)
+        elif not target.exists() or target.read_text() != text:
+            stale.append(f"{name} is out of date: run docs/operators/draw_attention.py")
+    sys.exit("\n".join(stale) or 0)
+
+
+main()

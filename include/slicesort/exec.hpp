@@ -45,8 +45,9 @@ unsigned concurrency_of(E const& executor) {
 
 namespace exec {
 
-/// The calling thread, or `threads` threads started for the call (0 is refused). Workspace grows
-/// with `threads`; results do not depend on it.
+/// The calling thread, or `threads` threads (0 is refused). Workspace grows with `threads`; results
+/// do not depend on it. Threads beyond the first are started for the call, which allocates and may
+/// throw `std::system_error`; `host_on` a pool of yours does neither.
 struct host {
   using backend = detail::host_backend;
 
@@ -84,8 +85,9 @@ struct host_on {
   Executor* executor_;
 };
 
-/// A CUDA stream (`cudaStream_t`; null is the default stream). Using it needs `slicesort/cuda.cuh`
-/// and a CUDA compiler; naming, storing and passing it does not.
+/// A CUDA stream (`cudaStream_t`; null is the default stream). It can be named, stored and passed
+/// without any CUDA header. This version has no CUDA backend: an operator called with it does not
+/// compile, and says so.
 template <class... Tunings>
 struct basic_cuda {
   using backend = detail::cuda_backend;

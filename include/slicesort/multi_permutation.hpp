@@ -132,7 +132,9 @@ class multi_permutation {
                 DX const& dx, workspace scratch = {}, backward_options options = {}) const {
     return check_backward(on, gradient(dy, weights, state, dx, options), scratch);
   }
-  template <class Exec, class DY, class X, class Weights, class DX, class DWeights>
+  // Not forward's arguments with a workspace and options at the places of dx and dweights.
+  template <class Exec, class DY, class X, class Weights, class DX, class DWeights,
+            std::enable_if_t<!std::is_same_v<DWeights, forward_options>, int> = 0>
   verdict check(Exec const& on, DY const& dy, X const& x, Weights const& weights, const_saved state,
                 DX const& dx, DWeights const& dweights, workspace scratch = {},
                 backward_options options = {}) const {
@@ -150,21 +152,18 @@ class multi_permutation {
   template <class X, class Weights, class Y>
   auto moving(X const& x, Weights const& weights, Y const& y, index_tensor3 perm, bool saving,
               forward_options options) const {
-    auto const in = impl::input(x);
-    auto const out = impl::output(y);
-    impl::require_same_dtype<decltype(in), decltype(out)>();
-    using T = typename decltype(out)::value_type;
-    return forward_problem<T>{order_, in, given<T>(weights), out, perm, saving, options.lengths};
+    auto const v = impl::transfer_of(x, y);
+    using T = typename decltype(v)::element;
+    return forward_problem<T>{order_, v.in,   given<T>(weights), v.out,
+                              perm,   saving, options.lengths};
   }
   template <class DY, class Weights, class DX>
   auto gradient(DY const& dy, Weights const& weights, const_saved state, DX const& dx,
                 backward_options options) const {
-    auto const in = impl::input(dy);
-    auto const out = impl::output(dx);
-    impl::require_same_dtype<decltype(in), decltype(out)>();
-    using T = typename decltype(out)::value_type;
-    return backward_problem<T>{in, {},    given<T>(weights), state.perm,     out,
-                               {}, false, options.mode,      options.lengths};
+    auto const v = impl::transfer_of(dy, dx);
+    using T = typename decltype(v)::element;
+    return backward_problem<T>{v.in, {},    given<T>(weights), state.perm,     v.out,
+                               {},   false, options.mode,      options.lengths};
   }
   template <class DY, class X, class Weights, class DX, class DWeights>
   auto gradients(DY const& dy, X const& x, Weights const& weights, const_saved state, DX const& dx,
@@ -219,7 +218,8 @@ class multi_permutation {
     c.order(order_, p.x.extents().channels);
     check_weights(c, p.weights, weights, out);
     if (p.saving) c.no_overlap(perm, weights);
-    return finish_check<T>(c, on, p.x.extents(), scratch);
+    return impl::finish_check<backend<Exec>>(c, on, scratch,
+                                             [&] { return workspace_bytes<T>(on, p.x.extents()); });
   }
 
   template <class Exec, class T>
@@ -243,7 +243,8 @@ class multi_permutation {
       c.view(dweights);
       for (auto const& other : {in, x, weights, perm, out}) c.no_overlap(dweights, other);
     }
-    return finish_check<T>(c, on, p.dy.extents(), scratch);
+    return impl::finish_check<backend<Exec>>(
+        c, on, scratch, [&] { return workspace_bytes<T>(on, p.dy.extents()); });
   }
 
   template <class A>
@@ -256,14 +257,6 @@ class multi_permutation {
     c.size("weights", w.given.size(), terms_, "terms");
     c.view(weights);
     c.no_overlap(out, weights);
-  }
-
-  template <class T, class Exec>
-  verdict finish_check(detail::checker& c, Exec const& on, extents3 extents,
-                       workspace scratch) const {
-    backend<Exec>::check(on, c);
-    if (c.ok()) c.workspace_holds(scratch, workspace_bytes<T>(on, extents));
-    return c.result();
   }
 
   index_t terms_;

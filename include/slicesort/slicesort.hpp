@@ -6,9 +6,12 @@
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/grad_mode.hpp>
+#include <slicesort/max_exchange.hpp>
+#include <slicesort/multi_permutation.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/order.hpp>
 #include <slicesort/saved.hpp>
+#include <slicesort/shuffle.hpp>
 #include <slicesort/slicing_sort.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/version.hpp>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
 namespace slicesort {
 inline namespace v0 {
@@ -10,9 +11,18 @@ inline namespace v0 {
 /// Any address, any contents; at least as many bytes as the operator's `workspace_bytes` says. It
 /// is dead when the call's work is done and may serve the next call. `{}` is legal when that size
 /// is 0.
+/// A container with `data()` and `size()`, such as `std::vector<std::byte>`, converts.
 struct workspace {
   void* data = nullptr;
   std::size_t bytes = 0;
+
+  constexpr workspace() = default;
+  constexpr workspace(void* address, std::size_t size) : data(address), bytes(size) {}
+  template <class Buffer, class = decltype(void(std::declval<Buffer&>().data()),
+                                           void(std::declval<Buffer&>().size()))>
+  constexpr workspace(Buffer& buffer)
+      : data(buffer.data()),
+        bytes(static_cast<std::size_t>(buffer.size()) * sizeof(*buffer.data())) {}
 };
 
 }  // namespace v0

@@ -15,11 +15,10 @@ inline constexpr bool always_false = false;
 
 template <class Problem, class Backend>
 struct implementation {
-  static_assert(
-      always_false<Backend>,
-      "slicesort: this operator has no implementation for this execution policy in this "
-      "file. For exec::cuda include <slicesort/cuda.cuh> and compile the file with a CUDA "
-      "compiler; for the host use exec::host or exec::host_on.");
+  static_assert(always_false<Backend>,
+                "slicesort: this operator has no implementation for this execution policy. This "
+                "version runs on the host: pass exec::host or exec::host_on. exec::cuda can be "
+                "named, but has no backend yet.");
 };
 
 template <class Exec, class = void>

@@ -190,7 +190,7 @@ class checker {
     if (extent < 0)
       refuse(error_kind::argument, "%s.%s is %lld, must not be negative", v.name, name,
              static_cast<long long>(extent));
-    else if (extent > 1 && (stride < 0 || (stride == 0 && v.written)))
+    else if (extent > 1 && !v.extents.empty() && (stride < 0 || (stride == 0 && v.written)))
       refuse(error_kind::argument, "%s.stride.%s is %lld, must be %s", v.name, name,
              static_cast<long long>(stride), v.written ? "positive" : "zero or positive");
   }

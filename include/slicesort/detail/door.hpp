@@ -41,6 +41,21 @@ constexpr void require_same_dtype() {
                 "slicesort: input and output must have the same element type.");
 }
 
+// Both views of a call that moves rows from one tensor to another.
+template <class T>
+struct transfer {
+  using element = T;
+  tensor3<T const> in;
+  tensor3<T> out;
+};
+template <class X, class Y>
+auto transfer_of(X const& x, Y const& y) {
+  auto const in = input(x);
+  auto const out = output(y);
+  require_same_dtype<decltype(in), decltype(out)>();
+  return transfer<typename decltype(out)::value_type>{in, out};
+}
+
 // Rules of a call that moves `in` to `out`: both sound, of one shape, not partly overlapping.
 inline void check_transfer(detail::checker& c, detail::view_facts const& in,
                            detail::view_facts const& out, tensor1<index_t const> lengths) {
@@ -59,6 +74,15 @@ inline void check_permutation(detail::checker& c, detail::view_facts const& perm
   c.index_holds(perm, in.extents.length);
   c.no_overlap(perm, in);
   c.no_overlap(perm, out);
+}
+
+// The rules that come last: the policy's own, and the workspace's size, which only sound arguments
+// have.
+template <class Backend, class Exec, class Bytes>
+verdict finish_check(detail::checker& c, Exec const& on, workspace scratch, Bytes const& bytes) {
+  Backend::check(on, c);
+  if (c.ok()) c.workspace_holds(scratch, bytes());
+  return c.result();
 }
 
 }  // namespace impl

@@ -48,7 +48,8 @@ class column_blocks {
     return {batch, std::min(samples_, extents_.batch - batch), channel,
             std::min(channels_, extents_.channels - channel)};
   }
-  // The largest block: what a slot needs memory for.
+  // Of the largest block: what a slot needs memory for.
+  index_t channels() const { return channels_; }
   index_t columns() const { return samples_ * channels_; }
 
  private:
@@ -117,7 +118,7 @@ void with_delivery(grad_mode mode, F const& f) {
 
 // Rows [first, last) of a block to slot-local columns.
 template <class From, class To>
-void load_columns(tensor3<From const> from, column_block b, index_t first, index_t last, To* to,
+void load_columns(tensor3<From> from, column_block b, index_t first, index_t last, To* to,
                   index_t pitch) {
   for_each_element(from, b, first, last, [=](index_t c, index_t i, From const& element) {
     to[c * pitch + i] = static_cast<To>(element);

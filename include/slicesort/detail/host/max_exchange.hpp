@@ -1,43 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// max_exchange on the host: the running maxima of a block of columns are kept side by side while its
-// rows go by; then two elements of every column change places.
+// max_exchange on the host: the running maxima of a block of columns are kept side by side while
+// its rows go by; then two elements of every column change places.
 #pragma once
 
 #include <slicesort/detail/arena.hpp>
 #include <slicesort/detail/backend.hpp>
 #include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/detail/host/simd/running_maximum.hpp>
 #include <slicesort/detail/problem/max_exchange.hpp>
 #include <slicesort/dtype.hpp>
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
-
-// Row and key share a lane of one width, so that one comparison of vectors selects both.
-template <class T>
-struct running_maximum {
-  using lane = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-
-  lane key[block_columns] = {};  // below every key, so that the first row wins
-  lane row[block_columns];
-
-  explicit running_maximum(index_t row_of_nothing) {
-    std::fill_n(row, block_columns, static_cast<lane>(row_of_nothing));
-  }
-  // A tie keeps the earlier row.
-  void see(index_t c, index_t i, T const& element) {
-    lane const k = detail::ordered_key(element, true);
-    bool const greater = k > key[c];
-    key[c] = greater ? k : key[c];
-    row[c] = greater ? static_cast<lane>(i) : row[c];
-  }
-};
 
 // What rows `row` and `other[c]` of every column of a block become: each other's elements.
 template <class T>
@@ -51,10 +31,12 @@ class exchanged_rows {
       for (index_t c = 0; c < b.channels; ++c) {
         index_t const channel = b.channel + c;
         other_[c] = static_cast<index_t>(other[c]);
-        T const *const here = &from(b.batch, row, channel),
-                       *const there = &from(b.batch, other_[c], channel);
-        here_[c] = to(b.batch, row, channel);
-        there_[c] = to(b.batch, other_[c], channel);
+        T const *const here = &from(b.batch, row, channel), *const there =
+                                                                &from(b.batch, other_[c], channel);
+        if (mode == grad_mode::accumulate) {
+          here_[c] = to(b.batch, row, channel);
+          there_[c] = to(b.batch, other_[c], channel);
+        }
         deliver(here_[c], *there);
         deliver(there_[c], *here);
       }
@@ -89,14 +71,14 @@ struct implementation<detail::max_exchange_op, detail::host_backend> {
   template <class Exec, class T>
   static void forward(Exec const& on, detail::max_exchange_forward<T> const& p, workspace) {
     index_t const length = p.x.extents().length;
+    isa const set = chosen_isa(on.instructions);
     for_each_column_block(on, p.x.extents(), [&](column_block b) {
       constexpr index_t rows_at_once = 64;  // copied while they are still in the first cache
       index_t const rows = valid_rows(p.lengths, b.batch, length);
       running_maximum<T> maximum(p.row);
       for (index_t i = 0; i < rows; i += rows_at_once) {
         index_t const last = std::min(i + rows_at_once, rows);
-        for_each_element(p.x, b, i, last,
-                         [&](index_t c, index_t n, T const& element) { maximum.see(c, n, element); });
+        scan_block(set, p.x, b, i, last, maximum);
         transfer_rows(p.x, p.y, b, i, last, grad_mode::overwrite);
       }
       transfer_rows(p.x, p.y, b, rows, length, grad_mode::overwrite);

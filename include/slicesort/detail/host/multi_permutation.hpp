@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// multi_permutation on the host, block by block: slicing_sort gives the sorted columns (the first
-// power) and the permutation, then every column walks through its powers in slot-local memory.
+// multi_permutation on the host, block by block: slicing_sort leaves the first power in y and gives
+// the permutation, then every column walks through its powers in slot-local memory.
 #pragma once
 
 #include <slicesort/detail/arena.hpp>
@@ -51,11 +51,10 @@ struct powers_of_column {
   }
 
   // sums = sum_k a_k P^k v, given P v; k rises.
-  template <class T>
-  void forward(T const* sorted, detail::term_weights<A> const& a, A* sums) {
+  void forward(A const* sorted, detail::term_weights<A> const& a, A* sums) {
     A const first = a(1);
     for (index_t i = 0; i < rows; ++i) {
-      now[i] = static_cast<A>(sorted[i]);
+      now[i] = sorted[i];
       sums[i] = first * now[i];
     }
     for (index_t k = 2; k <= a.terms; ++k) {
@@ -79,9 +78,8 @@ struct powers_of_column {
   }
 
   // of_weight[k - 1] = dy . (P^k v), in row order.
-  template <class T>
-  void weights_gradient(A const* dy, T const* v, index_t terms, double* of_weight) {
-    for (index_t i = 0; i < rows; ++i) now[i] = static_cast<A>(v[i]);
+  void weights_gradient(A const* dy, A const* v, index_t terms, double* of_weight) {
+    std::copy_n(v, rows, now);
     for (index_t k = 1; k <= terms; ++k) {
       permute();
       double sum = 0;
@@ -107,7 +105,7 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
   static memory plan(Exec const& on, extents3 e, index_t terms, detail::arena& a) {
     column_blocks const blocks(e, block_columns);
     slots const of_slots(a, on.threads, blocks.count(),
-                         [&](detail::arena& slot) { local<T>(slot, e, blocks.columns()); });
+                         [&](detail::arena& slot) { local<T>(slot, e, blocks); });
     return {of_slots,
             a.take<double>(static_cast<std::size_t>(e.empty() ? 0 : e.batch * e.channels) *
                            static_cast<std::size_t>(terms))};
@@ -123,20 +121,16 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
       sample_block const block = blocks[task];
       detail::arena carving = m.of_slots[slot];
-      local<T> l(carving, e, blocks.columns());
-      sort_block(on.instructions, p, block, l);
+      local<T> const l(carving, e, blocks);
+      index_tensor3 const perm = sort_block(on.instructions, p, block, l);
       for (index_t s = 0; s < block.batches; ++s) {
-        column_block const b = block[s];
+        column_block const b = block[s], of_perm = p.saving ? b : column_block{s, 0, b.channels};
         index_t const rows = valid_rows(p.lengths, b.batch, e.length);
+        with_index_type(perm, [&](auto v) { load_columns(v, of_perm, 0, rows, l.perm, l.pitch); });
+        load_columns(p.y, b, 0, rows, l.values, l.pitch);
         for (index_t c = 0; c < b.channels; ++c)
-          l.powers(c, rows).forward(l.sorted + c * l.pitch, p.weights, l.sums + c * l.pitch);
+          l.powers(c, rows).forward(l.values + c * l.pitch, p.weights, l.sums + c * l.pitch);
         store_columns(l.sums, l.pitch, p.y, b, 0, rows);
-        transfer_rows(p.x, p.y, b, rows, e.length, grad_mode::overwrite);
-        if (p.saving)
-          with_index_type(p.perm,
-                          [&](auto perm) { store_columns(l.perm, l.pitch, perm, b, 0, e.length); });
-        l.sorted += b.channels * l.pitch;
-        l.perm += b.channels * l.pitch;
       }
     });
   }
@@ -152,19 +146,19 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
       sample_block const block = blocks[task];
       detail::arena carving = m.of_slots[slot];
-      local<T> l(carving, e, blocks.columns());
+      local<T> const l(carving, e, blocks);
       for (index_t s = 0; s < block.batches; ++s) {
         column_block const b = block[s];
         index_t const rows = valid_rows(p.lengths, b.batch, e.length);
         with_index_type(p.perm,
                         [&](auto perm) { load_columns(perm, b, 0, rows, l.perm, l.pitch); });
         load_columns(p.dy, b, 0, rows, l.sums, l.pitch);
-        if (p.of_weights) load_columns(p.x, b, 0, rows, l.sorted, l.pitch);
+        if (p.of_weights) load_columns(p.x, b, 0, rows, l.values, l.pitch);
         for (index_t c = 0; c < b.channels; ++c) {
           A<T>* const d = l.sums + c * l.pitch;
           if (p.of_weights)
             l.powers(c, rows).weights_gradient(
-                d, l.sorted + c * l.pitch, terms,
+                d, l.values + c * l.pitch, terms,
                 m.of_weights + (b.batch * e.channels + b.channel + c) * terms);
           l.powers(c, rows).backward(p.weights, d);
         }
@@ -180,23 +174,25 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
   template <class T>
   using A = detail::accumulator_t<T>;
 
-  // Memory of one slot.
+  // Memory of one slot: the columns of one sample, and what a whole block needs for its sort.
   template <class T>
   struct local {
     index_t pitch;
-    T* sorted;            // columns of P v; in backward, of v
-    std::uint32_t* perm;  // columns
-    A<T>* sums;           // columns of one sample: of the result
-    A<T>*now, *next;      // one column each
+    std::uint32_t* perm;
+    A<T>*values, *sums;
+    A<T>*now, *next;  // one column each
+    std::uint32_t* unsaved;
     workspace sorting;
 
-    local(detail::arena& a, extents3 e, index_t columns) : pitch(column_pitch(e.length)) {
-      auto const elements = static_cast<std::size_t>(columns * pitch);
-      sorted = a.take<T>(elements);
+    local(detail::arena& a, extents3 e, column_blocks const& blocks)
+        : pitch(column_pitch(e.length)) {
+      auto const elements = static_cast<std::size_t>(blocks.channels() * pitch);
       perm = a.take<std::uint32_t>(elements);
+      values = a.take<A<T>>(elements);
       sums = a.take<A<T>>(elements);
       now = a.take<A<T>>(static_cast<std::size_t>(pitch));
       next = a.take<A<T>>(static_cast<std::size_t>(pitch));
+      unsaved = a.take<std::uint32_t>(static_cast<std::size_t>(blocks.columns() * e.length));
       sorting.bytes = sort_bytes<T>(e);
       sorting.data = a.take<unsigned char>(sorting.bytes);
     }
@@ -210,8 +206,8 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
   static std::size_t sort_bytes(extents3 e) {
     column_blocks const blocks(e, block_columns);
     std::size_t most = 0;
+    if (e.empty()) return most;
     for (index_t task : {index_t{0}, blocks.count() - 1}) {
-      if (task < 0) continue;
       sample_block const b = blocks[task];
       detail::arena counting;
       sort::template plan<T>(exec::host{}, {b.batches, e.length, b.channels}, counting);
@@ -220,23 +216,30 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     return most;
   }
 
+  // Sorts a block of x into y; returns its permutation: the saved tensor, or the block's alone.
   template <class T>
-  static void sort_block(isa instructions, detail::multi_permutation_forward<Order, T> const& p,
-                         sample_block const& b, local<T> const& l) {
+  static index_tensor3 sort_block(isa instructions,
+                                  detail::multi_permutation_forward<Order, T> const& p,
+                                  sample_block const& b, local<T> const& l) {
     extents3 const e{b.batches, p.x.extents().length, b.channels};
-    strides3 const columns{b.channels * l.pitch, 1, l.pitch};
+    index_tensor3 perm = p.perm, of_block;
+    if (p.saving)
+      with_index_type(perm, [&](auto v) { of_block = part(v, b, e); });
+    else
+      perm = of_block = tensor3<std::uint32_t>(l.unsaved, e);
     tensor1<index_t const> lengths;
     if (p.lengths.data() != nullptr)
       lengths = {p.lengths.data() + b.batch * p.lengths.stride(), b.batches, p.lengths.stride()};
+    order_of_block<Order> const order{p.order, b.channel, p.x.extents().channels};
     sort::forward(exec::host{1, instructions},
                   detail::slicing_sort_forward<order_of_block<Order>, T>{
-                      {p.order, b.channel, p.x.extents().channels},
-                      {p.x.data() + p.x.offset(b.batch, 0, b.channel), e, p.x.strides()},
-                      {l.sorted, e, columns},
-                      tensor3<std::uint32_t>(l.perm, e, columns),
-                      true,
-                      lengths},
+                      order, part(p.x, b, e), part(p.y, b, e), of_block, true, lengths},
                   l.sorting);
+    return perm;
+  }
+  template <class V>
+  static tensor3<V> part(tensor3<V> v, sample_block const& b, extents3 e) {
+    return {v.data() + v.offset(b.batch, 0, b.channel), e, v.strides()};
   }
 
   // Column after column, so that neither threads nor blocks show; from where dweights stands when

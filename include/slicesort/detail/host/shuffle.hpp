@@ -47,43 +47,27 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
   static memory plan(Exec const& on, extents3 e, detail::arena& a) {
     column_blocks const blocks(e, block_columns);
     auto* const p = a.take<std::uint32_t>(static_cast<std::size_t>(permutations(e) * e.length));
-    return {p,
-            slots(a, on.threads, permutations(e),
-                  [&](detail::arena& slot) { hashes(slot, e); }),
+    return {p, slots(a, on.threads, permutations(e), [&](detail::arena& slot) { hashes(slot, e); }),
             slots(a, on.threads, blocks.count(),
-                  [&](detail::arena& slot) { local<T>(slot, e, blocks.columns()); })};
+                  [&](detail::arena& slot) { local<T>(slot, e, blocks.channels()); })};
   }
 
   template <class Exec, class T>
   static void forward(Exec const& on, detail::shuffle_forward<T> const& p, workspace w) {
-    run(on, p.seed, p.x, p.y, p.lengths, grad_mode::overwrite, w,
-        [](std::uint32_t const* order, index_t length, index_t rows, T const* from, T* to) {
-          for (index_t i = 0, n = 0; i < length; ++i) {
-            to[n] = from[order[i]];
-            n += static_cast<index_t>(order[i]) < rows;
-          }
-        });
+    run<false>(on, p.seed, p.x, p.y, p.lengths, grad_mode::overwrite, w);
   }
   template <class Exec, class T>
   static void backward(Exec const& on, detail::shuffle_backward<T> const& p, workspace w) {
-    run(on, p.seed, p.dy, p.dx, p.lengths, p.mode, w,
-        [](std::uint32_t const* order, index_t length, index_t rows, T const* from, T* to) {
-          for (index_t i = 0, n = 0; i < length; ++i) {
-            to[order[i]] = from[n];
-            n += static_cast<index_t>(order[i]) < rows;
-          }
-        });
+    run<true>(on, p.seed, p.dy, p.dx, p.lengths, p.mode, w);
   }
 
  private:
-  static index_t permutations(extents3 e) {
-    return e.empty() ? 0 : Form::shared ? 1 : e.channels;
-  }
+  static index_t permutations(extents3 e) { return e.empty() ? 0 : Form::shared ? 1 : e.channels; }
   static std::uint64_t* hashes(detail::arena& a, extents3 e) {
     return a.take<std::uint64_t>(static_cast<std::size_t>(e.length));
   }
 
-  // Columns of one slot.
+  // Columns of one slot: a block of one sample.
   template <class T>
   struct local {
     index_t pitch;
@@ -95,11 +79,9 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
     }
   };
 
-  // move(order, length, rows, from, to) permutes the first `rows` of a column of `length`; what it
-  // leaves in the other rows does not matter.
-  template <class Exec, class T, class Move>
+  template <bool Back, class Exec, class T>
   static void run(Exec const& on, std::uint64_t seed, tensor3<T const> from, tensor3<T> to,
-                  tensor1<index_t const> lengths, grad_mode mode, workspace w, Move const& move) {
+                  tensor1<index_t const> lengths, grad_mode mode, workspace w) {
     extents3 const e = from.extents();
     detail::arena a(w);
     memory const m = plan<T>(on, e, a);
@@ -108,22 +90,68 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
       argsort_hashes(seed, channel, e.length, hashes(carving, e),
                      m.permutations + channel * e.length);
     });
+    bool const whole_rows =
+        Form::shared && from.strides().channels == 1 && to.strides().channels == 1;
     column_blocks const blocks(e, block_columns);
     for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
       sample_block const block = blocks[task];
       detail::arena carving = m.of_blocks[slot];
-      local<T> const l(carving, e, blocks.columns());
+      local<T> const l(carving, e, blocks.channels());
       for (index_t s = 0; s < block.batches; ++s) {
         column_block const b = block[s];
         index_t const rows = valid_rows(lengths, b.batch, e.length);
-        load_columns(from, b, 0, rows, l.from, l.pitch);
-        for (index_t c = 0; c < b.channels; ++c)
-          move(m.permutations + (Form::shared ? 0 : b.channel + c) * e.length, e.length, rows,
-               l.from + c * l.pitch, l.to + c * l.pitch);
-        store_gradient(l.to, l.pitch, to, b, 0, rows, mode);
+        if (whole_rows)
+          move_rows<Back>(m.permutations, rows, from, to, b, mode, l.from);
+        else
+          move_columns<Back>(m.permutations, rows, from, to, b, mode, l);
         transfer_rows(from, to, b, rows, e.length, mode);
       }
     });
+  }
+
+  // f(n, source) for every valid row `n` of the shuffled column: `order` without the other rows.
+  template <class F>
+  static void for_each_row(std::uint32_t const* order, index_t rows, F const& f) {
+    for (index_t i = 0, n = 0; n < rows; ++i) {
+      index_t const source = order[i];
+      if (source < rows) f(n++, source);
+    }
+  }
+
+  // One permutation for all columns, which lie side by side: every row moves as a whole. In place,
+  // out of a copy.
+  template <bool Back, class T>
+  static void move_rows(std::uint32_t const* order, index_t rows, tensor3<T const> from,
+                        tensor3<T> to, column_block b, grad_mode mode, T* copy) {
+    T const* source = from.data() + from.offset(b.batch, 0, b.channel);
+    T* const target = to.data() + to.offset(b.batch, 0, b.channel);
+    index_t pitch = from.strides().length;
+    if (source == target) {
+      for (index_t i = 0; i < rows; ++i)
+        std::copy_n(source + i * pitch, b.channels, copy + i * b.channels);
+      source = copy;
+      pitch = b.channels;
+    }
+    with_delivery<T>(mode, [&](auto deliver) {
+      for_each_row(order, rows, [&](index_t n, index_t p) {
+        T const* const in = source + (Back ? n : p) * pitch;
+        T* const out = target + (Back ? p : n) * to.strides().length;
+        for (index_t c = 0; c < b.channels; ++c) deliver(out[c], in[c]);
+      });
+    });
+  }
+
+  template <bool Back, class T>
+  static void move_columns(std::uint32_t const* orders, index_t rows, tensor3<T const> from,
+                           tensor3<T> to, column_block b, grad_mode mode, local<T> const& l) {
+    load_columns(from, b, 0, rows, l.from, l.pitch);
+    for (index_t c = 0; c < b.channels; ++c) {
+      T const* const in = l.from + c * l.pitch;
+      T* const out = l.to + c * l.pitch;
+      for_each_row(orders + (Form::shared ? 0 : b.channel + c) * from.extents().length, rows,
+                   [=](index_t n, index_t p) { out[Back ? p : n] = in[Back ? n : p]; });
+    }
+    store_gradient(l.to, l.pitch, to, b, 0, rows, mode);
   }
 };
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bench program: Google Benchmark's own flags, and --text FILE, --lengths N,N,.. (of the text
+// cases),
+// --verify REGEX (compare these cases with the oracle, then time), --progress.
+#include "subjects.hpp"
+#include "support/driver.hpp"
+#include "support/settings.hpp"
+#include "support/text.hpp"
+
+#include <benchmark/benchmark.h>
+#include <slicesort/dtype.hpp>
+
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct arguments {
+  std::string text = SLICESORT_BENCH_TEXT;
+  std::optional<std::string> verify;
+  bool list = false;
+  std::vector<slicesort::index_t> lengths;
+};
+
+std::vector<slicesort::index_t> parse_lengths(std::string const& list) {
+  std::vector<slicesort::index_t> lengths;
+  std::stringstream parts(list);
+  for (std::string part; std::getline(parts, part, ',');) {
+    if (part.empty() || part.size() > 9 ||
+        part.find_first_not_of("0123456789") != std::string::npos || std::stol(part) == 0)
+      throw bench::usage_error("--lengths: '" + part + "' is not a length");
+    lengths.push_back(std::stol(part));
+  }
+  if (lengths.empty()) throw bench::usage_error("--lengths needs a list such as 1024,4096");
+  return lengths;
+}
+
+// Takes our flags out of argv and leaves Google Benchmark's.
+arguments take_arguments(int& argc, char** argv) {
+  arguments a;
+  int kept = 1;
+  for (int i = 1; i < argc; ++i) {
+    std::string const flag = argv[i];
+    auto const value = [&] {
+      if (i + 1 == argc) throw bench::usage_error(flag + " needs a value");
+      return std::string(argv[++i]);
+    };
+    if (flag == "--text")
+      a.text = value();
+    else if (flag == "--lengths")
+      a.lengths = parse_lengths(value());
+    else if (flag == "--verify")
+      a.verify = value();
+    else if (flag == "--benchmark_list_tests" || flag == "--benchmark_list_tests=true")
+      a.list = true;  // Google Benchmark's own is quadratic in the number of cases
+    else if (flag == "--progress")
+      bench::show_progress();
+    else
+      argv[kept++] = argv[i];
+  }
+  argc = kept;
+  return a;
+}
+
+template <class T>
+void add_all() {
+  bench::add_slicing_sort<T>();
+  bench::add_multi_permutation<T>();
+  bench::add_max_exchange<T>();
+  bench::add_shuffle<T>();
+  bench::add_baselines<T>();
+}
+
+int run(int argc, char** argv) {
+  arguments const a = take_arguments(argc, argv);
+  benchmark::Initialize(&argc, argv);
+  if (argc > 1) throw bench::usage_error(std::string("unknown flag ") + argv[1]);
+
+  bench::the_text() = bench::read_text(a.text);
+  auto const bytes = static_cast<slicesort::index_t>(bench::the_text().size());
+  for (slicesort::index_t const n : a.lengths) {
+    if (n > bytes)
+      throw bench::usage_error("length " + std::to_string(n) + " is longer than the text " +
+                               a.text + " (" + std::to_string(bytes) + " bytes)");
+    bench::text_lengths().insert(n);
+  }
+
+  add_all<float>();
+  add_all<double>();
+  add_all<slicesort::float16>();
+  add_all<slicesort::bfloat16>();
+  if (a.list) {
+    bench::list_cases(benchmark::GetBenchmarkFilter());
+    return 0;
+  }
+  bench::register_cases();
+  bench::describe_machine(a.text);
+
+  if (a.verify && !bench::verify_cases(*a.verify)) return 1;
+  if (bench::run_cases() == 0) throw bench::usage_error("no case matches the filter");
+  benchmark::Shutdown();
+  return bench::failed_cases() == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (bench::usage_error const& e) {
+    std::fprintf(stderr, "bench: %s\n", e.what());
+    return 2;
+  } catch (std::regex_error const& e) {
+    std::fprintf(stderr, "bench: bad regular expression: %s\n", e.what());
+    return 2;
+  } catch (std::exception const& e) {
+    std::fprintf(stderr, "bench: %s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Prints the results of a run as one table: report.py RESULTS.json"""
+import argparse
+
+from results import DTYPES, Case, load, ratio, run_main, size, table
+
+BASELINE = {"forward": "baseline_std_sort", "forward_values": "baseline_std_sort", "backward": "baseline_naive_scatter"}
+DIRECTIONS = tuple(BASELINE)
+
+
+def place(case: Case) -> tuple:
+    return (DTYPES.index(case.dtype), case.subject != "slicing_sort", case.subject, DIRECTIONS.index(case.direction), case.b, case.c, case.input,
+            case.policy, case.t, case.n)
+
+
+def row(case: Case, cases: dict[str, Case]) -> list[str]:
+    scalar, copy = (cases.get(case.beside(name)) for name in (BASELINE[case.direction], "baseline_memcpy"))
+    if not case.subject.startswith("slicing_sort"):
+        scalar = None
+    return [
+        case.subject, case.direction, case.dtype, case.input, f"{case.b}x{case.n}x{case.c}", str(case.t),
+        f"{case.median('ns_per_element'):.3f}",
+        f"{scalar.median('ns_per_element'):.2f}" if scalar else "", f"{ratio(scalar, case):.1f}x" if scalar else "",
+        f"{copy.median('ns_per_element'):.3f}" if copy else "",
+        f"{case.median('bytes_per_second') / 1e9:.2f}", f"{case.median('share_of_copy') * 100:.0f} %",
+        size(case.median("saved_bytes")), size(case.median("workspace_bytes")), f"{case.median('max_error'):g}"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("results")
+    context, cases = load(parser.parse_args().results)
+    heading = ["subject", "direction", "dtype", "input", "B x N x C", "threads", "ns/element", "scalar", "faster", "memcpy",
+               "GB/s", "of copy", "kept", "workspace", "max error"]
+    ours = [case for case in cases.values() if not case.subject.startswith("baseline")] or list(cases.values())
+    print(table([heading] + [row(case, cases) for case in sorted(ours, key=place)], left=5))
+    copies = {case.t: case.median("copy_bytes_per_second") for case in cases.values()}
+    speed = ", ".join(f"{copy / 1e9:.1f} GB/s on {t} thread{'s' if t > 1 else ''}" for t, copy in sorted(copies.items()))
+    print(f"\n{context.get('cpu')}, {context.get('instruction_set')}, {context.get('compiler')}, {context.get('flags')}, "
+          f"commit {context.get('commit', 'unknown')}")
+    print("ns/element: wall time, also of 'scalar' (std::sort by column; backward the naive scatter) and of memcpy of x\n"
+          f"beside it. GB/s: inputs, outputs and indices once. Copying beyond the caches: {speed}; a tensor that fits\n"
+          "a cache may exceed that. kept: bytes for backward. max error: against the oracle, 0 is bit for bit.")
+    return 0
+
+
+if __name__ == "__main__":
+    run_main(main)

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// One case: what is measured, under which name, and how to make it when its turn comes.
+#pragma once
+
+#include <slicesort/exec.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+namespace ss = slicesort;
+
+// The fields of a case's name. A baseline carries those of the case it stands beside.
+struct fields {
+  std::string subject, direction, dtype, policy, input;
+  ss::extents3 extents;
+  unsigned threads = 1;
+  ss::isa instructions = ss::isa::best;
+
+  std::string name() const {
+    std::string const forced = instructions == ss::isa::portable ? "@portable"
+                               : instructions == ss::isa::avx2   ? "@avx2"
+                               : instructions == ss::isa::avx512 ? "@avx512"
+                                                                 : "";
+    return subject + forced + "/host/" + direction + '/' + dtype + '/' + policy + '/' + input +
+           "/B:" + std::to_string(extents.batch) + "/N:" + std::to_string(extents.length) +
+           "/C:" + std::to_string(extents.channels) + "/T:" + std::to_string(threads);
+  }
+  ss::exec::host exec() const { return {threads, instructions}; }
+};
+
+// A case with its data: made when the case is about to run, gone afterwards.
+class job {
+ public:
+  virtual ~job() = default;
+  virtual void run() = 0;
+  // Compares what `run` left with the oracle: 0, or by how much a value is wrong.
+  virtual double max_error() = 0;
+
+  std::size_t traffic_bytes = 0;    // that any implementation must move: inputs, outputs, indices
+  std::size_t saved_bytes = 0;      // kept from forward to backward
+  std::size_t workspace_bytes = 0;  // scratch of the call
+  double tolerance = 0.0;           // sums may round; whatever only moves values may not err
+};
+
+struct bench_case {
+  fields at;
+  std::function<std::unique_ptr<job>(fields const&)> make;
+};
+
+inline std::vector<bench_case>& all_cases() {
+  static std::vector<bench_case> cases;
+  return cases;
+}
+
+template <class Job>
+void add_case(fields const& at) {
+  all_cases().push_back(
+      {at, [](fields const& f) -> std::unique_ptr<job> { return std::make_unique<Job>(f); }});
+}
+
+}  // namespace bench

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the list of cases to Google Benchmark, and the check of cases against the oracle.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace bench {
+
+// Registers every case whose data can be had. Nothing is allocated before a case runs.
+void register_cases();
+
+// Prints the names that match (all if the filter is empty).
+void list_cases(std::string const& filter);
+
+// Runs and compares every case whose name matches, once, before anything is timed; a case that was
+// compared here is not compared again. Prints one line a group. False if one is wrong.
+bool verify_cases(std::string const& filter);
+
+// How many cases were wrong or refused their arguments.
+int failed_cases();
+
+// Puts what a measurement depends on into the JSON's context.
+void describe_machine(std::string const& text);
+
+// Says on stderr, every few seconds, which case is running; Google Benchmark's table is left out.
+void show_progress();
+
+// Runs what Google Benchmark's filter selects and returns how many cases that was.
+std::size_t run_cases();
+
+}  // namespace bench

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inputs of the benches, by name. A tensor is [batch, length, channels], channels fastest.
+#pragma once
+
+#include "numbers.hpp"
+#include "random.hpp"
+#include "text.hpp"
+
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+inline constexpr std::uint64_t input_seed = 2024;
+
+// Every element from its position: f(position) -> double.
+template <class T, class F>
+void fill_each(T* out, ss::extents3 e, F const& f) {
+  std::size_t const size = static_cast<std::size_t>(e.size());
+  for (std::size_t i = 0; i < size; ++i) out[i] = rounded<T>(f(i));
+}
+
+template <class T, class F>
+void fill_normal(T* out, ss::extents3 e, F const& f) {
+  std::size_t const size = static_cast<std::size_t>(e.size());
+  for (std::size_t i = 0; i < size; i += 2) {
+    normal_pair const pair = random_normals(input_seed, i / 2);
+    out[i] = rounded<T>(f(pair.even));
+    if (i + 1 < size) out[i + 1] = rounded<T>(f(pair.odd));
+  }
+}
+
+// A ramp down the rows, shifted a little from column to column; rising, or falling from the end.
+template <class T>
+void fill_ramp(T* out, ss::extents3 e, bool rising) {
+  auto const rows = static_cast<std::size_t>(e.length),
+             channels = static_cast<std::size_t>(e.channels);
+  fill_each(out, e, [&](std::size_t i) {
+    std::size_t const row = i / channels % rows, at = rising ? row : rows - 1 - row;
+    double const shift = random_uniform(input_seed, i % channels);
+    return -3.0 + 6.0 * (static_cast<double>(at) + shift) / static_cast<double>(rows);
+  });
+}
+
+// A token (one byte) becomes a row of a seeded normal table, plus the sinusoidal position. Samples
+// are windows of the text, spread evenly: the start slides, a window never wraps.
+template <class T>
+void fill_text(T* out, ss::extents3 e) {
+  auto const& text = the_text();
+  auto const batch = static_cast<std::size_t>(e.batch), rows = static_cast<std::size_t>(e.length),
+             channels = static_cast<std::size_t>(e.channels);
+  if (rows > text.size())
+    throw usage_error("length " + std::to_string(rows) + " is longer than the text (" +
+                      std::to_string(text.size()) + " bytes)");
+  std::vector<double> table(256 * channels), frequency(channels);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    normal_pair const pair = random_normals(input_seed + 1, i / 2);
+    table[i] = i % 2 == 0 ? pair.even : pair.odd;
+  }
+  for (std::size_t c = 0; c < channels; ++c)
+    frequency[c] =
+        std::pow(10000.0, -static_cast<double>(c / 2 * 2) / static_cast<double>(channels));
+  for (std::size_t n = 0; n < rows; ++n)
+    for (std::size_t c = 0; c < channels; ++c) {
+      double const phase = static_cast<double>(n) * frequency[c];
+      double const position = c % 2 == 0 ? std::sin(phase) : std::cos(phase);
+      for (std::size_t b = 0; b < batch; ++b) {
+        std::size_t const start = batch > 1 ? b * (text.size() - rows) / (batch - 1) : 0;
+        out[(b * rows + n) * channels + c] =
+            rounded<T>(table[text[start + n] * channels + c] + position);
+      }
+    }
+}
+
+template <class T>
+void fill_input(std::string const& name, T* out, ss::extents3 e) {
+  if (name == "normal")
+    fill_normal(out, e, [](double v) { return v; });
+  else if (name == "relu")
+    fill_normal(out, e, [](double v) { return v > 0.0 ? v : 0.0; });
+  else if (name == "uniform")
+    fill_each(out, e, [](std::size_t i) { return random_uniform(input_seed, i); });
+  else if (name == "few_unique")
+    fill_each(out, e, [](std::size_t i) {
+      return 0.5 * static_cast<double>(random_bits(input_seed, i) >> 60) - 4.0;
+    });
+  else if (name == "sorted")
+    fill_ramp(out, e, true);
+  else if (name == "reversed")
+    fill_ramp(out, e, false);
+  else if (name == "constant")
+    fill_each(out, e, [](std::size_t) { return 1.25; });
+  else if (name == "text")
+    fill_text(out, e);
+  else
+    throw usage_error("unknown input " + name);
+}
+
+}  // namespace bench

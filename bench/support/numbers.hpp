@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values to element types and back. Back is written from the formats' definitions, not with the
+// library's conversions: the oracle compares through it.
+#pragma once
+
+#include <slicesort/dtype.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace bench {
+
+namespace ss = slicesort;
+
+template <class T>
+T rounded(double value) {
+  if constexpr (std::is_same_v<T, double>)
+    return value;
+  else
+    return static_cast<T>(static_cast<float>(value));
+}
+
+inline double decoded(float value) { return static_cast<double>(value); }
+inline double decoded(double value) { return value; }
+
+// Sign, `exponent_bits` of exponent, the rest significand.
+inline double decoded_16(std::uint16_t bits, int exponent_bits) {
+  int const significand_bits = 15 - exponent_bits;
+  int const exponent = (bits >> significand_bits) & ((1 << exponent_bits) - 1);
+  int const significand = bits & ((1 << significand_bits) - 1);
+  int const bias = (1 << (exponent_bits - 1)) - 1;
+  double magnitude;
+  if (exponent == (1 << exponent_bits) - 1)
+    magnitude = significand != 0 ? std::numeric_limits<double>::quiet_NaN()
+                                 : std::numeric_limits<double>::infinity();
+  else if (exponent == 0)
+    magnitude = std::ldexp(significand, 1 - bias - significand_bits);
+  else
+    magnitude =
+        std::ldexp(significand + (1 << significand_bits), exponent - bias - significand_bits);
+  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+inline double decoded(ss::float16 value) { return decoded_16(value.bits, 5); }
+inline double decoded(ss::bfloat16 value) { return decoded_16(value.bits, 8); }
+
+}  // namespace bench

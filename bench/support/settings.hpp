@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables that every subject is registered on. A baseline walks the same tables, so whatever has
+// a case has its baseline beside it.
+#pragma once
+
+#include "case.hpp"
+
+#include <slicesort/dtype.hpp>
+
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+// Lengths of the byte-level text task; more come from the command line.
+inline std::set<ss::index_t>& text_lengths() {
+  static std::set<ss::index_t> lengths{64, 128, 256, 512, 1024, 2048, 3072, 4096, 8192, 16384};
+  return lengths;
+}
+
+// One direction of one subject on every setting of the tables.
+// `f(fields)` gets subject, direction and dtype filled in, and adds the case.
+template <class T, class F>
+void for_each_setting(std::string const& subject, std::string const& direction, F const& f) {
+  fields at;
+  at.subject = subject;
+  at.direction = direction;
+  at.dtype = ss::dtype_traits<T>::name;
+  auto const add = [&](std::string const& policy, std::string const& input, ss::extents3 e) {
+    for (unsigned const threads : {1u, 2u}) {
+      at.policy = policy;
+      at.input = input;
+      at.extents = e;
+      at.threads = threads;
+      f(at);
+    }
+  };
+  // The model of the papers' text task: width 256, and noise of the same shape.
+  for (ss::index_t const n : text_lengths())
+    for (char const* input : {"text", "normal"}) add("ascending", input, {8, n, 256});
+  // One sample, wide: the channels are the columns.
+  for (ss::index_t const n : {64, 256, 1000, 1024, 2001, 2048, 3072, 4001, 4096, 16384, 65536}) {
+    for (char const* input :
+         {"normal", "uniform", "few_unique", "relu", "sorted", "reversed", "constant", "text"})
+      add("ascending", input, {1, n, 512});
+    for (char const* policy : {"descending", "interleave"}) add(policy, "normal", {1, n, 512});
+  }
+  for (char const* input : {"normal", "few_unique", "sorted"})
+    add("ascending", input, {1, ss::index_t{1} << 20, 64});
+  // Several samples, for the threads.
+  for (ss::index_t const n : {1024, 4096}) add("ascending", "normal", {8, n, 512});
+  // Small enough to run everything once.
+  for (char const* input : {"normal", "text"}) add("ascending", input, {2, 37, 24});
+}
+
+// The settings of subjects with one policy. Those that do not sort carry the field all the same, so
+// that their names pair with the baselines'.
+inline bool is_plain(fields const& at) { return at.policy == "ascending"; }
+
+}  // namespace bench

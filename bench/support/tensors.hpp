@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors as a user of the library would hold them: buffers of their own, workspace allocated once.
+#pragma once
+
+#include "buffer.hpp"
+
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bench {
+
+namespace ss = slicesort;
+
+// Saved indices, as narrow as the length allows.
+class index_buffer {
+ public:
+  index_buffer() = default;
+  // `e` is the shape of the indices; they count rows up to `length`.
+  index_buffer(ss::extents3 e, ss::index_t length)
+      : extents_(e),
+        wide_(length > 65536),
+        bytes_(static_cast<std::size_t>(e.size()) * (wide_ ? 4 : 2)) {}
+
+  // Calls `f` with the indices as a pointer of their type.
+  template <class F>
+  void visit(F const& f) const {
+    if (wide_)
+      f(reinterpret_cast<std::uint32_t*>(bytes_.data()));
+    else
+      f(reinterpret_cast<std::uint16_t*>(bytes_.data()));
+  }
+  ss::index_tensor3 view() const {
+    ss::index_tensor3 v;
+    visit([&](auto* data) { v = ss::tensor3(data, extents_); });
+    return v;
+  }
+  std::uint32_t operator[](std::size_t i) const {
+    std::uint32_t row = 0;
+    visit([&](auto* data) { row = data[i]; });
+    return row;
+  }
+  std::size_t bytes() const { return bytes_.bytes(); }
+
+ private:
+  ss::extents3 extents_;
+  bool wide_ = false;
+  buffer<unsigned char> bytes_;
+};
+
+template <class T>
+ss::tensor3<T> view(buffer<T> const& b, ss::extents3 e) {
+  return {b.data(), e};
+}
+template <class T>
+ss::tensor3<T const> const_view(buffer<T> const& b, ss::extents3 e) {
+  return {b.data(), e};
+}
+
+inline ss::workspace lend(buffer<unsigned char> const& b) { return {b.data(), b.bytes()}; }
+
+}  // namespace bench

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# What slicesort's own programs (tests, benches, examples) share: warnings, sanitizers, CTest and, where
+# there is one, the CUDA compiler. Nothing here reaches whoever links slicesort::slicesort.
+
+if(PROJECT_IS_TOP_LEVEL)
+  get_property(_slicesort_multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+  if(NOT _slicesort_multi_config AND NOT CMAKE_BUILD_TYPE)
+    set_property(CACHE CMAKE_BUILD_TYPE PROPERTY VALUE Release)
+  endif()
+endif()
+
+enable_testing()
+
+# Link it PRIVATE to every program of this repository.
+add_library(slicesort_developer INTERFACE)
+target_link_libraries(slicesort_developer INTERFACE slicesort)
+target_compile_options(slicesort_developer INTERFACE
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wsign-conversion;-Wshadow;-Werror>)
+if(SLICESORT_SANITIZE STREQUAL "address")
+  set(_slicesort_sanitize -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+elseif(SLICESORT_SANITIZE STREQUAL "thread")
+  set(_slicesort_sanitize -fsanitize=thread)
+elseif(SLICESORT_SANITIZE)
+  message(FATAL_ERROR "SLICESORT_SANITIZE is ${SLICESORT_SANITIZE}, must be address, thread or empty")
+endif()
+if(SLICESORT_SANITIZE)
+  target_compile_options(slicesort_developer INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${_slicesort_sanitize}>)
+  target_link_options(slicesort_developer INTERFACE ${_slicesort_sanitize})
+endif()
+
+# The CUDA language is enabled for this repository's own tests only, never inside another project.
+if(PROJECT_IS_TOP_LEVEL AND SLICESORT_BUILD_TESTS AND NOT SLICESORT_CUDA STREQUAL "OFF")
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 80 90)  # CMake's default of 52 is older than CUDA 13 can build
+    endif()
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+  elseif(SLICESORT_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "SLICESORT_CUDA=ON, but no CUDA compiler was found; set CUDACXX or SLICESORT_CUDA=OFF")
+  endif()
+endif()

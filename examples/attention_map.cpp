@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slicing-sort as attention: it multiplies every channel by its own N x N permutation matrix, which
+// is sparse, of full rank and doubly stochastic. Nobody forms that matrix; here it is drawn to be
+// looked at. docs/operators/draw_attention.py makes the picture of the documentation from this
+// program's output.
+#include <slicesort/slicing_sort.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+namespace ss = slicesort;
+
+int main() {
+  ss::extents3 const shape{1, 8, 3};
+  std::vector<float> x_data = {
+      5, 3, 8,  //
+      1, 4, 2,  //
+      7, 8, 5,  //
+      3, 2, 7,  //
+      8, 7, 1,  //
+      2, 1, 4,  //
+      6, 5, 3,  //
+      4, 6, 6,  //
+  };
+  std::vector<float> y_data(x_data.size());
+  std::vector<std::uint16_t> perm_data(x_data.size());
+  ss::tensor3<float const> const x(x_data.data(), shape);
+  ss::tensor3<float> const y(y_data.data(), shape);
+  ss::tensor3<std::uint16_t> const perm(perm_data.data(), shape);
+
+  ss::exec::host const on;
+  ss::slicing_sort<> const op;
+  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
+  op.forward(on, x, y, {perm}, {scratch.data(), scratch.size()});
+
+  for (ss::index_t c = 0; c < shape.channels; ++c) {
+    std::printf("channel %d: x", static_cast<int>(c));
+    for (ss::index_t n = 0; n < shape.length; ++n) std::printf(" %d", static_cast<int>(x(0, n, c)));
+    std::printf("\n");
+    // [snippet]
+    // y[n] = sum over m of P[n][m] x[m], with a single 1 in every row and every column of P.
+    for (ss::index_t n = 0; n < shape.length; ++n) {
+      for (ss::index_t m = 0; m < shape.length; ++m) std::printf("%d ", perm(0, n, c) == m ? 1 : 0);
+      std::printf(" y %d\n", static_cast<int>(y(0, n, c)));
+    }
+    // [/snippet]
+  }
+}
+
+// output:
+// channel 0: x 5 1 7 3 8 2 6 4
+// 0 1 0 0 0 0 0 0  y 1
+// 0 0 0 0 0 1 0 0  y 2
+// 0 0 0 1 0 0 0 0  y 3
+// 0 0 0 0 0 0 0 1  y 4
+// 1 0 0 0 0 0 0 0  y 5
+// 0 0 0 0 0 0 1 0  y 6
+// 0 0 1 0 0 0 0 0  y 7
+// 0 0 0 0 1 0 0 0  y 8
+// channel 1: x 3 4 8 2 7 1 5 6
+// 0 0 0 0 0 1 0 0  y 1
+// 0 0 0 1 0 0 0 0  y 2
+// 1 0 0 0 0 0 0 0  y 3
+// 0 1 0 0 0 0 0 0  y 4
+// 0 0 0 0 0 0 1 0  y 5
+// 0 0 0 0 0 0 0 1  y 6
+// 0 0 0 0 1 0 0 0  y 7
+// 0 0 1 0 0 0 0 0  y 8
+// channel 2: x 8 2 5 7 1 4 3 6
+// 0 0 0 0 1 0 0 0  y 1
+// 0 1 0 0 0 0 0 0  y 2
+// 0 0 0 0 0 0 1 0  y 3
+// 0 0 0 0 0 1 0 0  y 4
+// 0 0 1 0 0 0 0 0  y 5
+// 0 0 0 0 0 0 0 1  y 6
+// 0 0 0 1 0 0 0 0  y 7
+// 1 0 0 0 0 0 0 0  y 8

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which channels ascend is a type: use one of the library, or write three lines. The order is a
+// template parameter of the operator, because it changes the result.
+#include <slicesort/slicing_sort.hpp>
+
+#include <cstdio>
+#include <vector>
+
+namespace ss = slicesort;
+
+// [snippet]
+// Sorts the first `count` channels upwards and the rest downwards.
+struct first_channels_ascend {
+  ss::index_t count;
+
+  bool ascending(ss::index_t channel, ss::index_t /*channels*/) const { return channel < count; }
+
+  // Optional: says which parameters make no sense. The operator refuses them with this sentence.
+  char const* refuses(ss::index_t channels) const {
+    return count >= 0 && count <= channels ? nullptr : "first_channels_ascend: count out of range";
+  }
+};
+// [/snippet]
+
+namespace {
+
+// Sorts eight equal columns 1 2 3 and draws each channel as '^' (ascends) or 'v' (descends).
+template <class Order>
+void draw(char const* name, Order order) {
+  ss::extents3 const shape{1, 3, 8};
+  std::vector<float> data;
+  for (int row = 1; row <= 3; ++row) data.insert(data.end(), 8, static_cast<float>(row));
+  ss::tensor3<float> const x(data.data(), shape);
+
+  ss::exec::host const on;
+  ss::slicing_sort<Order> const op(order);
+  std::vector<unsigned char> scratch(op.template workspace_bytes<float>(on, shape));
+  op.forward(on, x, x, ss::no_saved, {scratch.data(), scratch.size()});  // in place, no backward
+
+  std::printf("%-31s", name);
+  for (ss::index_t c = 0; c < shape.channels; ++c)
+    std::printf(" %c", x(0, 0, c) < x(0, 2, c) ? '^' : 'v');
+  std::printf("\n");
+}
+
+}  // namespace
+
+int main() {
+  draw("ascending", ss::ascending{});
+  draw("descending", ss::descending{});
+  draw("half_half, one head", ss::half_half{1});
+  draw("half_half, two heads", ss::half_half{2});
+  draw("interleave, layer 1 of 3", ss::interleave{1, 3});
+  draw("interleave, layer 2 of 3", ss::interleave{2, 3});
+  draw("interleave, layer 3 of 3", ss::interleave{3, 3});
+  draw("haar_interleave, level 2", ss::haar_interleave{2});
+  draw("first_channels_ascend, 3", first_channels_ascend{3});
+
+  try {
+    draw("", first_channels_ascend{9});
+  } catch (ss::invalid_argument const& refused) {
+    std::printf("%s\n", refused.what());
+  }
+}
+
+// output:
+// ascending                       ^ ^ ^ ^ ^ ^ ^ ^
+// descending                      v v v v v v v v
+// half_half, one head             ^ ^ ^ ^ v v v v
+// half_half, two heads            ^ ^ v v ^ ^ v v
+// interleave, layer 1 of 3        ^ ^ v ^ ^ ^ v ^
+// interleave, layer 2 of 3        ^ ^ ^ ^ v v v ^
+// interleave, layer 3 of 3        ^ ^ ^ ^ ^ ^ ^ ^
+// haar_interleave, level 2        ^ ^ v v ^ ^ v v
+// first_channels_ascend, 3        ^ ^ ^ v v v v v
+// slicing_sort.forward: order first_channels_ascend: count out of range (channels is 8)

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types: float, double, float16, bfloat16, or a 16-bit type of your own that has the format
+// of one of these. The order is decided on the bits, so that values move unchanged: NaN with their
+// payload, zeros with their sign.
+#include <slicesort/slicing_sort.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <vector>
+
+namespace ss = slicesort;
+
+// [snippet]
+// The bfloat16 of some framework: 16 bits, and conversions from and to float.
+struct their_bfloat16 {
+  std::uint16_t bits;
+  their_bfloat16() = default;
+  explicit their_bfloat16(float value) : bits(ss::bfloat16(value).bits) {}
+  explicit operator float() const {
+    ss::bfloat16 same;
+    same.bits = bits;
+    return static_cast<float>(same);
+  }
+};
+
+template <>
+struct slicesort::dtype_traits<their_bfloat16> : slicesort::dtype_traits<slicesort::bfloat16> {};
+// [/snippet]
+
+namespace {
+
+template <class T, class Order>
+void sort(char const* name, Order order) {
+  float const inf = std::numeric_limits<float>::infinity();
+  float const nan = std::numeric_limits<float>::quiet_NaN();
+  std::vector<T> data;
+  for (float v : {0.0f, nan, 1.5f, -0.0f, inf, -2.0f, -inf}) data.push_back(static_cast<T>(v));
+  ss::tensor3<T> const x(data.data(), {1, 7, 1});
+
+  ss::exec::host const on;
+  ss::slicing_sort<Order> const op(order);
+  std::vector<unsigned char> scratch(op.template workspace_bytes<T>(on, x.extents()));
+  op.forward(on, x, x, ss::no_saved, {scratch.data(), scratch.size()});
+
+  std::printf("%-15s", name);
+  for (T v : data) std::printf(" %4g", static_cast<double>(static_cast<float>(v)));
+  std::printf("\n");
+}
+
+}  // namespace
+
+int main() {
+  sort<float>("float", ss::ascending{});
+  sort<double>("double", ss::ascending{});
+  sort<ss::float16>("float16", ss::ascending{});
+  sort<ss::bfloat16>("bfloat16", ss::ascending{});
+  sort<their_bfloat16>("their_bfloat16", ss::ascending{});
+  sort<their_bfloat16>("descending", ss::descending{});
+}
+
+// output:
+// float           -inf   -2    0   -0  1.5  inf  nan
+// double          -inf   -2    0   -0  1.5  inf  nan
+// float16         -inf   -2    0   -0  1.5  inf  nan
+// bfloat16        -inf   -2    0   -0  1.5  inf  nan
+// their_bfloat16  -inf   -2    0   -0  1.5  inf  nan
+// descending       nan  inf  1.5    0   -0   -2 -inf

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every mistake is refused before anything is written, with the argument, what it was and what it
+// must be. `check` takes the arguments of the call and returns the same verdict as a value.
+#include <slicesort/slicing_sort.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+namespace ss = slicesort;
+
+int main() {
+  std::vector<float> data(24);
+  std::vector<std::uint16_t> perm_data(24);
+  ss::tensor3<float> const x(data.data(), {1, 4, 3});
+  ss::tensor3<float> const y(data.data() + 12, {1, 4, 3});
+  ss::tensor3<std::uint16_t> const perm(perm_data.data(), {1, 4, 3});
+  ss::exec::host const on;
+  ss::slicing_sort<> const op;
+  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, x.extents()));
+  ss::workspace const ws{scratch.data(), scratch.size()};
+
+  // [snippet]
+  try {
+    op.forward(on, x, y, {perm});  // the workspace is forgotten
+  } catch (ss::workspace_error const& e) {
+    std::printf("%s\n", e.what());
+  }
+
+  ss::tensor3<float> const shorter(data.data() + 12, {1, 3, 3});
+  if (ss::verdict const v = op.check(on, x, shorter, {perm}, ws); !v)
+    std::printf("%s\n", v.message);
+  // [/snippet]
+
+  auto const report = [](ss::verdict const& v) { std::printf("%s\n", v ? "accepted" : v.message); };
+  report(op.check(on, x, y, {perm}, ws));
+  report(op.check(on, x, x, {perm}, ws));  // in place
+
+  ss::tensor3<float> const repeated(data.data() + 12, {1, 4, 3}, {12, 0, 1});
+  report(op.check(on, x, repeated, {perm}, ws));
+
+  std::vector<ss::index_t> const valid = {5};
+  ss::forward_options const options{{valid.data(), 1}};
+  report(op.check(on, x, y, {perm}, ws, options));
+
+  report(op.check(ss::exec::host{0}, x, y, {perm}, ws));
+
+  ss::tensor3<float const> const large(data.data(), {1, 65537, 1});
+  ss::tensor3<std::uint16_t> const narrow(perm_data.data(), {1, 65537, 1});
+  ss::tensor3<float> const elsewhere(data.data() + 65537,
+                                     {1, 65537, 1});  // check never touches data
+  report(op.check(on, large, elsewhere, {narrow}, ws));
+}
+
+// clang-format off
+// output:
+// slicing_sort.forward: workspace.bytes is 0, must be at least 2367
+// slicing_sort.forward: y.length is 3, must be 4 (x.length)
+// accepted
+// accepted
+// slicing_sort.forward: y.stride.length is 0, must be positive
+// slicing_sort.forward: lengths[0] is 5, must be in 0..4 (length)
+// slicing_sort.forward: exec.threads is 0, must be at least 1
+// slicing_sort.forward: perm has 16-bit indices, which hold lengths up to 65536; the length is 65537

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any view with the shape of std::mdspan is taken as it is: rank(), extent(r), stride(r),
+// data_handle(). Here the values are a slice of one packed [batch, length, 3, channels] buffer that
+// a single matrix product wrote (queries, keys and values side by side), and are sorted without a
+// copy.
+#include <slicesort/slicing_sort.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <vector>
+
+namespace ss = slicesort;
+
+// [snippet]
+// Stands for std::mdspan<T, std::dextents<std::size_t, 3>, std::layout_stride>, Kokkos' or CUDA's
+// mdspan, or the view class of your framework.
+template <class T>
+struct strided_view {
+  T* pointer;
+  std::array<std::size_t, 3> extents, strides;
+
+  static constexpr std::size_t rank() { return 3; }
+  std::size_t extent(std::size_t r) const { return extents[r]; }
+  std::size_t stride(std::size_t r) const { return strides[r]; }
+  T* data_handle() const { return pointer; }
+};
+// [/snippet]
+
+int main() {
+  std::size_t const batch = 1, length = 3, channels = 2, packed = 3 * channels;
+  std::vector<float> qkv = {
+      1, 1, 2, 2, 30, 4,  // row 0: q q k k v v
+      1, 1, 2, 2, 10, 6,  // row 1
+      1, 1, 2, 2, 20, 5,  // row 2
+  };
+  std::vector<float> sorted(length * channels);
+
+  strided_view<float const> const values{
+      qkv.data() + 2 * channels, {batch, length, channels}, {length * packed, packed, 1}};
+  strided_view<float> const y{
+      sorted.data(), {batch, length, channels}, {length * channels, channels, 1}};
+
+  ss::slicing_sort<> const op;
+  ss::exec::host const on;
+  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, {1, 3, 2}));
+  ss::workspace const ws{scratch.data(), scratch.size()};
+  op.forward(on, values, y, ss::no_saved, ws);
+  for (std::size_t n = 0; n < length; ++n)
+    std::printf("%g %g\n", static_cast<double>(sorted[n * channels]),
+                static_cast<double>(sorted[n * channels + 1]));
+
+  // The packed buffer itself may be the output: queries and keys stay as they are.
+  strided_view<float> const in_place{qkv.data() + 2 * channels, values.extents, values.strides};
+  op.forward(on, in_place, in_place, ss::no_saved, ws);
+  std::printf("packed:");
+  for (float v : qkv) std::printf(" %g", static_cast<double>(v));
+  std::printf("\n");
+}
+
+// output:
+// 10 4
+// 20 5
+// 30 6
+// packed: 1 1 2 2 10 4 1 1 2 2 20 5 1 1 2 2 30 6

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shuffle: rows in a random order that depends on the seed alone, the same on every machine.
+#include <slicesort/shuffle.hpp>
+
+#include <cstdio>
+#include <vector>
+
+namespace ss = slicesort;
+
+namespace {
+
+void print(char const* name, ss::tensor3<float> v) {
+  std::printf("%s\n", name);
+  for (ss::index_t c = 0; c < v.extents().channels; ++c) {
+    std::printf("  channel %d:", static_cast<int>(c));
+    for (ss::index_t n = 0; n < v.extents().length; ++n)
+      std::printf(" %d", static_cast<int>(v(0, n, c)));
+    std::printf("\n");
+  }
+}
+
+}  // namespace
+
+int main() {
+  ss::extents3 const shape{1, 8, 2};
+  std::vector<float> x_data, y_data(16), dx_data(16);
+  for (int row = 0; row < 8; ++row) x_data.insert(x_data.end(), 2, static_cast<float>(row));
+  ss::tensor3<float> const x(x_data.data(), shape), y(y_data.data(), shape);
+  ss::tensor3<float> const dx(dx_data.data(), shape);
+
+  // [snippet]
+  ss::shuffle<ss::shared_by_channels> const together(2024);
+  ss::shuffle<ss::per_channel> const apart(2024);
+
+  ss::exec::host const on;
+  std::vector<unsigned char> scratch(apart.workspace_bytes<float>(on, shape));
+  ss::workspace const ws{scratch.data(), scratch.size()};
+
+  apart.forward(on, x, y, ws);
+  apart.backward(on, y, dx, ws);  // nothing is saved: the seed says it all
+  // [/snippet]
+  print("per_channel", y);
+  print("and back", dx);
+
+  scratch.resize(together.workspace_bytes<float>(on, shape));
+  together.forward(on, x, y, {scratch.data(), scratch.size()});
+  print("shared_by_channels", y);
+}
+
+// output:
+// per_channel
+//   channel 0: 7 4 2 6 1 0 3 5
+//   channel 1: 5 7 4 2 1 0 3 6
+// and back
+//   channel 0: 0 1 2 3 4 5 6 7
+//   channel 1: 0 1 2 3 4 5 6 7
+// shared_by_channels
+//   channel 0: 7 4 2 6 1 0 3 5
+//   channel 1: 7 4 2 6 1 0 3 5

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Max-exchange, a variant of slicing-sort: the maximum of every column goes to the readout row.
+#pragma once
+
+#include <slicesort/detail/door.hpp>
+#include <slicesort/detail/host/max_exchange.hpp>
+#include <slicesort/detail/problem/max_exchange.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/error.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstddef>
+
+namespace slicesort {
+inline namespace v0 {
+
+/// The state of a max-exchange, `[batch, 1, channels]`: `maximum[b, 0, c]` is the row that changed
+/// places with the readout row. 16-bit (`std::uint16_t`, length <= 65536) or 32-bit
+/// (`std::int32_t`, `std::uint32_t`).
+struct saved_maximum {
+  index_tensor3 maximum;
+};
+
+/// The same, as `backward` reads it.
+struct const_saved_maximum {
+  const_index_tensor3 maximum;
+
+  constexpr const_saved_maximum(const_index_tensor3 view) : maximum(view) {}
+  constexpr const_saved_maximum(saved_maximum saved) : maximum(saved.maximum) {}
+};
+
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
+
+/// The first maximum `m` of every column `x[b, :, c]` changes places with row `row`; all else stays
+/// (Sliceformer's max-exchange, papers 000 and 003: `row` is the readout row, 0 for a class token).
+/// Backward is the same exchange of the gradient.
+///
+/// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats);
+///   maximum: `[batch, 1, channels]`.
+/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`.
+/// - **Order** one total order on bits: -0 == +0; every NaN equal and above +inf; the first of
+/// equals is
+///   the maximum. Values move bit for bit.
+/// - **Saved** `maximum`, one row number per column, or `no_saved`. Not written when the length is
+/// 0.
+/// - **Lengths** the maximum is one of the valid rows; the others are copied through. A sample of
+/// length
+///   0 is copied (`maximum` is `row`); `0 < lengths[b] <= row` is refused.
+/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
+/// - **Errors** `invalid_argument`, `workspace_error`; before anything is written. `row` must be a
+/// row:
+///   `0 <= row < length`, unless the length is 0.
+/// - **Determinism** bit-identical for any thread count, instruction set and split of the batch.
+/// - **Cost** one pass over the tensor, forward and backward. No workspace.
+class max_exchange {
+ public:
+  using saved = saved_maximum;
+  using const_saved = const_saved_maximum;
+
+  constexpr explicit max_exchange(index_t row = 0) : row_(row) {}
+
+  constexpr index_t row() const { return row_; }
+
+  /// Bytes of workspace for a forward or backward call of this shape; arithmetic only.
+  template <class T, class Exec>
+  static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
+    detail::arena counting;
+    backend<Exec>::template plan<T>(on, extents, counting);
+    return counting.bytes();
+  }
+
+  /// Writes `x` with the exchange to `y`, and the maxima's rows.
+  template <class Exec, class X, class Y>
+  void forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
+               forward_options options = {}) const {
+    run_forward(on, exchange(x, y, state.maximum, true, options), scratch);
+  }
+  /// Writes `x` with the exchange to `y`; keeps nothing for backward.
+  template <class Exec, class X, class Y>
+  void forward(Exec const& on, X const& x, Y const& y, no_saved_t, workspace scratch = {},
+               forward_options options = {}) const {
+    run_forward(on, exchange(x, y, {}, false, options), scratch);
+  }
+
+  /// `dx` becomes, or grows by, `dy` with the exchange. `state` is what forward wrote; its indices
+  /// are trusted, not checked.
+  template <class Exec, class DY, class DX>
+  void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
+                workspace scratch = {}, backward_options options = {}) const {
+    auto const p = gradient(dy, state, dx, options);
+    impl::enforce(check_backward(on, p, scratch, options.lengths));
+    backend<Exec>::backward(on, p, scratch);
+  }
+
+  /// The verdict that the same call of `forward` or `backward` would act on, as a value.
+  template <class Exec, class X, class Y>
+  verdict check(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
+                forward_options options = {}) const {
+    return check_forward(on, exchange(x, y, state.maximum, true, options), scratch);
+  }
+  template <class Exec, class X, class Y>
+  verdict check(Exec const& on, X const& x, Y const& y, no_saved_t, workspace scratch = {},
+                forward_options options = {}) const {
+    return check_forward(on, exchange(x, y, {}, false, options), scratch);
+  }
+  template <class Exec, class DY, class DX>
+  verdict check(Exec const& on, DY const& dy, const_saved state, DX const& dx,
+                workspace scratch = {}, backward_options options = {}) const {
+    return check_backward(on, gradient(dy, state, dx, options), scratch, options.lengths);
+  }
+
+ private:
+  template <class Exec>
+  using backend = impl::implementation_for<detail::max_exchange_op, Exec>;
+
+  template <class X, class Y>
+  auto exchange(X const& x, Y const& y, index_tensor3 maximum, bool saving,
+                forward_options options) const {
+    auto const v = impl::transfer_of(x, y);
+    using T = typename decltype(v)::element;
+    return detail::max_exchange_forward<T>{row_, v.in, v.out, maximum, saving, options.lengths};
+  }
+  template <class DY, class DX>
+  auto gradient(DY const& dy, const_saved state, DX const& dx, backward_options options) const {
+    auto const v = impl::transfer_of(dy, dx);
+    using T = typename decltype(v)::element;
+    return detail::max_exchange_backward<T>{row_, v.in, state.maximum, v.out, options.mode};
+  }
+
+  template <class Exec, class T>
+  void run_forward(Exec const& on, detail::max_exchange_forward<T> const& p,
+                   workspace scratch) const {
+    impl::enforce(check_forward(on, p, scratch));
+    backend<Exec>::forward(on, p, scratch);
+  }
+
+  template <class Exec, class T>
+  verdict check_forward(Exec const& on, detail::max_exchange_forward<T> const& p,
+                        workspace scratch) const {
+    detail::checker c("max_exchange.forward");
+    auto const in = detail::facts("x", p.x, false);
+    auto const out = detail::facts("y", p.y, true);
+    check_rows(c, in, out, p.lengths);
+    if (p.saving) check_maximum(c, detail::facts("maximum", p.maximum, true), in, out);
+    return impl::finish_check<backend<Exec>>(c, on, scratch,
+                                             [&] { return workspace_bytes<T>(on, p.x.extents()); });
+  }
+
+  template <class Exec, class T>
+  verdict check_backward(Exec const& on, detail::max_exchange_backward<T> const& p,
+                         workspace scratch, tensor1<index_t const> lengths) const {
+    detail::checker c("max_exchange.backward");
+    auto const in = detail::facts("dy", p.dy, false);
+    auto const out = detail::facts("dx", p.dx, true);
+    check_rows(c, in, out, lengths);
+    check_maximum(c, detail::facts("maximum", p.maximum, false), in, out);
+    return impl::finish_check<backend<Exec>>(
+        c, on, scratch, [&] { return workspace_bytes<T>(on, p.dy.extents()); });
+  }
+
+  void check_rows(detail::checker& c, detail::view_facts const& in, detail::view_facts const& out,
+                  tensor1<index_t const> lengths) const {
+    impl::check_transfer(c, in, out, lengths);
+    c.rows_countable(in);
+    index_t const length = in.extents.length;
+    if (row_ < 0 || (length > 0 && row_ >= length))
+      c.refuse(error_kind::argument, "row is %lld, must be in 0..%lld (a row of %s)",
+               static_cast<long long>(row_), static_cast<long long>(length > 0 ? length - 1 : 0),
+               in.name);
+    for (index_t b = 0; c.ok() && b < lengths.size(); ++b)
+      if (lengths(b) > 0 && lengths(b) <= row_)
+        c.refuse(error_kind::argument, "lengths[%lld] is %lld, must be 0 or more than %lld (row)",
+                 static_cast<long long>(b), static_cast<long long>(lengths(b)),
+                 static_cast<long long>(row_));
+  }
+
+  static void check_maximum(detail::checker& c, detail::view_facts const& maximum,
+                            detail::view_facts const& in, detail::view_facts const& out) {
+    c.view(maximum);
+    if (maximum.extents.length != 1)
+      c.refuse(error_kind::argument, "maximum.length is %lld, must be 1",
+               static_cast<long long>(maximum.extents.length));
+    c.same_extents(maximum, in.name, {in.extents.batch, 1, in.extents.channels});
+    c.index_holds(maximum, in.extents.length);
+    c.no_overlap(maximum, in);
+    c.no_overlap(maximum, out);
+  }
+
+  index_t row_;
+};
+
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Shuffle, the ablation of slicing-sort: a seeded permutation that does not look at the values.
+#pragma once
+
+#include <slicesort/detail/door.hpp>
+#include <slicesort/detail/host/shuffle.hpp>
+#include <slicesort/detail/problem/shuffle.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/error.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace v0 {
+
+/// Form of `shuffle`: one permutation for all channels (the papers).
+struct shared_by_channels {
+  static constexpr bool shared = true;
+};
+
+/// Form of `shuffle`: every channel has a permutation of its own (the papers' published code).
+struct per_channel {
+  static constexpr bool shared = false;
+};
+
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
+
+/// `y[b, n, c] = x[b, p[n], c]`, where `p` is the stable argsort, over the valid rows `n`, of
+/// 32-bit hashes of (seed, channel, n), with channel 0 for all in `shared_by_channels` (the shuffle
+/// ablation of Sliceformer, papers 000 and 003). The hash is SplitMix64 by counter, see
+/// `detail/math/counter_hash.hpp`. Backward `dx[b, p[n], c] = dy[b, n, c]`.
+///
+/// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats).
+/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`. Values move bit
+/// for bit.
+/// - **Saved** nothing: backward makes the permutation again.
+/// - **Lengths** `p` permutes the valid rows, all samples of one length alike; the others are
+/// copied
+///   through.
+/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
+/// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
+/// - **Determinism** a pure function of seed, form, length and channel: the same on every backend,
+/// for any
+///   thread count, instruction set and split of the batch.
+/// - **Cost** O(N log N) for every permutation (one, or one per channel; not per sample), then O(N)
+/// per
+///   column. Workspace O(N) for every permutation and every thread.
+///
+/// @tparam Form `shared_by_channels` (the default) or `per_channel`.
+template <class Form = shared_by_channels>
+class shuffle {
+ public:
+  constexpr explicit shuffle(std::uint64_t seed = 0) : seed_(seed) {}
+
+  constexpr std::uint64_t seed() const { return seed_; }
+
+  /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents`
+  /// must be acceptable to `check`.
+  template <class T, class Exec>
+  static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
+    detail::arena counting;
+    backend<Exec>::template plan<T>(on, extents, counting);
+    return counting.bytes();
+  }
+
+  /// Writes the rows of `x` in their shuffled order to `y`.
+  template <class Exec, class X, class Y>
+  void forward(Exec const& on, X const& x, Y const& y, workspace scratch = {},
+               forward_options options = {}) const {
+    auto const p = rows(x, y, options);
+    impl::enforce(check_rows("shuffle.forward", on, "x", p.x, "y", p.y, scratch, p.lengths));
+    backend<Exec>::forward(on, p, scratch);
+  }
+
+  /// `dx` becomes, or grows by, the rows of `dy` in the order before the shuffle.
+  template <class Exec, class DY, class DX>
+  void backward(Exec const& on, DY const& dy, DX const& dx, workspace scratch = {},
+                backward_options options = {}) const {
+    auto const p = gradient(dy, dx, options);
+    impl::enforce(check_rows("shuffle.backward", on, "dy", p.dy, "dx", p.dx, scratch, p.lengths));
+    backend<Exec>::backward(on, p, scratch);
+  }
+
+  /// The verdict that the same call of `forward` would act on, as a value.
+  template <class Exec, class X, class Y>
+  verdict check(Exec const& on, X const& x, Y const& y, workspace scratch = {},
+                forward_options options = {}) const {
+    auto const p = rows(x, y, options);
+    return check_rows("shuffle.forward", on, "x", p.x, "y", p.y, scratch, p.lengths);
+  }
+  /// The verdict of the same call of `backward`. Only the options tell the two apart: name their
+  /// type.
+  template <class Exec, class DY, class DX>
+  verdict check(Exec const& on, DY const& dy, DX const& dx, workspace scratch,
+                backward_options options) const {
+    auto const p = gradient(dy, dx, options);
+    return check_rows("shuffle.backward", on, "dy", p.dy, "dx", p.dx, scratch, p.lengths);
+  }
+
+ private:
+  template <class Exec>
+  using backend = impl::implementation_for<detail::shuffle_op<Form>, Exec>;
+
+  template <class X, class Y>
+  auto rows(X const& x, Y const& y, forward_options options) const {
+    auto const v = impl::transfer_of(x, y);
+    using T = typename decltype(v)::element;
+    return detail::shuffle_forward<T>{seed_, v.in, v.out, options.lengths};
+  }
+  template <class DY, class DX>
+  auto gradient(DY const& dy, DX const& dx, backward_options options) const {
+    auto const v = impl::transfer_of(dy, dx);
+    using T = typename decltype(v)::element;
+    return detail::shuffle_backward<T>{seed_, v.in, v.out, options.mode, options.lengths};
+  }
+
+  template <class Exec, class T>
+  static verdict check_rows(char const* call, Exec const& on, char const* from, tensor3<T const> in,
+                            char const* to, tensor3<T> out, workspace scratch,
+                            tensor1<index_t const> lengths) {
+    detail::checker c(call);
+    impl::check_transfer(c, detail::facts(from, in, false), detail::facts(to, out, true), lengths);
+    c.rows_countable(detail::facts(from, in, false));
+    return impl::finish_check<backend<Exec>>(c, on, scratch,
+                                             [&] { return workspace_bytes<T>(on, in.extents()); });
+  }
+
+  std::uint64_t seed_;
+};
+
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// One small call of every operator, for the programs that test how translation units are built and
+// linked together. Operators are found by __has_include so that this file needs none of them.
+#pragma once
+
+#include <slicesort/slicesort.hpp>
+#if __has_include(<slicesort/multi_permutation.hpp>)
+#  include <slicesort/multi_permutation.hpp>
+#endif
+#if __has_include(<slicesort/max_exchange.hpp>)
+#  include <slicesort/max_exchange.hpp>
+#endif
+#if __has_include(<slicesort/shuffle.hpp>)
+#  include <slicesort/shuffle.hpp>
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace all_operators {
+
+namespace ss = slicesort;
+
+// A tensor that owns its elements.
+template <class T>
+struct tensor {
+  explicit tensor(ss::extents3 e) : extents(e), values(static_cast<std::size_t>(e.size())) {}
+  ss::tensor3<T> view() { return {values.data(), extents}; }
+  ss::tensor3<T const> read() const { return {values.data(), extents}; }
+
+  ss::extents3 extents;
+  std::vector<T> values;
+};
+
+inline unsigned hash(float value, unsigned seed) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return (seed ^ bits) * 16777619u;
+}
+
+// The results of every operator on a fixed input, as one number: the same in every program.
+inline unsigned fingerprint(ss::exec::host on = {}) {
+  ss::extents3 const e{2, 37, 5};
+  tensor<float> x(e), y(e), dx(e);
+  for (std::size_t i = 0; i < x.values.size(); ++i)
+    x.values[i] = static_cast<float>(static_cast<int>(i * 2654435761u % 97u) - 48);
+  std::vector<unsigned char> memory(1 << 20);
+  ss::workspace const scratch{memory.data(), memory.size()};
+  unsigned seed = 2166136261u;
+  auto const note = [&seed](tensor<float> const& t) {
+    for (float v : t.values) seed = hash(v, seed);
+  };
+
+  tensor<std::uint16_t> perm(e);
+  ss::slicing_sort<ss::half_half> const sort{ss::half_half{}};
+  sort.forward(on, x.read(), y.view(), {perm.view()}, scratch);
+  note(y);
+  sort.backward(on, y.read(), {perm.view()}, dx.view(), scratch);
+  note(dx);
+
+#if __has_include(<slicesort/multi_permutation.hpp>)
+  tensor<std::uint16_t> perms(e);
+  ss::multi_permutation<ss::ascending> const csp{3};
+  csp.forward(on, x.read(), ss::uniform_weights, y.view(), {perms.view()}, scratch);
+  note(y);
+  csp.backward(on, y.read(), ss::uniform_weights, {perms.view()}, dx.view(), scratch);
+  note(dx);
+#endif
+
+#if __has_include(<slicesort/max_exchange.hpp>)
+  tensor<std::uint16_t> maximum({e.batch, 1, e.channels});
+  ss::max_exchange const exchange{};
+  exchange.forward(on, x.read(), y.view(), {maximum.view()}, scratch);
+  note(y);
+  exchange.backward(on, y.read(), {maximum.view()}, dx.view(), scratch);
+  note(dx);
+#endif
+
+#if __has_include(<slicesort/shuffle.hpp>)
+  ss::shuffle<ss::per_channel> const mix{7};
+  mix.forward(on, x.read(), y.view(), scratch);
+  note(y);
+  mix.backward(on, y.read(), dx.view(), scratch);
+  note(dx);
+#endif
+  return seed;
+}
+
+}  // namespace all_operators

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compilers and flags of the compile checks, and a pool that keeps the processors busy."""
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+INCLUDE = ROOT / "include"
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wundef",
+            "-Wold-style-cast", "-Wdouble-promotion", "-Werror"]
+COMPILERS = os.environ.get("COMPILERS", "g++ clang++").split()
+
+
+def syntax_only(compiler: str, source: str | Path, *flags: str) -> tuple[bool, str]:
+    """Reads a source (text or a path) with the project's headers; returns success and the messages."""
+    command = [compiler, "-fsyntax-only", f"-I{INCLUDE}", *flags, "-x", "c++"]
+    text = None if isinstance(source, Path) else source
+    run = subprocess.run(command + (["-"] if text is not None else [str(source)]), input=text, text=True,
+                         capture_output=True, env={**os.environ, "LC_ALL": "C"})
+    return run.returncode == 0, run.stderr
+
+
+def run_all(what: str, jobs: list) -> None:
+    """Runs functions that return a complaint or an empty string; exits with their verdict."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        complaints = [c for c in pool.map(lambda job: job(), jobs) if c]
+    for complaint in complaints:
+        lines = complaint.splitlines()
+        print("\n".join(lines[:15] + ([f"({len(lines) - 15} more lines)"] if len(lines) > 15 else []) + [""]))
+    print(f"{what}: {len(jobs) - len(complaints)} passed, {len(complaints)} failed")
+    sys.exit(1 if complaints or not jobs else 0)

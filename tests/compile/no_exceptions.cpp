@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Built with -fno-exceptions -fno-rtti: a bad call reaches the program's handler with its message
+// before anything is written, and good calls work.
+#include "all_operators.hpp"
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+
+#if SLICESORT_EXCEPTIONS
+#  error "build this file with -fno-exceptions"
+#endif
+
+namespace ss = slicesort;
+
+namespace {
+
+std::jmp_buf back;
+ss::verdict last;
+
+void remember(ss::verdict const& v) {
+  last = v;
+  std::longjmp(back, 1);
+}
+
+bool fail(char const* what) {
+  std::printf("%s (last message: %s)\n", what, last.message);
+  return false;
+}
+
+bool bad_calls_reach_the_handler() {
+  static all_operators::tensor<float> x({1, 4, 1}), y({1, 3, 1});
+  if (setjmp(back) == 0) {
+    ss::slicing_sort<>{}.forward(ss::exec::host{}, x.read(), y.view(), ss::no_saved);
+    return fail("a bad call returned");
+  }
+  if (last.kind != ss::error_kind::argument) return fail("wrong kind");
+  if (std::strcmp(last.message, "slicing_sort.forward: y.length is 3, must be 4 (x.length)") != 0)
+    return fail("wrong message");
+  static all_operators::tensor<float> z({1, 4, 1});
+  for (float& v : z.values) v = 5;
+  x.values = {4, 3, 2, 1};
+  if (ss::slicing_sort<>::workspace_bytes<float>(ss::exec::host{}, x.extents) != 0) {
+    if (setjmp(back) == 0) {
+      ss::slicing_sort<>{}.forward(ss::exec::host{}, x.read(), z.view(), ss::no_saved);
+      return fail("a call without workspace returned");
+    }
+    if (last.kind != ss::error_kind::workspace) return fail("wrong kind for a workspace");
+    if (z.values != std::vector<float>{5, 5, 5, 5}) return fail("a refused call wrote its output");
+  }
+  return true;
+}
+
+bool good_calls_work() {
+  all_operators::tensor<float> x({1, 4, 1}), y({1, 4, 1});
+  x.values = {3, 1, 2, 0};
+  std::vector<unsigned char> memory(1 << 16);
+  ss::slicing_sort<>{}.forward(ss::exec::host{}, x.read(), y.view(), ss::no_saved,
+                               {memory.data(), memory.size()});
+  if (y.values != std::vector<float>{0, 1, 2, 3}) return fail("wrong result");
+  return all_operators::fingerprint() == all_operators::fingerprint({2}) ||
+         fail("threads changed the result");
+}
+
+}  // namespace
+
+int main() {
+  ss::failure_handler const before = ss::set_failure_handler(&remember);
+  bool const fine = bad_calls_reach_the_handler() && good_calls_work();
+  if (ss::set_failure_handler(before) != &remember) return fail("the handler was lost"), 1;
+  return fine ? 0 : 1;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: slicesort: this operator has no implementation for this execution policy. This version runs on the host
+// For exec::cuda include <slicesort/cuda.cuh>
+#include <slicesort/slicesort.hpp>
+
+void sort(slicesort::tensor3<float const> x, slicesort::tensor3<float> y,
+          slicesort::workspace scratch) {
+#ifdef CORRECTED
+  slicesort::exec::host on;
+#else
+  slicesort::exec::cuda on;
+#endif
+  slicesort::slicing_sort<>{}.forward(on, x, y, slicesort::no_saved, scratch);
+}

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# consumer_state(OUT): everything about this project that a vendored library could change, one line each.
+# A macro: the variables are those of the caller. Its own names begin with _state, which it leaves out.
+macro(consumer_state out)
+  set(_state "")
+  get_cmake_property(_state_names VARIABLES)
+  foreach(_state_name IN LISTS _state_names)
+    # The last five are counters and scratch of CMake itself.
+    if(NOT _state_name MATCHES "^(_state|before$|after$|out$|ARG|CMAKE_CURRENT_|CMAKE_PARENT_LIST|CMAKE_MINIMUM|CMAKE_MATCH_)")
+      list(APPEND _state "variable ${_state_name}=${${_state_name}}")
+    endif()
+  endforeach()
+  get_cmake_property(_state_names CACHE_VARIABLES)
+  foreach(_state_name IN LISTS _state_names)
+    list(APPEND _state "cache ${_state_name}=$CACHE{${_state_name}}")
+  endforeach()
+  foreach(_state_name COMPILE_OPTIONS COMPILE_DEFINITIONS INCLUDE_DIRECTORIES LINK_LIBRARIES LINK_OPTIONS BUILDSYSTEM_TARGETS TESTS)
+    get_directory_property(_state_value ${_state_name})
+    list(APPEND _state "directory ${_state_name}=${_state_value}")
+  endforeach()
+  foreach(_state_name ENABLED_LANGUAGES USE_FOLDERS RULE_LAUNCH_COMPILE RULE_LAUNCH_LINK)
+    get_property(_state_value GLOBAL PROPERTY ${_state_name})
+    list(APPEND _state "global ${_state_name}=${_state_value}")
+  endforeach()
+  set(${out} "${_state}")
+endmacro()

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Includes go downward only (the table in docs/design.md), and headers keep to a few more rules."""
+import re
+
+from common import INCLUDE, finish, headers, name
+
+INCLUDED = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+DOORS = ("slicesort.hpp", "cuda.cuh")
+ABOVE_OPERATORS = ("simple.hpp", "thrust.hpp")
+CUDA = re.compile(r"^(cuda|cub/|thrust/|nv/|cooperative_groups|mma\.h)|\.cuh$")
+MAY_REACH_CUDA = ("slicesort.hpp", "thrust.hpp")  # guarded by the compiler, or opt-in
+
+
+def layer(header: str) -> tuple[int, str]:
+    """Rank and name of the layer that slicesort/<header> belongs to."""
+    parts = header.split("/")
+    if header == "detail/config.hpp":
+        return 0, "config"
+    if parts[0] == "detail" and len(parts) > 2:
+        return {"math": (2, "math"), "problem": (3, "problem"), "block": (4, "block"), "host": (5, "host"),
+                "cuda": (5, "cuda")}.get(parts[1], (-1, f"unknown folder detail/{parts[1]}"))
+    if parts[0] == "detail":
+        return 2, "detail"
+    if header in DOORS:
+        return 8, "door"
+    if header in ABOVE_OPERATORS:
+        return 7, "convenience"
+    # An operator is a word with a problem.
+    if (INCLUDE / "slicesort/detail/problem" / header).exists():
+        return 6, "operator"
+    return 1, "word"
+
+
+def main() -> None:
+    complaints: list[str] = []
+    graph: dict[str, list[str]] = {}
+    cudacc = []
+    for path in headers():
+        me = path.relative_to(INCLUDE / "slicesort").as_posix()
+        rank, mine = layer(me)
+        graph[me] = []
+        if rank < 0:
+            complaints.append(f"{name(path)}: {mine}; add it to the table in docs/design.md and to this check")
+        text = path.read_text()
+        code = re.sub(r"//.*|/\*.*?\*/", "", text)
+        if "__CUDACC__" in code:
+            cudacc.append(name(path))
+        if path.suffix != ".inl" and "#pragma once" not in text:
+            complaints.append(f"{name(path)}: has no #pragma once")
+        for number, line in enumerate(text.splitlines(), 1):
+            where = f"{name(path)}:{number}"
+            if re.match(r"\s*using\s+namespace\b", line):
+                complaints.append(f"{where}: using namespace in a header")
+            include = INCLUDED.match(line)
+            if not include:
+                continue
+            quote, target = include.groups()
+            if not target.startswith("slicesort/"):
+                if quote == '"':
+                    complaints.append(f"{where}: include <slicesort/...> by its full name")
+                if target in ("iostream", "cassert", "assert.h"):
+                    complaints.append(f"{where}: <{target}> does not belong in a header")
+                if target == "thread" and me != "exec.hpp":
+                    complaints.append(f"{where}: only exec.hpp includes <thread>")
+                if CUDA.search(target) and path.suffix != ".cuh" and me not in MAY_REACH_CUDA:
+                    complaints.append(f"{where}: a .hpp reaches the CUDA header <{target}>")
+                continue
+            if quote == '"':
+                complaints.append(f'{where}: write <{target}>, not "{target}"')
+            target = target.removeprefix("slicesort/")
+            graph[me].append(target)
+            if not (INCLUDE / "slicesort" / target).exists():
+                complaints.append(f"{where}: slicesort/{target} does not exist")
+                continue
+            to_rank, theirs = layer(target)
+            if to_rank > rank:
+                complaints.append(f"{where}: {mine} includes upward ({theirs}: {target})")
+            if {mine, theirs} == {"host", "cuda"}:
+                complaints.append(f"{where}: {mine} includes {theirs}")
+            if target.endswith(".cuh") and path.suffix != ".cuh" and me not in MAY_REACH_CUDA:
+                complaints.append(f"{where}: a .hpp includes {target}")
+    if len(cudacc) > 3:
+        complaints.append(f"__CUDACC__ is in {len(cudacc)} headers, at most 3 may have it: {', '.join(cudacc)}")
+    complaints += cycles(graph)
+    umbrella = set(graph["slicesort.hpp"])
+    for header in graph:
+        if "/" not in header and header.endswith(".hpp") and header not in umbrella | {"slicesort.hpp", *ABOVE_OPERATORS}:
+            complaints.append(f"slicesort.hpp does not include {header}")
+    finish("includes", complaints)
+
+
+def cycles(graph: dict[str, list[str]]) -> list[str]:
+    done: set[str] = set()
+    found: list[str] = []
+
+    def visit(header: str, trail: list[str]) -> None:
+        if header in trail:
+            found.append("cycle: " + " -> ".join(trail[trail.index(header):] + [header]))
+        elif header not in done:
+            for target in graph.get(header, []):
+                visit(target, trail + [header])
+            done.add(header)
+
+    for header in graph:
+        visit(header, [])
+    return found
+
+
+if __name__ == "__main__":
+    main()

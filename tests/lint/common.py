@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every check of the sources needs: the list of files, and one way to report."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+INCLUDE = ROOT / "include"
+
+
+def tracked() -> list[str]:
+    try:
+        git = subprocess.run(
+            ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            capture_output=True, text=True)
+    except FileNotFoundError:
+        return []
+    return [name for name in git.stdout.split("\0") if name] if git.returncode == 0 else []
+
+
+def files(*suffixes: str, under: str = "") -> list[Path]:
+    """Files of the project (not build output) with one of the suffixes, or all of them."""
+    found = [ROOT / name for name in tracked()]
+    if not found:  # an unpacked archive, or no git here
+        for folder, folders, names in os.walk(ROOT):
+            folders[:] = [f for f in folders if not f.startswith(("build", ".git", ".deps", "bench-results", "__py"))]
+            found += [Path(folder) / name for name in names]
+    base = ROOT / under
+    return sorted(f for f in found if f.is_file() and f.is_relative_to(base)
+                  and (not suffixes or f.suffix in suffixes))
+
+
+def headers(*suffixes: str) -> list[Path]:
+    return files(*(suffixes or (".hpp", ".cuh", ".inl")), under="include")
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def finish(what: str, complaints: list[str]) -> None:
+    for line in complaints:
+        print(line)
+    print(f"{what}: {len(complaints)} complaints" if complaints else f"{what}: fine")
+    sys.exit(1 if complaints else 0)

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers seen from their bits, written without the library's own order or conversions: what the
+// oracles believe. No infinity, NaN or denormal is ever held in a floating type here, so
+// -ffast-math cannot change a verdict.
+#pragma once
+
+#include <slicesort/dtype.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace support {
+
+using slicesort::bfloat16;
+using slicesort::float16;
+
+struct number_format {
+  int exponent_bits, fraction_bits;
+  constexpr int total_bits() const { return 1 + exponent_bits + fraction_bits; }
+  constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  constexpr std::uint64_t sign() const { return std::uint64_t{1} << (total_bits() - 1); }
+  constexpr std::uint64_t fraction_mask() const { return (std::uint64_t{1} << fraction_bits) - 1; }
+  constexpr std::uint64_t infinity() const {
+    return ((std::uint64_t{1} << exponent_bits) - 1) << fraction_bits;
+  }
+  constexpr std::uint64_t all() const { return sign() | (sign() - 1); }
+};
+
+template <class T>
+constexpr number_format format_of();
+template <>
+constexpr number_format format_of<float>() {
+  return {8, 23};
+}
+template <>
+constexpr number_format format_of<double>() {
+  return {11, 52};
+}
+template <>
+constexpr number_format format_of<float16>() {
+  return {5, 10};
+}
+template <>
+constexpr number_format format_of<bfloat16>() {
+  return {8, 7};
+}
+
+template <class T>
+constexpr char const* type_name();
+template <>
+constexpr char const* type_name<float>() {
+  return "float";
+}
+template <>
+constexpr char const* type_name<double>() {
+  return "double";
+}
+template <>
+constexpr char const* type_name<float16>() {
+  return "float16";
+}
+template <>
+constexpr char const* type_name<bfloat16>() {
+  return "bfloat16";
+}
+template <>
+constexpr char const* type_name<std::uint16_t>() {
+  return "uint16";
+}
+template <>
+constexpr char const* type_name<std::int32_t>() {
+  return "int32";
+}
+template <>
+constexpr char const* type_name<std::uint32_t>() {
+  return "uint32";
+}
+
+// The bits of any element of at most eight bytes (little-endian hosts, as all of ours are).
+template <class T>
+std::uint64_t bits_of(T const& value) {
+  static_assert(sizeof(T) <= 8, "at most 64 bits");
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  return bits;
+}
+template <class T>
+T from_bits(std::uint64_t bits) {
+  T value;
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+// A decoded element: its class orders first, then its value. Both zeros decode to the value 0.
+enum class number_class { minus_infinity, finite, plus_infinity, nan };
+struct number {
+  number_class kind = number_class::finite;
+  long double value = 0;
+};
+
+template <class T>
+number decode_bits(std::uint64_t bits) {
+  constexpr number_format f = format_of<T>();
+  bool const negative = (bits & f.sign()) != 0;
+  std::uint64_t const magnitude = bits & ~f.sign();
+  if (magnitude > f.infinity()) return {number_class::nan, 0};
+  if (magnitude == f.infinity())
+    return {negative ? number_class::minus_infinity : number_class::plus_infinity, 0};
+  int const exponent = static_cast<int>(magnitude >> f.fraction_bits);
+  std::uint64_t significand = magnitude & f.fraction_mask();
+  if (exponent != 0) significand |= f.fraction_mask() + 1;
+  int const scale = (exponent == 0 ? 1 : exponent) - f.bias() - f.fraction_bits;
+  long double const value = std::ldexp(static_cast<long double>(significand), scale);
+  return {number_class::finite, negative ? -value : value};
+}
+template <class T>
+number decode(T const& element) {
+  return decode_bits<T>(bits_of(element));
+}
+
+inline bool less(number const& a, number const& b) {
+  if (a.kind != b.kind) return static_cast<int>(a.kind) < static_cast<int>(b.kind);
+  return a.kind == number_class::finite && a.value < b.value;
+}
+// Strictly before in a column that ascends or descends; neither before the other is a tie.
+inline bool before(number const& a, number const& b, bool ascending) {
+  return ascending ? less(a, b) : less(b, a);
+}
+
+// The nearest element of a 16-bit format to a finite value, ties to even: searched by bisection
+// among the format's decoded values, not computed as the library does.
+template <class T>
+std::uint64_t nearest_bits(long double value) {
+  constexpr number_format f = format_of<T>();
+  std::uint64_t const sign = value < 0 ? f.sign() : 0;
+  long double const magnitude = value < 0 ? -value : value;
+  std::uint64_t low = 0,
+                high = f.infinity();  // decode(low) <= magnitude, infinity stands for 2^emax
+  auto const value_of = [&](std::uint64_t bits) {
+    return bits == f.infinity() ? std::ldexp(1.0L, f.bias() + 1) : decode_bits<T>(bits).value;
+  };
+  if (magnitude >= value_of(high)) return sign | high;
+  while (high - low > 1) {
+    std::uint64_t const middle = low + (high - low) / 2;
+    (value_of(middle) <= magnitude ? low : high) = middle;
+  }
+  long double const down = magnitude - value_of(low), up = value_of(high) - magnitude;
+  bool const take_high = up < down || (up == down && (high & 1) == 0);
+  return sign | (take_high ? high : low);
+}
+
+}  // namespace support

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the variants of slicing-sort are all put through: one problem with a known answer, run under
+// every policy, in every layout, in place and sample by sample, always with the same bits.
+#pragma once
+
+#include "buffers.hpp"
+#include "door_call.hpp"
+#include "executors.hpp"
+#include "inputs.hpp"
+
+#include <slicesort/dtype.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace support {
+
+namespace ss = slicesort;
+
+inline ss::tensor1<index_t const> view_of(std::vector<index_t> const& lengths) {
+  if (lengths.empty()) return {};
+  return {lengths.data(), static_cast<index_t>(lengths.size())};
+}
+
+// The message of a refused call, "" for one that passed.
+template <class F>
+std::string refusal(F const& call) {
+  return outcome_of(call).second;
+}
+// The same of a call whose `check` gave `verdict`; the two must agree.
+template <class F>
+std::string refusal(ss::verdict const& verdict, F const& call) {
+  auto const [what, message] = outcome_of(call);
+  CHECK(message == verdict.message);
+  CHECK((verdict.kind == ss::error_kind::workspace) == (what == thrown::workspace));
+  CHECK((verdict.kind == ss::error_kind::argument) == (what == thrown::argument));
+  return message;
+}
+
+// Column number i is made by `make(i)`.
+template <class T, class Make>
+tensor<T> tensor_of_columns(extents3 e, Make const& make) {
+  tensor<T> t(e);
+  for (index_t b = 0; b < e.batch; ++b)
+    for (index_t c = 0; c < e.channels; ++c)
+      t.set_column(b, c, make(static_cast<std::uint64_t>(b * e.channels + c)));
+  return t;
+}
+// The kinds of input side by side, among the first `kinds`.
+template <class T>
+tensor<T> mixed_tensor(extents3 e, int kinds, std::uint64_t seed) {
+  return tensor_of_columns<T>(e, [=](std::uint64_t column) {
+    auto const kind = static_cast<input_kind>((column + seed) % static_cast<std::uint64_t>(kinds));
+    return make_column<T>(kind, static_cast<std::size_t>(e.length), seed + 7919 * column);
+  });
+}
+// Integers in [-bound, bound]: sums of a few are exact in every dtype.
+template <class T>
+tensor<T> integer_tensor(extents3 e, std::uint64_t bound, std::uint64_t seed) {
+  random_stream random(seed);
+  tensor<T> t(e);
+  for (T& element : t.elements())
+    element = from_double<T>(static_cast<double>(random.below(2 * bound + 1)) -
+                             static_cast<double>(bound));
+  return t;
+}
+template <class T>
+std::vector<T> elements_of(std::vector<double> const& values) {
+  std::vector<T> elements;
+  for (double v : values) elements.push_back(from_double<T>(v));
+  return elements;
+}
+
+template <class T>
+struct variant_problem {
+  tensor<T> x, dy;
+  std::vector<index_t> lengths;  // empty: none given
+  tensor<T> y, dx;               // the answer
+
+  index_t rows(index_t b) const {
+    return lengths.empty() ? x.extents().length : lengths[static_cast<std::size_t>(b)];
+  }
+};
+
+template <class T>
+tensor<T> sample_of(tensor<T> const& t, index_t b) {
+  tensor<T> one({1, t.extents().length, t.extents().channels});
+  for (index_t c = 0; c < t.extents().channels; ++c) one.set_column(0, c, t.column(b, c));
+  return one;
+}
+
+// run(on, x, y, dy, dx, lengths): forward and backward with saved state and workspace of its own.
+template <class T, class Run>
+void check_policies(variant_problem<T> const& p, Run const& run) {
+  auto const check = [&](auto const& on) {
+    tensor<T> y(p.x.extents()), dx(p.x.extents());
+    run(on, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(p.lengths));
+    CHECK(same_bits(y.elements(), p.y.elements()));
+    CHECK(same_bits(dx.elements(), p.dx.elements()));
+  };
+  for (unsigned threads = 1; threads <= 4; ++threads) check(ss::exec::host{threads});
+  check(ss::exec::host{1, ss::isa::portable});
+  for (auto how : {test_executor::way::backwards, test_executor::way::scattered}) {
+    test_executor executor{how};
+    check(ss::exec::host_on<test_executor>(executor, 5));
+  }
+}
+
+template <class T, class Run>
+void check_layouts(variant_problem<T> const& p, Run const& run) {
+  extents3 const e = p.x.extents();
+  constexpr std::array<int, 3> orders[] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                           {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+  for (std::size_t i = 0; i < 6; ++i)
+    for (index_t padding : {0, 3}) {
+      strides3 const in = strides_in_order(e, orders[i], padding);
+      strides3 const out = strides_in_order(e, orders[(i + 2) % 6], padding);
+      strided_tensor<T> const x(p.x, in, 1), dy(p.dy, out, 2);
+      strided_tensor<T> y(e, out, 3), dx(e, in, 4);
+      run(ss::exec::host{2}, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
+      CHECK(same_bits(y.contents().elements(), p.y.elements()));
+      CHECK(same_bits(dx.contents().elements(), p.dx.elements()));
+      CHECK((y.gaps_untouched() && dx.gaps_untouched()));
+
+      strided_tensor<T> x_and_y(p.x, in), dy_and_dx(p.dy, out);
+      run(ss::exec::host{2}, x_and_y.view(), x_and_y.view(), dy_and_dx.view(), dy_and_dx.view(),
+          view_of(p.lengths));
+      CHECK(same_bits(x_and_y.contents().elements(), p.y.elements()));
+      CHECK(same_bits(dy_and_dx.contents().elements(), p.dx.elements()));
+      CHECK((x_and_y.gaps_untouched() && dy_and_dx.gaps_untouched()));
+    }
+}
+
+template <class T, class Run>
+void check_sample_by_sample(variant_problem<T> const& p, Run const& run) {
+  for (index_t b = 0; b < p.x.extents().batch; ++b) {
+    tensor<T> const x = sample_of(p.x, b), dy = sample_of(p.dy, b);
+    tensor<T> y(x.extents()), dx(x.extents());
+    std::vector<index_t> lengths;
+    if (!p.lengths.empty()) lengths = {p.rows(b)};
+    run(ss::exec::host{}, x.view(), y.view(), dy.view(), dx.view(), view_of(lengths));
+    CHECK(same_bits(y.elements(), sample_of(p.y, b).elements()));
+    CHECK(same_bits(dx.elements(), sample_of(p.dx, b).elements()));
+  }
+}
+
+template <class T, class Run>
+void check_every_way(variant_problem<T> const& p, Run const& run) {
+  CAPTURE(p.x.extents().batch);
+  CAPTURE(p.x.extents().length);
+  CAPTURE(p.x.extents().channels);
+  CAPTURE(p.lengths.size());
+  check_policies(p, run);
+  check_layouts(p, run);
+  check_sample_by_sample(p, run);
+}
+
+// Shapes around the blocks of 32 columns: a part, several samples in one, tails, nothing.
+inline std::vector<extents3> variant_shapes() {
+  return {{1, 1, 1},  {1, 2, 3},   {5, 7, 1}, {3, 16, 31}, {2, 33, 32}, {2, 20, 33},
+          {9, 11, 5}, {1, 64, 70}, {3, 0, 4}, {0, 5, 4},   {2, 5, 0}};
+}
+// Lengths 0, 1, the whole and others in turn, none below `least` but 0.
+inline std::vector<index_t> mixed_lengths(extents3 e, index_t least = 0) {
+  std::vector<index_t> lengths;
+  for (index_t b = 0; b < e.batch; ++b) {
+    index_t const choice[] = {0, e.length, 1, e.length / 2, e.length - 1};
+    index_t const n = choice[b % 5];
+    lengths.push_back(n < least || n > e.length ? 0 : n);
+  }
+  return lengths;
+}
+
+}  // namespace support

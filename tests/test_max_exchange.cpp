@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Max-exchange against a direct search for the first maximum.
+#include "support/numbers.hpp"
+#include "support/variants.hpp"
+
+#include <slicesort/max_exchange.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+template <class T>
+index_t first_maximum(std::vector<T> const& column) {
+  std::size_t best = 0;
+  for (std::size_t n = 1; n < column.size(); ++n)
+    if (less(decode(column[best]), decode(column[n]))) best = n;
+  return static_cast<index_t>(best);
+}
+
+template <class T>
+variant_problem<T> solved(extents3 e, index_t row, std::uint64_t seed,
+                          std::vector<index_t> lengths = {}) {
+  variant_problem<T> p;
+  p.lengths = std::move(lengths);
+  p.x = p.y = mixed_tensor<T>(e, all_kinds, seed);
+  p.dy = p.dx = mixed_tensor<T>(e, all_kinds, seed + 1);
+  for (index_t b = 0; b < e.batch; ++b)
+    for (index_t c = 0; c < e.channels && p.rows(b) > 0; ++c) {
+      index_t const m = first_maximum(p.x.column(b, c, p.rows(b)));
+      std::swap(p.y(b, row, c), p.y(b, m, c));
+      std::swap(p.dx(b, row, c), p.dx(b, m, c));
+    }
+  return p;
+}
+
+template <class Index>
+auto runner(index_t row) {
+  return [=](auto const& on, auto x, auto y, auto dy, auto dx, auto lengths) {
+    ss::max_exchange const op{row};
+    tensor<Index> maximum({x.extents().batch, 1, x.extents().channels});
+    op.forward(on, x, y, {maximum.view()}, {}, {lengths});
+    op.backward(on, dy, {maximum.view()}, dx, {}, {ss::grad_mode::overwrite, lengths});
+  };
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("golden", T, float, double, float16, bfloat16) {
+  tensor<T> x({1, 5, 1}), y({1, 5, 1}), dx({1, 5, 1});
+  tensor<std::uint16_t> maximum({1, 1, 1});
+  x.elements() = elements_of<T>({3, 1, 7, 7, 0});
+  ss::max_exchange{}.forward(ss::exec::host{}, x.view(), y.view(), {maximum.view()});
+  CHECK(same_bits(y.elements(), elements_of<T>({7, 1, 3, 7, 0})));
+  CHECK(maximum.elements()[0] == 2);
+  ss::max_exchange{}.backward(ss::exec::host{}, x.view(), {maximum.view()}, dx.view());
+  CHECK(same_bits(dx.elements(), elements_of<T>({7, 1, 3, 7, 0})));
+  ss::max_exchange{4}.forward(ss::exec::host{}, x.view(), y.view(), ss::no_saved);
+  CHECK(same_bits(y.elements(), elements_of<T>({3, 1, 0, 7, 7})));
+}
+
+TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double, float16, bfloat16) {
+  std::uint64_t seed = 0;
+  for (extents3 e : variant_shapes())
+    for (index_t row : {index_t{0}, e.length / 2, e.length - 1}) {
+      if (row < 0) continue;
+      check_every_way(solved<T>(e, row, ++seed), runner<std::uint32_t>(row));
+      check_every_way(solved<T>(e, row, ++seed, mixed_lengths(e, row + 1)),
+                      runner<std::uint16_t>(row));
+    }
+}
+
+TEST_CASE("every kind of input, and lengths beyond a register") {
+  for (int kind = 0; kind < all_kinds; ++kind)
+    for (index_t n : {1, 2, 63, 64, 65, 300}) {
+      extents3 const e{1, n, 40};
+      auto p = solved<float>(e, 0, static_cast<std::uint64_t>(kind));
+      p.x = p.y = tensor_of_columns<float>(e, [=](std::uint64_t column) {
+        return make_column<float>(static_cast<input_kind>(kind), static_cast<std::size_t>(n),
+                                  column);
+      });
+      p.dx = p.dy;
+      for (index_t c = 0; c < e.channels; ++c) {
+        index_t const m = first_maximum(p.x.column(0, c));
+        std::swap(p.y(0, 0, c), p.y(0, m, c));
+        std::swap(p.dx(0, 0, c), p.dx(0, m, c));
+      }
+      check_policies(p, runner<std::int32_t>(0));
+    }
+}
+
+TEST_CASE("saved rows, of empty samples too, and nothing saved") {
+  extents3 const e{4, 6, 35};
+  auto const p = solved<float>(e, 2, 77, {6, 0, 3, 5});
+  tensor<float> y(e), again(e);
+  tensor<std::int32_t> maximum({4, 1, 35});
+  ss::max_exchange const op{2};
+  op.forward(ss::exec::host{}, p.x.view(), y.view(), {maximum.view()}, {}, {view_of(p.lengths)});
+  for_each_position({4, 1, 35}, [&](index_t b, index_t, index_t c) {
+    index_t const m = p.rows(b) == 0 ? 2 : first_maximum(p.x.column(b, c, p.rows(b)));
+    CHECK(maximum(b, 0, c) == m);
+  });
+  op.forward(ss::exec::host{}, p.x.view(), again.view(), ss::no_saved, {}, {view_of(p.lengths)});
+  CHECK(same_bits(y.elements(), again.elements()));
+}
+
+TEST_CASE_TEMPLATE("accumulation, into dy itself too", T, float, double, float16, bfloat16) {
+  extents3 const e{3, 9, 34};
+  tensor<T> const x = integer_tensor<T>(e, 5, 1), dy = integer_tensor<T>(e, 20, 2);
+  tensor<T> y(e), swapped(e), dx = integer_tensor<T>(e, 20, 3);
+  tensor<T> const before = dx;
+  tensor<std::uint16_t> maximum({3, 1, 34});
+  ss::max_exchange const op{1};
+  ss::exec::host const on{2};
+  ss::backward_options const accumulate{ss::grad_mode::accumulate, {}};
+  op.forward(on, x.view(), y.view(), {maximum.view()});
+  op.backward(on, dy.view(), {maximum.view()}, swapped.view());
+  op.backward(on, dy.view(), {maximum.view()}, dx.view(), {}, accumulate);
+  tensor<T> twice = dy;
+  op.backward(on, twice.view(), {maximum.view()}, twice.view(), {}, accumulate);
+  for_each_position(e, [&](index_t b, index_t n, index_t c) {
+    auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
+    CHECK(of(dx) == of(before) + of(swapped));
+    CHECK(of(twice) == of(dy) + of(swapped));
+  });
+}
+
+TEST_CASE("the transpose, exactly: <dy, J v> = <J' dy, v>") {
+  extents3 const e{2, 50, 37};
+  tensor<float> const x = integer_tensor<float>(e, 100, 8), dy = integer_tensor<float>(e, 100, 9);
+  tensor<float> y(e), dx(e);
+  runner<std::uint32_t>(3)(ss::exec::host{}, x.view(), y.view(), dy.view(), dx.view(), view_of({}));
+  std::int64_t left = 0, right = 0;
+  for (std::size_t i = 0; i < x.elements().size(); ++i) {
+    left += static_cast<std::int64_t>(dy.elements()[i] * y.elements()[i]);
+    right += static_cast<std::int64_t>(dx.elements()[i] * x.elements()[i]);
+  }
+  CHECK(left == right);
+}
+
+TEST_CASE("the door") {
+  extents3 const e{2, 5, 3};
+  tensor<float> x(e), y(e);
+  tensor<std::uint32_t> saved({2, 1, 3});
+  std::vector<index_t> lengths;
+  index_t row = 0;
+  ss::exec::host on;
+  tensor3<float> to = y.view();
+  ss::index_tensor3 maximum = saved.view();
+  auto const forward = [&] {
+    ss::max_exchange const op{row};
+    return refusal(op.check(on, x.view(), to, {maximum}, {}, {view_of(lengths)}),
+                   [&] { op.forward(on, x.view(), to, {maximum}, {}, {view_of(lengths)}); });
+  };
+  auto const backward = [&] {
+    ss::max_exchange const op{row};
+    ss::backward_options const options{ss::grad_mode::overwrite, view_of(lengths)};
+    ss::const_saved_maximum const state{ss::const_index_tensor3(maximum)};
+    return refusal(op.check(on, x.view(), state, to, {}, options),
+                   [&] { op.backward(on, x.view(), state, to, {}, options); });
+  };
+  CHECK(ss::max_exchange::workspace_bytes<float>(on, e) == 0);
+  SUBCASE("accepted") {
+    CHECK(forward() == "");
+    CHECK(backward() == "");
+    lengths = {0, 1};
+    CHECK(forward() == "");
+  }
+  SUBCASE("row") {
+    row = -1;
+    CHECK(forward() == "max_exchange.forward: row is -1, must be in 0..4 (a row of x)");
+    row = 5;
+    CHECK(backward() == "max_exchange.backward: row is 5, must be in 0..4 (a row of dy)");
+  }
+  SUBCASE("lengths") {
+    row = 2;
+    lengths = {3, 2};
+    CHECK(forward() == "max_exchange.forward: lengths[1] is 2, must be 0 or more than 2 (row)");
+    CHECK(backward() == "max_exchange.backward: lengths[1] is 2, must be 0 or more than 2 (row)");
+    lengths = {3, 6};
+    CHECK(forward() == "max_exchange.forward: lengths[1] is 6, must be in 0..5 (length)");
+    lengths = {3};
+    CHECK(forward() == "max_exchange.forward: lengths.size is 1, must be 2 (batch)");
+  }
+  SUBCASE("maximum") {
+    tensor<std::uint32_t> wrong({2, 5, 3});
+    maximum = wrong.view();
+    CHECK(forward() == "max_exchange.forward: maximum.length is 5, must be 1");
+    maximum = tensor3<std::uint32_t>(wrong.view().data(), {2, 1, 4});
+    CHECK(backward() == "max_exchange.backward: maximum.channels is 4, must be 3 (dy.channels)");
+    maximum = tensor3<std::uint32_t>(nullptr, {2, 1, 3});
+    CHECK(forward() == "max_exchange.forward: maximum.data is null, must point to [2, 1, 3]");
+    maximum = tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(to.data()), {2, 1, 3});
+    CHECK(says(forward(), "max_exchange.forward: maximum overlaps y ("));
+  }
+  SUBCASE("shape, policy") {
+    to = {to.data(), {2, 4, 3}};
+    CHECK(forward() == "max_exchange.forward: y.length is 4, must be 5 (x.length)");
+    to = y.view();
+    on.threads = 0;
+    CHECK(forward() == "max_exchange.forward: exec.threads is 0, must be at least 1");
+  }
+  SUBCASE("too long for any index") {
+    index_t const length = (index_t{1} << 31) + 1;
+    tensor3<float const> const from(x.view().data(), {1, length, 1}, {0, 0, 0});
+    tensor3<float> const far(y.view().data(), {1, length, 1});
+    CHECK(std::string(ss::max_exchange{}.check(on, from, far, ss::no_saved).message) ==
+          "max_exchange.forward: x.length is 2147483649, must be at most 2147483648");
+  }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door of multi-permutation: what it adds to slicing-sort's, each message once.
+#include "support/variants.hpp"
+
+#include <slicesort/multi_permutation.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+// A valid call; each test spoils one argument.
+struct multi_call {
+  extents3 e{2, 5, 3};
+  index_t terms = 2;
+  ss::half_half order{};
+  ss::exec::host on{2};
+  tensor<float> x{e}, y{e}, dy{e};
+  tensor<std::uint32_t> indices{e};
+  std::vector<float> w = std::vector<float>(4, 0.5f), dw = std::vector<float>(4, 9);
+  std::vector<index_t> rows;
+  guarded_workspace memory{
+      ss::multi_permutation<ss::half_half>(2).workspace_bytes<float>(ss::exec::host{2}, {2, 5, 3})};
+
+  tensor3<float const> from = std::as_const(x).view(), values = std::as_const(dy).view();
+  tensor3<float> to = y.view();
+  ss::index_tensor3 perm = indices.view();
+  ss::tensor1<float const> weights{w.data(), 2};
+  ss::tensor1<float> dweights{dw.data(), 2};
+  ss::workspace scratch = memory.get();
+
+  multi_call() = default;
+  multi_call(multi_call const&) = delete;
+
+  ss::multi_permutation<ss::half_half> op() const {
+    return ss::multi_permutation<ss::half_half>(terms, order);
+  }
+  std::string forward() {
+    ss::forward_options const options{view_of(rows)};
+    return unchanged(refusal(op().check(on, from, weights, to, {perm}, scratch, options), [&] {
+      op().forward(on, from, weights, to, {perm}, scratch, options);
+    }));
+  }
+  std::string forward_uniform() {
+    return unchanged(
+        refusal(op().check(on, from, ss::uniform_weights, to, ss::no_saved, scratch),
+                [&] { op().forward(on, from, ss::uniform_weights, to, ss::no_saved, scratch); }));
+  }
+  std::string backward() {
+    ss::const_saved_permutation const saved{ss::const_index_tensor3(perm)};
+    return unchanged(refusal(op().check(on, from, weights, saved, to, scratch),
+                             [&] { op().backward(on, from, weights, saved, to, scratch); }));
+  }
+  std::string backward_with_weights() {
+    ss::const_saved_permutation const saved{ss::const_index_tensor3(perm)};
+    return unchanged(
+        refusal(op().check(on, from, values, weights, saved, to, dweights, scratch),
+                [&] { op().backward(on, from, values, weights, saved, to, dweights, scratch); }));
+  }
+
+ private:
+  std::string unchanged(std::string message) const {
+    if (!message.empty()) {
+      CHECK(same_bits(y.elements(), tensor<float>(e).elements()));
+      CHECK(dw == std::vector<float>(4, 9));
+    }
+    return message;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the valid calls are accepted") {
+  multi_call c;
+  CHECK(c.forward() == "");
+  CHECK(c.forward_uniform() == "");
+  CHECK(c.backward() == "");
+  CHECK(c.backward_with_weights() == "");
+  c.to = c.x.view();  // in place
+  CHECK(c.forward() == "");
+  CHECK(c.backward_with_weights() == "");
+}
+
+TEST_CASE("terms and weights") {
+  multi_call c;
+  SUBCASE("terms") {
+    c.terms = 0;
+    CHECK(c.forward_uniform() == "multi_permutation.forward: terms is 0, must be at least 1");
+    CHECK(c.backward() == "multi_permutation.backward: terms is 0, must be at least 1");
+  }
+  SUBCASE("how many weights") {
+    c.weights = {c.w.data(), 3};
+    CHECK(c.forward() == "multi_permutation.forward: weights.size is 3, must be 2 (terms)");
+    CHECK(c.backward() == "multi_permutation.backward: weights.size is 3, must be 2 (terms)");
+    c.weights = {};  // not the same as uniform_weights
+    CHECK(c.forward() == "multi_permutation.forward: weights.size is 0, must be 2 (terms)");
+  }
+  SUBCASE("no weights there") {
+    c.weights = {nullptr, 2};
+    CHECK(c.forward() ==
+          "multi_permutation.forward: weights.data is null, must point to [1, 2, 1]");
+  }
+  SUBCASE("strides") {
+    c.weights = {c.w.data(), 2, 0};  // one weight for all terms
+    CHECK(c.forward() == "");
+    c.dweights = {c.dw.data(), 2, 0};
+    CHECK(c.backward_with_weights() ==
+          "multi_permutation.backward: dweights.stride.length is 0, must be positive");
+  }
+  SUBCASE("weights under an output") {
+    c.weights = {c.y.view().data(), 2};
+    CHECK(says(c.forward(), "multi_permutation.forward: y overlaps weights ("));
+    CHECK(says(c.backward(), "multi_permutation.backward: dx overlaps weights ("));
+    c.weights = {reinterpret_cast<float*>(c.indices.view().data()), 2};
+    CHECK(says(c.forward(), "multi_permutation.forward: perm overlaps weights ("));
+  }
+}
+
+TEST_CASE("the weights' gradient") {
+  multi_call c;
+  SUBCASE("how many") {
+    c.dweights = {c.dw.data(), 1};
+    CHECK(c.backward_with_weights() ==
+          "multi_permutation.backward: dweights.size is 1, must be 2 (terms)");
+  }
+  SUBCASE("over anything else") {
+    c.dweights = {c.w.data(), 2};
+    CHECK(
+        says(c.backward_with_weights(), "multi_permutation.backward: dweights overlaps weights ("));
+    c.dweights = {c.y.view().data(), 2};
+    CHECK(says(c.backward_with_weights(), "multi_permutation.backward: dweights overlaps dx ("));
+    c.dweights = {c.x.view().data(), 2};
+    CHECK(says(c.backward_with_weights(), "multi_permutation.backward: dweights overlaps dy ("));
+    c.dweights = {c.dy.view().data(), 2};
+    CHECK(says(c.backward_with_weights(), "multi_permutation.backward: dweights overlaps x ("));
+    c.dweights = {reinterpret_cast<float*>(c.indices.view().data()), 2};
+    CHECK(says(c.backward_with_weights(), "multi_permutation.backward: dweights overlaps perm ("));
+  }
+  SUBCASE("x") {
+    c.values = {c.dy.view().data(), {2, 4, 3}};
+    CHECK(c.backward_with_weights() ==
+          "multi_permutation.backward: x.length is 4, must be 5 (dy.length)");
+    c.values = std::as_const(c.y).view();
+    CHECK(says(c.backward_with_weights(), "multi_permutation.backward: dx overlaps x ("));
+  }
+}
+
+TEST_CASE("the rules of every sort") {
+  multi_call c;
+  SUBCASE("shape") {
+    c.to = {c.to.data(), {2, 4, 3}};
+    CHECK(c.forward() == "multi_permutation.forward: y.length is 4, must be 5 (x.length)");
+    CHECK(c.backward() == "multi_permutation.backward: dx.length is 4, must be 5 (dy.length)");
+  }
+  SUBCASE("perm") {
+    c.perm = tensor3<std::uint32_t>(c.indices.view().data(), {2, 5, 1});
+    CHECK(c.forward() == "multi_permutation.forward: perm.channels is 1, must be 3 (x.channels)");
+    CHECK(c.backward() ==
+          "multi_permutation.backward: perm.channels is 1, must be 3 (dy.channels)");
+  }
+  SUBCASE("order") {
+    c.order.heads = 2;
+    CHECK(c.forward() ==
+          "multi_permutation.forward: order half_half: channels must be a multiple of heads "
+          "(channels is 3)");
+  }
+  SUBCASE("lengths") {
+    c.rows = {5, 6};
+    CHECK(c.forward() == "multi_permutation.forward: lengths[1] is 6, must be in 0..5 (length)");
+  }
+  SUBCASE("threads") {
+    c.on.threads = 0;
+    CHECK(c.forward() == "multi_permutation.forward: exec.threads is 0, must be at least 1");
+  }
+  SUBCASE("too long to number") {
+    index_t const length = (index_t{1} << 31) + 1;
+    c.from = {c.x.view().data(), {1, length, 1}, {0, 0, 0}};
+    c.to = {c.y.view().data(), {1, length, 1}};
+    CHECK(
+        std::string(c.op().check(c.on, c.from, ss::uniform_weights, c.to, ss::no_saved).message) ==
+        "multi_permutation.forward: x.length is 2147483649, must be at most 2147483648");
+  }
+  SUBCASE("workspace") {
+    std::string const rest = "workspace.bytes is " + std::to_string(c.scratch.bytes - 1) +
+                             ", must be at least " + std::to_string(c.scratch.bytes);
+    --c.scratch.bytes;
+    CHECK(c.forward() == "multi_permutation.forward: " + rest);
+    CHECK(c.forward_uniform() == "multi_permutation.forward: " + rest);
+    CHECK(c.backward() == "multi_permutation.backward: " + rest);
+    CHECK(c.backward_with_weights() == "multi_permutation.backward: " + rest);
+    c.scratch = {nullptr, c.scratch.bytes + 1};
+    CHECK(says(c.forward(), "multi_permutation.forward: workspace.data is null, must point to "));
+  }
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shuffle against std::stable_sort of the hashes, and the hash against published numbers.
+#include "support/numbers.hpp"
+#include "support/variants.hpp"
+
+#include <slicesort/detail/math/counter_hash.hpp>
+#include <slicesort/shuffle.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+// SplitMix64 as published: seeds 0 and 1234567.
+static_assert(ss::detail::counter_hash64(0, 0) == 0xe220a8397b1dcdafu);
+static_assert(ss::detail::counter_hash64(0, 1) == 0x6e789e6aa1b965f4u);
+static_assert(ss::detail::counter_hash64(0, 2) == 0x06c45d188009454fu);
+static_assert(ss::detail::counter_hash64(1234567, 0) == 6457827717110365317u);
+static_assert(ss::detail::counter_hash64(1234567, 1) == 3203168211198807973u);
+static_assert(ss::detail::counter_hash64(1234567, 2) == 9817491932198370423u);
+static_assert(ss::detail::counter_hash32(7, 0, 0) == 0xb8b4c297u &&
+              ss::detail::counter_hash32(7, 1, 0) == 0x8254fd5bu);
+
+template <class Form>
+std::vector<index_t> permutation(std::uint64_t seed, index_t channel, index_t rows) {
+  std::vector<index_t> p(static_cast<std::size_t>(rows));
+  std::iota(p.begin(), p.end(), index_t{0});
+  std::uint64_t const stream = Form::shared ? 0 : static_cast<std::uint64_t>(channel);
+  auto const hash = [=](index_t n) {
+    return ss::detail::counter_hash32(seed, stream, static_cast<std::uint64_t>(n));
+  };
+  std::stable_sort(p.begin(), p.end(), [=](index_t a, index_t b) { return hash(a) < hash(b); });
+  return p;
+}
+
+template <class T, class Form>
+variant_problem<T> solved(extents3 e, std::uint64_t seed, std::vector<index_t> lengths = {}) {
+  variant_problem<T> p;
+  p.lengths = std::move(lengths);
+  p.x = p.y = mixed_tensor<T>(e, all_kinds, seed);
+  p.dy = p.dx = mixed_tensor<T>(e, all_kinds, seed + 1);
+  for (index_t b = 0; b < e.batch; ++b)
+    for (index_t c = 0; c < e.channels; ++c) {
+      auto const order = permutation<Form>(seed, c, p.rows(b));
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        auto const n = static_cast<index_t>(i);
+        p.y(b, n, c) = p.x(b, order[i], c);
+        p.dx(b, order[i], c) = p.dy(b, n, c);
+      }
+    }
+  return p;
+}
+
+template <class Form>
+auto runner(std::uint64_t seed) {
+  return [=](auto const& on, auto x, auto y, auto dy, auto dx, auto lengths) {
+    using T = typename decltype(y)::element_type;
+    ss::shuffle<Form> const op{seed};
+    std::size_t const bytes = op.template workspace_bytes<T>(on, x.extents());
+    guarded_workspace scratch(bytes), again(bytes, 37, 0);
+    op.forward(on, x, y, scratch.get(), {lengths});
+    op.backward(on, dy, dx, again.get(), {ss::grad_mode::overwrite, lengths});
+    CHECK((scratch.red_zones_intact() && again.red_zones_intact()));
+  };
+}
+
+// Row i of the result of shuffling the numbers 0 .. n-1.
+template <class Form>
+tensor<float> shuffled_numbers(std::uint64_t seed, index_t n, index_t channels) {
+  extents3 const e{1, n, channels};
+  tensor<float> x(e), y(e);
+  for_each_position(e,
+                    [&](index_t b, index_t i, index_t c) { x(b, i, c) = static_cast<float>(i); });
+  ss::shuffle<Form> const op{seed};
+  guarded_workspace scratch(op.template workspace_bytes<float>(ss::exec::host{}, e));
+  op.forward(ss::exec::host{}, x.view(), y.view(), scratch.get());
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("golden permutations") {
+  std::vector<float> const first{9, 5, 4, 2, 3, 1, 0, 8, 7, 6},
+      second{8, 9, 7, 4, 5, 0, 6, 1, 3, 2};
+  auto const shared = shuffled_numbers<ss::shared_by_channels>(7, 10, 2);
+  CHECK(shared.column(0, 0) == first);
+  CHECK(shared.column(0, 1) == first);
+  auto const own = shuffled_numbers<ss::per_channel>(7, 10, 2);
+  CHECK(own.column(0, 0) == first);
+  CHECK(own.column(0, 1) == second);
+}
+
+TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double, float16, bfloat16) {
+  std::uint64_t seed = 0;
+  for (extents3 e : variant_shapes()) {
+    ++seed;
+    check_every_way(solved<T, ss::shared_by_channels>(e, seed),
+                    runner<ss::shared_by_channels>(seed));
+    check_every_way(solved<T, ss::shared_by_channels>(e, seed, mixed_lengths(e)),
+                    runner<ss::shared_by_channels>(seed));
+    check_every_way(solved<T, ss::per_channel>(e, seed), runner<ss::per_channel>(seed));
+    check_every_way(solved<T, ss::per_channel>(e, seed, mixed_lengths(e)),
+                    runner<ss::per_channel>(seed));
+  }
+}
+
+TEST_CASE_TEMPLATE("accumulation, into dy itself too", Form, ss::shared_by_channels,
+                   ss::per_channel) {
+  extents3 const e{3, 40, 34};
+  using T = float16;
+  tensor<T> const dy = integer_tensor<T>(e, 20, 2);
+  tensor<T> moved(e), dx = integer_tensor<T>(e, 20, 3), twice = dy;
+  tensor<T> const before = dx;
+  ss::shuffle<Form> const op{5};
+  ss::exec::host const on{2};
+  std::vector<index_t> const lengths{40, 0, 17};
+  ss::backward_options const overwrite{ss::grad_mode::overwrite, view_of(lengths)};
+  ss::backward_options const accumulate{ss::grad_mode::accumulate, view_of(lengths)};
+  guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+  op.backward(on, dy.view(), moved.view(), scratch.get(), overwrite);
+  op.backward(on, dy.view(), dx.view(), scratch.get(), accumulate);
+  op.backward(on, twice.view(), twice.view(), scratch.get(), accumulate);
+  for_each_position(e, [&](index_t b, index_t n, index_t c) {
+    auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
+    CHECK(of(dx) == of(before) + of(moved));
+    CHECK(of(twice) == of(dy) + of(moved));
+  });
+}
+
+TEST_CASE_TEMPLATE("the transpose, exactly: <dy, J v> = <J' dy, v>", Form, ss::shared_by_channels,
+                   ss::per_channel) {
+  extents3 const e{2, 50, 37};
+  tensor<float> const x = integer_tensor<float>(e, 100, 8), dy = integer_tensor<float>(e, 100, 9);
+  tensor<float> y(e), dx(e);
+  runner<Form>(3)(ss::exec::host{}, x.view(), y.view(), dy.view(), dx.view(), view_of({}));
+  std::int64_t left = 0, right = 0;
+  for (std::size_t i = 0; i < x.elements().size(); ++i) {
+    left += static_cast<std::int64_t>(dy.elements()[i] * y.elements()[i]);
+    right += static_cast<std::int64_t>(dx.elements()[i] * x.elements()[i]);
+  }
+  CHECK(left == right);
+}
+
+// Row i of seeds 0, 1, 2, ... lands everywhere equally often. Rows and columns of the table of
+// counts are tied, so the statistic has (n-1)^2 = 49 degrees of freedom: mean 49, deviation 9.9.
+TEST_CASE_TEMPLATE("uniform over places", Form, ss::shared_by_channels, ss::per_channel) {
+  constexpr index_t n = 8, draws = 8000;
+  std::vector<double> count(n * n);
+  for (index_t draw = 0; draw < draws; ++draw) {
+    index_t const channels = Form::shared ? 1 : 8;
+    auto const y = shuffled_numbers<Form>(static_cast<std::uint64_t>(draw / channels), n, channels);
+    auto const column = y.column(0, draw % channels);
+    for (std::size_t i = 0; i < n; ++i) ++count[i * n + static_cast<std::size_t>(column[i])];
+  }
+  double chi_square = 0, expected = static_cast<double>(draws) / n;
+  for (double c : count) chi_square += (c - expected) * (c - expected) / expected;
+  CAPTURE(chi_square);
+  CHECK(chi_square > 49 - 4 * 9.9);
+  CHECK(chi_square < 49 + 4 * 9.9);
+}
+
+TEST_CASE("seeds and channels differ; long columns are permutations") {
+  auto const a = shuffled_numbers<ss::per_channel>(1, 5000, 2);
+  auto const b = shuffled_numbers<ss::per_channel>(2, 5000, 2);
+  CHECK(a.column(0, 0) != a.column(0, 1));
+  CHECK(a.column(0, 0) != b.column(0, 0));
+  CHECK(a.column(0, 1) != b.column(0, 0));
+  std::vector<float> column = a.column(0, 1);
+  std::sort(column.begin(), column.end());
+  for (std::size_t i = 0; i < column.size(); ++i) CHECK(column[i] == static_cast<float>(i));
+}
+
+TEST_CASE("the door") {
+  extents3 const e{2, 5, 3};
+  tensor<float> x(e), y(e);
+  ss::shuffle<> const op{3};
+  ss::exec::host on{2};
+  std::vector<index_t> lengths;
+  guarded_workspace scratch(op.workspace_bytes<float>(on, e));
+  tensor3<float> to = y.view();
+  ss::workspace w = scratch.get();
+  auto const forward = [&] {
+    ss::forward_options const options{view_of(lengths)};
+    return refusal(op.check(on, x.view(), to, w, options),
+                   [&] { op.forward(on, x.view(), to, w, options); });
+  };
+  auto const backward = [&] {
+    ss::backward_options const options{ss::grad_mode::overwrite, view_of(lengths)};
+    return refusal(op.check(on, x.view(), to, w, options),
+                   [&] { op.backward(on, x.view(), to, w, options); });
+  };
+  SUBCASE("accepted") {
+    CHECK(forward() == "");
+    CHECK(backward() == "");
+  }
+  SUBCASE("shape") {
+    to = {to.data(), {2, 4, 3}};
+    CHECK(forward() == "shuffle.forward: y.length is 4, must be 5 (x.length)");
+    CHECK(backward() == "shuffle.backward: dx.length is 4, must be 5 (dy.length)");
+  }
+  SUBCASE("overlap") {
+    to = {x.view().data() + 1, e};
+    CHECK(says(forward(), "shuffle.forward: y overlaps x ("));
+    CHECK(says(backward(), "shuffle.backward: dx overlaps dy ("));
+  }
+  SUBCASE("lengths") {
+    lengths = {5, -1};
+    CHECK(forward() == "shuffle.forward: lengths[1] is -1, must be in 0..5 (length)");
+    CHECK(backward() == "shuffle.backward: lengths[1] is -1, must be in 0..5 (length)");
+  }
+  SUBCASE("workspace") {
+    REQUIRE(w.bytes > 0);
+    std::string const rest = "workspace.bytes is " + std::to_string(w.bytes - 1) +
+                             ", must be at least " + std::to_string(w.bytes);
+    --w.bytes;
+    CHECK(forward() == "shuffle.forward: " + rest);
+    CHECK(backward() == "shuffle.backward: " + rest);
+    CHECK(same_bits(y.elements(), tensor<float>(e).elements()));
+    w = {nullptr, w.bytes + 1};
+    CHECK(says(forward(), "shuffle.forward: workspace.data is null, must point to "));
+  }
+  SUBCASE("too long to number") {
+    index_t const length = (index_t{1} << 31) + 1;
+    tensor3<float const> const from(x.view().data(), {1, length, 1}, {0, 0, 0});
+    tensor3<float> const far(y.view().data(), {1, length, 1});
+    CHECK(std::string(op.check(on, from, far).message) ==
+          "shuffle.forward: x.length is 2147483649, must be at most 2147483648");
+  }
+  SUBCASE("threads") {
+    on.threads = 0;
+    CHECK(forward() == "shuffle.forward: exec.threads is 0, must be at least 1");
+  }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views, saved state and operators as types: what converts, what does not, what it costs to copy
+// them.
+#include "support/sort_check.hpp"
+
+#include <doctest/doctest.h>
+#include <slicesort/slicing_sort.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <type_traits>
+
+using namespace support;
+
+namespace {
+
+// The shape of std::mdspan and nothing more.
+template <class T, std::size_t Rank>
+struct span_like {
+  T* pointer;
+  std::size_t extents[Rank], strides[Rank];
+
+  static constexpr std::size_t rank() { return Rank; }
+  constexpr std::size_t extent(std::size_t r) const { return extents[r]; }
+  constexpr std::size_t stride(std::size_t r) const { return strides[r]; }
+  constexpr T* data_handle() const { return pointer; }
+};
+
+template <class From, class To>
+constexpr bool converts = std::is_convertible_v<From, To>;
+
+using ss::tensor1;
+
+static_assert(std::is_trivially_copyable_v<tensor3<float>>, "passed by value");
+static_assert(std::is_trivially_copyable_v<tensor1<float const>>, "passed by value");
+static_assert(std::is_trivially_copyable_v<ss::index_tensor3>, "passed by value");
+static_assert(std::is_trivially_copyable_v<ss::saved_permutation>, "passed by value");
+static_assert(std::is_trivially_copyable_v<ss::workspace>, "passed by value");
+static_assert(sizeof(ss::slicing_sort<>) == 1, "an operator is its policies");
+static_assert(std::is_trivially_copyable_v<ss::slicing_sort<ss::interleave>>, "and nothing more");
+static_assert(sizeof(ss::slicing_sort<ss::interleave>) == sizeof(ss::interleave),
+              "and nothing more");
+
+static_assert(converts<tensor3<float>, tensor3<float const>>, "const may be added");
+static_assert(!converts<tensor3<float const>, tensor3<float>>, "const may not be dropped");
+static_assert(!converts<tensor3<float>, tensor3<double>>, "no conversion of elements");
+static_assert(!converts<tensor3<float>, tensor3<double const>>, "no conversion of elements");
+static_assert(converts<tensor1<index_t>, tensor1<index_t const>>, "const may be added");
+static_assert(!converts<tensor1<int>, tensor1<index_t const>>, "no conversion of elements");
+
+static_assert(converts<span_like<float, 3>, tensor3<float>>, "mdspan-like");
+static_assert(converts<span_like<float, 3>, tensor3<float const>>, "mdspan-like");
+static_assert(converts<span_like<index_t const, 1>, tensor1<index_t const>>, "mdspan-like");
+static_assert(!converts<span_like<float, 2>, tensor3<float>>, "rank 3 only");
+static_assert(!converts<span_like<float, 3>, tensor1<float>>, "rank 1 only");
+
+static_assert(converts<tensor3<std::uint16_t>, ss::index_tensor3>, "16 bits");
+static_assert(converts<tensor3<std::int32_t>, ss::index_tensor3>, "32 bits");
+static_assert(converts<tensor3<std::uint32_t const>, ss::const_index_tensor3>, "read only");
+static_assert(!converts<tensor3<std::uint32_t const>, ss::index_tensor3>, "cannot be written");
+static_assert(!converts<tensor3<std::int64_t>, ss::index_tensor3>, "no 64-bit indices");
+static_assert(!converts<tensor3<std::int16_t>, ss::index_tensor3>, "would lose half the rows");
+static_assert(!converts<tensor3<float>, ss::index_tensor3>, "not an index");
+static_assert(converts<span_like<std::uint16_t, 3>, ss::index_tensor3>, "mdspan-like");
+static_assert(converts<ss::index_tensor3, ss::const_index_tensor3>, "const may be added");
+static_assert(converts<ss::saved_permutation, ss::const_saved_permutation>, "forward to backward");
+
+static_assert(row_major(extents3{2, 3, 5}) == strides3{15, 5, 1}, "channels fastest");
+static_assert(extents3{2, 3, 5}.size() == 30 && !extents3{2, 3, 5}.empty(), "size");
+static_assert(extents3{2, 0, 5}.empty() && extents3{2, 0, 5} != extents3{2, 5, 0}, "empty");
+
+}  // namespace
+
+TEST_CASE("a view reads what it points at") {
+  std::vector<int> data(100);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<int>(i);
+  tensor3<int> const v(data.data() + 4, {2, 3, 4}, {40, 2, 7});
+  CHECK(v(1, 2, 3) == 4 + 40 + 4 + 21);
+  CHECK(&v(1, 0, 0) == data.data() + 44);
+  tensor1<int> const w(data.data(), 5, 3);
+  CHECK(w(4) == 12);
+  tensor3<int const> const c = v;
+  CHECK(c.data() == v.data());
+  CHECK(c.strides() == v.strides());
+  CHECK(c.extents() == v.extents());
+}
+
+TEST_CASE("index views know their width") {
+  std::uint16_t narrow[6];
+  std::int32_t wide[6];
+  ss::index_tensor3 const a = tensor3<std::uint16_t>(narrow, {1, 2, 3});
+  ss::index_tensor3 const b = tensor3<std::int32_t>(wide, {1, 2, 3}, {6, 1, 2});
+  CHECK(a.width() == ss::index_width::bits16);
+  CHECK(b.width() == ss::index_width::bits32);
+  CHECK(a.data() == narrow);
+  CHECK(b.strides() == strides3{6, 1, 2});
+}
+
+TEST_CASE("an operator takes anything of the shape of mdspan") {
+  auto const p = make_problem<float>({2, 10, 3}, input_kind::specials, 5, up, {10, 4});
+  tensor<float> y({2, 10, 3}), dx({2, 10, 3});
+  tensor<std::uint16_t> perm({2, 10, 3});
+  auto const span = [](auto* data) {
+    return span_like<std::remove_reference_t<decltype(*data)>, 3>{data, {2, 10, 3}, {30, 3, 1}};
+  };
+  span_like<index_t const, 1> const lengths{p.lengths.data(), {2}, {1}};
+  ss::slicing_sort<> const op;
+  ss::exec::host const on{};
+  guarded_workspace scratch(op.workspace_bytes<float>(on, {2, 10, 3}));
+  auto const x = span(p.x.elements().data());
+  auto const saved = span(perm.elements().data());
+  op.forward(on, x, span(y.elements().data()), {saved}, scratch.get(), {lengths});
+  op.backward(on, span(p.dy.elements().data()), {saved}, span(dx.elements().data()), scratch.get(),
+              {ss::grad_mode::overwrite, lengths});
+  CHECK(difference("y", y, p.y) == "");
+  CHECK(difference("perm", perm, p.perm) == "");
+  CHECK(difference("dx", dx, p.dx) == "");
+}

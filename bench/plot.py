@@ -140,7 +140,9 @@ def draw_inputs(cases: list[Case], below: str, path: Path) -> None:
     for i, name in enumerate(name for name in INPUTS if any(case.input == name for case in cases)):
         x, y = lines([case for case in cases if case.input == name], "slicing_sort", lambda c: c.median("ns_per_element"))
         axis.plot(x, y, label=name, color=plt.get_cmap("tab10")(i), marker="osD^vPX*"[i], markersize=5)
-    dress(axis, lengths, FuncFormatter(lambda value, _: f"{value:g}"))
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    dress(axis, lengths, plain)
+    axis.yaxis.set_minor_formatter(plain)
     axis.set_xlabel("length N")
     axis.set_ylabel("nanoseconds per element")
     finish(figure, [axis], f"slicing_sort, float, forward, by input ([1, N, {cases[0].c}])", below, path)

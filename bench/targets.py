@@ -42,15 +42,15 @@ def name(subject: str, n: int, dtype: str = "f32", input: str = "normal", direct
 def targets() -> list[Target]:
     found: list[Target] = []
 
-    def against_std_sort(at_least: float, n: int, dtype: str = "f32", subject: str = "slicing_sort", c: int = 512) -> None:
+    def against_std_sort(at_least: float, n: int, dtype: str = "f32", subject: str = "slicing_sort") -> None:
         forced = f" {subject.partition('@')[2]}" if "@" in subject else ""
-        found.append(Target(f"{dtype}{forced} forward N={n} against std::sort", name(subject, n, dtype, c=c),
-                            name("baseline_std_sort", n, dtype, c=c), at_least=at_least))
+        found.append(Target(f"{dtype}{forced} forward N={n} against std::sort", name(subject, n, dtype),
+                            name("baseline_std_sort", n, dtype), at_least=at_least))
 
     for n in (64, 256, 1024, 4096):
         against_std_sort(15, n)
     against_std_sort(10, 65536)
-    against_std_sort(8, 1 << 20, c=64)
+    against_std_sort(8, 1 << 20)
     for dtype in ("bf16", "f16"):
         for n in (64, 256, 1024, 4096):
             against_std_sort(35, n, dtype)

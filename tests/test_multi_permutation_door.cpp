@@ -179,8 +179,8 @@ TEST_CASE("the rules of every sort") {
   }
   SUBCASE("too long to number") {
     index_t const length = (index_t{1} << 31) + 1;
-    c.from = {c.x.view().data(), {1, length, 1}, {0, 0, 0}};
-    c.to = {c.y.view().data(), {1, length, 1}};
+    c.from = {c.y.view().data(), {1, length, 1}, {0, 0, 0}};
+    c.to = {c.y.view().data() + 1, {1, length, 1}};  // reaches up, not to `from`
     CHECK(
         std::string(c.op().check(c.on, c.from, ss::uniform_weights, c.to, ss::no_saved).message) ==
         "multi_permutation.forward: x.length is 2147483649, must be at most 2147483648");

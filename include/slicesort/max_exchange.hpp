@@ -167,7 +167,6 @@ class max_exchange {
   void check_rows(detail::checker& c, detail::view_facts const& in, detail::view_facts const& out,
                   tensor1<index_t const> lengths) const {
     impl::check_transfer(c, in, out, lengths);
-    c.rows_countable(in);
     index_t const length = in.extents.length;
     if (row_ < 0 || (length > 0 && row_ >= length))
       c.refuse(error_kind::argument, "row is %lld, must be in 0..%lld (a row of %s)",

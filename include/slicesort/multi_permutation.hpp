@@ -213,7 +213,6 @@ class multi_permutation {
     auto const perm = detail::facts("perm", p.perm, true);
     auto const weights = detail::facts("weights", p.weights.given, false);
     impl::check_transfer(c, in, out, p.lengths);
-    c.rows_countable(in);
     if (p.saving) impl::check_permutation(c, perm, in, out);
     c.order(order_, p.x.extents().channels);
     check_weights(c, p.weights, weights, out);
@@ -230,7 +229,6 @@ class multi_permutation {
     auto const perm = detail::facts("perm", p.perm, false);
     auto const weights = detail::facts("weights", p.weights.given, false);
     impl::check_transfer(c, in, out, p.lengths);
-    c.rows_countable(in);
     impl::check_permutation(c, perm, in, out);
     check_weights(c, p.weights, weights, out);
     if (p.of_weights) {

@@ -127,7 +127,6 @@ class shuffle {
                             tensor1<index_t const> lengths) {
     detail::checker c(call);
     impl::check_transfer(c, detail::facts(from, in, false), detail::facts(to, out, true), lengths);
-    c.rows_countable(detail::facts(from, in, false));
     return impl::finish_check<backend<Exec>>(c, on, scratch,
                                              [&] { return workspace_bytes<T>(on, in.extents()); });
   }

@@ -65,13 +65,13 @@ class slicing_sort {
   template <class Exec, class X, class Y>
   void forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
                forward_options options = {}) const {
-    run_forward(on, impl::input(x), impl::output(y), state.perm, true, scratch, options);
+    run(on, sorting(x, y, state.perm, true, options), scratch);
   }
   /// Sorts `x` into `y`; keeps nothing for backward.
   template <class Exec, class X, class Y>
   void forward(Exec const& on, X const& x, Y const& y, no_saved_t, workspace scratch = {},
                forward_options options = {}) const {
-    run_forward(on, impl::input(x), impl::output(y), {}, false, scratch, options);
+    run(on, sorting(x, y, {}, false, options), scratch);
   }
 
   /// `dx[b, perm[b, n, c], c] = dy[b, n, c]`, or `+=` with `grad_mode::accumulate`. `state` is what
@@ -79,77 +79,79 @@ class slicing_sort {
   template <class Exec, class DY, class DX>
   void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
                 workspace scratch = {}, backward_options options = {}) const {
-    auto const in = impl::input(dy);
-    auto const out = impl::output(dx);
-    impl::require_same_dtype<decltype(in), decltype(out)>();
-    impl::enforce(check_backward(on, in, state.perm, out, scratch, options.lengths));
-    using T = typename decltype(out)::value_type;
-    backend<Exec>::backward(
-        on, detail::slicing_sort_backward<T>{in, out, state.perm, options.mode, options.lengths},
-        scratch);
+    run(on, gradient(dy, state, dx, options), scratch);
   }
 
   /// The verdict that the same call of `forward` or `backward` would act on, as a value.
   template <class Exec, class X, class Y>
   verdict check(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
                 forward_options options = {}) const {
-    return check_forward(on, impl::input(x), impl::output(y), state.perm, true, scratch,
-                         options.lengths);
+    return check_problem(on, sorting(x, y, state.perm, true, options), scratch);
   }
   template <class Exec, class X, class Y>
   verdict check(Exec const& on, X const& x, Y const& y, no_saved_t, workspace scratch = {},
                 forward_options options = {}) const {
-    return check_forward(on, impl::input(x), impl::output(y), {}, false, scratch, options.lengths);
+    return check_problem(on, sorting(x, y, {}, false, options), scratch);
   }
   template <class Exec, class DY, class DX>
   verdict check(Exec const& on, DY const& dy, const_saved state, DX const& dx,
                 workspace scratch = {}, backward_options options = {}) const {
-    return check_backward(on, impl::input(dy), state.perm, impl::output(dx), scratch,
-                          options.lengths);
+    return check_problem(on, gradient(dy, state, dx, options), scratch);
   }
 
  private:
   template <class Exec>
   using backend = impl::implementation_for<detail::slicing_sort_op<Order>, Exec>;
+  template <class T>
+  using forward_problem = detail::slicing_sort_forward<Order, T>;
+  template <class T>
+  using backward_problem = detail::slicing_sort_backward<T>;
 
-  template <class Exec, class T>
-  void run_forward(Exec const& on, tensor3<T const> x, tensor3<T> y, index_tensor3 perm,
-                   bool saving, workspace scratch, forward_options options) const {
-    impl::enforce(check_forward(on, x, y, perm, saving, scratch, options.lengths));
-    backend<Exec>::forward(
-        on, detail::slicing_sort_forward<Order, T>{order_, x, y, perm, saving, options.lengths},
-        scratch);
+  template <class X, class Y>
+  auto sorting(X const& x, Y const& y, index_tensor3 perm, bool saving,
+               forward_options options) const {
+    auto const v = impl::transfer_of(x, y);
+    using T = typename decltype(v)::element;
+    return forward_problem<T>{order_, v.in, v.out, perm, saving, options.lengths};
+  }
+  template <class DY, class DX>
+  static auto gradient(DY const& dy, const_saved state, DX const& dx, backward_options options) {
+    auto const v = impl::transfer_of(dy, dx);
+    using T = typename decltype(v)::element;
+    return backward_problem<T>{v.in, v.out, state.perm, options.mode, options.lengths};
   }
 
   template <class Exec, class T>
-  verdict check_forward(Exec const& on, tensor3<T const> x, tensor3<T> y, index_tensor3 perm,
-                        bool saving, workspace scratch, tensor1<index_t const> lengths) const {
+  void run(Exec const& on, forward_problem<T> const& p, workspace scratch) const {
+    impl::enforce(check_problem(on, p, scratch));
+    backend<Exec>::forward(on, p, scratch);
+  }
+  template <class Exec, class T>
+  void run(Exec const& on, backward_problem<T> const& p, workspace scratch) const {
+    impl::enforce(check_problem(on, p, scratch));
+    backend<Exec>::backward(on, p, scratch);
+  }
+
+  template <class Exec, class T>
+  verdict check_problem(Exec const& on, forward_problem<T> const& p, workspace scratch) const {
     detail::checker c("slicing_sort.forward");
-    auto const in = detail::facts("x", x, false);
-    auto const out = detail::facts("y", y, true);
-    impl::check_transfer(c, in, out, lengths);
-    if (saving) impl::check_permutation(c, detail::facts("perm", perm, true), in, out);
-    c.order(order_, x.extents().channels);
-    return finish_check<T>(c, on, x.extents(), scratch);
+    auto const in = detail::facts("x", p.x, false);
+    auto const out = detail::facts("y", p.y, true);
+    impl::check_transfer(c, in, out, p.lengths);
+    if (p.saving) impl::check_permutation(c, detail::facts("perm", p.perm, true), in, out);
+    c.order(order_, p.x.extents().channels);
+    return impl::finish_check<backend<Exec>>(c, on, scratch,
+                                             [&] { return workspace_bytes<T>(on, p.x.extents()); });
   }
-
   template <class Exec, class T>
-  verdict check_backward(Exec const& on, tensor3<T const> dy, const_index_tensor3 perm,
-                         tensor3<T> dx, workspace scratch, tensor1<index_t const> lengths) const {
+  verdict check_problem(Exec const& on, backward_problem<T> const& p, workspace scratch) const {
     detail::checker c("slicing_sort.backward");
-    auto const in = detail::facts("dy", dy, false);
-    auto const out = detail::facts("dx", dx, true);
-    impl::check_transfer(c, in, out, lengths);
-    impl::check_permutation(c, detail::facts("perm", perm, false), in, out);
-    return finish_check<T>(c, on, dy.extents(), scratch);
-  }
-
-  template <class T, class Exec>
-  static verdict finish_check(detail::checker& c, Exec const& on, extents3 extents,
-                              workspace scratch) {
-    backend<Exec>::check(on, c);
-    if (c.ok()) c.workspace_holds(scratch, workspace_bytes<T>(on, extents));
-    return c.result();
+    auto const in = detail::facts("dy", p.dy, false);
+    auto const out = detail::facts("dx", p.dx, true);
+    impl::check_transfer(c, in, out, p.lengths);
+    impl::check_permutation(c, detail::facts("perm", p.perm, false), in, out);
+    return impl::finish_check<backend<Exec>>(
+        c, on, scratch, [&] { return workspace_bytes<T>(on, p.dy.extents()); });
   }
 
   Order order_{};

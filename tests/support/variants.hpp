@@ -8,6 +8,7 @@
 #include "executors.hpp"
 #include "inputs.hpp"
 
+#include <slicesort/detail/host/isa.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/grad_mode.hpp>
@@ -107,7 +108,8 @@ void check_policies(variant_problem<T> const& p, Run const& run) {
     CHECK(same_bits(dx.elements(), p.dx.elements()));
   };
   for (unsigned threads = 1; threads <= 4; ++threads) check(ss::exec::host{threads});
-  check(ss::exec::host{1, ss::isa::portable});
+  for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512})
+    if (ss::impl::isa_available(set)) check(ss::exec::host{1, set});
   for (auto how : {test_executor::way::backwards, test_executor::way::scattered}) {
     test_executor executor{how};
     check(ss::exec::host_on<test_executor>(executor, 5));

@@ -114,7 +114,7 @@ class checker {
              static_cast<long long>(largest), static_cast<long long>(length));
   }
 
-  // For operators that number rows in 32 bits even when nothing is saved.
+  // Rows are numbered in 32 bits inside, also when nothing is saved.
   void rows_countable(view_facts const& v) {
     index_t const largest = index_t{1} << 31;
     if (v.extents.length > largest)

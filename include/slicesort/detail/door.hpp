@@ -64,6 +64,7 @@ inline void check_transfer(detail::checker& c, detail::view_facts const& in,
   c.same_extents(out, in.name, in.extents);
   c.lengths(lengths, in.extents);
   c.no_overlap(out, in, true);
+  c.rows_countable(in);
 }
 
 // Rules of a saved permutation beside such a transfer.

@@ -6,6 +6,7 @@
 
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/isa.hpp>
+#include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 
 #include <cstddef>
@@ -13,24 +14,6 @@
 #include <cstring>
 #include <type_traits>
 #include <utility>
-
-#if defined(__GNUC__)
-#  define SLICESORT_INLINE inline __attribute__((always_inline))
-#else
-#  define SLICESORT_INLINE inline
-#endif
-
-// Code between SLICESORT_TARGET_BEGIN and SLICESORT_TARGET_END may use the instructions named.
-#define SLICESORT_PRAGMA(...) _Pragma(#__VA_ARGS__)
-#if defined(__clang__)
-#  define SLICESORT_TARGET_BEGIN(set) \
-    SLICESORT_PRAGMA(clang attribute push(__attribute__((target(set))), apply_to = function))
-#  define SLICESORT_TARGET_END SLICESORT_PRAGMA(clang attribute pop)
-#else
-#  define SLICESORT_TARGET_BEGIN(set) \
-    SLICESORT_PRAGMA(GCC push_options) SLICESORT_PRAGMA(GCC target(set))
-#  define SLICESORT_TARGET_END SLICESORT_PRAGMA(GCC pop_options)
-#endif
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
@@ -44,7 +27,7 @@ inline constexpr int vector_bytes = 16, register_count = 16;
 }  // namespace portable
 
 #if SLICESORT_X86_DISPATCH
-SLICESORT_TARGET_BEGIN("avx2")
+SLICESORT_TARGET_BEGIN(SLICESORT_AVX2)
 namespace avx2 {
 inline constexpr int vector_bytes = 32, register_count = 16;
 #  define SLICESORT_WIDE_ROWS 0
@@ -53,7 +36,7 @@ inline constexpr int vector_bytes = 32, register_count = 16;
 }  // namespace avx2
 SLICESORT_TARGET_END
 
-SLICESORT_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl")
+SLICESORT_TARGET_BEGIN(SLICESORT_AVX512)
 namespace avx512 {
 inline constexpr int vector_bytes = 64, register_count = 32;
 #  define SLICESORT_WIDE_ROWS 1

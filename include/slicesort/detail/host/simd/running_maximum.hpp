@@ -4,7 +4,7 @@
 
 #include <slicesort/detail/host/column_block.hpp>
 #include <slicesort/detail/host/isa.hpp>
-#include <slicesort/detail/host/simd/instruction_sets.hpp>
+#include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -42,13 +42,13 @@ namespace portable {
 }  // namespace portable
 
 #if SLICESORT_X86_DISPATCH
-SLICESORT_TARGET_BEGIN("avx2")
+SLICESORT_TARGET_BEGIN(SLICESORT_AVX2)
 namespace avx2 {
 #  include <slicesort/detail/host/simd/running_maximum.inl>
 }  // namespace avx2
 SLICESORT_TARGET_END
 
-SLICESORT_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl")
+SLICESORT_TARGET_BEGIN(SLICESORT_AVX512)
 namespace avx512 {
 #  include <slicesort/detail/host/simd/running_maximum.inl>
 }  // namespace avx512

@@ -143,7 +143,7 @@ class tile_sorter {
   template <bool Restored, bool Stream, class Index>
   void store_rows(Index* perm) const {
     alignas(64) bits values[stage_size(tile_columns)];
-    alignas(64) Index indices[stage_size(tile_columns)];
+    alignas(64) Index indices[stage_size(tile_columns)] = {};
     for (std::size_t i = 0; i < n_; i += batch) {
       int const count = n_ - i < batch ? static_cast<int>(n_ - i) : batch;
       bits* y = values;

@@ -75,11 +75,14 @@ class checker {
   // they matter (an input may repeat rows with stride 0), an output's elements distinct, data not
   // null.
   void view(view_facts const& v) {
-    axis(v, "batch", v.extents.batch, v.strides.batch);
-    axis(v, "length", v.extents.length, v.strides.length);
-    axis(v, "channels", v.extents.channels, v.strides.channels);
+    one_axis(v, "batch", v.extents.batch);
+    one_axis(v, "length", v.extents.length);
+    one_axis(v, "channels", v.extents.channels);
+    if (!ok() || v.extents.empty()) return;
+    step(v, "batch", v.extents.batch, v.strides.batch);
+    step(v, "length", v.extents.length, v.strides.length);
+    step(v, "channels", v.extents.channels, v.strides.channels);
     if (!ok()) return;
-    if (v.extents.empty()) return;
     if (v.data == nullptr)
       refuse(error_kind::argument, "%s.data is null, must point to %s", v.name,
              shape(v.extents).text);
@@ -186,11 +189,14 @@ class checker {
     return true;
   }
 
-  void axis(view_facts const& v, char const* name, index_t extent, index_t stride) {
+  void one_axis(view_facts const& v, char const* name, index_t extent) {
     if (extent < 0)
       refuse(error_kind::argument, "%s.%s is %lld, must not be negative", v.name, name,
              static_cast<long long>(extent));
-    else if (extent > 1 && !v.extents.empty() && (stride < 0 || (stride == 0 && v.written)))
+  }
+  // The stride of an axis with one place is never used.
+  void step(view_facts const& v, char const* name, index_t extent, index_t stride) {
+    if (extent > 1 && (stride < 0 || (stride == 0 && v.written)))
       refuse(error_kind::argument, "%s.stride.%s is %lld, must be %s", v.name, name,
              static_cast<long long>(stride), v.written ? "positive" : "zero or positive");
   }

@@ -53,7 +53,7 @@ struct tile_operand {
 
   tile_operand() = default;
   tile_operand(column_range const& columns, strides3 s)
-      : pitch(s.length),
+      : pitch(columns.extents.length > 1 ? s.length : 0),
         adjacent(s.channels == 1 && columns.within_one_sample()),
         dense(adjacent && columns.width == tile_columns) {
     columns.for_each([&](int lane, index_t batch, index_t channel) {
@@ -84,19 +84,20 @@ struct column_tile {
   unsigned char* scratch;                // tile_scratch_bytes<T>(rows)
 };
 
-// Asks for a row of a dense operand that will be read soon: rows are far apart, and the processor's
-// own prefetchers give up at page ends.
+// Asks for the dense row `prefetch_distance` rows after this one: rows are far apart, and the
+// processor's own prefetchers give up at page ends. The address may lie past the tensor, hence integers.
+inline constexpr index_t prefetch_distance = 16;
 template <class T>
-void prefetch_row(T const* row) {
+void prefetch_after(T const* row, index_t pitch) {
 #if SLICESORT_GNU_VECTORS
-  for (std::size_t byte = 0; byte < tile_columns * sizeof(T); byte += 64)
-    __builtin_prefetch(reinterpret_cast<char const*>(row) + byte);
+  auto const ahead = reinterpret_cast<std::uintptr_t>(row) +
+                     static_cast<std::uintptr_t>(prefetch_distance * pitch) * sizeof(T);
+  for (std::uintptr_t byte = 0; byte < tile_columns * sizeof(T); byte += 64)
+    __builtin_prefetch(reinterpret_cast<void const*>(ahead + byte));
 #else
-  (void)row;
+  (void)row, (void)pitch;
 #endif
 }
-
-inline constexpr index_t prefetch_distance = 16;  // rows
 
 // A few lines at most; the common sizes as constants, which a compiler turns into moves.
 inline void copy_bytes(void* to, void const* from, std::size_t bytes) {

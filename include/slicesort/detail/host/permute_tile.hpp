@@ -67,8 +67,8 @@ void transpose_permutation(permuted_tile<T> const& t) {
           if (i + k >= t.valid[lane]) indices[k * tile_columns + lane] = static_cast<Index>(i + k);
     }
     for (int k = 0; k < count; ++k) {
-      if (t.dy_at.dense) prefetch_row(dy + (k + prefetch_distance) * dy_pitch);
-      if (t.perm_at.dense) prefetch_row(p + (k + prefetch_distance) * p_pitch);
+      if (t.dy_at.dense) prefetch_after(dy + k * dy_pitch, dy_pitch);
+      if (t.perm_at.dense) prefetch_after(p + k * p_pitch, p_pitch);
       scatter_row(dy + k * dy_pitch, p + k * p_pitch, t.scratch,
                   std::make_index_sequence<tile_columns>{});
     }

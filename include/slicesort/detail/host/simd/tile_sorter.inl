@@ -77,8 +77,7 @@ class tile_sorter {
                     lanes);
       }
       for (int k = 0; k < count; ++k) {
-        if (t_.x_at.dense && p == 0)
-          prefetch_row(reinterpret_cast<T const*>(from) + (k + prefetch_distance) * pitch);
+        if (t_.x_at.dense && p == 0) prefetch_after(from + k * pitch, pitch);
         row const r = Codec::load(from + k * pitch, flip, static_cast<index_t>(i) + k, changed);
         order.see(r);
         w[i + static_cast<std::size_t>(k)] = r;

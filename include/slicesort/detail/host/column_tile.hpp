@@ -86,12 +86,13 @@ struct column_tile {
 
 // Asks for the dense row `prefetch_distance` rows after this one: rows are far apart, and the
 // processor's own prefetchers give up at page ends. The address may lie past the tensor, hence integers.
-inline constexpr index_t prefetch_distance = 16;
+inline constexpr unsigned prefetch_distance = 16;
 template <class T>
 void prefetch_after(T const* row, index_t pitch) {
 #if SLICESORT_GNU_VECTORS
-  auto const ahead = reinterpret_cast<std::uintptr_t>(row) +
-                     static_cast<std::uintptr_t>(prefetch_distance * pitch) * sizeof(T);
+  auto const ahead =
+      reinterpret_cast<std::uintptr_t>(row) +
+      std::uintptr_t{prefetch_distance} * static_cast<std::uintptr_t>(pitch) * sizeof(T);
   for (std::uintptr_t byte = 0; byte < tile_columns * sizeof(T); byte += 64)
     __builtin_prefetch(reinterpret_cast<void const*>(ahead + byte));
 #else

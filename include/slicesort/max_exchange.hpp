@@ -70,6 +70,7 @@ class max_exchange {
   /// Bytes of workspace for a forward or backward call of this shape; arithmetic only.
   template <class T, class Exec>
   static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
+    impl::require_dtype<T>();
     detail::arena counting;
     backend<Exec>::template plan<T>(on, extents, counting);
     return counting.bytes();

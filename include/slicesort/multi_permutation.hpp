@@ -83,6 +83,7 @@ class multi_permutation {
   /// must be acceptable to `check`.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
+    impl::require_dtype<T>();
     detail::arena counting;
     backend<Exec>::template plan<T>(on, extents, terms_, counting);
     return counting.bytes();
@@ -170,7 +171,9 @@ class multi_permutation {
                  DWeights const& dweights, backward_options options) const {
     auto p = gradient(dy, weights, state, dx, options);
     auto const in = impl::input(x);
-    impl::require_same_dtype<decltype(in), decltype(p.dx)>();
+    static_assert(
+        std::is_same_v<typename decltype(in)::value_type, typename decltype(p.dx)::value_type>,
+        "slicesort: input and output must have the same element type.");
     using A = detail::accumulator_t<typename decltype(in)::value_type>;
     static_assert(std::is_convertible_v<DWeights const&, tensor1<A>>,
                   "slicesort: dweights must be a tensor1 (or mdspan of rank 1) of the "

@@ -22,10 +22,10 @@ enum class index_width { bits16 = 2, bits32 = 4 };
 
 namespace detail {
 
-template <class I>
+template <class Index>
 inline constexpr bool is_saved_index =
-    std::is_same_v<I, std::uint16_t> || std::is_same_v<I, std::int32_t> ||
-    std::is_same_v<I, std::uint32_t>;
+    std::is_same_v<Index, std::uint16_t> || std::is_same_v<Index, std::int32_t> ||
+    std::is_same_v<Index, std::uint32_t>;
 
 // A [batch, length, channels] view whose index width is known at run time.
 template <bool Const>
@@ -34,14 +34,14 @@ class basic_index_tensor3 {
   using pointer = std::conditional_t<Const, void const*, void*>;
 
   basic_index_tensor3() = default;
-  template <class I,
-            std::enable_if_t<
-                is_saved_index<std::remove_const_t<I>> && (Const || !std::is_const_v<I>), int> = 0>
-  constexpr basic_index_tensor3(tensor3<I> view)
+  template <class Index, std::enable_if_t<is_saved_index<std::remove_const_t<Index>> &&
+                                              (Const || !std::is_const_v<Index>),
+                                          int> = 0>
+  constexpr basic_index_tensor3(tensor3<Index> view)
       : data_(view.data()),
         extents_(view.extents()),
         strides_(view.strides()),
-        width_(static_cast<index_width>(sizeof(I))) {}
+        width_(static_cast<index_width>(sizeof(Index))) {}
   template <class M, std::enable_if_t<is_mdspan_of_rank<M, 3>, int> = 0>
   constexpr basic_index_tensor3(M const& m) : basic_index_tensor3(tensor3<mdspan_element<M>>(m)) {}
   template <bool Other, std::enable_if_t<Const && !Other, int> = 0>

@@ -65,6 +65,7 @@ class shuffle {
   /// must be acceptable to `check`.
   template <class T, class Exec>
   static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
+    impl::require_dtype<T>();
     detail::arena counting;
     backend<Exec>::template plan<T>(on, extents, counting);
     return counting.bytes();

@@ -56,6 +56,7 @@ class slicing_sort {
   /// another algorithm needs less.
   template <class T, class Exec>
   static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
+    impl::require_dtype<T>();
     detail::arena counting;
     backend<Exec>::template plan<T>(on, extents, counting);
     return counting.bytes();

@@ -15,30 +15,35 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
+template <class T>
+constexpr void require_dtype() {
+  static_assert(detail::is_dtype<T>,
+                "slicesort: the element type must be float, double, slicesort::float16, "
+                "slicesort::bfloat16, or have a slicesort::dtype_traits specialisation.");
+}
+
 // The view of an argument that is only read.
 template <class X>
 auto input(X const& x) {
   using view = detail::view_of_rank3_t<X>;
   using T = typename view::value_type;
-  static_assert(detail::is_dtype<T>,
-                "slicesort: the element type must be float, double, slicesort::float16, "
-                "slicesort::bfloat16, or have a slicesort::dtype_traits specialisation.");
+  require_dtype<T>();
   return tensor3<T const>(view(x));
 }
 
-// The view of an argument that is written.
-template <class Y>
-auto output(Y const& y) {
+// The view of an argument that is written, beside an input of elements T. Whatever is wrong, the type
+// returned is right, so that the sentence is the last word on it.
+template <class T, class Y>
+tensor3<T> output(Y const& y) {
   using view = detail::view_of_rank3_t<Y>;
-  static_assert(!std::is_const_v<typename view::element_type>,
-                "slicesort: an output view must not be const.");
-  return view(y);
-}
-
-template <class In, class Out>
-constexpr void require_same_dtype() {
-  static_assert(std::is_same_v<typename In::value_type, typename Out::value_type>,
-                "slicesort: input and output must have the same element type.");
+  constexpr bool writable = !std::is_const_v<typename view::element_type>;
+  constexpr bool same = std::is_same_v<typename view::value_type, T>;
+  static_assert(writable, "slicesort: an output view must not be const.");
+  static_assert(same, "slicesort: input and output must have the same element type.");
+  if constexpr (writable && same)
+    return view(y);
+  else
+    return {};
 }
 
 // Both views of a call that moves rows from one tensor to another.
@@ -51,9 +56,8 @@ struct transfer {
 template <class X, class Y>
 auto transfer_of(X const& x, Y const& y) {
   auto const in = input(x);
-  auto const out = output(y);
-  require_same_dtype<decltype(in), decltype(out)>();
-  return transfer<typename decltype(out)::value_type>{in, out};
+  using T = typename decltype(in)::value_type;
+  return transfer<T>{in, output<T>(y)};
 }
 
 // Rules of a call that moves `in` to `out`: both sound, of one shape, not partly overlapping.

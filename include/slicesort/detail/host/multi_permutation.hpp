@@ -28,7 +28,7 @@ struct order_of_block {
   Order order;
   index_t first, channels;
 
-  bool ascending(index_t channel, index_t) const {
+  SLICESORT_HD bool ascending(index_t channel, index_t) const {
     return detail::ascends(order, first + channel, channels);
   }
 };

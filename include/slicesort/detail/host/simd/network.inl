@@ -47,9 +47,9 @@ struct network {
       Row::compare_exchange(x[Low], x[Low + Step]);
     }
   }
-  template <std::size_t Low, std::size_t Step, std::size_t... I>
-  static SLICESORT_INLINE void odd_even_level(Row* x, std::index_sequence<I...>) {
-    (Row::compare_exchange(x[Low + Step + 2 * Step * I], x[Low + 2 * Step + 2 * Step * I]), ...);
+  template <std::size_t Low, std::size_t Step, std::size_t... At>
+  static SLICESORT_INLINE void odd_even_level(Row* x, std::index_sequence<At...>) {
+    (Row::compare_exchange(x[Low + Step + 2 * Step * At], x[Low + 2 * Step + 2 * Step * At]), ...);
   }
 
   // Half-cleaners over 2^Q rows.
@@ -61,36 +61,37 @@ struct network {
       half_clean<Q - 1>(x + (std::size_t{1} << Q) / 2);
     }
   }
-  template <std::size_t Half, std::size_t... I>
-  static SLICESORT_INLINE void half_level(Row* x, std::index_sequence<I...>) {
-    (Row::compare_exchange(x[I], x[I + Half]), ...);
+  template <std::size_t Half, std::size_t... At>
+  static SLICESORT_INLINE void half_level(Row* x, std::index_sequence<At...>) {
+    (Row::compare_exchange(x[At], x[At + Half]), ...);
   }
-  template <std::size_t Count, std::size_t... I>
-  static SLICESORT_INLINE void mirror_level(Row* x, std::index_sequence<I...>) {
-    (Row::compare_exchange(x[I], x[Count - 1 - I]), ...);
+  template <std::size_t Count, std::size_t... At>
+  static SLICESORT_INLINE void mirror_level(Row* x, std::index_sequence<At...>) {
+    (Row::compare_exchange(x[At], x[Count - 1 - At]), ...);
   }
 
   // --- passes over memory ---
 
-  template <std::size_t... I>
-  static void sort_block(Row* w, std::size_t n, std::index_sequence<I...>) {
-    Row x[block] = {(I < n ? w[I] : Row::last())...};
+  template <std::size_t... At>
+  static void sort_block(Row* w, std::size_t n, std::index_sequence<At...>) {
+    Row x[block] = {(At < n ? w[At] : Row::last())...};
     odd_even_sort<0, block>(x);
-    ((I < n ? void(w[I] = x[I]) : void()), ...);
+    ((At < n ? void(w[At] = x[At]) : void()), ...);
   }
 
   // 2^Q rows `s` apart; the first `valid` of them exist.
-  template <int Q, std::size_t... I>
-  static SLICESORT_INLINE void clean_rows(Row* w, std::size_t s, std::index_sequence<I...>) {
-    Row x[sizeof...(I)] = {w[I * s]...};
+  template <int Q, std::size_t... At>
+  static SLICESORT_INLINE void clean_rows(Row* w, std::size_t s, std::index_sequence<At...>) {
+    Row x[sizeof...(At)] = {w[At * s]...};
     half_clean<Q>(x);
-    ((w[I * s] = x[I]), ...);
+    ((w[At * s] = x[At]), ...);
   }
-  template <int Q, std::size_t... I>
-  static void clean_some_rows(Row* w, std::size_t s, std::size_t valid, std::index_sequence<I...>) {
-    Row x[sizeof...(I)] = {(I < valid ? w[I * s] : Row::last())...};
+  template <int Q, std::size_t... At>
+  static void clean_some_rows(Row* w, std::size_t s, std::size_t valid,
+                              std::index_sequence<At...>) {
+    Row x[sizeof...(At)] = {(At < valid ? w[At * s] : Row::last())...};
     half_clean<Q>(x);
-    ((I < valid ? void(w[I * s] = x[I]) : void()), ...);
+    ((At < valid ? void(w[At * s] = x[At]) : void()), ...);
   }
 
   // Q levels of a bitonic block of m rows (a power of two) of which the first n exist.
@@ -127,27 +128,27 @@ struct network {
   }
 
   // Lower rows r + i*s, and mirrored upper rows (s-1-r) + i*s; the first `valid` upper ones exist.
-  template <int Q, std::size_t... I>
+  template <int Q, std::size_t... At>
   static SLICESORT_INLINE void mirror_rows(Row* low, Row* high, std::size_t s,
-                                           std::index_sequence<I...>) {
-    constexpr std::size_t half = sizeof...(I);
-    Row x[2 * half] = {low[I * s]..., high[I * s]...};
-    mirror_level<2 * half>(x, std::index_sequence<I...>{});
+                                           std::index_sequence<At...>) {
+    constexpr std::size_t half = sizeof...(At);
+    Row x[2 * half] = {low[At * s]..., high[At * s]...};
+    mirror_level<2 * half>(x, std::index_sequence<At...>{});
     half_clean<Q - 1>(x);
     half_clean<Q - 1>(x + half);
-    ((low[I * s] = x[I]), ...);
-    ((high[I * s] = x[half + I]), ...);
+    ((low[At * s] = x[At]), ...);
+    ((high[At * s] = x[half + At]), ...);
   }
-  template <int Q, std::size_t... I>
+  template <int Q, std::size_t... At>
   static void mirror_some_rows(Row* low, Row* high, std::size_t s, std::size_t valid,
-                               std::index_sequence<I...>) {
-    constexpr std::size_t half = sizeof...(I);
-    Row x[2 * half] = {low[I * s]..., (I < valid ? high[I * s] : Row::last())...};
-    mirror_level<2 * half>(x, std::index_sequence<I...>{});
+                               std::index_sequence<At...>) {
+    constexpr std::size_t half = sizeof...(At);
+    Row x[2 * half] = {low[At * s]..., (At < valid ? high[At * s] : Row::last())...};
+    mirror_level<2 * half>(x, std::index_sequence<At...>{});
     half_clean<Q - 1>(x);
     half_clean<Q - 1>(x + half);
-    ((low[I * s] = x[I]), ...);
-    ((I < valid ? void(high[I * s] = x[half + I]) : void()), ...);
+    ((low[At * s] = x[At]), ...);
+    ((At < valid ? void(high[At * s] = x[half + At]) : void()), ...);
   }
   template <int Q>
   static void mirror_pass(Row* w, std::size_t n, std::size_t half) {

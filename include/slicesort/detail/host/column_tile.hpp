@@ -48,23 +48,26 @@ struct column_range {
 struct tile_operand {
   index_t start[tile_columns];
   index_t pitch;
+  int width;
   bool adjacent;  // the columns lie side by side
   bool dense;     // and there are 32 of them: rows can be moved as vectors
 
   tile_operand() = default;
   tile_operand(column_range const& columns, strides3 s)
       : pitch(columns.extents.length > 1 ? s.length : 0),
+        width(columns.width),
         adjacent(s.channels == 1 && columns.within_one_sample()),
         dense(adjacent && columns.width == tile_columns) {
     columns.for_each([&](int lane, index_t batch, index_t channel) {
       start[lane] = batch * s.batch + channel * s.channels;
     });
   }
-  // Do rows start on 64-byte lines, so that a row can be written around the cache?
+  // Are rows whole 64-byte lines, so that they can be written around the cache?
   bool on_lines(void const* data, index_t element_bytes) const {
     auto const address = reinterpret_cast<std::uintptr_t>(data) +
                          static_cast<std::uintptr_t>(start[0] * element_bytes);
-    return dense && address % 64 == 0 && pitch * element_bytes % 64 == 0;
+    return adjacent && address % 64 == 0 && pitch * element_bytes % 64 == 0 &&
+           width * element_bytes % 64 == 0;
   }
 };
 

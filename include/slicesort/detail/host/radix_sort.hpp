@@ -194,8 +194,24 @@ class radix_tile {
       int const count = t.rows - i < batch ? static_cast<int>(t.rows - i) : batch;
       for (int c = 0; c < columns; ++c)
         for (int k = 0; k < batch; ++k) stage[k * columns + c] = from[at(c, i + k)];
-      scatter_rows(stage, columns, t.width, i, count, to_at, to);
+      if (t.stream)
+        stream_rows(stage, i, count, to_at, to);
+      else
+        scatter_rows(stage, columns, t.width, i, count, to_at, to);
     }
+  }
+
+  // Whole lines, around the cache.
+  template <class From, class To>
+  static void stream_rows(From const* stage, index_t i, int count, tile_operand const& to_at,
+                          To* to) {
+    using V = portable::vec<std::uint64_t, 2>;
+    constexpr int per_vector = static_cast<int>(sizeof(V) / sizeof(From));
+    To* row = to + to_at.start[0] + i * to_at.pitch;
+    for (int k = 0; k < count; ++k, row += to_at.pitch)
+      for (int c = 0; c < columns; c += per_vector)
+        portable::put<true>(row + c, portable::load_lanes<V>(stage + k * columns + c));
+    portable::finish_puts<true>();
   }
 
   std::size_t pitch_;

@@ -123,7 +123,7 @@ class tile_sorter {
 
   template <bool Restored>
   void store() const {
-    if (t_.stream)
+    if (t_.stream && t_.y_at.dense && (t_.perm == nullptr || t_.perm_at.dense))
       store_as<Restored, true>();
     else
       store_as<Restored, false>();

@@ -52,7 +52,7 @@ struct values_codec {
   }
 };
 
-// 16-bit keys above 16-bit indices in one 32-bit lane: stable for nothing.
+// 16-bit keys above 16-bit indices in one 32-bit lane: stable at no cost.
 template <class T>
 struct packed_codec {
   using bits = std::uint16_t;

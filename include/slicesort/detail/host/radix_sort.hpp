@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns too long for 16-bit indices: a stable radix sort from the lowest digit, column by column,
-// on tiles of one cache line of columns so that every line of the tensor is read and written once.
+// Columns too long for 16-bit indices: a stable radix sort, column by column, on tiles of one cache
+// line of columns so that every line of the tensor is read and written once.
 #pragma once
 
 #include <slicesort/detail/arena.hpp>

@@ -13,8 +13,9 @@ inline namespace v0 {
 
 namespace detail {
 
+// By value: copying bytes out of a reference to device memory would load them one by one.
 template <class To, class From>
-SLICESORT_HD inline To bit_cast(From const& from) {
+SLICESORT_HD inline To bit_cast(From from) {
   static_assert(sizeof(To) == sizeof(From), "bit_cast: sizes differ");
   To to;
   std::memcpy(&to, &from, sizeof(To));

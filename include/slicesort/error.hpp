@@ -21,6 +21,7 @@ enum class error_kind { none, argument, workspace, cuda };
 struct verdict {
   error_kind kind = error_kind::none;
   char message[256] = {};
+  int code = 0;  ///< the `cudaError_t`, where kind is `cuda`
 
   explicit operator bool() const noexcept { return kind == error_kind::none; }
 };
@@ -69,6 +70,7 @@ inline void enforce(verdict const& v) {
   if (v) return;
 #if SLICESORT_EXCEPTIONS
   if (v.kind == error_kind::workspace) throw workspace_error(v.message);
+  if (v.kind == error_kind::cuda) throw cuda_error(v.code, v.message);
   throw invalid_argument(v.message);
 #else
   detail::current_failure_handler.load()(v);

@@ -19,8 +19,13 @@ enum class isa { best, portable, avx2, avx512 };
 
 namespace detail {
 
-struct host_backend {};
-struct cuda_backend {};
+// `host_memory`: whether the calling thread may read what the views point to.
+struct host_backend {
+  static constexpr bool host_memory = true;
+};
+struct cuda_backend {
+  static constexpr bool host_memory = false;
+};
 
 template <class E, class = void>
 inline constexpr bool has_concurrency = false;
@@ -86,17 +91,22 @@ struct host_on {
 };
 
 /// A CUDA stream (`cudaStream_t`; null is the default stream). It can be named, stored and passed
-/// without any CUDA header. This version has no CUDA backend: an operator called with it does not
-/// compile, and says so.
-template <class... Tunings>
+/// without any CUDA header; an operator called with it needs `slicesort/cuda.cuh` and a CUDA
+/// compiler. Every view, lengths and workspace included, must lie in memory that the stream's device
+/// can read. A call enqueues its work on the stream and returns: it never allocates, waits, or looks
+/// at device memory, so it can be captured in a graph. Lengths are therefore not checked; one out of
+/// range is brought into it.
+template <class... Selectors>
 struct basic_cuda {
   using backend = detail::cuda_backend;
 
   CUstream_st* stream = nullptr;
 
-  /// The same stream with tuning selectors added. Tuning never changes a result.
+  /// The same stream with selectors added, each a stateless type whose call operator takes
+  /// `(device_facts, std::size_t element_bytes, Tuning)` and returns the tuning to use (`tuning.hpp`).
+  /// Tuning never changes a result.
   template <class... More>
-  constexpr basic_cuda<Tunings..., More...> tune(More...) const {
+  constexpr basic_cuda<Selectors..., More...> tune(More...) const {
     return {stream};
   }
 };

@@ -144,7 +144,7 @@ class max_exchange {
   template <class Exec, class T>
   verdict check_forward(Exec const& on, detail::max_exchange_forward<T> const& p,
                         workspace scratch) const {
-    detail::checker c("max_exchange.forward");
+    detail::checker c(p.name, impl::reads_memory<Exec>);
     auto const in = detail::facts("x", p.x, false);
     auto const out = detail::facts("y", p.y, true);
     check_rows(c, in, out, p.lengths);
@@ -156,7 +156,7 @@ class max_exchange {
   template <class Exec, class T>
   verdict check_backward(Exec const& on, detail::max_exchange_backward<T> const& p,
                          workspace scratch, tensor1<index_t const> lengths) const {
-    detail::checker c("max_exchange.backward");
+    detail::checker c(p.name, impl::reads_memory<Exec>);
     auto const in = detail::facts("dy", p.dy, false);
     auto const out = detail::facts("dx", p.dx, true);
     check_rows(c, in, out, lengths);
@@ -173,7 +173,7 @@ class max_exchange {
       c.refuse(error_kind::argument, "row is %lld, must be in 0..%lld (a row of %s)",
                static_cast<long long>(row_), static_cast<long long>(length > 0 ? length - 1 : 0),
                in.name);
-    for (index_t b = 0; c.ok() && b < lengths.size(); ++b)
+    for (index_t b = 0; c.ok() && c.reads_memory() && b < lengths.size(); ++b)
       if (lengths(b) > 0 && lengths(b) <= row_)
         c.refuse(error_kind::argument, "lengths[%lld] is %lld, must be 0 or more than %lld (row)",
                  static_cast<long long>(b), static_cast<long long>(lengths(b)),

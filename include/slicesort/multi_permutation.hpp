@@ -210,7 +210,7 @@ class multi_permutation {
 
   template <class Exec, class T>
   verdict check_forward(Exec const& on, forward_problem<T> const& p, workspace scratch) const {
-    detail::checker c("multi_permutation.forward");
+    detail::checker c(p.name, impl::reads_memory<Exec>);
     auto const in = detail::facts("x", p.x, false);
     auto const out = detail::facts("y", p.y, true);
     auto const perm = detail::facts("perm", p.perm, true);
@@ -226,7 +226,7 @@ class multi_permutation {
 
   template <class Exec, class T>
   verdict check_backward(Exec const& on, backward_problem<T> const& p, workspace scratch) const {
-    detail::checker c("multi_permutation.backward");
+    detail::checker c(p.name, impl::reads_memory<Exec>);
     auto const in = detail::facts("dy", p.dy, false);
     auto const out = detail::facts("dx", p.dx, true);
     auto const perm = detail::facts("perm", p.perm, false);

@@ -126,7 +126,7 @@ class shuffle {
   static verdict check_rows(char const* call, Exec const& on, char const* from, tensor3<T const> in,
                             char const* to, tensor3<T> out, workspace scratch,
                             tensor1<index_t const> lengths) {
-    detail::checker c(call);
+    detail::checker c(call, impl::reads_memory<Exec>);
     impl::check_transfer(c, detail::facts(from, in, false), detail::facts(to, out, true), lengths);
     return impl::finish_check<backend<Exec>>(c, on, scratch,
                                              [&] { return workspace_bytes<T>(on, in.extents()); });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Everything: the words, the policies and every operator.
+/// Everything: the words, the policies and every operator; the CUDA backend when a CUDA compiler
+/// reads it.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -14,5 +15,10 @@
 #include <slicesort/shuffle.hpp>
 #include <slicesort/slicing_sort.hpp>
 #include <slicesort/tensor_view.hpp>
+#include <slicesort/tuning.hpp>
 #include <slicesort/version.hpp>
 #include <slicesort/workspace.hpp>
+
+#if defined(__CUDACC__)
+#  include <slicesort/cuda.cuh>
+#endif

@@ -135,7 +135,7 @@ class slicing_sort {
 
   template <class Exec, class T>
   verdict check_problem(Exec const& on, forward_problem<T> const& p, workspace scratch) const {
-    detail::checker c("slicing_sort.forward");
+    detail::checker c(p.name, impl::reads_memory<Exec>);
     auto const in = detail::facts("x", p.x, false);
     auto const out = detail::facts("y", p.y, true);
     impl::check_transfer(c, in, out, p.lengths);
@@ -146,7 +146,7 @@ class slicing_sort {
   }
   template <class Exec, class T>
   verdict check_problem(Exec const& on, backward_problem<T> const& p, workspace scratch) const {
-    detail::checker c("slicing_sort.backward");
+    detail::checker c(p.name, impl::reads_memory<Exec>);
     auto const in = detail::facts("dy", p.dy, false);
     auto const out = detail::facts("dx", p.dx, true);
     impl::check_transfer(c, in, out, p.lengths);

@@ -15,10 +15,11 @@ inline constexpr bool always_false = false;
 
 template <class Problem, class Backend>
 struct implementation {
-  static_assert(always_false<Backend>,
-                "slicesort: this operator has no implementation for this execution policy. This "
-                "version runs on the host: pass exec::host or exec::host_on. exec::cuda can be "
-                "named, but has no backend yet.");
+  static_assert(
+      always_false<Backend>,
+      "slicesort: this operator has no implementation for this execution policy here. For "
+      "exec::cuda include <slicesort/cuda.cuh> in a file that a CUDA compiler builds; in "
+      "others pass exec::host or exec::host_on.");
 };
 
 template <class Exec, class = void>
@@ -32,6 +33,10 @@ template <class Exec>
 struct backend_of<Exec, decltype(void(sizeof(typename Exec::backend)))> {
   using type = typename Exec::backend;
 };
+
+// Whether the calling thread may read what the views of a call point to.
+template <class Exec>
+inline constexpr bool reads_memory = backend_of<Exec>::type::host_memory;
 
 template <class Problem, class Exec>
 using implementation_for = implementation<Problem, typename backend_of<Exec>::type>;

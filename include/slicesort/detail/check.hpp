@@ -49,7 +49,11 @@ view_facts facts(char const* name, tensor1<T> v, bool written) {
 
 class checker {
  public:
-  explicit checker(char const* op) : op_(op) {}
+  // `reads_memory`: whether values behind the views, lengths that is, may be looked at.
+  explicit checker(char const* op, bool reads_memory = true)
+      : op_(op), reads_memory_(reads_memory) {}
+
+  bool reads_memory() const { return reads_memory_; }
 
   verdict const& result() const { return verdict_; }
   bool ok() const { return static_cast<bool>(verdict_); }
@@ -69,6 +73,11 @@ class checker {
     std::vsnprintf(verdict_.message + used,
                    sizeof verdict_.message - static_cast<std::size_t>(used), format, args);
     va_end(args);
+  }
+
+  // The same for a verdict that someone else has reached.
+  void refuse(verdict const& v) {
+    if (ok()) verdict_ = v;
   }
 
   // Extents not negative, their product and every offset below 2^63 bytes, strides positive where
@@ -141,6 +150,7 @@ class checker {
     if (e.batch > 0 && lengths.data() == nullptr)
       return refuse(error_kind::argument, "lengths.data is null, must point to %lld lengths",
                     static_cast<long long>(e.batch));
+    if (!reads_memory_) return;
     for (index_t b = 0; b < e.batch; ++b) {
       index_t const n = lengths(b);
       if (n < 0 || n > e.length)
@@ -211,6 +221,7 @@ class checker {
   void distinct_elements(view_facts const& v);
 
   char const* op_;
+  bool reads_memory_;
   verdict verdict_;
 };
 

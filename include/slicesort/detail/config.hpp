@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// What depends on the compiler: host-device functions, exceptions, and the namespace of compiled
-// code.
+// What depends on the compiler: host-device functions, unrolling, exceptions, and the namespace of
+// compiled code.
 #pragma once
 
 #if defined(__CUDACC__)
 #  define SLICESORT_HD __host__ __device__
+// For functions that hand registers on by reference: a call would put them in memory.
+#  define SLICESORT_HD_INLINE __host__ __device__ __forceinline__
 #else
 #  define SLICESORT_HD
+#  define SLICESORT_HD_INLINE inline
+#endif
+
+// The host compiler behind a CUDA compiler warns of pragmas that it does not know.
+#if defined(__CUDA_ARCH__)
+// Before a loop of constant length over an array that must stay in registers.
+#  define SLICESORT_UNROLL _Pragma("unroll")
+// Before a loop whose loads should be in flight together.
+#  define SLICESORT_UNROLL_4 _Pragma("unroll 4")
+#else
+#  define SLICESORT_UNROLL
+#  define SLICESORT_UNROLL_4
 #endif
 
 #if defined(__cpp_exceptions) || defined(_CPPUNWIND)

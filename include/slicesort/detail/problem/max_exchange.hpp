@@ -14,6 +14,7 @@ struct max_exchange_op {};
 
 template <class T>
 struct max_exchange_forward {
+  static constexpr char const* name = "max_exchange.forward";
   index_t row;
   tensor3<T const> x;
   tensor3<T> y;
@@ -25,6 +26,7 @@ struct max_exchange_forward {
 // Rows past a length lie outside the exchange by themselves: it needs no lengths.
 template <class T>
 struct max_exchange_backward {
+  static constexpr char const* name = "max_exchange.backward";
   index_t row;
   tensor3<T const> dy;
   const_index_tensor3 maximum;

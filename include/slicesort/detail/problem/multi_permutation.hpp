@@ -29,6 +29,7 @@ struct term_weights {
 
 template <class Order, class T>
 struct multi_permutation_forward {
+  static constexpr char const* name = "multi_permutation.forward";
   Order order;
   tensor3<T const> x;
   term_weights<accumulator_t<T>> weights;
@@ -40,6 +41,7 @@ struct multi_permutation_forward {
 
 template <class T>
 struct multi_permutation_backward {
+  static constexpr char const* name = "multi_permutation.backward";
   tensor3<T const> dy;
   tensor3<T const> x;  // for dweights alone
   term_weights<accumulator_t<T>> weights;

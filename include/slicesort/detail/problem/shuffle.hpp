@@ -16,6 +16,7 @@ struct shuffle_op {};
 
 template <class T>
 struct shuffle_forward {
+  static constexpr char const* name = "shuffle.forward";
   std::uint64_t seed;
   tensor3<T const> x;
   tensor3<T> y;
@@ -24,6 +25,7 @@ struct shuffle_forward {
 
 template <class T>
 struct shuffle_backward {
+  static constexpr char const* name = "shuffle.backward";
   std::uint64_t seed;
   tensor3<T const> dy;
   tensor3<T> dx;

@@ -15,6 +15,7 @@ struct slicing_sort_op {};
 
 template <class Order, class T>
 struct slicing_sort_forward {
+  static constexpr char const* name = "slicing_sort.forward";
   Order order;
   tensor3<T const> x;
   tensor3<T> y;
@@ -25,6 +26,7 @@ struct slicing_sort_forward {
 
 template <class T>
 struct slicing_sort_backward {
+  static constexpr char const* name = "slicing_sort.backward";
   tensor3<T const> dy;
   tensor3<T> dx;
   const_index_tensor3 perm;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two blocks of a cluster hold one sorted half of a column each. Every thread of both finds where
+// its part of the merge begins and writes it, reading either half where it lies.
+#pragma once
+
+#include <slicesort/detail/block/column_sort.hpp>
+#include <slicesort/detail/block/columns.hpp>
+#include <slicesort/detail/block/merge_path.hpp>
+#include <slicesort/detail/math/sort_word.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Values and rows of one half, in this block's shared memory or in the other's.
+template <class T, class Tile>
+struct half_column {
+  Tile tile;
+  bool ascending;
+
+  template <class Block>
+  SLICESORT_HD_INLINE half_column(Block& block, Tile mine, int rank, bool up)
+      : tile(mine), ascending(up) {
+    tile.high = block.of_block(mine.high, rank);
+    if constexpr (Tile::words::has_low) tile.low = block.of_block(mine.low, rank);
+  }
+  SLICESORT_HD_INLINE detail::bits_t<T> value(int row) const {
+    return tile.template value<detail::bits_t<T>>(tile.position(row, 0));
+  }
+  SLICESORT_HD_INLINE std::uint32_t row(int row) const { return tile.row(tile.position(row, 0)); }
+  SLICESORT_HD_INLINE detail::bits_t<T> operator()(index_t row) const {
+    return detail::column_key<T>(value(static_cast<int>(row)), ascending);
+  }
+};
+
+// `tile` holds values (word_tile::store_value), not words. The first half has `half_rows` rows.
+template <class T, class Block, class Tile, class Order>
+SLICESORT_HD_INLINE void merge_pair(Block& block, Tile tile, column_sort<T, Order> const& job,
+                                    column_place at, bool ascending, int half_rows) {
+  using bits = detail::bits_t<T>;
+  int const valid = static_cast<int>(rows_of(job.lengths, at.batch, job.x.extents().length));
+  int const a_size = valid < half_rows ? valid : half_rows, b_size = valid - a_size;
+  int const threads = 2 * block.size();
+  int const each = (valid + threads - 1) / threads;
+  int const from = (block.cluster_rank() * block.size() + block.rank()) * each;
+  int const to = from + each < valid ? from + each : valid;
+  if (from >= to) return;
+
+  half_column<T, Tile> const a(block, tile, 0, ascending), b(block, tile, 1, ascending);
+  column_of<T> const y(job.y, at);
+  index_column const perm(job.perm, at);
+  int i = static_cast<int>(merge_path(a, a_size, b, b_size, from)), j = from - i;
+  bits a_key = i < a_size ? a(i) : bits{0}, b_key = j < b_size ? b(j) : bits{0};
+  for (int n = from; n < to; ++n) {
+    bool const take_a = j >= b_size || (i < a_size && a_key <= b_key);
+    if (job.y.data() != nullptr) y[n] = detail::bit_cast<T>(take_a ? a.value(i) : b.value(j));
+    if (job.perm.present())
+      perm.set(n, take_a ? a.row(i) : static_cast<std::uint32_t>(half_rows) + b.row(j));
+    if (take_a) {
+      ++i;
+      if (i < a_size) a_key = a(i);
+    } else {
+      ++j;
+      if (j < b_size) b_key = b(j);
+    }
+  }
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Grid of detail/block/grid.hpp on a CUDA stream, and the one kernel shell that runs all bodies.
+#pragma once
+
+#include <slicesort/detail/backend.hpp>
+#include <slicesort/detail/block/grid.hpp>
+#include <slicesort/detail/check.hpp>
+#include <slicesort/detail/cuda/block.cuh>
+#include <slicesort/detail/cuda/range.cuh>
+#include <slicesort/detail/cuda/runtime.cuh>
+#include <slicesort/error.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/tuning.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Hidden, or two shared libraries of one process could swap kernels built for other architectures.
+// (An attribute on the kernel itself would warn where a body is local to a file.)
+#pragma GCC visibility push(hidden)
+template <class Body>
+__global__ void __launch_bounds__(Body::max_threads, 1)
+    run_body(__grid_constant__ Body const body, index_t first) {
+  extern __shared__ __align__(16) unsigned char slicesort_shared[];
+  device_block block(slicesort_shared, first);
+  body(block);
+}
+#pragma GCC visibility pop
+
+// To ask what the kernels were compiled for.
+struct nothing_body {
+  static constexpr int max_threads = 1;
+  template <class Block>
+  SLICESORT_HD void operator()(Block&) const {}
+};
+
+// Shared memory that a kernel may have without asking.
+inline constexpr std::size_t shared_bytes_unasked = 48 * 1024;
+
+template <class... Selectors>
+class cuda_grid {
+ public:
+  explicit cuda_grid(exec::basic_cuda<Selectors...> on) : stream_(on.stream) {
+    enforce_cuda(device_of(stream_, device_), "the stream's device");
+    enforce_cuda(facts_of(device_, facts_), "the device's attributes");
+  }
+
+  int device() const { return device_; }
+  device_facts facts() const { return facts_; }
+
+  template <class Tuning>
+  Tuning tuning(Tuning defaults, std::size_t element_bytes) const {
+    return detail::tuned(facts_, element_bytes, defaults, Selectors{}...);
+  }
+
+  // Both the device and the code that it was given.
+  bool clusters() const {
+    if (facts_.architecture < 90) return false;
+    cudaFuncAttributes code{};
+    enforce_cuda(
+        cudaFuncGetAttributes(&code, reinterpret_cast<void const*>(&run_body<nothing_body>)),
+        "cudaFuncGetAttributes");
+    return code.ptxVersion >= 90;
+  }
+
+  template <class Body>
+  void run(Body const& body, index_t blocks, int threads, int cluster = 1) const {
+    static_assert(std::is_trivially_copyable_v<Body> && sizeof(Body) <= 4000,
+                  "slicesort: a kernel body travels as the kernel's argument, at most 4 KB");
+    index_t const most = ((index_t{1} << 31) - 1) / cluster * cluster;  // blocks of one launch
+    auto const kernel = reinterpret_cast<void const*>(&run_body<Body>);
+    std::size_t const shared = shared_bytes(body);
+    // Always the same number: another thread may be between here and its own launch.
+    if (shared > shared_bytes_unasked)
+      enforce_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(facts_.shared_bytes)),
+                   "cudaFuncSetAttribute");
+    for (index_t first = 0; first < blocks; first += most) {
+      void* arguments[] = {const_cast<Body*>(&body), &first};
+      auto const now = static_cast<unsigned>(std::min(most, blocks - first));
+      cudaLaunchConfig_t how{};
+      how.gridDim = dim3(now);
+      how.blockDim = dim3(static_cast<unsigned>(threads));
+      how.dynamicSmemBytes = shared;
+      how.stream = stream_;
+      cudaLaunchAttribute in_clusters{};
+      in_clusters.id = cudaLaunchAttributeClusterDimension;
+      in_clusters.val.clusterDim.x = static_cast<unsigned>(cluster);
+      in_clusters.val.clusterDim.y = in_clusters.val.clusterDim.z = 1;
+      how.attrs = &in_clusters;
+      how.numAttrs = cluster > 1 ? 1 : 0;
+      // Not <<<>>>, whose status would come mixed with errors that are none of ours.
+      enforce_cuda(cudaLaunchKernelExC(&how, kernel, arguments), "cudaLaunchKernelExC");
+    }
+  }
+
+ private:
+  cudaStream_t stream_;
+  int device_ = 0;
+  device_facts facts_;
+};
+template <class... Selectors>
+cuda_grid(exec::basic_cuda<Selectors...>) -> cuda_grid<Selectors...>;
+
+// Every operator that runs on grids runs on CUDA.
+template <class Op>
+struct implementation<Op, detail::cuda_backend> {
+  template <class Exec>
+  static void check(Exec const& on, detail::checker& c) {
+    int device = 0;
+    device_facts facts;
+    cudaError_t status = device_of(on.stream, device);
+    if (status == cudaSuccess) status = facts_of(device, facts);
+    if (status == cudaSuccess) return;
+    (void)cudaGetLastError();
+    c.refuse(cuda_verdict(status, "the stream's device"));
+  }
+  // The last argument is the arena; between, what the operator's size depends on.
+  template <class T, class Exec, class... Arguments>
+  static auto plan(Exec const& on, Arguments&&... arguments) {
+    return grid_implementation<Op>::template plan<T>(cuda_grid(on),
+                                                     std::forward<Arguments>(arguments)...);
+  }
+  template <class Exec, class Problem>
+  static void forward(Exec const& on, Problem const& p, workspace w) {
+    cuda_grid const grid(on);
+    device_guard const guard(grid.device());
+    profiler_range const range(Problem::name);
+    grid_implementation<Op>::forward(grid, p, w);
+  }
+  template <class Exec, class Problem>
+  static void backward(Exec const& on, Problem const& p, workspace w) {
+    cuda_grid const grid(on);
+    device_guard const guard(grid.device());
+    profiler_range const range(Problem::name);
+    grid_implementation<Op>::backward(grid, p, w);
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

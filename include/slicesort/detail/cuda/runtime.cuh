@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA runtime as the backend uses it: errors, the device of a stream, a guard for the current
+// device. Nothing here allocates, waits, or disturbs a capture.
+#pragma once
+
+#include <slicesort/detail/backend.hpp>
+#include <slicesort/error.hpp>
+#include <slicesort/tuning.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdio>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+inline verdict cuda_verdict(cudaError_t status, char const* call) {
+  verdict v;
+  if (status == cudaSuccess) return v;
+  v.kind = error_kind::cuda;
+  v.code = static_cast<int>(status);
+  std::snprintf(v.message, sizeof v.message, "%s: %s (%s)", call, cudaGetErrorString(status),
+                cudaGetErrorName(status));
+  return v;
+}
+
+// Fails with a cuda_error. The runtime's own memory of the error is cleared: it is reported once.
+inline void enforce_cuda(cudaError_t status, char const* call) {
+  if (status == cudaSuccess) return;
+  (void)cudaGetLastError();
+  enforce(cuda_verdict(status, call));
+}
+
+// The device that a stream belongs to; of the default stream, the current one.
+inline cudaError_t device_of(cudaStream_t stream, int& device) {
+#if CUDART_VERSION >= 12080
+  if (stream != nullptr && stream != cudaStreamLegacy && stream != cudaStreamPerThread)
+    return cudaStreamGetDevice(stream, &device);
+#endif
+  (void)stream;
+  return cudaGetDevice(&device);
+}
+
+inline cudaError_t facts_of(int device, device_facts& facts) {
+  int cc_major = 0, cc_minor = 0, processors = 0, shared = 0;
+  cudaError_t status = cudaDeviceGetAttribute(&cc_major, cudaDevAttrComputeCapabilityMajor, device);
+  if (status == cudaSuccess)
+    status = cudaDeviceGetAttribute(&cc_minor, cudaDevAttrComputeCapabilityMinor, device);
+  if (status == cudaSuccess)
+    status = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+  if (status == cudaSuccess)
+    status = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  if (status == cudaSuccess)
+    facts = {10 * cc_major + cc_minor, processors, static_cast<std::size_t>(shared)};
+  return status;
+}
+
+// Makes a device current for as long as it lives.
+class device_guard {
+ public:
+  explicit device_guard(int device) {
+    enforce_cuda(cudaGetDevice(&before_), "cudaGetDevice");
+    if (device == before_) return;
+    enforce_cuda(cudaSetDevice(device), "cudaSetDevice");
+    changed_ = true;
+  }
+  ~device_guard() {
+    if (changed_) (void)cudaSetDevice(before_);
+  }
+  device_guard(device_guard const&) = delete;
+  device_guard& operator=(device_guard const&) = delete;
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

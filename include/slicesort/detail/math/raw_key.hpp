@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// An element that is a key itself: 32 bits, ordered as an unsigned integer. Sorting numbers that are
+// not floating point goes through the same kernels.
+#pragma once
+
+#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/dtype.hpp>
+
+#include <cstdint>
+
+namespace slicesort {
+inline namespace v0 {
+
+namespace detail {
+struct raw_key32 {
+  std::uint32_t bits;
+};
+}  // namespace detail
+
+template <>
+struct dtype_traits<detail::raw_key32> {
+  using bits = std::uint32_t;
+  using accumulator = std::uint32_t;
+  static constexpr bits infinity = 0xffffffffu;
+  static constexpr char const* name = "raw32";
+};
+
+namespace detail {
+
+template <>
+SLICESORT_HD constexpr std::uint32_t sortable_key<raw_key32>(std::uint32_t bits) {
+  return bits;
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

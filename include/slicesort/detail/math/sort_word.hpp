@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a sorting network moves: a key and the row it came from, in one word. Rows break ties, so that
+// any network of comparators is stable.
+#pragma once
+
+#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/math/raw_key.hpp>
+#include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/dtype.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+// The key of a value in a column of some order, and back.
+template <class T>
+SLICESORT_HD constexpr bits_t<T> column_key(bits_t<T> value, bool ascending) {
+  bits_t<T> const key = sortable_key<T>(value);
+  return ascending ? key : static_cast<bits_t<T>>(~key);
+}
+template <class T>
+SLICESORT_HD constexpr bits_t<T> column_value(bits_t<T> key, bool ascending) {
+  bits_t<T> const up = ascending ? key : static_cast<bits_t<T>>(~key);
+  if constexpr (std::is_same_v<T, raw_key32>)
+    return up;
+  else
+    return unsortable_bits(up);
+}
+// Whether a value cannot be told from its key: zeros lose their sign, NaN its sign and payload.
+// (No short circuits: a branch costs a GPU more than a comparison.)
+template <class T>
+SLICESORT_HD constexpr bool key_loses(bits_t<T> value) {
+  if constexpr (std::is_same_v<T, raw_key32>) return false;
+  using Bits = bits_t<T>;
+  Bits const magnitude = static_cast<Bits>(value & static_cast<Bits>(~sign_bit<Bits>));
+  // One comparison for both: 0 - 1 is the largest of all.
+  return static_cast<Bits>(magnitude - 1) >= dtype_traits<T>::infinity;
+}
+// Whether a value may come back different: +0 is what zeros come back as.
+template <class T>
+SLICESORT_HD constexpr bool key_alters(bits_t<T> value) {
+  return key_loses<T>(value) & (value != 0);
+}
+
+// Words of T:
+//   make(bits, ascending, row)   of a value in a column of that order; row < 65536
+//   value(word, ascending), row(word)   back; of zero and NaN, which lose bits, one of several
+//   last()                       above every other word
+//   before(a, b)
+// In memory a word is `high` and, where it does not fit there, 16 more bits, `low`. `InDouble`:
+// compare as FP64 numbers.
+template <class T, bool InDouble, class = void>
+struct sort_word;
+
+// 16-bit keys share a 32-bit word with their row.
+template <class T, bool InDouble>
+struct sort_word<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 2>> {
+  using type = std::uint32_t;
+  using high_type = std::uint32_t;
+  static constexpr bool has_low = false;
+
+  static SLICESORT_HD type make(std::uint16_t value, bool ascending, std::uint32_t row) {
+    return static_cast<std::uint32_t>(column_key<T>(value, ascending)) << 16 | row;
+  }
+  static SLICESORT_HD std::uint16_t value(type w, bool ascending) {
+    return column_value<T>(static_cast<std::uint16_t>(w >> 16), ascending);
+  }
+  static SLICESORT_HD std::uint32_t row(type w) { return w & 0xffffu; }
+  static SLICESORT_HD type last() { return ~std::uint32_t{0}; }
+  static SLICESORT_HD bool before(type a, type b) { return a < b; }
+
+  static SLICESORT_HD high_type high(type w) { return w; }
+  static SLICESORT_HD std::uint16_t low(type) { return 0; }
+  static SLICESORT_HD type join(high_type high, std::uint16_t) { return high; }
+};
+
+// 32-bit keys and their row, as a 64-bit integer.
+template <class T, bool InDouble>
+struct sort_word<
+    T, InDouble,
+    std::enable_if_t<sizeof(bits_t<T>) == 4 && !(InDouble && !std::is_same_v<T, raw_key32>)>> {
+  using type = std::uint64_t;
+  using high_type = std::uint32_t;
+  static constexpr bool has_low = true;
+
+  static SLICESORT_HD type make(std::uint32_t value, bool ascending, std::uint32_t row) {
+    return static_cast<std::uint64_t>(column_key<T>(value, ascending)) << 32 | row;
+  }
+  static SLICESORT_HD std::uint32_t value(type w, bool ascending) {
+    return column_value<T>(high(w), ascending);
+  }
+  static SLICESORT_HD std::uint32_t row(type w) { return static_cast<std::uint32_t>(w); }
+  static SLICESORT_HD type last() { return ~std::uint64_t{0}; }
+  static SLICESORT_HD bool before(type a, type b) { return a < b; }
+
+  static SLICESORT_HD high_type high(type w) { return static_cast<std::uint32_t>(w >> 32); }
+  static SLICESORT_HD std::uint16_t low(type w) { return static_cast<std::uint16_t>(w); }
+  static SLICESORT_HD type join(high_type high, std::uint16_t low) {
+    return static_cast<std::uint64_t>(high) << 32 | low;
+  }
+};
+
+// The same as a double, which one instruction compares: the float is its upper half, the row its
+// lower, complemented below zero, where larger magnitudes come first. Exponents are kept off both
+// ends, so there are no denormals, infinities and NaN for any compiler flag to change.
+template <class T, bool InDouble>
+struct sort_word<
+    T, InDouble,
+    std::enable_if_t<sizeof(bits_t<T>) == 4 && InDouble && !std::is_same_v<T, raw_key32>>> {
+  using type = double;
+  using high_type = std::uint32_t;
+  static constexpr bool has_low = true;
+
+  static SLICESORT_HD type make(std::uint32_t value, bool ascending, std::uint32_t row) {
+    std::uint32_t const magnitude = value & 0x7fffffffu;
+    // NaN and zero have no sign.
+    std::uint32_t const sign = key_loses<T>(value) ? 0u : value & 0x80000000u;
+    std::uint32_t const turned = sign ^ (ascending ? 0u : 0x80000000u);
+    return join(turned | ((magnitude < nan ? magnitude : nan) + shift),
+                static_cast<std::uint16_t>(turned ? ~row : row));
+  }
+  static SLICESORT_HD std::uint32_t value(type w, bool ascending) {
+    return ((high(w) & 0x7fffffffu) - shift) |
+           ((high(w) ^ (ascending ? 0u : 0x80000000u)) & 0x80000000u);
+  }
+  static SLICESORT_HD std::uint32_t row(type w) {
+    return (high(w) & 0x80000000u ? ~low_word(w) : low_word(w)) & 0xffffu;
+  }
+  static SLICESORT_HD type last() { return join(0x7fe00000u, 0); }
+  static SLICESORT_HD bool before(type a, type b) { return a < b; }
+
+  static SLICESORT_HD high_type high(type w) {
+    return static_cast<std::uint32_t>(bit_cast<std::uint64_t>(w) >> 32);
+  }
+  static SLICESORT_HD std::uint16_t low(type w) { return static_cast<std::uint16_t>(low_word(w)); }
+  static SLICESORT_HD type join(high_type high, std::uint16_t low) {
+    return bit_cast<double>(static_cast<std::uint64_t>(high) << 32 | low);
+  }
+
+ private:
+  static constexpr std::uint32_t shift = 0x00100000u;  // one in the exponent of a double
+  static constexpr std::uint32_t nan = dtype_traits<T>::infinity + 1;  // every NaN's magnitude
+
+  static SLICESORT_HD std::uint32_t low_word(type w) {
+    return static_cast<std::uint32_t>(bit_cast<std::uint64_t>(w));
+  }
+};
+
+// 64-bit keys beside their row.
+template <class T, bool InDouble>
+struct sort_word<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 8>> {
+  struct type {
+    std::uint64_t key;
+    std::uint32_t row;
+  };
+  using high_type = std::uint64_t;
+  static constexpr bool has_low = true;
+
+  static SLICESORT_HD type make(std::uint64_t value, bool ascending, std::uint32_t row) {
+    return {column_key<T>(value, ascending), row};
+  }
+  static SLICESORT_HD std::uint64_t value(type w, bool ascending) {
+    return column_value<T>(w.key, ascending);
+  }
+  static SLICESORT_HD std::uint32_t row(type w) { return w.row; }
+  static SLICESORT_HD type last() { return {~std::uint64_t{0}, ~std::uint32_t{0}}; }
+  static SLICESORT_HD bool before(type a, type b) {
+    return a.key < b.key || (a.key == b.key && a.row < b.row);
+  }
+
+  static SLICESORT_HD high_type high(type w) { return w.key; }
+  static SLICESORT_HD std::uint16_t low(type w) { return static_cast<std::uint16_t>(w.row); }
+  static SLICESORT_HD type join(high_type high, std::uint16_t low) { return {high, low}; }
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

@@ -56,13 +56,15 @@ TEST_CASE_TEMPLATE("golden", T, float, double, float16, bfloat16) {
   tensor<T> x({1, 5, 1}), y({1, 5, 1}), dx({1, 5, 1});
   tensor<std::uint16_t> maximum({1, 1, 1});
   x.elements() = elements_of<T>({3, 1, 7, 7, 0});
-  ss::max_exchange{}.forward(ss::exec::host{}, x.view(), y.view(), {maximum.view()});
-  CHECK(same_bits(y.elements(), elements_of<T>({7, 1, 3, 7, 0})));
-  CHECK(maximum.elements()[0] == 2);
-  ss::max_exchange{}.backward(ss::exec::host{}, x.view(), {maximum.view()}, dx.view());
-  CHECK(same_bits(dx.elements(), elements_of<T>({7, 1, 3, 7, 0})));
-  ss::max_exchange{4}.forward(ss::exec::host{}, x.view(), y.view(), ss::no_saved);
-  CHECK(same_bits(y.elements(), elements_of<T>({3, 1, 0, 7, 7})));
+  for_each_backend_once(sizeof(T), [&](auto const& on) {
+    ss::max_exchange{}.forward(on, x.view(), y.view(), {maximum.view()});
+    CHECK(same_bits(y.elements(), elements_of<T>({7, 1, 3, 7, 0})));
+    CHECK(maximum.elements()[0] == 2);
+    ss::max_exchange{}.backward(on, x.view(), {maximum.view()}, dx.view());
+    CHECK(same_bits(dx.elements(), elements_of<T>({7, 1, 3, 7, 0})));
+    ss::max_exchange{4}.forward(on, x.view(), y.view(), ss::no_saved);
+    CHECK(same_bits(y.elements(), elements_of<T>({3, 1, 0, 7, 7})));
+  });
 }
 
 TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double, float16, bfloat16) {
@@ -101,13 +103,15 @@ TEST_CASE("saved rows, of empty samples too, and nothing saved") {
   tensor<float> y(e), again(e);
   tensor<std::int32_t> maximum({4, 1, 35});
   ss::max_exchange const op{2};
-  op.forward(ss::exec::host{}, p.x.view(), y.view(), {maximum.view()}, {}, {view_of(p.lengths)});
-  for_each_position({4, 1, 35}, [&](index_t b, index_t, index_t c) {
-    index_t const m = p.rows(b) == 0 ? 2 : first_maximum(p.x.column(b, c, p.rows(b)));
-    CHECK(maximum(b, 0, c) == m);
+  for_each_backend_once(p.number(), [&](auto const& on) {
+    op.forward(on, p.x.view(), y.view(), {maximum.view()}, {}, {view_of(p.lengths)});
+    for_each_position({4, 1, 35}, [&](index_t b, index_t, index_t c) {
+      index_t const m = p.rows(b) == 0 ? 2 : first_maximum(p.x.column(b, c, p.rows(b)));
+      CHECK(maximum(b, 0, c) == m);
+    });
+    op.forward(on, p.x.view(), again.view(), ss::no_saved, {}, {view_of(p.lengths)});
+    CHECK(same_bits(y.elements(), again.elements()));
   });
-  op.forward(ss::exec::host{}, p.x.view(), again.view(), ss::no_saved, {}, {view_of(p.lengths)});
-  CHECK(same_bits(y.elements(), again.elements()));
 }
 
 TEST_CASE_TEMPLATE("accumulation, into dy itself too", T, float, double, float16, bfloat16) {
@@ -117,17 +121,19 @@ TEST_CASE_TEMPLATE("accumulation, into dy itself too", T, float, double, float16
   tensor<T> const before = dx;
   tensor<std::uint16_t> maximum({3, 1, 34});
   ss::max_exchange const op{1};
-  ss::exec::host const on{2};
   ss::backward_options const accumulate{ss::grad_mode::accumulate, {}};
-  op.forward(on, x.view(), y.view(), {maximum.view()});
-  op.backward(on, dy.view(), {maximum.view()}, swapped.view());
-  op.backward(on, dy.view(), {maximum.view()}, dx.view(), {}, accumulate);
-  tensor<T> twice = dy;
-  op.backward(on, twice.view(), {maximum.view()}, twice.view(), {}, accumulate);
-  for_each_position(e, [&](index_t b, index_t n, index_t c) {
-    auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
-    CHECK(of(dx) == of(before) + of(swapped));
-    CHECK(of(twice) == of(dy) + of(swapped));
+  for_each_backend_once(sizeof(T), [&](auto const& on) {
+    dx = before;
+    op.forward(on, x.view(), y.view(), {maximum.view()});
+    op.backward(on, dy.view(), {maximum.view()}, swapped.view());
+    op.backward(on, dy.view(), {maximum.view()}, dx.view(), {}, accumulate);
+    tensor<T> twice = dy;
+    op.backward(on, twice.view(), {maximum.view()}, twice.view(), {}, accumulate);
+    for_each_position(e, [&](index_t b, index_t n, index_t c) {
+      auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
+      CHECK(of(dx) == of(before) + of(swapped));
+      CHECK(of(twice) == of(dy) + of(swapped));
+    });
   });
 }
 
@@ -135,13 +141,15 @@ TEST_CASE("the transpose, exactly: <dy, J v> = <J' dy, v>") {
   extents3 const e{2, 50, 37};
   tensor<float> const x = integer_tensor<float>(e, 100, 8), dy = integer_tensor<float>(e, 100, 9);
   tensor<float> y(e), dx(e);
-  runner<std::uint32_t>(3)(ss::exec::host{}, x.view(), y.view(), dy.view(), dx.view(), view_of({}));
-  std::int64_t left = 0, right = 0;
-  for (std::size_t i = 0; i < x.elements().size(); ++i) {
-    left += static_cast<std::int64_t>(dy.elements()[i] * y.elements()[i]);
-    right += static_cast<std::int64_t>(dx.elements()[i] * x.elements()[i]);
-  }
-  CHECK(left == right);
+  for_each_backend_once(3, [&](auto const& on) {
+    runner<std::uint32_t>(3)(on, x.view(), y.view(), dy.view(), dx.view(), view_of({}));
+    std::int64_t left = 0, right = 0;
+    for (std::size_t i = 0; i < x.elements().size(); ++i) {
+      left += static_cast<std::int64_t>(dy.elements()[i] * y.elements()[i]);
+      right += static_cast<std::int64_t>(dx.elements()[i] * x.elements()[i]);
+    }
+    CHECK(left == right);
+  });
 }
 
 TEST_CASE("the door") {

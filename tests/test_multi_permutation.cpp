@@ -13,15 +13,17 @@ using namespace support;
 namespace {
 
 template <class T>
-std::vector<T> forward_of(index_t terms, std::vector<double> const& values) {
+void check_golden(index_t terms, std::vector<double> const& values,
+                  std::vector<double> const& want) {
   extents3 const e{1, static_cast<index_t>(values.size()), 1};
   tensor<T> x(e), y(e);
   x.elements() = elements_of<T>(values);
-  ss::multi_permutation<> const op{terms};
-  guarded_workspace scratch(op.workspace_bytes<T>(ss::exec::host{}, e));
-  op.forward(ss::exec::host{}, x.view(), ss::uniform_weights, y.view(), ss::no_saved,
-             scratch.get());
-  return y.elements();
+  ss::multi_permutation<pattern_order> const op{terms};
+  for_each_backend_once(sizeof(T) + static_cast<std::uint64_t>(terms), [&](auto const& on) {
+    guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+    op.forward(on, x.view(), ss::uniform_weights, y.view(), ss::no_saved, scratch.get());
+    CHECK(same_bits(y.elements(), elements_of<T>(want)));
+  });
 }
 
 // Padding must not matter, whatever it holds.
@@ -34,18 +36,17 @@ void poison_padding(variant_problem<T>& p) {
   });
 }
 
-// Fills in y and dx by a serial run on contiguous tensors.
-template <class T>
+// Fills in y and dx by a run on contiguous tensors.
+template <class T, class Exec = ss::exec::host>
 variant_problem<T> run_once(multi_case<T> const& m, extents3 e, std::uint64_t seed,
-                            std::vector<index_t> lengths = {}) {
+                            std::vector<index_t> lengths = {}, Exec const& on = {}) {
   variant_problem<T> p;
   p.lengths = std::move(lengths);
   p.x = tame_tensor<T>(e, seed);
   p.dy = tame_tensor<T>(e, seed + 1);
   poison_padding(p);
   p.y = p.dx = tensor<T>(e);
-  m.runner()(ss::exec::host{}, p.x.view(), p.y.view(), p.dy.view(), p.dx.view(),
-             view_of(p.lengths));
+  m.runner()(on, p.x.view(), p.y.view(), p.dy.view(), p.dx.view(), view_of(p.lengths));
   return p;
 }
 
@@ -72,18 +73,22 @@ void compare_with_matrices(multi_case<T> const& m, variant_problem<T> const& p) 
 }  // namespace
 
 TEST_CASE_TEMPLATE("golden", T, float, double, float16, bfloat16) {
-  CHECK(same_bits(forward_of<T>(1, {3, 1, 2, 0}), elements_of<T>({0, 1, 2, 3})));
-  CHECK(same_bits(forward_of<T>(2, {3, 1, 2, 0}), elements_of<T>({1.5, 1, 2, 1.5})));
-  CHECK(same_bits(forward_of<T>(4, {3, 1, 2, 0}), elements_of<T>({1.5, 1, 2, 1.5})));
-  CHECK(same_bits(forward_of<T>(2, {.5, 2, -1, 1, 0}), elements_of<T>({-.25, 1, -.25, 1, 1})));
+  check_golden<T>(1, {3, 1, 2, 0}, {0, 1, 2, 3});
+  check_golden<T>(2, {3, 1, 2, 0}, {1.5, 1, 2, 1.5});
+  check_golden<T>(4, {3, 1, 2, 0}, {1.5, 1, 2, 1.5});
+  check_golden<T>(2, {.5, 2, -1, 1, 0}, {-.25, 1, -.25, 1, 1});
 }
 
 TEST_CASE_TEMPLATE("dense matrices, within the roundings", T, float, double, float16, bfloat16) {
   for (multi_case<T> const& m : multi_cases<T>()) {
     std::uint64_t seed = 0;
     for (extents3 e : variant_shapes()) {
-      compare_with_matrices(m, run_once(m, e, ++seed));
-      compare_with_matrices(m, run_once(m, e, ++seed, mixed_lengths(e)));
+      seed += 2;
+      for_each_backend_once(seed, [&](auto const& on) {
+        CAPTURE(describe_exec(on));
+        compare_with_matrices(m, run_once(m, e, seed, {}, on));
+        compare_with_matrices(m, run_once(m, e, seed + 1, mixed_lengths(e), on));
+      });
     }
   }
 }
@@ -104,17 +109,18 @@ TEST_CASE("the saved permutation is slicing_sort's, and saving changes nothing")
     auto const p = make_mixed_problem<float>(e, ordinary_kinds, 3, irregular, mixed_lengths(e));
     multi_case<float> const m{3, {}, irregular};
     auto const op = m.op();
-    ss::exec::host const on{2};
-    guarded_workspace scratch(op.workspace_bytes<float>(on, e));
-    tensor<float> y(e), again(e);
-    tensor<std::int32_t> perm(e);
-    op.forward(on, p.x.view(), ss::uniform_weights, y.view(), {perm.view()}, scratch.get(),
-               {p.lengths_view()});
-    op.forward(on, p.x.view(), ss::uniform_weights, again.view(), ss::no_saved, scratch.get(),
-               {p.lengths_view()});
-    CHECK(difference("perm", perm, p.perm) == "");
-    CHECK(same_bits(y.elements(), again.elements()));
-    CHECK(scratch.red_zones_intact());
+    for_each_backend_once(p.number(), [&](auto const& on) {
+      guarded_workspace scratch(op.template workspace_bytes<float>(on, e));
+      tensor<float> y(e), again(e);
+      tensor<std::int32_t> perm(e);
+      op.forward(on, p.x.view(), ss::uniform_weights, y.view(), {perm.view()}, scratch.get(),
+                 {p.lengths_view()});
+      op.forward(on, p.x.view(), ss::uniform_weights, again.view(), ss::no_saved, scratch.get(),
+                 {p.lengths_view()});
+      CHECK(difference("perm", perm, p.perm) == "");
+      CHECK(same_bits(y.elements(), again.elements()));
+      CHECK(scratch.red_zones_intact());
+    });
   }
 }
 
@@ -124,32 +130,36 @@ TEST_CASE("uniform weights are a view of 1 / terms") {
     multi_case<float> const uniform{terms, {}};
     multi_case<float> const given{
         terms, std::vector<float>(static_cast<std::size_t>(terms), 1 / static_cast<float>(terms))};
-    auto const a = run_once(uniform, e, 5), b = run_once(given, e, 5);
-    CHECK(same_bits(a.y.elements(), b.y.elements()));
-    CHECK(same_bits(a.dx.elements(), b.dx.elements()));
+    for_each_backend_once(static_cast<std::uint64_t>(terms), [&](auto const& on) {
+      auto const a = run_once(uniform, e, 5, {}, on), b = run_once(given, e, 5, {}, on);
+      CHECK(same_bits(a.y.elements(), b.y.elements()));
+      CHECK(same_bits(a.dx.elements(), b.dx.elements()));
+    });
   }
 }
 
 TEST_CASE("columns beyond 65536 rows") {
   extents3 const e{1, 70001, 2};
   multi_case<float> const m{3, {}, zigzag};
-  auto const p = run_once(m, e, 1);
-  for (index_t c = 0; c < e.channels; ++c) {
-    std::vector<float> const x = p.x.column(0, c);
-    row_order const order = argsort_by_stable_sort(x, pattern_order{m.order}.ascending(c, 2));
-    auto const permuted = [&](std::vector<float> const& v) {
-      std::vector<float> result(v.size());
-      for (std::size_t n = 0; n < v.size(); ++n) result[n] = v[order[n]];
-      return result;
-    };
-    auto const one = permuted(x), two = permuted(one), three = permuted(two);
-    std::size_t wrong = 0;
-    for (std::size_t n = 0; n < x.size(); ++n) {
-      long double const sum = (static_cast<long double>(one[n]) + two[n] + three[n]) / 3;
-      long double const size = (std::fabs(one[n]) + std::fabs(two[n]) + std::fabs(three[n])) / 3;
-      wrong += std::fabs(p.y(0, static_cast<index_t>(n), c) - sum) >
-               gamma_of(4, roundoff<float>()) * size;
+  for_each_backend_once(1, [&](auto const& on) {
+    auto const p = run_once(m, e, 1, {}, on);
+    for (index_t c = 0; c < e.channels; ++c) {
+      std::vector<float> const x = p.x.column(0, c);
+      row_order const order = argsort_by_stable_sort(x, pattern_order{m.order}.ascending(c, 2));
+      auto const permuted = [&](std::vector<float> const& v) {
+        std::vector<float> result(v.size());
+        for (std::size_t n = 0; n < v.size(); ++n) result[n] = v[order[n]];
+        return result;
+      };
+      auto const one = permuted(x), two = permuted(one), three = permuted(two);
+      std::size_t wrong = 0;
+      for (std::size_t n = 0; n < x.size(); ++n) {
+        long double const sum = (static_cast<long double>(one[n]) + two[n] + three[n]) / 3;
+        long double const size = (std::fabs(one[n]) + std::fabs(two[n]) + std::fabs(three[n])) / 3;
+        wrong += std::fabs(p.y(0, static_cast<index_t>(n), c) - sum) >
+                 gamma_of(4, roundoff<float>()) * size;
+      }
+      CHECK(wrong == 0);
     }
-    CHECK(wrong == 0);
-  }
+  });
 }

@@ -71,18 +71,20 @@ TEST_CASE_TEMPLATE("the transpose, exactly: <dy, J v> = <J' dy, v>", T, float, d
     p.x = integer_tensor<T>(e, 9, 1);
     p.dy = integer_tensor<T>(e, 9, 2);
     p.lengths = mixed_lengths(e);
-    auto const g = gradients_of(m, p);
-    CHECK(product(p.dy, g.y) == product(g.dx, p.x));
-    // J is linear in the weights too; rows past the lengths, copied through, are no part of that.
-    std::int64_t by_weights = 0, padding = 0;
-    for (std::size_t k = 0; k < 4; ++k)
-      by_weights += static_cast<std::int64_t>(m.weights[k] * g.dweights[k]);
-    for_each_position(e, [&](index_t b, index_t n, index_t c) {
-      if (n >= p.rows(b))
-        padding +=
-            static_cast<std::int64_t>(decode(p.dy(b, n, c)).value * decode(p.x(b, n, c)).value);
+    for_each_backend_once(p.number(), [&](auto const& on) {
+      auto const g = gradients_of(m, p, on);
+      CHECK(product(p.dy, g.y) == product(g.dx, p.x));
+      // J is linear in the weights too; rows past the lengths, copied through, are no part of that.
+      std::int64_t by_weights = 0, padding = 0;
+      for (std::size_t k = 0; k < 4; ++k)
+        by_weights += static_cast<std::int64_t>(m.weights[k] * g.dweights[k]);
+      for_each_position(e, [&](index_t b, index_t n, index_t c) {
+        if (n >= p.rows(b))
+          padding +=
+              static_cast<std::int64_t>(decode(p.dy(b, n, c)).value * decode(p.x(b, n, c)).value);
+      });
+      CHECK(by_weights + padding == product(p.dy, g.y));
     });
-    CHECK(by_weights + padding == product(p.dy, g.y));
   }
 }
 
@@ -126,29 +128,32 @@ TEST_CASE_TEMPLATE("the weights' gradient in long double", T, float, double, flo
   for (extents3 e : {extents3{1, 1, 1}, extents3{3, 64, 34}, extents3{11, 20, 3}}) {
     multi_case<T> const m{3, {A(0.5), A(-2), A(1)}, irregular};
     auto const p = tame_problem<T>(e, 9, e.batch > 1 ? mixed_lengths(e) : std::vector<index_t>{});
-    auto const g = gradients_of(m, p);
-    std::vector<long double> sum(3), size(3);
-    for (index_t b = 0; b < e.batch; ++b)
-      for (index_t c = 0; c < e.channels; ++c) {
-        auto power = p.x.column(b, c, p.rows(b));
-        auto const matrix = sorting_matrix(power, pattern_order{m.order}.ascending(c, e.channels));
-        for (std::size_t k = 0; k < 3; ++k) {
-          power = matrix.times(power);
-          for (std::size_t n = 0; n < power.size(); ++n) {
-            long double const term =
-                decode(p.dy(b, static_cast<index_t>(n), c)).value * decode(power[n]).value;
-            sum[k] += term;
-            size[k] += std::fabs(term);
+    for_each_backend_once(p.number(), [&](auto const& on) {
+      auto const g = gradients_of(m, p, on);
+      std::vector<long double> sum(3), size(3);
+      for (index_t b = 0; b < e.batch; ++b)
+        for (index_t c = 0; c < e.channels; ++c) {
+          auto power = p.x.column(b, c, p.rows(b));
+          auto const matrix =
+              sorting_matrix(power, pattern_order{m.order}.ascending(c, e.channels));
+          for (std::size_t k = 0; k < 3; ++k) {
+            power = matrix.times(power);
+            for (std::size_t n = 0; n < power.size(); ++n) {
+              long double const term =
+                  decode(p.dy(b, static_cast<index_t>(n), c)).value * decode(power[n]).value;
+              sum[k] += term;
+              size[k] += std::fabs(term);
+            }
           }
         }
-      }
-    error_ratio ratio;
-    auto const roundings = static_cast<long double>(e.length + e.batch * e.channels + 1);
-    for (std::size_t k = 0; k < 3; ++k)
-      ratio.see(static_cast<long double>(g.dweights[k]) - sum[k],
-                gamma_of(roundings, roundoff<double>()) * size[k] +
-                    roundoff<A>() * std::fabs(sum[k]) * 1.0001L);
-    CHECK(ratio.worst <= 1);
+      error_ratio ratio;
+      auto const roundings = static_cast<long double>(e.length + e.batch * e.channels + 1);
+      for (std::size_t k = 0; k < 3; ++k)
+        ratio.see(static_cast<long double>(g.dweights[k]) - sum[k],
+                  gamma_of(roundings, roundoff<double>()) * size[k] +
+                      roundoff<A>() * std::fabs(sum[k]) * 1.0001L);
+      CHECK(ratio.worst <= 1);
+    });
   }
 }
 
@@ -163,6 +168,14 @@ TEST_CASE_TEMPLATE("the weights' gradient: any policy, and an empty problem", T,
       CHECK(same_bits(g.dweights, serial.dweights));
       CHECK(same_bits(g.dx.elements(), serial.dx.elements()));
     }
+    for (std::uint64_t i = 0; i < 3; ++i)
+      for_each_grid(p.number() + i, [&](auto const& on) {
+        auto const g = gradients_of(m, p, on);
+        CAPTURE(describe_exec(on));
+        CHECK(same_bits(g.dweights, serial.dweights));
+        CHECK(same_bits(g.dx.elements(), serial.dx.elements()));
+        CHECK(same_bits(g.y.elements(), serial.y.elements()));
+      });
     test_executor backwards{test_executor::way::backwards};
     auto const g = gradients_of(m, p, ss::exec::host_on<test_executor>(backwards, 3));
     CHECK(same_bits(g.dweights, serial.dweights));
@@ -175,17 +188,20 @@ TEST_CASE("part by part of the batch, accumulating, gives the bits of one call")
   extents3 const e{6, 21, 35};
   multi_case<double> const m{4, {0.3, -0.2, 0.9, 1.7}, irregular};
   auto const p = tame_problem<double>(e, 8, mixed_lengths(e));
-  auto const whole = gradients_of(m, p);
-  std::vector<double> dweights(4);
-  for (index_t b = 0; b < e.batch; ++b) {
-    variant_problem<double> const part{sample_of(p.x, b), sample_of(p.dy, b), {p.rows(b)}, {}, {}};
-    gradients<double> g{tensor<double>(part.x.extents()), tensor<double>(part.x.extents()),
-                        dweights};
-    add_gradients(m, ss::exec::host{}, part, ss::grad_mode::accumulate, g);
-    dweights = g.dweights;
-    CHECK(same_bits(g.dx.elements(), sample_of(whole.dx, b).elements()));
-  }
-  CHECK(same_bits(dweights, whole.dweights));
+  for_each_backend_once(p.number(), [&](auto const& on) {
+    auto const whole = gradients_of(m, p, on);
+    std::vector<double> dweights(4);
+    for (index_t b = 0; b < e.batch; ++b) {
+      variant_problem<double> const part{
+          sample_of(p.x, b), sample_of(p.dy, b), {p.rows(b)}, {}, {}};
+      gradients<double> g{tensor<double>(part.x.extents()), tensor<double>(part.x.extents()),
+                          dweights};
+      add_gradients(m, on, part, ss::grad_mode::accumulate, g);
+      dweights = g.dweights;
+      CHECK(same_bits(g.dx.elements(), sample_of(whole.dx, b).elements()));
+    }
+    CHECK(same_bits(dweights, whole.dweights));
+  });
 }
 
 TEST_CASE_TEMPLATE("accumulation", T, float, double, float16, bfloat16) {
@@ -196,16 +212,18 @@ TEST_CASE_TEMPLATE("accumulation", T, float, double, float16, bfloat16) {
   p.x = integer_tensor<T>(e, 3, 1);
   p.dy = integer_tensor<T>(e, 3, 2);
   p.lengths = {12, 0, 7};
-  auto const once = gradients_of(m, p);
-  gradients<T> more{tensor<T>(e), integer_tensor<T>(e, 9, 3), {A(10), A(-10)}};
-  tensor<T> const before = more.dx;
-  add_gradients(m, ss::exec::host{2}, p, ss::grad_mode::accumulate, more);
-  for_each_position(e, [&](index_t b, index_t n, index_t c) {
-    auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
-    CHECK(of(more.dx) == of(before) + of(once.dx));
+  for_each_backend_once(p.number(), [&](auto const& on) {
+    auto const once = gradients_of(m, p, on);
+    gradients<T> more{tensor<T>(e), integer_tensor<T>(e, 9, 3), {A(10), A(-10)}};
+    tensor<T> const before = more.dx;
+    add_gradients(m, on, p, ss::grad_mode::accumulate, more);
+    for_each_position(e, [&](index_t b, index_t n, index_t c) {
+      auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
+      CHECK(of(more.dx) == of(before) + of(once.dx));
+    });
+    CHECK(more.dweights[0] == once.dweights[0] + 10);
+    CHECK(more.dweights[1] == once.dweights[1] - 10);
   });
-  CHECK(more.dweights[0] == once.dweights[0] + 10);
-  CHECK(more.dweights[1] == once.dweights[1] - 10);
 }
 
 TEST_CASE("16-bit gradients are rounded once, accumulating too") {
@@ -214,12 +232,14 @@ TEST_CASE("16-bit gradients are rounded once, accumulating too") {
   tensor<bfloat16> dy(e), dx(e);
   tensor<std::uint16_t> perm(e);
   dy(0, 0, 0) = bfloat16(7.0f / 256);
-  ss::multi_permutation<> const op{1};
-  guarded_workspace scratch(op.workspace_bytes<bfloat16>(ss::exec::host{}, e));
+  ss::multi_permutation<pattern_order> const op{1};
   float const weight = 1 - 0x1p-12f;
   REQUIRE(same_bits(bfloat16(weight * 7.0f / 256), dy(0, 0, 0)));
-  dx(0, 0, 0) = bfloat16(1);
-  op.backward(ss::exec::host{}, dy.view(), ss::tensor1<float const>(&weight, 1), {perm.view()},
-              dx.view(), scratch.get(), {ss::grad_mode::accumulate, {}});
-  CHECK(same_bits(dx(0, 0, 0), bfloat16(1 + 6.0f / 256)));
+  for_each_backend_once(1, [&](auto const& on) {
+    guarded_workspace scratch(op.workspace_bytes<bfloat16>(on, e));
+    dx(0, 0, 0) = bfloat16(1);
+    op.backward(on, dy.view(), ss::tensor1<float const>(&weight, 1), {perm.view()}, dx.view(),
+                scratch.get(), {ss::grad_mode::accumulate, {}});
+    CHECK(same_bits(dx(0, 0, 0), bfloat16(1 + 6.0f / 256)));
+  });
 }

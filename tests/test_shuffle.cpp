@@ -73,15 +73,16 @@ auto runner(std::uint64_t seed) {
 }
 
 // Row i of the result of shuffling the numbers 0 .. n-1.
-template <class Form>
-tensor<float> shuffled_numbers(std::uint64_t seed, index_t n, index_t channels) {
+template <class Form, class Exec = ss::exec::host>
+tensor<float> shuffled_numbers(std::uint64_t seed, index_t n, index_t channels,
+                               Exec const& on = {}) {
   extents3 const e{1, n, channels};
   tensor<float> x(e), y(e);
   for_each_position(e,
                     [&](index_t b, index_t i, index_t c) { x(b, i, c) = static_cast<float>(i); });
   ss::shuffle<Form> const op{seed};
-  guarded_workspace scratch(op.template workspace_bytes<float>(ss::exec::host{}, e));
-  op.forward(ss::exec::host{}, x.view(), y.view(), scratch.get());
+  guarded_workspace scratch(op.template workspace_bytes<float>(on, e));
+  op.forward(on, x.view(), y.view(), scratch.get());
   return y;
 }
 
@@ -90,12 +91,14 @@ tensor<float> shuffled_numbers(std::uint64_t seed, index_t n, index_t channels) 
 TEST_CASE("golden permutations") {
   std::vector<float> const first{9, 5, 4, 2, 3, 1, 0, 8, 7, 6},
       second{8, 9, 7, 4, 5, 0, 6, 1, 3, 2};
-  auto const shared = shuffled_numbers<ss::shared_by_channels>(7, 10, 2);
-  CHECK(shared.column(0, 0) == first);
-  CHECK(shared.column(0, 1) == first);
-  auto const own = shuffled_numbers<ss::per_channel>(7, 10, 2);
-  CHECK(own.column(0, 0) == first);
-  CHECK(own.column(0, 1) == second);
+  for_each_backend_once(1, [&](auto const& on) {
+    auto const shared = shuffled_numbers<ss::shared_by_channels>(7, 10, 2, on);
+    CHECK(shared.column(0, 0) == first);
+    CHECK(shared.column(0, 1) == first);
+    auto const own = shuffled_numbers<ss::per_channel>(7, 10, 2, on);
+    CHECK(own.column(0, 0) == first);
+    CHECK(own.column(0, 1) == second);
+  });
 }
 
 TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double, float16, bfloat16) {
@@ -117,21 +120,24 @@ TEST_CASE_TEMPLATE("accumulation, into dy itself too", Form, ss::shared_by_chann
   extents3 const e{3, 40, 34};
   using T = float16;
   tensor<T> const dy = integer_tensor<T>(e, 20, 2);
-  tensor<T> moved(e), dx = integer_tensor<T>(e, 20, 3), twice = dy;
-  tensor<T> const before = dx;
+  tensor<T> moved(e), dx, twice;
+  tensor<T> const before = integer_tensor<T>(e, 20, 3);
   ss::shuffle<Form> const op{5};
-  ss::exec::host const on{2};
   std::vector<index_t> const lengths{40, 0, 17};
   ss::backward_options const overwrite{ss::grad_mode::overwrite, view_of(lengths)};
   ss::backward_options const accumulate{ss::grad_mode::accumulate, view_of(lengths)};
-  guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
-  op.backward(on, dy.view(), moved.view(), scratch.get(), overwrite);
-  op.backward(on, dy.view(), dx.view(), scratch.get(), accumulate);
-  op.backward(on, twice.view(), twice.view(), scratch.get(), accumulate);
-  for_each_position(e, [&](index_t b, index_t n, index_t c) {
-    auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
-    CHECK(of(dx) == of(before) + of(moved));
-    CHECK(of(twice) == of(dy) + of(moved));
+  for_each_backend_once(5, [&](auto const& on) {
+    guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+    dx = before;
+    twice = dy;
+    op.backward(on, dy.view(), moved.view(), scratch.get(), overwrite);
+    op.backward(on, dy.view(), dx.view(), scratch.get(), accumulate);
+    op.backward(on, twice.view(), twice.view(), scratch.get(), accumulate);
+    for_each_position(e, [&](index_t b, index_t n, index_t c) {
+      auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
+      CHECK(of(dx) == of(before) + of(moved));
+      CHECK(of(twice) == of(dy) + of(moved));
+    });
   });
 }
 
@@ -140,13 +146,15 @@ TEST_CASE_TEMPLATE("the transpose, exactly: <dy, J v> = <J' dy, v>", Form, ss::s
   extents3 const e{2, 50, 37};
   tensor<float> const x = integer_tensor<float>(e, 100, 8), dy = integer_tensor<float>(e, 100, 9);
   tensor<float> y(e), dx(e);
-  runner<Form>(3)(ss::exec::host{}, x.view(), y.view(), dy.view(), dx.view(), view_of({}));
-  std::int64_t left = 0, right = 0;
-  for (std::size_t i = 0; i < x.elements().size(); ++i) {
-    left += static_cast<std::int64_t>(dy.elements()[i] * y.elements()[i]);
-    right += static_cast<std::int64_t>(dx.elements()[i] * x.elements()[i]);
-  }
-  CHECK(left == right);
+  for_each_backend_once(3, [&](auto const& on) {
+    runner<Form>(3)(on, x.view(), y.view(), dy.view(), dx.view(), view_of({}));
+    std::int64_t left = 0, right = 0;
+    for (std::size_t i = 0; i < x.elements().size(); ++i) {
+      left += static_cast<std::int64_t>(dy.elements()[i] * y.elements()[i]);
+      right += static_cast<std::int64_t>(dx.elements()[i] * x.elements()[i]);
+    }
+    CHECK(left == right);
+  });
 }
 
 // Row i of seeds 0, 1, 2, ... lands everywhere equally often. Rows and columns of the table of
@@ -165,6 +173,17 @@ TEST_CASE_TEMPLATE("uniform over places", Form, ss::shared_by_channels, ss::per_
   CAPTURE(chi_square);
   CHECK(chi_square > 49 - 4 * 9.9);
   CHECK(chi_square < 49 + 4 * 9.9);
+}
+
+TEST_CASE_TEMPLATE("every way, and longer columns, as on the host", Form, ss::shared_by_channels,
+                   ss::per_channel) {
+  for (index_t n : {1000, 5000, 40000}) {
+    auto const want = shuffled_numbers<Form>(6, n, 2);
+    for_each_grid(static_cast<std::uint64_t>(n), [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      CHECK(same_bits(shuffled_numbers<Form>(6, n, 2, on).elements(), want.elements()));
+    });
+  }
 }
 
 TEST_CASE("seeds and channels differ; long columns are permutations") {

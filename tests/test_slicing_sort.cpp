@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort, the ground: every length to 130 with every kind of input, on every instruction set.
+// Slicing-sort, the ground: every length to 130 with every kind of input, on every backend.
 #include "support/sort_check.hpp"
 
 #include <doctest/doctest.h>
@@ -29,13 +29,14 @@ TEST_CASE_TEMPLATE("golden permutations", T, float, double, float16, bfloat16) {
       tensor<std::uint16_t> perm({1, n, 1});
       for (std::size_t i = 0; i < g.x.size(); ++i) x.elements()[i] = from_double<T>(g.x[i]);
       ss::slicing_sort<pattern_order> const op(pattern_order{ascends ? up : down});
-      ss::exec::host const on{};
-      guarded_workspace scratch(op.workspace_bytes<T>(on, x.extents()));
-      op.forward(on, x.view(), y.view(), {perm.view()}, scratch.get());
-      row_order const got(perm.elements().begin(), perm.elements().end());
-      CHECK(got == (ascends ? g.ascending : g.descending));
-      for (std::size_t i = 0; i < got.size(); ++i)
-        CHECK(same_bits(y.elements()[i], x.elements()[got[i]]));
+      for_each_backend(static_cast<std::uint64_t>(n), [&](auto const& on) {
+        guarded_workspace scratch(op.template workspace_bytes<T>(on, x.extents()));
+        op.forward(on, x.view(), y.view(), {perm.view()}, scratch.get());
+        row_order const got(perm.elements().begin(), perm.elements().end());
+        CHECK(got == (ascends ? g.ascending : g.descending));
+        for (std::size_t i = 0; i < got.size(); ++i)
+          CHECK(same_bits(y.elements()[i], x.elements()[got[i]]));
+      });
     }
 }
 
@@ -64,6 +65,8 @@ TEST_CASE_TEMPLATE("every length to 130, the kinds side by side", T, float, doub
 TEST_CASE("int32 saved indices") {
   for (index_t n : {0, 1, 2, 31, 64, 100}) {
     auto const p = make_mixed_problem<float>({2, n, 35}, all_kinds, 5, irregular);
-    CHECK(check_saved<float, std::int32_t>(p, ss::exec::host{}, pattern_order{irregular}) == "");
+    for_each_backend(p.number(), [&](auto const& on) {
+      CHECK(check_saved<float, std::int32_t>(p, on, pattern_order{irregular}) == "");
+    });
   }
 }

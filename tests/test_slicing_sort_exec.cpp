@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort gives the same bits for any number of threads, any executor, any instruction set and
-// any split of the batch; its workspace may lie anywhere and hold anything.
+// Slicing-sort gives the same bits for any number of threads, any executor, any instruction set, any
+// tuning of the kernels and any split of the batch; its workspace may lie anywhere and hold anything.
 #include "support/executors.hpp"
 #include "support/sort_check.hpp"
 
@@ -59,8 +59,7 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
   std::vector<index_t> const lengths = {45, 7, 0, 44, 45, 30};
   auto const p = make_mixed_problem<T>({6, n, c}, all_kinds, 12, zigzag, lengths);
   ss::slicing_sort<pattern_order> const op(pattern_order{zigzag});
-  ss::exec::host const on{};
-  for (index_t part : {1, 2, 3, 5}) {
+  auto const in_parts = [&](auto const& on, index_t part) {
     tensor<T> y(p.x.extents()), dx(p.x.extents());
     tensor<std::uint16_t> perm(p.x.extents());
     for (index_t from = 0; from < 6; from += part) {
@@ -70,7 +69,7 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
         return tensor3<typename decltype(view)::element_type>(view.data() + from * n * c, e);
       };
       ss::tensor1<index_t const> const l(lengths.data() + from, e.batch);
-      guarded_workspace scratch(op.workspace_bytes<T>(on, e));
+      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
       op.forward(on, slice(p.x), slice(y), {slice(perm)}, scratch.get(), {l});
       op.backward(on, slice(p.dy), {slice(perm)}, slice(dx), scratch.get(),
                   {ss::grad_mode::overwrite, l});
@@ -78,6 +77,20 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
     CHECK(difference("y", y, p.y) == "");
     CHECK(difference("perm", perm, p.perm) == "");
     CHECK(difference("dx", dx, p.dx) == "");
+  };
+  for (index_t part : {1, 2, 3, 5})
+    for_each_backend_once(static_cast<std::uint64_t>(part),
+                          [&](auto const& on) { in_parts(on, part); });
+}
+
+TEST_CASE("every tuning of the kernels") {
+  if (!testing(backend_kind::blocks)) return;
+  for (index_t n : {1, 31, 33, 64, 129, 1000}) {
+    auto const p = make_mixed_problem<float>({2, n, 19}, all_kinds, 4, irregular, {n, n / 2});
+    for (block_exec const& on : block_execs()) {
+      CHECK(check_saved<float, std::uint16_t>(p, on, pattern_order{p.order}) == "");
+      CHECK(check_not_saved(p, on, pattern_order{p.order}) == "");
+    }
   }
 }
 
@@ -87,10 +100,9 @@ TEST_CASE_TEMPLATE("the workspace lies anywhere and holds anything", T, float, f
     extents3 const e{1, n, n > 1000 ? 1 : 33};
     auto const p = make_mixed_problem<T>(e, all_kinds, 3, irregular);
     ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
-    for (ss::isa set : available_isas()) {
-      ss::exec::host const on{2, set};
-      std::size_t const bytes = op.workspace_bytes<T>(on, e);
-      for (std::size_t offset = 0; offset<64; offset += n> 1000 ? 21 : 1)
+    auto const anywhere = [&](auto const& on, std::size_t step) {
+      std::size_t const bytes = op.template workspace_bytes<T>(on, e);
+      for (std::size_t offset = 0; offset < 64; offset += step)
         for (unsigned char fill : std::vector<unsigned char>{0x00, 0xff, 0x7f}) {
           tensor<T> y(e), dx(e);
           tensor<std::uint32_t> perm(e);
@@ -102,9 +114,14 @@ TEST_CASE_TEMPLATE("the workspace lies anywhere and holds anything", T, float, f
                              same_bits(dx.elements(), p.dx.elements());
           CAPTURE(n);
           CAPTURE(offset);
+          CAPTURE(describe_exec(on));
           CHECK((right && scratch.red_zones_intact()));
         }
-    }
+    };
+    if (testing(backend_kind::host))
+      for (ss::isa set : available_isas()) anywhere(ss::exec::host{2, set}, n > 1000 ? 21u : 1u);
+    for (std::uint64_t i = 0; i < 4 && (n < 1000 || full_suite()); ++i)
+      for_each_grid(i, [&](auto const& on) { anywhere(on, 29); });
   }
 }
 

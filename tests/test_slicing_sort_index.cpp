@@ -64,9 +64,9 @@ void check_far(extents3 e, strides3 s) {
   tensor3<Index> const perm(static_cast<Index*>(saved.data()), e, s);
   auto const p = make_mixed_problem<T>(e, all_kinds, 21, irregular);
   ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
-  for (ss::isa set : available_isas()) {
-    ss::exec::host const on{1, set};
-    guarded_workspace scratch(op.workspace_bytes<T>(on, e));
+  for_each_backend(p.number(), [&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
     fill(x, p.x);
     op.forward(on, x, y, {perm}, scratch.get());
     CHECK(difference("y", contents(y), p.y) == "");
@@ -76,7 +76,7 @@ void check_far(extents3 e, strides3 s) {
     CHECK(difference("dx", contents(y), p.dx) == "");
     op.backward(on, x, {perm}, x, scratch.get());
     CHECK(difference("dx in place", contents(x), p.dx) == "");
-  }
+  });
 }
 
 constexpr index_t two_31 = index_t{1} << 31;

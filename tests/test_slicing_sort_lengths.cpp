@@ -76,9 +76,10 @@ TEST_CASE("lengths are read with their stride") {
   auto p = make_problem<float>({3, 12, 5}, input_kind::normal, 3, up, {5, 12, 0});
   std::vector<index_t> const strided = {5, -7, 12, -7, 0};
   tensor<float> y(p.x.extents());
-  ss::slicing_sort<> const op;
-  ss::exec::host const on{};
-  guarded_workspace scratch(op.workspace_bytes<float>(on, p.x.extents()));
-  op.forward(on, p.x.view(), y.view(), ss::no_saved, scratch.get(), {{strided.data(), 3, 2}});
-  CHECK(difference("y", y, p.y) == "");
+  ss::slicing_sort<pattern_order> const op;
+  for_each_backend(1, [&](auto const& on) {
+    guarded_workspace scratch(op.template workspace_bytes<float>(on, p.x.extents()));
+    op.forward(on, p.x.view(), y.view(), ss::no_saved, scratch.get(), {{strided.data(), 3, 2}});
+    CHECK(difference("y", y, p.y) == "");
+  });
 }

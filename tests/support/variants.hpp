@@ -3,12 +3,12 @@
 // every policy, in every layout, in place and sample by sample, always with the same bits.
 #pragma once
 
+#include "backends.hpp"
 #include "buffers.hpp"
 #include "door_call.hpp"
 #include "executors.hpp"
 #include "inputs.hpp"
 
-#include <slicesort/detail/host/isa.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/grad_mode.hpp>
@@ -89,6 +89,12 @@ struct variant_problem {
   index_t rows(index_t b) const {
     return lengths.empty() ? x.extents().length : lengths[static_cast<std::size_t>(b)];
   }
+  // Chooses among the backends: always the same of one problem.
+  std::uint64_t number() const {
+    std::uint64_t n = random_stream::mix(sizeof(T)) + lengths.size();
+    for (T const& element : x.elements()) n = random_stream::mix(n ^ bits_of(element));
+    return n;
+  }
 };
 
 template <class T>
@@ -104,9 +110,13 @@ void check_policies(variant_problem<T> const& p, Run const& run) {
   auto const check = [&](auto const& on) {
     tensor<T> y(p.x.extents()), dx(p.x.extents());
     run(on, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(p.lengths));
+    CAPTURE(describe_exec(on));
     CHECK(same_bits(y.elements(), p.y.elements()));
     CHECK(same_bits(dx.elements(), p.dx.elements()));
   };
+  for (std::uint64_t i = 0; i < (full_suite() ? 12u : 3u); ++i)
+    for_each_grid(p.number() + i, check);
+  if (!testing(backend_kind::host)) return;
   for (unsigned threads = 1; threads <= 4; ++threads) check(ss::exec::host{threads});
   for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512})
     if (ss::impl::isa_available(set)) check(ss::exec::host{1, set});
@@ -125,19 +135,22 @@ void check_layouts(variant_problem<T> const& p, Run const& run) {
     for (index_t padding : {0, 3}) {
       strides3 const in = strides_in_order(e, orders[i], padding);
       strides3 const out = strides_in_order(e, orders[(i + 2) % 6], padding);
-      strided_tensor<T> const x(p.x, in, 1), dy(p.dy, out, 2);
-      strided_tensor<T> y(e, out, 3), dx(e, in, 4);
-      run(ss::exec::host{2}, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
-      CHECK(same_bits(y.contents().elements(), p.y.elements()));
-      CHECK(same_bits(dx.contents().elements(), p.dx.elements()));
-      CHECK((y.gaps_untouched() && dx.gaps_untouched()));
+      for_each_backend_once(p.number() + i, [&](auto const& on) {
+        CAPTURE(describe_exec(on));
+        strided_tensor<T> const x(p.x, in, 1), dy(p.dy, out, 2);
+        strided_tensor<T> y(e, out, 3), dx(e, in, 4);
+        run(on, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
+        CHECK(same_bits(y.contents().elements(), p.y.elements()));
+        CHECK(same_bits(dx.contents().elements(), p.dx.elements()));
+        CHECK((y.gaps_untouched() && dx.gaps_untouched()));
 
-      strided_tensor<T> x_and_y(p.x, in), dy_and_dx(p.dy, out);
-      run(ss::exec::host{2}, x_and_y.view(), x_and_y.view(), dy_and_dx.view(), dy_and_dx.view(),
-          view_of(p.lengths));
-      CHECK(same_bits(x_and_y.contents().elements(), p.y.elements()));
-      CHECK(same_bits(dy_and_dx.contents().elements(), p.dx.elements()));
-      CHECK((x_and_y.gaps_untouched() && dy_and_dx.gaps_untouched()));
+        strided_tensor<T> x_and_y(p.x, in), dy_and_dx(p.dy, out);
+        run(on, x_and_y.view(), x_and_y.view(), dy_and_dx.view(), dy_and_dx.view(),
+            view_of(p.lengths));
+        CHECK(same_bits(x_and_y.contents().elements(), p.y.elements()));
+        CHECK(same_bits(dy_and_dx.contents().elements(), p.dx.elements()));
+        CHECK((x_and_y.gaps_untouched() && dy_and_dx.gaps_untouched()));
+      });
     }
 }
 
@@ -148,9 +161,12 @@ void check_sample_by_sample(variant_problem<T> const& p, Run const& run) {
     tensor<T> y(x.extents()), dx(x.extents());
     std::vector<index_t> lengths;
     if (!p.lengths.empty()) lengths = {p.rows(b)};
-    run(ss::exec::host{}, x.view(), y.view(), dy.view(), dx.view(), view_of(lengths));
-    CHECK(same_bits(y.elements(), sample_of(p.y, b).elements()));
-    CHECK(same_bits(dx.elements(), sample_of(p.dx, b).elements()));
+    for_each_backend_once(p.number() + static_cast<std::uint64_t>(b), [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      run(on, x.view(), y.view(), dy.view(), dx.view(), view_of(lengths));
+      CHECK(same_bits(y.elements(), sample_of(p.y, b).elements()));
+      CHECK(same_bits(dx.elements(), sample_of(p.dx, b).elements()));
+    });
   }
 }
 

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The sanitizers report what is planted in kernel bodies on the block executor (planted_faults.cpp): races
+within a block and between blocks, and accesses outside of shared and of global memory. A right body passes."""
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from common import COMPILERS, HERE, INCLUDE, WARNINGS
+
+TESTS = HERE.parent
+SOURCES = [HERE / "planted_faults.cpp", *sorted((TESTS / "support").glob("block_executor*.cpp"))]
+RACE = "WARNING: ThreadSanitizer: data race"
+# Kind: flags, environment, and what must be reported of each fault ("" is nothing).
+KINDS = {
+    "thread": (["-fsanitize=thread"], {"TSAN_OPTIONS": "exitcode=66"}, {
+        "none": "", "missing barrier": RACE, "missing second barrier": RACE, "between blocks": RACE}),
+    "address": (["-fsanitize=address,undefined", "-fno-sanitize-recover=all"], {}, {
+        "none": "", "past the pool": "use-after-poison", "into the next slice": "use-after-poison",
+        "padding of a slice": "use-after-poison", "before the pool": "use-after-poison",
+        "past the output": "heap-buffer-overflow"}),
+    "address, threads": (["-fsanitize=address,undefined"], {"SLICESORT_BLOCK_THREADS": "1"}, {
+        "none": "", "past the pool": "use-after-poison"}),
+}
+
+
+def without_randomisation() -> list[str]:
+    """ThreadSanitizer cannot place its shadow memory under strong address randomisation."""
+    prefix = ["setarch", "-R"]
+    try:
+        return prefix if subprocess.run([*prefix, "true"], capture_output=True).returncode == 0 else []
+    except FileNotFoundError:
+        return []
+
+
+def check(compiler: str, kind: str, folder: Path) -> tuple[int, list[str]]:
+    flags, environment, faults = KINDS[kind]
+    program = folder / f"{compiler.replace('/', '-')}-{kind}"
+    build = subprocess.run([compiler, "-std=c++17", "-O1", "-g1", *WARNINGS, *flags, f"-I{INCLUDE}", f"-I{TESTS}", *map(str, SOURCES),
+                            "-o", str(program), "-pthread"], capture_output=True, text=True)
+    if build.returncode != 0:
+        return len(faults), [f"{compiler} {kind}: does not build\n{build.stderr[:2000]}"] * len(faults)
+    complaints = []
+    for fault, report in faults.items():
+        run = subprocess.run([*without_randomisation(), str(program), fault], capture_output=True, text=True,
+                             env={**os.environ, **environment})
+        good = run.returncode == 0 and not run.stderr if not report else run.returncode != 0 and report in run.stderr
+        if not good:
+            complaints.append(f"{compiler} {kind}, {fault}: wanted '{report or 'no report'}', exit status {run.returncode}\n"
+                              f"{run.stdout[:300]}{run.stderr[:1500]}")
+    return len(faults), complaints
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = [(compiler, kind) for compiler in COMPILERS for kind in KINDS]
+        results = list(pool.map(lambda job: check(*job, Path(folder)), jobs))
+    complaints = [c for _, found in results for c in found]
+    total = sum(n for n, _ in results)
+    for complaint in complaints:
+        print(complaint)
+    print(f"planted faults: {total - len(complaints)} passed, {len(complaints)} failed")
+    sys.exit(1 if complaints or not total else 0)
+
+
+if __name__ == "__main__":
+    main()

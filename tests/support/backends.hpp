@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one list of backends that the operator tests run on: the host backend, its instruction sets;
+// the CUDA kernels on the block executor, with many tunings and schedules; and, in programs that are
+// linked with it, the CUDA backend. SLICESORT_TEST_BACKEND=host, blocks or cuda in the environment
+// leaves only that one; else it is host and blocks.
+#pragma once
+
+#include "block_backend.hpp"
+#include "tunings.hpp"
+#if defined(SLICESORT_TEST_CUDA)
+#  include "cuda/mirror.hpp"
+#endif
+
+#include <slicesort/detail/host/isa.hpp>
+#include <slicesort/exec.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace support {
+
+namespace ss = slicesort;
+
+// SLICESORT_FULL=1 in the environment asks for the whole of what the fast suite samples.
+inline bool full_suite() {
+  char const* value = std::getenv("SLICESORT_FULL");
+  return value != nullptr && value[0] == '1';
+}
+
+enum class backend_kind { host, blocks, cuda };
+inline bool testing(backend_kind kind) {
+  static std::string const wanted = [] {
+    char const* const value = std::getenv("SLICESORT_TEST_BACKEND");
+    return std::string(value == nullptr ? "" : value);
+  }();
+  constexpr char const* names[] = {"host", "blocks", "cuda"};
+  return wanted.empty() ? kind != backend_kind::cuda : wanted == names[static_cast<int>(kind)];
+}
+
+inline std::vector<ss::isa> available_isas() {
+  std::vector<ss::isa> sets;
+  for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512})
+    if (ss::impl::isa_available(set)) sets.push_back(set);
+  return sets;
+}
+
+// Devices large and small with the tuning that they get by themselves, then every other tuning.
+inline std::vector<block_exec> const& block_execs() {
+  static std::vector<block_exec> const all = [] {
+    std::vector<block_exec> list;
+    block_exec on;
+    on.name = "sm_80";
+    list.push_back(on);
+    on.name = "sm_90";
+    on.device = {90, 132, 232448};
+    on.fast_double = true;
+    list.push_back(on);
+    on.name = "48 KB of shared memory";
+    on.device = {75, 30, 49152};
+    on.fast_double = false;
+    list.push_back(on);
+    for (named_tuning const& t : tunings::all) {
+      on.name = t.name;
+      on.device = {};
+      on.tune = t.tune;
+      on.fast_double = !on.fast_double;
+      list.push_back(on);
+    }
+    for (block_exec& one : list) one.seed = static_cast<std::uint64_t>(&one - list.data());
+    return list;
+  }();
+  return all;
+}
+// The same one for the same number, and over many numbers all.
+inline block_exec block_exec_number(std::uint64_t n) {
+  auto const& all = block_execs();
+  block_exec on = all[(n * 0x9e3779b97f4a7c15u >> 32) % all.size()];
+  on.seed = n;
+  return on;
+}
+
+#if defined(SLICESORT_TEST_CUDA)
+// The default tuning every other time.
+inline cuda_exec cuda_exec_number(std::uint64_t n) {
+  constexpr std::size_t count = sizeof tunings::all / sizeof tunings::all[0];
+  std::size_t const i = (n * 0x9e3779b97f4a7c15u >> 32) % (2 * count);
+  if (i >= count) return {};
+  return {tunings::all[i].name, tunings::all[i].tune};
+}
+inline std::string describe(cuda_exec const& on) { return std::string("CUDA: ") + on.name; }
+#endif
+
+// f(policy) for each backend but the host's, in one way that `number` chooses.
+template <class F>
+void for_each_grid(std::uint64_t number, F const& f) {
+  if (testing(backend_kind::blocks)) f(block_exec_number(number));
+#if defined(SLICESORT_TEST_CUDA)
+  if (testing(backend_kind::cuda)) f(cuda_exec_number(number));
+#endif
+}
+// The same, and every instruction set of the host backend.
+template <class F>
+void for_each_backend(std::uint64_t number, F const& f) {
+  if (testing(backend_kind::host))
+    for (ss::isa set : available_isas()) f(ss::exec::host{1, set});
+  for_each_grid(number, f);
+}
+// The same, and the host backend once.
+template <class F>
+void for_each_backend_once(std::uint64_t number, F const& f) {
+  if (testing(backend_kind::host)) f(ss::exec::host{2});
+  for_each_grid(number, f);
+}
+
+// What a policy is called in the message of a failure.
+template <class Exec>
+std::string describe_exec(Exec const& on) {
+  if constexpr (std::is_same_v<typename Exec::backend, ss::detail::host_backend>)
+    return " on " + std::string(ss::impl::isa_name(on.instructions)) + " x" +
+           std::to_string(on.threads);
+  else
+    return " on " + describe(on);
+}
+
+}  // namespace support

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operators on the block executor: `block_exec` is an execution policy like exec::cuda, whose
+// kernels run on the host. The kernels are compiled in block_backend_*.cpp, once for all tests, for
+// the four element types and `pattern_order`.
+#pragma once
+
+#include "block_executor.hpp"
+
+#include <slicesort/detail/arena.hpp>
+#include <slicesort/detail/backend.hpp>
+#include <slicesort/detail/check.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/tuning.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+namespace support {
+
+struct block_backend {
+  static constexpr bool host_memory = true;
+};
+
+// A device that is not there, and how its threads are scheduled.
+struct block_exec {
+  using backend = block_backend;
+  using tuner = slicesort::sort_tuning (*)(slicesort::device_facts, std::size_t,
+                                           slicesort::sort_tuning);
+
+  char const* name = "blocks";
+  slicesort::device_facts device{};
+  tuner tune = nullptr;
+  bool fast_double = false;
+  std::uint64_t seed = 1;
+};
+
+inline std::string describe(block_exec const& on) {
+  return std::string("blocks: ") + on.name + " (fast_double " + (on.fast_double ? "on" : "off") +
+         ", seed " + std::to_string(on.seed) + ")";
+}
+
+// The Grid of detail/block/grid.hpp.
+template <bool FastDouble>
+class block_grid {
+ public:
+  explicit block_grid(block_exec const& on) : on_(on) {}
+
+  slicesort::device_facts facts() const { return on_.device; }
+
+  template <class Tuning>
+  Tuning tuning(Tuning defaults, std::size_t element_bytes) const {
+    if constexpr (std::is_same_v<Tuning, slicesort::sort_tuning>)
+      if (on_.tune != nullptr) return on_.tune(on_.device, element_bytes, defaults);
+    return defaults;
+  }
+
+  bool clusters() const { return on_.device.architecture >= 90; }
+
+  template <class Body>
+  void run(Body const& body, index_t blocks, int threads, int cluster = 1) const {
+    launch how;
+    how.blocks = blocks;
+    how.threads = threads;
+    how.shared_bytes = slicesort::impl::shared_bytes(body);
+    how.cluster = cluster;
+    how.seed = on_.seed;
+    if (how.shared_bytes > on_.device.shared_bytes)
+      throw block_fault("a launch with " + std::to_string(how.shared_bytes) +
+                        " bytes of shared memory, the device has " +
+                        std::to_string(on_.device.shared_bytes));
+    run_body<FastDouble>(how, body);
+  }
+
+ private:
+  block_exec on_;
+};
+
+}  // namespace support
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Defined in block_backend_members.hpp.
+template <class Op>
+struct implementation<Op, support::block_backend> {
+  static void check(support::block_exec const&, detail::checker&) {}
+  template <class T>
+  static void plan(support::block_exec const& on, extents3 e, detail::arena& a);
+  template <class T>
+  static void plan(support::block_exec const& on, extents3 e, index_t terms, detail::arena& a);
+  template <class Problem>
+  static void forward(support::block_exec const& on, Problem const& p, workspace w);
+  template <class Problem>
+  static void backward(support::block_exec const& on, Problem const& p, workspace w);
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Right kernel bodies, and bodies with one mistake each, which the block executor or a sanitizer must
+// catch.
+#pragma once
+
+#include <slicesort/tensor_view.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace support {
+
+using slicesort::index_t;
+
+// Every block reverses its part of x by way of shared memory, sums it by halves, and asks whether
+// it holds a negative number.
+struct reverse_and_sum {
+  static constexpr int max_threads = 1024;
+  int const* x;
+  int* reversed;
+  int* sums;
+  int* any_negative;
+  int size;
+
+  struct memory {
+    int* values;
+    std::int16_t* one_byte_off;  // a slice that ends off the 16 bytes
+    std::int64_t* partial;
+  };
+  template <class Carver>
+  memory shared(Carver& carver) const {
+    auto const n = static_cast<std::size_t>(size);
+    memory m{};
+    m.values = carver.template take<int>(n);
+    m.one_byte_off = carver.template take<std::int16_t>(n + 1);
+    m.partial = carver.template take<std::int64_t>(n);
+    return m;
+  }
+  template <class Block>
+  void operator()(Block& block) const {
+    memory const m = shared(block);
+    int const i = block.rank();
+    index_t const first = block.index() * size;
+    m.values[i] = x[first + i];
+    m.one_byte_off[i + 1] = static_cast<std::int16_t>(i);
+    m.partial[i] = x[first + i];
+    block.sync();
+    reversed[first + i] = m.values[m.one_byte_off[size - i]];
+    for (int half = size / 2; half > 0; half /= 2) {
+      if (i < half) m.partial[i] += m.partial[i + half];
+      block.sync();
+    }
+    bool const negative = block.any(x[first + i] < 0);
+    if (i == 0) {
+      sums[block.index()] = static_cast<int>(m.partial[0]);
+      any_negative[block.index()] = negative;
+    }
+  }
+};
+// For blocks of 64 threads: everyone passes its rank on to the thread before.
+struct right {
+  static constexpr int max_threads = 1024;
+  int* y;
+  template <class Carver>
+  int* shared(Carver& carver) const {
+    return carver.template take<int>(64);
+  }
+  template <class Block>
+  void operator()(Block& block) const {
+    int* const s = shared(block);
+    s[block.rank()] = block.rank();
+    block.sync();
+    y[block.index() * 64 + block.rank()] = s[(block.rank() + 1) % 64];
+  }
+};
+struct missing_barrier {
+  static constexpr int max_threads = 1024;
+  int* y;
+  template <class Carver>
+  int* shared(Carver& carver) const {
+    return carver.template take<int>(64);
+  }
+  template <class Block>
+  void operator()(Block& block) const {
+    int* const s = shared(block);
+    s[block.rank()] = block.rank();
+    y[block.index() * 64 + block.rank()] = s[(block.rank() + 1) % 64];
+  }
+};
+struct missing_second_barrier {
+  static constexpr int max_threads = 1024;
+  int* y;
+  template <class Carver>
+  int* shared(Carver& carver) const {
+    return carver.template take<int>(64);
+  }
+  template <class Block>
+  void operator()(Block& block) const {
+    int* const s = shared(block);
+    s[block.rank()] = block.rank();
+    block.sync();
+    int const next = s[(block.rank() + 1) % 64];
+    s[block.rank()] = -1;  // before the neighbour has read it
+    y[block.index() * 64 + block.rank()] = next;
+  }
+};
+
+// Clusters of two blocks: everyone writes what the same thread of the other block has.
+struct exchange_in_cluster {
+  static constexpr int max_threads = 1024;
+  int* y;
+  bool waits = true;      // as it must
+  bool one_ends = false;  // block 1 of a cluster, without waiting
+  template <class Carver>
+  int* shared(Carver& carver) const {
+    return carver.template take<int>(64);
+  }
+  template <class Block>
+  void operator()(Block& block) const {
+    int* const s = shared(block);
+    s[block.rank()] = static_cast<int>(block.index()) * 64 + block.rank();
+    if (block.cluster_rank() == 0) block.sync();  // barriers of a block are its own affair
+    if (one_ends && block.cluster_rank() == 1) return;
+    if (waits) block.sync_cluster();
+    int const other = 1 - block.cluster_rank();
+    y[block.index() * 64 + block.rank()] = block.of_block(s, other)[block.rank()];
+    block.sync_cluster();
+  }
+};
+
+enum class way_out { some_end, wrong_kind, one_more };
+
+struct divergent {
+  static constexpr int max_threads = 1024;
+  way_out how;
+  template <class Block>
+  void operator()(Block& block) const {
+    block.sync();
+    if (how == way_out::some_end && block.rank() < 32) return;
+    if (how == way_out::wrong_kind && block.rank() == 5)
+      (void)block.any(true);
+    else
+      block.sync();
+    if (how == way_out::one_more && block.rank() == 63) block.sync();
+  }
+};
+
+// Takes other slices than it says.
+struct wrong_walk {
+  static constexpr int max_threads = 1024;
+  std::size_t asked, taken_by_most, taken_by_last;
+  template <class Carver>
+  void shared(Carver& carver) const {
+    carver.template take<int>(asked);
+  }
+  template <class Block>
+  void operator()(Block& block) const {
+    block.template take<int>(block.rank() == 63 ? taken_by_last : taken_by_most);
+  }
+};
+struct many_slices {
+  static constexpr int max_threads = 1024;
+  template <class Carver>
+  void shared(Carver& carver) const {
+    carver.template take<int>(1000);
+  }
+  template <class Block>
+  void operator()(Block& block) const {
+    for (int i = 0; i < 33; ++i) block.template take<int>(1);
+  }
+};
+
+// One thread writes beside its slices; of the first, the last 8 of 64 bytes are padding.
+struct overrun {
+  static constexpr int max_threads = 1024;
+  int slice;
+  std::ptrdiff_t at;
+  template <class Carver>
+  std::array<unsigned char*, 2> shared(Carver& carver) const {
+    auto* const first = carver.template take<unsigned char>(56);
+    return {first, carver.template take<unsigned char>(64)};
+  }
+  template <class Block>
+  void operator()(Block& block) const {
+    auto const slices = shared(block);
+    // Another value than the garbage, which no two blocks have alike.
+    if (block.rank() == 3) ++slices[static_cast<std::size_t>(slice)][at];
+  }
+};
+
+struct read_leftover {
+  static constexpr int max_threads = 1024;
+  int* y;
+  template <class Carver>
+  int* shared(Carver& carver) const {
+    return carver.template take<int>(64);
+  }
+  template <class Block>
+  void operator()(Block& block) const {
+    int* const s = shared(block);
+    y[block.index() * block.size() + block.rank()] = s[block.rank()];
+    s[block.rank()] = 0;  // the next block must not find it
+  }
+};
+
+}  // namespace support

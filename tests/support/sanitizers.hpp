@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the sanitizers want to know, and nothing where there are none.
+#pragma once
+
+#include <cstddef>
+
+#if defined(__SANITIZE_ADDRESS__)
+#  define SLICESORT_TEST_ASAN 1
+#elif defined(__has_feature)
+#  if __has_feature(address_sanitizer)
+#    define SLICESORT_TEST_ASAN 1
+#  endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#  define SLICESORT_TEST_TSAN 1
+#elif defined(__has_feature)
+#  if __has_feature(thread_sanitizer)
+#    define SLICESORT_TEST_TSAN 1
+#  endif
+#endif
+#if !defined(SLICESORT_TEST_ASAN)
+#  define SLICESORT_TEST_ASAN 0
+#endif
+#if !defined(SLICESORT_TEST_TSAN)
+#  define SLICESORT_TEST_TSAN 0
+#endif
+
+#if SLICESORT_TEST_ASAN
+#  include <sanitizer/asan_interface.h>
+#  include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace support {
+
+inline void poison([[maybe_unused]] void const* memory, [[maybe_unused]] std::size_t bytes) {
+#if SLICESORT_TEST_ASAN
+  __asan_poison_memory_region(memory, bytes);
+#endif
+}
+inline void unpoison([[maybe_unused]] void const* memory, [[maybe_unused]] std::size_t bytes) {
+#if SLICESORT_TEST_ASAN
+  __asan_unpoison_memory_region(memory, bytes);
+#endif
+}
+
+// Around a change of stacks: before it on the old one, after it on the new one.
+inline void start_switch([[maybe_unused]] void** fake, [[maybe_unused]] void const* stack,
+                         [[maybe_unused]] std::size_t bytes) {
+#if SLICESORT_TEST_ASAN
+  __sanitizer_start_switch_fiber(fake, stack, bytes);
+#endif
+}
+inline void finish_switch([[maybe_unused]] void* fake, [[maybe_unused]] void const** old_stack,
+                          [[maybe_unused]] std::size_t* old_bytes) {
+#if SLICESORT_TEST_ASAN
+  __sanitizer_finish_switch_fiber(fake, old_stack, old_bytes);
+#endif
+}
+
+}  // namespace support

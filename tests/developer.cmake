@@ -31,13 +31,22 @@ if(SLICESORT_SANITIZE)
   target_link_options(slicesort_developer INTERFACE ${_slicesort_sanitize})
 endif()
 
-# The CUDA language is enabled for this repository's own tests only, never inside another project.
-if(PROJECT_IS_TOP_LEVEL AND SLICESORT_BUILD_TESTS AND NOT SLICESORT_CUDA STREQUAL "OFF")
+# The CUDA language is enabled for this repository's own programs only, never inside another project.
+if(PROJECT_IS_TOP_LEVEL AND NOT SLICESORT_CUDA STREQUAL "OFF")
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
+    # CMake's default of 52 is older than CUDA 13 can build. With a GPU at hand its own architecture
+    # will do; else two that cannot run each other's code.
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES 80 90)  # CMake's default of 52 is older than CUDA 13 can build
+      set(CMAKE_CUDA_ARCHITECTURES 80 90)
+      execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+        RESULT_VARIABLE _slicesort_status OUTPUT_VARIABLE _slicesort_found ERROR_QUIET)
+      string(REGEX MATCHALL "[0-9]+\\.[0-9]" _slicesort_found "${_slicesort_found}")
+      if(_slicesort_status STREQUAL "0" AND _slicesort_found)
+        string(REPLACE "." "" CMAKE_CUDA_ARCHITECTURES "${_slicesort_found}")
+        list(REMOVE_DUPLICATES CMAKE_CUDA_ARCHITECTURES)
+      endif()
     endif()
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)

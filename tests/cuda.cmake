@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+# What needs a CUDA compiler. Without a GPU the programs are built all the same; their cases are
+# skipped, but for those of tests/cuda/link, which are about linking.
+
+# tests/cuda/interpose.cpp comes between the program and a shared runtime only.
+set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
+
+add_library(slicesort_cuda_developer INTERFACE)
+target_link_libraries(slicesort_cuda_developer INTERFACE slicesort_developer slicesort_cuda CUDA::cudart)
+target_compile_features(slicesort_cuda_developer INTERFACE cuda_std_17)
+target_include_directories(slicesort_cuda_developer INTERFACE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/cuda)
+target_compile_options(slicesort_cuda_developer INTERFACE
+  $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror>)
+
+# Objects of one source: _slicesort_objects(NAME SOURCE [DEFINITION...])
+function(_slicesort_objects name source)
+  add_library(${name} OBJECT ${source})
+  target_link_libraries(${name} PRIVATE slicesort_cuda_developer ${_slicesort_doctest})
+  target_compile_definitions(${name} PRIVATE ${ARGN})
+endfunction()
+
+# The kernels of all operators, a part for each element type, for sources that are plain C++.
+add_library(slicesort_test_remote STATIC cuda/device.cpp cuda/image.cpp)
+target_link_libraries(slicesort_test_remote PUBLIC slicesort_cuda_developer)
+set(_slicesort_first SLICESORT_TEST_FIRST)
+foreach(_type IN ITEMS float double float16 bfloat16)
+  _slicesort_objects(slicesort_remote_${_type} cuda/remote.cu SLICESORT_TEST_DTYPE=${_type} ${_slicesort_first})
+  target_sources(slicesort_test_remote PRIVATE $<TARGET_OBJECTS:slicesort_remote_${_type}>)
+  set(_slicesort_first)
+endforeach()
+_slicesort_objects(slicesort_test_skip cuda/skip.cpp)
+_slicesort_objects(slicesort_test_needs_device cuda/skip.cpp SLICESORT_TEST_NEEDS_DEVICE)
+
+function(_slicesort_gpu_test name)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS gpu)
+endfunction()
+
+# The operator suite: the programs that run on every backend, once more on this one.
+foreach(_source IN LISTS _slicesort_sources)
+  file(STRINGS ${_source} _slicesort_uses REGEX "for_each_backend|check_all_paths|check_every_way|check_policies|check_layouts")
+  if(_slicesort_uses)
+    get_filename_component(_stem ${_source} NAME_WE)
+    string(REGEX REPLACE "^test_" "" _stem ${_stem})
+    target_compile_definitions(slicesort_test_${_stem} PRIVATE SLICESORT_TEST_CUDA)
+    target_link_libraries(slicesort_test_${_stem} PRIVATE slicesort_test_skip slicesort_test_remote)
+    _slicesort_gpu_test(cuda_${_stem} slicesort_test_${_stem})
+    set_tests_properties(cuda_${_stem} PROPERTIES ENVIRONMENT SLICESORT_TEST_BACKEND=cuda)
+  endif()
+endforeach()
+
+# What only a GPU can show.
+add_library(slicesort_test_calls STATIC)
+target_link_libraries(slicesort_test_calls PUBLIC slicesort_test_remote)
+set(_slicesort_first SLICESORT_TEST_FIRST)
+foreach(_type IN ITEMS float double bfloat16)
+  _slicesort_objects(slicesort_calls_${_type} cuda/calls.cpp SLICESORT_TEST_DTYPE=${_type} ${_slicesort_first})
+  target_sources(slicesort_test_calls PRIVATE $<TARGET_OBJECTS:slicesort_calls_${_type}>)
+  set(_slicesort_first)
+endforeach()
+set(_slicesort_more_cub cub_oracle.cu)
+set(_slicesort_more_errors bad_launches.cu)
+set(_slicesort_more_large large.cu)
+set(_slicesort_more_runtime_calls interpose.cpp)
+file(GLOB _slicesort_cuda_sources CONFIGURE_DEPENDS cuda/test_*.cpp cuda/test_*.cu)
+foreach(_source IN LISTS _slicesort_cuda_sources)
+  get_filename_component(_stem ${_source} NAME_WE)
+  string(REGEX REPLACE "^test_" "" _stem ${_stem})
+  list(TRANSFORM _slicesort_more_${_stem} PREPEND cuda/ OUTPUT_VARIABLE _slicesort_more)
+  add_executable(slicesort_cuda_${_stem} ${_source} ${_slicesort_more})
+  target_link_libraries(slicesort_cuda_${_stem} PRIVATE
+    slicesort_test_main slicesort_test_needs_device slicesort_test_calls ${CMAKE_DL_LIBS} Threads::Threads)
+  _slicesort_gpu_test(cuda_${_stem} slicesort_cuda_${_stem})
+endforeach()
+# What proves the same for one architecture is compiled for one.
+list(GET CMAKE_CUDA_ARCHITECTURES -1 _slicesort_architecture)
+set_target_properties(slicesort_cuda_cub slicesort_cuda_thrust PROPERTIES CUDA_ARCHITECTURES ${_slicesort_architecture})
+set_tests_properties(cuda_large PROPERTIES RUN_SERIAL ON)  # most of the device's memory
+set_tests_properties(cuda_streams PROPERTIES RUN_SERIAL ON)
+
+# The image of memory that the suite's calls are made on, without any device.
+add_executable(slicesort_test_image cuda/image_without_device.cpp cuda/image.cpp)
+target_link_libraries(slicesort_test_image PRIVATE slicesort_test_main)
+target_include_directories(slicesort_test_image PRIVATE cuda)
+add_test(NAME cuda_image COMMAND slicesort_test_image)
+
+# compute-sanitizer on the few cases that reach every kernel.
+find_program(SLICESORT_COMPUTE_SANITIZER compute-sanitizer HINTS ${CUDAToolkit_BIN_DIR} ${CUDAToolkit_BIN_DIR}/../compute-sanitizer)
+foreach(_tool IN ITEMS memcheck racecheck initcheck synccheck)
+  if(SLICESORT_COMPUTE_SANITIZER)
+    _slicesort_gpu_test(sanitizer_${_tool} ${SLICESORT_COMPUTE_SANITIZER} --tool ${_tool} --error-exitcode 1
+      $<TARGET_FILE:slicesort_cuda_every_call> --test-case=small*)
+  else()
+    _slicesort_gpu_test(sanitizer_${_tool} ${CMAKE_COMMAND} -E echo "there is no compute-sanitizer")
+    set_tests_properties(sanitizer_${_tool} PROPERTIES SKIP_REGULAR_EXPRESSION "there is no compute-sanitizer")
+  endif()
+  set_tests_properties(sanitizer_${_tool} PROPERTIES ENVIRONMENT SLICESORT_TEST_RED_ZONES=0 TIMEOUT 300)
+endforeach()
+# Under some sandboxes the tool finds the device and cannot work with it.
+if(SLICESORT_COMPUTE_SANITIZER)
+  set_tests_properties(sanitizer_memcheck sanitizer_racecheck sanitizer_initcheck sanitizer_synccheck
+    PROPERTIES SKIP_REGULAR_EXPRESSION "Device not supported")
+endif()
+
+# One program of a .cpp and two .cu, with and without relocatable device code.
+foreach(_rdc IN ITEMS ON OFF)
+  add_executable(slicesort_link_rdc_${_rdc} cuda/link/one_program.cpp)
+  target_link_libraries(slicesort_link_rdc_${_rdc} PRIVATE slicesort_cuda_developer)
+  foreach(_part IN ITEMS a b)
+    set(_object slicesort_link_rdc_${_rdc}_${_part})
+    _slicesort_objects(${_object} cuda/link/sort_column.cu SLICESORT_TEST_SORT_COLUMN=sort_column_${_part})
+    set_target_properties(${_object} PROPERTIES
+      CUDA_SEPARABLE_COMPILATION ${_rdc} CUDA_ARCHITECTURES ${_slicesort_architecture})
+    target_sources(slicesort_link_rdc_${_rdc} PRIVATE $<TARGET_OBJECTS:${_object}>)
+  endforeach()
+  set_target_properties(slicesort_link_rdc_${_rdc} PROPERTIES
+    CUDA_SEPARABLE_COMPILATION ${_rdc} CUDA_RESOLVE_DEVICE_SYMBOLS ${_rdc} LINKER_LANGUAGE CUDA
+    CUDA_ARCHITECTURES ${_slicesort_architecture})
+  add_test(NAME link_rdc_${_rdc} COMMAND slicesort_link_rdc_${_rdc})
+endforeach()
+
+# Two shared libraries, each for one architecture alone, in one process.
+add_executable(slicesort_link_two_libraries cuda/link/two_libraries.cpp)
+target_link_libraries(slicesort_link_two_libraries PRIVATE slicesort_developer ${CMAKE_DL_LIBS})
+foreach(_architecture IN ITEMS 80 90)
+  set(_library slicesort_link_sm_${_architecture})
+  add_library(${_library} SHARED cuda/link/sort_column.cu)
+  target_link_libraries(${_library} PRIVATE slicesort_cuda_developer)
+  target_compile_definitions(${_library} PRIVATE SLICESORT_TEST_SORT_COLUMN=sort_column)
+  set_target_properties(${_library} PROPERTIES CUDA_ARCHITECTURES ${_architecture}-real)
+endforeach()
+set(_slicesort_libraries $<TARGET_FILE:slicesort_link_sm_80> $<TARGET_FILE:slicesort_link_sm_90>)
+add_test(NAME link_two_libraries COMMAND slicesort_link_two_libraries ${_slicesort_libraries})
+find_program(SLICESORT_PYTHON python3)
+if(SLICESORT_PYTHON)
+  add_test(NAME link_symbols COMMAND ${SLICESORT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/cuda/link/check_symbols.py ${_slicesort_libraries})
+endif()

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bad_launches.hpp"
+
+#include <slicesort/detail/cuda/launch.cuh>
+
+namespace support {
+
+namespace {
+
+namespace impl = slicesort::impl;
+
+struct nothing {
+  static constexpr int max_threads = 1024;
+  std::size_t shared_bytes = 0;
+  bool trap = false;
+
+  template <class Carver>
+  SLICESORT_HD int shared(Carver& carver) const {
+    carver.template take<unsigned char>(shared_bytes);
+    return 0;
+  }
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+#if defined(__CUDA_ARCH__)
+    if (trap && block.rank() == 0) __trap();
+#else
+    (void)block;
+#endif
+  }
+};
+
+void launch(CUstream_st* stream, nothing body, int threads) {
+  impl::cuda_grid const grid(slicesort::exec::cuda{stream});
+  grid.run(body, 1, threads);
+}
+
+}  // namespace
+
+void launch_too_many_threads(CUstream_st* stream) { launch(stream, {}, 4096); }
+void launch_too_much_shared(CUstream_st* stream) { launch(stream, {std::size_t{1} << 24}, 32); }
+void launch_fine(CUstream_st* stream) { launch(stream, {std::size_t{1} << 16}, 32); }
+void launch_trap(CUstream_st* stream) { launch(stream, {0, true}, 32); }
+
+}  // namespace support

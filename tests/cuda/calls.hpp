@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every operator, forward and backward, as a numbered call over the same memory: for tests of what all
+// of them must do alike. calls.cpp is compiled once for each element type.
+#pragma once
+
+#include "device.hpp"
+#include "remote.hpp"
+
+#include <slicesort/exec.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace support {
+
+inline constexpr int all_calls = 12;
+char const* call_name(int call);
+
+// Inputs on the device, outputs on the device, and what the host backend makes of them.
+template <class T>
+class call_memory {
+ public:
+  // With lengths: 0, 1, the whole, half ... of the rows are valid.
+  call_memory(extents3 e, std::uint64_t seed, bool with_lengths);
+
+  extents3 extents() const { return extents_; }
+  std::size_t workspace_bytes(int call, on_stream on) const;
+  void run(int call, on_stream on, slicesort::workspace scratch) const;
+
+  // The bits that `call` must leave in the outputs, what it leaves alone included.
+  std::vector<unsigned char> const& expected(int call) const {
+    return expected_[static_cast<std::size_t>(call)];
+  }
+
+  device_bytes& inputs() { return inputs_; }
+  std::vector<unsigned char> const& host_inputs() const { return host_inputs_; }
+  device_bytes& outputs() { return outputs_; }
+  device_bytes const& outputs() const { return outputs_; }
+  void reset() { outputs_.set(untouched); }
+
+  static constexpr unsigned char untouched = 0xcb;
+
+ private:
+  extents3 extents_;
+  bool with_lengths_;
+  std::vector<unsigned char> host_inputs_;
+  std::vector<unsigned char> expected_[all_calls];
+  device_bytes inputs_, outputs_;
+};
+
+// Shapes that reach every algorithm: registers, a tile of columns, one column, runs that are merged.
+inline std::vector<extents3> call_shapes() {
+  return {{3, 40, 37}, {2, 700, 21}, {5, 3000, 9}, {1, 20000, 5}, {2, 70001, 3}};
+}
+
+}  // namespace support

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The image of a call's memory, with the host backend in the device's place: views, gaps and aliases
+// arrive and come back as they were, and writes beside them are found.
+#include "image.hpp"
+
+#include "support/buffers.hpp"
+#include "support/inputs.hpp"
+
+#include <doctest/doctest.h>
+#include <slicesort/slicing_sort.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+using problem = ss::detail::slicing_sort_forward<ss::ascending, float>;
+
+// Runs `f(problem)` on a copy of the image elsewhere; what give_back says.
+template <class F>
+std::string elsewhere(problem p, F const& f) {
+  memory_image image;
+  for_each_view(p, [&](auto& view, access use) { image.add(range_of(view), use); });
+  image.take();
+  std::vector<unsigned char> there = image.bytes();
+  for (auto& piece : image.pieces()) piece.moved = there.data() + piece.offset;
+  problem moved = p;
+  for_each_view(moved, [&](auto& view, access) { move_to(view, image.moved(view.data())); });
+  f(moved);
+  image.bytes() = there;
+  return image.give_back();
+}
+void sort(problem const& p) {
+  ss::slicing_sort<> const op;
+  ss::exec::host const on{};
+  guarded_workspace scratch(op.workspace_bytes<float>(on, p.x.extents()));
+  op.forward(on, p.x, p.y, {p.perm}, scratch.get(), {p.lengths});
+}
+
+constexpr extents3 e{3, 20, 5};
+tensor<float> input() {
+  tensor<float> x(e);
+  x.elements() = make_column<float>(input_kind::few_unique, x.elements().size(), 4);
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("strides, gaps, lengths and 16-bit rows") {
+  std::vector<index_t> const lengths = {20, -99, 7, -99, 0};
+  tensor<float> const values = input();
+  tensor<float> y(e);
+  tensor<std::uint16_t> perm(e);
+  problem plain{{}, values.view(), y.view(), perm.view(), true, {lengths.data(), 3, 2}};
+  sort(plain);
+  strided_tensor<float> const x(values, strides_in_order(e, {2, 0, 1}, 3), 1);
+  strided_tensor<float> to(e, strides_in_order(e, {1, 2, 0}, 2), 5);
+  strided_tensor<std::uint16_t> saved(e, strides_in_order(e, {0, 2, 1}, 1), 2);
+  problem const p{{}, x.view(), to.view(), saved.view(), true, plain.lengths};
+  CHECK(elsewhere(p, [&](problem const& moved) {
+          CHECK(static_cast<void const*>(moved.x.data()) != p.x.data());
+          CHECK(static_cast<void const*>(moved.perm.data()) != p.perm.data());
+          sort(moved);
+        }) == "");
+  CHECK(same_bits(to.contents().elements(), y.elements()));
+  CHECK(same_bits(saved.contents().elements(), perm.elements()));
+  CHECK((x.gaps_untouched() && to.gaps_untouched() && saved.gaps_untouched()));
+}
+
+TEST_CASE("in place, and views that interleave") {
+  tensor<float> const values = input();
+  tensor<float> y(e), both = values;
+  tensor<std::uint32_t> perm(e), saved(e);
+  sort({{}, values.view(), y.view(), perm.view(), true, {}});
+  problem const in_place{{}, both.view(), both.view(), saved.view(), true, {}};
+  CHECK(elsewhere(in_place, [](problem const& moved) {
+          CHECK(static_cast<void const*>(moved.x.data()) == moved.y.data());
+          sort(moved);
+        }) == "");
+  CHECK(same_bits(both.elements(), y.elements()));
+
+  // x and y are the halves of every row of one packed tensor.
+  extents3 const packed{e.batch, e.length, 2 * e.channels};
+  strides3 const s = row_major(packed);
+  tensor<float> rows(packed);
+  for_each_position(e, [&](index_t b, index_t n, index_t c) { rows(b, n, c) = values(b, n, c); });
+  tensor3<float> const left(rows.view().data(), e, s), right(rows.view().data() + e.channels, e, s);
+  CHECK(elsewhere({{}, left, right, saved.view(), true, {}}, [](problem const& moved) {
+          CHECK(moved.y.data() - moved.x.data() == e.channels);
+          sort(moved);
+        }) == "");
+  for_each_position(e, [&](index_t b, index_t n, index_t c) {
+    CHECK(same_bits(rows(b, n, c), values(b, n, c)));
+    CHECK(same_bits(rows(b, n, c + e.channels), y(b, n, c)));
+  });
+}
+
+TEST_CASE("addresses keep their alignment; empty views are left alone") {
+  std::vector<float> memory(1000);
+  for (std::size_t shift = 0; shift < 70; ++shift) {
+    tensor3<float> const y(memory.data() + shift, {1, 5, 3}),
+        x(memory.data() + shift + 100, {1, 5, 3});
+    CHECK(elsewhere({{}, x, y, {}, false, {}}, [&](problem const& moved) {
+            auto const line = [](void const* at) {
+              return reinterpret_cast<std::uintptr_t>(at) % 16;
+            };
+            CHECK(line(moved.y.data()) == line(y.data()));
+            CHECK(line(moved.x.data()) == line(x.data()));
+          }) == "");
+  }
+  tensor3<float> const none(memory.data(), {0, 5, 3});
+  CHECK(elsewhere({{}, none, none, {}, false, {}},
+                  [&](problem const& moved) { CHECK(moved.x.data() == none.data()); }) == "");
+}
+
+TEST_CASE("a write beside the views, or into an input, is found") {
+  tensor<float> x = input(), y(e);
+  problem const p{{}, x.view(), y.view(), {}, false, {}};
+  CHECK(elsewhere(p, [](problem const& m) { m.y.data()[-1] = 1; }) ==
+        "a write outside of every view");
+  CHECK(elsewhere(p, [](problem const& m) { m.y.data()[e.size()] = 1; }) ==
+        "a write outside of every view");
+  CHECK(elsewhere(p, [](problem const& m) { const_cast<float*>(m.x.data())[3] = 99; }) ==
+        "an input was written");
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+constexpr int most = 64;
+bool counting = false;
+int calls = 0;
+char const* names[most];
+
+void seen(char const* name) {
+  if (!counting) return;
+  if (calls < most) names[calls] = name;
+  ++calls;
+}
+
+// The runtime's own function, behind ours.
+template <class F>
+F next(char const* name, F) {
+  void* const found = dlsym(RTLD_NEXT, name);
+  if (found == nullptr) {
+    std::fprintf(stderr, "the CUDA runtime has no %s; is it linked as a shared library?\n", name);
+    std::abort();
+  }
+  return reinterpret_cast<F>(found);
+}
+
+void* allocated(std::size_t bytes) {
+  seen("operator new");
+  if (void* const memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+namespace support {
+
+void start_counting() {
+  calls = 0;
+  counting = true;
+}
+std::string counted() {
+  counting = false;
+  std::string all;
+  for (int i = 0; i < calls && i < most; ++i) all += (i > 0 ? " " : "") + std::string(names[i]);
+  return all;
+}
+
+}  // namespace support
+
+void* operator new(std::size_t bytes) { return allocated(bytes); }
+void* operator new[](std::size_t bytes) { return allocated(bytes); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+// SLICESORT_TEST_COUNT(function, (parameters), (arguments))
+#define SLICESORT_TEST_COUNT(name, parameters, arguments) \
+  extern "C" cudaError_t name parameters {                \
+    seen(#name);                                          \
+    return next(#name, &name) arguments;                  \
+  }
+
+// Memory.
+SLICESORT_TEST_COUNT(cudaMalloc, (void** p, std::size_t n), (p, n))
+SLICESORT_TEST_COUNT(cudaMallocHost, (void** p, std::size_t n), (p, n))
+SLICESORT_TEST_COUNT(cudaHostAlloc, (void** p, std::size_t n, unsigned f), (p, n, f))
+SLICESORT_TEST_COUNT(cudaMallocManaged, (void** p, std::size_t n, unsigned f), (p, n, f))
+SLICESORT_TEST_COUNT(cudaMallocPitch, (void** p, std::size_t* pitch, std::size_t w, std::size_t h),
+                     (p, pitch, w, h))
+SLICESORT_TEST_COUNT(cudaMalloc3D, (cudaPitchedPtr * p, cudaExtent e), (p, e))
+SLICESORT_TEST_COUNT(cudaMallocAsync, (void** p, std::size_t n, cudaStream_t s), (p, n, s))
+SLICESORT_TEST_COUNT(cudaMallocFromPoolAsync,
+                     (void** p, std::size_t n, cudaMemPool_t pool, cudaStream_t s), (p, n, pool, s))
+SLICESORT_TEST_COUNT(cudaFree, (void* p), (p))
+SLICESORT_TEST_COUNT(cudaFreeHost, (void* p), (p))
+SLICESORT_TEST_COUNT(cudaFreeAsync, (void* p, cudaStream_t s), (p, s))
+// Waiting.
+SLICESORT_TEST_COUNT(cudaDeviceSynchronize, (), ())
+SLICESORT_TEST_COUNT(cudaStreamSynchronize, (cudaStream_t s), (s))
+SLICESORT_TEST_COUNT(cudaEventSynchronize, (cudaEvent_t e), (e))
+SLICESORT_TEST_COUNT(cudaStreamQuery, (cudaStream_t s), (s))
+SLICESORT_TEST_COUNT(cudaEventQuery, (cudaEvent_t e), (e))
+SLICESORT_TEST_COUNT(cudaStreamWaitEvent, (cudaStream_t s, cudaEvent_t e, unsigned f), (s, e, f))
+// Looking at, or changing, device memory from the host.
+SLICESORT_TEST_COUNT(cudaMemcpy, (void* to, void const* from, std::size_t n, cudaMemcpyKind k),
+                     (to, from, n, k))
+SLICESORT_TEST_COUNT(cudaMemcpyAsync,
+                     (void* to, void const* from, std::size_t n, cudaMemcpyKind k, cudaStream_t s),
+                     (to, from, n, k, s))
+SLICESORT_TEST_COUNT(cudaMemcpyToSymbol,
+                     (void const* to, void const* from, std::size_t n, std::size_t at,
+                      cudaMemcpyKind k),
+                     (to, from, n, at, k))
+SLICESORT_TEST_COUNT(cudaMemcpyFromSymbol,
+                     (void* to, void const* from, std::size_t n, std::size_t at, cudaMemcpyKind k),
+                     (to, from, n, at, k))
+SLICESORT_TEST_COUNT(cudaMemset, (void* p, int value, std::size_t n), (p, value, n))
+// Streams and events of one's own.
+SLICESORT_TEST_COUNT(cudaStreamCreate, (cudaStream_t * s), (s))
+SLICESORT_TEST_COUNT(cudaStreamCreateWithFlags, (cudaStream_t * s, unsigned f), (s, f))
+SLICESORT_TEST_COUNT(cudaStreamCreateWithPriority, (cudaStream_t * s, unsigned f, int p), (s, f, p))
+SLICESORT_TEST_COUNT(cudaEventCreate, (cudaEvent_t * e), (e))
+SLICESORT_TEST_COUNT(cudaEventCreateWithFlags, (cudaEvent_t * e, unsigned f), (e, f))

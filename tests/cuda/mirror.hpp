@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The policy of tests that know nothing of GPUs: views of host memory, calls on the device. A call
+// copies the memory behind its views, gaps and aliases and all, runs exec::cuda, and copies back.
+#pragma once
+
+#include "image.hpp"
+#include "remote.hpp"
+#include "views.hpp"
+
+#include <functional>
+#include <utility>
+
+namespace support {
+
+struct mirror_backend {
+  static constexpr bool host_memory = true;
+};
+
+struct cuda_exec {
+  using backend = mirror_backend;
+
+  char const* name = "cuda";
+  on_stream::tuner tune = nullptr;
+};
+
+// Brings the image to the device, calls `call(stream)`, and brings it back. Throws if CUDA refuses, or
+// if memory changed that nobody had lent.
+void run_mirrored(memory_image& image, std::function<void(CUstream_st*)> const& call);
+
+// call(problem, workspace, stream) with a problem that lies on the device.
+template <class Problem, class Call>
+void mirrored(Problem problem, slicesort::workspace w, Call const& call) {
+  memory_image image;
+  for_each_view(problem, [&](auto& view, access use) { image.add(range_of(view), use); });
+  image.add({static_cast<unsigned char*>(w.data), w.data == nullptr ? 0 : w.bytes},
+            access::scratch);
+  image.take();
+  run_mirrored(image, [&](CUstream_st* stream) {
+    Problem moved = problem;
+    for_each_view(moved, [&](auto& view, access) { move_to(view, image.moved(view.data())); });
+    call(moved, slicesort::workspace{image.moved(w.data), w.bytes}, stream);
+  });
+}
+
+}  // namespace support
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class Op>
+struct implementation<Op, support::mirror_backend> {
+  using remote = implementation<Op, support::remote_backend>;
+
+  static void check(support::cuda_exec on, detail::checker& c) {
+    remote::check({nullptr, on.tune}, c);
+  }
+  template <class T, class... Arguments>
+  static void plan(support::cuda_exec on, Arguments&&... arguments) {
+    remote::template plan<T>({nullptr, on.tune}, std::forward<Arguments>(arguments)...);
+  }
+  template <class Problem>
+  static void forward(support::cuda_exec on, Problem const& p, workspace w) {
+    support::mirrored(p, w, [&](Problem const& there, workspace scratch, CUstream_st* stream) {
+      remote::forward({stream, on.tune}, there, scratch);
+    });
+  }
+  template <class Problem>
+  static void backward(support::cuda_exec on, Problem const& p, workspace w) {
+    support::mirrored(p, w, [&](Problem const& there, workspace scratch, CUstream_st* stream) {
+      remote::backward({stream, on.tune}, there, scratch);
+    });
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

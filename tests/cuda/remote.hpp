@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA backend for sources that no CUDA compiler reads. `on_stream` is exec::cuda to the doors;
+// behind it stand functions that remote.cu compiles once for each element type. So the tests are built
+// once, for all backends, and every one that runs proves that .cpp and .cu link.
+#pragma once
+
+#include <slicesort/detail/arena.hpp>
+#include <slicesort/detail/backend.hpp>
+#include <slicesort/detail/check.hpp>
+#include <slicesort/error.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/tuning.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstddef>
+
+struct CUstream_st;
+
+namespace support {
+
+struct remote_backend {
+  static constexpr bool host_memory = false;
+};
+
+struct on_stream {
+  using backend = remote_backend;
+
+  using tuner = slicesort::sort_tuning (*)(slicesort::device_facts, std::size_t,
+                                           slicesort::sort_tuning);
+
+  CUstream_st* stream = nullptr;
+  tuner tune = nullptr;
+};
+
+slicesort::verdict remote_check(on_stream on);
+// `terms` is looked at by operators that have some.
+template <class Op, class T>
+std::size_t remote_bytes(on_stream on, slicesort::extents3 e, slicesort::index_t terms);
+template <class Op, class Problem>
+void remote_forward(on_stream on, Problem const& p, slicesort::workspace w);
+template <class Op, class Problem>
+void remote_backward(on_stream on, Problem const& p, slicesort::workspace w);
+
+// Has the arena count, or carve, the same number of bytes as the walk that said `bytes`.
+inline void take_all(slicesort::detail::arena& a, std::size_t bytes) {
+  if (bytes != 0) a.take<unsigned char>(bytes - (slicesort::detail::arena::alignment - 1));
+}
+
+}  // namespace support
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class Op>
+struct implementation<Op, support::remote_backend> {
+  static void check(support::on_stream on, detail::checker& c) {
+    c.refuse(support::remote_check(on));
+  }
+  template <class T>
+  static void plan(support::on_stream on, extents3 e, detail::arena& a) {
+    support::take_all(a, support::remote_bytes<Op, T>(on, e, 0));
+  }
+  template <class T>
+  static void plan(support::on_stream on, extents3 e, index_t terms, detail::arena& a) {
+    support::take_all(a, support::remote_bytes<Op, T>(on, e, terms));
+  }
+  template <class Problem>
+  static void forward(support::on_stream on, Problem const& p, workspace w) {
+    support::remote_forward<Op>(on, p, w);
+  }
+  template <class Problem>
+  static void backward(support::on_stream on, Problem const& p, workspace w) {
+    support::remote_backward<Op>(on, p, w);
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slicing-sort of columns against CUB's sorts of the transposed tensor: values and stable permutation.
+#include "cub_oracle.hpp"
+#include "device.hpp"
+#include "remote.hpp"
+
+#include "support/inputs.hpp"
+#include "support/pattern_order.hpp"
+
+#include <doctest/doctest.h>
+#include <slicesort/slicing_sort.hpp>
+
+#include <cstdint>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+namespace ss = slicesort;
+
+// CUB orders NaN by its bits; all other numbers as we do.
+constexpr input_kind kinds[] = {
+    input_kind::normal,    input_kind::few_unique, input_kind::relu,      input_kind::signed_zeros,
+    input_kind::denormals, input_kind::rare_pairs, input_kind::organ_pipe};
+
+}  // namespace
+
+TEST_CASE("the same values from the same rows as CUB") {
+  for (extents3 e : {extents3{3, 17, 50}, extents3{2, 700, 21}, extents3{3, 4096, 9},
+                     extents3{1, 30000, 4}, extents3{2, 100003, 3}}) {
+    tensor<float> x(e);
+    std::vector<float> columns;  // the columns one after the other
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t c = 0; c < e.channels; ++c) {
+        auto const number = static_cast<std::uint64_t>(b * e.channels + c);
+        auto const column =
+            make_column<float>(kinds[number % 7], static_cast<std::size_t>(e.length), number);
+        x.set_column(b, c, column);
+        columns.insert(columns.end(), column.begin(), column.end());
+      }
+    device_tensor<float> const from(x), to(e);
+    device_tensor<std::uint32_t> const perm(e);
+    ss::slicing_sort<pattern_order> const op(pattern_order{up});
+    device_stream const stream;
+    on_stream const on{stream.get()};
+    device_bytes const scratch(op.workspace_bytes<float>(on, e));
+    op.forward(on, from.view(), to.view(), {perm.view()}, {scratch.data(), scratch.size()});
+    stream.wait();
+    tensor<float> const y = to.download();
+    tensor<std::uint32_t> const p = perm.download();
+    CAPTURE(e.length);
+    for (cub_sort how : {cub_sort::radix, cub_sort::segmented}) {
+      sorted_segments const cub = sort_by_cub(how, columns, static_cast<int>(e.length));
+      std::vector<float> values;
+      std::vector<std::uint32_t> rows;
+      for (index_t b = 0; b < e.batch; ++b)
+        for (index_t c = 0; c < e.channels; ++c) {
+          auto const v = y.column(b, c);
+          auto const r = p.column(b, c);
+          values.insert(values.end(), v.begin(), v.end());
+          rows.insert(rows.end(), r.begin(), r.end());
+        }
+      CAPTURE(static_cast<int>(how));
+      CHECK(rows == cub.places);
+      CHECK(same_bits(values, cub.keys));
+    }
+  }
+}

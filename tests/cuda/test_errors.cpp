@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What CUDA refuses becomes a cuda_error with CUDA's own code, once, and is not laid at anyone else's
+// door. The last case loses the device for good, so this is a program of its own.
+#include "bad_launches.hpp"
+#include "calls.hpp"
+
+#include <doctest/doctest.h>
+#include <slicesort/error.hpp>
+#include <slicesort/slicing_sort.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+using namespace support;
+
+namespace {
+
+namespace ss = slicesort;
+
+template <class F>
+int code_of(F const& call) {
+  try {
+    call();
+  } catch (ss::cuda_error const& e) {
+    CHECK(std::string(e.what()).find("cuda") != std::string::npos);
+    return e.code;
+  }
+  return 0;
+}
+
+// A workspace for any of the calls.
+std::size_t most_bytes(call_memory<float> const& memory, on_stream on) {
+  std::size_t most = 0;
+  for (int call = 0; call < all_calls; ++call)
+    most = std::max(most, memory.workspace_bytes(call, on));
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("a launch that fails says why, and the next one is fine") {
+  device_stream const stream;
+  CHECK(code_of([&] { launch_too_many_threads(stream.get()); }) == cudaErrorInvalidConfiguration);
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
+  CHECK(code_of([&] { launch_too_much_shared(stream.get()); }) != 0);
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
+  CHECK(code_of([&] { launch_fine(stream.get()); }) == 0);
+  stream.wait();
+}
+
+TEST_CASE("an error that somebody else left behind is neither reported nor cleared") {
+  call_memory<float> memory({2, 30, 5}, 1, false);
+  device_stream const stream;
+  on_stream const on{stream.get()};
+  device_bytes const scratch(most_bytes(memory, on));
+  CHECK(cudaSetDevice(12345) == cudaErrorInvalidDevice);
+  for (int call = 0; call < all_calls; ++call) {
+    CHECK(cudaPeekAtLastError() == cudaErrorInvalidDevice);
+    CHECK(code_of([&] { memory.run(call, on, {scratch.data(), scratch.size()}); }) == 0);
+  }
+  CHECK(cudaGetLastError() == cudaErrorInvalidDevice);
+  stream.wait();
+}
+
+TEST_CASE("after a kernel has crashed, every call reports that") {
+  call_memory<float> const memory({2, 30, 5}, 1, false);
+  device_stream const stream;
+  on_stream const on{stream.get()};
+  device_bytes const scratch(most_bytes(memory, on));
+  launch_trap(stream.get());
+  int const crash = cudaStreamSynchronize(stream.get());
+  CHECK(crash != cudaSuccess);
+  for (int call = 0; call < all_calls; ++call)
+    CHECK(code_of([&] { memory.run(call, on, {scratch.data(), scratch.size()}); }) == crash);
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every call of every operator on a stream gives the bits of the host backend, in a workspace of exactly
+// the size it asks for that lies anywhere and holds anything.
+#include "calls.hpp"
+
+#include "support/tunings.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace support;
+
+namespace {
+
+template <class T>
+void check_calls(extents3 e, on_stream::tuner tune, bool with_lengths) {
+  call_memory<T> memory(e, 11, with_lengths);
+  device_stream const stream;
+  on_stream const on{stream.get(), tune};
+  std::size_t shift = 0;
+  for (int call = 0; call < all_calls; ++call)
+    for (bool const ones : {false, true}) {
+      unsigned char const fill = ones ? 0xff : 0x00;
+      device_bytes const scratch(memory.workspace_bytes(call, on), fill, shift = (shift + 1) % 64);
+      memory.reset();
+      memory.run(call, on, {scratch.data(), scratch.size()});
+      stream.wait();
+      CAPTURE(call_name(call));
+      CAPTURE(e.length);
+      CHECK(memory.outputs().download() == memory.expected(call));
+      CHECK(memory.outputs().red_zones_intact());
+      CHECK(memory.inputs().download() == memory.host_inputs());
+      CHECK(scratch.red_zones_intact());
+    }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("every algorithm", T, float, double, bfloat16) {
+  for (extents3 e : call_shapes())
+    for (bool with_lengths : {false, true}) check_calls<T>(e, nullptr, with_lengths);
+}
+
+TEST_CASE_TEMPLATE("tuning never changes a result", T, float, double, bfloat16) {
+  for (extents3 e : {extents3{2, 130, 9}, extents3{2, 3000, 3}})
+    for (named_tuning const& t : tunings::all) check_calls<T>(e, t.tune, true);
+}
+
+// What compute-sanitizer repeats: every kernel once, and no more. The tuning has long columns' kernels
+// at short lengths.
+TEST_CASE_TEMPLATE("small", T, float, double, bfloat16) {
+  check_calls<T>({2, 20, 5}, nullptr, true);
+  check_calls<T>({2, 150, 5}, nullptr, false);
+  check_calls<T>({2, 150, 3}, tunings::all[0].tune, true);
+}
+
+TEST_CASE("a workspace one byte short is refused before anything happens") {
+  call_memory<float> memory({2, 70001, 3}, 3, false);
+  device_stream const stream;
+  on_stream const on{stream.get()};
+  int asked = 0;
+  for (int call = 0; call < all_calls; ++call) {
+    std::size_t const bytes = memory.workspace_bytes(call, on);
+    if (bytes == 0) continue;
+    ++asked;
+    device_bytes const scratch(bytes, 0x77);
+    memory.reset();
+    auto const before = memory.outputs().download();
+    CAPTURE(call_name(call));
+    CHECK_THROWS_AS(memory.run(call, on, {scratch.data(), bytes - 1}), slicesort::workspace_error);
+    stream.wait();
+    CHECK(memory.outputs().download() == before);
+    CHECK(scratch.download() == std::vector<unsigned char>(bytes, 0x77));
+  }
+  CHECK(asked > 0);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls captured in CUDA graphs: kernels of one stream and nothing else, which replay with the same bits
+// and follow what the inputs hold at the time.
+#include "calls.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+// The graph of one call. Nothing may run, wait or allocate meanwhile: CUDA refuses that in this mode,
+// also on streams that have nothing to do with the capture.
+template <class F>
+cudaGraph_t captured(device_stream const& stream, F const& call) {
+  cudaGraph_t graph = nullptr;
+  SLICESORT_TEST_CUDA_CALL(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+  call();
+  SLICESORT_TEST_CUDA_CALL(cudaStreamEndCapture(stream.get(), &graph));
+  return graph;
+}
+
+std::vector<cudaGraphNode_t> nodes_of(cudaGraph_t graph) {
+  std::size_t count = 0;
+  SLICESORT_TEST_CUDA_CALL(cudaGraphGetNodes(graph, nullptr, &count));
+  std::vector<cudaGraphNode_t> nodes(count);
+  SLICESORT_TEST_CUDA_CALL(cudaGraphGetNodes(graph, nodes.data(), &count));
+  return nodes;
+}
+
+template <class T>
+void check_replays(extents3 e, int call, int replays) {
+  call_memory<T> first(e, 5, true), second(e, 1234, true);
+  device_stream const stream;
+  on_stream const on{stream.get()};
+  device_bytes scratch(first.workspace_bytes(call, on), 0x11);
+  cudaGraph_t const graph = captured(stream, [&] {
+    first.run(call, on, {scratch.data(), scratch.size()});
+  });
+  CAPTURE(call_name(call));
+  CAPTURE(e.length);
+  CHECK(first.outputs().download() ==
+        std::vector<unsigned char>(first.outputs().size(), first.untouched));
+  auto const nodes = nodes_of(graph);
+  CHECK(!nodes.empty());
+  for (cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type{};
+    SLICESORT_TEST_CUDA_CALL(cudaGraphNodeGetType(node, &type));
+    CHECK(type == cudaGraphNodeTypeKernel);
+  }
+  cudaGraphExec_t runnable = nullptr;
+  SLICESORT_TEST_CUDA_CALL(cudaGraphInstantiate(&runnable, graph, 0));
+  int wrong = 0;
+  for (int i = 0; i < replays; ++i) {
+    bool const other = i % 100 == 99;  // other inputs at the same place
+    if (other) first.inputs().upload(second.host_inputs().data());
+    first.reset();
+    SLICESORT_TEST_CUDA_CALL(cudaGraphLaunch(runnable, stream.get()));
+    stream.wait();
+    wrong += first.outputs().download() != (other ? second : first).expected(call);
+    if (other) first.inputs().upload(first.host_inputs().data());
+  }
+  CHECK(wrong == 0);
+  CHECK(scratch.red_zones_intact());
+  SLICESORT_TEST_CUDA_CALL(cudaGraphExecDestroy(runnable));
+  SLICESORT_TEST_CUDA_CALL(cudaGraphDestroy(graph));
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("1000 replays", T, float, bfloat16) {
+  for (int call = 0; call < all_calls; ++call) check_replays<T>({2, 300, 7}, call, 1000);
+}
+
+TEST_CASE("every algorithm replays") {
+  for (extents3 e : call_shapes())
+    for (int call = 0; call < all_calls; ++call) check_replays<float>(e, call, 101);
+}
+
+TEST_CASE("a chain of calls in one graph") {
+  call_memory<float> memory({2, 3000, 9}, 5, false);
+  device_stream const stream;
+  on_stream const on{stream.get()};
+  std::size_t most = 0;
+  for (int call = 0; call < all_calls; ++call)
+    most = std::max(most, memory.workspace_bytes(call, on));
+  device_bytes scratch(most, 0x11);  // one workspace serves them one after the other
+  cudaGraph_t const graph = captured(stream, [&] {
+    for (int call : {4, 0, 2, 6}) memory.run(call, on, {scratch.data(), scratch.size()});
+  });
+  cudaGraphExec_t runnable = nullptr;
+  SLICESORT_TEST_CUDA_CALL(cudaGraphInstantiate(&runnable, graph, 0));
+  memory.reset();
+  for (int call : {4, 0, 2, 6}) memory.run(call, on, {scratch.data(), scratch.size()});
+  stream.wait();
+  auto const eager = memory.outputs().download();
+  for (int i = 0; i < 1000; ++i) {
+    memory.reset();
+    SLICESORT_TEST_CUDA_CALL(cudaGraphLaunch(runnable, stream.get()));
+    stream.wait();
+    REQUIRE(memory.outputs().download() == eager);
+  }
+  SLICESORT_TEST_CUDA_CALL(cudaGraphExecDestroy(runnable));
+  SLICESORT_TEST_CUDA_CALL(cudaGraphDestroy(graph));
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lengths in device memory: nobody reads them on the host, `check` reads nothing at all, and those out
+// of range are brought into it.
+#include "device.hpp"
+#include "remote.hpp"
+
+#include "support/sort_check.hpp"
+
+#include <doctest/doctest.h>
+#include <slicesort/max_exchange.hpp>
+#include <slicesort/shuffle.hpp>
+#include <slicesort/slicing_sort.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+using namespace support;
+
+TEST_CASE_TEMPLATE("lengths out of range are brought into it", T, float, bfloat16) {
+  for (index_t n : {20, 500, 70001}) {
+    extents3 const e{6, n, 5};
+    std::vector<index_t> const wild = {
+        -1, n + 1, std::int64_t{1} << 62, n / 2, -(std::int64_t{1} << 62), n};
+    auto const p = make_mixed_problem<T>(e, all_kinds, 4, irregular, {0, n, n, n / 2, 0, n});
+    device_bytes lengths(wild.size() * sizeof(index_t));
+    lengths.upload(wild.data());
+    device_tensor<T> const x(p.x), dy(p.dy), y(e), dx(e);
+    device_tensor<std::uint32_t> const perm(e);
+    ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
+    device_stream const stream;
+    on_stream const on{stream.get()};
+    device_bytes const scratch(op.workspace_bytes<T>(on, e));
+    ss::workspace const w{scratch.data(), scratch.size()};
+    ss::tensor1<index_t const> const l(static_cast<index_t const*>(lengths.data()), 6);
+    op.forward(on, x.view(), y.view(), {perm.view()}, w, {l});
+    op.backward(on, dy.view(), {perm.view()}, dx.view(), w, {ss::grad_mode::overwrite, l});
+    stream.wait();
+    CHECK(difference("y", y.download(), p.y) == "");
+    CHECK(difference("perm", perm.download(), p.perm) == "");
+    CHECK(difference("dx", dx.download(), p.dx) == "");
+    CHECK(y.memory().red_zones_intact());
+    CHECK(dx.memory().red_zones_intact());
+  }
+}
+
+TEST_CASE("check and workspace_bytes read no memory") {
+  // Addresses that nobody may read, neither here nor there.
+  extents3 const e{3, 1000, 7};
+  auto const nowhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 40); };
+  tensor3<float const> const x(static_cast<float const*>(nowhere(1)), e);
+  tensor3<float> const y(static_cast<float*>(nowhere(2)), e);
+  tensor3<std::uint16_t> const perm(static_cast<std::uint16_t*>(nowhere(3)), e);
+  ss::tensor1<index_t const> const lengths(static_cast<index_t const*>(nowhere(4)), e.batch);
+  on_stream const on{};
+  ss::slicing_sort<pattern_order> const sort;
+  ss::shuffle<> const shuffle(1);
+  std::size_t const bytes =
+      std::max(sort.workspace_bytes<float>(on, e), shuffle.workspace_bytes<float>(on, e));
+  ss::workspace const w{nowhere(5), bytes};
+  CHECK(sort.check(on, x, y, {perm}, w, {lengths}));
+  CHECK(sort.check(on, x, {ss::const_index_tensor3(perm)}, y, w,
+                   ss::backward_options{ss::grad_mode::accumulate, lengths}));
+  CHECK(ss::max_exchange(999).check(on, x, y, ss::no_saved, w, {lengths}));
+  CHECK(shuffle.check(on, x, y, w, ss::forward_options{lengths}));
+  ss::tensor1<index_t const> const too_few(lengths.data(), 2);
+  CHECK(sort.check(on, x, y, {perm}, w, {too_few}).kind == ss::error_kind::argument);
+}

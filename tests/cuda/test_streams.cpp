@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams: many at once, from many threads, and nothing outside the one that was given.
+#include "calls.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+using namespace support;
+
+TEST_CASE_TEMPLATE("a stream and a thread each, with inputs of their own", T, float, bfloat16) {
+  constexpr int streams = 6, rounds = 20;
+  struct worker {
+    call_memory<T> memory;
+    device_stream stream;
+    std::vector<std::unique_ptr<device_bytes>> scratch;
+    std::vector<std::vector<unsigned char>> seen;
+  };
+  std::vector<std::unique_ptr<worker>> workers;
+  // Shapes that want different algorithms and amounts of shared memory of the same kernels.
+  for (int i = 0; i < streams; ++i) {
+    extents3 const e{2, 100 + 1700 * (i % 4), 7 + i};
+    workers.push_back(std::unique_ptr<worker>(
+        new worker{{e, 100u * static_cast<unsigned>(i), i % 2 == 0}, {}, {}, {}}));
+    for (int call = 0; call < all_calls; ++call)
+      workers.back()->scratch.push_back(std::make_unique<device_bytes>(
+          workers.back()->memory.workspace_bytes(call, {workers.back()->stream.get()})));
+  }
+  std::atomic<int> wrong{0};
+  for (int call = 0; call < all_calls; ++call) {
+    for (auto const& w : workers) w->memory.reset();
+    std::vector<std::thread> threads;
+    for (auto const& w : workers)
+      threads.emplace_back([&wrong, call, w = w.get()] {
+        auto const& scratch = *w->scratch[static_cast<std::size_t>(call)];
+        try {
+          for (int round = 0; round < rounds; ++round)
+            if (call != 3 || round == 0)  // accumulates
+              w->memory.run(call, {w->stream.get()}, {scratch.data(), scratch.size()});
+        } catch (...) {
+          ++wrong;
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (auto const& w : workers) {
+      w->stream.wait();
+      CAPTURE(call_name(call));
+      CHECK(w->memory.outputs().download() == w->memory.expected(call));
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+namespace {
+
+// Holds a stream from `hold` until `release`, or for as long as it lives.
+class gate {
+ public:
+  void hold(cudaStream_t stream) {
+    open_ = false;
+    SLICESORT_TEST_CUDA_CALL(cudaLaunchHostFunc(stream, &wait, nullptr));
+  }
+  void release() { open_ = true; }
+  ~gate() { release(); }
+
+ private:
+  static void CUDART_CB wait(void*) {
+    while (!open_) std::this_thread::yield();
+  }
+  static inline std::atomic<bool> open_{true};
+};
+
+// Memory that can be copied to while other streams stand still.
+struct pinned_bytes {
+  void* data = nullptr;
+  std::size_t size;
+  explicit pinned_bytes(std::size_t bytes) : size(bytes) {
+    SLICESORT_TEST_CUDA_CALL(cudaMallocHost(&data, bytes));
+  }
+  ~pinned_bytes() { (void)cudaFreeHost(data); }
+  std::vector<unsigned char> contents() const {
+    auto const* const first = static_cast<unsigned char const*>(data);
+    return {first, first + size};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a call returns while its stream stands still, and works on that stream alone") {
+  call_memory<float> memory({2, 3000, 9}, 7, true);
+  device_stream const stream, other;
+  on_stream const on{stream.get()};
+  pinned_bytes const seen(memory.outputs().size());
+  std::vector<unsigned char> const untouched(seen.size, memory.untouched);
+  for (int call = 0; call < all_calls; ++call) {
+    device_bytes const scratch(memory.workspace_bytes(call, on));
+    memory.run(call, on, {scratch.data(), scratch.size()});  // loads the kernels
+    stream.wait();
+    memory.reset();
+    gate held;
+    held.hold(stream.get());
+    memory.run(call, on, {scratch.data(), scratch.size()});
+    cudaError_t const state = cudaStreamQuery(stream.get());
+    SLICESORT_TEST_CUDA_CALL(cudaMemcpyAsync(seen.data, memory.outputs().data(), seen.size,
+                                             cudaMemcpyDeviceToHost, other.get()));
+    other.wait();
+    held.release();
+    stream.wait();
+    CAPTURE(call_name(call));
+    CHECK(state == cudaErrorNotReady);
+    CHECK(seen.contents() == untouched);
+    CHECK(memory.outputs().download() == memory.expected(call));
+  }
+}
+
+TEST_CASE("the default streams") {
+  call_memory<float> memory({2, 300, 9}, 8, false);
+  for (cudaStream_t stream : {cudaStream_t{}, cudaStreamLegacy, cudaStreamPerThread})
+    for (int call = 0; call < all_calls; ++call) {
+      device_bytes const scratch(memory.workspace_bytes(call, {stream}));
+      memory.reset();
+      memory.run(call, {stream}, {scratch.data(), scratch.size()});
+      SLICESORT_TEST_CUDA_CALL(cudaStreamSynchronize(stream));
+      CAPTURE(call_name(call));
+      CHECK(memory.outputs().download() == memory.expected(call));
+    }
+}

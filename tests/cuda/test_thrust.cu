@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// thrust.hpp: what it makes of containers and policies, as types and as results.
+#include <slicesort/slicesort.hpp>
+#include <slicesort/thrust.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+namespace ss = slicesort;
+
+static_assert(std::is_same_v<decltype(ss::view(std::declval<thrust::device_vector<float>&>(),
+                                               ss::extents3{})),
+                             ss::tensor3<float>>);
+static_assert(std::is_same_v<decltype(ss::view(std::declval<thrust::device_vector<float> const&>(),
+                                               ss::extents3{})),
+                             ss::tensor3<float const>>);
+static_assert(
+    std::is_same_v<decltype(ss::view(std::declval<thrust::device_vector<ss::index_t> const&>())),
+                   ss::tensor1<ss::index_t const>>);
+
+TEST_CASE("a Thrust policy becomes its stream") {
+  auto const stream = reinterpret_cast<cudaStream_t>(0x40);  // never used
+  CHECK(ss::on(thrust::cuda::par.on(stream)).stream == stream);
+  CHECK(ss::on(thrust::cuda::par_nosync.on(stream)).stream == stream);
+}
+
+TEST_CASE("an empty vector is an empty view and no workspace") {
+  thrust::device_vector<float> none;
+  CHECK(ss::view(none, {0, 4, 2}).data() == nullptr);
+  CHECK(ss::view(none).size() == 0);
+  CHECK(ss::lend(none).bytes == 0);
+}
+
+TEST_CASE("device vectors through an operator") {
+  ss::extents3 const shape{2, 3, 1};
+  std::vector<float> const values = {3, 1, 2, 6, 5, 4};
+  std::vector<ss::index_t> const valid = {3, 2};
+  thrust::device_vector<float> const x(values.begin(), values.end());
+  thrust::device_vector<ss::index_t> const lengths(valid.begin(), valid.end());
+  thrust::device_vector<float> y(values.size());
+  thrust::device_vector<std::uint16_t> perm(values.size());
+
+  ss::slicing_sort<> const op;
+  auto const on = ss::on(thrust::cuda::par);
+  thrust::device_vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
+  op.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, ss::lend(scratch),
+             {ss::view(lengths)});
+
+  std::vector<float> sorted(y.size());
+  std::vector<std::uint16_t> rows(perm.size());
+  thrust::copy(y.begin(), y.end(), sorted.begin());  // waits
+  thrust::copy(perm.begin(), perm.end(), rows.begin());
+  CHECK(sorted == std::vector<float>{1, 2, 3, 5, 6, 4});
+  CHECK(rows == std::vector<std::uint16_t>{1, 2, 0, 1, 0, 2});
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The views of every operator's problem, one after the other, so that each can be moved to other memory.
+#pragma once
+
+#include <slicesort/detail/problem/max_exchange.hpp>
+#include <slicesort/detail/problem/multi_permutation.hpp>
+#include <slicesort/detail/problem/shuffle.hpp>
+#include <slicesort/detail/problem/slicing_sort.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace support {
+
+namespace ss = slicesort;
+
+enum class access { read, written, scratch };
+
+// What lies between the first and the last element, gaps included.
+struct byte_range {
+  unsigned char* begin = nullptr;
+  std::size_t bytes = 0;
+};
+
+inline byte_range range_of(void const* data, ss::extents3 e, ss::strides3 s, std::size_t element) {
+  if (data == nullptr || e.empty()) return {};
+  auto const last =
+      (e.batch - 1) * s.batch + (e.length - 1) * s.length + (e.channels - 1) * s.channels;
+  return {static_cast<unsigned char*>(const_cast<void*>(data)),
+          (static_cast<std::size_t>(last) + 1) * element};
+}
+template <class T>
+byte_range range_of(ss::tensor3<T> v) {
+  return range_of(v.data(), v.extents(), v.strides(), sizeof(T));
+}
+template <class T>
+byte_range range_of(ss::tensor1<T> v) {
+  return range_of(v.data(), {1, v.size(), 1}, {0, v.stride(), 0}, sizeof(T));
+}
+template <bool Const>
+byte_range range_of(ss::detail::basic_index_tensor3<Const> v) {
+  return range_of(v.data(), v.extents(), v.strides(), static_cast<std::size_t>(v.width()));
+}
+
+// The same view of other memory.
+template <class T>
+void move_to(ss::tensor3<T>& v, void* data) {
+  v = {static_cast<T*>(data), v.extents(), v.strides()};
+}
+template <class T>
+void move_to(ss::tensor1<T>& v, void* data) {
+  v = {static_cast<T*>(data), v.size(), v.stride()};
+}
+template <bool Const>
+void move_to(ss::detail::basic_index_tensor3<Const>& v, void* data) {
+  if (v.width() == ss::index_width::bits16)
+    v = ss::tensor3<std::uint16_t>(static_cast<std::uint16_t*>(data), v.extents(), v.strides());
+  else
+    v = ss::tensor3<std::uint32_t>(static_cast<std::uint32_t*>(data), v.extents(), v.strides());
+}
+
+// f(view, access) for every view of a problem.
+template <class Order, class T, class F>
+void for_each_view(ss::detail::slicing_sort_forward<Order, T>& p, F const& f) {
+  f(p.x, access::read), f(p.y, access::written), f(p.lengths, access::read);
+  if (p.saving) f(p.perm, access::written);
+}
+template <class T, class F>
+void for_each_view(ss::detail::slicing_sort_backward<T>& p, F const& f) {
+  f(p.dy, access::read), f(p.dx, access::written), f(p.perm, access::read);
+  f(p.lengths, access::read);
+}
+template <class Order, class T, class F>
+void for_each_view(ss::detail::multi_permutation_forward<Order, T>& p, F const& f) {
+  f(p.x, access::read), f(p.y, access::written), f(p.lengths, access::read);
+  if (!p.weights.uniform) f(p.weights.given, access::read);
+  if (p.saving) f(p.perm, access::written);
+}
+template <class T, class F>
+void for_each_view(ss::detail::multi_permutation_backward<T>& p, F const& f) {
+  f(p.dy, access::read), f(p.dx, access::written), f(p.perm, access::read);
+  f(p.lengths, access::read);
+  if (!p.weights.uniform) f(p.weights.given, access::read);
+  if (p.of_weights) f(p.x, access::read), f(p.dweights, access::written);
+}
+template <class T, class F>
+void for_each_view(ss::detail::max_exchange_forward<T>& p, F const& f) {
+  f(p.x, access::read), f(p.y, access::written), f(p.lengths, access::read);
+  if (p.saving) f(p.maximum, access::written);
+}
+template <class T, class F>
+void for_each_view(ss::detail::max_exchange_backward<T>& p, F const& f) {
+  f(p.dy, access::read), f(p.dx, access::written), f(p.maximum, access::read);
+}
+template <class T, class F>
+void for_each_view(ss::detail::shuffle_forward<T>& p, F const& f) {
+  f(p.x, access::read), f(p.y, access::written), f(p.lengths, access::read);
+}
+template <class T, class F>
+void for_each_view(ss::detail::shuffle_backward<T>& p, F const& f) {
+  f(p.dy, access::read), f(p.dx, access::written), f(p.lengths, access::read);
+}
+
+}  // namespace support

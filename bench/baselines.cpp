@@ -108,8 +108,6 @@ class memcpy_job final : public job {
   buffer<T> y_;
 };
 
-}  // namespace
-
 template <class T>
 void add_baselines() {
   for (char const* direction : {"forward", "forward_values"})
@@ -118,6 +116,7 @@ void add_baselines() {
   for (char const* direction : {"forward", "forward_values", "backward"})
     for_each_setting<T>("baseline_memcpy", direction, add_case<memcpy_job<T>>);
 }
-template void add_baselines<SLICESORT_BENCH_DTYPE>();
+subject_of<SLICESORT_BENCH_DTYPE> const here("baselines", add_baselines<SLICESORT_BENCH_DTYPE>);
 
+}  // namespace
 }  // namespace bench

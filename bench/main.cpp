@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bench program: Google Benchmark's own flags, and --text FILE, --lengths N,N,.. (of the text
-// cases),
-// --verify REGEX (compare these cases with the oracle, then time), --progress.
+// Both bench programs, on the host and on a GPU: which one it is decide the subjects and the backend
+// that it is linked with. Google Benchmark's own flags, and --text FILE, --lengths N,N,.. (of the
+// text cases), --verify REGEX (compare these cases with the oracle, then time), --progress.
 #include "subjects.hpp"
+#include "support/backend.hpp"
 #include "support/driver.hpp"
 #include "support/settings.hpp"
 #include "support/text.hpp"
 
 #include <benchmark/benchmark.h>
-#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/version.hpp>
 
 #include <cstdio>
 #include <exception>
@@ -67,13 +69,9 @@ arguments take_arguments(int& argc, char** argv) {
   return a;
 }
 
-template <class T>
-void add_all() {
-  bench::add_slicing_sort<T>();
-  bench::add_multi_permutation<T>();
-  bench::add_max_exchange<T>();
-  bench::add_shuffle<T>();
-  bench::add_baselines<T>();
+std::string version() {
+  return std::to_string(SLICESORT_VERSION_MAJOR) + '.' + std::to_string(SLICESORT_VERSION_MINOR) +
+         '.' + std::to_string(SLICESORT_VERSION_PATCH);
 }
 
 int run(int argc, char** argv) {
@@ -90,16 +88,21 @@ int run(int argc, char** argv) {
     bench::text_lengths().insert(n);
   }
 
-  add_all<float>();
-  add_all<double>();
-  add_all<slicesort::float16>();
-  add_all<slicesort::bfloat16>();
+  bench::add_all_subjects();
+  std::string const filter = benchmark::GetBenchmarkFilter();
   if (a.list) {
-    bench::list_cases(benchmark::GetBenchmarkFilter());
+    bench::list_cases(filter);
     return 0;
   }
-  bench::register_cases();
-  bench::describe_machine(a.text);
+  if (std::string const why = bench::obstacle(); !why.empty()) {
+    std::printf("nothing measured: %s\n", why.c_str());
+    return 0;
+  }
+  bench::register_cases(filter);
+  bench::describe_machine();
+  benchmark::AddCustomContext("flags", SLICESORT_BENCH_FLAGS);
+  benchmark::AddCustomContext("slicesort", version());
+  benchmark::AddCustomContext("text", a.text.substr(a.text.find_last_of('/') + 1));
 
   if (a.verify && !bench::verify_cases(*a.verify)) return 1;
   if (bench::run_cases() == 0) throw bench::usage_error("no case matches the filter");

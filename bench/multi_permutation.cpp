@@ -2,25 +2,12 @@
 // multi_permutation with two terms of weight 1/2. Compiled once per element type.
 #include "subjects.hpp"
 #include "support/settings.hpp"
-#include "support/sort_jobs.hpp"
+#include "support/variant_jobs.hpp"
 
 #include <slicesort/multi_permutation.hpp>
 
-#include <cmath>
-#include <cstdint>
-#include <type_traits>
-
 namespace bench {
 namespace {
-
-// What rounding a mean of two values below 8 to T may cost: an epsilon is the step from 1 to the
-// next.
-template <class T>
-constexpr double rounding_of_means() {
-  if (sizeof(T) == 8) return 8 * 0x1p-52;
-  if (sizeof(T) == 4) return 8 * 0x1p-23;
-  return std::is_same_v<T, ss::float16> ? 8 * 0x1p-10 : 8 * 0x1p-7;
-}
 
 template <class T>
 class forward_job final : public sort_job<T> {
@@ -40,14 +27,7 @@ class forward_job final : public sort_job<T> {
       op_.forward(on, in, ss::uniform_weights, out, ss::no_saved, lend(scratch_));
   }
   double max_error() override {
-    auto const& in = this->x->values;
-    return worst_column(*this->x, expected_order(*this->x, this->at),
-                        [&](auto const& p, std::size_t n, auto const& cell) {
-                          double const want =
-                              (decoded(in[cell(p[n])]) + decoded(in[cell(p[p[n]])])) / 2;
-                          double const error = std::abs(decoded(this->y[cell(n)]) - want);
-                          return this->saving && this->perm[cell(n)] != p[n] ? wrong : error;
-                        });
+    return mean_of_powers_error(*this->x, this->at, this->y, this->saving ? &this->perm : nullptr);
   }
 
  private:
@@ -69,27 +49,13 @@ class backward_job final : public unsort_job<T> {
                  {this->perm.view()}, view(this->dx, e), lend(scratch_));
   }
   double max_error() override {
-    auto const& in = this->dy->values;
-    auto const& order = expected_order(*this->x, this->at);
-    // Row n of the input went to row inverse[n], and from there to row inverse[inverse[n]].
-    auto inverses = order;
-    for (std::size_t k = 0; k < order.size(); ++k)
-      for (std::size_t n = 0; n < order[k].size(); ++n)
-        inverses[k][order[k][n]] = static_cast<std::uint32_t>(n);
-    return worst_column(
-        *this->x, inverses, [&](auto const& inverse, std::size_t n, auto const& cell) {
-          double const want =
-              (decoded(in[cell(inverse[n])]) + decoded(in[cell(inverse[inverse[n]])])) / 2;
-          return std::abs(decoded(this->dx[cell(n)]) - want);
-        });
+    return mean_of_inverse_powers_error(*this->x, this->at, this->dy->values, this->dx);
   }
 
  private:
   ss::multi_permutation<> const op_{2};
   buffer<unsigned char> scratch_;
 };
-
-}  // namespace
 
 template <class T>
 void add_multi_permutation() {
@@ -101,6 +67,8 @@ void add_multi_permutation() {
     if (is_plain(at)) add_case<backward_job<T>>(at);
   });
 }
-template void add_multi_permutation<SLICESORT_BENCH_DTYPE>();
+subject_of<SLICESORT_BENCH_DTYPE> const here("multi_permutation",
+                                             add_multi_permutation<SLICESORT_BENCH_DTYPE>);
 
+}  // namespace
 }  // namespace bench

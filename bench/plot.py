@@ -154,7 +154,8 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()
     context, found = load(arguments.results)
-    cases = [case for case in found.values() if case.policy == "ascending" and case.t == 1 and "@" not in case.subject]
+    cases = [case for case in found.values() if case.backend == "host" and case.policy == "ascending" and
+             case.t == 1 and "@" not in case.subject]
     below = (f"{context.get('cpu')} ({context.get('instruction_set')}), {context.get('compiler')}, {context.get('flags')}; "
              f"commit {context.get('commit', 'unknown')}, {context.get('date', '')[:10]}")
     arguments.folder.mkdir(parents=True, exist_ok=True)

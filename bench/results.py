@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 NAME = re.compile(
     r"(?P<subject>[^/@]+)(?:@(?P<isa>\w+))?/(?P<backend>\w+)/(?P<direction>\w+)/(?P<dtype>\w+)/(?P<policy>\w+)"
-    r"/(?P<input>\w+)/B:(?P<b>\d+)/N:(?P<n>\d+)/C:(?P<c>\d+)/T:(?P<t>\d+)$")
+    r"/(?P<input>\w+)/B:(?P<b>\d+)/N:(?P<n>\d+)/C:(?P<c>\d+)(?:/T:(?P<t>\d+))?(?:/manual_time)?$")
 DTYPES = ("f32", "f64", "f16", "bf16")
 
 
@@ -17,6 +17,7 @@ class Case:
     """One case with its repetitions."""
     name: str
     subject: str  # with the forced instruction set, if any: slicing_sort@avx2
+    backend: str  # host or cuda
     direction: str
     dtype: str
     policy: str
@@ -50,15 +51,21 @@ class BadResults(Exception):
     """The file is not what the bench program writes, or lacks a case."""
 
 
-def load(path: str) -> tuple[dict, dict[str, Case]]:
-    """The context of the run, and its cases by name, in the order in which they ran."""
+def load(*paths: str) -> tuple[dict, dict[str, Case]]:
+    """The context of the first file's run, and the cases of all by name, in the order in which they ran."""
+    contexts, cases = [], {}
+    for path in paths:
+        contexts.append(load_into(cases, path))
+    return contexts[0], cases
+
+
+def load_into(cases: dict[str, Case], path: str) -> dict:
     try:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
         rows = data["benchmarks"]
     except (OSError, ValueError, KeyError) as error:
         raise BadResults(f"cannot read results from {path}: {error}") from error
-    cases: dict[str, Case] = {}
     for row in rows:
         if row.get("run_type") == "aggregate" or row.get("error_occurred"):
             continue
@@ -67,17 +74,18 @@ def load(path: str) -> tuple[dict, dict[str, Case]]:
             continue
         m = match.groupdict()
         subject = m["subject"] + (f"@{m['isa']}" if m["isa"] else "")
-        case = cases.setdefault(row["name"], Case(
-            row["name"], subject, m["direction"], m["dtype"], m["policy"], m["input"],
-            int(m["b"]), int(m["n"]), int(m["c"]), int(m["t"])))
+        name = row["name"].removesuffix("/manual_time")  # Google Benchmark's own
+        case = cases.setdefault(name, Case(
+            name, subject, m["backend"], m["direction"], m["dtype"], m["policy"], m["input"],
+            int(m["b"]), int(m["n"]), int(m["c"]), int(m["t"] or 1)))
         case.runs.append(row)
-    return data["context"], cases
+    return data["context"]
 
 
 def ratio(slower: Case, faster: Case, clock: str = "wall") -> float:
     """How many times faster: the median of the ratios, repetition by repetition. The CPU clock is for cases of
-    one thread; with more, both are taken by the wall clock."""
-    if slower.t != 1 or faster.t != 1:
+    one thread of the host; otherwise both are taken by the wall clock."""
+    if slower.t != 1 or faster.t != 1 or faster.backend != "host":
         clock = "wall"
     return statistics.median(s / f for s, f in zip(slower.times(clock), faster.times(clock)))
 

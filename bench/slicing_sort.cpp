@@ -78,6 +78,8 @@ void unsort_job<T>::sort_once() {
 }
 template void unsort_job<SLICESORT_BENCH_DTYPE>::sort_once();
 
+namespace {
+
 // The case, and beside it the same with each instruction set forced.
 template <class Job>
 void add_with_instruction_sets(fields at) {
@@ -95,6 +97,8 @@ void add_slicing_sort() {
     for_each_setting<T>("slicing_sort", direction, add_with_instruction_sets<forward_job<T>>);
   for_each_setting<T>("slicing_sort", "backward", add_with_instruction_sets<backward_job<T>>);
 }
-template void add_slicing_sort<SLICESORT_BENCH_DTYPE>();
+subject_of<SLICESORT_BENCH_DTYPE> const here("slicing_sort",
+                                             add_slicing_sort<SLICESORT_BENCH_DTYPE>);
 
+}  // namespace
 }  // namespace bench

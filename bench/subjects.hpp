@@ -1,18 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each adds its subject's cases for element type T, in the order in which they run.
+// What a bench program measures. A subject's file is compiled once per element type, and announces
+// itself: nothing else has to know of it.
 #pragma once
+
+#include <slicesort/dtype.hpp>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
 
 namespace bench {
 
+struct subject {
+  std::string name, dtype;
+  void (*add)();  // its cases
+};
+
+inline std::vector<subject>& all_subjects() {
+  static std::vector<subject> subjects;
+  return subjects;
+}
+
+// `subject_of<T> const here("max_exchange", add_max_exchange<T>);`
 template <class T>
-void add_slicing_sort();
-template <class T>
-void add_multi_permutation();
-template <class T>
-void add_max_exchange();
-template <class T>
-void add_shuffle();
-template <class T>
-void add_baselines();
+struct subject_of {
+  subject_of(char const* name, void (*add)()) {
+    all_subjects().push_back({name, slicesort::dtype_traits<T>::name, add});
+  }
+};
+
+// Cases run in the order in which they are added: that of the names, not of the linker.
+inline void add_all_subjects() {
+  auto& all = all_subjects();
+  std::sort(all.begin(), all.end(), [](subject const& a, subject const& b) {
+    return std::tie(a.dtype, a.name) < std::tie(b.dtype, b.name);
+  });
+  for (subject const& s : all) s.add();
+}
 
 }  // namespace bench

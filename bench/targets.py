@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The speeds that this library promises, as ratios within one run. `targets.py --filter` prints the regular
-expression of the cases that they need; `targets.py RESULTS.json` evaluates them: asked, measured, met."""
+"""The speeds that this library promises. `targets.py --filter` prints the regular expression of the host's cases
+that they need, `--filter-cuda` of the GPU's; `targets.py RESULTS.json [MORE.json ...]` evaluates them: asked,
+measured, met. The GPU's are not measured where no file has a case of the GPU."""
 import argparse
 from dataclasses import dataclass
 
@@ -12,20 +13,52 @@ NOISE = 1.03  # "never slower", when the same code is timed twice
 
 @dataclass
 class Target:
+    """Times of two cases."""
     what: str
     case: str
     reference: str
     at_least: float | None = None  # reference's time / case's time
     at_most: float | None = None  # case's time / reference's time
 
-    def judge(self, cases: dict[str, Case], clock: str) -> tuple[str, str, bool]:
-        case, reference = (find(cases, name) for name in (self.case, self.reference))
+    @property
+    def asked(self) -> str:
+        return f">= {self.at_least:g}x" if self.at_least is not None else f"<= {self.at_most:g}x"
+
+    def cases(self) -> list[str]:
+        return [self.case, self.reference]
+
+    def judge(self, cases: dict[str, Case], clock: str) -> tuple[str, bool]:
+        case, reference = (find(cases, name) for name in self.cases())
         if self.at_least is not None:
             measured = ratio(reference, case, clock)
-            return f">= {self.at_least:g}x", f"{measured:.2f}x", measured >= self.at_least
+            return f"{measured:.2f}x", measured >= self.at_least
         assert self.at_most is not None
         measured = ratio(case, reference, clock)
-        return f"<= {self.at_most:g}x", f"{measured:.2f}x", measured <= self.at_most
+        return f"{measured:.2f}x", measured <= self.at_most
+
+
+@dataclass
+class Level:
+    """A counter of one case."""
+    what: str
+    case: str
+    counter: str
+    unit: str
+    scale: float
+    at_least: float | None = None
+    exactly: float | None = None
+
+    @property
+    def asked(self) -> str:
+        return f">= {self.at_least:g} {self.unit}" if self.at_least is not None else f"{self.exactly:g}"
+
+    def cases(self) -> list[str]:
+        return [self.case]
+
+    def judge(self, cases: dict[str, Case], _clock: str) -> tuple[str, bool]:
+        measured = find(cases, self.case).median(self.counter) / self.scale
+        met = measured >= self.at_least if self.at_least is not None else measured == self.exactly
+        return f"{measured:.4g} {self.unit}".rstrip(), met
 
 
 def find(cases: dict[str, Case], name: str) -> Case:
@@ -77,27 +110,78 @@ def targets() -> list[Target]:
     return found
 
 
+BATCH_ON_GPU = {64: 2048, 1024: 128, 4096: 32}  # of 512 channels; 16 beyond (cuda/settings.hpp)
+
+
+def gpu_name(subject: str, n: int, dtype: str = "f32", direction: str = "forward") -> str:
+    return f"{subject}/cuda/{direction}/{dtype}/ascending/normal/B:{BATCH_ON_GPU.get(n, 16)}/N:{n}/C:512"
+
+
+def gpu_targets() -> list[Target | Level]:
+    found: list[Target | Level] = []
+    rates = {"f32": {64: 300, 1024: 85, 4096: 50, 16384: 40, 65536: 25},
+             "bf16": {64: 450, 1024: 150, 4096: 100, 16384: 80, 65536: 50}}
+    for dtype, wanted in rates.items():
+        for n, at_least in wanted.items():
+            found.append(Level(f"GPU {dtype} forward N={n}", gpu_name("slicing_sort", n, dtype), "items_per_second", "Gelem/s",
+                               1e9, at_least=at_least))
+    found.append(Level("GPU f32 forward N=64 against a copy", gpu_name("slicing_sort", 64), "share_of_copy", "% of copy", 0.01,
+                       at_least=70))
+    for peer, subject, wanted in (
+            ("torch.sort", "baseline_torch_sort", {64: 20, 1024: 5, 4096: 5, 16384: 8, 65536: 8}),
+            ("CUB segmented sort", "baseline_cub_segmented_sort", dict.fromkeys(rates["f32"], 3))):
+        for n, at_least in wanted.items():
+            found.append(Target(f"GPU f32 forward N={n} against {peer}", gpu_name("slicing_sort", n), gpu_name(subject, n),
+                                at_least=at_least))
+    for n in (1024, 4096, 16384, 65536):
+        found.append(Level(f"GPU f32 backward N={n} against a copy", gpu_name("slicing_sort", n, direction="backward"),
+                           "share_of_copy", "% of copy", 0.01, at_least=85))
+    for n in (64, 1024, 4096, 16384, 32768):
+        case = gpu_name("slicing_sort", n)
+        found.append(Level(f"GPU f32 forward N={n}, bytes of workspace", case, "workspace_bytes", "", 1, exactly=0))
+        found.append(Level(f"GPU f32 forward N={n}, kernels launched", case, "kernels", "", 1, exactly=1))
+    return found
+
+
+def expression(found: list) -> str:
+    return "^(" + "|".join(dict.fromkeys(name for target in found for name in target.cases())) + ")$"
+
+
+def verdict(target: Target | Level, cases: dict[str, Case], clock: str) -> tuple[str, str]:
+    """What was measured, and whether that will do; of the GPU perhaps nothing."""
+    if target.what.startswith("GPU"):
+        if not any(case.backend == "cuda" for case in cases.values()):
+            return "not measured (no GPU)", ""
+        if any("torch" in name and name not in cases for name in target.cases()):
+            return "not measured (no torch)", ""
+    measured, met = target.judge(cases, clock)
+    return measured, "ok" if met else "MISSED"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("results", nargs="?")
-    what.add_argument("--filter", action="store_true")
+    parser.add_argument("results", nargs="*")
+    parser.add_argument("--filter", action="store_true")
+    parser.add_argument("--filter-cuda", action="store_true")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall",
                         help="cpu: of the calling thread, for cases of one thread on a busy machine")
     arguments = parser.parse_args()
-    if arguments.filter:
-        names = dict.fromkeys(name for target in targets() for name in (target.case, target.reference))
-        print("^(" + "|".join(names) + ")$")
+    if arguments.filter or arguments.filter_cuda:
+        print(expression(targets() if arguments.filter else gpu_targets()))
         return 0
-    _, cases = load(arguments.results)
-    rows, met = [["target", "asked", "measured", "ok"]], 0
-    for target in targets():
-        asked, measured, ok = target.judge(cases, arguments.clock)
-        rows.append([target.what, asked, measured, "ok" if ok else "MISSED"])
-        met += ok
+    if not arguments.results:
+        parser.error("RESULTS.json is missing")
+    _, cases = load(*arguments.results)
+    of_host = any(case.backend == "host" for case in cases.values())
+    rows = [["target", "asked", "measured", "ok"]]
+    for target in (targets() if of_host else []) + gpu_targets():
+        rows.append([target.what, target.asked, *verdict(target, cases, arguments.clock)])
     print(table(rows))
-    print(f"{met} of {len(rows) - 1} targets met")
-    return 0 if met == len(rows) - 1 else 1
+    verdicts = [row[3] for row in rows[1:]]
+    met, missed = verdicts.count("ok"), verdicts.count("MISSED")
+    print(f"{met} of {met + missed} measured targets met" +
+          (f", {verdicts.count('')} not measured" if "" in verdicts else ""))
+    return 0 if missed == 0 else 1
 
 
 if __name__ == "__main__":

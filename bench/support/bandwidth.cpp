@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bandwidth.hpp"
-
+// What this machine copies with memcpy.
+#include "backend.hpp"
 #include "buffer.hpp"
 
 #include <slicesort/exec.hpp>

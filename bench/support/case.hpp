@@ -19,7 +19,8 @@ namespace ss = slicesort;
 struct fields {
   std::string subject, direction, dtype, policy, input;
   ss::extents3 extents;
-  unsigned threads = 1;
+  unsigned threads = 1;  // on the host
+  std::string backend = "host";
   ss::isa instructions = ss::isa::best;
 
   std::string name() const {
@@ -27,9 +28,11 @@ struct fields {
                                : instructions == ss::isa::avx2   ? "@avx2"
                                : instructions == ss::isa::avx512 ? "@avx512"
                                                                  : "";
-    return subject + forced + "/host/" + direction + '/' + dtype + '/' + policy + '/' + input +
-           "/B:" + std::to_string(extents.batch) + "/N:" + std::to_string(extents.length) +
-           "/C:" + std::to_string(extents.channels) + "/T:" + std::to_string(threads);
+    std::string const all = subject + forced + '/' + backend + '/' + direction + '/' + dtype + '/' +
+                            policy + '/' + input + "/B:" + std::to_string(extents.batch) +
+                            "/N:" + std::to_string(extents.length) +
+                            "/C:" + std::to_string(extents.channels);
+    return backend == "host" ? all + "/T:" + std::to_string(threads) : all;
   }
   ss::exec::host exec() const { return {threads, instructions}; }
 };

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver.hpp"
 
-#include "bandwidth.hpp"
+#include "backend.hpp"
 #include "case.hpp"
 #include "text.hpp"
 
 #include <benchmark/benchmark.h>
-#include <slicesort/detail/host/isa.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -78,16 +77,14 @@ void time_case(benchmark::State& state, bench_case const& c, std::string const& 
     return;
   }
   double const copy = copy_bandwidth(c.at.threads);
-  if (state.max_iterations > 1)
-    work->run();  // cold caches; a call that fills a run alone is past them
-
-  // Wall time, because threads of the call are part of the call.
-  auto const start = clock::now();
-  for (auto _ : state) {
-    work->run();
-    benchmark::ClobberMemory();
+  double seconds = 0.0;
+  try {
+    seconds = time_job(state, c.at, *work);
+  } catch (std::exception const& e) {
+    ++failures;
+    state.SkipWithError(e.what());
+    return;
   }
-  double const seconds = seconds_since(start) / static_cast<double>(state.iterations());
 
   auto const elements = static_cast<double>(c.at.extents.size());
   double const rate = static_cast<double>(work->traffic_bytes) / seconds;
@@ -101,39 +98,56 @@ void time_case(benchmark::State& state, bench_case const& c, std::string const& 
   state.counters["max_error"] = *o.error;
 }
 
-// A text shorter than the length has no such case, and a processor may lack a forced instruction
-// set.
-bool possible(fields const& at) {
-  if (at.input == "text" && at.extents.length > static_cast<ss::index_t>(the_text().size()))
-    return false;
-  return ss::impl::isa_available(at.instructions);
+// A text shorter than the length has no such case.
+bool can_run(fields const& at) {
+  bool const too_long =
+      at.input == "text" && at.extents.length > static_cast<ss::index_t>(the_text().size());
+  return !too_long && possible(at);
 }
+
+// Google Benchmark's filter ("-" in front: all that do not match), on names as we write them: its
+// own adds "/manual_time" to some.
+class filter_on_names {
+ public:
+  explicit filter_on_names(std::string const& filter)
+      : inverted_(!filter.empty() && filter.front() == '-'),
+        wanted_(filter == "all" ? "." : filter.substr(inverted_ ? 1 : 0), std::regex::extended) {}
+  bool operator()(std::string const& name) const {
+    return std::regex_search(name, wanted_) != inverted_;
+  }
+
+ private:
+  bool inverted_;
+  std::regex wanted_;
+};
 
 }  // namespace
 
-void register_cases() {
+void register_cases(std::string const& filter) {
+  filter_on_names const wanted(filter);
   for (bench_case const& c : all_cases()) {
-    if (!possible(c.at)) continue;
     std::string const name = c.at.name();
-    benchmark::RegisterBenchmark(name.c_str(), [&c, name](benchmark::State& state) {
-      time_case(state, c, name);
-    })->Unit(benchmark::kMicrosecond);
+    if (!can_run(c.at) || !wanted(name)) continue;
+    auto* const made = benchmark::RegisterBenchmark(
+        name.c_str(), [&c, name](benchmark::State& state) { time_case(state, c, name); });
+    made->Unit(benchmark::kMicrosecond);
+    if (keeps_time()) made->UseManualTime();
   }
 }
 
 void list_cases(std::string const& filter) {
-  std::regex const wanted(filter, std::regex::extended);
+  filter_on_names const wanted(filter);
   for (bench_case const& c : all_cases())
-    if (std::string const name = c.at.name(); possible(c.at) && std::regex_search(name, wanted))
+    if (std::string const name = c.at.name(); can_run(c.at) && wanted(name))
       std::puts(name.c_str());
 }
 
 bool verify_cases(std::string const& filter) {
-  std::regex const wanted(filter, std::regex::extended);
+  filter_on_names const wanted(filter);
   int count = 0, wrong = 0;
   for (bench_case const& c : all_cases()) {
     std::string const name = c.at.name();
-    if (!possible(c.at) || !std::regex_search(name, wanted)) continue;
+    if (!can_run(c.at) || !wanted(name)) continue;
     report_progress("comparing " + name);
     std::unique_ptr<job> work;
     ++count;
@@ -148,7 +162,8 @@ std::size_t run_cases() {
     bool ReportContext(Context const&) override { return true; }
     void ReportRuns(std::vector<Run> const&) override {}
   } none;
-  return progress ? benchmark::RunSpecifiedBenchmarks(&none) : benchmark::RunSpecifiedBenchmarks();
+  return progress ? benchmark::RunSpecifiedBenchmarks(&none, "all")
+                  : benchmark::RunSpecifiedBenchmarks("all");
 }
 
 int failed_cases() { return failures; }

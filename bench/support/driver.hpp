@@ -7,8 +7,9 @@
 
 namespace bench {
 
-// Registers every case whose data can be had. Nothing is allocated before a case runs.
-void register_cases();
+// Registers every case whose name matches (all if the filter is empty) and whose data can be had.
+// Nothing is allocated before a case runs.
+void register_cases(std::string const& filter);
 
 // Prints the names that match (all if the filter is empty).
 void list_cases(std::string const& filter);
@@ -20,13 +21,10 @@ bool verify_cases(std::string const& filter);
 // How many cases were wrong or refused their arguments.
 int failed_cases();
 
-// Puts what a measurement depends on into the JSON's context.
-void describe_machine(std::string const& text);
-
 // Says on stderr, every few seconds, which case is running; Google Benchmark's table is left out.
 void show_progress();
 
-// Runs what Google Benchmark's filter selects and returns how many cases that was.
+// Runs what was registered and returns how many cases that was.
 std::size_t run_cases();
 
 }  // namespace bench

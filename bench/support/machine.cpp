@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver.hpp"
+// The machine and the build, as far as the host backend is concerned.
+#include "backend.hpp"
 
 #include <benchmark/benchmark.h>
 #include <slicesort/detail/host/isa.hpp>
-#include <slicesort/version.hpp>
 
 #include <fstream>
 #include <string>
@@ -22,14 +22,9 @@ std::string processor() {
   return "unknown";
 }
 
-std::string version() {
-  return std::to_string(SLICESORT_VERSION_MAJOR) + '.' + std::to_string(SLICESORT_VERSION_MINOR) +
-         '.' + std::to_string(SLICESORT_VERSION_PATCH);
-}
-
 }  // namespace
 
-void describe_machine(std::string const& text) {
+void describe_machine() {
   benchmark::AddCustomContext("cpu", processor());
   benchmark::AddCustomContext("instruction_set",
                               ss::impl::isa_name(ss::impl::chosen_isa(ss::isa::best)));
@@ -38,9 +33,6 @@ void describe_machine(std::string const& text) {
 #elif defined(__GNUC__)
   benchmark::AddCustomContext("compiler", "g++ " __VERSION__);
 #endif
-  benchmark::AddCustomContext("flags", SLICESORT_BENCH_FLAGS);
-  benchmark::AddCustomContext("slicesort", version());
-  benchmark::AddCustomContext("text", text.substr(text.find_last_of('/') + 1));
 }
 
 }  // namespace bench

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device memory and the stream that everything is measured on.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace bench {
+
+inline void enforce(cudaError_t status, char const* call) {
+  if (status == cudaSuccess) return;
+  (void)cudaGetLastError();
+  throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(status));
+}
+
+inline cudaStream_t stream() {
+  static cudaStream_t const one = [] {
+    cudaStream_t made = nullptr;
+    enforce(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
+    return made;
+  }();
+  return one;
+}
+
+template <class T>
+class device_buffer {
+ public:
+  device_buffer() = default;
+  explicit device_buffer(std::size_t size) : size_(size) {
+    if (size == 0) return;
+    enforce(cudaMalloc(reinterpret_cast<void**>(&data_), bytes()), "cudaMalloc");
+    // Not what a right result would leave, and nothing that an earlier case left.
+    enforce(cudaMemsetAsync(data_, 0xff, bytes(), stream()), "cudaMemset");
+  }
+  device_buffer(device_buffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  device_buffer& operator=(device_buffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~device_buffer() { (void)cudaFree(data_); }
+
+  T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  std::size_t bytes() const { return size_ * sizeof(T); }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace bench

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tuning of your own: a stateless selector on the policy gets the device's facts, the size of an
+// element and the default, and returns what to use. It changes how fast a call is, never a bit of
+// its result.
+#include "support/device_array.hpp"
+
+#include <slicesort/slicesort.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+namespace ss = slicesort;
+
+// [snippet]
+// Narrow tiles of few threads, so that more blocks share a processor; and runs so short that columns
+// of a thousand rows are merged from them.
+struct small_blocks {
+  ss::sort_tuning operator()(ss::device_facts device, std::size_t element_bytes,
+                             ss::sort_tuning tuning) const {
+    if (device.architecture >= 80 && element_bytes == sizeof(float)) {
+      tuning.tile_columns = 2;
+      tuning.tile_threads = 64;
+      tuning.run_rows = 256;
+    }
+    return tuning;
+  }
+};
+// [/snippet]
+
+namespace {
+
+struct result {
+  std::vector<float> y;
+  std::vector<std::uint16_t> perm;
+  bool operator==(result const& other) const { return y == other.y && perm == other.perm; }
+};
+
+template <class Exec>
+result sort(Exec on, device_array<float> const& x, ss::extents3 shape) {
+  ss::slicing_sort<> const op;
+  device_array<float> const y(x.size());
+  device_array<std::uint16_t> const perm(x.size());
+  device_array<unsigned char> const scratch(op.workspace_bytes<float>(on, shape));
+  op.forward(on, ss::tensor3(x.data(), shape), ss::tensor3(y.data(), shape),
+             {ss::tensor3(perm.data(), shape)}, scratch);
+  return {y.download(on.stream), perm.download(on.stream)};
+}
+
+}  // namespace
+
+int main() {
+  skip_without_device();
+  ss::extents3 const shape{2, 1000, 3};
+  std::vector<float> values(static_cast<std::size_t>(shape.size()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 7919 % 1009);
+  device_array<float> const x(values.size());
+
+  ss::exec::cuda const on{};  // the default stream
+  x.upload(values, on.stream);
+  result const first = sort(on, x, shape), second = sort(on.tune(small_blocks{}), x, shape);
+  std::printf("smallest and largest of the first column: %d %d\n",
+              static_cast<int>(first.y.front()), static_cast<int>(first.y[999 * 3]));
+  std::printf("another tuning: %s\n", first == second ? "the same bits" : "other bits");
+}
+
+// output:
+// smallest and largest of the first column: 0 1008
+// another tuning: the same bits

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls only enqueue, so a training step can be captured in a CUDA graph once and replayed with new
+// values in the same memory.
+#include "support/device_array.hpp"
+
+#include <slicesort/slicesort.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+namespace ss = slicesort;
+
+namespace {
+
+void print(char const* name, std::vector<float> const& values) {
+  std::printf("%-2s", name);
+  for (float const v : values) std::printf(" %d", static_cast<int>(v));
+}
+
+}  // namespace
+
+int main() {
+  skip_without_device();
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreate(&stream));
+  ss::extents3 const shape{1, 6, 1};
+  device_array<float> const x(6), y(6), dy(6), dx(6);
+  device_array<std::uint16_t> const perm(6);
+  dy.upload({1, 2, 3, 4, 5, 6}, stream);
+
+  // [snippet]
+  ss::slicing_sort<> const op;
+  ss::exec::cuda const on{stream};
+  device_array<unsigned char> const scratch(op.workspace_bytes<float>(on, shape));
+  ss::tensor3<std::uint16_t> const rows(perm.data(), shape);
+
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  op.forward(on, ss::tensor3(x.data(), shape), ss::tensor3(y.data(), shape), {rows}, scratch);
+  op.backward(on, ss::tensor3(dy.data(), shape), {rows}, ss::tensor3(dx.data(), shape), scratch);
+  check(cudaStreamEndCapture(stream, &graph));
+
+  cudaGraphExec_t step = nullptr;
+  check(cudaGraphInstantiate(&step, graph, 0));
+  // [/snippet]
+
+  for (std::vector<float> const& values :
+       {std::vector<float>{5, 3, 1, 6, 2, 4}, {1, 1, 1, 0, 0, 0}, {60, 50, 40, 30, 20, 10}}) {
+    x.upload(values, stream);
+    check(cudaGraphLaunch(step, stream));
+    print("x", values);
+    print("   y", y.download(stream));
+    print("   dx", dx.download(stream));
+    std::printf("\n");
+  }
+  check(cudaGraphExecDestroy(step));
+  check(cudaGraphDestroy(graph));
+  check(cudaStreamDestroy(stream));
+}
+
+// output:
+// x  5 3 1 6 2 4   y 1 2 3 4 5 6   dx 5 3 1 6 2 4
+// x  1 1 1 0 0 0   y 0 0 0 1 1 1   dx 4 5 6 1 2 3
+// x  60 50 40 30 20 10   y 10 20 30 40 50 60   dx 6 5 4 3 2 1

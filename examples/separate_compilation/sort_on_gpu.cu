@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one file that a CUDA compiler builds.
+#include "sort_on_gpu.hpp"
+
+#include "../support/device_array.hpp"
+
+#include <slicesort/slicesort.hpp>
+
+namespace ss = slicesort;
+
+// [snippet]
+void sort_on_gpu(ss::exec::cuda on, ss::tensor3<float const> x, ss::tensor3<float> y,
+                 ss::index_tensor3 perm) {
+  ss::slicing_sort<> const op;
+  void* scratch = nullptr;
+  std::size_t const bytes = op.workspace_bytes<float>(on, x.extents());
+  if (bytes != 0) check(cudaMallocAsync(&scratch, bytes, on.stream));
+  op.forward(on, x, y, {perm}, {scratch, bytes});
+  if (bytes != 0) check(cudaFreeAsync(scratch, on.stream));
+}
+// [/snippet]
+
+std::vector<float> sorted_on_gpu(std::vector<float> const& values, ss::extents3 shape) {
+  ss::exec::cuda const on{};
+  device_array<float> const x(values.size()), y(values.size());
+  device_array<std::uint32_t> const perm(values.size());
+  x.upload(values, on.stream);
+  sort_on_gpu(on, ss::tensor3(x.data(), shape), ss::tensor3(y.data(), shape),
+              ss::tensor3(perm.data(), shape));
+  return y.download(on.stream);
+}
+
+bool has_gpu() {
+  int devices = 0;
+  return cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
+}

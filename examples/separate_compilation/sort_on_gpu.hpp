@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rest of the program sees: no CUDA header, no template.
+#pragma once
+
+#include <slicesort/exec.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <vector>
+
+// Sorts every channel of device tensors on the policy's stream, with scratch memory of its own.
+void sort_on_gpu(slicesort::exec::cuda on, slicesort::tensor3<float const> x,
+                 slicesort::tensor3<float> y, slicesort::index_tensor3 perm);
+
+// The same for memory of the host: there, sorted, and back.
+std::vector<float> sorted_on_gpu(std::vector<float> const& x, slicesort::extents3 shape);
+
+bool has_gpu();

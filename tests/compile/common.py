@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilers and flags of the compile checks, and a pool that keeps the processors busy."""
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,6 +14,10 @@ INCLUDE = ROOT / "include"
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wundef",
             "-Wold-style-cast", "-Wdouble-promotion", "-Werror"]
 COMPILERS = os.environ.get("COMPILERS", "g++ clang++").split()
+NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc")
+# The host's warnings as far as the files that nvcc writes and the headers that it adds pass them.
+NVCC_WARNINGS = ["-Werror=all-warnings",
+                 "-Xcompiler=-Wall,-Wextra,-Wconversion,-Wsign-conversion,-Wshadow,-Wdouble-promotion,-Werror"]
 
 
 def syntax_only(compiler: str, source: str | Path, *flags: str) -> tuple[bool, str]:
@@ -21,6 +27,16 @@ def syntax_only(compiler: str, source: str | Path, *flags: str) -> tuple[bool, s
     run = subprocess.run(command + (["-"] if text is not None else [str(source)]), input=text, text=True,
                          capture_output=True, env={**os.environ, "LC_ALL": "C"})
     return run.returncode == 0, run.stderr
+
+
+def by_nvcc(source: str, *flags: str) -> tuple[bool, str]:
+    """Compiles a text with the project's headers, for the device and the host; returns success and the messages."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "text.cu"
+        path.write_text(source)
+        run = subprocess.run([NVCC, f"-I{INCLUDE}", *NVCC_WARNINGS, *flags, "-c", str(path), "-o", f"{folder}/text.o"],
+                             text=True, capture_output=True, env={**os.environ, "LC_ALL": "C"})
+    return run.returncode == 0, run.stdout + run.stderr
 
 
 def run_all(what: str, jobs: list) -> None:

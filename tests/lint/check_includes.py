@@ -8,8 +8,9 @@ from common import INCLUDE, finish, headers, name
 INCLUDED = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 DOORS = ("slicesort.hpp", "cuda.cuh")
 ABOVE_OPERATORS = ("simple.hpp", "thrust.hpp")
-CUDA = re.compile(r"^(cuda|cub/|thrust/|nv/|cooperative_groups|mma\.h)|\.cuh$")
+CUDA = re.compile(r"^(cuda|cub/|thrust/|nv/|nvtx3/|nvToolsExt|cooperative_groups|driver_types|vector_types|mma\.h)|\.cuh$")
 MAY_REACH_CUDA = ("slicesort.hpp", "thrust.hpp")  # guarded by the compiler, or opt-in
+MAY_ASK_ARCHITECTURE = ("detail/cuda/block.cuh", "detail/config.hpp")  # config.hpp: for a pragma
 
 
 def layer(header: str) -> tuple[int, str]:
@@ -46,6 +47,10 @@ def main() -> None:
         code = re.sub(r"//.*|/\*.*?\*/", "", text)
         if "__CUDACC__" in code:
             cudacc.append(name(path))
+        if re.search(r"\b__CUDA_ARCH__\b", code) and me not in MAY_ASK_ARCHITECTURE:
+            complaints.append(f"{name(path)}: asks for __CUDA_ARCH__; a body is the same text on the host, so make it a member of the Block")
+        if path.suffix == ".cuh" and rank not in (layer("cuda.cuh")[0], layer("detail/cuda/block.cuh")[0]):
+            complaints.append(f"{name(path)}: a .cuh is a door or lies in detail/cuda")
         if path.suffix != ".inl" and "#pragma once" not in text:
             complaints.append(f"{name(path)}: has no #pragma once")
         for number, line in enumerate(text.splitlines(), 1):

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Macros begin with SLICESORT_, and an operator has the same stem everywhere."""
+"""Macros begin with SLICESORT_, and an operator has the same stem everywhere: its backends, test, page,
+bench and kernels, and at least one example."""
 import re
 
-from common import INCLUDE, ROOT, finish, headers, name
+from common import INCLUDE, ROOT, files, finish, headers, name
 
 complaints = []
 for path in headers():
@@ -12,13 +13,17 @@ for path in headers():
         if macro and not macro[1].startswith("SLICESORT_"):
             complaints.append(f"{name(path)}:{number}: macro {macro[1]} must begin with SLICESORT_")
 
+examples = [path.read_text() for path in files(".cpp", ".cu", under="examples")]
 for path in headers(".hpp"):
     if path.parent.name != "problem":
         continue
     op = path.stem
     if not (INCLUDE / f"slicesort/{op}.hpp").exists():
         continue  # shared by several operators
-    for place in (f"include/slicesort/detail/host/{op}.hpp", f"tests/test_{op}.cpp", f"docs/operators/{op}.md"):
+    for place in (f"include/slicesort/detail/host/{op}.hpp", f"include/slicesort/detail/block/{op}.hpp", f"tests/test_{op}.cpp",
+                  f"tests/compile/kernels/{op}.cu", f"bench/{op}.cpp", f"docs/operators/{op}.md"):
         if not (ROOT / place).exists():
             complaints.append(f"operator {op} has no {place}")
+    if not any(re.search(rf"::{op}\b", text) for text in examples):
+        complaints.append(f"operator {op} is in no example")
 finish("names", complaints)

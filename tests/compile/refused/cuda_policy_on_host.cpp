@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: slicesort: this operator has no implementation for this execution policy. This version runs on the host
-// For exec::cuda include <slicesort/cuda.cuh>
+// expect: slicesort: this operator has no implementation for this execution policy here. For exec::cuda include <slicesort/cuda.cuh> in a file that a CUDA compiler builds
 #include <slicesort/slicesort.hpp>
 
 void sort(slicesort::tensor3<float const> x, slicesort::tensor3<float> y,

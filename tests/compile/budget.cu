@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user's file with one operator costs to build: forward and backward, one element type.
+#include <slicesort/cuda.cuh>
+#include <slicesort/slicing_sort.hpp>
+
+namespace ss = slicesort;
+
+void forward(ss::exec::cuda on, ss::tensor3<ELEMENT const> x, ss::tensor3<ELEMENT> y,
+             ss::saved_permutation saved, ss::workspace scratch) {
+  ss::slicing_sort<ss::ascending>{}.forward(on, x, y, saved, scratch);
+}
+
+void backward(ss::exec::cuda on, ss::tensor3<ELEMENT const> dy, ss::const_saved_permutation saved,
+              ss::tensor3<ELEMENT> dx, ss::workspace scratch) {
+  ss::slicing_sort<ss::ascending>{}.backward(on, dy, saved, dx, scratch);
+}

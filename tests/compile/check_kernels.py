@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every kernel of the library, compiled for sm_80 and sm_90 and as PTX for the newest architecture that
+nvcc knows; what they use, kept in kernels/golden.txt.
+
+A spill or a stack frame fails always, and so do a kernel without launch bound, one with more registers
+than a block of that size can have, and a body in detail/block that no kernels/*.cu reaches. Registers
+differ from compiler to compiler: they must be the golden ones where nvcc is the one that golden.txt names.
+
+usage: check_kernels.py [--update]     --update writes golden.txt anew"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import HERE, INCLUDE, NVCC, NVCC_WARNINGS
+
+ARCHITECTURES = ("80", "90")
+GOLDEN = HERE / "kernels" / "golden.txt"
+COLUMNS = ("threads", "registers", "stack", "spill", "shared")  # bytes, but for the first two
+REGISTERS = 65536  # of a multiprocessor, on every architecture so far; a thread gets them by eights
+
+
+@dataclass(frozen=True)
+class Usage:
+    threads: int  # launch bound; 0: none
+    registers: int
+    stack: int
+    spill: int
+    shared: int  # static; the kernels ask for theirs when launched
+
+    def complaints(self) -> list[str]:
+        found = []
+        if self.spill or self.stack:
+            found.append(f"{self.spill} bytes of spills, {self.stack} bytes of stack frame; must have none")
+        if not self.threads:
+            found.append("has no launch bound")
+        elif (self.registers + 7) // 8 * 8 * ((self.threads + 31) // 32 * 32) > REGISTERS:
+            found.append(f"{self.registers} registers in each of {self.threads} threads; a block cannot have them")
+        return found
+
+
+def short(symbol: str) -> str:
+    """run_body<slicesort::...::impl::sort_tile<float, ...> >(...) becomes sort_tile<float, ...>."""
+    text = subprocess.run(["c++filt", symbol], capture_output=True, text=True, check=True).stdout.strip()
+    text = re.sub(r"\bslicesort::(\w+::)*", "", text)
+    return re.sub(r"^void run_body<(.*?) ?>\(.*$", r"\1", text).replace("> >", ">>")
+
+
+def compiled(*flags: str) -> tuple[str, str, str]:
+    """The messages, the PTX, and a complaint when it does not compile."""
+    with tempfile.TemporaryDirectory() as folder:
+        # All operators in one text, so that a kernel that two of them use is compiled once.
+        text = Path(folder) / "kernels.cu"
+        text.write_text("".join(f'#include "{path}"\n' for path in sorted((HERE / "kernels").glob("*.cu"))))
+        run = subprocess.run([NVCC, "-std=c++17", f"-I{INCLUDE}", *NVCC_WARNINGS, *flags, "--keep", "--keep-dir", folder,
+                              str(text), "-o", f"{folder}/result"], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+        messages = run.stdout + run.stderr
+        if run.returncode or re.search(r"\bwarning\b", messages):
+            return "", "", f"{' '.join(flags)}:\n" + "\n".join(messages.splitlines()[:20])
+        ptx = Path(folder) / ("result" if "-ptx" in flags else "kernels.ptx")
+        return messages, ptx.read_text(), ""
+
+
+def usage(messages: str, ptx: str) -> dict[str, Usage]:
+    bounds = dict(re.findall(r"\.entry (\w+)\([^)]*\)\s*\.maxntid (\d+)", ptx))
+    found = {}
+    for block in messages.split("Compiling entry function '")[1:]:
+        symbol = block[:block.index("'")]
+        number = {what: int(n) for n, what in re.findall(r"(\d+) (bytes stack frame|bytes spill stores|bytes spill loads|registers|bytes smem)", block)}
+        found[symbol] = Usage(int(bounds.get(symbol, 0)), number["registers"], number["bytes stack frame"],
+                              number["bytes spill stores"] + number["bytes spill loads"], number.get("bytes smem", 0))
+    return found
+
+
+def bodies() -> set[str]:
+    """Kernel bodies: the structs of detail/block that have a launch bound."""
+    found = set()
+    for path in sorted((INCLUDE / "slicesort/detail/block").glob("*.hpp")):
+        parts = re.split(r"static constexpr int max_threads\b", path.read_text())
+        found |= {re.findall(r"^struct (\w+)", part, re.MULTILINE)[-1] for part in parts[:-1] if "struct " in part}
+    return found
+
+
+def table(version: str, kernels: dict[tuple[str, str], Usage]) -> str:
+    width = max(len(kernel) for kernel, _ in kernels)
+    lines = ["# SPDX-License-Identifier: Apache-2.0", "# What each kernel uses; written by tests/compile/check_kernels.py --update.",
+             f"# nvcc {version}", f"{'kernel':{width}}  arch   " + "  ".join(f"{column:>9}" for column in COLUMNS)]
+    for (kernel, arch), used in sorted(kernels.items()):
+        lines.append(f"{kernel:{width}}  {arch}  " + "  ".join(f"{getattr(used, column):9}" for column in COLUMNS))
+    return "\n".join(lines) + "\n"
+
+
+def read_table(text: str) -> tuple[str, dict[tuple[str, str], Usage]]:
+    version = re.search(r"^# nvcc (\S+)$", text, re.MULTILINE)
+    rows = re.findall(r"^(\S.*?) +(sm_\d+)" + r" +(\d+)" * len(COLUMNS) + "$", text, re.MULTILINE)
+    return version[1] if version else "", {(row[0], row[1]): Usage(*map(int, row[2:])) for row in rows}
+
+
+def differences(golden: dict[tuple[str, str], Usage], kernels: dict[tuple[str, str], Usage]) -> list[str]:
+    found = []
+    for key in sorted(golden.keys() | kernels.keys()):
+        name = " ".join(key)
+        if key not in kernels:
+            found.append(f"{name}: in golden.txt alone")
+        elif key not in golden:
+            found.append(f"{name}: not in golden.txt")
+        else:
+            found += [f"{name}: {column} {getattr(kernels[key], column)}, golden {getattr(golden[key], column)}"
+                      for column in COLUMNS if getattr(kernels[key], column) != getattr(golden[key], column)]
+    return found
+
+
+def main() -> int:
+    if not NVCC:
+        print("kernels: skipped, there is no nvcc")
+        return 0
+    version = re.search(r"V(\d+\.\d+\.\d+)", subprocess.run([NVCC, "--version"], capture_output=True, text=True, check=True).stdout)[1]
+    newest = max(map(int, re.findall(r"compute_(\d+)", subprocess.run([NVCC, "--list-gpu-arch"], capture_output=True, text=True, check=True).stdout)))
+    jobs = [("-cubin", f"-arch=sm_{arch}", "-Xptxas=-v") for arch in ARCHITECTURES] + [("-ptx", f"-arch=compute_{newest}")]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(lambda flags: compiled(*flags), jobs))
+    complaints = [complaint for _, _, complaint in results if complaint]
+    kernels = {(short(symbol), f"sm_{arch}"): used for arch, (messages, ptx, _) in zip(ARCHITECTURES, results)
+               for symbol, used in usage(messages, ptx).items()}
+    entries = len(re.findall(r"\.entry\b", results[-1][1]))
+    complaints += [f"{kernel} {arch}: {what}" for (kernel, arch), used in sorted(kernels.items()) for what in used.complaints()]
+    seen = {kernel.split("<")[0] for kernel, _ in kernels}
+    complaints += [f"{body}: no tests/compile/kernels/*.cu reaches it" for body in sorted(bodies() - seen)]
+
+    if "--update" in sys.argv[1:] and kernels and not complaints:
+        GOLDEN.write_text(table(version, kernels))
+        print(f"wrote {GOLDEN}")
+    golden_version, golden = read_table(GOLDEN.read_text() if GOLDEN.exists() else "")
+    if golden_version == version:
+        different = differences(golden, kernels) if not complaints else []
+        complaints += different + (["run check_kernels.py --update when this is meant"] if different else [])
+    else:
+        print(f"golden.txt is of nvcc {golden_version}, this is {version}: only spills, stack frames and launch bounds were checked")
+    print("\n".join(complaints[:60]))
+    most = max((used.registers for used in kernels.values()), default=0)
+    print(f"kernels: {len(kernels)} for {', '.join('sm_' + a for a in ARCHITECTURES)}, {entries} as PTX for compute_{newest}; "
+          f"at most {most} registers; {len(complaints)} complaints")
+    return 1 if complaints or not kernels or not entries else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# A program that a CUDA compiler builds, in the project that includes this.
+set(CMAKE_CUDA_ARCHITECTURES 90)
+enable_language(CUDA)
+find_package(CUDAToolkit REQUIRED)
+add_executable(consumer_cuda ../main.cu)
+target_link_libraries(consumer_cuda PRIVATE slicesort::cuda)
+target_compile_options(consumer_cuda PRIVATE -Werror=all-warnings)

@@ -3,8 +3,5 @@
 /// compiler; `slicesort.hpp` includes it when one reads it.
 #pragma once
 
-#include <slicesort/detail/block/max_exchange.hpp>
-#include <slicesort/detail/block/multi_permutation.hpp>
-#include <slicesort/detail/block/shuffle.hpp>
-#include <slicesort/detail/block/slicing_sort.hpp>
+#include <slicesort/detail/block/operators.hpp>
 #include <slicesort/detail/cuda/launch.cuh>

@@ -4,6 +4,7 @@
 /// themselves.
 #pragma once
 
+#include <slicesort/detail/backend.hpp>
 #include <slicesort/detail/check.hpp>
 #include <slicesort/detail/config.hpp>
 #include <slicesort/error.hpp>
@@ -40,6 +41,13 @@ namespace impl {
 template <class X>
 using element_of =
     std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<X const&>().data())>>;
+
+template <class Exec>
+constexpr void require_host_memory() {
+  static_assert(reads_memory<Exec>,
+                "slicesort: simple.hpp keeps its buffers in host memory: pass exec::host or "
+                "exec::host_on.");
+}
 
 inline void enforce_size(char const* call, char const* name, std::size_t size, extents3 e) {
   detail::checker c(call);
@@ -84,6 +92,7 @@ namespace simple {
 /// `extents` is an `invalid_argument`.
 template <class Exec, class Op, class X>
 result<impl::element_of<X>> forward(Exec const& on, Op const& op, X const& x, extents3 extents) {
+  impl::require_host_memory<Exec>();
   using T = impl::element_of<X>;
   impl::enforce_size("simple.forward", "x", x.size(), extents);
   auto const size = static_cast<std::size_t>(extents.size());
@@ -104,6 +113,7 @@ result<impl::element_of<X>> forward(Op const& op, X const& x, extents3 extents) 
 template <class Exec, class Op, class DY, class T>
 std::vector<impl::element_of<DY>> backward(Exec const& on, Op const& op, DY const& dy,
                                            result<T> const& r) {
+  impl::require_host_memory<Exec>();
   using D = impl::element_of<DY>;
   impl::enforce_size("simple.backward", "dy", dy.size(), r.extents);
   impl::enforce_size("simple.backward", "result.perm", r.perm.size(), r.extents);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorting every column of a tensor on a grid: one algorithm per length, chosen here.
 //
-//   rows                                 kernels
+//   rows                                     kernels
 //   up to 64 (16-bit types 128, 64-bit 32)   a column in the registers of one thread
-//   up to what shared memory holds       a network over a tile of columns in shared memory
-//   up to twice that, with clusters      the same in two blocks, which merge what they have
-//   beyond                               the same on runs, then merges two by two
+//   up to what shared memory holds           a network over a tile of columns in shared memory
+//   up to twice that, with clusters          the same in two blocks, which merge what they have
+//   beyond                                   the same on runs, then merges two by two
 #pragma once
 
 #include <slicesort/detail/arena.hpp>
@@ -107,8 +107,7 @@ sort_shape shape_of_sort(Grid const& grid, extents3 e) {
     s.width *= 2;
   s.threads = static_cast<int>(std::clamp<index_t>(power_of_two_above(s.width * groups), 32,
                                                    power_of_two_in(t.tile_threads, 32, 512)));
-  if (s.runs == 1) return s;
-  if (s.cluster) return s;
+  if (s.runs == 1 || s.cluster) return s;
   // 48 KiB is what any kernel may have, so this matters to small devices and tests alone.
   index_t const merged = static_cast<index_t>(device.shared_bytes / (sizeof(T) + 4)) / merge_items;
   s.merge_threads = power_of_two_in(std::min<index_t>(t.merge_threads, merged), 32, 512);

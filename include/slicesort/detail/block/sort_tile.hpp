@@ -109,9 +109,9 @@ struct sort_tile_body {
   }
   template <class Block>
   SLICESORT_HD_INLINE auto part_of(Block& block, int column_of_tile) const {
-    index_t const apart = paired ? runs : 1;  // the blocks of a pair are neighbours, else the tiles
-    index_t const tile = paired ? block.index() / apart : block.index() % tiles();
-    index_t const run = paired ? block.index() % apart : block.index() / tiles();
+    // The runs of a pair are neighbours, else the tiles.
+    index_t const tile = paired ? block.index() / runs : block.index() % tiles();
+    index_t const run = paired ? block.index() % runs : block.index() / tiles();
     return column_part(*this, tile * width + column_of_tile, run * run_rows);
   }
 

@@ -66,6 +66,7 @@ class cuda_grid {
   // Both the device and the code that it was given.
   bool clusters() const {
     if (facts_.architecture < 90) return false;
+    device_guard const guard(device_);
     cudaFuncAttributes code{};
     enforce_cuda(
         cudaFuncGetAttributes(&code, reinterpret_cast<void const*>(&run_body<nothing_body>)),

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every operator that runs on grids.
+#pragma once
+
+#include <slicesort/detail/block/max_exchange.hpp>
+#include <slicesort/detail/block/multi_permutation.hpp>
+#include <slicesort/detail/block/shuffle.hpp>
+#include <slicesort/detail/block/slicing_sort.hpp>

@@ -7,10 +7,12 @@
 #include "support/inputs.hpp"
 
 #include <doctest/doctest.h>
+#include <slicesort/detail/problem/multi_permutation.hpp>
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace support;
@@ -125,4 +127,38 @@ TEST_CASE("a write beside the views, or into an input, is found") {
         "a write outside of every view");
   CHECK(elsewhere(p, [](problem const& m) { const_cast<float*>(m.x.data())[3] = 99; }) ==
         "an input was written");
+}
+
+TEST_CASE("every view of a problem is found, but for those without data") {
+  using call = ss::detail::multi_permutation_backward<float>;
+  using found = std::vector<std::pair<void const*, access>>;
+  auto const views = [](call p) {
+    found all;
+    for_each_view(p, [&](auto& view, access use) { all.emplace_back(view.data(), use); });
+    return all;
+  };
+  tensor<float> dy(e), x(e), dx(e);
+  tensor<std::uint16_t> perm(e);
+  std::vector<float> weights(4), dweights(4);
+  std::vector<index_t> lengths(3);
+  auto const mode = ss::grad_mode::accumulate;
+  CHECK(views({dy.view(),
+               x.view(),
+               {4, false, {weights.data(), 4}},
+               {perm.view()},
+               dx.view(),
+               {dweights.data(), 4},
+               true,
+               mode,
+               {lengths.data(), 3}}) == found{{dy.view().data(), access::read},
+                                              {x.view().data(), access::read},
+                                              {weights.data(), access::read},
+                                              {perm.view().data(), access::read},
+                                              {dx.view().data(), access::written},
+                                              {dweights.data(), access::written},
+                                              {lengths.data(), access::read}});
+  CHECK(views({dy.view(), {}, {4, true, {}}, {perm.view()}, dx.view(), {}, false, mode, {}}) ==
+        found{{dy.view().data(), access::read},
+              {perm.view().data(), access::read},
+              {dx.view().data(), access::written}});
 }

@@ -2,11 +2,10 @@
 // Compiled once for each element type, SLICESORT_TEST_DTYPE: see remote.hpp.
 #include "remote.hpp"
 
-#include "support/pattern_order.hpp"
+#include "support/operators.hpp"
 
 #include <slicesort/cuda.cuh>
 #include <slicesort/dtype.hpp>
-#include <slicesort/shuffle.hpp>
 
 namespace support {
 
@@ -39,10 +38,7 @@ auto policy(on_stream on) { return ss::exec::cuda{on.stream}.tune(chosen_tuning{
 template <class Op>
 using backend = ss::impl::implementation<Op, ss::detail::cuda_backend>;
 
-template <class Op>
-constexpr bool has_terms = false;
-template <class Order>
-constexpr bool has_terms<ss::detail::multi_permutation_op<Order>> = true;
+using grid = decltype(ss::impl::cuda_grid(policy({})));
 
 }  // namespace
 
@@ -58,7 +54,7 @@ template <class Op, class T>
 std::size_t remote_bytes(on_stream on, ss::extents3 e, ss::index_t terms) {
   choice const scope(on);
   ss::detail::arena a;
-  if constexpr (has_terms<Op>)
+  if constexpr (plans_terms<Op, T, grid>)
     backend<Op>::template plan<T>(policy(on), e, terms, a);
   else
     backend<Op>::template plan<T>(policy(on), e, a), (void)terms;
@@ -75,28 +71,16 @@ void remote_backward(on_stream on, Problem const& p, ss::workspace w) {
   backend<Op>::backward(policy(on), p, w);
 }
 
-namespace {
-namespace d = ss::detail;
-using ss::bfloat16;
-using ss::float16;
-using T = SLICESORT_TEST_DTYPE;
-using sort = d::slicing_sort_op<pattern_order>;
-using multi = d::multi_permutation_op<pattern_order>;
-using exchange = d::max_exchange_op;
-using shared_shuffle = d::shuffle_op<ss::shared_by_channels>;
-using own_shuffle = d::shuffle_op<ss::per_channel>;
-using sort_forward = d::slicing_sort_forward<pattern_order, T>;
-using multi_forward = d::multi_permutation_forward<pattern_order, T>;
-}  // namespace
+using namespace slicesort;
+using namespace slicesort::detail;
 
-#define SLICESORT_TEST_OPERATOR(Op, Forward, Backward)                                 \
-  template std::size_t remote_bytes<Op, T>(on_stream, ss::extents3, ss::index_t);      \
-  template void remote_forward<Op, Forward>(on_stream, Forward const&, ss::workspace); \
-  template void remote_backward<Op, Backward>(on_stream, Backward const&, ss::workspace);
-SLICESORT_TEST_OPERATOR(sort, sort_forward, d::slicing_sort_backward<T>)
-SLICESORT_TEST_OPERATOR(multi, multi_forward, d::multi_permutation_backward<T>)
-SLICESORT_TEST_OPERATOR(exchange, d::max_exchange_forward<T>, d::max_exchange_backward<T>)
-SLICESORT_TEST_OPERATOR(shared_shuffle, d::shuffle_forward<T>, d::shuffle_backward<T>)
-SLICESORT_TEST_OPERATOR(own_shuffle, d::shuffle_forward<T>, d::shuffle_backward<T>)
+#define SLICESORT_TEST_INSTANTIATE(...)                                               \
+  template std::size_t remote_bytes<calls_of<__VA_ARGS__>::op, SLICESORT_TEST_DTYPE>( \
+      on_stream, extents3, index_t);                                                  \
+  template void remote_forward<calls_of<__VA_ARGS__>::op>(                            \
+      on_stream, calls_of<__VA_ARGS__>::forward const&, workspace);                   \
+  template void remote_backward<calls_of<__VA_ARGS__>::op>(                           \
+      on_stream, calls_of<__VA_ARGS__>::backward const&, workspace);
+SLICESORT_TEST_OPERATORS(SLICESORT_TEST_INSTANTIATE, SLICESORT_TEST_DTYPE)
 
 }  // namespace support

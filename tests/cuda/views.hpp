@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The views of every operator's problem, one after the other, so that each can be moved to other memory.
+// The views of an operator's problem, one after the other, so that each can be moved to other memory.
+// Problems are looked at field by field: nothing here knows any operator.
 #pragma once
 
-#include <slicesort/detail/problem/max_exchange.hpp>
-#include <slicesort/detail/problem/multi_permutation.hpp>
-#include <slicesort/detail/problem/shuffle.hpp>
-#include <slicesort/detail/problem/slicing_sort.hpp>
+#include "fields.hpp"
+
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -62,46 +61,33 @@ void move_to(ss::detail::basic_index_tensor3<Const>& v, void* data) {
     v = ss::tensor3<std::uint32_t>(static_cast<std::uint32_t*>(data), v.extents(), v.strides());
 }
 
+// The views of a problem are its fields of the kinds above, and those of aggregates within it. What
+// cannot be written through is read, all else is written.
+
+template <class Problem, class F>
+void for_each_view(Problem& problem, F const& f);
+
+// Views without data stand for what a call does without.
+template <class T, class F>
+void for_each_view(ss::tensor3<T>& v, F const& f) {
+  if (v.data() != nullptr) f(v, std::is_const_v<T> ? access::read : access::written);
+}
+template <class T, class F>
+void for_each_view(ss::tensor1<T>& v, F const& f) {
+  if (v.data() != nullptr) f(v, std::is_const_v<T> ? access::read : access::written);
+}
+template <bool Const, class F>
+void for_each_view(ss::detail::basic_index_tensor3<Const>& v, F const& f) {
+  if (v.data() != nullptr) f(v, Const ? access::read : access::written);
+}
+
 // f(view, access) for every view of a problem.
-template <class Order, class T, class F>
-void for_each_view(ss::detail::slicing_sort_forward<Order, T>& p, F const& f) {
-  f(p.x, access::read), f(p.y, access::written), f(p.lengths, access::read);
-  if (p.saving) f(p.perm, access::written);
-}
-template <class T, class F>
-void for_each_view(ss::detail::slicing_sort_backward<T>& p, F const& f) {
-  f(p.dy, access::read), f(p.dx, access::written), f(p.perm, access::read);
-  f(p.lengths, access::read);
-}
-template <class Order, class T, class F>
-void for_each_view(ss::detail::multi_permutation_forward<Order, T>& p, F const& f) {
-  f(p.x, access::read), f(p.y, access::written), f(p.lengths, access::read);
-  if (!p.weights.uniform) f(p.weights.given, access::read);
-  if (p.saving) f(p.perm, access::written);
-}
-template <class T, class F>
-void for_each_view(ss::detail::multi_permutation_backward<T>& p, F const& f) {
-  f(p.dy, access::read), f(p.dx, access::written), f(p.perm, access::read);
-  f(p.lengths, access::read);
-  if (!p.weights.uniform) f(p.weights.given, access::read);
-  if (p.of_weights) f(p.x, access::read), f(p.dweights, access::written);
-}
-template <class T, class F>
-void for_each_view(ss::detail::max_exchange_forward<T>& p, F const& f) {
-  f(p.x, access::read), f(p.y, access::written), f(p.lengths, access::read);
-  if (p.saving) f(p.maximum, access::written);
-}
-template <class T, class F>
-void for_each_view(ss::detail::max_exchange_backward<T>& p, F const& f) {
-  f(p.dy, access::read), f(p.dx, access::written), f(p.maximum, access::read);
-}
-template <class T, class F>
-void for_each_view(ss::detail::shuffle_forward<T>& p, F const& f) {
-  f(p.x, access::read), f(p.y, access::written), f(p.lengths, access::read);
-}
-template <class T, class F>
-void for_each_view(ss::detail::shuffle_backward<T>& p, F const& f) {
-  f(p.dy, access::read), f(p.dx, access::written), f(p.lengths, access::read);
+template <class Problem, class F>
+void for_each_view(Problem& problem, F const& f) {
+  if constexpr (has_fields<Problem>)
+    with_fields(problem, [&](auto&... field) { (for_each_view(field, f), ...); });
+  else
+    (void)problem, (void)f;
 }
 
 }  // namespace support

@@ -58,6 +58,7 @@ inline std::vector<block_exec> const& block_execs() {
     on.name = "sm_90";
     on.device = {90, 132, 232448};
     on.fast_double = true;
+    block_exec const sm_90 = on;
     list.push_back(on);
     on.name = "48 KB of shared memory";
     on.device = {75, 30, 49152};
@@ -65,7 +66,7 @@ inline std::vector<block_exec> const& block_execs() {
     list.push_back(on);
     for (named_tuning const& t : tunings::all) {
       on.name = t.name;
-      on.device = {};
+      on.device = t.clusters ? sm_90.device : slicesort::device_facts{};
       on.tune = t.tune;
       on.fast_double = !on.fast_double;
       list.push_back(on);

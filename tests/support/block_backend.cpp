@@ -2,16 +2,10 @@
 // Compiled once for each element type, SLICESORT_TEST_DTYPE.
 #include "block_backend.hpp"
 
-#include "pattern_order.hpp"
+#include "operators.hpp"
 
-#include <slicesort/detail/block/max_exchange.hpp>
-#include <slicesort/detail/block/multi_permutation.hpp>
-#include <slicesort/detail/block/shuffle.hpp>
-#include <slicesort/detail/block/slicing_sort.hpp>
+#include <slicesort/detail/block/operators.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/shuffle.hpp>
-
-#include <type_traits>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
@@ -43,14 +37,12 @@ void with_block_grid(support::block_exec const& on, F const& f) {
 template <class Op>
 template <class T>
 void implementation<Op, support::block_backend>::plan(support::block_exec const& on, extents3 e,
-                                                      detail::arena& a) {
-  grid_implementation<Op>::template plan<T>(support::block_grid<false>(on), e, a);
-}
-template <class Op>
-template <class T>
-void implementation<Op, support::block_backend>::plan(support::block_exec const& on, extents3 e,
                                                       index_t terms, detail::arena& a) {
-  grid_implementation<Op>::template plan<T>(support::block_grid<false>(on), e, terms, a);
+  support::block_grid<false> const grid(on);
+  if constexpr (support::plans_terms<Op, T, support::block_grid<false>>)
+    grid_implementation<Op>::template plan<T>(grid, e, terms, a);
+  else
+    grid_implementation<Op>::template plan<T>(grid, e, a), (void)terms;
 }
 template <class Op>
 template <class Problem>
@@ -71,37 +63,19 @@ void implementation<Op, support::block_backend>::backward(support::block_exec co
 }  // namespace SLICESORT_BUILD
 }  // namespace slicesort
 
-namespace d = slicesort::detail;
-using slicesort::bfloat16;
-using slicesort::float16;
-using support::pattern_order;
+using namespace slicesort;
+using namespace slicesort::detail;
+using namespace support;
 using T = SLICESORT_TEST_DTYPE;
 
-#define SLICESORT_TEST_OPERATOR(Op, Forward, Backward)                                           \
-  template void slicesort::impl::implementation<Op, support::block_backend>::forward<Forward>(   \
-      support::block_exec const&, Forward const&, slicesort::workspace);                         \
-  template void slicesort::impl::implementation<Op, support::block_backend>::backward<Backward>( \
-      support::block_exec const&, Backward const&, slicesort::workspace);
-#define SLICESORT_TEST_PLAN(Op, extents)                                              \
-  template void slicesort::impl::implementation<Op, support::block_backend>::plan<T>( \
-      support::block_exec const&, extents, d::arena&);
-#define SLICESORT_TEST_TERMS slicesort::extents3, slicesort::index_t
-
-using sort = d::slicing_sort_op<pattern_order>;
-using multi = d::multi_permutation_op<pattern_order>;
-using exchange = d::max_exchange_op;
-using shared_shuffle = d::shuffle_op<slicesort::shared_by_channels>;
-using own_shuffle = d::shuffle_op<slicesort::per_channel>;
-using sort_forward = d::slicing_sort_forward<pattern_order, T>;
-using multi_forward = d::multi_permutation_forward<pattern_order, T>;
-
-SLICESORT_TEST_PLAN(sort, slicesort::extents3)
-SLICESORT_TEST_OPERATOR(sort, sort_forward, d::slicing_sort_backward<T>)
-SLICESORT_TEST_PLAN(multi, SLICESORT_TEST_TERMS)
-SLICESORT_TEST_OPERATOR(multi, multi_forward, d::multi_permutation_backward<T>)
-SLICESORT_TEST_PLAN(exchange, slicesort::extents3)
-SLICESORT_TEST_OPERATOR(exchange, d::max_exchange_forward<T>, d::max_exchange_backward<T>)
-SLICESORT_TEST_PLAN(shared_shuffle, slicesort::extents3)
-SLICESORT_TEST_OPERATOR(shared_shuffle, d::shuffle_forward<T>, d::shuffle_backward<T>)
-SLICESORT_TEST_PLAN(own_shuffle, slicesort::extents3)
-SLICESORT_TEST_OPERATOR(own_shuffle, d::shuffle_forward<T>, d::shuffle_backward<T>)
+#define SLICESORT_TEST_INSTANTIATE(...)                                                          \
+  template void                                                                                  \
+  slicesort::impl::implementation<calls_of<__VA_ARGS__>::op, block_backend>::plan<T>(            \
+      block_exec const&, extents3, index_t, arena&);                                             \
+  template void slicesort::impl::implementation<calls_of<__VA_ARGS__>::op, block_backend>::      \
+      forward<calls_of<__VA_ARGS__>::forward>(block_exec const&,                                 \
+                                              calls_of<__VA_ARGS__>::forward const&, workspace); \
+  template void slicesort::impl::implementation<calls_of<__VA_ARGS__>::op, block_backend>::      \
+      backward<calls_of<__VA_ARGS__>::backward>(                                                 \
+          block_exec const&, calls_of<__VA_ARGS__>::backward const&, workspace);
+SLICESORT_TEST_OPERATORS(SLICESORT_TEST_INSTANTIATE, T)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators on the block executor: `block_exec` is an execution policy like exec::cuda, whose
-// kernels run on the host. The kernels are compiled in block_backend_*.cpp, once for all tests, for
-// the four element types and `pattern_order`.
+// kernels run on the host. The kernels are compiled in block_backend.cpp, once for all tests, for the
+// four element types and the operators of operators.hpp.
 #pragma once
 
 #include "block_executor.hpp"
@@ -84,12 +84,15 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Defined in block_backend_members.hpp.
+// Defined in block_backend.cpp.
 template <class Op>
 struct implementation<Op, support::block_backend> {
   static void check(support::block_exec const&, detail::checker&) {}
   template <class T>
-  static void plan(support::block_exec const& on, extents3 e, detail::arena& a);
+  static void plan(support::block_exec const& on, extents3 e, detail::arena& a) {
+    plan<T>(on, e, 0, a);
+  }
+  // `terms` is looked at by operators that have some.
   template <class T>
   static void plan(support::block_exec const& on, extents3 e, index_t terms, detail::arena& a);
   template <class Problem>

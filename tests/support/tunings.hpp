@@ -14,6 +14,7 @@ namespace support {
 struct named_tuning {
   char const* name;
   slicesort::sort_tuning (*tune)(slicesort::device_facts, std::size_t, slicesort::sort_tuning);
+  bool clusters = false;  // wants a device that has them
 };
 
 namespace tunings {
@@ -56,6 +57,21 @@ inline constexpr named_tuning all[] = {
        t.chunk_elements = 5000;
        return t;
      }},
+    {"pairs of short runs",  // 65 to 128 rows
+     [](device_facts, std::size_t, sort_tuning t) {
+       t.register_rows = 0;
+       t.run_rows = 64;
+       return t;
+     },
+     true},
+    {"pairs of long runs",  // 641 to 1280 rows
+     [](device_facts, std::size_t, sort_tuning t) {
+       t.register_rows = 0;
+       t.tile_threads = 64;
+       t.run_rows = 640;
+       return t;
+     },
+     true},
     {"nothing", [](device_facts, std::size_t, sort_tuning) { return sort_tuning{}; }},
     {"numbers that make no sense", [](device_facts, std::size_t, sort_tuning t) {
        t.register_rows = -7;

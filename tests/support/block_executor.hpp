@@ -138,7 +138,11 @@ class host_block {
   static void order(std::uint32_t& low, std::uint32_t& high) {
     if (high < low) std::swap(low, high);
   }
-  static int renew(int number) { return number; }
+  template <class N>
+  static N renew(N number) {
+    N const volatile hidden = number;
+    return hidden;
+  }
 
   template <class A>
   A multiply_add(A a, A b, A c) {

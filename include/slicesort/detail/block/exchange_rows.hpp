@@ -142,7 +142,7 @@ struct exchange_rows_body {
     T const* source = from.data + walk.first_row * from.stride;
     T *target = to.data + walk.first_row * to.stride, *before = target;
     for (auto n = static_cast<std::uint32_t>(walk.first_row); n < end;) {
-      T value[exchange_at_once], old[exchange_at_once];
+      T value[exchange_at_once], old[exchange_at_once] = {};
       SLICESORT_UNROLL
       for (std::uint32_t k = 0; k < exchange_at_once; ++k)
         if (n + k * step < end) {
@@ -157,7 +157,7 @@ struct exchange_rows_body {
       for (int k = 0; k < exchange_at_once; ++k, n += step)
         if (n < end) {
           T const v = n == mine ? there : n == other ? here : value[k];
-          *target = delivered(mode, old[k], v);
+          *target = delivered<Block>(mode, old[k], v);
           target += step * to.stride;
         }
     }

@@ -17,7 +17,8 @@
 //   static constexpr bool fast_double     // comparing two doubles is as cheap as two floats
 //   static constexpr bool spacious        // the compiler fits 32 doubles and more in 128 registers
 //   static void order(std::uint32_t& low, std::uint32_t& high)   // exchanges them if high < low
-//   static int renew(int)                 // the same number, of which the compiler knows nothing
+//   static N renew(N)                     // the same int, float or double, of which the compiler
+//                                         // knows nothing
 // and, in a launch with clusters, for the blocks of one:
 //   int cluster_rank() const              // index() modulo the blocks of a cluster
 //   void sync_cluster()                   // barrier of the cluster

@@ -88,7 +88,7 @@ struct permute_direct_body {
       Index const* const p =
           perm + at.batch * perm_strides.batch + at.channel * perm_strides.channels;
       index_t there[column_slab::at_once];
-      T value[column_slab::at_once], old[column_slab::at_once];
+      T value[column_slab::at_once], old[column_slab::at_once] = {};
       SLICESORT_UNROLL
       for (int k = 0; k < column_slab::at_once; ++k) {
         index_t const row = first + k * step;
@@ -108,7 +108,8 @@ struct permute_direct_body {
       SLICESORT_UNROLL
       for (int k = 0; k < column_slab::at_once; ++k) {
         index_t const row = first + k * step;
-        if (row < part.length) to[gather ? row : there[k]] = delivered(mode, old[k], value[k]);
+        if (row < part.length)
+          to[gather ? row : there[k]] = delivered<Block>(mode, old[k], value[k]);
       }
     });
   }

@@ -60,9 +60,9 @@ struct permute_tile_body {
       load<true>(rows, column_of<T const>(in, at), p);
     block.sync();
     if (gather)
-      store<true>(rows, column_of<T>(out, at), p);
+      store<true, Block>(rows, column_of<T>(out, at), p);
     else
-      store<false>(rows, column_of<T>(out, at), p);
+      store<false, Block>(rows, column_of<T>(out, at), p);
   }
 
  private:
@@ -98,13 +98,13 @@ struct permute_tile_body {
     }
   }
 
-  template <bool Permuted>
+  template <bool Permuted, class Block>
   SLICESORT_HD void store(rows_here const& rows, column_of<T> to, Index const* p) const {
     index_t const jump = rows.step * to.stride, perm_jump = rows.step * perm_strides.length;
     T *target = to.data + rows.first * to.stride, *source = target;
     p += rows.first * perm_strides.length;
     for (int row = rows.first; row < rows.end;) {
-      T old[at_once], value[at_once];
+      T old[at_once] = {}, value[at_once];
       int from[at_once];
       SLICESORT_UNROLL
       for (int k = 0; k < at_once; ++k) {
@@ -126,7 +126,7 @@ struct permute_tile_body {
       SLICESORT_UNROLL
       for (int k = 0; k < at_once; ++k, row += rows.step)
         if (row < rows.end) {
-          *target = delivered(mode, old[k], value[k]);
+          *target = delivered<Block>(mode, old[k], value[k]);
           target += jump;
         }
     }

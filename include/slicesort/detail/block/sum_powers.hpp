@@ -147,13 +147,13 @@ struct transpose_powers_body {
         if constexpr (InShared)
           sums[n[k] * column.pitch] = sum[k];
         else
-          deliver(mode, to[n[k]], sum[k]);
+          deliver<Block>(mode, to[n[k]], sum[k]);
       }
     }
     if constexpr (InShared) {
       block.sync();
       for (row first = here.first; first < here.valid; first += chained_at_once * here.step) {
-        T old[chained_at_once];
+        T old[chained_at_once] = {};
         SLICESORT_UNROLL
         for (int k = 0; k < chained_at_once; ++k)
           if (mode == grad_mode::accumulate && first + k * here.step < here.valid)
@@ -161,11 +161,11 @@ struct transpose_powers_body {
         SLICESORT_UNROLL
         for (int k = 0; k < chained_at_once; ++k)
           if (row const n = first + k * here.step; n < here.valid)
-            to[n] = delivered(mode, old[k], sums[n * column.pitch]);
+            to[n] = delivered<Block>(mode, old[k], sums[n * column.pitch]);
       }
     }
     for (row n = here.first; n < here.length; n += here.step)
-      if (n >= here.valid) deliver(mode, to[n], column.value(n));
+      if (n >= here.valid) deliver<Block>(mode, to[n], column.value(n));
   }
 };
 

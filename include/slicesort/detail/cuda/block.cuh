@@ -76,6 +76,14 @@ class device_block {
     low = least;
     high = most;
   }
+  static __device__ float renew(float number) {
+    asm volatile("" : "+f"(number));
+    return number;
+  }
+  static __device__ double renew(double number) {
+    asm volatile("" : "+d"(number));
+    return number;
+  }
   // Else products with it are kept in registers from the first use to the last.
   static __device__ int renew(int number) {
     asm volatile("" : "+r"(number));

@@ -13,6 +13,13 @@ using namespace support;
 
 namespace {
 
+// -ffast-math lets the compiler put a sum in another order, in every backend its own.
+#if defined(__FAST_MATH__)
+constexpr bool sums_keep_their_order = false;
+#else
+constexpr bool sums_keep_their_order = true;
+#endif
+
 template <class T>
 struct gradients {
   tensor<T> y, dx;
@@ -172,7 +179,7 @@ TEST_CASE_TEMPLATE("the weights' gradient: any policy, and an empty problem", T,
       for_each_grid(p.number() + i, [&](auto const& on) {
         auto const g = gradients_of(m, p, on);
         CAPTURE(describe_exec(on));
-        CHECK(same_bits(g.dweights, serial.dweights));
+        if (sums_keep_their_order) CHECK(same_bits(g.dweights, serial.dweights));
         CHECK(same_bits(g.dx.elements(), serial.dx.elements()));
         CHECK(same_bits(g.y.elements(), serial.y.elements()));
       });
@@ -200,7 +207,7 @@ TEST_CASE("part by part of the batch, accumulating, gives the bits of one call")
       dweights = g.dweights;
       CHECK(same_bits(g.dx.elements(), sample_of(whole.dx, b).elements()));
     }
-    CHECK(same_bits(dweights, whole.dweights));
+    if (sums_keep_their_order) CHECK(same_bits(dweights, whole.dweights));
   });
 }
 

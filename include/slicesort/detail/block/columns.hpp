@@ -95,6 +95,12 @@ struct tile_walk {
         step(size / width) {}
 };
 
+// From one of a thread's rows to the next; 0 where there is no next, for the stride of an axis of one
+// element may be anything.
+SLICESORT_HD constexpr index_t jump_of(index_t step, index_t rows, index_t stride) {
+  return step < rows ? step * stride : 0;
+}
+
 }  // namespace impl
 }  // namespace SLICESORT_BUILD
 }  // namespace slicesort

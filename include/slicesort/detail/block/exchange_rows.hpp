@@ -65,22 +65,25 @@ struct max_exchange_body {
     bool const copying = x.data() != y.data();
     auto const end = copying && inside ? static_cast<std::uint32_t>(e.length) : valid;
     auto const step = static_cast<std::uint32_t>(walk.step);
-    T const* source = from.data + walk.first_row * from.stride;
-    T* target = to.data + walk.first_row * to.stride;
+    index_t const first = walk.first_row < end ? walk.first_row : 0;
+    index_t const from_jump = jump_of(walk.step, end, from.stride);
+    index_t const to_jump = jump_of(walk.step, end, to.stride);
+    T const* source = from.data + first * from.stride;
+    T* target = to.data + first * to.stride;
     for (auto n = static_cast<std::uint32_t>(walk.first_row); n < end;) {
       T value[exchange_at_once];
       SLICESORT_UNROLL
       for (std::uint32_t k = 0; k < exchange_at_once; ++k)
         if (n + k * step < end) {
           value[k] = *source;
-          source += step * from.stride;
+          source += from_jump;
         }
       SLICESORT_UNROLL
       for (int k = 0; k < exchange_at_once; ++k, n += step) {
         if (n >= end) continue;
         if (copying) {
           *target = value[k];
-          target += step * to.stride;
+          target += to_jump;
         }
         key const mine = detail::ordered_key(value[k], true);
         if (n < valid && mine > largest) {
@@ -139,18 +142,21 @@ struct exchange_rows_body {
 
     auto const end = inside ? static_cast<std::uint32_t>(e.length) : 0;
     auto const step = static_cast<std::uint32_t>(walk.step);
-    T const* source = from.data + walk.first_row * from.stride;
-    T *target = to.data + walk.first_row * to.stride, *before = target;
+    index_t const first = walk.first_row < end ? walk.first_row : 0;
+    index_t const from_jump = jump_of(walk.step, end, from.stride);
+    index_t const to_jump = jump_of(walk.step, end, to.stride);
+    T const* source = from.data + first * from.stride;
+    T *target = to.data + first * to.stride, *before = target;
     for (auto n = static_cast<std::uint32_t>(walk.first_row); n < end;) {
       T value[exchange_at_once], old[exchange_at_once] = {};
       SLICESORT_UNROLL
       for (std::uint32_t k = 0; k < exchange_at_once; ++k)
         if (n + k * step < end) {
           value[k] = *source;
-          source += step * from.stride;
+          source += from_jump;
           if (mode == grad_mode::accumulate) {
             old[k] = *before;
-            before += step * to.stride;
+            before += to_jump;
           }
         }
       SLICESORT_UNROLL
@@ -158,7 +164,7 @@ struct exchange_rows_body {
         if (n < end) {
           T const v = n == mine ? there : n == other ? here : value[k];
           *target = delivered<Block>(mode, old[k], v);
-          target += step * to.stride;
+          target += to_jump;
         }
     }
   }

@@ -76,7 +76,9 @@ struct permute_tile_body {
   // Loads come first, and wait for each other only at their first use.
   template <bool Permuted>
   SLICESORT_HD void load(rows_here const& rows, column_of<T const> from, Index const* p) const {
-    index_t const jump = rows.step * from.stride, perm_jump = rows.step * perm_strides.length;
+    if (rows.first >= rows.end) return;
+    index_t const jump = jump_of(rows.step, rows.end, from.stride);
+    index_t const perm_jump = jump_of(rows.step, rows.end, perm_strides.length);
     T const* source = from.data + rows.first * from.stride;
     p += rows.first * perm_strides.length;
     for (int row = rows.first; row < rows.end;) {
@@ -100,7 +102,9 @@ struct permute_tile_body {
 
   template <bool Permuted, class Block>
   SLICESORT_HD void store(rows_here const& rows, column_of<T> to, Index const* p) const {
-    index_t const jump = rows.step * to.stride, perm_jump = rows.step * perm_strides.length;
+    if (rows.first >= rows.end) return;
+    index_t const jump = jump_of(rows.step, rows.end, to.stride);
+    index_t const perm_jump = jump_of(rows.step, rows.end, perm_strides.length);
     T *target = to.data + rows.first * to.stride, *source = target;
     p += rows.first * perm_strides.length;
     for (int row = rows.first; row < rows.end;) {

@@ -65,7 +65,7 @@ struct max_exchange_body {
     bool const copying = x.data() != y.data();
     auto const end = copying && inside ? static_cast<std::uint32_t>(e.length) : valid;
     auto const step = static_cast<std::uint32_t>(walk.step);
-    index_t const first = walk.first_row < end ? walk.first_row : 0;
+    index_t const first = walk.first_row < static_cast<index_t>(end) ? walk.first_row : 0;
     index_t const from_jump = jump_of(walk.step, end, from.stride);
     index_t const to_jump = jump_of(walk.step, end, to.stride);
     T const* source = from.data + first * from.stride;
@@ -142,7 +142,7 @@ struct exchange_rows_body {
 
     auto const end = inside ? static_cast<std::uint32_t>(e.length) : 0;
     auto const step = static_cast<std::uint32_t>(walk.step);
-    index_t const first = walk.first_row < end ? walk.first_row : 0;
+    index_t const first = walk.first_row < static_cast<index_t>(end) ? walk.first_row : 0;
     index_t const from_jump = jump_of(walk.step, end, from.stride);
     index_t const to_jump = jump_of(walk.step, end, to.stride);
     T const* source = from.data + first * from.stride;

@@ -8,7 +8,6 @@
 #include "inputs.hpp"
 #include "oracle.hpp"
 #include "pattern_order.hpp"
-#include "sanitizers.hpp"
 
 #include <slicesort/slicing_sort.hpp>
 
@@ -184,8 +183,6 @@ std::string check_all_paths(sort_problem<T> const& p) {
   std::string wrong;
   for_each_backend(number, [&](auto const& on) {
     bool const slow = std::is_same_v<std::decay_t<decltype(on)>, block_exec>;
-    // Under AddressSanitizer fibers take five times as long: every third problem will do.
-    if (slow && SLICESORT_TEST_ASAN && !full_suite() && number % 3 != 0) return;
     bool const all = !slow || full_suite() || p.x.extents().size() <= 4096;
     auto const takes = [&](std::uint64_t form) {
       return wrong.empty() && (all || number / 1000 % 3 == form);

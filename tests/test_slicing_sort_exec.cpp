@@ -38,6 +38,14 @@ TEST_CASE("the caller's executor, in any order of its slots") {
     }
 }
 
+// Under ThreadSanitizer with a thread for every CUDA thread: no two of them race, in no kernel.
+TEST_CASE("the kernels on the block executor, with every tuning") {
+  auto const p = make_mixed_problem<float>({2, 70, 3}, all_kinds, 5, irregular, {70, 41});
+  for (block_exec const& on : block_execs())
+    if (testing(backend_kind::blocks))
+      CHECK(check_saved<float, std::uint16_t>(p, on, pattern_order{p.order}) == "");
+}
+
 TEST_CASE("an executor's own concurrency is the default number of parts") {
   executor_of_four four;
   test_executor unknown;

@@ -38,17 +38,6 @@ TEST_CASE("the caller's executor, in any order of its slots") {
     }
 }
 
-// Under ThreadSanitizer with a thread for every CUDA thread, which takes so long that two tunings must
-// do: merged runs, and tiles whose threads have several passes.
-TEST_CASE("the kernels on the block executor, with every tuning") {
-  auto const p = make_mixed_problem<float>({2, 70, 1}, all_kinds, 5, irregular, {70, 41});
-  for (block_exec const& on : block_execs())
-    if (std::string const name = on.name;
-        testing(backend_kind::blocks) &&
-        (SLICESORT_TEST_TSAN == 0 || name == "short runs" || name == "one column, one warp"))
-      CHECK(check_saved<float, std::uint16_t>(p, on, pattern_order{p.order}) == "");
-}
-
 TEST_CASE("an executor's own concurrency is the default number of parts") {
   executor_of_four four;
   test_executor unknown;

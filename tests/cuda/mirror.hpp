@@ -20,7 +20,7 @@ struct cuda_exec {
   using backend = mirror_backend;
 
   char const* name = "cuda";
-  on_stream::tuner tune = nullptr;
+  sort_tuner tune = nullptr;
 };
 
 // Brings the image to the device, calls `call(stream)`, and brings it back. Throws if CUDA refuses, or

@@ -14,7 +14,7 @@ namespace ss = slicesort;
 namespace {
 
 // Selectors have no state of their own; this one's lies here for the length of a call.
-thread_local on_stream::tuner chosen = nullptr;
+thread_local sort_tuner chosen = nullptr;
 
 struct chosen_tuning {
   ss::sort_tuning operator()(ss::device_facts device, std::size_t element_bytes,
@@ -30,7 +30,7 @@ class choice {
   choice& operator=(choice const&) = delete;
 
  private:
-  on_stream::tuner before_;
+  sort_tuner before_;
 };
 
 auto policy(on_stream on) { return ss::exec::cuda{on.stream}.tune(chosen_tuning{}); }

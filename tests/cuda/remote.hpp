@@ -4,6 +4,8 @@
 // once, for all backends, and every one that runs proves that .cpp and .cu link.
 #pragma once
 
+#include "support/tunings.hpp"
+
 #include <slicesort/detail/arena.hpp>
 #include <slicesort/detail/backend.hpp>
 #include <slicesort/detail/check.hpp>
@@ -25,11 +27,8 @@ struct remote_backend {
 struct on_stream {
   using backend = remote_backend;
 
-  using tuner = slicesort::sort_tuning (*)(slicesort::device_facts, std::size_t,
-                                           slicesort::sort_tuning);
-
   CUstream_st* stream = nullptr;
-  tuner tune = nullptr;
+  sort_tuner tune = nullptr;
 };
 
 slicesort::verdict remote_check(on_stream on);

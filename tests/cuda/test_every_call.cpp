@@ -12,7 +12,7 @@ using namespace support;
 namespace {
 
 template <class T>
-void check_calls(extents3 e, on_stream::tuner tune, bool with_lengths) {
+void check_calls(extents3 e, sort_tuner tune, bool with_lengths) {
   call_memory<T> memory(e, 11, with_lengths);
   device_stream const stream;
   on_stream const on{stream.get(), tune};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "block_executor.hpp"
+#include "tunings.hpp"
 
 #include <slicesort/detail/arena.hpp>
 #include <slicesort/detail/backend.hpp>
@@ -27,12 +28,10 @@ struct block_backend {
 // A device that is not there, and how its threads are scheduled.
 struct block_exec {
   using backend = block_backend;
-  using tuner = slicesort::sort_tuning (*)(slicesort::device_facts, std::size_t,
-                                           slicesort::sort_tuning);
 
   char const* name = "blocks";
   slicesort::device_facts device{};
-  tuner tune = nullptr;
+  sort_tuner tune = nullptr;
   bool fast_double = false;
   std::uint64_t seed = 1;
 };

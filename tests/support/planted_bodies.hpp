@@ -58,14 +58,17 @@ struct reverse_and_sum {
     }
   }
 };
-// For blocks of 64 threads: everyone passes its rank on to the thread before.
-struct right {
+// A body for blocks of 64 threads with a number of shared memory for each.
+struct with_a_slice {
   static constexpr int max_threads = 1024;
   int* y;
   template <class Carver>
   int* shared(Carver& carver) const {
     return carver.template take<int>(64);
   }
+};
+// Everyone passes its rank on to the thread before.
+struct right : with_a_slice {
   template <class Block>
   void operator()(Block& block) const {
     int* const s = shared(block);
@@ -74,13 +77,7 @@ struct right {
     y[block.index() * 64 + block.rank()] = s[(block.rank() + 1) % 64];
   }
 };
-struct missing_barrier {
-  static constexpr int max_threads = 1024;
-  int* y;
-  template <class Carver>
-  int* shared(Carver& carver) const {
-    return carver.template take<int>(64);
-  }
+struct missing_barrier : with_a_slice {
   template <class Block>
   void operator()(Block& block) const {
     int* const s = shared(block);
@@ -88,13 +85,7 @@ struct missing_barrier {
     y[block.index() * 64 + block.rank()] = s[(block.rank() + 1) % 64];
   }
 };
-struct missing_second_barrier {
-  static constexpr int max_threads = 1024;
-  int* y;
-  template <class Carver>
-  int* shared(Carver& carver) const {
-    return carver.template take<int>(64);
-  }
+struct missing_second_barrier : with_a_slice {
   template <class Block>
   void operator()(Block& block) const {
     int* const s = shared(block);
@@ -107,15 +98,11 @@ struct missing_second_barrier {
 };
 
 // Clusters of two blocks: everyone writes what the same thread of the other block has.
-struct exchange_in_cluster {
-  static constexpr int max_threads = 1024;
-  int* y;
-  bool waits = true;      // as it must
-  bool one_ends = false;  // block 1 of a cluster, without waiting
-  template <class Carver>
-  int* shared(Carver& carver) const {
-    return carver.template take<int>(64);
-  }
+struct exchange_in_cluster : with_a_slice {
+  bool waits;     // as it must
+  bool one_ends;  // block 1 of a cluster, without waiting
+  exchange_in_cluster(int* out, bool all_wait = true, bool without_waiting = false)
+      : with_a_slice{out}, waits(all_wait), one_ends(without_waiting) {}
   template <class Block>
   void operator()(Block& block) const {
     int* const s = shared(block);
@@ -189,13 +176,7 @@ struct overrun {
   }
 };
 
-struct read_leftover {
-  static constexpr int max_threads = 1024;
-  int* y;
-  template <class Carver>
-  int* shared(Carver& carver) const {
-    return carver.template take<int>(64);
-  }
+struct read_leftover : with_a_slice {
   template <class Block>
   void operator()(Block& block) const {
     int* const s = shared(block);

@@ -11,9 +11,13 @@
 
 namespace support {
 
+// What the test backends make of the default tuning of a sort; null: nothing.
+using sort_tuner = slicesort::sort_tuning (*)(slicesort::device_facts, std::size_t,
+                                              slicesort::sort_tuning);
+
 struct named_tuning {
   char const* name;
-  slicesort::sort_tuning (*tune)(slicesort::device_facts, std::size_t, slicesort::sort_tuning);
+  sort_tuner tune;
   bool clusters = false;  // wants a device that has them
 };
 

@@ -76,10 +76,7 @@ struct chained_columns {
   template <class Block>
   SLICESORT_HD share share_of(Block& block) const {
     extents3 const e = values.extents();
-    tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
-    index_t const number = block.index() * width + walk.column;
-    bool const inside = number < e.batch * e.channels;
-    column_place const at = inside ? place_of(number, e.channels) : column_place{0, 0};
+    auto const [walk, number, inside, at] = tile_share(block, e, width, rows_adjacent);
     return {inside,
             at,
             inside ? static_cast<row>(e.length) : row{0},

@@ -5,7 +5,9 @@
 #include <slicesort/detail/block/chained_columns.hpp>
 #include <slicesort/detail/block/columns.hpp>
 #include <slicesort/detail/block/grid.hpp>
+#include <slicesort/detail/block/grid_tuning.hpp>
 #include <slicesort/detail/block/permute_direct.hpp>
+#include <slicesort/detail/block/scratch_rows.hpp>
 #include <slicesort/detail/block/tile_shape.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/tuning.hpp>
@@ -62,7 +64,7 @@ std::size_t chained_bytes(index_t length) {
 // The columns of a tile, or 0 where none fits.
 template <class T, class Grid>
 int chained_width(Grid const& grid, std::size_t column_bytes, extents3 e) {
-  if (e.length > 65536) return 0;
+  if (!narrow_rows(e.length)) return 0;
   return tile_width(grid.facts(), permute_tuning_of<T>(grid), column_bytes, e.length,
                     e.batch * e.channels);
 }

@@ -95,6 +95,22 @@ struct tile_walk {
         step(size / width) {}
 };
 
+// What a thread does of a tile of a tensor's columns. The last tile may be wider than what is left: a
+// thread that is not inside stands in the first column, where it must not do anything.
+struct tile_share {
+  tile_walk walk;
+  index_t number;  // of the column
+  bool inside;
+  column_place at;
+
+  template <class Block>
+  SLICESORT_HD tile_share(Block& block, extents3 e, int width, bool rows_adjacent)
+      : walk(block.rank(), block.size(), width, rows_adjacent),
+        number(block.index() * width + walk.column),
+        inside(number < e.batch * e.channels),
+        at(inside ? place_of(number, e.channels) : column_place{0, 0}) {}
+};
+
 // From one of a thread's rows to the next; 0 where there is no next, for the stride of an axis of one
 // element may be anything.
 SLICESORT_HD constexpr index_t jump_of(index_t step, index_t rows, index_t stride) {

@@ -49,10 +49,7 @@ struct max_exchange_body {
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const e = x.extents();
     candidates const best = shared(block);
-    tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
-    index_t const column = block.index() * width + walk.column;
-    bool const inside = column < e.batch * e.channels;
-    column_place const at = inside ? place_of(column, e.channels) : column_place{0, 0};
+    auto const [walk, number, inside, at] = tile_share(block, e, width, rows_adjacent);
     column_of<T const> const from(x, at);
     column_of<T> const to(y, at);
     // The exchange is among valid rows. A length that `row` lies past, though not zero, is as good as
@@ -129,10 +126,7 @@ struct exchange_rows_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const e = dy.extents();
-    tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
-    index_t const column = block.index() * width + walk.column;
-    bool const inside = column < e.batch * e.channels;
-    column_place const at = inside ? place_of(column, e.channels) : column_place{0, 0};
+    auto const [walk, number, inside, at] = tile_share(block, e, width, rows_adjacent);
     column_of<T const> const from(dy, at);
     column_of<T> const to(dx, at);
     auto const mine = static_cast<std::uint32_t>(row);

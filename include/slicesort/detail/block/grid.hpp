@@ -80,7 +80,10 @@ std::size_t shared_bytes(Body const& body) {
   return counter.bytes();
 }
 
-constexpr index_t divide_up(index_t a, index_t b) { return (a + b - 1) / b; }
+template <class A, class B>
+SLICESORT_HD constexpr std::common_type_t<A, B> divide_up(A a, B b) {
+  return (a + b - 1) / b;
+}
 
 // The largest power of two that is at most n, for n >= 1.
 constexpr index_t power_of_two_below(index_t n) {
@@ -89,7 +92,7 @@ constexpr index_t power_of_two_below(index_t n) {
   return p;
 }
 // The smallest power of two that is at least n.
-constexpr SLICESORT_HD index_t power_of_two_above(index_t n) {
+constexpr index_t power_of_two_above(index_t n) {
   index_t p = 1;
   while (p < n) p *= 2;
   return p;

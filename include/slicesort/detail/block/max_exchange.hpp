@@ -6,6 +6,7 @@
 #include <slicesort/detail/block/columns.hpp>
 #include <slicesort/detail/block/exchange_rows.hpp>
 #include <slicesort/detail/block/grid.hpp>
+#include <slicesort/detail/block/grid_tuning.hpp>
 #include <slicesort/detail/block/tile_shape.hpp>
 #include <slicesort/detail/problem/max_exchange.hpp>
 #include <slicesort/tensor_view.hpp>

@@ -41,11 +41,10 @@ struct half_column {
 template <class T, class Block, class Tile, class Order>
 SLICESORT_HD_INLINE void merge_pair(Block& block, Tile tile, column_sort<T, Order> const& job,
                                     column_place at, bool ascending, int half_rows) {
-  using bits = detail::bits_t<T>;
   int const valid = static_cast<int>(rows_of(job.lengths, at.batch, job.x.extents().length));
   int const a_size = valid < half_rows ? valid : half_rows, b_size = valid - a_size;
   int const threads = 2 * block.size();
-  int const each = (valid + threads - 1) / threads;
+  int const each = divide_up(valid, threads);
   int const from = (block.cluster_rank() * block.size() + block.rank()) * each;
   int const to = from + each < valid ? from + each : valid;
   if (from >= to) return;
@@ -53,20 +52,14 @@ SLICESORT_HD_INLINE void merge_pair(Block& block, Tile tile, column_sort<T, Orde
   half_column<T, Tile> const a(block, tile, 0, ascending), b(block, tile, 1, ascending);
   column_of<T> const y(job.y, at);
   index_column const perm(job.perm, at);
-  int i = static_cast<int>(merge_path(a, a_size, b, b_size, from)), j = from - i;
-  bits a_key = i < a_size ? a(i) : bits{0}, b_key = j < b_size ? b(j) : bits{0};
+  merge_steps<half_column<T, Tile>> next(a, a_size, b, b_size, from);
   for (int n = from; n < to; ++n) {
-    bool const take_a = j >= b_size || (i < a_size && a_key <= b_key);
-    if (job.y.data() != nullptr) y[n] = detail::bit_cast<T>(take_a ? a.value(i) : b.value(j));
+    bool const take_a = next.of_a();
+    int const row = take_a ? next.a_row() : next.b_row();
+    if (job.y.data() != nullptr) y[n] = detail::bit_cast<T>(take_a ? a.value(row) : b.value(row));
     if (job.perm.present())
-      perm.set(n, take_a ? a.row(i) : static_cast<std::uint32_t>(half_rows) + b.row(j));
-    if (take_a) {
-      ++i;
-      if (i < a_size) a_key = a(i);
-    } else {
-      ++j;
-      if (j < b_size) b_key = b(j);
-    }
+      perm.set(n, take_a ? a.row(row) : static_cast<std::uint32_t>(half_rows) + b.row(row));
+    next.advance(take_a);
   }
 }
 

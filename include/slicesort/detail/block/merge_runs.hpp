@@ -36,10 +36,8 @@ struct merge_runs_body {
 
   SLICESORT_HD index_t part_rows() const { return static_cast<index_t>(threads) * items; }
   // Parts of every pair of runs; each is one block's.
-  SLICESORT_HD index_t parts() const { return (2 * run_rows + part_rows() - 1) / part_rows(); }
-  SLICESORT_HD index_t pairs() const {
-    return (job.x.extents().length + 2 * run_rows - 1) / (2 * run_rows);
-  }
+  SLICESORT_HD index_t parts() const { return divide_up(2 * run_rows, part_rows()); }
+  SLICESORT_HD index_t pairs() const { return divide_up(job.x.extents().length, 2 * run_rows); }
   index_t blocks() const { return columns * pairs() * parts(); }
 
   struct memory {
@@ -110,7 +108,7 @@ struct merge_runs_body {
     T const* values;
     bool ascending;
     SLICESORT_HD bits operator()(index_t i) const {
-      return detail::column_key<T>(detail::bit_cast<bits>(values[i]), ascending);
+      return detail::ordered_key(values[i], ascending);
     }
   };
 
@@ -118,24 +116,16 @@ struct merge_runs_body {
   SLICESORT_HD static void merge(memory const& m, bool ascending, int a_count, int count, int begin,
                                  T (&value)[items], std::uint32_t (&row)[items]) {
     key_at const a{m.values, ascending}, b{m.values + a_count, ascending};
-    int i = static_cast<int>(merge_path(a, a_count, b, count - a_count, begin));
-    int j = a_count + begin - i;
-    bits a_key = i < a_count ? a(i) : bits{0}, b_key = j < count ? a(j) : bits{0};
+    merge_steps<key_at> next(a, a_count, b, count - a_count, begin);
     SLICESORT_UNROLL
     for (int k = 0; k < items; ++k) {
-      bool const take_a = j >= count || (i < a_count && a_key <= b_key);
-      int const from = take_a ? i : j;
+      bool const take_a = next.of_a();
+      int const from = take_a ? next.a_row() : a_count + next.b_row();
       if (from < count) {
         value[k] = m.values[from];
         if (m.rows != nullptr) row[k] = m.rows[from];
       }
-      if (take_a) {
-        ++i;
-        if (i < a_count) a_key = a(i);
-      } else {
-        ++j;
-        if (j < count) b_key = a(j);
-      }
+      next.advance(take_a);
     }
   }
 

@@ -7,6 +7,8 @@
 #include <slicesort/detail/block/chained_launch.hpp>
 #include <slicesort/detail/block/columns.hpp>
 #include <slicesort/detail/block/grid.hpp>
+#include <slicesort/detail/block/grid_tuning.hpp>
+#include <slicesort/detail/block/scratch_rows.hpp>
 #include <slicesort/detail/block/sort_columns.hpp>
 #include <slicesort/detail/block/sum_powers.hpp>
 #include <slicesort/detail/block/tile_shape.hpp>
@@ -54,9 +56,7 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
       if (p.saving) {
         perm = samples_of(index_rows(p.perm), first);
       } else {
-        perm.data = m.perm;
-        perm.strides = side_by_side(some, adjacent);
-        perm.narrow = narrow(e);
+        perm = scratch_rows(m.perm, some, side_by_side(some, adjacent));
       }
       sort_columns(
           grid, column_sort<T, Order>{p.order, samples_of(p.x, first, some), sorted, perm, lengths},
@@ -94,12 +94,10 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
   template <class T>
   using A = detail::accumulator_t<T>;
 
-  static bool narrow(extents3 e) { return e.length <= 65536; }
-
   // Samples whose elements the workspace holds at one time.
   template <class T, class Grid>
   static index_t samples_at_once(Grid const& grid, extents3 e) {
-    sort_tuning const t = grid.tuning(default_sort_tuning(grid.facts(), sizeof(T)), sizeof(T));
+    sort_tuning const t = sort_tuning_of<T>(grid);
     return std::clamp<index_t>(t.chunk_elements / (e.length * e.channels), 1, e.batch);
   }
 
@@ -117,10 +115,7 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
     extents3 const some{m.samples, e.length, e.channels};
     auto const elements = static_cast<std::size_t>(some.size());
     m.sort = plan_sort<T>(grid, some, a);
-    if (narrow(e))
-      m.perm = a.take<std::uint16_t>(elements);
-    else
-      m.perm = a.take<std::uint32_t>(elements);
+    m.perm = take_scratch_rows(a, some);
     if (chained_width<T>(grid, chained_bytes<T>(e.length), e) == 0) m.sorted = a.take<T>(elements);
     return m;
   }
@@ -196,7 +191,7 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
     t.shared_tile_bytes -= std::min(t.shared_tile_bytes, bytes());
     std::size_t const column = chained_bytes<T>(e.length) + sizeof(std::uint32_t);
     int const fitting =
-        narrow(e) ? tile_width(device, t, column, e.length, e.batch * e.channels) : 0;
+        narrow_rows(e.length) ? tile_width(device, t, column, e.length, e.batch * e.channels) : 0;
     int const most = static_cast<int>(power_of_two_below(threads / at_once));
     auto const run = [&](auto body) {
       body.x.width = std::min(fitting > 0 ? fitting : 32, most);

@@ -6,6 +6,7 @@
 #include <slicesort/detail/arena.hpp>
 #include <slicesort/detail/block/columns.hpp>
 #include <slicesort/detail/block/grid.hpp>
+#include <slicesort/detail/block/grid_tuning.hpp>
 #include <slicesort/detail/block/permute_direct.hpp>
 #include <slicesort/detail/block/permute_tile.hpp>
 #include <slicesort/detail/block/tile_shape.hpp>
@@ -44,7 +45,7 @@ permute_memory plan_permute(Grid const& grid, extents3 e, detail::arena& a) {
   if (e.empty()) return m;
   std::size_t const column = sizeof(T) * static_cast<std::size_t>(e.length);
   if (tile_width(grid.facts(), permute_tuning_of<T>(grid), column, e.length, 1) > 0) return m;
-  sort_tuning const t = grid.tuning(default_sort_tuning(grid.facts(), sizeof(T)), sizeof(T));
+  sort_tuning const t = sort_tuning_of<T>(grid);
   m.columns = std::clamp<index_t>(t.chunk_elements / e.length, 1, e.batch * e.channels);
   m.copy = a.take<T>(static_cast<std::size_t>(m.columns * e.length));
   return m;

@@ -25,8 +25,7 @@ struct column_slab {
 
   SLICESORT_HD index_t rows_of_block(int threads) const { return threads / width * at_once; }
   SLICESORT_HD index_t blocks_of_column(int threads) const {
-    index_t const rows = rows_of_block(threads);
-    return (length + rows - 1) / rows;
+    return divide_up(length, rows_of_block(threads));
   }
   index_t blocks(int threads) const { return divide_up(count, width) * blocks_of_column(threads); }
 

@@ -44,10 +44,7 @@ struct permute_tile_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const e = in.extents();
-    tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
-    index_t const column = block.index() * width + walk.column;
-    bool const inside = column < e.batch * e.channels;
-    column_place const at = inside ? place_of(column, e.channels) : column_place{0, 0};
+    auto const [walk, number, inside, at] = tile_share(block, e, width, rows_adjacent);
     Index const* const p =
         perm + at.batch * perm_strides.batch + at.channel * perm_strides.channels;
     int const length = static_cast<int>(e.length), first = inside ? walk.first_row : length;

@@ -7,7 +7,9 @@
 #include <slicesort/detail/block/chained_launch.hpp>
 #include <slicesort/detail/block/columns.hpp>
 #include <slicesort/detail/block/grid.hpp>
+#include <slicesort/detail/block/grid_tuning.hpp>
 #include <slicesort/detail/block/permute_columns.hpp>
+#include <slicesort/detail/block/scratch_rows.hpp>
 #include <slicesort/detail/block/shuffled_rows.hpp>
 #include <slicesort/detail/block/sort_columns.hpp>
 #include <slicesort/detail/math/raw_key.hpp>
@@ -40,16 +42,16 @@ struct grid_implementation<detail::shuffle_op<Form>> {
   static memory plan(Grid const& grid, extents3 e, detail::arena& a) {
     memory m;
     if (e.empty()) return m;
-    sort_tuning const t = grid.tuning(default_sort_tuning(grid.facts(), sizeof(T)), sizeof(T));
+    sort_tuning const t = sort_tuning_of<T>(grid);
     extents3 const orders = orders_of(e);
-    m.order = take_rows(a, orders);
+    m.order = take_scratch_rows(a, orders);
     // Once rows move, the memory of the sort is free.
     detail::arena moving = a;
     m.hashes = a.take<detail::raw_key32>(static_cast<std::size_t>(orders.size()));
     m.sort = plan_sort<detail::raw_key32>(grid, orders, a);
     m.samples = std::clamp<index_t>(t.chunk_elements / orders.size(), 1, e.batch);
     extents3 const shorter{m.samples, orders.length, orders.channels};
-    m.shorter = take_rows(moving, shorter);
+    m.shorter = take_scratch_rows(moving, shorter);
     m.permute = plan_permute<T>(grid, e, moving);
     if (moving.bytes() > a.bytes()) a = moving;
     return m;
@@ -68,20 +70,11 @@ struct grid_implementation<detail::shuffle_op<Form>> {
  private:
   static extents3 orders_of(extents3 e) { return {1, e.length, Form::shared ? 1 : e.channels}; }
 
-  static bool narrow(extents3 e) { return e.length <= 65536; }
-  static void* take_rows(detail::arena& a, extents3 e) {
-    auto const elements = static_cast<std::size_t>(e.size());
-    if (narrow(e)) return a.take<std::uint16_t>(elements);
-    return a.take<std::uint32_t>(elements);
-  }
   // As the kernels see them: by one channel, or one sample, all share a column.
   static index_rows rows_in(void* data, extents3 e, bool of_samples) {
     strides3 const s = row_major(e);
-    index_rows rows;
-    rows.data = data;
-    rows.strides = {of_samples ? s.batch : 0, s.length, Form::shared ? 0 : s.channels};
-    rows.narrow = narrow(e);
-    return rows;
+    return scratch_rows(data, e,
+                        {of_samples ? s.batch : 0, s.length, Form::shared ? 0 : s.channels});
   }
 
   template <class Grid, class T>

@@ -54,13 +54,10 @@ struct shorten_orders_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     std::uint32_t* const counts = shared(block);
-    tile_walk const walk(block.rank(), block.size(), width, false);
-    index_t const column = block.index() * width + walk.column;
-    bool const inside = column < extents.batch * extents.channels;
-    column_place const at = inside ? place_of(column, extents.channels) : column_place{0, 0};
+    auto const [walk, number, inside, at] = tile_share(block, extents, width, false);
     index_column const from(order, at);
     index_t const valid = inside ? rows_of(lengths, at.batch, extents.length) : 0;
-    index_t const run = (extents.length + walk.step - 1) / walk.step;
+    index_t const run = divide_up(extents.length, walk.step);
     index_t const first = walk.first_row * run;
     index_t const last = first + run < extents.length ? first + run : extents.length;
 

@@ -12,6 +12,7 @@
 #include <slicesort/detail/block/column_sort.hpp>
 #include <slicesort/detail/block/columns.hpp>
 #include <slicesort/detail/block/grid.hpp>
+#include <slicesort/detail/block/grid_tuning.hpp>
 #include <slicesort/detail/block/merge_runs.hpp>
 #include <slicesort/detail/block/sort_registers.hpp>
 #include <slicesort/detail/block/sort_tile.hpp>
@@ -69,14 +70,10 @@ inline constexpr int most_register_rows = sizeof(T) == 2   ? 128
                                           : sizeof(T) == 4 ? 64
                                                            : 32;
 
-inline int power_of_two_in(index_t value, int low, int high) {
-  return static_cast<int>(power_of_two_below(std::clamp<index_t>(value, low, high)));
-}
-
 template <class T, class Grid>
 sort_shape shape_of_sort(Grid const& grid, extents3 e) {
   device_facts const device = grid.facts();
-  sort_tuning const t = grid.tuning(default_sort_tuning(device, sizeof(T)), sizeof(T));
+  sort_tuning const t = sort_tuning_of<T>(grid);
   sort_shape s;
   if (e.length <= std::min<index_t>(t.register_rows, most_register_rows<T>)) {
     s.register_rows =

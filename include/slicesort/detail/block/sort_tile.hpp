@@ -59,7 +59,7 @@ struct sort_tile_body {
     // Every kind of word takes the same memory; with 4 levels the most rows are left free.
     return word_tile<detail::sort_word<T, false>, 4>::take(carver, run_rows, width);
   }
-  SLICESORT_HD_INLINE index_t tiles() const { return (columns + width - 1) / width; }
+  SLICESORT_HD_INLINE index_t tiles() const { return divide_up(columns, width); }
 
   template <class Block>
   SLICESORT_HD_INLINE void operator()(Block& block) const {

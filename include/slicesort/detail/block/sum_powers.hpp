@@ -34,6 +34,19 @@ class weights_of_terms {
   A uniform_;
 };
 
+// The rows that a thread's next chains start from, and the first terms of their sums. Past the valid
+// rows it is the first again, in vain.
+template <class Column, class Share, class Row, class A>
+SLICESORT_HD_INLINE void begin_chains(Column const& column, Share const& here, Row first, A weight,
+                                      Row (&n)[chained_at_once], A (&sum)[chained_at_once]) {
+  SLICESORT_UNROLL
+  for (int k = 0; k < chained_at_once; ++k) {
+    n[k] = first + k * here.step;
+    if (n[k] >= here.valid) n[k] = first;
+    sum[k] = weight * static_cast<A>(column.value(n[k]));
+  }
+}
+
 // y = sum_k a_k P^(k-1) v for the sorted columns v; k rises. Rows past a length are copied.
 template <class T, bool InShared>
 struct sum_powers_body {
@@ -63,12 +76,7 @@ struct sum_powers_body {
     for (row first = here.first; first < here.valid; first += chained_at_once * here.step) {
       row n[chained_at_once];
       A sum[chained_at_once];
-      SLICESORT_UNROLL
-      for (int k = 0; k < chained_at_once; ++k) {
-        n[k] = first + k * here.step;
-        if (n[k] >= here.valid) n[k] = first;  // in vain
-        sum[k] = first_weight * static_cast<A>(column.value(n[k]));
-      }
+      begin_chains(column, here, first, first_weight, n, sum);
       for (index_t power = 2; power <= weights.terms; ++power) {
         A const weight = a(power);
         SLICESORT_UNROLL
@@ -126,13 +134,9 @@ struct transpose_powers_body {
     for (row first = here.first; first < here.valid; first += chained_at_once * here.step) {
       row n[chained_at_once];
       A sum[chained_at_once];
+      begin_chains(column, here, first, last_weight, n, sum);
       SLICESORT_UNROLL
-      for (int k = 0; k < chained_at_once; ++k) {
-        n[k] = first + k * here.step;
-        if (n[k] >= here.valid) n[k] = first;  // in vain
-        sum[k] = last_weight * static_cast<A>(column.value(n[k]));
-        n[k] = column.next(n[k]);
-      }
+      for (int k = 0; k < chained_at_once; ++k) n[k] = column.next(n[k]);
       for (index_t power = weights.terms - 1; power >= 1; --power) {
         A const weight = a(power);
         SLICESORT_UNROLL

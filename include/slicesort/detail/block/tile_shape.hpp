@@ -16,20 +16,6 @@ namespace impl {
 // Neighbours in memory are rows, not channels.
 inline bool rows_are_adjacent(strides3 s) { return s.length < s.channels; }
 
-template <class T, class Grid>
-permute_tuning permute_tuning_of(Grid const& grid) {
-  permute_tuning t = grid.tuning(default_permute_tuning(grid.facts(), sizeof(T)), sizeof(T));
-  auto const rounded = [](int value, int low, int high) {
-    return static_cast<int>(power_of_two_below(std::clamp(value, low, high)));
-  };
-  t.tile_columns = rounded(t.tile_columns, 1, 1024);
-  t.least_columns = rounded(t.least_columns, 1, t.tile_columns);
-  t.tile_threads = rounded(t.tile_threads, 32, 1024);
-  t.tile_elements = std::clamp(t.tile_elements, 1, 64);
-  t.shared_tile_bytes = std::min(t.shared_tile_bytes, grid.facts().shared_bytes);
-  return t;
-}
-
 // The columns of a tile whose column fills `column_bytes` of shared memory; 0 where none fits.
 inline int tile_width(device_facts device, permute_tuning const& t, std::size_t column_bytes,
                       index_t length, index_t columns) {

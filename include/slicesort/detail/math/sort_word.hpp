@@ -15,12 +15,7 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// The key of a value in a column of some order, and back.
-template <class T>
-SLICESORT_HD constexpr bits_t<T> column_key(bits_t<T> value, bool ascending) {
-  bits_t<T> const key = sortable_key<T>(value);
-  return ascending ? key : static_cast<bits_t<T>>(~key);
-}
+// The value behind a column's key.
 template <class T>
 SLICESORT_HD constexpr bits_t<T> column_value(bits_t<T> key, bool ascending) {
   bits_t<T> const up = ascending ? key : static_cast<bits_t<T>>(~key);

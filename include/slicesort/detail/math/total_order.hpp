@@ -37,9 +37,13 @@ SLICESORT_HD constexpr Bits unsortable_bits(Bits key) {
 
 // A descending column sorts the complement, ascending: ties keep their order, NaN comes first.
 template <class T>
-SLICESORT_HD inline bits_t<T> ordered_key(T value, bool ascending) {
-  bits_t<T> const key = sortable_key<T>(bit_cast<bits_t<T>>(value));
+SLICESORT_HD constexpr bits_t<T> column_key(bits_t<T> bits, bool ascending) {
+  bits_t<T> const key = sortable_key<T>(bits);
   return ascending ? key : static_cast<bits_t<T>>(~key);
+}
+template <class T>
+SLICESORT_HD inline bits_t<T> ordered_key(T value, bool ascending) {
+  return column_key<T>(bit_cast<bits_t<T>>(value), ascending);
 }
 
 }  // namespace detail

@@ -217,7 +217,7 @@ class multi_permutation {
     auto const weights = detail::facts("weights", p.weights.given, false);
     impl::check_transfer(c, in, out, p.lengths);
     if (p.saving) impl::check_permutation(c, perm, in, out);
-    c.order(order_, p.x.extents().channels);
+    c.policy("order", order_, p.x.extents().channels);
     check_weights(c, p.weights, weights, out);
     if (p.saving) c.no_overlap(perm, weights);
     return impl::finish_check<backend<Exec>>(c, on, scratch,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Saved state: what `forward` leaves for `backward`. The caller owns it. An index view accepts a
-/// `tensor3` (or mdspan of rank 3) of 16-bit or 32-bit integers; `no_saved` asks for inference.
+/// `tensor3` (or mdspan of rank 3) of 8-bit, 16-bit or 32-bit integers; `no_saved` asks for inference.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -17,15 +17,16 @@ struct no_saved_t {
 };
 inline constexpr no_saved_t no_saved{};
 
-/// Bytes of one saved index. Sixteen bits hold the rows of a length up to 65536.
-enum class index_width { bits16 = 2, bits32 = 4 };
+/// Bytes of one saved index. Sixteen bits hold the rows of a length up to 65536; eight, those of a
+/// group up to 256, where an operator saves rows of groups.
+enum class index_width { bits8 = 1, bits16 = 2, bits32 = 4 };
 
 namespace detail {
 
 template <class Index>
 inline constexpr bool is_saved_index =
-    std::is_same_v<Index, std::uint16_t> || std::is_same_v<Index, std::int32_t> ||
-    std::is_same_v<Index, std::uint32_t>;
+    std::is_same_v<Index, std::uint8_t> || std::is_same_v<Index, std::uint16_t> ||
+    std::is_same_v<Index, std::int32_t> || std::is_same_v<Index, std::uint32_t>;
 
 // A [batch, length, channels] view whose index width is known at run time.
 template <bool Const>

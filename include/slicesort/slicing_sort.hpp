@@ -140,7 +140,7 @@ class slicing_sort {
     auto const out = detail::facts("y", p.y, true);
     impl::check_transfer(c, in, out, p.lengths);
     if (p.saving) impl::check_permutation(c, detail::facts("perm", p.perm, true), in, out);
-    c.order(order_, p.x.extents().channels);
+    c.policy("order", order_, p.x.extents().channels);
     return impl::finish_check<backend<Exec>>(c, on, scratch,
                                              [&] { return workspace_bytes<T>(on, p.x.extents()); });
   }

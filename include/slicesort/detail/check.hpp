@@ -117,7 +117,11 @@ class checker {
     one_extent(v, "channels", v.extents.channels, other, want.channels);
   }
 
+  // Rows of a column are saved in 16 or 32 bits.
   void index_holds(view_facts const& perm, index_t length) {
+    if (perm.element_bytes == 1)
+      refuse(error_kind::argument, "%s has 8-bit indices, must have 16-bit or 32-bit ones",
+             perm.name);
     index_t const largest = perm.element_bytes == 2 ? index_t{65536} : (index_t{1} << 31);
     if (length > largest)
       refuse(error_kind::argument,
@@ -160,11 +164,12 @@ class checker {
     }
   }
 
-  template <class Order>
-  void order(Order const& order, index_t channels) {
-    if constexpr (has_refuses<Order>)
-      if (char const* what = order.refuses(channels))
-        refuse(error_kind::argument, "order %s (channels is %lld)", what,
+  // A semantic policy that says which numbers of channels it accepts.
+  template <class Policy>
+  void policy(char const* name, Policy const& policy, index_t channels) {
+    if constexpr (has_refuses<Policy>)
+      if (char const* what = policy.refuses(channels))
+        refuse(error_kind::argument, "%s %s (channels is %lld)", name, what,
                static_cast<long long>(channels));
   }
 

@@ -3,6 +3,7 @@
 // rows move between the caller's views, of any strides, and slot-local columns.
 #pragma once
 
+#include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/saved.hpp>
@@ -56,6 +57,16 @@ class column_blocks {
   extents3 extents_;
   index_t channels_, samples_, across_;
 };
+
+// f(slot, block) for every block of a tensor.
+template <class Exec, class F>
+void for_each_column_block(Exec const& on, extents3 e, F const& f) {
+  column_blocks const blocks(e, block_columns);
+  for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
+    sample_block const block = blocks[task];
+    for (index_t s = 0; s < block.batches; ++s) f(slot, block[s]);
+  });
+}
 
 // Elements from column to column of a slot-local block: at least `rows`, whole cache lines, and an
 // odd number of them, so that columns of a power-of-two length do not fall on the same cache sets.

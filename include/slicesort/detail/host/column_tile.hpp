@@ -71,6 +71,12 @@ struct tile_operand {
   }
 };
 
+// Outputs of some size do not fit in the nearer caches anyway: write around them.
+template <class T>
+constexpr bool worth_streaming(extents3 e) {
+  return e.size() * static_cast<index_t>(sizeof(T)) >= index_t{1} << 20;
+}
+
 template <class T>
 struct column_tile {
   T const* x;
@@ -83,8 +89,11 @@ struct column_tile {
   index_t valid[tile_columns];           // rows of each column that take part
   bool ragged;                           // some column is shorter than `rows`
   detail::bits_t<T> flip[tile_columns];  // all ones where the column descends
-  bool stream;                           // write around the cache
-  unsigned char* scratch;                // tile_scratch_bytes<T>(rows)
+  bool stream;  // write around the cache; perm too, unless it is wanted soon
+  bool stream_perm;
+  index_t group;                // rows sorted together; their numbers start at 0
+  std::uint16_t const* places;  // of the sorted rows in their group, or null: 0, 1, 2, ..
+  unsigned char* scratch;       // tile_scratch_bytes<T>(rows)
 };
 
 // Asks for the dense row `prefetch_distance` rows after this one: rows are far apart, and the
@@ -109,6 +118,8 @@ inline void copy_bytes(void* to, void const* from, std::size_t bytes) {
     std::memcpy(to, from, 64);
   else if (bytes == 128)
     std::memcpy(to, from, 128);
+  else if (bytes == 32)
+    std::memcpy(to, from, 32);
   else
     std::memcpy(to, from, bytes);
 }

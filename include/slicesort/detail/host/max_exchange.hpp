@@ -72,7 +72,7 @@ struct implementation<detail::max_exchange_op, detail::host_backend> {
   static void forward(Exec const& on, detail::max_exchange_forward<T> const& p, workspace) {
     index_t const length = p.x.extents().length;
     isa const set = chosen_isa(on.instructions);
-    for_each_column_block(on, p.x.extents(), [&](column_block b) {
+    for_each_column_block(on, p.x.extents(), [&](unsigned, column_block b) {
       constexpr index_t rows_at_once = 64;  // copied while they are still in the first cache
       index_t const rows = valid_rows(p.lengths, b.batch, length);
       running_maximum<T> maximum(p.row);
@@ -91,23 +91,13 @@ struct implementation<detail::max_exchange_op, detail::host_backend> {
 
   template <class Exec, class T>
   static void backward(Exec const& on, detail::max_exchange_backward<T> const& p, workspace) {
-    for_each_column_block(on, p.dy.extents(), [&](column_block b) {
+    for_each_column_block(on, p.dy.extents(), [&](unsigned, column_block b) {
       std::uint32_t maximum[block_columns];
       with_index_type(p.maximum, [&](auto saved) { load_columns(saved, b, 0, 1, maximum, 1); });
       // In place, or accumulating, the rows' own transfer would destroy what the exchange needs.
       exchanged_rows<T> const exchanged(p.dy, p.dx, b, p.row, maximum, p.mode);
       transfer_rows(p.dy, p.dx, b, 0, p.dy.extents().length, p.mode);
       exchanged.write();
-    });
-  }
-
- private:
-  template <class Exec, class F>
-  static void for_each_column_block(Exec const& on, extents3 e, F const& f) {
-    column_blocks const blocks(e, block_columns);
-    for_each_task(on, blocks.count(), [&](unsigned, index_t task) {
-      sample_block const block = blocks[task];
-      for (index_t s = 0; s < block.batches; ++s) f(block[s]);
     });
   }
 };

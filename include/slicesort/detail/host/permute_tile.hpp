@@ -4,10 +4,12 @@
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
+#include <slicesort/detail/host/deliver_rows.hpp>
 #include <slicesort/detail/host/simd/instruction_sets.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -76,36 +78,10 @@ void transpose_permutation(permuted_tile<T> const& t) {
 }
 
 template <bool Stream, class T>
-SLICESORT_INLINE void copy_row(T const* from, T* to) {
-  using V = portable::vec<std::uint64_t, 2>;
-  constexpr int per_vector = static_cast<int>(sizeof(V) / sizeof(T));
-  for (int lane = 0; lane < tile_columns; lane += per_vector)
-    portable::put<Stream>(to + lane, portable::load_lanes<V>(from + lane));
-}
-
-template <bool Stream, class T>
 void write_tile(permuted_tile<T> const& t) {
-  using A = detail::accumulator_t<T>;
-  constexpr int batch = 8;
-  T sums[std::size_t{batch} * tile_columns];
-  for (index_t i = 0; i < t.rows; i += batch) {
-    int const count = t.rows - i < batch ? static_cast<int>(t.rows - i) : batch;
-    T const* from = t.scratch + i * tile_columns;
-    if (t.mode == grad_mode::accumulate) {
-      gather_rows(t.dx, t.dx_at, 0, t.width, i, count, sums, tile_columns);
-      for (int k = 0; k < count; ++k)
-        for (int lane = 0; lane < t.width; ++lane) {
-          T& sum = sums[k * tile_columns + lane];
-          sum = static_cast<T>(static_cast<A>(sum) + static_cast<A>(from[k * tile_columns + lane]));
-        }
-      from = sums;
-    }
-    if (t.dx_at.dense)
-      for (int k = 0; k < count; ++k)
-        copy_row<Stream>(from + k * tile_columns,
-                         t.dx + t.dx_at.start[0] + (i + k) * t.dx_at.pitch);
-    else
-      scatter_rows(from, tile_columns, t.width, i, count, t.dx_at, t.dx);
+  for (index_t i = 0; i < t.rows; i += delivery_rows) {
+    int const count = static_cast<int>(std::min<index_t>(t.rows - i, delivery_rows));
+    deliver_rows<Stream>(t.scratch + i * tile_columns, i, count, t.dx_at, t.width, t.mode, t.dx);
   }
   portable::finish_puts<Stream>();
 }

@@ -21,9 +21,6 @@ namespace impl {
 
 inline constexpr index_t longest_network = 65536;  // what a 16-bit index can name
 
-// Outputs of this size or more do not fit in the nearer caches anyway: write around them.
-inline constexpr index_t streaming_bytes = index_t{1} << 20;
-
 // Which rows of some columns take part.
 struct tile_rows {
   index_t valid[tile_columns];
@@ -116,10 +113,6 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
   static int columns_per_task(index_t length) {
     return length > longest_network ? radix_tile<T>::columns : tile_columns;
   }
-  template <class T>
-  static bool worth_streaming(extents3 e) {
-    return e.size() * static_cast<index_t>(sizeof(T)) >= streaming_bytes;
-  }
   static std::size_t padded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
   static index_t tiles_of(extents3 e, int step) { return (e.batch * e.channels + step - 1) / step; }
   static index_t tile_count(extents3 e) { return tiles_of(e, tile_columns); }
@@ -139,6 +132,7 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
     t.perm_at = p.saving ? tile_operand(columns, p.perm.strides()) : t.y_at;
     t.perm_width = p.perm.width();
     t.width = columns.width, t.rows = rows.longest, t.ragged = !rows.all_alike;
+    t.group = t.rows, t.places = nullptr;
     for (int lane = 0; lane < tile_columns; ++lane) {
       t.valid[lane] = lane < t.width ? rows.valid[lane] : 0;
       t.flip[lane] = 0;
@@ -149,6 +143,7 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
     });
     t.stream = worth_streaming<T>(columns.extents) && t.y_at.on_lines(t.y, sizeof(T)) &&
                (!p.saving || t.perm_at.on_lines(t.perm, static_cast<index_t>(t.perm_width)));
+    t.stream_perm = t.stream;
     return t;
   }
 

@@ -63,3 +63,18 @@ SLICESORT_INLINE bool any(V const& v) {
   for (std::uint64_t w : words) all |= w;
   return all != 0;
 }
+// The lanes of a's and b's first halves in turn (Second: of their second halves).
+template <bool Second, class V, std::size_t... At>
+SLICESORT_INLINE V zip_at(V const& a, V const& b, std::index_sequence<At...>) {
+  constexpr std::size_t count = sizeof...(At), first = Second ? count / 2 : 0;
+#if defined(__clang__)
+  return __builtin_shufflevector(a, b, static_cast<int>(first + At / 2 + At % 2 * count)...);
+#else
+  using Lane = std::remove_reference_t<decltype(V{}[0])>;
+  return __builtin_shuffle(a, b, V{static_cast<Lane>(first + At / 2 + At % 2 * count)...});
+#endif
+}
+template <bool Second, class V>
+SLICESORT_INLINE V zip(V const& a, V const& b) {
+  return zip_at<Second>(a, b, std::make_index_sequence<sizeof(V) / sizeof(V{}[0])>{});
+}

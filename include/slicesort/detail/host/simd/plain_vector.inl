@@ -83,3 +83,9 @@ SLICESORT_INLINE bool any(V const& v) {
   for (auto lane : v.lane) found |= lane != 0;
   return found;
 }
+template <bool Second, class V>
+SLICESORT_INLINE V zip(V const& a, V const& b) {
+  constexpr int count = static_cast<int>(sizeof(V) / sizeof(V{}[0])),
+                first = Second ? count / 2 : 0;
+  return V::map([&](int i) { return (i % 2 == 0 ? a : b)[first + i / 2]; });
+}

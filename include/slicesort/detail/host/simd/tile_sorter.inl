@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts one tile: load and canonicalise, sort every part, repair ties, restore what the keys lost,
-// store. A part is the `row::lanes` columns that one sequence of rows holds. Included once per
-// instruction set.
+// Sorts one tile, each group of its rows by itself: load and canonicalise, sort every part, repair
+// ties, restore what the keys lost, store. A part is the `row::lanes` columns that one sequence of
+// rows holds. Included once per instruction set.
 
 template <class T, class Codec>
 class tile_sorter {
@@ -30,10 +30,7 @@ class tile_sorter {
     }
     bool restore = false;
     for (int p = 0; p < used_parts(); ++p) {
-      if (unsorted_[p]) {
-        network<row>::sort(part(p), n_);
-        if constexpr (Codec::needs_repair) repair_ties(part(p), n_, spare_);
-      }
+      if (unsorted_[p]) sort_groups(part(p));
       restore |= changed_[p];
     }
     if constexpr (Codec::has_index) {
@@ -52,15 +49,25 @@ class tile_sorter {
     return static_cast<std::size_t>(batch * columns);
   }
   row* part(int p) const { return rows_ + static_cast<std::size_t>(p) * (n_ + tile_padding_rows); }
+  std::size_t group() const { return static_cast<std::size_t>(t_.group); }
   int used_parts() const { return (t_.width + lanes - 1) / lanes; }
   int used_lanes(int p) const {
     return t_.width - p * lanes < lanes ? t_.width - p * lanes : lanes;
+  }
+
+  void sort_groups(row* w) {
+    for (std::size_t first = 0; first < n_; first += group()) {
+      std::size_t const rows = n_ - first < group() ? n_ - first : group();
+      network<row>::sort(w + first, rows);
+      if constexpr (Codec::needs_repair) repair_ties(w + first, rows, spare_);
+    }
   }
 
   void load_part(int p) {
     typename Codec::flags changed{};
     ascent<row> order;
     row* const w = part(p);
+    index_t in_group = 0;
     int const first = p * lanes;
     bits const* const flip = t_.flip + first;
     alignas(64) bits stage[stage_size(lanes)] = {};
@@ -78,7 +85,8 @@ class tile_sorter {
       }
       for (int k = 0; k < count; ++k) {
         if (t_.x_at.dense && p == 0) prefetch_after(from + k * pitch, pitch);
-        row const r = Codec::load(from + k * pitch, flip, static_cast<index_t>(i) + k, changed);
+        row const r = Codec::load(from + k * pitch, flip, in_group, changed);
+        if (++in_group == t_.group) in_group = 0;
         order.see(r);
         w[i + static_cast<std::size_t>(k)] = r;
       }
@@ -102,7 +110,12 @@ class tile_sorter {
     int const first = p * lanes;
     bits const* const flip = t_.flip + first;
     row* const w = part(p);
-    for (std::size_t i = 0; i < n_; ++i) {
+    index_t in_group = 0, group_row = 0;  // of row i; the first of its group
+    for (std::size_t i = 0; i < n_; ++i, ++in_group) {
+      if (in_group == t_.group) {
+        group_row += t_.group;
+        in_group = 0;
+      }
       row const sorted = w[i];
       w[i] = Codec::decode(sorted, flip);
       if (!changed_[p] || !Codec::has_special(sorted, flip)) continue;
@@ -112,10 +125,10 @@ class tile_sorter {
                              static_cast<bits>(key ^ flip[lane]) == detail::sign_bit<bits>;
         if (!special) continue;
         bits value;
-        std::memcpy(
-            &value,
-            t_.x + t_.x_at.start[first + lane] + Codec::index_of(sorted, lane) * t_.x_at.pitch,
-            sizeof value);
+        std::memcpy(&value,
+                    t_.x + t_.x_at.start[first + lane] +
+                        (group_row + Codec::index_of(sorted, lane)) * t_.x_at.pitch,
+                    sizeof value);
         Codec::set_key(w[i], lane, value);
       }
     }
@@ -123,7 +136,7 @@ class tile_sorter {
 
   template <bool Restored>
   void store() const {
-    if (t_.stream && t_.y_at.dense && (t_.perm == nullptr || t_.perm_at.dense))
+    if (t_.stream && t_.y_at.dense)
       store_as<Restored, true>();
     else
       store_as<Restored, false>();
@@ -139,40 +152,60 @@ class tile_sorter {
     store_rows<Restored, Stream>(static_cast<std::uint16_t*>(nullptr));
   }
 
+  // Where the row sorted to i goes: the group's rows may have places of their own.
+  index_t place_of(std::size_t i, index_t group_row) const {
+    return t_.places == nullptr ? static_cast<index_t>(i) : group_row + t_.places[i];
+  }
+
   template <bool Restored, bool Stream, class Index>
   void store_rows(Index* perm) const {
     alignas(64) bits values[stage_size(tile_columns)];
     alignas(64) Index indices[stage_size(tile_columns)] = {};
+    index_t in_group = 0, group_row = 0;
     for (std::size_t i = 0; i < n_; i += batch) {
       int const count = n_ - i < batch ? static_cast<int>(n_ - i) : batch;
-      bits* y = values;
-      Index* q = indices;
-      index_t y_pitch = tile_columns, q_pitch = tile_columns;
-      if (t_.y_at.dense) {
-        y = reinterpret_cast<bits*>(t_.y + t_.y_at.start[0] +
-                                    static_cast<index_t>(i) * t_.y_at.pitch);
-        y_pitch = t_.y_at.pitch;
+      index_t place[batch];
+      for (int k = 0; k < count; ++k, ++in_group) {
+        if (in_group == t_.group) {
+          group_row += t_.group;
+          in_group = 0;
+        }
+        place[k] = place_of(i + static_cast<std::size_t>(k), group_row);
       }
-      if (perm != nullptr && t_.perm_at.dense) {
-        q = perm + t_.perm_at.start[0] + static_cast<index_t>(i) * t_.perm_at.pitch;
-        q_pitch = t_.perm_at.pitch;
-      }
-      for (int k = 0; k < count; ++k)
+      for (int k = 0; k < count; ++k) {
+        bits* const y =
+            t_.y_at.dense
+                ? reinterpret_cast<bits*>(t_.y + t_.y_at.start[0] + place[k] * t_.y_at.pitch)
+                : values + k * tile_columns;
+        Index* const q = perm != nullptr && t_.perm_at.dense
+                             ? perm + t_.perm_at.start[0] + place[k] * t_.perm_at.pitch
+                             : indices + k * tile_columns;
         for (int p = 0; p < used_parts(); ++p) {
           row r = part(p)[i + static_cast<std::size_t>(k)];
           if constexpr (!Restored) r = Codec::decode(r, t_.flip + p * lanes);
-          Codec::template store_values<Stream>(r, y + k * y_pitch + p * lanes);
+          Codec::template store_values<Stream>(r, y + p * lanes);
           if constexpr (Codec::has_index)
-            if (perm != nullptr)
-              Codec::template store_indices<Stream>(r, q + k * q_pitch + p * lanes);
+            if (perm != nullptr) {
+              if (Stream && t_.stream_perm)
+                Codec::template store_indices<true>(r, q + p * lanes);
+              else
+                Codec::template store_indices<false>(r, q + p * lanes);
+            }
         }
-      if (!t_.y_at.dense)
-        scatter_rows(values, tile_columns, t_.width, static_cast<index_t>(i), count, t_.y_at, t_.y);
-      if (perm != nullptr && !t_.perm_at.dense)
-        scatter_rows(indices, tile_columns, t_.width, static_cast<index_t>(i), count, t_.perm_at,
-                     perm);
+      }
+      if (!t_.y_at.dense) scatter(values, place, count, t_.y_at, t_.y);
+      if (perm != nullptr && !t_.perm_at.dense) scatter(indices, place, count, t_.perm_at, perm);
     }
     finish_puts<Stream>();
+  }
+  template <class Stage, class To>
+  void scatter(Stage const* stage, index_t const* place, int count, tile_operand const& at,
+               To* to) const {
+    if (t_.places == nullptr)
+      scatter_rows(stage, tile_columns, t_.width, place[0], count, at, to);
+    else
+      for (int k = 0; k < count; ++k)
+        scatter_rows(stage + k * tile_columns, tile_columns, t_.width, place[k], 1, at, to);
   }
 
   column_tile<T> const& t_;

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Channel-wise sample permutation: channels are shifted along the sequence by different steps, then
+/// the rows of every group are put in order.
+#pragma once
+
+#include <slicesort/alignment.hpp>
+#include <slicesort/detail/door.hpp>
+#include <slicesort/detail/host/csp.hpp>
+#include <slicesort/detail/problem/csp.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/error.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/grouping.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/order.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/shift.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstddef>
+
+namespace slicesort {
+inline namespace v0 {
+
+/// The state of a CSP, as small as the groups allow; `csp::saved_extents` and `csp::saved_width` say
+/// which. Groups of two rows: a bit for every pair, `[batch, ceil(length / 16), channels]` of
+/// `std::uint8_t`; bit `p % 8` of row `p / 8` says whether the rows of pair `p` changed places.
+/// Larger ones: `order[b, n, c]`, the row of its group that became row `n`, `[batch, length,
+/// channels]` of `std::uint8_t` (groups of up to 256 rows), `std::uint16_t` (65536), or a 32-bit
+/// type. Groups of one row have no state.
+struct saved_order {
+  index_tensor3 order;
+};
+
+/// The same, as `backward` reads it.
+struct const_saved_order {
+  const_index_tensor3 order;
+
+  constexpr const_saved_order(const_index_tensor3 view) : order(view) {}
+  constexpr const_saved_order(saved_order saved) : order(saved.order) {}
+};
+
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
+
+/// Every channel `c` of every sample moves down by `J_c` rows, in a circle, and then the rows of each
+/// group of `G` consecutive rows are put in order (CSP, paper 001, eq. 3-5):
+/// `w[n] = x[(n - J_c) mod length]`, `y[n] = w[g + order[n]]` with `g` the first row of n's group.
+///
+/// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats);
+///   order: `saved_extents`, any strides.
+/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`.
+/// - **Order** one total order on bits: -0 == +0; every NaN equal and above +inf; ties keep the lower
+///   row of `w` first. Values move bit for bit.
+/// - **Groups** `group_size{G}` or `group_count{K}`, which is `G = ceil(length / K)`; the last may be
+///   shorter. G = 1: shift only; G = 2: exchanges within pairs; K = 1: a complete sort.
+/// - **Lengths** of a sample with n valid rows, those take part: shifts are modulo n, and groups are
+///   cut from its first n rows. The others are copied through.
+/// - **Saved** `order`, one bit a pair, or 8, 16 or 32 bits a row; or `no_saved`.
+/// - **Gradient** the transpose of the composed permutation. A reference gets none through its ranks.
+/// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
+/// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
+/// - **Determinism** bit-identical for any backend, thread count and split of the batch.
+/// - **Cost** one pass over the tensor; O(log^2 G) comparators an element. Backward one pass.
+///
+/// @tparam Shift by how many rows channels move: `shift::linear`, .. or a type of yours (`shift.hpp`).
+/// @tparam Alignment in which order groups come out: `reference`, `ascending`, .. or a type of yours
+///         (`alignment.hpp`).
+template <class Shift = shift::linear, class Alignment = reference>
+class csp {
+  static constexpr bool aligned = detail::follows_reference<Alignment>;
+  static_assert(detail::has_shift<Shift>,
+                "slicesort: a shift policy needs `index_t shift(index_t channel, index_t channels, "
+                "index_t length) const`.");
+
+ public:
+  using saved = saved_order;
+  using const_saved = const_saved_order;
+
+  constexpr explicit csp(grouping groups, Shift shift = {}, Alignment alignment = {})
+      : groups_(groups), shift_(shift), alignment_(alignment) {}
+
+  constexpr Shift const& shift() const { return shift_; }
+  constexpr Alignment const& alignment() const { return alignment_; }
+
+  /// Rows of a whole group in tensors of this shape, `1..max(length, 1)`.
+  constexpr index_t group(extents3 extents) const { return groups_.rows(extents.length); }
+
+  /// By how many rows a channel moves in a sample with `length` valid rows, of a tensor of this
+  /// shape: `0..length-1`.
+  constexpr index_t shift_of(index_t channel, extents3 extents, index_t length) const {
+    return detail::wrapped_shift(detail::shift_of(move(channel, extents)), length);
+  }
+
+  /// Shape and element width of the state that a call of this shape saves.
+  constexpr extents3 saved_extents(extents3 extents) const {
+    return detail::saved_order_extents(extents, group(extents));
+  }
+  constexpr index_width saved_width(extents3 extents) const {
+    return detail::saved_order_width(group(extents));
+  }
+
+  /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents` must
+  /// be acceptable to `check`.
+  template <class T, class Exec>
+  std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
+    impl::require_dtype<T>();
+    detail::arena counting;
+    backend<Exec>::template plan<T>(on, extents, group(extents), counting);
+    return counting.bytes();
+  }
+
+  /// Permutes `x` into `y` and writes the order.
+  template <class Exec, class X, class Y>
+  void forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
+               forward_options options = {}) const {
+    run(on, permuting(x, y, state.order, true, options), scratch);
+  }
+  /// Permutes `x` into `y`; keeps nothing for backward.
+  template <class Exec, class X, class Y>
+  void forward(Exec const& on, X const& x, Y const& y, no_saved_t, workspace scratch = {},
+               forward_options options = {}) const {
+    run(on, permuting(x, y, {}, false, options), scratch);
+  }
+
+  /// The row of `dy` goes to where the row of `x` came from; or `+=` with `grad_mode::accumulate`.
+  /// `state` is what forward wrote; its indices are trusted, not checked.
+  template <class Exec, class DY, class DX>
+  void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
+                workspace scratch = {}, backward_options options = {}) const {
+    run(on, gradient(dy, state, dx, options), scratch);
+  }
+
+  /// The verdict that the same call of `forward` or `backward` would act on, as a value.
+  template <class Exec, class X, class Y>
+  verdict check(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
+                forward_options options = {}) const {
+    return check_problem(on, permuting(x, y, state.order, true, options), scratch);
+  }
+  template <class Exec, class X, class Y>
+  verdict check(Exec const& on, X const& x, Y const& y, no_saved_t, workspace scratch = {},
+                forward_options options = {}) const {
+    return check_problem(on, permuting(x, y, {}, false, options), scratch);
+  }
+  template <class Exec, class DY, class DX>
+  verdict check(Exec const& on, DY const& dy, const_saved state, DX const& dx,
+                workspace scratch = {}, backward_options options = {}) const {
+    return check_problem(on, gradient(dy, state, dx, options), scratch);
+  }
+
+ private:
+  template <class Exec>
+  using backend = impl::implementation_for<detail::csp_op<aligned>, Exec>;
+
+  constexpr index_t reference_of(index_t channels) const {
+    if constexpr (aligned)
+      return alignment_.reference_channel(channels);
+    else
+      return 0;
+  }
+  constexpr detail::channel_move move(index_t channel, extents3 e) const {
+    index_t const rows = shift_.shift(channel, e.channels, e.length);
+    if constexpr (aligned)
+      return detail::move_of(channel == reference_of(e.channels) ? 0 : rows, false);
+    else
+      return detail::move_of(rows, !detail::ascends(alignment_, channel, e.channels));
+  }
+  detail::csp_rule rule(extents3 e) const {
+    return {group(e), reference_of(e.channels), this,
+            [](void const* policies, index_t channel, extents3 extents) {
+              return static_cast<csp const*>(policies)->move(channel, extents);
+            }};
+  }
+
+  template <class X, class Y>
+  auto permuting(X const& x, Y const& y, index_tensor3 order, bool saving,
+                 forward_options options) const {
+    auto const v = impl::transfer_of(x, y);
+    using T = typename decltype(v)::element;
+    return detail::csp_forward<T>{rule(v.in.extents()), v.in, v.out, order, saving,
+                                  options.lengths};
+  }
+  template <class DY, class DX>
+  auto gradient(DY const& dy, const_saved state, DX const& dx, backward_options options) const {
+    auto const v = impl::transfer_of(dy, dx);
+    using T = typename decltype(v)::element;
+    return detail::csp_backward<T>{rule(v.in.extents()), v.in,           state.order, v.out,
+                                   options.mode,         options.lengths};
+  }
+
+  template <class Exec, class T>
+  void run(Exec const& on, detail::csp_forward<T> const& p, workspace scratch) const {
+    impl::enforce(check_problem(on, p, scratch));
+    backend<Exec>::forward(on, p, scratch);
+  }
+  template <class Exec, class T>
+  void run(Exec const& on, detail::csp_backward<T> const& p, workspace scratch) const {
+    impl::enforce(check_problem(on, p, scratch));
+    backend<Exec>::backward(on, p, scratch);
+  }
+
+  template <class Exec, class T>
+  verdict check_problem(Exec const& on, detail::csp_forward<T> const& p, workspace scratch) const {
+    detail::checker c(p.name, impl::reads_memory<Exec>);
+    auto const in = detail::facts("x", p.x, false);
+    auto const out = detail::facts("y", p.y, true);
+    check_policies(c, in, out, p.lengths);
+    if (p.saving) check_order(c, detail::facts("order", p.order, true), in, out);
+    return impl::finish_check<backend<Exec>>(c, on, scratch,
+                                             [&] { return workspace_bytes<T>(on, p.x.extents()); });
+  }
+  template <class Exec, class T>
+  verdict check_problem(Exec const& on, detail::csp_backward<T> const& p, workspace scratch) const {
+    detail::checker c(p.name, impl::reads_memory<Exec>);
+    auto const in = detail::facts("dy", p.dy, false);
+    auto const out = detail::facts("dx", p.dx, true);
+    check_policies(c, in, out, p.lengths);
+    check_order(c, detail::facts("order", p.order, false), in, out);
+    return impl::finish_check<backend<Exec>>(
+        c, on, scratch, [&] { return workspace_bytes<T>(on, p.dy.extents()); });
+  }
+
+  void check_policies(detail::checker& c, detail::view_facts const& in,
+                      detail::view_facts const& out, tensor1<index_t const> lengths) const {
+    impl::check_transfer(c, in, out, lengths);
+    if (char const* what = groups_.refuses()) c.refuse(error_kind::argument, "groups %s", what);
+    c.policy("shift", shift_, in.extents.channels);
+    c.policy("alignment", alignment_, in.extents.channels);
+    if constexpr (aligned) {
+      index_t const r = reference_of(in.extents.channels);
+      if (in.extents.channels > 0 && (r < 0 || r >= in.extents.channels))
+        c.refuse(error_kind::argument,
+                 "alignment: the reference is channel %lld, must be in 0..%lld",
+                 static_cast<long long>(r), static_cast<long long>(in.extents.channels - 1));
+    }
+  }
+  void check_order(detail::checker& c, detail::view_facts const& order,
+                   detail::view_facts const& in, detail::view_facts const& out) const {
+    if (!c.ok() || group(in.extents) == 1) return;
+    c.view(order);
+    c.same_extents(order, "saved_extents()", saved_extents(in.extents));
+    auto const bytes = static_cast<index_t>(saved_width(in.extents));
+    if (order.element_bytes != bytes)
+      c.refuse(error_kind::argument,
+               "%s has %lld-bit elements, must have %lld-bit ones (groups of %lld rows)",
+               order.name, static_cast<long long>(8 * order.element_bytes),
+               static_cast<long long>(8 * bytes), static_cast<long long>(group(in.extents)));
+    c.no_overlap(order, in);
+    c.no_overlap(order, out);
+  }
+
+  grouping groups_;
+  Shift shift_;
+  Alignment alignment_;
+};
+
+template <class Groups>
+csp(Groups) -> csp<>;
+template <class Groups, class Shift>
+csp(Groups, Shift) -> csp<Shift>;
+template <class Groups, class Shift, class Alignment>
+csp(Groups, Shift, Alignment) -> csp<Shift, Alignment>;
+
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

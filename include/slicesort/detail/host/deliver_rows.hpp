@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// How rows of a tile that stand ready, 32 elements each, reach their tensor.
+#pragma once
+
+#include <slicesort/detail/host/column_tile.hpp>
+#include <slicesort/detail/host/simd/instruction_sets.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <bool Stream, class T>
+SLICESORT_INLINE void copy_row(T const* from, T* to) {
+  using V = portable::vec<std::uint64_t, 2>;
+  constexpr int per_vector = static_cast<int>(sizeof(V) / sizeof(T));
+  for (int lane = 0; lane < tile_columns; lane += per_vector)
+    portable::put<Stream>(to + lane, portable::load_lanes<V>(from + lane));
+}
+
+// Rows that are delivered at a time.
+inline constexpr int delivery_rows = 16;
+
+// `count` rows become, or are added to, rows i .. of the tensor. Whoever streams must finish_puts.
+template <bool Stream, class T>
+void deliver_rows(T const* from, index_t i, int count, tile_operand const& at, int width,
+                  grad_mode mode, T* to) {
+  using A = detail::accumulator_t<T>;
+  T sums[std::size_t{delivery_rows} * tile_columns];
+  if (mode == grad_mode::accumulate) {
+    gather_rows(to, at, 0, width, i, count, sums, tile_columns);
+    for (int k = 0; k < count; ++k)
+      for (int lane = 0; lane < width; ++lane) {
+        T& sum = sums[k * tile_columns + lane];
+        sum = static_cast<T>(static_cast<A>(sum) + static_cast<A>(from[k * tile_columns + lane]));
+      }
+    from = sums;
+  }
+  if (at.dense)
+    for (int k = 0; k < count; ++k)
+      copy_row<Stream>(from + k * tile_columns, to + at.start[0] + (i + k) * at.pitch);
+  else
+    scatter_rows(from, tile_columns, width, i, count, at, to);
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of two rows: pairs change places or not, and a bit says which. Rows are 32 elements wide,
+// at most 16 at a time, so that the bits of a channel fill one byte. Included once per instruction
+// set.
+
+template <class T>
+struct pair_exchange {
+  using bits = detail::bits_t<T>;
+  static constexpr int lanes = vector_bytes / static_cast<int>(sizeof(bits));
+  using V = vec<bits, lanes>;
+  using saved_lanes = vec<std::uint8_t, lanes>;
+
+  // Puts each pair in ascending order of keys, or, where the pair's bit of `falling` is set, in the
+  // other one; equal rows are in ascending order.
+  template <bool Stream>
+  static void forward(T const* from, index_t from_pitch, int rows, bits const* flip,
+                      unsigned falling, T* to, index_t to_pitch, std::uint8_t* saved) {
+    for (int c = 0; c < tile_columns; c += lanes)
+      order_lanes<Stream>(from + c, from_pitch, rows, load_lanes<V>(flip + c), falling, to + c,
+                          to_pitch, saved + c);
+  }
+  // Exchanges the pairs whose bits are set.
+  template <bool Stream>
+  static void backward(T const* from, index_t from_pitch, int rows, std::uint8_t const* saved,
+                       T* to, index_t to_pitch) {
+    for (int c = 0; c < tile_columns; c += lanes)
+      exchange_lanes<Stream>(from + c, from_pitch, rows, saved + c, to + c, to_pitch);
+  }
+
+  // The same for rows as they lie in memory.
+  static void run(pair_rows<T> const& r, csp_step step) {
+    if (step == csp_step::forward)
+      r.stream ? forward_rows<true>(r) : forward_rows<false>(r);
+    else
+      r.stream ? backward_rows<true>(r) : backward_rows<false>(r);
+  }
+
+ private:
+  template <bool Stream>
+  static void forward_rows(pair_rows<T> const& r) {
+    V const flip = broadcast<V>(r.flip);
+    for (index_t i = r.first; i < r.end; i += csp_batch) {
+      int const count = r.batch_at(i);
+      unsigned const falling = falling_pairs(r.places, i, count);
+      alignas(64) std::uint8_t unwanted[static_cast<std::size_t>(lanes)];
+      for (index_t c = 0; c < r.channels; c += lanes)
+        order_lanes<Stream>(
+            r.from + i * r.from_pitch + c, r.from_pitch, count, flip, falling,
+            r.to + i * r.to_pitch + c, r.to_pitch,
+            r.order == nullptr ? unwanted : r.order + i / csp_batch * r.order_pitch + c);
+    }
+    finish_puts<Stream>();
+  }
+  template <bool Stream>
+  static void backward_rows(pair_rows<T> const& r) {
+    for (index_t i = r.first; i < r.end; i += csp_batch)
+      for (index_t c = 0; c < r.channels; c += lanes)
+        exchange_lanes<Stream>(r.from + i * r.from_pitch + c, r.from_pitch, r.batch_at(i),
+                               r.order + i / csp_batch * r.order_pitch + c,
+                               r.to + i * r.to_pitch + c, r.to_pitch);
+    finish_puts<Stream>();
+  }
+
+  template <bool Stream>
+  static SLICESORT_INLINE void order_lanes(T const* from, index_t from_pitch, int rows,
+                                           V const& flip, unsigned falling, T* to, index_t to_pitch,
+                                           std::uint8_t* saved) {
+    V all{}, unused{};
+    for (int p = 0; p < rows / 2; ++p) {
+      T const* const in = from + 2 * p * from_pitch;
+      V const a = load_lanes<V>(in), b = load_lanes<V>(in + from_pitch);
+      V const ka = canonical_keys<T, lanes>(a, unused) ^ flip,
+              kb = canonical_keys<T, lanes>(b, unused) ^ flip;
+      auto const other = static_cast<bits>(bits{0} - static_cast<bits>(falling >> p & 1u));
+      V const swap = greater(ka, kb) ^ broadcast<V>(other);
+      exchange<Stream>(swap, a, b, to + 2 * p * to_pitch, to_pitch);
+      all = all | (swap & broadcast<V>(static_cast<bits>(1u << p)));
+    }
+    if (rows % 2 != 0) copy_last<Stream>(from, from_pitch, rows, to, to_pitch);
+    store_lanes(saved, convert<saved_lanes>(all));
+  }
+  template <bool Stream>
+  static SLICESORT_INLINE void exchange_lanes(T const* from, index_t from_pitch, int rows,
+                                              std::uint8_t const* saved, T* to, index_t to_pitch) {
+    V const all = convert<V>(load_lanes<saved_lanes>(saved));
+    for (int p = 0; p < rows / 2; ++p) {
+      T const* const in = from + 2 * p * from_pitch;
+      V const mine = broadcast<V>(static_cast<bits>(1u << p));
+      exchange<Stream>(equal(all & mine, mine), load_lanes<V>(in), load_lanes<V>(in + from_pitch),
+                       to + 2 * p * to_pitch, to_pitch);
+    }
+    if (rows % 2 != 0) copy_last<Stream>(from, from_pitch, rows, to, to_pitch);
+  }
+  template <bool Stream>
+  static SLICESORT_INLINE void exchange(V const& swap, V const& a, V const& b, T* to,
+                                        index_t pitch) {
+    put<Stream>(to, select(swap, b, a));
+    put<Stream>(to + pitch, select(swap, a, b));
+  }
+  template <bool Stream>
+  static SLICESORT_INLINE void copy_last(T const* from, index_t from_pitch, int rows, T* to,
+                                         index_t to_pitch) {
+    put<Stream>(to + (rows - 1) * to_pitch, load_lanes<V>(from + (rows - 1) * from_pitch));
+  }
+};

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How a sequence is cut into groups of consecutive rows: `group_size{G}` or `group_count{K}`.
+#pragma once
+
+#include <slicesort/tensor_view.hpp>
+
+namespace slicesort {
+inline namespace v0 {
+
+/// Groups of `rows` rows; the last may be shorter.
+struct group_size {
+  index_t rows;
+};
+
+/// `groups` groups of `ceil(length / groups)` rows, where `length` is the tensor's; the last may be
+/// shorter, and some may be empty.
+struct group_count {
+  index_t groups;
+};
+
+/// Either of them.
+class grouping {
+ public:
+  constexpr grouping(group_size size) : rows_(size.rows) {}
+  constexpr grouping(group_count count) : groups_(count.groups) {}
+
+  /// Rows of a whole group in a sequence of `length` rows: 1..max(length, 1).
+  constexpr index_t rows(index_t length) const {
+    index_t const wanted = rows_ > 0     ? rows_
+                           : groups_ > 0 ? length / groups_ + (length % groups_ != 0)
+                                         : 1;  // refused
+    return wanted < 1 || length < 1 ? 1 : wanted < length ? wanted : length;
+  }
+  /// Null, or what is wrong.
+  constexpr char const* refuses() const {
+    return rows_ > 0 || groups_ > 0 ? nullptr : "must be at least 1";
+  }
+
+ private:
+  index_t rows_ = 0, groups_ = 0;  // one of them is 0
+};
+
+}  // namespace v0
+}  // namespace slicesort

@@ -3,6 +3,7 @@
 #include "baselines.hpp"
 
 #include "subjects.hpp"
+#include "support/csp_settings.hpp"
 #include "support/settings.hpp"
 #include "support/sort_jobs.hpp"
 
@@ -11,18 +12,6 @@
 
 namespace bench {
 namespace {
-
-// Calls `f(slot, batch, first, last)` for every sample and every thread's share of its channels.
-template <class F>
-void share_channels(fields const& at, F const& f) {
-  at.exec().parallel_for(at.threads, [&](unsigned slot) {
-    auto const channels = static_cast<std::size_t>(at.extents.channels);
-    std::size_t const first = channels * slot / at.threads,
-                      last = channels * (slot + 1) / at.threads;
-    for (std::size_t b = 0; b < static_cast<std::size_t>(at.extents.batch); ++b)
-      f(slot, b, first, last);
-  });
-}
 
 template <class T>
 class std_sort_job final : public sort_job<T> {
@@ -113,8 +102,10 @@ void add_baselines() {
   for (char const* direction : {"forward", "forward_values"})
     for_each_setting<T>("baseline_std_sort", direction, add_case<std_sort_job<T>>);
   for_each_setting<T>("baseline_naive_scatter", "backward", add_case<naive_scatter_job<T>>);
-  for (char const* direction : {"forward", "forward_values", "backward"})
+  for (char const* direction : {"forward", "forward_values", "backward"}) {
     for_each_setting<T>("baseline_memcpy", direction, add_case<memcpy_job<T>>);
+    for_each_csp_setting<T>("baseline_memcpy", direction, add_case<memcpy_job<T>>);
+  }
 }
 subject_of<SLICESORT_BENCH_DTYPE> const here("baselines", add_baselines<SLICESORT_BENCH_DTYPE>);
 

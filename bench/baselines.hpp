@@ -2,6 +2,8 @@
 // What a good programmer writes without this library.
 #pragma once
 
+#include "support/case.hpp"
+
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -14,6 +16,18 @@
 namespace bench {
 
 namespace ss = slicesort;
+
+// Calls `f(slot, batch, first, last)` for every sample and every thread's share of its channels.
+template <class F>
+void share_channels(fields const& at, F const& f) {
+  at.exec().parallel_for(at.threads, [&](unsigned slot) {
+    auto const channels = static_cast<std::size_t>(at.extents.channels);
+    std::size_t const first = channels * slot / at.threads,
+                      last = channels * (slot + 1) / at.threads;
+    for (std::size_t b = 0; b < static_cast<std::size_t>(at.extents.batch); ++b)
+      f(slot, b, first, last);
+  });
+}
 
 // Key and row as one integer: std::sort then needs no comparator, and is stable for free.
 template <class Packed, int IndexBits>

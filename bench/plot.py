@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the results of a run, each figure as PNG and SVG: plot.py RESULTS.json FOLDER"""
+"""Draws the results of a run, each figure as PNG and SVG: plot.py RESULTS.json FOLDER [--clock cpu]"""
 import argparse
+import statistics
 from pathlib import Path
 
 import matplotlib
@@ -12,12 +13,14 @@ from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullForma
 
 from results import DTYPES, Case, load, run_main, size  # noqa: E402
 
-STYLE = {  # subject: label, colour, marker; ours solid, baselines dashed grey
+STYLE = {  # title: label, colour, marker; ours solid, baselines dashed grey
     "slicing_sort": ("slicing_sort", "#0b6e99", "o"),
     "multi_permutation": ("multi_permutation, K = 2", "#c8553d", "D"),
     "max_exchange": ("max_exchange", "#5b8c3a", "^"),
     "shuffle": ("shuffle", "#8d5fa8", "v"),
     "shuffle_per_channel": ("shuffle, per channel", "#c79bd6", "<"),
+    "csp linear-reference-G:2": ("csp, pairs", "#d9a404", "p"),
+    "csp linear-reference-G:16": ("csp, groups of 16", "#8a6a00", "h"),
     "baseline_std_sort": ("std::sort by column", "#444444", "s"),
     "baseline_naive_scatter": ("naive scatter", "#444444", "P"),
     "baseline_memcpy": ("memcpy of x", "#999999", ""),
@@ -27,8 +30,8 @@ DIRECTIONS = ("forward", "backward")
 INPUTS = ("normal", "uniform", "few_unique", "relu", "sorted", "reversed", "constant", "text")
 
 
-def lines(cases: list[Case], subject: str, value) -> tuple[list[int], list[float]]:
-    found = sorted((case.n, value(case)) for case in cases if case.subject == subject)
+def lines(cases: list[Case], title: str, value) -> tuple[list[int], list[float]]:
+    found = sorted((case.n, value(case)) for case in cases if case.title == title)
     return [n for n, _ in found], [v for _, v in found]
 
 
@@ -119,12 +122,13 @@ def draw_memory(cases: list[Case], below: str, path: Path) -> None:
         # Lines that coincide (indices as wide as the values; two operators that keep the same) stay visible
         # because the later one is thinner.
         plot("slicing_sort", lambda case: case.elements * width, "the tensor x itself", "#cccccc", "-", "", 8)
-        for subject, (_, colour, marker) in STYLE.items():
+        for subject, (label, colour, marker) in STYLE.items():
             if subject.startswith("baseline"):
                 continue
-            plot(subject, lambda case: case.median("saved_bytes"), f"{subject}, kept for backward", colour, "-", marker,
+            named = label if subject.startswith("csp") else subject
+            plot(subject, lambda case: case.median("saved_bytes"), f"{named}, kept for backward", colour, "-", marker,
                  4 if subject == "slicing_sort" else 1.5)
-            plot(subject, lambda case: case.median("workspace_bytes"), f"{subject}, workspace", colour, ":", marker)
+            plot(subject, lambda case: case.median("workspace_bytes"), f"{named}, workspace", colour, ":", marker)
         plot("baseline_std_sort", lambda case: case.median("workspace_bytes"), "std::sort by column, scratch", "#444444",
              ":", "s")
         dress(axis, lengths, FuncFormatter(lambda value, _: size(value, "g")))
@@ -148,14 +152,43 @@ def draw_inputs(cases: list[Case], below: str, path: Path) -> None:
     finish(figure, [axis], f"slicing_sort, float, forward, by input ([1, N, {cases[0].c}])", below, path)
 
 
+GROUPED = (  # policy, subject, direction: label, colour, marker, style
+    ("linear-reference", "csp", "forward", "csp, reference", "#0b6e99", "o", "-"),
+    ("linear-ascending", "csp", "forward", "csp, ascending", "#5b8c3a", "^", "-"),
+    ("linear-reference", "csp", "backward", "csp, backward", "#c8553d", "D", "-"),
+    ("linear-ascending", "baseline_std_sort", "forward", "std::sort of groups (G > 2)", "#444444", "s", "--"),
+    ("linear-reference", "baseline_naive_scatter", "backward", "naive scatter (backward)", "#777777", "P", "--"),
+    ("linear-reference", "baseline_memcpy", "forward", "memcpy of x", "#999999", "", "--"),
+)
+
+
+def draw_groups(cases: list[Case], clock: str, below: str, path: Path) -> None:
+    figure, axis = plt.subplots(figsize=(8, 5.2))
+    for policy, subject, direction, label, colour, marker, style in GROUPED:
+        found = sorted((case.group, statistics.median(case.times(clock))) for case in cases if (case.subject, case.direction) ==
+                       (subject, direction) and case.policy.startswith(policy))
+        if found:
+            axis.plot(*zip(*found), style, label=label, color=colour, marker=marker, markersize=5)
+    groups = sorted({case.group for case in cases})
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    dress(axis, groups, plain)
+    axis.set_xticks(groups, [str(group) for group in groups])
+    axis.yaxis.set_minor_formatter(plain)
+    axis.set_xlabel(f"rows of a group (of {cases[0].n})")
+    axis.set_ylabel("nanoseconds per element" + (", of CPU time" if clock == "cpu" else ""))
+    finish(figure, [axis], f"csp, float, time against group size ([1, {cases[0].n}, {cases[0].c}], linear shifts)", below, path, 3)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results")
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall",
+                        help="cpu: of the calling thread, for the figure about groups, on a busy machine")
     arguments = parser.parse_args()
     context, found = load(arguments.results)
-    cases = [case for case in found.values() if case.backend == "host" and case.policy == "ascending" and
-             case.t == 1 and "@" not in case.subject]
+    of_host = [case for case in found.values() if case.backend == "host" and case.t == 1 and "@" not in case.subject]
+    cases = [case for case in of_host if case.policy == "ascending" or case.title in STYLE]
     below = (f"{context.get('cpu')} ({context.get('instruction_set')}), {context.get('compiler')}, {context.get('flags')}; "
              f"commit {context.get('commit', 'unknown')}, {context.get('date', '')[:10]}")
     arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -168,6 +201,10 @@ def main() -> int:
                 ("slicing_sort", "forward", "f32", 512)]
     if len({case.input for case in by_input}) > 1:
         draw_inputs(by_input, below, arguments.folder / "inputs")
+    grouped = [case for case in of_host if case.policy.startswith("linear-") and (case.b, case.n, case.c, case.dtype, case.input) ==
+               (1, 4096, 512, "f32", "normal")]
+    if len({case.group for case in grouped}) > 6:
+        draw_groups(grouped, arguments.clock, below, arguments.folder / "groups")
     return 0
 
 

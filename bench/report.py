@@ -12,15 +12,15 @@ DIRECTIONS = tuple(BASELINE)
 
 def place(case: Case) -> tuple:
     return (DTYPES.index(case.dtype), case.subject != "slicing_sort", case.subject, DIRECTIONS.index(case.direction), case.b, case.c, case.input,
-            case.policy, case.t, case.n)
+            case.policy.partition("-G:")[0], case.group, case.t, case.n)
 
 
 def row(case: Case, cases: dict[str, Case]) -> list[str]:
     scalar, copy = (cases.get(case.beside(name)) for name in (BASELINE[case.direction], "baseline_memcpy"))
-    if not case.subject.startswith("slicing_sort"):
+    if not case.subject.startswith(("slicing_sort", "csp")):
         scalar = None
     return [
-        case.subject, case.direction, case.dtype, case.input, f"{case.b}x{case.n}x{case.c}", str(case.t),
+        case.title, case.direction, case.dtype, case.input, f"{case.b}x{case.n}x{case.c}", str(case.t),
         f"{case.median('ns_per_element'):.3f}",
         f"{scalar.median('ns_per_element'):.2f}" if scalar else "", f"{ratio(scalar, case):.1f}x" if scalar else "",
         f"{copy.median('ns_per_element'):.3f}" if copy else "",
@@ -37,7 +37,7 @@ def table_of_host(context: dict, cases: dict[str, Case]) -> None:
     speed = ", ".join(f"{copy / 1e9:.1f} GB/s on {t} thread{'s' if t > 1 else ''}" for t, copy in sorted(copies.items()))
     print(f"\n{context.get('cpu')}, {context.get('instruction_set')}, {context.get('compiler')}, {context.get('flags')}, "
           f"commit {context.get('commit', 'unknown')}")
-    print("ns/element: wall time, also of 'scalar' (std::sort by column; backward the naive scatter) and of memcpy of x\n"
+    print("ns/element: wall time, also of 'scalar' (std::sort by column or group; backward the naive scatter) and of memcpy of x\n"
           f"beside it. GB/s: inputs, outputs and indices once. Copying beyond the caches: {speed}; a tensor that fits\n"
           "a cache may exceed that. kept: bytes for backward. max error: against the oracle, 0 is bit for bit.")
 
@@ -54,7 +54,7 @@ def gpu_row(case: Case, cases: dict[str, Case]) -> list[str]:
         peers = [cases[name] for name in map(case.beside, subjects) if name in cases and case.subject == "slicing_sort"]
         faster.append(f"{ratio(peers[0], case):.1f}x" if peers else "")
     return [
-        case.subject, case.direction, case.dtype, case.input, f"{case.b}x{case.n}x{case.c}",
+        case.title, case.direction, case.dtype, case.input, f"{case.b}x{case.n}x{case.c}",
         f"{case.median('items_per_second') / 1e9:.1f}", f"{case.median('bytes_per_second') / 1e9:.0f}",
         f"{case.median('share_of_copy') * 100:.0f} %", *faster, size(case.median("saved_bytes")),
         size(case.median("workspace_bytes")), f"{case.median('kernels'):.0f}", f"{case.median('max_error'):g}"]

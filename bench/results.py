@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, field
 
 NAME = re.compile(
-    r"(?P<subject>[^/@]+)(?:@(?P<isa>\w+))?/(?P<backend>\w+)/(?P<direction>\w+)/(?P<dtype>\w+)/(?P<policy>\w+)"
+    r"(?P<subject>[^/@]+)(?:@(?P<isa>\w+))?/(?P<backend>\w+)/(?P<direction>\w+)/(?P<dtype>\w+)/(?P<policy>[\w:-]+)"
     r"/(?P<input>\w+)/B:(?P<b>\d+)/N:(?P<n>\d+)/C:(?P<c>\d+)(?:/T:(?P<t>\d+))?(?:/manual_time)?$")
 DTYPES = ("f32", "f64", "f16", "bf16")
 
@@ -31,6 +31,17 @@ class Case:
     @property
     def elements(self) -> int:
         return self.b * self.n * self.c
+
+    @property
+    def title(self) -> str:
+        """The subject, with the policy where that decides what is computed: csp linear-reference-G:2."""
+        return f"{self.subject} {self.policy}" if "-" in self.policy else self.subject
+
+    @property
+    def group(self) -> int:
+        """Rows of a group, of csp; else 0."""
+        rows = self.policy.partition("-G:")[2]
+        return self.n if rows == "N" else int(rows or 0)
 
     def times(self, clock: str = "wall") -> list[float]:
         """Nanoseconds per element of each repetition. The CPU clock sees the calling thread only."""

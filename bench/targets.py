@@ -68,8 +68,8 @@ def find(cases: dict[str, Case], name: str) -> Case:
 
 
 def name(subject: str, n: int, dtype: str = "f32", input: str = "normal", direction: str = "forward", b: int = 1,
-         c: int = 512, t: int = 1) -> str:
-    return f"{subject}/host/{direction}/{dtype}/ascending/{input}/B:{b}/N:{n}/C:{c}/T:{t}"
+         c: int = 512, t: int = 1, policy: str = "ascending") -> str:
+    return f"{subject}/host/{direction}/{dtype}/{policy}/{input}/B:{b}/N:{n}/C:{c}/T:{t}"
 
 
 def targets() -> list[Target]:
@@ -107,14 +107,31 @@ def targets() -> list[Target]:
                             name("baseline_naive_scatter", n, direction="backward"), at_least=2.5))
     found.append(Target("f32 forward N=1024, no_saved against saving", name("slicing_sort", 1024, direction="forward_values"),
                         name("slicing_sort", 1024), at_least=1.2))
+    return found + csp_targets()
+
+
+def csp_targets() -> list[Target]:
+    found: list[Target] = []
+
+    def against(what: str, policy: str, subject: str, direction: str = "forward", **asked: float) -> None:
+        found.append(Target(f"f32 csp {policy} {direction} against {what}", name("csp", 4096, direction=direction, policy=policy),
+                            name(subject, 4096, policy=policy), **asked))
+
+    for alignment in ("reference", "ascending"):
+        against("memcpy", f"linear-{alignment}-G:2", "baseline_memcpy", at_most=6)
+        against("memcpy", f"none-{alignment}-G:2", "baseline_memcpy", at_most=1.8)
+        for group in (16, 64):
+            against("std::sort", f"linear-{alignment}-G:{group}", "baseline_std_sort", at_least=6)
+        for shift in ("none", "linear"):
+            against("its forward", f"{shift}-{alignment}-G:2", "csp", "backward", at_most=2)
     return found
 
 
 BATCH_ON_GPU = {64: 2048, 1024: 128, 4096: 32}  # of 512 channels; 16 beyond (cuda/settings.hpp)
 
 
-def gpu_name(subject: str, n: int, dtype: str = "f32", direction: str = "forward") -> str:
-    return f"{subject}/cuda/{direction}/{dtype}/ascending/normal/B:{BATCH_ON_GPU.get(n, 16)}/N:{n}/C:512"
+def gpu_name(subject: str, n: int, dtype: str = "f32", direction: str = "forward", policy: str = "ascending") -> str:
+    return f"{subject}/cuda/{direction}/{dtype}/{policy}/normal/B:{BATCH_ON_GPU.get(n, 16)}/N:{n}/C:512"
 
 
 def gpu_targets() -> list[Target | Level]:
@@ -140,6 +157,11 @@ def gpu_targets() -> list[Target | Level]:
         case = gpu_name("slicing_sort", n)
         found.append(Level(f"GPU f32 forward N={n}, bytes of workspace", case, "workspace_bytes", "", 1, exactly=0))
         found.append(Level(f"GPU f32 forward N={n}, kernels launched", case, "kernels", "", 1, exactly=1))
+    for group, at_least in ((2, 85), (16, 60), (64, 60)):
+        for alignment in ("reference", "ascending"):
+            policy = f"linear-{alignment}-G:{group}"
+            found.append(Level(f"GPU f32 csp {policy} forward N=4096 against a copy", gpu_name("csp", 4096, policy=policy),
+                               "share_of_copy", "% of copy", 0.01, at_least=at_least))
     return found
 
 

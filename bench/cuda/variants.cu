@@ -2,6 +2,7 @@
 // The variants of slicing-sort on the GPU. Compiled once per element type.
 #include "../subjects.hpp"
 #include "../support/variant_jobs.hpp"
+#include "move_jobs.hpp"
 #include "settings.hpp"
 #include "sort_jobs.hpp"
 
@@ -12,25 +13,6 @@
 
 namespace bench {
 namespace {
-
-// Tensors on the device for a job that turns `from` into `to`.
-template <class T, class Rows>
-class device_move_job : public Rows {
- public:
-  device_move_job(fields const& f, std::size_t workspace)
-      : Rows(one_sample(f)),
-        from_on_device(f.extents, this->from->values),
-        to_on_device(f.extents),
-        scratch(workspace) {
-    this->workspace_bytes = workspace;
-    this->traffic_bytes = from_on_device.bytes() + to_on_device.bytes();
-  }
-  double max_error() override { return to_on_device.fetch(this->to) ? Rows::max_error() : wrong; }
-
- protected:
-  device_tensor<T> from_on_device, to_on_device;
-  device_buffer<unsigned char> scratch;
-};
 
 template <class T>
 class exchange_job final : public device_move_job<T, exchange_of_maximum<T>> {

@@ -46,20 +46,32 @@ class dataset {
            column % channels;
   }
 
-  // The oracle's permutations of the verified columns.
+  // The oracle's permutations of the verified columns, `make(column)` for each: made once for every
+  // `policy`.
   using permutations = std::vector<std::vector<std::uint32_t>>;
+  template <class F>
+  permutations const& remembered(std::string const& policy, F const& make) {
+    auto const [at, fresh] = known_.try_emplace(policy);
+    if (fresh)
+      for (std::size_t const c : verified) at->second.push_back(make(c));
+    return at->second;
+  }
+
+  // The values of rows 0, 1, .. of a column.
+  std::vector<double> column(std::size_t number) const {
+    auto const channels = static_cast<std::size_t>(extents.channels);
+    std::vector<double> rows(static_cast<std::size_t>(extents.length));
+    for (std::size_t n = 0; n < rows.size(); ++n)
+      rows[n] = decoded(values[start(number) + n * channels]);
+    return rows;
+  }
+
+  // The stable argsorts.
   permutations const& argsorted(std::string const& policy,
                                 std::function<bool(ss::index_t)> const& ascends) {
-    auto const [at, fresh] = sorted_.try_emplace(policy);
-    if (!fresh) return at->second;
-    auto const channels = static_cast<std::size_t>(extents.channels);
-    std::vector<double> column(static_cast<std::size_t>(extents.length));
-    for (std::size_t const c : verified) {
-      for (std::size_t n = 0; n < column.size(); ++n)
-        column[n] = decoded(values[start(c) + n * channels]);
-      at->second.push_back(stable_argsort(column, ascends(static_cast<ss::index_t>(c % channels))));
-    }
-    return at->second;
+    return remembered(policy, [&](std::size_t c) {
+      return stable_argsort(column(c), ascends(static_cast<ss::index_t>(c) % extents.channels));
+    });
   }
 
   ss::extents3 extents;
@@ -67,7 +79,7 @@ class dataset {
   std::vector<std::size_t> verified;
 
  private:
-  std::map<std::string, permutations> sorted_;
+  std::map<std::string, permutations> known_;
 };
 
 // The dataset, perhaps from a few cases ago.

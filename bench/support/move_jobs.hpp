@@ -35,13 +35,18 @@ class move_job : public job {
   double max_error() override {
     std::vector<std::vector<std::uint32_t>> columns;
     for (std::size_t const c : x->verified) columns.push_back(rows_of(c));
+    return error_of_values(columns);
+  }
+
+ protected:
+  // `columns` says `rows_of` of every verified column.
+  double error_of_values(std::vector<std::vector<std::uint32_t>> const& columns) const {
     return worst_column(*x, columns, [&](auto const& row, std::size_t n, auto const& cell) {
       return backward ? moved_value_error(to[cell(row[n])], from->values[cell(n)])
                       : moved_value_error(to[cell(n)], from->values[cell(row[n])]);
     });
   }
 
- protected:
   auto source() const { return const_view(from->values, at.extents); }
   auto target() const { return view(to, at.extents); }
 

@@ -15,23 +15,28 @@ namespace bench {
 
 namespace ss = slicesort;
 
-// Saved indices, as narrow as the length allows.
+// Saved indices.
 class index_buffer {
  public:
   index_buffer() = default;
-  // `e` is the shape of the indices; they count rows up to `length`.
-  index_buffer(ss::extents3 e, ss::index_t length)
+  // `e` is the shape of the indices.
+  index_buffer(ss::extents3 e, ss::index_width width)
       : extents_(e),
-        wide_(length > 65536),
-        bytes_(static_cast<std::size_t>(e.size()) * (wide_ ? 4 : 2)) {}
+        width_(width),
+        bytes_(static_cast<std::size_t>(e.size()) * static_cast<std::size_t>(width)) {}
+  // They count rows up to `length`, and are as narrow as that allows.
+  index_buffer(ss::extents3 e, ss::index_t length)
+      : index_buffer(e, length > 65536 ? ss::index_width::bits32 : ss::index_width::bits16) {}
 
   // Calls `f` with the indices as a pointer of their type.
   template <class F>
   void visit(F const& f) const {
-    if (wide_)
+    if (width_ == ss::index_width::bits32)
       f(reinterpret_cast<std::uint32_t*>(bytes_.data()));
-    else
+    else if (width_ == ss::index_width::bits16)
       f(reinterpret_cast<std::uint16_t*>(bytes_.data()));
+    else
+      f(bytes_.data());
   }
   ss::index_tensor3 view() const {
     ss::index_tensor3 v;
@@ -47,7 +52,7 @@ class index_buffer {
 
  private:
   ss::extents3 extents_;
-  bool wide_ = false;
+  ss::index_width width_ = ss::index_width::bits16;
   buffer<unsigned char> bytes_;
 };
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Draws slicing_sort_attention.svg (softmax attention beside slicing-sort, both as the matrices that multiply
-the sequence) and variants_attention.svg. The permutations are what the examples print: a test compares their
+the sequence), variants_attention.svg and csp_attention.svg. The permutations are what the examples print: a test compares their
 output with the comments at their ends, which are read here. Needs nothing but Python; --check only compares."""
 import math
 import re
@@ -49,7 +49,7 @@ def softmax_map(columns):
     return out
 
 
-def panel(left, matrix, x, colour, under, grey=False):
+def panel(left, matrix, x, colour, under, grey=False, group=None):
     n, biggest = len(x), max(x)
     y = [sum(p * v for p, v in zip(row, x)) for row in matrix]
     top, side = TOP + BAR + GAP, CELL * n
@@ -66,6 +66,9 @@ def panel(left, matrix, x, colour, under, grey=False):
             if p > 0:
                 fill = f'class="grey" opacity="{p / peak:.2f}"' if grey else f'fill="{colour}" opacity="{p / peak:.2f}"'
                 out.append(f"<rect {fill} {box}/>")
+    for edge in range(group or n, n, group or n):  # between groups
+        out.append(f'<path d="M{left - 4} {top + edge * CELL}H{left + side + GAP + BAR}" stroke="#8c959f" '
+                   'stroke-dasharray="3 3"/>')
     for r, v in enumerate(y):  # the output, beside its row
         out.append(f'<rect x="{left + side + GAP}" y="{top + r * CELL + 3}" width="{BAR * v / biggest:.1f}" '
                    f'height="{CELL - 6}" rx="2" fill="{colour}"/>')
@@ -114,10 +117,32 @@ def variants(columns):
         ("Shuffle", (shuffle, x, COLOURS[0], "one seed, no look at x"))])
 
 
+def csp(columns):
+    """Three operators of csp.cpp on one channel, and the channel that groups follow in the second."""
+    blocks = dict(re.findall(r"// ([a-z ]+), groups of \d+\n((?://   channel .*\n?)+)", (EXAMPLES / "csp.cpp").read_text()))
+
+    def one(name, channel):
+        shift, y, rows = re.search(rf"channel {channel}, shift (\d+): y (.*)  from (.*)", blocks[name]).groups()
+        x = columns[channel][0]
+        assert [x[int(r)] for r in rows.split()] == [int(v) for v in y.split()], "the examples have different x"
+        return [[int(int(r) == j) for j in range(len(x))] for r in rows.split()], x, COLOURS[channel], shift
+
+    def drawn(heading, name, channel, under, group=None):
+        matrix, x, colour, shift = one(name, channel)
+        return heading, (matrix, x, colour, under.format(shift), False, group)
+
+    return svg("Channel-wise sample permutation: a shift, and a permutation within every group of four rows", [
+        drawn("Shift only", "shift only", 1, "channel 1, down by {}"),
+        drawn("Reference", "reference", 0, "channel 0 stays as it is", 4),
+        drawn("", "reference", 1, "channel 1 takes its order", 4),
+        drawn("Ascending", "ascending", 1, "channel 1, groups sorted", 4)])
+
+
 def main():
     columns = channels()
     stale = []
-    for name, draw in (("slicing_sort_attention.svg", slicing_sort), ("variants_attention.svg", variants)):
+    for name, draw in (("slicing_sort_attention.svg", slicing_sort), ("variants_attention.svg", variants),
+                       ("csp_attention.svg", csp)):
         target, text = HERE / name, draw(columns)
         if sys.argv[1:] != ["--check"]:
             target.write_text(text)

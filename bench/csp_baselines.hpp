@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a good programmer writes in the place of csp without this library.
+#pragma once
+
+#include "baselines.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace bench {
+
+// The columns of one sample. Groups of one row save nothing, of two a bit, else a row each.
+struct csp_columns {
+  std::size_t rows, channels, group;
+  std::size_t const* shifts;  // of every channel, below `rows`
+  bool aligned;               // with channel 0, which has shift 0 then
+
+  // The row of `x` that the shift brings to row `n` of channel `c`.
+  std::size_t source(std::size_t n, std::size_t c) const {
+    return n >= shifts[c] ? n - shifts[c] : n + rows - shifts[c];
+  }
+};
+
+// As in slicing_sort's baseline; a byte is no key's width.
+template <class T, class Index>
+using item_of_group = best_item<T, std::conditional_t<sizeof(Index) == 1, std::uint16_t, Index>>;
+
+constexpr std::size_t rounded_up(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+
+template <class T, class Index>
+constexpr std::size_t group_sort_scratch_bytes(std::size_t group) {
+  return rounded_up(group * sizeof(item_of_group<T, Index>)) + rounded_up(group * sizeof(T)) +
+         group * sizeof(std::uint32_t);
+}
+
+// A shift alone: rows outside, channels inside.
+template <class T>
+void naive_shift(T const* x, T* y, csp_columns const& s, std::size_t first, std::size_t last) {
+  for (std::size_t n = 0; n < s.rows; ++n)
+    for (std::size_t c = first; c < last; ++c)
+      y[n * s.channels + c] = x[s.source(n, c) * s.channels + c];
+}
+
+// Pairs need no std::sort: pairs outside, channels inside, one comparison each.
+template <class T, class Index>
+void naive_pairs(T const* x, T* y, Index* order, csp_columns const& s, std::size_t first,
+                 std::size_t last) {
+  auto const key = [](T value) { return ss::detail::ordered_key(value, true); };
+  for (std::size_t n = 0; n < s.rows; n += 2)
+    for (std::size_t c = first; c < last; ++c) {
+      T const upper = x[s.source(n, c) * s.channels + c];
+      bool swaps = false;
+      if (n + 1 == s.rows) {
+        y[n * s.channels + c] = upper;
+      } else {
+        T const lower = x[s.source(n + 1, c) * s.channels + c];
+        bool const descends = s.aligned && key(x[(n + 1) * s.channels]) < key(x[n * s.channels]);
+        swaps = descends ? !(key(lower) < key(upper)) : key(lower) < key(upper);
+        y[n * s.channels + c] = swaps ? lower : upper;
+        y[(n + 1) * s.channels + c] = swaps ? upper : lower;
+      }
+      if (order == nullptr) continue;
+      Index& byte = order[n / 16 * s.channels + c];
+      byte =
+          static_cast<Index>((n % 16 == 0 ? 0u : byte) | static_cast<unsigned>(swaps) << n / 2 % 8);
+    }
+}
+
+// Groups outside, channels [first, last) inside: pack, std::sort, and write values and rows where
+// they belong: in order, or in that of channel 0. (Columns outside, as slicing_sort's baseline has
+// them, take up to twice as long: a row of a group is used again by the next channels.) `order` may
+// be null.
+template <class T, class Index>
+void std_sort_groups(T const* x, T* y, Index* order, csp_columns const& s, std::size_t first,
+                     std::size_t last, unsigned char* scratch) {
+  using item = item_of_group<T, Index>;
+  item* const items = reinterpret_cast<item*>(scratch);
+  T* const values = reinterpret_cast<T*>(scratch + rounded_up(s.group * sizeof(item)));
+  auto* const places = reinterpret_cast<std::uint32_t*>(reinterpret_cast<unsigned char*>(values) +
+                                                        rounded_up(s.group * sizeof(T)));
+  for (std::size_t start = 0; start < s.rows; start += s.group) {
+    std::size_t const size = std::min(s.group, s.rows - start);
+    auto const sort_group = [&](std::size_t c) {
+      std::size_t row = s.source(start, c);
+      for (std::size_t i = 0; i < size; ++i) {
+        values[i] = x[row * s.channels + c];
+        items[i] = item::of(ss::detail::ordered_key(values[i], true), i);
+        if (++row == s.rows) row = 0;
+      }
+      std::sort(items, items + size);
+    };
+    for (std::size_t i = 0; i < size; ++i) places[i] = static_cast<std::uint32_t>(i);
+    if (s.aligned) {
+      sort_group(0);
+      for (std::size_t i = 0; i < size; ++i) places[i] = static_cast<std::uint32_t>(items[i].row());
+    }
+    for (std::size_t c = first; c < last; ++c) {
+      sort_group(c);
+      for (std::size_t i = 0; i < size; ++i) {
+        std::size_t const row = items[i].row(), at = (start + places[i]) * s.channels + c;
+        y[at] = values[row];
+        if (order != nullptr) order[at] = static_cast<Index>(row);
+      }
+    }
+  }
+}
+
+// The transpose, as one writes it: rows outside, channels inside.
+template <class T, class Index>
+void naive_scatter_groups(T const* dy, Index const* order, T* dx, csp_columns const& s,
+                          std::size_t first, std::size_t last) {
+  for (std::size_t n = 0; n < s.rows; ++n)
+    for (std::size_t c = first; c < last; ++c) {
+      std::size_t row = n;
+      if (s.group == 2)
+        row = n ^ (order[n / 16 * s.channels + c] >> n / 2 % 8 & 1u);
+      else if (s.group > 2)
+        row = n / s.group * s.group + order[n * s.channels + c];
+      dx[s.source(row, c) * s.channels + c] = dy[n * s.channels + c];
+    }
+}
+
+}  // namespace bench

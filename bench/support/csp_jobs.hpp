@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// What csp must compute, for the comparison with the oracle: the benches of the host and of the GPU
+// derive from this and say how they compute it.
+#pragma once
+
+#include "csp_settings.hpp"
+#include "move_jobs.hpp"
+
+#include <slicesort/csp.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace bench {
+
+// Calls `f` with the operator of the case.
+template <class F>
+auto with_csp(fields const& at, F const& f) {
+  csp_policy const p(at.policy);
+  ss::group_size const groups{p.rows_of_group(at.extents.length)};
+  auto const with_shift = [&](auto shift) {
+    if (p.aligned()) return f(ss::csp{groups, shift, ss::reference{}});
+    return f(ss::csp{groups, shift, ss::ascending{}});
+  };
+  return p.shift == "none" ? with_shift(ss::shift::none{}) : with_shift(ss::shift::linear{});
+}
+
+// By how many rows a channel moves; the reference, channel 0, does not.
+inline std::size_t expected_shift(fields const& at, std::size_t channel) {
+  csp_policy const p(at.policy);
+  if (p.shift == "none" || (p.aligned() && channel == 0)) return 0;
+  auto const rows = static_cast<std::size_t>(at.extents.length),
+             channels = static_cast<std::size_t>(at.extents.channels);
+  return (channel + 1) * ((rows + channels - 1) / channels) % rows;
+}
+
+template <class T>
+class csp_of_rows : public move_job<T> {
+ public:
+  explicit csp_of_rows(fields const& f)
+      : move_job<T>(f),
+        group(static_cast<std::size_t>(csp_policy(f.policy).rows_of_group(f.extents.length))) {
+    ss::extents3 saved = f.extents;
+    if (group == 2) saved.length = (saved.length + 15) / 16;
+    if (f.direction != "forward_values" && group != 1)
+      order = index_buffer(saved, group <= 256     ? ss::index_width::bits8
+                                  : group <= 65536 ? ss::index_width::bits16
+                                                   : ss::index_width::bits32);
+    this->saved_bytes = order.bytes();
+    this->traffic_bytes += order.bytes();
+  }
+
+  double max_error() override {
+    auto const& rows =
+        this->x->remembered(this->at.policy, [&](std::size_t c) { return rows_of(c); });
+    double const error = this->error_of_values(rows);
+    return order.bytes() == 0 ? error : std::max(error, error_of_order(rows));
+  }
+
+  // The column is shifted, and the smallest, second smallest, .. row of a group goes to where the
+  // reference has its smallest, second smallest, .. one, or to the first, second, .. row.
+  std::vector<std::uint32_t> rows_of(std::size_t column) const override {
+    auto const channels = static_cast<std::size_t>(this->at.extents.channels);
+    std::vector<double> const rows = this->x->column(column);
+    std::size_t const length = rows.size(), shift = expected_shift(this->at, column % channels);
+    std::vector<double> moved(length);
+    for (std::size_t n = 0; n < length; ++n) moved[(n + shift) % length] = rows[n];
+    auto const smallest = argsorted_groups(moved);
+    auto const& places = places_of_sample(column / channels);
+    std::vector<std::uint32_t> sources(length);
+    for (std::size_t n = 0; n < length; ++n)
+      sources[places.empty() ? n : places[n]] =
+          static_cast<std::uint32_t>((smallest[n] + length - shift) % length);
+    return sources;
+  }
+
+ protected:
+  std::size_t const group;
+  index_buffer order;
+
+ private:
+  // The rows in their groups' stable order: row n holds which row of the column is the n-th.
+  std::vector<std::uint32_t> argsorted_groups(std::vector<double> const& column) const {
+    std::vector<std::uint32_t> rows;
+    for (std::size_t first = 0; first < column.size(); first += group) {
+      std::size_t const last = std::min(first + group, column.size());
+      auto const begin = column.begin() + static_cast<std::ptrdiff_t>(first);
+      for (std::uint32_t const row :
+           stable_argsort({begin, begin + static_cast<std::ptrdiff_t>(last - first)}, true))
+        rows.push_back(static_cast<std::uint32_t>(first) + row);
+    }
+    return rows;
+  }
+
+  // The same for the sample's reference; nothing where groups are sorted.
+  std::vector<std::uint32_t> const& places_of_sample(std::size_t sample) const {
+    if (csp_policy(this->at.policy).aligned() && (sample != sample_ || places_.empty())) {
+      sample_ = sample;
+      places_ = argsorted_groups(
+          this->x->column(sample * static_cast<std::size_t>(this->at.extents.channels)));
+    }
+    return places_;
+  }
+
+  // The saved state against the rows that it must stand for.
+  double error_of_order(std::vector<std::vector<std::uint32_t>> const& columns) const {
+    auto const length = static_cast<std::size_t>(this->at.extents.length),
+               channels = static_cast<std::size_t>(this->at.extents.channels);
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+      std::size_t const column = this->x->verified[k], c = column % channels;
+      std::size_t const shift = expected_shift(this->at, c);
+      std::size_t const saved_rows = group == 2 ? (length + 15) / 16 : length;
+      auto const saved = [&](std::size_t row) {
+        return order[(column / channels * saved_rows + row) * channels + c];
+      };
+      for (std::size_t n = 0; n < length; ++n) {
+        std::size_t const want = (columns[k][n] + shift) % length - n / group * group;
+        std::size_t const is = group == 2 ? (saved(n / 16) >> n / 2 % 8 & 1u) ^ (n % 2) : saved(n);
+        if (is != want) return wrong;
+      }
+    }
+    return 0.0;
+  }
+
+  mutable std::size_t sample_ = 0;
+  mutable std::vector<std::uint32_t> places_;
+};
+
+}  // namespace bench

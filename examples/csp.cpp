@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channel-wise sample permutation: every channel is shifted along the sequence by its own number of
+// rows, then the rows of each group are put in order. As attention, every channel is multiplied by a
+// permutation matrix of its own, which nobody forms; `from` says where its ones are.
+// docs/operators/draw_attention.py makes the picture of the documentation from this output.
+#include <slicesort/csp.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+namespace ss = slicesort;
+
+namespace {
+
+constexpr ss::extents3 shape{1, 8, 3};
+
+template <class Op>
+void show(char const* name, Op const& op, ss::tensor3<float const> x) {
+  std::vector<float> y_data(24);
+  ss::tensor3<float> const y(y_data.data(), shape);
+  std::vector<std::uint8_t> order_data(24);
+  ss::tensor3<std::uint8_t> const order(order_data.data(), op.saved_extents(shape));
+
+  ss::exec::host const on;
+  std::vector<unsigned char> scratch(op.template workspace_bytes<float>(on, shape));
+  op.forward(on, x, y, {order}, {scratch.data(), scratch.size()});
+
+  std::printf("%s, groups of %d\n", name, static_cast<int>(op.group(shape)));
+  for (ss::index_t c = 0; c < shape.channels; ++c) {
+    std::printf("  channel %d, shift %d: y", static_cast<int>(c),
+                static_cast<int>(op.shift_of(c, shape, shape.length)));
+    for (ss::index_t n = 0; n < shape.length; ++n) std::printf(" %d", static_cast<int>(y(0, n, c)));
+    std::printf("  from");
+    // [snippet map]
+    // y[n] = x[from]: row n of channel c's matrix has its one in column `from`.
+    ss::index_t const group = op.group(shape), shift = op.shift_of(c, shape, shape.length);
+    for (ss::index_t n = 0; n < shape.length; ++n) {
+      ss::index_t row = n;
+      if (group == 2)
+        row = n ^ (order(0, n / 16, c) >> n / 2 % 8 & 1);  // the pair's bit: did it change places?
+      else if (group > 2)
+        row = n / group * group + order(0, n, c);
+      ss::index_t const from = (row - shift + shape.length) % shape.length;
+      std::printf(" %d", static_cast<int>(from));
+    }
+    // [/snippet map]
+    std::printf("\n");
+  }
+}
+
+}  // namespace
+
+int main() {
+  std::vector<float> const x_data = {
+      5, 3, 8,  //
+      1, 4, 2,  //
+      7, 8, 5,  //
+      3, 2, 7,  //
+      8, 7, 1,  //
+      2, 1, 4,  //
+      6, 5, 3,  //
+      4, 6, 6,  //
+  };
+  std::vector<float> y_data(24), dx_data(24);
+  std::vector<std::uint8_t> order_data(24);
+  ss::tensor3<float const> const x(x_data.data(), shape);
+  ss::tensor3<float> const y(y_data.data(), shape), dx(dx_data.data(), shape);
+
+  // [snippet]
+  ss::csp const op{ss::group_size{4}};  // that is csp<ss::shift::linear, ss::reference>
+
+  // The row of its group that became this one: one byte here, one bit in groups of two.
+  ss::tensor3<std::uint8_t> const order(order_data.data(), op.saved_extents(shape));
+
+  ss::exec::host const on;
+  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
+  ss::workspace const ws{scratch.data(), scratch.size()};
+
+  op.forward(on, x, y, {order}, ws);
+  op.backward(on, y, {order}, dx, ws);  // takes y back to where it came from
+  // [/snippet]
+  std::printf("dx is x: %s\n", dx_data == x_data ? "yes" : "no");
+
+  // [snippet policies]
+  ss::csp const shift_only{ss::group_size{1}};
+  ss::csp const like_the_first{ss::group_size{4}, ss::shift::linear{}, ss::reference{0}};
+  ss::csp const each_its_own{ss::group_size{4}, ss::shift::linear{}, ss::ascending{}};
+  ss::csp const published{ss::group_size{2}, ss::shift::linear_step{2}, ss::ascending{}};
+  ss::csp const complete{ss::group_count{1}, ss::shift::none{}, ss::ascending{}};
+  // [/snippet policies]
+  show("shift only", shift_only, x);
+  show("reference", like_the_first, x);
+  show("ascending", each_its_own, x);
+  show("published code", published, x);
+  show("complete", complete, x);
+}
+
+// output:
+// dx is x: yes
+// shift only, groups of 1
+//   channel 0, shift 0: y 5 1 7 3 8 2 6 4  from 0 1 2 3 4 5 6 7
+//   channel 1, shift 6: y 8 2 7 1 5 6 3 4  from 2 3 4 5 6 7 0 1
+//   channel 2, shift 1: y 6 8 2 5 7 1 4 3  from 7 0 1 2 3 4 5 6
+// reference, groups of 4
+//   channel 0, shift 0: y 5 1 7 3 8 2 6 4  from 0 1 2 3 4 5 6 7
+//   channel 1, shift 6: y 7 1 8 2 6 3 5 4  from 4 5 2 3 7 0 6 1
+//   channel 2, shift 1: y 6 2 8 5 7 1 4 3  from 7 1 0 2 3 4 5 6
+// ascending, groups of 4
+//   channel 0, shift 3: y 2 4 5 6 1 3 7 8  from 5 7 0 6 1 3 2 4
+//   channel 1, shift 6: y 1 2 7 8 3 4 5 6  from 5 3 4 2 0 1 6 7
+//   channel 2, shift 1: y 2 5 6 8 1 3 4 7  from 1 2 7 0 4 6 5 3
+// published code, groups of 2
+//   channel 0, shift 0: y 1 5 3 7 2 8 4 6  from 1 0 3 2 5 4 7 6
+//   channel 1, shift 0: y 3 4 2 8 1 7 5 6  from 0 1 3 2 5 4 6 7
+//   channel 2, shift 2: y 3 6 2 8 5 7 1 4  from 6 7 1 0 2 3 4 5
+// complete, groups of 8
+//   channel 0, shift 0: y 1 2 3 4 5 6 7 8  from 1 5 3 7 0 6 2 4
+//   channel 1, shift 0: y 1 2 3 4 5 6 7 8  from 5 3 0 1 6 7 4 2
+//   channel 2, shift 0: y 1 2 3 4 5 6 7 8  from 4 1 6 5 2 7 3 0

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shifts and alignments of CSP are types: use the library's, or write a few lines.
+#include <slicesort/csp.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+namespace ss = slicesort;
+
+// [snippet shift]
+// Even channels look back, odd ones ahead; channel 2k and 2k + 1 as far as `step` times k + 1.
+struct there_and_back {
+  ss::index_t step;
+
+  // Any integer: it is taken modulo the sample's length.
+  ss::index_t shift(ss::index_t channel, ss::index_t /*channels*/, ss::index_t /*length*/) const {
+    ss::index_t const rows = step * (channel / 2 + 1);
+    return channel % 2 == 0 ? rows : -rows;
+  }
+  // Optional: says which parameters make no sense. The operator refuses them with this sentence.
+  char const* refuses(ss::index_t /*channels*/) const {
+    return step > 0 ? nullptr : "there_and_back: step must be positive";
+  }
+};
+// [/snippet shift]
+
+// [snippet alignment]
+// The rows of every group take the order of the last channel's.
+struct last_channel {
+  ss::index_t reference_channel(ss::index_t channels) const { return channels - 1; }
+};
+// [/snippet alignment]
+
+namespace {
+
+// Prints by how many of 16 rows each of eight channels moves.
+template <class Shift>
+void draw(char const* name, Shift shift) {
+  ss::extents3 const shape{1, 16, 8};
+  ss::csp const op{ss::group_size{1}, shift, ss::ascending{}};
+  std::vector<float> data(16 * 8);
+  ss::tensor3<float> const x(data.data(), shape);
+  ss::exec::host const on;
+  std::vector<unsigned char> scratch(op.template workspace_bytes<float>(on, shape));
+  op.forward(on, x, x, ss::no_saved, {scratch.data(), scratch.size()});  // refuses bad parameters
+
+  std::printf("%-26s", name);
+  for (ss::index_t c = 0; c < shape.channels; ++c)
+    std::printf(" %2d", static_cast<int>(op.shift_of(c, shape, shape.length)));
+  std::printf("\n");
+}
+
+}  // namespace
+
+int main() {
+  draw("none", ss::shift::none{});
+  draw("linear", ss::shift::linear{});
+  draw("linear_step{2}", ss::shift::linear_step{2});
+  draw("per_head{2}", ss::shift::per_head{2});
+  draw("modular", ss::shift::modular{});
+  draw("power, layer 0 of 2", ss::shift::power{0, 2});
+  draw("power, layer 1 of 2", ss::shift::power{1, 2});
+  draw("power_ceil, layer 0 of 2", ss::shift::power_ceil{0, 2});
+  draw("power_ceil, layer 1 of 2", ss::shift::power_ceil{1, 2});
+  std::vector<std::int32_t> const own = {0, 3, -1, 5, 0, 0, 100, 8};
+  draw("table", ss::shift::table{{own.data(), 8}});
+  draw("there_and_back{2}", there_and_back{2});
+
+  ss::extents3 const shape{1, 4, 2};
+  std::vector<float> data = {1, 20, 2, 40, 3, 10, 4, 30};
+  ss::tensor3<float> const x(data.data(), shape);
+  ss::csp const op{ss::group_count{1}, ss::shift::none{}, last_channel{}};
+  ss::exec::host const on;
+  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
+  op.forward(on, x, x, ss::no_saved, {scratch.data(), scratch.size()});
+  std::printf("last_channel              ");
+  for (ss::index_t n = 0; n < shape.length; ++n)
+    std::printf("  %g %g", static_cast<double>(x(0, n, 0)), static_cast<double>(x(0, n, 1)));
+  std::printf("\n");
+
+  try {
+    draw("", ss::shift::per_head{3});
+  } catch (ss::invalid_argument const& refused) {
+    std::printf("%s\n", refused.what());
+  }
+}
+
+// output:
+// none                        0  0  0  0  0  0  0  0
+// linear                      2  4  6  8 10 12 14  0
+// linear_step{2}              0  0  2  4  6  8 10 12
+// per_head{2}                 0  0  0  0  2  2  2  2
+// modular                     0  1  2  3  4  5  6  7
+// power, layer 0 of 2         0  0  0  1  1  2  2  3
+// power, layer 1 of 2         3  4  5  7  8 10 12 15
+// power_ceil, layer 0 of 2    1  2  2  2  2  3  3  4
+// power_ceil, layer 1 of 2    4  5  6  7  8 10 12 14
+// table                       0  3 15  5  0  0  4  8
+// there_and_back{2}           2 14  4 12  6 10  8  8
+// last_channel                2 20  4 40  1 10  3 30
+// csp.forward: shift per_head: channels must be a multiple of heads (channels is 8)

@@ -3,16 +3,22 @@
 /// reads it.
 #pragma once
 
+#include <slicesort/alignment.hpp>
+#include <slicesort/csp.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/grad_mode.hpp>
+#include <slicesort/grouping.hpp>
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/multi_permutation.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/order.hpp>
+#include <slicesort/rank_collapse.hpp>
 #include <slicesort/saved.hpp>
+#include <slicesort/shift.hpp>
 #include <slicesort/shuffle.hpp>
+#include <slicesort/sinkhorn_csp.hpp>
 #include <slicesort/slicing_sort.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/tuning.hpp>

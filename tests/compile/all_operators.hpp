@@ -10,6 +10,9 @@
 #if __has_include(<slicesort/max_exchange.hpp>)
 #  include <slicesort/max_exchange.hpp>
 #endif
+#if __has_include(<slicesort/csp.hpp>)
+#  include <slicesort/csp.hpp>
+#endif
 #if __has_include(<slicesort/shuffle.hpp>)
 #  include <slicesort/shuffle.hpp>
 #endif
@@ -83,6 +86,15 @@ inline unsigned fingerprint(ss::exec::host on = {}) {
   mix.forward(on, x.read(), y.view(), scratch);
   note(y);
   mix.backward(on, y.read(), dx.view(), scratch);
+  note(dx);
+#endif
+
+#if __has_include(<slicesort/csp.hpp>)
+  ss::csp const permute{ss::group_size{2}};
+  tensor<std::uint8_t> order(permute.saved_extents(e));
+  permute.forward(on, x.read(), y.view(), {order.view()}, scratch);
+  note(y);
+  permute.backward(on, y.read(), {order.view()}, dx.view(), scratch);
   note(dx);
 #endif
   return seed;

@@ -25,10 +25,11 @@ enum class csp_step { take_in, forward, backward };
 // Rows moved at a time; pairs of as many fill one byte of saved bits.
 inline constexpr int csp_batch = 16;
 
-// Short groups are sorted several at a time.
-constexpr index_t csp_chunk_rows(index_t group) {
+// Short groups are sorted several at a time: rows of whole groups.
+constexpr index_t csp_chunk_rows(index_t group, index_t length) {
   constexpr index_t enough = 256;
-  return group >= enough ? group : enough / group * group;
+  index_t const groups = (length + group - 1) / group;
+  return group * std::clamp<index_t>(enough / group, 1, std::max<index_t>(groups, 1));
 }
 
 // Scratch of one slot.
@@ -44,7 +45,8 @@ struct csp_scratch {
   csp_scratch(detail::arena& a, index_t length, index_t group, bool sorting)
       : pitch(column_pitch(length + csp_batch)) {
     columns = a.take<T>(tile_columns * static_cast<std::size_t>(pitch));
-    index_t const chunk = sorting ? std::max<index_t>(csp_chunk_rows(group), csp_batch) : csp_batch;
+    index_t const chunk =
+        sorting ? std::max<index_t>(csp_chunk_rows(group, length), csp_batch) : csp_batch;
     auto const elements = tile_columns * static_cast<std::size_t>(chunk);
     stage = a.take<T>(elements);
     order = a.take<std::uint16_t>(elements);

@@ -24,9 +24,9 @@ template <class T>
 SLICESORT_HD constexpr bits_t<T> sortable_key(bits_t<T> bits) {
   using Bits = bits_t<T>;
   Bits const magnitude = static_cast<Bits>(bits & static_cast<Bits>(~sign_bit<Bits>));
-  if (magnitude > dtype_traits<T>::infinity) return static_cast<Bits>(~Bits{0});
-  if (magnitude == 0) return sign_bit<Bits>;
-  return static_cast<Bits>(bits ^ (sign_mask(bits) | sign_bit<Bits>));
+  auto const number = static_cast<Bits>(bits ^ (sign_mask(bits) | sign_bit<Bits>));
+  Bits const one_zero = magnitude == 0 ? sign_bit<Bits> : number;
+  return magnitude > dtype_traits<T>::infinity ? static_cast<Bits>(~Bits{0}) : one_zero;
 }
 
 // The bits of the value behind a key; of zero and NaN, which lost a sign or a payload, one of several.

@@ -154,7 +154,7 @@ class csp_mover {
 
   // Whole groups at a time, by the sorter of whole columns.
   void sort_chunks() const {
-    index_t const chunk = csp_chunk_rows(t_.group);
+    index_t const chunk = csp_chunk_rows(t_.group, t_.rows);
     tile_operand const staged = staged_rows(t_.width);
     bool const narrowing = t_.order != nullptr && t_.order_width == index_width::bits8;
     column_tile<T> c;

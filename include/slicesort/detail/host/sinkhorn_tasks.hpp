@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// How sinkhorn_csp is cut into tasks on the host.
+#pragma once
+
+#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+inline constexpr int sinkhorn_lanes = 16;  // channels of a task, at most
+
+// One group of some channels: rows [first_row, first_row + rows) take part, the others up to `end`
+// lie past the sample's length.
+struct sinkhorn_task {
+  index_t batch, channel, channels;
+  index_t first_row, rows, end;
+  index_t valid;  // rows of the sample
+};
+
+// The tasks of samples [first, first + samples).
+class sinkhorn_tasks {
+ public:
+  sinkhorn_tasks(extents3 e, index_t group, index_t first, index_t samples)
+      : extents_(e),
+        group_(group),
+        first_(first),
+        samples_(samples),
+        groups_((e.length + group - 1) / group),
+        tiles_((e.channels + sinkhorn_lanes - 1) / sinkhorn_lanes) {}
+
+  index_t count() const { return extents_.empty() ? 0 : samples_ * groups_ * tiles_; }
+  sinkhorn_task at(index_t task, tensor1<index_t const> lengths) const {
+    index_t const tile = task % tiles_, rest = task / tiles_;
+    index_t const batch = first_ + rest / groups_, begin = rest % groups_ * group_;
+    index_t const channel = tile * sinkhorn_lanes;
+    index_t const end = std::min(begin + group_, extents_.length);
+    index_t const valid = valid_rows(lengths, batch, extents_.length);
+    return {batch,
+            channel,
+            std::min<index_t>(sinkhorn_lanes, extents_.channels - channel),
+            begin,
+            std::clamp<index_t>(valid - begin, 0, end - begin),
+            end,
+            valid};
+  }
+
+ private:
+  extents3 extents_;
+  index_t group_, first_, samples_, groups_, tiles_;
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

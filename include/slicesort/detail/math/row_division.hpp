@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Division of many row numbers by one number, which is known before a kernel runs: a multiplication
+// and a shift (Granlund and Montgomery, "Division by invariant integers using multiplication", PLDI
+// 1994, fig. 4.1).
+#pragma once
+
+#include <slicesort/detail/config.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+class row_division {
+ public:
+  row_division() = default;
+  // 1 <= by <= 2^31
+  explicit constexpr row_division(index_t by) {
+    while ((index_t{1} << shift_) < by) ++shift_;
+    auto const d = static_cast<std::uint64_t>(by);
+    factor_ = static_cast<std::uint32_t>((((std::uint64_t{1} << shift_) - d) << 32) / d + 1);
+  }
+  // n / by, for n < 2^31
+  SLICESORT_HD constexpr std::uint32_t operator()(std::uint32_t n) const {
+    auto const high = static_cast<std::uint32_t>(static_cast<std::uint64_t>(n) * factor_ >> 32);
+    return (high + n) >> shift_;
+  }
+
+ private:
+  std::uint32_t factor_ = 1;
+  int shift_ = 0;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradient of y = T w through every iteration of Sinkhorn's algorithm (sinkhorn.hpp).
+//
+// With C and R the matrix T after a column's and a row's potentials: the gradient of the logits
+// L = u w' grows by T * (dy w') at the end, and by -C * dh and -R * df at every potential on the way
+// back, where dh and df are those potentials' own gradients. Of L only the sums
+// du[i] = sum_j dL[i][j] w[j] and dw[j] = sum_i dL[i][j] u[i] are wanted.
+#pragma once
+
+#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/math/sinkhorn.hpp>
+#include <slicesort/tensor_view.hpp>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+// Through y = T w: a, which comes in as dy, becomes df, b becomes dh, and du and dw are begun.
+template <class Worker, class A>
+SLICESORT_HD_INLINE void leave_mixture(Worker& on, sinkhorn_group<A> const& m) {
+  constexpr int lanes = Worker::lanes;
+  sinkhorn_side<A> const columns{m.w, m.pitch, m.rows, m.pitch}, rows{m.u, 1, m.rows, m.pitch};
+  lanes_of<A, lanes> p, own, sum, weighted, dy;
+  for (index_t j = on.first; j < m.rows; j += on.step) {
+    load_lanes(m.w + j * m.pitch, p);
+    load_lanes(m.h + j * m.pitch, own);
+    weigh<true>(on, rows, m.f, m.a, p, own, sum, weighted);
+    for (int l = 0; l < lanes; ++l) {
+      index_t const at = j * m.pitch + l;
+      m.b[at] = m.values[at] * sum[l];
+      m.dw[at] = on.multiply_add(m.values[at], weighted[l], sum[l]);
+    }
+  }
+  on.sync();
+  for (index_t i = on.first; i < m.rows; i += on.step) {
+    fill_lanes(m.u[i], p);
+    load_lanes(m.f + i * m.pitch, own);
+    weigh<false>(on, columns, m.h, m.values, p, own, sum, weighted);
+    load_lanes(m.a + i * m.pitch, dy);
+    for (int l = 0; l < lanes; ++l) {
+      sum[l] *= dy[l];
+      weighted[l] *= dy[l];
+    }
+    store_lanes(sum, m.a + i * m.pitch);
+    store_lanes(weighted, m.du + i * m.pitch);
+  }
+}
+
+// du or dw of a row: value -= a potential's gradient times the mean of the other side under it.
+template <class Worker, class A>
+SLICESORT_HD_INLINE void subtract_mean(Worker& on, A* value, A const* gradient, A const* mean) {
+  for (int l = 0; l < Worker::lanes; ++l)
+    value[l] = on.multiply_add(-gradient[l], mean[l], value[l]);
+}
+
+// du and dw from dy, which a holds; `scale_group<true>` has been there.
+template <class Worker, class A>
+SLICESORT_HD_INLINE void differentiate_group(Worker& on, sinkhorn_group<A> const& m,
+                                             index_t iterations) {
+  constexpr int lanes = Worker::lanes;
+  sinkhorn_side<A> const columns{m.w, m.pitch, m.rows, m.pitch}, rows{m.u, 1, m.rows, m.pitch};
+  lanes_of<A, lanes> p, own, sum, weighted;
+  leave_mixture(on, m);
+  for (index_t s = iterations - 1; s >= 0; --s) {
+    // Through the columns' potentials h, which were made from the rows' f.
+    bool const last = s == iterations - 1;
+    for (index_t i = on.first; i < m.rows; i += on.step) {
+      index_t const at = i * m.pitch;
+      fill_lanes(m.u[i], p);
+      load_lanes(m.past(s, 0) + at, own);
+      store_lanes(own, m.f + at);
+      weigh<false>(on, columns, m.h, m.b, p, own, sum, weighted);
+      for (int l = 0; l < lanes; ++l) {
+        m.a[at + l] = (last ? m.a[at + l] : A{0}) - sum[l];
+        m.du[at + l] -= weighted[l];
+      }
+      subtract_mean(on, m.du + at, m.a + at, m.past(s, 2) + at);
+      subtract_mean(on, m.dw + at, m.b + at, m.past(s, 3) + at);
+    }
+    on.sync();
+    // Through f, which was made from the h before, at first 0.
+    for (index_t j = on.first; j < m.rows; j += on.step) {
+      index_t const at = j * m.pitch;
+      load_lanes(m.w + at, p);
+      fill_lanes(A{0}, own);
+      if (s > 0) load_lanes(m.past(s - 1, 1) + at, own);
+      store_lanes(own, m.h + at);
+      weigh<true>(on, rows, m.f, m.a, p, own, sum, weighted);
+      for (int l = 0; l < lanes; ++l) {
+        m.b[at + l] = -sum[l];
+        m.dw[at + l] -= weighted[l];
+      }
+    }
+    on.sync();
+  }
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

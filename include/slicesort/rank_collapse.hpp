@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How near the rows of a sample are to being all the same: the residual of Theorem 1 of paper 001
+/// (after Dong et al. 2021), of any operator's output. A diagnostic on the host, for views of host
+/// memory.
+#pragma once
+
+#include <slicesort/dtype.hpp>
+#include <slicesort/error.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <vector>
+
+namespace slicesort {
+inline namespace v0 {
+
+/// Norms of a matrix of rows and channels.
+struct matrix_norms {
+  double one = 0;        ///< the greatest sum of magnitudes of a column
+  double infinity = 0;   ///< the greatest sum of magnitudes of a row
+  double frobenius = 0;  ///< the root of the sum of squares
+
+  /// The paper's (1, infinity)-norm, `sqrt(one * infinity)`.
+  double composite() const { return std::sqrt(one) * std::sqrt(infinity); }
+};
+
+/// What `rank_collapse` says of one sample X.
+struct rank_report {
+  matrix_norms matrix;    ///< of X
+  matrix_norms residual;  ///< of X - 1 m', where m is the mean row
+
+  /// 0 where all rows are the same, near 1 (and at most 2) where they have nothing in common. Of a
+  /// matrix of zeros 0.
+  double relative() const {
+    return matrix.composite() == 0 ? 0 : residual.composite() / matrix.composite();
+  }
+};
+
+namespace detail {
+
+inline void refuse_rank_collapse(char const* what, index_t is, index_t most) {
+  verdict v;
+  v.kind = error_kind::argument;
+  std::snprintf(v.message, sizeof v.message, "rank_collapse: %s is %lld, must be in 0..%lld", what,
+                static_cast<long long>(is), static_cast<long long>(most));
+  impl::enforce(v);
+}
+
+// Norms of the first rows of a sample, of which row(c) is taken off every row.
+template <class T, class F>
+matrix_norms norms_without(tensor3<T const> x, index_t sample, index_t rows, F const& row) {
+  index_t const channels = x.extents().channels;
+  std::vector<double> columns(static_cast<std::size_t>(channels));
+  matrix_norms norms;
+  double squares = 0;
+  for (index_t n = 0; n < rows; ++n) {
+    double sum = 0;
+    for (index_t c = 0; c < channels; ++c) {
+      auto const value = static_cast<double>(static_cast<accumulator_t<T>>(x(sample, n, c)));
+      double const rest = std::abs(value - row(c));
+      sum += rest;
+      squares += rest * rest;
+      columns[static_cast<std::size_t>(c)] += rest;
+    }
+    if (!(sum <= norms.infinity)) norms.infinity = sum;
+  }
+  for (double const sum : columns)
+    if (!(sum <= norms.one)) norms.one = sum;
+  norms.frobenius = std::sqrt(squares);
+  return norms;
+}
+
+}  // namespace detail
+
+/// The residual of sample `sample` of `x`, `[batch, length, channels]`, in its first `rows` rows.
+///
+/// The paper takes `1 x'` off X, with the x that minimises the norm of the rest (eq. 6): not the best
+/// matrix of rank one, but the best one whose rows are all equal. For the Frobenius norm that x is the
+/// mean row. For the norms 1 and infinity, and so for the composite one, it is not, and the latter has
+/// no closed form; with the mean row instead, what is returned is at least the minimum and at most
+/// twice that. It is 0 exactly where the minimum is.
+///
+/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; sums in double.
+/// - **Errors** `invalid_argument`: no such sample, or more rows than the length.
+/// - **Memory** two doubles for every channel, which it allocates: it is no operator.
+template <class X>
+rank_report rank_collapse(X const& x, index_t sample, index_t rows) {
+  using view = detail::view_of_rank3_t<X>;
+  using T = typename view::value_type;
+  static_assert(detail::is_dtype<T>,
+                "slicesort: the element type must be float, double, slicesort::float16, "
+                "slicesort::bfloat16, or have a slicesort::dtype_traits specialisation.");
+  tensor3<T const> const values = view(x);
+  extents3 const e = values.extents();
+  if (sample < 0 || sample >= e.batch) detail::refuse_rank_collapse("sample", sample, e.batch - 1);
+  if (rows < 0 || rows > e.length) detail::refuse_rank_collapse("rows", rows, e.length);
+  auto const at = [&](index_t n, index_t c) {
+    return static_cast<double>(static_cast<detail::accumulator_t<T>>(values(sample, n, c)));
+  };
+  // From the first row on, so that equal rows have themselves as their mean.
+  std::vector<double> mean(static_cast<std::size_t>(e.channels));
+  for (index_t n = 1; n < rows; ++n)
+    for (index_t c = 0; c < e.channels; ++c)
+      mean[static_cast<std::size_t>(c)] += at(n, c) - at(0, c);
+  for (index_t c = 0; c < e.channels && rows > 0; ++c) {
+    double& m = mean[static_cast<std::size_t>(c)];
+    m = at(0, c) + m / static_cast<double>(rows);
+  }
+  return {detail::norms_without(values, sample, rows, [](index_t) { return 0.0; }),
+          detail::norms_without(values, sample, rows,
+                                [&](index_t c) { return mean[static_cast<std::size_t>(c)]; })};
+}
+
+/// The same of a whole sample.
+template <class X>
+rank_report rank_collapse(X const& x, index_t sample = 0) {
+  using view = detail::view_of_rank3_t<X>;
+  return rank_collapse(x, sample, view(x).extents().length);
+}
+
+}  // namespace v0
+}  // namespace slicesort

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The entropic relaxation of CSP: channels are shifted, then the rows of every group are mixed by a
+/// doubly stochastic matrix that follows a reference channel.
+#pragma once
+
+#include <slicesort/alignment.hpp>
+#include <slicesort/detail/door.hpp>
+#include <slicesort/detail/host/sinkhorn_csp.hpp>
+#include <slicesort/detail/problem/sinkhorn_csp.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/error.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/grouping.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/shift.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace v0 {
+
+/// How far the matrices of a `sinkhorn_csp` are from a permutation.
+struct sinkhorn {
+  double tau;               ///< temperature: the entropy's weight, above 0
+  index_t iterations = 10;  ///< each of rows, then columns: 1..65536
+};
+
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
+
+/// CSP with Sinkhorn's algorithm in place of the sort (paper 001, eq. 8 and 9). Every channel `c` of
+/// every sample moves down by `J_c` rows, in a circle: `w[n] = x[(n - J_c) mod length]`. With `v` the
+/// reference channel, which does not move, and groups of `G` consecutive rows, in each of them
+/// `y = T w`, where T is `exp(v w' / tau)` after `iterations` times normalising the rows, then the
+/// columns. Rows of T belong to rows of v. As tau falls and iterations rise, y goes to what
+/// `csp<Shift, reference>` gives (Theorem 2), provided that no two values of a group are equal.
+///
+/// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats).
+/// - **dtypes** float, double.
+/// - **Reference** comes out unchanged: the paper's P_1 is the identity.
+/// - **Groups, lengths** as of `csp`. Rows past a length are copied through.
+/// - **Arithmetic** in the element type and in the log domain: no finite input overflows, and logits
+///   are cut off at a 64th of the greatest number. exp and log are the library's own. The error of T
+///   grows with `|v w' / tau|` times the rounding unit, as does the effect of rounding x itself.
+/// - **Saved** nothing but x: backward repeats the iterations and keeps their potentials in the
+///   workspace.
+/// - **Gradient** exact for the finite number of iterations: through w, through T by w and by v. The
+///   reference's is the sum over all channels, in their order, in double, rounded once.
+/// - **Aliasing** outputs share no element with inputs.
+/// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
+/// - **NaN** and infinities spread over their group of that channel, and from the reference over all
+///   channels of its group.
+/// - **Determinism** bit-identical for any backend, thread count and split of the batch, unless a
+///   compiler may change roundings (`-ffast-math`, or fused multiply-add by `-ffp-contract`).
+/// - **Cost** `G * (2 * iterations + 1)` exponentials an element; backward two to three times that.
+///   Workspace: `4 * iterations` groups for every thread (or block), and for backward an element for
+///   every element of up to a million.
+///
+/// @tparam Shift by how many rows channels move: `shift::linear`, .. or a type of yours (`shift.hpp`).
+template <class Shift = shift::linear>
+class sinkhorn_csp {
+  static_assert(detail::has_shift<Shift>,
+                "slicesort: a shift policy needs `index_t shift(index_t channel, index_t channels, "
+                "index_t length) const`.");
+
+ public:
+  constexpr sinkhorn_csp(grouping groups, sinkhorn relaxation, Shift shift = {},
+                         slicesort::reference follows = {})
+      : groups_(groups), relaxation_(relaxation), shift_(shift), reference_(follows) {}
+
+  constexpr sinkhorn const& relaxation() const { return relaxation_; }
+  constexpr Shift const& shift() const { return shift_; }
+  constexpr slicesort::reference reference() const { return reference_; }
+
+  /// Rows of a whole group in tensors of this shape, `1..max(length, 1)`.
+  constexpr index_t group(extents3 extents) const { return groups_.rows(extents.length); }
+
+  /// By how many rows a channel moves in a sample with `length` valid rows, of a tensor of this
+  /// shape: `0..length-1`.
+  constexpr index_t shift_of(index_t channel, extents3 extents, index_t length) const {
+    return detail::wrapped_shift(detail::shift_of(move(channel, extents)), length);
+  }
+
+  /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents` must
+  /// be acceptable to `check`.
+  template <class T, class Exec>
+  std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
+    require_element<T>();
+    detail::sinkhorn_size const size{group(extents), relaxation_.iterations};
+    detail::arena counting;
+    backend<Exec>::template plan<T>(on, extents, size.number(), counting);
+    return counting.bytes();
+  }
+
+  /// Mixes the rows of `x` into `y`.
+  template <class Exec, class X, class Y>
+  void forward(Exec const& on, X const& x, Y const& y, workspace scratch = {},
+               forward_options options = {}) const {
+    auto const p = mixing(x, y, options);
+    impl::enforce(check_forward(on, p, scratch));
+    backend<Exec>::forward(on, p, scratch);
+  }
+
+  /// `dx` becomes, or grows by, the gradient. `x` is what forward read.
+  template <class Exec, class DY, class X, class DX>
+  void backward(Exec const& on, DY const& dy, X const& x, DX const& dx, workspace scratch = {},
+                backward_options options = {}) const {
+    auto const p = gradient(dy, x, dx, options);
+    impl::enforce(check_backward(on, p, scratch));
+    backend<Exec>::backward(on, p, scratch);
+  }
+
+  /// The verdict that the same call of `forward` or `backward` would act on, as a value.
+  template <class Exec, class X, class Y>
+  verdict check(Exec const& on, X const& x, Y const& y, workspace scratch = {},
+                forward_options options = {}) const {
+    return check_forward(on, mixing(x, y, options), scratch);
+  }
+  template <class Exec, class DY, class X, class DX>
+  verdict check(Exec const& on, DY const& dy, X const& x, DX const& dx, workspace scratch = {},
+                backward_options options = {}) const {
+    return check_backward(on, gradient(dy, x, dx, options), scratch);
+  }
+
+ private:
+  template <class Exec>
+  using backend = impl::implementation_for<detail::sinkhorn_csp_op, Exec>;
+
+  template <class T>
+  static constexpr void require_element() {
+    static_assert(
+        std::is_same_v<T, float> || std::is_same_v<T, double>,
+        "slicesort: the element type of sinkhorn_csp must be float or double: its sums of "
+        "exponentials say nothing in 16 bits.");
+  }
+
+  constexpr detail::channel_move move(index_t channel, extents3 e) const {
+    bool const stays = channel == reference_.channel;
+    return detail::move_of(stays ? 0 : shift_.shift(channel, e.channels, e.length), false);
+  }
+  detail::csp_rule rule(extents3 e) const {
+    return {group(e), reference_.channel, this,
+            [](void const* policies, index_t channel, extents3 extents) {
+              return static_cast<sinkhorn_csp const*>(policies)->move(channel, extents);
+            }};
+  }
+
+  template <class X, class Y>
+  auto mixing(X const& x, Y const& y, forward_options options) const {
+    auto const v = impl::transfer_of(x, y);
+    using T = typename decltype(v)::element;
+    require_element<T>();
+    return detail::sinkhorn_csp_forward<T>{
+        rule(v.in.extents()), relaxation_.tau, relaxation_.iterations, v.in, v.out,
+        options.lengths};
+  }
+  template <class DY, class X, class DX>
+  auto gradient(DY const& dy, X const& x, DX const& dx, backward_options options) const {
+    auto const v = impl::transfer_of(dy, dx);
+    auto const values = impl::input(x);
+    using T = typename decltype(v)::element;
+    require_element<T>();
+    constexpr bool same = std::is_same_v<typename decltype(values)::value_type, T>;
+    static_assert(same, "slicesort: x and dy must have the same element type.");
+    tensor3<T const> in;
+    if constexpr (same) in = values;
+    return detail::sinkhorn_csp_backward<T>{
+        rule(in.extents()), relaxation_.tau, relaxation_.iterations, v.in, in, v.out,
+        options.mode,       options.lengths};
+  }
+
+  template <class Exec, class T>
+  verdict check_forward(Exec const& on, detail::sinkhorn_csp_forward<T> const& p,
+                        workspace scratch) const {
+    detail::checker c(p.name, impl::reads_memory<Exec>);
+    auto const in = detail::facts("x", p.x, false);
+    auto const out = detail::facts("y", p.y, true);
+    c.view(in);
+    c.view(out);
+    c.same_extents(out, in.name, in.extents);
+    c.no_overlap(out, in);
+    check_policies(c, in, p.lengths);
+    return impl::finish_check<backend<Exec>>(c, on, scratch,
+                                             [&] { return workspace_bytes<T>(on, p.x.extents()); });
+  }
+
+  template <class Exec, class T>
+  verdict check_backward(Exec const& on, detail::sinkhorn_csp_backward<T> const& p,
+                         workspace scratch) const {
+    detail::checker c(p.name, impl::reads_memory<Exec>);
+    auto const dy = detail::facts("dy", p.dy, false);
+    auto const in = detail::facts("x", p.x, false);
+    auto const out = detail::facts("dx", p.dx, true);
+    c.view(dy);
+    c.view(in);
+    c.view(out);
+    c.same_extents(dy, in.name, in.extents);
+    c.same_extents(out, in.name, in.extents);
+    c.no_overlap(out, dy);
+    c.no_overlap(out, in);
+    check_policies(c, in, p.lengths);
+    return impl::finish_check<backend<Exec>>(c, on, scratch,
+                                             [&] { return workspace_bytes<T>(on, p.x.extents()); });
+  }
+
+  void check_policies(detail::checker& c, detail::view_facts const& in,
+                      tensor1<index_t const> lengths) const {
+    c.lengths(lengths, in.extents);
+    c.rows_countable(in);
+    if (char const* what = groups_.refuses()) c.refuse(error_kind::argument, "groups %s", what);
+    if (!(relaxation_.tau > 0) || relaxation_.tau > std::numeric_limits<double>::max())
+      c.refuse(error_kind::argument, "tau is %g, must be positive and finite", relaxation_.tau);
+    index_t const t = relaxation_.iterations, most = detail::sinkhorn_size::most_iterations;
+    if (t < 1 || t > most)
+      c.refuse(error_kind::argument, "iterations is %lld, must be in 1..%lld",
+               static_cast<long long>(t), static_cast<long long>(most));
+    c.policy("shift", shift_, in.extents.channels);
+    c.policy("alignment", reference_, in.extents.channels);
+  }
+
+  grouping groups_;
+  sinkhorn relaxation_;
+  Shift shift_;
+  slicesort::reference reference_;
+};
+
+template <class Groups>
+sinkhorn_csp(Groups, sinkhorn) -> sinkhorn_csp<>;
+template <class Groups, class Shift>
+sinkhorn_csp(Groups, sinkhorn, Shift) -> sinkhorn_csp<Shift>;
+template <class Groups, class Shift>
+sinkhorn_csp(Groups, sinkhorn, Shift, reference) -> sinkhorn_csp<Shift>;
+
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The residual of rank collapse: exact cases, its bounds, and Theorem 1 of paper 001 on stacked CSP.
+#include "support/inputs.hpp"
+#include "support/variants.hpp"
+
+#include <slicesort/csp.hpp>
+#include <slicesort/rank_collapse.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+tensor<double> random_matrix(index_t rows, index_t channels, std::uint64_t seed) {
+  random_stream random(seed);
+  tensor<double> x({1, rows, channels});
+  for (double& element : x.elements()) element = random.normal();
+  return x;
+}
+
+// Every row of x times w, [channels, channels].
+tensor<double> product(tensor<double> const& x, tensor<double> const& w) {
+  tensor<double> y(x.extents());
+  for_each_position(x.extents(), [&](index_t b, index_t n, index_t c) {
+    for (index_t k = 0; k < x.extents().channels; ++k) y(b, n, c) += x(b, n, k) * w(0, k, c);
+  });
+  return y;
+}
+
+template <class Op>
+tensor<double> permuted(Op const& op, tensor<double> const& x) {
+  ss::exec::host const on;
+  tensor<double> y(x.extents());
+  guarded_workspace scratch(op.template workspace_bytes<double>(on, x.extents()));
+  op.forward(on, x.view(), y.view(), ss::no_saved, scratch.get());
+  return y;
+}
+
+// softmax(x x') x: what attention does without weights.
+tensor<double> attended(tensor<double> const& x) {
+  extents3 const e = x.extents();
+  tensor<double> y(e);
+  for (index_t n = 0; n < e.length; ++n) {
+    std::vector<double> weight;
+    double sum = 0;
+    for (index_t m = 0; m < e.length; ++m) {
+      double logit = 0;
+      for (index_t c = 0; c < e.channels; ++c) logit += x(0, n, c) * x(0, m, c);
+      weight.push_back(std::exp(logit / std::sqrt(static_cast<double>(e.channels))));
+      sum += weight.back();
+    }
+    for (index_t m = 0; m < e.length; ++m)
+      for (index_t c = 0; c < e.channels; ++c)
+        y(0, n, c) += weight[static_cast<std::size_t>(m)] / sum * x(0, m, c);
+  }
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("a matrix worked out by hand", T, float, double, float16, bfloat16) {
+  // Columns 1 3 2 6 and 0 -4 4 8 with the means 3 and 2.
+  tensor<T> x({2, 5, 2});
+  x.elements() = elements_of<T>({9, 9, 9, 9,  9, 9, 9, 9, 9,  9,  //
+                                 1, 0, 3, -4, 2, 4, 6, 8, 90, 90});
+  auto const report = ss::rank_collapse(x.view(), 1, 4);
+  CHECK(report.matrix.one == 16);
+  CHECK(report.matrix.infinity == 14);
+  CHECK(report.matrix.frobenius == doctest::Approx(std::sqrt(146)).epsilon(1e-15));
+  CHECK(report.matrix.composite() == doctest::Approx(std::sqrt(224)).epsilon(1e-15));
+  CHECK(report.residual.one == 16);      // 2 6 2 6
+  CHECK(report.residual.infinity == 9);  // 2+2, 0+6, 1+2, 3+6
+  CHECK(report.residual.frobenius == doctest::Approx(std::sqrt(94)).epsilon(1e-15));
+  CHECK(report.relative() == doctest::Approx(std::sqrt(144.0 / 224.0)).epsilon(1e-15));
+}
+
+TEST_CASE("0 for equal rows, to the bit, and not for other matrices of rank one") {
+  tensor<double> x({1, 49, 7});
+  for_each_position(x.extents(), [&](index_t b, index_t n, index_t c) {
+    x(b, n, c) = 0.1 * static_cast<double>(c + 1);  // a mean of 49 such sums would be off
+  });
+  CHECK(ss::rank_collapse(x.view()).residual.frobenius == 0);
+  CHECK(ss::rank_collapse(x.view()).relative() == 0);
+  for_each_position(x.extents(), [&](index_t b, index_t n, index_t c) {
+    x(b, n, c) *= static_cast<double>(n);  // still of rank one
+  });
+  CHECK(ss::rank_collapse(x.view()).relative() > 0.4);
+  for (double& element : x.elements()) element = 0;
+  CHECK(ss::rank_collapse(x.view()).relative() == 0);
+  CHECK(ss::rank_collapse(x.view(), 0, 0).matrix.composite() == 0);
+  CHECK(ss::rank_collapse(x.view(), 0, 1).relative() == 0);
+}
+
+TEST_CASE("strides, and what is refused") {
+  tensor<double> const x = random_matrix(6, 4, 1);
+  strided_tensor<double> const other(x, {1, 30, 7}, 2);
+  CHECK(ss::rank_collapse(x.view()).residual.composite() ==
+        ss::rank_collapse(other.view()).residual.composite());
+  CHECK(refusal([&] { ss::rank_collapse(x.view(), 1); }) ==
+        "rank_collapse: sample is 1, must be in 0..0");
+  CHECK(refusal([&] { ss::rank_collapse(x.view(), -1); }) ==
+        "rank_collapse: sample is -1, must be in 0..0");
+  CHECK(refusal([&] { ss::rank_collapse(x.view(), 0, 7); }) ==
+        "rank_collapse: rows is 7, must be in 0..6");
+}
+
+TEST_CASE("no row is better than the mean in the Frobenius norm, nor twice as good in the others") {
+  random_stream random(3);
+  for (std::uint64_t draw = 0; draw < 50; ++draw) {
+    tensor<double> const x = random_matrix(5, 3, draw);
+    auto const with_mean = ss::rank_collapse(x.view()).residual;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      // Rows of the matrix, and rows near the mean.
+      double shift[3];
+      for (double& s : shift) s = random.normal() * (attempt % 2 == 0 ? 0.05 : 0.5);
+      tensor<double> moved = x;
+      for_each_position(x.extents(), [&](index_t b, index_t n, index_t c) {
+        double mean = 0;
+        for (index_t m = 0; m < 5; ++m) mean += x(0, m, c) / 5;
+        moved(b, n, c) = x(b, n, c) - mean - shift[c];
+      });
+      auto const rest = ss::rank_collapse(moved.view()).matrix;
+      CHECK(with_mean.frobenius <= rest.frobenius * (1 + 1e-12));
+      CHECK(with_mean.one <= 2 * rest.one);
+      CHECK(with_mean.infinity <= 2 * rest.infinity);
+      CHECK(with_mean.composite() <= 2 * rest.composite());
+    }
+  }
+}
+
+TEST_CASE("Theorem 1: the residual of stacked CSP") {
+  // residual(layers(X)) <= C^(L/2) (lambda beta)^L residual(X), where beta is the greatest 1-norm of a
+  // W and f, in every channel, is lambda-Lipschitz. It is stated for the minimising rows; with means,
+  // f may cost a factor 2 in all.
+  double greatest = 0;
+  for (std::uint64_t draw = 0; draw < 300; ++draw) {
+    random_stream random(draw + 1000);
+    auto const rows = static_cast<index_t>(2 + random.below(30));
+    auto const channels = static_cast<index_t>(1 + random.below(8));
+    auto const layers = static_cast<index_t>(1 + random.below(5));
+    auto const group = static_cast<index_t>(1 + random.below(9));
+    bool const linear = draw % 3 == 0, sorted = draw % 2 == 0;
+    double const lambda = 0.25 + 2 * random.unit();
+    tensor<double> x = random_matrix(rows, channels, draw);
+    double const before = ss::rank_collapse(std::as_const(x).view()).residual.composite();
+    double beta = 0;
+    for (index_t layer = 0; layer < layers; ++layer) {
+      tensor<double> const w =
+          random_matrix(channels, channels, draw * 10 + 5 + static_cast<std::uint64_t>(layer));
+      beta = std::max(beta, ss::rank_collapse(w.view()).matrix.one);
+      x = product(x, w);
+      x = sorted ? permuted(ss::csp{ss::group_size{group}, ss::shift::linear{}, ss::ascending{}}, x)
+                 : permuted(ss::csp<>{ss::group_size{group}}, x);
+      for (double& v : x.elements())
+        v = linear           ? -lambda * v
+            : layer % 2 == 0 ? lambda * std::tanh(v)
+                             : std::abs(lambda * v - 1);
+    }
+    double const after = ss::rank_collapse(std::as_const(x).view()).residual.composite();
+    double const bound = std::pow(std::sqrt(static_cast<double>(channels)) * lambda * beta,
+                                  static_cast<double>(layers)) *
+                         before;
+    CAPTURE(draw);
+    CHECK(after <= (linear ? 1 : 2) * bound * (1 + 1e-12));
+    // One channel that is only scaled: the bound is what happens.
+    if (linear && channels == 1 && layers == 1) CHECK(after == doctest::Approx(bound));
+    greatest = std::max(greatest, after / bound);
+  }
+  CHECK(greatest > 0.9);  // or the draws say nothing
+  MESSAGE("residuals take up to " << greatest << " of the bound");
+}
+
+TEST_CASE("permutations keep the residual of every column, attention does not") {
+  tensor<double> x = random_matrix(32, 6, 7), y = x;
+  auto const before = ss::rank_collapse(std::as_const(x).view());
+  double last = before.relative();
+  for (int layer = 0; layer < 12; ++layer) {
+    x = attended(x);
+    y = permuted(ss::csp<>{ss::group_size{8}}, y);
+    auto const mixed = ss::rank_collapse(std::as_const(x).view());
+    auto const moved = ss::rank_collapse(std::as_const(y).view());
+    CHECK(mixed.residual.frobenius < 0.9 * before.residual.frobenius);
+    CHECK(moved.residual.frobenius == doctest::Approx(before.residual.frobenius).epsilon(1e-12));
+    CHECK(moved.residual.one == doctest::Approx(before.residual.one).epsilon(1e-12));
+    last = mixed.relative();
+  }
+  CHECK(last < 1e-3 * before.relative());
+}

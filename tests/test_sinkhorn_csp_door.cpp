@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sinkhorn_csp refuses, and with which words.
+#include "support/buffers.hpp"
+#include "support/variants.hpp"
+
+#include <slicesort/sinkhorn_csp.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+// A valid call; each test spoils one argument.
+struct sinkhorn_call {
+  static constexpr extents3 e{2, 5, 3};
+
+  tensor<float> memory_x = tensor<float>(e), memory_y = tensor<float>(e), memory_dy = memory_x;
+  tensor3<float const> x{memory_x.view()}, dy{memory_dy.view()};
+  tensor3<float> y{memory_y.view()};
+  ss::grouping groups = ss::group_size{2};
+  ss::sinkhorn relaxation{0.5, 3};
+  std::vector<std::int32_t> shifts = {0, 1, 2};
+  ss::reference reference{1};
+  ss::exec::host on{};
+  std::vector<index_t> lengths;
+  std::vector<unsigned char> lent = std::vector<unsigned char>(1 << 16);
+  ss::workspace scratch{lent.data(), lent.size()};
+
+  auto op() const {
+    ss::tensor1<std::int32_t const> const table(shifts.data(), static_cast<index_t>(shifts.size()));
+    return ss::sinkhorn_csp<ss::shift::table>{groups, relaxation, ss::shift::table{table},
+                                              reference};
+  }
+  std::string forward() const {
+    return refusal(op().check(on, x, y, scratch, {view_of(lengths)}),
+                   [&] { op().forward(on, x, y, scratch, {view_of(lengths)}); });
+  }
+  std::string backward() const {
+    ss::backward_options const options{ss::grad_mode::overwrite, view_of(lengths)};
+    return refusal(op().check(on, dy, x, y, scratch, options),
+                   [&] { op().backward(on, dy, x, y, scratch, options); });
+  }
+  // Both refuse with the same words.
+  std::string both() const {
+    std::string const one = forward(), other = backward();
+    CHECK(one.substr(0, 22) == "sinkhorn_csp.forward: ");
+    CHECK(other.substr(0, 23) == "sinkhorn_csp.backward: ");
+    CHECK(one.substr(22) == other.substr(23));
+    return one.substr(22);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("sound calls are accepted") {
+  sinkhorn_call call;
+  CHECK(call.forward() == "");
+  CHECK(call.backward() == "");
+  call.lengths = {0, 5};
+  call.groups = ss::group_count{9};
+  CHECK(call.forward() == "");
+  CHECK(call.backward() == "");
+}
+
+TEST_CASE("parameters") {
+  sinkhorn_call call;
+  SUBCASE("groups") {
+    call.groups = ss::group_size{0};
+    CHECK(call.both() == "groups must be at least 1");
+  }
+  SUBCASE("tau") {
+    for (double tau : {0.0, -1.0}) {
+      call.relaxation.tau = tau;
+      CHECK(call.both() ==
+            std::string("tau is ") + (tau == 0 ? "0" : "-1") + ", must be positive and finite");
+    }
+#if !defined(__FAST_MATH__)
+    call.relaxation.tau = std::numeric_limits<double>::infinity();
+    CHECK(call.both() == "tau is inf, must be positive and finite");
+    call.relaxation.tau = std::numeric_limits<double>::quiet_NaN();
+    CHECK(says(call.both(), "must be positive and finite"));
+#endif
+  }
+  SUBCASE("iterations") {
+    call.relaxation.iterations = 0;
+    CHECK(call.both() == "iterations is 0, must be in 1..65536");
+    call.relaxation.iterations = 65537;
+    CHECK(call.both() == "iterations is 65537, must be in 1..65536");
+  }
+  SUBCASE("shift") {
+    call.shifts = {0, 1};
+    CHECK(call.both() == "shift table: there must be one shift for every channel (channels is 3)");
+  }
+  SUBCASE("reference") {
+    for (index_t channel : {-1, 3}) {
+      call.reference.channel = channel;
+      CHECK(call.both() ==
+            "alignment reference: channel must be one of the channels (channels is 3)");
+    }
+  }
+}
+
+TEST_CASE("views") {
+  sinkhorn_call call;
+  SUBCASE("shape of y and dx") {
+    call.y = {call.y.data(), {2, 4, 3}};
+    CHECK(call.forward() == "sinkhorn_csp.forward: y.length is 4, must be 5 (x.length)");
+    CHECK(call.backward() == "sinkhorn_csp.backward: dx.length is 4, must be 5 (x.length)");
+  }
+  SUBCASE("shape of dy") {
+    call.dy = {call.dy.data(), {2, 5, 2}};
+    CHECK(call.backward() == "sinkhorn_csp.backward: dy.channels is 2, must be 3 (x.channels)");
+  }
+  SUBCASE("no memory") {
+    call.x = {nullptr, call.e};
+    CHECK(call.both() == "x.data is null, must point to [2, 5, 3]");
+  }
+  SUBCASE("no memory for dy, dx") {
+    call.dy = {nullptr, call.e};
+    CHECK(call.backward() == "sinkhorn_csp.backward: dy.data is null, must point to [2, 5, 3]");
+  }
+  SUBCASE("in place") {
+    call.x = call.y;
+    CHECK(says(call.forward(), "sinkhorn_csp.forward: y overlaps x ("));
+    CHECK(says(call.backward(), "sinkhorn_csp.backward: dx overlaps x ("));
+    CHECK(says(call.backward(), "must share no element"));
+  }
+  SUBCASE("gradient in place") {
+    call.dy = call.y;
+    CHECK(says(call.backward(), "sinkhorn_csp.backward: dx overlaps dy ("));
+  }
+  SUBCASE("lengths") {
+    call.lengths = {3, 6};
+    CHECK(call.both() == "lengths[1] is 6, must be in 0..5 (length)");
+    call.lengths = {3};
+    CHECK(call.both() == "lengths.size is 1, must be 2 (batch)");
+  }
+  SUBCASE("too long") {
+    index_t const length = (index_t{1} << 31) + 1;
+    call.x = {call.x.data(), {1, length, 1}, {0, 0, 0}};
+    call.shifts = {0};
+    call.reference.channel = 0;
+    ss::tensor3<float> const far(reinterpret_cast<float*>(std::uintptr_t{1} << 46),
+                                 {1, length, 1});  // never touched
+    CHECK(std::string(call.op().check(call.on, call.x, far).message) ==
+          "sinkhorn_csp.forward: x.length is 2147483649, must be at most 2147483648");
+  }
+}
+
+TEST_CASE("workspace and policy") {
+  sinkhorn_call call;
+  std::size_t const bytes = call.op().workspace_bytes<float>(call.on, call.e);
+  CHECK(bytes > 0);
+  call.scratch.bytes = bytes;
+  CHECK(call.forward() == "");
+  CHECK(call.backward() == "");
+  SUBCASE("a byte less") {
+    call.scratch.bytes = bytes - 1;
+    CHECK(call.both() == "workspace.bytes is " + std::to_string(bytes - 1) + ", must be at least " +
+                             std::to_string(bytes));
+  }
+  SUBCASE("null") {
+    call.scratch.data = nullptr;
+    CHECK(call.both() ==
+          "workspace.data is null, must point to " + std::to_string(bytes) + " bytes");
+  }
+  SUBCASE("threads") {
+    call.on.threads = 0;
+    CHECK(call.both() == "exec.threads is 0, must be at least 1");
+  }
+}

@@ -5,6 +5,7 @@
 #include "support/inputs.hpp"
 #include "support/pattern_order.hpp"
 
+#include <slicesort/csp.hpp>
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/multi_permutation.hpp>
 #include <slicesort/shuffle.hpp>
@@ -22,6 +23,29 @@ constexpr index_t terms = 3;
 constexpr pattern_order order{irregular};
 constexpr ss::grad_mode add = ss::grad_mode::accumulate;
 
+// CSP four times: pairs, groups in registers, groups of more than 256 rows that follow a channel, and
+// whole columns.
+constexpr int first_csp = 12, csps = 4;
+template <class F>
+auto with_csp(int which, F const& f) {
+  ss::csp const pairs{ss::group_size{2}, ss::shift::linear{}, order};
+  ss::csp const groups{ss::group_size{24}, ss::shift::linear_step{5}, ss::reference{1}};
+  ss::csp const long_groups{ss::group_size{600}, ss::shift::power{1, 2}, ss::reference{0}};
+  ss::csp const columns{ss::group_count{1}, ss::shift::modular{}, ss::descending{}};
+  switch (which) {
+    case 0:
+      return f(pairs);
+    case 1:
+      return f(groups);
+    case 2:
+      return f(long_groups);
+    default:
+      return f(columns);
+  }
+}
+// A call is of one of them, forward or backward.
+constexpr int csp_of(int call) { return (call - first_csp) / 2; }
+
 // Where everything lies: inputs in one block, outputs in another.
 template <class T>
 struct operands {
@@ -32,8 +56,9 @@ struct operands {
   std::uint32_t *saved_perm, *saved_maximum;
   A* weights;
   index_t* lengths;
+  std::uint32_t* saved_orders[csps];  // of any width
   T *y, *dx;
-  std::uint32_t *perm, *maximum;
+  std::uint32_t *perm, *maximum, *new_order;
   A* dweights;
   std::size_t input_bytes = 0, output_bytes = 0;
 
@@ -46,10 +71,12 @@ struct operands {
     take(saved_maximum, inputs, input_bytes, columns);
     take(weights, inputs, input_bytes, terms);
     take(lengths, inputs, input_bytes, static_cast<std::size_t>(e.batch));
+    for (auto& saved : saved_orders) take(saved, inputs, input_bytes, elements);
     take(y, outputs, output_bytes, elements);
     take(dx, outputs, output_bytes, elements);
     take(perm, outputs, output_bytes, elements);
     take(maximum, outputs, output_bytes, columns);
+    take(new_order, outputs, output_bytes, elements);
     take(dweights, outputs, output_bytes, terms);
   }
   ss::tensor1<index_t const> lengths_view(bool wanted) const {
@@ -75,7 +102,39 @@ std::size_t bytes_of(int call, Exec const& on, extents3 e) {
   if (call < 6) return ss::multi_permutation<pattern_order>(terms, order).workspace_bytes<T>(on, e);
   if (call < 8) return ss::max_exchange().workspace_bytes<T>(on, e);
   if (call < 10) return ss::shuffle<ss::shared_by_channels>(9).workspace_bytes<T>(on, e);
-  return ss::shuffle<ss::per_channel>(9).workspace_bytes<T>(on, e);
+  if (call < first_csp) return ss::shuffle<ss::per_channel>(9).workspace_bytes<T>(on, e);
+  return with_csp(csp_of(call),
+                  [&](auto const& op) { return op.template workspace_bytes<T>(on, e); });
+}
+
+// The view that CSP saves through, or reads.
+template <class Op>
+ss::index_tensor3 order_view(Op const& op, std::uint32_t* data, extents3 e) {
+  extents3 const saved = op.saved_extents(e);
+  switch (op.saved_width(e)) {
+    case ss::index_width::bits8:
+      return tensor3<std::uint8_t>(reinterpret_cast<std::uint8_t*>(data), saved);
+    case ss::index_width::bits16:
+      return tensor3<std::uint16_t>(reinterpret_cast<std::uint16_t*>(data), saved);
+    default:
+      return tensor3<std::uint32_t>(data, saved);
+  }
+}
+
+template <class T, class Exec>
+void run_csp(int call, Exec const& on, operands<T> const& o, ss::workspace w,
+             ss::tensor1<index_t const> lengths) {
+  with_csp(csp_of(call), [&](auto const& op) {
+    tensor3<T const> const x(o.x, o.e), dy(o.dy, o.e);
+    tensor3<T> const y(o.y, o.e), dx(o.dx, o.e);
+    if ((call - first_csp) % 2 == 0) {
+      op.forward(on, x, y, {order_view(op, o.new_order, o.e)}, w, {lengths});
+    } else {
+      ss::const_index_tensor3 const saved = order_view(op, o.saved_orders[csp_of(call)], o.e);
+      op.backward(on, dy, {saved}, dx, w,
+                  {csp_of(call) == 1 ? add : ss::grad_mode::overwrite, lengths});
+    }
+  });
 }
 
 template <class T, class Exec>
@@ -118,8 +177,10 @@ void run_call(int call, Exec const& on, operands<T> const& o, ss::workspace w, b
       return shared.backward(on, dy, dx, w, {overwrite, lengths});
     case 10:
       return own.forward(on, x, y, w, {lengths});
-    default:
+    case 11:
       return own.backward(on, dy, dx, w, {overwrite, lengths});
+    default:
+      return run_csp(call, on, o, w, lengths);
   }
 }
 
@@ -152,7 +213,8 @@ void make_inputs(operands<T> const& o, std::uint64_t seed, bool with_lengths) {
   save.y = y.data();
   save.perm = o.saved_perm;
   save.maximum = o.saved_maximum;
-  for (int call : {0, 6}) {
+  for (int call : {0, 6, 12, 14, 16, 18}) {
+    if (call >= first_csp) save.new_order = o.saved_orders[csp_of(call)];
     std::vector<unsigned char> scratch(bytes_of<T>(call, ss::exec::host{}, e));
     run_call<T>(call, ss::exec::host{}, save, scratch, with_lengths);
   }
@@ -199,7 +261,11 @@ char const* call_name(int call) {
       "multi_permutation.forward", "multi_permutation.backward",
       "max_exchange.forward",      "max_exchange.backward",
       "shuffle.forward, shared",   "shuffle.backward, shared",
-      "shuffle.forward, own",      "shuffle.backward, own"};
+      "shuffle.forward, own",      "shuffle.backward, own",
+      "csp.forward, pairs",        "csp.backward, pairs",
+      "csp.forward, groups",       "csp.backward, groups, accumulating",
+      "csp.forward, long groups",  "csp.backward, long groups",
+      "csp.forward, columns",      "csp.backward, columns"};
   static_assert(sizeof names / sizeof names[0] == all_calls, "a name for every call");
   return names[call];
 }

@@ -55,7 +55,9 @@ void move_to(ss::tensor1<T>& v, void* data) {
 }
 template <bool Const>
 void move_to(ss::detail::basic_index_tensor3<Const>& v, void* data) {
-  if (v.width() == ss::index_width::bits16)
+  if (v.width() == ss::index_width::bits8)
+    v = ss::tensor3<std::uint8_t>(static_cast<std::uint8_t*>(data), v.extents(), v.strides());
+  else if (v.width() == ss::index_width::bits16)
     v = ss::tensor3<std::uint16_t>(static_cast<std::uint16_t*>(data), v.extents(), v.strides());
   else
     v = ss::tensor3<std::uint32_t>(static_cast<std::uint32_t*>(data), v.extents(), v.strides());

@@ -4,6 +4,9 @@
 #pragma once
 
 #include "numbers.hpp"
+#if defined(SLICESORT_TEST_LINKS_HOST_KERNELS)
+#  include "host_kernels.hpp"
+#endif
 
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>

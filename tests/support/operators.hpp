@@ -18,8 +18,11 @@
   instantiate(slicing_sort_op<pattern_order>, slicing_sort_forward<pattern_order, T>, slicing_sort_backward<T>) \
   instantiate(multi_permutation_op<pattern_order>, multi_permutation_forward<pattern_order, T>, multi_permutation_backward<T>) \
   instantiate(max_exchange_op, max_exchange_forward<T>, max_exchange_backward<T>) \
+  instantiate(csp_op<false>, csp_forward<T>, csp_backward<T>) \
+  instantiate(csp_op<true>, csp_forward<T>, csp_backward<T>) \
   instantiate(shuffle_op<shared_by_channels>, shuffle_forward<T>, shuffle_backward<T>) \
-  instantiate(shuffle_op<per_channel>, shuffle_forward<T>, shuffle_backward<T>)
+  instantiate(shuffle_op<per_channel>, shuffle_forward<T>, shuffle_backward<T>) \
+  instantiate(sinkhorn_csp_op, sinkhorn_csp_forward<T>, sinkhorn_csp_backward<T>)
 // clang-format on
 
 namespace support {

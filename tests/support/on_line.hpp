@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors on cache lines, or just off them: outputs that may be written around the cache.
+#pragma once
+
+#include "buffers.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace support {
+
+// A tensor at an address `off` elements past a cache line, with red zones.
+template <class T>
+class on_line {
+ public:
+  on_line(extents3 e, strides3 s, std::size_t off = 0) : storage_(bytes(e, s), pattern) {
+    auto const address = reinterpret_cast<std::uintptr_t>(storage_.data());
+    auto* const first = storage_.data() + 64 + (64 - address % 64) + off * sizeof(T);
+    view_ = {reinterpret_cast<T*>(first), e, s};
+  }
+  on_line(tensor<T> const& contents, strides3 s, std::size_t off = 0)
+      : on_line(contents.extents(), s, off) {
+    put(contents);
+  }
+
+  tensor3<T> view() const { return view_; }
+  void put(tensor<T> const& contents) {
+    for_each_position(view_.extents(),
+                      [&](index_t b, index_t n, index_t c) { view_(b, n, c) = contents(b, n, c); });
+  }
+  tensor<T> contents() const {
+    tensor<T> t(view_.extents());
+    for_each_position(view_.extents(),
+                      [&](index_t b, index_t n, index_t c) { t(b, n, c) = view_(b, n, c); });
+    return t;
+  }
+  // Takes the elements out and looks at what is left.
+  bool gaps_untouched() {
+    T untouched;
+    std::memset(static_cast<void*>(&untouched), pattern, sizeof(T));
+    for_each_position(view_.extents(),
+                      [&](index_t b, index_t n, index_t c) { view_(b, n, c) = untouched; });
+    return std::all_of(storage_.begin(), storage_.end(),
+                       [](unsigned char byte) { return byte == pattern; });
+  }
+
+ private:
+  static constexpr unsigned char pattern = 0xa5;
+  static std::size_t bytes(extents3 e, strides3 s) {
+    index_t const span =
+        (e.batch - 1) * s.batch + (e.length - 1) * s.length + (e.channels - 1) * s.channels + 1;
+    return static_cast<std::size_t>(span + 64) * sizeof(T) + 256;
+  }
+
+  std::vector<unsigned char> storage_;
+  tensor3<T> view_;
+};
+
+}  // namespace support

@@ -3,8 +3,6 @@
 // its part of the merge begins and writes it, reading either half where it lies.
 #pragma once
 
-#include <slicesort/detail/block/column_sort.hpp>
-#include <slicesort/detail/block/columns.hpp>
 #include <slicesort/detail/block/merge_path.hpp>
 #include <slicesort/detail/math/sort_word.hpp>
 #include <slicesort/dtype.hpp>
@@ -38,10 +36,11 @@ struct half_column {
 };
 
 // `tile` holds values (word_tile::store_value), not words. The first half has `half_rows` rows.
-template <class T, class Block, class Tile, class Order>
-SLICESORT_HD_INLINE void merge_pair(Block& block, Tile tile, column_sort<T, Order> const& job,
-                                    column_place at, bool ascending, int half_rows) {
-  int const valid = static_cast<int>(rows_of(job.lengths, at.batch, job.x.extents().length));
+template <class Block, class Tile, class Job>
+SLICESORT_HD_INLINE void merge_pair(Block& block, Tile tile, Job const& job, typename Job::place at,
+                                    bool ascending, int half_rows) {
+  using T = typename Job::element;
+  int const valid = static_cast<int>(job.valid(at));
   int const a_size = valid < half_rows ? valid : half_rows, b_size = valid - a_size;
   int const threads = 2 * block.size();
   int const each = divide_up(valid, threads);
@@ -50,14 +49,14 @@ SLICESORT_HD_INLINE void merge_pair(Block& block, Tile tile, column_sort<T, Orde
   if (from >= to) return;
 
   half_column<T, Tile> const a(block, tile, 0, ascending), b(block, tile, 1, ascending);
-  column_of<T> const y(job.y, at);
-  index_column const perm(job.perm, at);
+  auto const y = job.results(at);
+  auto const perm = job.numbers(at);
   merge_steps<half_column<T, Tile>> next(a, a_size, b, b_size, from);
   for (int n = from; n < to; ++n) {
     bool const take_a = next.of_a();
     int const row = take_a ? next.a_row() : next.b_row();
-    if (job.y.data() != nullptr) y[n] = detail::bit_cast<T>(take_a ? a.value(row) : b.value(row));
-    if (job.perm.present())
+    if (job.wants_values()) y[n] = detail::bit_cast<T>(take_a ? a.value(row) : b.value(row));
+    if (job.wants_rows())
       perm.set(n, take_a ? a.row(row) : static_cast<std::uint32_t>(half_rows) + b.row(row));
     next.advance(take_a);
   }

@@ -4,13 +4,11 @@
 // to the first run, whose rows come first: the merge is stable without looking at rows.
 #pragma once
 
-#include <slicesort/detail/block/column_sort.hpp>
-#include <slicesort/detail/block/columns.hpp>
+#include <slicesort/detail/block/grid.hpp>
 #include <slicesort/detail/block/merge_path.hpp>
 #include <slicesort/detail/block/sort_tile.hpp>
 #include <slicesort/detail/math/sort_word.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/order.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstddef>
@@ -22,12 +20,13 @@ namespace impl {
 
 inline constexpr int merge_items = 8;  // of a thread
 
-template <class T, class Order>
+template <class Job>
 struct merge_runs_body {
   static constexpr int max_threads = 512;
   static constexpr int items = merge_items;
+  using T = typename Job::element;
 
-  column_sort<T, Order> job;
+  Job job;
   index_t first_column, columns;  // as in sort_tile
   index_t run_rows;               // of the runs that are merged
   sorted_runs<T> in, out;
@@ -37,7 +36,7 @@ struct merge_runs_body {
   SLICESORT_HD index_t part_rows() const { return static_cast<index_t>(threads) * items; }
   // Parts of every pair of runs; each is one block's.
   SLICESORT_HD index_t parts() const { return divide_up(2 * run_rows, part_rows()); }
-  SLICESORT_HD index_t pairs() const { return divide_up(job.x.extents().length, 2 * run_rows); }
+  SLICESORT_HD index_t pairs() const { return divide_up(job.length(), 2 * run_rows); }
   index_t blocks() const { return columns * pairs() * parts(); }
 
   struct memory {
@@ -57,10 +56,9 @@ struct merge_runs_body {
     memory const m = shared(block);
     // Neighbouring blocks write neighbouring columns of the same rows.
     index_t const column = block.index() % columns, part = block.index() / columns;
-    extents3 const e = job.x.extents();
-    column_place const at = place_of(first_column + column, e.channels);
-    bool const ascending = detail::ascends(job.order, at.channel, e.channels);
-    index_t const valid = rows_of(job.lengths, at.batch, e.length);
+    typename Job::place const at = job.locate(first_column + column);
+    bool const ascending = job.ascending(at);
+    index_t const valid = job.valid(at);
 
     index_t const start = part / parts() * 2 * run_rows;
     index_t const left = valid - start < 0 ? 0 : valid - start;
@@ -130,15 +128,15 @@ struct merge_runs_body {
   }
 
   template <class Block>
-  SLICESORT_HD void store(memory const& m, Block& block, column_place at, index_t column,
+  SLICESORT_HD void store(memory const& m, Block& block, typename Job::place at, index_t column,
                           index_t first, int count) const {
     if (last) {
-      if (job.y.data() != nullptr) {
-        column_of<T> const y(job.y, at);
+      if (job.wants_values()) {
+        auto const y = job.results(at);
         for (int i = block.rank(); i < count; i += block.size()) y[first + i] = m.values[i];
       }
-      if (job.perm.present()) {
-        index_column const perm(job.perm, at);
+      if (job.wants_rows()) {
+        auto const perm = job.numbers(at);
         for (int i = block.rank(); i < count; i += block.size()) perm.set(first + i, m.rows[i]);
       }
     } else {

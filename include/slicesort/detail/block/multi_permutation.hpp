@@ -5,6 +5,7 @@
 #include <slicesort/detail/arena.hpp>
 #include <slicesort/detail/block/chained_columns.hpp>
 #include <slicesort/detail/block/chained_launch.hpp>
+#include <slicesort/detail/block/column_sort.hpp>
 #include <slicesort/detail/block/columns.hpp>
 #include <slicesort/detail/block/grid.hpp>
 #include <slicesort/detail/block/grid_tuning.hpp>

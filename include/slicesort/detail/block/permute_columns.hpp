@@ -7,6 +7,7 @@
 #include <slicesort/detail/block/columns.hpp>
 #include <slicesort/detail/block/grid.hpp>
 #include <slicesort/detail/block/grid_tuning.hpp>
+#include <slicesort/detail/block/permutation_rows.hpp>
 #include <slicesort/detail/block/permute_direct.hpp>
 #include <slicesort/detail/block/permute_tile.hpp>
 #include <slicesort/detail/block/tile_shape.hpp>
@@ -16,8 +17,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <type_traits>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
@@ -25,9 +24,17 @@ namespace impl {
 
 // out[perm[n]] = in[n], or out[n] = in[perm[n]] (gather); or += .
 template <class T>
+struct column_transfer {
+  tensor3<T const> in;
+  tensor3<T> out;  // may be in
+  bool gather;
+  grad_mode mode;
+};
+// The same by a tensor of row numbers.
+template <class T>
 struct column_permutation {
   tensor3<T const> in;
-  tensor3<T> out;   // may be in
+  tensor3<T> out;
   index_rows perm;  // of all rows; its strides may be 0
   bool gather;
   grad_mode mode;
@@ -51,17 +58,9 @@ permute_memory plan_permute(Grid const& grid, extents3 e, detail::arena& a) {
   return m;
 }
 
-// f(pointer to the row numbers) with their type.
-template <class F>
-void with_row_numbers(index_rows rows, F const& f) {
-  if (rows.narrow)
-    f(static_cast<std::uint16_t const*>(rows.data));
-  else
-    f(static_cast<std::uint32_t const*>(rows.data));
-}
-
-template <class Grid, class T>
-void permute_directly(Grid const& grid, column_permutation<T> const& job, permute_memory const& m) {
+template <class Grid, class T, class Rows>
+void permute_directly(Grid const& grid, column_transfer<T> const& job, Rows const& perm,
+                      permute_memory const& m) {
   constexpr int threads = 256;
   constexpr index_t cached = index_t{8} << 20;  // bytes of columns that the caches surely hold
   extents3 const e = job.in.extents();
@@ -83,17 +82,14 @@ void permute_directly(Grid const& grid, column_permutation<T> const& job, permut
       grid.run(copy_columns_body<T>{job.in, copy, part}, part.blocks(threads), threads);
       in = copy;
     }
-    with_row_numbers(job.perm, [&](auto const* perm) {
-      using Index = std::remove_const_t<std::remove_pointer_t<decltype(perm)>>;
-      grid.run(permute_direct_body<T, Index>{in, in_place, job.out, perm, job.perm.strides,
-                                             job.gather, job.mode, part},
-               part.blocks(threads), threads);
-    });
+    grid.run(permute_direct_body<T, Rows>{in, in_place, job.out, perm, job.gather, job.mode, part},
+             part.blocks(threads), threads);
   }
 }
 
-template <class Grid, class T>
-void permute_columns(Grid const& grid, column_permutation<T> const& job, permute_memory const& m) {
+template <class Grid, class T, class Rows>
+void permute_columns(Grid const& grid, column_transfer<T> const& job, Rows const& perm,
+                     permute_memory const& m) {
   extents3 const e = job.in.extents();
   if (e.empty()) return;
   device_facts const device = grid.facts();
@@ -106,12 +102,15 @@ void permute_columns(Grid const& grid, column_permutation<T> const& job, permute
 
   int const width = tile_width(device, t, column, e.length, columns);
   bool const worth = adjacent || in_place || width >= t.worthwhile_columns || width >= columns;
-  if (width == 0 || !worth) return permute_directly(grid, job, m);
-  with_row_numbers(job.perm, [&](auto const* perm) {
-    using Index = std::remove_const_t<std::remove_pointer_t<decltype(perm)>>;
-    grid.run(permute_tile_body<T, Index>{job.in, job.out, perm, job.perm.strides, job.gather,
-                                         job.mode, width, adjacent},
-             divide_up(columns, width), tile_threads(t, column, e.length, width));
+  if (width == 0 || !worth) return permute_directly(grid, job, perm, m);
+  grid.run(permute_tile_body<T, Rows>{job.in, job.out, perm, job.gather, job.mode, width, adjacent},
+           divide_up(columns, width), tile_threads(t, column, e.length, width));
+}
+
+template <class Grid, class T>
+void permute_columns(Grid const& grid, column_permutation<T> const& job, permute_memory const& m) {
+  with_row_numbers(job.perm, [&](auto const& perm) {
+    permute_columns(grid, column_transfer<T>{job.in, job.out, job.gather, job.mode}, perm, m);
   });
 }
 

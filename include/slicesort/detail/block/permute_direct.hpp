@@ -65,15 +65,15 @@ struct copy_columns_body {
   }
 };
 
-template <class T, class Index>
+// Rows: as in permute_tile_body.
+template <class T, class Rows>
 struct permute_direct_body {
   static constexpr int max_threads = 256;
 
   tensor3<T const> in;  // other memory than `out`
   bool copied;          // in: the part alone, as copy_columns_body leaves it
   tensor3<T> out;
-  Index const* perm;
-  strides3 perm_strides;
+  Rows perm;
   bool gather;
   grad_mode mode;
   column_slab part;
@@ -84,15 +84,14 @@ struct permute_direct_body {
       column_place const at = place_of(part.first + column, out.extents().channels);
       column_of<T const> const from(in, copied ? column_place{0, column} : at);
       column_of<T> const to(out, at);
-      Index const* const p =
-          perm + at.batch * perm_strides.batch + at.channel * perm_strides.channels;
+      auto const p = perm.open(at);
       index_t there[column_slab::at_once];
       T value[column_slab::at_once], old[column_slab::at_once] = {};
       SLICESORT_UNROLL
       for (int k = 0; k < column_slab::at_once; ++k) {
         index_t const row = first + k * step;
         if (row < part.length) {
-          there[k] = static_cast<index_t>(p[row * perm_strides.length]);
+          there[k] = p[row];
           if (!gather) value[k] = from[row];
         }
       }

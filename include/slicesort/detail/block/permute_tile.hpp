@@ -16,16 +16,15 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Index: the permutation's type.
-template <class T, class Index>
+// Rows: a permutation of every column (permutation_rows.hpp).
+template <class T, class Rows>
 struct permute_tile_body {
   static constexpr int max_threads = 1024;
   static constexpr int at_once = 8;  // elements that a thread has under way
 
   tensor3<T const> in;
   tensor3<T> out;
-  Index const* perm;
-  strides3 perm_strides;
+  Rows perm;
   bool gather;
   grad_mode mode;
   int width;
@@ -45,8 +44,7 @@ struct permute_tile_body {
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const e = in.extents();
     auto const [walk, number, inside, at] = tile_share(block, e, width, rows_adjacent);
-    Index const* const p =
-        perm + at.batch * perm_strides.batch + at.channel * perm_strides.channels;
+    auto const p = perm.open(at);
     int const length = static_cast<int>(e.length), first = inside ? walk.first_row : length;
     rows_here const rows{tile(block) + (rows_adjacent ? walk.column * length : walk.column),
                          rows_adjacent ? 1 : width, first, length, walk.step};
@@ -72,12 +70,12 @@ struct permute_tile_body {
 
   // Loads come first, and wait for each other only at their first use.
   template <bool Permuted>
-  SLICESORT_HD void load(rows_here const& rows, column_of<T const> from, Index const* p) const {
+  SLICESORT_HD void load(rows_here const& rows, column_of<T const> from,
+                         typename Rows::column const& p) const {
     if (rows.first >= rows.end) return;
     index_t const jump = jump_of(rows.step, rows.end, from.stride);
-    index_t const perm_jump = jump_of(rows.step, rows.end, perm_strides.length);
     T const* source = from.data + rows.first * from.stride;
-    p += rows.first * perm_strides.length;
+    auto there = p.walk(rows.first, rows.step, rows.end);
     for (int row = rows.first; row < rows.end;) {
       T value[at_once];
       int to[at_once];
@@ -86,9 +84,8 @@ struct permute_tile_body {
         to[k] = row + k * rows.step;
         if (to[k] < rows.end) {
           value[k] = *source;
-          if constexpr (Permuted) to[k] = static_cast<int>(*p);
+          if constexpr (Permuted) to[k] = there.next();
           source += jump;
-          p += perm_jump;
         }
       }
       SLICESORT_UNROLL
@@ -98,12 +95,12 @@ struct permute_tile_body {
   }
 
   template <bool Permuted, class Block>
-  SLICESORT_HD void store(rows_here const& rows, column_of<T> to, Index const* p) const {
+  SLICESORT_HD void store(rows_here const& rows, column_of<T> to,
+                          typename Rows::column const& p) const {
     if (rows.first >= rows.end) return;
     index_t const jump = jump_of(rows.step, rows.end, to.stride);
-    index_t const perm_jump = jump_of(rows.step, rows.end, perm_strides.length);
     T *target = to.data + rows.first * to.stride, *source = target;
-    p += rows.first * perm_strides.length;
+    auto there = p.walk(rows.first, rows.step, rows.end);
     for (int row = rows.first; row < rows.end;) {
       T old[at_once] = {}, value[at_once];
       int from[at_once];
@@ -115,10 +112,7 @@ struct permute_tile_body {
             old[k] = *source;
             source += jump;
           }
-          if constexpr (Permuted) {
-            from[k] = static_cast<int>(*p);
-            p += perm_jump;
-          }
+          if constexpr (Permuted) from[k] = there.next();
         }
       }
       SLICESORT_UNROLL

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <slicesort/detail/arena.hpp>
+#include <slicesort/detail/block/column_sort.hpp>
 #include <slicesort/detail/block/grid.hpp>
 #include <slicesort/detail/block/permute_columns.hpp>
 #include <slicesort/detail/block/sort_columns.hpp>

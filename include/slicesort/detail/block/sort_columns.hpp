@@ -9,8 +9,6 @@
 #pragma once
 
 #include <slicesort/detail/arena.hpp>
-#include <slicesort/detail/block/column_sort.hpp>
-#include <slicesort/detail/block/columns.hpp>
 #include <slicesort/detail/block/grid.hpp>
 #include <slicesort/detail/block/grid_tuning.hpp>
 #include <slicesort/detail/block/merge_runs.hpp>
@@ -126,54 +124,61 @@ sort_memory plan_sort(Grid const& grid, extents3 e, detail::arena& a) {
   return m;
 }
 
-template <int Rows, class Grid, class T, class Order>
-void sort_in_registers(Grid const& grid, column_sort<T, Order> const& job, sort_shape const& s) {
-  if constexpr (Rows <= most_register_rows<T>) {
+template <int Rows, class Grid, class Job>
+void sort_in_registers(Grid const& grid, Job const& job, sort_shape const& s) {
+  if constexpr (Rows <= most_register_rows<typename Job::element>) {
     if (s.register_rows > Rows) return sort_in_registers<2 * Rows>(grid, job, s);
-    extents3 const e = job.x.extents();
-    grid.run(sort_registers_body<T, Order, Rows>{job},
-             divide_up(e.batch * e.channels, s.register_threads), s.register_threads);
+    grid.run(sort_registers_body<Job, Rows>{job}, divide_up(job.columns(), s.register_threads),
+             s.register_threads);
   }
 }
 
-template <class Grid, class T, class Order>
-void sort_in_tiles(Grid const& grid, column_sort<T, Order> const& job, sort_memory const& m,
-                   index_t first_column, index_t columns) {
+template <class Grid, class Job>
+void sort_in_tiles(Grid const& grid, Job const& job, sort_memory const& m, index_t first_column,
+                   index_t columns) {
+  using T = typename Job::element;
   sort_shape const& s = m.shape;
-  index_t const length = job.x.extents().length;
+  index_t const length = job.length();
   sorted_runs<T> runs[2];
   for (int i = 0; i < 2; ++i)
-    runs[i] = {static_cast<T*>(m.values[i]), job.perm.present() ? m.rows[i] : nullptr, length};
+    runs[i] = {static_cast<T*>(m.values[i]), job.wants_rows() ? m.rows[i] : nullptr, length};
 
-  sort_tile_body<T, Order> const tile{job,
-                                      first_column,
-                                      columns,
-                                      s.width,
-                                      static_cast<int>(s.run_rows),
-                                      static_cast<int>(s.runs),
-                                      s.cluster,
-                                      runs[0]};
+  sort_tile_body<Job> const tile{job,
+                                 first_column,
+                                 columns,
+                                 s.width,
+                                 static_cast<int>(s.run_rows),
+                                 static_cast<int>(s.runs),
+                                 s.cluster,
+                                 runs[0]};
   grid.run(tile, tile.tiles() * s.runs, s.threads, s.cluster ? 2 : 1);
   if (s.cluster) return;
 
   int from = 0;
   for (index_t run = s.run_rows; run < length; run *= 2, from = 1 - from) {
-    merge_runs_body<T, Order> const merge{
+    merge_runs_body<Job> const merge{
         job,        first_column,   columns,           run,
         runs[from], runs[1 - from], 2 * run >= length, s.merge_threads};
     grid.run(merge, merge.blocks(), s.merge_threads);
   }
 }
 
-template <class Grid, class T, class Order>
-void sort_columns(Grid const& grid, column_sort<T, Order> const& job, sort_memory const& m) {
-  extents3 const e = job.x.extents();
-  if (e.empty()) return;
-  if (m.shape.register_rows != 0) return sort_in_registers<smallest_network>(grid, job, m.shape);
-  index_t const all = e.batch * e.channels;
+// The columns of a job that do not go in registers.
+template <class Grid, class Job>
+void sort_long_columns(Grid const& grid, Job const& job, sort_memory const& m) {
+  index_t const all = job.columns();
   index_t const chunk = m.shape.chunk_columns == 0 ? all : m.shape.chunk_columns;
   for (index_t first = 0; first < all; first += chunk)
     sort_in_tiles(grid, job, m, first, std::min(chunk, all - first));
+}
+
+template <class Grid, class Job>
+void sort_columns(Grid const& grid, Job const& job, sort_memory const& m) {
+  if (job.x.extents().empty()) return;
+  if (m.shape.register_rows != 0)
+    sort_in_registers<smallest_network>(grid, job, m.shape);
+  else
+    sort_long_columns(grid, job, m);
 }
 
 }  // namespace impl

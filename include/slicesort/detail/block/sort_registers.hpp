@@ -3,12 +3,10 @@
 // columns, so that every load and store is a row of the tensor; no shared memory, no barrier.
 #pragma once
 
-#include <slicesort/detail/block/column_sort.hpp>
 #include <slicesort/detail/block/columns.hpp>
 #include <slicesort/detail/block/network.hpp>
 #include <slicesort/detail/math/sort_word.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/order.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstddef>
@@ -51,99 +49,141 @@ struct placed_value<std::uint16_t> {
   std::uint32_t both_;
 };
 
-// Rows: a power of two, at least the length.
-template <class T, class Order, int Rows>
+// Rows that a thread has under way at one time. Without the branch between such groups the compiler
+// would keep the addresses of all rows in registers.
+template <int Rows>
+inline constexpr int register_group = Rows < 16 ? Rows : 16;
+
+// f(i) for every row i < length, in groups.
+template <int Rows, class F>
+SLICESORT_HD_INLINE void for_register_rows(int length, F const& f) {
+  SLICESORT_UNROLL
+  for (int first = 0; first < Rows; first += register_group<Rows>)
+    if (first < length) {
+      SLICESORT_UNROLL
+      for (int i = first; i < first + register_group<Rows>; ++i)
+        if (i < length) f(i);
+    }
+}
+// value[k] = the bits of row first + k, or 0 past the end.
+template <class Bits, std::size_t Count, class Load>
+SLICESORT_HD_INLINE void read_register_rows(int first, int length, Bits (&value)[Count],
+                                            Load const& load) {
+  SLICESORT_UNROLL
+  for (int k = 0; k < static_cast<int>(Count); ++k)
+    value[k] = first + k < length ? detail::bit_cast<Bits>(load(first + k)) : Bits{0};
+}
+// to[0], to[stride], .. = value(0), value(1), ..
+template <int Rows, class Element, class Value>
+SLICESORT_HD_INLINE void store_register_rows(Element* to, index_t stride, int length,
+                                             Value const& value) {
+  for_register_rows<Rows>(length, [&](int i) { to[i * stride] = static_cast<Element>(value(i)); });
+}
+
+// Sorts the first `valid` of a thread's `length` rows. Rows is a power of two, at least the length.
+// `rows` has the values, read(first, bits) and rows[i], and takes what comes out: put_numbers<Rows>(f)
+// with f(i) the row that becomes row i, and if wants_values(), put_values<Rows>(f) with its bits. All is
+// read before values are put.
+template <class Block, class T, int Rows, class Column>
+SLICESORT_HD_INLINE void sort_thread_rows(Column const& rows, int length, int valid,
+                                          bool ascending) {
+  using words = detail::sort_word<T, Block::fast_double>;
+  using bits = detail::bits_t<T>;
+
+  // Rows past `valid` are read too, and left out: one condition for all threads is cheap.
+  typename words::type v[static_cast<std::size_t>(Rows)];
+  bool lossy = false;
+  SLICESORT_UNROLL
+  for (int first = 0; first < Rows; first += register_group<Rows>)
+    if (first < length) {
+      bits value[static_cast<std::size_t>(register_group<Rows>)];
+      rows.read(first, value);
+      SLICESORT_UNROLL
+      for (int k = 0; k < register_group<Rows>; ++k) {
+        int const i = first + k;
+        lossy |= (i < valid) & detail::key_alters<T>(value[k]);
+        v[i] = i < valid ? words::make(value[k], ascending, static_cast<std::uint32_t>(i))
+                         : words::last();
+      }
+    } else {
+      SLICESORT_UNROLL
+      for (int k = 0; k < register_group<Rows>; ++k) v[first + k] = words::last();
+    }
+  sort_words<comparator<Block, words>, Rows>(v);
+
+  // Rows past the valid ones stay.
+  int const kept = Block::renew(valid);
+  placed_value<bits> sorted[static_cast<std::size_t>(Rows)];
+  SLICESORT_UNROLL
+  for (int i = 0; i < Rows; ++i)
+    sorted[i].set(words::value(v[i], ascending),
+                  i < kept ? words::row(v[i]) : static_cast<std::uint32_t>(i));
+  SLICESORT_UNROLL
+  for (int i = 0; i < Rows; ++i) sorted[i].template keep_together<Block>();
+  rows.template put_numbers<Rows>([&](int i) { return sorted[i].row(); });
+  if (!rows.wants_values()) return;
+  if (lossy || kept < length) {
+    SLICESORT_UNROLL
+    for (int i = 0; i < Rows; ++i)
+      if (i < length && (i >= kept || detail::key_loses<T>(sorted[i].value())))
+        sorted[i].set(detail::bit_cast<bits>(rows[static_cast<int>(sorted[i].row())]),
+                      sorted[i].row());
+  }
+  SLICESORT_UNROLL
+  for (int i = 0; i < Rows; ++i) sorted[i].template keep_together<Block>();
+  rows.template put_values<Rows>([&](int i) { return sorted[i].value(); });
+}
+
+template <class Job, int Rows>
 struct sort_registers_body {
   static constexpr int max_threads = 128;
+  using T = typename Job::element;
 
-  column_sort<T, Order> job;
+  Job job;
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    using words = detail::sort_word<T, Block::fast_double>;
-    using bits = detail::bits_t<T>;
-    extents3 const e = job.x.extents();
     index_t const column = block.index() * block.size() + block.rank();
-    if (column >= e.batch * e.channels) return;
-    column_place const at = place_of(column, e.channels);
-    bool const ascending = detail::ascends(job.order, at.channel, e.channels);
-    int const length = static_cast<int>(e.length);
-    int const valid = static_cast<int>(rows_of(job.lengths, at.batch, e.length));
-    column_of<T const> const x(job.x, at);
-
-    // Rows past `valid` are read too, and left out: one condition for all threads is cheap.
-    typename words::type v[static_cast<std::size_t>(Rows)];
-    bool lossy = false;
-    for_groups(
-        length,
-        [&](int i, bool in) {
-          bits const value = in ? detail::bit_cast<bits>(x[i]) : bits{0};
-          lossy |= (i < valid) & detail::key_alters<T>(value);
-          v[i] = i < valid ? words::make(value, ascending, static_cast<std::uint32_t>(i))
-                           : words::last();
-        },
-        [&](int i) { v[i] = words::last(); });
-    sort_words<comparator<Block, words>, Rows>(v);
-
-    // Rows past the valid ones stay.
-    int const kept = Block::renew(valid);
-    placed_value<bits> sorted[static_cast<std::size_t>(Rows)];
-    SLICESORT_UNROLL
-    for (int i = 0; i < Rows; ++i)
-      sorted[i].set(words::value(v[i], ascending),
-                    i < kept ? words::row(v[i]) : static_cast<std::uint32_t>(i));
-    SLICESORT_UNROLL
-    for (int i = 0; i < Rows; ++i) sorted[i].template keep_together<Block>();
-    if (job.perm.present()) {
-      index_column const perm(job.perm, at);
-      auto const row = [&](int i) { return sorted[i].row(); };
-      if (perm.narrow)
-        store(static_cast<std::uint16_t*>(perm.data), perm.stride, length, row);
-      else
-        store(static_cast<std::uint32_t*>(perm.data), perm.stride, length, row);
-    }
-    if (job.y.data() == nullptr) return;
-    // y may be x: everything is read before anything is written.
-    if (lossy || kept < length) {
-      SLICESORT_UNROLL
-      for (int i = 0; i < Rows; ++i)
-        if (i < length && (i >= kept || detail::key_loses<T>(sorted[i].value())))
-          sorted[i].set(detail::bit_cast<bits>(x[static_cast<index_t>(sorted[i].row())]),
-                        sorted[i].row());
-    }
-    SLICESORT_UNROLL
-    for (int i = 0; i < Rows; ++i) sorted[i].template keep_together<Block>();
-    column_of<T> const y(job.y, at);
-    store(y.data, y.stride, length, [&](int i) { return detail::bit_cast<T>(sorted[i].value()); });
+    if (column >= job.columns()) return;
+    column_place const at = job.locate(column);
+    bool const ascending = job.ascending(at);
+    int const length = static_cast<int>(job.length());
+    int const valid = static_cast<int>(job.valid(at));
+    sort_thread_rows<Block, T, Rows>(rows_there{job, at, length, job.values(at)}, length, valid,
+                                     ascending);
   }
 
  private:
-  // Calls f(i, whether i < length) in groups of rows, or g(i) for whole groups past the end. A group is
-  // what a thread has under way at one time: without the branch between them the compiler would keep
-  // the addresses of all rows in registers.
-  template <class F, class G>
-  static SLICESORT_HD_INLINE void for_groups(int length, F const& f, G const& g) {
-    constexpr int group = 16;
-    SLICESORT_UNROLL
-    for (int first = 0; first < Rows; first += group)
-      if (first < length) {
-        SLICESORT_UNROLL
-        for (int i = first; i < first + group; ++i) f(i, i < length);
-      } else {
-        SLICESORT_UNROLL
-        for (int i = first; i < first + group; ++i) g(i);
-      }
-  }
-  template <class Element, class Value>
-  static SLICESORT_HD_INLINE void store(Element* to, index_t stride, int length,
-                                        Value const& value) {
-    for_groups(
-        length,
-        [&](int i, bool in) {
-          if (in) to[i * stride] = static_cast<Element>(value(i));
-        },
-        [](int) {});
-  }
+  struct rows_there {
+    Job const& job;
+    column_place at;
+    int length;
+    column_of<T const> x;
+
+    template <std::size_t Count>
+    SLICESORT_HD_INLINE void read(int first, detail::bits_t<T> (&value)[Count]) const {
+      read_register_rows(first, length, value, [&](int i) { return x[i]; });
+    }
+    SLICESORT_HD_INLINE T operator[](int row) const { return x[row]; }
+    SLICESORT_HD_INLINE bool wants_values() const { return job.wants_values(); }
+    template <int, class Number>
+    SLICESORT_HD_INLINE void put_numbers(Number const& number) const {
+      if (!job.wants_rows()) return;
+      index_column const perm(job.perm, at);
+      if (perm.narrow)
+        store_register_rows<Rows>(static_cast<std::uint16_t*>(perm.data), perm.stride, length,
+                                  number);
+      else
+        store_register_rows<Rows>(static_cast<std::uint32_t*>(perm.data), perm.stride, length,
+                                  number);
+    }
+    template <int, class Value>
+    SLICESORT_HD_INLINE void put_values(Value const& value) const {
+      column_of<T> const y(job.y, at);
+      store_register_rows<Rows>(y.data, y.stride, length,
+                                [&](int i) { return detail::bit_cast<T>(value(i)); });
+    }
+  };
 };
 
 }  // namespace impl

@@ -42,11 +42,12 @@ inline constexpr int tile_levels = sizeof(T) == 2 || (sizeof(T) == 4 && Block::s
                                        ? 5
                                        : 4;
 
-template <class T, class Order>
+template <class Job>
 struct sort_tile_body {
   static constexpr int max_threads = 512;
+  using T = typename Job::element;
 
-  column_sort<T, Order> job;
+  Job job;
   index_t first_column, columns;  // of all samples' columns, those sorted by this launch
   int width;                      // columns of a tile, a power of two
   int run_rows;                   // rows that are sorted at once: a multiple of 32 where runs > 1
@@ -70,7 +71,7 @@ struct sort_tile_body {
     if (paired) {
       restore(c, tile, walk_of(block));
       block.sync_cluster();
-      merge_pair<T>(block, tile, job, c.at, c.ascending, run_rows);
+      merge_pair(block, tile, job, c.at, c.ascending, run_rows);
       copy_tail(c, walk_of(block));
       block.sync_cluster();  // the other block may still read this one's memory
     } else {
@@ -105,7 +106,7 @@ struct sort_tile_body {
   // Loads and stores follow memory; the network does not care.
   template <class Block>
   SLICESORT_HD_INLINE tile_walk walk_of(Block& block) const {
-    return {Block::renew(block.rank()), block.size(), width, job.x.strides().length == 1};
+    return {Block::renew(block.rank()), block.size(), width, job.rows_adjacent()};
   }
   template <class Block>
   SLICESORT_HD_INLINE auto part_of(Block& block, int column_of_tile) const {
@@ -117,25 +118,24 @@ struct sort_tile_body {
 
   // Rows of a run, wherever its columns end.
   SLICESORT_HD_INLINE int rows_from(index_t first_row) const {
-    index_t const left = job.x.extents().length - first_row;
+    index_t const left = job.length() - first_row;
     return static_cast<int>(left < run_rows ? left : run_rows);
   }
 
   // The rows of one run in one column.
   struct column_part {
     index_t number, first_row;  // column of the launch
-    column_place at;
+    typename Job::place at{};
     int rows = 0, valid = 0;
     bool ascending = true;
 
     SLICESORT_HD_INLINE column_part(sort_tile_body const& body, index_t column, index_t row)
-        : number(column), first_row(row), at{0, 0} {
+        : number(column), first_row(row) {
       if (column >= body.columns) return;  // a tile may be wider than what is left
-      extents3 const e = body.job.x.extents();
-      at = place_of(body.first_column + column, e.channels);
-      ascending = detail::ascends(body.job.order, at.channel, e.channels);
-      rows = body.rows_from(row);
-      index_t const left = rows_of(body.job.lengths, at.batch, e.length) - row;
+      at = body.job.locate(body.first_column + column);
+      ascending = body.job.ascending(at);
+      index_t const here = body.job.rows(at) - row, left = body.job.valid(at) - row;
+      rows = static_cast<int>(here < 0 ? 0 : here < body.run_rows ? here : body.run_rows);
       valid = static_cast<int>(left < 0 ? 0 : left < rows ? left : rows);
     }
   };
@@ -144,7 +144,7 @@ struct sort_tile_body {
   template <class Tile>
   SLICESORT_HD_INLINE bool load(column_part const& c, Tile tile, tile_walk walk) const {
     if (c.valid == 0) return false;
-    column_of<T const> const x(job.x, c.at);
+    auto const x = job.values(c.at);
     bool lossy = false;
     SLICESORT_UNROLL_4
     for (int n = walk.first_row; n < c.valid; n += walk.step) {
@@ -160,7 +160,7 @@ struct sort_tile_body {
   template <class Tile>
   SLICESORT_HD_INLINE void restore(column_part const& c, Tile tile, tile_walk walk) const {
     if (c.valid == 0) return;
-    column_of<T const> const x(job.x, c.at);
+    auto const x = job.values(c.at);
     for (int n = walk.first_row; n < c.valid; n += walk.step) {
       int const place = tile.position(n, walk.column);
       auto const w = tile.load(place);
@@ -177,8 +177,8 @@ struct sort_tile_body {
                                  bool restored) const {
     if (c.rows == 0) return;
     bool const whole = runs == 1;
-    bool const values = !whole || job.y.data() != nullptr;
-    bool const perm = whole ? job.perm.present() : out.rows != nullptr;
+    bool const values = !whole || job.wants_values();
+    bool const perm = whole ? job.wants_rows() : out.rows != nullptr;
     for (int n = walk.first_row; n < c.valid; n += walk.step) {
       int const place = tile.position(n, walk.column);
       auto const w = tile.load(place);
@@ -187,8 +187,8 @@ struct sort_tile_body {
           restored ? tile.template value<bits>(place) : Tile::words::value(w, c.ascending);
       index_t const to = c.first_row + n;
       if (whole) {
-        if (values) column_of<T>(job.y, c.at)[to] = detail::bit_cast<T>(value);
-        if (perm) index_column(job.perm, c.at).set(to, row);
+        if (values) job.results(c.at)[to] = detail::bit_cast<T>(value);
+        if (perm) job.numbers(c.at).set(to, row);
       } else {
         index_t const at = out.offset(c.number) + to;
         out.values[at] = detail::bit_cast<T>(value);
@@ -202,10 +202,8 @@ struct sort_tile_body {
   SLICESORT_HD_INLINE void copy_tail(column_part const& c, tile_walk walk) const {
     for (int n = c.valid + walk.first_row; n < c.rows; n += walk.step) {
       index_t const row = c.first_row + n;
-      if (job.y.data() != nullptr)
-        column_of<T>(job.y, c.at)[row] = column_of<T const>(job.x, c.at)[row];
-      if (job.perm.present())
-        index_column(job.perm, c.at).set(row, static_cast<std::uint32_t>(row));
+      if (job.wants_values()) job.results(c.at)[row] = job.values(c.at)[row];
+      if (job.wants_rows()) job.numbers(c.at).set(row, static_cast<std::uint32_t>(row));
     }
   }
 };

@@ -38,6 +38,9 @@ inline bool testing(backend_kind kind) {
     char const* const value = std::getenv("SLICESORT_TEST_BACKEND");
     return std::string(value == nullptr ? "" : value);
   }();
+#if defined(SLICESORT_TEST_HOST_ONLY)
+  if (kind == backend_kind::blocks) return false;
+#endif
   constexpr char const* names[] = {"host", "blocks", "cuda"};
   return wanted.empty() ? kind != backend_kind::cuda : wanted == names[static_cast<int>(kind)];
 }

@@ -7,6 +7,9 @@
 #include <slicesort/detail/block/operators.hpp>
 #include <slicesort/dtype.hpp>
 
+#include <cstdlib>
+#include <type_traits>
+
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
@@ -25,6 +28,11 @@ struct element_of<Problem<Order, T>> {
 // f(grid); no body of 16-bit elements asks what the device is good at.
 template <class T, class F>
 void with_block_grid(support::block_exec const& on, F const& f) {
+#if defined(SLICESORT_TEST_HOST_ONLY)
+  // Nobody calls: there are no kernels, only something to link with.
+  (void)on, (void)f;
+  std::abort();
+#else
   if constexpr (sizeof(T) >= 4) {
     if (on.fast_double) {
       f(support::block_grid<true>(on));
@@ -32,17 +40,19 @@ void with_block_grid(support::block_exec const& on, F const& f) {
     }
   }
   f(support::block_grid<false>(on));
+#endif
 }
 
 template <class Op>
 template <class T>
 void implementation<Op, support::block_backend>::plan(support::block_exec const& on, extents3 e,
                                                       index_t terms, detail::arena& a) {
-  support::block_grid<false> const grid(on);
-  if constexpr (support::plans_terms<Op, T, support::block_grid<false>>)
-    grid_implementation<Op>::template plan<T>(grid, e, terms, a);
-  else
-    grid_implementation<Op>::template plan<T>(grid, e, a), (void)terms;
+  with_block_grid<float16>(on, [&](auto const& grid) {
+    if constexpr (support::plans_terms<Op, T, std::decay_t<decltype(grid)>>)
+      grid_implementation<Op>::template plan<T>(grid, e, terms, a);
+    else
+      grid_implementation<Op>::template plan<T>(grid, e, a), (void)terms;
+  });
 }
 template <class Op>
 template <class Problem>

@@ -97,7 +97,7 @@ struct exchange_pairs_body {
 // The way back where nothing is shifted: rows of `in` go where the saved bits say.
 template <class T>
 struct return_pairs_body {
-  static constexpr int max_threads = sizeof(T) == 8 ? 512 : 1024;
+  static constexpr int max_threads = 256;
   using tile_type = group_tile<T, 4>;
 
   csp_groups groups;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every kernel of the library, compiled for sm_80 and sm_90 and as PTX for the newest architecture that
-nvcc knows; what they use, kept in kernels/golden.txt.
+"""Every kernel of the library, compiled for sm_80 and sm_90, and those of float as PTX for the newest architecture
+that nvcc knows; what they use, kept in kernels/golden.txt.
 
 A spill or a stack frame fails always, and so do a kernel without launch bound, one with more registers
 than a block of that size can have, and a body in detail/block that no kernels/*.cu reaches. Registers
@@ -121,7 +121,7 @@ def main() -> int:
         return 0
     version = re.search(r"V(\d+\.\d+\.\d+)", subprocess.run([NVCC, "--version"], capture_output=True, text=True, check=True).stdout)[1]
     newest = max(map(int, re.findall(r"compute_(\d+)", subprocess.run([NVCC, "--list-gpu-arch"], capture_output=True, text=True, check=True).stdout)))
-    jobs = [("-cubin", f"-arch=sm_{arch}", "-Xptxas=-v") for arch in ARCHITECTURES] + [("-ptx", f"-arch=compute_{newest}")]
+    jobs = [("-cubin", f"-arch=sm_{arch}", "-Xptxas=-v") for arch in ARCHITECTURES] + [("-ptx", f"-arch=compute_{newest}", "-DFLOAT_ALONE")]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(lambda flags: compiled(*flags), jobs))
     complaints = [complaint for _, _, complaint in results if complaint]

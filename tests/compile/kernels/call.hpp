@@ -8,7 +8,11 @@
 
 #include <slicesort/slicesort.hpp>
 
-#define FOR_EVERY_ELEMENT(use) use(float) use(double) use(ss::float16) use(ss::bfloat16)
+#if defined(FLOAT_ALONE)
+#  define FOR_EVERY_ELEMENT(use) use(float)
+#else
+#  define FOR_EVERY_ELEMENT(use) use(float) use(double) use(ss::float16) use(ss::bfloat16)
+#endif
 
 namespace kernels {
 

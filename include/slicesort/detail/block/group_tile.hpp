@@ -9,6 +9,7 @@
 #include <slicesort/detail/block/csp_groups.hpp>
 #include <slicesort/detail/block/grid.hpp>
 #include <slicesort/detail/config.hpp>
+#include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstddef>

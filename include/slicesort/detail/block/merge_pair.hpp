@@ -3,6 +3,7 @@
 // its part of the merge begins and writes it, reading either half where it lies.
 #pragma once
 
+#include <slicesort/detail/block/grid.hpp>
 #include <slicesort/detail/block/merge_path.hpp>
 #include <slicesort/detail/math/sort_word.hpp>
 #include <slicesort/dtype.hpp>

@@ -112,14 +112,16 @@ void prefetch_after(T const* row, index_t pitch) {
 #endif
 }
 
-// A few lines at most; the common sizes as constants, which a compiler turns into moves.
-inline void copy_bytes(void* to, void const* from, std::size_t bytes) {
-  if (bytes == 64)
-    std::memcpy(to, from, 64);
-  else if (bytes == 128)
-    std::memcpy(to, from, 128);
-  else if (bytes == 32)
-    std::memcpy(to, from, 32);
+// `count` elements, at most a row of a tile; a whole row and a line as constants, which a compiler turns
+// into moves.
+template <std::size_t Element>
+void copy_elements(void* to, void const* from, int count) {
+  constexpr std::size_t row = Element * tile_columns;
+  std::size_t const bytes = Element * static_cast<std::size_t>(count);
+  if (bytes == row)
+    std::memcpy(to, from, row);
+  else if (row > 64 && bytes == 64)
+    std::memcpy(to, from, row > 64 ? 64 : row);
   else
     std::memcpy(to, from, bytes);
 }
@@ -133,7 +135,7 @@ void gather_rows(T const* from, tile_operand const& at, int first, int width, in
   if (at.adjacent) {
     T const* p = from + at.start[first] + i * at.pitch;
     for (int k = 0; k < count; ++k, p += at.pitch)
-      copy_bytes(stage + k * pitch, p, static_cast<std::size_t>(width) * sizeof(T));
+      copy_elements<sizeof(T)>(stage + k * pitch, p, width);
     return;
   }
   for (int lane = 0; lane < width; ++lane) {
@@ -149,7 +151,7 @@ void scatter_rows(Stage const* stage, int pitch, int width, index_t i, int count
   if (at.adjacent) {
     T* p = to + at.start[0] + i * at.pitch;
     for (int k = 0; k < count; ++k, p += at.pitch)
-      copy_bytes(p, stage + k * pitch, static_cast<std::size_t>(width) * sizeof(T));
+      copy_elements<sizeof(T)>(p, stage + k * pitch, width);
     return;
   }
   for (int lane = 0; lane < width; ++lane) {

@@ -193,14 +193,14 @@ class csp_mover {
   }
   void narrow(index_t first, index_t rows) const {
     constexpr int lanes = vector_bytes / 2;
-    using wide = vec<std::uint16_t, lanes>;
-    using small = vec<std::uint8_t, lanes>;
+    using index_lanes = vec<std::uint16_t, lanes>;
+    using byte_lanes = vec<std::uint8_t, lanes>;
     alignas(64) std::uint8_t order[batch_size];
     for (index_t i = 0; i < rows; i += csp_batch) {
       int const count = rows - i < csp_batch ? static_cast<int>(rows - i) : csp_batch;
       std::uint16_t const* const from = t_.scratch.order + i * tile_columns;
       for (int k = 0; k < count * tile_columns; k += lanes)
-        store_lanes(order + k, convert<small>(load_lanes<wide>(from + k)));
+        store_lanes(order + k, convert<byte_lanes>(load_lanes<index_lanes>(from + k)));
       scatter_rows(order, tile_columns, t_.width, first + i, count, t_.order_at,
                    static_cast<std::uint8_t*>(t_.order));
     }

@@ -182,7 +182,7 @@ class sinkhorn_csp {
     auto const out = detail::facts("y", p.y, true);
     c.view(in);
     c.view(out);
-    c.same_extents(out, in.name, in.extents);
+    c.same_extents(out, in.name, in.extents.each());
     c.no_overlap(out, in);
     check_policies(c, in, p.lengths);
     return impl::finish_check<backend<Exec>>(c, on, scratch,
@@ -199,8 +199,8 @@ class sinkhorn_csp {
     c.view(dy);
     c.view(in);
     c.view(out);
-    c.same_extents(dy, in.name, in.extents);
-    c.same_extents(out, in.name, in.extents);
+    c.same_extents(dy, in.name, in.extents.each());
+    c.same_extents(out, in.name, in.extents.each());
     c.no_overlap(out, dy);
     c.no_overlap(out, in);
     check_policies(c, in, p.lengths);
@@ -210,7 +210,7 @@ class sinkhorn_csp {
 
   void check_policies(detail::checker& c, detail::view_facts const& in,
                       tensor1<index_t const> lengths) const {
-    c.lengths(lengths, in.extents);
+    c.lengths(lengths, in.extents.each());
     c.rows_countable(in);
     if (char const* what = groups_.refuses()) c.refuse(error_kind::argument, "groups %s", what);
     if (!(relaxation_.tau > 0) || relaxation_.tau > std::numeric_limits<double>::max())

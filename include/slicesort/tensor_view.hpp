@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Non-owning strided views: `tensor1<T>` and `tensor3<T>` = `[batch, length, channels]`. Trivially
-/// copyable, passed by value, never dereferenced by the library outside an operator call. Strides
+/// Non-owning strided views: `tensor1<T>`, `tensor3<T>` = `[batch, length, channels]`, and
+/// `tensor4<T>`, a stack of those = `[outer, batch, length, channels]`. Trivially copyable, passed by value, never dereferenced by the library outside an operator call. Strides
 /// count elements. `std::mdspan`, `cuda::std::mdspan` and anything of that shape convert
 /// implicitly.
 #pragma once
@@ -44,6 +44,40 @@ struct strides3 {
 /// Strides of a contiguous `[batch, length, channels]` tensor, channels fastest.
 SLICESORT_HD constexpr strides3 row_major(extents3 e) {
   return {e.length * e.channels, e.channels, 1};
+}
+
+/// The shape `[outer, batch, length, channels]`: `outer` tensors of one shape. What an axis means is the
+/// operator's to say.
+struct extents4 {
+  index_t outer = 0, batch = 0, length = 0, channels = 0;
+
+  friend SLICESORT_HD constexpr bool operator==(extents4 a, extents4 b) {
+    return a.outer == b.outer && a.each() == b.each();
+  }
+  friend SLICESORT_HD constexpr bool operator!=(extents4 a, extents4 b) { return !(a == b); }
+
+  /// The shape of one of them.
+  SLICESORT_HD constexpr extents3 each() const { return {batch, length, channels}; }
+  SLICESORT_HD constexpr index_t size() const { return outer * each().size(); }
+  SLICESORT_HD constexpr bool empty() const { return outer == 0 || each().empty(); }
+};
+
+/// Distance in elements between neighbours along each axis.
+struct strides4 {
+  index_t outer = 0, batch = 0, length = 0, channels = 0;
+
+  friend SLICESORT_HD constexpr bool operator==(strides4 a, strides4 b) {
+    return a.outer == b.outer && a.each() == b.each();
+  }
+  friend SLICESORT_HD constexpr bool operator!=(strides4 a, strides4 b) { return !(a == b); }
+
+  SLICESORT_HD constexpr strides3 each() const { return {batch, length, channels}; }
+};
+
+/// Strides of a contiguous `[outer, batch, length, channels]` tensor, channels fastest.
+SLICESORT_HD constexpr strides4 row_major(extents4 e) {
+  strides3 const s = row_major(e.each());
+  return {e.each().size(), s.batch, s.length, s.channels};
 }
 
 namespace detail {
@@ -142,6 +176,55 @@ class tensor3 {
   strides3 strides_;
 };
 
+/// A strided view `[outer, batch, length, channels]`: a stack of `tensor3`. A `tensor3` is a stack of one.
+template <class T>
+class tensor4 {
+ public:
+  using element_type = T;
+  using value_type = std::remove_const_t<T>;
+
+  tensor4() = default;
+  SLICESORT_HD constexpr tensor4(T* data, extents4 extents)
+      : data_(data), extents_(extents), strides_(row_major(extents)) {}
+  SLICESORT_HD constexpr tensor4(T* data, extents4 extents, strides4 strides)
+      : data_(data), extents_(extents), strides_(strides) {}
+  template <class U, std::enable_if_t<detail::adds_const<U, T> && !std::is_same_v<U, T>, int> = 0>
+  SLICESORT_HD constexpr tensor4(tensor4<U> other)
+      : data_(other.data()), extents_(other.extents()), strides_(other.strides()) {}
+  template <class U, std::enable_if_t<detail::adds_const<U, T>, int> = 0>
+  SLICESORT_HD constexpr tensor4(tensor3<U> one)
+      : data_(one.data()),
+        extents_{1, one.extents().batch, one.extents().length, one.extents().channels},
+        strides_{0, one.strides().batch, one.strides().length, one.strides().channels} {}
+  template <class M, std::enable_if_t<detail::is_mdspan_of_rank<M, 4>, int> = 0>
+  constexpr tensor4(M const& m)
+      : data_(m.data_handle()),
+        extents_{static_cast<index_t>(m.extent(0)), static_cast<index_t>(m.extent(1)),
+                 static_cast<index_t>(m.extent(2)), static_cast<index_t>(m.extent(3))},
+        strides_{static_cast<index_t>(m.stride(0)), static_cast<index_t>(m.stride(1)),
+                 static_cast<index_t>(m.stride(2)), static_cast<index_t>(m.stride(3))} {}
+
+  SLICESORT_HD constexpr T* data() const { return data_; }
+  SLICESORT_HD constexpr extents4 extents() const { return extents_; }
+  SLICESORT_HD constexpr strides4 strides() const { return strides_; }
+
+  /// One tensor of the stack.
+  SLICESORT_HD constexpr tensor3<T> operator[](index_t outer) const {
+    return {data_ == nullptr ? data_ : data_ + outer * strides_.outer, extents_.each(),
+            strides_.each()};
+  }
+  SLICESORT_HD constexpr T& operator()(index_t outer, index_t batch, index_t row,
+                                       index_t channel) const {
+    return data_[outer * strides_.outer + batch * strides_.batch + row * strides_.length +
+                 channel * strides_.channels];
+  }
+
+ private:
+  T* data_ = nullptr;
+  extents4 extents_;
+  strides4 strides_;
+};
+
 namespace detail {
 
 template <class T>
@@ -157,6 +240,33 @@ struct view_of_rank3<tensor3<T>> {
 };
 template <class T>
 using view_of_rank3_t = typename view_of_rank3<T>::type;
+
+// A view of rank 4, or one of rank 3 as a stack of one.
+template <class T>
+struct view_of_rank4 {
+  static_assert(is_mdspan_of_rank<T, 3> || is_mdspan_of_rank<T, 4>,
+                "slicesort: this argument must be a view [outer, batch, length, channels]: "
+                "slicesort::tensor4<T>, or an mdspan of rank 4; or one of rank 3, if outer is 1.");
+  using type = tensor4<mdspan_element<T>>;
+  static constexpr type of(T const& view) {
+    if constexpr (is_mdspan_of_rank<T, 3>)
+      return tensor3<mdspan_element<T>>(view);
+    else
+      return view;
+  }
+};
+template <class T>
+struct view_of_rank4<tensor4<T>> {
+  using type = tensor4<T>;
+  static constexpr type of(tensor4<T> view) { return view; }
+};
+template <class T>
+struct view_of_rank4<tensor3<T>> {
+  using type = tensor4<T>;
+  static constexpr type of(tensor3<T> view) { return view; }
+};
+template <class T>
+using view_of_rank4_t = typename view_of_rank4<T>::type;
 
 }  // namespace detail
 }  // namespace v0

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <slicesort/detail/nested_axes.hpp>
+#include <slicesort/detail/view_facts.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/order.hpp>
-#include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
@@ -21,32 +21,6 @@
 namespace slicesort {
 inline namespace v0 {
 namespace detail {
-
-// A view without its type: enough to judge shape, strides and overlap.
-struct view_facts {
-  char const* name;
-  void const* data;
-  index_t element_bytes;
-  extents3 extents;
-  strides3 strides;
-  bool written;
-};
-
-template <class T>
-view_facts facts(char const* name, tensor3<T> v, bool written) {
-  return {name, v.data(), static_cast<index_t>(sizeof(T)), v.extents(), v.strides(), written};
-}
-template <bool Const>
-view_facts facts(char const* name, basic_index_tensor3<Const> v, bool written) {
-  return {name, v.data(), static_cast<index_t>(v.width()), v.extents(), v.strides(), written};
-}
-
-// A view of one axis, as one whose other axes are 1.
-template <class T>
-view_facts facts(char const* name, tensor1<T> v, bool written) {
-  return {name,   v.data(), static_cast<index_t>(sizeof(T)), {1, v.size(), 1}, {0, v.stride(), 0},
-          written};
-}
 
 class checker {
  public:
@@ -85,37 +59,44 @@ class checker {
   // they matter (an input may repeat rows with stride 0), an output's elements distinct, data not
   // null.
   void view(view_facts const& v) {
-    one_axis(v, "batch", v.extents.batch);
-    one_axis(v, "length", v.extents.length);
-    one_axis(v, "channels", v.extents.channels);
+    one_axis(v, v.axes.outer, v.extents.outer);
+    one_axis(v, v.axes.batch, v.extents.batch);
+    one_axis(v, v.axes.length, v.extents.length);
+    one_axis(v, v.axes.channels, v.extents.channels);
     if (!ok() || v.extents.empty()) return;
-    step(v, "batch", v.extents.batch, v.strides.batch);
-    step(v, "length", v.extents.length, v.strides.length);
-    step(v, "channels", v.extents.channels, v.strides.channels);
+    step(v, v.axes.outer, v.extents.outer, v.strides.outer);
+    step(v, v.axes.batch, v.extents.batch, v.strides.batch);
+    step(v, v.axes.length, v.extents.length, v.strides.length);
+    step(v, v.axes.channels, v.extents.channels, v.strides.channels);
     if (!ok()) return;
     if (v.data == nullptr)
-      refuse(error_kind::argument, "%s.data is null, must point to %s", v.name,
-             shape(v.extents).text);
+      refuse(error_kind::argument, "%s.data is null, must point to %s", v.name, shape_of(v).text);
     index_t span = 0, product = 1;
-    bool const fits = multiply_add(v.extents.batch - 1, v.strides.batch, span) &&
-                      multiply_add(v.extents.length - 1, v.strides.length, span) &&
-                      multiply_add(v.extents.channels - 1, v.strides.channels, span) &&
-                      multiply_into(product, v.extents.batch) &&
-                      multiply_into(product, v.extents.length) &&
-                      multiply_into(product, v.extents.channels) && product <= max_index / 64 &&
-                      span < max_index / v.element_bytes;
+    auto const axis = [&](index_t extent, index_t stride) {
+      return multiply_add(extent - 1, stride, span) && multiply_into(product, extent);
+    };
+    bool const fits =
+        axis(v.extents.outer, v.strides.outer) && axis(v.extents.batch, v.strides.batch) &&
+        axis(v.extents.length, v.strides.length) && axis(v.extents.channels, v.strides.channels) &&
+        product <= max_index / 64 && span < max_index / v.element_bytes;
     if (!fits)
       refuse(error_kind::argument,
              "%s %s spans more than 2^63 bytes or 2^57 elements, must span less", v.name,
-             shape(v.extents).text);
+             shape_of(v).text);
     else if (v.written)
       distinct_elements(v);
   }
 
   void same_extents(view_facts const& v, char const* other, extents3 want) {
-    one_extent(v, "batch", v.extents.batch, other, want.batch);
-    one_extent(v, "length", v.extents.length, other, want.length);
-    one_extent(v, "channels", v.extents.channels, other, want.channels);
+    extent(v, v.axes.batch, v.extents.batch, other, want.batch);
+    extent(v, v.axes.length, v.extents.length, other, want.length);
+    extent(v, v.axes.channels, v.extents.channels, other, want.channels);
+  }
+  // One axis of a view, whose extent must be that of `other`, or what `other` says.
+  void extent(view_facts const& v, char const* axis, index_t is, char const* other, index_t want) {
+    if (is != want)
+      refuse(error_kind::argument, "%s.%s is %lld, must be %lld (%s.%s)", v.name, axis,
+             static_cast<long long>(is), static_cast<long long>(want), other, axis);
   }
 
   // Rows of a column are saved in 16 or 32 bits.
@@ -184,15 +165,6 @@ class checker {
  private:
   static constexpr index_t max_index = std::numeric_limits<index_t>::max();
 
-  struct shape_text {
-    char text[72];
-  };
-  static shape_text shape(extents3 e) {
-    shape_text t;
-    std::snprintf(t.text, sizeof t.text, "[%lld, %lld, %lld]", static_cast<long long>(e.batch),
-                  static_cast<long long>(e.length), static_cast<long long>(e.channels));
-    return t;
-  }
   // total += a * b and product *= b for values >= 0; false on overflow.
   static bool multiply_add(index_t a, index_t b, index_t& total) {
     if (a != 0 && b > (max_index - total) / a) return false;
@@ -217,13 +189,6 @@ class checker {
              static_cast<long long>(stride), v.written ? "positive" : "zero or positive");
   }
 
-  void one_extent(view_facts const& v, char const* name, index_t is, char const* other,
-                  index_t want) {
-    if (is != want)
-      refuse(error_kind::argument, "%s.%s is %lld, must be %lld (%s.%s)", v.name, name,
-             static_cast<long long>(is), static_cast<long long>(want), other, name);
-  }
-
   void distinct_elements(view_facts const& v);
 
   char const* op_;
@@ -233,17 +198,16 @@ class checker {
 
 inline void checker::distinct_elements(view_facts const& v) {
   if (!nested_axes(v.extents, v.strides).nested)
-    refuse(
-        error_kind::argument,
-        "%s.strides are [%lld, %lld, %lld] for extents %s, must give every element its own place",
-        v.name, static_cast<long long>(v.strides.batch), static_cast<long long>(v.strides.length),
-        static_cast<long long>(v.strides.channels), shape(v.extents).text);
+    refuse(error_kind::argument,
+           "%s.strides are %s for extents %s, must give every element its own place", v.name,
+           strides_of(v).text, shape_of(v).text);
 }
 
 inline void checker::no_overlap(view_facts const& a, view_facts const& b, bool in_place) {
   if (!ok() || a.extents.empty() || b.extents.empty()) return;
   auto const reach = [](view_facts const& v) {
-    return ((v.extents.batch - 1) * v.strides.batch + (v.extents.length - 1) * v.strides.length +
+    return ((v.extents.outer - 1) * v.strides.outer + (v.extents.batch - 1) * v.strides.batch +
+            (v.extents.length - 1) * v.strides.length +
             (v.extents.channels - 1) * v.strides.channels + 1) *
            v.element_bytes;
   };

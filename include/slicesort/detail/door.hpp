@@ -65,8 +65,8 @@ inline void check_transfer(detail::checker& c, detail::view_facts const& in,
                            detail::view_facts const& out, tensor1<index_t const> lengths) {
   c.view(in);
   c.view(out);
-  c.same_extents(out, in.name, in.extents);
-  c.lengths(lengths, in.extents);
+  c.same_extents(out, in.name, in.extents.each());
+  c.lengths(lengths, in.extents.each());
   c.no_overlap(out, in, true);
   c.rows_countable(in);
 }
@@ -75,7 +75,7 @@ inline void check_transfer(detail::checker& c, detail::view_facts const& in,
 inline void check_permutation(detail::checker& c, detail::view_facts const& perm,
                               detail::view_facts const& in, detail::view_facts const& out) {
   c.view(perm);
-  c.same_extents(perm, in.name, in.extents);
+  c.same_extents(perm, in.name, in.extents.each());
   c.index_holds(perm, in.extents.length);
   c.no_overlap(perm, in);
   c.no_overlap(perm, out);

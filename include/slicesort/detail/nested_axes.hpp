@@ -13,24 +13,26 @@ struct span_axis {
   index_t extent, stride;
 };
 struct nested_axes {
-  span_axis axis[3];  // by falling stride
-  bool nested;        // each stride steps over everything that the smaller ones can reach
+  static constexpr int count = 4;
+  span_axis axis[count];  // by falling stride
+  bool nested;            // each stride steps over everything that the smaller ones can reach
 
-  nested_axes(extents3 e, strides3 s)
-      : axis{{e.batch, s.batch}, {e.length, s.length}, {e.channels, s.channels}} {
+  nested_axes(extents4 e, strides4 s)
+      : axis{{e.outer, s.outer},
+             {e.batch, s.batch},
+             {e.length, s.length},
+             {e.channels, s.channels}} {
     for (auto& a : axis)
       if (a.extent == 1) a.stride = 0;  // never stepped
-    auto const order = [this](int i, int j) {
-      if (axis[i].stride < axis[j].stride) {
-        span_axis const t = axis[i];
-        axis[i] = axis[j];
-        axis[j] = t;
+    for (int i = 1; i < count; ++i)
+      for (int j = i; j > 0 && axis[j - 1].stride < axis[j].stride; --j) {
+        span_axis const t = axis[j];
+        axis[j] = axis[j - 1];
+        axis[j - 1] = t;
       }
-    };
-    order(0, 1), order(1, 2), order(0, 1);
     index_t reach = 0;
     nested = true;
-    for (int i = 2; i >= 0; --i) {
+    for (int i = count - 1; i >= 0; --i) {
       if (axis[i].extent > 1 && axis[i].stride <= reach) nested = false;
       reach += (axis[i].extent - 1) * axis[i].stride;
     }
@@ -38,7 +40,7 @@ struct nested_axes {
 
   // Is there a difference of two positions in the view with offset `d`? Exact when nested.
   bool reaches(index_t d, int i = 0) const {
-    if (i == 3) return d == 0;
+    if (i == count) return d == 0;
     if (axis[i].stride == 0) return reaches(d, i + 1);
     index_t const q = d >= 0 ? d / axis[i].stride : -((-d + axis[i].stride - 1) / axis[i].stride);
     for (index_t k = q; k <= q + 1; ++k)

@@ -5,6 +5,7 @@
 #include "support/inputs.hpp"
 
 #include <slicesort/alignment.hpp>
+#include <slicesort/detail/math/wrap.hpp>
 #include <slicesort/grouping.hpp>
 #include <slicesort/order.hpp>
 #include <slicesort/shift.hpp>
@@ -197,11 +198,11 @@ TEST_CASE("any integer is brought into the rows of a sample") {
       index_t place = j;
       while (place < 0) place += length;
       while (place >= length) place -= length;
-      CHECK(ss::detail::wrapped_shift(j, length) == place);
+      CHECK(ss::detail::wrapped(j, length) == place);
     }
-  CHECK(ss::detail::wrapped_shift(5, 0) == 0);
-  CHECK(ss::detail::wrapped_shift(std::numeric_limits<index_t>::min(), index_t{1} << 31) == 0);
-  CHECK(ss::detail::wrapped_shift(std::numeric_limits<index_t>::min() + 1, 2) == 1);
+  CHECK(ss::detail::wrapped(5, 0) == 0);
+  CHECK(ss::detail::wrapped(std::numeric_limits<index_t>::min(), index_t{1} << 31) == 0);
+  CHECK(ss::detail::wrapped(std::numeric_limits<index_t>::min() + 1, 2) == 1);
 }
 
 TEST_CASE("what policies refuse") {

@@ -6,6 +6,7 @@
 #include <slicesort/alignment.hpp>
 #include <slicesort/detail/door.hpp>
 #include <slicesort/detail/host/csp.hpp>
+#include <slicesort/detail/math/wrap.hpp>
 #include <slicesort/detail/problem/csp.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
@@ -91,7 +92,7 @@ class csp {
   /// By how many rows a channel moves in a sample with `length` valid rows, of a tensor of this
   /// shape: `0..length-1`.
   constexpr index_t shift_of(index_t channel, extents3 extents, index_t length) const {
-    return detail::wrapped_shift(detail::shift_of(move(channel, extents)), length);
+    return detail::wrapped(detail::shift_of(move(channel, extents)), length);
   }
 
   /// Shape and element width of the state that a call of this shape saves.

@@ -151,13 +151,6 @@ inline constexpr bool has_shift<
         decltype(std::declval<Shift const&>().shift(index_t{}, index_t{}, index_t{})), index_t>>> =
     true;
 
-// A shift brought into 0..length-1. (0 where there are no rows.)
-SLICESORT_HD constexpr index_t wrapped_shift(index_t shift, index_t length) {
-  if (length <= 0) return 0;
-  index_t const rest = shift % length;
-  return rest < 0 ? rest + length : rest;
-}
-
 }  // namespace detail
 }  // namespace v0
 }  // namespace slicesort

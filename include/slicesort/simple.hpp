@@ -51,7 +51,12 @@ constexpr void require_host_memory() {
 
 inline void enforce_size(char const* call, char const* name, std::size_t size, extents3 e) {
   detail::checker c(call);
-  c.view({name, &e, 1, detail::stack_of_one(e), {}, false});  // extents alone: nobody reads the address
+  c.view({name,
+          &e,
+          1,
+          detail::stack_of_one(e),
+          {},
+          false});  // extents alone: nobody reads the address
   if (c.ok()) c.size(name, static_cast<index_t>(size), e.size(), "batch * length * channels");
   enforce(c.result());
 }

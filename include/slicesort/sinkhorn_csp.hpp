@@ -6,6 +6,7 @@
 #include <slicesort/alignment.hpp>
 #include <slicesort/detail/door.hpp>
 #include <slicesort/detail/host/sinkhorn_csp.hpp>
+#include <slicesort/detail/math/wrap.hpp>
 #include <slicesort/detail/problem/sinkhorn_csp.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
@@ -83,7 +84,7 @@ class sinkhorn_csp {
   /// By how many rows a channel moves in a sample with `length` valid rows, of a tensor of this
   /// shape: `0..length-1`.
   constexpr index_t shift_of(index_t channel, extents3 extents, index_t length) const {
-    return detail::wrapped_shift(detail::shift_of(move(channel, extents)), length);
+    return detail::wrapped(detail::shift_of(move(channel, extents)), length);
   }
 
   /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents` must

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <slicesort/alignment.hpp>
+#include <slicesort/checkpoints.hpp>
 #include <slicesort/csp.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
@@ -20,7 +21,9 @@
 #include <slicesort/shuffle.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 #include <slicesort/slicing_sort.hpp>
+#include <slicesort/sparse_mix.hpp>
 #include <slicesort/tensor_view.hpp>
+#include <slicesort/topology.hpp>
 #include <slicesort/tuning.hpp>
 #include <slicesort/version.hpp>
 #include <slicesort/workspace.hpp>

@@ -5,6 +5,7 @@
 
 #include "fields.hpp"
 
+#include <slicesort/detail/view_facts.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -24,12 +25,19 @@ struct byte_range {
   std::size_t bytes = 0;
 };
 
-inline byte_range range_of(void const* data, ss::extents3 e, ss::strides3 s, std::size_t element) {
+inline byte_range range_of(void const* data, ss::extents4 e, ss::strides4 s, std::size_t element) {
   if (data == nullptr || e.empty()) return {};
-  auto const last =
-      (e.batch - 1) * s.batch + (e.length - 1) * s.length + (e.channels - 1) * s.channels;
+  auto const last = (e.outer - 1) * s.outer + (e.batch - 1) * s.batch + (e.length - 1) * s.length +
+                    (e.channels - 1) * s.channels;
   return {static_cast<unsigned char*>(const_cast<void*>(data)),
           (static_cast<std::size_t>(last) + 1) * element};
+}
+inline byte_range range_of(void const* data, ss::extents3 e, ss::strides3 s, std::size_t element) {
+  return range_of(data, ss::detail::stack_of_one(e), ss::detail::stack_of_one(s), element);
+}
+template <class T>
+byte_range range_of(ss::tensor4<T> v) {
+  return range_of(v.data(), v.extents(), v.strides(), sizeof(T));
 }
 template <class T>
 byte_range range_of(ss::tensor3<T> v) {
@@ -37,7 +45,7 @@ byte_range range_of(ss::tensor3<T> v) {
 }
 template <class T>
 byte_range range_of(ss::tensor1<T> v) {
-  return range_of(v.data(), {1, v.size(), 1}, {0, v.stride(), 0}, sizeof(T));
+  return range_of(v.data(), ss::extents3{1, v.size(), 1}, {0, v.stride(), 0}, sizeof(T));
 }
 template <bool Const>
 byte_range range_of(ss::detail::basic_index_tensor3<Const> v) {
@@ -45,6 +53,10 @@ byte_range range_of(ss::detail::basic_index_tensor3<Const> v) {
 }
 
 // The same view of other memory.
+template <class T>
+void move_to(ss::tensor4<T>& v, void* data) {
+  v = {static_cast<T*>(data), v.extents(), v.strides()};
+}
 template <class T>
 void move_to(ss::tensor3<T>& v, void* data) {
   v = {static_cast<T*>(data), v.extents(), v.strides()};
@@ -70,6 +82,10 @@ template <class Problem, class F>
 void for_each_view(Problem& problem, F const& f);
 
 // Views without data stand for what a call does without.
+template <class T, class F>
+void for_each_view(ss::tensor4<T>& v, F const& f) {
+  if (v.data() != nullptr) f(v, std::is_const_v<T> ? access::read : access::written);
+}
 template <class T, class F>
 void for_each_view(ss::tensor3<T>& v, F const& f) {
   if (v.data() != nullptr) f(v, std::is_const_v<T> ? access::read : access::written);

@@ -18,6 +18,7 @@
 
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -148,6 +149,10 @@ class host_block {
   A multiply_add(A a, A b, A c) {
     A const volatile product = a * b;  // or the compiler may fuse the two
     return c + product;
+  }
+  template <class A>
+  A fused_multiply_add(A a, A b, A c) {
+    return std::fma(a, b, c);
   }
 
  private:

@@ -22,7 +22,8 @@
   instantiate(csp_op<true>, csp_forward<T>, csp_backward<T>) \
   instantiate(shuffle_op<shared_by_channels>, shuffle_forward<T>, shuffle_backward<T>) \
   instantiate(shuffle_op<per_channel>, shuffle_forward<T>, shuffle_backward<T>) \
-  instantiate(sinkhorn_csp_op, sinkhorn_csp_forward<T>, sinkhorn_csp_backward<T>)
+  instantiate(sinkhorn_csp_op, sinkhorn_csp_forward<T>, sinkhorn_csp_backward<T>) \
+  instantiate(sparse_mix_op, sparse_mix_forward<T>, sparse_mix_backward<T>)
 // clang-format on
 
 namespace support {

@@ -146,13 +146,14 @@ class checker {
     }
   }
 
-  // A semantic policy that says which numbers of channels it accepts.
+  // A semantic policy that says which numbers of channels, or of what else it is told, it accepts.
   template <class Policy>
-  void policy(char const* name, Policy const& policy, index_t channels) {
+  void policy(char const* name, Policy const& policy, index_t number,
+              char const* of_what = "channels") {
     if constexpr (has_refuses<Policy>)
-      if (char const* what = policy.refuses(channels))
-        refuse(error_kind::argument, "%s %s (channels is %lld)", name, what,
-               static_cast<long long>(channels));
+      if (char const* what = policy.refuses(number))
+        refuse(error_kind::argument, "%s %s (%s is %lld)", name, what, of_what,
+               static_cast<long long>(number));
   }
 
   void workspace_holds(workspace w, std::size_t need) {

@@ -46,6 +46,27 @@ tensor3<T> output(Y const& y) {
     return {};
 }
 
+// The same of stacks; a view of rank 3 is a stack of one.
+template <class X>
+auto input_stack(X const& x) {
+  using view = detail::view_of_rank4_t<X>;
+  using T = typename view::value_type;
+  require_dtype<T>();
+  return tensor4<T const>(detail::view_of_rank4<X>::of(x));
+}
+template <class T, class Y>
+tensor4<T> output_stack(Y const& y) {
+  using view = detail::view_of_rank4_t<Y>;
+  constexpr bool writable = !std::is_const_v<typename view::element_type>;
+  constexpr bool same = std::is_same_v<typename view::value_type, T>;
+  static_assert(writable, "slicesort: an output view must not be const.");
+  static_assert(same, "slicesort: input and output must have the same element type.");
+  if constexpr (writable && same)
+    return detail::view_of_rank4<Y>::of(y);
+  else
+    return {};
+}
+
 // Both views of a call that moves rows from one tensor to another.
 template <class T>
 struct transfer {

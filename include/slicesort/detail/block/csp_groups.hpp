@@ -6,6 +6,7 @@
 #include <slicesort/detail/block/grid.hpp>
 #include <slicesort/detail/config.hpp>
 #include <slicesort/detail/math/row_division.hpp>
+#include <slicesort/detail/math/wrap.hpp>
 #include <slicesort/detail/problem/csp.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/shift.hpp>
@@ -47,7 +48,7 @@ struct csp_groups {
     detail::channel_move const mine = moves != nullptr ? moves[at.channel] : move;
     index_t shift = detail::shift_of(mine);
     // A division costs as much as a dozen elements.
-    if (shift < 0 || shift >= valid) shift = detail::wrapped_shift(shift, valid);
+    if (shift < 0 || shift >= valid) shift = detail::wrapped(shift, valid);
     return {static_cast<std::uint32_t>(valid), static_cast<std::uint32_t>(shift),
             !detail::descends(mine)};
   }

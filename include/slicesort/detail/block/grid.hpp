@@ -14,6 +14,7 @@
 //   bool any(bool)                        // barrier; whether any thread said true
 //   T* take<T>(std::size_t count)         // shared memory, 16-byte aligned; alike in every thread
 //   A multiply_add(A a, A b, A c)         // c + a * b, rounded twice, as the host does
+//   A fused_multiply_add(A a, A b, A c)   // c + a * b, rounded once, as std::fma does
 //   static constexpr bool fast_double     // comparing two doubles is as cheap as two floats
 //   static constexpr bool spacious        // the compiler fits 32 doubles and more in 128 registers
 //   static void order(std::uint32_t& low, std::uint32_t& high)   // exchanges them if high < low

@@ -9,6 +9,7 @@
 #include <slicesort/detail/config.hpp>
 #include <slicesort/detail/math/sinkhorn.hpp>
 #include <slicesort/detail/math/sinkhorn_gradient.hpp>
+#include <slicesort/detail/math/wrap.hpp>
 #include <slicesort/detail/problem/sinkhorn_csp.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
@@ -119,7 +120,7 @@ struct grouped_tiles {
     s.step = block.size() / width;
     s.channel = tile * width + s.column;
     s.inside = s.channel < e.channels;
-    s.shift = s.inside ? detail::wrapped_shift(shifts[s.channel], s.valid) : 0;
+    s.shift = s.inside ? detail::wrapped(shifts[s.channel], s.valid) : 0;
     return s;
   }
 

@@ -66,6 +66,8 @@ class device_block {
     return __dadd_rn(c, __dmul_rn(a, b));
   }
 
+  __device__ float fused_multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+  __device__ double fused_multiply_add(double a, double b, double c) { return __fma_rn(a, b, c); }
   // Written as min and max, a network of a thousand comparators keeps the compiler's front end busy
   // for twenty seconds; it does not look into this.
   static __device__ void order(std::uint32_t& low, std::uint32_t& high) {

@@ -15,6 +15,7 @@
 #include <slicesort/detail/host/simd/csp_tiles.hpp>
 #include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/detail/math/wrap.hpp>
 #include <slicesort/detail/problem/csp.hpp>
 #include <slicesort/shift.hpp>
 
@@ -110,7 +111,7 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     t.group = group;
     for (int lane = 0; lane < t.width; ++lane) {
       detail::channel_move const move = m.moves[b.channel + lane];
-      t.shift[lane] = detail::wrapped_shift(detail::shift_of(move), t.rows);
+      t.shift[lane] = detail::wrapped(detail::shift_of(move), t.rows);
       t.shifted |= t.shift[lane] != 0;
       if (detail::descends(move))
         t.flip[lane] = static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0});

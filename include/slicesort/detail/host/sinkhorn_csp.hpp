@@ -10,6 +10,7 @@
 #include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/math/sinkhorn.hpp>
 #include <slicesort/detail/math/sinkhorn_gradient.hpp>
+#include <slicesort/detail/math/wrap.hpp>
 #include <slicesort/detail/problem/sinkhorn_csp.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
@@ -161,7 +162,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
   template <class F>
   static void for_each_channel(sinkhorn_task const& t, index_t const* shifts, F const& f) {
     for (index_t lane = 0; lane < t.channels; ++lane)
-      f(lane, t.channel + lane, detail::wrapped_shift(shifts[t.channel + lane], t.valid));
+      f(lane, t.channel + lane, detail::wrapped(shifts[t.channel + lane], t.valid));
   }
   // Where row `row` of a channel that moves by 0 <= shift < valid comes from.
   static index_t source_of(index_t row, index_t shift, index_t valid) {

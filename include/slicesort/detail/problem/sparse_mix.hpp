@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sparse-factor mixing: what a call is about. Every factor m turns V into
+//   out[i] = residual[i] + sum over k = 0 .. links-1, in this order, of W_m[i, k] * V[(i + o_mk) mod n]
+// where the sum begins with the residual and every step is one fused multiply-add; out is rounded to the
+// element type. n is the number of valid rows.
+#pragma once
+
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+struct sparse_mix_op {};
+
+enum class residual_form { per_factor, none, initial };
+
+// What a call's arithmetic and workspace depend on besides shapes. Offsets are asked for on the host,
+// once for every link of every factor: a topology need not be device code.
+struct mix_rule {
+  residual_form residual;
+  index_t factors, links;
+  index_t every;  // states saved: see `checkpoints`
+  void const* topology;
+  index_t (*ask)(void const* topology, index_t link, index_t factor);
+
+  index_t offset(index_t link, index_t factor) const { return ask(topology, link, factor); }
+};
+
+// What the workspace depends on besides the shape, as the one number that a plan is given.
+struct mix_size {
+  static constexpr index_t most = 65535;  // of each
+  index_t factors, links, every;
+
+  constexpr index_t number() const { return (factors * (most + 1) + links) * (most + 1) + every; }
+  static constexpr mix_size of(index_t number) {
+    index_t const above = number / (most + 1);
+    return {above / (most + 1), above % (most + 1), number % (most + 1)};
+  }
+};
+
+// A gradient with respect to a weight is a sum over channels. A block of so many channels is summed by
+// `channel_lanes` lanes, lane l over channels l and l + channel_lanes by fused multiply-adds from 0; then
+// lane l takes lane l + 8, then l + 4, l + 2, l + 1. Blocks are added up in their order, to 0 or, where
+// gradients accumulate, to what is there; all in the accumulator's type, rounded once.
+inline constexpr int channel_block = 32, channel_lanes = 16;
+
+template <class T>
+struct sparse_mix_forward {
+  static constexpr char const* name = "sparse_mix.forward";
+  mix_rule rule;
+  tensor3<T const> x;
+  tensor4<T const> weights;  // [factors, batch, length, links]
+  tensor3<T> y;
+  tensor4<T> states;
+  bool saving;  // whether states are written
+  tensor1<index_t const> lengths;
+};
+
+template <class T>
+struct sparse_mix_backward {
+  static constexpr char const* name = "sparse_mix.backward";
+  mix_rule rule;
+  tensor3<T const> dy;
+  tensor3<T const> x;  // for dweights alone, as are the states
+  tensor4<T const> weights;
+  tensor4<T const> states;
+  tensor3<T> dx;
+  tensor4<T> dweights;
+  bool of_weights;  // whether dweights is wanted
+  grad_mode mode;
+  tensor1<index_t const> lengths;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Sparse-factor mixing: a chain of factors, each of which mixes every row with a few others that a
+/// topology chooses, by weights of its own.
+#pragma once
+
+#include <slicesort/checkpoints.hpp>
+#include <slicesort/detail/door.hpp>
+#include <slicesort/detail/host/sparse_mix.hpp>
+#include <slicesort/detail/problem/sparse_mix.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/error.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/topology.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+
+/// A chain of sparse factors (Paramixer, paper 002, section 3). Factor `m`, the first is 0, mixes the rows
+/// of every sample, all channels alike: `z[i] = sum_k w[m, b, i, k] * v[(i + offset(k, m)) mod length]`;
+/// its output, `z` plus the residual, is the next one's input. What the weights are made of is the
+/// caller's (in the paper an MLP of the rows for each factor).
+///
+/// - **Shapes** x, y, dy, dx: `[batch, length, channels]`; w, dw: `[factors, batch, length, links]`, or
+///   `[batch, length, links]` for one factor; states: `saved_extents`. Any strides (outputs without
+///   repeats: a `w` that all samples share has a stride of 0, its gradient has one part for each).
+///   `ceil_log2(length)` factors let every row reach every other; 0 factors copy.
+/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors of one.
+/// - **Arithmetic** sums begin with the residual and take link 0, 1, .. by fused multiply-adds in the
+///   accumulator's type (double for double, else float); what a factor puts out is rounded to the element
+///   type. So a chain gives the bits of its factors called one by one.
+/// - **Links** that meet in one row add up, and each has its own gradient.
+/// - **Saved** the inputs of the factors behind the first, all or some of them (`checkpoints`): results
+///   are the same bits whichever. Inference, and a chain of one factor, save nothing.
+/// - **Gradient** of x and, where asked for, of w, which is a sum over channels of fixed order.
+/// - **Lengths** of a sample with n valid rows, those take part, in a circle of n. The others are copied
+///   through, and so are their gradients; their weights are not read, and their weights' gradients are 0.
+/// - **Aliasing** outputs share no element with inputs or each other.
+/// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
+/// - **NaN** and infinities spread as in any sum of products.
+/// - **Determinism** bit-identical for any backend, thread count, instruction set, split of the batch and
+///   `checkpoints`.
+/// - **Cost** `factors * links` multiply-adds an element, backward twice that, three times with dw;
+///   `recompute` adds forward again and more.
+///
+/// @tparam Topology which rows are linked: `topology::chord`, `cdil`, `offsets`, or a type of yours
+///         (`topology.hpp`).
+/// @tparam Residual what a factor adds: `residual::per_factor`, `none`, `initial`.
+template <class Topology = topology::chord, class Residual = residual::per_factor>
+class sparse_mix {
+  static_assert(
+      detail::has_offset<Topology>,
+      "slicesort: a topology needs `index_t offset(index_t link, index_t factor) const`.");
+  static_assert(std::is_same_v<Residual, residual::per_factor> ||
+                    std::is_same_v<Residual, residual::none> ||
+                    std::is_same_v<Residual, residual::initial>,
+                "slicesort: the residual must be residual::per_factor, none or initial.");
+
+  // The state's element type is x's, so that braces can stand for it.
+  template <class X>
+  using saved_of = saved_states<typename detail::view_of_rank3_t<X>::value_type>;
+  template <class X>
+  using const_saved_of = const_saved_states<typename detail::view_of_rank3_t<X>::value_type>;
+
+ public:
+  constexpr explicit sparse_mix(Topology links = {}, checkpoints saved = save_all)
+      : topology_(links), saved_(saved) {}
+
+  constexpr Topology const& topology() const { return topology_; }
+  constexpr checkpoints saved() const { return saved_; }
+
+  /// Shape of the states that a call with x and w of these shapes saves.
+  constexpr extents4 saved_extents(extents3 x, extents4 w) const {
+    return {saved_.states(w.outer), x.batch, x.length, x.channels};
+  }
+
+  /// Bytes of workspace for a forward or backward call with x and w of these shapes; arithmetic only.
+  /// They must be acceptable to `check`.
+  template <class T, class Exec>
+  std::size_t workspace_bytes(Exec const& on, extents3 x, extents4 w) const {
+    impl::require_dtype<T>();
+    detail::mix_size const size{w.outer, w.channels, saved_.every};
+    detail::arena counting;
+    backend<Exec>::template plan<T>(on, x, size.number(), counting);
+    return counting.bytes();
+  }
+
+  /// Writes the mixture of `x` by the factors `w` to `y`, and the states.
+  template <class Exec, class X, class W, class Y>
+  void forward(Exec const& on, X const& x, W const& w, Y const& y, saved_of<X> state,
+               workspace scratch = {}, forward_options options = {}) const {
+    run_forward(on, mixing(x, w, y, state.states, true, options), scratch);
+  }
+  /// Writes the mixture of `x` by the factors `w` to `y`; keeps nothing for backward.
+  template <class Exec, class X, class W, class Y>
+  void forward(Exec const& on, X const& x, W const& w, Y const& y, no_saved_t,
+               workspace scratch = {}, forward_options options = {}) const {
+    run_forward(on, mixing(x, w, y, saved_of<X>{}.states, false, options), scratch);
+  }
+
+  /// The gradient of x alone, which needs neither x nor states.
+  template <class Exec, class DY, class W, class DX>
+  void backward(Exec const& on, DY const& dy, W const& w, DX const& dx, workspace scratch = {},
+                backward_options options = {}) const {
+    run_backward(on, gradient(dy, w, dx, options), scratch);
+  }
+  /// The gradients of x and of w; `options.mode` holds for both. `x` is what forward read, `state` what
+  /// it wrote, or `no_saved` where it saves none.
+  template <class Exec, class DY, class X, class W, class DX, class DW>
+  void backward(Exec const& on, DY const& dy, X const& x, W const& w, const_saved_of<DY> state,
+                DX const& dx, DW const& dw, workspace scratch = {},
+                backward_options options = {}) const {
+    run_backward(on, gradients(dy, x, w, state.states, dx, dw, options), scratch);
+  }
+
+  /// The verdict that the same call of `forward` or `backward` would act on, as a value.
+  template <class Exec, class X, class W, class Y>
+  verdict check(Exec const& on, X const& x, W const& w, Y const& y, saved_of<X> state,
+                workspace scratch = {}, forward_options options = {}) const {
+    return check_forward(on, mixing(x, w, y, state.states, true, options), scratch);
+  }
+  template <class Exec, class X, class W, class Y>
+  verdict check(Exec const& on, X const& x, W const& w, Y const& y, no_saved_t,
+                workspace scratch = {}, forward_options options = {}) const {
+    return check_forward(on, mixing(x, w, y, saved_of<X>{}.states, false, options), scratch);
+  }
+  template <class Exec, class DY, class W, class DX>
+  verdict check(Exec const& on, DY const& dy, W const& w, DX const& dx, workspace scratch = {},
+                backward_options options = {}) const {
+    return check_backward(on, gradient(dy, w, dx, options), scratch);
+  }
+  // Not forward's arguments with a workspace and options at the places of dx and dw.
+  template <class Exec, class DY, class X, class W, class DX, class DW,
+            std::enable_if_t<!std::is_same_v<DW, forward_options>, int> = 0>
+  verdict check(Exec const& on, DY const& dy, X const& x, W const& w, const_saved_of<DY> state,
+                DX const& dx, DW const& dw, workspace scratch = {},
+                backward_options options = {}) const {
+    return check_backward(on, gradients(dy, x, w, state.states, dx, dw, options), scratch);
+  }
+
+ private:
+  template <class Exec>
+  using backend = impl::implementation_for<detail::sparse_mix_op, Exec>;
+
+  static constexpr detail::residual_form form() {
+    if (std::is_same_v<Residual, residual::per_factor>) return detail::residual_form::per_factor;
+    return std::is_same_v<Residual, residual::none> ? detail::residual_form::none
+                                                    : detail::residual_form::initial;
+  }
+  static index_t ask(void const* topology, index_t link, index_t factor) {
+    return static_cast<Topology const*>(topology)->offset(link, factor);
+  }
+  detail::mix_rule rule_for(extents4 w) const {
+    return {form(), w.outer, w.channels, saved_.every, &topology_, ask};
+  }
+
+  template <class X, class W, class Y, class States>
+  auto mixing(X const& x, W const& w, Y const& y, States const& states, bool saving,
+              forward_options options) const {
+    auto const v = impl::transfer_of(x, y);
+    using T = typename decltype(v)::element;
+    auto const weights = factors_of<T>(w);
+    return detail::sparse_mix_forward<T>{
+        rule_for(weights.extents()), v.in, weights, v.out, states, saving, options.lengths};
+  }
+  template <class DY, class W, class DX>
+  auto gradient(DY const& dy, W const& w, DX const& dx, backward_options options) const {
+    auto const v = impl::transfer_of(dy, dx);
+    using T = typename decltype(v)::element;
+    auto const weights = factors_of<T>(w);
+    return detail::sparse_mix_backward<T>{rule_for(weights.extents()),
+                                          v.in,
+                                          {},
+                                          weights,
+                                          {},
+                                          v.out,
+                                          {},
+                                          false,
+                                          options.mode,
+                                          options.lengths};
+  }
+  template <class DY, class X, class W, class States, class DX, class DW>
+  auto gradients(DY const& dy, X const& x, W const& w, States const& states, DX const& dx,
+                 DW const& dw, backward_options options) const {
+    auto p = gradient(dy, w, dx, options);
+    using T = typename decltype(p.dx)::value_type;
+    auto const in = impl::input(x);
+    require_same<T, typename decltype(in)::value_type>();
+    p.x = in;
+    p.states = states;
+    p.dweights = impl::output_stack<T>(dw);
+    p.of_weights = true;
+    return p;
+  }
+  template <class T, class W>
+  static tensor4<T const> factors_of(W const& w) {
+    auto const weights = impl::input_stack(w);
+    using U = typename decltype(weights)::value_type;
+    require_same<T, U>();
+    if constexpr (std::is_same_v<T, U>)
+      return weights;
+    else
+      return {};
+  }
+  template <class T, class U>
+  static constexpr void require_same() {
+    static_assert(std::is_same_v<T, U>,
+                  "slicesort: input and output must have the same element type.");
+  }
+
+  template <class Exec, class T>
+  void run_forward(Exec const& on, detail::sparse_mix_forward<T> const& p,
+                   workspace scratch) const {
+    impl::enforce(check_forward(on, p, scratch));
+    backend<Exec>::forward(on, p, scratch);
+  }
+  template <class Exec, class T>
+  void run_backward(Exec const& on, detail::sparse_mix_backward<T> const& p,
+                    workspace scratch) const {
+    impl::enforce(check_backward(on, p, scratch));
+    backend<Exec>::backward(on, p, scratch);
+  }
+
+  template <class Exec, class T>
+  verdict check_forward(Exec const& on, detail::sparse_mix_forward<T> const& p,
+                        workspace scratch) const {
+    detail::checker c(p.name, impl::reads_memory<Exec>);
+    auto const in = detail::facts("x", p.x, false), out = detail::facts("y", p.y, true);
+    auto const w = detail::facts("w", p.weights, false, weight_axes);
+    auto const states = detail::facts("states", p.states, true, state_axes);
+    check_chain(c, in, w, out, p.lengths);
+    if (p.saving) {
+      check_states(c, states, w, in);
+      for (auto const& other : {in, w, out}) c.no_overlap(states, other);
+    }
+    return finish<T>(c, on, scratch, p.x.extents(), p.weights.extents());
+  }
+  template <class Exec, class T>
+  verdict check_backward(Exec const& on, detail::sparse_mix_backward<T> const& p,
+                         workspace scratch) const {
+    detail::checker c(p.name, impl::reads_memory<Exec>);
+    auto const in = detail::facts("dy", p.dy, false), out = detail::facts("dx", p.dx, true);
+    auto const w = detail::facts("w", p.weights, false, weight_axes);
+    check_chain(c, in, w, out, p.lengths);
+    if (p.of_weights) {
+      auto const x = detail::facts("x", p.x, false);
+      auto const states = detail::facts("states", p.states, false, state_axes);
+      auto const dw = detail::facts("dw", p.dweights, true, weight_axes);
+      c.view(x);
+      c.same_extents(x, in.name, in.extents.each());
+      check_states(c, states, w, in);
+      c.view(dw);
+      c.extent(dw, "factors", dw.extents.outer, w.name, w.extents.outer);
+      c.extent(dw, "batch", dw.extents.batch, in.name, in.extents.batch);
+      c.extent(dw, "length", dw.extents.length, in.name, in.extents.length);
+      c.extent(dw, "links", dw.extents.channels, w.name, w.extents.channels);
+      for (auto const& other : {x, states}) c.no_overlap(out, other);
+      for (auto const& other : {in, x, w, states, out}) c.no_overlap(dw, other);
+    }
+    return finish<T>(c, on, scratch, p.dy.extents(), p.weights.extents());
+  }
+
+  static constexpr detail::axis_names weight_axes{"factors", "batch", "length", "links"},
+      state_axes{"states", "batch", "length", "channels"};
+
+  // What holds of any call: rows of `in` mixed by `w` into `out`.
+  void check_chain(detail::checker& c, detail::view_facts const& in, detail::view_facts const& w,
+                   detail::view_facts const& out, tensor1<index_t const> lengths) const {
+    c.view(in);
+    c.view(w);
+    c.view(out);
+    c.same_extents(out, in.name, in.extents.each());
+    c.lengths(lengths, in.extents.each());
+    c.rows_countable(in);
+    c.extent(w, "batch", w.extents.batch, in.name, in.extents.batch);
+    c.extent(w, "length", w.extents.length, in.name, in.extents.length);
+    index_t const factors = w.extents.outer, links = w.extents.channels;
+    at_most(c, "w.factors", factors);
+    at_most(c, "w.links", links);
+    at_most(c, "checkpoints.every", saved_.every);
+    if (c.ok()) c.policy("topology", topology_, factors, "w.factors");
+    if constexpr (detail::has_links<Topology>)
+      if (c.ok()) c.extent(w, "links", links, "topology", topology_.links(factors));
+    for (auto const& other : {in, w}) c.no_overlap(out, other);
+  }
+  static void at_most(detail::checker& c, char const* name, index_t is) {
+    if (is < 0 || is > detail::mix_size::most)
+      c.refuse(error_kind::argument, "%s is %lld, must be in 0..%lld", name,
+               static_cast<long long>(is), static_cast<long long>(detail::mix_size::most));
+  }
+  void check_states(detail::checker& c, detail::view_facts const& states,
+                    detail::view_facts const& w, detail::view_facts const& in) const {
+    if (!c.ok() || saved_.states(w.extents.outer) == 0) return;
+    c.view(states);
+    c.extent(states, "states", states.extents.outer, "checkpoints", saved_.states(w.extents.outer));
+    c.same_extents(states, in.name, in.extents.each());
+  }
+  template <class T, class Exec>
+  verdict finish(detail::checker& c, Exec const& on, workspace scratch, extents3 x,
+                 extents4 w) const {
+    return impl::finish_check<backend<Exec>>(c, on, scratch,
+                                             [&] { return workspace_bytes<T>(on, x, w); });
+  }
+
+  Topology topology_;
+  checkpoints saved_;
+};
+
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,41 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of the host backend depends on the element type alone is most of what a test would compile, so
-// host_kernels.cpp compiles it once for all programs.
+// The host backend of every operator is most of what a test would compile, so host_kernels.cpp compiles
+// it once for all programs.
 #pragma once
 
 #include "executors.hpp"
+#include "operators.hpp"
 
-#include <slicesort/csp.hpp>
-#include <slicesort/dtype.hpp>
-#include <slicesort/slicing_sort.hpp>
+#include <slicesort/slicesort.hpp>
 
-#define SLICESORT_TEST_HOST_CSP(linkage, T, Aligned, Exec)                                  \
-  linkage template void slicesort::impl::implementation<                                    \
-      slicesort::detail::csp_op<Aligned>,                                                   \
-      slicesort::detail::host_backend>::forward(Exec const&,                                \
-                                                slicesort::detail::csp_forward<T> const&,   \
-                                                slicesort::workspace);                      \
-  linkage template void slicesort::impl::implementation<                                    \
-      slicesort::detail::csp_op<Aligned>,                                                   \
-      slicesort::detail::host_backend>::backward(Exec const&,                               \
-                                                 slicesort::detail::csp_backward<T> const&, \
+namespace support {
+using test_host = slicesort::exec::host;
+using test_host_on = slicesort::exec::host_on<test_executor>;
+}  // namespace support
+
+#define SLICESORT_TEST_HOST_CALLS(linkage, Exec, ...)                                             \
+  linkage template void slicesort::impl::implementation<                                          \
+      support::calls_of<__VA_ARGS__>::op,                                                         \
+      slicesort::detail::host_backend>::forward(Exec const&,                                      \
+                                                support::calls_of<__VA_ARGS__>::forward const&,   \
+                                                slicesort::workspace);                            \
+  linkage template void slicesort::impl::implementation<                                          \
+      support::calls_of<__VA_ARGS__>::op,                                                         \
+      slicesort::detail::host_backend>::backward(Exec const&,                                     \
+                                                 support::calls_of<__VA_ARGS__>::backward const&, \
                                                  slicesort::workspace);
-// `linkage` is `extern`, or nothing where they are compiled.
-#define SLICESORT_TEST_HOST_KERNELS(linkage, T)                                                \
-  linkage template void slicesort::impl::sort_tile(slicesort::isa,                             \
-                                                   slicesort::impl::column_tile<T> const&);    \
-  linkage template void slicesort::impl::move_csp_tile(                                        \
-      slicesort::isa, slicesort::impl::csp_tile<T> const&, slicesort::impl::csp_step);         \
-  linkage template void slicesort::impl::exchange_pair_rows(                                   \
-      slicesort::isa, slicesort::impl::pair_rows<T> const&, slicesort::impl::csp_step);        \
-  SLICESORT_TEST_HOST_CSP(linkage, T, false, slicesort::exec::host)                            \
-  SLICESORT_TEST_HOST_CSP(linkage, T, true, slicesort::exec::host)                             \
-  SLICESORT_TEST_HOST_CSP(linkage, T, false, slicesort::exec::host_on<support::test_executor>) \
-  SLICESORT_TEST_HOST_CSP(linkage, T, true, slicesort::exec::host_on<support::test_executor>)
+#define SLICESORT_TEST_COMPILED_ELSEWHERE(...)                       \
+  SLICESORT_TEST_HOST_CALLS(extern, support::test_host, __VA_ARGS__) \
+  SLICESORT_TEST_HOST_CALLS(extern, support::test_host_on, __VA_ARGS__)
+#define SLICESORT_TEST_COMPILED_HERE(...)                      \
+  SLICESORT_TEST_HOST_CALLS(, support::test_host, __VA_ARGS__) \
+  SLICESORT_TEST_HOST_CALLS(, support::test_host_on, __VA_ARGS__)
+
+// What operators of any order share.
+#define SLICESORT_TEST_HOST_TILES(linkage, T)                                               \
+  linkage template void slicesort::impl::sort_tile(slicesort::isa,                          \
+                                                   slicesort::impl::column_tile<T> const&); \
+  linkage template void slicesort::impl::permute_tile(slicesort::impl::permuted_tile<T> const&);
 
 #if !defined(SLICESORT_TEST_DTYPE)
-SLICESORT_TEST_HOST_KERNELS(extern, float)
-SLICESORT_TEST_HOST_KERNELS(extern, double)
-SLICESORT_TEST_HOST_KERNELS(extern, slicesort::float16)
-SLICESORT_TEST_HOST_KERNELS(extern, slicesort::bfloat16)
+SLICESORT_TEST_OPERATORS(SLICESORT_TEST_COMPILED_ELSEWHERE, float)
+SLICESORT_TEST_OPERATORS(SLICESORT_TEST_COMPILED_ELSEWHERE, double)
+SLICESORT_TEST_OPERATORS(SLICESORT_TEST_COMPILED_ELSEWHERE, slicesort::float16)
+SLICESORT_TEST_OPERATORS(SLICESORT_TEST_COMPILED_ELSEWHERE, slicesort::bfloat16)
+SLICESORT_TEST_HOST_TILES(extern, float)
+SLICESORT_TEST_HOST_TILES(extern, double)
+SLICESORT_TEST_HOST_TILES(extern, slicesort::float16)
+SLICESORT_TEST_HOST_TILES(extern, slicesort::bfloat16)
 #endif

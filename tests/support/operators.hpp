@@ -11,19 +11,21 @@
 #include <type_traits>
 #include <utility>
 
-// instantiate(operator, problem of its forward, problem of its backward) for elements T, where the
-// names of slicesort::detail are visible. Orders are decided at run time.
+namespace ops = slicesort::detail;
+
+// instantiate(operator, problem of its forward, problem of its backward) for elements T. Orders are
+// decided at run time.
 // clang-format off
 #define SLICESORT_TEST_OPERATORS(instantiate, T) \
-  instantiate(slicing_sort_op<pattern_order>, slicing_sort_forward<pattern_order, T>, slicing_sort_backward<T>) \
-  instantiate(multi_permutation_op<pattern_order>, multi_permutation_forward<pattern_order, T>, multi_permutation_backward<T>) \
-  instantiate(max_exchange_op, max_exchange_forward<T>, max_exchange_backward<T>) \
-  instantiate(csp_op<false>, csp_forward<T>, csp_backward<T>) \
-  instantiate(csp_op<true>, csp_forward<T>, csp_backward<T>) \
-  instantiate(shuffle_op<shared_by_channels>, shuffle_forward<T>, shuffle_backward<T>) \
-  instantiate(shuffle_op<per_channel>, shuffle_forward<T>, shuffle_backward<T>) \
-  instantiate(sinkhorn_csp_op, sinkhorn_csp_forward<T>, sinkhorn_csp_backward<T>) \
-  instantiate(sparse_mix_op, sparse_mix_forward<T>, sparse_mix_backward<T>)
+  instantiate(ops::slicing_sort_op<support::pattern_order>, ops::slicing_sort_forward<support::pattern_order, T>, ops::slicing_sort_backward<T>) \
+  instantiate(ops::multi_permutation_op<support::pattern_order>, ops::multi_permutation_forward<support::pattern_order, T>, ops::multi_permutation_backward<T>) \
+  instantiate(ops::max_exchange_op, ops::max_exchange_forward<T>, ops::max_exchange_backward<T>) \
+  instantiate(ops::csp_op<false>, ops::csp_forward<T>, ops::csp_backward<T>) \
+  instantiate(ops::csp_op<true>, ops::csp_forward<T>, ops::csp_backward<T>) \
+  instantiate(ops::shuffle_op<slicesort::shared_by_channels>, ops::shuffle_forward<T>, ops::shuffle_backward<T>) \
+  instantiate(ops::shuffle_op<slicesort::per_channel>, ops::shuffle_forward<T>, ops::shuffle_backward<T>) \
+  instantiate(ops::sinkhorn_csp_op, ops::sinkhorn_csp_forward<T>, ops::sinkhorn_csp_backward<T>) \
+  instantiate(ops::sparse_mix_op, ops::sparse_mix_forward<T>, ops::sparse_mix_backward<T>)
 // clang-format on
 
 namespace support {

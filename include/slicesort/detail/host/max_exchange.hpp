@@ -69,38 +69,46 @@ struct implementation<detail::max_exchange_op, detail::host_backend> {
   static void plan(Exec const&, extents3, detail::arena&) {}  // a block's state fits on the stack
 
   template <class Exec, class T>
-  static void forward(Exec const& on, detail::max_exchange_forward<T> const& p, workspace) {
-    index_t const length = p.x.extents().length;
-    isa const set = chosen_isa(on.instructions);
-    for_each_column_block(on, p.x.extents(), [&](unsigned, column_block b) {
-      constexpr index_t rows_at_once = 64;  // copied while they are still in the first cache
-      index_t const rows = valid_rows(p.lengths, b.batch, length);
-      running_maximum<T> maximum(p.row);
-      for (index_t i = 0; i < rows; i += rows_at_once) {
-        index_t const last = std::min(i + rows_at_once, rows);
-        scan_block(set, p.x, b, i, last, maximum);
-        transfer_rows(p.x, p.y, b, i, last, grad_mode::overwrite);
-      }
-      transfer_rows(p.x, p.y, b, rows, length, grad_mode::overwrite);
-      exchanged_rows<T>(p.x, p.y, b, p.row, maximum.row, grad_mode::overwrite).write();
-      if (p.saving)
-        with_index_type(p.maximum,
-                        [&](auto saved) { store_columns(maximum.row, 1, saved, b, 0, 1); });
-    });
-  }
+  static void forward(Exec const& on, detail::max_exchange_forward<T> const& p, workspace);
 
   template <class Exec, class T>
-  static void backward(Exec const& on, detail::max_exchange_backward<T> const& p, workspace) {
-    for_each_column_block(on, p.dy.extents(), [&](unsigned, column_block b) {
-      std::uint32_t maximum[block_columns];
-      with_index_type(p.maximum, [&](auto saved) { load_columns(saved, b, 0, 1, maximum, 1); });
-      // In place, or accumulating, the rows' own transfer would destroy what the exchange needs.
-      exchanged_rows<T> const exchanged(p.dy, p.dx, b, p.row, maximum, p.mode);
-      transfer_rows(p.dy, p.dx, b, 0, p.dy.extents().length, p.mode);
-      exchanged.write();
-    });
-  }
+  static void backward(Exec const& on, detail::max_exchange_backward<T> const& p, workspace);
 };
+
+template <class Exec, class T>
+void implementation<detail::max_exchange_op, detail::host_backend>::forward(
+    Exec const& on, detail::max_exchange_forward<T> const& p, workspace) {
+  index_t const length = p.x.extents().length;
+  isa const set = chosen_isa(on.instructions);
+  for_each_column_block(on, p.x.extents(), [&](unsigned, column_block b) {
+    constexpr index_t rows_at_once = 64;  // copied while they are still in the first cache
+    index_t const rows = valid_rows(p.lengths, b.batch, length);
+    running_maximum<T> maximum(p.row);
+    for (index_t i = 0; i < rows; i += rows_at_once) {
+      index_t const last = std::min(i + rows_at_once, rows);
+      scan_block(set, p.x, b, i, last, maximum);
+      transfer_rows(p.x, p.y, b, i, last, grad_mode::overwrite);
+    }
+    transfer_rows(p.x, p.y, b, rows, length, grad_mode::overwrite);
+    exchanged_rows<T>(p.x, p.y, b, p.row, maximum.row, grad_mode::overwrite).write();
+    if (p.saving)
+      with_index_type(p.maximum,
+                      [&](auto saved) { store_columns(maximum.row, 1, saved, b, 0, 1); });
+  });
+}
+
+template <class Exec, class T>
+void implementation<detail::max_exchange_op, detail::host_backend>::backward(
+    Exec const& on, detail::max_exchange_backward<T> const& p, workspace) {
+  for_each_column_block(on, p.dy.extents(), [&](unsigned, column_block b) {
+    std::uint32_t maximum[block_columns];
+    with_index_type(p.maximum, [&](auto saved) { load_columns(saved, b, 0, 1, maximum, 1); });
+    // In place, or accumulating, the rows' own transfer would destroy what the exchange needs.
+    exchanged_rows<T> const exchanged(p.dy, p.dx, b, p.row, maximum, p.mode);
+    transfer_rows(p.dy, p.dx, b, 0, p.dy.extents().length, p.mode);
+    exchanged.write();
+  });
+}
 
 }  // namespace impl
 }  // namespace SLICESORT_BUILD

@@ -113,61 +113,10 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
 
   template <class Exec, class T>
   static void forward(Exec const& on, detail::multi_permutation_forward<Order, T> const& p,
-                      workspace w) {
-    detail::arena a(w);
-    extents3 const e = p.x.extents();
-    memory const m = plan<T>(on, e, p.weights.terms, a);
-    column_blocks const blocks(e, block_columns);
-    for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
-      sample_block const block = blocks[task];
-      detail::arena carving = m.of_slots[slot];
-      local<T> const l(carving, e, blocks);
-      index_tensor3 const perm = sort_block(on.instructions, p, block, l);
-      for (index_t s = 0; s < block.batches; ++s) {
-        column_block const b = block[s], of_perm = p.saving ? b : column_block{s, 0, b.channels};
-        index_t const rows = valid_rows(p.lengths, b.batch, e.length);
-        with_index_type(perm, [&](auto v) { load_columns(v, of_perm, 0, rows, l.perm, l.pitch); });
-        load_columns(p.y, b, 0, rows, l.values, l.pitch);
-        for (index_t c = 0; c < b.channels; ++c)
-          l.powers(c, rows).forward(l.values + c * l.pitch, p.weights, l.sums + c * l.pitch);
-        store_columns(l.sums, l.pitch, p.y, b, 0, rows);
-      }
-    });
-  }
+                      workspace w);
 
   template <class Exec, class T>
-  static void backward(Exec const& on, detail::multi_permutation_backward<T> const& p,
-                       workspace w) {
-    detail::arena a(w);
-    extents3 const e = p.dy.extents();
-    index_t const terms = p.weights.terms;
-    memory const m = plan<T>(on, e, terms, a);
-    column_blocks const blocks(e, block_columns);
-    for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
-      sample_block const block = blocks[task];
-      detail::arena carving = m.of_slots[slot];
-      local<T> const l(carving, e, blocks);
-      for (index_t s = 0; s < block.batches; ++s) {
-        column_block const b = block[s];
-        index_t const rows = valid_rows(p.lengths, b.batch, e.length);
-        with_index_type(p.perm,
-                        [&](auto perm) { load_columns(perm, b, 0, rows, l.perm, l.pitch); });
-        load_columns(p.dy, b, 0, rows, l.sums, l.pitch);
-        if (p.of_weights) load_columns(p.x, b, 0, rows, l.values, l.pitch);
-        for (index_t c = 0; c < b.channels; ++c) {
-          A<T>* const d = l.sums + c * l.pitch;
-          if (p.of_weights)
-            l.powers(c, rows).weights_gradient(
-                d, l.values + c * l.pitch, terms,
-                m.of_weights + (b.batch * e.channels + b.channel + c) * terms);
-          l.powers(c, rows).backward(p.weights, d);
-        }
-        store_gradient(l.sums, l.pitch, p.dx, b, 0, rows, p.mode);
-        transfer_rows(p.dy, p.dx, b, rows, e.length, p.mode);
-      }
-    });
-    if (p.of_weights) add_columns(p, m.of_weights);
-  }
+  static void backward(Exec const& on, detail::multi_permutation_backward<T> const& p, workspace w);
 
  private:
   using sort = implementation<detail::slicing_sort_op<order_of_block<Order>>, detail::host_backend>;
@@ -256,6 +205,65 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     }
   }
 };
+
+template <class Order>
+template <class Exec, class T>
+void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::forward(
+    Exec const& on, detail::multi_permutation_forward<Order, T> const& p, workspace w) {
+  detail::arena a(w);
+  extents3 const e = p.x.extents();
+  memory const m = plan<T>(on, e, p.weights.terms, a);
+  column_blocks const blocks(e, block_columns);
+  for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
+    sample_block const block = blocks[task];
+    detail::arena carving = m.of_slots[slot];
+    local<T> const l(carving, e, blocks);
+    index_tensor3 const perm = sort_block(on.instructions, p, block, l);
+    for (index_t s = 0; s < block.batches; ++s) {
+      column_block const b = block[s], of_perm = p.saving ? b : column_block{s, 0, b.channels};
+      index_t const rows = valid_rows(p.lengths, b.batch, e.length);
+      with_index_type(perm, [&](auto v) { load_columns(v, of_perm, 0, rows, l.perm, l.pitch); });
+      load_columns(p.y, b, 0, rows, l.values, l.pitch);
+      for (index_t c = 0; c < b.channels; ++c)
+        l.powers(c, rows).forward(l.values + c * l.pitch, p.weights, l.sums + c * l.pitch);
+      store_columns(l.sums, l.pitch, p.y, b, 0, rows);
+    }
+  });
+}
+
+template <class Order>
+template <class Exec, class T>
+void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::backward(
+    Exec const& on, detail::multi_permutation_backward<T> const& p, workspace w) {
+  detail::arena a(w);
+  extents3 const e = p.dy.extents();
+  index_t const terms = p.weights.terms;
+  memory const m = plan<T>(on, e, terms, a);
+  column_blocks const blocks(e, block_columns);
+  for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
+    sample_block const block = blocks[task];
+    detail::arena carving = m.of_slots[slot];
+    local<T> const l(carving, e, blocks);
+    for (index_t s = 0; s < block.batches; ++s) {
+      column_block const b = block[s];
+      index_t const rows = valid_rows(p.lengths, b.batch, e.length);
+      with_index_type(p.perm, [&](auto perm) { load_columns(perm, b, 0, rows, l.perm, l.pitch); });
+      load_columns(p.dy, b, 0, rows, l.sums, l.pitch);
+      if (p.of_weights) load_columns(p.x, b, 0, rows, l.values, l.pitch);
+      for (index_t c = 0; c < b.channels; ++c) {
+        A<T>* const d = l.sums + c * l.pitch;
+        if (p.of_weights)
+          l.powers(c, rows).weights_gradient(
+              d, l.values + c * l.pitch, terms,
+              m.of_weights + (b.batch * e.channels + b.channel + c) * terms);
+        l.powers(c, rows).backward(p.weights, d);
+      }
+      store_gradient(l.sums, l.pitch, p.dx, b, 0, rows, p.mode);
+      transfer_rows(p.dy, p.dx, b, rows, e.length, p.mode);
+    }
+  });
+  if (p.of_weights) add_columns(p, m.of_weights);
+}
 
 }  // namespace impl
 }  // namespace SLICESORT_BUILD

@@ -53,13 +53,9 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
   }
 
   template <class Exec, class T>
-  static void forward(Exec const& on, detail::shuffle_forward<T> const& p, workspace w) {
-    run<false>(on, p.seed, p.x, p.y, p.lengths, grad_mode::overwrite, w);
-  }
+  static void forward(Exec const& on, detail::shuffle_forward<T> const& p, workspace w);
   template <class Exec, class T>
-  static void backward(Exec const& on, detail::shuffle_backward<T> const& p, workspace w) {
-    run<true>(on, p.seed, p.dy, p.dx, p.lengths, p.mode, w);
-  }
+  static void backward(Exec const& on, detail::shuffle_backward<T> const& p, workspace w);
 
  private:
   static index_t permutations(extents3 e) { return e.empty() ? 0 : Form::shared ? 1 : e.channels; }
@@ -92,20 +88,16 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
     });
     bool const whole_rows =
         Form::shared && from.strides().channels == 1 && to.strides().channels == 1;
-    column_blocks const blocks(e, block_columns);
-    for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
-      sample_block const block = blocks[task];
+    index_t const columns = column_blocks(e, block_columns).channels();
+    for_each_column_block(on, e, [&](unsigned slot, column_block b) {
       detail::arena carving = m.of_blocks[slot];
-      local<T> const l(carving, e, blocks.channels());
-      for (index_t s = 0; s < block.batches; ++s) {
-        column_block const b = block[s];
-        index_t const rows = valid_rows(lengths, b.batch, e.length);
-        if (whole_rows)
-          move_rows<Back>(m.permutations, rows, from, to, b, mode, l.from);
-        else
-          move_columns<Back>(m.permutations, rows, from, to, b, mode, l);
-        transfer_rows(from, to, b, rows, e.length, mode);
-      }
+      local<T> const l(carving, e, columns);
+      index_t const rows = valid_rows(lengths, b.batch, e.length);
+      if (whole_rows)
+        move_rows<Back>(m.permutations, rows, from, to, b, mode, l.from);
+      else
+        move_columns<Back>(m.permutations, rows, from, to, b, mode, l);
+      transfer_rows(from, to, b, rows, e.length, mode);
     });
   }
 
@@ -154,6 +146,20 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
     store_gradient(l.to, l.pitch, to, b, 0, rows, mode);
   }
 };
+
+template <class Form>
+template <class Exec, class T>
+void implementation<detail::shuffle_op<Form>, detail::host_backend>::forward(
+    Exec const& on, detail::shuffle_forward<T> const& p, workspace w) {
+  run<false>(on, p.seed, p.x, p.y, p.lengths, grad_mode::overwrite, w);
+}
+
+template <class Form>
+template <class Exec, class T>
+void implementation<detail::shuffle_op<Form>, detail::host_backend>::backward(
+    Exec const& on, detail::shuffle_backward<T> const& p, workspace w) {
+  run<true>(on, p.seed, p.dy, p.dx, p.lengths, p.mode, w);
+}
 
 }  // namespace impl
 }  // namespace SLICESORT_BUILD

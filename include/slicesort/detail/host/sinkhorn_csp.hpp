@@ -256,7 +256,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
           double sum = 0;
           for (index_t c = 0; c < e.channels; ++c)
             if (c != r) sum += static_cast<double>(du(sample, row, c));
-          deliver(to, static_cast<A>(static_cast<double>(own) + sum / p.tau));
+          deliver(to, static_cast<A>(static_cast<double>(static_cast<A>(own)) + sum / p.tau));
         }
       });
     });

@@ -63,50 +63,10 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
   }
 
   template <class Exec, class T>
-  static void forward(Exec const& on, detail::slicing_sort_forward<Order, T> const& p,
-                      workspace w) {
-    extents3 const e = p.x.extents();
-    if (e.empty()) return;
-    detail::arena a(w);
-    unsigned char* const scratch = plan<T>(on, e, a);
-    isa const set = chosen_isa(on.instructions);
-    bool const radix = e.length > longest_network;
-    int const step = columns_per_task<T>(e.length);
-    for_each_task(on, tiles_of(e, step), [&](unsigned slot, index_t task) {
-      column_tile<T> t = make_tile(p, range_of(e, task, step));
-      t.scratch = scratch + slot * padded(slot_bytes<T>(e.length));
-      if (radix) {
-        detail::arena carving(workspace{t.scratch, slot_bytes<T>(e.length)});
-        radix_tile<T>(carving, e.length).run(t);
-      } else if (t.rows > 0) {
-        sort_tile(set, t);
-      }
-      copy_rest(t, e.length);
-    });
-  }
+  static void forward(Exec const& on, detail::slicing_sort_forward<Order, T> const& p, workspace w);
 
   template <class Exec, class T>
-  static void backward(Exec const& on, detail::slicing_sort_backward<T> const& p, workspace w) {
-    extents3 const e = p.dy.extents();
-    if (e.empty()) return;
-    detail::arena a(w);
-    unsigned char* const scratch = plan<T>(on, e, a);
-    for_each_task(on, tile_count(e), [&](unsigned slot, index_t task) {
-      column_range const columns = range_of(e, task, tile_columns);
-      tile_rows const rows(columns, p.lengths);
-      permuted_tile<T> t;
-      t.dy = p.dy.data(), t.dy_at = {columns, p.dy.strides()};
-      t.dx = p.dx.data(), t.dx_at = {columns, p.dx.strides()};
-      t.perm = p.perm.data(), t.perm_at = {columns, p.perm.strides()};
-      t.perm_width = p.perm.width();
-      t.width = columns.width, t.rows = e.length, t.mode = p.mode;
-      t.ragged = !rows.all_alike || rows.longest < e.length;
-      for (int lane = 0; lane < t.width; ++lane) t.valid[lane] = rows.valid[lane];
-      t.scratch = reinterpret_cast<T*>(scratch + slot * padded(slot_bytes<T>(e.length)));
-      t.stream = worth_streaming<T>(e) && t.dx_at.on_lines(t.dx, sizeof(T));
-      permute_tile(t);
-    });
-  }
+  static void backward(Exec const& on, detail::slicing_sort_backward<T> const& p, workspace w);
 
  private:
   template <class T>
@@ -162,6 +122,55 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
       }
   }
 };
+
+template <class Order>
+template <class Exec, class T>
+void implementation<detail::slicing_sort_op<Order>, detail::host_backend>::forward(
+    Exec const& on, detail::slicing_sort_forward<Order, T> const& p, workspace w) {
+  extents3 const e = p.x.extents();
+  if (e.empty()) return;
+  detail::arena a(w);
+  unsigned char* const scratch = plan<T>(on, e, a);
+  isa const set = chosen_isa(on.instructions);
+  bool const radix = e.length > longest_network;
+  int const step = columns_per_task<T>(e.length);
+  for_each_task(on, tiles_of(e, step), [&](unsigned slot, index_t task) {
+    column_tile<T> t = make_tile(p, range_of(e, task, step));
+    t.scratch = scratch + slot * padded(slot_bytes<T>(e.length));
+    if (radix) {
+      detail::arena carving(workspace{t.scratch, slot_bytes<T>(e.length)});
+      radix_tile<T>(carving, e.length).run(t);
+    } else if (t.rows > 0) {
+      sort_tile(set, t);
+    }
+    copy_rest(t, e.length);
+  });
+}
+
+template <class Order>
+template <class Exec, class T>
+void implementation<detail::slicing_sort_op<Order>, detail::host_backend>::backward(
+    Exec const& on, detail::slicing_sort_backward<T> const& p, workspace w) {
+  extents3 const e = p.dy.extents();
+  if (e.empty()) return;
+  detail::arena a(w);
+  unsigned char* const scratch = plan<T>(on, e, a);
+  for_each_task(on, tile_count(e), [&](unsigned slot, index_t task) {
+    column_range const columns = range_of(e, task, tile_columns);
+    tile_rows const rows(columns, p.lengths);
+    permuted_tile<T> t;
+    t.dy = p.dy.data(), t.dy_at = {columns, p.dy.strides()};
+    t.dx = p.dx.data(), t.dx_at = {columns, p.dx.strides()};
+    t.perm = p.perm.data(), t.perm_at = {columns, p.perm.strides()};
+    t.perm_width = p.perm.width();
+    t.width = columns.width, t.rows = e.length, t.mode = p.mode;
+    t.ragged = !rows.all_alike || rows.longest < e.length;
+    for (int lane = 0; lane < t.width; ++lane) t.valid[lane] = rows.valid[lane];
+    t.scratch = reinterpret_cast<T*>(scratch + slot * padded(slot_bytes<T>(e.length)));
+    t.stream = worth_streaming<T>(e) && t.dx_at.on_lines(t.dx, sizeof(T));
+    permute_tile(t);
+  });
+}
 
 }  // namespace impl
 }  // namespace SLICESORT_BUILD

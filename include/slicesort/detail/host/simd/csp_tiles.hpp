@@ -18,32 +18,8 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-namespace portable {
-#include <slicesort/detail/host/simd/exchange_pairs.inl>
-#include <slicesort/detail/host/simd/turned_columns.inl>
-// After them:
-#include <slicesort/detail/host/simd/csp_mover.inl>
-}  // namespace portable
-
-#if SLICESORT_X86_DISPATCH
-SLICESORT_TARGET_BEGIN(SLICESORT_AVX2)
-namespace avx2 {
-#  include <slicesort/detail/host/simd/exchange_pairs.inl>
-#  include <slicesort/detail/host/simd/turned_columns.inl>
-// After them:
-#  include <slicesort/detail/host/simd/csp_mover.inl>
-}  // namespace avx2
-SLICESORT_TARGET_END
-
-SLICESORT_TARGET_BEGIN(SLICESORT_AVX512)
-namespace avx512 {
-#  include <slicesort/detail/host/simd/exchange_pairs.inl>
-#  include <slicesort/detail/host/simd/turned_columns.inl>
-// After them:
-#  include <slicesort/detail/host/simd/csp_mover.inl>
-}  // namespace avx512
-SLICESORT_TARGET_END
-#endif
+#define SLICESORT_TARGET_TEXT <slicesort/detail/host/simd/csp_kernels.inl>
+#include <slicesort/detail/host/simd/every_target.inl>
 
 // The kernels of a tile, and of pairs that stay where they are.
 template <class T>

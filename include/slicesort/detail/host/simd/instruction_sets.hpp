@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tile sorter for every instruction set, and the choice among them at run time. One text,
-// included once per set inside a region that lets the compiler use it, so a binary built for the
-// baseline is fast on newer processors. Nothing here needs a vendor's intrinsics header.
+// The tile sorter for every instruction set, and the choice among them at run time. One text, compiled
+// once per set, so a binary built for the baseline is fast on newer processors. Nothing here needs a vendor's intrinsics header.
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
@@ -19,32 +18,8 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-namespace portable {
-inline constexpr int vector_bytes = 16, register_count = 16;
-#define SLICESORT_WIDE_ROWS 0
-#include <slicesort/detail/host/simd/kernels.inl>
-#undef SLICESORT_WIDE_ROWS
-}  // namespace portable
-
-#if SLICESORT_X86_DISPATCH
-SLICESORT_TARGET_BEGIN(SLICESORT_AVX2)
-namespace avx2 {
-inline constexpr int vector_bytes = 32, register_count = 16;
-#  define SLICESORT_WIDE_ROWS 0
-#  include <slicesort/detail/host/simd/kernels.inl>
-#  undef SLICESORT_WIDE_ROWS
-}  // namespace avx2
-SLICESORT_TARGET_END
-
-SLICESORT_TARGET_BEGIN(SLICESORT_AVX512)
-namespace avx512 {
-inline constexpr int vector_bytes = 64, register_count = 32;
-#  define SLICESORT_WIDE_ROWS 1
-#  include <slicesort/detail/host/simd/kernels.inl>
-#  undef SLICESORT_WIDE_ROWS
-}  // namespace avx512
-SLICESORT_TARGET_END
-#endif
+#define SLICESORT_TARGET_TEXT <slicesort/detail/host/simd/kernels.inl>
+#include <slicesort/detail/host/simd/every_target.inl>
 
 #if SLICESORT_X86_DISPATCH
 template <class T>

@@ -37,23 +37,8 @@ struct running_maximum {
   }
 };
 
-namespace portable {
-#include <slicesort/detail/host/simd/running_maximum.inl>
-}  // namespace portable
-
-#if SLICESORT_X86_DISPATCH
-SLICESORT_TARGET_BEGIN(SLICESORT_AVX2)
-namespace avx2 {
-#  include <slicesort/detail/host/simd/running_maximum.inl>
-}  // namespace avx2
-SLICESORT_TARGET_END
-
-SLICESORT_TARGET_BEGIN(SLICESORT_AVX512)
-namespace avx512 {
-#  include <slicesort/detail/host/simd/running_maximum.inl>
-}  // namespace avx512
-SLICESORT_TARGET_END
-#endif
+#define SLICESORT_TARGET_TEXT <slicesort/detail/host/simd/running_maximum.inl>
+#include <slicesort/detail/host/simd/every_target.inl>
 
 // Shows rows [first, last) of a block to `m`.
 template <class T>

@@ -9,7 +9,9 @@
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/multi_permutation.hpp>
 #include <slicesort/shuffle.hpp>
+#include <slicesort/sinkhorn_csp.hpp>
 #include <slicesort/slicing_sort.hpp>
+#include <slicesort/sparse_mix.hpp>
 
 #include <algorithm>
 
@@ -46,6 +48,19 @@ auto with_csp(int which, F const& f) {
 // A call is of one of them, forward or backward.
 constexpr int csp_of(int call) { return (call - first_csp) / 2; }
 
+// sinkhorn_csp, then sparse_mix twice: all states saved; and none, where backward is of x alone.
+constexpr int first_sinkhorn = first_csp + 2 * csps, first_mix = first_sinkhorn + 2;
+inline ss::sinkhorn_csp<> relaxed() { return ss::sinkhorn_csp<>{ss::group_size{12}, {0.5, 3}}; }
+
+constexpr index_t factors = 3, links = 3;
+template <class F>
+auto with_mix(int which, F const& f) {
+  if (which == 0) return f(ss::sparse_mix<ss::topology::cdil>{});
+  return f(ss::sparse_mix<ss::topology::cdil, ss::residual::none>{{}, ss::recompute});
+}
+// A call is of one of them, forward or backward.
+constexpr int mix_of(int call) { return (call - first_mix) / 2; }
+
 // Where everything lies: inputs in one block, outputs in another.
 template <class T>
 struct operands {
@@ -57,9 +72,11 @@ struct operands {
   A* weights;
   index_t* lengths;
   std::uint32_t* saved_orders[csps];  // of any width
+  T *mix_weights, *saved_states;
   T *y, *dx;
   std::uint32_t *perm, *maximum, *new_order;
   A* dweights;
+  T *dmix_weights, *new_states;
   std::size_t input_bytes = 0, output_bytes = 0;
 
   operands(extents3 shape, void* inputs, void* outputs) : e(shape) {
@@ -72,12 +89,17 @@ struct operands {
     take(weights, inputs, input_bytes, terms);
     take(lengths, inputs, input_bytes, static_cast<std::size_t>(e.batch));
     for (auto& saved : saved_orders) take(saved, inputs, input_bytes, elements);
+    auto const mixing = static_cast<std::size_t>(factors * links * e.batch * e.length);
+    take(mix_weights, inputs, input_bytes, mixing);
+    take(saved_states, inputs, input_bytes, static_cast<std::size_t>(factors - 1) * elements);
     take(y, outputs, output_bytes, elements);
     take(dx, outputs, output_bytes, elements);
     take(perm, outputs, output_bytes, elements);
     take(maximum, outputs, output_bytes, columns);
     take(new_order, outputs, output_bytes, elements);
     take(dweights, outputs, output_bytes, terms);
+    take(dmix_weights, outputs, output_bytes, mixing);
+    take(new_states, outputs, output_bytes, static_cast<std::size_t>(factors - 1) * elements);
   }
   ss::tensor1<index_t const> lengths_view(bool wanted) const {
     return wanted ? ss::tensor1<index_t const>(lengths, e.batch) : ss::tensor1<index_t const>();
@@ -103,8 +125,13 @@ std::size_t bytes_of(int call, Exec const& on, extents3 e) {
   if (call < 8) return ss::max_exchange().workspace_bytes<T>(on, e);
   if (call < 10) return ss::shuffle<ss::shared_by_channels>(9).workspace_bytes<T>(on, e);
   if (call < first_csp) return ss::shuffle<ss::per_channel>(9).workspace_bytes<T>(on, e);
-  return with_csp(csp_of(call),
-                  [&](auto const& op) { return op.template workspace_bytes<T>(on, e); });
+  if (call < first_sinkhorn)
+    return with_csp(csp_of(call),
+                    [&](auto const& op) { return op.template workspace_bytes<T>(on, e); });
+  if (call < first_mix) return relaxed().workspace_bytes<T>(on, e);
+  return with_mix(mix_of(call), [&](auto const& op) {
+    return op.template workspace_bytes<T>(on, e, {factors, e.batch, e.length, links});
+  });
 }
 
 // The view that CSP saves through, or reads.
@@ -134,6 +161,40 @@ void run_csp(int call, Exec const& on, operands<T> const& o, ss::workspace w,
       op.backward(on, dy, {saved}, dx, w,
                   {csp_of(call) == 1 ? add : ss::grad_mode::overwrite, lengths});
     }
+  });
+}
+
+template <class T, class Exec>
+void run_sinkhorn(int call, Exec const& on, operands<T> const& o, ss::workspace w,
+                  ss::tensor1<index_t const> lengths) {
+  tensor3<T const> const x(o.x, o.e), dy(o.dy, o.e);
+  if (call == first_sinkhorn)
+    relaxed().forward(on, x, tensor3<T>(o.y, o.e), w, {lengths});
+  else
+    relaxed().backward(on, dy, x, tensor3<T>(o.dx, o.e), w, {ss::grad_mode::overwrite, lengths});
+}
+
+template <class T, class Exec>
+void run_mix(int call, Exec const& on, operands<T> const& o, ss::workspace w,
+             ss::tensor1<index_t const> lengths) {
+  extents3 const e = o.e;
+  ss::extents4 const of_weights{factors, e.batch, e.length, links};
+  tensor3<T const> const x(o.x, e), dy(o.dy, e);
+  tensor3<T> const y(o.y, e), dx(o.dx, e);
+  ss::tensor4<T const> const weights(o.mix_weights, of_weights);
+  with_mix(mix_of(call), [&](auto const& op) {
+    ss::extents4 const saved = op.saved_extents(e, of_weights);
+    bool const forward = (call - first_mix) % 2 == 0;
+    if (forward && mix_of(call) == 0)
+      op.forward(on, x, weights, y, {ss::tensor4<T>(o.new_states, saved)}, w, {lengths});
+    else if (forward)
+      op.forward(on, x, weights, y, ss::no_saved, w, {lengths});
+    else if (mix_of(call) == 0)
+      op.backward(on, dy, x, weights, {ss::tensor4<T const>(o.saved_states, saved)}, dx,
+                  ss::tensor4<T>(o.dmix_weights, of_weights), w,
+                  {ss::grad_mode::overwrite, lengths});
+    else
+      op.backward(on, dy, weights, dx, w, {add, lengths});
   });
 }
 
@@ -180,7 +241,9 @@ void run_call(int call, Exec const& on, operands<T> const& o, ss::workspace w, b
     case 11:
       return own.backward(on, dy, dx, w, {overwrite, lengths});
     default:
-      return run_csp(call, on, o, w, lengths);
+      if (call < first_sinkhorn) return run_csp(call, on, o, w, lengths);
+      if (call < first_mix) return run_sinkhorn(call, on, o, w, lengths);
+      return run_mix(call, on, o, w, lengths);
   }
 }
 
@@ -205,6 +268,9 @@ void make_inputs(operands<T> const& o, std::uint64_t seed, bool with_lengths) {
     index_t const lengths[] = {e.length / 2 + 1, e.length, 1, 0, e.length - 1};
     o.lengths[b] = lengths[b % 5];
   }
+  auto const mixing = static_cast<std::size_t>(factors * links * e.batch * e.length);
+  auto const weights = make_column<T>(input_kind::normal, mixing, seed + 2);
+  std::copy(weights.begin(), weights.end(), o.mix_weights);
   using A = ss::detail::accumulator_t<T>;
   for (index_t k = 0; k < terms; ++k) o.weights[k] = A(0.75) - static_cast<A>(k);
   auto const whole = static_cast<std::size_t>(e.size());
@@ -212,9 +278,10 @@ void make_inputs(operands<T> const& o, std::uint64_t seed, bool with_lengths) {
   operands<T> save = o;
   save.y = y.data();
   save.perm = o.saved_perm;
+  save.new_states = o.saved_states;
   save.maximum = o.saved_maximum;
-  for (int call : {0, 6, 12, 14, 16, 18}) {
-    if (call >= first_csp) save.new_order = o.saved_orders[csp_of(call)];
+  for (int call : {0, 6, 12, 14, 16, 18, first_mix}) {
+    if (call >= first_csp && call < first_sinkhorn) save.new_order = o.saved_orders[csp_of(call)];
     std::vector<unsigned char> scratch(bytes_of<T>(call, ss::exec::host{}, e));
     run_call<T>(call, ss::exec::host{}, save, scratch, with_lengths);
   }
@@ -265,7 +332,10 @@ char const* call_name(int call) {
       "csp.forward, pairs",        "csp.backward, pairs",
       "csp.forward, groups",       "csp.backward, groups, accumulating",
       "csp.forward, long groups",  "csp.backward, long groups",
-      "csp.forward, columns",      "csp.backward, columns"};
+      "csp.forward, columns",      "csp.backward, columns",
+      "sinkhorn_csp.forward",      "sinkhorn_csp.backward",
+      "sparse_mix.forward",        "sparse_mix.backward",
+      "sparse_mix.forward, alone", "sparse_mix.backward, of x, accumulating"};
   static_assert(sizeof names / sizeof names[0] == all_calls, "a name for every call");
   return names[call];
 }

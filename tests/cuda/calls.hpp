@@ -15,7 +15,7 @@
 
 namespace support {
 
-inline constexpr int all_calls = 20;
+inline constexpr int all_calls = 26;
 char const* call_name(int call);
 
 // Inputs on the device, outputs on the device, and what the host backend makes of them.

@@ -4,7 +4,8 @@
 
 #include <slicesort/detail/arena.hpp>
 #include <slicesort/detail/block/grid.hpp>
-#include <slicesort/detail/block/mix_groups.hpp>
+#include <slicesort/detail/block/note_numbers.hpp>
+#include <slicesort/detail/block/sinkhorn_groups.hpp>
 #include <slicesort/detail/problem/sinkhorn_csp.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -147,13 +148,8 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
   template <class Grid>
   static void note_shifts(Grid const& grid, detail::csp_rule const& rule, extents3 e,
                           index_t* shifts) {
-    constexpr index_t most = note_shifts_body::max_threads;
-    for (index_t first = 0; first < e.channels; first += most) {
-      note_shifts_body body{shifts + first, std::min(most, e.channels - first), {}};
-      for (index_t c = 0; c < body.count; ++c)
-        body.shifts[c] = detail::shift_of(rule.move(first + c, e));
-      grid.run(body, 1, note_shifts_body::max_threads);
-    }
+    auto const ask = [&](index_t channel) { return detail::shift_of(rule.move(channel, e)); };
+    note_numbers(grid, e.channels, ask, shifts, true);
   }
 
   template <class Grid, class Body>

@@ -4,6 +4,7 @@
 
 #include <slicesort/detail/arena.hpp>
 #include <slicesort/detail/backend.hpp>
+#include <slicesort/detail/config.hpp>
 #include <slicesort/detail/host/column_block.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/sinkhorn_tasks.hpp>
@@ -31,9 +32,9 @@ struct sinkhorn_worker {
   static constexpr int lanes = Lanes;
   static constexpr index_t first = 0, step = 1;
 
-  void sync() const {}
+  SLICESORT_HD void sync() const {}
   template <class A>
-  A multiply_add(A a, A b, A c) const {
+  SLICESORT_HD A multiply_add(A a, A b, A c) const {
     return c + a * b;
   }
 };

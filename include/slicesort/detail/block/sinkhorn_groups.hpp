@@ -276,21 +276,6 @@ struct sum_reference_body {
   }
 };
 
-// Brings the channels' shifts, which the host knows, into the workspace without a copy: they come as
-// a kernel's argument.
-struct note_shifts_body {
-  static constexpr int max_threads = 256;
-
-  index_t* to;
-  index_t count;
-  index_t shifts[max_threads];
-
-  template <class Block>
-  SLICESORT_HD void operator()(Block& block) const {
-    if (block.rank() < count) to[block.rank()] = shifts[block.rank()];
-  }
-};
-
 }  // namespace impl
 }  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -26,7 +26,8 @@ constexpr index_t ceil_log2(index_t n) {
   return m;
 }
 /// The greatest `m` with `2^m <= n`, for `n >= 1` (0 for less): as many factors as parts of the
-/// published code take. Where `n` is no power of two, some rows do not reach some others.
+/// published code take. Where `n` is no power of two, some rows of CHORD may not reach some others: at
+/// 1000, for one.
 constexpr index_t floor_log2(index_t n) {
   index_t m = 0;
   for (index_t left = n; left > 1; left /= 2) ++m;

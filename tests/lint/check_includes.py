@@ -7,7 +7,7 @@ from common import INCLUDE, finish, headers, name
 
 INCLUDED = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 DOORS = ("slicesort.hpp", "cuda.cuh")
-ABOVE_OPERATORS = ("simple.hpp", "thrust.hpp")
+ABOVE_OPERATORS = ("simple.hpp", "thrust.hpp", "equivalent_matrix.hpp")
 CUDA = re.compile(r"^(cuda|cub/|thrust/|nv/|nvtx3/|nvToolsExt|cooperative_groups|driver_types|vector_types|mma\.h)|\.cuh$")
 MAY_REACH_CUDA = ("slicesort.hpp", "thrust.hpp")  # guarded by the compiler, or opt-in
 MAY_ASK_ARCHITECTURE = ("detail/cuda/block.cuh", "detail/config.hpp")  # config.hpp: for a pragma

@@ -1,28 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse-factor mixing on threads.
+// Sparse-factor mixing on threads: tiles of 32 channels of a sample go through all factors in cache.
 #pragma once
 
 #include <slicesort/detail/arena.hpp>
 #include <slicesort/detail/backend.hpp>
 #include <slicesort/detail/check.hpp>
 #include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/isa.hpp>
+#include <slicesort/detail/host/mix_chain.hpp>
+#include <slicesort/detail/host/mix_products.hpp>
+#include <slicesort/detail/host/mix_states.hpp>
+#include <slicesort/detail/host/mix_tile.hpp>
 #include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/simd/mix_kernels.hpp>
 #include <slicesort/detail/host/slots.hpp>
-#include <slicesort/detail/math/wrap.hpp>
 #include <slicesort/detail/problem/sparse_mix.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/exec.hpp>
+#include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
-#include <cmath>
+#include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// FIRST VERSION: the semantics in plain loops, one sample a task. To be replaced.
 template <>
 struct implementation<detail::sparse_mix_op, detail::host_backend> {
   template <class Exec>
@@ -36,149 +41,127 @@ struct implementation<detail::sparse_mix_op, detail::host_backend> {
   }
 
   template <class Exec, class T>
-  static void forward(Exec const& on, detail::sparse_mix_forward<T> const& p, workspace w) {
-    extents3 const e = p.x.extents();
-    detail::arena a(w);
-    memory<T> const m(on, e, {p.rule.factors, p.rule.links, p.rule.every}, a);
-    for_each_task(on, e.batch, [&](unsigned slot, index_t b) {
-      detail::arena mine = m.own[slot];
-      T* const v = mine.take<T>(m.states);
-      run(p.rule, p.x, p.weights, p.lengths, b, v);
-      index_t const n = valid_rows(p.lengths, b, e.length), size = e.length * e.channels;
-      for (index_t i = 0; i < e.length; ++i)
-        for (index_t c = 0; c < e.channels; ++c)
-          p.y(b, i, c) = i < n ? v[p.rule.factors * size + i * e.channels + c] : p.x(b, i, c);
-      if (!p.saving) return;
-      for (index_t s = 0; s < p.states.extents().outer; ++s)
-        for (index_t i = 0; i < e.length; ++i)
-          for (index_t c = 0; c < e.channels; ++c)
-            p.states(s, b, i, c) =
-                i < n ? v[(s + 1) * p.rule.every * size + i * e.channels + c] : p.x(b, i, c);
-    });
-  }
-
+  static void forward(Exec const& on, detail::sparse_mix_forward<T> const& p, workspace w);
   template <class Exec, class T>
-  static void backward(Exec const& on, detail::sparse_mix_backward<T> const& p, workspace w) {
-    using A = detail::accumulator_t<T>;
-    extents3 const e = p.dy.extents();
-    detail::arena a(w);
-    memory<T> const m(on, e, {p.rule.factors, p.rule.links, p.rule.every}, a);
-    for_each_task(on, e.batch, [&](unsigned slot, index_t b) {
-      detail::arena mine = m.own[slot];
-      T* const v = mine.take<T>(m.states);
-      T* dz = mine.take<T>(static_cast<std::size_t>(e.length * e.channels));
-      T* dv = mine.take<T>(static_cast<std::size_t>(e.length * e.channels));
-      A* const first = mine.take<A>(static_cast<std::size_t>(e.length * e.channels));
-      index_t const n = valid_rows(p.lengths, b, e.length), size = e.length * e.channels;
-      if (p.of_weights) run(p.rule, p.x, p.weights, p.lengths, b, v);
-      for (index_t i = 0; i < e.length; ++i)
-        for (index_t c = 0; c < e.channels; ++c) {
-          dz[i * e.channels + c] = p.dy(b, i, c);
-          first[i * e.channels + c] = A(0);
-        }
-      for (index_t f = p.rule.factors; f-- > 0;) {
-        if (p.of_weights)
-          for (index_t i = 0; i < e.length; ++i)
-            for (index_t k = 0; k < p.rule.links; ++k) {
-              T& to = p.dweights(f, b, i, k);
-              A const before = p.mode == grad_mode::accumulate ? static_cast<A>(to) : A(0);
-              index_t const from = (i + detail::wrapped(p.rule.offset(k, f), n)) % (n > 0 ? n : 1);
-              to = static_cast<T>(i < n ? dot(before, dz + i * e.channels,
-                                              v + f * size + from * e.channels, e.channels)
-                                        : before);
-            }
-        bool const last = f == 0;
-        for (index_t i = 0; i < n; ++i)
-          for (index_t c = 0; c < e.channels; ++c) {
-            A const own = static_cast<A>(dz[i * e.channels + c]);
-            A& kept = first[i * e.channels + c];
-            A sum(0);
-            if (p.rule.residual == detail::residual_form::per_factor) sum = own;
-            if (p.rule.residual == detail::residual_form::initial) {
-              kept += own;
-              if (last) sum = kept;
-            }
-            for (index_t k = 0; k < p.rule.links; ++k) {
-              index_t const from = (i + n - detail::wrapped(p.rule.offset(k, f), n)) % n;
-              sum = std::fma(static_cast<A>(p.weights(f, b, from, k)),
-                             static_cast<A>(dz[from * e.channels + c]), sum);
-            }
-            if (last)
-              deliver(p.mode, p.dx(b, i, c), sum);
-            else
-              dv[i * e.channels + c] = static_cast<T>(sum);
-          }
-        if (!last)
-          for (index_t i = 0; i < n * e.channels; ++i) dz[i] = dv[i];
-      }
-      for (index_t i = p.rule.factors == 0 ? 0 : n; i < e.length; ++i)
-        for (index_t c = 0; c < e.channels; ++c)
-          deliver(p.mode, p.dx(b, i, c), static_cast<A>(p.dy(b, i, c)));
-    });
-  }
+  static void backward(Exec const& on, detail::sparse_mix_backward<T> const& p, workspace w);
 
  private:
+  // What a call takes from the workspace. Without factors rows are copied, which takes none.
   template <class T>
   struct memory {
-    std::size_t states;
-    slots own;
+    index_t* offsets;
+    mix_products<T> products;
+    slots each;
+
     template <class Exec>
     memory(Exec const& on, extents3 e, detail::mix_size s, detail::arena& a)
-        : states(static_cast<std::size_t>((s.factors + 1) * e.length * e.channels)),
-          own(a, on.threads, e.batch, [&](detail::arena& slot) {
-            slot.take<T>(states);
-            slot.take<T>(static_cast<std::size_t>(e.length * e.channels));
-            slot.take<T>(static_cast<std::size_t>(e.length * e.channels));
-            slot.take<detail::accumulator_t<T>>(static_cast<std::size_t>(e.length * e.channels));
-          }) {}
+        : offsets(a.take<index_t>(static_cast<std::size_t>(e.empty() ? 0 : s.factors * s.links))),
+          products(a, e.empty() ? extents3{} : e, s, on.threads),
+          each(a, on.threads, e.empty() || s.factors == 0 ? 0 : e.batch * products.tiles(),
+               [&](detail::arena& slot) { (void)mix_scratch<T>(slot, e.length, s.links); }) {}
   };
 
-  template <class T, class A>
-  static void deliver(grad_mode mode, T& to, A value) {
-    to = static_cast<T>(mode == grad_mode::accumulate ? static_cast<A>(to) + value : value);
+  static detail::mix_size size_of(detail::mix_rule const& rule) {
+    return {rule.factors, rule.links, rule.every};
   }
-
-  // V_0 .. V_M of a sample.
   template <class T>
-  static void run(detail::mix_rule const& rule, tensor3<T const> x, tensor4<T const> w,
-                  tensor1<index_t const> lengths, index_t b, T* v) {
-    using A = detail::accumulator_t<T>;
-    extents3 const e = x.extents();
-    index_t const n = valid_rows(lengths, b, e.length), size = e.length * e.channels;
-    for (index_t i = 0; i < n; ++i)
-      for (index_t c = 0; c < e.channels; ++c) v[i * e.channels + c] = x(b, i, c);
-    for (index_t f = 0; f < rule.factors; ++f, v += size)
-      for (index_t i = 0; i < n; ++i)
-        for (index_t c = 0; c < e.channels; ++c) {
-          A sum(0);
-          if (rule.residual == detail::residual_form::per_factor)
-            sum = static_cast<A>(v[i * e.channels + c]);
-          if (rule.residual == detail::residual_form::initial) sum = static_cast<A>(x(b, i, c));
-          for (index_t k = 0; k < rule.links; ++k) {
-            index_t const from = (i + detail::wrapped(rule.offset(k, f), n)) % n;
-            sum = std::fma(static_cast<A>(w(f, b, i, k)), static_cast<A>(v[from * e.channels + c]),
-                           sum);
-          }
-          v[size + i * e.channels + c] = static_cast<T>(sum);
-        }
+  static mix_call<T> call_of(isa set, detail::mix_rule const& rule, index_t* offsets,
+                             tensor4<T const> weights, tensor1<index_t const> lengths) {
+    for (index_t m = 0; m < rule.factors; ++m)
+      for (index_t k = 0; k < rule.links; ++k) offsets[m * rule.links + k] = rule.offset(k, m);
+    return {mix_kernels<T>(mix_isa(set)), rule, offsets, weights, lengths};
   }
 
-  // before + <a, b>, in the order of problem/sparse_mix.hpp.
-  template <class A, class T>
-  static A dot(A before, T const* a, T const* b, index_t channels) {
-    for (index_t first = 0; first < channels; first += detail::channel_block) {
-      A lane[static_cast<std::size_t>(detail::channel_lanes)] = {};
-      for (int k = 0; k < detail::channel_block && first + k < channels; ++k)
-        lane[k % detail::channel_lanes] =
-            std::fma(static_cast<A>(a[first + k]), static_cast<A>(b[first + k]),
-                     lane[k % detail::channel_lanes]);
-      for (int half = detail::channel_lanes / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; ++l) lane[l] += lane[l + half];
-      before += lane[0];
-    }
-    return before;
+  template <class T>
+  static void clear(tensor4<T> t) {
+    extents4 const e = t.extents();
+    for (index_t m = 0; m < e.outer; ++m)
+      for (index_t b = 0; b < e.batch; ++b)
+        for (index_t i = 0; i < e.length; ++i)
+          for (index_t k = 0; k < e.channels; ++k) t(m, b, i, k) = T(0.0F);
+  }
+  // f(slot, block) for every block of channels: first all of a sample.
+  template <class Exec, class F>
+  static void for_each_tile(Exec const& on, extents3 e, F const& f) {
+    index_t const tiles = (e.channels + mix_columns - 1) / mix_columns;
+    for_each_task(on, e.batch * tiles, [&](unsigned slot, index_t task) {
+      index_t const channel = task % tiles * mix_columns;
+      f(slot,
+        column_block{task / tiles, channel, std::min<index_t>(mix_columns, e.channels - channel)});
+    });
   }
 };
+
+// Not in the class: a program can have them compiled in one place (`extern template`).
+template <class Exec, class T>
+void implementation<detail::sparse_mix_op, detail::host_backend>::forward(
+    Exec const& on, detail::sparse_mix_forward<T> const& p, workspace w) {
+  using A = detail::accumulator_t<T>;
+  extents3 const e = p.x.extents();
+  if (e.empty()) return;
+  detail::arena a(w);
+  memory<T> const m(on, e, size_of(p.rule), a);
+  index_t const factors = p.rule.factors;
+  mix_call<T> const call = call_of<T>(on.instructions, p.rule, m.offsets, p.weights, p.lengths);
+  for_each_tile(on, e, [&](unsigned slot, column_block block) {
+    if (factors == 0) return transfer_rows(p.x, p.y, block, 0, e.length, grad_mode::overwrite);
+    detail::arena own = m.each[slot];
+    mix_scratch<T> const scratch(own, e.length, p.rule.links);
+    mix_chain<T> const chain(call, block, e.length, scratch.staged);
+    A *v = scratch.first, *next = scratch.second;
+    chain.take(p.x, v);
+    for (index_t f = 0; f < factors; ++f) {
+      mix_onwards(chain, p.x, f, v, next);
+      std::swap(v, next);
+      if (p.saving && f + 1 < factors && p.rule.every > 0 && (f + 1) % p.rule.every == 0) {
+        tensor3<T> const state = p.states[(f + 1) / p.rule.every - 1];
+        chain.give(v, state, grad_mode::overwrite);
+        transfer_rows(p.x, state, block, chain.rows(), e.length, grad_mode::overwrite);
+      }
+    }
+    chain.give(v, p.y, grad_mode::overwrite);
+    transfer_rows(p.x, p.y, block, chain.rows(), e.length, grad_mode::overwrite);
+  });
+}
+
+template <class Exec, class T>
+void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
+    Exec const& on, detail::sparse_mix_backward<T> const& p, workspace w) {
+  using A = detail::accumulator_t<T>;
+  extents3 const e = p.dy.extents();
+  detail::arena a(w);
+  memory<T> m(on, e, size_of(p.rule), a);
+  if (e.empty()) {  // without channels, the weights' gradients are sums of nothing
+    if (p.of_weights && p.mode == grad_mode::overwrite) clear(p.dweights);
+    return;
+  }
+  if (p.of_weights) m.products.begin(p.dweights, p.mode);
+  mix_call<T> const call = call_of<T>(on.instructions, p.rule, m.offsets, p.weights, p.lengths);
+  bool const initial = p.rule.residual == detail::residual_form::initial;
+  for_each_tile(on, e, [&](unsigned slot, column_block block) {
+    if (p.rule.factors == 0) return transfer_rows(p.dy, p.dx, block, 0, e.length, p.mode);
+    detail::arena own = m.each[slot];
+    mix_scratch<T> const scratch(own, e.length, p.rule.links);
+    mix_chain<T> const chain(call, block, e.length, scratch.staged);
+    mix_states<T> states(chain, p.x, p.states, scratch.third, initial ? nullptr : scratch.fourth);
+    A *dz = scratch.first, *next = scratch.second, *const sum = scratch.fourth;
+    index_t const size = chain.rows() * mix_columns;
+    chain.take(p.dy, dz);
+    if (initial) std::fill_n(sum, size, A(0));
+    for (index_t f = p.rule.factors; f-- > 0;) {
+      if (p.of_weights) m.products.add(chain, f, dz, states.input_of(f, next));
+      if (initial)
+        for (index_t i = 0; i < size; ++i) sum[i] += dz[i];
+      A const* const start = p.rule.residual == detail::residual_form::per_factor ? dz
+                             : initial && f == 0                                  ? sum
+                                                                                  : nullptr;
+      chain.mix(mix_direction::backward, f, start, dz, next, f > 0);
+      std::swap(dz, next);
+    }
+    chain.give(dz, p.dx, p.mode);
+    transfer_rows(p.dy, p.dx, block, chain.rows(), e.length, p.mode);
+  });
+}
 
 }  // namespace impl
 }  // namespace SLICESORT_BUILD

@@ -10,6 +10,8 @@
 
 // What an instruction set of isa.hpp may use.
 #define SLICESORT_AVX2 "avx2"
+// Where a kernel asks for fused multiply-adds; elsewhere a compiler could form them unasked.
+#define SLICESORT_AVX2_FMA "avx2,fma"
 #define SLICESORT_AVX512 "avx512f,avx512bw,avx512dq,avx512vl"
 
 // Code between SLICESORT_TARGET_BEGIN and SLICESORT_TARGET_END may use the instructions named.
@@ -22,4 +24,11 @@
 #  define SLICESORT_TARGET_BEGIN(set) \
     SLICESORT_PRAGMA(GCC push_options) SLICESORT_PRAGMA(GCC target(set))
 #  define SLICESORT_TARGET_END SLICESORT_PRAGMA(GCC pop_options)
+#endif
+
+// At the beginning of a body whose roundings must stay as written, whatever -ffast-math allows.
+#if defined(__clang__) && defined(__x86_64__)
+#  define SLICESORT_AS_WRITTEN _Pragma("float_control(precise, on)")
+#else
+#  define SLICESORT_AS_WRITTEN
 #endif

@@ -29,6 +29,7 @@ template <class From, class To>
 constexpr bool converts = std::is_convertible_v<From, To>;
 
 using ss::tensor1;
+using ss::tensor4;
 
 static_assert(std::is_trivially_copyable_v<tensor3<float>>, "passed by value");
 static_assert(std::is_trivially_copyable_v<tensor1<float const>>, "passed by value");
@@ -64,7 +65,28 @@ static_assert(converts<span_like<std::uint16_t, 3>, ss::index_tensor3>, "mdspan-
 static_assert(converts<ss::index_tensor3, ss::const_index_tensor3>, "const may be added");
 static_assert(converts<ss::saved_permutation, ss::const_saved_permutation>, "forward to backward");
 
+static_assert(std::is_trivially_copyable_v<tensor4<float>>, "passed by value");
+static_assert(converts<tensor4<float>, tensor4<float const>>, "const may be added");
+static_assert(!converts<tensor4<float const>, tensor4<float>>, "const may not be dropped");
+static_assert(!converts<tensor4<float>, tensor4<double>>, "no conversion of elements");
+static_assert(converts<tensor3<float>, tensor4<float>>, "a stack of one");
+static_assert(converts<tensor3<float>, tensor4<float const>>, "a stack of one, and const");
+static_assert(!converts<tensor3<float const>, tensor4<float>>, "const may not be dropped");
+static_assert(!converts<tensor4<float>, tensor3<float>>, "of many, which?");
+static_assert(converts<span_like<float, 4>, tensor4<float>>, "mdspan-like");
+static_assert(converts<span_like<float, 4>, tensor4<float const>>, "mdspan-like");
+static_assert(!converts<span_like<float, 3>, tensor4<float>>,
+              "a view of rank 3 must say so itself");
+static_assert(!converts<span_like<float, 4>, tensor3<float>>, "rank 3 only");
+
 static_assert(row_major(extents3{2, 3, 5}) == strides3{15, 5, 1}, "channels fastest");
+static_assert(row_major(ss::extents4{7, 2, 3, 5}) == ss::strides4{30, 15, 5, 1}, "outer slowest");
+static_assert(ss::extents4{7, 2, 3, 5}.size() == 210, "size");
+static_assert(ss::extents4{7, 2, 3, 5}.each() == extents3{2, 3, 5}, "one of the stack");
+static_assert(!ss::extents4{7, 2, 3, 5}.empty() && ss::extents4{0, 2, 3, 5}.empty(), "empty");
+static_assert(ss::extents4{7, 2, 0, 5}.empty(), "empty");
+static_assert(ss::extents4{7, 2, 3, 5} != ss::extents4{6, 2, 3, 5}, "outer counts");
+static_assert(ss::extents4{7, 2, 3, 5} != ss::extents4{7, 2, 3, 4}, "so do the others");
 static_assert(extents3{2, 3, 5}.size() == 30 && !extents3{2, 3, 5}.empty(), "size");
 static_assert(extents3{2, 0, 5}.empty() && extents3{2, 0, 5} != extents3{2, 5, 0}, "empty");
 
@@ -82,6 +104,30 @@ TEST_CASE("a view reads what it points at") {
   CHECK(c.data() == v.data());
   CHECK(c.strides() == v.strides());
   CHECK(c.extents() == v.extents());
+}
+
+TEST_CASE("a stack of tensors") {
+  std::vector<int> data(300);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<int>(i);
+  tensor4<int> const v(data.data() + 4, {3, 2, 3, 4}, {90, 40, 2, 7});
+  CHECK(v(2, 1, 2, 3) == 4 + 180 + 40 + 4 + 21);
+  CHECK(v[2].extents() == extents3{2, 3, 4});
+  CHECK(v[2].strides() == strides3{40, 2, 7});
+  CHECK(&v[2](1, 2, 3) == &v(2, 1, 2, 3));
+  tensor4<int const> const c = v;
+  CHECK(c.data() == v.data());
+  CHECK(c.strides() == v.strides());
+  CHECK(c.extents() == v.extents());
+
+  tensor4<int const> const one = v[1];
+  CHECK(one.extents() == ss::extents4{1, 2, 3, 4});
+  CHECK(&one(0, 1, 2, 3) == &v(1, 1, 2, 3));
+  tensor4<int> const dense(data.data(), {3, 2, 3, 4});
+  CHECK(dense(2, 1, 2, 3) == 71);
+
+  tensor4<int> const nothing;
+  CHECK(nothing.extents().empty());
+  CHECK(nothing[5].data() == nullptr);
 }
 
 TEST_CASE("index views know their width") {

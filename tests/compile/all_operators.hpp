@@ -16,6 +16,9 @@
 #if __has_include(<slicesort/shuffle.hpp>)
 #  include <slicesort/shuffle.hpp>
 #endif
+#if __has_include(<slicesort/sparse_mix.hpp>)
+#  include <slicesort/sparse_mix.hpp>
+#endif
 
 #include <cstddef>
 #include <cstdint>
@@ -96,6 +99,29 @@ inline unsigned fingerprint(ss::exec::host on = {}) {
   note(y);
   permute.backward(on, y.read(), {order.view()}, dx.view(), scratch);
   note(dx);
+#endif
+
+#if __has_include(<slicesort/sinkhorn_csp.hpp>)
+  ss::sinkhorn_csp<> const match{ss::group_size{4}, ss::sinkhorn{1.0, 2}};
+  match.forward(on, x.read(), y.view(), scratch);
+  note(y);
+  match.backward(on, y.read(), x.read(), dx.view(), scratch);
+  note(dx);
+#endif
+
+#if __has_include(<slicesort/sparse_mix.hpp>)
+  ss::extents4 const we{3, e.batch, e.length, 4};
+  std::vector<float> w(static_cast<std::size_t>(we.size())), dw(w.size());
+  for (std::size_t i = 0; i < w.size(); ++i)
+    w[i] = 0.125f * static_cast<float>(static_cast<int>(i * 2654435761u % 13u) - 6);
+  ss::tensor4<float const> const weights(w.data(), we);
+  ss::sparse_mix<> const factors{ss::topology::chord{}, ss::recompute};
+  factors.forward(on, x.read(), weights, y.view(), ss::no_saved, scratch);
+  note(y);
+  factors.backward(on, y.read(), x.read(), weights, ss::no_saved, dx.view(),
+                   ss::tensor4<float>(dw.data(), we), scratch);
+  note(dx);
+  for (float v : dw) seed = hash(v, seed);
 #endif
   return seed;
 }

@@ -5,49 +5,15 @@
 #include "fuzz_input.hpp"
 
 #include "support/csp_problem.hpp"
-#include "support/executors.hpp"
 
 using namespace support;
 
 namespace {
 
-template <class T, class Op, class Exec>
-void run(csp_problem<T> const& p, Op const& op, byte_reader& in, Exec const& on, bool in_place) {
-  extents3 const e = p.extents(), s = op.saved_extents(e);
-  layout const from = read_layout(in, e), to = in_place ? from : read_layout(in, e),
-               saved = read_layout(in, s);
-  auto const problem = p.describe(), where = describe_exec(on);
-  auto const lengths = view_of(p.lengths);
-
-  strided_tensor<T> x(p.x, from.strides, from.shift), other(e, to.strides, to.shift);
-  strided_tensor<T>& y = in_place ? x : other;
-  order_memory order(s, op.saved_width(e), saved.strides, saved.shift);
-  guarded_workspace scratch(op.template workspace_bytes<T>(on, e), in.take() % 64);
-  op.forward(on, x.view(), y.view(), {order.view()}, scratch.get(), {lengths});
-  require(difference("y", y.contents(), p.y), problem, where);
-  require(difference("order", order.contents(), p.saved), problem, where);
-
-  strided_tensor<T> dy(p.dy, from.strides, from.shift), another(e, to.strides, to.shift);
-  strided_tensor<T>& dx = in_place ? dy : another;
-  op.backward(on, dy.view(), {order.view()}, dx.view(), scratch.get(),
-              {ss::grad_mode::overwrite, lengths});
-  require(difference("dx", dx.contents(), p.dx), problem, where);
-
-  strided_tensor<T> z(p.x, from.strides, from.shift);
-  op.forward(on, z.view(), z.view(), ss::no_saved, scratch.get(), {lengths});
-  require(difference("y, no_saved, in place", z.contents(), p.y), problem, where);
-  if (!y.gaps_untouched() || !dx.gaps_untouched() || !order.gaps_untouched() || !z.gaps_untouched())
-    fail("wrote beside the elements", problem, where);
-  if (!scratch.red_zones_intact()) fail("wrote beside the workspace", problem, where);
-}
-
 template <class T>
 void run_type(byte_reader& in) {
   std::uint64_t const flags = in.take(2);
-  auto const sets = available_isas();
-  ss::isa const set = sets[flags % sets.size()];
   bool const in_place = (flags & 8) != 0, aligned = (flags & 16) != 0, ragged = (flags & 32) != 0;
-  auto const threads = static_cast<unsigned>(1 + (flags >> 8) % 4);
 
   csp_problem<T> p;
   p.title = "fuzzed";
@@ -67,9 +33,15 @@ void run_type(byte_reader& in) {
   p.dy = random_bits_tensor<T>(e, seed + 1);
   solve(p);
 
-  test_executor executor{static_cast<test_executor::way>((flags >> 10) % 3)};
-  ss::exec::host_on<test_executor> const on(executor, threads, set);
-  with_csp(p, [&](auto const& op) { run(p, op, in, on, in_place); });
+  fuzzed_exec exec(flags);
+  auto const on = exec.get();
+  with_csp(p, [&](auto const& op) {
+    extents3 const saved = op.saved_extents(e);
+    auto const memory = [&](layout l) {
+      return order_memory(saved, op.saved_width(e), l.strides, l.shift);
+    };
+    require_moves(p, op, saved, memory, p.saved, in, on, in_place, describe_exec(on));
+  });
 }
 
 }  // namespace

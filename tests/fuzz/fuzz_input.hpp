@@ -2,8 +2,11 @@
 // How the fuzz targets turn bytes into arguments, and how they fail.
 #pragma once
 
+#include "support/backends.hpp"
 #include "support/buffers.hpp"
+#include "support/executors.hpp"
 #include "support/inputs.hpp"
+#include "support/problems.hpp"
 
 #include <array>
 #include <cstddef>
@@ -11,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace support {
@@ -98,5 +102,55 @@ tensor<T> read_tensor(byte_reader& in, extents3 e, std::uint64_t seed, bool by_c
     element = i < drawn.size() ? drawn[i++] : drawn[random.below(drawn.size())];
   return x;
 }
+
+// The calls of an operator that moves rows and saves which: forward, backward, and forward in place with
+// nothing saved must match the problem's answer and `want` bit for bit, and touch nothing else.
+// make_saved(layout) is memory for the state, whose shape is `saved_extents`.
+template <class Problem, class Op, class MakeSaved, class Want, class Exec>
+void require_moves(Problem const& p, Op const& op, extents3 saved_extents,
+                   MakeSaved const& make_saved, Want const& want, byte_reader& in, Exec const& on,
+                   bool in_place, std::string const& where) {
+  using T = typename std::decay_t<decltype(p.x.elements())>::value_type;
+  extents3 const e = p.x.extents();
+  layout const from = read_layout(in, e), to = in_place ? from : read_layout(in, e);
+  auto saved = make_saved(read_layout(in, saved_extents));
+  auto const problem = p.describe();
+  auto const lengths = view_of(p.lengths);
+
+  strided_tensor<T> x(p.x, from.strides, from.shift), other(e, to.strides, to.shift);
+  strided_tensor<T>& y = in_place ? x : other;
+  guarded_workspace scratch(op.template workspace_bytes<T>(on, e), in.take() % 64);
+  op.forward(on, x.view(), y.view(), {saved.view()}, scratch.get(), {lengths});
+  require(difference("y", y.contents(), p.y), problem, where);
+  require(difference("saved", saved.contents(), want), problem, where);
+
+  strided_tensor<T> dy(p.dy, from.strides, from.shift), another(e, to.strides, to.shift);
+  strided_tensor<T>& dx = in_place ? dy : another;
+  op.backward(on, dy.view(), {saved.view()}, dx.view(), scratch.get(),
+              {ss::grad_mode::overwrite, lengths});
+  require(difference("dx", dx.contents(), p.dx), problem, where);
+
+  strided_tensor<T> z(p.x, from.strides, from.shift);
+  op.forward(on, z.view(), z.view(), ss::no_saved, scratch.get(), {lengths});
+  require(difference("y, no_saved, in place", z.contents(), p.y), problem, where);
+  if (!y.gaps_untouched() || !dx.gaps_untouched() || !saved.gaps_untouched() || !z.gaps_untouched())
+    fail("wrote beside the elements", problem, where);
+  if (!scratch.red_zones_intact()) fail("wrote beside the workspace", problem, where);
+}
+
+// Who runs it: threads and instruction set from the flags that every input begins with.
+struct fuzzed_exec {
+  test_executor executor;
+  unsigned threads;
+  ss::isa set;
+
+  explicit fuzzed_exec(std::uint64_t flags)
+      : executor{static_cast<test_executor::way>((flags >> 10) % 3)},
+        threads(static_cast<unsigned>(1 + (flags >> 8) % 4)),
+        set(available_isas()[flags % available_isas().size()]) {}
+  ss::exec::host_on<test_executor> get() {
+    return ss::exec::host_on<test_executor>(executor, threads, set);
+  }
+};
 
 }  // namespace support

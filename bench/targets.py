@@ -107,7 +107,7 @@ def targets() -> list[Target]:
                             name("baseline_naive_scatter", n, direction="backward"), at_least=2.5))
     found.append(Target("f32 forward N=1024, no_saved against saving", name("slicing_sort", 1024, direction="forward_values"),
                         name("slicing_sort", 1024), at_least=1.2))
-    return found + csp_targets()
+    return found + csp_targets() + mix_targets()
 
 
 def csp_targets() -> list[Target]:
@@ -124,6 +124,27 @@ def csp_targets() -> list[Target]:
             against("std::sort", f"linear-{alignment}-G:{group}", "baseline_std_sort", at_least=6)
         for shift in ("none", "linear"):
             against("its forward", f"{shift}-{alignment}-G:2", "csp", "backward", at_most=2)
+    return found
+
+
+def mix_targets() -> list[Target]:
+    found: list[Target] = []
+
+    def mix(n: int, factors: int, topology: str = "chord", direction: str = "forward_values",
+            subject: str = "sparse_mix") -> str:
+        return name(subject, n, direction=direction, policy=f"{topology}-per_factor-M:{factors}")
+
+    for n, factors, at_least in ((4096, 12, 2), (16384, 14, 3)):
+        found.append(Target(f"f32 sparse_mix chord N={n} against factor by factor", mix(n, factors),
+                            mix(n, factors, subject="baseline_per_factor"), at_least=at_least))
+    # 46 % of the rate of multiply-adds that have nothing to load.
+    found.append(Target("f32 sparse_mix chord N=4096 against its multiply-adds alone", mix(4096, 12),
+                        mix(4096, 12, subject="baseline_multiply_add"), at_most=2.17))
+    found.append(Target("f32 sparse_mix cdil N=4096 against memcpy", mix(4096, 12, "cdil"), name("baseline_memcpy", 4096),
+                        at_most=14))
+    for topology in ("chord", "cdil"):
+        found.append(Target(f"f32 sparse_mix {topology} N=4096 backward against its forward",
+                            mix(4096, 12, topology, "backward"), mix(4096, 12, topology, "forward"), at_most=3.5))
     return found
 
 

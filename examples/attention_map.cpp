@@ -3,9 +3,9 @@
 // is sparse, of full rank and doubly stochastic. Nobody forms that matrix; here it is drawn to be
 // looked at. docs/operators/draw_attention.py makes the picture of the documentation from this
 // program's output.
+#include <slicesort/equivalent_matrix.hpp>
 #include <slicesort/slicing_sort.hpp>
 
-#include <cstdint>
 #include <cstdio>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace ss = slicesort;
 
 int main() {
   ss::extents3 const shape{1, 8, 3};
-  std::vector<float> x_data = {
+  std::vector<float> const x_data = {
       5, 3, 8,  //
       1, 4, 2,  //
       7, 8, 5,  //
@@ -23,16 +23,7 @@ int main() {
       6, 5, 3,  //
       4, 6, 6,  //
   };
-  std::vector<float> y_data(x_data.size());
-  std::vector<std::uint16_t> perm_data(x_data.size());
   ss::tensor3<float const> const x(x_data.data(), shape);
-  ss::tensor3<float> const y(y_data.data(), shape);
-  ss::tensor3<std::uint16_t> const perm(perm_data.data(), shape);
-
-  ss::exec::host const on;
-  ss::slicing_sort<> const op;
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-  op.forward(on, x, y, {perm}, {scratch.data(), scratch.size()});
 
   for (ss::index_t c = 0; c < shape.channels; ++c) {
     std::printf("channel %d: x", static_cast<int>(c));
@@ -40,9 +31,14 @@ int main() {
     std::printf("\n");
     // [snippet]
     // y[n] = sum over m of P[n][m] x[m], with a single 1 in every row and every column of P.
+    ss::dense_matrix const p = ss::equivalent_matrix(ss::slicing_sort<>{}, x, 0, c);
     for (ss::index_t n = 0; n < shape.length; ++n) {
-      for (ss::index_t m = 0; m < shape.length; ++m) std::printf("%d ", perm(0, n, c) == m ? 1 : 0);
-      std::printf(" y %d\n", static_cast<int>(y(0, n, c)));
+      double y = 0;
+      for (ss::index_t m = 0; m < shape.length; ++m) {
+        std::printf("%d ", static_cast<int>(p(n, m)));
+        y += p(n, m) * static_cast<double>(x(0, m, c));
+      }
+      std::printf(" y %d\n", static_cast<int>(y));
     }
     // [/snippet]
   }

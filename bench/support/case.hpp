@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,6 +51,9 @@ class job {
   std::size_t workspace_bytes = 0;  // scratch of the call
   double tolerance = 0.0;           // sums may round; whatever only moves values may not err
 };
+
+// The error of a result that no rounding explains.
+inline constexpr double wrong = std::numeric_limits<double>::infinity();
 
 struct bench_case {
   fields at;

@@ -11,14 +11,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 
 namespace bench {
-
-inline constexpr double wrong = std::numeric_limits<double>::infinity();
 
 // Calls `f` with the order policy of that name.
 template <class F>

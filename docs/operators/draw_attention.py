@@ -151,4 +151,5 @@ def main():
     sys.exit("\n".join(stale) or 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

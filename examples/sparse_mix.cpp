@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sparse factors: a chain with its gradients, with states saved and without; and what a row sees after each
+// factor of three topologies, one of them home-made. docs/operators/draw_receptive_field.py draws it.
+#include <slicesort/equivalent_matrix.hpp>
+#include <slicesort/sparse_mix.hpp>
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace ss = slicesort;
+
+namespace {
+
+std::vector<float> elements(ss::index_t size, float value = 0) {
+  return std::vector<float>(static_cast<std::size_t>(size), value);
+}
+void print(char const* name, std::vector<float> const& values) {
+  std::printf("%-3s", name);
+  for (float v : values) std::printf(" %2g", static_cast<double>(v));
+  std::printf("\n");
+}
+
+void train() {
+  ss::extents3 const shape{1, 8, 1};
+  auto x_data = elements(shape.size()), y_data = x_data, dy_data = x_data, dx_data = x_data;
+  x_data[0] = 1;   // e_0
+  dy_data[7] = 1;  // the gradient of the last row alone
+  ss::tensor3<float const> const x(x_data.data(), shape), dy(dy_data.data(), shape);
+  ss::tensor3<float> const y(y_data.data(), shape), dx(dx_data.data(), shape);
+  // [snippet]
+  ss::sparse_mix<> const op;  // CHORD; every factor adds its input; backward gets all states
+  ss::index_t const factors = ss::ceil_log2(shape.length);
+  ss::index_t const links = op.topology().links(factors);
+
+  // A weight for every factor, sample, row and link. (Here all are 1; in the paper MLPs make them.)
+  ss::extents4 const weights{factors, shape.batch, shape.length, links};
+  auto w_data = elements(weights.size(), 1), dw_data = w_data;
+  ss::tensor4<float const> const w(w_data.data(), weights);
+  ss::tensor4<float> const dw(dw_data.data(), weights);
+
+  auto state_data = elements(op.saved_extents(shape, weights).size());
+  ss::tensor4<float> const states(state_data.data(), op.saved_extents(shape, weights));
+
+  ss::exec::host const on;
+  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape, weights));
+  ss::workspace const lent{scratch.data(), scratch.size()};
+  op.forward(on, x, w, y, {states}, lent);
+  op.backward(on, dy, x, w, {states}, dx, dw, lent);  // without x, states and dw: dx alone
+  // [/snippet]
+  print("y", y_data);
+  print("dx", dx_data);
+  print("dw", {dw_data.end() - 4, dw_data.end()});  // of the last row in the last factor
+
+  auto const first = dw_data;
+  // [snippet frugal]
+  // Saves nothing (`ss::save_every(2)`: every other state), and gives the same bits.
+  ss::sparse_mix const frugal{ss::topology::chord{}, ss::recompute};
+  std::vector<unsigned char> more(frugal.workspace_bytes<float>(on, shape, weights));
+  frugal.forward(on, x, w, y, ss::no_saved, {more.data(), more.size()});
+  frugal.backward(on, dy, x, w, ss::no_saved, dx, dw, {more.data(), more.size()});
+  // [/snippet frugal]
+  std::printf("the same dw: %s\n", dw_data == first ? "yes" : "no");
+
+  // [snippet one]
+  // One factor, its weights a view of rank 3; without a residual.
+  ss::sparse_mix<ss::topology::cdil, ss::residual::none> const one{ss::topology::cdil{2}};
+  auto const five = elements(8 * 5, 1);
+  ss::tensor3<float const> const w0(five.data(), {1, 8, 5});
+  std::vector<unsigned char> its(one.workspace_bytes<float>(on, shape, {1, 1, 8, 5}));
+  one.forward(on, x, w0, y, ss::no_saved, {its.data(), its.size()});
+  // [/snippet one]
+  print("y", y_data);
+}
+
+// [snippet own]
+// CHORD in both directions: 0, 1, -1, 2, -2, 4, -4, ..
+struct both_ways {
+  ss::index_t reach;  // links to either side
+
+  // Any integer: it is taken modulo the sample's length.
+  ss::index_t offset(ss::index_t link, ss::index_t /*factor*/) const {
+    if (link == 0) return 0;
+    ss::index_t const far = ss::index_t{1} << (link - 1) / 2;
+    return link % 2 == 1 ? far : -far;
+  }
+  // Optional: how many links there are, and which parameters make no sense.
+  ss::index_t links(ss::index_t /*factors*/) const { return 2 * reach + 1; }
+  char const* refuses(ss::index_t /*factors*/) const {
+    return 0 <= reach && reach < 62 ? nullptr : "both_ways: reach must be in 0..61";
+  }
+};
+// [/snippet own]
+
+// On how many ways row `row` gets something of each row of x, after 0, 1, 2, .. factors.
+template <class Topology>
+void print_field(char const* name, Topology topology, ss::index_t length, ss::index_t row) {
+  std::printf("%s, ways to row %d\n", name, static_cast<int>(row));
+  for (ss::index_t factors = 0; factors <= ss::ceil_log2(length); ++factors) {
+    // [snippet field]
+    // The matrix that the chain stands for. Of weights 1 it counts ways.
+    ss::sparse_mix<Topology, ss::residual::none> const op{topology};
+    ss::extents4 const weights{factors, 1, length, topology.links(factors)};
+    float const one = 1;
+    ss::tensor4<float const> const w(&one, weights, {0, 0, 0, 0});
+    ss::dense_matrix const ways = ss::equivalent_matrix(op, w, 0);
+    // [/snippet field]
+    std::printf(" ");
+    for (ss::index_t j = 0; j < length; ++j)
+      std::printf(" %s",
+                  ways(row, j) == 0 ? "." : std::to_string(static_cast<int>(ways(row, j))).c_str());
+    std::printf("\n");
+  }
+}
+
+}  // namespace
+
+int main() {
+  train();
+  print_field("chord", ss::topology::chord{5}, 16, 8);
+  print_field("cdil", ss::topology::cdil{}, 16, 8);
+  print_field("both_ways", both_ways{3}, 16, 8);
+
+  // A wrong number of links is refused before anything is written.
+  auto x = elements(16), y = x, w = elements(4 * 16 * 6);
+  ss::tensor3<float> const from(x.data(), {1, 16, 1}), to(y.data(), {1, 16, 1});
+  ss::sparse_mix<both_ways> const op{both_ways{3}};
+  ss::tensor4<float> const six(w.data(), {4, 1, 16, 6});
+  std::printf("%s\n", op.check(ss::exec::host{}, from, six, to, ss::no_saved).message);
+}
+
+// output:
+// y   17  6 16 15 22 13 21 15
+// dx  15 21 13 22 15 16  6 17
+// dw   4  5  0  2
+// the same dw: yes
+// y    1  1  1  0  0  0  1  1
+// chord, ways to row 8
+//   . . . . . . . . 1 . . . . . . .
+//   1 . . . . . . . 1 1 1 . 1 . . .
+//   3 2 2 . 2 . . . 2 2 3 2 3 2 2 .
+//   10 9 12 6 10 6 6 . 7 6 9 7 12 9 10 6
+//   45 40 50 40 50 40 44 24 33 28 40 28 45 40 46 32
+// cdil, ways to row 8
+//   . . . . . . . . 1 . . . . . . .
+//   . . . . . . . 1 1 1 . . . . . .
+//   . . . . . 1 1 2 1 2 1 1 . . . .
+//   . 1 1 2 1 3 2 3 1 3 2 3 1 2 1 1
+//   2 7 5 8 3 7 4 5 1 5 4 7 3 8 5 7
+// both_ways, ways to row 8
+//   . . . . . . . . 1 . . . . . . .
+//   . . . . 1 . 1 1 1 1 1 . 1 . . .
+//   2 . 2 2 3 4 5 4 7 4 5 4 3 2 2 .
+//   12 12 16 15 25 22 30 30 31 30 30 22 25 15 16 12
+//   118 104 126 132 151 164 184 180 201 180 184 164 151 132 126 104
+// sparse_mix.forward: w.links is 6, must be 7 (topology.links)

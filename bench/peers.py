@@ -43,12 +43,44 @@ class Stopwatch:
         return statistics.median(times[WARM_UPS:])
 
 
+def mixes_of(case: Case, x):
+    """A chain of sparse factors with residuals, as rolled copies of x and as rows gathered for every link."""
+    import torch
+    topology, _, count = case.policy.partition("-per_factor-M:")
+    factors = int(count)
+
+    def offsets(m: int) -> list[int]:
+        return [0] + [1 << k for k in range(factors)] if topology == "chord" else [0, 1 << m, -(1 << m)]
+
+    links = len(offsets(0))
+    w = torch.randn((factors, case.b, case.n, links), dtype=torch.float32, device="cuda").to(x.dtype) / links
+    rows = torch.arange(case.n, device="cuda")
+    columns = [torch.stack([(rows + o) % case.n for o in offsets(m)], dim=1) for m in range(factors)]
+
+    def rolled():
+        v = x
+        for m in range(factors):
+            v = v + sum(w[m, :, :, k, None] * torch.roll(v, -o, 1) for k, o in enumerate(offsets(m)))
+        return v
+
+    def gathered():
+        v = x
+        for m in range(factors):
+            v = v + torch.einsum("bnk,bnkc->bnc", w[m], v[:, columns[m]])
+        return v
+
+    yield "baseline_torch_roll", rolled
+    yield "baseline_torch_gather", gathered
+
+
 def peers_of(case: Case):
     """(subject, function) for every peer of the case, on fresh tensors of its shape."""
     import torch
     dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[case.dtype]
     x = torch.randn((case.b, case.n, case.c), dtype=torch.float32, device="cuda").to(dtype)
-    if case.direction == "forward":
+    if case.subject == "sparse_mix":
+        yield from mixes_of(case, x)
+    elif case.direction == "forward":
         yield "baseline_torch_sort", lambda: torch.sort(x, dim=1)
         yield "baseline_torch_stable_sort", lambda: torch.sort(x, dim=1, stable=True)
     else:
@@ -61,8 +93,9 @@ def measure(cases: dict[str, Case]) -> list[dict]:
     import torch
     stopwatch, rows = Stopwatch(), []
     for case in cases.values():
-        wanted = (case.backend == "cuda" and case.subject == "slicing_sort" and case.input == "normal"
-                  and case.dtype in ("f32", "bf16") and case.direction in ("forward", "backward"))
+        directions = {"slicing_sort": ("forward", "backward"), "sparse_mix": ("forward_values",)}
+        wanted = (case.backend == "cuda" and case.input == "normal" and case.dtype in ("f32", "bf16")
+                  and case.direction in directions.get(case.subject, ()) and not case.policy.endswith(("none-M:6", "initial-M:6")))
         if not wanted:
             continue
         for subject, run in peers_of(case):

@@ -21,6 +21,8 @@ STYLE = {  # title: label, colour, marker; ours solid, baselines dashed grey
     "shuffle_per_channel": ("shuffle, per channel", "#c79bd6", "<"),
     "csp linear-reference-G:2": ("csp, pairs", "#d9a404", "p"),
     "csp linear-reference-G:16": ("csp, groups of 16", "#8a6a00", "h"),
+    "sparse_mix chord-per_factor": ("sparse_mix, CHORD", "#b0307a", "X"),
+    "sparse_mix cdil-per_factor": ("sparse_mix, CDIL", "#3a4f8f", "*"),
     "baseline_std_sort": ("std::sort by column", "#444444", "s"),
     "baseline_naive_scatter": ("naive scatter", "#444444", "P"),
     "baseline_memcpy": ("memcpy of x", "#999999", ""),
@@ -125,7 +127,7 @@ def draw_memory(cases: list[Case], below: str, path: Path) -> None:
         for subject, (label, colour, marker) in STYLE.items():
             if subject.startswith("baseline"):
                 continue
-            named = label if subject.startswith("csp") else subject
+            named = label if " " in subject else subject
             plot(subject, lambda case: case.median("saved_bytes"), f"{named}, kept for backward", colour, "-", marker,
                  4 if subject == "slicing_sort" else 1.5)
             plot(subject, lambda case: case.median("workspace_bytes"), f"{named}, workspace", colour, ":", marker)

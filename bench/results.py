@@ -34,8 +34,9 @@ class Case:
 
     @property
     def title(self) -> str:
-        """The subject, with the policy where that decides what is computed: csp linear-reference-G:2."""
-        return f"{self.subject} {self.policy}" if "-" in self.policy else self.subject
+        """The subject, with the policy where that decides what is computed: csp linear-reference-G:2. How many factors
+        a chain has follows from the length."""
+        return f"{self.subject} {self.policy.partition('-M:')[0]}" if "-" in self.policy else self.subject
 
     @property
     def group(self) -> int:

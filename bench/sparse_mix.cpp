@@ -4,6 +4,7 @@
 #include "subjects.hpp"
 #include "support/mix_baseline.hpp"
 #include "support/mix_jobs.hpp"
+#include "support/settings.hpp"
 
 #include <slicesort/sparse_mix.hpp>
 
@@ -197,8 +198,10 @@ void add_sparse_mix() {
     if (std::is_same_v<T, float>) {
       for (ss::index_t const n : {1024, 16384})
         add(policy("per_factor", ss::ceil_log2(n)), "normal", {1, n, 512});
-      add(policy("per_factor", 10), "text", {8, 1024, 256});
     }
+    // The model of the papers' text task.
+    for (ss::index_t const n : text_lengths())
+      add(policy("per_factor", ss::ceil_log2(n)), "text", {8, n, 256});
     // Small enough to run everything once.
     for (char const* residual : {"per_factor", "none", "initial"})
       add(policy(residual, 6), "normal", {2, 37, 24});

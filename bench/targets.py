@@ -183,6 +183,15 @@ def gpu_targets() -> list[Target | Level]:
             policy = f"linear-{alignment}-G:{group}"
             found.append(Level(f"GPU f32 csp {policy} forward N=4096 against a copy", gpu_name("csp", 4096, policy=policy),
                                "share_of_copy", "% of copy", 0.01, at_least=at_least))
+    chord, cdil = (gpu_name("sparse_mix", 4096, direction="forward_values", policy=f"{topology}-per_factor-M:12")
+                   for topology in ("chord", "cdil"))
+    found.append(Level("GPU f32 sparse_mix chord N=4096", chord, "items_per_second", "Gelem/s", 1e9, at_least=35))
+    # Three copies of x; the weights are traffic too, 7 % of x.
+    found.append(Level("GPU f32 sparse_mix cdil N=4096 against a copy", cdil, "share_of_copy", "% of copy", 0.01, at_least=34.5))
+    for name in (chord, cdil):
+        for peer in ("roll", "gather"):
+            found.append(Target(f"GPU f32 {name.split('/')[4]} N=4096 against torch {peer}", name,
+                                name.replace("sparse_mix", f"baseline_torch_{peer}", 1), at_least=1))
     return found
 
 

@@ -144,17 +144,17 @@ void list_cases(std::string const& filter) {
 
 bool verify_cases(std::string const& filter) {
   filter_on_names const wanted(filter);
-  int count = 0, wrong = 0;
+  int count = 0, mistakes = 0;
   for (bench_case const& c : all_cases()) {
     std::string const name = c.at.name();
     if (!can_run(c.at) || !wanted(name)) continue;
     report_progress("comparing " + name);
     std::unique_ptr<job> work;
     ++count;
-    if (!compared(c, name, work).complaint.empty()) ++wrong;
+    if (!compared(c, name, work).complaint.empty()) ++mistakes;
   }
-  std::fprintf(stderr, "verified against the oracle: %d cases, %d wrong\n", count, wrong);
-  return wrong == 0;
+  std::fprintf(stderr, "verified against the oracle: %d cases, %d wrong\n", count, mistakes);
+  return mistakes == 0;
 }
 
 std::size_t run_cases() {

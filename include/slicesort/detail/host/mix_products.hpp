@@ -21,42 +21,6 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// The transpose of `of[k * mix_dot_rows + q]`, for q < rows and k < links, becomes or is added to
-// `to[q * pitch + k * step]`.
-template <class A>
-void add_turned(A* to, index_t pitch, index_t step, index_t rows, int links, A const* of,
-                bool anew) {
-  using words = portable::vec<std::uint32_t, 4>;
-  using lanes = portable::mix_lanes<float>;
-  using V = lanes::V;
-  int const squares = sizeof(A) == 4 && step == 1 ? links / 4 * 4 : 0;
-  for (index_t q = 0; q < rows; q += 4) {
-    A* const corner = to + q * pitch;
-    int const count = static_cast<int>(std::min<index_t>(4, rows - q));
-    for (int k = 0; k < squares; k += 4) {
-      A const* const from = of + k * mix_dot_rows + q;
-      words const a = portable::load_lanes<words>(from),
-                  b = portable::load_lanes<words>(from + mix_dot_rows),
-                  c = portable::load_lanes<words>(from + 2 * mix_dot_rows),
-                  d = portable::load_lanes<words>(from + 3 * mix_dot_rows);
-      words const even = portable::zip<false>(a, c), odd = portable::zip<false>(b, d),
-                  even2 = portable::zip<true>(a, c), odd2 = portable::zip<true>(b, d);
-      words const turned[] = {portable::zip<false>(even, odd), portable::zip<true>(even, odd),
-                              portable::zip<false>(even2, odd2), portable::zip<true>(even2, odd2)};
-      for (int row = 0; row < count; ++row) {
-        A* const place = corner + row * pitch + k;
-        V const before = anew ? V{} : portable::load_lanes<V>(place);
-        portable::store_lanes(place, lanes::plus(before, portable::load_lanes<V>(&turned[row])));
-      }
-    }
-    for (int row = 0; row < count; ++row)
-      for (int k = squares; k < links; ++k) {
-        A& place = corner[row * pitch + k * step];
-        place = (anew ? A(0) : place) + of[k * mix_dot_rows + q + row];
-      }
-  }
-}
-
 // Every tile of a sample adds its products to those of the tiles before it: where they lie in the
 // accumulator's type in dweights itself, else in sums of the samples that are under way, and the last tile
 // rounds them.
@@ -88,20 +52,30 @@ class mix_products {
     index_t const rows = chain.rows();
     complete(chain, dz, v);
     wait_for_turn(sample, factor, tile);
-    for (index_t first = 0; first < size_.links; first += mix_links) {
-      int const links = static_cast<int>(std::min<index_t>(size_.links - first, mix_links));
-      index_t ahead[mix_links];
-      A products[std::size_t{mix_links} * mix_dot_rows];
+    // A round takes a power of two of links, and as many rows as there is room for.
+    int const most = chain.call().use.dots_of_round;
+    int taken = 1;
+    while (taken < most && taken < size_.links) taken *= 2;
+    mix_pairs at{};
+    at.step = most / taken, at.one_row = taken == most;
+    for (index_t first = 0; first < size_.links; first += taken) {
+      int const links = static_cast<int>(std::min<index_t>(size_.links - first, taken));
+      index_t ahead[mix_dots_at_once], away[mix_dots_at_once];
       chain.ask(factor, first, links, ahead);
-      for (index_t i = 0; i < rows; i += mix_dot_rows) {
-        index_t const count = std::min<index_t>(mix_dot_rows, rows - i);
-        for (int k = 0; k < links; ++k) {
-          index_t const with = i + ahead[k] < rows ? i + ahead[k] : i + ahead[k] - rows;
-          chain.call().use.dots(dz + i * mix_columns, v + with * mix_columns,
-                                products + k * mix_dot_rows);
+      for_each_stretch(ahead, links, rows, away, [&](index_t begin, index_t end) {
+        for (int s = 0; s < most; ++s) {
+          index_t const row = s / taken, k = s % taken < links ? s % taken : 0;
+          at.a[s] = row * mix_columns, at.b[s] = (row + away[k]) * mix_columns;
         }
-        add_rows(sample, factor, tile, i, count, first, links, products);
-      }
+        constexpr int rounds = 16;
+        A products[rounds * mix_dots_at_once];
+        for (index_t i = begin; i < end; i += rounds * at.step) {
+          index_t const count = std::min(rounds * at.step, end - i);
+          chain.call().use.dots(dz + i * mix_columns, v + i * mix_columns, at,
+                                static_cast<int>((count + at.step - 1) / at.step), products);
+          add_rows(sample, factor, tile, i, count, first, links, products, taken);
+        }
+      });
     }
     if (tile + 1 == tiles_ && mode_ == grad_mode::overwrite) clear(sample, factor, rows);
     turns_.finish(sample * size_.factors + factor, tile + 1);
@@ -116,18 +90,14 @@ class mix_products {
  private:
   static constexpr bool in_place = std::is_same_v<T, A>;
 
-  // Whole blocks of rows and channels are multiplied: rows go round in a circle, and what stands in
-  // channels that are not there adds nothing, not even the sign of a zero.
+  // Whole blocks of channels are multiplied: what stands in those that are not there adds nothing, not even
+  // the sign of a zero.
   static void complete(mix_chain<T> const& chain, A* dz, A* v) {
     index_t const rows = chain.rows(), width = chain.block().channels;
-    if (width < mix_columns)
-      for (index_t i = 0; i < rows; ++i) {
-        std::fill(dz + i * mix_columns + width, dz + (i + 1) * mix_columns, -A(0));
-        std::fill(v + i * mix_columns + width, v + (i + 1) * mix_columns, A(0));
-      }
-    for (index_t i = rows, from = 0; rows > 0 && i < rows + mix_dot_rows; ++i, ++from) {
-      if (from == rows) from = 0;
-      std::copy_n(v + from * mix_columns, mix_columns, v + i * mix_columns);
+    if (width == mix_columns) return;
+    for (index_t i = 0; i < rows; ++i) {
+      std::fill(dz + i * mix_columns + width, dz + (i + 1) * mix_columns, -A(0));
+      std::fill(v + i * mix_columns + width, v + (i + 1) * mix_columns, A(0));
     }
   }
 
@@ -138,32 +108,30 @@ class mix_products {
       turns_.wait_for((sample - under_way_) * size_.factors + factor, tiles_);
   }
 
-  // Product `of[k * mix_dot_rows + q]` belongs to row row + q, link first + k.
+  // Product `of[q * pitch + k]` belongs to row row + q, link first + k.
   void add_rows(index_t sample, index_t factor, index_t tile, index_t row, index_t count,
-                index_t first, int links, A const* of) const {
+                index_t first, int links, A const* of, int pitch) const {
     bool const anew = tile == 0 && mode_ == grad_mode::overwrite, last = tile + 1 == tiles_;
-    T* const to = &to_(factor, sample, row, first);
-    index_t const pitch = to_.strides().length, step = to_.strides().channels;
-    if constexpr (in_place) {
-      add_turned(to, pitch, step, count, links, of, anew);
-    } else {
-      A* const sums =
-          sums_ + ((sample % under_way_ * size_.factors + factor) * length_ + row) * size_.links +
-          first;
-      if (!last && (tile > 0 || anew))
-        return add_turned(sums, size_.links, 1, count, links, of, anew);
-      for (index_t q = 0; q < count; ++q)
+    index_t const step = to_.strides().channels;
+    for (index_t q = 0; q < count; ++q, of += pitch) {
+      T* const to = &to_(factor, sample, row + q, first);
+      if constexpr (in_place) {
+        for (int k = 0; k < links; ++k) to[k * step] = (anew ? A(0) : to[k * step]) + of[k];
+      } else {
+        A* const kept = tiles_ == 1 ? nullptr : sums_of(sample, factor, row + q) + first;
         for (int k = 0; k < links; ++k) {
-          T& rounded = to[q * pitch + k * step];
-          A* const kept = sums + q * size_.links + k;  // if there is more than one tile
-          A const before = anew ? A(0) : tile == 0 ? static_cast<A>(rounded) : *kept;
-          A const sum = before + of[k * mix_dot_rows + q];
+          A const before = anew ? A(0) : tile == 0 ? static_cast<A>(to[k * step]) : kept[k];
+          A const sum = before + of[k];
           if (last)
-            rounded = static_cast<T>(sum);
+            to[k * step] = static_cast<T>(sum);
           else
-            *kept = sum;
+            kept[k] = sum;
         }
+      }
     }
+  }
+  A* sums_of(index_t sample, index_t factor, index_t row) const {
+    return sums_ + ((sample % under_way_ * size_.factors + factor) * length_ + row) * size_.links;
   }
 
   index_t tiles_, under_way_;

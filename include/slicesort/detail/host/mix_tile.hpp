@@ -17,7 +17,7 @@ inline namespace SLICESORT_BUILD {
 namespace impl {
 
 inline constexpr int mix_columns = detail::channel_block;  // from row to row of a tile
-inline constexpr int mix_dot_rows = 16;                    // rows multiplied with as many at a time
+inline constexpr int mix_dots_at_once = 16;                // products of a round, at most
 inline constexpr int mix_links = 64;                       // links of a pass, at most
 inline constexpr int mix_staged_links = 16;                // where weights must be converted
 
@@ -37,6 +37,14 @@ struct mix_stretch {
   index_t row[mix_links], weight[mix_links];
 };
 
+// Pairs of rows of two tiles that are multiplied in a round: row a[s] of the one with row b[s] of the other,
+// counted in elements.
+struct mix_pairs {
+  index_t a[mix_dots_at_once], b[mix_dots_at_once];
+  index_t step;  // rows from round to round
+  bool one_row;  // all a[s] are 0
+};
+
 // Calls f(first, last) for such stretches of rows [0, rows), with the distances of the links in `step`;
 // `ahead` are their offsets, in 0..rows-1.
 template <class F>
@@ -52,8 +60,8 @@ void for_each_stretch(index_t const* ahead, int links, index_t rows, index_t* st
   }
 }
 
-// What a slot needs memory for. A tile has some rows more: products are formed of whole blocks of rows,
-// which begin anywhere.
+// What a slot needs memory for. A tile has some rows more: products are formed a round at a time,
+// of which the last may reach past the rows.
 template <class T>
 struct mix_scratch {
   using A = detail::accumulator_t<T>;
@@ -62,7 +70,7 @@ struct mix_scratch {
   A* staged;          // weights, where their type is another
 
   mix_scratch(detail::arena& a, index_t length, index_t links) {
-    auto const tile = static_cast<std::size_t>((length + mix_dot_rows) * mix_columns);
+    auto const tile = static_cast<std::size_t>((length + mix_dots_at_once) * mix_columns);
     first = a.take<A>(tile);
     second = a.take<A>(tile);
     third = a.take<A>(tile);

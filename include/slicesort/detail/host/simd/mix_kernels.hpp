@@ -109,7 +109,8 @@ struct mix_kernels {
   using A = detail::accumulator_t<T>;
 
   void (*sums)(mix_stretch<A> const&);
-  void (*dots)(A const*, A const*, A*);
+  void (*dots)(A const*, A const*, mix_pairs const&, int rounds, A*);
+  int dots_of_round;
   void (*take)(T const*, index_t pitch, index_t rows, index_t width, A*, index_t to_pitch);
   void (*give)(A const*, index_t rows, index_t width, T*, index_t pitch);
   void (*stream)(A const*, index_t rows, index_t width, T*, index_t pitch);
@@ -135,6 +136,7 @@ struct mix_kernels {
   void use() {
     sums = Sums::run;
     dots = Dots::run;
+    dots_of_round = Dots::lanes::count;
     take = Transfer::take;
     give = Transfer::template give<false>;
     stream = Transfer::template give<true>;

@@ -101,36 +101,46 @@ struct mix_sums {
   }
 };
 
-// Scalar products of `mix_dot_rows` rows of one tile with as many of another: lanes are channels at first,
-// rows in the end.
+// Scalar products of rows of two tiles, as many at a time as a vector has lanes: lanes are channels at first,
+// products in the end.
 template <class T>
 struct mix_dots {
   using lanes = mix_lanes<T>;
   using A = typename lanes::A;
   using V = typename lanes::V;
 
-  static void run(A const* a, A const* b, A* products) {
-    for (int row = 0; row < mix_dot_rows; row += lanes::count) {
-      store_lanes(products + row, turned<1, 0>(a, b));
-      a += lanes::count * mix_columns, b += lanes::count * mix_columns;
-    }
+  // Product s of a round is of the rows at a + at.a[s] and b + at.b[s]; the next round is `at.step` rows on.
+  static void run(A const* a, A const* b, mix_pairs const& at, int rounds, A* products) {
+    if (at.one_row)
+      all<true>(a, b, at, rounds, products);
+    else
+      all<false>(a, b, at, rounds, products);
   }
 
  private:
+  template <bool OneRow>
+  static SLICESORT_INLINE void all(A const* a, A const* b, mix_pairs const& at, int rounds,
+                                   A* products) {
+    for (; rounds > 0; --rounds, products += lanes::count) {
+      store_lanes(products, turned<OneRow, 1, 0>(a, b, at));
+      a += at.step * mix_columns, b += at.step * mix_columns;
+    }
+  }
+
   // Vectors of a row's first half, whose lanes are those that problem/sparse_mix.hpp names.
   static constexpr int parts = detail::channel_lanes / lanes::count;
   static_assert(parts >= 1, "the lanes of a channel block fill vectors");
 
-  // Lane l belongs to row Row + l % Half, and stands for a 1 / Half of the vector's lanes that row had.
-  template <int Half, int Row>
-  static SLICESORT_INLINE V turned(A const* a, A const* b) {
+  // Lane l belongs to product Pair + l % Half, and stands for a 1 / Half of the lanes that it had.
+  template <bool OneRow, int Half, int Pair>
+  static SLICESORT_INLINE V turned(A const* a, A const* b, mix_pairs const& at) {
     if constexpr (Half == lanes::count)
-      return added<1, 0>(a + Row * mix_columns, b + Row * mix_columns);
+      return added<1, 0>(OneRow ? a : a + at.a[Pair], b + at.b[Pair]);
     else
-      return lanes::template fold<Half>(turned<2 * Half, Row>(a, b),
-                                        turned<2 * Half, Row + Half>(a, b));
+      return lanes::template fold<Half>(turned<OneRow, 2 * Half, Pair>(a, b, at),
+                                        turned<OneRow, 2 * Half, Pair + Half>(a, b, at));
   }
-  // Vector Part of `Count` that a row is added up to.
+  // Vector Part of `Count` that a product is added up to.
   template <int Count, int Part>
   static SLICESORT_INLINE V added(A const* a, A const* b) {
     if constexpr (Count == parts) {

@@ -25,7 +25,8 @@ void mix_onwards(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A con
 }
 
 // Of states that are not saved, one is kept on the way, where there is memory for it. With it, a chain of 12
-// factors is formed again in 29 steps instead of 66.
+// factors is formed again in 29 steps instead of 66. And where all are saved, every other one is read and the
+// next formed from it: a tile's rows lie on many pages of a tensor, so to read them takes longer than a factor.
 template <class T>
 class mix_states {
  public:
@@ -38,7 +39,10 @@ class mix_states {
 
   // In some tile, until the next call; `spare` may become it, and something else the spare one.
   A* input_of(index_t factor, A*& spare) {
-    index_t const every = chain_.call().rule.every;
+    if (factor == tile_factor_) return tile_;
+    tile_factor_ = -1;
+    index_t const saved = chain_.call().rule.every,
+                  every = saved == 1 && kept_ != nullptr ? 2 : saved;
     index_t at = every > 0 ? factor / every * every : 0;
     A* v = tile_;
     index_t keep = -1;
@@ -46,17 +50,22 @@ class mix_states {
       at = kept_factor_;
       v = kept_;
     } else {
-      chain_.take(at == 0 ? x_ : saved_[at / every - 1], v);
+      chain_.take(at == 0 ? x_ : saved_[at / saved - 1], v);
+      tile_factor_ = at;
       if (kept_ != nullptr) keep = factor - steps_left(factor - at + 1) + 1;
       kept_factor_ = -1;
     }
     while (at < factor) {
       A* const to = at + 1 == keep ? kept_ : v == tile_ ? spare : tile_;
+      if (to == tile_) tile_factor_ = -1;
       mix_onwards(chain_, x_, at, v, to);
       if (++at == keep) kept_factor_ = keep;
       v = to;
     }
-    if (v == spare) std::swap(spare, tile_);
+    if (v == spare) {
+      std::swap(spare, tile_);
+      tile_factor_ = -1;
+    }
     return v;
   }
 
@@ -73,7 +82,7 @@ class mix_states {
   tensor3<T const> const x_;
   tensor4<T const> const saved_;
   A *tile_, *kept_;
-  index_t kept_factor_ = -1;
+  index_t kept_factor_ = -1, tile_factor_ = -1;  // whose inputs they hold
 };
 
 }  // namespace impl

@@ -46,7 +46,8 @@ struct mix_baseline {
   static SLICESORT_INLINE void sum(T const* x, T const* w, T* y, ss::index_t const* offset,
                                    ss::index_t links, ss::index_t rows, ss::index_t channels,
                                    ss::index_t i) {
-    sum_of(x, w, y, offset, links, rows, channels, i, std::make_index_sequence<std::size_t{Vectors}>{});
+    sum_of(x, w, y, offset, links, rows, channels, i,
+           std::make_index_sequence<std::size_t{Vectors}>{});
   }
   template <std::size_t... At>
   static SLICESORT_INLINE void sum_of(T const* x, T const* w, T* y, ss::index_t const* offset,

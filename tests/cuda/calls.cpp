@@ -50,6 +50,9 @@ constexpr int csp_of(int call) { return (call - first_csp) / 2; }
 
 // sinkhorn_csp, then sparse_mix twice: all states saved; and none, where backward is of x alone.
 constexpr int first_sinkhorn = first_csp + 2 * csps, first_mix = first_sinkhorn + 2;
+// It has no 16-bit types: there the calls of sparse_mix stand in.
+template <class T>
+constexpr bool relaxes = sizeof(T) > 2;
 inline ss::sinkhorn_csp<> relaxed() { return ss::sinkhorn_csp<>{ss::group_size{12}, {0.5, 3}}; }
 
 constexpr index_t factors = 3, links = 3;
@@ -128,8 +131,9 @@ std::size_t bytes_of(int call, Exec const& on, extents3 e) {
   if (call < first_sinkhorn)
     return with_csp(csp_of(call),
                     [&](auto const& op) { return op.template workspace_bytes<T>(on, e); });
-  if (call < first_mix) return relaxed().workspace_bytes<T>(on, e);
-  return with_mix(mix_of(call), [&](auto const& op) {
+  if constexpr (relaxes<T>)
+    if (call < first_mix) return relaxed().workspace_bytes<T>(on, e);
+  return with_mix(mix_of(std::max(call, first_mix)), [&](auto const& op) {
     return op.template workspace_bytes<T>(on, e, {factors, e.batch, e.length, links});
   });
 }
@@ -242,8 +246,9 @@ void run_call(int call, Exec const& on, operands<T> const& o, ss::workspace w, b
       return own.backward(on, dy, dx, w, {overwrite, lengths});
     default:
       if (call < first_sinkhorn) return run_csp(call, on, o, w, lengths);
-      if (call < first_mix) return run_sinkhorn(call, on, o, w, lengths);
-      return run_mix(call, on, o, w, lengths);
+      if constexpr (relaxes<T>)
+        if (call < first_mix) return run_sinkhorn(call, on, o, w, lengths);
+      return run_mix(call < first_mix ? call + 2 : call, on, o, w, lengths);
   }
 }
 

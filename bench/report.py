@@ -7,7 +7,7 @@ import argparse
 from results import DTYPES, Case, load, ratio, run_main, size, table
 
 BASELINE = {"forward": "baseline_std_sort", "forward_values": "baseline_std_sort", "backward": "baseline_naive_scatter"}
-DIRECTIONS = tuple(BASELINE)
+DIRECTIONS = (*BASELINE, "backward_input")
 
 
 def place(case: Case) -> tuple:
@@ -16,7 +16,7 @@ def place(case: Case) -> tuple:
 
 
 def row(case: Case, cases: dict[str, Case]) -> list[str]:
-    scalar, copy = (cases.get(case.beside(name)) for name in (BASELINE[case.direction], "baseline_memcpy"))
+    scalar, copy = (cases.get(case.beside(name)) for name in (BASELINE.get(case.direction, ""), "baseline_memcpy"))
     if not case.subject.startswith(("slicing_sort", "csp")):
         scalar = None
     return [

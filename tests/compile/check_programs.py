@@ -8,6 +8,7 @@ import tempfile
 from functools import partial
 from itertools import count
 from pathlib import Path
+from threading import Lock
 
 from common import COMPILERS, HERE, INCLUDE, WARNINGS, run_all
 
@@ -24,26 +25,47 @@ def step(*command: str | Path) -> str:
     return "" if run.returncode == 0 else f"{' '.join(map(str, command))}\nexit status {run.returncode}\n{run.stdout}{run.stderr}"
 
 
+class Part:
+    """An object file that several programs may share: compiled by the first that asks."""
+
+    def __init__(self, compiler: str, flags: str, source: str) -> None:
+        self.object = Path(FOLDER.name) / f"{next(NUMBER)}.o"
+        self.command = (compiler, *flags.split(), *WARNINGS, f"-I{INCLUDE}", "-c", HERE / source, "-o", self.object)
+        self.lock, self.complaint = Lock(), None
+
+    def compiled(self) -> str:
+        with self.lock:
+            if self.complaint is None:
+                self.complaint = step(*self.command)
+            return self.complaint
+
+
 def program(parts: list[tuple[str, str, str]]) -> str:
     """parts: (compiler, flags, source). The first compiler links."""
-    objects = []
-    for compiler, flags, source in parts:
-        objects.append(Path(FOLDER.name) / f"{next(NUMBER)}.o")
-        failed = step(compiler, *flags.split(), *WARNINGS, f"-I{INCLUDE}", "-c", HERE / source, "-o", objects[-1])
-        if failed:
-            return failed
+    for part in parts:
+        if complaint := PARTS[part].compiled():
+            return complaint
     linked = Path(FOLDER.name) / f"{next(NUMBER)}"
-    return step(parts[0][0], *objects, "-o", linked) or step(linked)
+    return step(parts[0][0], *(PARTS[part].object for part in parts), "-o", linked) or step(linked)
 
 
 os.environ["LC_ALL"] = "C"
+PARTS: dict[tuple[str, str, str], Part] = {}
 jobs = []
+
+
+def add(*parts: tuple[str, str, str]) -> None:
+    for part in parts:
+        PARTS.setdefault(part, Part(*part))
+    jobs.append(partial(program, list(parts)))
+
+
 for one in COMPILERS:
     for standard in ("17", "20"):
-        jobs.append(partial(program, [(one, f"-std=c++{standard} -O1 -fno-exceptions -fno-rtti", "no_exceptions.cpp")]))
+        add((one, f"-std=c++{standard} -O1 -fno-exceptions -fno-rtti", "no_exceptions.cpp"))
     for a, b in PAIRS:
-        jobs.append(partial(program, [(one, a, "two_tu_a.cpp"), (one, b, "two_tu_b.cpp")]))
+        add((one, a, "two_tu_a.cpp"), (one, b, "two_tu_b.cpp"))
 if len(COMPILERS) > 1:
     first, second = COMPILERS[:2]
-    jobs.append(partial(program, [(first, "-std=c++17 -O2", "two_tu_a.cpp"), (second, "-std=c++17 -O2", "two_tu_b.cpp")]))
+    add((first, "-std=c++17 -O2", "two_tu_a.cpp"), (second, "-std=c++17 -O2", "two_tu_b.cpp"))
 run_all("programs", jobs)

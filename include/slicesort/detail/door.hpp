@@ -31,16 +31,20 @@ auto input(X const& x) {
   return tensor3<T const>(view(x));
 }
 
-// The view of an argument that is written, beside an input of elements T. Whatever is wrong, the type
-// returned is right, so that the sentence is the last word on it.
+// Whether an argument may be written beside an input of elements T, or else the sentence that says why not.
+template <class T, class View>
+constexpr bool is_output() {
+  constexpr bool writable = !std::is_const_v<typename View::element_type>;
+  constexpr bool same = std::is_same_v<typename View::value_type, T>;
+  static_assert(writable, "slicesort: an output view must not be const.");
+  static_assert(same, "slicesort: input and output must have the same element type.");
+  return writable && same;
+}
+// Its view. Whatever is wrong, the type returned is right, so that the sentence is the last word on it.
 template <class T, class Y>
 tensor3<T> output(Y const& y) {
   using view = detail::view_of_rank3_t<Y>;
-  constexpr bool writable = !std::is_const_v<typename view::element_type>;
-  constexpr bool same = std::is_same_v<typename view::value_type, T>;
-  static_assert(writable, "slicesort: an output view must not be const.");
-  static_assert(same, "slicesort: input and output must have the same element type.");
-  if constexpr (writable && same)
+  if constexpr (is_output<T, view>())
     return view(y);
   else
     return {};
@@ -56,12 +60,7 @@ auto input_stack(X const& x) {
 }
 template <class T, class Y>
 tensor4<T> output_stack(Y const& y) {
-  using view = detail::view_of_rank4_t<Y>;
-  constexpr bool writable = !std::is_const_v<typename view::element_type>;
-  constexpr bool same = std::is_same_v<typename view::value_type, T>;
-  static_assert(writable, "slicesort: an output view must not be const.");
-  static_assert(same, "slicesort: input and output must have the same element type.");
-  if constexpr (writable && same)
+  if constexpr (is_output<T, detail::view_of_rank4_t<Y>>())
     return detail::view_of_rank4<Y>::of(y);
   else
     return {};

@@ -45,15 +45,10 @@ struct grid_implementation<detail::sparse_mix_op> {
     memory<T> const m(grid, e, {p.rule.factors, p.rule.links, p.rule.every}, a);
     note_offsets(grid, p.rule, m.offsets);
     for (index_t first = 0; first < e.batch; first += m.samples) {
-      extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
-      mix_job<T> chain{m.factors, m.offsets, samples_of(p.weights, first, some.batch),
-                       samples_of(p.lengths, first, some)};
-      chain.start = start_of(p.rule.residual);
+      mix_job<T> chain = job_of(p, m, first, p.x, p.y);
       chain.every = p.saving && p.rule.every < p.rule.factors ? p.rule.every : 0;
-      chain.in = chain.first = samples_of(p.x, first, some);
-      chain.out = samples_of(p.y, first, some);
-      chain.states = samples_of(p.states, first, some.batch);
-      for (int i = 0; i < 2; ++i) chain.between[i] = tensor3<T>(m.between[i], some);
+      chain.first = chain.in;
+      chain.states = samples_of(p.states, first, chain.in.extents().batch);
       if (p.rule.factors == 0) {
         copy_rows(grid, chain);
         continue;
@@ -71,15 +66,9 @@ struct grid_implementation<detail::sparse_mix_op> {
     memory<T> const m(grid, e, {p.rule.factors, p.rule.links, p.rule.every}, a);
     note_offsets(grid, p.rule, m.offsets);
     for (index_t first = 0; first < e.batch; first += m.samples) {
-      extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
-      mix_job<T> chain{m.factors, m.offsets, samples_of(p.weights, first, some.batch),
-                       samples_of(p.lengths, first, some)};
+      mix_job<T> chain = job_of(p, m, first, p.dy, p.dx);
       chain.back = true;
       chain.mode = p.mode;
-      chain.in = samples_of(p.dy, first, some);
-      chain.out = samples_of(p.dx, first, some);
-      for (int i = 0; i < 2; ++i) chain.between[i] = tensor3<T>(m.between[i], some);
-      chain.start = start_of(p.rule.residual);
       if (chain.start == mix_start::first) chain.start = mix_start::all;
       chain.inputs = chain.start == mix_start::all ? m.inputs : nullptr;
       if (p.rule.factors == 0) {
@@ -141,6 +130,21 @@ struct grid_implementation<detail::sparse_mix_op> {
   static void note_offsets(Grid const& grid, detail::mix_rule const& rule, index_t* to) {
     auto const ask = [&](index_t i) { return rule.offset(i % rule.links, i / rule.links); };
     note_numbers(grid, rule.factors * rule.links, ask, to, true);
+  }
+
+  // Some samples, from `first` on, of what takes `in` to `out`.
+  template <class Problem, class T>
+  static mix_job<T> job_of(Problem const& p, memory<T> const& m, index_t first, tensor3<T const> in,
+                           tensor3<T> out) {
+    extents3 const e = in.extents();
+    extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
+    mix_job<T> chain{m.factors, m.offsets, samples_of(p.weights, first, some.batch),
+                     samples_of(p.lengths, first, some)};
+    chain.start = start_of(p.rule.residual);
+    chain.in = samples_of(in, first, some);
+    chain.out = samples_of(out, first, some);
+    for (int i = 0; i < 2; ++i) chain.between[i] = tensor3<T>(m.between[i], some);
+    return chain;
   }
 
   // Backward of some samples from the last factor to the first, a few at a time: first what they pass

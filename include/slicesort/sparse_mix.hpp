@@ -166,7 +166,7 @@ class sparse_mix {
               forward_options options) const {
     auto const v = impl::transfer_of(x, y);
     using T = typename decltype(v)::element;
-    auto const weights = factors_of<T>(w);
+    auto const weights = impl::input_stack_of<T>(w);
     return detail::sparse_mix_forward<T>{
         rule_for(weights.extents()), v.in, weights, v.out, states, saving, options.lengths};
   }
@@ -174,7 +174,7 @@ class sparse_mix {
   auto gradient(DY const& dy, W const& w, DX const& dx, backward_options options) const {
     auto const v = impl::transfer_of(dy, dx);
     using T = typename decltype(v)::element;
-    auto const weights = factors_of<T>(w);
+    auto const weights = impl::input_stack_of<T>(w);
     return detail::sparse_mix_backward<T>{rule_for(weights.extents()),
                                           v.in,
                                           {},
@@ -191,30 +191,12 @@ class sparse_mix {
                  DW const& dw, backward_options options) const {
     auto p = gradient(dy, w, dx, options);
     using T = typename decltype(p.dx)::value_type;
-    auto const in = impl::input(x);
-    require_same<T, typename decltype(in)::value_type>();
-    p.x = in;
+    p.x = impl::input_of<T>(x);
     p.states = states;
     p.dweights = impl::output_stack<T>(dw);
     p.of_weights = true;
     return p;
   }
-  template <class T, class W>
-  static tensor4<T const> factors_of(W const& w) {
-    auto const weights = impl::input_stack(w);
-    using U = typename decltype(weights)::value_type;
-    require_same<T, U>();
-    if constexpr (std::is_same_v<T, U>)
-      return weights;
-    else
-      return {};
-  }
-  template <class T, class U>
-  static constexpr void require_same() {
-    static_assert(std::is_same_v<T, U>,
-                  "slicesort: input and output must have the same element type.");
-  }
-
   template <class Exec, class T>
   void run_forward(Exec const& on, detail::sparse_mix_forward<T> const& p,
                    workspace scratch) const {

@@ -130,19 +130,23 @@ class checker {
   void no_overlap(view_facts const& a, view_facts const& b, bool in_place = false);
 
   void lengths(tensor1<index_t const> lengths, extents3 e) {
+    this->lengths("lengths", lengths, e.batch, e.length);
+  }
+  // The lengths of `batch` samples of at most `most` rows.
+  void lengths(char const* name, tensor1<index_t const> lengths, index_t batch, index_t most) {
     if (!ok() || (lengths.data() == nullptr && lengths.size() == 0)) return;
-    size("lengths", lengths.size(), e.batch, "batch");
+    size(name, lengths.size(), batch, "batch");
     if (!ok()) return;
-    if (e.batch > 0 && lengths.data() == nullptr)
-      return refuse(error_kind::argument, "lengths.data is null, must point to %lld lengths",
-                    static_cast<long long>(e.batch));
+    if (batch > 0 && lengths.data() == nullptr)
+      return refuse(error_kind::argument, "%s.data is null, must point to %lld lengths", name,
+                    static_cast<long long>(batch));
     if (!reads_memory_) return;
-    for (index_t b = 0; b < e.batch; ++b) {
+    for (index_t b = 0; b < batch; ++b) {
       index_t const n = lengths(b);
-      if (n < 0 || n > e.length)
-        return refuse(error_kind::argument, "lengths[%lld] is %lld, must be in 0..%lld (length)",
+      if (n < 0 || n > most)
+        return refuse(error_kind::argument, "%s[%lld] is %lld, must be in 0..%lld (length)", name,
                       static_cast<long long>(b), static_cast<long long>(n),
-                      static_cast<long long>(e.length));
+                      static_cast<long long>(most));
     }
   }
 

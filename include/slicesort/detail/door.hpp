@@ -31,6 +31,19 @@ auto input(X const& x) {
   return tensor3<T const>(view(x));
 }
 
+// The same beside another input of elements T. Whatever is wrong, the type returned is right, so that the
+// sentence is the last word on it.
+template <class T, class X>
+tensor3<T const> input_of(X const& x) {
+  auto const view = input(x);
+  constexpr bool same = std::is_same_v<typename decltype(view)::value_type, T>;
+  static_assert(same, "slicesort: input and output must have the same element type.");
+  if constexpr (same)
+    return view;
+  else
+    return {};
+}
+
 // Whether an argument may be written beside an input of elements T, or else the sentence that says why not.
 template <class T, class View>
 constexpr bool is_output() {
@@ -40,7 +53,7 @@ constexpr bool is_output() {
   static_assert(same, "slicesort: input and output must have the same element type.");
   return writable && same;
 }
-// Its view. Whatever is wrong, the type returned is right, so that the sentence is the last word on it.
+// Its view.
 template <class T, class Y>
 tensor3<T> output(Y const& y) {
   using view = detail::view_of_rank3_t<Y>;
@@ -57,6 +70,16 @@ auto input_stack(X const& x) {
   using T = typename view::value_type;
   require_dtype<T>();
   return tensor4<T const>(detail::view_of_rank4<X>::of(x));
+}
+template <class T, class X>
+tensor4<T const> input_stack_of(X const& x) {
+  auto const view = input_stack(x);
+  constexpr bool same = std::is_same_v<typename decltype(view)::value_type, T>;
+  static_assert(same, "slicesort: input and output must have the same element type.");
+  if constexpr (same)
+    return view;
+  else
+    return {};
 }
 template <class T, class Y>
 tensor4<T> output_stack(Y const& y) {

@@ -225,6 +225,18 @@ class tensor4 {
   strides4 strides_;
 };
 
+/// The heads of `[batch, length, heads * channels]` as `[batch, heads, length, channels]`, without a copy.
+/// `heads` must divide the channels; else every operator refuses the view.
+template <class T>
+SLICESORT_HD constexpr tensor4<T> split_heads(tensor3<T> x, index_t heads) {
+  extents3 const e = x.extents();
+  strides3 const s = x.strides();
+  index_t const each = heads > 0 && e.channels % heads == 0 ? e.channels / heads : -1;
+  return {x.data(),
+          {e.batch, heads, e.length, each},
+          {s.batch, each * s.channels, s.length, s.channels}};
+}
+
 namespace detail {
 
 template <class T>

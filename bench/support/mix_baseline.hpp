@@ -38,7 +38,7 @@ SLICESORT_TARGET_END
 // f(the baseline of the set that the library would choose).
 template <class T, class F>
 void with_mix_baseline(ss::isa wanted, F const& f) {
-  ss::isa const set = ss::impl::mix_isa(wanted);
+  ss::isa const set = ss::impl::fused_isa(wanted);
 #if SLICESORT_X86_DISPATCH
   if (set == ss::isa::avx512) return f(avx512::mix_baseline<T>{});
   if (set == ss::isa::avx2) return f(avx2::mix_baseline<T>{});

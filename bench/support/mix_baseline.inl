@@ -4,7 +4,7 @@
 
 template <class T>
 struct mix_baseline {
-  using lanes = ss::impl::SLICESORT_BENCH_SET::mix_lanes<T>;
+  using lanes = ss::impl::SLICESORT_BENCH_SET::number_lanes<T>;
   using V = typename lanes::V;
   static constexpr ss::index_t count = lanes::count;
 

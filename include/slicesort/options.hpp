@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Options that every sequence operator takes, always as the last argument.
+/// Options of a call, always its last argument: what every sequence operator takes, and attention's.
 #pragma once
 
 #include <slicesort/grad_mode.hpp>
@@ -18,6 +18,19 @@ struct forward_options {
 struct backward_options {
   grad_mode mode = grad_mode::overwrite;
   tensor1<index_t const> lengths{};
+};
+
+/// Of attention: `lengths[b]` leading rows of the keys and values of sample `b` are valid, and so many of its
+/// queries as `query_lengths` says; by default all. Rows past a length are not read; queries past theirs
+/// put out zeros.
+struct attention_options {
+  tensor1<index_t const> lengths{}, query_lengths{};
+};
+
+/// `mode` holds for all gradients; the lengths must be those of forward.
+struct attention_backward_options {
+  grad_mode mode = grad_mode::overwrite;
+  tensor1<index_t const> lengths{}, query_lengths{};
 };
 
 }  // namespace v0

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <slicesort/alignment.hpp>
+#include <slicesort/attention_algorithm.hpp>
+#include <slicesort/attention_tensors.hpp>
 #include <slicesort/checkpoints.hpp>
 #include <slicesort/csp.hpp>
 #include <slicesort/dtype.hpp>
@@ -11,6 +13,7 @@
 #include <slicesort/exec.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/grouping.hpp>
+#include <slicesort/mask.hpp>
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/multi_permutation.hpp>
 #include <slicesort/options.hpp>
@@ -21,6 +24,7 @@
 #include <slicesort/shuffle.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 #include <slicesort/slicing_sort.hpp>
+#include <slicesort/softmax_attention.hpp>
 #include <slicesort/sparse_mix.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/topology.hpp>

@@ -31,17 +31,20 @@ auto input(X const& x) {
   return tensor3<T const>(view(x));
 }
 
-// The same beside another input of elements T. Whatever is wrong, the type returned is right, so that the
-// sentence is the last word on it.
-template <class T, class X>
-tensor3<T const> input_of(X const& x) {
-  auto const view = input(x);
-  constexpr bool same = std::is_same_v<typename decltype(view)::value_type, T>;
-  static_assert(same, "slicesort: input and output must have the same element type.");
-  if constexpr (same)
+// An input's view, where another of elements T is beside it. Whatever is wrong, the type returned is right, so
+// that the sentence is the last word on it.
+template <class T, template <class> class Tensor, class U>
+Tensor<T const> of_element(Tensor<U const> view) {
+  static_assert(std::is_same_v<T, U>,
+                "slicesort: input and output must have the same element type.");
+  if constexpr (std::is_same_v<T, U>)
     return view;
   else
     return {};
+}
+template <class T, class X>
+tensor3<T const> input_of(X const& x) {
+  return of_element<T>(input(x));
 }
 
 // Whether an argument may be written beside an input of elements T, or else the sentence that says why not.
@@ -73,13 +76,7 @@ auto input_stack(X const& x) {
 }
 template <class T, class X>
 tensor4<T const> input_stack_of(X const& x) {
-  auto const view = input_stack(x);
-  constexpr bool same = std::is_same_v<typename decltype(view)::value_type, T>;
-  static_assert(same, "slicesort: input and output must have the same element type.");
-  if constexpr (same)
-    return view;
-  else
-    return {};
+  return of_element<T>(input_stack(x));
 }
 template <class T, class Y>
 tensor4<T> output_stack(Y const& y) {

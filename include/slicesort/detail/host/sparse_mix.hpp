@@ -69,7 +69,7 @@ struct implementation<detail::sparse_mix_op, detail::host_backend> {
                              tensor4<T const> weights, tensor1<index_t const> lengths) {
     for (index_t m = 0; m < rule.factors; ++m)
       for (index_t k = 0; k < rule.links; ++k) offsets[m * rule.links + k] = rule.offset(k, m);
-    return {mix_kernels<T>(mix_isa(set)), rule, offsets, weights, lengths};
+    return {mix_kernels<T>(fused_isa(set)), rule, offsets, weights, lengths};
   }
 
   template <class T>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of sparse_mix over a tile's rows. Included once per instruction set, after mix_lanes.inl.
+// The loops of sparse_mix over a tile's rows. Included once per instruction set, after number_lanes.inl.
 
 // Rows between a tensor, whose channels lie side by side, and a tile.
 template <class T>
 struct mix_transfer {
-  using lanes = mix_lanes<T>;
+  using lanes = number_lanes<T>;
   using A = typename lanes::A;
   using V = typename lanes::V;
 
@@ -43,7 +43,7 @@ struct mix_transfer {
 // a weight serves a row's vectors.
 template <class T>
 struct mix_sums {
-  using lanes = mix_lanes<T>;
+  using lanes = number_lanes<T>;
   using A = typename lanes::A;
   using V = typename lanes::V;
   static constexpr int across = mix_columns / lanes::count < 4 ? mix_columns / lanes::count : 4;
@@ -105,7 +105,7 @@ struct mix_sums {
 // products in the end.
 template <class T>
 struct mix_dots {
-  using lanes = mix_lanes<T>;
+  using lanes = number_lanes<T>;
   using A = typename lanes::A;
   using V = typename lanes::V;
 

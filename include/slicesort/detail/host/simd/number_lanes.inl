@@ -5,7 +5,7 @@
 
 #if SLICESORT_GNU_VECTORS
 template <class T>
-struct mix_lanes {
+struct number_lanes {
   using A = detail::accumulator_t<T>;
   static constexpr int count = vector_bytes / static_cast<int>(sizeof(A));
   using V = vec<A, count>;
@@ -122,7 +122,7 @@ struct mix_lanes {
 };
 #else
 template <class T>
-struct mix_lanes {
+struct number_lanes {
   using A = detail::accumulator_t<T>;
   static constexpr int count = vector_bytes / static_cast<int>(sizeof(A));
   using V = vec<A, count>;

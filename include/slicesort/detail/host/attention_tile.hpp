@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tile of attention on the host: some keys' rows of some queries' lanes, so that every query's maximum and
+// sum stay in a lane, and keys and values are used as they lie. And what its kernels take.
+#pragma once
+
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+inline constexpr int attention_queries = 48;  // lanes of a tile: three vectors of 16
+inline constexpr int attention_keys = 128;    // rows of a tile, at most
+inline constexpr int product_rows = 8;        // rows of a product come in whole blocks,
+inline constexpr int product_columns = 16;    // and so do its columns
+
+// Numbers of a row that a product may read, or write, in whole vectors.
+constexpr index_t padded_columns(index_t columns) {
+  return (columns + product_columns - 1) / product_columns * product_columns;
+}
+constexpr index_t padded_rows(index_t rows) {
+  return (rows + product_rows - 1) / product_rows * product_rows;
+}
+
+// c = scale * (a * b), or scale * (c * factors + a * b). Element (r, k) of a is `a[r * a_row + k * a_step]`, and one
+// of the two distances is 1.
+template <class A>
+struct product_call {
+  A const* a;
+  index_t a_row, a_step;
+  A const* b;
+  index_t b_pitch;
+  A* c;
+  index_t c_pitch;
+  int rows, columns;  // whole blocks
+  index_t depth;
+  bool adds;         // to c
+  A const* factors;  // of c's columns; null: 1
+  A scale;
+};
+
+// Numbers as wide as an A.
+template <class A>
+using lane_word = std::conditional_t<sizeof(A) == 8, std::uint64_t, std::uint32_t>;
+
+// Scores of a tile, to which something is added, or of which some are masked. Lane c may look at rows
+// [first[c], last[c]), of these at those whose bit c is set.
+template <class A>
+struct attention_limits {
+  A* scores;
+  int keys;
+  A const* bias;  // to be added to scale * scores; null: nothing is
+  A scale;
+  lane_word<A> const *first, *last;
+  std::uint64_t const* allowed;  // null: all
+};
+
+// A tile's step of the online softmax: scores become exp(score - most).
+template <class A>
+struct attention_step {
+  A* scores;
+  int keys;
+  A *most, *total;  // of every lane so far
+  A* factor;        // what becomes of sums that were formed with the maxima before
+};
+
+// Scores and products dy v of a tile become weights and gradients of the scores.
+template <class A>
+struct attention_slope {
+  A *scores, *products;
+  int keys;
+  A const *most, *share;  // 1 / total; 0 where there is no key
+  A const* mean;          // <dy, y>
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

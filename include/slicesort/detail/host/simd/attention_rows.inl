@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// The softmax of tiles whose lanes are queries, and of rows of keys. All arithmetic is fused multiply-adds, so
+// the bits are the same on every instruction set. Included once per set, after number_lanes.inl.
+
+template <class A>
+struct attention_rows {
+  using lanes = number_lanes<A>;
+  using V = typename lanes::V;
+  using words = vec<lane_word<A>, lanes::count>;
+  static constexpr int pitch = attention_queries;
+
+  static void limit(attention_limits<A> const& p) {
+    for (int column = 0; column < pitch; column += lanes::count) {
+      words const first = load_lanes<words>(p.first + column),
+                  last = load_lanes<words>(p.last + column);
+      V const scale = lanes::every(p.scale);
+      A* s = p.scores + column;
+      for (int j = 0; j < p.keys; ++j, s += pitch) {
+        words const row = broadcast<words>(static_cast<lane_word<A>>(j));
+        words keep = greater(last, row) & ~greater(first, row);
+        if (p.allowed != nullptr) keep = keep & of_bits(p.allowed[j] >> column);
+        V score = load_lanes<V>(s);
+        if (p.bias != nullptr)
+          score = fused_lanes(score, scale, load_lanes<V>(p.bias + j * pitch + column));
+        store_lanes(s, select(keep, as<words>(score), every_word(no_score)));
+      }
+    }
+  }
+
+  static void step(attention_step<A> const& p) {
+    for (int column = 0; column < pitch; column += lanes::count) {
+      A* const s = p.scores + column;
+      V const before = load_lanes<V>(p.most + column);
+      V const most = greatest(before, s, p.keys);
+      store_lanes(p.most + column, most);
+      V const minus = minus_finite(most);
+      V const factor = exponential(sum(before, minus));
+      store_lanes(p.factor + column, factor);
+      V total = product(load_lanes<V>(p.total + column), factor);
+      for (int j = 0; j < p.keys; ++j) {
+        V const weight = exponential(sum(load_lanes<V>(s + j * pitch), minus));
+        store_lanes(s + j * pitch, weight);
+        total = lanes::plus(total, weight);
+      }
+      store_lanes(p.total + column, total);
+    }
+  }
+
+  static void slope(attention_slope<A> const& p) {
+    for (int column = 0; column < pitch; column += lanes::count) {
+      A* s = p.scores + column;
+      A* products = p.products + column;
+      V const minus = minus_finite(load_lanes<V>(p.most + column));
+      V const share = load_lanes<V>(p.share + column);
+      V const mean = load_lanes<V>(p.mean + column);
+      for (int j = 0; j < p.keys; ++j, s += pitch, products += pitch) {
+        V const weight = product(exponential(sum(load_lanes<V>(s), minus)), share);
+        store_lanes(s, weight);
+        store_lanes(products, times_slope(weight, load_lanes<V>(products), mean));
+      }
+    }
+  }
+
+  // to[c] = sum of a[k][c] * b[k][c]
+  static void dots(A const* a, A const* b, index_t depth, A* to) {
+    for (int column = 0; column < pitch; column += lanes::count) {
+      V sum{};
+      for (index_t k = 0; k < depth; ++k)
+        sum = fused_lanes(load_lanes<V>(a + k * pitch + column),
+                          load_lanes<V>(b + k * pitch + column), sum);
+      store_lanes(to + column, sum);
+    }
+  }
+
+  // A row of scores becomes exp(score - their maximum). Returns the sum.
+  static A soften(A* row, index_t count) {
+    V most = as<V>(every_word(no_score));
+    A rest[row_lanes];
+    index_t const whole = count / row_lanes * row_lanes;
+    for (int i = 0; i < row_lanes; ++i)
+      rest[i] = whole + i < count ? row[whole + i] : lowest_score();
+    for (index_t j = 0; j < whole; j += lanes::count) most = higher(most, load_lanes<V>(row + j));
+    for (int j = 0; j < row_lanes; j += lanes::count) most = higher(most, load_lanes<V>(rest + j));
+    A each[lanes::count];
+    store_lanes(each, most);
+    for (A const one : each) most = higher(most, lanes::every(one));
+    V const minus = minus_finite(most);
+    A sums[row_lanes] = {};
+    for (index_t j = 0; j < whole; j += row_lanes) soften_some(row + j, minus, sums);
+    soften_some(rest, minus, sums);
+    for (index_t j = whole; j < count; ++j) row[j] = rest[j - whole];
+    V total = lanes::every(sums[0]);
+    for (int i = 1; i < row_lanes; ++i) total = lanes::plus(total, lanes::every(sums[i]));
+    store_lanes(each, total);
+    return each[0];
+  }
+
+  static void scale_row(A* row, index_t count, A factor) {
+    index_t j = 0;
+    V const f = lanes::every(factor);
+    for (; j + lanes::count <= count; j += lanes::count)
+      store_lanes(row + j, product(load_lanes<V>(row + j), f));
+    for (; j < count; ++j) row[j] *= factor;
+  }
+
+  // products[j] becomes weights[j] * (products[j] - mean).
+  static void slope_row(A const* weights, A* products, index_t count, A mean) {
+    index_t j = 0;
+    V const m = lanes::every(mean);
+    for (; j + lanes::count <= count; j += lanes::count)
+      store_lanes(products + j,
+                  times_slope(load_lanes<V>(weights + j), load_lanes<V>(products + j), m));
+    A w[lanes::count] = {}, d[lanes::count] = {};
+    for (index_t i = j; i < count; ++i) w[i - j] = weights[i], d[i - j] = products[i];
+    store_lanes(d, times_slope(load_lanes<V>(w), load_lanes<V>(d), m));
+    for (index_t i = j; i < count; ++i) products[i] = d[i - j];
+  }
+
+ private:
+  using format = detail::binary_format<A>;
+  static constexpr int row_lanes = 16;  // sums of a row, on every instruction set
+  // The bits of -infinity.
+  static constexpr lane_word<A> no_score = (~lane_word<A>{0} << format::fraction_bits);
+
+  template <class To, class From>
+  static SLICESORT_INLINE To as(From const& v) {
+    return load_lanes<To>(&v);
+  }
+  static SLICESORT_INLINE words every_word(lane_word<A> value) { return broadcast<words>(value); }
+  static SLICESORT_INLINE A lowest_score() { return detail::bit_cast<A>(no_score); }
+  static SLICESORT_INLINE V sum(V const& a, V const& b) {
+    return fused_lanes(a, lanes::every(A(1)), b);
+  }
+  static SLICESORT_INLINE V product(V const& a, V const& b) { return fused_lanes(a, b, V{}); }
+
+  // Of `start` and some rows. Four at a time: one after the other they would wait for each other.
+  static SLICESORT_INLINE V greatest(V const& start, A const* s, int rows) {
+    V a = start, b = start, c = start, d = start;
+    int j = 0;
+    for (; j + 4 <= rows; j += 4, s += 4 * pitch) {
+      a = higher(a, load_lanes<V>(s)), b = higher(b, load_lanes<V>(s + pitch));
+      c = higher(c, load_lanes<V>(s + 2 * pitch)), d = higher(d, load_lanes<V>(s + 3 * pitch));
+    }
+    for (; j < rows; ++j, s += pitch) a = higher(a, load_lanes<V>(s));
+    return higher(higher(a, b), higher(c, d));
+  }
+
+  // All ones where the lane's bit is set.
+  static SLICESORT_INLINE words of_bits(std::uint64_t bits) {
+    lane_word<A> bit[lanes::count];
+    for (int i = 0; i < lanes::count; ++i) bit[i] = lane_word<A>{1} << i;
+    return ~equal(every_word(static_cast<lane_word<A>>(bits)) & load_lanes<words>(bit), words{});
+  }
+  // -m; 0 where m is -infinity, whose differences would be no numbers.
+  static SLICESORT_INLINE V minus_finite(V const& m) {
+    words const bits = as<words>(m), sign = every_word(lane_word<A>{1} << (8 * sizeof(A) - 1));
+    return as<V>((bits ^ sign) & ~equal(bits, every_word(no_score)));
+  }
+  // A key without weight has no slope, whatever its value.
+  static SLICESORT_INLINE V times_slope(V const& weight, V const& dot, V const& mean) {
+    V const difference = fused_lanes(mean, lanes::every(A(-1)), dot);
+    words const none = equal(as<words>(weight), words{});
+    return as<V>(as<words>(product(weight, difference)) & ~none);
+  }
+
+  template <int K>
+  static SLICESORT_INLINE V terms_after(V const& r, V const& so_far) {
+    if constexpr (K < 0)
+      return so_far;
+    else
+      return terms_after<K - 1>(
+          r, fused_lanes(so_far, r, lanes::every(detail::reciprocal_factorial<A>(K))));
+  }
+  // exp(x) for x <= 0, to two units in the last place; 0 where that is no normal number. A NaN stays one. See
+  // detail::exp_at_most_one: here the whole number has the exponent's bias in it, so that the least number that x
+  // is cut off at makes a power of two of 0.
+  static SLICESORT_INLINE V exponential(V const& any) {
+    constexpr A whole = format::whole + static_cast<A>(format::bias);
+    constexpr A least = static_cast<A>(-format::bias * 0.6931471805599453);
+    V const x = higher(any, lanes::every(least));
+    V const biased =
+        fused_lanes(x, lanes::every(static_cast<A>(1.4426950408889634)), lanes::every(whole));
+    V const power = sum(biased, lanes::every(-whole));
+    V r = fused_lanes(power, lanes::every(-format::log2_high), x);
+    r = fused_lanes(power, lanes::every(-format::log2_low), r);
+    V const near_one = terms_after<format::exp_terms - 2>(
+        r, lanes::every(detail::reciprocal_factorial<A>(format::exp_terms - 1)));
+    return product(near_one, as<V>(as<words>(biased) << format::fraction_bits));
+  }
+
+  static SLICESORT_INLINE void soften_some(A* row, V const& minus, A* sums) {
+    for (int i = 0; i < row_lanes; i += lanes::count) {
+      V const weight = exponential(sum(load_lanes<V>(row + i), minus));
+      store_lanes(row + i, weight);
+      store_lanes(sums + i, lanes::plus(load_lanes<V>(sums + i), weight));
+    }
+  }
+};

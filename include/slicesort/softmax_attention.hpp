@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Softmax attention: every query's weighted mean of values, the opponent of everything else here.
+#pragma once
+
+#include <slicesort/attention_algorithm.hpp>
+#include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention_check.hpp>
+#include <slicesort/detail/door.hpp>
+#include <slicesort/detail/host/softmax_attention.hpp>
+#include <slicesort/detail/problem/softmax_attention.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/error.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/mask.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+
+/// Scaled dot-product attention, `y = softmax(scale * q k^T + bias + mask) v` for every sample and head
+/// (multi-head attention without its projections: paper 000, eq. 1-2).
+///
+/// - **Shapes** q, dq: `[batch, heads, queries, channels]`; k, dk: `[batch, heads, keys, channels]`; v, dv:
+///   `[batch, heads, keys, values]`; y, dy: `[batch, heads, queries, values]`; bias, dbias: `[batch, heads,
+///   queries, keys]`; the state: `saved_extents`. Any strides: `split_heads` shows `[batch, length, heads *
+///   channels]` so, and what heads or samples share has a stride of 0 there (its gradient has one part
+///   for each).
+/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors of one, but for
+///   the state of `streaming`, which is of the accumulator's type (double for double, else float).
+/// - **Masked** keys have weight 0, as have those with a score of -infinity; a query to which no other is
+///   left puts out zeros, and its gradients are zeros. Finite scores, however large, make no NaN.
+/// - **NaN** and infinities of a query stay in its row. Where a key or value has one, rows that may not look
+///   there can show it, except past the lengths.
+/// - **Saved** by `streaming` two numbers a query; by `materialised` the map, a number for each pair of a query
+///   and a key.
+/// - **Gradients** of q, k, v and the bias, each where asked for.
+/// - **Lengths** see `attention_options`.
+/// - **Aliasing** outputs share no element with inputs or each other.
+/// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
+/// - **Accuracy** sums and softmax are in the accumulator's type, results rounded once. On a GPU, weights of
+///   16-bit types are rounded to the element type before they meet the values, as tensor cores want.
+/// - **Determinism** the same bits for every thread count, instruction set and split of the batch. Between
+///   backends, algorithms and BLAS libraries results differ in rounding.
+/// - **Cost** forward `2 * queries * keys * (channels + values)` operations a head, less what the mask leaves
+///   out; backward two and a half times that.
+///
+/// @tparam Mask which keys a query looks at: `mask::full`, `causal`, `window`, `block_local`, `strided`, `both`, or
+///         a type of yours (`mask.hpp`).
+/// @tparam Algorithm `streaming` or `materialised<Gemm>` (`attention_algorithm.hpp`).
+template <class Mask = mask::full, class Algorithm = streaming>
+class softmax_attention {
+  static_assert(
+      detail::has_range<Mask> || detail::has_allows<Mask>,
+      "slicesort: a mask needs `key_range range(index_t query, index_t keys) const` or `bool "
+      "allows(index_t query, index_t key) const`.");
+  using traits = detail::attention_traits<Algorithm>;
+
+  // What braces stand for in a call whose y, or dy, is a Y.
+  template <class Y>
+  using element_of = typename detail::view_of_rank4_t<Y>::value_type;
+  template <class Y>
+  using inputs_of = attention_inputs<element_of<Y>>;
+  template <class Y>
+  using gradients_of = attention_gradients<element_of<Y>>;
+  template <class Y>
+  using saved_of = saved_attention<typename traits::template state<element_of<Y>>>;
+  template <class Y>
+  using const_saved_of = const_saved_attention<typename traits::template state<element_of<Y>>>;
+
+ public:
+  /// `scale` is `1 / sqrt(channels)` if it is not given.
+  constexpr explicit softmax_attention(Mask mask = {}, std::optional<double> scale = std::nullopt,
+                                       Algorithm algorithm = {})
+      : mask_(mask), scale_(scale), algorithm_(algorithm) {}
+
+  constexpr Mask const& mask() const { return mask_; }
+  constexpr Algorithm const& algorithm() const { return algorithm_; }
+  /// What scores are multiplied by where q has so many channels.
+  double scale(index_t channels) const {
+    return scale_.value_or(channels > 0 ? 1 / std::sqrt(static_cast<double>(channels)) : 1.0);
+  }
+
+  /// Shape of the state that a call with q and v of these shapes saves: `[batch, heads, queries, 2]`, every query's
+  /// greatest score and sum of exponentials, or the map, `[batch, heads, queries, keys]`.
+  constexpr extents4 saved_extents(extents4 q, extents4 v) const {
+    return {q.outer, q.batch, q.length, traits::saves_map ? v.length : 2};
+  }
+
+  /// Bytes of workspace for a forward or backward call with q and v of these shapes; arithmetic only.
+  /// They must be acceptable to `check`.
+  template <class T, class Exec>
+  std::size_t workspace_bytes(Exec const& on, extents4 q, extents4 v) const {
+    impl::require_dtype<T>();
+    detail::arena counting;
+    backend<Exec>::template plan<T>(
+        on, detail::attention_shape{q.outer, q.batch, q.length, v.length, q.channels, v.channels},
+        counting);
+    return counting.bytes();
+  }
+
+  /// Writes attention of `in`, `{q, k, v}` or `{q, k, v, bias}`, to `y`, and the state.
+  template <class Exec, class Y>
+  void forward(Exec const& on, inputs_of<Y> const& in, Y const& y, saved_of<Y> state,
+               workspace scratch = {}, attention_options options = {}) const {
+    run_forward(on, attending(in, y, state, true, options), scratch);
+  }
+  /// The same, and keeps nothing for backward.
+  template <class Exec, class Y>
+  void forward(Exec const& on, inputs_of<Y> const& in, Y const& y, no_saved_t,
+               workspace scratch = {}, attention_options options = {}) const {
+    run_forward(on, attending(in, y, saved_of<Y>{}, false, options), scratch);
+  }
+
+  /// Writes the gradients `to`, `{dq, dk, dv}` or `{dq, dk, dv, dbias}`; one that is `{}` is left out. `in` and `y`
+  /// are what forward read and wrote, `state` what it saved.
+  template <class Exec, class DY, class Y>
+  void backward(Exec const& on, DY const& dy, inputs_of<DY> const& in, Y const& y,
+                const_saved_of<DY> state, gradients_of<DY> const& to, workspace scratch = {},
+                attention_backward_options options = {}) const {
+    run_backward(on, gradient(dy, in, y, state, to, options), scratch);
+  }
+
+  /// The verdict that the same call of `forward` or `backward` would act on, as a value.
+  template <class Exec, class Y>
+  verdict check(Exec const& on, inputs_of<Y> const& in, Y const& y, saved_of<Y> state,
+                workspace scratch = {}, attention_options options = {}) const {
+    return check_forward(on, attending(in, y, state, true, options), scratch);
+  }
+  template <class Exec, class Y>
+  verdict check(Exec const& on, inputs_of<Y> const& in, Y const& y, no_saved_t,
+                workspace scratch = {}, attention_options options = {}) const {
+    return check_forward(on, attending(in, y, saved_of<Y>{}, false, options), scratch);
+  }
+  template <class Exec, class DY, class Y,
+            std::enable_if_t<!detail::is_attention_inputs<DY>, int> = 0>
+  verdict check(Exec const& on, DY const& dy, inputs_of<DY> const& in, Y const& y,
+                const_saved_of<DY> state, gradients_of<DY> const& to, workspace scratch = {},
+                attention_backward_options options = {}) const {
+    return check_backward(on, gradient(dy, in, y, state, to, options), scratch);
+  }
+
+ private:
+  template <class Exec>
+  using backend = impl::implementation_for<typename traits::template op<Mask>, Exec>;
+  template <class T>
+  using forward_of = detail::attention_forward<Mask, T, typename traits::template state<T>>;
+  template <class T>
+  using backward_of = detail::attention_backward<Mask, T, typename traits::template state<T>>;
+
+  template <class T, class Y>
+  forward_of<T> attending(attention_inputs<T> const& in, Y const& y,
+                          saved_attention<typename traits::template state<T>> state, bool saving,
+                          attention_options options) const {
+    return {mask_,
+            scale(in.q.extents().channels),
+            traits::gemm(algorithm_),
+            in,
+            impl::output_stack<T>(y),
+            state.state,
+            saving,
+            {options.lengths, options.query_lengths}};
+  }
+  template <class T, class DY, class Y>
+  backward_of<T> gradient(DY const& dy, attention_inputs<T> const& in, Y const& y,
+                          const_saved_attention<typename traits::template state<T>> state,
+                          attention_gradients<T> const& to,
+                          attention_backward_options options) const {
+    return {mask_,
+            scale(in.q.extents().channels),
+            traits::gemm(algorithm_),
+            impl::input_stack_of<T>(dy),
+            in,
+            impl::input_stack_of<T>(y),
+            state.state,
+            to,
+            options.mode,
+            {options.lengths, options.query_lengths}};
+  }
+
+  template <class Exec, class T>
+  void run_forward(Exec const& on, forward_of<T> const& p, workspace scratch) const {
+    impl::enforce(check_forward(on, p, scratch));
+    backend<Exec>::forward(on, p, scratch);
+  }
+  template <class Exec, class T>
+  void run_backward(Exec const& on, backward_of<T> const& p, workspace scratch) const {
+    impl::enforce(check_backward(on, p, scratch));
+    backend<Exec>::backward(on, p, scratch);
+  }
+
+  template <class Exec, class T>
+  verdict check_forward(Exec const& on, forward_of<T> const& p, workspace scratch) const {
+    detail::checker c(p.name, impl::reads_memory<Exec>);
+    detail::attention_facts const in(p.in);
+    auto const y = detail::facts("y", p.y, true, detail::head_axes);
+    auto const state = detail::facts("state", p.state, true, state_axes);
+    detail::check_attention(c, in, p.scale, p.lengths.keys, p.lengths.queries);
+    detail::check_means(c, y, in);
+    if (p.saving) detail::check_attention_state(c, state, in, numbers_saved(p.in));
+    in.each([&](detail::view_facts const& other) { c.no_overlap(y, other); });
+    if (p.saving) {
+      in.each([&](detail::view_facts const& other) { c.no_overlap(state, other); });
+      c.no_overlap(state, y);
+    }
+    return finish(c, on, scratch, p.in);
+  }
+  template <class Exec, class T>
+  verdict check_backward(Exec const& on, backward_of<T> const& p, workspace scratch) const {
+    detail::checker c(p.name, impl::reads_memory<Exec>);
+    detail::attention_facts const in(p.in), to(p.to);
+    auto const dy = detail::facts("dy", p.dy, false, detail::head_axes);
+    auto const y = detail::facts("y", p.y, false, detail::head_axes);
+    auto const state = detail::facts("state", p.state, false, state_axes);
+    detail::check_attention(c, in, p.scale, p.lengths.keys, p.lengths.queries);
+    detail::check_means(c, dy, in);
+    detail::check_means(c, y, in);
+    detail::check_attention_state(c, state, in, numbers_saved(p.in));
+    detail::check_attention_gradients(c, to, in);
+    to.each([&](detail::view_facts const& one) {
+      in.each([&](detail::view_facts const& other) { c.no_overlap(one, other); });
+      for (auto const& other : {dy, y, state}) c.no_overlap(one, other);
+      to.each([&](detail::view_facts const& other) {
+        if (&other != &one) c.no_overlap(one, other);
+      });
+    });
+    return finish(c, on, scratch, p.in);
+  }
+
+  static constexpr detail::axis_names state_axes =
+      traits::saves_map ? detail::pair_axes : detail::number_axes;
+
+  template <class T>
+  index_t numbers_saved(attention_inputs<T> const& in) const {
+    return saved_extents(in.q.extents(), in.v.extents()).channels;
+  }
+  // The mask's rules, the backend's, and the workspace's.
+  template <class Exec, class T>
+  verdict finish(detail::checker& c, Exec const& on, workspace scratch,
+                 attention_inputs<T> const& in) const {
+    static_assert(
+        traits::runs_on(impl::reads_memory<Exec>),
+        "slicesort: materialised<Gemm> needs a Gemm for the memory of its execution policy: "
+        "cblas with exec::host, cublas with exec::cuda.");
+    if (c.ok()) c.policy("mask", mask_, in.v.extents().length, "keys");
+    return impl::finish_check<backend<Exec>>(
+        c, on, scratch, [&] { return workspace_bytes<T>(on, in.q.extents(), in.v.extents()); });
+  }
+
+  Mask mask_;
+  std::optional<double> scale_;
+  Algorithm algorithm_;
+};
+
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a BLAS sees a matrix: rows of adjacent elements at a leading dimension, or the transpose of such.
+#pragma once
+
+#include <slicesort/attention_algorithm.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <limits>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+struct gemm_layout {
+  bool fits;        // whether it can be said so, in 32-bit numbers
+  bool transposed;  // columns are adjacent instead of rows
+  int leading;
+};
+
+inline bool fits_blas(index_t number) { return number <= std::numeric_limits<int>::max(); }
+
+inline gemm_layout layout_of(gemm_operand const& m, index_t rows, index_t columns) {
+  // The stride of an axis with one place is never used, but a BLAS looks at it.
+  auto const along = [](index_t count, index_t stride) { return count <= 1 || stride == 1; };
+  auto const apart = [](index_t count, index_t stride, index_t least) {
+    least = std::max<index_t>(least, 1);
+    return count <= 1 ? least : stride >= least && fits_blas(stride) ? stride : 0;
+  };
+  if (!fits_blas(rows) || !fits_blas(columns)) return {false, false, 0};
+  if (along(columns, m.column_stride))
+    if (index_t const leading = apart(rows, m.row_stride, columns))
+      return {true, false, static_cast<int>(leading)};
+  if (along(rows, m.row_stride))
+    if (index_t const leading = apart(columns, m.column_stride, rows))
+      return {true, true, static_cast<int>(leading)};
+  return {false, false, 0};
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

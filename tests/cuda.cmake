@@ -65,6 +65,14 @@ foreach(_source IN LISTS _slicesort_sources)
   endif()
 endforeach()
 
+# The same of attention, by PyTorch.
+if(SLICESORT_PYTHON AND _slicesort_gpu EQUAL 0)
+  target_compile_definitions(slicesort_attention_file PRIVATE SLICESORT_TEST_CUDA)
+  target_link_libraries(slicesort_attention_file PRIVATE slicesort_test_remote)
+  _slicesort_gpu_test(cuda_torch_attention ${SLICESORT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/torch/check_attention.py
+    $<TARGET_FILE:slicesort_attention_file> cuda)
+endif()
+
 # What only a GPU can show.
 add_library(slicesort_test_calls STATIC)
 target_link_libraries(slicesort_test_calls PUBLIC slicesort_test_remote)

@@ -6,17 +6,20 @@
 /// Operators that look at their values (all but `shuffle` and `sparse_mix`) have another matrix for every
 /// x: `E` is the one at this x, with the order of rows, or the weights, that it gives. Rows past a sample's
 /// length are rows of the identity. The tensors may be of any element type; a refusal is the operator's
-/// own, or an `invalid_argument` that names `batch` or `channel`.
+/// own, or an `invalid_argument` that names `batch`, `channel` or `head`.
 #pragma once
 
+#include <slicesort/attention_algorithm.hpp>
+#include <slicesort/attention_tensors.hpp>
 #include <slicesort/csp.hpp>
-#include <slicesort/detail/check.hpp>
+#include <slicesort/detail/attention_check.hpp>
 #include <slicesort/detail/config.hpp>
+#include <slicesort/detail/dense_matrix.hpp>
 #include <slicesort/detail/door.hpp>
 #include <slicesort/detail/math/dense_sinkhorn.hpp>
+#include <slicesort/detail/matrix_sample.hpp>
 #include <slicesort/detail/view_facts.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/multi_permutation.hpp>
@@ -25,142 +28,20 @@
 #include <slicesort/shuffle.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 #include <slicesort/slicing_sort.hpp>
+#include <slicesort/softmax_attention.hpp>
 #include <slicesort/sparse_mix.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 #include <vector>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
-
-/// A square matrix, row by row.
-struct dense_matrix {
-  index_t size = 0;
-  std::vector<double> elements;
-
-  dense_matrix() = default;
-  explicit dense_matrix(index_t n) : size(n), elements(static_cast<std::size_t>(n * n)) {}
-  double& operator()(index_t row, index_t column) {
-    return elements[static_cast<std::size_t>(row * size + column)];
-  }
-  double operator()(index_t row, index_t column) const {
-    return elements[static_cast<std::size_t>(row * size + column)];
-  }
-};
-
 namespace impl {
 
-template <class T>
-double as_double(T value) {
-  return static_cast<double>(static_cast<detail::accumulator_t<T>>(value));
-}
-
-// Refuses what no operator has a word for, and says how many rows of the sample are valid.
-inline index_t matrix_rows(detail::view_facts const& in, index_t batch, index_t channel,
-                           index_t channels, forward_options options) {
-  detail::checker c("equivalent_matrix");
-  auto const within = [&](char const* name, index_t is, index_t below) {
-    if (is < 0 || is >= below)
-      c.refuse(error_kind::argument, "%s is %lld, must be in 0..%lld", name,
-               static_cast<long long>(is), static_cast<long long>(below - 1));
-  };
-  c.view(in);
-  within("batch", batch, in.extents.batch);
-  within("channel", channel, channels);
-  c.lengths(options.lengths, in.extents.each());
-  enforce(c.result());
-  return options.lengths.size() == 0 ? in.extents.length : options.lengths(batch);
-}
-
-// The sample that a matrix is asked of, in double, and memory to run operators on it.
-class matrix_sample {
- public:
-  template <class X>
-  matrix_sample(X const& x, index_t batch, index_t channel, forward_options options)
-      : channel_(channel) {
-    auto const in = input(x);
-    extents3 const all = in.extents();
-    rows_ = matrix_rows(detail::facts("x", in, false), batch, channel, all.channels, options);
-    extents_ = {1, all.length, all.channels};
-    x_.resize(static_cast<std::size_t>(extents_.size()));
-    y_.resize(x_.size());
-    for (index_t n = 0; n < all.length; ++n)
-      for (index_t c = 0; c < all.channels; ++c)
-        x_[static_cast<std::size_t>(n * all.channels + c)] = as_double(in(batch, n, c));
-  }
-
-  extents3 extents() const { return extents_; }
-  index_t channel() const { return channel_; }
-  index_t rows() const { return rows_; }
-  double value(index_t n, index_t c) const {
-    return x_[static_cast<std::size_t>(n * extents_.channels + c)];
-  }
-
-  // Memory for an operator's row numbers, and the same as the state of every sample of a batch.
-  index_tensor3 state(extents3 e, index_width width) {
-    state_.resize(static_cast<std::size_t>(e.size()));
-    extents3 const all{extents_.length, e.length, e.channels};
-    strides3 const repeated{0, e.channels, 1};
-    switch (width) {
-      case index_width::bits8:
-        return lend(reinterpret_cast<std::uint8_t*>(state_.data()), e, all, repeated);
-      case index_width::bits16:
-        return lend(reinterpret_cast<std::uint16_t*>(state_.data()), e, all, repeated);
-      default:
-        return lend(state_.data(), e, all, repeated);
-    }
-  }
-
-  // call(x, y, workspace, options)
-  template <class Op, class Call>
-  void forward(Op const& op, Call const& call) {
-    std::vector<unsigned char> scratch(op.template workspace_bytes<double>(exec::host{}, extents_));
-    call(tensor3<double const>(x_.data(), extents_), tensor3<double>(y_.data(), extents_),
-         workspace{scratch.data(), scratch.size()}, forward_options{{&rows_, 1}});
-  }
-
-  // Row i of the matrix is the gradient of y[i]: where y is linear in x, given the state. All of them
-  // are samples of one batch. call(dy, state, dx, workspace, options)
-  template <class Op, class Call>
-  dense_matrix by_gradients(Op const& op, Call const& call) const {
-    index_t const n = extents_.length;
-    extents3 const e{n, n, extents_.channels};
-    std::vector<double> dy(static_cast<std::size_t>(e.size())), dx(dy.size());
-    tensor3<double> const units(dy.data(), e), rows(dx.data(), e);
-    for (index_t i = 0; i < n; ++i) units(i, i, channel_) = 1;
-    std::vector<unsigned char> scratch(op.template workspace_bytes<double>(exec::host{}, e));
-    call(tensor3<double const>(units), repeated_, rows, workspace{scratch.data(), scratch.size()},
-         backward_options{grad_mode::overwrite, {&rows_, n, 0}});
-    dense_matrix m(n);
-    for (index_t i = 0; i < n; ++i)
-      for (index_t j = 0; j < n; ++j) m(i, j) = rows(i, j, channel_);
-    return m;
-  }
-
- private:
-  template <class Index>
-  index_tensor3 lend(Index* memory, extents3 one, extents3 all, strides3 repeated) {
-    repeated_ = tensor3<Index const>(memory, all, repeated);
-    return tensor3<Index>(memory, one);
-  }
-
-  index_t channel_, rows_ = 0;
-  extents3 extents_;
-  std::vector<double> x_, y_;
-  std::vector<std::uint32_t> state_;
-  const_index_tensor3 repeated_;
-};
-
-// What an operator saves of a sample: row numbers.
-struct matrix_state {
-  extents3 extents;
-  index_width width = index_width::bits32;
-};
 template <class Order>
 matrix_state state_of(slicing_sort<Order> const&, extents3 e) {
   return {e};
@@ -271,8 +152,9 @@ dense_matrix equivalent_matrix(sparse_mix<Topology, Residual> const& op, W const
                                forward_options options = {}) {
   auto const in = impl::input_stack(w);
   extents4 const all = in.extents();
-  index_t const rows = impl::matrix_rows(
-      detail::facts("w", in, false, {"factors", "batch", "length", "links"}), batch, 0, 1, options);
+  index_t const rows =
+      impl::matrix_rows(detail::facts("w", in, false, {"factors", "batch", "length", "links"}),
+                        batch, all.batch, {0, "channel"}, 1, options.lengths);
   extents4 const one{all.outer, 1, all.length, all.channels};
   std::vector<double> weights(static_cast<std::size_t>(one.size()));
   tensor4<double> const mine(weights.data(), one);
@@ -290,6 +172,43 @@ dense_matrix equivalent_matrix(sparse_mix<Topology, Residual> const& op, W const
              tensor3<double>(mixed.elements.data(), e), no_saved, {scratch.data(), scratch.size()},
              {{&rows, 1}});
   return mixed;
+}
+
+/// The map of a head: row i is the weights of query i, `queries x keys`; zeros where it looks at nothing. By the
+/// operator's mask and scale, whatever its algorithm; `in` as the operator takes it.
+template <class Mask, class Algorithm, class T>
+dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
+                               attention_inputs<T> const& in, index_t batch, index_t head,
+                               attention_options options = {}) {
+  index_t const queries = impl::matrix_rows(detail::facts("q", in.q, false, detail::head_axes),
+                                            batch, in.q.extents().outer, {head, "head"},
+                                            in.q.extents().batch, options.query_lengths);
+  index_t const keys = impl::matrix_rows(detail::facts("k", in.k, false, detail::head_axes), batch,
+                                         in.k.extents().outer, {head, "head"}, in.k.extents().batch,
+                                         options.lengths);
+  std::vector<double> q, k, bias;
+  auto const mine = [&](tensor4<T const> all, std::vector<double>& copy) {
+    extents4 const e{1, 1, all.extents().length, all.extents().channels};
+    for (index_t n = 0; n < e.length; ++n)
+      for (index_t c = 0; c < e.channels; ++c)
+        copy.push_back(impl::as_double(all(batch, head, n, c)));
+    return tensor4<double const>(copy.data(), e);
+  };
+  attention_inputs<double> one{mine(in.q, q), mine(in.k, k), {}, {}};
+  if (!detail::is_left_out(in.bias)) one.bias = mine(in.bias, bias);
+  dense_matrix map(in.q.extents().length, in.k.extents().length);
+  // A channel of zeros, and their means.
+  std::vector<double> zeros(static_cast<std::size_t>(map.columns)),
+      means(static_cast<std::size_t>(map.size));
+  one.v = tensor4<double const>(zeros.data(), {1, 1, map.columns, 1});
+  softmax_attention<Mask, materialised<>> const whole(op.mask(), op.scale(in.q.extents().channels));
+  exec::host const on;
+  std::vector<unsigned char> scratch(
+      whole.template workspace_bytes<double>(on, one.q.extents(), one.v.extents()));
+  whole.forward(on, one, tensor4<double>(means.data(), {1, 1, map.size, 1}),
+                {tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns})},
+                {scratch.data(), scratch.size()}, {{&keys, 1}, {&queries, 1}});
+  return map;
 }
 
 }  // namespace SLICESORT_BUILD

@@ -19,6 +19,9 @@
 #if __has_include(<slicesort/sparse_mix.hpp>)
 #  include <slicesort/sparse_mix.hpp>
 #endif
+#if __has_include(<slicesort/softmax_attention.hpp>)
+#  include <slicesort/softmax_attention.hpp>
+#endif
 
 #include <cstddef>
 #include <cstdint>
@@ -122,6 +125,20 @@ inline unsigned fingerprint(ss::exec::host on = {}) {
                    ss::tensor4<float>(dw.data(), we), scratch);
   note(dx);
   for (float v : dw) seed = hash(v, seed);
+#endif
+
+#if __has_include(<slicesort/softmax_attention.hpp>)
+  ss::softmax_attention<ss::mask::causal> const attend{};
+  ss::tensor4<float const> const heads = ss::split_heads(x.read(), e.channels);
+  ss::tensor4<float> const means = ss::split_heads(y.view(), e.channels);
+  std::vector<float> numbers(static_cast<std::size_t>(2 * e.size()));
+  ss::tensor4<float> const numbers_view(numbers.data(),
+                                        attend.saved_extents(heads.extents(), heads.extents()));
+  attend.forward(on, {heads, heads, heads}, means, {numbers_view}, scratch);
+  note(y);
+  attend.backward(on, heads, {heads, heads, heads}, means, {numbers_view},
+                  {ss::split_heads(dx.view(), e.channels)}, scratch);
+  note(dx);
 #endif
   return seed;
 }

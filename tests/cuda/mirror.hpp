@@ -27,6 +27,13 @@ struct cuda_exec {
 // if memory changed that nobody had lent.
 void run_mirrored(memory_image& image, std::function<void(CUstream_st*)> const& call);
 
+// Who multiplies the host's matrices is not asked about the device's.
+template <class Problem>
+auto forget_gemm(Problem& p) -> decltype(void(p.gemm)) {
+  p.gemm = {};
+}
+inline void forget_gemm(...) {}
+
 // call(problem, workspace, stream) with a problem that lies on the device.
 template <class Problem, class Call>
 void mirrored(Problem problem, slicesort::workspace w, Call const& call) {
@@ -37,6 +44,7 @@ void mirrored(Problem problem, slicesort::workspace w, Call const& call) {
   image.take();
   run_mirrored(image, [&](CUstream_st* stream) {
     Problem moved = problem;
+    forget_gemm(moved);
     for_each_view(moved, [&](auto& view, access) { move_to(view, image.moved(view.data())); });
     call(moved, slicesort::workspace{image.moved(w.data), w.bytes}, stream);
   });

@@ -7,6 +7,8 @@
 #include <slicesort/cuda.cuh>
 #include <slicesort/dtype.hpp>
 
+#include <cstdlib>
+
 namespace support {
 
 namespace ss = slicesort;
@@ -54,10 +56,22 @@ template <class Op, class T>
 std::size_t remote_bytes(on_stream on, ss::extents3 e, ss::index_t terms) {
   choice const scope(on);
   ss::detail::arena a;
-  if constexpr (plans_terms<Op, T, grid>)
+  if constexpr (plans_with<Op, T, grid, ss::extents3, ss::index_t>)
     backend<Op>::template plan<T>(policy(on), e, terms, a);
-  else
+  else if constexpr (plans_with<Op, T, grid, ss::extents3>)
     backend<Op>::template plan<T>(policy(on), e, a), (void)terms;
+  else
+    (void)e, (void)terms, std::abort();  // of another shape
+  return a.bytes();
+}
+template <class Op, class T>
+std::size_t remote_bytes(on_stream on, ss::detail::attention_shape s) {
+  choice const scope(on);
+  ss::detail::arena a;
+  if constexpr (plans_with<Op, T, grid, ss::detail::attention_shape>)
+    backend<Op>::template plan<T>(policy(on), s, a);
+  else
+    (void)s, std::abort();
   return a.bytes();
 }
 template <class Op, class Problem>
@@ -77,6 +91,8 @@ using namespace slicesort::detail;
 #define SLICESORT_TEST_INSTANTIATE(...)                                               \
   template std::size_t remote_bytes<calls_of<__VA_ARGS__>::op, SLICESORT_TEST_DTYPE>( \
       on_stream, extents3, index_t);                                                  \
+  template std::size_t remote_bytes<calls_of<__VA_ARGS__>::op, SLICESORT_TEST_DTYPE>( \
+      on_stream, attention_shape);                                                    \
   template void remote_forward<calls_of<__VA_ARGS__>::op>(                            \
       on_stream, calls_of<__VA_ARGS__>::forward const&, workspace);                   \
   template void remote_backward<calls_of<__VA_ARGS__>::op>(                           \

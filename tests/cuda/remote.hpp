@@ -9,6 +9,7 @@
 #include <slicesort/detail/arena.hpp>
 #include <slicesort/detail/backend.hpp>
 #include <slicesort/detail/check.hpp>
+#include <slicesort/detail/problem/softmax_attention.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/tuning.hpp>
@@ -35,6 +36,8 @@ slicesort::verdict remote_check(on_stream on);
 // `terms` is looked at by operators that have some.
 template <class Op, class T>
 std::size_t remote_bytes(on_stream on, slicesort::extents3 e, slicesort::index_t terms);
+template <class Op, class T>
+std::size_t remote_bytes(on_stream on, slicesort::detail::attention_shape s);
 template <class Op, class Problem>
 void remote_forward(on_stream on, Problem const& p, slicesort::workspace w);
 template <class Op, class Problem>
@@ -63,6 +66,10 @@ struct implementation<Op, support::remote_backend> {
   template <class T>
   static void plan(support::on_stream on, extents3 e, index_t terms, detail::arena& a) {
     support::take_all(a, support::remote_bytes<Op, T>(on, e, terms));
+  }
+  template <class T>
+  static void plan(support::on_stream on, detail::attention_shape s, detail::arena& a) {
+    support::take_all(a, support::remote_bytes<Op, T>(on, s));
   }
   template <class Problem>
   static void forward(support::on_stream on, Problem const& p, workspace w) {

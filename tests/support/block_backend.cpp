@@ -24,6 +24,10 @@ template <template <class...> class Problem, class Order, class T>
 struct element_of<Problem<Order, T>> {
   using type = T;
 };
+template <template <class...> class Problem, class Mask, class T, class State>
+struct element_of<Problem<Mask, T, State>> {
+  using type = T;
+};
 
 // f(grid); no body of 16-bit elements asks what the device is good at.
 template <class T, class F>
@@ -48,10 +52,24 @@ template <class T>
 void implementation<Op, support::block_backend>::plan(support::block_exec const& on, extents3 e,
                                                       index_t terms, detail::arena& a) {
   with_block_grid<float16>(on, [&](auto const& grid) {
-    if constexpr (support::plans_terms<Op, T, std::decay_t<decltype(grid)>>)
+    using grid_type = std::decay_t<decltype(grid)>;
+    if constexpr (support::plans_with<Op, T, grid_type, extents3, index_t>)
       grid_implementation<Op>::template plan<T>(grid, e, terms, a);
-    else
+    else if constexpr (support::plans_with<Op, T, grid_type, extents3>)
       grid_implementation<Op>::template plan<T>(grid, e, a), (void)terms;
+    else
+      (void)terms, std::abort();  // of another shape
+  });
+}
+template <class Op>
+template <class T>
+void implementation<Op, support::block_backend>::plan(support::block_exec const& on,
+                                                      detail::attention_shape s, detail::arena& a) {
+  with_block_grid<float16>(on, [&](auto const& grid) {
+    if constexpr (support::plans_with<Op, T, std::decay_t<decltype(grid)>, detail::attention_shape>)
+      grid_implementation<Op>::template plan<T>(grid, s, a);
+    else
+      std::abort();
   });
 }
 template <class Op>
@@ -82,6 +100,9 @@ using T = SLICESORT_TEST_DTYPE;
   template void                                                                                  \
   slicesort::impl::implementation<calls_of<__VA_ARGS__>::op, block_backend>::plan<T>(            \
       block_exec const&, extents3, index_t, arena&);                                             \
+  template void                                                                                  \
+  slicesort::impl::implementation<calls_of<__VA_ARGS__>::op, block_backend>::plan<T>(            \
+      block_exec const&, attention_shape, arena&);                                               \
   template void slicesort::impl::implementation<calls_of<__VA_ARGS__>::op, block_backend>::      \
       forward<calls_of<__VA_ARGS__>::forward>(block_exec const&,                                 \
                                               calls_of<__VA_ARGS__>::forward const&, workspace); \

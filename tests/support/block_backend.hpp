@@ -10,6 +10,7 @@
 #include <slicesort/detail/arena.hpp>
 #include <slicesort/detail/backend.hpp>
 #include <slicesort/detail/check.hpp>
+#include <slicesort/detail/problem/softmax_attention.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/tuning.hpp>
 #include <slicesort/workspace.hpp>
@@ -56,6 +57,11 @@ class block_grid {
     return defaults;
   }
 
+  // The memory is the host's, and so may be what multiplies it.
+  bool multiply(slicesort::detail::gemm_rule const& rule, slicesort::gemm_call const& call) const {
+    return rule.multiply(nullptr, call);
+  }
+
   bool clusters() const { return on_.device.architecture >= 90; }
 
   template <class Body>
@@ -94,6 +100,8 @@ struct implementation<Op, support::block_backend> {
   // `terms` is looked at by operators that have some.
   template <class T>
   static void plan(support::block_exec const& on, extents3 e, index_t terms, detail::arena& a);
+  template <class T>
+  static void plan(support::block_exec const& on, detail::attention_shape s, detail::arena& a);
   template <class Problem>
   static void forward(support::block_exec const& on, Problem const& p, workspace w);
   template <class Problem>

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <slicesort/detail/block/grid.hpp>
+#include <slicesort/detail/block/tile_product.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <array>
@@ -21,6 +22,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <stdexcept>
 #include <string>
@@ -91,7 +93,8 @@ enum class arrival : unsigned char { end, sync, any, cluster };
 // The threads of one block, or of the blocks of one cluster, numbered through.
 class block_team {
  public:
-  explicit block_team(launch const& how) : size_(how.threads) {
+  explicit block_team(launch const& how)
+      : size_(how.threads), slots_(static_cast<std::size_t>(2 * how.threads * how.cluster)) {
     for (int i = 0; i < how.cluster; ++i) pools_.emplace_back(how.shared_bytes);
   }
   virtual ~block_team() = default;
@@ -103,9 +106,20 @@ class block_team {
   int blocks() const { return static_cast<int>(pools_.size()); }
   shared_pool& pool(int block) { return pools_[static_cast<std::size_t>(block)]; }
 
+  // What the threads of a warp show each other lies in two places in turn: whoever has passed the barrier
+  // behind one may write the other, while the last still read.
+  struct alignas(16) slot {
+    static constexpr std::size_t bytes = 512;
+    unsigned char value[bytes];
+  };
+  slot& shown(int thread, unsigned turn) {
+    return slots_[static_cast<std::size_t>(2 * thread) + turn % 2];
+  }
+
  private:
   int size_;
   std::deque<shared_pool> pools_;
+  std::vector<slot> slots_;
 };
 
 // The Block of detail/block/grid.hpp.
@@ -145,6 +159,52 @@ class host_block {
     return hidden;
   }
 
+  // Of a warp the executor knows nothing: all threads of the block meet to show a number.
+  template <int Lanes, class V, class F>
+  V reduce(V mine, F const& combine) {
+    unsigned const turn = show(mine);
+    std::array<V, static_cast<std::size_t>(Lanes)> all;
+    int const first = thread_ / Lanes * Lanes;
+    for (int i = 0; i < Lanes; ++i) all[static_cast<std::size_t>(i)] = shown<V>(first + i, turn);
+    for (std::size_t width = Lanes / 2; width > 0; width /= 2)
+      for (std::size_t i = 0; i < width; ++i) all[i] = combine(all[i], all[i + width]);
+    return all[0];
+  }
+  template <class Array>
+  auto quad(Array const& mine) {
+    unsigned const turn = show(mine);
+    return [this, turn](int lane, int i) { return shown<Array>(thread_ / 4 * 4 + lane, turn)[i]; };
+  }
+
+  static float exp2(float x) { return std::exp2(x); }
+
+  // Copies come as late as they may: whoever does not wait for one misses it.
+  void copy_async(void* to, void const* from, int bytes) { copies_.push_back({to, from, bytes}); }
+  void await_copies() {
+    for (copy const& c : copies_) {
+      std::memset(c.to, 0, 16);
+      if (c.bytes != 0) std::memcpy(c.to, c.from, static_cast<std::size_t>(c.bytes));
+    }
+    copies_.clear();
+  }
+
+  template <int Width, class A, class T, int Rows, int Columns>
+  void multiply_tiles(slicesort::impl::tile_sums<A, Rows, Columns>& sums,
+                      slicesort::impl::tile_piece<T> const* a,
+                      slicesort::impl::tile_piece<T> const* b, int depth) {
+    slicesort::impl::plain_multiply_tiles<Width>(*this, sums, a, b, depth);
+  }
+  template <class T, class Sums>
+  static Sums weights_of(Sums const& sums) {
+    return slicesort::impl::plain_weights_of<T>(sums);
+  }
+  template <int Width, class A, class T, class Weights, int Rows>
+  void multiply_weights(slicesort::impl::tile_sums<A, Rows, Width / 8>& sums,
+                        Weights const& weights, slicesort::impl::tile_piece<T> const* x,
+                        int width) {
+    slicesort::impl::plain_multiply_weights<Width>(*this, sums, weights, x, width);
+  }
+
   template <class A>
   A multiply_add(A a, A b, A c) {
     A const volatile product = a * b;  // or the compiler may fuse the two
@@ -156,10 +216,31 @@ class host_block {
   }
 
  private:
+  struct copy {
+    void* to;
+    void const* from;
+    int bytes;
+  };
+
+  template <class V>
+  unsigned show(V const& mine) {
+    static_assert(sizeof(V) <= block_team::slot::bytes && std::is_trivially_copyable_v<V>);
+    unsigned const turn = turn_++;
+    std::memcpy(team_.shown(thread_, turn).value, &mine, sizeof mine);
+    team_.arrive(thread_, arrival::sync, false);
+    return turn;
+  }
+  template <class V>
+  V const& shown(int thread, unsigned turn) {
+    return *reinterpret_cast<V const*>(team_.shown(thread, turn).value);
+  }
+
   block_team& team_;
   int thread_;
   index_t cluster_;
   shared_pool::cursor at_;
+  unsigned turn_ = 0;
+  std::vector<copy> copies_;
 };
 
 // What one thread of one cluster does.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "buffers.hpp"
-#include "mix_memory.hpp"
+#include "stacks.hpp"
 #include "variants.hpp"
 
 #include <slicesort/sparse_mix.hpp>

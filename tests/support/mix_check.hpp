@@ -5,8 +5,8 @@
 
 #include "backends.hpp"
 #include "buffers.hpp"
-#include "mix_memory.hpp"
 #include "mix_problem.hpp"
+#include "stacks.hpp"
 
 #include <slicesort/sparse_mix.hpp>
 
@@ -44,7 +44,7 @@ struct mix_tensors {
   strided_tensor<T> x, dy, y, dx;
   strided_stack<T> w, states, dw;
 
-  mix_tensors(mix_problem<T> const& p, extents4 saved, mix_layout l)
+  mix_tensors(mix_problem<T> const& p, extents4 saved, memory_layout l)
       : x(p.x, l.strides(p.e, 0), l.shift(0)),
         dy(p.dy, l.strides(p.e, 1), l.shift(1)),
         y(p.e, l.strides(p.e, 2), l.shift(2)),
@@ -78,7 +78,7 @@ std::vector<T> kept_states(mix_problem<T> const& p, ss::checkpoints saved) {
 
 template <class T, class Exec>
 std::string check_mix(mix_problem<T> const& p, Exec const& on, ss::checkpoints saved = ss::save_all,
-                      mix_layout layout = {}) {
+                      memory_layout layout = {}) {
   std::string wrong;
   auto const note = [&](std::string const& what) {
     if (wrong.empty()) wrong = what;

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "inputs.hpp"
-#include "mix_memory.hpp"
 #include "mix_oracle.hpp"
 #include "problems.hpp"
+#include "stacks.hpp"
 
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/sparse_mix.hpp>

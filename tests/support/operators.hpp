@@ -2,6 +2,7 @@
 // The operators that the test backends are compiled for: their one list, a line for each.
 #pragma once
 
+#include "pattern_mask.hpp"
 #include "pattern_order.hpp"
 
 #include <slicesort/detail/arena.hpp>
@@ -25,7 +26,11 @@ namespace ops = slicesort::detail;
   instantiate(ops::shuffle_op<slicesort::shared_by_channels>, ops::shuffle_forward<T>, ops::shuffle_backward<T>) \
   instantiate(ops::shuffle_op<slicesort::per_channel>, ops::shuffle_forward<T>, ops::shuffle_backward<T>) \
   instantiate(ops::sinkhorn_csp_op, ops::sinkhorn_csp_forward<T>, ops::sinkhorn_csp_backward<T>) \
-  instantiate(ops::sparse_mix_op, ops::sparse_mix_forward<T>, ops::sparse_mix_backward<T>)
+  instantiate(ops::sparse_mix_op, ops::sparse_mix_forward<T>, ops::sparse_mix_backward<T>) \
+  instantiate(ops::streaming_attention_op<support::pattern_mask>, ops::attention_forward<support::pattern_mask, T, ops::accumulator_t<T>>, ops::attention_backward<support::pattern_mask, T, ops::accumulator_t<T>>) \
+  instantiate(ops::streaming_attention_op<support::range_mask>, ops::attention_forward<support::range_mask, T, ops::accumulator_t<T>>, ops::attention_backward<support::range_mask, T, ops::accumulator_t<T>>) \
+  instantiate(ops::materialised_attention_op<support::pattern_mask>, ops::attention_forward<support::pattern_mask, T, T>, ops::attention_backward<support::pattern_mask, T, T>) \
+  instantiate(ops::materialised_attention_op<support::range_mask>, ops::attention_forward<support::range_mask, T, T>, ops::attention_backward<support::range_mask, T, T>)
 // clang-format on
 
 namespace support {
@@ -38,14 +43,17 @@ struct calls_of {
   using backward = Backward;
 };
 
-// Whether an operator's workspace depends on a number besides the shape.
-template <class Op, class T, class Grid, class = void>
-inline constexpr bool plans_terms = false;
-template <class Op, class T, class Grid>
+// Whether an operator's workspace depends on `Size`.
+template <class Op, class T, class Grid, class = void, class... Size>
+inline constexpr bool plans_with_size = false;
+template <class Op, class T, class Grid, class... Size>
 inline constexpr bool
-    plans_terms<Op, T, Grid,
-                std::void_t<decltype(slicesort::impl::grid_implementation<Op>::template plan<T>(
-                    std::declval<Grid const&>(), slicesort::extents3{}, slicesort::index_t{},
-                    std::declval<slicesort::detail::arena&>()))>> = true;
+    plans_with_size<Op, T, Grid,
+                    std::void_t<decltype(slicesort::impl::grid_implementation<Op>::template plan<T>(
+                        std::declval<Grid const&>(), std::declval<Size>()...,
+                        std::declval<slicesort::detail::arena&>()))>,
+                    Size...> = true;
+template <class Op, class T, class Grid, class... Size>
+inline constexpr bool plans_with = plans_with_size<Op, T, Grid, void, Size...>;
 
 }  // namespace support

@@ -18,9 +18,12 @@
 #  define SLICESORT_UNROLL _Pragma("unroll")
 // Before a loop whose loads should be in flight together.
 #  define SLICESORT_UNROLL_4 _Pragma("unroll 4")
+// Before a loop that must stay one.
+#  define SLICESORT_NO_UNROLL _Pragma("unroll 1")
 #else
 #  define SLICESORT_UNROLL
 #  define SLICESORT_UNROLL_4
+#  define SLICESORT_NO_UNROLL
 #endif
 
 #if defined(__cpp_exceptions) || defined(_CPPUNWIND)

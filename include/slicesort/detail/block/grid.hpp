@@ -20,6 +20,16 @@
 //   static void order(std::uint32_t& low, std::uint32_t& high)   // exchanges them if high < low
 //   static N renew(N)                     // the same int, float or double, of which the compiler
 //                                         // knows nothing
+// for tiles of rows of 16-byte pieces (detail/block/tile_product.hpp), by all threads of the block alike:
+//   V reduce<Lanes>(V, F combine)         // of Lanes = 2^k neighbouring threads; the same in all of them
+//   auto quad(Array const&)               // (lane, i): another's element, of four neighbours
+//   float exp2(float)                     // roughly: to some units in the last place
+//   void copy_async(void* to, void const* from, int bytes)   // of 16 bytes of shared memory, all aligned;
+//                                         // those behind `bytes` become 0
+//   void await_copies()                   // this thread's; the others' after a sync()
+//   void multiply_tiles<Width>(sums, a, b, depth)            // sums += a b^T, with tensor cores where
+//   void multiply_weights<Width>(sums, weights, x, width)    // they serve; sums += weights x
+//   auto weights_of<T>(sums)              // such weights, rounded to T where it has 16 bits
 // and, in a launch with clusters, for the blocks of one:
 //   int cluster_rank() const              // index() modulo the blocks of a cluster
 //   void sync_cluster()                   // barrier of the cluster
@@ -29,6 +39,7 @@
 //   device_facts facts() const
 //   Tuning tuning(Tuning defaults, std::size_t element_bytes) const
 //   bool clusters() const                 // whether launches may have clusters
+//   bool multiply(detail::gemm_rule const&, gemm_call const&) const   // by another's matrix product
 //   void run(Body const&, index_t blocks, int threads, int cluster = 1) const
 // `cuda_grid` is one (detail/cuda/launch.cuh); the tests have another that runs bodies on the host.
 #pragma once

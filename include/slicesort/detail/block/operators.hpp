@@ -8,4 +8,5 @@
 #include <slicesort/detail/block/shuffle.hpp>
 #include <slicesort/detail/block/sinkhorn_csp.hpp>
 #include <slicesort/detail/block/slicing_sort.hpp>
+#include <slicesort/detail/block/softmax_attention.hpp>
 #include <slicesort/detail/block/sparse_mix.hpp>

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <slicesort/detail/block/grid.hpp>
+#include <slicesort/detail/block/tile_product.hpp>
+#include <slicesort/detail/cuda/tensor_core.cuh>
 
 #include <cuda_runtime_api.h>
 
@@ -59,6 +61,68 @@ class device_block {
     return mine;
   }
 #endif
+
+  template <int Lanes, class V, class F>
+  __device__ __forceinline__ V reduce(V mine, F const& combine) {
+    SLICESORT_UNROLL
+    for (int width = 1; width < Lanes; width *= 2)
+      mine = combine(mine, __shfl_xor_sync(0xffffffffu, mine, width));
+    return mine;
+  }
+  template <class Array>
+  __device__ __forceinline__ auto quad(Array const& mine) {
+    return [&mine](int lane, int i) { return __shfl_sync(0xffffffffu, mine[i], lane, 4); };
+  }
+  static __device__ __forceinline__ float exp2(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+  }
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  static constexpr bool tensor_cores = true;
+  static __device__ __forceinline__ void copy_async(void* to, void const* from, int bytes) {
+    copy_piece_async(to, from, bytes);
+  }
+  static __device__ __forceinline__ void await_copies() { await_copied_pieces(); }
+#else
+  static constexpr bool tensor_cores = false;
+  static __device__ __forceinline__ void copy_async(void* to, void const* from, int bytes) {
+    auto* const there = static_cast<std::uint32_t*>(to);
+    for (int i = 0; i < 4; ++i) {
+      std::uint32_t word = 0;
+      for (int j = 0; j < 4 && 4 * i + j < bytes; ++j)
+        word |= std::uint32_t{static_cast<unsigned char const*>(from)[4 * i + j]} << 8 * j;
+      there[i] = word;
+    }
+  }
+  static __device__ __forceinline__ void await_copies() {}
+#endif
+  template <int Width, class A, class T, int Rows, int Columns>
+  __device__ __forceinline__ void multiply_tiles(tile_sums<A, Rows, Columns>& sums,
+                                                 tile_piece<T> const* a, tile_piece<T> const* b,
+                                                 int depth) {
+    if constexpr (tensor_cores && for_tensor_cores<T>)
+      tensor_multiply_tiles<Width>(sums, a, b), (void)depth;
+    else
+      plain_multiply_tiles<Width>(*this, sums, a, b, depth);
+  }
+  template <class T, class Sums>
+  static __device__ __forceinline__ auto weights_of(Sums const& sums) {
+    if constexpr (tensor_cores && for_tensor_cores<T>)
+      return as_tensor_weights<T>(sums);
+    else
+      return plain_weights_of<T>(sums);
+  }
+  template <int Width, class A, class T, class Weights, int Rows>
+  __device__ __forceinline__ void multiply_weights(tile_sums<A, Rows, Width / 8>& sums,
+                                                   Weights const& weights, tile_piece<T> const* x,
+                                                   int width) {
+    if constexpr (tensor_cores && for_tensor_cores<T>)
+      tensor_multiply_weights<Width>(sums, weights, x), (void)width;
+    else
+      plain_multiply_weights<Width>(*this, sums, weights, x, width);
+  }
 
   // The compiler would fuse a plain expression, and round once.
   __device__ float multiply_add(float a, float b, float c) { return __fadd_rn(c, __fmul_rn(a, b)); }

@@ -2,12 +2,14 @@
 // The Grid of detail/block/grid.hpp on a CUDA stream, and the one kernel shell that runs all bodies.
 #pragma once
 
+#include <slicesort/attention_algorithm.hpp>
 #include <slicesort/detail/backend.hpp>
 #include <slicesort/detail/block/grid.hpp>
 #include <slicesort/detail/check.hpp>
 #include <slicesort/detail/cuda/block.cuh>
 #include <slicesort/detail/cuda/range.cuh>
 #include <slicesort/detail/cuda/runtime.cuh>
+#include <slicesort/detail/problem/softmax_attention.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -72,6 +74,10 @@ class cuda_grid {
         cudaFuncGetAttributes(&code, reinterpret_cast<void const*>(&run_body<nothing_body>)),
         "cudaFuncGetAttributes");
     return code.ptxVersion >= 90;
+  }
+
+  bool multiply(detail::gemm_rule const& rule, gemm_call const& call) const {
+    return rule.multiply(stream_, call);
   }
 
   template <class Body>

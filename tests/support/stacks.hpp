@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks of tensors in strided memory whose gaps are watched, and the layouts that sparse_mix is tried in.
+// Stacks of tensors in strided memory whose gaps are watched, and the layouts that operators are tried in.
 #pragma once
 
 #include "buffers.hpp"
@@ -95,7 +95,7 @@ inline strides4 strides_in_order(extents4 e, std::array<int, 4> order, index_t p
 
 // How a call's tensors lie in memory. Number 0 is contiguous throughout; in the others every tensor lies in
 // another way, with channels apart, slices of packed weights, gaps, and not on a boundary.
-struct mix_layout {
+struct memory_layout {
   int number = 0;
 
   static constexpr int count = 6;

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masks decided at run time, so that the tests compile attention twice: the masks of the library, two at once, and
+// one that no tile suits.
+#pragma once
+
+#include <slicesort/detail/config.hpp>
+#include <slicesort/mask.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+
+namespace support {
+
+enum class mask_kind { full, causal, window, block_local, strided, causal_strided, irregular };
+inline constexpr int mask_kinds = 7;
+
+struct pattern_mask {
+  mask_kind kind = mask_kind::full;
+  // The mask's numbers, in the order of its fields; causal_strided: offset and stride.
+  slicesort::index_t a = 0, b = 0;
+
+  SLICESORT_HD slicesort::key_range range(slicesort::index_t query, slicesort::index_t keys) const {
+    namespace mask = slicesort::mask;
+    switch (kind) {
+      case mask_kind::causal:
+        return mask::causal{a}.range(query, keys);
+      case mask_kind::window:
+        return mask::window{a, b}.range(query, keys);
+      case mask_kind::block_local:
+        return mask::block_local{a}.range(query, keys);
+      case mask_kind::causal_strided:
+        return mask::both{mask::causal{a}, mask::strided{b}}.range(query, keys);
+      // Jumps about, leaves [0, keys), and is empty for some queries.
+      case mask_kind::irregular:
+        return {query * 7 % 23 - 5, query % 6 == 4 ? 0 : query * 5 % 41 + 3};
+      default:
+        return {0, keys};
+    }
+  }
+  SLICESORT_HD bool allows(slicesort::index_t query, slicesort::index_t key) const {
+    namespace mask = slicesort::mask;
+    if (kind == mask_kind::strided) return mask::strided{a, b}.allows(query, key);
+    if (kind == mask_kind::causal_strided)
+      return mask::both{mask::causal{a}, mask::strided{b}}.allows(query, key);
+    if (kind != mask_kind::irregular) return true;
+    auto const mixed = static_cast<std::uint64_t>(query * 131 + key) * 0x9e3779b97f4a7c15u;
+    return (mixed >> 40) % 3 != 0;
+  }
+  char const* refuses(slicesort::index_t) const { return nullptr; }
+};
+
+// The same for masks that are a range and nothing more: what kernels do where no key is asked about.
+struct range_mask {
+  mask_kind kind = mask_kind::full;
+  slicesort::index_t a = 0, b = 0;
+
+  SLICESORT_HD slicesort::key_range range(slicesort::index_t query, slicesort::index_t keys) const {
+    return pattern_mask{kind, a, b}.range(query, keys);
+  }
+};
+constexpr bool is_range(pattern_mask const& mask) {
+  return mask.kind != mask_kind::strided && mask.kind != mask_kind::causal_strided &&
+         mask.kind != mask_kind::irregular;
+}
+
+}  // namespace support

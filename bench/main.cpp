@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both bench programs, on the host and on a GPU: which one it is decide the subjects and the backend
 // that it is linked with. Google Benchmark's own flags, and --text FILE, --lengths N,N,.. (of the
-// text cases), --verify REGEX (compare these cases with the oracle, then time), --progress.
+// text cases), --batch B (samples of the text cases), --verify REGEX (compare these cases with the oracle,
+// then time), --progress; --arena ROUNDS runs the cases in turns (support/arena.hpp), and with
+// --in-turns waits for a line before each round.
 #include "subjects.hpp"
+#include "support/arena.hpp"
 #include "support/backend.hpp"
 #include "support/driver.hpp"
 #include "support/settings.hpp"
 #include "support/text.hpp"
+#include "support/training.hpp"
 
 #include <benchmark/benchmark.h>
 #include <slicesort/tensor_view.hpp>
@@ -27,17 +31,22 @@ struct arguments {
   std::optional<std::string> verify;
   bool list = false;
   std::vector<slicesort::index_t> lengths;
+  std::optional<bench::arena_options> arena;
+  bool in_turns = false;
 };
+
+slicesort::index_t parse_count(std::string const& flag, std::string const& text) {
+  if (text.empty() || text.size() > 9 ||
+      text.find_first_not_of("0123456789") != std::string::npos || std::stol(text) == 0)
+    throw bench::usage_error(flag + ": '" + text + "' is not a positive number");
+  return std::stol(text);
+}
 
 std::vector<slicesort::index_t> parse_lengths(std::string const& list) {
   std::vector<slicesort::index_t> lengths;
   std::stringstream parts(list);
-  for (std::string part; std::getline(parts, part, ',');) {
-    if (part.empty() || part.size() > 9 ||
-        part.find_first_not_of("0123456789") != std::string::npos || std::stol(part) == 0)
-      throw bench::usage_error("--lengths: '" + part + "' is not a length");
-    lengths.push_back(std::stol(part));
-  }
+  for (std::string part; std::getline(parts, part, ',');)
+    lengths.push_back(parse_count("--lengths", part));
   if (lengths.empty()) throw bench::usage_error("--lengths needs a list such as 1024,4096");
   return lengths;
 }
@@ -56,6 +65,13 @@ arguments take_arguments(int& argc, char** argv) {
       a.text = value();
     else if (flag == "--lengths")
       a.lengths = parse_lengths(value());
+    else if (flag == "--batch")
+      bench::text_batch() = parse_count(flag, value());
+    else if (flag == "--arena") {
+      a.arena.emplace();
+      a.arena->rounds = static_cast<unsigned>(parse_count(flag, value()));
+    } else if (flag == "--in-turns")
+      a.in_turns = true;
     else if (flag == "--verify")
       a.verify = value();
     else if (flag == "--benchmark_list_tests" || flag == "--benchmark_list_tests=true")
@@ -89,6 +105,7 @@ int run(int argc, char** argv) {
   }
 
   bench::add_all_subjects();
+  bench::add_training_cases();
   std::string const filter = benchmark::GetBenchmarkFilter();
   if (a.list) {
     bench::list_cases(filter);
@@ -98,12 +115,20 @@ int run(int argc, char** argv) {
     std::printf("nothing measured: %s\n", why.c_str());
     return 0;
   }
-  bench::register_cases(filter);
   bench::describe_machine();
   benchmark::AddCustomContext("flags", SLICESORT_BENCH_FLAGS);
   benchmark::AddCustomContext("slicesort", version());
   benchmark::AddCustomContext("text", a.text.substr(a.text.find_last_of('/') + 1));
 
+  if (a.arena) {
+    bench::arena_options options = *a.arena;
+    options.in_turns = a.in_turns;
+    if (bench::run_arena(filter, options) == 0)
+      throw bench::usage_error("no case matches the filter");
+    return bench::failed_cases() == 0 ? 0 : 1;
+  }
+
+  bench::register_cases(filter);
   if (a.verify && !bench::verify_cases(*a.verify)) return 1;
   if (bench::run_cases() == 0) throw bench::usage_error("no case matches the filter");
   benchmark::Shutdown();

@@ -16,6 +16,7 @@ class forward_job final : public sort_job<T> {
       : sort_job<T>(f), scratch_(op_.template workspace_bytes<T>(f.exec(), f.extents)) {
     this->workspace_bytes = scratch_.bytes();
     this->tolerance = rounding_of_means<T>();
+    this->flops = 2.0 * static_cast<double>(f.extents.size());
   }
   void run() override {
     auto const on = this->at.exec();
@@ -42,6 +43,7 @@ class backward_job final : public unsort_job<T> {
       : unsort_job<T>(f), scratch_(op_.template workspace_bytes<T>(f.exec(), f.extents)) {
     this->workspace_bytes = scratch_.bytes();
     this->tolerance = rounding_of_means<T>();
+    this->flops = 2.0 * static_cast<double>(f.extents.size());
   }
   void run() override {
     ss::extents3 const e = this->at.extents;

@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times PyTorch on the shapes of a GPU run: peers.py RESULTS.json PEERS.json reads the cases of the one and
-writes the peers' into the other, for report.py and targets.py to join. Without torch or a GPU it says so and
-writes an empty list."""
+"""PyTorch beside this library. For the arena: `Peers` times its forms between the library's rounds. On its own, on a
+GPU: peers.py RESULTS.json PEERS.json reads the cases of the one and writes the peers' into the other, for report.py and
+targets.py to join. Without torch or a GPU it says so and writes an empty list."""
 import argparse
 import json
 import statistics
+import subprocess
 import sys
+from pathlib import Path
 
-from results import BadResults, Case, load, run_main
+from arena_table import rows_of, time_of
+from contestants import DIRECTIONS, torch_forms_of
+from results import BadResults, Case, case_named, load, read, run_main, size, table
+from verdicts import paired
 
 WARM_UPS, REPEATS = 3, 15
 FLUSH_BYTES = 256 << 20
@@ -73,9 +78,25 @@ def mixes_of(case: Case, x):
     yield "baseline_torch_gather", gathered
 
 
+def attention_of(case: Case):
+    """One direction of torch's fused attention."""
+    import torch
+    from torch_forms import forms_of
+    form = next(iter(forms_of(case)))
+    if case.direction == "forward":
+        return form.call
+    leaves = [leaf.requires_grad_() for leaf in form.leaves]
+    y = form.call()
+    dy = torch.rand_like(y)
+    return lambda: torch.autograd.grad(y, leaves, dy, retain_graph=True)
+
+
 def peers_of(case: Case):
     """(subject, function) for every peer of the case, on fresh tensors of its shape."""
     import torch
+    if case.subject == "softmax_attention":
+        yield "baseline_torch_sdpa_flash", attention_of(case)
+        return
     dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[case.dtype]
     x = torch.randn((case.b, case.n, case.c), dtype=torch.float32, device="cuda").to(dtype)
     if case.subject == "sparse_mix":
@@ -94,6 +115,8 @@ def measure(cases: dict[str, Case]) -> list[dict]:
     stopwatch, rows = Stopwatch(), []
     for case in cases.values():
         directions = {"slicing_sort": ("forward", "backward"), "sparse_mix": ("forward_values",)}
+        if case.policy == "streaming-full-H:16" and case.dtype == "bf16":
+            directions["softmax_attention"] = ("forward", "backward")
         wanted = (case.backend == "cuda" and case.input == "normal" and case.dtype in ("f32", "bf16")
                   and case.direction in directions.get(case.subject, ()) and not case.policy.endswith(("none-M:6", "initial-M:6")))
         if not wanted:
@@ -109,6 +132,80 @@ def measure(cases: dict[str, Case]) -> list[dict]:
                          "items_per_second": case.elements / seconds})
         torch.cuda.empty_cache()
     return rows
+
+
+def python_with_torch(folder: Path) -> str:
+    """The Python of a virtual environment that has torch; made and filled if it is not there."""
+    python = str(folder / "bin" / "python")
+    if not folder.exists() or subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode != 0:
+        print(f"  installing torch in {folder} (5 GB)", file=sys.stderr, flush=True)
+        for command in ([sys.executable, "-m", "venv", str(folder)], [python, "-m", "pip", "install", "--quiet", "torch", "numpy"]):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise BadResults(f"torch cannot be installed: {(done.stderr or done.stdout).strip()[-500:]}")
+    return python
+
+
+class Peers:
+    """A worker that times torch's forms of a group of cases, a turn whenever it is asked. Ours waits meanwhile."""
+
+    def __init__(self, python: str) -> None:
+        self.worker = subprocess.Popen([python, str(Path(__file__).with_name("peers_worker.py"))], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, text=True)
+        self.context = self._answer()["context"]
+
+    def _answer(self) -> dict:
+        line = self.worker.stdout.readline()
+        if not line:
+            raise BadResults(f"torch's process ended (status {self.worker.wait()})")
+        return json.loads(line)
+
+    def _ask(self, **what) -> dict:
+        self.worker.stdin.write(json.dumps(what) + "\n")
+        self.worker.stdin.flush()
+        return self._answer()
+
+    def begin(self, cases: list[str]) -> None:
+        self._ask(begin=cases)
+
+    def turn(self) -> None:
+        self._ask(turn=True)
+
+    def end(self) -> list[dict]:
+        return self._ask(end=True)["results"]
+
+    def close(self) -> None:
+        self.worker.kill()
+        self.worker.wait()
+
+
+def table_of_peers(results: list[str], torch_results: str) -> None:
+    """Ours beside torch's, as timed in the same rounds."""
+    context, raw = read(torch_results)
+    theirs: dict[str, list[dict]] = {}
+    for run in raw:
+        theirs.setdefault(run["name"], []).append(run)
+    lines = [["operator", "direction", "dtype", "B x N x C", "torch", "ours", "torch's", "ours is as fast", "verdict", "ours kept", "torch's peak"]]
+    for row in (row for path in results for row in rows_of(path)[1] if not row.failed):
+        for form in torch_forms_of(row.case):
+            runs = theirs.get(row.case.beside(f"baseline_{form}"))
+            if not runs:
+                continue
+            case = case_named(runs[0]["name"])
+            front = [row.who.label, DIRECTIONS[row.case.direction], row.case.dtype, f"{case.b}x{case.n}x{case.c}",
+                     case.subject.removeprefix("baseline_torch_"), time_of(row.seconds)]
+            if runs[0].get("error_occurred"):
+                why = runs[0]["error_message"]
+                lines.append(front + ["OOM" if why == "out of memory" else "FAILED", "", "", "", ""])
+                continue
+            case.runs = runs
+            ratio = paired(case.times(), row.case.times())
+            peak = runs[0].get("peak_bytes")
+            lines.append(front + [time_of(case.median("ns_per_element") * case.elements * 1e-9), str(ratio), ratio.verdict,
+                                  size(row.value("saved_bytes") or 0), size(peak) if peak else ""])
+    print(table(lines, left=5))
+    print(f"torch {context.get('torch')}, {context.get('threads')} thread, {context.get('gpu') or 'no GPU'}: its turn comes before each of "
+          "our rounds, in a process of its own, while ours waits.")
 
 
 def main() -> int:

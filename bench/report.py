@@ -7,7 +7,7 @@ import argparse
 from results import DTYPES, Case, load, ratio, run_main, size, table
 
 BASELINE = {"forward": "baseline_std_sort", "forward_values": "baseline_std_sort", "backward": "baseline_naive_scatter"}
-DIRECTIONS = (*BASELINE, "backward_input")
+DIRECTIONS = (*BASELINE, "backward_input", "training")
 
 
 def place(case: Case) -> tuple:

@@ -71,27 +71,37 @@ def load(*paths: str) -> tuple[dict, dict[str, Case]]:
     return contexts[0], cases
 
 
-def load_into(cases: dict[str, Case], path: str) -> dict:
+def read(path: str) -> tuple[dict, list[dict]]:
+    """The context and the rows of a file."""
     try:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
-        rows = data["benchmarks"]
-    except (OSError, ValueError, KeyError) as error:
+        return data["context"], data["benchmarks"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadResults(f"cannot read results from {path}: {error}") from error
+
+
+def case_named(name: str) -> Case | None:
+    """The case of that name, without runs; None if no case has such a name."""
+    match = NAME.match(name)
+    if not match:
+        return None
+    m = match.groupdict()
+    subject = m["subject"] + (f"@{m['isa']}" if m["isa"] else "")
+    return Case(name.removesuffix("/manual_time"),  # Google Benchmark's own
+                subject, m["backend"], m["direction"], m["dtype"], m["policy"], m["input"], int(m["b"]), int(m["n"]), int(m["c"]),
+                int(m["t"] or 1))
+
+
+def load_into(cases: dict[str, Case], path: str) -> dict:
+    context, rows = read(path)
     for row in rows:
         if row.get("run_type") == "aggregate" or row.get("error_occurred"):
             continue
-        match = NAME.match(row["name"])
-        if not match:
-            continue
-        m = match.groupdict()
-        subject = m["subject"] + (f"@{m['isa']}" if m["isa"] else "")
-        name = row["name"].removesuffix("/manual_time")  # Google Benchmark's own
-        case = cases.setdefault(name, Case(
-            name, subject, m["backend"], m["direction"], m["dtype"], m["policy"], m["input"],
-            int(m["b"]), int(m["n"]), int(m["c"]), int(m["t"] or 1)))
-        case.runs.append(row)
-    return data["context"]
+        case = case_named(row["name"])
+        if case:
+            cases.setdefault(case.name, case).runs.append(row)
+    return context
 
 
 def ratio(slower: Case, faster: Case, clock: str = "wall") -> float:

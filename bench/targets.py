@@ -22,6 +22,8 @@ class Target:
 
     @property
     def asked(self) -> str:
+        if self.at_least == 0:
+            return "beside it"  # a figure, and no promise
         return f">= {self.at_least:g}x" if self.at_least is not None else f"<= {self.at_most:g}x"
 
     def cases(self) -> list[str]:
@@ -56,9 +58,12 @@ class Level:
         return [self.case]
 
     def judge(self, cases: dict[str, Case], _clock: str) -> tuple[str, bool]:
-        measured = find(cases, self.case).median(self.counter) / self.scale
+        case = find(cases, self.case)
+        measured = case.median(self.counter) / self.scale
         met = measured >= self.at_least if self.at_least is not None else measured == self.exactly
-        return f"{measured:.4g} {self.unit}".rstrip(), met
+        share = f" ({case.median('share_of_peak'):.0%} of peak)" if self.counter == "flops_per_second" else ""
+        shown = f"{measured:.4g} {self.unit}" if self.exactly is None else f"{measured:.10g}"
+        return shown.rstrip() + share, met
 
 
 def find(cases: dict[str, Case], name: str) -> Case:
@@ -72,8 +77,8 @@ def name(subject: str, n: int, dtype: str = "f32", input: str = "normal", direct
     return f"{subject}/host/{direction}/{dtype}/{policy}/{input}/B:{b}/N:{n}/C:{c}/T:{t}"
 
 
-def targets() -> list[Target]:
-    found: list[Target] = []
+def targets() -> list[Target | Level]:
+    found: list[Target | Level] = []
 
     def against_std_sort(at_least: float, n: int, dtype: str = "f32", subject: str = "slicing_sort") -> None:
         forced = f" {subject.partition('@')[2]}" if "@" in subject else ""
@@ -107,7 +112,7 @@ def targets() -> list[Target]:
                             name("baseline_naive_scatter", n, direction="backward"), at_least=2.5))
     found.append(Target("f32 forward N=1024, no_saved against saving", name("slicing_sort", 1024, direction="forward_values"),
                         name("slicing_sort", 1024), at_least=1.2))
-    return found + csp_targets() + mix_targets()
+    return found + csp_targets() + mix_targets() + attention_targets()
 
 
 def csp_targets() -> list[Target]:
@@ -145,6 +150,19 @@ def mix_targets() -> list[Target]:
     for topology in ("chord", "cdil"):
         found.append(Target(f"f32 sparse_mix {topology} N=4096 backward against its forward",
                             mix(4096, 12, topology, "backward"), mix(4096, 12, topology, "forward"), at_most=3.5))
+    return found
+
+
+def attention_targets() -> list[Target | Level]:
+    found: list[Target | Level] = []
+    for direction in ("forward", "backward"):
+        streaming, whole = (name("softmax_attention", 4096, direction=direction, policy=f"{algorithm}-full-H:8")
+                            for algorithm in ("streaming", "materialised"))
+        what = f"f32 softmax attention H=8 D=64 N=4096 {direction}"
+        found.append(Target(f"{what} against materialised with a BLAS", streaming, whole, at_least=3))
+        found.append(Level(what, streaming, "flops_per_second", "GFLOP/s", 1e9, at_least=100))
+        # Two floats a query and head.
+        found.append(Level(f"{what}, bytes kept", streaming, "saved_bytes", "", 1, exactly=4096 * 8 * 2 * 4))
     return found
 
 
@@ -192,6 +210,13 @@ def gpu_targets() -> list[Target | Level]:
         for peer in ("roll", "gather"):
             found.append(Target(f"GPU f32 {name.split('/')[4]} N=4096 against torch {peer}", name,
                                 name.replace("sparse_mix", f"baseline_torch_{peer}", 1), at_least=1))
+    attention = "softmax_attention/cuda/{}/bf16/streaming-full-H:16/normal/B:4/N:4096/C:2048"
+    for direction, at_least in (("forward", 280), ("backward", 200)):
+        case = attention.format(direction)
+        found.append(Level(f"GPU bf16 softmax attention D=128 N=4096 {direction}", case, "flops_per_second", "TFLOP/s", 1e12,
+                           at_least=at_least))
+        found.append(Target(f"GPU bf16 softmax attention D=128 N=4096 {direction} against torch's SDPA", case,
+                            case.replace("softmax_attention", "baseline_torch_sdpa_flash"), at_least=0))
     return found
 
 
@@ -199,14 +224,18 @@ def expression(found: list) -> str:
     return "^(" + "|".join(dict.fromkeys(name for target in found for name in target.cases())) + ")$"
 
 
-def verdict(target: Target | Level, cases: dict[str, Case], clock: str) -> tuple[str, str]:
+def verdict(target: Target | Level, cases: dict[str, Case], clock: str, context: dict) -> tuple[str, str]:
     """What was measured, and whether that will do; of the GPU perhaps nothing."""
+    if target.what.endswith("with a BLAS") and not context.get("blas", "").startswith(("OpenBLAS", "another")):
+        return "not measured (no BLAS)", ""
     if target.what.startswith("GPU"):
         if not any(case.backend == "cuda" for case in cases.values()):
             return "not measured (no GPU)", ""
         if any("torch" in name and name not in cases for name in target.cases()):
             return "not measured (no torch)", ""
     measured, met = target.judge(cases, clock)
+    if isinstance(target, Target) and target.at_least == 0:
+        return measured, ""
     return measured, "ok" if met else "MISSED"
 
 
@@ -223,11 +252,11 @@ def main() -> int:
         return 0
     if not arguments.results:
         parser.error("RESULTS.json is missing")
-    _, cases = load(*arguments.results)
+    context, cases = load(*arguments.results)
     of_host = any(case.backend == "host" for case in cases.values())
     rows = [["target", "asked", "measured", "ok"]]
     for target in (targets() if of_host else []) + gpu_targets():
-        rows.append([target.what, target.asked, *verdict(target, cases, arguments.clock)])
+        rows.append([target.what, target.asked, *verdict(target, cases, arguments.clock, context)])
     print(table(rows))
     verdicts = [row[3] for row in rows[1:]]
     met, missed = verdicts.count("ok"), verdicts.count("MISSED")

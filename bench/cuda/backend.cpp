@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -62,6 +64,22 @@ double time_once(F const& run) {
   run();
   stop.record();
   return stop.seconds_since(start);
+}
+
+// Of the whole device, once all that was asked is done.
+std::size_t free_memory() {
+  enforce(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+  std::size_t free = 0, total = 0;
+  enforce(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  return free;
+}
+
+// A case, or the halves of training.
+std::vector<bench_case const*> parts_of(bench_case const& c) {
+  if (c.parts.empty()) return {&c};
+  std::vector<bench_case const*> parts;
+  for (auto const& part : c.parts) parts.push_back(part.get());
+  return parts;
 }
 
 double median(std::vector<double> values) {
@@ -123,6 +141,39 @@ double time_job(benchmark::State& state, fields const& at, job& work) {
   return median(std::move(times));
 }
 
+trial try_once(bench_case const& c) {
+  trial all;
+  for (bench_case const* const part : parts_of(c)) {
+    try {
+      // Whatever the driver allocates for itself at a kernel's first launch is not the call's.
+      part->make(part->at)->run();
+      std::size_t const before = free_memory();
+      std::unique_ptr<job> const work = part->make(part->at);
+      all.seconds += time_once([&] { work->run(); });
+      std::size_t const left = free_memory();
+      if (left < before) all.peak_bytes = std::max(all.peak_bytes.value_or(0), before - left);
+      double const error = work->max_error();
+      if (!(error <= work->tolerance))
+        all.complaint = "differs from the oracle by " + std::to_string(error);
+      all.error = std::max(all.error, error);
+    } catch (std::bad_alloc const&) {
+      all.complaint = "out of memory";
+    } catch (std::exception const& e) {
+      all.complaint = e.what();
+    }
+    if (!all.complaint.empty()) break;
+  }
+  return all;
+}
+
+double time_calls(job& work, unsigned calls) {
+  std::vector<double> times;
+  for (unsigned i = 0; i < calls; ++i) times.push_back(time_once([&] { work.run(); }));
+  return median(std::move(times));
+}
+
+void bound_memory() {}
+
 double copy_bandwidth(unsigned) {
   static double const known = [] {
     constexpr std::size_t bytes = std::size_t{1} << 30;
@@ -150,6 +201,11 @@ void describe_machine() {
   benchmark::AddCustomContext("gpu", p.name);
   benchmark::AddCustomContext("architecture", "sm_" + std::to_string(10 * p.major + p.minor));
   benchmark::AddCustomContext("processors", std::to_string(p.multiProcessorCount));
+#if SLICESORT_BENCH_CUBLAS
+  benchmark::AddCustomContext("blas", "cuBLAS");
+#else
+  benchmark::AddCustomContext("blas", "plain loops");
+#endif
   benchmark::AddCustomContext("cuda", dotted(CUDART_VERSION) + ", driver " + dotted(driver));
 }
 

@@ -71,6 +71,11 @@ void add_csp() {
     at.extents = e;
     add_case<csp_job<T>>(at);
   };
+  auto const add_text = [&](std::string const& policy, ss::extents3 e) {
+    at.input = "text";
+    add(policy, e);
+    at.input = "normal";
+  };
   for (char const* direction : {"forward", "forward_values", "backward"}) {
     at.direction = direction;
     for (std::string const shift : {"none", "linear"})
@@ -83,6 +88,10 @@ void add_csp() {
         }
     for (char const* group : {"4", "8", "32", "128", "256", "512", "2048"})
       add(std::string("linear-reference-G:") + group, device_shape(4096));
+    for (char const* policy : {"linear-reference-G:2", "linear-reference-G:16"}) {
+      for (ss::index_t const n : text_lengths()) add_text(policy, {text_batch(), n, 256});
+      add_text(policy, {2, 37, 24});
+    }
   }
 }
 subject_of<SLICESORT_BENCH_DTYPE> const here("csp", add_csp<SLICESORT_BENCH_DTYPE>);

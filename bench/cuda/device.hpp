@@ -5,15 +5,21 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 namespace bench {
 
+struct no_device_memory : std::bad_alloc {
+  char const* what() const noexcept override { return "out of memory on the GPU"; }
+};
+
 inline void enforce(cudaError_t status, char const* call) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();
+  if (status == cudaErrorMemoryAllocation) throw no_device_memory();
   throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(status));
 }
 

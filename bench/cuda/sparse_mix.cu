@@ -66,6 +66,7 @@ class mix_call_job final : public mix_job<T> {
     });
     scratch_ = device_buffer<unsigned char>(this->workspace_bytes);
     this->saved_bytes = states_.bytes();
+    this->flops *= static_cast<double>(f.extents.batch);
     this->traffic_bytes = from_.bytes() + to_.bytes() + weights_.bytes() + states_.bytes() +
                           gradients_.bytes() + x_.bytes();
     if (!weighed()) return;
@@ -152,6 +153,12 @@ void add_sparse_mix() {
     }
     for (char const* residual : {"per_factor", "none", "initial"})
       add(topology + '-' + residual + "-M:6", {2, 37, 24});
+    // The model of the papers' text task.
+    at.input = "text";
+    for (ss::index_t const n : text_lengths())
+      add(topology + "-per_factor-M:" + std::to_string(ss::ceil_log2(n)), {text_batch(), n, 256});
+    add(topology + "-per_factor-M:6", {2, 37, 24});
+    at.input = "normal";
   }
 }
 subject_of<SLICESORT_BENCH_DTYPE> const here("sparse_mix", add_sparse_mix<SLICESORT_BENCH_DTYPE>);

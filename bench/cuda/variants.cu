@@ -80,6 +80,7 @@ class powers_job final : public device_sort_job<T> {
   explicit powers_job(fields const& f)
       : device_sort_job<T>(f, two_terms().workspace_bytes<T>(on_device(), f.extents)) {
     this->tolerance = rounding_of_means<T>();
+    this->flops = 2.0 * static_cast<double>(f.extents.size());
   }
   void run() override {
     auto const in = this->x_on_device.const_view();
@@ -104,6 +105,7 @@ class inverse_powers_job final : public device_unsort_job<T> {
   explicit inverse_powers_job(fields const& f)
       : device_unsort_job<T>(f, two_terms().workspace_bytes<T>(on_device(), f.extents)) {
     this->tolerance = rounding_of_means<T>();
+    this->flops = 2.0 * static_cast<double>(f.extents.size());
   }
   void run() override {
     two_terms().backward(on_device(), this->dy_on_device.const_view(), ss::uniform_weights,

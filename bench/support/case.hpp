@@ -49,6 +49,7 @@ class job {
   std::size_t traffic_bytes = 0;    // that any implementation must move: inputs, outputs, indices
   std::size_t saved_bytes = 0;      // kept from forward to backward
   std::size_t workspace_bytes = 0;  // scratch of the call
+  double flops = 0.0;               // of sums and products of values; comparisons are none
   double tolerance = 0.0;           // sums may round; whatever only moves values may not err
 };
 
@@ -58,6 +59,8 @@ inline constexpr double wrong = std::numeric_limits<double>::infinity();
 struct bench_case {
   fields at;
   std::function<std::unique_ptr<job>(fields const&)> make;
+  // Of training: its forward and its backward, whose memory is measured one after the other.
+  std::vector<std::shared_ptr<bench_case const>> parts = {};
 };
 
 inline std::vector<bench_case>& all_cases() {

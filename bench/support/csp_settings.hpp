@@ -68,7 +68,8 @@ void for_each_csp_setting(std::string const& subject, std::string const& directi
     for (char const* policy :
          {"linear-reference-G:2", "linear-reference-G:16", "none-ascending-G:N"}) {
       csp_policy const p(policy);
-      add({p.shift.c_str()}, {p.alignment.c_str()}, {p.group.c_str()}, {"text"}, {8, n, 256});
+      add({p.shift.c_str()}, {p.alignment.c_str()}, {p.group.c_str()}, {"text"},
+          {text_batch(), n, 256});
     }
   // Several samples, for the threads.
   add({"linear"}, {"reference"}, {"2", "16"}, {"normal"}, {8, 4096, 512});

@@ -61,10 +61,7 @@ outcome const& compared(bench_case const& c, std::string const& name, std::uniqu
   } catch (std::exception const& e) {
     o.complaint = e.what();
   }
-  if (first && !o.complaint.empty()) {
-    ++failures;
-    std::fprintf(stderr, "WRONG %s: %s\n", name.c_str(), o.complaint.c_str());
-  }
+  if (first && !o.complaint.empty()) note_failure(name, o.complaint);
   return o;
 }
 
@@ -96,6 +93,12 @@ void time_case(benchmark::State& state, bench_case const& c, std::string const& 
   state.counters["saved_bytes"] = static_cast<double>(work->saved_bytes);
   state.counters["workspace_bytes"] = static_cast<double>(work->workspace_bytes);
   state.counters["max_error"] = *o.error;
+  if (work->flops > 0.0) {
+    double const peak = arithmetic_peak(c.at.dtype, c.at.threads);
+    state.counters["flops_per_second"] = work->flops / seconds;
+    state.counters["peak_flops_per_second"] = peak;
+    state.counters["share_of_peak"] = work->flops / seconds / peak;
+  }
 }
 
 // A text shorter than the length has no such case.
@@ -123,35 +126,41 @@ class filter_on_names {
 
 }  // namespace
 
-void register_cases(std::string const& filter) {
+std::vector<bench_case const*> selected_cases(std::string const& filter) {
   filter_on_names const wanted(filter);
-  for (bench_case const& c : all_cases()) {
-    std::string const name = c.at.name();
-    if (!can_run(c.at) || !wanted(name)) continue;
+  std::vector<bench_case const*> found;
+  for (bench_case const& c : all_cases())
+    if (can_run(c.at) && wanted(c.at.name())) found.push_back(&c);
+  return found;
+}
+
+void note_failure(std::string const& name, std::string const& complaint) {
+  ++failures;
+  std::fprintf(stderr, "WRONG %s: %s\n", name.c_str(), complaint.c_str());
+}
+
+void register_cases(std::string const& filter) {
+  for (bench_case const* const c : selected_cases(filter)) {
+    std::string const name = c->at.name();
     auto* const made = benchmark::RegisterBenchmark(
-        name.c_str(), [&c, name](benchmark::State& state) { time_case(state, c, name); });
+        name.c_str(), [c, name](benchmark::State& state) { time_case(state, *c, name); });
     made->Unit(benchmark::kMicrosecond);
     if (keeps_time()) made->UseManualTime();
   }
 }
 
 void list_cases(std::string const& filter) {
-  filter_on_names const wanted(filter);
-  for (bench_case const& c : all_cases())
-    if (std::string const name = c.at.name(); can_run(c.at) && wanted(name))
-      std::puts(name.c_str());
+  for (bench_case const* const c : selected_cases(filter)) std::puts(c->at.name().c_str());
 }
 
 bool verify_cases(std::string const& filter) {
-  filter_on_names const wanted(filter);
   int count = 0, mistakes = 0;
-  for (bench_case const& c : all_cases()) {
-    std::string const name = c.at.name();
-    if (!can_run(c.at) || !wanted(name)) continue;
+  for (bench_case const* const c : selected_cases(filter)) {
+    std::string const name = c->at.name();
     report_progress("comparing " + name);
     std::unique_ptr<job> work;
     ++count;
-    if (!compared(c, name, work).complaint.empty()) ++mistakes;
+    if (!compared(*c, name, work).complaint.empty()) ++mistakes;
   }
   std::fprintf(stderr, "verified against the oracle: %d cases, %d wrong\n", count, mistakes);
   return mistakes == 0;

@@ -2,10 +2,16 @@
 // From the list of cases to Google Benchmark, and the check of cases against the oracle.
 #pragma once
 
+#include "case.hpp"
+
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace bench {
+
+// Every case whose name matches (all if the filter is empty) and whose data can be had.
+std::vector<bench_case const*> selected_cases(std::string const& filter);
 
 // Registers every case whose name matches (all if the filter is empty) and whose data can be had.
 // Nothing is allocated before a case runs.
@@ -20,6 +26,8 @@ bool verify_cases(std::string const& filter);
 
 // How many cases were wrong or refused their arguments.
 int failed_cases();
+// Counts one more, and says so on stderr.
+void note_failure(std::string const& name, std::string const& complaint);
 
 // Says on stderr, every few seconds, which case is running; Google Benchmark's table is left out.
 void show_progress();

@@ -27,10 +27,10 @@ void fill_each(T* out, ss::extents3 e, F const& f) {
 }
 
 template <class T, class F>
-void fill_normal(T* out, ss::extents3 e, F const& f) {
+void fill_normal(T* out, ss::extents3 e, std::uint64_t seed, F const& f) {
   std::size_t const size = static_cast<std::size_t>(e.size());
   for (std::size_t i = 0; i < size; i += 2) {
-    normal_pair const pair = random_normals(input_seed, i / 2);
+    normal_pair const pair = random_normals(seed, i / 2);
     out[i] = rounded<T>(f(pair.even));
     if (i + 1 < size) out[i + 1] = rounded<T>(f(pair.odd));
   }
@@ -51,7 +51,7 @@ void fill_ramp(T* out, ss::extents3 e, bool rising) {
 // A token (one byte) becomes a row of a seeded normal table, plus the sinusoidal position. Samples
 // are windows of the text, spread evenly: the start slides, a window never wraps.
 template <class T>
-void fill_text(T* out, ss::extents3 e) {
+void fill_text(T* out, ss::extents3 e, std::uint64_t seed) {
   auto const& text = the_text();
   auto const batch = static_cast<std::size_t>(e.batch), rows = static_cast<std::size_t>(e.length),
              channels = static_cast<std::size_t>(e.channels);
@@ -60,7 +60,7 @@ void fill_text(T* out, ss::extents3 e) {
                       std::to_string(text.size()) + " bytes)");
   std::vector<double> table(256 * channels), frequency(channels);
   for (std::size_t i = 0; i < table.size(); ++i) {
-    normal_pair const pair = random_normals(input_seed + 1, i / 2);
+    normal_pair const pair = random_normals(seed + 1, i / 2);
     table[i] = i % 2 == 0 ? pair.even : pair.odd;
   }
   for (std::size_t c = 0; c < channels; ++c)
@@ -78,12 +78,17 @@ void fill_text(T* out, ss::extents3 e) {
     }
 }
 
+// `text#1` is the text with another table, `normal#1` other noise, and so on.
 template <class T>
-void fill_input(std::string const& name, T* out, ss::extents3 e) {
+void fill_input(std::string const& input, T* out, ss::extents3 e) {
+  std::size_t const mark = input.find('#');
+  std::string const name = input.substr(0, mark);
+  std::uint64_t const seed =
+      input_seed + (mark == std::string::npos ? 0 : 1000 * std::stoul(input.substr(mark + 1)));
   if (name == "normal")
-    fill_normal(out, e, [](double v) { return v; });
+    fill_normal(out, e, seed, [](double v) { return v; });
   else if (name == "relu")
-    fill_normal(out, e, [](double v) { return v > 0.0 ? v : 0.0; });
+    fill_normal(out, e, seed, [](double v) { return v > 0.0 ? v : 0.0; });
   else if (name == "uniform")
     fill_each(out, e, [](std::size_t i) { return random_uniform(input_seed, i); });
   else if (name == "few_unique")
@@ -97,7 +102,7 @@ void fill_input(std::string const& name, T* out, ss::extents3 e) {
   else if (name == "constant")
     fill_each(out, e, [](std::size_t) { return 1.25; });
   else if (name == "text")
-    fill_text(out, e);
+    fill_text(out, e, seed);
   else
     throw usage_error("unknown input " + name);
 }

@@ -8,6 +8,11 @@
 #include <fstream>
 #include <string>
 
+#if SLICESORT_BENCH_BLAS
+// OpenBLAS's own, where it is that.
+extern "C" char* openblas_get_config() __attribute__((weak));
+#endif
+
 namespace bench {
 
 namespace ss = slicesort;
@@ -22,9 +27,19 @@ std::string processor() {
   return "unknown";
 }
 
+// Who multiplies the matrices of materialised attention.
+std::string blas() {
+#if SLICESORT_BENCH_BLAS
+  return openblas_get_config != nullptr ? openblas_get_config() : "another BLAS";
+#else
+  return "plain loops";
+#endif
+}
+
 }  // namespace
 
 void describe_machine() {
+  benchmark::AddCustomContext("blas", blas());
   benchmark::AddCustomContext("cpu", processor());
   benchmark::AddCustomContext("instruction_set",
                               ss::impl::isa_name(ss::impl::chosen_isa(ss::isa::best)));

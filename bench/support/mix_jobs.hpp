@@ -69,6 +69,10 @@ class mix_job : public job {
       weights[i] = rounded<T>((random_uniform(input_seed + 7, i) - 0.5) /
                               static_cast<double>(shape.channels));
     traffic_bytes = from->values.bytes() + to.bytes() + weights.bytes();
+    // A gradient of the weights is as many products again.
+    flops = 2.0 * static_cast<double>(f.extents.size()) *
+            static_cast<double>(shape.outer * shape.channels) *
+            (f.direction == "backward" ? 2.0 : 1.0);
     // Relative to the same sums of absolute values: a rounding for every link and factor.
     double const unit = sizeof(T) == 8                             ? 0x1p-53
                         : sizeof(T) == 4                           ? 0x1p-24

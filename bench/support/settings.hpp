@@ -20,6 +20,12 @@ inline std::set<ss::index_t>& text_lengths() {
   return lengths;
 }
 
+// Samples of that task; the command line may say otherwise.
+inline ss::index_t& text_batch() {
+  static ss::index_t batch = 8;
+  return batch;
+}
+
 // One direction of one subject on every setting of the tables.
 // `f(fields)` gets subject, direction and dtype filled in, and adds the case.
 template <class T, class F>
@@ -39,7 +45,8 @@ void for_each_setting(std::string const& subject, std::string const& direction, 
   };
   // The model of the papers' text task: width 256, and noise of the same shape.
   for (ss::index_t const n : text_lengths())
-    for (char const* input : {"text", "normal"}) add("ascending", input, {8, n, 256});
+    for (char const* input : {"text", "normal"}) add("ascending", input, {text_batch(), n, 256});
+  for (ss::index_t const n : text_lengths()) add("interleave", "text", {text_batch(), n, 256});
   // One sample, wide: the channels are the columns.
   for (ss::index_t const n : {64, 256, 1000, 1024, 2001, 2048, 3072, 4001, 4096, 16384, 65536}) {
     for (char const* input :

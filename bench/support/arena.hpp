@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases against each other: all are alive at once and are timed in turns, so that whatever the machine
+// does meanwhile happens to all of them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace bench {
+
+struct arena_options {
+  unsigned rounds = 6;
+  // Before every round a line is read from stdin: another program can take its turn between ours.
+  bool in_turns = false;
+};
+
+// Runs the cases whose names match and prints JSON, an object a line: the context, what is being
+// done, and at the end a case each. Returns how many cases that was.
+std::size_t run_arena(std::string const& filter, arena_options const& options);
+
+}  // namespace bench

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax attention of one head from its definition, in double, and how far rounding may lead away from it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+// Rows of numbers.
+struct matrix {
+  std::size_t rows = 0, columns = 0;
+  std::vector<double> values;
+
+  matrix() = default;
+  matrix(std::size_t r, std::size_t c) : rows(r), columns(c), values(r * c) {}
+  double* row(std::size_t i) { return values.data() + i * columns; }
+  double const* row(std::size_t i) const { return values.data() + i * columns; }
+  double longest_row() const {
+    double most = 0.0;
+    for (std::size_t i = 0; i < rows; ++i) {
+      double sum = 0.0;
+      for (std::size_t c = 0; c < columns; ++c) sum += row(i)[c] * row(i)[c];
+      most = std::max(most, sum);
+    }
+    return std::sqrt(most);
+  }
+};
+
+// A row of a result, and the same sums of absolute values, which errors are relative to.
+struct row_and_size {
+  std::vector<double> value, size;
+  explicit row_and_size(std::size_t columns) : value(columns, 0.0), size(columns, 0.0) {}
+};
+
+class attention_oracle {
+ public:
+  using allowed = std::function<bool(std::size_t query, std::size_t key)>;
+
+  // `dy` may be empty where there is no backward.
+  attention_oracle(matrix q, matrix k, matrix v, matrix dy, allowed looks)
+      : q_(std::move(q)),
+        k_(std::move(k)),
+        v_(std::move(v)),
+        dy_(std::move(dy)),
+        scale_(1.0 / std::sqrt(static_cast<double>(q_.columns))),
+        looks_(std::move(looks)) {}
+
+  // The weights of a query's keys.
+  std::vector<double> weights(std::size_t query) const {
+    std::vector<double> p(k_.rows, 0.0);
+    double most = -std::numeric_limits<double>::infinity(), sum = 0.0;
+    for (std::size_t j = 0; j < k_.rows; ++j) {
+      if (!looks_(query, j)) continue;
+      p[j] = scale_ * product(q_.row(query), k_.row(j), q_.columns);
+      most = std::max(most, p[j]);
+    }
+    for (std::size_t j = 0; j < k_.rows; ++j) {
+      if (!looks_(query, j)) continue;
+      p[j] = std::exp(p[j] - most);
+      sum += p[j];
+    }
+    for (double& one : p) one = sum > 0.0 ? one / sum : 0.0;
+    return p;
+  }
+
+  row_and_size y(std::vector<double> const& p) const {
+    row_and_size r(v_.columns);
+    for (std::size_t j = 0; j < v_.rows; ++j)
+      for (std::size_t c = 0; c < v_.columns && p[j] > 0.0; ++c) {
+        r.value[c] += p[j] * v_.row(j)[c];
+        r.size[c] += p[j] * std::abs(v_.row(j)[c]);
+      }
+    return r;
+  }
+
+  // The gradient of query `i`.
+  row_and_size dq(std::size_t i) const {
+    std::vector<double> const p = weights(i);
+    both const g = mean_of_gradient(i, p);
+    row_and_size r(q_.columns);
+    for (std::size_t j = 0; j < k_.rows; ++j)
+      if (p[j] > 0.0) add(r, k_.row(j), slope(i, j, p[j], g));
+    return r;
+  }
+
+  // The gradients of the given keys and of their values: sums over all queries.
+  struct of_keys {
+    std::vector<row_and_size> dk, dv;
+  };
+  of_keys gradients_of(std::vector<std::size_t> const& keys) const {
+    of_keys all{{keys.size(), row_and_size(k_.columns)}, {keys.size(), row_and_size(v_.columns)}};
+    for (std::size_t i = 0; i < q_.rows; ++i) {
+      std::vector<double> const p = weights(i);
+      both const g = mean_of_gradient(i, p);
+      for (std::size_t at = 0; at < keys.size(); ++at) {
+        std::size_t const j = keys[at];
+        if (!(p[j] > 0.0)) continue;
+        add(all.dv[at], dy_.row(i), {p[j], p[j]});
+        add(all.dk[at], q_.row(i), slope(i, j, p[j], g));
+      }
+    }
+    return all;
+  }
+
+  // What errors may be, relative to the sizes: `unit` is the rounding of sums, `of_elements` that of the
+  // element type. A score is off by `channels` roundings of its absolute sum; a weight by twice as much, as
+  // its exponent and the row's sum are; sums over keys or queries add a rounding each.
+  double tolerance(double unit, double of_elements) const {
+    double const steps = static_cast<double>(q_.columns + v_.columns + 16);
+    double const largest = scale_ * q_.longest_row() * k_.longest_row();
+    double const of_score = (steps + 8.0) * unit * largest;
+    double const of_sums = (steps + static_cast<double>(std::max(q_.rows, k_.rows))) * unit;
+    return 4.0 * (of_score + of_sums) + 4.0 * of_elements;
+  }
+
+ private:
+  struct both {
+    double value, size;
+  };
+
+  static double product(double const* a, double const* b, std::size_t n) {
+    // Four sums, for speed alone.
+    double sum[4] = {0.0, 0.0, 0.0, 0.0};
+    for (std::size_t c = 0; c < n; ++c) sum[c % 4] += a[c] * b[c];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  }
+  static both sized_product(double const* a, double const* b, std::size_t n) {
+    both s{0.0, 0.0};
+    for (std::size_t c = 0; c < n; ++c) s.value += a[c] * b[c], s.size += std::abs(a[c] * b[c]);
+    return s;
+  }
+  static void add(row_and_size& r, double const* row, both by) {
+    for (std::size_t c = 0; c < r.value.size(); ++c) {
+      r.value[c] += by.value * row[c];
+      r.size[c] += by.size * std::abs(row[c]);
+    }
+  }
+
+  // <dy, y> of a query.
+  both mean_of_gradient(std::size_t i, std::vector<double> const& p) const {
+    row_and_size const mean = y(p);
+    both g{0.0, 0.0};
+    for (std::size_t c = 0; c < v_.columns; ++c) {
+      g.value += dy_.row(i)[c] * mean.value[c];
+      g.size += std::abs(dy_.row(i)[c]) * mean.size[c];
+    }
+    return g;
+  }
+  // The gradient of the product of query i and key j.
+  both slope(std::size_t i, std::size_t j, double p, both g) const {
+    both const d = sized_product(dy_.row(i), v_.row(j), v_.columns);
+    return {scale_ * p * (d.value - g.value), scale_ * p * (d.size + g.size)};
+  }
+
+  matrix q_, k_, v_, dy_;
+  double scale_;
+  allowed looks_;
+};
+
+}  // namespace bench

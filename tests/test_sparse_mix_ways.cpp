@@ -51,14 +51,14 @@ TEST_CASE_TEMPLATE("any checkpoints", T, float, float16) {
 TEST_CASE_TEMPLATE("any layout", T, float, float16) {
   std::uint64_t seed = 40;
   for (extents3 e : {extents3{1, 1, 1}, extents3{3, 9, 5}, extents3{2, 17, 33}, extents3{4, 6, 40}})
-    for (int layout = 1; layout < mix_layout::count; ++layout)
+    for (int layout = 1; layout < memory_layout::count; ++layout)
       for (residual_kind residual : residuals) {
         random_stream random(++seed);
         auto const p = normal_mix<T>(e, 3, static_cast<index_t>(1 + random.below(5)), residual,
                                      seed, all_lengths(e, seed));
         auto const saved = ss::save_every(static_cast<index_t>(random.below(3)));
         for_each_backend(p.number(), [&](auto const& on) {
-          CHECK(check_mix(p, on, saved, mix_layout{layout}) == "");
+          CHECK(check_mix(p, on, saved, memory_layout{layout}) == "");
         });
       }
 }

@@ -130,6 +130,28 @@ TEST_CASE("a stack of tensors") {
   CHECK(nothing[5].data() == nullptr);
 }
 
+TEST_CASE("heads of a tensor") {
+  std::vector<int> data(300);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<int>(i);
+  // [batch, length, heads * channels], with gaps.
+  tensor3<int> const x(data.data() + 4, {2, 5, 12}, {100, 15, 1});
+  tensor4<int> const heads = ss::split_heads(x, 3);
+  CHECK(heads.extents() == ss::extents4{2, 3, 5, 4});
+  for_each_position({2, 5, 12}, [&](index_t b, index_t n, index_t c) {
+    CHECK(&heads(b, c / 4, n, c % 4) == &x(b, n, c));
+  });
+  // Channels apart; one head; a head for every channel.
+  tensor3<int> const apart(data.data(), {2, 5, 12}, {120, 1, 10});
+  CHECK(&ss::split_heads(apart, 2)(1, 1, 3, 4) == &apart(1, 3, 10));
+  CHECK(ss::split_heads(x, 1).extents() == ss::extents4{2, 1, 5, 12});
+  CHECK(ss::split_heads(x, 12).extents() == ss::extents4{2, 12, 5, 1});
+  CHECK(&ss::split_heads(x, 12)(1, 7, 2, 0) == &x(1, 2, 7));
+  tensor3<int const> const read_only = x;
+  CHECK(&ss::split_heads(read_only, 3)(1, 2, 4, 3) == &x(1, 4, 11));
+  // What cannot be split is no view that an operator takes.
+  for (index_t wrong : {0, -1, 5, 24}) CHECK(ss::split_heads(x, wrong).extents().channels == -1);
+}
+
 TEST_CASE("index views know their width") {
   std::uint16_t narrow[6];
   std::int32_t wide[6];

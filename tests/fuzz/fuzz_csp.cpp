@@ -47,17 +47,7 @@ void run_type(byte_reader& in) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  byte_reader in(data, size);
-  switch (in.take() %
-          3) {  // bfloat16 differs from float16 in a constant, and costs a minute to build
-    case 0:
-      run_type<float>(in);
-      break;
-    case 1:
-      run_type<double>(in);
-      break;
-    default:
-      run_type<float16>(in);
-  }
-  return 0;
+  // bfloat16 differs from float16 in a constant, and costs a minute to build.
+  return fuzz_element_types<float, double, float16>(
+      data, size, [](byte_reader& in, auto element) { run_type<decltype(element)>(in); });
 }

@@ -37,6 +37,16 @@ class byte_reader {
   std::size_t left_;
 };
 
+// f(reader, element) with an element of the type that the first byte chooses: what a target does with an input.
+template <class... T, class F>
+int fuzz_element_types(std::uint8_t const* data, std::size_t size, F const& f) {
+  byte_reader in(data, size);
+  std::uint64_t const chosen = in.take() % sizeof...(T);
+  std::uint64_t number = 0;
+  ((number++ == chosen ? f(in, T{}) : void()), ...);
+  return 0;
+}
+
 [[noreturn]] inline void fail(std::string const& what, std::string const& problem,
                               std::string const& on) {
   std::fprintf(stderr, "%s: %s%s\n", what.c_str(), problem.c_str(), on.c_str());

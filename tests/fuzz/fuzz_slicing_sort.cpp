@@ -48,19 +48,6 @@ void run_type(byte_reader& in) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  byte_reader in(data, size);
-  switch (in.take() % 4) {
-    case 0:
-      run_type<float>(in);
-      break;
-    case 1:
-      run_type<double>(in);
-      break;
-    case 2:
-      run_type<float16>(in);
-      break;
-    default:
-      run_type<bfloat16>(in);
-  }
-  return 0;
+  return fuzz_element_types<float, double, float16, bfloat16>(
+      data, size, [](byte_reader& in, auto element) { run_type<decltype(element)>(in); });
 }

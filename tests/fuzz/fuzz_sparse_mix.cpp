@@ -31,7 +31,7 @@ void run_type(byte_reader& in) {
   if (e.size() > 600) e.batch = 1;
   if (e.size() > 600) factors = std::min<index_t>(factors, 2), links = std::min<index_t>(links, 3);
   auto const every = static_cast<index_t>(in.take() % 9);
-  mix_layout const layout{static_cast<int>(in.take() % mix_layout::count)};
+  memory_layout const layout{static_cast<int>(in.take() % memory_layout::count)};
 
   auto p = normal_mix<T>(e, 0, 0, static_cast<residual_kind>((flags >> 12) % 3), flags >> 16);
   p.factors = factors;
@@ -58,16 +58,7 @@ void run_type(byte_reader& in) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  byte_reader in(data, size);
-  switch (in.take() % 3) {  // bfloat16 differs from float16 in its conversions alone
-    case 0:
-      run_type<float>(in);
-      break;
-    case 1:
-      run_type<double>(in);
-      break;
-    default:
-      run_type<float16>(in);
-  }
-  return 0;
+  // bfloat16 differs from float16 in its conversions alone.
+  return fuzz_element_types<float, double, float16>(
+      data, size, [](byte_reader& in, auto element) { run_type<decltype(element)>(in); });
 }

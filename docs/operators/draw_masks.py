@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Draws attention_masks.svg: which of 16 keys each of 16 queries looks at, by each mask. The patterns are what
+examples/softmax_attention.cpp prints, which a test compares with the comment at its end, read here. Needs nothing but
+Python; --check only compares."""
+import re
+import sys
+
+from draw_attention import COLOURS, EXAMPLES, HERE, MARGIN, STYLE
+
+CELL, BETWEEN, TOP, STEP, COLUMNS = 11, 40, 54, 82, 3
+NOTES = {"causal": "keys up to the query", "window{2, 2}": "two keys to either side", "block_local{4}": "blocks of four",
+         "strided{4, 2}": "distance 0, 1, 4, 8, 12", "causal, strided{4}": "both of two masks",
+         "window_and_globals{1, 2}": "a window, two keys for all"}
+TITLES = {"window_and_globals{1, 2}": "a mask of one's own"}
+
+
+def patterns():
+    """[(name, [rows])] in the order of the output."""
+    comment = (EXAMPLES / "softmax_attention.cpp").read_text().split("// output:\n")[1]
+    found, names = [], []
+    for line in comment.splitlines():
+        cells = line[3:].split()
+        if cells and all(re.fullmatch(r"[#.]{16}", cell) for cell in cells):
+            for (_, rows), cell in zip(found[-len(cells):], cells):
+                rows.append(cell)
+        else:
+            names = re.split(r" {2,}", line[3:].strip())
+            if all(name in NOTES for name in names):
+                found += [(name, []) for name in names]
+    return found
+
+
+def svg(found):
+    side = 16 * CELL
+    lines = -(-len(found) // COLUMNS)
+    width = 2 * MARGIN + COLUMNS * (side + BETWEEN) - BETWEEN + 12
+    height = TOP + (lines - 1) * (side + STEP) + side + 30
+    body = [f'<rect class="card" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="10"/>']
+    for number, (name, rows) in enumerate(found):
+        left = MARGIN + 12 + number % COLUMNS * (side + BETWEEN)
+        top = TOP + number // COLUMNS * (side + STEP)
+        colour = COLOURS[number // COLUMNS % len(COLOURS)]
+        body.append(f'<text class="title" x="{left}" y="{top - 26}">{TITLES.get(name, name)}</text>')
+        body.append(f'<text class="note" x="{left}" y="{top - 9}">{NOTES[name]}</text>')
+        for mark, paint in (("#", f'fill="{colour}"'), (".", 'class="cell"')):
+            squares = "".join(f"M{left + j * CELL} {top + i * CELL}h{CELL - 1}v{CELL - 1}h{1 - CELL}z"
+                              for i, row in enumerate(rows) for j, cell in enumerate(row) if cell == mark)
+            body.append(f'<path {paint} d="{squares}"/>')
+        body.append(f'<text class="axis" x="{left + side - 1}" y="{top + side + 14}" text-anchor="end">keys</text>')
+        body.append(f'<text class="axis" x="{left - 5}" y="{top + side}" transform="rotate(-90 {left - 5} {top + side})">'
+                    "queries</text>")
+    return "\n".join(["<!-- SPDX-License-Identifier: Apache-2.0 -->",
+                      f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+                      f'height="{height}" role="img">',
+                      "<title>The keys that each query looks at, for six masks</title>", STYLE, *body, "</svg>", ""])
+
+
+def main():
+    target, text = HERE / "attention_masks.svg", svg(patterns())
+    if sys.argv[1:] != ["--check"]:
+        target.write_text(text)
+    elif not target.exists() or target.read_text() != text:
+        sys.exit(f"{target.name} is out of date: run docs/operators/draw_masks.py")
+
+
+main()

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// What floating point does to softmax over long sequences (paper 000, Algorithm 1 and Figure 2), and not to slicing-sort:
+// for x ~ N(0, 1) of length N and a random permutation P, how far softmax(P x) is from P softmax(x), in how many
+// places the two agree to the last bit, and how flat the output is. Docs: docs/softmax_numerics.md.
+//
+//   softmax_numerics [trials [longest]]      by default 20 and 1000; the figure: 100 1000000
+#include <slicesort/slicesort.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+namespace ss = slicesort;
+
+namespace {
+
+// The n-th number of a stream depends on the seed and n alone.
+class stream {
+ public:
+  explicit stream(std::uint64_t seed) : seed_(mix(seed)) {}
+
+  std::uint64_t bits() { return mix(seed_ + ++count_ * 0x9e3779b97f4a7c15u); }
+  double unit() { return (static_cast<double>(bits() >> 11) + 0.5) * 0x1p-53; }
+  double normal() {  // Box and Muller
+    double const radius = std::sqrt(-2 * std::log(unit()));
+    return radius * std::cos(6.283185307179586 * unit());
+  }
+
+ private:
+  static std::uint64_t mix(std::uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  std::uint64_t seed_, count_ = 0;
+};
+
+using column = std::vector<float>;
+
+// [snippet]
+// The softmax of x as attention computes it: the map that one query saves. Its key is 1, so the scores are x.
+column softmax(column const& x) {
+  ss::softmax_attention<ss::mask::full, ss::materialised<>> const op{ss::mask::full{}, 1.0};
+  auto const n = static_cast<ss::index_t>(x.size());
+  float const one = 1, zero = 0;
+  float mean = 0;
+  column map(x.size());
+  ss::tensor4<float const> const q(&one, {1, 1, 1, 1}), k(x.data(), {1, 1, n, 1}),
+      v(&zero, {1, 1, n, 1}, {0, 0, 0, 0});
+  ss::exec::host const on;
+  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, q.extents(), v.extents()));
+  op.forward(on, {q, k, v}, ss::tensor4<float>(&mean, {1, 1, 1, 1}),
+             {ss::tensor4<float>(map.data(), {1, 1, 1, n})}, {scratch.data(), scratch.size()});
+  return map;
+}
+// [/snippet]
+
+column sorted(column const& x) {
+  ss::slicing_sort<> const op;
+  ss::extents3 const e{1, static_cast<ss::index_t>(x.size()), 1};
+  column y(x.size());
+  ss::exec::host const on;
+  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, e));
+  op.forward(on, ss::tensor3<float const>(x.data(), e), ss::tensor3<float>(y.data(), e),
+             ss::no_saved, {scratch.data(), scratch.size()});
+  return y;
+}
+
+// Means over the trials.
+struct measured {
+  double deviation = 0, difference = 0, equal = 0;
+
+  // Of an output, and of what should be the same.
+  void add(column const& y, column const& same, int trials) {
+    auto const n = static_cast<double>(y.size());
+    double mean = 0, squares = 0, apart = 0, agree = 0;
+    for (float v : y) mean += static_cast<double>(v) / n;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      double const a = static_cast<double>(y[i]), b = static_cast<double>(same[i]);
+      squares += (a - mean) * (a - mean);
+      apart += std::fabs(a - b);
+      agree += y[i] == same[i] ? 1 : 0;
+    }
+    deviation += std::sqrt(squares / (n - 1)) / trials;
+    difference += apart / trials;
+    equal += agree / n / trials;
+  }
+};
+
+void run(std::size_t n, int trials) {
+  measured attention, sort;
+  for (int trial = 0; trial < trials; ++trial) {
+    stream random(n * 1000 + static_cast<std::uint64_t>(trial));
+    column x(n), shuffled(n), moved(n);
+    for (float& v : x) v = static_cast<float>(random.normal());
+    std::vector<std::size_t> from(n);
+    for (std::size_t i = 0; i < n; ++i) from[i] = i;
+    for (std::size_t i = n; i > 1; --i) std::swap(from[i - 1], from[random.bits() % i]);
+    for (std::size_t i = 0; i < n; ++i) shuffled[i] = x[from[i]];
+
+    column const map = softmax(x);
+    for (std::size_t i = 0; i < n; ++i) moved[i] = map[from[i]];
+    attention.add(moved, softmax(shuffled), trials);
+    sort.add(sorted(x), sorted(shuffled), trials);
+  }
+  std::printf("%7zu %6d  %9.2e %9.2e %7.4f  %9.2e %9.2e %7.4f\n", n, trials, attention.deviation,
+              attention.difference, attention.equal, sort.deviation, sort.difference, sort.equal);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int const trials = argc > 1 ? std::atoi(argv[1]) : 20;
+  std::size_t const longest = argc > 2 ? static_cast<std::size_t>(std::atol(argv[2])) : 1000;
+  if (trials < 1 || longest < 10) return std::puts("usage: softmax_numerics [trials [longest]]"), 1;
+  std::puts("                 softmax                      slicing_sort");
+  std::puts("      N trials        std sum|y-y'|   equal        std sum|y-y'|   equal");
+  for (std::size_t n = 10; n <= longest; n *= 10) {
+    run(n, trials);
+    if (3 * n <= longest) run(3 * n, trials);
+  }
+}
+
+// output:
+//                  softmax                      slicing_sort
+//       N trials        std sum|y-y'|   equal        std sum|y-y'|   equal
+//      10     20   1.00e-01  4.88e-08  0.5300   9.69e-01  0.00e+00  1.0000
+//      30     20   3.89e-02  8.59e-08  0.4617   1.03e+00  0.00e+00  1.0000
+//     100     20   1.23e-02  5.92e-08  0.6040   1.02e+00  0.00e+00  1.0000
+//     300     20   4.38e-03  6.01e-08  0.5148   1.01e+00  0.00e+00  1.0000
+//    1000     20   1.33e-03  8.07e-08  0.4634   9.97e-01  0.00e+00  1.0000

@@ -98,7 +98,8 @@ foreach(_source IN LISTS _slicesort_cuda_sources)
 endforeach()
 # What proves the same for one architecture is compiled for one.
 list(GET CMAKE_CUDA_ARCHITECTURES -1 _slicesort_architecture)
-set_target_properties(slicesort_cuda_cub slicesort_cuda_thrust PROPERTIES CUDA_ARCHITECTURES ${_slicesort_architecture})
+set_target_properties(slicesort_cuda_cub slicesort_cuda_thrust slicesort_cuda_attention PROPERTIES CUDA_ARCHITECTURES ${_slicesort_architecture})
+target_link_libraries(slicesort_cuda_attention PRIVATE slicesort_cublas CUDA::cublas)
 set_tests_properties(cuda_large PROPERTIES RUN_SERIAL ON)  # most of the device's memory
 set_tests_properties(cuda_streams PROPERTIES RUN_SERIAL ON)
 
@@ -119,6 +120,13 @@ foreach(_tool IN ITEMS memcheck racecheck initcheck synccheck)
     set_tests_properties(sanitizer_${_tool} PROPERTIES SKIP_REGULAR_EXPRESSION "there is no compute-sanitizer")
   endif()
   set_tests_properties(sanitizer_${_tool} PROPERTIES ENVIRONMENT SLICESORT_TEST_RED_ZONES=0 TIMEOUT 300)
+  # Attention promises no bits between backends, and is not among those calls.
+  if(SLICESORT_COMPUTE_SANITIZER AND _slicesort_gpu EQUAL 0)
+    _slicesort_gpu_test(sanitizer_${_tool}_attention ${SLICESORT_COMPUTE_SANITIZER} --tool ${_tool} --error-exitcode 1
+      $<TARGET_FILE:slicesort_test_softmax_attention_values>)
+    set_tests_properties(sanitizer_${_tool}_attention PROPERTIES TIMEOUT 600
+      ENVIRONMENT "SLICESORT_TEST_BACKEND=cuda;SLICESORT_TEST_RED_ZONES=0" SKIP_REGULAR_EXPRESSION "Device not supported")
+  endif()
 endforeach()
 # Under some sandboxes the tool finds the device and cannot work with it.
 if(SLICESORT_COMPUTE_SANITIZER)

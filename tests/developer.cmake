@@ -11,6 +11,9 @@ endif()
 
 enable_testing()
 
+# Here, at the top, where slicesort::blas can see it; only its own test and the benches link it.
+find_package(BLAS QUIET)
+
 # Link it PRIVATE to every program of this repository.
 add_library(slicesort_developer INTERFACE)
 target_link_libraries(slicesort_developer INTERFACE slicesort)

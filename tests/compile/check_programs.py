@@ -15,8 +15,8 @@ from common import COMPILERS, HERE, INCLUDE, WARNINGS, run_all
 FOLDER = tempfile.TemporaryDirectory()
 NUMBER = count()
 # Objects of different standards, optimisation and exception settings may meet in one program.
-PAIRS = [("-std=c++17 -O0", "-std=c++17 -O0"), ("-std=c++17 -O0", "-std=c++17 -O3"), ("-std=c++17 -O2", "-std=c++20 -O1"),
-         ("-std=c++17 -O2", "-std=c++17 -O2 -fno-exceptions -fno-rtti"),
+PAIRS = [("-std=c++17 -O0", "-std=c++17 -O0"), ("-std=c++17 -O0", "-std=c++17 -O3"), ("-std=c++17 -O1", "-std=c++20 -O0"),
+         ("-std=c++17 -O1", "-std=c++17 -O1 -fno-exceptions -fno-rtti"),
          ("-std=c++17 -O1 -fno-exceptions", "-std=c++20 -O0")]
 
 
@@ -67,5 +67,5 @@ for one in COMPILERS:
         add((one, a, "two_tu_a.cpp"), (one, b, "two_tu_b.cpp"))
 if len(COMPILERS) > 1:
     first, second = COMPILERS[:2]
-    add((first, "-std=c++17 -O2", "two_tu_a.cpp"), (second, "-std=c++17 -O2", "two_tu_b.cpp"))
+    add((first, "-std=c++17 -O1", "two_tu_a.cpp"), (second, "-std=c++17 -O3", "two_tu_b.cpp"))
 run_all("programs", jobs)

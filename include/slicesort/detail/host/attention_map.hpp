@@ -249,9 +249,10 @@ slots map_memory(Exec const& on, detail::attention_shape s, detail::arena& a) {
                [&](detail::arena& slot) { (void)attention_map_memory<T>(slot, s); });
 }
 
-template <class T, class Exec>
-void materialised_forward(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
-                          tensor4<T> y, tensor4<T> state, workspace w) {
+// f(task) for every head.
+template <class T, class Exec, class F>
+void for_each_map(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
+                  workspace w, F const& f) {
   auto const s = detail::attention_shape::of(in);
   detail::arena a(w);
   slots const own = map_memory<T>(on, s, a);
@@ -259,23 +260,22 @@ void materialised_forward(Exec const& on, attention_rule const& rule, attention_
   for_each_task(on, s.pairs(), [&](unsigned slot, index_t task) {
     detail::arena mine = own[slot];
     attention_map_memory<T> const m(mine, s);
-    attention_map_task<T>(rule, use, in, m, task).forward(y, state);
+    f(attention_map_task<T>(rule, use, in, m, task));
   });
+}
+
+template <class T, class Exec>
+void materialised_forward(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
+                          tensor4<T> y, tensor4<T> state, workspace w) {
+  for_each_map(on, rule, in, w, [&](attention_map_task<T> const& task) { task.forward(y, state); });
 }
 
 template <class T, class Exec>
 void materialised_backward(Exec const& on, attention_rule const& rule,
                            attention_inputs<T> const& in, tensor4<T const> state,
                            attention_slopes<T> const& out, workspace w) {
-  auto const s = detail::attention_shape::of(in);
-  detail::arena a(w);
-  slots const own = map_memory<T>(on, s, a);
-  attention_kernels<T> const use(on.instructions);
-  for_each_task(on, s.pairs(), [&](unsigned slot, index_t task) {
-    detail::arena mine = own[slot];
-    attention_map_memory<T> const m(mine, s);
-    attention_map_task<T>(rule, use, in, m, task).backward(state, out);
-  });
+  for_each_map(on, rule, in, w,
+               [&](attention_map_task<T> const& task) { task.backward(state, out); });
 }
 
 }  // namespace impl

@@ -48,36 +48,6 @@ class Stopwatch:
         return statistics.median(times[WARM_UPS:])
 
 
-def mixes_of(case: Case, x):
-    """A chain of sparse factors with residuals, as rolled copies of x and as rows gathered for every link."""
-    import torch
-    topology, _, count = case.policy.partition("-per_factor-M:")
-    factors = int(count)
-
-    def offsets(m: int) -> list[int]:
-        return [0] + [1 << k for k in range(factors)] if topology == "chord" else [0, 1 << m, -(1 << m)]
-
-    links = len(offsets(0))
-    w = torch.randn((factors, case.b, case.n, links), dtype=torch.float32, device="cuda").to(x.dtype) / links
-    rows = torch.arange(case.n, device="cuda")
-    columns = [torch.stack([(rows + o) % case.n for o in offsets(m)], dim=1) for m in range(factors)]
-
-    def rolled():
-        v = x
-        for m in range(factors):
-            v = v + sum(w[m, :, :, k, None] * torch.roll(v, -o, 1) for k, o in enumerate(offsets(m)))
-        return v
-
-    def gathered():
-        v = x
-        for m in range(factors):
-            v = v + torch.einsum("bnk,bnkc->bnc", w[m], v[:, columns[m]])
-        return v
-
-    yield "baseline_torch_roll", rolled
-    yield "baseline_torch_gather", gathered
-
-
 def attention_of(case: Case):
     """One direction of torch's fused attention."""
     import torch
@@ -100,7 +70,9 @@ def peers_of(case: Case):
     dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[case.dtype]
     x = torch.randn((case.b, case.n, case.c), dtype=torch.float32, device="cuda").to(dtype)
     if case.subject == "sparse_mix":
-        yield from mixes_of(case, x)
+        from torch_forms import mixes
+        for form in mixes(case, x):
+            yield f"baseline_{form.name}", form.call
     elif case.direction == "forward":
         yield "baseline_torch_sort", lambda: torch.sort(x, dim=1)
         yield "baseline_torch_stable_sort", lambda: torch.sort(x, dim=1, stable=True)

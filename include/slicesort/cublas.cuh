@@ -5,6 +5,7 @@
 
 #include <slicesort/attention_algorithm.hpp>
 #include <slicesort/detail/backend.hpp>
+#include <slicesort/detail/gemm_layout.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -12,7 +13,6 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
-#include <limits>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
@@ -32,16 +32,29 @@ struct cublas {
     if (handle == nullptr) return false;
     bool const wide = call.a.kind == element_kind::f64;
     if (call.a.kind != call.b.kind || (wide && call.c.kind != element_kind::f64)) return false;
-    // To cuBLAS columns lie one behind the other. A c whose rows do is its own transpose there.
-    bool const turned = call.c.row_stride != 1 || call.c.column_stride == 1;
-    index_t const rows = turned ? call.columns : call.rows,
-                  columns = turned ? call.rows : call.columns;
-    matrix const a(turned ? call.b : call.a, rows, call.depth, turned),
-        b(turned ? call.a : call.b, call.depth, columns, turned), c(call.c, rows, columns, turned);
-    if (!a.fits || !b.fits || !c.fits || c.operation != CUBLAS_OP_N) return false;
-    constexpr index_t most = std::numeric_limits<int>::max();
-    if (call.rows > most || call.columns > most || call.depth > most || call.matrices > most)
+    // To cuBLAS columns lie one behind the other: what it sees are the transposes, and so b comes first. Where c's
+    // columns do, all three are turned once more.
+    if (detail::layout_of(call.c, call.rows, call.columns).transposed)
+      return multiply_rows(stream, {call.columns, call.rows, call.depth, call.matrices, call.alpha,
+                                    call.beta, turned(call.b), turned(call.a), turned(call.c)});
+    return multiply_rows(stream, call);
+  }
+
+ private:
+  static gemm_operand turned(gemm_operand const& m) {
+    return {m.data, m.kind, m.column_stride, m.row_stride, m.matrix_stride};
+  }
+  // Where c's rows lie one behind the other.
+  bool multiply_rows(CUstream_st* stream, gemm_call const& call) const {
+    bool const wide = call.a.kind == element_kind::f64;
+    auto const a = detail::layout_of(call.a, call.rows, call.depth);
+    auto const b = detail::layout_of(call.b, call.depth, call.columns);
+    auto const c = detail::layout_of(call.c, call.rows, call.columns);
+    if (!a.fits || !b.fits || !c.fits || c.transposed || !detail::fits_blas(call.matrices))
       return false;
+    auto const operation = [](detail::gemm_layout const& m) {
+      return m.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    };
     float const narrow[2] = {static_cast<float>(call.alpha), static_cast<float>(call.beta)};
     double const full[2] = {call.alpha, call.beta};
     void const* const factors = wide ? static_cast<void const*>(full) : narrow;
@@ -50,41 +63,17 @@ struct cublas {
     cublasStatus_t status = cublasSetStream(handle, stream);
     if (status == CUBLAS_STATUS_SUCCESS)
       status = cublasGemmStridedBatchedEx(
-          handle, a.operation, b.operation, count(rows), count(columns), count(call.depth), factors,
-          a.data, a.type, count(a.leading), a.each, b.data, b.type, count(b.leading), b.each, beta,
-          const_cast<void*>(c.data), c.type, count(c.leading), c.each, count(call.matrices),
+          handle, operation(b), operation(a), count(call.columns), count(call.rows),
+          count(call.depth), factors, call.b.data, type_of(call.b.kind), b.leading,
+          call.b.matrix_stride, call.a.data, type_of(call.a.kind), a.leading, call.a.matrix_stride,
+          beta, const_cast<void*>(call.c.data), type_of(call.c.kind), c.leading,
+          call.c.matrix_stride, count(call.matrices),
           wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
     impl::enforce(verdict_of(status));
     return true;
   }
 
- private:
-  // A matrix as cuBLAS sees it, after it was turned where `turned`.
-  struct matrix {
-    void const* data;
-    cudaDataType_t type;
-    cublasOperation_t operation = CUBLAS_OP_N;
-    index_t leading = 1, each;
-    bool fits = true;
-
-    // `rows` and `columns` are what it shall be to cuBLAS.
-    matrix(gemm_operand const& m, index_t rows, index_t columns, bool turned)
-        : data(m.data), type(type_of(m.kind)), each(m.matrix_stride) {
-      index_t const down = turned ? m.column_stride : m.row_stride,
-                    across = turned ? m.row_stride : m.column_stride;
-      if ((down == 1 || rows <= 1) && (across >= rows || columns <= 1)) {
-        leading = columns <= 1 ? rows : across;
-      } else if ((across == 1 || columns <= 1) && (down >= columns || rows <= 1)) {
-        operation = CUBLAS_OP_T;
-        leading = rows <= 1 ? columns : down;
-      } else {
-        fits = false;
-      }
-      if (leading < 1) leading = 1;
-      fits = fits && leading <= std::numeric_limits<int>::max();
-    }
-  };
   static cudaDataType_t type_of(element_kind kind) {
     switch (kind) {
       case element_kind::f32:

@@ -2,6 +2,7 @@
 // Attention as a user calls it on a GPU: captured in a graph, the same bits at every replay, and materialised by
 // cuBLAS. What it computes is compared with oracles by the operator suite.
 #include "device.hpp"
+#include "graph.hpp"
 
 #include "support/inputs.hpp"
 
@@ -100,15 +101,8 @@ TEST_CASE("attention in a graph: kernels alone, and the same bits at every repla
                                                         stream);
   call.forward_and_backward();
   auto const want = call.results();
-  cudaGraph_t graph = nullptr;
-  SLICESORT_TEST_CUDA_CALL(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
-  call.forward_and_backward();
-  SLICESORT_TEST_CUDA_CALL(cudaStreamEndCapture(stream.get(), &graph));
-  std::size_t count = 0;
-  SLICESORT_TEST_CUDA_CALL(cudaGraphGetNodes(graph, nullptr, &count));
-  std::vector<cudaGraphNode_t> nodes(count);
-  SLICESORT_TEST_CUDA_CALL(cudaGraphGetNodes(graph, nodes.data(), &count));
-  for (cudaGraphNode_t node : nodes) {
+  cudaGraph_t const graph = captured(stream, [&] { call.forward_and_backward(); });
+  for (cudaGraphNode_t node : nodes_of(graph)) {
     cudaGraphNodeType type{};
     SLICESORT_TEST_CUDA_CALL(cudaGraphNodeGetType(node, &type));
     CHECK(type == cudaGraphNodeTypeKernel);

@@ -2,6 +2,7 @@
 // Calls captured in CUDA graphs: kernels of one stream and nothing else, which replay with the same bits
 // and follow what the inputs hold at the time.
 #include "calls.hpp"
+#include "graph.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,25 +12,6 @@
 using namespace support;
 
 namespace {
-
-// The graph of one call. Nothing may run, wait or allocate meanwhile: CUDA refuses that in this mode,
-// also on streams that have nothing to do with the capture.
-template <class F>
-cudaGraph_t captured(device_stream const& stream, F const& call) {
-  cudaGraph_t graph = nullptr;
-  SLICESORT_TEST_CUDA_CALL(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
-  call();
-  SLICESORT_TEST_CUDA_CALL(cudaStreamEndCapture(stream.get(), &graph));
-  return graph;
-}
-
-std::vector<cudaGraphNode_t> nodes_of(cudaGraph_t graph) {
-  std::size_t count = 0;
-  SLICESORT_TEST_CUDA_CALL(cudaGraphGetNodes(graph, nullptr, &count));
-  std::vector<cudaGraphNode_t> nodes(count);
-  SLICESORT_TEST_CUDA_CALL(cudaGraphGetNodes(graph, nodes.data(), &count));
-  return nodes;
-}
 
 template <class T>
 void check_replays(extents3 e, int call, int replays) {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA graphs of calls, and what they are made of.
+#pragma once
+
+#include "device.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <vector>
+
+namespace support {
+
+// The graph of one call. Nothing may run, wait or allocate meanwhile: CUDA refuses that in this mode,
+// also on streams that have nothing to do with the capture.
+template <class F>
+cudaGraph_t captured(device_stream const& stream, F const& call) {
+  cudaGraph_t graph = nullptr;
+  SLICESORT_TEST_CUDA_CALL(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+  call();
+  SLICESORT_TEST_CUDA_CALL(cudaStreamEndCapture(stream.get(), &graph));
+  return graph;
+}
+
+inline std::vector<cudaGraphNode_t> nodes_of(cudaGraph_t graph) {
+  std::size_t count = 0;
+  SLICESORT_TEST_CUDA_CALL(cudaGraphGetNodes(graph, nullptr, &count));
+  std::vector<cudaGraphNode_t> nodes(count);
+  SLICESORT_TEST_CUDA_CALL(cudaGraphGetNodes(graph, nodes.data(), &count));
+  return nodes;
+}
+
+}  // namespace support

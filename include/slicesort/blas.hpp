@@ -4,7 +4,7 @@
 /// target `slicesort::blas` takes from `find_package(BLAS)`.
 #pragma once
 
-#include <slicesort/attention_algorithm.hpp>
+#include <slicesort/gemm.hpp>
 #include <slicesort/detail/gemm_layout.hpp>
 #include <slicesort/tensor_view.hpp>
 

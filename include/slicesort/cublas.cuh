@@ -3,7 +3,7 @@
 /// cuBLAS (`slicesort::cublas`).
 #pragma once
 
-#include <slicesort/attention_algorithm.hpp>
+#include <slicesort/gemm.hpp>
 #include <slicesort/detail/backend.hpp>
 #include <slicesort/detail/gemm_layout.hpp>
 #include <slicesort/error.hpp>

@@ -31,6 +31,15 @@ class arena {
     return carving_ && count != 0 ? reinterpret_cast<T*>(base_ + offset) : nullptr;
   }
 
+  // Two walks over the same bytes, of which only one is in use at a time.
+  template <class First, class Second>
+  void overlap(First const& first, Second const& second) {
+    arena other = *this;
+    first(*this);
+    second(other);
+    if (other.used_ > used_) used_ = other.used_;
+  }
+
   // What the caller must bring, wherever its memory starts.
   std::size_t bytes() const { return used_ == 0 ? 0 : used_ + alignment - 1; }
 

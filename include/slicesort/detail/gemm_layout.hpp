@@ -2,7 +2,7 @@
 // How a BLAS sees a matrix: rows of adjacent elements at a leading dimension, or the transpose of such.
 #pragma once
 
-#include <slicesort/attention_algorithm.hpp>
+#include <slicesort/gemm.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>

@@ -10,6 +10,7 @@
 #include <slicesort/detail/block/attention_score.hpp>
 #include <slicesort/detail/block/grid.hpp>
 #include <slicesort/detail/block/grid_tuning.hpp>
+#include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/problem/softmax_attention.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>

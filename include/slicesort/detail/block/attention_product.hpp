@@ -2,14 +2,15 @@
 // The matrix products of materialised attention: those of all heads of a sample, or of some.
 #pragma once
 
-#include <slicesort/attention_algorithm.hpp>
 #include <slicesort/detail/block/attention_tile.hpp>
 #include <slicesort/detail/block/columns.hpp>
 #include <slicesort/detail/block/grid.hpp>
 #include <slicesort/detail/block/tile_product.hpp>
 #include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/problem/softmax_attention.hpp>
 #include <slicesort/dtype.hpp>
+#include <slicesort/gemm.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>
 

@@ -20,25 +20,6 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Samples [first, first + count) of a view, with the extents `some` = {count, ..}.
-template <class T>
-tensor3<T> samples_of(tensor3<T> v, index_t first, extents3 some) {
-  return {v.data() + first * v.strides().batch, some, v.strides()};
-}
-inline tensor1<index_t const> samples_of(tensor1<index_t const> lengths, index_t first,
-                                         extents3 some) {
-  if (lengths.data() == nullptr) return lengths;
-  return {lengths.data() + first * lengths.stride(), some.batch, lengths.stride()};
-}
-inline index_rows samples_of(index_rows rows, index_t first) {
-  index_t const offset = first * rows.strides.batch;
-  if (rows.narrow)
-    rows.data = static_cast<std::uint16_t*>(rows.data) + offset;
-  else
-    rows.data = static_cast<std::uint32_t*>(rows.data) + offset;
-  return rows;
-}
-
 // Strides of a tensor in the workspace, whose columns are also those of one sample.
 inline strides3 side_by_side(extents3 e, bool rows_adjacent) {
   if (rows_adjacent) return {e.channels * e.length, 1, e.length};

@@ -22,6 +22,7 @@
 #include <slicesort/detail/block/permute_columns.hpp>
 #include <slicesort/detail/block/sort_columns.hpp>
 #include <slicesort/detail/block/tile_shape.hpp>
+#include <slicesort/detail/kernel/slices.hpp>
 #include <slicesort/detail/problem/csp.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/saved.hpp>
@@ -104,14 +105,14 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     for (index_t first = 0; first < e.batch; first += m.samples) {
       extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
       auto* const copy = static_cast<T*>(m.copy);
-      copy_side_by_side(grid, samples_of(p.x, first, some), copy, adjacent);
+      copy_side_by_side(grid, slice_batch(p.x, first, some), copy, adjacent);
       group_sort<T> part = job;
       part.groups.extents = some;
-      part.groups.lengths = samples_of(p.lengths, first, some);
+      part.groups.lengths = slice_batch(p.lengths, first, some);
       part.x = tensor3<T const>(copy, some, side_by_side(some, adjacent));
-      part.y = samples_of(p.y, first, some);
-      part.order = samples_of(job.order, first);
-      part.places = samples_of(job.places, first);
+      part.y = slice_batch(p.y, first, some);
+      part.order = slice_batch(job.order, first);
+      part.places = slice_batch(job.places, first);
       sort_groups(grid, part, true, m.sort);
     }
   }

@@ -22,7 +22,7 @@ inline namespace SLICESORT_BUILD {
 namespace impl {
 
 // Samples of a saved order from `first` on.
-inline group_rows samples_of(group_rows rows, index_t first) {
+inline group_rows slice_batch(group_rows rows, index_t first) {
   if (rows.present())
     rows.data = static_cast<unsigned char*>(rows.data) + first * rows.strides.batch * rows.bytes;
   return rows;

@@ -2,7 +2,6 @@
 // How a chain of factors of some samples is launched.
 #pragma once
 
-#include <slicesort/detail/block/chained_launch.hpp>
 #include <slicesort/detail/block/grid.hpp>
 #include <slicesort/detail/block/grid_tuning.hpp>
 #include <slicesort/detail/block/mix_factors.hpp>
@@ -22,14 +21,6 @@
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
-
-template <class T>
-tensor4<T> samples_of(tensor4<T> v, index_t first, index_t count) {
-  if (v.data() == nullptr) return v;
-  extents4 const e = v.extents();
-  return {
-      v.data() + first * v.strides().batch, {e.outer, count, e.length, e.channels}, v.strides()};
-}
 
 // The samples of a chain, forward from x to y or backward from dy to dx.
 template <class T>

@@ -14,6 +14,7 @@
 #include <slicesort/detail/block/sum_powers.hpp>
 #include <slicesort/detail/block/tile_shape.hpp>
 #include <slicesort/detail/block/weights_gradient.hpp>
+#include <slicesort/detail/kernel/slices.hpp>
 #include <slicesort/detail/problem/multi_permutation.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -48,19 +49,20 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
     bool const adjacent = rows_are_adjacent(p.y.strides());
     for (index_t first = 0; first < e.batch; first += m.samples) {
       extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
-      tensor3<T> const y = samples_of(p.y, first, some);
-      tensor1<index_t const> const lengths = samples_of(p.lengths, first, some);
+      tensor3<T> const y = slice_batch(p.y, first, some);
+      tensor1<index_t const> const lengths = slice_batch(p.lengths, first, some);
       tensor3<T> sorted = y;  // rows past a length as well
       if (m.sorted != nullptr)
         sorted = {static_cast<T*>(m.sorted), some, side_by_side(some, adjacent)};
       index_rows perm;
       if (p.saving) {
-        perm = samples_of(index_rows(p.perm), first);
+        perm = slice_batch(index_rows(p.perm), first);
       } else {
         perm = scratch_rows(m.perm, some, side_by_side(some, adjacent));
       }
       sort_columns(
-          grid, column_sort<T, Order>{p.order, samples_of(p.x, first, some), sorted, perm, lengths},
+          grid,
+          column_sort<T, Order>{p.order, slice_batch(p.x, first, some), sorted, perm, lengths},
           m.sort);
       if (m.sorted == nullptr)
         sum_powers<true>(grid, p, tensor3<T const>(sorted), perm, lengths, y);
@@ -84,10 +86,11 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
     for (index_t first = 0; first < e.batch; first += m.samples) {
       extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
       auto* const copy = static_cast<T*>(m.dy);
-      copy_side_by_side(grid, samples_of(p.dy, first, some), copy, adjacent);
+      copy_side_by_side(grid, slice_batch(p.dy, first, some), copy, adjacent);
       transpose_powers<false>(grid, p, tensor3<T const>(copy, some, side_by_side(some, adjacent)),
-                              samples_of(p.dx, first, some), samples_of(index_rows(p.perm), first),
-                              samples_of(p.lengths, first, some));
+                              slice_batch(p.dx, first, some),
+                              slice_batch(index_rows(p.perm), first),
+                              slice_batch(p.lengths, first, some));
     }
   }
 

@@ -13,6 +13,7 @@
 #include <slicesort/detail/block/scratch_rows.hpp>
 #include <slicesort/detail/block/shuffled_rows.hpp>
 #include <slicesort/detail/block/sort_columns.hpp>
+#include <slicesort/detail/kernel/slices.hpp>
 #include <slicesort/detail/math/raw_key.hpp>
 #include <slicesort/detail/problem/shuffle.hpp>
 #include <slicesort/grad_mode.hpp>
@@ -98,11 +99,11 @@ struct grid_implementation<detail::shuffle_op<Form>> {
     for (index_t first = 0; first < e.batch; first += m.samples) {
       extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
       column_permutation<T> part = job;
-      part.in = samples_of(job.in, first, some);
-      part.out = samples_of(job.out, first, some);
+      part.in = slice_batch(job.in, first, some);
+      part.out = slice_batch(job.out, first, some);
       extents3 const shorter{some.batch, orders.length, orders.channels};
       part.perm = rows_in(m.shorter, shorter, true);
-      shorten_orders(grid, order, part.perm, shorter, samples_of(lengths, first, some));
+      shorten_orders(grid, order, part.perm, shorter, slice_batch(lengths, first, some));
       permute_columns(grid, part, m.permute);
     }
   }

@@ -17,6 +17,7 @@
 #include <slicesort/detail/block/mix_launch.hpp>
 #include <slicesort/detail/block/note_numbers.hpp>
 #include <slicesort/detail/config.hpp>
+#include <slicesort/detail/kernel/slices.hpp>
 #include <slicesort/detail/problem/sparse_mix.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
@@ -48,7 +49,7 @@ struct grid_implementation<detail::sparse_mix_op> {
       mix_job<T> chain = job_of(p, m, first, p.x, p.y);
       chain.every = p.saving && p.rule.every < p.rule.factors ? p.rule.every : 0;
       chain.first = chain.in;
-      chain.states = samples_of(p.states, first, chain.in.extents().batch);
+      chain.states = slice_batch(p.states, first, chain.in.extents().batch);
       if (p.rule.factors == 0) {
         copy_rows(grid, chain);
         continue;
@@ -138,11 +139,11 @@ struct grid_implementation<detail::sparse_mix_op> {
                            tensor3<T> out) {
     extents3 const e = in.extents();
     extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
-    mix_job<T> chain{m.factors, m.offsets, samples_of(p.weights, first, some.batch),
-                     samples_of(p.lengths, first, some)};
+    mix_job<T> chain{m.factors, m.offsets, slice_batch(p.weights, first, some.batch),
+                     slice_batch(p.lengths, first, some)};
     chain.start = start_of(p.rule.residual);
-    chain.in = samples_of(in, first, some);
-    chain.out = samples_of(out, first, some);
+    chain.in = slice_batch(in, first, some);
+    chain.out = slice_batch(out, first, some);
     for (int i = 0; i < 2; ++i) chain.between[i] = tensor3<T>(m.between[i], some);
     return chain;
   }
@@ -159,7 +160,7 @@ struct grid_implementation<detail::sparse_mix_op> {
     forming.mode = grad_mode::overwrite;
     forming.start = start_of(p.rule.residual);
     forming.inputs = nullptr;
-    forming.first = samples_of(p.x, first, some);
+    forming.first = slice_batch(p.x, first, some);
     forming.every = 1;
     forming.states = tensor4<T>(m.formed, {m.segment - 1, some.batch, some.length, some.channels});
 
@@ -167,7 +168,7 @@ struct grid_implementation<detail::sparse_mix_op> {
     index_t const segment = m.segment == 1 ? factors : m.segment;
     auto const input_of = [&](index_t f) -> tensor3<T const> {
       if (f == 0) return forming.first;
-      if (f % m.segment == 0) return samples_of(p.states[f / m.segment - 1], first, some);
+      if (f % m.segment == 0) return slice_batch(p.states[f / m.segment - 1], first, some);
       return forming.states[f % m.segment - 1];
     };
     mix_job<T> now = chain;
@@ -191,7 +192,7 @@ struct grid_implementation<detail::sparse_mix_op> {
         for (index_t f = from; f < to; ++f)
           weigh_links(grid, chain, f, input_of(f),
                       f + 1 == to ? now.in : tensor3<T const>(now.states[to - 2 - f]),
-                      samples_of(p.dweights[f], first, of_weights));
+                      slice_batch(p.dweights[f], first, of_weights));
         now.in = now.out;
         to = from;
         turn = 1 - turn;

@@ -2,16 +2,16 @@
 // The Grid of detail/block/grid.hpp on a CUDA stream, and the one kernel shell that runs all bodies.
 #pragma once
 
-#include <slicesort/attention_algorithm.hpp>
 #include <slicesort/detail/backend.hpp>
 #include <slicesort/detail/block/grid.hpp>
 #include <slicesort/detail/check.hpp>
+#include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/cuda/block.cuh>
 #include <slicesort/detail/cuda/range.cuh>
 #include <slicesort/detail/cuda/runtime.cuh>
-#include <slicesort/detail/problem/softmax_attention.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
+#include <slicesort/gemm.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/tuning.hpp>
 #include <slicesort/workspace.hpp>

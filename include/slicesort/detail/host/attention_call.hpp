@@ -4,6 +4,7 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/host/attention_tile.hpp>
 #include <slicesort/detail/host/column_block.hpp>
 #include <slicesort/detail/problem/softmax_attention.hpp>

@@ -3,7 +3,6 @@
 // softened row by row, and multiplied by the values. A BLAS multiplies where it can.
 #pragma once
 
-#include <slicesort/attention_algorithm.hpp>
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/arena.hpp>
 #include <slicesort/detail/host/attention_backward.hpp>
@@ -17,6 +16,7 @@
 #include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/problem/softmax_attention.hpp>
 #include <slicesort/dtype.hpp>
+#include <slicesort/gemm.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>

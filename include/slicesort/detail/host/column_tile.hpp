@@ -44,6 +44,30 @@ struct column_range {
   }
 };
 
+// Which rows of some columns take part.
+struct tile_rows {
+  index_t valid[tile_columns];
+  index_t longest = 0;
+  bool uniform = true;
+
+  tile_rows(column_range const& columns, tensor1<index_t const> lengths) {
+    columns.for_each([&](int lane, index_t batch, index_t) {
+      valid[lane] = lengths.data() == nullptr ? columns.extents.length : lengths(batch);
+      if (valid[lane] > longest) longest = valid[lane];
+      uniform &= valid[lane] == valid[0];
+    });
+  }
+};
+
+// The columns of all samples, `width` a tile.
+inline index_t tiles_of(extents3 e, int width) {
+  return (e.batch * e.channels + width - 1) / width;
+}
+inline column_range columns_of_tile(extents3 e, index_t tile, int width) {
+  index_t const first = tile * width, left = e.batch * e.channels - first;
+  return {e, first, left < width ? static_cast<int>(left) : width};
+}
+
 // One operand of a tile: where each column starts, and the step from row to row.
 struct tile_operand {
   index_t start[tile_columns];

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
-#include <slicesort/detail/host/simd/instruction_sets.hpp>
+#include <slicesort/detail/host/simd/vectors.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// multi_permutation on the host, block by block: slicing_sort leaves the first power in y and gives
-// the permutation, then every column walks through its powers in slot-local memory.
+// multi_permutation on the host, block by block: sorting leaves the first power in y and gives the
+// permutation, then every column walks through its powers in slot-local memory.
 #pragma once
 
 #include <slicesort/detail/arena.hpp>
 #include <slicesort/detail/backend.hpp>
 #include <slicesort/detail/host/column_block.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/host/slicing_sort.hpp>
 #include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/problem/multi_permutation.hpp>
-#include <slicesort/detail/problem/slicing_sort.hpp>
+#include <slicesort/detail/sort/host/sort_columns.hpp>
 #include <slicesort/order.hpp>
 
 #include <algorithm>
@@ -119,7 +118,6 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
   static void backward(Exec const& on, detail::multi_permutation_backward<T> const& p, workspace w);
 
  private:
-  using sort = implementation<detail::slicing_sort_op<order_of_block<Order>>, detail::host_backend>;
   template <class T>
   using A = detail::accumulator_t<T>;
 
@@ -131,10 +129,12 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     A<T>*values, *sums;
     A<T>*now, *next;  // one column each
     std::uint32_t* unsaved;
-    workspace sorting;
+    slots sorting;
 
     local(detail::arena& a, extents3 e, column_blocks const& blocks)
-        : pitch(column_pitch(e.length)) {
+        : pitch(column_pitch(e.length)), sorting(a, 1, e.empty() ? 0 : 1, [&](detail::arena& slot) {
+            take_sort_scratch<T>(slot, e.length);
+          }) {
       auto const elements = static_cast<std::size_t>(blocks.channels() * pitch);
       perm = a.take<std::uint32_t>(elements);
       values = a.take<A<T>>(elements);
@@ -142,28 +142,11 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
       now = a.take<A<T>>(static_cast<std::size_t>(pitch));
       next = a.take<A<T>>(static_cast<std::size_t>(pitch));
       unsaved = a.take<std::uint32_t>(static_cast<std::size_t>(blocks.columns() * e.length));
-      sorting.bytes = sort_bytes<T>(e);
-      sorting.data = a.take<unsigned char>(sorting.bytes);
     }
     powers_of_column<A<T>> powers(index_t c, index_t rows) const {
       return {perm + c * pitch, rows, now, next};
     }
   };
-
-  // What sorting any block takes: the full ones, and the narrower or fewer ones at the ends.
-  template <class T>
-  static std::size_t sort_bytes(extents3 e) {
-    column_blocks const blocks(e, block_columns);
-    std::size_t most = 0;
-    if (e.empty()) return most;
-    for (index_t task : {index_t{0}, blocks.count() - 1}) {
-      sample_block const b = blocks[task];
-      detail::arena counting;
-      sort::template plan<T>(exec::host{}, {b.batches, e.length, b.channels}, counting);
-      most = std::max(most, counting.bytes());
-    }
-    return most;
-  }
 
   // Sorts a block of x into y; returns its permutation: the saved tensor, or the block's alone.
   template <class T>
@@ -180,10 +163,10 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     if (p.lengths.data() != nullptr)
       lengths = {p.lengths.data() + b.batch * p.lengths.stride(), b.batches, p.lengths.stride()};
     order_of_block<Order> const order{p.order, b.channel, p.x.extents().channels};
-    sort::forward(exec::host{1, instructions},
-                  detail::slicing_sort_forward<order_of_block<Order>, T>{
-                      order, part(p.x, b, e), part(p.y, b, e), of_block, true, lengths},
-                  l.sorting);
+    sort_columns(exec::host{1, instructions},
+                 columns_to_sort<T, order_of_block<Order>>{order, part(p.x, b, e), part(p.y, b, e),
+                                                           of_block, true, lengths},
+                 l.sorting);
     return perm;
   }
   template <class V>

@@ -12,7 +12,9 @@
 #include <slicesort/attention_algorithm.hpp>
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/dtype.hpp>
+#include <slicesort/gemm.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -41,16 +43,6 @@ struct attention_shape {
     return {q.outer, q.batch, q.length, v.length, q.channels, v.channels};
   }
   SLICESORT_HD constexpr index_t pairs() const { return batch * heads; }  // of a sample and a head
-};
-
-// Who multiplies matrices; null: the library.
-struct gemm_rule {
-  void const* self = nullptr;
-  bool (*ask)(void const* self, CUstream_st* stream, gemm_call const& call) = nullptr;
-
-  bool multiply(CUstream_st* stream, gemm_call const& call) const {
-    return ask != nullptr && ask(self, stream, call);
-  }
 };
 
 // What the door must know of an algorithm.

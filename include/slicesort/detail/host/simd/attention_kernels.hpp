@@ -4,8 +4,8 @@
 
 #include <slicesort/detail/host/attention_tile.hpp>
 #include <slicesort/detail/host/isa.hpp>
-#include <slicesort/detail/host/simd/mix_kernels.hpp>
 #include <slicesort/detail/host/simd/number_lanes.hpp>
+#include <slicesort/detail/host/simd/row_transfer.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/dtype.hpp>
@@ -55,6 +55,7 @@ struct attention_kernels {
   A (*soften)(A* row, index_t count);
   void (*scale_row)(A* row, index_t count, A factor);
   void (*slope_row)(A const* weights, A* products, index_t count, A mean);
+  // take moves any rows at once; give and add are told of one at a time.
   void (*take)(T const*, index_t pitch, index_t rows, index_t width, A*, index_t to_pitch);
   void (*give)(A const*, index_t rows, index_t width, T*, index_t pitch);
   void (*add)(A const*, index_t rows, index_t width, T*, index_t pitch);
@@ -64,15 +65,15 @@ struct attention_kernels {
     (void)set;
 #if SLICESORT_X86_DISPATCH
     if (set == isa::avx512) {
-      use<avx512::product_block<A>, avx512::attention_rows<A>, avx512::mix_transfer<T>>();
+      use<avx512::product_block<A>, avx512::attention_rows<A>, avx512::row_transfer<T, 0>>();
       return;
     }
     if (set == isa::avx2) {
-      use<avx2::product_block<A>, avx2::attention_rows<A>, avx2::mix_transfer<T>>();
+      use<avx2::product_block<A>, avx2::attention_rows<A>, avx2::row_transfer<T, 0>>();
       return;
     }
 #endif
-    use<portable::product_block<A>, portable::attention_rows<A>, portable::mix_transfer<T>>();
+    use<portable::product_block<A>, portable::attention_rows<A>, portable::row_transfer<T, 0>>();
   }
 
  private:

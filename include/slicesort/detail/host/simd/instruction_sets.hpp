@@ -6,6 +6,7 @@
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
+#include <slicesort/detail/host/simd/vectors.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 
 #include <cstddef>

@@ -5,6 +5,7 @@
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/mix_tile.hpp>
 #include <slicesort/detail/host/simd/number_lanes.hpp>
+#include <slicesort/detail/host/simd/row_transfer.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
@@ -53,15 +54,15 @@ struct mix_kernels {
     (void)set;
 #if SLICESORT_X86_DISPATCH
     if (set == isa::avx512) {
-      use<avx512::mix_sums<T>, avx512::mix_dots<T>, avx512::mix_transfer<T>>();
+      use<avx512::mix_sums<T>, avx512::mix_dots<T>, avx512::row_transfer<T, mix_columns>>();
       return;
     }
     if (set == isa::avx2) {
-      use<avx2::mix_sums<T>, avx2::mix_dots<T>, avx2::mix_transfer<T>>();
+      use<avx2::mix_sums<T>, avx2::mix_dots<T>, avx2::row_transfer<T, mix_columns>>();
       return;
     }
 #endif
-    use<portable::mix_sums<T>, portable::mix_dots<T>, portable::mix_transfer<T>>();
+    use<portable::mix_sums<T>, portable::mix_dots<T>, portable::row_transfer<T, mix_columns>>();
   }
 
  private:

@@ -1,44 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops of sparse_mix over a tile's rows. Included once per instruction set, after number_lanes.inl.
 
-// Rows between a tensor, whose channels lie side by side, and a tile.
-template <class T>
-struct mix_transfer {
-  using lanes = number_lanes<T>;
-  using A = typename lanes::A;
-  using V = typename lanes::V;
-
-  static void take(T const* from, index_t pitch, index_t rows, index_t width, A* to,
-                   index_t to_pitch) {
-    for (; rows > 0; --rows, from += pitch, to += to_pitch) {
-      prefetch_after(from, pitch);
-      index_t c = 0;
-      for (; c + lanes::count <= width; c += lanes::count)
-        store_lanes(to + c, lanes::take(from + c));
-      for (; c < width; ++c) to[c] = static_cast<A>(from[c]);
-    }
-  }
-  template <bool Stream>
-  static void give(A const* from, index_t rows, index_t width, T* to, index_t pitch) {
-    for (; rows > 0; --rows, from += mix_columns, to += pitch) {
-      index_t c = 0;
-      for (; c + lanes::count <= width; c += lanes::count)
-        lanes::template give<Stream>(to + c, load_lanes<V>(from + c));
-      for (; c < width; ++c) to[c] = static_cast<T>(from[c]);
-    }
-    finish_puts<Stream>();
-  }
-  static void add(A const* from, index_t rows, index_t width, T* to, index_t pitch) {
-    for (; rows > 0; --rows, from += mix_columns, to += pitch) {
-      index_t c = 0;
-      for (; c + lanes::count <= width; c += lanes::count)
-        lanes::template give<false>(to + c,
-                                    lanes::plus(lanes::take(to + c), load_lanes<V>(from + c)));
-      for (; c < width; ++c) to[c] = static_cast<T>(static_cast<A>(to[c]) + from[c]);
-    }
-  }
-};
-
 // One factor: sums of weighted rows. Sums of `rows` rows and `across` vectors stay in registers, where
 // a weight serves a row's vectors.
 template <class T>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <slicesort/detail/host/isa.hpp>
-#include <slicesort/detail/host/simd/instruction_sets.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
+#include <slicesort/detail/host/simd/vectors.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
 

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The matrix-product callback of a problem.
+#pragma once
+
+#include <slicesort/gemm.hpp>
+
+struct CUstream_st;
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+// Multiplies matrices for a caller's BLAS. Null selects the library's own loops.
+struct gemm_rule {
+  void const* self = nullptr;
+  bool (*ask)(void const* self, CUstream_st* stream, gemm_call const& call) = nullptr;
+
+  bool multiply(CUstream_st* stream, gemm_call const& call) const {
+    return ask != nullptr && ask(self, stream, call);
+  }
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

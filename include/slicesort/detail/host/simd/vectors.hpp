@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vectors of lanes on every instruction set: the vocabulary of all SIMD kernels.
+#pragma once
+
+#include <slicesort/detail/host/isa.hpp>
+#include <slicesort/detail/host/simd/target.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+#define SLICESORT_TARGET_TEXT <slicesort/detail/host/simd/vectors.inl>
+#include <slicesort/detail/host/simd/every_target.inl>
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorts columns on the host: in tiles of 32, shared among threads. Up to 65536 rows a tile is sorted by
+// SIMD networks, one column per lane; longer columns by radix sort.
+#pragma once
+
+#include <slicesort/detail/arena.hpp>
+#include <slicesort/detail/host/column_tile.hpp>
+#include <slicesort/detail/host/isa.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/radix_sort.hpp>
+#include <slicesort/detail/host/simd/instruction_sets.hpp>
+#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/order.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+inline constexpr index_t longest_network = 65536;  // what a 16-bit index can name
+
+template <class T, class Order>
+struct columns_to_sort {
+  Order const& order;
+  tensor3<T const> x;              // [batch, length, channels]
+  tensor3<T> y;                    // [batch, length, channels]
+  index_tensor3 perm;              // [batch, length, channels]
+  bool saving;                     // whether perm is written
+  tensor1<index_t const> lengths;  // [batch], or none
+};
+
+template <class T>
+int sort_tile_width(index_t length) {
+  return length > longest_network ? radix_tile<T>::columns : tile_columns;
+}
+// Tasks of a call, and the scratch that each takes.
+template <class T>
+index_t sort_tasks(extents3 e) {
+  return e.empty() ? 0 : tiles_of(e, sort_tile_width<T>(e.length));
+}
+template <class T>
+void take_sort_scratch(detail::arena& a, index_t length) {
+  if (length > longest_network)
+    (void)radix_tile<T>(a, length);
+  else
+    (void)a.take<unsigned char>(tile_scratch_bytes<T>(length));
+}
+
+template <class T, class Order>
+column_tile<T> make_sort_tile(columns_to_sort<T, Order> const& all, column_range const& columns) {
+  tile_rows const rows(columns, all.lengths);
+  column_tile<T> t;
+  t.x = all.x.data(), t.x_at = {columns, all.x.strides()};
+  t.y = all.y.data(), t.y_at = {columns, all.y.strides()};
+  t.perm = all.saving ? all.perm.data() : nullptr;
+  t.perm_at = all.saving ? tile_operand(columns, all.perm.strides()) : t.y_at;
+  t.perm_width = all.perm.width();
+  t.width = columns.width, t.rows = rows.longest, t.ragged = !rows.uniform;
+  t.group = t.rows, t.places = nullptr;
+  for (int lane = 0; lane < tile_columns; ++lane) {
+    t.valid[lane] = lane < t.width ? rows.valid[lane] : 0;
+    t.flip[lane] = 0;
+  }
+  columns.for_each([&](int lane, index_t, index_t channel) {
+    if (!detail::ascends(all.order, channel, columns.extents.channels))
+      t.flip[lane] = static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0});
+  });
+  t.stream = worth_streaming<T>(columns.extents) && t.y_at.on_lines(t.y, sizeof(T)) &&
+             (!all.saving || t.perm_at.on_lines(t.perm, static_cast<index_t>(t.perm_width)));
+  t.stream_perm = t.stream;
+  return t;
+}
+
+// Rows past the longest column of the tile are copied through, and are their own source.
+template <class T>
+void copy_rows_past_tile(column_tile<T> const& t, index_t length) {
+  for (int c = 0; c < t.width; ++c)
+    for (index_t i = t.rows; i < length; ++i) {
+      t.y[t.y_at.start[c] + i * t.y_at.pitch] = t.x[t.x_at.start[c] + i * t.x_at.pitch];
+      if (t.perm == nullptr) continue;
+      index_t const at = t.perm_at.start[c] + i * t.perm_at.pitch;
+      if (t.perm_width == index_width::bits16)
+        static_cast<std::uint16_t*>(t.perm)[at] = static_cast<std::uint16_t>(i);
+      else
+        static_cast<std::uint32_t*>(t.perm)[at] = static_cast<std::uint32_t>(i);
+    }
+}
+
+// `scratch`: take_sort_scratch's for every slot.
+template <class Exec, class T, class Order>
+void sort_columns(Exec const& on, columns_to_sort<T, Order> const& all, slots const& scratch) {
+  extents3 const e = all.x.extents();
+  isa const set = chosen_isa(on.instructions);
+  int const width = sort_tile_width<T>(e.length);
+  for_each_task(on, sort_tasks<T>(e), [&](unsigned slot, index_t task) {
+    column_tile<T> t = make_sort_tile(all, columns_of_tile(e, task, width));
+    detail::arena a = scratch[slot];
+    if (e.length > longest_network) {
+      radix_tile<T>(a, e.length).run(t);
+    } else if (t.rows > 0) {
+      t.scratch = a.take<unsigned char>(tile_scratch_bytes<T>(e.length));
+      sort_tile(set, t);
+    }
+    copy_rows_past_tile(t, e.length);
+  });
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -3,7 +3,7 @@
 // nobody may use before he waited, and the products of tiles.
 #include "support/block_executor.hpp"
 
-#include <slicesort/detail/block/tile_product.hpp>
+#include <slicesort/detail/kernel/warp_mma.hpp>
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 /// with `index_t reference_channel(index_t channels) const`, whose groups take the order of one channel's.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 #include <slicesort/order.hpp>
 #include <slicesort/tensor_view.hpp>
 

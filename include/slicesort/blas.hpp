@@ -4,8 +4,8 @@
 /// target `slicesort::blas` takes from `find_package(BLAS)`.
 #pragma once
 
+#include <slicesort/detail/core/gemm_layout.hpp>
 #include <slicesort/gemm.hpp>
-#include <slicesort/detail/gemm_layout.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cblas.h>

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <slicesort/alignment.hpp>
-#include <slicesort/detail/door.hpp>
-#include <slicesort/detail/host/csp.hpp>
+#include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/csp/host.hpp>
+#include <slicesort/detail/csp/problem.hpp>
 #include <slicesort/detail/math/wrap.hpp>
-#include <slicesort/detail/problem/csp.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>

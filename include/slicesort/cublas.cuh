@@ -3,10 +3,10 @@
 /// cuBLAS (`slicesort::cublas`).
 #pragma once
 
-#include <slicesort/gemm.hpp>
-#include <slicesort/detail/backend.hpp>
-#include <slicesort/detail/gemm_layout.hpp>
+#include <slicesort/detail/core/gemm_layout.hpp>
+#include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/error.hpp>
+#include <slicesort/gemm.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cublas_v2.h>

@@ -3,5 +3,5 @@
 /// compiler; `slicesort.hpp` includes it when one reads it.
 #pragma once
 
-#include <slicesort/detail/block/operators.hpp>
 #include <slicesort/detail/cuda/launch.cuh>
+#include <slicesort/detail/operators.hpp>

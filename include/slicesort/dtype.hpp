@@ -3,7 +3,7 @@
 /// `bfloat16`. Another type of the same format joins by specialising `dtype_traits`.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 
 #include <cstdint>
 #include <cstring>

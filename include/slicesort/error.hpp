@@ -3,7 +3,7 @@
 /// thrown; with `-fno-exceptions` it goes to a handler that the program can replace.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 
 #include <atomic>
 #include <cstdio>

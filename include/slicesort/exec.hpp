@@ -2,7 +2,7 @@
 /// Execution policies: where an operator runs. The first argument of every call.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 
 #include <thread>
 #include <type_traits>

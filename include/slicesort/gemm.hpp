@@ -4,6 +4,8 @@
 
 #include <slicesort/tensor_view.hpp>
 
+struct CUstream_st;
+
 namespace slicesort {
 inline namespace v0 {
 

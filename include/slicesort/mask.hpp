@@ -9,7 +9,7 @@
 /// parameters. For `exec::cuda`, `range` and `allows` must be `__host__ __device__`, as these are.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <type_traits>

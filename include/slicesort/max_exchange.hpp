@@ -2,9 +2,9 @@
 /// Max-exchange, a variant of slicing-sort: the maximum of every column goes to the readout row.
 #pragma once
 
-#include <slicesort/detail/door.hpp>
-#include <slicesort/detail/host/max_exchange.hpp>
-#include <slicesort/detail/problem/max_exchange.hpp>
+#include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/max_exchange/host.hpp>
+#include <slicesort/detail/max_exchange/problem.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>

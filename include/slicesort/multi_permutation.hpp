@@ -3,9 +3,9 @@
 /// permutation.
 #pragma once
 
-#include <slicesort/detail/door.hpp>
-#include <slicesort/detail/host/multi_permutation.hpp>
-#include <slicesort/detail/problem/multi_permutation.hpp>
+#include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/multi_permutation/host.hpp>
+#include <slicesort/detail/multi_permutation/problem.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>

@@ -5,7 +5,7 @@
 /// its parameters.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <type_traits>

@@ -2,9 +2,9 @@
 /// Shuffle, the ablation of slicing-sort: a seeded permutation that does not look at the values.
 #pragma once
 
-#include <slicesort/detail/door.hpp>
-#include <slicesort/detail/host/shuffle.hpp>
-#include <slicesort/detail/problem/shuffle.hpp>
+#include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/shuffle/host.hpp>
+#include <slicesort/detail/shuffle/problem.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>

@@ -4,9 +4,9 @@
 /// themselves.
 #pragma once
 
-#include <slicesort/detail/backend.hpp>
-#include <slicesort/detail/check.hpp>
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/check.hpp>
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/multi_permutation.hpp>

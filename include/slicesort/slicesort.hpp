@@ -8,9 +8,11 @@
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/checkpoints.hpp>
 #include <slicesort/csp.hpp>
+#include <slicesort/dense_matrix.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
+#include <slicesort/gemm.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/grouping.hpp>
 #include <slicesort/mask.hpp>

@@ -3,9 +3,9 @@
 /// sequence.
 #pragma once
 
-#include <slicesort/detail/door.hpp>
-#include <slicesort/detail/host/slicing_sort.hpp>
-#include <slicesort/detail/problem/slicing_sort.hpp>
+#include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/slicing_sort/host.hpp>
+#include <slicesort/detail/slicing_sort/problem.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>

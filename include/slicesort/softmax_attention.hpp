@@ -4,10 +4,10 @@
 
 #include <slicesort/attention_algorithm.hpp>
 #include <slicesort/attention_tensors.hpp>
-#include <slicesort/detail/attention_check.hpp>
-#include <slicesort/detail/door.hpp>
-#include <slicesort/detail/host/softmax_attention.hpp>
-#include <slicesort/detail/problem/softmax_attention.hpp>
+#include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/softmax_attention/check.hpp>
+#include <slicesort/detail/softmax_attention/host.hpp>
+#include <slicesort/detail/softmax_attention/problem.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <slicesort/checkpoints.hpp>
-#include <slicesort/detail/door.hpp>
-#include <slicesort/detail/host/sparse_mix.hpp>
-#include <slicesort/detail/problem/sparse_mix.hpp>
+#include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/sparse_mix/host.hpp>
+#include <slicesort/detail/sparse_mix/problem.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>

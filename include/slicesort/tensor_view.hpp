@@ -5,7 +5,7 @@
 /// implicitly.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 
 #include <cstddef>
 #include <cstdint>

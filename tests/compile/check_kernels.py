@@ -4,7 +4,7 @@
 that nvcc knows; what they use, kept in kernels/golden.txt.
 
 A spill or a stack frame fails always, and so do a kernel without launch bound, one with more registers
-than a block of that size can have, and a body in detail/block that no kernels/*.cu reaches. Registers
+than a block of that size can have, and a body under detail/ that no kernels/*.cu reaches. Registers
 differ from compiler to compiler: they must be the golden ones where nvcc is the one that golden.txt names.
 
 usage: check_kernels.py [--update]     --update writes golden.txt anew"""
@@ -78,9 +78,9 @@ def usage(messages: str, ptx: str) -> dict[str, Usage]:
 
 
 def bodies() -> set[str]:
-    """Kernel bodies: the structs of detail/block that have a launch bound."""
+    """Kernel bodies: the structs in a folder kernel/ that have a launch bound."""
     found = set()
-    for path in sorted((INCLUDE / "slicesort/detail/block").glob("*.hpp")):
+    for path in sorted((INCLUDE / "slicesort/detail").rglob("kernel/*.hpp")):
         parts = re.split(r"static constexpr int max_threads\b", path.read_text())
         found |= {re.findall(r"^struct (\w+)", part, re.MULTILINE)[-1] for part in parts[:-1] if "struct " in part}
     return found

@@ -6,10 +6,10 @@
 
 #include "support/tunings.hpp"
 
-#include <slicesort/detail/arena.hpp>
-#include <slicesort/detail/backend.hpp>
-#include <slicesort/detail/check.hpp>
-#include <slicesort/detail/problem/softmax_attention.hpp>
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/check.hpp>
+#include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/detail/softmax_attention/problem.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/tuning.hpp>

@@ -5,7 +5,7 @@
 
 #include "fields.hpp"
 
-#include <slicesort/detail/view_facts.hpp>
+#include <slicesort/detail/core/view_info.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
 

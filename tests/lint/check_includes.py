@@ -1,35 +1,50 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Includes go downward only (the table in docs/design.md), and headers keep to a few more rules."""
+"""A private header lies with its operator; what two operators share lies in an engine or a vocabulary. So
+includes go downward only (the table in docs/design.md), no operator includes another, and headers keep to a
+few more rules."""
 import re
 
 from common import INCLUDE, finish, headers, name
 
 INCLUDED = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-DOORS = ("slicesort.hpp", "cuda.cuh", "cublas.cuh")
+UMBRELLAS = ("slicesort.hpp", "cuda.cuh", "cublas.cuh")
 ABOVE_OPERATORS = ("simple.hpp", "thrust.hpp", "equivalent_matrix.hpp", "blas.hpp", "cublas.cuh")
+# The folders of detail/ that belong to no operator, from the ground up: what bodies are written with, and
+# with what they are launched; the host's runtime; the engines that several operators are made of.
+FOLDERS = {"math": 2, "core": 2, "kernel": 3, "host": 3, "cuda": 4, "sort": 4, "permute": 5}
+OPERATOR, PUBLIC_OPERATOR, CONVENIENCE, UMBRELLA = 6, 7, 8, 9
+# One operator may know another's problem: sinkhorn_csp is csp's relaxation.
+MAY_KNOW = {("detail/sinkhorn_csp/problem.hpp", "detail/csp/problem.hpp")}
+MOST_FILES = 20
+# One name each for what every user may include: flat, with docs/design.md as its map.
+LARGE_FOLDERS = ("include/slicesort",)
 CUDA = re.compile(r"^(cuda|cublas|cub/|thrust/|nv/|nvtx3/|nvToolsExt|cooperative_groups|driver_types|vector_types|mma\.h)|\.cuh$")
 MAY_REACH_CUDA = ("slicesort.hpp", "thrust.hpp")  # guarded by the compiler, or opt-in
-MAY_ASK_ARCHITECTURE = ("detail/cuda/block.cuh", "detail/config.hpp")  # config.hpp: for a pragma
+MAY_ASK_ARCHITECTURE = ("detail/cuda/block.cuh", "detail/core/config.hpp")  # config.hpp: for a pragma
+
+
+def is_operator(stem: str) -> bool:
+    return (INCLUDE / "slicesort/detail" / stem / "problem.hpp").exists()
 
 
 def layer(header: str) -> tuple[int, str]:
     """Rank and name of the layer that slicesort/<header> belongs to."""
     parts = header.split("/")
-    if header == "detail/config.hpp":
+    if header == "detail/core/config.hpp":
         return 0, "config"
     if parts[0] == "detail" and len(parts) > 2:
-        return {"math": (2, "math"), "problem": (3, "problem"), "block": (4, "block"), "host": (5, "host"),
-                "cuda": (5, "cuda")}.get(parts[1], (-1, f"unknown folder detail/{parts[1]}"))
+        if is_operator(parts[1]):
+            return OPERATOR, parts[1]
+        return FOLDERS.get(parts[1], -1), parts[1] if parts[1] in FOLDERS else f"unknown folder detail/{parts[1]}"
     if parts[0] == "detail":
-        return 2, "detail"
-    if header in DOORS:
-        return 8, "door"
+        return CONVENIENCE, "list of operators"
+    if header in UMBRELLAS:
+        return UMBRELLA, "umbrella"
     if header in ABOVE_OPERATORS:
-        return 7, "convenience"
-    # An operator is a word with a problem.
-    if (INCLUDE / "slicesort/detail/problem" / header).exists():
-        return 6, "operator"
+        return CONVENIENCE, "convenience"
+    if is_operator(header.rpartition(".")[0]):
+        return PUBLIC_OPERATOR, "public operator"
     return 1, "word"
 
 
@@ -75,19 +90,29 @@ def main() -> None:
                 complaints.append(f'{where}: write <{target}>, not "{target}"')
             target = target.removeprefix("slicesort/")
             graph[me].append(target)
-            if not (INCLUDE / "slicesort" / target).exists():
+            if not (INCLUDE / "slicesort" / target).is_file():
                 complaints.append(f"{where}: slicesort/{target} does not exist")
                 continue
             to_rank, theirs = layer(target)
             if to_rank > rank:
                 complaints.append(f"{where}: {mine} includes upward ({theirs}: {target})")
-            if {mine, theirs} == {"host", "cuda"}:
+            if {mine, theirs} in ({"host", "cuda"}, {"host", "kernel"}, {"sort", "cuda"}):
                 complaints.append(f"{where}: {mine} includes {theirs}")
+            if to_rank == rank == OPERATOR and mine != theirs and (me, target) not in MAY_KNOW:
+                complaints.append(f"{where}: operator {mine} includes operator {theirs}; what both need belongs in an engine")
+            if rank == OPERATOR and theirs == "cuda":
+                complaints.append(f"{where}: operators are written against the Grid, not against CUDA")
             if target.endswith(".cuh") and path.suffix != ".cuh" and me not in MAY_REACH_CUDA:
                 complaints.append(f"{where}: a .hpp includes {target}")
     if len(cudacc) > 3:
         complaints.append(f"__CUDACC__ is in {len(cudacc)} headers, at most 3 may have it: {', '.join(cudacc)}")
     complaints += cycles(graph)
+    folders: dict[str, int] = {}
+    for path in headers():
+        folders[name(path.parent)] = folders.get(name(path.parent), 0) + 1
+    for folder, count in folders.items():
+        if count > MOST_FILES and folder not in LARGE_FOLDERS:
+            complaints.append(f"{folder}: {count} headers, at most {MOST_FILES}: what are the two things in it?")
     umbrella = set(graph["slicesort.hpp"])
     for header in graph:
         if "/" not in header and header.endswith(".hpp") and header not in umbrella | {"slicesort.hpp", *ABOVE_OPERATORS}:

@@ -4,7 +4,7 @@
 bench and kernels, and at least one example."""
 import re
 
-from common import INCLUDE, ROOT, files, finish, headers, name
+from common import ROOT, files, finish, headers, name
 
 complaints = []
 for path in headers():
@@ -15,13 +15,11 @@ for path in headers():
 
 examples = [path.read_text() for path in files(".cpp", ".cu", under="examples")]
 for path in headers(".hpp"):
-    if path.parent.name != "problem":
+    if path.name != "problem.hpp":
         continue
-    op = path.stem
-    if not (INCLUDE / f"slicesort/{op}.hpp").exists():
-        continue  # shared by several operators
-    for place in (f"include/slicesort/detail/host/{op}.hpp", f"include/slicesort/detail/block/{op}.hpp", f"tests/test_{op}.cpp",
-                  f"tests/compile/kernels/{op}.cu", f"bench/{op}.cpp", f"docs/operators/{op}.md"):
+    op = path.parent.name
+    for place in (f"include/slicesort/{op}.hpp", f"include/slicesort/detail/{op}/host.hpp", f"include/slicesort/detail/{op}/dispatch.hpp",
+                  f"tests/test_{op}.cpp", f"tests/compile/kernels/{op}.cu", f"bench/{op}.cpp", f"docs/operators/{op}.md"):
         if not (ROOT / place).exists():
             complaints.append(f"operator {op} has no {place}")
     if not any(re.search(rf"::{op}\b", text) for text in examples):

@@ -4,7 +4,7 @@
 
 #include "operators.hpp"
 
-#include <slicesort/detail/block/operators.hpp>
+#include <slicesort/detail/operators.hpp>
 #include <slicesort/dtype.hpp>
 
 #include <cstdlib>

@@ -7,10 +7,10 @@
 #include "block_executor.hpp"
 #include "tunings.hpp"
 
-#include <slicesort/detail/arena.hpp>
-#include <slicesort/detail/backend.hpp>
-#include <slicesort/detail/check.hpp>
-#include <slicesort/detail/problem/softmax_attention.hpp>
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/check.hpp>
+#include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/detail/softmax_attention/problem.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/tuning.hpp>
 #include <slicesort/workspace.hpp>
@@ -42,7 +42,7 @@ inline std::string describe(block_exec const& on) {
          ", seed " + std::to_string(on.seed) + ")";
 }
 
-// The Grid of detail/block/grid.hpp.
+// The Grid of detail/kernel/grid.hpp.
 template <bool FastDouble>
 class block_grid {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs kernel bodies (detail/block/grid.hpp) on the host, with the blocks they have on a device and
+// Runs kernel bodies (detail/kernel/grid.hpp) on the host, with the blocks they have on a device and
 // one fiber, or one std::thread, for every CUDA thread. What a device would let pass, or would do
 // wrong once in a thousand runs, is a block_fault here:
 //
@@ -13,8 +13,8 @@
 // blocks as well. The blocks of a cluster run together, in one team.
 #pragma once
 
-#include <slicesort/detail/block/grid.hpp>
-#include <slicesort/detail/block/tile_product.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/warp_mma.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <array>
@@ -122,7 +122,7 @@ class block_team {
   std::vector<slot> slots_;
 };
 
-// The Block of detail/block/grid.hpp.
+// The Block of detail/kernel/grid.hpp.
 template <bool FastDouble>
 class host_block {
  public:

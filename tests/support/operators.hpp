@@ -5,8 +5,8 @@
 #include "pattern_mask.hpp"
 #include "pattern_order.hpp"
 
-#include <slicesort/detail/arena.hpp>
-#include <slicesort/detail/block/grid.hpp>
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/slicesort.hpp>
 
 #include <type_traits>

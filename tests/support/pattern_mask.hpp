@@ -3,7 +3,7 @@
 // one that no tile suits.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 #include <slicesort/mask.hpp>
 #include <slicesort/tensor_view.hpp>
 

@@ -2,7 +2,7 @@
 // An order policy decided at run time, so that the tests compile every operator once.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstdint>

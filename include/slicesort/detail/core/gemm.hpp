@@ -4,8 +4,6 @@
 
 #include <slicesort/gemm.hpp>
 
-struct CUstream_st;
-
 namespace slicesort {
 inline namespace v0 {
 namespace detail {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Block of detail/block/grid.hpp on the device.
+// The Block of detail/kernel/grid.hpp on the device.
 #pragma once
 
-#include <slicesort/detail/block/grid.hpp>
-#include <slicesort/detail/block/tile_product.hpp>
 #include <slicesort/detail/cuda/tensor_core.cuh>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/warp_mma.hpp>
 
 #include <cuda_runtime_api.h>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Grid of detail/block/grid.hpp on a CUDA stream, and the one kernel shell that runs all bodies.
+// The Grid of detail/kernel/grid.hpp on a CUDA stream, and the one kernel shell that runs all bodies.
 #pragma once
 
-#include <slicesort/detail/backend.hpp>
-#include <slicesort/detail/block/grid.hpp>
-#include <slicesort/detail/check.hpp>
+#include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/core/gemm.hpp>
+#include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/detail/cuda/block.cuh>
 #include <slicesort/detail/cuda/range.cuh>
 #include <slicesort/detail/cuda/runtime.cuh>
+#include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/gemm.hpp>

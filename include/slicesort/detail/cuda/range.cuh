@@ -3,7 +3,7 @@
 // Compile with -DSLICESORT_NO_NVTX to leave it out.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 
 #if !defined(SLICESORT_NO_NVTX)
 #  include <nvtx3/nvToolsExt.h>

@@ -3,7 +3,7 @@
 // device. Nothing here allocates, waits, or disturbs a capture.
 #pragma once
 
-#include <slicesort/detail/backend.hpp>
+#include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/tuning.hpp>
 

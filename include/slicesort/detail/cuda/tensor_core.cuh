@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of 16-bit tiles on tensor cores (mma.sync, sm_80 and later), for tiles laid out as
-// detail/block/tile_product.hpp says.
+// detail/kernel/warp_mma.hpp says.
 #pragma once
 
-#include <slicesort/detail/block/tile_product.hpp>
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/kernel/warp_mma.hpp>
 #include <slicesort/dtype.hpp>
 
 #include <cuda_runtime_api.h>

@@ -2,7 +2,7 @@
 // Which instruction sets this compiler can emit and this processor can run.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 #include <slicesort/exec.hpp>
 
 // GNU vector extensions: GCC and Clang. Others take the plain loops of `portable`.

@@ -2,7 +2,7 @@
 // Work of the host backend: numbered tasks shared among the policy's slots.
 #pragma once
 
-#include <slicesort/detail/check.hpp>
+#include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/tensor_view.hpp>
 

@@ -2,7 +2,7 @@
 // Memory of the slots: every slot walks the same arena, each over its own part of the workspace.
 #pragma once
 
-#include <slicesort/detail/arena.hpp>
+#include <slicesort/detail/core/arena.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 

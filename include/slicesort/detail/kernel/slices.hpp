@@ -2,7 +2,7 @@
 // Parts of a problem along the batch, for a workspace that holds only some samples at a time.
 #pragma once
 
-#include <slicesort/detail/block/columns.hpp>
+#include <slicesort/detail/kernel/columns.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstdint>
@@ -17,7 +17,7 @@ tensor3<T> slice_batch(tensor3<T> v, index_t first, extents3 some) {
   return {v.data() + first * v.strides().batch, some, v.strides()};
 }
 inline tensor1<index_t const> slice_batch(tensor1<index_t const> lengths, index_t first,
-                                         extents3 some) {
+                                          extents3 some) {
   if (lengths.data() == nullptr) return lengths;
   return {lengths.data() + first * lengths.stride(), some.batch, lengths.stride()};
 }

@@ -2,7 +2,7 @@
 // Random bits from a counter: stateless, so every backend, thread and sample sees the same ones.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 
 #include <cstdint>
 

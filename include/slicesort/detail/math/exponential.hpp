@@ -3,7 +3,7 @@
 // every processor and device. `Arithmetic` has `multiply_add(a, b, c)`, which is c + a * b rounded twice.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 #include <slicesort/dtype.hpp>
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // not floating point goes through the same kernels.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/dtype.hpp>
 

@@ -4,7 +4,7 @@
 // 1994, fig. 4.1).
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 // Every sum is formed by one worker in one order, so the result depends on no number of workers.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/tensor_view.hpp>
 

@@ -7,7 +7,7 @@
 // du[i] = sum_j dL[i][j] w[j] and dw[j] = sum_i dL[i][j] u[i] are wanted.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/math/sinkhorn.hpp>
 #include <slicesort/tensor_view.hpp>
 

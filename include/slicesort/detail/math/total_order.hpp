@@ -3,7 +3,7 @@
 // decided on bits, so no compiler flag can change it.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 #include <slicesort/dtype.hpp>
 
 namespace slicesort {

@@ -2,7 +2,7 @@
 // Rows in a circle.
 #pragma once
 
-#include <slicesort/detail/config.hpp>
+#include <slicesort/detail/core/config.hpp>
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {

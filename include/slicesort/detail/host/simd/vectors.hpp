@@ -16,7 +16,7 @@ inline namespace SLICESORT_BUILD {
 namespace impl {
 
 #define SLICESORT_TARGET_TEXT <slicesort/detail/host/simd/vectors.inl>
-#include <slicesort/detail/host/simd/every_target.inl>
+#include <slicesort/detail/host/simd/foreach_target.inl>
 
 }  // namespace impl
 }  // namespace SLICESORT_BUILD

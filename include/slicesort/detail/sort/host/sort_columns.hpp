@@ -3,14 +3,14 @@
 // SIMD networks, one column per lane; longer columns by radix sort.
 #pragma once
 
-#include <slicesort/detail/arena.hpp>
+#include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/host/radix_sort.hpp>
-#include <slicesort/detail/host/simd/instruction_sets.hpp>
 #include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/detail/sort/host/radix_sort.hpp>
+#include <slicesort/detail/sort/host/sort_tile.hpp>
 #include <slicesort/order.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>

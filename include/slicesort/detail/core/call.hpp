@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every operator's door does alike: turn the caller's views into ours, and check a transfer of
+// rows from one tensor to another.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/check.hpp>
+#include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class T>
+constexpr void require_dtype() {
+  static_assert(detail::is_dtype<T>,
+                "slicesort: the element type must be float, double, slicesort::float16, "
+                "slicesort::bfloat16, or have a slicesort::dtype_traits specialisation.");
+}
+
+// The view of an argument that is only read.
+template <class X>
+auto input(X const& x) {
+  using view = detail::view_of_rank3_t<X>;
+  using T = typename view::value_type;
+  require_dtype<T>();
+  return tensor3<T const>(view(x));
+}
+
+// An input's view, where another of elements T is beside it. Whatever is wrong, the type returned is right, so
+// that the sentence is the last word on it.
+template <class T, template <class> class Tensor, class U>
+Tensor<T const> of_element(Tensor<U const> view) {
+  static_assert(std::is_same_v<T, U>,
+                "slicesort: input and output must have the same element type.");
+  if constexpr (std::is_same_v<T, U>)
+    return view;
+  else
+    return {};
+}
+template <class T, class X>
+tensor3<T const> input_of(X const& x) {
+  return of_element<T>(input(x));
+}
+
+// Whether an argument may be written beside an input of elements T, or else the sentence that says why not.
+template <class T, class View>
+constexpr bool is_output() {
+  constexpr bool writable = !std::is_const_v<typename View::element_type>;
+  constexpr bool same = std::is_same_v<typename View::value_type, T>;
+  static_assert(writable, "slicesort: an output view must not be const.");
+  static_assert(same, "slicesort: input and output must have the same element type.");
+  return writable && same;
+}
+// Its view.
+template <class T, class Y>
+tensor3<T> output(Y const& y) {
+  using view = detail::view_of_rank3_t<Y>;
+  if constexpr (is_output<T, view>())
+    return view(y);
+  else
+    return {};
+}
+
+// The same of stacks; a view of rank 3 is a stack of one.
+template <class X>
+auto input_stack(X const& x) {
+  using view = detail::view_of_rank4_t<X>;
+  using T = typename view::value_type;
+  require_dtype<T>();
+  return tensor4<T const>(detail::view_of_rank4<X>::of(x));
+}
+template <class T, class X>
+tensor4<T const> input_stack_of(X const& x) {
+  return of_element<T>(input_stack(x));
+}
+template <class T, class Y>
+tensor4<T> output_stack(Y const& y) {
+  if constexpr (is_output<T, detail::view_of_rank4_t<Y>>())
+    return detail::view_of_rank4<Y>::of(y);
+  else
+    return {};
+}
+
+// Both views of a call that moves rows from one tensor to another.
+template <class T>
+struct transfer {
+  using element = T;
+  tensor3<T const> in;
+  tensor3<T> out;
+};
+template <class X, class Y>
+auto transfer_of(X const& x, Y const& y) {
+  auto const in = input(x);
+  using T = typename decltype(in)::value_type;
+  return transfer<T>{in, output<T>(y)};
+}
+
+// Rules of a call that moves `in` to `out`: both sound, of one shape, not partly overlapping.
+inline void check_transfer(detail::checker& c, detail::view_facts const& in,
+                           detail::view_facts const& out, tensor1<index_t const> lengths) {
+  c.view(in);
+  c.view(out);
+  c.same_extents(out, in.name, in.extents.each());
+  c.lengths(lengths, in.extents.each());
+  c.no_overlap(out, in, true);
+  c.rows_countable(in);
+}
+
+// Rules of a saved permutation beside such a transfer.
+inline void check_permutation(detail::checker& c, detail::view_facts const& perm,
+                              detail::view_facts const& in, detail::view_facts const& out) {
+  c.view(perm);
+  c.same_extents(perm, in.name, in.extents.each());
+  c.index_holds(perm, in.extents.length);
+  c.no_overlap(perm, in);
+  c.no_overlap(perm, out);
+}
+
+// The rules that come last: the policy's own, and the workspace's size, which only sound arguments
+// have.
+template <class Backend, class Exec, class Bytes>
+verdict finish_check(detail::checker& c, Exec const& on, workspace scratch, Bytes const& bytes) {
+  Backend::check(on, c);
+  if (c.ok()) c.workspace_holds(scratch, bytes());
+  return c.result();
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

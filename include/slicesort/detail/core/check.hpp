@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door: every rule that an operator's arguments must keep, checked before anything is written.
+// A checker remembers the first broken rule; its message names the argument and both values.
+#pragma once
+
+#include <slicesort/detail/core/nested_axes.hpp>
+#include <slicesort/detail/core/view_info.hpp>
+#include <slicesort/error.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/order.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+class checker {
+ public:
+  // `reads_memory`: whether values behind the views, lengths that is, may be looked at.
+  explicit checker(char const* op, bool reads_memory = true)
+      : op_(op), reads_memory_(reads_memory) {}
+
+  bool reads_memory() const { return reads_memory_; }
+
+  verdict const& result() const { return verdict_; }
+  bool ok() const { return static_cast<bool>(verdict_); }
+
+  // Records the first failure. `format` follows printf and starts at the argument's name.
+#if defined(__GNUC__)
+  __attribute__((format(printf, 3, 4)))
+#endif
+  void
+  refuse(error_kind kind, char const* format, ...) {
+    if (!ok()) return;
+    verdict_.kind = kind;
+    int const used = std::snprintf(verdict_.message, sizeof verdict_.message, "%s: ", op_);
+    if (used < 0 || static_cast<std::size_t>(used) >= sizeof verdict_.message) return;
+    std::va_list args;
+    va_start(args, format);
+    std::vsnprintf(verdict_.message + used,
+                   sizeof verdict_.message - static_cast<std::size_t>(used), format, args);
+    va_end(args);
+  }
+
+  // The same for a verdict that someone else has reached.
+  void refuse(verdict const& v) {
+    if (ok()) verdict_ = v;
+  }
+
+  // Extents not negative, their product and every offset below 2^63 bytes, strides positive where
+  // they matter (an input may repeat rows with stride 0), an output's elements distinct, data not
+  // null.
+  void view(view_facts const& v) {
+    one_axis(v, v.axes.outer, v.extents.outer);
+    one_axis(v, v.axes.batch, v.extents.batch);
+    one_axis(v, v.axes.length, v.extents.length);
+    one_axis(v, v.axes.channels, v.extents.channels);
+    if (!ok() || v.extents.empty()) return;
+    step(v, v.axes.outer, v.extents.outer, v.strides.outer);
+    step(v, v.axes.batch, v.extents.batch, v.strides.batch);
+    step(v, v.axes.length, v.extents.length, v.strides.length);
+    step(v, v.axes.channels, v.extents.channels, v.strides.channels);
+    if (!ok()) return;
+    if (v.data == nullptr)
+      refuse(error_kind::argument, "%s.data is null, must point to %s", v.name, shape_of(v).text);
+    index_t span = 0, product = 1;
+    auto const axis = [&](index_t extent, index_t stride) {
+      return multiply_add(extent - 1, stride, span) && multiply_into(product, extent);
+    };
+    bool const fits =
+        axis(v.extents.outer, v.strides.outer) && axis(v.extents.batch, v.strides.batch) &&
+        axis(v.extents.length, v.strides.length) && axis(v.extents.channels, v.strides.channels) &&
+        product <= max_index / 64 && span < max_index / v.element_bytes;
+    if (!fits)
+      refuse(error_kind::argument,
+             "%s %s spans more than 2^63 bytes or 2^57 elements, must span less", v.name,
+             shape_of(v).text);
+    else if (v.written)
+      distinct_elements(v);
+  }
+
+  void same_extents(view_facts const& v, char const* other, extents3 want) {
+    extent(v, v.axes.batch, v.extents.batch, other, want.batch);
+    extent(v, v.axes.length, v.extents.length, other, want.length);
+    extent(v, v.axes.channels, v.extents.channels, other, want.channels);
+  }
+  // One axis of a view, whose extent must be that of `other`, or what `other` says.
+  void extent(view_facts const& v, char const* axis, index_t is, char const* other, index_t want) {
+    if (is != want)
+      refuse(error_kind::argument, "%s.%s is %lld, must be %lld (%s.%s)", v.name, axis,
+             static_cast<long long>(is), static_cast<long long>(want), other, axis);
+  }
+
+  // Rows of a column are saved in 16 or 32 bits.
+  void index_holds(view_facts const& perm, index_t length) {
+    if (perm.element_bytes == 1)
+      refuse(error_kind::argument, "%s has 8-bit indices, must have 16-bit or 32-bit ones",
+             perm.name);
+    index_t const largest = perm.element_bytes == 2 ? index_t{65536} : (index_t{1} << 31);
+    if (length > largest)
+      refuse(error_kind::argument,
+             "%s has %lld-bit indices, which hold lengths up to %lld; the length is %lld",
+             perm.name, static_cast<long long>(perm.element_bytes * 8),
+             static_cast<long long>(largest), static_cast<long long>(length));
+  }
+
+  // Rows are numbered in 32 bits inside, also when nothing is saved.
+  void rows_countable(view_facts const& v) {
+    index_t const largest = index_t{1} << 31;
+    if (v.extents.length > largest)
+      refuse(error_kind::argument, "%s.length is %lld, must be at most %lld", v.name,
+             static_cast<long long>(v.extents.length), static_cast<long long>(largest));
+  }
+
+  void size(char const* name, index_t is, index_t want, char const* other) {
+    if (is != want)
+      refuse(error_kind::argument, "%s.size is %lld, must be %lld (%s)", name,
+             static_cast<long long>(is), static_cast<long long>(want), other);
+  }
+
+  // Two views may be the very same elements (in place) where `in_place`, else must share none.
+  void no_overlap(view_facts const& a, view_facts const& b, bool in_place = false);
+
+  void lengths(tensor1<index_t const> lengths, extents3 e) {
+    this->lengths("lengths", lengths, e.batch, e.length);
+  }
+  // The lengths of `batch` samples of at most `most` rows.
+  void lengths(char const* name, tensor1<index_t const> lengths, index_t batch, index_t most) {
+    if (!ok() || (lengths.data() == nullptr && lengths.size() == 0)) return;
+    size(name, lengths.size(), batch, "batch");
+    if (!ok()) return;
+    if (batch > 0 && lengths.data() == nullptr)
+      return refuse(error_kind::argument, "%s.data is null, must point to %lld lengths", name,
+                    static_cast<long long>(batch));
+    if (!reads_memory_) return;
+    for (index_t b = 0; b < batch; ++b) {
+      index_t const n = lengths(b);
+      if (n < 0 || n > most)
+        return refuse(error_kind::argument, "%s[%lld] is %lld, must be in 0..%lld (length)", name,
+                      static_cast<long long>(b), static_cast<long long>(n),
+                      static_cast<long long>(most));
+    }
+  }
+
+  // A semantic policy that says which numbers of channels, or of what else it is told, it accepts.
+  template <class Policy>
+  void policy(char const* name, Policy const& policy, index_t number,
+              char const* of_what = "channels") {
+    if constexpr (has_refuses<Policy>)
+      if (char const* what = policy.refuses(number))
+        refuse(error_kind::argument, "%s %s (%s is %lld)", name, what, of_what,
+               static_cast<long long>(number));
+  }
+
+  void workspace_holds(workspace w, std::size_t need) {
+    if (w.bytes < need)
+      refuse(error_kind::workspace, "workspace.bytes is %zu, must be at least %zu", w.bytes, need);
+    else if (need != 0 && w.data == nullptr)
+      refuse(error_kind::workspace, "workspace.data is null, must point to %zu bytes", need);
+  }
+
+ private:
+  static constexpr index_t max_index = std::numeric_limits<index_t>::max();
+
+  // total += a * b and product *= b for values >= 0; false on overflow.
+  static bool multiply_add(index_t a, index_t b, index_t& total) {
+    if (a != 0 && b > (max_index - total) / a) return false;
+    total += a * b;
+    return true;
+  }
+  static bool multiply_into(index_t& product, index_t b) {
+    if (b != 0 && product > max_index / b) return false;
+    product *= b;
+    return true;
+  }
+
+  void one_axis(view_facts const& v, char const* name, index_t extent) {
+    if (extent < 0)
+      refuse(error_kind::argument, "%s.%s is %lld, must not be negative", v.name, name,
+             static_cast<long long>(extent));
+  }
+  // The stride of an axis with one place is never used.
+  void step(view_facts const& v, char const* name, index_t extent, index_t stride) {
+    if (extent > 1 && (stride < 0 || (stride == 0 && v.written)))
+      refuse(error_kind::argument, "%s.stride.%s is %lld, must be %s", v.name, name,
+             static_cast<long long>(stride), v.written ? "positive" : "zero or positive");
+  }
+
+  void distinct_elements(view_facts const& v);
+
+  char const* op_;
+  bool reads_memory_;
+  verdict verdict_;
+};
+
+inline void checker::distinct_elements(view_facts const& v) {
+  if (!nested_axes(v.extents, v.strides).nested)
+    refuse(error_kind::argument,
+           "%s.strides are %s for extents %s, must give every element its own place", v.name,
+           strides_of(v).text, shape_of(v).text);
+}
+
+inline void checker::no_overlap(view_facts const& a, view_facts const& b, bool in_place) {
+  if (!ok() || a.extents.empty() || b.extents.empty()) return;
+  auto const reach = [](view_facts const& v) {
+    return ((v.extents.outer - 1) * v.strides.outer + (v.extents.batch - 1) * v.strides.batch +
+            (v.extents.length - 1) * v.strides.length +
+            (v.extents.channels - 1) * v.strides.channels + 1) *
+           v.element_bytes;
+  };
+  auto const a0 = reinterpret_cast<std::uintptr_t>(a.data),
+             b0 = reinterpret_cast<std::uintptr_t>(b.data);
+  if (a0 + static_cast<std::uintptr_t>(reach(a)) <= b0 ||
+      b0 + static_cast<std::uintptr_t>(reach(b)) <= a0)
+    return;
+  if (a.extents == b.extents && a.strides == b.strides && a.element_bytes == b.element_bytes) {
+    if (in_place && a0 == b0) return;
+    // The same lattice, shifted: slices of one packed tensor may interleave without sharing an
+    // element.
+    index_t const bytes = a0 > b0 ? static_cast<index_t>(a0 - b0) : static_cast<index_t>(b0 - a0);
+    nested_axes const axes(a.extents, a.strides);
+    if (axes.nested && bytes % a.element_bytes == 0 && !axes.reaches(bytes / a.element_bytes))
+      return;
+  }
+  refuse(error_kind::argument, "%s overlaps %s (%p and %p), must %s", a.name, b.name, a.data,
+         b.data, in_place ? "be the very same view or share no element" : "share no element");
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The socket between operators and backends: a backend specialises `implementation<Problem,
+// Backend>`.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/exec.hpp>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class>
+inline constexpr bool always_false = false;
+
+template <class Problem, class Backend>
+struct implementation {
+  static_assert(
+      always_false<Backend>,
+      "slicesort: this operator has no implementation for this execution policy here. For "
+      "exec::cuda include <slicesort/cuda.cuh> in a file that a CUDA compiler builds; in "
+      "others pass exec::host or exec::host_on.");
+};
+
+template <class Exec, class = void>
+struct backend_of {
+  static_assert(
+      always_false<Exec>,
+      "slicesort: the first argument must be an execution policy: exec::host, exec::host_on "
+      "or exec::cuda.");
+};
+template <class Exec>
+struct backend_of<Exec, decltype(void(sizeof(typename Exec::backend)))> {
+  using type = typename Exec::backend;
+};
+
+// Whether the calling thread may read what the views of a call point to.
+template <class Exec>
+inline constexpr bool reads_memory = backend_of<Exec>::type::host_memory;
+
+template <class Problem, class Exec>
+using implementation_for = implementation<Problem, typename backend_of<Exec>::type>;
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

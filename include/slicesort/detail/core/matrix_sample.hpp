@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sample that an equivalent matrix is asked of: in double, on the host.
+#pragma once
+
+#include <slicesort/dense_matrix.hpp>
+#include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/core/check.hpp>
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/core/view_info.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/error.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class T>
+double as_double(T value) {
+  return static_cast<double>(static_cast<detail::accumulator_t<T>>(value));
+}
+
+struct matrix_place {
+  index_t number;
+  char const* name;
+};
+// Refuses what no operator has a word for, and says how many rows of the sample are valid.
+inline index_t matrix_rows(detail::view_facts const& in, index_t batch, index_t batches,
+                           matrix_place place, index_t places, tensor1<index_t const> lengths) {
+  detail::checker c("equivalent_matrix");
+  auto const within = [&](char const* name, index_t is, index_t below) {
+    if (is < 0 || is >= below)
+      c.refuse(error_kind::argument, "%s is %lld, must be in 0..%lld", name,
+               static_cast<long long>(is), static_cast<long long>(below - 1));
+  };
+  c.view(in);
+  within("batch", batch, batches);
+  within(place.name, place.number, places);
+  c.lengths("lengths", lengths, batches, in.extents.length);
+  enforce(c.result());
+  return lengths.size() == 0 ? in.extents.length : lengths(batch);
+}
+
+// The sample that a matrix is asked of, in double, and memory to run operators on it.
+class matrix_sample {
+ public:
+  template <class X>
+  matrix_sample(X const& x, index_t batch, index_t channel, forward_options options)
+      : channel_(channel) {
+    auto const in = input(x);
+    extents3 const all = in.extents();
+    rows_ = matrix_rows(detail::facts("x", in, false), batch, all.batch, {channel, "channel"},
+                        all.channels, options.lengths);
+    extents_ = {1, all.length, all.channels};
+    x_.resize(static_cast<std::size_t>(extents_.size()));
+    y_.resize(x_.size());
+    for (index_t n = 0; n < all.length; ++n)
+      for (index_t c = 0; c < all.channels; ++c)
+        x_[static_cast<std::size_t>(n * all.channels + c)] = as_double(in(batch, n, c));
+  }
+
+  extents3 extents() const { return extents_; }
+  index_t channel() const { return channel_; }
+  index_t rows() const { return rows_; }
+  double value(index_t n, index_t c) const {
+    return x_[static_cast<std::size_t>(n * extents_.channels + c)];
+  }
+
+  // Memory for an operator's row numbers, and the same as the state of every sample of a batch.
+  index_tensor3 state(extents3 e, index_width width) {
+    state_.resize(static_cast<std::size_t>(e.size()));
+    extents3 const all{extents_.length, e.length, e.channels};
+    strides3 const repeated{0, e.channels, 1};
+    switch (width) {
+      case index_width::bits8:
+        return lend(reinterpret_cast<std::uint8_t*>(state_.data()), e, all, repeated);
+      case index_width::bits16:
+        return lend(reinterpret_cast<std::uint16_t*>(state_.data()), e, all, repeated);
+      default:
+        return lend(state_.data(), e, all, repeated);
+    }
+  }
+
+  // call(x, y, workspace, options)
+  template <class Op, class Call>
+  void forward(Op const& op, Call const& call) {
+    std::vector<unsigned char> scratch(op.template workspace_bytes<double>(exec::host{}, extents_));
+    call(tensor3<double const>(x_.data(), extents_), tensor3<double>(y_.data(), extents_),
+         workspace{scratch.data(), scratch.size()}, forward_options{{&rows_, 1}});
+  }
+
+  // Row i of the matrix is the gradient of y[i]: where y is linear in x, given the state. All of them
+  // are samples of one batch. call(dy, state, dx, workspace, options)
+  template <class Op, class Call>
+  dense_matrix by_gradients(Op const& op, Call const& call) const {
+    index_t const n = extents_.length;
+    extents3 const e{n, n, extents_.channels};
+    std::vector<double> dy(static_cast<std::size_t>(e.size())), dx(dy.size());
+    tensor3<double> const units(dy.data(), e), rows(dx.data(), e);
+    for (index_t i = 0; i < n; ++i) units(i, i, channel_) = 1;
+    std::vector<unsigned char> scratch(op.template workspace_bytes<double>(exec::host{}, e));
+    call(tensor3<double const>(units), repeated_, rows, workspace{scratch.data(), scratch.size()},
+         backward_options{grad_mode::overwrite, {&rows_, n, 0}});
+    dense_matrix m(n);
+    for (index_t i = 0; i < n; ++i)
+      for (index_t j = 0; j < n; ++j) m(i, j) = rows(i, j, channel_);
+    return m;
+  }
+
+ private:
+  template <class Index>
+  index_tensor3 lend(Index* memory, extents3 one, extents3 all, strides3 repeated) {
+    repeated_ = tensor3<Index const>(memory, all, repeated);
+    return tensor3<Index>(memory, one);
+  }
+
+  index_t channel_, rows_ = 0;
+  extents3 extents_;
+  std::vector<double> x_, y_;
+  std::vector<std::uint32_t> state_;
+  const_index_tensor3 repeated_;
+};
+
+// What an operator saves of a sample: row numbers.
+struct matrix_state {
+  extents3 extents;
+  index_width width = index_width::bits32;
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

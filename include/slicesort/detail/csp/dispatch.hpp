@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// csp on a grid. Forward: one pass that shifts, sorts and aligns. Backward, and groups of one row: rows
+// move to where the saved order and the shift say.
+//
+//   rows of a group                          kernels
+//   1                                        moves rows alone
+//   2                                        eight pairs in the registers of one thread; backward
+//                                            too, if nothing is shifted
+//   up to 64 (16-bit types 128, 64-bit 32)   a group in the registers of one thread
+//   beyond                                   the kernels of slicing_sort, whose columns are the groups
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/csp/kernel/exchange_pairs.hpp>
+#include <slicesort/detail/csp/kernel/groups.hpp>
+#include <slicesort/detail/csp/kernel/groups_view.hpp>
+#include <slicesort/detail/csp/kernel/launch.hpp>
+#include <slicesort/detail/csp/kernel/permutation.hpp>
+#include <slicesort/detail/csp/kernel/shifts.hpp>
+#include <slicesort/detail/csp/problem.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/slices.hpp>
+#include <slicesort/detail/kernel/tile_shape.hpp>
+#include <slicesort/detail/permute/kernel/chained_launch.hpp>
+#include <slicesort/detail/permute/kernel/permute_columns.hpp>
+#include <slicesort/detail/sort/kernel/sort_columns.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <bool Aligned>
+struct grid_implementation<detail::csp_op<Aligned>> {
+  // Forward and backward use the same memory.
+  struct memory {
+    detail::channel_move* moves = nullptr;
+    unsigned char* places = nullptr;  // the order of every sample's reference, as it would be saved
+    sort_memory reference{}, sort{};  // at different times
+    index_t samples = 0;              // that `copy` holds
+    void* copy = nullptr;             // of x, where groups would overwrite what others still read
+    permute_memory permute{};
+  };
+  template <class T, class Grid>
+  static memory plan(Grid const& grid, extents3 e, index_t group, detail::arena& a) {
+    memory m;
+    if (e.empty()) return m;
+    m.moves = a.take<detail::channel_move>(static_cast<std::size_t>(e.channels));
+    detail::arena backward = a;
+    m.permute = plan_permute<T>(grid, e, backward);
+    if (group > 1) {
+      if (Aligned) m.places = a.take<unsigned char>(places_bytes(e, group));
+      if (!groups_in_registers<T>(grid, group)) {
+        detail::arena before = a;
+        m.reference = plan_sort<T>(grid, group_extents({e.batch, e.length, 1}, group), before);
+        m.sort = plan_sort<T>(grid, group_extents(e, group), a);
+        if (Aligned && before.bytes() > a.bytes()) a = before;
+      }
+      if (group < e.length && !groups_staged<T>(grid, e, group)) {
+        index_t const chunk = sort_tuning_of<T>(grid).chunk_elements;
+        m.samples = std::clamp<index_t>(chunk / (e.length * e.channels), 1, e.batch);
+        m.copy = a.take<T>(static_cast<std::size_t>(m.samples * e.length * e.channels));
+      }
+    }
+    if (backward.bytes() > a.bytes()) a = backward;
+    return m;
+  }
+
+  template <class Grid, class T>
+  static void forward(Grid const& grid, detail::csp_forward<T> const& p, workspace w) {
+    extents3 const e = p.x.extents();
+    if (e.empty()) return;
+    detail::arena a(w);
+    memory const m = plan<T>(grid, e, p.rule.group, a);
+    csp_moves const moves = find_moves(grid, p.rule, e, m.moves);
+    if (p.rule.group == 1) {
+      move_rows(grid, column_transfer<T>{p.x, p.y, true, grad_mode::overwrite},
+                groups_of(p.rule, e, moves, p.lengths), {}, m.permute);
+      return;
+    }
+    group_sort<T> job{groups_of(p.rule, e, moves, p.lengths), p.x, p.y, {}, {}};
+    if (p.saving) job.order = group_rows(p.order);
+    if constexpr (Aligned) {
+      job.places = places_in(m.places, e, p.rule.group);
+      group_sort<T> reference = job;
+      reference.groups = groups_of(p.rule, {e.batch, e.length, 1}, {}, p.lengths);
+      reference.x = {p.x.data() + p.x.offset(0, 0, p.rule.reference), reference.groups.extents,
+                     p.x.strides()};
+      reference.y = {};
+      reference.order = job.places;
+      reference.places = {};
+      sort_groups(grid, reference, false, m.reference);
+    }
+    bool const overwriting = moves.shifting && p.x.data() == p.y.data();
+    if (!overwriting || m.copy == nullptr) return sort_groups(grid, job, moves.shifting, m.sort);
+
+    bool const adjacent = rows_are_adjacent(p.x.strides());
+    for (index_t first = 0; first < e.batch; first += m.samples) {
+      extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
+      auto* const copy = static_cast<T*>(m.copy);
+      copy_side_by_side(grid, slice_batch(p.x, first, some), copy, adjacent);
+      group_sort<T> part = job;
+      part.groups.extents = some;
+      part.groups.lengths = slice_batch(p.lengths, first, some);
+      part.x = tensor3<T const>(copy, some, side_by_side(some, adjacent));
+      part.y = slice_batch(p.y, first, some);
+      part.order = slice_batch(job.order, first);
+      part.places = slice_batch(job.places, first);
+      sort_groups(grid, part, true, m.sort);
+    }
+  }
+
+  template <class Grid, class T>
+  static void backward(Grid const& grid, detail::csp_backward<T> const& p, workspace w) {
+    extents3 const e = p.dy.extents();
+    if (e.empty()) return;
+    detail::arena a(w);
+    memory const m = plan<T>(grid, e, p.rule.group, a);
+    csp_moves const moves = find_moves(grid, p.rule, e, m.moves);
+    csp_groups const groups = groups_of(p.rule, e, moves, p.lengths);
+    if (p.rule.group == 2 && !moves.shifting)
+      run_on_groups(grid, return_pairs_body<T>{groups, p.dy, p.dx, group_rows(p.order), p.mode, {}},
+                    p.dy, p.dy.data() == p.dx.data(), false, rows_of_byte);
+    else
+      move_rows(grid, column_transfer<T>{p.dy, p.dx, false, p.mode}, groups, group_rows(p.order),
+                m.permute);
+  }
+
+ private:
+  static csp_groups groups_of(detail::csp_rule const& rule, extents3 e, csp_moves const& moves,
+                              tensor1<index_t const> lengths) {
+    return {e, rule.group, detail::row_division(rule.group), moves.all, moves.first, lengths};
+  }
+
+  // Places are kept as the state of one channel would be saved.
+  static std::size_t places_bytes(extents3 e, index_t group) {
+    extents3 const saved = detail::saved_order_extents({e.batch, e.length, 1}, group);
+    return static_cast<std::size_t>(saved.size()) *
+           static_cast<std::size_t>(detail::saved_order_width(group));
+  }
+  static group_rows places_in(void* memory, extents3 e, index_t group) {
+    extents3 const saved = detail::saved_order_extents({e.batch, e.length, 1}, group);
+    return {memory, row_major(saved), static_cast<int>(detail::saved_order_width(group))};
+  }
+
+  template <class Grid, class T>
+  static void move_rows(Grid const& grid, column_transfer<T> const& job, csp_groups const& groups,
+                        group_rows order, permute_memory const& m) {
+    auto const run = [&](auto rows) { permute_columns(grid, job, rows, m); };
+    if (groups.group == 1)
+      run(csp_rows<no_order>{groups, order});
+    else if (groups.group == 2)
+      run(csp_rows<order_of_pairs>{groups, order});
+    else if (order.bytes == 1)
+      run(csp_rows<order_of_bytes>{groups, order});
+    else
+      run(csp_rows<order_of_any_size>{groups, order});
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// csp on the host: tiles of 32 channels of one sample, shared among threads. Where groups are
+// aligned, the order of every sample's reference is found first.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/detail/csp/host/kernels.hpp>
+#include <slicesort/detail/csp/host/long_groups.hpp>
+#include <slicesort/detail/csp/host/tile.hpp>
+#include <slicesort/detail/csp/host/unshifted_pairs.hpp>
+#include <slicesort/detail/csp/problem.hpp>
+#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/column_tile.hpp>
+#include <slicesort/detail/host/isa.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/detail/math/wrap.hpp>
+#include <slicesort/shift.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <bool Aligned>
+struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
+  template <class Exec>
+  static void check(Exec const& on, detail::checker& c) {
+    check_host(on, c);
+  }
+
+  // What a call takes from the workspace.
+  struct memory {
+    detail::channel_move* moves;  // of every channel
+    bool moving, mixed;           // whether any is shifted; whether some descend and some do not
+    std::uint16_t* places;        // aligned: [batch][length], where a group's sorted rows go
+    std::uint32_t* long_places;   // the same of groups beyond 16 bits
+    slots each;
+  };
+  template <class T, class Exec>
+  static memory plan(Exec const& on, extents3 e, index_t group, detail::arena& a) {
+    bool const any = !e.empty(), wide = is_long(group);
+    auto const rows = static_cast<std::size_t>(any && Aligned ? e.batch * e.length : 0);
+    auto* const moves =
+        a.take<detail::channel_move>(static_cast<std::size_t>(any ? e.channels : 0));
+    auto* const places = a.take<std::uint16_t>(wide ? 0 : rows);
+    auto* const long_places = a.take<std::uint32_t>(wide ? rows : 0);
+    index_t const tasks = any ? std::max(column_blocks(e, tile_columns).count(), e.batch) : 0;
+    return {moves,
+            false,
+            false,
+            places,
+            long_places,
+            slots(a, on.threads, tasks,
+                  [&](detail::arena& slot) { (void)scratch<T>(slot, e.length, group); })};
+  }
+
+  template <class Exec, class T>
+  static void forward(Exec const& on, detail::csp_forward<T> const& p, workspace w);
+  template <class Exec, class T>
+  static void backward(Exec const& on, detail::csp_backward<T> const& p, workspace w);
+
+ private:
+  static constexpr bool is_long(index_t group) { return group > longest_csp_network; }
+  template <class T>
+  struct scratch {
+    csp_scratch<T> tile;
+    detail::arena rest;  // for long groups
+
+    scratch(detail::arena& a, index_t length, index_t group)
+        : tile(a, length, group, group > 2 && !is_long(group)), rest(a) {
+      if (is_long(group)) (void)csp_long_groups<T>(a, group, Aligned);
+    }
+    csp_long_groups<T> long_groups(index_t group) const {
+      detail::arena a = rest;
+      return {a, group, Aligned};
+    }
+  };
+
+  static void ask_moves(detail::csp_rule const& rule, extents3 e, memory& m) {
+    for (index_t c = 0; c < e.channels; ++c) {
+      m.moves[c] = rule.move(c, e);
+      m.moving |= detail::shift_of(m.moves[c]) != 0;
+      m.mixed |= detail::descends(m.moves[c]) != detail::descends(m.moves[0]);
+    }
+  }
+
+  static bool still_pairs(memory const& m, index_t group) {
+    return group == 2 && !m.moving && !m.mixed;
+  }
+
+  static tile_operand operand(extents3 e, strides3 s, column_block b) {
+    return {column_range{e, b.batch * e.channels + b.channel, static_cast<int>(b.channels)}, s};
+  }
+  template <class T>
+  static csp_tile<T> tile_of(tensor3<T const> from, tensor3<T> to, column_block b, index_t group,
+                             tensor1<index_t const> lengths, memory const& m,
+                             csp_scratch<T> const& scratch) {
+    extents3 const e = from.extents();
+    csp_tile<T> t{};
+    t.from = from.data(), t.from_at = operand(e, from.strides(), b);
+    t.to = to.data(), t.to_at = operand(e, to.strides(), b);
+    t.width = static_cast<int>(b.channels);
+    t.rows = valid_rows(lengths, b.batch, e.length);
+    t.group = group;
+    for (int lane = 0; lane < t.width; ++lane) {
+      detail::channel_move const move = m.moves[b.channel + lane];
+      t.shift[lane] = detail::wrapped(detail::shift_of(move), t.rows);
+      t.shifted |= t.shift[lane] != 0;
+      if (detail::descends(move))
+        t.flip[lane] = static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0});
+    }
+    t.mode = grad_mode::overwrite;
+    t.scratch = scratch;
+    return t;
+  }
+  template <class T, class Order>
+  static void add_order(csp_tile<T>& t, Order const& order, void* data, column_block b) {
+    if (t.group == 1) return;
+    t.order = data;
+    t.order_width = order.width();
+    t.order_at = operand(order.extents(), order.strides(), b);
+  }
+  // Rows past the valid ones stay in their places. A byte of bits that also has a valid pair is
+  // written already, with zeros for the others.
+  static void save_rest(index_tensor3 order, column_block b, index_t valid, index_t length,
+                        index_t group) {
+    if (group == 1) return;
+    with_order_type(order, [&](auto view) {
+      if (group == 2)
+        for_each_element(view, b, (valid + csp_batch - 1) / csp_batch, order.extents().length,
+                         [](index_t, index_t, auto& byte) { byte = 0; });
+      else
+        for_each_element(view, b, valid, length, [=](index_t, index_t i, auto& row) {
+          row = static_cast<std::remove_reference_t<decltype(row)>>(i % group);
+        });
+    });
+  }
+  template <class F>
+  static void with_order_type(index_tensor3 v, F const& f) {
+    if (v.width() == index_width::bits8)
+      f(tensor3<std::uint8_t>(static_cast<std::uint8_t*>(v.data()), v.extents(), v.strides()));
+    else
+      with_index_type(v, f);
+  }
+
+  // Finds the order of every sample's reference.
+  template <class Exec, class T>
+  static void align(Exec const& on, detail::csp_forward<T> const& p, memory const& m) {
+    extents3 const e = p.x.extents();
+    index_t const group = p.rule.group;
+    isa const set = chosen_isa(on.instructions);
+    for_each_task(on, e.batch, [&](unsigned slot, index_t batch) {
+      detail::arena memory_of_slot = m.each[slot];
+      scratch<T> const s(memory_of_slot, e.length, group);
+      column_block const b{batch, p.rule.reference, 1};
+      T const* const x = p.x.data() + p.x.offset(batch, 0, p.rule.reference);
+      index_t const rows = valid_rows(p.lengths, batch, e.length), first = batch * e.length;
+      if (is_long(group)) {
+        s.long_groups(group).argsort(x, p.x.strides().length, rows, group, m.long_places + first);
+      } else if (group == 2) {
+        align_pairs(x, p.x.strides().length, rows, m.places + first);
+      } else if (group > 2) {
+        tensor3<T> const unwanted(s.tile.columns, {1, rows, 1});
+        csp_tile<T> t = tile_of(p.x, unwanted, b, group, p.lengths, m, s.tile);
+        t.to_at = operand({1, rows, 1}, unwanted.strides(), {0, 0, 1});
+        t.order = m.places + first, t.order_width = index_width::bits16, t.order_at = t.to_at;
+        move_csp_tile(set, t, csp_step::forward);
+      }
+    });
+  }
+  template <class T>
+  static void align_pairs(T const* x, index_t pitch, index_t rows, std::uint16_t* places) {
+    for (index_t i = 0; i + 1 < rows; i += 2) {
+      bool const falling =
+          detail::ordered_key(x[(i + 1) * pitch], true) < detail::ordered_key(x[i * pitch], true);
+      places[i] = falling;
+      places[i + 1] = !falling;
+    }
+  }
+};
+
+// Not in the class: a program can have them compiled in one place (`extern template`).
+template <bool Aligned>
+template <class Exec, class T>
+void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
+    Exec const& on, detail::csp_forward<T> const& p, workspace w) {
+  extents3 const e = p.x.extents();
+  if (e.empty()) return;
+  detail::arena a(w);
+  memory m = plan<T>(on, e, p.rule.group, a);
+  ask_moves(p.rule, e, m);
+  if constexpr (Aligned) align(on, p, m);
+  isa const set = chosen_isa(on.instructions);
+  index_t const still =
+      still_pairs(m, p.rule.group) ? still_channels(p.x, p.y, p.order, p.saving) : 0;
+  if (still > 0)
+    for_each_still_piece(on, p.x, p.y, p.order, p.saving, still, p.lengths,
+                         [&](index_t batch, pair_rows<T>& r) {
+                           r.flip = detail::descends(m.moves[0])
+                                        ? static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0})
+                                        : detail::bits_t<T>{0};
+                           r.places = Aligned ? m.places + batch * e.length : nullptr;
+                           exchange_pair_rows(set, r, csp_step::forward);
+                         });
+  for_each_column_block(on, e, [&](unsigned slot, column_block b) {
+    detail::arena memory_of_slot = m.each[slot];
+    scratch<T> const s(memory_of_slot, e.length, p.rule.group);
+    csp_tile<T> t = tile_of(p.x, p.y, b, p.rule.group, p.lengths, m, s.tile);
+    if (p.saving) add_order(t, p.order, p.order.data(), b);
+    t.stream = worth_streaming<T>(e) && t.to_at.dense && t.to_at.on_lines(t.to, sizeof(T));
+    index_t const first = b.batch * e.length;
+    if (is_long(p.rule.group)) {
+      move_csp_tile(set, t, csp_step::take_in);
+      s.long_groups(p.rule.group).run(t, Aligned ? m.long_places + first : nullptr);
+    } else {
+      t.places = Aligned ? m.places + first : nullptr;
+      if (b.channel >= still) move_csp_tile(set, t, csp_step::forward);
+    }
+    transfer_rows(p.x, p.y, b, t.rows, e.length, grad_mode::overwrite);
+    if (p.saving) save_rest(p.order, b, t.rows, e.length, p.rule.group);
+  });
+}
+
+template <bool Aligned>
+template <class Exec, class T>
+void implementation<detail::csp_op<Aligned>, detail::host_backend>::backward(
+    Exec const& on, detail::csp_backward<T> const& p, workspace w) {
+  extents3 const e = p.dy.extents();
+  if (e.empty()) return;
+  detail::arena a(w);
+  memory m = plan<T>(on, e, p.rule.group, a);
+  ask_moves(p.rule, e, m);
+  isa const set = chosen_isa(on.instructions);
+  index_t const still = still_pairs(m, p.rule.group) && p.mode == grad_mode::overwrite
+                            ? still_channels(p.dy, p.dx, p.order, true)
+                            : 0;
+  if (still > 0)
+    for_each_still_piece(
+        on, p.dy, p.dx, p.order, true, still, p.lengths,
+        [&](index_t, pair_rows<T> const& r) { exchange_pair_rows(set, r, csp_step::backward); });
+  for_each_column_block(on, e, [&](unsigned slot, column_block b) {
+    detail::arena memory_of_slot = m.each[slot];
+    scratch<T> const s(memory_of_slot, e.length, p.rule.group);
+    csp_tile<T> t = tile_of(p.dy, p.dx, b, p.rule.group, p.lengths, m, s.tile);
+    add_order(t, p.order, const_cast<void*>(p.order.data()), b);
+    t.mode = p.mode;
+    t.stream = worth_streaming<T>(e) && t.to_at.dense && t.to_at.on_lines(t.to, sizeof(T));
+    if (b.channel >= still) move_csp_tile(set, t, csp_step::backward);
+    transfer_rows(p.dy, p.dx, b, t.rows, e.length, p.mode);
+  });
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

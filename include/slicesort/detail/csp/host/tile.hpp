@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tile of CSP: up to 32 neighbouring channels of one sample, and the memory that moving them takes.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/column_tile.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// What is done to a tile: its shifted channels are laid out in scratch, or it goes one way or the
+// other.
+enum class csp_step { take_in, forward, backward };
+
+// Rows moved at a time; pairs of as many fill one byte of saved bits.
+inline constexpr int csp_batch = 16;
+
+// Short groups are sorted several at a time: rows of whole groups.
+constexpr index_t csp_chunk_rows(index_t group, index_t length) {
+  constexpr index_t enough = 256;
+  index_t const groups = (length + group - 1) / group;
+  return group * std::clamp<index_t>(enough / group, 1, std::max<index_t>(groups, 1));
+}
+
+// Scratch of one slot.
+template <class T>
+struct csp_scratch {
+  T* columns;  // the shifted channels, each contiguous: [32][pitch]
+  index_t pitch;
+  T* stage;               // rows of a chunk, or of a batch: [..][32]
+  std::uint16_t* order;   // of a chunk's rows: [..][32]
+  unsigned char* sorter;  // what sorting a chunk takes
+
+  csp_scratch() = default;
+  csp_scratch(detail::arena& a, index_t length, index_t group, bool sorting)
+      : pitch(column_pitch(length + csp_batch)) {
+    columns = a.take<T>(tile_columns * static_cast<std::size_t>(pitch));
+    index_t const chunk =
+        sorting ? std::max<index_t>(csp_chunk_rows(group, length), csp_batch) : csp_batch;
+    auto const elements = tile_columns * static_cast<std::size_t>(chunk);
+    stage = a.take<T>(elements);
+    order = a.take<std::uint16_t>(elements);
+    sorter = a.take<unsigned char>(sorting ? tile_scratch_bytes<T>(chunk) : 0);
+  }
+};
+
+// One call's work on a tile. `from` and `to` are x and y, or dy and dx.
+template <class T>
+struct csp_tile {
+  T const* from;
+  T* to;
+  void* order;  // null when not saved; backward only reads it
+  index_width order_width;
+  tile_operand from_at, to_at, order_at;
+  int width;                             // channels in use
+  index_t rows;                          // valid ones
+  index_t group;                         // 1..rows, but 1 where there are no rows
+  bool shifted;                          // some channel is
+  index_t shift[tile_columns];           // 0..rows-1
+  detail::bits_t<T> flip[tile_columns];  // all ones where the channel descends
+  std::uint16_t const* places;  // of a group's sorted rows where groups are aligned, or null
+  grad_mode mode;
+  bool stream;  // write around the cache
+  csp_scratch<T> scratch;
+};
+
+// Pairs of rows that stay where they are, all channels of one sample: channels lie side by side.
+template <class T>
+struct pair_rows {
+  T const* from;
+  T* to;
+  std::uint8_t* order;  // null when not saved; backward only reads it
+  index_t from_pitch, to_pitch, order_pitch;
+  index_t first, end;           // rows; `first` is a multiple of csp_batch
+  index_t channels;             // a multiple of 32
+  detail::bits_t<T> flip;       // all ones where channels descend
+  std::uint16_t const* places;  // as in csp_tile
+  bool stream;
+
+  int batch_at(index_t i) const {
+    return end - i < csp_batch ? static_cast<int>(end - i) : csp_batch;
+  }
+};
+
+// Bit p: whether the reference has pair p of the batch at row i in falling order.
+inline unsigned falling_pairs(std::uint16_t const* places, index_t i, int count) {
+  unsigned pairs = 0;
+  for (int p = 0; places != nullptr && p < count / 2; ++p)
+    pairs |= static_cast<unsigned>(places[i + 2 * p]) << p;
+  return pairs;
+}
+
+// The operand of rows of 32 elements one after the other.
+inline tile_operand staged_rows(int width) {
+  tile_operand at;
+  for (int lane = 0; lane < tile_columns; ++lane) at.start[lane] = lane;
+  at.pitch = tile_columns;
+  at.width = width;
+  at.adjacent = at.dense = true;
+  return at;
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of two rows without a shift: nothing moves further than to the next row, so rows are taken
+// as they lie in memory instead of tile by tile.
+#pragma once
+
+#include <slicesort/detail/csp/host/kernels.hpp>
+#include <slicesort/detail/csp/host/tile.hpp>
+#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/column_tile.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// How many leading channels can go that way: whole tiles, where channels are neighbours in memory.
+template <class From, class To, class Order>
+index_t still_channels(From from, To to, Order order, bool saving) {
+  bool const adjacent = from.strides().channels == 1 && to.strides().channels == 1 &&
+                        (!saving || order.strides().channels == 1);
+  index_t const channels = from.extents().channels;
+  return adjacent ? channels - channels % tile_columns : 0;
+}
+
+// exchange(set, rows) for every piece of every sample.
+template <class Exec, class T, class Order, class F>
+void for_each_still_piece(Exec const& on, tensor3<T const> from, tensor3<T> to, Order order,
+                          bool saving, index_t channels, tensor1<index_t const> lengths,
+                          F const& exchange) {
+  constexpr index_t piece = 16 * csp_batch;
+  extents3 const e = from.extents();
+  index_t const pieces = (e.length + piece - 1) / piece;
+  auto const on_line = [](void const* p, index_t pitch) {
+    return reinterpret_cast<std::uintptr_t>(p) % 64 == 0 &&
+           pitch * static_cast<index_t>(sizeof(T)) % 64 == 0;
+  };
+  for_each_task(on, e.batch * pieces, [&](unsigned, index_t task) {
+    index_t const batch = task / pieces;
+    pair_rows<T> r{};
+    r.from = from.data() + from.offset(batch, 0, 0), r.from_pitch = from.strides().length;
+    r.to = to.data() + to.offset(batch, 0, 0), r.to_pitch = to.strides().length;
+    if (saving) {
+      auto* const bytes = static_cast<std::uint8_t*>(const_cast<void*>(order.data()));
+      r.order = bytes + batch * order.strides().batch;
+      r.order_pitch = order.strides().length;
+    }
+    r.first = task % pieces * piece;
+    r.end = std::min({r.first + piece, e.length, valid_rows(lengths, batch, e.length)});
+    r.channels = channels;
+    r.stream = worth_streaming<T>(e) && on_line(r.to, r.to_pitch);
+    exchange(batch, r);
+  });
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

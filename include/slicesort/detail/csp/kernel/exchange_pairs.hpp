@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of two rows: they change places or not. A thread takes eight pairs of a column, whose saved
+// state is one byte.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/csp/kernel/group_tile.hpp>
+#include <slicesort/detail/csp/kernel/groups.hpp>
+#include <slicesort/detail/csp/kernel/groups_view.hpp>
+#include <slicesort/detail/kernel/columns.hpp>
+#include <slicesort/detail/kernel/store.hpp>
+#include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+inline constexpr int rows_of_byte = 16;
+
+template <class T>
+struct exchange_pairs_body {
+  static constexpr int max_threads = sizeof(T) == 8 ? 512 : 1024;
+  using tile_type = group_tile<T, 4>;
+  using bits = detail::bits_t<T>;
+
+  group_sort<T> job;
+  tile_type tile;  // a unit is rows_of_byte rows
+
+  template <class Carver>
+  SLICESORT_HD T* shared(Carver& carver) const {
+    return tile.shared(carver, job.groups.extents);
+  }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    auto const here = tile.open(block, job.groups, job.x);
+    if (!here.inside) return;
+    auto const length = static_cast<std::uint32_t>(job.groups.extents.length);
+    for (std::uint32_t unit = here.first; unit < here.last; unit += here.step) {
+      std::uint32_t const first = unit * rows_of_byte;
+      // Pairs whose reference is not in order come out in descending order.
+      unsigned turned = 0;
+      if (job.places.present())
+        turned = group_column<std::uint8_t const>(job.places, {here.at.batch, 0})[unit];
+      if (here.together(first, rows_of_byte))
+        exchange<true>(here, unit, turned, rows_of_byte, length);
+      else
+        exchange<false>(here, unit, turned, here.column.valid, length);
+    }
+  }
+
+ private:
+  // Whole: all rows of the byte are valid and lie together.
+  template <bool Whole>
+  SLICESORT_HD_INLINE void exchange(typename tile_type::share const& here, std::uint32_t unit,
+                                    unsigned turned, std::uint32_t valid,
+                                    std::uint32_t length) const {
+    std::uint32_t const first = unit * rows_of_byte;
+    bits value[rows_of_byte];
+    if constexpr (Whole)
+      here.read_together(first, rows_of_byte, value);
+    else
+      here.read_apart(first, length, value);
+    unsigned exchanged = 0;
+    SLICESORT_UNROLL
+    for (int i = 0; i < rows_of_byte; i += 2) {
+      bits const a = value[i], b = value[i + 1];
+      bool const in_order = detail::column_key<T>(a, here.column.ascending) <=
+                            detail::column_key<T>(b, here.column.ascending);
+      bool const in_vain = !Whole && first + static_cast<unsigned>(i) + 1 >= valid;
+      bool const swap = (in_order == ((turned >> (i / 2) & 1u) != 0)) & !in_vain;
+      value[i] = swap ? b : a;
+      value[i + 1] = swap ? a : b;
+      exchanged |= static_cast<unsigned>(swap) << (i / 2);
+    }
+    if (job.wants_rows()) {
+      group_column<std::uint8_t> const order(job.order, here.at);
+      order.data[static_cast<index_t>(unit) * order.stride] = static_cast<std::uint8_t>(exchanged);
+    }
+    if (!job.wants_values()) return;
+    column_of<T> const y(job.y, here.at);
+    T* to = y.data + static_cast<index_t>(first) * y.stride;
+    SLICESORT_UNROLL
+    for (unsigned i = 0; i < rows_of_byte; ++i)
+      if (Whole || first + i < length) {
+        *to = detail::bit_cast<T>(value[i]);
+        if (Whole || first + i + 1 < length) to += y.stride;
+      }
+  }
+};
+
+// The way back where nothing is shifted: rows of `in` go where the saved bits say.
+template <class T>
+struct return_pairs_body {
+  static constexpr int max_threads = 256;
+  using tile_type = group_tile<T, 4>;
+
+  csp_groups groups;
+  tensor3<T const> in;
+  tensor3<T> out;  // may be in
+  group_rows order;
+  grad_mode mode;
+  tile_type tile;  // a unit is rows_of_byte rows
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    auto const here = tile.open(block, groups, in);
+    if (!here.inside) return;
+    for (std::uint32_t unit = here.first; unit < here.last; unit += here.step)
+      if (here.together(unit * rows_of_byte, rows_of_byte))
+        exchange<true, Block>(here, unit, here.column.valid);
+      else
+        exchange<false, Block>(here, unit, here.column.valid);
+  }
+
+ private:
+  template <bool Whole, class Block>
+  SLICESORT_HD_INLINE void exchange(typename tile_type::share const& here, std::uint32_t unit,
+                                    std::uint32_t valid) const {
+    std::uint32_t const first = unit * rows_of_byte;
+    auto const length = static_cast<std::uint32_t>(groups.extents.length);
+    unsigned const exchanged = group_column<std::uint8_t const>(order, here.at)[unit];
+    detail::bits_t<T> value[rows_of_byte];
+    if constexpr (Whole)
+      here.read_together(first, rows_of_byte, value);
+    else
+      here.read_apart(first, length, value);
+    column_of<T> const to(out, here.at);
+    T old[rows_of_byte] = {};
+    if (mode == grad_mode::accumulate) {
+      SLICESORT_UNROLL
+      for (unsigned i = 0; i < rows_of_byte; ++i)
+        if (Whole || first + i < length) old[i] = to[static_cast<index_t>(first) + i];
+    }
+    SLICESORT_UNROLL
+    for (unsigned i = 0; i < rows_of_byte; ++i) {
+      bool const swap = (exchanged >> (i / 2) & 1u) != 0 && (Whole || first + (i | 1u) < valid);
+      if (Whole || first + i < length)
+        to[static_cast<index_t>(first) + i] =
+            delivered<Block>(mode, old[i], detail::bit_cast<T>(swap ? value[i ^ 1u] : value[i]));
+    }
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

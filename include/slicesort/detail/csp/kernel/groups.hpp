@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of csp as kernel bodies see them: columns that move in a circle, cut into groups.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/csp/problem.hpp>
+#include <slicesort/detail/kernel/columns.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/math/row_division.hpp>
+#include <slicesort/detail/math/wrap.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/shift.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Row numbers are 32 bits wide here: there are at most 2^31 rows.
+struct csp_column {
+  std::uint32_t valid, shift;  // shift < valid, or both are 0
+  bool ascending;
+
+  // The row that row `n` comes from. Rows past the valid ones stay.
+  SLICESORT_HD_INLINE std::uint32_t source(std::uint32_t n) const {
+    // One of the two is below zero, or too large: that is the larger one.
+    std::uint32_t const moved = n - shift, wrapped = moved + valid;
+    return n >= valid ? n : moved < wrapped ? moved : wrapped;
+  }
+};
+
+struct csp_groups {
+  extents3 extents;  // of the tensor
+  index_t group;
+  detail::row_division by_group;
+  detail::channel_move const* moves;  // of every channel; null: all move alike
+  detail::channel_move move;          // then
+  tensor1<index_t const> lengths;
+
+  // Of every sample.
+  SLICESORT_HD index_t count() const { return divide_up(extents.length, group); }
+
+  SLICESORT_HD csp_column column(column_place at) const {
+    index_t const valid = rows_of(lengths, at.batch, extents.length);
+    detail::channel_move const mine = moves != nullptr ? moves[at.channel] : move;
+    index_t shift = detail::shift_of(mine);
+    // A division costs as much as a dozen elements.
+    if (shift < 0 || shift >= valid) shift = detail::wrapped(shift, valid);
+    return {static_cast<std::uint32_t>(valid), static_cast<std::uint32_t>(shift),
+            !detail::descends(mine)};
+  }
+  // The first row of the group of row `n`.
+  SLICESORT_HD_INLINE std::uint32_t first_of(std::uint32_t n) const {
+    return by_group(n) * static_cast<std::uint32_t>(group);
+  }
+};
+
+// The order of groups as it is saved (detail/csp/problem.hpp), or none.
+struct group_rows {
+  void* data = nullptr;
+  strides3 strides{};
+  int bytes = 1;  // of an element
+
+  group_rows() = default;
+  group_rows(void* where, strides3 s, int width) : data(where), strides(s), bytes(width) {}
+  explicit group_rows(index_tensor3 t)
+      : group_rows(t.data(), t.strides(), static_cast<int>(t.width())) {}
+  explicit group_rows(const_index_tensor3 t)
+      : group_rows(const_cast<void*>(t.data()), t.strides(), static_cast<int>(t.width())) {}
+
+  SLICESORT_HD bool present() const { return data != nullptr; }
+  SLICESORT_HD index_t offset(column_place at) const {
+    return at.batch * strides.batch + at.channel * strides.channels;
+  }
+};
+// A column of it whose elements' width is known when compiled,
+template <class Index>
+struct group_column {
+  Index* data;
+  index_t stride;
+
+  SLICESORT_HD group_column(group_rows t, column_place at)
+      : data(static_cast<Index*>(t.data) + t.offset(at)), stride(t.strides.length) {}
+  SLICESORT_HD_INLINE std::uint32_t operator[](index_t row) const {
+    return static_cast<std::uint32_t>(data[row * stride]);
+  }
+};
+// or not.
+struct any_group_column {
+  unsigned char* data;
+  index_t stride;  // bytes
+  int bytes;
+
+  SLICESORT_HD any_group_column(group_rows t, column_place at)
+      : data(static_cast<unsigned char*>(t.data) + t.offset(at) * t.bytes),
+        stride(t.strides.length * t.bytes),
+        bytes(t.bytes) {}
+  SLICESORT_HD_INLINE std::uint32_t operator[](index_t row) const {
+    unsigned char const* const p = data + row * stride;
+    if (bytes == 1) return *p;
+    if (bytes == 2) return *reinterpret_cast<std::uint16_t const*>(p);
+    return *reinterpret_cast<std::uint32_t const*>(p);
+  }
+  SLICESORT_HD_INLINE void set(index_t row, std::uint32_t value) const {
+    unsigned char* const p = data + row * stride;
+    if (bytes == 1)
+      *p = static_cast<unsigned char>(value);
+    else if (bytes == 2)
+      *reinterpret_cast<std::uint16_t*>(p) = static_cast<std::uint16_t>(value);
+    else
+      *reinterpret_cast<std::uint32_t*>(p) = value;
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of rows as columns that are sorted (as column_sort.hpp): every group of every channel of
+// every sample is one, neighbouring channels' groups are neighbours.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/csp/kernel/groups.hpp>
+#include <slicesort/detail/kernel/columns.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class T>
+struct group_sort {
+  using element = T;
+
+  csp_groups groups;
+  tensor3<T const> x;
+  tensor3<T> y;       // no data: values are not wanted
+  group_rows order;   // no data: not wanted
+  group_rows places;  // the order of every sample's reference; no data: groups come out sorted
+
+  struct place {
+    column_place of;
+    index_t first;  // row of the group
+  };
+  SLICESORT_HD index_t columns() const {
+    return groups.extents.batch * groups.count() * groups.extents.channels;
+  }
+  SLICESORT_HD index_t length() const { return groups.group; }
+  SLICESORT_HD bool rows_adjacent() const { return x.strides().length == 1; }
+  SLICESORT_HD bool wants_values() const { return y.data() != nullptr; }
+  SLICESORT_HD bool wants_rows() const { return order.present(); }
+
+  SLICESORT_HD place locate(index_t number) const {
+    index_t const of_all = number / groups.extents.channels, batch = of_all / groups.count();
+    return {{batch, number - of_all * groups.extents.channels},
+            (of_all - batch * groups.count()) * groups.group};
+  }
+  SLICESORT_HD index_t rows(place at) const {
+    index_t const left = groups.extents.length - at.first;
+    return left < groups.group ? left : groups.group;
+  }
+  SLICESORT_HD index_t valid(place at) const {
+    index_t const left = rows_of(groups.lengths, at.of.batch, groups.extents.length) - at.first;
+    return left < 0 ? 0 : left < groups.group ? left : groups.group;
+  }
+  SLICESORT_HD bool ascending(place at) const { return groups.column(at.of).ascending; }
+
+  // The group's values after the shift.
+  struct reader {
+    column_of<T const> x;
+    csp_column column;
+    std::uint32_t first;
+
+    SLICESORT_HD_INLINE T const& operator[](index_t row) const {
+      return x[column.source(first + static_cast<std::uint32_t>(row))];
+    }
+  };
+  SLICESORT_HD reader values(place at) const {
+    return {column_of<T const>(x, at.of), groups.column(at.of),
+            static_cast<std::uint32_t>(at.first)};
+  }
+
+  // Where the k-th smallest of the group goes; rows past the valid ones stay.
+  struct target {
+    any_group_column places;
+    bool aligned;
+    index_t first, valid;
+
+    SLICESORT_HD target(group_sort const& job, place at)
+        : places(job.places, {at.of.batch, 0}),
+          aligned(job.places.present()),
+          first(at.first),
+          valid(job.valid(at)) {}
+    SLICESORT_HD_INLINE index_t operator()(index_t k) const {
+      return first + (aligned && k < valid ? static_cast<index_t>(places[first + k]) : k);
+    }
+  };
+  struct writer {
+    column_of<T> y;
+    target to;
+    SLICESORT_HD_INLINE T& operator[](index_t k) const { return y[to(k)]; }
+  };
+  SLICESORT_HD writer results(place at) const {
+    return {column_of<T>(y, at.of), target(*this, at)};
+  }
+  struct row_writer {
+    any_group_column order;
+    target to;
+    SLICESORT_HD_INLINE void set(index_t k, std::uint32_t row) const { order.set(to(k), row); }
+  };
+  SLICESORT_HD row_writer numbers(place at) const {
+    return {any_group_column(order, at.of), target(*this, at)};
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launching what sorts the groups of csp.
+#pragma once
+
+#include <slicesort/detail/csp/kernel/exchange_pairs.hpp>
+#include <slicesort/detail/csp/kernel/groups.hpp>
+#include <slicesort/detail/csp/kernel/groups_view.hpp>
+#include <slicesort/detail/csp/kernel/sort_short_groups.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/tile_shape.hpp>
+#include <slicesort/detail/kernel/tuning.hpp>
+#include <slicesort/detail/sort/kernel/sort_columns.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/tuning.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Samples of a saved order from `first` on.
+inline group_rows slice_batch(group_rows rows, index_t first) {
+  if (rows.present())
+    rows.data = static_cast<unsigned char*>(rows.data) + first * rows.strides.batch * rows.bytes;
+  return rows;
+}
+
+// Groups as columns: a tensor with as many, of as many rows.
+inline extents3 group_extents(extents3 e, index_t group) {
+  return {e.batch * divide_up(e.length, group), group, e.channels};
+}
+
+// Whether a thread takes a whole group.
+template <class T, class Grid>
+bool groups_in_registers(Grid const& grid, index_t group) {
+  index_t const longest = sort_tuning_of<T>(grid).register_rows;
+  return group <= 2 || group <= std::min<index_t>(longest, most_register_rows<T>);
+}
+
+// The columns of a tile for bodies that take groups in registers, if they are to go through shared
+// memory; 0 where none fits.
+template <class T, class Grid>
+int staged_width(Grid const& grid, extents3 e) {
+  // At most one free row in eight.
+  std::size_t const column = sizeof(T) * static_cast<std::size_t>(e.length + e.length / 8);
+  return tile_width(grid.facts(), permute_tuning_of<T>(grid), column, e.length,
+                    e.batch * e.channels);
+}
+// Whether groups can go through shared memory.
+template <class T, class Grid>
+bool groups_staged(Grid const& grid, extents3 e, index_t group) {
+  return groups_in_registers<T>(grid, group) && staged_width<T>(grid, e) > 0;
+}
+
+// Runs a body whose threads take units of `unit_rows` rows of x. In place and shifting, columns must
+// fit in shared memory.
+template <class Grid, class Body, class T>
+void run_on_groups(Grid const& grid, Body body, tensor3<T const> x, bool in_place, bool shifting,
+                   index_t unit_rows) {
+  extents3 const e = x.extents();
+  index_t const columns = e.batch * e.channels, units = divide_up(e.length, unit_rows);
+  permute_tuning const t = permute_tuning_of<T>(grid);
+  bool const adjacent = rows_are_adjacent(x.strides());
+  int const fitting = shifting ? std::min(staged_width<T>(grid, e), Body::max_threads) : 0;
+  bool const worth = adjacent || in_place || fitting >= t.worthwhile_columns || fitting >= columns;
+
+  auto& tile = body.tile;
+  tile.rows_adjacent = adjacent;
+  tile.units = static_cast<std::uint32_t>(units);
+  tile.staged = fitting > 0 && worth;
+  if (tile.staged) {
+    std::size_t const column = sizeof(T) * static_cast<std::size_t>(e.length);
+    tile.width = fitting;
+    tile.units_of_block = tile.units;
+    tile.blocks_of_tile = 1;
+    return grid.run(body, divide_up(columns, fitting),
+                    std::min(tile_threads(t, column, e.length, fitting), Body::max_threads));
+  }
+  constexpr int threads = 128;
+  constexpr index_t rows_of_thread = 16;
+  tile.width = power_of_two_in(columns, 1, 32);
+  index_t const wanted = divide_up(rows_of_thread, unit_rows) * (threads / tile.width);
+  tile.units_of_block = static_cast<std::uint32_t>(wanted);
+  tile.blocks_of_tile = divide_up(units, wanted);
+  grid.run(body, divide_up(columns, tile.width) * tile.blocks_of_tile, threads);
+}
+template <class Body, class Grid, class T>
+void run_on_groups(Grid const& grid, group_sort<T> const& job, bool shifting, index_t unit_rows) {
+  run_on_groups(grid, Body{job, {}}, job.x, job.x.data() == job.y.data(), shifting, unit_rows);
+}
+
+template <int Rows, class Grid, class T>
+void sort_groups_in_registers(Grid const& grid, group_sort<T> const& job, bool shifting) {
+  if constexpr (Rows <= most_register_rows<T>) {
+    if (job.groups.group > Rows) return sort_groups_in_registers<2 * Rows>(grid, job, shifting);
+    run_on_groups<sort_groups_body<T, Rows>>(grid, job, shifting, job.groups.group);
+  }
+}
+
+// `shifting`: whether any channel moves.
+template <class Grid, class T>
+void sort_groups(Grid const& grid, group_sort<T> const& job, bool shifting, sort_memory const& m) {
+  index_t const group = job.groups.group;
+  if (group == 2)
+    run_on_groups<exchange_pairs_body<T>>(grid, job, shifting, rows_of_byte);
+  else if (groups_in_registers<T>(grid, group))
+    sort_groups_in_registers<4>(grid, job, shifting);
+  else
+    sort_long_columns(grid, job, m);
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The permutation of csp as the kernels that move rows read it (permutation_rows.hpp): a saved order
+// of groups, then the shift.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/csp/kernel/groups.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// How an order is read.
+struct no_order {};        // groups of one row
+struct order_of_pairs {};  // a bit for each
+struct order_of_bytes {};  // rows of groups in 8 bits
+struct order_of_any_size {};
+
+template <class Kind>
+struct csp_rows {
+  csp_groups groups;
+  group_rows order;
+
+  struct column {
+    csp_column rows;
+    csp_groups const& groups;
+    std::conditional_t<std::is_same_v<Kind, order_of_any_size>, any_group_column,
+                       group_column<std::uint8_t const>>
+        saved;
+
+    // The row of x behind row `row` of y. A wrong order does not lead out of the column.
+    SLICESORT_HD_INLINE index_t operator[](index_t row) const {
+      auto const n = static_cast<std::uint32_t>(row);
+      std::uint32_t m = n;
+      if (n < rows.valid) {
+        if constexpr (std::is_same_v<Kind, order_of_pairs>)
+          m ^= saved[n / 16] >> (n / 2 % 8) & 1u;
+        else if constexpr (!std::is_same_v<Kind, no_order>)
+          m = groups.first_of(n) + saved[n];
+        if (m >= rows.valid) m = rows.valid - 1;
+      }
+      return static_cast<index_t>(rows.source(m));
+    }
+    struct walker {
+      column const& of;
+      int row, step;
+
+      SLICESORT_HD_INLINE int next() {
+        auto const there = static_cast<int>(of[row]);
+        row += step;
+        return there;
+      }
+    };
+    SLICESORT_HD_INLINE walker walk(int first, int step, int) const { return {*this, first, step}; }
+  };
+  SLICESORT_HD_INLINE column open(column_place at) const {
+    return {groups.column(at), groups, {order, at}};
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short groups of csp: one thread takes a group, shifts, sorts and aligns it in its registers.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/csp/kernel/group_tile.hpp>
+#include <slicesort/detail/csp/kernel/groups.hpp>
+#include <slicesort/detail/csp/kernel/groups_view.hpp>
+#include <slicesort/detail/sort/kernel/sort_registers.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Rows: a power of two, at least the group. Orders are saved, and references' given, in 8 bits.
+template <class T, int Rows>
+struct sort_groups_body {
+  static constexpr int words = Rows * static_cast<int>(sizeof(T)) / 2;  // registers, about
+  static constexpr int max_threads = words <= 8 ? 1024 : words <= 32 ? 512 : 256;
+  static constexpr int pad = Rows <= 8 ? 3 : Rows <= 16 ? 4 : Rows <= 32 ? 5 : Rows <= 64 ? 6 : 7;
+  using tile_type = group_tile<T, pad>;
+
+  group_sort<T> job;
+  tile_type tile;  // a unit is a group
+
+  template <class Carver>
+  SLICESORT_HD T* shared(Carver& carver) const {
+    return tile.shared(carver, job.groups.extents);
+  }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    auto const here = tile.open(block, job.groups, job.x);
+    if (!here.inside) return;
+    for (std::uint32_t unit = here.first; unit < here.last; unit += here.step) {
+      std::uint32_t const first = unit * static_cast<std::uint32_t>(job.groups.group);
+      auto const left = static_cast<std::uint32_t>(job.groups.extents.length) - first;
+      int const length = static_cast<int>(left < job.groups.group ? left : job.groups.group);
+      auto const still = static_cast<int>(here.column.valid) - static_cast<int>(first);
+      int const valid = still < 0 ? 0 : still < length ? still : length;
+      sort_thread_rows<Block, T, Rows>(rows_of_group{job, here, first, length, valid}, length,
+                                       valid, here.column.ascending);
+    }
+  }
+
+ private:
+  struct rows_of_group {
+    group_sort<T> const& job;
+    typename tile_type::share const& here;
+    std::uint32_t first;
+    int length, valid;
+
+    template <std::size_t Count>
+    SLICESORT_HD_INLINE void read(int row, detail::bits_t<T> (&value)[Count]) const {
+      here.read(first + static_cast<std::uint32_t>(row), first + static_cast<std::uint32_t>(length),
+                value);
+    }
+    SLICESORT_HD_INLINE T operator[](int row) const {
+      return here[first + static_cast<std::uint32_t>(row)];
+    }
+    SLICESORT_HD_INLINE bool wants_values() const { return job.wants_values(); }
+    template <int, class Number>
+    SLICESORT_HD_INLINE void put_numbers(Number const& number) const {
+      if (!job.wants_rows()) return;
+      group_column<std::uint8_t> const order(job.order, here.at);
+      put(order.data + static_cast<index_t>(first) * order.stride, order.stride, number);
+    }
+    template <int, class Value>
+    SLICESORT_HD_INLINE void put_values(Value const& value) const {
+      column_of<T> const y(job.y, here.at);
+      put(y.data + static_cast<index_t>(first) * y.stride, y.stride,
+          [&](int i) { return detail::bit_cast<T>(value(i)); });
+    }
+
+   private:
+    template <class Element, class Value>
+    SLICESORT_HD_INLINE void put(Element* to, index_t stride, Value const& value) const {
+      if (!job.places.present()) return store_register_rows<Rows>(to, stride, length, value);
+      group_column<std::uint8_t const> const places(job.places, {here.at.batch, 0});
+      for_register_rows<Rows>(length, [&](int i) {
+        index_t const place =
+            i < valid ? static_cast<index_t>(places[static_cast<index_t>(first) + i]) : i;
+        to[place * stride] = static_cast<Element>(value(i));
+      });
+    }
+  };
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

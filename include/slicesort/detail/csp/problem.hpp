@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channel-wise sample permutation: what a call is about. `w[n] = x[(n - shift) mod valid rows]`,
+// groups of `group` consecutive rows; row `n` of the output is the row `order` of its group of `w`.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+// Aligned: whether groups take the order of a reference channel's, else they are sorted.
+template <bool Aligned>
+struct csp_op {};
+
+// What becomes of one channel: 2 * shift + (1 if its groups descend). Where groups are aligned none
+// descends, and the reference does not move.
+using channel_move = std::int64_t;
+constexpr channel_move move_of(index_t shift, bool descends) {
+  return 2 * shift + static_cast<channel_move>(descends);
+}
+SLICESORT_HD constexpr index_t shift_of(channel_move move) { return (move - (move & 1)) / 2; }
+SLICESORT_HD constexpr bool descends(channel_move move) { return (move & 1) != 0; }
+
+// The policies of a call. Moves are asked for on the host, once for every channel: policies need not
+// be device code.
+struct csp_rule {
+  index_t group;      // rows of a group, 1..max(length, 1)
+  index_t reference;  // the channel, where groups are aligned
+  void const* policies;
+  channel_move (*ask)(void const* policies, index_t channel, extents3 extents);
+
+  channel_move move(index_t channel, extents3 extents) const {
+    return ask(policies, channel, extents);
+  }
+};
+
+// How `order` is saved. Groups of one row need none; of two, a bit says whether the rows change
+// places: bit p % 8 of row p / 8 belongs to pair p.
+constexpr extents3 saved_order_extents(extents3 e, index_t group) {
+  if (group == 1) return {e.batch, 0, e.channels};
+  if (group == 2) return {e.batch, (e.length + 15) / 16, e.channels};
+  return e;
+}
+constexpr index_width saved_order_width(index_t group) {
+  return group <= 256     ? index_width::bits8
+         : group <= 65536 ? index_width::bits16
+                          : index_width::bits32;
+}
+
+template <class T>
+struct csp_forward {
+  static constexpr char const* name = "csp.forward";
+  csp_rule rule;
+  tensor3<T const> x;
+  tensor3<T> y;
+  index_tensor3 order;
+  bool saving;  // whether order is written
+  tensor1<index_t const> lengths;
+};
+
+template <class T>
+struct csp_backward {
+  static constexpr char const* name = "csp.backward";
+  csp_rule rule;
+  tensor3<T const> dy;
+  const_index_tensor3 order;
+  tensor3<T> dx;
+  grad_mode mode;
+  tensor1<index_t const> lengths;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Columns as kernel bodies see them. Columns of all samples are numbered sample by sample.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+struct column_place {
+  index_t batch, channel;
+};
+SLICESORT_HD constexpr column_place place_of(index_t column, index_t channels) {
+  index_t const batch = column / channels;
+  return {batch, column - batch * channels};
+}
+
+// How many leading rows of a sample are valid. Lengths lie in device memory, which nobody has checked:
+// a wrong one is brought into range.
+SLICESORT_HD inline index_t rows_of(tensor1<index_t const> lengths, index_t batch, index_t length) {
+  if (lengths.data() == nullptr) return length;
+  index_t const n = lengths(batch);
+  return n < 0 ? 0 : n > length ? length : n;
+}
+
+// One column of a tensor: element n lies at data[n * stride].
+template <class T>
+struct column_of {
+  T* data;
+  index_t stride;
+
+  SLICESORT_HD column_of(tensor3<T> t, column_place at)
+      : data(t.data() + t.offset(at.batch, 0, at.channel)), stride(t.strides().length) {}
+  SLICESORT_HD T& operator[](index_t row) const { return data[row * stride]; }
+};
+
+// A tensor of row numbers, 16 or 32 bits wide as known at run time; or none.
+struct index_rows {
+  void* data = nullptr;
+  strides3 strides{};
+  bool narrow = false;
+
+  index_rows() = default;
+  index_rows(index_tensor3 t)
+      : data(t.data()), strides(t.strides()), narrow(t.width() == index_width::bits16) {}
+  index_rows(const_index_tensor3 t)
+      : data(const_cast<void*>(t.data())),
+        strides(t.strides()),
+        narrow(t.width() == index_width::bits16) {}
+
+  SLICESORT_HD bool present() const { return data != nullptr; }
+};
+struct index_column {
+  void* data;
+  index_t stride;
+  bool narrow;
+
+  SLICESORT_HD index_column(index_rows t, column_place at)
+      : data(nullptr), stride(t.strides.length), narrow(t.narrow) {
+    index_t const first = at.batch * t.strides.batch + at.channel * t.strides.channels;
+    if (narrow)
+      data = static_cast<std::uint16_t*>(t.data) + first;
+    else
+      data = static_cast<std::uint32_t*>(t.data) + first;
+  }
+  SLICESORT_HD std::uint32_t operator[](index_t row) const {
+    return narrow ? static_cast<std::uint16_t const*>(data)[row * stride]
+                  : static_cast<std::uint32_t const*>(data)[row * stride];
+  }
+  SLICESORT_HD void set(index_t row, std::uint32_t value) const {
+    if (narrow)
+      static_cast<std::uint16_t*>(data)[row * stride] = static_cast<std::uint16_t>(value);
+    else
+      static_cast<std::uint32_t*>(data)[row * stride] = value;
+  }
+};
+
+// How the threads of a block walk over a tile of `width` columns (a power of two that divides the
+// block): every thread stays in one column, neighbours take neighbouring columns, or, where a
+// column's rows lie side by side in memory, neighbouring rows.
+struct tile_walk {
+  int column;     // of the tile
+  int first_row;  // then every `step` rows
+  int step;
+
+  SLICESORT_HD tile_walk(int rank, int size, int width, bool rows_adjacent)
+      : column(rows_adjacent ? rank / (size / width) : rank % width),
+        first_row(rows_adjacent ? rank % (size / width) : rank / width),
+        step(size / width) {}
+};
+
+// What a thread does of a tile of a tensor's columns. The last tile may be wider than what is left: a
+// thread that is not inside stands in the first column, where it must not do anything.
+struct tile_share {
+  tile_walk walk;
+  index_t number;  // of the column
+  bool inside;
+  column_place at;
+
+  template <class Block>
+  SLICESORT_HD tile_share(Block& block, extents3 e, int width, bool rows_adjacent)
+      : walk(block.rank(), block.size(), width, rows_adjacent),
+        number(block.index() * width + walk.column),
+        inside(number < e.batch * e.channels),
+        at(inside ? place_of(number, e.channels) : column_place{0, 0}) {}
+};
+
+// From one of a thread's rows to the next; 0 where there is no next, for the stride of an axis of one
+// element may be anything.
+SLICESORT_HD constexpr index_t jump_of(index_t step, index_t rows, index_t stride) {
+  return step < rows ? step * stride : 0;
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

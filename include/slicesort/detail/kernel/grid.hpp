@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contract between kernel bodies and what runs them.
+//
+// A *body* is a trivially copyable struct, the kernel's arguments, with
+//   static constexpr int max_threads;                          // the launch bound
+//   template <class Carver> SLICESORT_HD layout shared(Carver&) const;   // its shared memory
+//   template <class Block> SLICESORT_HD void operator()(Block&) const;   // what one thread does
+// (`shared` may be missing: no shared memory.)
+//
+// A *Block* is what a body sees of the thread that it runs on:
+//   int rank() const, size() const        // thread of the block, threads of it
+//   index_t index() const                 // block of the grid
+//   void sync()                           // barrier of the block
+//   bool any(bool)                        // barrier; whether any thread said true
+//   T* take<T>(std::size_t count)         // shared memory, 16-byte aligned; alike in every thread
+//   A multiply_add(A a, A b, A c)         // c + a * b, rounded twice, as the host does
+//   A fused_multiply_add(A a, A b, A c)   // c + a * b, rounded once, as std::fma does
+//   static constexpr bool fast_double     // comparing two doubles is as cheap as two floats
+//   static constexpr bool spacious        // the compiler fits 32 doubles and more in 128 registers
+//   static void order(std::uint32_t& low, std::uint32_t& high)   // exchanges them if high < low
+//   static N renew(N)                     // the same int, float or double, of which the compiler
+//                                         // knows nothing
+// for tiles of rows of 16-byte pieces (detail/kernel/warp_mma.hpp), by all threads of the block alike:
+//   V reduce<Lanes>(V, F combine)         // of Lanes = 2^k neighbouring threads; the same in all of them
+//   auto quad(Array const&)               // (lane, i): another's element, of four neighbours
+//   float exp2(float)                     // roughly: to some units in the last place
+//   void copy_async(void* to, void const* from, int bytes)   // of 16 bytes of shared memory, all aligned;
+//                                         // those behind `bytes` become 0
+//   void await_copies()                   // this thread's; the others' after a sync()
+//   void multiply_tiles<Width>(sums, a, b, depth)            // sums += a b^T, with tensor cores where
+//   void multiply_weights<Width>(sums, weights, x, width)    // they serve; sums += weights x
+//   auto weights_of<T>(sums)              // such weights, rounded to T where it has 16 bits
+// and, in a launch with clusters, for the blocks of one:
+//   int cluster_rank() const              // index() modulo the blocks of a cluster
+//   void sync_cluster()                   // barrier of the cluster
+//   T* of_block(T* mine, int rank)        // the same place in another block's shared memory
+//
+// A *Grid* runs bodies, one after the other:
+//   device_facts facts() const
+//   Tuning tuning(Tuning defaults, std::size_t element_bytes) const
+//   bool clusters() const                 // whether launches may have clusters
+//   bool multiply(detail::gemm_rule const&, gemm_call const&) const   // by another's matrix product
+//   void run(Body const&, index_t blocks, int threads, int cluster = 1) const
+// `cuda_grid` is one (detail/cuda/launch.cuh); the tests have another that runs bodies on the host.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// The backend of an operator on any grid; each operator specialises it in detail/<op>/dispatch.hpp.
+template <class Op>
+struct grid_implementation;
+
+// One alignment for every piece of shared memory.
+constexpr SLICESORT_HD std::size_t shared_slice(std::size_t bytes) {
+  return (bytes + 15) / 16 * 16;
+}
+
+// Takes the same walk over shared memory as a block, and only counts.
+class shared_counter {
+ public:
+  template <class T>
+  SLICESORT_HD T* take(std::size_t count) {
+    bytes_ += shared_slice(count * sizeof(T));
+    return nullptr;
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_ = 0;
+};
+
+template <class Body, class = void>
+inline constexpr bool has_shared = false;
+template <class Body>
+inline constexpr bool has_shared<Body, decltype(void(std::declval<Body const&>().shared(
+                                           std::declval<shared_counter&>())))> = true;
+
+// What a launch of `body` must provide.
+template <class Body>
+std::size_t shared_bytes(Body const& body) {
+  shared_counter counter;
+  if constexpr (has_shared<Body>) body.shared(counter);
+  return counter.bytes();
+}
+
+template <class A, class B>
+SLICESORT_HD constexpr std::common_type_t<A, B> divide_up(A a, B b) {
+  return (a + b - 1) / b;
+}
+
+// The largest power of two that is at most n, for n >= 1.
+constexpr index_t power_of_two_below(index_t n) {
+  index_t p = 1;
+  while (p <= n / 2) p *= 2;
+  return p;
+}
+// The smallest power of two that is at least n.
+constexpr index_t power_of_two_above(index_t n) {
+  index_t p = 1;
+  while (p < n) p *= 2;
+  return p;
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

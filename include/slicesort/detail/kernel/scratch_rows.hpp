@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Row numbers in the workspace, 16 bits wide where that is enough.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/kernel/columns.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+inline bool narrow_rows(index_t length) { return length <= 65536; }
+
+// A number for every element of a tensor of extents `e`.
+inline void* take_scratch_rows(detail::arena& a, extents3 e) {
+  auto const elements = static_cast<std::size_t>(e.size());
+  if (narrow_rows(e.length)) return a.take<std::uint16_t>(elements);
+  return a.take<std::uint32_t>(elements);
+}
+// The same as kernels see them.
+inline index_rows scratch_rows(void* data, extents3 e, strides3 strides) {
+  index_rows rows;
+  rows.data = data;
+  rows.strides = strides;
+  rows.narrow = narrow_rows(e.length);
+  return rows;
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a result reaches its tensor.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// What an element `old` becomes: `value`, to the bit, or the sum of both, added in the accumulator's
+// type and rounded once. `old` has some value also where it is overwritten.
+template <class Block, class T, class Value>
+SLICESORT_HD inline T delivered(grad_mode mode, T old, Value value) {
+  using A = detail::accumulator_t<T>;
+  if (mode == grad_mode::overwrite) return static_cast<T>(value);
+  T const sum = static_cast<T>(static_cast<A>(old) + static_cast<A>(value));
+  // Else a compiler may always add, and add -0 to what overwrites: that changes a signalling NaN.
+  if constexpr (std::is_floating_point_v<T>)
+    return Block::renew(sum);
+  else
+    return sum;
+}
+// The same where `to` is read only if need be.
+template <class Block, class T, class Value>
+SLICESORT_HD inline void deliver(grad_mode mode, T& to, Value value) {
+  if (mode == grad_mode::overwrite)
+    to = static_cast<T>(value);
+  else
+    to = delivered<Block>(mode, to, value);
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

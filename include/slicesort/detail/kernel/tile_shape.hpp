@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many columns a block takes through shared memory, with how many threads.
+#pragma once
+
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/tuning.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Neighbours in memory are rows, not channels.
+inline bool rows_are_adjacent(strides3 s) { return s.length < s.channels; }
+
+// The columns of a tile whose column fills `column_bytes` of shared memory; 0 where none fits.
+inline int tile_width(device_facts device, permute_tuning const& t, std::size_t column_bytes,
+                      index_t length, index_t columns) {
+  auto const fits = [&](int width, std::size_t bytes) {
+    return column_bytes * static_cast<std::size_t>(width) + 64 <= bytes;
+  };
+  if (!fits(1, device.shared_bytes)) return 0;
+  int width = 1;
+  // Narrow tiles as wide as can be, then wider ones as long as several share a processor and every
+  // processor has some; of short columns more than that, so that a block has work.
+  while (width < t.least_columns && width < columns && fits(2 * width, device.shared_bytes))
+    width *= 2;
+  while (width < t.tile_columns && width < columns && fits(2 * width, t.shared_tile_bytes) &&
+         columns / (2 * width) >= 2 * device.processors)
+    width *= 2;
+  while (width < t.tile_threads && width < columns && fits(2 * width, t.shared_tile_bytes) &&
+         2 * width * length <= t.tile_threads * t.tile_elements &&
+         columns / (2 * width) >= 2 * device.processors)
+    width *= 2;
+  return width;
+}
+
+// Every thread gets `tile_elements` elements or more.
+inline int tile_threads(permute_tuning const& t, std::size_t column_bytes, index_t length,
+                        int width) {
+  // A tile that has a processor to itself needs twice the threads.
+  bool const shares = column_bytes * static_cast<std::size_t>(width) <= t.shared_tile_bytes;
+  index_t const most = std::max(width, shares ? std::max(t.tile_threads / 2, 32) : t.tile_threads);
+  return static_cast<int>(std::clamp<index_t>(
+      power_of_two_above(divide_up(width * length, t.tile_elements)), std::max(32, width), most));
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

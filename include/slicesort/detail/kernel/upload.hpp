@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// How numbers that the host has computed reach the workspace: as the argument of a kernel, so that a
+// call neither copies nor waits, and can be captured.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// A part of them. `Number` is as narrow as they allow.
+template <class Number>
+struct note_numbers_body {
+  static constexpr int max_threads = 128;
+  static constexpr int most = 3840 / static_cast<int>(sizeof(Number));
+
+  index_t* to;
+  int count;
+  Number numbers[static_cast<std::size_t>(most)];
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    for (int i = block.rank(); i < count; i += block.size()) to[i] = numbers[i];
+  }
+};
+
+// What is known of the numbers once they are noted.
+struct noted_numbers {
+  index_t first = 0;
+  bool alike = true;  // all are the first
+};
+
+// Asks for every number, once, and writes them to `memory`; false if one is too wide for `Number`.
+template <class Number, class Grid, class Ask>
+bool note_as(Grid const& grid, index_t count, Ask const& ask, index_t* memory, bool if_alike,
+             noted_numbers& noted) {
+  using body = note_numbers_body<Number>;
+  noted = {};
+  body part{};
+  for (index_t i = 0; i < count; ++i) {
+    index_t const number = ask(i);
+    if (number != static_cast<Number>(number)) return false;
+    if (i == 0) noted.first = number;
+    if (number != noted.first) noted.alike = false;
+    part.numbers[part.count++] = static_cast<Number>(number);
+    bool const last = i + 1 == count;
+    if (part.count < body::most && !(last && (if_alike || !noted.alike))) continue;
+    part.to = memory + (i + 1 - part.count);
+    grid.run(part, 1, body::max_threads);
+    part.count = 0;
+  }
+  return true;
+}
+
+// Writes ask(0) .. ask(count - 1) to `memory`. Where all are alike and not `if_alike`, a reader must do
+// with the first: they may not have been written.
+template <class Grid, class Ask>
+noted_numbers note_numbers(Grid const& grid, index_t count, Ask const& ask, index_t* memory,
+                           bool if_alike) {
+  noted_numbers noted;
+  if (!note_as<std::int32_t>(grid, count, ask, memory, if_alike, noted))
+    note_as<index_t>(grid, count, ask, memory, if_alike, noted);
+  return noted;
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of tiles in shared memory, a warp at a time, without tensor cores.
+//
+// A tile has rows of `Width` elements, in pieces of 16 bytes; piece k of row r lies in place
+// `k ^ (r % 8)` of its row, so that neither eight rows' k-th pieces nor a row's pieces meet in a bank.
+//
+// Sums lie as tensor cores leave them (the accumulators of mma.m16n8): of a tile of 16 rows and 8
+// columns, lane `4 * g + t` of the warp has the numbers (g, 2t), (g, 2t + 1), (g + 8, 2t) and
+// (g + 8, 2t + 1).
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/dtype.hpp>
+
+#include <cstddef>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// 16 bytes of a row.
+template <class T>
+struct alignas(16) tile_piece {
+  static constexpr int elements = 16 / static_cast<int>(sizeof(T));
+  T value[static_cast<unsigned>(elements)];
+};
+template <class T>
+inline constexpr int elements_of_piece = tile_piece<T>::elements;
+
+// Where a lane's numbers of a tile of 16 x 8 are.
+struct tile_lane {
+  int g, t;
+  SLICESORT_HD explicit tile_lane(int rank) : g(rank % 32 / 4), t(rank % 4) {}
+};
+
+// A lane's numbers of a warp's Rows x Columns tiles.
+template <class A, int Rows, int Columns>
+struct tile_sums {
+  static constexpr int count = Rows * Columns * 4;
+  A number[static_cast<std::size_t>(count)];
+
+  SLICESORT_HD_INLINE A& operator[](int i) { return number[i]; }
+  SLICESORT_HD_INLINE A const& operator[](int i) const { return number[i]; }
+  // The e-th of tile (i, j).
+  SLICESORT_HD_INLINE A& operator()(int i, int j, int e) {
+    return number[(i * Columns + j) * 4 + e];
+  }
+  SLICESORT_HD_INLINE A const& operator()(int i, int j, int e) const {
+    return number[(i * Columns + j) * 4 + e];
+  }
+  SLICESORT_HD_INLINE void clear() {
+    SLICESORT_UNROLL
+    for (int i = 0; i < count; ++i) number[i] = A(0);
+  }
+  // Of number i: its row of the lane's (two of every tile), its place in the warp's tiles.
+  static SLICESORT_HD_INLINE constexpr int lane_row(int i) {
+    return i / (4 * Columns) * 2 + i / 2 % 2;
+  }
+  static SLICESORT_HD_INLINE int row(int i, tile_lane me) { return lane_row(i) * 8 + me.g; }
+  static SLICESORT_HD_INLINE int column(int i, tile_lane me) {
+    return i / 4 % Columns * 8 + 2 * me.t + i % 2;
+  }
+};
+
+// sums of row r and column c += sum over k < depth of a[r][k] * b[c][k]. `depth` may be brought up to whole
+// pieces: the rest of these is 0.
+template <int Width, class Block, class A, class T, int Rows, int Columns>
+SLICESORT_HD_INLINE void plain_multiply_tiles(Block& block, tile_sums<A, Rows, Columns>& sums,
+                                              tile_piece<T> const* a, tile_piece<T> const* b,
+                                              int depth) {
+  constexpr int elements = elements_of_piece<T>, pieces = Width / elements;
+  tile_lane const me(block.rank());
+  int const used = (depth + elements - 1) / elements;
+  SLICESORT_NO_UNROLL
+  for (int k = 0; k < used; ++k) {
+    A mine[static_cast<std::size_t>(2 * Rows * elements)];
+    SLICESORT_UNROLL
+    for (int i = 0; i < 2 * Rows; ++i) {
+      tile_piece<T> const row = a[(8 * i + me.g) * pieces + (k ^ me.g)];
+      SLICESORT_UNROLL
+      for (int u = 0; u < elements; ++u) mine[i * elements + u] = static_cast<A>(row.value[u]);
+    }
+    SLICESORT_UNROLL
+    for (int j = 0; j < 2 * Columns; ++j) {
+      int const column = 2 * me.t + j % 2;
+      tile_piece<T> const other = b[(8 * (j / 2) + column) * pieces + (k ^ column)];
+      SLICESORT_UNROLL
+      for (int u = 0; u < elements; ++u) {
+        A const y = static_cast<A>(other.value[u]);
+        SLICESORT_UNROLL
+        for (int i = 0; i < 2 * Rows; ++i)
+          sums(i / 2, j / 2, i % 2 * 2 + j % 2) += mine[i * elements + u] * y;
+      }
+    }
+  }
+}
+
+// Sums as the left factor of another product: rounded as a tensor core would be given them.
+template <class T, class A, int Rows, int Columns>
+SLICESORT_HD_INLINE tile_sums<A, Rows, Columns> plain_weights_of(
+    tile_sums<A, Rows, Columns> const& sums) {
+  if constexpr (sizeof(T) == 2) {
+    tile_sums<A, Rows, Columns> weights;
+    SLICESORT_UNROLL
+    for (int i = 0; i < sums.count; ++i) weights[i] = static_cast<A>(static_cast<T>(sums[i]));
+    return weights;
+  } else {
+    return sums;
+  }
+}
+
+// sums of row r and column c += sum over k of weights[r][k] * x[k][c], for c < width at least; the rest of
+// the sums is of no use. Weights lie as sums do.
+template <int Width, class Block, class A, class T, int Rows, int Columns>
+SLICESORT_HD_INLINE void plain_multiply_weights(Block& block, tile_sums<A, Rows, Width / 8>& sums,
+                                                tile_sums<A, Rows, Columns> const& weights,
+                                                tile_piece<T> const* x, int width) {
+  constexpr int elements = elements_of_piece<T>, pieces = Width / elements;
+  tile_lane const me(block.rank());
+  auto const theirs = block.quad(weights);
+  SLICESORT_UNROLL
+  for (int j = 0; j < Columns; ++j) {
+    SLICESORT_NO_UNROLL
+    for (int lane = 0; lane < 4; ++lane) {
+      SLICESORT_UNROLL
+      for (int e = 0; e < 2; ++e) {
+        A weight[static_cast<std::size_t>(2 * Rows)];
+        SLICESORT_UNROLL
+        for (int i = 0; i < 2 * Rows; ++i)
+          weight[i] = theirs(lane, (i / 2 * Columns + j) * 4 + i % 2 * 2 + e);
+        int const row = 2 * lane + e;
+        SLICESORT_UNROLL
+        for (int c = 0; c < Width / 8; ++c) {
+          if (8 * c >= width) continue;
+          int const first = 8 * c + 2 * me.t;
+          T const* const pair =
+              x[(8 * j + row) * pieces + ((first / elements) ^ row)].value + first % elements;
+          A const y[2] = {static_cast<A>(pair[0]), static_cast<A>(pair[1])};
+          SLICESORT_UNROLL
+          for (int i = 0; i < 2 * Rows; ++i) {
+            sums(i / 2, c, i % 2 * 2) += weight[i] * y[0];
+            sums(i / 2, c, i % 2 * 2 + 1) += weight[i] * y[1];
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

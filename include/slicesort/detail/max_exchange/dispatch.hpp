@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// max_exchange on a grid: one pass.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/kernel/columns.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/tile_shape.hpp>
+#include <slicesort/detail/kernel/tuning.hpp>
+#include <slicesort/detail/max_exchange/kernel/exchange_rows.hpp>
+#include <slicesort/detail/max_exchange/problem.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <>
+struct grid_implementation<detail::max_exchange_op> {
+  template <class T, class Grid>
+  static void plan(Grid const&, extents3, detail::arena&) {}
+
+  template <class Grid, class T>
+  static void forward(Grid const& grid, detail::max_exchange_forward<T> const& p, workspace) {
+    extents3 const e = p.x.extents();
+    if (e.empty()) return;
+    shape const s = shape_of<T>(grid, e);
+    index_rows const maximum = p.saving ? index_rows(p.maximum) : index_rows();
+    grid.run(max_exchange_body<T>{p.row, p.x, p.y, maximum, p.lengths, s.width, s.threads,
+                                  rows_are_adjacent(p.x.strides())},
+             divide_up(e.batch * e.channels, s.width), s.threads);
+  }
+
+  template <class Grid, class T>
+  static void backward(Grid const& grid, detail::max_exchange_backward<T> const& p, workspace) {
+    extents3 const e = p.dy.extents();
+    if (e.empty()) return;
+    shape const s = shape_of<T>(grid, e);
+    grid.run(exchange_rows_body<T>{p.row, p.dy, p.maximum, p.dx, p.mode, s.width,
+                                   rows_are_adjacent(p.dx.strides())},
+             divide_up(e.batch * e.channels, s.width), s.threads);
+  }
+
+ private:
+  struct shape {
+    int width, threads;
+  };
+  // Nothing but a few bytes for every thread is kept in shared memory.
+  template <class T, class Grid>
+  static shape shape_of(Grid const& grid, extents3 e) {
+    permute_tuning const t = permute_tuning_of<T>(grid);
+    int const width = std::min(tile_width(grid.facts(), t, 0, e.length, e.batch * e.channels), 512);
+    return {width, std::min(tile_threads(t, 0, e.length, width), 512)};
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

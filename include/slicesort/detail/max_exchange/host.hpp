@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// max_exchange on the host: the running maxima of a block of columns are kept side by side while
+// its rows go by; then two elements of every column change places.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/isa.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/max_exchange/host/running_maximum.hpp>
+#include <slicesort/detail/max_exchange/problem.hpp>
+#include <slicesort/dtype.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// What rows `row` and `other[c]` of every column of a block become: each other's elements.
+template <class T>
+class exchanged_rows {
+ public:
+  template <class Row>
+  exchanged_rows(tensor3<T const> from, tensor3<T> to, column_block b, index_t row,
+                 Row const* other, grad_mode mode)
+      : to_(to), block_(b), row_(row) {
+    with_delivery<T>(mode, [&](auto deliver) {
+      for (index_t c = 0; c < b.channels; ++c) {
+        index_t const channel = b.channel + c;
+        other_[c] = static_cast<index_t>(other[c]);
+        T const *const here = &from(b.batch, row, channel), *const there =
+                                                                &from(b.batch, other_[c], channel);
+        if (mode == grad_mode::accumulate) {
+          here_[c] = to(b.batch, row, channel);
+          there_[c] = to(b.batch, other_[c], channel);
+        }
+        deliver(here_[c], *there);
+        deliver(there_[c], *here);
+      }
+    });
+  }
+
+  void write() const {
+    for (index_t c = 0; c < block_.channels; ++c) {
+      to_(block_.batch, row_, block_.channel + c) = here_[c];
+      to_(block_.batch, other_[c], block_.channel + c) = there_[c];
+    }
+  }
+
+ private:
+  tensor3<T> to_;
+  column_block block_;
+  index_t row_;
+  index_t other_[block_columns];
+  T here_[block_columns], there_[block_columns];
+};
+
+template <>
+struct implementation<detail::max_exchange_op, detail::host_backend> {
+  template <class Exec>
+  static void check(Exec const& on, detail::checker& c) {
+    check_host(on, c);
+  }
+
+  template <class T, class Exec>
+  static void plan(Exec const&, extents3, detail::arena&) {}  // a block's state fits on the stack
+
+  template <class Exec, class T>
+  static void forward(Exec const& on, detail::max_exchange_forward<T> const& p, workspace);
+
+  template <class Exec, class T>
+  static void backward(Exec const& on, detail::max_exchange_backward<T> const& p, workspace);
+};
+
+template <class Exec, class T>
+void implementation<detail::max_exchange_op, detail::host_backend>::forward(
+    Exec const& on, detail::max_exchange_forward<T> const& p, workspace) {
+  index_t const length = p.x.extents().length;
+  isa const set = chosen_isa(on.instructions);
+  for_each_column_block(on, p.x.extents(), [&](unsigned, column_block b) {
+    constexpr index_t rows_at_once = 64;  // copied while they are still in the first cache
+    index_t const rows = valid_rows(p.lengths, b.batch, length);
+    running_maximum<T> maximum(p.row);
+    for (index_t i = 0; i < rows; i += rows_at_once) {
+      index_t const last = std::min(i + rows_at_once, rows);
+      scan_block(set, p.x, b, i, last, maximum);
+      transfer_rows(p.x, p.y, b, i, last, grad_mode::overwrite);
+    }
+    transfer_rows(p.x, p.y, b, rows, length, grad_mode::overwrite);
+    exchanged_rows<T>(p.x, p.y, b, p.row, maximum.row, grad_mode::overwrite).write();
+    if (p.saving)
+      with_index_type(p.maximum,
+                      [&](auto saved) { store_columns(maximum.row, 1, saved, b, 0, 1); });
+  });
+}
+
+template <class Exec, class T>
+void implementation<detail::max_exchange_op, detail::host_backend>::backward(
+    Exec const& on, detail::max_exchange_backward<T> const& p, workspace) {
+  for_each_column_block(on, p.dy.extents(), [&](unsigned, column_block b) {
+    std::uint32_t maximum[block_columns];
+    with_index_type(p.maximum, [&](auto saved) { load_columns(saved, b, 0, 1, maximum, 1); });
+    // In place, or accumulating, the rows' own transfer would destroy what the exchange needs.
+    exchanged_rows<T> const exchanged(p.dy, p.dx, b, p.row, maximum, p.mode);
+    transfer_rows(p.dy, p.dx, b, 0, p.dy.extents().length, p.mode);
+    exchanged.write();
+  });
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

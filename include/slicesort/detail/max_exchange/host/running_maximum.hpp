@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The running maxima of a block of columns, side by side, and their scan on every instruction set.
+#pragma once
+
+#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/isa.hpp>
+#include <slicesort/detail/host/simd/target.hpp>
+#include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Row and key share a lane of one width, so that one comparison of vectors selects both.
+template <class T>
+struct running_maximum {
+  using lane = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+
+  lane key[block_columns] = {};  // below every key, so that the first row wins
+  lane row[block_columns];
+
+  explicit running_maximum(index_t row_of_nothing) {
+    std::fill_n(row, block_columns, static_cast<lane>(row_of_nothing));
+  }
+  // A tie keeps the earlier row.
+  SLICESORT_INLINE void see(index_t c, index_t i, T const& element) {
+    lane const k = detail::ordered_key(element, true);
+    bool const greater = k > key[c];
+    key[c] = greater ? k : key[c];
+    row[c] = greater ? static_cast<lane>(i) : row[c];
+  }
+};
+
+#define SLICESORT_TARGET_TEXT <slicesort/detail/max_exchange/host/running_maximum.inl>
+#include <slicesort/detail/host/simd/foreach_target.inl>
+
+// Shows rows [first, last) of a block to `m`.
+template <class T>
+void scan_block(isa set, tensor3<T const> x, column_block b, index_t first, index_t last,
+                running_maximum<T>& m) {
+  if (b.channels < block_columns || x.strides().channels != 1)
+    return for_each_element(x, b, first, last,
+                            [&](index_t c, index_t i, T const& element) { m.see(c, i, element); });
+  T const* const dense = x.data() + x.offset(b.batch, 0, b.channel);
+  index_t const pitch = x.strides().length;
+#if SLICESORT_X86_DISPATCH
+  if (set == isa::avx512) return avx512::scan_rows(dense, pitch, first, last, m);
+  if (set == isa::avx2) return avx2::scan_rows(dense, pitch, first, last, m);
+#endif
+  (void)set;
+  portable::scan_rows(dense, pitch, first, last, m);
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// multi_permutation on a grid: a sort, then the powers of its permutation.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/kernel/columns.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/scratch_rows.hpp>
+#include <slicesort/detail/kernel/slices.hpp>
+#include <slicesort/detail/kernel/tile_shape.hpp>
+#include <slicesort/detail/kernel/tuning.hpp>
+#include <slicesort/detail/multi_permutation/kernel/sum_powers.hpp>
+#include <slicesort/detail/multi_permutation/kernel/weights_gradient.hpp>
+#include <slicesort/detail/multi_permutation/problem.hpp>
+#include <slicesort/detail/permute/kernel/chained_columns.hpp>
+#include <slicesort/detail/permute/kernel/chained_launch.hpp>
+#include <slicesort/detail/sort/kernel/columns_view.hpp>
+#include <slicesort/detail/sort/kernel/sort_columns.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/tuning.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class Order>
+struct grid_implementation<detail::multi_permutation_op<Order>> {
+  template <class T, class Grid>
+  static void plan(Grid const& grid, extents3 e, index_t terms, detail::arena& a) {
+    detail::arena other = a;
+    plan_forward<T>(grid, e, a);
+    plan_backward<T>(grid, e, terms, other);
+    if (other.bytes() > a.bytes()) a = other;
+  }
+
+  template <class Grid, class T>
+  static void forward(Grid const& grid, detail::multi_permutation_forward<Order, T> const& p,
+                      workspace w) {
+    extents3 const e = p.x.extents();
+    if (e.empty()) return;
+    detail::arena a(w);
+    forward_memory const m = plan_forward<T>(grid, e, a);
+    bool const adjacent = rows_are_adjacent(p.y.strides());
+    for (index_t first = 0; first < e.batch; first += m.samples) {
+      extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
+      tensor3<T> const y = slice_batch(p.y, first, some);
+      tensor1<index_t const> const lengths = slice_batch(p.lengths, first, some);
+      tensor3<T> sorted = y;  // rows past a length as well
+      if (m.sorted != nullptr)
+        sorted = {static_cast<T*>(m.sorted), some, side_by_side(some, adjacent)};
+      index_rows perm;
+      if (p.saving) {
+        perm = slice_batch(index_rows(p.perm), first);
+      } else {
+        perm = scratch_rows(m.perm, some, side_by_side(some, adjacent));
+      }
+      sort_columns(
+          grid,
+          column_sort<T, Order>{p.order, slice_batch(p.x, first, some), sorted, perm, lengths},
+          m.sort);
+      if (m.sorted == nullptr)
+        sum_powers<true>(grid, p, tensor3<T const>(sorted), perm, lengths, y);
+      else
+        sum_powers<false>(grid, p, tensor3<T const>(sorted), perm, lengths, y);
+    }
+  }
+
+  template <class Grid, class T>
+  static void backward(Grid const& grid, detail::multi_permutation_backward<T> const& p,
+                       workspace w) {
+    extents3 const e = p.dy.extents();
+    detail::arena a(w);
+    backward_memory const m = plan_backward<T>(grid, e, p.weights.terms, a);
+    if (p.of_weights) weigh(grid, p, m.sums);
+    if (e.empty()) return;
+    if (m.dy == nullptr) return transpose_powers<true>(grid, p, p.dy, p.dx, p.perm, p.lengths);
+    if (p.dy.data() != p.dx.data())
+      return transpose_powers<false>(grid, p, p.dy, p.dx, p.perm, p.lengths);
+    bool const adjacent = rows_are_adjacent(p.dx.strides());
+    for (index_t first = 0; first < e.batch; first += m.samples) {
+      extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
+      auto* const copy = static_cast<T*>(m.dy);
+      copy_side_by_side(grid, slice_batch(p.dy, first, some), copy, adjacent);
+      transpose_powers<false>(grid, p, tensor3<T const>(copy, some, side_by_side(some, adjacent)),
+                              slice_batch(p.dx, first, some),
+                              slice_batch(index_rows(p.perm), first),
+                              slice_batch(p.lengths, first, some));
+    }
+  }
+
+ private:
+  template <class T>
+  using A = detail::accumulator_t<T>;
+
+  // Samples whose elements the workspace holds at one time.
+  template <class T, class Grid>
+  static index_t samples_at_once(Grid const& grid, extents3 e) {
+    sort_tuning const t = sort_tuning_of<T>(grid);
+    return std::clamp<index_t>(t.chunk_elements / (e.length * e.channels), 1, e.batch);
+  }
+
+  struct forward_memory {
+    index_t samples = 0;
+    sort_memory sort{};
+    void* perm = nullptr;    // unless it is saved
+    void* sorted = nullptr;  // of columns too long for shared memory
+  };
+  template <class T, class Grid>
+  static forward_memory plan_forward(Grid const& grid, extents3 e, detail::arena& a) {
+    forward_memory m;
+    if (e.empty()) return m;
+    m.samples = samples_at_once<T>(grid, e);
+    extents3 const some{m.samples, e.length, e.channels};
+    auto const elements = static_cast<std::size_t>(some.size());
+    m.sort = plan_sort<T>(grid, some, a);
+    m.perm = take_scratch_rows(a, some);
+    if (chained_width<T>(grid, chained_bytes<T>(e.length), e) == 0) m.sorted = a.take<T>(elements);
+    return m;
+  }
+
+  struct backward_memory {
+    index_t samples = 0;
+    void* dy = nullptr;      // of columns too long for shared memory, if in place
+    double* sums = nullptr;  // of every column and term
+  };
+  template <class T, class Grid>
+  static backward_memory plan_backward(Grid const& grid, extents3 e, index_t terms,
+                                       detail::arena& a) {
+    backward_memory m;
+    if (e.empty()) return m;
+    m.sums = a.take<double>(static_cast<std::size_t>(e.batch * e.channels) *
+                            static_cast<std::size_t>(terms));
+    if (chained_width<T>(grid, transposed_bytes<T>(e.length), e) > 0) return m;
+    m.samples = samples_at_once<T>(grid, e);
+    m.dy = a.take<T>(static_cast<std::size_t>(m.samples * e.length * e.channels));
+    return m;
+  }
+  template <class T>
+  static std::size_t transposed_bytes(index_t length) {
+    return chained_bytes<T>(length) + sizeof(A<T>) * static_cast<std::size_t>(length);
+  }
+
+  template <bool InShared, class Grid, class T>
+  static void sum_powers(Grid const& grid, detail::multi_permutation_forward<Order, T> const& p,
+                         tensor3<T const> sorted, index_rows perm, tensor1<index_t const> lengths,
+                         tensor3<T> y) {
+    using body = sum_powers_body<T, InShared>;
+    run_chained(grid,
+                body{{sorted, perm, lengths, 0, rows_are_adjacent(y.strides())}, p.weights, y},
+                &body::sorted, chained_bytes<T>(y.extents().length));
+  }
+
+  template <bool InShared, class Grid, class T>
+  static void transpose_powers(Grid const& grid, detail::multi_permutation_backward<T> const& p,
+                               tensor3<T const> dy, tensor3<T> dx, index_rows perm,
+                               tensor1<index_t const> lengths) {
+    using body = transpose_powers_body<T, InShared>;
+    run_chained(
+        grid, body{{dy, perm, lengths, 0, rows_are_adjacent(dx.strides())}, p.weights, dx, p.mode},
+        &body::gradient, transposed_bytes<T>(dx.extents().length));
+  }
+
+  template <class Grid, class T>
+  static void weigh(Grid const& grid, detail::multi_permutation_backward<T> const& p,
+                    double* sums) {
+    constexpr int threads = 32;
+    extents3 const e = p.dy.extents();
+    index_t const columns = e.empty() ? 0 : e.batch * e.channels, terms = p.weights.terms;
+    if (columns > 0) weigh_columns(grid, p, sums);
+    grid.run(add_columns_body<A<T>>{sums, columns, terms, p.dweights, p.mode},
+             divide_up(terms, threads), threads);
+  }
+  template <class Grid, class T>
+  static void weigh_columns(Grid const& grid, detail::multi_permutation_backward<T> const& p,
+                            double* sums) {
+    extents3 const e = p.dy.extents();
+    index_t const terms = p.weights.terms;
+    bool const adjacent = rows_are_adjacent(p.x.strides());
+    device_facts device = grid.facts();
+    // Products take no more than a quarter of shared memory, if that can be.
+    int threads = 256, at_once = static_cast<int>(std::min<index_t>(terms, 4));
+    auto const bytes = [&] {
+      return sizeof(double) * static_cast<std::size_t>(threads) * static_cast<std::size_t>(at_once);
+    };
+    while (threads > 32 && bytes() > device.shared_bytes / 4) threads /= 2;
+    while (at_once > 1 && bytes() > device.shared_bytes / 4) --at_once;
+    device.shared_bytes -= bytes();
+    permute_tuning t = permute_tuning_of<T>(grid);
+    t.shared_tile_bytes -= std::min(t.shared_tile_bytes, bytes());
+    std::size_t const column = chained_bytes<T>(e.length) + sizeof(std::uint32_t);
+    int const fitting =
+        narrow_rows(e.length) ? tile_width(device, t, column, e.length, e.batch * e.channels) : 0;
+    int const most = static_cast<int>(power_of_two_below(threads / at_once));
+    auto const run = [&](auto body) {
+      body.x.width = std::min(fitting > 0 ? fitting : 32, most);
+      grid.run(body, divide_up(e.batch * e.channels, body.x.width), threads);
+    };
+    if (fitting > 0)
+      run(weigh_columns_body<T, true>{
+          {p.x, p.perm, p.lengths, 0, adjacent}, p.dy, sums, terms, at_once, threads});
+    else
+      run(weigh_columns_body<T, false>{
+          {p.x, p.perm, p.lengths, 0, adjacent}, p.dy, sums, terms, at_once, threads});
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// multi_permutation on the host, block by block: sorting leaves the first power in y and gives the
+// permutation, then every column walks through its powers in slot-local memory.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/multi_permutation/problem.hpp>
+#include <slicesort/detail/sort/host/sort_columns.hpp>
+#include <slicesort/order.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// The order of some channels, as part of a problem with more.
+template <class Order>
+struct order_of_block {
+  Order order;
+  index_t first, channels;
+
+  SLICESORT_HD bool ascending(index_t channel, index_t) const {
+    return detail::ascends(order, first + channel, channels);
+  }
+};
+
+// One column of `rows` rows. `p` names source rows: (P v)[n] = v[p[n]].
+template <class A>
+struct powers_of_column {
+  std::uint32_t const* p;
+  index_t rows;
+  A* now;
+  A* next;
+
+  void permute() {
+    for (index_t i = 0; i < rows; ++i) next[i] = now[p[i]];
+    std::swap(now, next);
+  }
+  void transpose() {
+    for (index_t i = 0; i < rows; ++i) next[p[i]] = now[i];
+    std::swap(now, next);
+  }
+
+  // sums = sum_k a_k P^k v, given P v; k rises.
+  void forward(A const* sorted, detail::term_weights<A> const& a, A* sums) {
+    A const first = a(1);
+    for (index_t i = 0; i < rows; ++i) {
+      now[i] = sorted[i];
+      sums[i] = first * now[i];
+    }
+    for (index_t k = 2; k <= a.terms; ++k) {
+      permute();
+      A const weight = a(k);
+      for (index_t i = 0; i < rows; ++i) sums[i] += weight * now[i];
+    }
+  }
+
+  // d = sum_k a_k (P^k)^T d by Horner's rule: (P^T)(a_1 d + (P^T)(a_2 d + ...)).
+  void backward(detail::term_weights<A> const& a, A* d) {
+    A const last = a(a.terms);
+    for (index_t i = 0; i < rows; ++i) now[i] = last * d[i];
+    for (index_t k = a.terms - 1; k >= 1; --k) {
+      transpose();
+      A const weight = a(k);
+      for (index_t i = 0; i < rows; ++i) now[i] += weight * d[i];
+    }
+    transpose();
+    std::copy_n(now, rows, d);
+  }
+
+  // of_weight[k - 1] = dy . (P^k v), in row order.
+  void weights_gradient(A const* dy, A const* v, index_t terms, double* of_weight) {
+    std::copy_n(v, rows, now);
+    for (index_t k = 1; k <= terms; ++k) {
+      permute();
+      double sum = 0;
+      for (index_t i = 0; i < rows; ++i)
+        sum += static_cast<double>(dy[i]) * static_cast<double>(now[i]);
+      of_weight[k - 1] = sum;
+    }
+  }
+};
+
+template <class Order>
+struct implementation<detail::multi_permutation_op<Order>, detail::host_backend> {
+  template <class Exec>
+  static void check(Exec const& on, detail::checker& c) {
+    check_host(on, c);
+  }
+
+  struct memory {
+    slots of_slots;
+    double* of_weights;  // per column, the gradient of each weight
+  };
+  template <class T, class Exec>
+  static memory plan(Exec const& on, extents3 e, index_t terms, detail::arena& a) {
+    column_blocks const blocks(e, block_columns);
+    slots const of_slots(a, on.threads, blocks.count(),
+                         [&](detail::arena& slot) { local<T>(slot, e, blocks); });
+    return {of_slots,
+            a.take<double>(static_cast<std::size_t>(e.empty() ? 0 : e.batch * e.channels) *
+                           static_cast<std::size_t>(terms))};
+  }
+
+  template <class Exec, class T>
+  static void forward(Exec const& on, detail::multi_permutation_forward<Order, T> const& p,
+                      workspace w);
+
+  template <class Exec, class T>
+  static void backward(Exec const& on, detail::multi_permutation_backward<T> const& p, workspace w);
+
+ private:
+  template <class T>
+  using A = detail::accumulator_t<T>;
+
+  // Memory of one slot: the columns of one sample, and what a whole block needs for its sort.
+  template <class T>
+  struct local {
+    index_t pitch;
+    std::uint32_t* perm;
+    A<T>*values, *sums;
+    A<T>*now, *next;  // one column each
+    std::uint32_t* unsaved;
+    slots sorting;
+
+    local(detail::arena& a, extents3 e, column_blocks const& blocks)
+        : pitch(column_pitch(e.length)), sorting(a, 1, e.empty() ? 0 : 1, [&](detail::arena& slot) {
+            take_sort_scratch<T>(slot, e.length);
+          }) {
+      auto const elements = static_cast<std::size_t>(blocks.channels() * pitch);
+      perm = a.take<std::uint32_t>(elements);
+      values = a.take<A<T>>(elements);
+      sums = a.take<A<T>>(elements);
+      now = a.take<A<T>>(static_cast<std::size_t>(pitch));
+      next = a.take<A<T>>(static_cast<std::size_t>(pitch));
+      unsaved = a.take<std::uint32_t>(static_cast<std::size_t>(blocks.columns() * e.length));
+    }
+    powers_of_column<A<T>> powers(index_t c, index_t rows) const {
+      return {perm + c * pitch, rows, now, next};
+    }
+  };
+
+  // Sorts a block of x into y; returns its permutation: the saved tensor, or the block's alone.
+  template <class T>
+  static index_tensor3 sort_block(isa instructions,
+                                  detail::multi_permutation_forward<Order, T> const& p,
+                                  sample_block const& b, local<T> const& l) {
+    extents3 const e{b.batches, p.x.extents().length, b.channels};
+    index_tensor3 perm = p.perm, of_block;
+    if (p.saving)
+      with_index_type(perm, [&](auto v) { of_block = part(v, b, e); });
+    else
+      perm = of_block = tensor3<std::uint32_t>(l.unsaved, e);
+    tensor1<index_t const> lengths;
+    if (p.lengths.data() != nullptr)
+      lengths = {p.lengths.data() + b.batch * p.lengths.stride(), b.batches, p.lengths.stride()};
+    order_of_block<Order> const order{p.order, b.channel, p.x.extents().channels};
+    sort_columns(exec::host{1, instructions},
+                 columns_to_sort<T, order_of_block<Order>>{order, part(p.x, b, e), part(p.y, b, e),
+                                                           of_block, true, lengths},
+                 l.sorting);
+    return perm;
+  }
+  template <class V>
+  static tensor3<V> part(tensor3<V> v, sample_block const& b, extents3 e) {
+    return {v.data() + v.offset(b.batch, 0, b.channel), e, v.strides()};
+  }
+
+  // Column after column, so that neither threads nor blocks show; from where dweights stands when
+  // it accumulates.
+  template <class T>
+  static void add_columns(detail::multi_permutation_backward<T> const& p,
+                          double const* of_weights) {
+    extents3 const e = p.dy.extents();
+    index_t const columns = e.empty() ? 0 : e.batch * e.channels, terms = p.weights.terms;
+    for (index_t k = 0; k < terms; ++k) {
+      double sum = p.mode == grad_mode::overwrite ? 0 : static_cast<double>(p.dweights(k));
+      for (index_t i = 0; i < columns; ++i) sum += of_weights[i * terms + k];
+      p.dweights(k) = static_cast<A<T>>(sum);
+    }
+  }
+};
+
+template <class Order>
+template <class Exec, class T>
+void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::forward(
+    Exec const& on, detail::multi_permutation_forward<Order, T> const& p, workspace w) {
+  detail::arena a(w);
+  extents3 const e = p.x.extents();
+  memory const m = plan<T>(on, e, p.weights.terms, a);
+  column_blocks const blocks(e, block_columns);
+  for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
+    sample_block const block = blocks[task];
+    detail::arena carving = m.of_slots[slot];
+    local<T> const l(carving, e, blocks);
+    index_tensor3 const perm = sort_block(on.instructions, p, block, l);
+    for (index_t s = 0; s < block.batches; ++s) {
+      column_block const b = block[s], of_perm = p.saving ? b : column_block{s, 0, b.channels};
+      index_t const rows = valid_rows(p.lengths, b.batch, e.length);
+      with_index_type(perm, [&](auto v) { load_columns(v, of_perm, 0, rows, l.perm, l.pitch); });
+      load_columns(p.y, b, 0, rows, l.values, l.pitch);
+      for (index_t c = 0; c < b.channels; ++c)
+        l.powers(c, rows).forward(l.values + c * l.pitch, p.weights, l.sums + c * l.pitch);
+      store_columns(l.sums, l.pitch, p.y, b, 0, rows);
+    }
+  });
+}
+
+template <class Order>
+template <class Exec, class T>
+void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::backward(
+    Exec const& on, detail::multi_permutation_backward<T> const& p, workspace w) {
+  detail::arena a(w);
+  extents3 const e = p.dy.extents();
+  index_t const terms = p.weights.terms;
+  memory const m = plan<T>(on, e, terms, a);
+  column_blocks const blocks(e, block_columns);
+  for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
+    sample_block const block = blocks[task];
+    detail::arena carving = m.of_slots[slot];
+    local<T> const l(carving, e, blocks);
+    for (index_t s = 0; s < block.batches; ++s) {
+      column_block const b = block[s];
+      index_t const rows = valid_rows(p.lengths, b.batch, e.length);
+      with_index_type(p.perm, [&](auto perm) { load_columns(perm, b, 0, rows, l.perm, l.pitch); });
+      load_columns(p.dy, b, 0, rows, l.sums, l.pitch);
+      if (p.of_weights) load_columns(p.x, b, 0, rows, l.values, l.pitch);
+      for (index_t c = 0; c < b.channels; ++c) {
+        A<T>* const d = l.sums + c * l.pitch;
+        if (p.of_weights)
+          l.powers(c, rows).weights_gradient(
+              d, l.values + c * l.pitch, terms,
+              m.of_weights + (b.batch * e.channels + b.channel + c) * terms);
+        l.powers(c, rows).backward(p.weights, d);
+      }
+      store_gradient(l.sums, l.pitch, p.dx, b, 0, rows, p.mode);
+      transfer_rows(p.dy, p.dx, b, rows, e.length, p.mode);
+    }
+  });
+  if (p.of_weights) add_columns(p, m.of_weights);
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

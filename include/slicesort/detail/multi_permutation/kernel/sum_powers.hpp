@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weighted sums of powers of permutations, and their transpose. All that a power sum needs of its
+// column lies on one chain, so the threads of a block do not meet while they add.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/kernel/columns.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/store.hpp>
+#include <slicesort/detail/multi_permutation/problem.hpp>
+#include <slicesort/detail/permute/kernel/chained_columns.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Weights as a loop reads them: uniform ones are divided once.
+template <class A>
+class weights_of_terms {
+ public:
+  SLICESORT_HD explicit weights_of_terms(detail::term_weights<A> const& a)
+      : a_(a), uniform_(a.uniform ? a(1) : A{}) {}
+  SLICESORT_HD A operator()(index_t power) const {
+    return a_.uniform ? uniform_ : a_.given(power - 1);
+  }
+
+ private:
+  detail::term_weights<A> const& a_;
+  A uniform_;
+};
+
+// The rows that a thread's next chains start from, and the first terms of their sums. Past the valid
+// rows it is the first again, in vain.
+template <class Column, class Share, class Row, class A>
+SLICESORT_HD_INLINE void begin_chains(Column const& column, Share const& here, Row first, A weight,
+                                      Row (&n)[chained_at_once], A (&sum)[chained_at_once]) {
+  SLICESORT_UNROLL
+  for (int k = 0; k < chained_at_once; ++k) {
+    n[k] = first + k * here.step;
+    if (n[k] >= here.valid) n[k] = first;
+    sum[k] = weight * static_cast<A>(column.value(n[k]));
+  }
+}
+
+// y = sum_k a_k P^(k-1) v for the sorted columns v; k rises. Rows past a length are copied.
+template <class T, bool InShared>
+struct sum_powers_body {
+  static constexpr int max_threads = 512;
+  using A = detail::accumulator_t<T>;
+
+  chained_columns<T, InShared> sorted;
+  detail::term_weights<A> weights;
+  tensor3<T> y;  // in shared memory: may be where the sorted columns come from
+
+  template <class Carver>
+  SLICESORT_HD auto shared(Carver& carver) const {
+    return sorted.shared(carver);
+  }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    using row = typename chained_columns<T, InShared>::row;
+    auto const tile = shared(block);
+    auto const here = sorted.share_of(block);
+    auto const column = sorted.open(block, tile, here);
+    if (!here.inside) return;
+    weights_of_terms<A> const a(weights);
+    column_of<T> const to(y, here.at);
+
+    A const first_weight = a(1);
+    for (row first = here.first; first < here.valid; first += chained_at_once * here.step) {
+      row n[chained_at_once];
+      A sum[chained_at_once];
+      begin_chains(column, here, first, first_weight, n, sum);
+      for (index_t power = 2; power <= weights.terms; ++power) {
+        A const weight = a(power);
+        SLICESORT_UNROLL
+        for (int k = 0; k < chained_at_once; ++k) {
+          n[k] = column.next(n[k]);
+          sum[k] = block.multiply_add(weight, static_cast<A>(column.value(n[k])), sum[k]);
+        }
+      }
+      SLICESORT_UNROLL
+      for (int k = 0; k < chained_at_once; ++k)
+        if (first + k * here.step < here.valid) to[first + k * here.step] = static_cast<T>(sum[k]);
+    }
+    for (row n = here.first; n < here.length; n += here.step)
+      if (n >= here.valid) to[n] = column.value(n);
+  }
+};
+
+// dx = sum_k a_k (P^k)^T d by Horner's rule, (P^T)(a_1 d + (P^T)(a_2 d + ..)): what starts from row m
+// with a_K d[m] moves to p[m] for every next term, and ends in the row after the last.
+template <class T, bool InShared>
+struct transpose_powers_body {
+  static constexpr int max_threads = 512;
+  using A = detail::accumulator_t<T>;
+
+  chained_columns<T, InShared> gradient;  // in shared memory: may be dx
+  detail::term_weights<A> weights;
+  tensor3<T> dx;
+  grad_mode mode;
+
+  struct memory {
+    typename chained_columns<T, InShared>::tile tile;
+    A* sums;  // or rows would be scattered to dx
+  };
+  template <class Carver>
+  SLICESORT_HD memory shared(Carver& carver) const {
+    memory m{gradient.shared(carver), nullptr};
+    if constexpr (InShared)
+      m.sums = carver.template take<A>(static_cast<std::size_t>(dx.extents().length) *
+                                       static_cast<std::size_t>(gradient.width));
+    return m;
+  }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    using row = typename chained_columns<T, InShared>::row;
+    memory const m = shared(block);
+    auto const here = gradient.share_of(block);
+    auto const column = gradient.open(block, m.tile, here);
+    weights_of_terms<A> const a(weights);
+    column_of<T> const to(dx, here.at);
+    A* sums = nullptr;
+    if constexpr (InShared) sums = m.sums + (column.values - m.tile.values);
+
+    A const last_weight = a(weights.terms);
+    for (row first = here.first; first < here.valid; first += chained_at_once * here.step) {
+      row n[chained_at_once];
+      A sum[chained_at_once];
+      begin_chains(column, here, first, last_weight, n, sum);
+      SLICESORT_UNROLL
+      for (int k = 0; k < chained_at_once; ++k) n[k] = column.next(n[k]);
+      for (index_t power = weights.terms - 1; power >= 1; --power) {
+        A const weight = a(power);
+        SLICESORT_UNROLL
+        for (int k = 0; k < chained_at_once; ++k) {
+          sum[k] = block.multiply_add(weight, static_cast<A>(column.value(n[k])), sum[k]);
+          n[k] = column.next(n[k]);
+        }
+      }
+      SLICESORT_UNROLL
+      for (int k = 0; k < chained_at_once; ++k) {
+        if (first + k * here.step >= here.valid) continue;
+        if constexpr (InShared)
+          sums[n[k] * column.pitch] = sum[k];
+        else
+          deliver<Block>(mode, to[n[k]], sum[k]);
+      }
+    }
+    if constexpr (InShared) {
+      block.sync();
+      for (row first = here.first; first < here.valid; first += chained_at_once * here.step) {
+        T old[chained_at_once] = {};
+        SLICESORT_UNROLL
+        for (int k = 0; k < chained_at_once; ++k)
+          if (mode == grad_mode::accumulate && first + k * here.step < here.valid)
+            old[k] = to[first + k * here.step];
+        SLICESORT_UNROLL
+        for (int k = 0; k < chained_at_once; ++k)
+          if (row const n = first + k * here.step; n < here.valid)
+            to[n] = delivered<Block>(mode, old[k], sums[n * column.pitch]);
+      }
+    }
+    for (row n = here.first; n < here.length; n += here.step)
+      if (n >= here.valid) deliver<Block>(mode, to[n], column.value(n));
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

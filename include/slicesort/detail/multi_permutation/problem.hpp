@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What crosses from the door of multi_permutation to a backend: checked views and scalars.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+template <class Order>
+struct multi_permutation_op {};
+
+// The weights of the powers 1 .. terms.
+template <class A>
+struct term_weights {
+  index_t terms;
+  bool uniform;
+  tensor1<A const> given;  // unless uniform
+
+  SLICESORT_HD A operator()(index_t power) const {
+    return uniform ? A(1) / static_cast<A>(terms) : given(power - 1);
+  }
+};
+
+template <class Order, class T>
+struct multi_permutation_forward {
+  static constexpr char const* name = "multi_permutation.forward";
+  Order order;
+  tensor3<T const> x;
+  term_weights<accumulator_t<T>> weights;
+  tensor3<T> y;
+  index_tensor3 perm;
+  bool saving;  // whether perm is written
+  tensor1<index_t const> lengths;
+};
+
+template <class T>
+struct multi_permutation_backward {
+  static constexpr char const* name = "multi_permutation.backward";
+  tensor3<T const> dy;
+  tensor3<T const> x;  // for dweights alone
+  term_weights<accumulator_t<T>> weights;
+  const_index_tensor3 perm;
+  tensor3<T> dx;
+  tensor1<accumulator_t<T>> dweights;
+  bool of_weights;  // whether dweights is wanted
+  grad_mode mode;
+  tensor1<index_t const> lengths;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A permutation of every column as the kernels that move rows read it: opened at a column, where it
+// gives the number that stands at a row, or at one row after the other.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/kernel/columns.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class Index>
+struct permutation_rows {
+  Index const* data;
+  strides3 strides;
+
+  struct column {
+    Index const* data;
+    index_t stride;
+
+    SLICESORT_HD_INLINE index_t operator[](index_t row) const {
+      return static_cast<index_t>(data[row * stride]);
+    }
+    struct walker {
+      Index const* p;
+      index_t jump;
+
+      SLICESORT_HD_INLINE int next() {
+        auto const there = static_cast<int>(*p);
+        p += jump;
+        return there;
+      }
+    };
+    // From row `first` on, `step` rows apart, of `end`.
+    SLICESORT_HD_INLINE walker walk(int first, int step, int end) const {
+      return {data + first * stride, jump_of(step, end, stride)};
+    }
+  };
+  SLICESORT_HD_INLINE column open(column_place at) const {
+    return {data + at.batch * strides.batch + at.channel * strides.channels, strides.length};
+  }
+};
+
+// f(permutation) with the type of its numbers.
+template <class F>
+void with_row_numbers(index_rows rows, F const& f) {
+  if (rows.narrow)
+    f(permutation_rows<std::uint16_t>{static_cast<std::uint16_t const*>(rows.data), rows.strides});
+  else
+    f(permutation_rows<std::uint32_t>{static_cast<std::uint32_t const*>(rows.data), rows.strides});
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// shuffle on a grid: the permutations of a full column by sorting its hashes, then the rows move. The
+// permutation of fewer rows is what remains of the full one when the other rows are left out.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/kernel/columns.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/scratch_rows.hpp>
+#include <slicesort/detail/kernel/slices.hpp>
+#include <slicesort/detail/kernel/tuning.hpp>
+#include <slicesort/detail/math/raw_key.hpp>
+#include <slicesort/detail/permute/kernel/chained_launch.hpp>
+#include <slicesort/detail/permute/kernel/permute_columns.hpp>
+#include <slicesort/detail/shuffle/kernel/shuffled_rows.hpp>
+#include <slicesort/detail/shuffle/problem.hpp>
+#include <slicesort/detail/sort/kernel/columns_view.hpp>
+#include <slicesort/detail/sort/kernel/sort_columns.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/order.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/tuning.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class Form>
+struct grid_implementation<detail::shuffle_op<Form>> {
+  struct memory {
+    void* order = nullptr;  // the permutations of a full column: [1, length, one or channels]
+    detail::raw_key32* hashes = nullptr;
+    sort_memory sort{};
+    index_t samples = 0;      // at one time, where they have lengths
+    void* shorter = nullptr;  // their permutations: [samples, length, one or channels]
+    permute_memory permute{};
+  };
+  template <class T, class Grid>
+  static memory plan(Grid const& grid, extents3 e, detail::arena& a) {
+    memory m;
+    if (e.empty()) return m;
+    sort_tuning const t = sort_tuning_of<T>(grid);
+    extents3 const orders = orders_of(e);
+    m.order = take_scratch_rows(a, orders);
+    // Once rows move, the memory of the sort is free.
+    detail::arena moving = a;
+    m.hashes = a.take<detail::raw_key32>(static_cast<std::size_t>(orders.size()));
+    m.sort = plan_sort<detail::raw_key32>(grid, orders, a);
+    m.samples = std::clamp<index_t>(t.chunk_elements / orders.size(), 1, e.batch);
+    extents3 const shorter{m.samples, orders.length, orders.channels};
+    m.shorter = take_scratch_rows(moving, shorter);
+    m.permute = plan_permute<T>(grid, e, moving);
+    if (moving.bytes() > a.bytes()) a = moving;
+    return m;
+  }
+
+  template <class Grid, class T>
+  static void forward(Grid const& grid, detail::shuffle_forward<T> const& p, workspace w) {
+    run(grid, p.seed, column_permutation<T>{p.x, p.y, {}, true, grad_mode::overwrite}, p.lengths,
+        w);
+  }
+  template <class Grid, class T>
+  static void backward(Grid const& grid, detail::shuffle_backward<T> const& p, workspace w) {
+    run(grid, p.seed, column_permutation<T>{p.dy, p.dx, {}, false, p.mode}, p.lengths, w);
+  }
+
+ private:
+  static extents3 orders_of(extents3 e) { return {1, e.length, Form::shared ? 1 : e.channels}; }
+
+  // As the kernels see them: by one channel, or one sample, all share a column.
+  static index_rows rows_in(void* data, extents3 e, bool of_samples) {
+    strides3 const s = row_major(e);
+    return scratch_rows(data, e,
+                        {of_samples ? s.batch : 0, s.length, Form::shared ? 0 : s.channels});
+  }
+
+  template <class Grid, class T>
+  static void run(Grid const& grid, std::uint64_t seed, column_permutation<T> job,
+                  tensor1<index_t const> lengths, workspace w) {
+    constexpr int threads = 256;
+    extents3 const e = job.in.extents();
+    if (e.empty()) return;
+    detail::arena a(w);
+    memory const m = plan<T>(grid, e, a);
+    extents3 const orders = orders_of(e);
+    index_rows const order = rows_in(m.order, orders, false);
+    tensor3<detail::raw_key32> const hashes(m.hashes, orders);
+    grid.run(hash_rows_body{seed, hashes}, divide_up(orders.size(), threads), threads);
+    sort_columns(grid, column_sort<detail::raw_key32, ascending>{{}, hashes, {}, order, {}},
+                 m.sort);
+    job.perm = order;
+    if (lengths.data() == nullptr) return permute_columns(grid, job, m.permute);
+
+    for (index_t first = 0; first < e.batch; first += m.samples) {
+      extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
+      column_permutation<T> part = job;
+      part.in = slice_batch(job.in, first, some);
+      part.out = slice_batch(job.out, first, some);
+      extents3 const shorter{some.batch, orders.length, orders.channels};
+      part.perm = rows_in(m.shorter, shorter, true);
+      shorten_orders(grid, order, part.perm, shorter, slice_batch(lengths, first, some));
+      permute_columns(grid, part, m.permute);
+    }
+  }
+  template <class Grid>
+  static void shorten_orders(Grid const& grid, index_rows order, index_rows shorter, extents3 e,
+                             tensor1<index_t const> lengths) {
+    constexpr int threads = 256;
+    int const width = static_cast<int>(std::min<index_t>(power_of_two_below(e.channels), 32));
+    shorten_orders_body const body{order, shorter, e, lengths, width, threads};
+    grid.run(body, divide_up(e.batch * e.channels, width), threads);
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// shuffle on the host: the permutations of a full column once, then every block moves its rows. The
+// permutation of fewer rows is what remains of the full one when the other rows are left out.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/math/counter_hash.hpp>
+#include <slicesort/detail/shuffle/problem.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// p = the rows in the order of their hashes; `packed` is scratch of the same length.
+inline void argsort_hashes(std::uint64_t seed, index_t stream, index_t rows, std::uint64_t* packed,
+                           std::uint32_t* p) {
+  for (index_t i = 0; i < rows; ++i) {
+    auto const row = static_cast<std::uint64_t>(i);
+    std::uint64_t const hash =
+        detail::counter_hash32(seed, static_cast<std::uint64_t>(stream), row);
+    packed[i] = hash << 32 | row;  // distinct, so that any sort is stable
+  }
+  std::sort(packed, packed + rows);
+  for (index_t i = 0; i < rows; ++i) p[i] = static_cast<std::uint32_t>(packed[i]);
+}
+
+template <class Form>
+struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
+  template <class Exec>
+  static void check(Exec const& on, detail::checker& c) {
+    check_host(on, c);
+  }
+
+  struct memory {
+    std::uint32_t* permutations;  // one, or one for every channel
+    slots of_hashes, of_blocks;
+  };
+  template <class T, class Exec>
+  static memory plan(Exec const& on, extents3 e, detail::arena& a) {
+    column_blocks const blocks(e, block_columns);
+    auto* const p = a.take<std::uint32_t>(static_cast<std::size_t>(permutations(e) * e.length));
+    return {p, slots(a, on.threads, permutations(e), [&](detail::arena& slot) { hashes(slot, e); }),
+            slots(a, on.threads, blocks.count(),
+                  [&](detail::arena& slot) { local<T>(slot, e, blocks.channels()); })};
+  }
+
+  template <class Exec, class T>
+  static void forward(Exec const& on, detail::shuffle_forward<T> const& p, workspace w);
+  template <class Exec, class T>
+  static void backward(Exec const& on, detail::shuffle_backward<T> const& p, workspace w);
+
+ private:
+  static index_t permutations(extents3 e) { return e.empty() ? 0 : Form::shared ? 1 : e.channels; }
+  static std::uint64_t* hashes(detail::arena& a, extents3 e) {
+    return a.take<std::uint64_t>(static_cast<std::size_t>(e.length));
+  }
+
+  // Columns of one slot: a block of one sample.
+  template <class T>
+  struct local {
+    index_t pitch;
+    T *from, *to;
+
+    local(detail::arena& a, extents3 e, index_t columns) : pitch(column_pitch(e.length)) {
+      from = a.take<T>(static_cast<std::size_t>(columns * pitch));
+      to = a.take<T>(static_cast<std::size_t>(columns * pitch));
+    }
+  };
+
+  template <bool Back, class Exec, class T>
+  static void run(Exec const& on, std::uint64_t seed, tensor3<T const> from, tensor3<T> to,
+                  tensor1<index_t const> lengths, grad_mode mode, workspace w) {
+    extents3 const e = from.extents();
+    detail::arena a(w);
+    memory const m = plan<T>(on, e, a);
+    for_each_task(on, permutations(e), [&](unsigned slot, index_t channel) {
+      detail::arena carving = m.of_hashes[slot];
+      argsort_hashes(seed, channel, e.length, hashes(carving, e),
+                     m.permutations + channel * e.length);
+    });
+    bool const whole_rows =
+        Form::shared && from.strides().channels == 1 && to.strides().channels == 1;
+    index_t const columns = column_blocks(e, block_columns).channels();
+    for_each_column_block(on, e, [&](unsigned slot, column_block b) {
+      detail::arena carving = m.of_blocks[slot];
+      local<T> const l(carving, e, columns);
+      index_t const rows = valid_rows(lengths, b.batch, e.length);
+      if (whole_rows)
+        move_rows<Back>(m.permutations, rows, from, to, b, mode, l.from);
+      else
+        move_columns<Back>(m.permutations, rows, from, to, b, mode, l);
+      transfer_rows(from, to, b, rows, e.length, mode);
+    });
+  }
+
+  // f(n, source) for every valid row `n` of the shuffled column: `order` without the other rows.
+  template <class F>
+  static void for_each_row(std::uint32_t const* order, index_t rows, F const& f) {
+    for (index_t i = 0, n = 0; n < rows; ++i) {
+      index_t const source = order[i];
+      if (source < rows) f(n++, source);
+    }
+  }
+
+  // One permutation for all columns, which lie side by side: every row moves as a whole. In place,
+  // out of a copy.
+  template <bool Back, class T>
+  static void move_rows(std::uint32_t const* order, index_t rows, tensor3<T const> from,
+                        tensor3<T> to, column_block b, grad_mode mode, T* copy) {
+    T const* source = from.data() + from.offset(b.batch, 0, b.channel);
+    T* const target = to.data() + to.offset(b.batch, 0, b.channel);
+    index_t pitch = from.strides().length;
+    if (source == target) {
+      for (index_t i = 0; i < rows; ++i)
+        std::copy_n(source + i * pitch, b.channels, copy + i * b.channels);
+      source = copy;
+      pitch = b.channels;
+    }
+    with_delivery<T>(mode, [&](auto deliver) {
+      for_each_row(order, rows, [&](index_t n, index_t p) {
+        T const* const in = source + (Back ? n : p) * pitch;
+        T* const out = target + (Back ? p : n) * to.strides().length;
+        for (index_t c = 0; c < b.channels; ++c) deliver(out[c], in[c]);
+      });
+    });
+  }
+
+  template <bool Back, class T>
+  static void move_columns(std::uint32_t const* orders, index_t rows, tensor3<T const> from,
+                           tensor3<T> to, column_block b, grad_mode mode, local<T> const& l) {
+    load_columns(from, b, 0, rows, l.from, l.pitch);
+    for (index_t c = 0; c < b.channels; ++c) {
+      T const* const in = l.from + c * l.pitch;
+      T* const out = l.to + c * l.pitch;
+      for_each_row(orders + (Form::shared ? 0 : b.channel + c) * from.extents().length, rows,
+                   [=](index_t n, index_t p) { out[Back ? p : n] = in[Back ? n : p]; });
+    }
+    store_gradient(l.to, l.pitch, to, b, 0, rows, mode);
+  }
+};
+
+template <class Form>
+template <class Exec, class T>
+void implementation<detail::shuffle_op<Form>, detail::host_backend>::forward(
+    Exec const& on, detail::shuffle_forward<T> const& p, workspace w) {
+  run<false>(on, p.seed, p.x, p.y, p.lengths, grad_mode::overwrite, w);
+}
+
+template <class Form>
+template <class Exec, class T>
+void implementation<detail::shuffle_op<Form>, detail::host_backend>::backward(
+    Exec const& on, detail::shuffle_backward<T> const& p, workspace w) {
+  run<true>(on, p.seed, p.dy, p.dx, p.lengths, p.mode, w);
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// sinkhorn_csp on a grid: how groups are shared among blocks, and where their numbers are kept.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/upload.hpp>
+#include <slicesort/detail/sinkhorn_csp/kernel/groups.hpp>
+#include <slicesort/detail/sinkhorn_csp/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/tuning.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <>
+struct grid_implementation<detail::sinkhorn_csp_op> {
+  template <class T, class Grid>
+  static void plan(Grid const& grid, extents3 e, index_t number, detail::arena& a) {
+    memory<T>(grid.facts(), e, detail::sinkhorn_size::of(number), a);
+  }
+
+  template <class Grid, class T>
+  static void forward(Grid const& grid, detail::sinkhorn_csp_forward<T> const& p, workspace w) {
+    extents3 const e = p.x.extents();
+    if (e.empty()) return;
+    detail::arena a(w);
+    memory<T> const m(grid.facts(), e, {p.rule.group, p.iterations}, a);
+    note_shifts(grid, p.rule, e, m.shifts);
+    auto const tiles = tiles_of(p, m, m.forward);
+    if (m.forward.hot_in_shared)
+      run(grid, mix_groups_body<T, true>{tiles, p.y}, m.forward, e.batch);
+    else
+      run(grid, mix_groups_body<T, false>{tiles, p.y}, m.forward, e.batch);
+  }
+
+  template <class Grid, class T>
+  static void backward(Grid const& grid, detail::sinkhorn_csp_backward<T> const& p, workspace w) {
+    extents3 const e = p.x.extents();
+    if (e.empty()) return;
+    detail::arena a(w);
+    memory<T> const m(grid.facts(), e, {p.rule.group, p.iterations}, a);
+    note_shifts(grid, p.rule, e, m.shifts);
+    auto tiles = tiles_of(p, m, m.backward);
+    index_t const at_once = detail::samples_at_once(e);
+    for (index_t first = 0; first < e.batch; first += at_once) {
+      index_t const samples = std::min(at_once, e.batch - first);
+      // Rows are neighbours: the sum takes them side by side.
+      tensor3<typename memory<T>::A> const du(m.du, {samples, e.length, e.channels},
+                                              {e.length, 1, samples * e.length});
+      tiles.first_sample = first;
+      bool const cold = m.backward.cold_in_shared;
+      if (m.backward.hot_in_shared)
+        run(grid, unmix_groups_body<T, true>{tiles, cold, p.dy, p.dx, du, p.mode}, m.backward,
+            samples);
+      else
+        run(grid, unmix_groups_body<T, false>{tiles, cold, p.dy, p.dx, du, p.mode}, m.backward,
+            samples);
+      grid.run(
+          sum_reference_body<T>{du, p.lengths, first, p.rule.reference, p.tau, p.dy, p.dx, p.mode},
+          divide_up(samples * e.length, most_mixing_threads), most_mixing_threads);
+    }
+  }
+
+ private:
+  // How one pass is cut into blocks.
+  struct shape {
+    int width, threads;
+    index_t blocks_of_sample;
+    bool hot_in_shared, cold_in_shared;
+    std::size_t scratch_bytes;  // of a block
+    index_t blocks_at_once;     // that the workspace has room for
+
+    template <class T>
+    static shape of(device_facts device, extents3 e, detail::sinkhorn_size size, bool backward) {
+      auto const bytes = [&](int columns_of_tile, bool cold) {
+        grouped_tiles<T> tiles{};
+        tiles.group = size.group, tiles.iterations = size.iterations, tiles.width = columns_of_tile;
+        detail::sinkhorn_group<typename grouped_tiles<T>::A> unused{};
+        shared_counter counter;
+        if (cold)
+          tiles.cold(counter, unused);
+        else
+          tiles.hot(counter, unused, backward);
+        return counter.bytes();
+      };
+      index_t const groups = divide_up(std::max<index_t>(e.length, 1), size.group);
+      index_t const columns = std::max<index_t>(e.channels, 1);
+      auto const blocks = [&](int columns_of_tile) {
+        return e.batch * groups * divide_up(columns, columns_of_tile);
+      };
+      shape s{};
+      // Neighbouring channels read a line of memory together; but two blocks should share a processor,
+      // and every processor should have some.
+      s.width = static_cast<int>(std::min<index_t>(power_of_two_above(columns), 32));
+      while (s.width > 1 && (bytes(s.width, false) > device.shared_bytes / 2 ||
+                             blocks(s.width) < 2 * device.processors))
+        s.width /= 2;
+      std::size_t const hot = bytes(s.width, false), cold = backward ? bytes(s.width, true) : 0;
+      s.hot_in_shared = hot <= device.shared_bytes;
+      s.cold_in_shared = s.hot_in_shared && hot + cold <= device.shared_bytes / 2;
+      s.threads = static_cast<int>(
+          std::clamp<index_t>(power_of_two_above(s.width * size.group), 32, most_mixing_threads));
+      s.blocks_of_sample = groups * divide_up(columns, s.width);
+      s.scratch_bytes = (s.hot_in_shared ? 0 : hot) + (s.cold_in_shared ? 0 : cold);
+      index_t const samples = backward ? detail::samples_at_once(e) : e.batch;
+      s.blocks_at_once = s.blocks_of_sample * samples;
+      if (s.scratch_bytes != 0) {
+        constexpr std::size_t most = std::size_t{1} << 28;
+        auto const fit = static_cast<index_t>(most / s.scratch_bytes);
+        s.blocks_at_once = std::min(s.blocks_at_once, std::max<index_t>(fit, 1));
+      }
+      return s;
+    }
+    std::size_t scratch() const { return scratch_bytes * static_cast<std::size_t>(blocks_at_once); }
+  };
+
+  // The walk over the workspace.
+  template <class T>
+  struct memory {
+    using A = detail::accumulator_t<T>;
+    shape forward, backward;
+    index_t* shifts;  // of every channel
+    A* du;            // the reference's gradient through every channel, of some samples
+    unsigned char* scratch;
+
+    memory(device_facts device, extents3 e, detail::sinkhorn_size size, detail::arena& a)
+        : forward(shape::template of<T>(device, e, size, false)),
+          backward(shape::template of<T>(device, e, size, true)),
+          shifts(a.take<index_t>(static_cast<std::size_t>(e.channels))),
+          du(a.take<A>(
+              static_cast<std::size_t>(detail::samples_at_once(e) * e.length * e.channels))),
+          scratch(a.take<unsigned char>(std::max(forward.scratch(), backward.scratch()))) {}
+  };
+
+  template <class Problem, class T>
+  static grouped_tiles<T> tiles_of(Problem const& p, memory<T> const& m, shape const& s) {
+    return {p.x,          p.lengths, m.shifts, p.tau,   p.iterations, p.rule.reference,
+            p.rule.group, 0,         0,        s.width, m.scratch,    s.scratch_bytes};
+  }
+
+  template <class Grid>
+  static void note_shifts(Grid const& grid, detail::csp_rule const& rule, extents3 e,
+                          index_t* shifts) {
+    auto const ask = [&](index_t channel) { return detail::shift_of(rule.move(channel, e)); };
+    note_numbers(grid, e.channels, ask, shifts, true);
+  }
+
+  template <class Grid, class Body>
+  static void run(Grid const& grid, Body body, shape const& s, index_t samples) {
+    index_t const blocks = samples * s.blocks_of_sample;
+    for (index_t first = 0; first < blocks; first += s.blocks_at_once) {
+      body.tiles.first_block = first;
+      grid.run(body, std::min(s.blocks_at_once, blocks - first), s.threads);
+    }
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// sinkhorn_csp on the host. A task takes one group of up to 16 neighbouring channels, side by side.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/math/sinkhorn.hpp>
+#include <slicesort/detail/math/sinkhorn_gradient.hpp>
+#include <slicesort/detail/math/wrap.hpp>
+#include <slicesort/detail/sinkhorn_csp/host/tasks.hpp>
+#include <slicesort/detail/sinkhorn_csp/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/shift.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// The one worker of a task. Few channels are taken in fewer lanes; that does not show in the result.
+template <int Lanes>
+struct sinkhorn_worker {
+  static constexpr int lanes = Lanes;
+  static constexpr index_t first = 0, step = 1;
+
+  SLICESORT_HD void sync() const {}
+  template <class A>
+  SLICESORT_HD A multiply_add(A a, A b, A c) const {
+    return c + a * b;
+  }
+};
+
+template <>
+struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
+  template <class Exec>
+  static void check(Exec const& on, detail::checker& c) {
+    check_host(on, c);
+  }
+
+  template <class T, class Exec>
+  static void plan(Exec const& on, extents3 e, index_t number, detail::arena& a) {
+    memory<accumulator<T>>(on, e, detail::sinkhorn_size::of(number), a, true);
+  }
+
+  template <class Exec, class T>
+  static void forward(Exec const& on, detail::sinkhorn_csp_forward<T> const& p, workspace w) {
+    using A = accumulator<T>;
+    extents3 const e = p.x.extents();
+    if (e.empty()) return;
+    detail::arena a(w);
+    memory<A> const m(on, e, {p.rule.group, p.iterations}, a, false);
+    m.note_shifts(p.rule, e);
+    sinkhorn_tasks const tasks(e, p.rule.group, 0, e.batch);
+    for_each_task(on, tasks.count(), [&](unsigned slot, index_t number) {
+      sinkhorn_task const t = tasks.at(number, p.lengths);
+      with_lanes(t.channels, [&](auto worker) {
+        auto const group = m.template group_of<decltype(worker)::lanes>(slot, t.rows);
+        load(p.x, t, p.rule, p.tau, m.shifts, group);
+        detail::scale_group<false>(worker, group, p.iterations);
+        store_mixture(worker, p, t, group);
+      });
+    });
+  }
+
+  template <class Exec, class T>
+  static void backward(Exec const& on, detail::sinkhorn_csp_backward<T> const& p, workspace w) {
+    using A = accumulator<T>;
+    extents3 const e = p.x.extents();
+    if (e.empty()) return;
+    detail::arena a(w);
+    memory<A> const m(on, e, {p.rule.group, p.iterations}, a, true);
+    m.note_shifts(p.rule, e);
+    index_t const at_once = detail::samples_at_once(e);
+    for (index_t first = 0; first < e.batch; first += at_once) {
+      index_t const samples = std::min(at_once, e.batch - first);
+      sinkhorn_tasks const tasks(e, p.rule.group, first, samples);
+      for_each_task(on, tasks.count(), [&](unsigned slot, index_t number) {
+        sinkhorn_task const t = tasks.at(number, p.lengths);
+        with_lanes(t.channels, [&](auto worker) {
+          auto const group = m.template group_of<decltype(worker)::lanes>(slot, t.rows);
+          load(p.x, t, p.rule, p.tau, m.shifts, group);
+          load_gradient(p.dy, t, group);
+          detail::scale_group<true>(worker, group, p.iterations);
+          detail::differentiate_group(worker, group, p.iterations);
+          tensor3<A> const du(m.du, {samples, e.length, e.channels});
+          store_gradient(p, t, m.shifts, group, du, t.batch - first);
+        });
+      });
+      sum_reference(on, p, tensor3<A const>(m.du, {samples, e.length, e.channels}), first);
+    }
+  }
+
+ private:
+  template <class T>
+  using accumulator = detail::accumulator_t<T>;
+
+  // The walk over the workspace. Forward needs no more than a part of what backward needs, and gets
+  // all: one number serves both.
+  template <class A>
+  struct memory {
+    index_t* shifts;  // of every channel
+    A* du;            // the reference's gradient, of every channel of some samples
+    slots own;
+    detail::sinkhorn_size size;
+
+    template <class Exec>
+    memory(Exec const& on, extents3 e, detail::sinkhorn_size s, detail::arena& a, bool backward)
+        : shifts(a.take<index_t>(static_cast<std::size_t>(e.channels))),
+          du(backward ? a.take<A>(static_cast<std::size_t>(detail::samples_at_once(e) * e.length *
+                                                           e.channels))
+                      : nullptr),
+          own(a, on.threads, sinkhorn_tasks(e, s.group, 0, e.batch).count(),
+              [s](detail::arena& slot) { group_in<sinkhorn_lanes>(slot, s.group, s.iterations); }),
+          size(s) {}
+
+    void note_shifts(detail::csp_rule const& rule, extents3 e) const {
+      for (index_t c = 0; c < e.channels; ++c) shifts[c] = detail::shift_of(rule.move(c, e));
+    }
+    template <int Lanes>
+    detail::sinkhorn_group<A> group_of(unsigned slot, index_t rows) const {
+      detail::arena mine = own[slot];
+      auto group = group_in<Lanes>(mine, size.group, size.iterations);
+      group.rows = rows;
+      return group;
+    }
+
+   private:
+    template <int Lanes>
+    static detail::sinkhorn_group<A> group_in(detail::arena& a, index_t rows, index_t iterations) {
+      auto const take = [&](index_t numbers) {
+        return a.take<A>(static_cast<std::size_t>(numbers));
+      };
+      index_t const all = rows * Lanes;
+      detail::sinkhorn_group<A> g{};
+      g.pitch = Lanes;
+      g.u = take(rows), g.values = take(all), g.w = take(all);
+      g.f = take(all), g.h = take(all);
+      g.a = take(all), g.b = take(all), g.du = take(all), g.dw = take(all);
+      g.history = take(4 * iterations * all);
+      return g;
+    }
+  };
+
+  // f(worker) with no more lanes than are of use.
+  template <class F>
+  static void with_lanes(index_t channels, F const& f) {
+    if (channels > 4)
+      f(sinkhorn_worker<sinkhorn_lanes>{});
+    else
+      f(sinkhorn_worker<4>{});
+  }
+
+  // f(lane, channel, shift) for the channels that move.
+  template <class F>
+  static void for_each_channel(sinkhorn_task const& t, index_t const* shifts, F const& f) {
+    for (index_t lane = 0; lane < t.channels; ++lane)
+      f(lane, t.channel + lane, detail::wrapped(shifts[t.channel + lane], t.valid));
+  }
+  // Where row `row` of a channel that moves by 0 <= shift < valid comes from.
+  static index_t source_of(index_t row, index_t shift, index_t valid) {
+    return row >= shift ? row - shift : row - shift + valid;
+  }
+
+  // Lanes without a channel hold zeros.
+  template <class T, class A>
+  static void load(tensor3<T const> x, sinkhorn_task const& t, detail::csp_rule const& rule,
+                   double tau, index_t const* shifts, detail::sinkhorn_group<A> const& g) {
+    for (index_t i = 0; i < t.rows; ++i) {
+      auto const of_reference = static_cast<A>(x(t.batch, t.first_row + i, rule.reference));
+      g.u[i] = detail::logit_factor<A>(static_cast<double>(of_reference) / tau);
+    }
+    std::fill(g.values, g.values + t.rows * g.pitch, A{});
+    for_each_channel(t, shifts, [&](index_t lane, index_t channel, index_t shift) {
+      for (index_t i = 0; i < t.rows; ++i)
+        g.values[i * g.pitch + lane] =
+            static_cast<A>(x(t.batch, source_of(t.first_row + i, shift, t.valid), channel));
+    });
+    for (index_t i = 0; i < t.rows * g.pitch; ++i)
+      g.w[i] = detail::logit_factor<A>(static_cast<double>(g.values[i]));
+  }
+  template <class T, class A>
+  static void load_gradient(tensor3<T const> dy, sinkhorn_task const& t,
+                            detail::sinkhorn_group<A> const& g) {
+    std::fill(g.a, g.a + t.rows * g.pitch, A{});
+    for (index_t i = 0; i < t.rows; ++i)
+      for (index_t lane = 0; lane < t.channels; ++lane)
+        g.a[i * g.pitch + lane] = static_cast<A>(dy(t.batch, t.first_row + i, t.channel + lane));
+  }
+
+  // The reference, and rows past the length, are copied.
+  template <class Worker, class T, class A>
+  static void store_mixture(Worker worker, detail::sinkhorn_csp_forward<T> const& p,
+                            sinkhorn_task const& t, detail::sinkhorn_group<A> const& g) {
+    for (index_t i = 0; i < t.rows; ++i) {
+      detail::lanes_of<A, Worker::lanes> y;
+      detail::mix_row(worker, g, i, y);
+      index_t const row = t.first_row + i;
+      for (index_t lane = 0; lane < t.channels; ++lane) {
+        index_t const channel = t.channel + lane;
+        p.y(t.batch, row, channel) = channel == p.rule.reference
+                                         ? p.x(t.batch, row, channel)
+                                         : static_cast<T>(y[static_cast<int>(lane)]);
+      }
+    }
+    for (index_t row = t.first_row + t.rows; row < t.end; ++row)
+      for (index_t channel = t.channel; channel < t.channel + t.channels; ++channel)
+        p.y(t.batch, row, channel) = p.x(t.batch, row, channel);
+  }
+
+  // The values' gradient to its place, the reference's to du.
+  template <class T, class A>
+  static void store_gradient(detail::sinkhorn_csp_backward<T> const& p, sinkhorn_task const& t,
+                             index_t const* shifts, detail::sinkhorn_group<A> const& g,
+                             tensor3<A> du, index_t sample) {
+    with_delivery<T>(p.mode, [&](auto deliver) {
+      for_each_channel(t, shifts, [&](index_t lane, index_t channel, index_t shift) {
+        if (channel == p.rule.reference) return;
+        for (index_t i = 0; i < t.rows; ++i) {
+          index_t const row = t.first_row + i;
+          deliver(p.dx(t.batch, source_of(row, shift, t.valid), channel), g.dw[i * g.pitch + lane]);
+          du(sample, row, channel) = g.du[i * g.pitch + lane];
+        }
+        for (index_t row = t.first_row + t.rows; row < t.end; ++row)
+          deliver(p.dx(t.batch, row, channel), p.dy(t.batch, row, channel));
+      });
+    });
+  }
+
+  // The reference's own gradient and what it gets through the other channels, in their order.
+  template <class Exec, class T, class A>
+  static void sum_reference(Exec const& on, detail::sinkhorn_csp_backward<T> const& p,
+                            tensor3<A const> du, index_t first) {
+    extents3 const e = du.extents();
+    constexpr index_t rows_at_once = 64;
+    index_t const parts = (e.length + rows_at_once - 1) / rows_at_once;
+    index_t const r = p.rule.reference;
+    for_each_task(on, e.batch * parts, [&](unsigned, index_t task) {
+      index_t const sample = task / parts, begin = task % parts * rows_at_once;
+      index_t const valid = valid_rows(p.lengths, first + sample, e.length);
+      with_delivery<T>(p.mode, [&](auto deliver) {
+        for (index_t row = begin; row < std::min(begin + rows_at_once, e.length); ++row) {
+          T const own = p.dy(first + sample, row, r);
+          T& to = p.dx(first + sample, row, r);
+          if (row >= valid) {
+            deliver(to, own);
+            continue;
+          }
+          double sum = 0;
+          for (index_t c = 0; c < e.channels; ++c)
+            if (c != r) sum += static_cast<double>(du(sample, row, c));
+          deliver(to, static_cast<A>(static_cast<double>(static_cast<A>(own)) + sum / p.tau));
+        }
+      });
+    });
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

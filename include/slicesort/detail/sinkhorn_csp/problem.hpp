@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entropic relaxation of CSP: what a call is about. Channels move as in `csp`; the rows of a group
+// are mixed by a matrix instead of permuted.
+#pragma once
+
+#include <slicesort/detail/csp/problem.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+struct sinkhorn_csp_op {};
+
+// What the workspace depends on besides the shape, as the one number that a plan is given.
+struct sinkhorn_size {
+  static constexpr index_t most_iterations = 65536;
+
+  index_t group, iterations;
+
+  constexpr index_t number() const { return iterations * (index_t{1} << 40) + group; }
+  static constexpr sinkhorn_size of(index_t number) {
+    return {number % (index_t{1} << 40), number / (index_t{1} << 40)};
+  }
+};
+
+// Backward keeps the reference's gradient of every channel until they are summed: of so many samples
+// at a time.
+constexpr index_t samples_at_once(extents3 e) {
+  constexpr index_t most_elements = index_t{1} << 20;
+  index_t const rows = e.length < 1 ? 1 : e.length;
+  index_t const most = most_elements / rows / (e.channels < 1 ? 1 : e.channels);
+  return most < 1 ? 1 : most < e.batch ? most : e.batch;
+}
+
+// The factors of a logit are cut off where any product of two is far below infinity.
+template <class A>
+SLICESORT_HD inline A logit_factor(double value) {
+  constexpr double most = sizeof(A) == 4 ? 0x1p60 : 0x1p508;
+  double const below = value > most ? most : value;
+  return static_cast<A>(below < -most ? -most : below);
+}
+
+template <class T>
+struct sinkhorn_csp_forward {
+  static constexpr char const* name = "sinkhorn_csp.forward";
+  csp_rule rule;
+  double tau;
+  index_t iterations;
+  tensor3<T const> x;
+  tensor3<T> y;
+  tensor1<index_t const> lengths;
+};
+
+template <class T>
+struct sinkhorn_csp_backward {
+  static constexpr char const* name = "sinkhorn_csp.backward";
+  csp_rule rule;
+  double tau;
+  index_t iterations;
+  tensor3<T const> dy, x;
+  tensor3<T> dx;
+  grad_mode mode;
+  tensor1<index_t const> lengths;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

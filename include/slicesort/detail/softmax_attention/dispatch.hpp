@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax attention on a grid: streaming here, materialised in attention_materialised.hpp.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/softmax_attention/kernel/backward_kv.hpp>
+#include <slicesort/detail/softmax_attention/kernel/backward_q.hpp>
+#include <slicesort/detail/softmax_attention/kernel/forward.hpp>
+#include <slicesort/detail/softmax_attention/kernel/materialized.hpp>
+#include <slicesort/detail/softmax_attention/kernel/query_stats.hpp>
+#include <slicesort/detail/softmax_attention/kernel/softmax.hpp>
+#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// f(width) with the width of tiles that suits so many channels, as a type.
+template <class T, class F>
+void with_tile_width(detail::attention_shape const& s, F const& f) {
+  if constexpr (sizeof(T) == 2) {
+    index_t const channels = std::max(s.channels, s.values);
+    if (narrow_tile < channels && channels <= wide_tile)
+      return f(std::integral_constant<int, wide_tile>{});
+  }
+  f(std::integral_constant<int, narrow_tile>{});
+}
+
+template <class Mask>
+struct grid_implementation<detail::streaming_attention_op<Mask>> {
+  template <class T, class Grid>
+  static void plan(Grid const&, detail::attention_shape s, detail::arena& a) {
+    (void)memory<T>(s, a);
+  }
+
+  template <class Grid, class T, class State>
+  static void forward(Grid const& grid, detail::attention_forward<Mask, T, State> const& p,
+                      workspace) {
+    auto const s = detail::attention_shape::of(p.in);
+    with_tile_width<T>(s, [&](auto width) {
+      attention_forward_body<Mask, T, width> all{
+          p.mask, static_cast<State>(p.scale),           p.in,
+          p.y,    p.saving ? p.state : tensor4<State>{}, p.lengths,
+          4};
+      while (all.warps > 1 && all.queries_of_block() >= 2 * s.queries) all.warps /= 2;
+      while (all.warps > 1 && shared_bytes(all) > grid.facts().shared_bytes) all.warps /= 2;
+      if (all.blocks() > 0) grid.run(all, all.blocks(), 32 * all.warps);
+    });
+  }
+
+  template <class Grid, class T, class State>
+  static void backward(Grid const& grid, detail::attention_backward<Mask, T, State> const& p,
+                       workspace w) {
+    auto const s = detail::attention_shape::of(p.in);
+    detail::arena a(w);
+    auto const m = memory<T>(s, a);
+    auto const scale = static_cast<State>(p.scale);
+    query_facts_body<T> const facts{p.dy, p.y, p.state, p.lengths, m.facts};
+    if (facts.blocks() > 0) grid.run(facts, facts.blocks(), facts.max_threads);
+    bool const of_keys = p.to.dk.data() != nullptr || p.to.dv.data() != nullptr;
+    bool const of_queries = p.to.dq.data() != nullptr || p.to.dbias.data() != nullptr;
+    if (of_keys) {
+      query_bounds_body<Mask> const bounds{p.mask, p.lengths, s.batch, s.queries,
+                                           s.keys, m.tile,    m.bounds};
+      if (bounds.blocks() > 0) grid.run(bounds, bounds.blocks(), bounds.max_threads);
+    }
+    with_tile_width<T>(s, [&](auto width) {
+      if (of_keys) {
+        attention_of_keys_body<Mask, T, width> all{p.mask,  scale,     p.in,    p.dy,
+                                                   m.facts, m.bounds,  p.to.dk, p.to.dv,
+                                                   p.mode,  p.lengths, 8,       2};
+        while (all.warps > 1 && all.keys_of_block() >= 2 * s.keys) all.warps /= 2;
+        fit(grid, all);
+        if (all.blocks() > 0) grid.run(all, all.blocks(), 32 * all.warps);
+      }
+      if (of_queries) {
+        attention_of_queries_body<Mask, T, width> all{
+            p.mask, scale, p.in, p.dy, m.facts, p.to.dq, p.to.dbias, p.mode, p.lengths, 4, 2};
+        while (all.warps > 1 && all.queries_of_block() >= 2 * s.queries) all.warps /= 2;
+        fit(grid, all);
+        if (all.blocks() > 0) grid.run(all, all.blocks(), 32 * all.warps);
+      }
+    });
+  }
+
+ private:
+  template <class A>
+  struct memory_of {
+    int tile;  // queries of one
+    query_facts<A>* facts;
+    range_bounds* bounds;
+  };
+  template <class T>
+  static memory_of<detail::accumulator_t<T>> memory(detail::attention_shape const& s,
+                                                    detail::arena& a) {
+    using A = detail::accumulator_t<T>;
+    constexpr int tile = attention_of_keys_body<Mask, T, 64>::queries_of_tile;
+    auto* const facts = a.take<query_facts<A>>(static_cast<std::size_t>(s.pairs() * s.queries));
+    return {tile, facts,
+            a.take<range_bounds>(static_cast<std::size_t>(s.batch * divide_up(s.queries, tile)))};
+  }
+
+  // One buffer and fewer rows where shared memory is small.
+  template <class Grid, class Body>
+  static void fit(Grid const& grid, Body& all) {
+    while (shared_bytes(all) > grid.facts().shared_bytes) {
+      if (all.buffers > 1) {
+        all.buffers = 1;
+      } else if (all.warps > 1) {
+        all.buffers = 2;
+        all.warps /= 2;
+      } else {
+        return;
+      }
+    }
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax attention on threads. What is behind these doors knows no mask: it is compiled once for each
+// element type.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/check.hpp>
+#include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/softmax_attention/host/backward.hpp>
+#include <slicesort/detail/softmax_attention/host/forward.hpp>
+#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
+#include <slicesort/detail/softmax_attention/host/materialized.hpp>
+#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class Mask>
+struct implementation<detail::streaming_attention_op<Mask>, detail::host_backend> {
+  template <class Exec>
+  static void check(Exec const& on, detail::checker& c) {
+    check_host(on, c);
+  }
+  template <class T, class Exec>
+  static void plan(Exec const& on, detail::attention_shape s, detail::arena& a) {
+    detail::arena forward, backward;
+    (void)streaming_forward_memory<T>(on, s, forward);
+    (void)streaming_backward_memory<T>(on, s, backward);
+    std::size_t const most = std::max(forward.bytes(), backward.bytes());
+    if (most > 0) a.take<unsigned char>(most - (detail::arena::alignment - 1));
+  }
+
+  template <class Exec, class Problem>
+  static void forward(Exec const& on, Problem const& p, workspace w);
+  template <class Exec, class Problem>
+  static void backward(Exec const& on, Problem const& p, workspace w);
+};
+
+template <class Mask>
+template <class Exec, class Problem>
+void implementation<detail::streaming_attention_op<Mask>, detail::host_backend>::forward(
+    Exec const& on, Problem const& p, workspace w) {
+  streaming_forward(on, attention_rule::of(p), p.in, p.y, p.state, w);
+}
+template <class Mask>
+template <class Exec, class Problem>
+void implementation<detail::streaming_attention_op<Mask>, detail::host_backend>::backward(
+    Exec const& on, Problem const& p, workspace w) {
+  streaming_backward(on, attention_rule::of(p), p.in, p.state, {p.dy, p.y, p.to, p.mode}, w);
+}
+
+template <class Mask>
+struct implementation<detail::materialised_attention_op<Mask>, detail::host_backend> {
+  template <class Exec>
+  static void check(Exec const& on, detail::checker& c) {
+    check_host(on, c);
+  }
+  template <class T, class Exec>
+  static void plan(Exec const& on, detail::attention_shape s, detail::arena& a) {
+    (void)map_memory<T>(on, s, a);
+  }
+
+  template <class Exec, class Problem>
+  static void forward(Exec const& on, Problem const& p, workspace w);
+  template <class Exec, class Problem>
+  static void backward(Exec const& on, Problem const& p, workspace w);
+};
+
+template <class Mask>
+template <class Exec, class Problem>
+void implementation<detail::materialised_attention_op<Mask>, detail::host_backend>::forward(
+    Exec const& on, Problem const& p, workspace w) {
+  materialised_forward(on, attention_rule::of(p), p.in, p.y, p.state, w);
+}
+template <class Mask>
+template <class Exec, class Problem>
+void implementation<detail::materialised_attention_op<Mask>, detail::host_backend>::backward(
+    Exec const& on, Problem const& p, workspace w) {
+  materialised_backward(on, attention_rule::of(p), p.in, p.state, {p.dy, p.y, p.to, p.mode}, w);
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

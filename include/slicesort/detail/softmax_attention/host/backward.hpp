@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streaming attention backward on threads: a task is a head. Its queries go tile by tile past all keys, whose
+// weights are formed again; the keys' gradients are added up in order, so they depend on no tile.
+#pragma once
+
+#include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/softmax_attention/host/kernels.hpp>
+#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
+#include <slicesort/detail/softmax_attention/host/row_io.hpp>
+#include <slicesort/detail/softmax_attention/host/scores.hpp>
+#include <slicesort/detail/softmax_attention/host/tile.hpp>
+#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// What an attention's gradients are formed of, and where they go.
+template <class T>
+struct attention_slopes {
+  tensor4<T const> dy, y;
+  attention_gradients<T> to;
+  grad_mode mode;
+
+  bool of_scores() const {
+    return to.dq.data() != nullptr || to.dk.data() != nullptr || to.dbias.data() != nullptr;
+  }
+};
+
+template <class A>
+struct attention_backward_memory {
+  A *keys, *values, *dkeys, *dvalues;        // of the head: [key][channel]
+  A *queries, *dy, *rows;                    // of a tile: [lane][channel]
+  A *queries_turned, *dy_turned, *y_turned;  // [channel][lane]
+  A *dqueries, *products;                    // [channel][lane], [key][lane]
+  A *most, *share, *mean, *scale;            // [lane]
+  attention_ranges* ranges;
+  attention_scratch<A> scores;
+
+  attention_backward_memory(detail::arena& a, detail::attention_shape s) : scores(a) {
+    constexpr index_t lanes = attention_queries;
+    auto const take = [&](index_t n) { return a.take<A>(static_cast<std::size_t>(n)); };
+    index_t const rows_of_keys = padded_rows(s.keys), q = padded_columns(s.channels),
+                  v = padded_columns(s.values);
+    keys = take(rows_of_keys * q), values = take(rows_of_keys * v);
+    dkeys = take(rows_of_keys * q), dvalues = take(rows_of_keys * v);
+    queries = take(lanes * q), dy = take(lanes * v), rows = take(lanes * std::max(q, v));
+    queries_turned = take(q * lanes), dy_turned = take(v * lanes), y_turned = take(v * lanes);
+    dqueries = take(q * lanes), products = take(lanes * attention_keys);
+    most = take(lanes), share = take(lanes), mean = take(lanes), scale = take(lanes);
+    ranges = a.take<attention_ranges>(1);
+  }
+};
+
+template <class T>
+class attention_backward_task {
+  using A = detail::accumulator_t<T>;
+
+ public:
+  attention_backward_task(attention_rule const& rule, attention_kernels<T> const& use,
+                          attention_inputs<T> const& in, tensor4<A const> state,
+                          attention_slopes<T> const& out, attention_backward_memory<A> const& m,
+                          index_t pair)
+      : rule_(rule),
+        use_(use),
+        in_(in),
+        state_(state),
+        out_(out),
+        m_(m),
+        shape_(detail::attention_shape::of(in)),
+        head_(rule, shape_, pair),
+        mover_(use) {}
+
+  void run() const {
+    index_t const rows = padded_rows(head_.keys);
+    mover_.take(head_, in_.k, 0, head_.keys, m_.keys, key_pitch(), rows);
+    mover_.take(head_, in_.v, 0, head_.keys, m_.values, value_pitch(), rows);
+    std::fill_n(m_.dkeys, rows * key_pitch(), A(0));
+    std::fill_n(m_.dvalues, rows * value_pitch(), A(0));
+    std::fill_n(m_.scale, attention_queries, static_cast<A>(rule_.scale));
+    for (index_t query = 0; query < head_.queries; query += attention_queries)
+      see(query, static_cast<int>(std::min<index_t>(attention_queries, head_.queries - query)));
+    if (out_.to.dk.data() != nullptr) {
+      for (index_t i = 0; i < rows * key_pitch(); ++i) m_.dkeys[i] *= m_.scale[0];
+      mover_.give(m_.dkeys, key_pitch(), head_, out_.to.dk, 0, head_.keys, out_.mode);
+    }
+    if (out_.to.dv.data() != nullptr)
+      mover_.give(m_.dvalues, value_pitch(), head_, out_.to.dv, 0, head_.keys, out_.mode);
+    mover_.clear(head_, out_.to.dk, head_.keys, shape_.keys, out_.mode);
+    mover_.clear(head_, out_.to.dv, head_.keys, shape_.keys, out_.mode);
+    mover_.clear(head_, out_.to.dq, head_.queries, shape_.queries, out_.mode);
+    mover_.clear(head_, out_.to.dbias, head_.queries, shape_.queries, out_.mode);
+  }
+
+ private:
+  index_t key_pitch() const { return padded_columns(shape_.channels); }
+  index_t value_pitch() const { return padded_columns(shape_.values); }
+
+  void see(index_t query, int count) const {
+    begin(query, count);
+    index_t done = 0;  // keys whose dbias is written
+    for (index_t key = m_.ranges->any.first / attention_keys * attention_keys;
+         key < m_.ranges->any.last; key += attention_keys) {
+      key_range const some = m_.ranges->within(key, std::min(key + attention_keys, head_.keys));
+      if (some.first == some.last) continue;
+      form(query, count, some);
+      clear_bias(query, count, done, some.first);
+      if (out_.to.dbias.data() != nullptr) give_bias(query, count, some);
+      done = some.last;
+    }
+    clear_bias(query, count, done, shape_.keys);
+    if (out_.to.dq.data() == nullptr) return;
+    turn_back(m_.dqueries, count, shape_.channels, m_.scale, m_.rows, key_pitch());
+    mover_.give(m_.rows, key_pitch(), head_, out_.to.dq, query, count, out_.mode);
+  }
+
+  void begin(index_t query, int count) const {
+    constexpr int lanes = attention_queries;
+    index_t const q = key_pitch(), v = value_pitch();
+    mover_.take(head_, in_.q, query, count, m_.queries, q, lanes);
+    turn_rows(m_.queries, q, lanes, shape_.channels, m_.queries_turned);
+    mover_.take(head_, out_.dy, query, count, m_.dy, v, lanes);
+    turn_rows(m_.dy, v, lanes, shape_.values, m_.dy_turned);
+    mover_.take(head_, out_.y, query, count, m_.rows, v, lanes);
+    turn_rows(m_.rows, v, lanes, shape_.values, m_.y_turned);
+    use_.dots(m_.dy_turned, m_.y_turned, shape_.values, m_.mean);
+    for (int i = 0; i < lanes; ++i) {
+      m_.most[i] = i < count ? state_(head_.batch, head_.head, query + i, 0) : A(0);
+      m_.share[i] = i < count ? share_of(state_(head_.batch, head_.head, query + i, 1)) : A(0);
+    }
+    std::fill_n(m_.dqueries, q * lanes, A(0));
+    m_.ranges->ask(rule_.mask, query, count, head_.keys);
+  }
+
+  // The weights of a tile, the gradients of its scores, and their parts of the gradients.
+  void form(index_t query, int count, key_range some) const {
+    constexpr int lanes = attention_queries;
+    index_t const q = key_pitch(), v = value_pitch();
+    int const keys = static_cast<int>(some.last - some.first),
+              rows = static_cast<int>(padded_rows(keys));
+    A* const weights = m_.scores.scores;
+    m_.scores.form(use_, rule_, *m_.ranges, head_, in_.bias, {query, count, some.first, keys},
+                   m_.keys + some.first * q, q, m_.queries_turned, shape_.channels);
+    if (out_.of_scores())
+      use_.multiply({m_.values + some.first * v, v, 1, m_.dy_turned, lanes, m_.products, lanes,
+                     rows, lanes, shape_.values, false, nullptr, A(1)});
+    use_.slope({weights, m_.products, keys, m_.most, m_.share, m_.mean});
+    if (out_.to.dv.data() != nullptr)
+      use_.multiply({weights, lanes, 1, m_.dy, v, m_.dvalues + some.first * v, v, rows,
+                     static_cast<int>(v), count, true, nullptr, A(1)});
+    if (out_.to.dq.data() != nullptr)
+      use_.multiply({m_.keys + some.first * q, 1, q, m_.products, lanes, m_.dqueries, lanes,
+                     static_cast<int>(padded_rows(shape_.channels)), lanes, keys, true, nullptr,
+                     A(1)});
+    if (out_.to.dk.data() != nullptr)
+      use_.multiply({m_.products, lanes, 1, m_.queries, q, m_.dkeys + some.first * q, q, rows,
+                     static_cast<int>(q), count, true, nullptr, A(1)});
+  }
+
+  void give_bias(index_t query, int count, key_range some) const {
+    A row[attention_keys];
+    index_t const keys = some.last - some.first, step = out_.to.dbias.strides().channels;
+    for (int i = 0; i < count; ++i) {
+      for (index_t j = 0; j < keys; ++j) row[j] = m_.products[j * attention_queries + i];
+      mover_.give(row, 0, 1, keys, head_.at(out_.to.dbias, query + i) + some.first * step, 0, step,
+                  out_.mode);
+    }
+  }
+  void clear_bias(index_t query, int count, index_t first, index_t last) const {
+    tensor4<T> const to = out_.to.dbias;
+    if (to.data() == nullptr || out_.mode == grad_mode::accumulate) return;
+    for (int i = 0; i < count; ++i)
+      for (index_t j = first; j < last; ++j)
+        head_.at(to, query + i)[j * to.strides().channels] = T(0.0F);
+  }
+
+  attention_rule const& rule_;
+  attention_kernels<T> const& use_;
+  attention_inputs<T> const& in_;
+  tensor4<A const> const state_;
+  attention_slopes<T> const& out_;
+  attention_backward_memory<A> const& m_;
+  detail::attention_shape const shape_;
+  attention_head const head_;
+  attention_mover<T> const mover_;
+};
+
+template <class T, class Exec>
+slots streaming_backward_memory(Exec const& on, detail::attention_shape s, detail::arena& a) {
+  return slots(a, on.threads, s.pairs(), [&](detail::arena& slot) {
+    (void)attention_backward_memory<detail::accumulator_t<T>>(slot, s);
+  });
+}
+
+template <class T, class Exec>
+void streaming_backward(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
+                        tensor4<detail::accumulator_t<T> const> state,
+                        attention_slopes<T> const& out, workspace w) {
+  auto const s = detail::attention_shape::of(in);
+  detail::arena a(w);
+  slots const own = streaming_backward_memory<T>(on, s, a);
+  attention_kernels<T> const use(on.instructions);
+  for_each_task(on, s.pairs(), [&](unsigned slot, index_t task) {
+    detail::arena mine = own[slot];
+    attention_backward_memory<detail::accumulator_t<T>> const m(mine, s);
+    attention_backward_task<T>(rule, use, in, state, out, m, task).run();
+  });
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streaming attention forward on threads: a task is some tiles of queries of a head, which see the keys tile by
+// tile with a running maximum and sum.
+#pragma once
+
+#include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/softmax_attention/host/kernels.hpp>
+#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
+#include <slicesort/detail/softmax_attention/host/row_io.hpp>
+#include <slicesort/detail/softmax_attention/host/scores.hpp>
+#include <slicesort/detail/softmax_attention/host/tile.hpp>
+#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// How queries are cut into tasks. A task's tiles share what is brought of the keys; results do not depend on it.
+struct attention_tasks {
+  index_t tiles, each, tasks;  // of a head: tiles, tiles of a task, tasks
+
+  attention_tasks(detail::attention_shape s, unsigned threads, std::size_t element)
+      : tiles((s.queries + attention_queries - 1) / attention_queries) {
+    // Their queries and sums stay in a cache of two megabytes.
+    index_t const bytes = attention_queries * (s.channels + padded_columns(s.values) + 1) *
+                          static_cast<index_t>(element);
+    index_t const most = std::clamp<index_t>((index_t{1} << 20) / bytes, 1, 24);
+    // Two tasks for every thread, if there is enough to do.
+    index_t const fair =
+        threads > 1 ? s.pairs() * tiles / (2 * static_cast<index_t>(threads)) : tiles;
+    each = std::clamp<index_t>(std::min(fair, tiles), 1, most);
+    tasks = (tiles + each - 1) / each;
+  }
+};
+
+// Lanes of some tiles of queries, tile by tile, and the keys in turn.
+template <class A>
+struct attention_memory {
+  attention_ranges* ranges;
+  A *queries, *sums;  // [tile][channel][lane]
+  A *most, *total;    // [tile][lane]
+  A *keys, *values;   // [key][channel]
+  A *rows, *factor;   // queries as they lie; of a tile's step
+  attention_scratch<A> scores;
+
+  attention_memory(detail::arena& a, detail::attention_shape s, index_t tiles) : scores(a) {
+    constexpr index_t lanes = attention_queries;
+    auto const size = [](index_t n) { return static_cast<std::size_t>(n); };
+    ranges = a.take<attention_ranges>(size(tiles));
+    queries = a.take<A>(size(tiles * s.channels * lanes));
+    sums = a.take<A>(size(tiles * padded_rows(s.values) * lanes));
+    most = a.take<A>(size(tiles * lanes));
+    total = a.take<A>(size(tiles * lanes));
+    keys = a.take<A>(size(attention_keys * padded_columns(s.channels)));
+    values = a.take<A>(size(attention_keys * padded_columns(s.values)));
+    rows = a.take<A>(size(lanes * padded_columns(std::max(s.channels, s.values))));
+    factor = a.take<A>(size(lanes));
+  }
+};
+
+template <class T>
+class attention_forward_task {
+  using A = detail::accumulator_t<T>;
+
+ public:
+  attention_forward_task(attention_rule const& rule, attention_kernels<T> const& use,
+                         attention_inputs<T> const& in, index_t pair)
+      : rule_(rule),
+        use_(use),
+        in_(in),
+        shape_(detail::attention_shape::of(in)),
+        head_(rule, shape_, pair),
+        mover_(use) {}
+
+  void run(attention_memory<A> const& m, index_t first_tile, index_t tiles, tensor4<T> y,
+           tensor4<A> state) const {
+    index_t any_first = head_.keys, any_last = 0;
+    for (index_t t = 0; t < tiles; ++t) {
+      begin(m, t, (first_tile + t) * attention_queries);
+      any_first = std::min(any_first, m.ranges[t].any.first);
+      any_last = std::max(any_last, m.ranges[t].any.last);
+    }
+    for (index_t key = any_first / attention_keys * attention_keys; key < any_last;
+         key += attention_keys) {
+      index_t const end = std::min(key + attention_keys, head_.keys);
+      bool brought = false;
+      for (index_t t = 0; t < tiles; ++t) {
+        key_range const some = m.ranges[t].within(key, end);
+        if (some.first == some.last) continue;
+        if (!brought) {
+          mover_.take(head_, in_.k, key, end - key, m.keys, key_pitch(), padded_rows(end - key));
+          mover_.take(head_, in_.v, key, end - key, m.values, value_pitch(), end - key);
+          brought = true;
+        }
+        see(m, t, (first_tile + t) * attention_queries, key, some);
+      }
+    }
+    for (index_t t = 0; t < tiles; ++t)
+      finish(m, t, (first_tile + t) * attention_queries, y, state);
+  }
+
+ private:
+  index_t key_pitch() const { return padded_columns(shape_.channels); }
+  index_t value_pitch() const { return padded_columns(shape_.values); }
+  A* queries(attention_memory<A> const& m, index_t t) const {
+    return m.queries + t * shape_.channels * attention_queries;
+  }
+  A* sums(attention_memory<A> const& m, index_t t) const {
+    return m.sums + t * padded_rows(shape_.values) * attention_queries;
+  }
+  int valid(index_t query) const {
+    return static_cast<int>(std::clamp<index_t>(head_.queries - query, 0, attention_queries));
+  }
+
+  void begin(attention_memory<A> const& m, index_t t, index_t query) const {
+    int const count = valid(query);
+    mover_.take(head_, in_.q, query, count, m.rows, key_pitch(), attention_queries);
+    turn_rows(m.rows, key_pitch(), attention_queries, shape_.channels, queries(m, t));
+    std::fill_n(sums(m, t), padded_rows(shape_.values) * attention_queries, A(0));
+    std::fill_n(m.most + t * attention_queries, attention_queries, no_score<A>());
+    std::fill_n(m.total + t * attention_queries, attention_queries, A(0));
+    m.ranges[t].ask(rule_.mask, query, count, head_.keys);
+  }
+
+  void see(attention_memory<A> const& m, index_t t, index_t query, index_t key,
+           key_range some) const {
+    index_t const first = some.first - key;
+    int const keys = static_cast<int>(some.last - some.first);
+    m.scores.form(use_, rule_, m.ranges[t], head_, in_.bias,
+                  {query, valid(query), some.first, keys}, m.keys + first * key_pitch(),
+                  key_pitch(), queries(m, t), shape_.channels);
+    use_.step({m.scores.scores, keys, m.most + t * attention_queries,
+               m.total + t * attention_queries, m.factor});
+    use_.multiply({m.values + first * value_pitch(), 1, value_pitch(), m.scores.scores,
+                   attention_queries, sums(m, t), attention_queries,
+                   static_cast<int>(padded_rows(shape_.values)), attention_queries, keys, true,
+                   m.factor, A(1)});
+  }
+
+  void finish(attention_memory<A> const& m, index_t t, index_t query, tensor4<T> y,
+              tensor4<A> state) const {
+    index_t const count = std::min<index_t>(attention_queries, shape_.queries - query);
+    A* const most = m.most + t * attention_queries;
+    A* const total = m.total + t * attention_queries;
+    for (index_t i = valid(query); i < count; ++i) most[i] = no_score<A>(), total[i] = A(0);
+    for (int i = 0; i < attention_queries; ++i) m.factor[i] = share_of(total[i]);
+    turn_back(sums(m, t), attention_queries, shape_.values, m.factor, m.rows, value_pitch());
+    std::fill(m.rows + valid(query) * value_pitch(), m.rows + count * value_pitch(), A(0));
+    mover_.give(m.rows, value_pitch(), head_, y, query, count, grad_mode::overwrite);
+    if (state.data() == nullptr) return;
+    for (index_t i = 0; i < count; ++i) {
+      state(head_.batch, head_.head, query + i, 0) = most[i];
+      state(head_.batch, head_.head, query + i, 1) = total[i];
+    }
+  }
+
+  attention_rule const& rule_;
+  attention_kernels<T> const& use_;
+  attention_inputs<T> const& in_;
+  detail::attention_shape const shape_;
+  attention_head const head_;
+  attention_mover<T> const mover_;
+};
+
+// What a call takes from the workspace.
+template <class T, class Exec>
+slots streaming_forward_memory(Exec const& on, detail::attention_shape s, detail::arena& a) {
+  using A = detail::accumulator_t<T>;
+  attention_tasks const tasks(s, on.threads, sizeof(A));
+  return slots(a, on.threads, s.pairs() * tasks.tasks,
+               [&](detail::arena& slot) { (void)attention_memory<A>(slot, s, tasks.each); });
+}
+
+template <class T, class Exec>
+void streaming_forward(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
+                       tensor4<T> y, tensor4<detail::accumulator_t<T>> state, workspace w) {
+  using A = detail::accumulator_t<T>;
+  auto const s = detail::attention_shape::of(in);
+  attention_tasks const tasks(s, on.threads, sizeof(A));
+  detail::arena a(w);
+  slots const own = streaming_forward_memory<T>(on, s, a);
+  attention_kernels<T> const use(on.instructions);
+  for_each_task(on, s.pairs() * tasks.tasks, [&](unsigned slot, index_t task) {
+    detail::arena mine = own[slot];
+    attention_memory<A> const m(mine, s, tasks.each);
+    index_t const first = task % tasks.tasks * tasks.each;
+    attention_forward_task<T>(rule, use, in, task / tasks.tasks)
+        .run(m, first, std::min(tasks.each, tasks.tiles - first), y, state);
+  });
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Materialised attention on threads: a task is a head, whose whole map of weights is formed by a product,
+// softened row by row, and multiplied by the values. A BLAS multiplies where it can.
+#pragma once
+
+#include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/softmax_attention/host/backward.hpp>
+#include <slicesort/detail/softmax_attention/host/gemm.hpp>
+#include <slicesort/detail/softmax_attention/host/kernels.hpp>
+#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
+#include <slicesort/detail/softmax_attention/host/row_io.hpp>
+#include <slicesort/detail/softmax_attention/host/scores.hpp>
+#include <slicesort/detail/softmax_attention/host/tile.hpp>
+#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/gemm.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class T>
+struct attention_map_memory {
+  using A = detail::accumulator_t<T>;
+  A* map;                                 // [query][key]
+  A* row;                                 // [key]
+  A *rows, *dy_turned, *y_turned, *mean;  // of a tile of queries
+  std::uint64_t* allowed;
+  attention_ranges* ranges;
+  attention_product<T> product;
+
+  attention_map_memory(detail::arena& a, detail::attention_shape s)
+      : product(a, std::max({s.queries, s.keys, s.channels, s.values})) {
+    constexpr index_t lanes = attention_queries;
+    auto const take = [&](index_t n) { return a.take<A>(static_cast<std::size_t>(n)); };
+    map = take(s.queries * s.keys), row = take(s.keys);
+    rows = take(lanes * s.values), mean = take(lanes);
+    dy_turned = take(lanes * s.values), y_turned = take(lanes * s.values);
+    allowed = a.take<std::uint64_t>(attention_keys);
+    ranges = a.take<attention_ranges>(1);
+  }
+};
+
+template <class T>
+class attention_map_task {
+  using A = detail::accumulator_t<T>;
+  using matrix = attention_matrix<T>;
+  static constexpr bool sums_are_elements = std::is_same_v<T, A>;
+
+ public:
+  attention_map_task(attention_rule const& rule, attention_kernels<T> const& use,
+                     attention_inputs<T> const& in, attention_map_memory<T> const& m, index_t pair)
+      : rule_(rule),
+        use_(use),
+        in_(in),
+        m_(m),
+        shape_(detail::attention_shape::of(in)),
+        head_(rule, shape_, pair),
+        mover_(use) {}
+
+  void forward(tensor4<T> y, tensor4<T> state) const {
+    index_t const queries = head_.queries, keys = head_.keys;
+    A* map = m_.map;
+    index_t pitch = shape_.keys;
+    bool in_state = false;
+    if constexpr (sums_are_elements)
+      if (state.data() != nullptr && state.strides().channels == 1)
+        map = head_.at(state, 0), pitch = state.strides().length, in_state = true;
+    into_map(map, pitch, rule_.scale, {queries, keys, shape_.channels}, rows_of(in_.q),
+             rows_of(in_.k).transposed());
+    for (index_t query = 0; query < queries; query += attention_queries)
+      limit(map + query * pitch, pitch, query);
+    for (index_t i = 0; i < queries; ++i) {
+      A* const row = map + i * pitch;
+      use_.scale_row(row, keys, share_of(use_.soften(row, keys)));
+    }
+    into_rows(y, 1, grad_mode::overwrite, {queries, shape_.values, keys},
+              matrix::of_sums(map, pitch, 1), rows_of(in_.v));
+    mover_.clear(head_, y, queries, shape_.queries, grad_mode::overwrite);
+    if (state.data() == nullptr) return;
+    index_t const step = state.strides().channels;
+    for (index_t i = 0; i < queries; ++i) {
+      T* const to = head_.at(state, i);
+      if (!in_state) mover_.give(map + i * pitch, 0, 1, keys, to, 0, step, grad_mode::overwrite);
+      for (index_t j = keys; j < shape_.keys; ++j) to[j * step] = T(0.0F);
+    }
+    mover_.clear(head_, state, queries, shape_.queries, grad_mode::overwrite);
+  }
+
+  void backward(tensor4<T const> state, attention_slopes<T> const& out) const {
+    index_t const queries = head_.queries, keys = head_.keys;
+    attention_gradients<T> const& to = out.to;
+    if (to.dv.data() != nullptr)
+      into_rows(to.dv, 1, out.mode, {keys, shape_.values, queries}, rows_of(state).transposed(),
+                rows_of(out.dy));
+    if (out.of_scores()) {
+      index_t const pitch = shape_.keys;
+      into_map(m_.map, pitch, 1, {queries, keys, shape_.values}, rows_of(out.dy),
+               rows_of(in_.v).transposed());
+      for (index_t query = 0; query < queries; query += attention_queries) slope(state, out, query);
+      matrix const map = matrix::of_sums(m_.map, pitch, 1);
+      if (to.dq.data() != nullptr)
+        into_rows(to.dq, rule_.scale, out.mode, {queries, shape_.channels, keys}, map,
+                  rows_of(in_.k));
+      if (to.dk.data() != nullptr)
+        into_rows(to.dk, rule_.scale, out.mode, {keys, shape_.channels, queries}, map.transposed(),
+                  rows_of(in_.q));
+      mover_.clear(head_, to.dbias, queries, shape_.queries, out.mode);
+    }
+    mover_.clear(head_, to.dq, queries, shape_.queries, out.mode);
+    mover_.clear(head_, to.dk, keys, shape_.keys, out.mode);
+    mover_.clear(head_, to.dv, keys, shape_.keys, out.mode);
+  }
+
+ private:
+  struct size {
+    index_t rows, columns, depth;
+  };
+
+  matrix rows_of(tensor4<T const> t) const {
+    return matrix::of(head_.at(t, 0), t.strides().length, t.strides().channels);
+  }
+
+  // Whether a BLAS, or what the caller has for one, did it: only for types that need no conversion.
+  bool asked(double alpha, double beta, size n, matrix const& a, matrix const& b, void* c,
+             index_t row, index_t column) const {
+    if constexpr (sums_are_elements) {
+      if (n.rows == 0 || n.columns == 0 || n.depth == 0) return false;
+      element_kind const kind = sizeof(A) == 8 ? element_kind::f64 : element_kind::f32;
+      gemm_call call{n.rows, n.columns, n.depth, 1, alpha, beta, {}, {}, {}};
+      call.a = gemm_operand{a.sums, kind, a.row, a.column, 0};
+      call.b = gemm_operand{b.sums, kind, b.row, b.column, 0};
+      call.c = gemm_operand{c, kind, row, column, 0};
+      return rule_.gemm.multiply(nullptr, call);
+    } else {
+      return (void)alpha, (void)beta, (void)n, (void)a, (void)b, (void)c, (void)row, (void)column,
+             false;
+    }
+  }
+  void into_map(A* map, index_t pitch, double scale, size n, matrix const& a,
+                matrix const& b) const {
+    if (asked(scale, 0, n, a, b, map, pitch, 1)) return;
+    m_.product.form(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
+                    [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
+                        index_t column, index_t columns) {
+                      for (index_t i = 0; i < rows; ++i)
+                        std::copy_n(tile + i * tile_pitch, columns,
+                                    map + (row + i) * pitch + column);
+                    });
+  }
+  void into_rows(tensor4<T> to, double scale, grad_mode mode, size n, matrix const& a,
+                 matrix const& b) const {
+    index_t const row_step = to.strides().length, step = to.strides().channels;
+    if (asked(scale, mode == grad_mode::accumulate ? 1 : 0, n, a, b, head_.at(to, 0), row_step,
+              step))
+      return;
+    m_.product.form(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
+                    [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
+                        index_t column, index_t columns) {
+                      mover_.give(tile, tile_pitch, rows, columns,
+                                  head_.at(to, row) + column * step, row_step, step, mode);
+                    });
+  }
+
+  // Adds the bias to the scores of a tile of queries, and masks.
+  void limit(A* scores, index_t pitch, index_t query) const {
+    index_t const keys = head_.keys;
+    int const count = static_cast<int>(std::min<index_t>(attention_queries, head_.queries - query));
+    m_.ranges->ask(rule_.mask, query, count, keys);
+    for (int i = 0; i < count; ++i) {
+      A* const row = scores + i * pitch;
+      key_range const range = m_.ranges->of[i];
+      if (in_.bias.data() != nullptr) add_bias(row, query + i, range);
+      std::fill(row, row + range.first, no_score<A>());
+      std::fill(row + range.last, row + keys, no_score<A>());
+    }
+    if (rule_.mask.allowed == nullptr) return;
+    for (index_t key = 0; key < keys; key += attention_keys) {
+      int const some = static_cast<int>(std::min<index_t>(attention_keys, keys - key));
+      rule_.mask.allowed(rule_.mask.self, query, count, key, some, m_.allowed);
+      for (int i = 0; i < count; ++i)
+        for (int j = 0; j < some; ++j)
+          if ((m_.allowed[j] >> i & 1) == 0) scores[i * pitch + key + j] = no_score<A>();
+    }
+  }
+  void add_bias(A* row, index_t query, key_range range) const {
+    T const* const bias = head_.at(in_.bias, query);
+    index_t const step = in_.bias.strides().channels;
+    for (index_t j = range.first; j < range.last; ++j) row[j] += static_cast<A>(bias[j * step]);
+  }
+
+  // Rows of products dy v become gradients of the scores.
+  void slope(tensor4<T const> state, attention_slopes<T> const& out, index_t query) const {
+    constexpr int lanes = attention_queries;
+    index_t const keys = head_.keys, values = shape_.values, step = state.strides().channels;
+    index_t const count = std::min<index_t>(lanes, head_.queries - query);
+    mover_.take(head_, out.dy, query, count, m_.rows, values, lanes);
+    turn_rows(m_.rows, values, lanes, values, m_.dy_turned);
+    mover_.take(head_, out.y, query, count, m_.rows, values, lanes);
+    turn_rows(m_.rows, values, lanes, values, m_.y_turned);
+    use_.dots(m_.dy_turned, m_.y_turned, values, m_.mean);
+    for (index_t i = 0; i < count; ++i) {
+      A* const row = m_.map + (query + i) * shape_.keys;
+      T const* const saved = head_.at(state, query + i);
+      A const* weights = m_.row;
+      if constexpr (sums_are_elements) {
+        if (step == 1)
+          weights = saved;
+        else
+          mover_.take(saved, 0, step, 1, keys, m_.row, 0);
+      } else {
+        mover_.take(saved, 0, step, 1, keys, m_.row, 0);
+      }
+      use_.slope_row(weights, row, keys, m_.mean[i]);
+      if (out.to.dbias.data() != nullptr) give_bias(row, out, query + i);
+    }
+  }
+  void give_bias(A const* row, attention_slopes<T> const& out, index_t query) const {
+    index_t const step = out.to.dbias.strides().channels;
+    T* const to = head_.at(out.to.dbias, query);
+    mover_.give(row, 0, 1, head_.keys, to, 0, step, out.mode);
+    if (out.mode == grad_mode::overwrite)
+      for (index_t j = head_.keys; j < shape_.keys; ++j) to[j * step] = T(0.0F);
+  }
+
+  attention_rule const& rule_;
+  attention_kernels<T> const& use_;
+  attention_inputs<T> const& in_;
+  attention_map_memory<T> const& m_;
+  detail::attention_shape const shape_;
+  attention_head const head_;
+  attention_mover<T> const mover_;
+};
+
+template <class T, class Exec>
+slots map_memory(Exec const& on, detail::attention_shape s, detail::arena& a) {
+  return slots(a, on.threads, s.pairs(),
+               [&](detail::arena& slot) { (void)attention_map_memory<T>(slot, s); });
+}
+
+// f(task) for every head.
+template <class T, class Exec, class F>
+void for_each_map(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
+                  workspace w, F const& f) {
+  auto const s = detail::attention_shape::of(in);
+  detail::arena a(w);
+  slots const own = map_memory<T>(on, s, a);
+  attention_kernels<T> const use(on.instructions);
+  for_each_task(on, s.pairs(), [&](unsigned slot, index_t task) {
+    detail::arena mine = own[slot];
+    attention_map_memory<T> const m(mine, s);
+    f(attention_map_task<T>(rule, use, in, m, task));
+  });
+}
+
+template <class T, class Exec>
+void materialised_forward(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
+                          tensor4<T> y, tensor4<T> state, workspace w) {
+  for_each_map(on, rule, in, w, [&](attention_map_task<T> const& task) { task.forward(y, state); });
+}
+
+template <class T, class Exec>
+void materialised_backward(Exec const& on, attention_rule const& rule,
+                           attention_inputs<T> const& in, tensor4<T const> state,
+                           attention_slopes<T> const& out, workspace w) {
+  for_each_map(on, rule, in, w,
+               [&](attention_map_task<T> const& task) { task.backward(state, out); });
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of attention's tensors between the caller's views, of any strides, and a task's memory, in the
+// accumulator's type.
+#pragma once
+
+#include <slicesort/detail/softmax_attention/host/kernels.hpp>
+#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
+#include <slicesort/detail/softmax_attention/host/tile.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// rows[i * pitch + c] to turned[c * attention_queries + i], times factor[i].
+template <class A>
+void turn_rows(A const* rows, index_t pitch, int count, index_t columns, A* turned) {
+  for (index_t c = 0; c < columns; ++c)
+    for (int i = 0; i < count; ++i) turned[c * attention_queries + i] = rows[i * pitch + c];
+}
+template <class A>
+void turn_back(A const* turned, int count, index_t columns, A const* factor, A* rows,
+               index_t pitch) {
+  for (index_t c = 0; c < columns; ++c)
+    for (int i = 0; i < count; ++i)
+      rows[i * pitch + c] = turned[c * attention_queries + i] * factor[i];
+}
+
+template <class T>
+class attention_mover {
+ public:
+  using A = detail::accumulator_t<T>;
+
+  explicit attention_mover(attention_kernels<T> const& use) : use_(use) {}
+
+  // Rows [first, first + count), and zeros up to `pitch` and `padded` rows.
+  void take(attention_head const& h, tensor4<T const> from, index_t first, index_t count, A* to,
+            index_t pitch, index_t padded) const {
+    index_t const width = from.extents().channels;
+    if (width > 0)  // else there may be no memory
+      take(h.at(from, first), from.strides().length, from.strides().channels, count, width, to,
+           pitch);
+    for (index_t i = 0; i < count; ++i)
+      std::fill(to + i * pitch + width, to + (i + 1) * pitch, A(0));
+    std::fill(to + count * pitch, to + padded * pitch, A(0));
+  }
+  // The same of a matrix.
+  void take(T const* from, index_t row, index_t column, index_t rows, index_t width, A* to,
+            index_t pitch) const {
+    if (column == 1) return use_.take(from, row, rows, width, to, pitch);
+    for (index_t i = 0; i < rows; ++i)
+      for (index_t c = 0; c < width; ++c)
+        to[i * pitch + c] = static_cast<A>(from[i * row + c * column]);
+  }
+  void give(A const* from, index_t pitch, attention_head const& h, tensor4<T> to, index_t first,
+            index_t count, grad_mode mode) const {
+    if (to.extents().channels == 0) return;
+    give(from, pitch, count, to.extents().channels, h.at(to, first), to.strides().length,
+         to.strides().channels, mode);
+  }
+  void give(A const* from, index_t pitch, index_t rows, index_t width, T* to, index_t row,
+            index_t column, grad_mode mode) const {
+    if (width == 0) return;
+    auto const deliver = mode == grad_mode::accumulate ? use_.add : use_.give;
+    for (index_t i = 0; i < rows; ++i, from += pitch, to += row)
+      if (column == 1)
+        deliver(from, 1, width, to, row);
+      else
+        with_delivery<T>(mode, [&](auto put) {
+          for (index_t c = 0; c < width; ++c) put(to[c * column], from[c]);
+        });
+  }
+  // Zeros, where a gradient is not added to.
+  void clear(attention_head const& h, tensor4<T> to, index_t first, index_t last,
+             grad_mode mode) const {
+    if (to.data() == nullptr || mode == grad_mode::accumulate) return;
+    for (index_t i = first; i < last; ++i)
+      for (index_t c = 0; c < to.extents().channels; ++c)
+        h.at(to, i)[c * to.strides().channels] = T(0.0F);
+  }
+
+ private:
+  attention_kernels<T> const& use_;
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scores of a tile: a product, the bias, and the mask. Forward and backward form them by the same
+// operations, so that what backward subtracts forward's maximum from has forward's bits.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/math/exponential.hpp>
+#include <slicesort/detail/softmax_attention/host/kernels.hpp>
+#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
+#include <slicesort/detail/softmax_attention/host/tile.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// -infinity, whatever the compiler was told of it.
+template <class A>
+A no_score() {
+  return detail::bit_cast<A>(
+      static_cast<lane_word<A>>(~lane_word<A>{0} << detail::binary_format<A>::fraction_bits));
+}
+// What weights are multiplied by.
+template <class A>
+A share_of(A total) {
+  return total == A(0) ? A(0) : A(1) / total;
+}
+
+// Queries [query, query + queries) of a head against keys [key, key + keys).
+struct attention_pairs {
+  index_t query;
+  int queries;
+  index_t key;
+  int keys;
+};
+
+template <class A>
+class attention_scratch {
+ public:
+  A* scores;  // [key][lane]
+
+  explicit attention_scratch(detail::arena& a) {
+    constexpr std::size_t lanes = attention_queries, tile = lanes * attention_keys;
+    scores = a.take<A>(tile);
+    bias_ = a.take<A>(tile);
+    first_ = a.take<lane_word<A>>(lanes);
+    last_ = a.take<lane_word<A>>(lanes);
+    allowed_ = a.take<std::uint64_t>(attention_keys);
+  }
+
+  // `keys` are the keys' rows, `queries` the lanes.
+  template <class T>
+  void form(attention_kernels<T> const& use, attention_rule const& rule,
+            attention_ranges const& ranges, attention_head const& head, tensor4<T const> bias,
+            attention_pairs at, A const* keys, index_t pitch, A const* queries,
+            index_t channels) const {
+    bool const biased = bias.data() != nullptr;
+    A const scale = static_cast<A>(rule.scale);
+    use.multiply({keys, pitch, 1, queries, attention_queries, scores, attention_queries,
+                  static_cast<int>(padded_rows(at.keys)), attention_queries, channels, false,
+                  nullptr, biased ? A(1) : scale});
+    if (!biased && rule.mask.allowed == nullptr && ranges.covers(at.key, at.key + at.keys)) return;
+    if (biased) take_bias(head, bias, at);
+    for (int i = 0; i < attention_queries; ++i) {
+      auto const place = [&](index_t key) {
+        return static_cast<lane_word<A>>(std::clamp<index_t>(key - at.key, 0, at.keys));
+      };
+      first_[i] = place(ranges.of[i].first), last_[i] = place(ranges.of[i].last);
+    }
+    if (rule.mask.allowed != nullptr)
+      rule.mask.allowed(rule.mask.self, at.query, at.queries, at.key, at.keys, allowed_);
+    use.limit({scores, at.keys, biased ? bias_ : nullptr, scale, first_, last_,
+               rule.mask.allowed != nullptr ? allowed_ : nullptr});
+  }
+
+ private:
+  template <class T>
+  void take_bias(attention_head const& head, tensor4<T const> bias, attention_pairs at) const {
+    index_t const step = bias.strides().channels;
+    if (at.queries < attention_queries)
+      std::fill_n(bias_, static_cast<index_t>(at.keys) * attention_queries, A(0));
+    for (int i = 0; i < at.queries; ++i) {
+      T const* const row = head.at(bias, at.query + i) + at.key * step;
+      for (int j = 0; j < at.keys; ++j)
+        bias_[j * attention_queries + i] = static_cast<A>(row[j * step]);
+    }
+  }
+
+  A* bias_;  // [key][lane]
+  lane_word<A>*first_, *last_;
+  std::uint64_t* allowed_;
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

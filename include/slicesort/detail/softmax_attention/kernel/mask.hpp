@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pairs of queries and keys a tile of scores has.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/kernel/warp_mma.hpp>
+#include <slicesort/detail/softmax_attention/kernel/tile.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/mask.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <limits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// A variable: device code may not call numeric_limits.
+template <class A>
+inline constexpr A least_score = -std::numeric_limits<A>::infinity();
+
+// Of some queries: what their keys' ranges cover together, and what all of them have.
+struct range_bounds {
+  index_t first, last, all_first, all_last;
+
+  // Of none.
+  static SLICESORT_HD range_bounds none(index_t keys) { return {keys, 0, 0, keys}; }
+  SLICESORT_HD void add(range_bounds const& o) {
+    if (o.first < first) first = o.first;
+    if (o.last > last) last = o.last;
+    if (o.all_first > all_first) all_first = o.all_first;
+    if (o.all_last < all_last) all_last = o.all_last;
+  }
+  // An empty range keeps whatever has all of it from being whole.
+  SLICESORT_HD void add(key_range r, index_t keys) {
+    if (r.first < r.last)
+      add({r.first, r.last, r.first, r.last});
+    else
+      add({keys, 0, keys, 0});
+  }
+  SLICESORT_HD bool meets(index_t from, index_t to) const { return first < to && from < last; }
+  SLICESORT_HD bool covers(index_t from, index_t to) const {
+    return all_first <= from && to <= all_last;
+  }
+};
+
+// The ranges of `count` queries, those from `queries` on empty ones, and, first of `bounds`, which has a place
+// for every warp, what they have together; those past the end do not count.
+template <class Block, class Mask>
+SLICESORT_HD_INLINE void note_ranges(Block& block, Mask const& mask, key_range* ranges,
+                                     range_bounds* bounds, index_t first, int count,
+                                     index_t queries, index_t keys) {
+  range_bounds mine = range_bounds::none(keys);
+  for (int r = block.rank(); r < count; r += block.size()) {
+    ranges[r] = {0, 0};
+    if (first + r >= queries) continue;
+    ranges[r] = detail::range_of_keys(mask, first + r, keys);
+    mine.add(ranges[r], keys);
+  }
+  auto const least = [](index_t a, index_t b) { return a < b ? a : b; };
+  auto const most = [](index_t a, index_t b) { return a > b ? a : b; };
+  mine = {block.template reduce<32>(mine.first, least), block.template reduce<32>(mine.last, most),
+          block.template reduce<32>(mine.all_first, most),
+          block.template reduce<32>(mine.all_last, least)};
+  if (block.rank() % 32 == 0) bounds[block.rank() / 32] = mine;
+  block.sync();
+  if (block.rank() == 0)
+    for (int w = 1; w < block.size() / 32; ++w) bounds[0].add(bounds[w]);
+  block.sync();
+}
+
+// What is to be added to each of a tile's scores: the bias, if there is one, or -infinity where the pair is
+// not allowed, whose bias is not read. Rows are queries and columns keys, or, Turned, rows are keys. `ranges`
+// are those of the tile's queries. Behind a sync() every thread finds its own by add_terms.
+template <bool Turned, int Columns, class Block, class Mask, class T>
+SLICESORT_HD_INLINE void note_terms(Block& block, T* terms, int rows, Mask const& mask,
+                                    key_range const* ranges, index_t first_query, index_t first_key,
+                                    head_rows<T> const& bias) {
+  SLICESORT_NO_UNROLL
+  for (int i = Block::renew(block.rank()); i < rows * Columns; i += block.size()) {
+    int const row = Turned ? i % rows : i / Columns, column = Turned ? i / rows : i % Columns;
+    int const query = Turned ? column : row;
+    index_t const key = first_key + (Turned ? row : column);
+    key_range const range = ranges[query];
+    T term = static_cast<T>(least_score<detail::accumulator_t<T>>);
+    if (range.first <= key && key < range.last &&
+        detail::allows_key(mask, first_query + query, key))
+      term = bias.data == nullptr
+                 ? static_cast<T>(0.0f)
+                 : bias.data[(first_query + query) * bias.stride + key * bias.channel_stride];
+    terms[row * Columns + (column ^ (8 * row & (Columns - 8)))] = term;
+  }
+}
+// Products become scores, from the warp's first row of terms.
+template <class Block, class A, class T, int Rows, int Columns>
+SLICESORT_HD_INLINE void add_terms(Block& block, tile_sums<A, Rows, Columns>& s, A scale,
+                                   T const* terms) {
+  tile_lane const me(Block::renew(block.rank()));
+  int const turn = 8 * me.g & (8 * Columns - 8);
+  SLICESORT_UNROLL
+  for (int i = 0; i < s.count; ++i)
+    s[i] = block.multiply_add(
+        s[i], scale,
+        static_cast<A>(terms[s.row(i, me) * (8 * Columns) + (s.column(i, me) ^ turn)]));
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention with its map in memory: matrix products, by whom the caller names, and a softmax of rows between,
+// a sample's heads at once as far as the workspace holds their maps.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/gemm.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/tuning.hpp>
+#include <slicesort/detail/softmax_attention/kernel/gemm.hpp>
+#include <slicesort/detail/softmax_attention/kernel/query_stats.hpp>
+#include <slicesort/detail/softmax_attention/kernel/softmax.hpp>
+#include <slicesort/detail/softmax_attention/kernel/softmax_rows.hpp>
+#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class Mask>
+struct grid_implementation<detail::materialised_attention_op<Mask>> {
+  template <class T, class Grid>
+  static void plan(Grid const& grid, detail::attention_shape s, detail::arena& a) {
+    (void)memory<T>(grid, s, a);
+  }
+
+  template <class Grid, class T, class State>
+  static void forward(Grid const& grid, detail::attention_forward<Mask, T, State> const& p,
+                      workspace w) {
+    using A = detail::accumulator_t<T>;
+    auto const s = detail::attention_shape::of(p.in);
+    if (s.queries == 0) return;
+    detail::arena a(w);
+    auto const m = memory<T>(grid, s, a);
+    each_part(s, m.heads, [&](map_rows const& part) {
+      products<T> const of{p.lengths, part, p.in, p.gemm};
+      head_matrices<T> const weights = p.saving ? matrices(p.state, part) : map_of(m.second, part);
+      of.multiply(grid, A(1), matrices(p.in.q, part), matrices(p.in.k, part).turned(),
+                  map_of(m.first, part), of.queries(), of.keys(), of.channels(),
+                  grad_mode::overwrite);
+      softmax_rows_body<Mask, T> const rows{
+          p.mask, static_cast<A>(p.scale), part, m.first, weights, p.in.bias, p.lengths};
+      grid.run(rows, part.blocks(), rows.max_threads);
+      of.multiply(grid, A(1), weights, matrices(p.in.v, part), matrices(p.y, part), of.queries(),
+                  of.values(), of.keys(), grad_mode::overwrite);
+    });
+  }
+
+  template <class Grid, class T, class State>
+  static void backward(Grid const& grid, detail::attention_backward<Mask, T, State> const& p,
+                       workspace w) {
+    using A = detail::accumulator_t<T>;
+    auto const s = detail::attention_shape::of(p.in);
+    detail::arena a(w);
+    auto const m = memory<T>(grid, s, a);
+    auto const scale = static_cast<A>(p.scale);
+    bool const scored =
+        p.to.dq.data() != nullptr || p.to.dk.data() != nullptr || p.to.dbias.data() != nullptr;
+    query_facts_body<T> const facts{p.dy, p.y, {}, p.lengths, m.facts};
+    if (scored && facts.blocks() > 0) grid.run(facts, facts.blocks(), facts.max_threads);
+    each_part(s, m.heads, [&](map_rows const& part) {
+      products<T> const of{p.lengths, part, p.in, p.gemm};
+      auto const weights = matrices(p.state, part), dy = matrices(p.dy, part);
+      if (p.to.dv.data() != nullptr)
+        of.multiply(grid, A(1), weights.turned(), dy, matrices(p.to.dv, part), of.keys(),
+                    of.values(), of.queries(), p.mode);
+      if (!scored) return;
+      if (s.queries > 0) {
+        of.multiply(grid, A(1), dy, matrices(p.in.v, part).turned(), map_of(m.first, part),
+                    of.queries(), of.keys(), of.values(), grad_mode::overwrite);
+        slope_rows_body<T> const rows{
+            part,
+            weights,
+            m.first,
+            m.second,
+            m.facts + (part.sample * s.heads + part.first_head) * s.queries,
+            p.to.dbias,
+            p.mode};
+        grid.run(rows, part.blocks(), rows.max_threads);
+      }
+      head_matrices<T const> const slopes = map_of(m.second, part);
+      if (p.to.dq.data() != nullptr)
+        of.multiply(grid, scale, slopes, matrices(p.in.k, part), matrices(p.to.dq, part),
+                    of.queries(), of.channels(), of.keys(), p.mode);
+      if (p.to.dk.data() != nullptr)
+        of.multiply(grid, scale, slopes.turned(), matrices(p.in.q, part), matrices(p.to.dk, part),
+                    of.keys(), of.channels(), of.queries(), p.mode);
+    });
+  }
+
+ private:
+  template <class T>
+  struct memory_of {
+    index_t heads;  // at once
+    detail::accumulator_t<T>* first;
+    T* second;  // the same place where the types are
+    query_facts<detail::accumulator_t<T>>* facts;
+  };
+  template <class T, class Grid>
+  static memory_of<T> memory(Grid const& grid, detail::attention_shape const& s, detail::arena& a) {
+    using A = detail::accumulator_t<T>;
+    index_t const map = std::max<index_t>(s.queries * s.keys, 1);
+    index_t const chunk = sort_tuning_of<T>(grid).chunk_elements;
+    index_t const heads = std::clamp<index_t>(chunk / map, 1, std::max<index_t>(s.heads, 1));
+    auto const elements = static_cast<std::size_t>(heads * s.queries * s.keys);
+    A* const first = a.take<A>(s.pairs() == 0 ? 0 : elements);
+    T* const second = [&] {
+      if constexpr (std::is_same_v<T, A>)
+        return first;
+      else
+        return a.take<T>(s.pairs() == 0 ? 0 : elements);
+    }();
+    return {heads, first, second,
+            a.take<query_facts<A>>(static_cast<std::size_t>(s.pairs() * s.queries))};
+  }
+
+  template <class F>
+  static void each_part(detail::attention_shape const& s, index_t heads, F const& f) {
+    for (index_t b = 0; b < s.batch; ++b)
+      for (index_t h = 0; h < s.heads; h += heads)
+        f(map_rows{b, h, std::min(heads, s.heads - h), s.queries, s.keys});
+  }
+
+  template <class T>
+  static head_matrices<T> matrices(tensor4<T> t, map_rows const& part) {
+    strides4 const d = t.strides();
+    T* const data = t.data() == nullptr
+                        ? nullptr
+                        : t.data() + part.sample * d.outer + part.first_head * d.batch;
+    return {data, d.length, d.channels, d.batch};
+  }
+  // A map of the workspace.
+  template <class T>
+  static head_matrices<T> map_of(T* data, map_rows const& part) {
+    return {data, part.keys, 1, part.queries * part.keys};
+  }
+
+  template <class T>
+  struct products {
+    detail::attention_lengths lengths;
+    map_rows part;
+    attention_inputs<T> in;
+    detail::gemm_rule gemm;
+
+    matrix_side queries() const { return {side_of::queries, part.queries}; }
+    matrix_side keys() const { return {side_of::keys, part.keys}; }
+    matrix_side channels() const { return {side_of::channels, in.q.extents().channels}; }
+    matrix_side values() const { return {side_of::channels, in.v.extents().channels}; }
+
+    template <class Grid, class Out>
+    void multiply(Grid const& grid, detail::accumulator_t<T> alpha, head_matrices<T const> a,
+                  head_matrices<T const> b, head_matrices<Out> c, matrix_side rows,
+                  matrix_side columns, matrix_side depth, grad_mode mode) const {
+      multiply_heads(grid, gemm,
+                     multiply_heads_body<T, Out>{alpha, a, b, c, rows, columns, depth, part.heads,
+                                                 mode, lengths, part.sample});
+    }
+  };
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What backward needs to know first: of every query, and of every tile of queries which keys it has.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/kernel/columns.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/softmax_attention/kernel/mask.hpp>
+#include <slicesort/detail/softmax_attention/kernel/softmax.hpp>
+#include <slicesort/detail/softmax_attention/kernel/tile.hpp>
+#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/mask.hpp>
+#include <slicesort/tensor_view.hpp>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Four threads take a query. Without a state (materialised) the product alone is of use.
+template <class T>
+struct query_facts_body {
+  static constexpr int max_threads = 128;
+  static constexpr int rows_of_block = max_threads / 4;
+  using A = detail::accumulator_t<T>;
+
+  tensor4<T const> dy, y;
+  tensor4<A const> state;
+  detail::attention_lengths lengths;
+  query_facts<A>* facts;  // [batch, heads, queries]
+
+  SLICESORT_HD index_t tiles() const { return divide_up(y.extents().length, rows_of_block); }
+  index_t blocks() const { return y.extents().outer * y.extents().batch * tiles(); }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    extents4 const e = y.extents();
+    index_t const pair = block.index() / tiles();
+    index_t const row = block.index() % tiles() * rows_of_block + block.rank() / 4;
+    head_place const at{pair / e.batch, pair % e.batch};
+    bool const valid = row < rows_of(lengths.queries, at.sample, e.length);
+    A product(0);
+    if (valid)
+      for (index_t c = block.rank() % 4; c < e.channels; c += 4)
+        product += static_cast<A>(dy(at.sample, at.head, row, c)) *
+                   static_cast<A>(y(at.sample, at.head, row, c));
+    product = block.template reduce<4>(product, [](A a, A b) { return a + b; });
+    if (row >= e.length || block.rank() % 4 != 0) return;
+    query_facts<A> it{A(0), A(0), product, A(0)};
+    if (valid && state.data() != nullptr) {
+      A const most = state(at.sample, at.head, row, 0), total = state(at.sample, at.head, row, 1);
+      if (most != least_score<A>) it.most = most, it.share = A(1) / total;
+    }
+    facts[pair * e.length + row] = it;
+  }
+};
+
+// A thread takes a tile of queries.
+template <class Mask>
+struct query_bounds_body {
+  static constexpr int max_threads = 128;
+
+  Mask mask;
+  detail::attention_lengths lengths;
+  index_t samples, queries, keys;
+  int queries_of_tile;
+  range_bounds* bounds;  // [samples, tiles]
+
+  SLICESORT_HD index_t tiles() const { return divide_up(queries, queries_of_tile); }
+  index_t blocks() const { return divide_up(samples * tiles(), max_threads); }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    index_t const number = block.index() * block.size() + block.rank();
+    if (number >= samples * tiles()) return;
+    index_t const sample = number / tiles(), first = number % tiles() * queries_of_tile;
+    index_t const valid_keys = rows_of(lengths.keys, sample, keys);
+    index_t end = rows_of(lengths.queries, sample, queries);
+    if (end > first + queries_of_tile) end = first + queries_of_tile;
+    range_bounds all = range_bounds::none(valid_keys);
+    for (index_t i = first; i < end; ++i)
+      all.add(detail::range_of_keys(mask, i, valid_keys), valid_keys);
+    bounds[number] = all;
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of materialised attention's map: softmax, and its gradient. A warp takes a row.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/kernel/columns.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/store.hpp>
+#include <slicesort/detail/softmax_attention/kernel/gemm.hpp>
+#include <slicesort/detail/softmax_attention/kernel/mask.hpp>
+#include <slicesort/detail/softmax_attention/kernel/softmax.hpp>
+#include <slicesort/detail/softmax_attention/kernel/tile.hpp>
+#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/mask.hpp>
+#include <slicesort/tensor_view.hpp>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Rows of some heads of a sample.
+struct map_rows {
+  index_t sample, first_head, heads, queries, keys;
+
+  static constexpr int rows_of_block = 4;
+  SLICESORT_HD index_t blocks() const { return heads * divide_up(queries, rows_of_block); }
+
+  struct place {
+    index_t head, row;  // of those heads
+    bool inside;
+  };
+  SLICESORT_HD place at(index_t block, int rank) const {
+    index_t const tiles = divide_up(queries, rows_of_block);
+    index_t const row = block % tiles * rows_of_block + rank / 32;
+    return {block / tiles, row, row < queries};
+  }
+};
+
+template <class Mask, class T>
+struct softmax_rows_body {
+  static constexpr int max_threads = 32 * map_rows::rows_of_block;
+  using A = detail::accumulator_t<T>;
+
+  Mask mask;
+  A scale;
+  map_rows rows;
+  A const* products;  // [heads, queries, keys]; the weights may lie in the same place
+  head_matrices<T> weights;
+  tensor4<T const> bias;
+  detail::attention_lengths lengths;
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    map_rows::place const at = rows.at(block.index(), block.rank());
+    int const lane = block.rank() % 32;
+    constexpr A none = least_score<A>;
+    bool const valid = at.inside && at.row < rows_of(lengths.queries, rows.sample, rows.queries);
+    index_t const keys = rows_of(lengths.keys, rows.sample, rows.keys);
+    key_range const range = valid ? detail::range_of_keys(mask, at.row, keys) : key_range{0, 0};
+    A const* const mine = products + (at.head * rows.queries + at.row) * rows.keys;
+    auto const score_of = [&](index_t key) {
+      if (key < range.first || key >= range.last || !detail::allows_key(mask, at.row, key))
+        return none;
+      A more(0);
+      if (bias.data() != nullptr)
+        more = static_cast<A>(bias(rows.sample, rows.first_head + at.head, at.row, key));
+      return block.multiply_add(mine[key], scale, more);
+    };
+    A const factor = factor_of<T>(A(1));
+
+    A most = none, total(0);
+    for (index_t key = lane; key < range.last; key += 32) {
+      A const one = score_of(key);
+      if (one == none) continue;
+      if (one > most) {
+        total = total * exp_of<T>(block, most - one, factor) + A(1);
+        most = one;
+      } else {
+        total += exp_of<T>(block, one - most, factor);
+      }
+    }
+    A const greatest = block.template reduce<32>(most, [](A a, A b) { return a > b ? a : b; });
+    A const base = greatest == none ? A(0) : greatest;
+    total = block.template reduce<32>(total * exp_of<T>(block, most - base, factor),
+                                      [](A a, A b) { return a + b; });
+    if (!at.inside) return;
+    A const share = total > A(0) ? A(1) / total : total - total;  // or NaN
+    for (index_t key = lane; key < rows.keys; key += 32) {
+      A const one = score_of(key);
+      weights.data[at.head * weights.head_stride + at.row * weights.row_stride +
+                   key * weights.column_stride] =
+          static_cast<T>(one == none ? A(0) : exp_of<T>(block, one - base, factor) * share);
+    }
+  }
+};
+
+// Gradients of weights become those of scores.
+template <class T>
+struct slope_rows_body {
+  static constexpr int max_threads = 32 * map_rows::rows_of_block;
+  using A = detail::accumulator_t<T>;
+
+  map_rows rows;
+  head_matrices<T const> weights;
+  A const* of_weights;  // [heads, queries, keys]; the slopes may lie in the same place
+  T* slopes;
+  query_facts<A> const* facts;  // of the first of the heads
+  tensor4<T> dbias;
+  grad_mode mode;
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    map_rows::place const at = rows.at(block.index(), block.rank());
+    if (!at.inside) return;
+    index_t const row = at.head * rows.queries + at.row;
+    A const product = facts[row].product;
+    for (index_t key = block.rank() % 32; key < rows.keys; key += 32) {
+      A const weight =
+          static_cast<A>(weights.data[at.head * weights.head_stride + at.row * weights.row_stride +
+                                      key * weights.column_stride]);
+      index_t const i = row * rows.keys + key;
+      // What has no weight may be beyond a length, and anything.
+      A const slope = weight == A(0) ? A(0) : weight * (of_weights[i] - product);
+      slopes[i] = static_cast<T>(slope);
+      if (dbias.data() != nullptr && (mode == grad_mode::overwrite || slope != A(0)))
+        deliver<Block>(mode, dbias(rows.sample, rows.first_head + at.head, at.row, key), slope);
+    }
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

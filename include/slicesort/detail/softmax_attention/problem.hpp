@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax attention: what a call is about. For every sample, head and query i, over the keys j that the
+// mask, the lengths and nothing else leave to it:
+//   s_j = scale * <q_i, k_j> + bias_ij,  m = max s_j,  l = sum exp(s_j - m),  p_j = exp(s_j - m) / l
+//   y_i = sum p_j v_j;  0 where no key is left, or every s_j is -infinity
+// and backward, with g_i = <dy_i, y_i>:
+//   dv_j = sum_i p_ij dy_i,  ds_ij = p_ij (<dy_i, v_j> - g_i),  dbias = ds,
+//   dq_i = scale * sum_j ds_ij k_j,  dk_j = scale * sum_i ds_ij q_i
+// all in the accumulator's type, rounded once.
+#pragma once
+
+#include <slicesort/attention_algorithm.hpp>
+#include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/core/gemm.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/gemm.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+// Two operators behind one door.
+template <class Mask>
+struct streaming_attention_op {};
+template <class Mask>
+struct materialised_attention_op {};
+
+// What a workspace depends on.
+struct attention_shape {
+  index_t batch, heads, queries, keys, channels, values;  // `values`: channels of v and y
+
+  template <class T>
+  static SLICESORT_HD constexpr attention_shape of(attention_inputs<T> const& in) {
+    extents4 const q = in.q.extents(), v = in.v.extents();
+    return {q.outer, q.batch, q.length, v.length, q.channels, v.channels};
+  }
+  SLICESORT_HD constexpr index_t pairs() const { return batch * heads; }  // of a sample and a head
+};
+
+// What the door must know of an algorithm.
+template <class Algorithm>
+struct attention_traits {
+  static_assert(std::is_same_v<Algorithm, streaming>,
+                "slicesort: the algorithm must be streaming or materialised<Gemm>.");
+  template <class Mask>
+  using op = streaming_attention_op<Mask>;
+  template <class T>
+  using state = accumulator_t<T>;
+  static constexpr bool saves_map = false;
+  static constexpr bool runs_on(bool) { return true; }
+  static constexpr gemm_rule gemm(Algorithm const&) { return {}; }
+};
+template <class Gemm>
+struct attention_traits<materialised<Gemm>> {
+  template <class Mask>
+  using op = materialised_attention_op<Mask>;
+  template <class T>
+  using state = T;
+  static constexpr bool saves_map = true;
+  static constexpr bool runs_on(bool host_memory) {
+    if constexpr (std::is_same_v<Gemm, plain_gemm>)
+      return true;
+    else
+      return Gemm::host_memory == host_memory;
+  }
+  static constexpr gemm_rule gemm(materialised<Gemm> const& algorithm) {
+    if constexpr (std::is_same_v<Gemm, plain_gemm>)
+      return {};
+    else
+      return {&algorithm.gemm, [](void const* self, CUstream_st* stream, gemm_call const& call) {
+                return static_cast<Gemm const*>(self)->multiply(stream, call);
+              }};
+  }
+};
+
+struct attention_lengths {
+  tensor1<index_t const> keys, queries;
+};
+
+// `State` is the element type of what is saved. streaming: the accumulator's, [batch, heads, queries, 2],
+// m and l of every query (-infinity and 0 where no key is left). materialised: T, [batch, heads, queries,
+// keys], p. (One number, m + log l, would lose l beside a large m.)
+template <class Mask, class T, class State>
+struct attention_forward {
+  static constexpr char const* name = "softmax_attention.forward";
+  Mask mask;
+  double scale;
+  gemm_rule gemm;
+  attention_inputs<T> in;
+  tensor4<T> y;
+  tensor4<State> state;
+  bool saving;  // whether the state is written
+  attention_lengths lengths;
+};
+
+template <class Mask, class T, class State>
+struct attention_backward {
+  static constexpr char const* name = "softmax_attention.backward";
+  Mask mask;
+  double scale;
+  gemm_rule gemm;
+  tensor4<T const> dy;
+  attention_inputs<T> in;
+  tensor4<T const> y;
+  tensor4<State const> state;
+  attention_gradients<T> to;
+  grad_mode mode;
+  attention_lengths lengths;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two blocks of a cluster hold one sorted half of a column each. Every thread of both finds where
+// its part of the merge begins and writes it, reading either half where it lies.
+#pragma once
+
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/math/sort_word.hpp>
+#include <slicesort/detail/sort/kernel/merge_path.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Values and rows of one half, in this block's shared memory or in the other's.
+template <class T, class Tile>
+struct half_column {
+  Tile tile;
+  bool ascending;
+
+  template <class Block>
+  SLICESORT_HD_INLINE half_column(Block& block, Tile mine, int rank, bool up)
+      : tile(mine), ascending(up) {
+    tile.high = block.of_block(mine.high, rank);
+    if constexpr (Tile::words::has_low) tile.low = block.of_block(mine.low, rank);
+  }
+  SLICESORT_HD_INLINE detail::bits_t<T> value(int row) const {
+    return tile.template value<detail::bits_t<T>>(tile.position(row, 0));
+  }
+  SLICESORT_HD_INLINE std::uint32_t row(int row) const { return tile.row(tile.position(row, 0)); }
+  SLICESORT_HD_INLINE detail::bits_t<T> operator()(index_t row) const {
+    return detail::column_key<T>(value(static_cast<int>(row)), ascending);
+  }
+};
+
+// `tile` holds values (word_tile::store_value), not words. The first half has `half_rows` rows.
+template <class Block, class Tile, class Job>
+SLICESORT_HD_INLINE void merge_pair(Block& block, Tile tile, Job const& job, typename Job::place at,
+                                    bool ascending, int half_rows) {
+  using T = typename Job::element;
+  int const valid = static_cast<int>(job.valid(at));
+  int const a_size = valid < half_rows ? valid : half_rows, b_size = valid - a_size;
+  int const threads = 2 * block.size();
+  int const each = divide_up(valid, threads);
+  int const from = (block.cluster_rank() * block.size() + block.rank()) * each;
+  int const to = from + each < valid ? from + each : valid;
+  if (from >= to) return;
+
+  half_column<T, Tile> const a(block, tile, 0, ascending), b(block, tile, 1, ascending);
+  auto const y = job.results(at);
+  auto const perm = job.numbers(at);
+  merge_steps<half_column<T, Tile>> next(a, a_size, b, b_size, from);
+  for (int n = from; n < to; ++n) {
+    bool const take_a = next.of_a();
+    int const row = take_a ? next.a_row() : next.b_row();
+    if (job.wants_values()) y[n] = detail::bit_cast<T>(take_a ? a.value(row) : b.value(row));
+    if (job.wants_rows())
+      perm.set(n, take_a ? a.row(row) : static_cast<std::uint32_t>(half_rows) + b.row(row));
+    next.advance(take_a);
+  }
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

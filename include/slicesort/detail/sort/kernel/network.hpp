@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorting networks over words v[0 .. Rows) that one thread holds in registers. Everything is
+// unrolled: an array that a run-time number indexes would live in memory.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Puts two words in order, in a block's own way. Written with selections alone: the compiler then
+// spreads them over two pipes.
+template <class Block, class Words>
+struct comparator {
+  using word = typename Words::type;
+
+  static SLICESORT_HD_INLINE void order(word& a, word& b) {
+    if constexpr (std::is_same_v<word, std::uint32_t>) {
+      Block::order(a, b);
+    } else {
+      bool const swap = Words::before(b, a);
+      word const low = swap ? b : a, high = swap ? a : b;
+      a = low;
+      b = high;
+    }
+  }
+};
+
+// Batcher's odd-even merge of v[Low .. High] (both included), whose elements Step apart are two
+// sorted halves.
+template <class Comparator, int Low, int High, int Step, class Word>
+SLICESORT_HD_INLINE void odd_even_merge(Word* v) {
+  if constexpr (2 * Step < High - Low) {
+    odd_even_merge<Comparator, Low, High, 2 * Step>(v);
+    odd_even_merge<Comparator, Low + Step, High, 2 * Step>(v);
+    SLICESORT_UNROLL
+    for (int i = Low + Step; i < High - Step; i += 2 * Step) Comparator::order(v[i], v[i + Step]);
+  } else {
+    Comparator::order(v[Low], v[Low + Step]);
+  }
+}
+// Batcher's odd-even merge sort of v[Low .. High]; the length is a power of two.
+template <class Comparator, int Low, int High, class Word>
+SLICESORT_HD_INLINE void odd_even_sort(Word* v) {
+  if constexpr (Low < High) {
+    constexpr int middle = Low + (High - Low) / 2;
+    odd_even_sort<Comparator, Low, middle>(v);
+    odd_even_sort<Comparator, middle + 1, High>(v);
+    odd_even_merge<Comparator, Low, High, 1>(v);
+  }
+}
+template <class Comparator, int Rows, class Word>
+SLICESORT_HD_INLINE void sort_words(Word* v) {
+  odd_even_sort<Comparator, 0, Rows - 1>(v);
+}
+
+// The half-cleaners of a bitonic merge with distances Distance, Distance / 2, .. 1.
+template <class Comparator, int Rows, int Distance, class Word>
+SLICESORT_HD_INLINE void half_clean(Word* v) {
+  if constexpr (Distance >= 1) {
+    SLICESORT_UNROLL
+    for (int i = 0; i < Rows; ++i)
+      if ((i & Distance) == 0) Comparator::order(v[i], v[i + Distance]);
+    half_clean<Comparator, Rows, Distance / 2>(v);
+  }
+}
+// The first level of a bitonic merge whose second half is read backwards: all comparators point the
+// same way. Done in every group of Group words.
+template <class Comparator, int Rows, int Group, class Word>
+SLICESORT_HD_INLINE void mirror_clean(Word* v) {
+  SLICESORT_UNROLL
+  for (int i = 0; i < Rows; ++i)
+    if (i % Group < Group / 2)
+      Comparator::order(v[i], v[i / Group * Group + Group - 1 - i % Group]);
+  half_clean<Comparator, Rows, Group / 4>(v);
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

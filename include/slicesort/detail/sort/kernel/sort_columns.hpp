@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorting every column of a tensor on a grid: one algorithm per length, chosen here.
+//
+//   rows                                     kernels
+//   up to 64 (16-bit types 128, 64-bit 32)   a column in the registers of one thread
+//   up to what shared memory holds           a network over a tile of columns in shared memory
+//   up to twice that, with clusters          the same in two blocks, which merge what they have
+//   beyond                                   the same on runs, then merges two by two
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/tuning.hpp>
+#include <slicesort/detail/sort/kernel/merge_runs.hpp>
+#include <slicesort/detail/sort/kernel/sort_registers.hpp>
+#include <slicesort/detail/sort/kernel/sort_tile.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/tuning.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// How the columns of one problem are sorted.
+struct sort_shape {
+  int register_rows = 0;  // not 0: in registers, with networks of this size
+  int register_threads = 0;
+  int width = 0, threads = 0, merge_threads = 0;
+  index_t run_rows = 0, runs = 0;
+  bool cluster = false;       // a column's two runs are sorted by two blocks together
+  index_t chunk_columns = 0;  // whose runs the workspace holds at once; 0: it holds none
+};
+struct sort_memory {
+  sort_shape shape;
+  void* values[2];
+  std::uint32_t* rows[2];
+};
+
+// Shared memory of a tile.
+template <class T>
+std::size_t sort_tile_bytes(index_t rows, int width) {
+  shared_counter counter;
+  word_tile<detail::sort_word<T, false>, 4>::take(counter, static_cast<int>(rows), width);
+  return counter.bytes();
+}
+
+// The most rows of one column that fit in shared memory; their numbers fit in 16 bits.
+template <class T>
+index_t longest_run(std::size_t shared) {
+  index_t fits = tile_unit, large = 65536 + tile_unit;
+  while (large - fits > tile_unit) {
+    index_t const middle = (fits + large) / 2 / tile_unit * tile_unit;
+    (sort_tile_bytes<T>(middle, 1) <= shared ? fits : large) = middle;
+  }
+  return fits;
+}
+
+// Columns kept in registers: networks of 16 rows, and doubles of that.
+inline constexpr int smallest_network = 16;
+template <class T>
+inline constexpr int most_register_rows = sizeof(T) == 2   ? 128
+                                          : sizeof(T) == 4 ? 64
+                                                           : 32;
+
+template <class T, class Grid>
+sort_shape shape_of_sort(Grid const& grid, extents3 e) {
+  device_facts const device = grid.facts();
+  sort_tuning const t = sort_tuning_of<T>(grid);
+  sort_shape s;
+  if (e.length <= std::min<index_t>(t.register_rows, most_register_rows<T>)) {
+    s.register_rows =
+        static_cast<int>(std::max<index_t>(smallest_network, power_of_two_above(e.length)));
+    s.register_threads = std::clamp(t.register_threads / 32 * 32, 32, 128);
+    return s;
+  }
+
+  index_t const most =
+      std::clamp<index_t>(t.run_rows, tile_unit, longest_run<T>(device.shared_bytes));
+  s.runs = divide_up(e.length, most);
+  s.run_rows =
+      s.runs == 1 ? e.length : divide_up(divide_up(e.length, s.runs), tile_unit) * tile_unit;
+  s.runs = divide_up(e.length, s.run_rows);
+
+  s.cluster = s.runs == 2 && t.clusters && grid.clusters();
+
+  // As many columns as wanted and as fit; of short ones more, so that there is work for four warps.
+  auto const fits = [&](int width) {
+    return width <= (s.cluster ? 1 : 32) &&
+           sort_tile_bytes<T>(s.run_rows, width) <= std::min(t.tile_bytes, device.shared_bytes);
+  };
+  index_t const groups = divide_up(s.run_rows, tile_unit);
+  int const wanted = power_of_two_in(t.tile_columns, 1, 32);
+  s.width = 1;
+  while (s.width < e.batch * e.channels && fits(2 * s.width) &&
+         (s.width < wanted || s.width * groups < 128))
+    s.width *= 2;
+  s.threads = static_cast<int>(std::clamp<index_t>(power_of_two_above(s.width * groups), 32,
+                                                   power_of_two_in(t.tile_threads, 32, 512)));
+  if (s.runs == 1 || s.cluster) return s;
+  // 48 KiB is what any kernel may have, so this matters to small devices and tests alone.
+  index_t const merged = static_cast<index_t>(device.shared_bytes / (sizeof(T) + 4)) / merge_items;
+  s.merge_threads = power_of_two_in(std::min<index_t>(t.merge_threads, merged), 32, 512);
+  s.chunk_columns = std::clamp<index_t>(t.chunk_elements / e.length, 1, e.batch * e.channels);
+  return s;
+}
+
+template <class T, class Grid>
+sort_memory plan_sort(Grid const& grid, extents3 e, detail::arena& a) {
+  sort_memory m{};
+  if (e.empty()) return m;
+  m.shape = shape_of_sort<T>(grid, e);
+  auto const elements = static_cast<std::size_t>(m.shape.chunk_columns * e.length);
+  int const copies = m.shape.chunk_columns == 0 ? 0 : m.shape.runs > 2 ? 2 : 1;
+  for (int i = 0; i < copies; ++i) {
+    m.values[i] = a.take<T>(elements);
+    m.rows[i] = a.take<std::uint32_t>(elements);
+  }
+  return m;
+}
+
+template <int Rows, class Grid, class Job>
+void sort_in_registers(Grid const& grid, Job const& job, sort_shape const& s) {
+  if constexpr (Rows <= most_register_rows<typename Job::element>) {
+    if (s.register_rows > Rows) return sort_in_registers<2 * Rows>(grid, job, s);
+    grid.run(sort_registers_body<Job, Rows>{job}, divide_up(job.columns(), s.register_threads),
+             s.register_threads);
+  }
+}
+
+template <class Grid, class Job>
+void sort_in_tiles(Grid const& grid, Job const& job, sort_memory const& m, index_t first_column,
+                   index_t columns) {
+  using T = typename Job::element;
+  sort_shape const& s = m.shape;
+  index_t const length = job.length();
+  sorted_runs<T> runs[2];
+  for (int i = 0; i < 2; ++i)
+    runs[i] = {static_cast<T*>(m.values[i]), job.wants_rows() ? m.rows[i] : nullptr, length};
+
+  sort_tile_body<Job> const tile{job,
+                                 first_column,
+                                 columns,
+                                 s.width,
+                                 static_cast<int>(s.run_rows),
+                                 static_cast<int>(s.runs),
+                                 s.cluster,
+                                 runs[0]};
+  grid.run(tile, tile.tiles() * s.runs, s.threads, s.cluster ? 2 : 1);
+  if (s.cluster) return;
+
+  int from = 0;
+  for (index_t run = s.run_rows; run < length; run *= 2, from = 1 - from) {
+    merge_runs_body<Job> const merge{
+        job,        first_column,   columns,           run,
+        runs[from], runs[1 - from], 2 * run >= length, s.merge_threads};
+    grid.run(merge, merge.blocks(), s.merge_threads);
+  }
+}
+
+// The columns of a job that do not go in registers.
+template <class Grid, class Job>
+void sort_long_columns(Grid const& grid, Job const& job, sort_memory const& m) {
+  index_t const all = job.columns();
+  index_t const chunk = m.shape.chunk_columns == 0 ? all : m.shape.chunk_columns;
+  for (index_t first = 0; first < all; first += chunk)
+    sort_in_tiles(grid, job, m, first, std::min(chunk, all - first));
+}
+
+template <class Grid, class Job>
+void sort_columns(Grid const& grid, Job const& job, sort_memory const& m) {
+  if (job.x.extents().empty()) return;
+  if (m.shape.register_rows != 0)
+    sort_in_registers<smallest_network>(grid, job, m.shape);
+  else
+    sort_long_columns(grid, job, m);
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

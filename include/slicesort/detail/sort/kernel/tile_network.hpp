@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorts the columns of a tile in shared memory: bitonic merges whose first level is mirrored, so that
+// all comparators point one way and those that touch rows past the end can be left out. Between two
+// barriers every thread takes 2^Levels rows into registers and does up to Levels levels on them.
+//
+// A merge of blocks of 2^k rows has k levels. The mirrored pass does the first 1 to Levels of them, and
+// passes of Levels each do the rest: the smallest distance in a pass is always a power of 2^Levels, so
+// the places of a thread's rows are evenly spaced in the padded tile.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/sort/kernel/key_tile.hpp>
+#include <slicesort/detail/sort/kernel/network.hpp>
+
+#include <cstddef>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class Words, int Levels, class Block>
+class tile_network {
+  static_assert(Levels == 4 || Levels == 5);
+  static constexpr int pass_rows = 1 << Levels;
+  using tile_type = word_tile<Words, Levels>;
+  using word = typename Words::type;
+  using compare = comparator<Block, Words>;
+
+ public:
+  // `limit` rows of this thread's column are sorted. A thread stays in one column: the block's size
+  // is a multiple of the tile's width.
+  SLICESORT_HD_INLINE tile_network(Block& block, tile_type tile, int limit)
+      : block_(block),
+        tile_(tile),
+        limit_(limit),
+        column_(block.rank() % tile.width),
+        first_group_(block.rank() / tile.width),
+        groups_(block.size() / tile.width) {}
+
+  // Sorts; `rows` is the most that any column has. The tile must be visible to all; so is the result.
+  SLICESORT_HD_INLINE void sort(int rows) {
+    sort_groups(rows);
+    for (int k = Levels + 1; (1 << (k - 1)) < rows; ++k) {
+      int const mirrored = (k - 1) % Levels + 1;
+      switch (mirrored) {
+        case 1:
+          mirror<1>(k, rows);
+          break;
+        case 2:
+          mirror<2>(k, rows);
+          break;
+        case 3:
+          mirror<3>(k, rows);
+          break;
+        case 4:
+          mirror<4>(k, rows);
+          break;
+        default:
+          if constexpr (Levels == 5) mirror<5>(k, rows);
+      }
+      for (int distance = k - mirrored - Levels; distance >= 0; distance -= Levels)
+        clean(k, distance, rows);
+    }
+  }
+
+ private:
+  // A thread's rows lie `step` places apart.
+  SLICESORT_HD_INLINE void load(word* v, int row, int distance, int place, int step) const {
+    if (row + (pass_rows - 1) * distance < limit_) {
+      SLICESORT_UNROLL
+      for (int i = 0; i < pass_rows; ++i) v[i] = tile_.load(place + i * step);
+    } else {
+      SLICESORT_UNROLL
+      for (int i = 0; i < pass_rows; ++i)
+        v[i] = row + i * distance < limit_ ? tile_.load(place + i * step) : Words::last();
+    }
+  }
+  SLICESORT_HD_INLINE void store(word* v, int row, int distance, int place, int step) const {
+    place = Block::renew(place);
+    step = Block::renew(step);
+    row = Block::renew(row);
+    if (row + (pass_rows - 1) * distance < limit_) {
+      SLICESORT_UNROLL
+      for (int i = 0; i < pass_rows; ++i) tile_.store(place + i * step, v[i]);
+    } else {
+      SLICESORT_UNROLL
+      for (int i = 0; i < pass_rows; ++i)
+        if (row + i * distance < limit_) tile_.store(place + i * step, v[i]);
+    }
+  }
+
+  SLICESORT_HD_INLINE void sort_groups(int rows) {
+    for (int g = first_group_; g * pass_rows < rows; g += groups_) {
+      int const row = g * pass_rows;
+      if (row >= limit_) continue;
+      int const place = tile_.position(row, column_);
+      word v[static_cast<std::size_t>(pass_rows)];
+      load(v, row, 1, place, tile_.width);
+      sort_words<compare, pass_rows>(v);
+      store(v, row, 1, place, tile_.width);
+    }
+    block_.sync();
+  }
+
+  // Levels levels, the last of distance 2^distance, inside blocks of 2^k rows.
+  SLICESORT_HD_INLINE void clean(int k, int distance, int rows) {
+    int const span = distance + Levels;  // 2^span rows are closed under these levels
+    int const step = padded_row<Levels>(1 << distance) * tile_.width;
+    int const work = (((rows - 1) >> span) + 1) << distance;
+    for (int g = first_group_; g < work; g += groups_) {
+      int const row = ((g >> distance) << span) + (g & ((1 << distance) - 1));
+      if (row >= limit_ || !merging(row, k)) continue;
+      int const place = tile_.position(row, column_);
+      word v[static_cast<std::size_t>(pass_rows)];
+      load(v, row, 1 << distance, place, step);
+      half_clean<compare, pass_rows, pass_rows / 2>(v);
+      store(v, row, 1 << distance, place, step);
+    }
+    block_.sync();
+  }
+
+  // Where the rows of a mirrored pass lie: pass_rows / Group groups, hop places apart; half a group
+  // counts up from `low` in steps, half down from `high`.
+  struct mirrored_rows {
+    int low_place, high_place, hop, step;
+    int over;             // rows from the end of the column to that of high_place, if positive
+    int apart, distance;  // 2^apart rows to a hop, 2^distance to a step
+
+    SLICESORT_HD_INLINE void renew() {
+      low_place = Block::renew(low_place);
+      high_place = Block::renew(high_place);
+      hop = Block::renew(hop);
+      step = Block::renew(step);
+    }
+    // f(i, place) for every row that is one of the column's, g(i) for the others.
+    template <int Group, class Use, class Miss>
+    SLICESORT_HD_INLINE void visit(Use const& use, Miss const& miss) const {
+      SLICESORT_UNROLL
+      for (int i = 0; i < pass_rows; ++i) {
+        int const j = i / Group, up = i % Group, down = Group - 1 - up;
+        if (up < Group / 2)
+          use(i, low_place + j * hop + up * step);
+        else if ((j << apart) + (down << distance) > over)
+          use(i, high_place - j * hop - down * step);
+        else
+          miss(i);
+      }
+    }
+  };
+
+  // The first First levels of the merge of blocks of 2^k rows.
+  template <int First>
+  SLICESORT_HD_INLINE void mirror(int k, int rows) {
+    constexpr int group = 1 << First;
+    int const distance = k - First;                 // the smallest is 2^distance, Levels or more
+    int const apart = distance - (Levels - First);  // groups lie 2^apart rows apart
+    int const step = padded_row<Levels>(1 << distance) * tile_.width;
+    // Where groups lie closer than free rows do, all are between the same two.
+    int const hop = padded_row<Levels>(1 << apart) * tile_.width;
+    int const work = (((rows - 1) >> k) + 1) << (k - Levels);
+    for (int g = first_group_; g < work; g += groups_) {
+      int const start = (g >> (k - Levels)) << k;
+      int const low = start + (g & ((1 << (k - Levels)) - 1));
+      int const high = 2 * start + (1 << k) - 1 - low;
+      if (low >= limit_ || !merging(start, k)) continue;
+      mirrored_rows at{tile_.position(low, column_),
+                       tile_.position(high, column_),
+                       hop,
+                       step,
+                       high - limit_,
+                       apart,
+                       distance};
+      word v[static_cast<std::size_t>(pass_rows)];
+      tile_type const tile = tile_;
+      at.template visit<group>([&](int i, int place) { v[i] = tile.load(place); },
+                               [&](int i) { v[i] = Words::last(); });
+      mirror_clean<compare, pass_rows, group>(v);
+      at.renew();
+      at.template visit<group>([&](int i, int place) { tile.store(place, v[i]); }, [](int) {});
+    }
+    block_.sync();
+  }
+
+  // Whether the block of 2^k rows that holds `row` has rows in its second half: else its first half
+  // is all there is, and sorted.
+  SLICESORT_HD_INLINE bool merging(int row, int k) const {
+    return ((row >> k) << k) + (1 << (k - 1)) < limit_;
+  }
+
+  Block& block_;
+  tile_type tile_;
+  int limit_;
+  int column_, first_group_, groups_;
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// sparse_mix on a grid. A few samples at a time: first their weights are laid out as the kernels read
+// them, then
+//
+//   all rows of some channels    the chain is
+//   fit in shared memory         one kernel (mix_tile): forward, and backward but of residual::initial
+//   do not                       a kernel for each factor (mix_rows), through the second-level cache
+//
+// Backward with dw takes four factors at once, from the last to the first: what they pass on is kept,
+// then a kernel for each sums the gradient of its weights (mix_gradient). States that are not saved are
+// formed again, all between two that are, or of the whole chain: so many times the rows of a few samples
+// is what `recompute` costs of workspace.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/slices.hpp>
+#include <slicesort/detail/kernel/upload.hpp>
+#include <slicesort/detail/sparse_mix/kernel/launch.hpp>
+#include <slicesort/detail/sparse_mix/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <>
+struct grid_implementation<detail::sparse_mix_op> {
+  template <class T, class Grid>
+  static void plan(Grid const& grid, extents3 e, index_t number, detail::arena& a) {
+    memory<T>(grid, e, detail::mix_size::of(number), a);
+  }
+
+  template <class Grid, class T>
+  static void forward(Grid const& grid, detail::sparse_mix_forward<T> const& p, workspace w) {
+    extents3 const e = p.x.extents();
+    if (e.empty()) return;
+    detail::arena a(w);
+    memory<T> const m(grid, e, {p.rule.factors, p.rule.links, p.rule.every}, a);
+    note_offsets(grid, p.rule, m.offsets);
+    for (index_t first = 0; first < e.batch; first += m.samples) {
+      mix_job<T> chain = job_of(p, m, first, p.x, p.y);
+      chain.every = p.saving && p.rule.every < p.rule.factors ? p.rule.every : 0;
+      chain.first = chain.in;
+      chain.states = slice_batch(p.states, first, chain.in.extents().batch);
+      if (p.rule.factors == 0) {
+        copy_rows(grid, chain);
+        continue;
+      }
+      spread(grid, chain, 0, p.rule.factors, false);
+      run_factors(grid, chain, 0, p.rule.factors);
+    }
+  }
+
+  template <class Grid, class T>
+  static void backward(Grid const& grid, detail::sparse_mix_backward<T> const& p, workspace w) {
+    extents3 const e = p.dy.extents();
+    if (e.batch == 0 || e.length == 0 || (e.channels == 0 && !p.of_weights)) return;
+    detail::arena a(w);
+    memory<T> const m(grid, e, {p.rule.factors, p.rule.links, p.rule.every}, a);
+    note_offsets(grid, p.rule, m.offsets);
+    for (index_t first = 0; first < e.batch; first += m.samples) {
+      mix_job<T> chain = job_of(p, m, first, p.dy, p.dx);
+      chain.back = true;
+      chain.mode = p.mode;
+      if (chain.start == mix_start::first) chain.start = mix_start::all;
+      chain.inputs = chain.start == mix_start::all ? m.inputs : nullptr;
+      if (p.rule.factors == 0) {
+        copy_rows(grid, chain);
+      } else if (p.of_weights) {
+        with_weights(grid, p, m, chain, first);
+      } else {
+        spread(grid, chain, 0, p.rule.factors, true);
+        run_factors(grid, chain, 0, p.rule.factors);
+      }
+    }
+  }
+
+ private:
+  // The walk over the workspace. It holds weights and rows of `samples` samples: about as many elements
+  // as a chunk may have, or one sample's.
+  template <class T>
+  struct memory {
+    using A = detail::accumulator_t<T>;
+    index_t samples, segment;  // factors between two states that are saved
+    index_t* offsets;
+    mix_factors<A> factors;
+    T* between[2];  // gradients, or states, of one factor and the next
+    A* inputs;      // the sum of gradients of residual::initial
+    T* formed;      // states of a segment that are not saved
+    index_t span;   // factors that backward takes at once
+    T* passed;      // gradients between them
+
+    template <class Grid>
+    memory(Grid const& grid, extents3 e, detail::mix_size size, detail::arena& a) {
+      index_t const links = size.factors * size.links;
+      index_t const rows = std::max(e.length * e.channels, links * e.length);
+      index_t const chunk = sort_tuning_of<T>(grid).chunk_elements;
+      samples =
+          std::clamp<index_t>(chunk / std::max<index_t>(rows, 1), 1, std::max<index_t>(e.batch, 1));
+      segment = size.every == 0 ? size.factors : std::min(size.every, size.factors);
+      auto const count = [&](index_t each) { return static_cast<std::size_t>(samples * each); };
+      offsets = a.take<index_t>(static_cast<std::size_t>(links));
+      factors.factors = size.factors;
+      factors.links = size.links;
+      factors.length = e.length;
+      factors.weights = a.take<A>(count(links * e.length));
+      factors.jumps = a.take<std::uint32_t>(count(links));
+      index_t const elements = e.length * e.channels;
+      for (T*& one : between) one = a.take<T>(count(size.factors > 1 ? elements : 0));
+      inputs = a.take<A>(count(size.factors > 1 ? elements : 0));
+      formed = a.take<T>(count(std::max<index_t>(segment - 1, 0) * elements));
+      span = std::clamp<index_t>(size.factors, 1, 4);
+      passed = a.take<T>(count((span - 1) * elements));
+    }
+  };
+
+  static mix_start start_of(detail::residual_form residual) {
+    return residual == detail::residual_form::per_factor ? mix_start::own
+           : residual == detail::residual_form::none     ? mix_start::nothing
+                                                         : mix_start::first;
+  }
+  template <class Grid>
+  static void note_offsets(Grid const& grid, detail::mix_rule const& rule, index_t* to) {
+    auto const ask = [&](index_t i) { return rule.offset(i % rule.links, i / rule.links); };
+    note_numbers(grid, rule.factors * rule.links, ask, to, true);
+  }
+
+  // Some samples, from `first` on, of what takes `in` to `out`.
+  template <class Problem, class T>
+  static mix_job<T> job_of(Problem const& p, memory<T> const& m, index_t first, tensor3<T const> in,
+                           tensor3<T> out) {
+    extents3 const e = in.extents();
+    extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
+    mix_job<T> chain{m.factors, m.offsets, slice_batch(p.weights, first, some.batch),
+                     slice_batch(p.lengths, first, some)};
+    chain.start = start_of(p.rule.residual);
+    chain.in = slice_batch(in, first, some);
+    chain.out = slice_batch(out, first, some);
+    for (int i = 0; i < 2; ++i) chain.between[i] = tensor3<T>(m.between[i], some);
+    return chain;
+  }
+
+  // Backward of some samples from the last factor to the first, a few at a time: first what they pass
+  // on, then the gradients of their weights.
+  template <class Grid, class T>
+  static void with_weights(Grid const& grid, detail::sparse_mix_backward<T> const& p,
+                           memory<T> const& m, mix_job<T> const& chain, index_t first) {
+    index_t const factors = p.rule.factors;
+    extents3 const some = chain.in.extents(), of_weights{some.batch, some.length, p.rule.links};
+    mix_job<T> forming = chain;  // states that are not saved
+    forming.back = false;
+    forming.mode = grad_mode::overwrite;
+    forming.start = start_of(p.rule.residual);
+    forming.inputs = nullptr;
+    forming.first = slice_batch(p.x, first, some);
+    forming.every = 1;
+    forming.states = tensor4<T>(m.formed, {m.segment - 1, some.batch, some.length, some.channels});
+
+    // Where all states are saved, one segment is everything.
+    index_t const segment = m.segment == 1 ? factors : m.segment;
+    auto const input_of = [&](index_t f) -> tensor3<T const> {
+      if (f == 0) return forming.first;
+      if (f % m.segment == 0) return slice_batch(p.states[f / m.segment - 1], first, some);
+      return forming.states[f % m.segment - 1];
+    };
+    mix_job<T> now = chain;
+    now.every = 1;
+    now.states = tensor4<T>(m.passed, {m.span - 1, some.batch, some.length, some.channels});
+    int turn = 0;  // which of two places the last gradient is in
+    for (index_t s = divide_up(factors, segment); s-- > 0;) {
+      index_t const begin = s * segment, end = std::min(begin + segment, factors);
+      if (m.segment > 1 && end - begin > 1) {
+        forming.in = input_of(begin);
+        forming.out = forming.states[end - begin - 2];
+        spread(grid, forming, begin, end - 1, false);
+        run_factors(grid, forming, begin, end - 1);
+      }
+      spread(grid, chain, begin, end, true);
+      for (index_t to = end; to > begin;) {
+        index_t const from = std::max(begin, to - m.span);
+        now.out = from == 0 ? chain.out : chain.between[turn];
+        now.mode = from == 0 ? chain.mode : grad_mode::overwrite;
+        if (some.channels > 0) run_factors(grid, now, from, to);
+        for (index_t f = from; f < to; ++f)
+          weigh_links(grid, chain, f, input_of(f),
+                      f + 1 == to ? now.in : tensor3<T const>(now.states[to - 2 - f]),
+                      slice_batch(p.dweights[f], first, of_weights));
+        now.in = now.out;
+        to = from;
+        turn = 1 - turn;
+      }
+    }
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sparse-factor mixing on threads: tiles of 32 channels of a sample go through all factors in cache.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/check.hpp>
+#include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/isa.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/sparse_mix/host/chain.hpp>
+#include <slicesort/detail/sparse_mix/host/kernels.hpp>
+#include <slicesort/detail/sparse_mix/host/states.hpp>
+#include <slicesort/detail/sparse_mix/host/tile.hpp>
+#include <slicesort/detail/sparse_mix/host/weight_gradient.hpp>
+#include <slicesort/detail/sparse_mix/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <>
+struct implementation<detail::sparse_mix_op, detail::host_backend> {
+  template <class Exec>
+  static void check(Exec const& on, detail::checker& c) {
+    check_host(on, c);
+  }
+
+  template <class T, class Exec>
+  static void plan(Exec const& on, extents3 e, index_t number, detail::arena& a) {
+    (void)memory<T>(on, e, detail::mix_size::of(number), a);
+  }
+
+  template <class Exec, class T>
+  static void forward(Exec const& on, detail::sparse_mix_forward<T> const& p, workspace w);
+  template <class Exec, class T>
+  static void backward(Exec const& on, detail::sparse_mix_backward<T> const& p, workspace w);
+
+ private:
+  // What a call takes from the workspace. Without factors rows are copied, which takes none.
+  template <class T>
+  struct memory {
+    index_t* offsets;
+    mix_products<T> products;
+    slots each;
+
+    template <class Exec>
+    memory(Exec const& on, extents3 e, detail::mix_size s, detail::arena& a)
+        : offsets(a.take<index_t>(static_cast<std::size_t>(e.empty() ? 0 : s.factors * s.links))),
+          products(a, e.empty() ? extents3{} : e, s, on.threads),
+          each(a, on.threads, e.empty() || s.factors == 0 ? 0 : e.batch * products.tiles(),
+               [&](detail::arena& slot) { (void)mix_scratch<T>(slot, e.length, s.links); }) {}
+  };
+
+  static detail::mix_size size_of(detail::mix_rule const& rule) {
+    return {rule.factors, rule.links, rule.every};
+  }
+  template <class T>
+  static mix_call<T> call_of(isa set, detail::mix_rule const& rule, index_t* offsets,
+                             tensor4<T const> weights, tensor1<index_t const> lengths) {
+    for (index_t m = 0; m < rule.factors; ++m)
+      for (index_t k = 0; k < rule.links; ++k) offsets[m * rule.links + k] = rule.offset(k, m);
+    return {mix_kernels<T>(fused_isa(set)), rule, offsets, weights, lengths};
+  }
+
+  template <class T>
+  static void clear(tensor4<T> t) {
+    extents4 const e = t.extents();
+    for (index_t m = 0; m < e.outer; ++m)
+      for (index_t b = 0; b < e.batch; ++b)
+        for (index_t i = 0; i < e.length; ++i)
+          for (index_t k = 0; k < e.channels; ++k) t(m, b, i, k) = T(0.0F);
+  }
+  // f(slot, block) for every block of channels: first all of a sample.
+  template <class Exec, class F>
+  static void for_each_tile(Exec const& on, extents3 e, F const& f) {
+    index_t const tiles = (e.channels + mix_columns - 1) / mix_columns;
+    for_each_task(on, e.batch * tiles, [&](unsigned slot, index_t task) {
+      index_t const channel = task % tiles * mix_columns;
+      f(slot,
+        column_block{task / tiles, channel, std::min<index_t>(mix_columns, e.channels - channel)});
+    });
+  }
+};
+
+// Not in the class: a program can have them compiled in one place (`extern template`).
+template <class Exec, class T>
+void implementation<detail::sparse_mix_op, detail::host_backend>::forward(
+    Exec const& on, detail::sparse_mix_forward<T> const& p, workspace w) {
+  using A = detail::accumulator_t<T>;
+  extents3 const e = p.x.extents();
+  if (e.empty()) return;
+  detail::arena a(w);
+  memory<T> const m(on, e, size_of(p.rule), a);
+  index_t const factors = p.rule.factors;
+  mix_call<T> const call = call_of<T>(on.instructions, p.rule, m.offsets, p.weights, p.lengths);
+  for_each_tile(on, e, [&](unsigned slot, column_block block) {
+    if (factors == 0) return transfer_rows(p.x, p.y, block, 0, e.length, grad_mode::overwrite);
+    detail::arena own = m.each[slot];
+    mix_scratch<T> const scratch(own, e.length, p.rule.links);
+    mix_chain<T> const chain(call, block, e.length, scratch.staged);
+    A *v = scratch.first, *next = scratch.second;
+    chain.take(p.x, v);
+    for (index_t f = 0; f < factors; ++f) {
+      mix_onwards(chain, p.x, f, v, next);
+      std::swap(v, next);
+      if (p.saving && f + 1 < factors && p.rule.every > 0 && (f + 1) % p.rule.every == 0) {
+        tensor3<T> const state = p.states[(f + 1) / p.rule.every - 1];
+        chain.give(v, state, grad_mode::overwrite);
+        transfer_rows(p.x, state, block, chain.rows(), e.length, grad_mode::overwrite);
+      }
+    }
+    chain.give(v, p.y, grad_mode::overwrite);
+    transfer_rows(p.x, p.y, block, chain.rows(), e.length, grad_mode::overwrite);
+  });
+}
+
+template <class Exec, class T>
+void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
+    Exec const& on, detail::sparse_mix_backward<T> const& p, workspace w) {
+  using A = detail::accumulator_t<T>;
+  extents3 const e = p.dy.extents();
+  detail::arena a(w);
+  memory<T> m(on, e, size_of(p.rule), a);
+  if (e.empty()) {  // without channels, the weights' gradients are sums of nothing
+    if (p.of_weights && p.mode == grad_mode::overwrite) clear(p.dweights);
+    return;
+  }
+  if (p.of_weights) m.products.begin(p.dweights, p.mode);
+  mix_call<T> const call = call_of<T>(on.instructions, p.rule, m.offsets, p.weights, p.lengths);
+  bool const initial = p.rule.residual == detail::residual_form::initial;
+  for_each_tile(on, e, [&](unsigned slot, column_block block) {
+    if (p.rule.factors == 0) return transfer_rows(p.dy, p.dx, block, 0, e.length, p.mode);
+    detail::arena own = m.each[slot];
+    mix_scratch<T> const scratch(own, e.length, p.rule.links);
+    mix_chain<T> const chain(call, block, e.length, scratch.staged);
+    mix_states<T> states(chain, p.x, p.states, scratch.third, initial ? nullptr : scratch.fourth);
+    A *dz = scratch.first, *next = scratch.second, *const sum = scratch.fourth;
+    index_t const size = chain.rows() * mix_columns;
+    chain.take(p.dy, dz);
+    if (initial) std::fill_n(sum, size, A(0));
+    for (index_t f = p.rule.factors; f-- > 0;) {
+      if (p.of_weights) m.products.add(chain, f, dz, states.input_of(f, next));
+      if (initial)
+        for (index_t i = 0; i < size; ++i) sum[i] += dz[i];
+      A const* const start = p.rule.residual == detail::residual_form::per_factor ? dz
+                             : initial && f == 0                                  ? sum
+                                                                                  : nullptr;
+      chain.mix(mix_direction::backward, f, start, dz, next, f > 0);
+      std::swap(dz, next);
+    }
+    chain.give(dz, p.dx, p.mode);
+    transfer_rows(p.dy, p.dx, block, chain.rows(), e.length, p.mode);
+  });
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

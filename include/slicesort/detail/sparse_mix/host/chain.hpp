@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Some channels of a sample on their way through the factors of sparse_mix.
+#pragma once
+
+#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/column_tile.hpp>
+#include <slicesort/detail/math/wrap.hpp>
+#include <slicesort/detail/sparse_mix/host/kernels.hpp>
+#include <slicesort/detail/sparse_mix/host/tile.hpp>
+#include <slicesort/detail/sparse_mix/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// What all tasks of a call share.
+template <class T>
+struct mix_call {
+  mix_kernels<T> use;
+  detail::mix_rule rule;
+  index_t const* offsets;  // [factors][links]
+  tensor4<T const> weights;
+  tensor1<index_t const> lengths;
+};
+
+enum class mix_direction { forward, backward };
+
+template <class T>
+class mix_chain {
+ public:
+  using A = detail::accumulator_t<T>;
+
+  mix_chain(mix_call<T> const& call, column_block block, index_t length, A* staged)
+      : call_(call),
+        block_(block),
+        rows_(valid_rows(call.lengths, block.batch, length)),
+        staged_(staged) {}
+
+  mix_call<T> const& call() const { return call_; }
+  column_block const& block() const { return block_; }
+  index_t rows() const { return rows_; }
+
+  // The valid rows of a tensor's block to a tile, and back.
+  void take(tensor3<T const> from, A* tile) const {
+    if (from.strides().channels == 1)
+      return call_.use.take(from.data() + from.offset(block_.batch, 0, block_.channel),
+                            from.strides().length, rows_, block_.channels, tile, mix_columns);
+    for_each_element(from, block_, 0, rows_, [=](index_t c, index_t i, T const& element) {
+      tile[i * mix_columns + c] = static_cast<A>(element);
+    });
+  }
+  void give(A const* tile, tensor3<T> to, grad_mode mode) const {
+    if (to.strides().channels == 1) {
+      T* const first = to.data() + to.offset(block_.batch, 0, block_.channel);
+      index_t const pitch = to.strides().length;
+      auto const deliver = mode == grad_mode::accumulate ? call_.use.add
+                           : worth_streaming<T>(to.extents()) && on_lines(first, pitch)
+                               ? call_.use.stream
+                               : call_.use.give;
+      return deliver(tile, rows_, block_.channels, first, pitch);
+    }
+    with_delivery<T>(mode, [&](auto deliver) {
+      for_each_element(to, block_, 0, rows_, [=](index_t c, index_t i, T& element) {
+        deliver(element, tile[i * mix_columns + c]);
+      });
+    });
+  }
+
+  // `ahead[k]` becomes how many rows after a row its link first + k lies: in 0..rows-1.
+  void ask(index_t factor, index_t first, int links, index_t* ahead) const {
+    index_t const* const offset = call_.offsets + factor * call_.rule.links + first;
+    for (int k = 0; k < links; ++k)
+      ahead[k] =
+          0 <= offset[k] && offset[k] < rows_ ? offset[k] : detail::wrapped(offset[k], rows_);
+  }
+
+  // One factor, or its transpose: sums that begin with `start` (null: 0; may be `to`).
+  void mix(mix_direction direction, index_t factor, A const* start, A const* from, A* to,
+           bool round) const {
+    mix_stretch<A> s{};
+    s.from = from, s.to = to, s.width = static_cast<int>(block_.channels);
+    index_t const all = call_.rule.links;
+    index_t ahead[mix_links];
+    for (index_t first = 0; first == 0 || first < all; first += s.links) {
+      s.links = static_cast<int>(std::min<index_t>(all - first, most_links));
+      s.start = first == 0 ? start : to;
+      s.round = round && first + s.links == all;
+      index_t const link_pitch = bring_weights(factor, first, s);
+      ask(factor, first, s.links, ahead);
+      if (direction == mix_direction::backward)
+        for (int k = 0; k < s.links; ++k) ahead[k] = ahead[k] == 0 ? 0 : rows_ - ahead[k];
+      for_each_stretch(ahead, s.links, rows_, s.row, [&](index_t begin, index_t end) {
+        s.first = begin, s.last = end;
+        for (int k = 0; k < s.links; ++k) {
+          s.weight[k] = k * link_pitch;
+          if (direction == mix_direction::backward) s.weight[k] += s.row[k] * s.weight_pitch;
+          s.row[k] *= mix_columns;
+        }
+        call_.use.sums(s);
+      });
+      if (s.links == 0) break;
+    }
+  }
+
+ private:
+  static constexpr int most_links = std::is_same_v<T, A> ? mix_links : mix_staged_links;
+
+  // Returns the distance from link to link.
+  index_t bring_weights(index_t factor, index_t first, mix_stretch<A>& s) const {
+    tensor3<T const> const w = call_.weights[factor];
+    T const* const from = w.data() + w.offset(block_.batch, 0, first);
+    strides3 const at = w.strides();
+    if constexpr (std::is_same_v<T, A>) {
+      s.weights = from, s.weight_pitch = at.length;
+      return at.channels;
+    } else {
+      s.weights = staged_, s.weight_pitch = s.links;
+      if (at.channels == 1 && at.length == s.links)
+        call_.use.take(from, 0, 1, rows_ * s.links, staged_, 0);
+      else if (at.channels == 1)
+        call_.use.take(from, at.length, rows_, s.links, staged_, s.links);
+      else
+        for (index_t i = 0; i < rows_; ++i)
+          for (int k = 0; k < s.links; ++k)
+            staged_[i * s.links + k] = static_cast<A>(from[i * at.length + k * at.channels]);
+      return 1;
+    }
+  }
+  // Are rows whole cache lines?
+  bool on_lines(T const* first, index_t pitch) const {
+    constexpr index_t size = sizeof(T);
+    return reinterpret_cast<std::uintptr_t>(first) % 64 == 0 && pitch * size % 64 == 0 &&
+           block_.channels * size % 64 == 0;
+  }
+
+  mix_call<T> const& call_;
+  column_block const block_;
+  index_t const rows_;
+  A* const staged_;
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

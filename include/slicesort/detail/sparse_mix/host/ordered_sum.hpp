@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which tasks add to sums that they share, so that threads never show in a result. Tasks are
+// handed out in that order, and one that has started waits for earlier ones alone: none waits forever.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/host/isa.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <new>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// For every number of a row of sums: how many have added to it.
+class mix_turns {
+ public:
+  mix_turns(detail::arena& a, index_t count)
+      : count_(count), done_(a.take<std::atomic<index_t>>(static_cast<std::size_t>(count))) {}
+
+  // Before the tasks begin.
+  void begin() const {
+    for (index_t i = 0; i < count_; ++i)
+      ::new (static_cast<void*>(done_ + i)) std::atomic<index_t>(0);
+  }
+  void wait_for(index_t which, index_t turns) const {
+    if (count_ == 0) return;
+    while (done_[which].load(std::memory_order_acquire) < turns) {
+#if SLICESORT_X86_DISPATCH
+      __builtin_ia32_pause();
+#endif
+    }
+  }
+  void finish(index_t which, index_t turns) const {
+    if (count_ != 0) done_[which].store(turns, std::memory_order_release);
+  }
+
+ private:
+  index_t count_;
+  std::atomic<index_t>* done_;
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops of sparse_mix over a tile's rows. Included once per instruction set, after number_lanes.inl.
+
+// One factor: sums of weighted rows. Sums of `rows` rows and `across` vectors stay in registers, where
+// a weight serves a row's vectors.
+template <class T>
+struct mix_sums {
+  using lanes = number_lanes<T>;
+  using A = typename lanes::A;
+  using V = typename lanes::V;
+  static constexpr int across = mix_columns / lanes::count < 4 ? mix_columns / lanes::count : 4;
+  static constexpr int rows = register_count == 32 ? 16 / across : 2;
+
+  static void run(mix_stretch<A> const& s) {
+    int column = 0;
+    for (; column + across * lanes::count <= mix_columns && column < s.width;
+         column += across * lanes::count)
+      if (column + lanes::count < s.width)
+        columns<across>(s, column);
+      else
+        columns<1>(s, column);
+  }
+
+ private:
+  template <int Across>
+  static SLICESORT_INLINE void columns(mix_stretch<A> const& s, int column) {
+    index_t i = s.first;
+    for (; i + rows <= s.last; i += rows)
+      block<Across>(s, i, column, std::make_index_sequence<std::size_t{rows * Across}>{});
+    for (; i < s.last; ++i)
+      block<Across>(s, i, column, std::make_index_sequence<std::size_t{Across}>{});
+  }
+  // Sum `At` is of row At / Across and vector At % Across.
+  template <int Across, std::size_t... At>
+  static SLICESORT_INLINE void block(mix_stretch<A> const& s, index_t i, int column,
+                                     std::index_sequence<At...>) {
+    constexpr std::size_t wide = Across;
+    index_t const here = i * mix_columns + column;
+    V sum[] = {start<At / wide, At % wide>(s.start, here)...};
+    A const* const weights = s.weights + i * s.weight_pitch;
+    A const* const from = s.from + here;
+    for (int k = 0; k < s.links; ++k) {
+      A const* const row = from + s.row[k];
+      A const* weight = weights + s.weight[k];
+      V every{};
+      ((every = At % wide == 0
+                    ? lanes::every(weight[static_cast<index_t>(At / wide) * s.weight_pitch])
+                    : every,
+        sum[At] = fused_lanes(every, load_lanes<V>(row + place<At / wide, At % wide>), sum[At])),
+       ...);
+    }
+    if (s.round)
+      (store_lanes(s.to + here + place<At / wide, At % wide>, lanes::rounded(sum[At])), ...);
+    else
+      (store_lanes(s.to + here + place<At / wide, At % wide>, sum[At]), ...);
+  }
+  template <std::size_t Row, std::size_t Vector>
+  static constexpr index_t place = static_cast<index_t>(Row) * mix_columns +
+                                   static_cast<index_t>(Vector) * lanes::count;
+  template <std::size_t Row, std::size_t Vector>
+  static SLICESORT_INLINE V start(A const* from, index_t here) {
+    return from == nullptr ? V{} : load_lanes<V>(from + here + place<Row, Vector>);
+  }
+};
+
+// Scalar products of rows of two tiles, as many at a time as a vector has lanes: lanes are channels at first,
+// products in the end.
+template <class T>
+struct mix_dots {
+  using lanes = number_lanes<T>;
+  using A = typename lanes::A;
+  using V = typename lanes::V;
+
+  // Product s of a round is of the rows at a + at.a[s] and b + at.b[s]; the next round is `at.step` rows on.
+  static void run(A const* a, A const* b, mix_pairs const& at, int rounds, A* products) {
+    if (at.one_row)
+      all<true>(a, b, at, rounds, products);
+    else
+      all<false>(a, b, at, rounds, products);
+  }
+
+ private:
+  template <bool OneRow>
+  static SLICESORT_INLINE void all(A const* a, A const* b, mix_pairs const& at, int rounds,
+                                   A* products) {
+    for (; rounds > 0; --rounds, products += lanes::count) {
+      store_lanes(products, turned<OneRow, 1, 0>(a, b, at));
+      a += at.step * mix_columns, b += at.step * mix_columns;
+    }
+  }
+
+  // Vectors of a row's first half, whose lanes are those that sparse_mix/problem.hpp names.
+  static constexpr int parts = detail::channel_lanes / lanes::count;
+  static_assert(parts >= 1, "the lanes of a channel block fill vectors");
+
+  // Lane l belongs to product Pair + l % Half, and stands for a 1 / Half of the lanes that it had.
+  template <bool OneRow, int Half, int Pair>
+  static SLICESORT_INLINE V turned(A const* a, A const* b, mix_pairs const& at) {
+    if constexpr (Half == lanes::count)
+      return added<1, 0>(OneRow ? a : a + at.a[Pair], b + at.b[Pair]);
+    else
+      return lanes::template fold<Half>(turned<OneRow, 2 * Half, Pair>(a, b, at),
+                                        turned<OneRow, 2 * Half, Pair + Half>(a, b, at));
+  }
+  // Vector Part of `Count` that a product is added up to.
+  template <int Count, int Part>
+  static SLICESORT_INLINE V added(A const* a, A const* b) {
+    if constexpr (Count == parts) {
+      constexpr int near_half = Part * lanes::count, far_half = (parts + Part) * lanes::count;
+      return fused_lanes(
+          load_lanes<V>(a + far_half), load_lanes<V>(b + far_half),
+          fused_lanes(load_lanes<V>(a + near_half), load_lanes<V>(b + near_half), V{}));
+    } else {
+      return lanes::plus(added<2 * Count, Part>(a, b), added<2 * Count, Part + Count>(a, b));
+    }
+  }
+};

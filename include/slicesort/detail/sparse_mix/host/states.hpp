@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inputs of sparse_mix's factors, from the last to the first: from where they are saved, or formed again.
+#pragma once
+
+#include <slicesort/detail/sparse_mix/host/chain.hpp>
+#include <slicesort/detail/sparse_mix/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <utility>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Factor f forward, from tile to tile.
+template <class T, class A>
+void mix_onwards(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A const* from, A* to) {
+  detail::residual_form const residual = chain.call().rule.residual;
+  if (residual == detail::residual_form::initial && f > 0) chain.take(x, to);
+  A const* const start = residual == detail::residual_form::none                   ? nullptr
+                         : residual == detail::residual_form::per_factor || f == 0 ? from
+                                                                                   : to;
+  chain.mix(mix_direction::forward, f, start, from, to, true);
+}
+
+// Of states that are not saved, one is kept on the way, where there is memory for it. With it, a chain of 12
+// factors is formed again in 29 steps instead of 66. And where all are saved, every other one is read and the
+// next formed from it: a tile's rows lie on many pages of a tensor, so to read them takes longer than a factor.
+template <class T>
+class mix_states {
+ public:
+  using A = detail::accumulator_t<T>;
+
+  // `kept` may be null.
+  mix_states(mix_chain<T> const& chain, tensor3<T const> x, tensor4<T const> saved, A* tile,
+             A* kept)
+      : chain_(chain), x_(x), saved_(saved), tile_(tile), kept_(kept) {}
+
+  // In some tile, until the next call; `spare` may become it, and something else the spare one.
+  A* input_of(index_t factor, A*& spare) {
+    if (factor == tile_factor_) return tile_;
+    tile_factor_ = -1;
+    index_t const saved = chain_.call().rule.every,
+                  every = saved == 1 && kept_ != nullptr ? 2 : saved;
+    index_t at = every > 0 ? factor / every * every : 0;
+    A* v = tile_;
+    index_t keep = -1;
+    if (at < kept_factor_ && kept_factor_ <= factor) {
+      at = kept_factor_;
+      v = kept_;
+    } else {
+      chain_.take(at == 0 ? x_ : saved_[at / saved - 1], v);
+      tile_factor_ = at;
+      if (kept_ != nullptr) keep = factor - steps_left(factor - at + 1) + 1;
+      kept_factor_ = -1;
+    }
+    while (at < factor) {
+      A* const to = at + 1 == keep ? kept_ : v == tile_ ? spare : tile_;
+      if (to == tile_) tile_factor_ = -1;
+      mix_onwards(chain_, x_, at, v, to);
+      if (++at == keep) kept_factor_ = keep;
+      v = to;
+    }
+    if (v == spare) {
+      std::swap(spare, tile_);
+      tile_factor_ = -1;
+    }
+    return v;
+  }
+
+ private:
+  // How many of so many states are best formed from the one kept, itself among them: as many as take no
+  // more steps than going on from the first.
+  static index_t steps_left(index_t states) {
+    index_t most = 1;
+    while ((most + 1) * (most + 2) / 2 <= states) ++most;
+    return most;
+  }
+
+  mix_chain<T> const& chain_;
+  tensor3<T const> const x_;
+  tensor4<T const> const saved_;
+  A *tile_, *kept_;
+  index_t kept_factor_ = -1, tile_factor_ = -1;  // whose inputs they hold
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

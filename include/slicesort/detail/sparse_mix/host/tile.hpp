@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tile of sparse_mix: rows of up to 32 channels of one sample, in the accumulator's type, through which
+// all factors go while it lies in cache. Its parts as the kernels of every instruction set take them.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/sparse_mix/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+inline constexpr int mix_columns = detail::channel_block;  // from row to row of a tile
+inline constexpr int mix_dots_at_once = 16;                // products of a round, at most
+inline constexpr int mix_links = 64;                       // links of a pass, at most
+inline constexpr int mix_staged_links = 16;                // where weights must be converted
+
+// Rows [first, last) of a factor, or of a part of its links, in which no link leaps from the sample's
+// end to its beginning: from row i, link k is `row[k]` elements of the tile away, and its weight is
+// `weights[i * weight_pitch + weight[k]]`.
+template <class A>
+struct mix_stretch {
+  A const* start;  // what the sums begin with: rows of a tile; null: 0
+  A const* from;
+  A* to;
+  A const* weights;
+  index_t weight_pitch;
+  index_t first, last;
+  int width, links;
+  bool round;  // the sums, to the element type
+  index_t row[mix_links], weight[mix_links];
+};
+
+// Pairs of rows of two tiles that are multiplied in a round: row a[s] of the one with row b[s] of the other,
+// counted in elements.
+struct mix_pairs {
+  index_t a[mix_dots_at_once], b[mix_dots_at_once];
+  index_t step;  // rows from round to round
+  bool one_row;  // all a[s] are 0
+};
+
+// Calls f(first, last) for such stretches of rows [0, rows), with the distances of the links in `step`;
+// `ahead` are their offsets, in 0..rows-1.
+template <class F>
+void for_each_stretch(index_t const* ahead, int links, index_t rows, index_t* step, F const& f) {
+  for (index_t first = 0, last; first < rows; first = last) {
+    last = rows;
+    for (int k = 0; k < links; ++k) {
+      bool const leapt = first + ahead[k] >= rows;
+      step[k] = leapt ? ahead[k] - rows : ahead[k];
+      if (!leapt) last = std::min(last, rows - ahead[k]);
+    }
+    f(first, last);
+  }
+}
+
+// What a slot needs memory for. A tile has some rows more: products are formed a round at a time,
+// of which the last may reach past the rows.
+template <class T>
+struct mix_scratch {
+  using A = detail::accumulator_t<T>;
+  A *first, *second;  // a factor's input and output
+  A *third, *fourth;  // backward: states, and one state or sum kept
+  A* staged;          // weights, where their type is another
+
+  mix_scratch(detail::arena& a, index_t length, index_t links) {
+    auto const tile = static_cast<std::size_t>((length + mix_dots_at_once) * mix_columns);
+    first = a.take<A>(tile);
+    second = a.take<A>(tile);
+    third = a.take<A>(tile);
+    fourth = a.take<A>(tile);
+    staged = a.take<A>(static_cast<std::size_t>(
+        std::is_same_v<T, A> ? 0 : length * std::min<index_t>(links, mix_staged_links)));
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradient of sparse_mix's weights on the host: products of rows of two tiles, added up tile by tile.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/sparse_mix/host/chain.hpp>
+#include <slicesort/detail/sparse_mix/host/kernels.hpp>
+#include <slicesort/detail/sparse_mix/host/ordered_sum.hpp>
+#include <slicesort/detail/sparse_mix/host/tile.hpp>
+#include <slicesort/detail/sparse_mix/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Every tile of a sample adds its products to those of the tiles before it: where they lie in the
+// accumulator's type in dweights itself, else in sums of the samples that are under way, and the last tile
+// rounds them.
+template <class T>
+class mix_products {
+ public:
+  using A = detail::accumulator_t<T>;
+
+  mix_products(detail::arena& a, extents3 e, detail::mix_size size, unsigned threads)
+      : tiles_((e.channels + mix_columns - 1) / mix_columns),
+        under_way_(std::min(e.batch, static_cast<index_t>(threads))),
+        size_(size),
+        length_(e.length),
+        turns_(a, tiles_ > 1 && threads > 1 ? e.batch * size.factors : 0),
+        sums_(a.take<A>(static_cast<std::size_t>(
+            tiles_ > 1 && !in_place ? under_way_ * size.factors * e.length * size.links : 0))) {}
+
+  index_t tiles() const { return tiles_; }
+  void begin(tensor4<T> dweights, grad_mode mode) {
+    to_ = dweights;
+    mode_ = mode;
+    turns_.begin();
+  }
+
+  // `dz`: gradients of a factor's output; `v`: its input. Rows and columns past the valid ones are
+  // written.
+  void add(mix_chain<T> const& chain, index_t factor, A* dz, A* v) const {
+    index_t const sample = chain.block().batch, tile = chain.block().channel / mix_columns;
+    index_t const rows = chain.rows();
+    complete(chain, dz, v);
+    wait_for_turn(sample, factor, tile);
+    // A round takes a power of two of links, and as many rows as there is room for.
+    int const most = chain.call().use.dots_of_round;
+    int taken = 1;
+    while (taken < most && taken < size_.links) taken *= 2;
+    mix_pairs at{};
+    at.step = most / taken, at.one_row = taken == most;
+    for (index_t first = 0; first < size_.links; first += taken) {
+      int const links = static_cast<int>(std::min<index_t>(size_.links - first, taken));
+      index_t ahead[mix_dots_at_once], away[mix_dots_at_once];
+      chain.ask(factor, first, links, ahead);
+      for_each_stretch(ahead, links, rows, away, [&](index_t begin, index_t end) {
+        for (int s = 0; s < most; ++s) {
+          index_t const row = s / taken, k = s % taken < links ? s % taken : 0;
+          at.a[s] = row * mix_columns, at.b[s] = (row + away[k]) * mix_columns;
+        }
+        constexpr int rounds = 16;
+        A products[rounds * mix_dots_at_once];
+        for (index_t i = begin; i < end; i += rounds * at.step) {
+          index_t const count = std::min(rounds * at.step, end - i);
+          chain.call().use.dots(dz + i * mix_columns, v + i * mix_columns, at,
+                                static_cast<int>((count + at.step - 1) / at.step), products);
+          add_rows(sample, factor, tile, i, count, first, links, products, taken);
+        }
+      });
+    }
+    if (tile + 1 == tiles_ && mode_ == grad_mode::overwrite) clear(sample, factor, rows);
+    turns_.finish(sample * size_.factors + factor, tile + 1);
+  }
+
+  // Rows past the valid ones.
+  void clear(index_t sample, index_t factor, index_t first) const {
+    for (index_t i = first; i < length_; ++i)
+      for (index_t k = 0; k < size_.links; ++k) to_(factor, sample, i, k) = static_cast<T>(A(0));
+  }
+
+ private:
+  static constexpr bool in_place = std::is_same_v<T, A>;
+
+  // Whole blocks of channels are multiplied: what stands in those that are not there adds nothing, not even
+  // the sign of a zero.
+  static void complete(mix_chain<T> const& chain, A* dz, A* v) {
+    index_t const rows = chain.rows(), width = chain.block().channels;
+    if (width == mix_columns) return;
+    for (index_t i = 0; i < rows; ++i) {
+      std::fill(dz + i * mix_columns + width, dz + (i + 1) * mix_columns, -A(0));
+      std::fill(v + i * mix_columns + width, v + (i + 1) * mix_columns, A(0));
+    }
+  }
+
+  void wait_for_turn(index_t sample, index_t factor, index_t tile) const {
+    if (tile > 0)
+      turns_.wait_for(sample * size_.factors + factor, tile);
+    else if (!in_place && sample >= under_way_)  // the sums are still another's
+      turns_.wait_for((sample - under_way_) * size_.factors + factor, tiles_);
+  }
+
+  // Product `of[q * pitch + k]` belongs to row row + q, link first + k.
+  void add_rows(index_t sample, index_t factor, index_t tile, index_t row, index_t count,
+                index_t first, int links, A const* of, int pitch) const {
+    bool const anew = tile == 0 && mode_ == grad_mode::overwrite, last = tile + 1 == tiles_;
+    index_t const step = to_.strides().channels;
+    for (index_t q = 0; q < count; ++q, of += pitch) {
+      T* const to = &to_(factor, sample, row + q, first);
+      if constexpr (in_place) {
+        for (int k = 0; k < links; ++k) to[k * step] = (anew ? A(0) : to[k * step]) + of[k];
+      } else {
+        A* const kept = tiles_ == 1 ? nullptr : sums_of(sample, factor, row + q) + first;
+        for (int k = 0; k < links; ++k) {
+          A const before = anew ? A(0) : tile == 0 ? static_cast<A>(to[k * step]) : kept[k];
+          A const sum = before + of[k];
+          if (last)
+            to[k * step] = static_cast<T>(sum);
+          else
+            kept[k] = sum;
+        }
+      }
+    }
+  }
+  A* sums_of(index_t sample, index_t factor, index_t row) const {
+    return sums_ + ((sample % under_way_ * size_.factors + factor) * length_ + row) * size_.links;
+  }
+
+  index_t tiles_, under_way_;
+  detail::mix_size size_;
+  index_t length_;
+  mix_turns turns_;
+  A* sums_;
+  tensor4<T> to_;
+  grad_mode mode_ = grad_mode::overwrite;
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

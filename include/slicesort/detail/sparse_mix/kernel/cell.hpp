@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the elements of sparse_mix are kept as in shared memory. Values are rounded to T between factors,
+// so T would do; but what is read once and again must be widened by few instructions. So two bfloat16
+// share a word, of which either is a shift or a mask away, and a float16 is kept as the float that it is.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/dtype.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class T>
+struct mix_cell {
+  using A = detail::accumulator_t<T>;
+  static constexpr bool pairs = sizeof(T) == 2 && dtype_traits<T>::infinity == 0x7f80u;
+  static constexpr int channels = pairs ? 2 : 1;
+  using type = std::conditional_t<pairs, std::uint32_t, A>;
+
+  // Of `channels` neighbours.
+  static SLICESORT_HD_INLINE type of(T const (&values)[static_cast<std::size_t>(channels)]) {
+    if constexpr (pairs)
+      return detail::bit_cast<std::uint16_t>(values[0]) |
+             static_cast<std::uint32_t>(detail::bit_cast<std::uint16_t>(values[1])) << 16;
+    else
+      return static_cast<A>(values[0]);
+  }
+  static SLICESORT_HD_INLINE A value(type cell, int channel) {
+    if constexpr (pairs)
+      return detail::bit_cast<float>(channel == 0 ? cell << 16 : cell & 0xffff0000u);
+    else
+      return (void)channel, cell;
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole chain of factors in shared memory: a block takes all rows of some channels of one sample
+// there and leaves them there from factor to factor. A thread forms its rows' outputs in registers and,
+// when all have, puts them in their inputs' places; so a tile lies there once. A weight serves all
+// channels that a thread takes.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/kernel/columns.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/store.hpp>
+#include <slicesort/detail/sparse_mix/kernel/cell.hpp>
+#include <slicesort/detail/sparse_mix/kernel/factor.hpp>
+#include <slicesort/detail/sparse_mix/kernel/packed_weights.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Rows, Channels: of a thread.
+template <class T, int Rows, int Channels>
+struct mix_tile_body {
+  // With 1024 threads there are 64 registers, which are too few for eight rows' numbers.
+  static constexpr int max_threads = Rows > 4 ? 768 : 1024;
+  static constexpr int rows = Rows, channels = Channels;
+  using A = detail::accumulator_t<T>;
+  using cell = mix_cell<T>;
+
+  mix_factors<A> factors;
+  int first_factor, count;  // those of this chain, at least one
+  tensor1<index_t const> lengths;
+  tensor3<T const> in;
+  tensor3<T> out;
+  tensor4<T> states;
+  int every, saved;  // every so many-th state, so many in all
+  mix_start start;
+  bool back;  // the last factor first
+  grad_mode mode;
+  int row_threads;  // a multiple of Channels; as many take all rows
+  int groups;       // of channels
+  bool rows_adjacent;
+
+  // Channels of a row that are read at once. Those of neighbouring rows are neighbours.
+  using cell_type = typename cell::type;
+  static constexpr int widest = 16 / static_cast<int>(sizeof(cell_type)) * cell::channels;
+  static constexpr int per_piece = Channels < widest ? Channels : widest;
+  static constexpr int pieces = Channels / per_piece;
+  static constexpr int cells = per_piece / cell::channels;  // of a piece
+  struct alignas(cells * sizeof(cell_type)) piece {
+    cell_type value[static_cast<std::size_t>(cells)];
+  };
+  // Between pieces of one row: so that they lie in other banks.
+  SLICESORT_HD int pitch() const { return (static_cast<int>(in.extents().length) + 7) / 8 * 8 + 4; }
+  SLICESORT_HD int size() const { return groups * pieces * pitch(); }
+  template <class Carver>
+  SLICESORT_HD piece* shared(Carver& carver) const {
+    // Where every sum begins with the first input, that stays behind the tile.
+    int const tiles_kept = start == mix_start::first ? 2 : 1;
+    return carver.template take<piece>(static_cast<std::size_t>(tiles_kept) *
+                                       static_cast<std::size_t>(size()));
+  }
+
+  SLICESORT_HD int width() const { return groups * Channels; }
+  SLICESORT_HD index_t tiles() const { return divide_up(in.extents().channels, width()); }
+  index_t blocks() const { return in.extents().batch * tiles(); }
+  int threads() const { return row_threads * groups; }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    piece* const tile = shared(block);
+    index_t const sample = block.index() / tiles();
+    index_t const channel = block.index() % tiles() * width();
+    auto const n = static_cast<int>(rows_of(lengths, sample, in.extents().length));
+    load(block, tile, cell_of(block, sample, channel), n);
+    block.sync();
+    place mine{block.rank() % row_threads, n, sample,
+               channel + block.rank() / row_threads * Channels};
+    piece* const own = tile + block.rank() / row_threads * pieces * pitch();
+    A values[static_cast<std::size_t>(Rows)][static_cast<std::size_t>(Channels)] = {};
+    if (n > 0) fetch(own, mine, values);
+    int next = 0, wait = every;  // state to save, after so many factors
+    for (int step = 0; step < count; ++step) {
+      // Rows are computed anew wherever they are needed: registers are full of values.
+      mine.slot = Block::renew(mine.slot);
+      if (n > 0) mix(block, own, mine, first_factor + (back ? count - 1 - step : step), values);
+      block.sync();
+      mine.slot = Block::renew(mine.slot);
+      put_back(own, mine, values);
+      block.sync();
+      if (next < saved && --wait == 0) {
+        store(block, tile, states[next++], grad_mode::overwrite, cell_of(block, sample, channel),
+              n);
+        wait = every;
+      }
+    }
+    store(block, tile, out, mode, cell_of(block, sample, channel), n);
+  }
+
+ private:
+  // Loads and stores take a cell at a time, of a row's neighbours one by one.
+  struct cell_place {
+    tile_walk walk;
+    index_t sample, channel;  // the cell's first
+    int channels;             // of it, inside the tensor
+  };
+  template <class Block>
+  SLICESORT_HD_INLINE cell_place cell_of(Block& block, index_t sample, index_t channel) const {
+    // Renewed, or what this takes would stay in registers from factor to factor.
+    tile_walk const here(Block::renew(block.rank()), block.size(), width() / cell::channels,
+                         rows_adjacent);
+    index_t const c = channel + here.column * cell::channels, left = in.extents().channels - c;
+    int const inside = left < 0                ? 0
+                       : left < cell::channels ? static_cast<int>(left)
+                                               : cell::channels;
+    return {here, sample, c, inside};
+  }
+  SLICESORT_HD_INLINE cell_type& at(piece* tile, int row, int column) const {
+    return tile[column / cells * pitch() + row].value[column % cells];
+  }
+
+  // Rows that are not valid go straight to where they belong.
+  template <class Block>
+  SLICESORT_HD_INLINE void load(Block&, piece* tile, cell_place const& here, int n) const {
+    bool const twice = start == mix_start::first;
+    SLICESORT_UNROLL_4
+    for (int row = here.walk.first_row; row < n; row += here.walk.step) {
+      T elements[static_cast<std::size_t>(cell::channels)];
+      SLICESORT_UNROLL
+      for (int j = 0; j < cell::channels; ++j)
+        elements[j] =
+            j < here.channels ? in(here.sample, row, here.channel + j) : static_cast<T>(A(0));
+      cell_type const value = cell::of(elements);
+      at(tile, row, here.walk.column) = value;
+      if (twice) at(tile + size(), row, here.walk.column) = value;
+    }
+    auto const length = static_cast<int>(in.extents().length);
+    int const first = here.walk.first_row, step = here.walk.step;
+    int const before = first < n ? divide_up(n - first, step) : 0;
+    for (int row = first + before * step; row < length; row += step)
+      for (int j = 0; j < here.channels; ++j) {
+        T const value = in(here.sample, row, here.channel + j);
+        for (int s = 0; s < saved; ++s) states(s, here.sample, row, here.channel + j) = value;
+        deliver<Block>(mode, out(here.sample, row, here.channel + j), value);
+      }
+  }
+
+  template <class Block>
+  SLICESORT_HD_INLINE void store(Block&, piece* tile, tensor3<T> to, grad_mode how,
+                                 cell_place const& here, int n) const {
+    for (int row = here.walk.first_row; row < n; row += here.walk.step) {
+      cell_type const value = at(tile, row, here.walk.column);
+      SLICESORT_UNROLL
+      for (int j = 0; j < cell::channels; ++j)
+        if (j < here.channels)
+          deliver<Block>(how, to(here.sample, row, here.channel + j), cell::value(value, j));
+    }
+  }
+
+  // What a thread takes: rows slot, slot + row_threads, .. of n, and channels from `channel` on. Rows
+  // past the end are the last one again, and are not written.
+  struct place {
+    int slot, n;
+    index_t sample, channel;
+  };
+  using values_of_rows = A[static_cast<std::size_t>(Rows)][static_cast<std::size_t>(Channels)];
+
+  SLICESORT_HD_INLINE int row_of(place mine, int r) const {
+    int const row = mine.slot + r * row_threads;
+    return row < mine.n ? row : mine.n - 1;
+  }
+
+  SLICESORT_HD_INLINE void fetch(piece const* own, place mine, values_of_rows& values) const {
+    SLICESORT_UNROLL
+    for (int r = 0; r < Rows; ++r) {
+      SLICESORT_UNROLL
+      for (int p = 0; p < pieces; ++p) {
+        piece const some = own[p * pitch() + row_of(mine, r)];
+        SLICESORT_UNROLL
+        for (int j = 0; j < per_piece; ++j)
+          values[r][p * per_piece + j] =
+              cell::value(some.value[j / cell::channels], j % cell::channels);
+      }
+    }
+  }
+
+  // One factor: the thread's rows in `values` become what it makes of them.
+  template <class Block>
+  SLICESORT_HD_INLINE void mix(Block& block, piece const* own, place mine, index_t factor,
+                               values_of_rows& values) const {
+    std::uint32_t const* const jumps = factors.jumps_of(mine.sample, factor);
+    A const* const weights = factors.weights_of(mine.sample, factor);
+    // Most topologies link a row with itself first. Its values are at hand.
+    auto const links = static_cast<std::uint32_t>(factors.links);
+    bool const itself = links > 0 && jumps[0] == 0 && start != mix_start::first;
+    mine.slot = Block::renew(mine.slot);
+    if (itself)
+      add_own(block, weights, mine, values);
+    else if (start != mix_start::own)
+      begin(own + size(), mine, values);
+
+    // A tile's rows times links, below 2^31, is the distance of two weights.
+    auto const length = static_cast<std::uint32_t>(factors.length);
+    for (std::uint32_t k = itself ? 1 : 0; k < links; ++k) {
+      std::uint32_t const jump = jumps[k];
+      mine.slot = Block::renew(mine.slot);
+      SLICESORT_UNROLL
+      for (int r = 0; r < Rows; ++r) {
+        auto const row = static_cast<std::uint32_t>(row_of(mine, r));
+        A const weight = weights[k * length + row];
+        auto const from =
+            static_cast<int>(row_behind(row, jump, static_cast<std::uint32_t>(mine.n)));
+        SLICESORT_UNROLL
+        for (int p = 0; p < pieces; ++p) {
+          piece const some = own[p * pitch() + from];
+          SLICESORT_UNROLL
+          for (int j = 0; j < per_piece; ++j)
+            values[r][p * per_piece + j] = block.fused_multiply_add(
+                weight, cell::value(some.value[j / cell::channels], j % cell::channels),
+                values[r][p * per_piece + j]);
+        }
+      }
+    }
+  }
+
+  // What sums begin with, where that is not the row's own value; first: the rows of the first input,
+  // if they are wanted.
+  SLICESORT_HD_INLINE void begin(piece const* first, place mine, values_of_rows& values) const {
+    if (start == mix_start::first) return fetch(first, mine, values);
+    SLICESORT_UNROLL
+    for (int r = 0; r < Rows; ++r) {
+      SLICESORT_UNROLL
+      for (int c = 0; c < Channels; ++c) values[r][c] = A(0);
+    }
+  }
+  // Where no first input is wanted.
+  template <class Block>
+  SLICESORT_HD_INLINE void add_own(Block& block, A const* weights, place mine,
+                                   values_of_rows& values) const {
+    SLICESORT_UNROLL
+    for (int r = 0; r < Rows; ++r) {
+      A const weight = weights[row_of(mine, r)];
+      SLICESORT_UNROLL
+      for (int c = 0; c < Channels; ++c) {
+        A const value = values[r][c];
+        values[r][c] =
+            block.fused_multiply_add(weight, value, start == mix_start::own ? value : A(0));
+      }
+    }
+  }
+
+  // `values`, rounded, to their places.
+  SLICESORT_HD_INLINE void put_back(piece* own, place mine, values_of_rows& values) const {
+    SLICESORT_UNROLL
+    for (int r = 0; r < Rows; ++r) {
+      int const row = mine.slot + r * row_threads;
+      SLICESORT_UNROLL
+      for (int p = 0; p < pieces; ++p) {
+        piece rounded;
+        SLICESORT_UNROLL
+        for (int j = 0; j < cells; ++j) {
+          T elements[static_cast<std::size_t>(cell::channels)];
+          A* const sums = values[r] + p * per_piece + j * cell::channels;
+          SLICESORT_UNROLL
+          for (int i = 0; i < cell::channels; ++i) elements[i] = static_cast<T>(sums[i]);
+          rounded.value[j] = cell::of(elements);
+          SLICESORT_UNROLL
+          for (int i = 0; i < cell::channels; ++i) sums[i] = cell::value(rounded.value[j], i);
+        }
+        if (row < mine.n) own[p * pitch() + row] = rounded;
+      }
+    }
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What floating point does to softmax over long sequences (paper 000, Algorithm 1 and Figure 2), and not to slicing-sort:
-// for x ~ N(0, 1) of length N and a random permutation P, how far softmax(P x) is from P softmax(x), in how many
-// places the two agree to the last bit, and how flat the output is. Docs: docs/softmax_numerics.md.
+// What floating point does to softmax over long sequences (Sliceformer's first version, Algorithm 1
+// and Figure 2), and not to slicing-sort: for x ~ N(0, 1) of length N and a random permutation P,
+// how far softmax(P x) is from P softmax(x), in how many places the two agree to the last bit, and
+// how flat the output is. Docs: docs/softmax_numerics.md.
 //
 //   softmax_numerics [trials [longest]]      by default 20 and 1000; the figure: 100 1000000
 #include <slicesort/slicesort.hpp>
@@ -42,7 +43,8 @@ class stream {
 using column = std::vector<float>;
 
 // [snippet]
-// The softmax of x as attention computes it: the map that one query saves. Its key is 1, so the scores are x.
+// The softmax of x as attention computes it: the map that one query saves. Its key is 1, so the
+// scores are x.
 column softmax(column const& x) {
   ss::softmax_attention<ss::mask::full, ss::materialised<>> const op{ss::mask::full{}, 1.0};
   auto const n = static_cast<ss::index_t>(x.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The residual of rank collapse: exact cases, its bounds, and Theorem 1 of paper 001 on stacked CSP.
+// The residual of rank collapse: exact cases, its bounds, and Theorem 1 of the CSP paper on stacked CSP.
 #include "support/inputs.hpp"
 #include "support/variants.hpp"
 

@@ -7,8 +7,9 @@
 namespace slicesort {
 inline namespace v0 {
 
-/// `[batch, heads, queries, channels]`, `[batch, heads, keys, channels]`, `[batch, heads, keys, values]`, and what
-/// is added to the scores, `[batch, heads, queries, keys]`: `{}` where there is nothing.
+/// `[batch, heads, queries, channels]`, `[batch, heads, keys, channels]`,
+/// `[batch, heads, keys, values]`, and what is added to the scores,
+/// `[batch, heads, queries, keys]`: `{}` where there is nothing.
 template <class T>
 struct attention_inputs {
   tensor4<T const> q, k, v;

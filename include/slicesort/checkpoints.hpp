@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which intermediate states of a chain `forward` leaves for `backward`, where memory is to be had for
-/// time. Never changes a result.
+/// Which intermediate states of a chain `forward` leaves for `backward`, where memory is to be had
+/// for time. Never changes a result.
 #pragma once
 
 #include <slicesort/saved.hpp>
@@ -10,8 +10,8 @@ namespace slicesort {
 inline namespace v0 {
 
 /// Every `every`-th state is saved, from the first factor's output on: the inputs of the factors
-/// `every`, `2 * every`, ... Backward forms the others again, from the last one saved before. 0: none is
-/// saved. (The first factor's input is x, which the caller has.)
+/// `every`, `2 * every`, ... Backward forms the others again, from the last one saved before. 0:
+/// none is saved. (The first factor's input is x, which the caller has.)
 struct checkpoints {
   index_t every = 1;
 
@@ -28,8 +28,8 @@ constexpr checkpoints save_every(index_t factors) { return {factors}; }
 /// None: backward forms every state again.
 inline constexpr checkpoints recompute{0};
 
-/// The saved states of a chain, `[checkpoints::states, batch, length, channels]`: `states[s]` is the
-/// input of factor `(s + 1) * every`.
+/// The saved states of a chain, `[checkpoints::states, batch, length, channels]`: `states[s]` is
+/// the input of factor `(s + 1) * every`.
 template <class T>
 struct saved_states {
   tensor4<T> states;

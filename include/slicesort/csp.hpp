@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Channel-wise sample permutation: channels are shifted along the sequence by different steps, then
-/// the rows of every group are put in order.
+/// Channel-wise sample permutation: channels are shifted along the sequence by different steps,
+/// then the rows of every group are put in order.
 #pragma once
 
 #include <slicesort/alignment.hpp>
@@ -24,12 +24,12 @@
 namespace slicesort {
 inline namespace v0 {
 
-/// The state of a CSP, as small as the groups allow; `csp::saved_extents` and `csp::saved_width` say
-/// which. Groups of two rows: a bit for every pair, `[batch, ceil(length / 16), channels]` of
+/// The state of a CSP, as small as the groups allow; `csp::saved_extents` and `csp::saved_width`
+/// say which. Groups of two rows: a bit for every pair, `[batch, ceil(length / 16), channels]` of
 /// `std::uint8_t`; bit `p % 8` of row `p / 8` says whether the rows of pair `p` changed places.
-/// Larger ones: `order[b, n, c]`, the row of its group that became row `n`, `[batch, length,
-/// channels]` of `std::uint8_t` (groups of up to 256 rows), `std::uint16_t` (65536), or a 32-bit
-/// type. Groups of one row have no state.
+/// Larger ones: `order[b, n, c]`, the row of its group that became row `n`,
+/// `[batch, length, channels]` of `std::uint8_t` (groups of up to 256 rows), `std::uint16_t`
+/// (65536), or a 32-bit type. Groups of one row have no state.
 struct saved_order {
   index_tensor3 order;
 };
@@ -46,29 +46,31 @@ struct const_saved_order {
 
 inline namespace SLICESORT_BUILD {
 
-/// Every channel `c` of every sample moves down by `J_c` rows, in a circle, and then the rows of each
-/// group of `G` consecutive rows are put in order (CSP, paper 001, eq. 3-5):
+/// Every channel `c` of every sample moves down by `J_c` rows, in a circle, and then the rows of
+/// each group of `G` consecutive rows are put in order (CSP, eq. 3 to 5):
 /// `w[n] = x[(n - J_c) mod length]`, `y[n] = w[g + order[n]]` with `g` the first row of n's group.
 ///
 /// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats);
 ///   order: `saved_extents`, any strides.
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`.
-/// - **Order** one total order on bits: -0 == +0; every NaN equal and above +inf; ties keep the lower
-///   row of `w` first. Values move bit for bit.
-/// - **Groups** `group_size{G}` or `group_count{K}`, which is `G = ceil(length / K)`; the last may be
-///   shorter. G = 1: shift only; G = 2: exchanges within pairs; K = 1: a complete sort.
-/// - **Lengths** of a sample with n valid rows, those take part: shifts are modulo n, and groups are
-///   cut from its first n rows. The others are copied through.
+/// - **Order** one total order on bits: -0 == +0; every NaN equal and above +inf; ties keep the
+///   lower row of `w` first. Values move bit for bit.
+/// - **Groups** `group_size{G}` or `group_count{K}`, which is `G = ceil(length / K)`; the last may
+///   be shorter. G = 1: shift only; G = 2: exchanges within pairs; K = 1: a complete sort.
+/// - **Lengths** of a sample with n valid rows, those take part: shifts are modulo n, and groups
+///   are cut from its first n rows. The others are copied through.
 /// - **Saved** `order`, one bit a pair, or 8, 16 or 32 bits a row; or `no_saved`.
-/// - **Gradient** the transpose of the composed permutation. A reference gets none through its ranks.
+/// - **Gradient** the transpose of the composed permutation. A reference gets none through its
+///   ranks.
 /// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Determinism** bit-identical for any backend, thread count and split of the batch.
 /// - **Cost** one pass over the tensor; O(log^2 G) comparators an element. Backward one pass.
 ///
-/// @tparam Shift by how many rows channels move: `shift::linear`, .. or a type of yours (`shift.hpp`).
-/// @tparam Alignment in which order groups come out: `reference`, `ascending`, .. or a type of yours
-///         (`alignment.hpp`).
+/// @tparam Shift by how many rows channels move: `shift::linear`, .. or a type of yours
+///         (`shift.hpp`).
+/// @tparam Alignment in which order groups come out: `reference`, `ascending`, .. or a type of
+///         yours (`alignment.hpp`).
 template <class Shift = shift::linear, class Alignment = reference>
 class csp {
   static constexpr bool aligned = detail::follows_reference<Alignment>;
@@ -103,8 +105,8 @@ class csp {
     return detail::saved_order_width(group(extents));
   }
 
-  /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents` must
-  /// be acceptable to `check`.
+  /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents`
+  /// must be acceptable to `check`.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
     impl::require_dtype<T>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// cuBLAS for `materialised`: `softmax_attention<Mask, materialised<cublas>>`. Not part of the umbrella; link with
-/// cuBLAS (`slicesort::cublas`).
+/// cuBLAS for `materialised`: `softmax_attention<Mask, materialised<cublas>>`. Not part of the
+/// umbrella; link with cuBLAS (`slicesort::cublas`).
 #pragma once
 
 #include <slicesort/detail/core/gemm_layout.hpp>
@@ -17,10 +17,10 @@
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 
-/// Multiplies with `cublasGemmStridedBatchedEx`, sums in double for double and else in float (no TF32 unless the
-/// handle's math mode asks for it). The handle is the caller's: of the stream's device, and used by one thread at
-/// a time; its stream is set to the call's. To be captured in a graph it needs a workspace of its own
-/// (`cublasSetWorkspace`).
+/// Multiplies with `cublasGemmStridedBatchedEx`, sums in double for double and else in float (no
+/// TF32 unless the handle's math mode asks for it). The handle is the caller's: of the stream's
+/// device, and used by one thread at a time; its stream is set to the call's. To be captured in a
+/// graph it needs a workspace of its own (`cublasSetWorkspace`).
 ///
 /// Errors: `cuda_error` with cuBLAS's status where that is not `CUBLAS_STATUS_NOT_SUPPORTED`.
 struct cublas {
@@ -32,8 +32,8 @@ struct cublas {
     if (handle == nullptr) return false;
     bool const wide = call.a.kind == element_kind::f64;
     if (call.a.kind != call.b.kind || (wide && call.c.kind != element_kind::f64)) return false;
-    // To cuBLAS columns lie one behind the other: what it sees are the transposes, and so b comes first. Where c's
-    // columns do, all three are turned once more.
+    // To cuBLAS columns lie one behind the other: what it sees are the transposes, and so b comes
+    // first. Where c's columns do, all three are turned once more.
     if (detail::layout_of(call.c, call.rows, call.columns).transposed)
       return multiply_rows(stream, {call.columns, call.rows, call.depth, call.matrices, call.alpha,
                                     call.beta, turned(call.b), turned(call.a), turned(call.c)});

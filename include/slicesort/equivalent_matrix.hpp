@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The dense matrices that nobody forms: what an operator multiplies a channel of a sample by,
-/// `y[batch, :, channel] = E x[batch, :, channel]`. For tests, pictures and teaching: host memory, double
-/// precision, vectors of its own, and `length^2 * channels` numbers at once. Not part of the umbrella.
+/// `y[batch, :, channel] = E x[batch, :, channel]`. For tests, pictures and teaching: host memory,
+/// double precision, vectors of its own, and `length^2 * channels` numbers at once. Not part of the
+/// umbrella.
 ///
-/// Operators that look at their values (all but `shuffle` and `sparse_mix`) have another matrix for every
-/// x: `E` is the one at this x, with the order of rows, or the weights, that it gives. Rows past a sample's
-/// length are rows of the identity. The tensors may be of any element type; a refusal is the operator's
-/// own, or an `invalid_argument` that names `batch`, `channel` or `head`.
+/// Operators that look at their values (all but `shuffle` and `sparse_mix`) have another matrix for
+/// every x: `E` is the one at this x, with the order of rows, or the weights, that it gives. Rows
+/// past a sample's length are rows of the identity. The tensors may be of any element type; a
+/// refusal is the operator's own, or an `invalid_argument` that names `batch`, `channel` or `head`.
 #pragma once
 
 #include <slicesort/attention_algorithm.hpp>
@@ -79,7 +80,8 @@ dense_matrix equivalent_matrix(slicing_sort<Order> const& op, X const& x, index_
   return impl::matrix_by_state(op, impl::matrix_sample(x, batch, channel, options));
 }
 
-/// `sum over k of weights[k - 1] * P^k`. `weights` as the operator takes them, or `uniform_weights`.
+/// `sum over k of weights[k - 1] * P^k`. `weights` as the operator takes them, or
+/// `uniform_weights`.
 template <class Order, class X, class Weights>
 dense_matrix equivalent_matrix(multi_permutation<Order> const& op, X const& x,
                                Weights const& weights, index_t batch, index_t channel,
@@ -118,8 +120,8 @@ dense_matrix equivalent_matrix(shuffle<Form> const& op, X const& x, index_t batc
   });
 }
 
-/// `T S`: the shift, and block by block the doubly stochastic matrices of the groups; the identity for the
-/// reference channel. Not by gradients, which go through T too.
+/// `T S`: the shift, and block by block the doubly stochastic matrices of the groups; the identity
+/// for the reference channel. Not by gradients, which go through T too.
 template <class Shift, class X>
 dense_matrix equivalent_matrix(sinkhorn_csp<Shift> const& op, X const& x, index_t batch,
                                index_t channel, forward_options options = {}) {
@@ -145,8 +147,8 @@ dense_matrix equivalent_matrix(sinkhorn_csp<Shift> const& op, X const& x, index_
   return m;
 }
 
-/// The product of the factors, the first on the right, with what the residual adds: the same for every
-/// channel and every x. `w` as the operator takes it.
+/// The product of the factors, the first on the right, with what the residual adds: the same for
+/// every channel and every x. `w` as the operator takes it.
 template <class Topology, class Residual, class W>
 dense_matrix equivalent_matrix(sparse_mix<Topology, Residual> const& op, W const& w, index_t batch,
                                forward_options options = {}) {
@@ -174,8 +176,9 @@ dense_matrix equivalent_matrix(sparse_mix<Topology, Residual> const& op, W const
   return mixed;
 }
 
-/// The map of a head: row i is the weights of query i, `queries x keys`; zeros where it looks at nothing. By the
-/// operator's mask and scale, whatever its algorithm; `in` as the operator takes it.
+/// The map of a head: row i is the weights of query i, `queries x keys`; zeros where it looks at
+/// nothing. By the operator's mask and scale, whatever its algorithm; `in` as the operator takes
+/// it.
 template <class Mask, class Algorithm, class T>
 dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
                                attention_inputs<T> const& in, index_t batch, index_t head,

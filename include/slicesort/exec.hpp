@@ -92,10 +92,10 @@ struct host_on {
 
 /// A CUDA stream (`cudaStream_t`; null is the default stream). It can be named, stored and passed
 /// without any CUDA header; an operator called with it needs `slicesort/cuda.cuh` and a CUDA
-/// compiler. Every view, lengths and workspace included, must lie in memory that the stream's device
-/// can read. A call enqueues its work on the stream and returns: it never allocates, waits, or looks
-/// at device memory, so it can be captured in a graph. Lengths are therefore not checked; one out of
-/// range is brought into it.
+/// compiler. Every view, lengths and workspace included, must lie in memory that the stream's
+/// device can read. A call enqueues its work on the stream and returns: it never allocates, waits,
+/// or looks at device memory, so it can be captured in a graph. Lengths are therefore not checked;
+/// one out of range is brought into it.
 template <class... Selectors>
 struct basic_cuda {
   using backend = detail::cuda_backend;
@@ -103,8 +103,8 @@ struct basic_cuda {
   CUstream_st* stream = nullptr;
 
   /// The same stream with selectors added, each a stateless type whose call operator takes
-  /// `(device_facts, std::size_t element_bytes, Tuning)` and returns the tuning to use (`tuning.hpp`).
-  /// Tuning never changes a result.
+  /// `(device_facts, std::size_t element_bytes, Tuning)` and returns the tuning to use
+  /// (`tuning.hpp`). Tuning never changes a result.
   template <class... More>
   constexpr basic_cuda<Selectors..., More...> tune(More...) const {
     return {stream};

@@ -19,8 +19,8 @@ struct gemm_operand {
   index_t row_stride, column_stride, matrix_stride;
 };
 
-/// `c = alpha * a * b + beta * c` for `matrices` triples: a is `rows x depth`, b `depth x columns`. What c
-/// held is not read where `beta` is 0. `c.data` may be written.
+/// `c = alpha * a * b + beta * c` for `matrices` triples: a is `rows x depth`, b `depth x columns`.
+/// What c held is not read where `beta` is 0. `c.data` may be written.
 struct gemm_call {
   index_t rows, columns, depth, matrices;
   double alpha, beta;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Masks of attention: which keys a query looks at. Semantic policies. A mask of your own is any copyable
-/// type with one or both of
-/// - `key_range range(index_t query, index_t keys) const`: no key outside the range is looked at, and
-///   whole tiles of keys are left out. What lies outside `[0, keys)` is cut off.
-/// - `bool allows(index_t query, index_t key) const`: whether a key of the range is looked at. Asked for
-///   keys in `[0, keys)` alone.
-/// It may add `char const* refuses(index_t keys) const`, which returns null or what is wrong with its
-/// parameters. For `exec::cuda`, `range` and `allows` must be `__host__ __device__`, as these are.
+/// Masks of attention: which keys a query looks at. Semantic policies. A mask of your own is any
+/// copyable type with one or both of
+/// - `key_range range(index_t query, index_t keys) const`: no key outside the range is looked at,
+///   and whole tiles of keys are left out. What lies outside `[0, keys)` is cut off.
+/// - `bool allows(index_t query, index_t key) const`: whether a key of the range is looked at.
+///   Asked for keys in `[0, keys)` alone.
+///
+/// It may add `char const* refuses(index_t keys) const`, which returns null or what is wrong with
+/// its parameters. For `exec::cuda`, `range` and `allows` must be `__host__ __device__`, as these
+/// are.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -71,8 +73,8 @@ struct full {
   SLICESORT_HD constexpr key_range range(index_t, index_t keys) const { return {0, keys}; }
 };
 
-/// Query `i` looks at keys `0 .. i + offset`. Where queries are the last rows of a longer sequence of
-/// keys, `offset = keys - queries`.
+/// Query `i` looks at keys `0 .. i + offset`. Where queries are the last rows of a longer sequence
+/// of keys, `offset = keys - queries`.
 struct causal {
   index_t offset = 0;
 
@@ -116,9 +118,9 @@ struct block_local {
   }
 };
 
-/// Query `i` looks at the keys whose distance from `i` is a multiple of `stride`, or less than `near_by`
-/// (Sparse Transformer's strided pattern). With `near_by` 0 that is what the Long Range Arena's code
-/// calls local attention, where `stride` is the number of its blocks.
+/// Query `i` looks at the keys whose distance from `i` is a multiple of `stride`, or less than
+/// `near_by` (Sparse Transformer's strided pattern). With `near_by` 0 that is what the Long Range
+/// Arena's code calls local attention, where `stride` is the number of its blocks.
 struct strided {
   index_t stride = 1, near_by = 0;
 

@@ -38,24 +38,21 @@ struct const_saved_maximum {
 inline namespace SLICESORT_BUILD {
 
 /// The first maximum `m` of every column `x[b, :, c]` changes places with row `row`; all else stays
-/// (Sliceformer's max-exchange, papers 000 and 003: `row` is the readout row, 0 for a class token).
+/// (Sliceformer's max-exchange: `row` is the readout row, 0 for a class token).
 /// Backward is the same exchange of the gradient.
 ///
 /// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats);
 ///   maximum: `[batch, 1, channels]`.
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`.
 /// - **Order** one total order on bits: -0 == +0; every NaN equal and above +inf; the first of
-/// equals is
-///   the maximum. Values move bit for bit.
+///   equals is the maximum. Values move bit for bit.
 /// - **Saved** `maximum`, one row number per column, or `no_saved`. Not written when the length is
-/// 0.
+///   0.
 /// - **Lengths** the maximum is one of the valid rows; the others are copied through. A sample of
-/// length
-///   0 is copied (`maximum` is `row`); `0 < lengths[b] <= row` is refused.
+///   length 0 is copied (`maximum` is `row`); `0 < lengths[b] <= row` is refused.
 /// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written. `row` must be a
-/// row:
-///   `0 <= row < length`, unless the length is 0.
+///   row: `0 <= row < length`, unless the length is 0.
 /// - **Determinism** bit-identical for any thread count, instruction set and split of the batch.
 /// - **Cost** one pass over the tensor, forward and backward. No workspace.
 class max_exchange {

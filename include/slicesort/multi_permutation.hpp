@@ -34,36 +34,30 @@ inline namespace SLICESORT_BUILD {
 /// `y[b, :, c] = sum over k = 1 .. terms of weights(k - 1) * P^k x[b, :, c]`, where P sorts that
 /// column:
 /// `(P v)[n] = v[p[n]]` with `p` the stable argsort, so `P v` is the sorted column (Sliceformer's
-/// multi-permutation, papers 000 and 003; the identity is not among the terms).
+/// multi-permutation, in its first version; the identity is not among the terms).
 ///
 /// Backward `dx = sum over k of weights(k - 1) * (P^k)^T dy`, and, where asked for,
 /// `dweights(k - 1) = sum over b, n, c of dy * (P^k x)`.
 ///
 /// - **Shapes** x, y, dy, dx, perm: `[batch, length, channels]`, any strides (outputs without
-/// repeats);
-///   weights, dweights: `[terms]`.
+///   repeats); weights, dweights: `[terms]`.
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`. Weights and
-/// their
-///   gradient have the accumulator's type: double for double, float for all others.
+///   their gradient have the accumulator's type: double for double, float for all others.
 /// - **Order** as in `slicing_sort`.
 /// - **Arithmetic** in the accumulator's type, forward with k rising, backward by Horner's rule,
-/// rounded
-///   once to the element type. dweights: products and sums in double, each column in row order,
-///   then over the columns b * channels + c in order, rounded once.
+///   rounded once to the element type. dweights: products and sums in double, each column in row
+///   order, then over the columns b * channels + c in order, rounded once.
 /// - **Saved** `perm`, as of `slicing_sort`: 16-bit (length <= 65536) or 32-bit; or `no_saved`.
-/// - **Lengths** P acts on the valid rows. Rows past a length are copied through (`y = x`, `dx =
-/// dy`) and
-///   have no part in dweights.
+/// - **Lengths** P acts on the valid rows. Rows past a length are copied through (`y = x`,
+///   `dx = dy`) and have no part in dweights.
 /// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap with an output is
-/// refused.
+///   refused.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Determinism** bit-identical for any thread count, instruction set and, but for dweights (a
-/// sum
-///   over the batch), split of the batch. With double weights, accumulating dweights part by part
-///   of the batch, in order, gives the bits of one call.
+///   sum over the batch), split of the batch. With double weights, accumulating dweights part by
+///   part of the batch, in order, gives the bits of one call.
 /// - **Cost** one slicing_sort, then O(terms * N) per column; backward O(terms * N), twice that
-/// with
-///   dweights. Workspace O(N) per thread, and `terms` doubles per column.
+///   with dweights. Workspace O(N) per thread, and `terms` doubles per column.
 ///
 /// @tparam Order which channels ascend: `ascending`, `descending`, `half_half`, `interleave`,
 ///         `haar_interleave`, or a type of yours (see `order.hpp`).

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Options of a call, always its last argument: what every sequence operator takes, and attention's.
+/// Options of a call, always its last argument: what every sequence operator takes, and
+/// attention's.
 #pragma once
 
 #include <slicesort/grad_mode.hpp>
@@ -20,9 +21,9 @@ struct backward_options {
   tensor1<index_t const> lengths{};
 };
 
-/// Of attention: `lengths[b]` leading rows of the keys and values of sample `b` are valid, and so many of its
-/// queries as `query_lengths` says; by default all. Rows past a length are not read; queries past theirs
-/// put out zeros.
+/// Of attention: `lengths[b]` leading rows of the keys and values of sample `b` are valid, and so
+/// many of its queries as `query_lengths` says; by default all. Rows past a length are not read;
+/// queries past theirs put out zeros.
 struct attention_options {
   tensor1<index_t const> lengths{}, query_lengths{};
 };

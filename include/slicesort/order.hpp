@@ -35,9 +35,9 @@ struct half_half {
   }
 };
 
-/// Order-interleave of Sliceformer (papers 003/004, eq. 5-6): with `layer` in `1..layers` and the
+/// Order-interleave of Sliceformer (eq. 5 and 6): with `layer` in `1..layers` and the
 /// column `i = channel + 1`, `(q, r) = divmod(2^(layers-layer) * i, channels)`; descending iff `q`
-/// is odd and `r != 0`. Exact integers: the papers' sine is never evaluated.
+/// is odd and `r != 0`. Exact integers: the sine of eq. 6 is never evaluated.
 struct interleave {
   index_t layer = 1;
   index_t layers = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How near the rows of a sample are to being all the same: the residual of Theorem 1 of paper 001
-/// (after Dong et al. 2021), of any operator's output. A diagnostic on the host, for views of host
-/// memory.
+/// How near the rows of a sample are to being all the same: the residual of Theorem 1 of the CSP
+/// paper (after Dong et al. 2021), of any operator's output. A diagnostic on the host, for views of
+/// host memory.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -76,11 +76,11 @@ matrix_norms norms_without(tensor3<T const> x, index_t sample, index_t rows, F c
 
 /// The residual of sample `sample` of `x`, `[batch, length, channels]`, in its first `rows` rows.
 ///
-/// The paper takes `1 x'` off X, with the x that minimises the norm of the rest (eq. 6): not the best
-/// matrix of rank one, but the best one whose rows are all equal. For the Frobenius norm that x is the
-/// mean row. For the norms 1 and infinity, and so for the composite one, it is not, and the latter has
-/// no closed form; with the mean row instead, what is returned is at least the minimum and at most
-/// twice that. It is 0 exactly where the minimum is.
+/// The paper takes `1 x'` off X, with the x that minimises the norm of the rest (eq. 6): not the
+/// best matrix of rank one, but the best one whose rows are all equal. For the Frobenius norm that
+/// x is the mean row. For the norms 1 and infinity, and so for the composite one, it is not, and
+/// the latter has no closed form; with the mean row instead, what is returned is at least the
+/// minimum and at most twice that. It is 0 exactly where the minimum is.
 ///
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; sums in double.
 /// - **Errors** `invalid_argument`: no such sample, or more rows than the length.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Saved state: what `forward` leaves for `backward`. The caller owns it. An index view accepts a
-/// `tensor3` (or mdspan of rank 3) of 8-bit, 16-bit or 32-bit integers; `no_saved` asks for inference.
+/// `tensor3` (or mdspan of rank 3) of 8-bit, 16-bit or 32-bit integers; `no_saved` asks for
+/// inference.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>

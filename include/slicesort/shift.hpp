@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Shift policies: by how many rows CSP moves each channel down, `w[n] = v[(n - J_c) mod length]`
-/// (paper 001, eq. 3; operator page `csp.md` says where paper and published code differ). Semantic
+/// (CSP, eq. 3; operator page `csp.md` says where paper and published code differ). Semantic
 /// policies. A policy of your own is any copyable type with
 /// `index_t shift(index_t channel, index_t channels, index_t length) const`; it may add
 /// `char const* refuses(index_t channels) const`, which returns null or what is wrong with its
@@ -40,7 +40,7 @@ struct none {
   constexpr index_t shift(index_t, index_t, index_t) const { return 0; }
 };
 
-/// `(c + 1) * ceil(length / channels) mod length` (paper 001, section 3.1).
+/// `(c + 1) * ceil(length / channels) mod length` (CSP, section 3.1).
 struct linear {
   constexpr index_t shift(index_t channel, index_t channels, index_t length) const {
     index_t const step = (length + channels - 1) / channels;
@@ -48,8 +48,8 @@ struct linear {
   }
 };
 
-/// 0 for channel 0, else `step * (c - 1) mod length` (published code, where `step` is the group size
-/// 2).
+/// 0 for channel 0, else `step * (c - 1) mod length` (published code, where `step` is the group
+/// size 2).
 struct linear_step {
   index_t step = 2;
 
@@ -61,8 +61,9 @@ struct linear_step {
   }
 };
 
-/// `channels * floor(c / D) / D mod length` with `D = channels / heads` (paper 001, eq. 3 for
-/// multi-head attention): all channels of a head move alike, by `heads` rows more than the head before.
+/// `channels * floor(c / D) / D mod length` with `D = channels / heads` (CSP, eq. 3 for
+/// multi-head attention): all channels of a head move alike, by `heads` rows more than the head
+/// before.
 struct per_head {
   index_t heads = 1;
 
@@ -75,7 +76,7 @@ struct per_head {
   }
 };
 
-/// `c mod length` (paper 001, table 1).
+/// `c mod length` (CSP, table 1).
 struct modular {
   constexpr index_t shift(index_t channel, index_t, index_t length) const {
     return length == 0 ? 0 : channel % length;
@@ -111,8 +112,8 @@ struct power_ceil {
     index_t const t = layer * channels + channel, whole = layers * channels;
     index_t const common = std::gcd(t, whole), numerator = t / common, root = whole / common;
     auto const real = static_cast<double>(length);
-    // The power of an integer is an integer only if `length` is a perfect one, and then rounding must
-    // not lift it to the next.
+    // The power of an integer is an integer only if `length` is a perfect one, and then rounding
+    // must not lift it to the next.
     auto const base =
         static_cast<index_t>(std::llround(std::pow(real, 1.0 / static_cast<double>(root))));
     if (detail::bounded_power(base, root, length) == length)

@@ -34,24 +34,21 @@ inline namespace SLICESORT_BUILD {
 
 /// `y[b, n, c] = x[b, p[n], c]`, where `p` is the stable argsort, over the valid rows `n`, of
 /// 32-bit hashes of (seed, channel, n), with channel 0 for all in `shared_by_channels` (the shuffle
-/// ablation of Sliceformer, papers 000 and 003). The hash is SplitMix64 by counter, see
+/// ablation of Sliceformer, in its first version). The hash is SplitMix64 by counter, see
 /// `detail/math/counter_hash.hpp`. Backward `dx[b, p[n], c] = dy[b, n, c]`.
 ///
 /// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats).
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`. Values move bit
-/// for bit.
+///   for bit.
 /// - **Saved** nothing: backward makes the permutation again.
 /// - **Lengths** `p` permutes the valid rows, all samples of one length alike; the others are
-/// copied
-///   through.
+///   copied through.
 /// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Determinism** a pure function of seed, form, length and channel: the same on every backend,
-/// for any
-///   thread count, instruction set and split of the batch.
+///   for any thread count, instruction set and split of the batch.
 /// - **Cost** O(N log N) for every permutation (one, or one per channel; not per sample), then O(N)
-/// per
-///   column. Workspace O(N) for every permutation and every thread.
+///   per column. Workspace O(N) for every permutation and every thread.
 ///
 /// @tparam Form `shared_by_channels` (the default) or `per_channel`.
 template <class Form = shared_by_channels>

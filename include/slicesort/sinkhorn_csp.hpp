@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The entropic relaxation of CSP: channels are shifted, then the rows of every group are mixed by a
-/// doubly stochastic matrix that follows a reference channel.
+/// The entropic relaxation of CSP: channels are shifted, then the rows of every group are mixed by
+/// a doubly stochastic matrix that follows a reference channel.
 #pragma once
 
 #include <slicesort/alignment.hpp>
@@ -34,35 +34,37 @@ struct sinkhorn {
 
 inline namespace SLICESORT_BUILD {
 
-/// CSP with Sinkhorn's algorithm in place of the sort (paper 001, eq. 8 and 9). Every channel `c` of
-/// every sample moves down by `J_c` rows, in a circle: `w[n] = x[(n - J_c) mod length]`. With `v` the
-/// reference channel, which does not move, and groups of `G` consecutive rows, in each of them
-/// `y = T w`, where T is `exp(v w' / tau)` after `iterations` times normalising the rows, then the
-/// columns. Rows of T belong to rows of v. As tau falls and iterations rise, y goes to what
+/// CSP with Sinkhorn's algorithm in place of the sort (CSP, eq. 8 and 9). Every channel `c`
+/// of every sample moves down by `J_c` rows, in a circle: `w[n] = x[(n - J_c) mod length]`. With
+/// `v` the reference channel, which does not move, and groups of `G` consecutive rows, in each of
+/// them `y = T w`, where T is `exp(v w' / tau)` after `iterations` times normalising the rows, then
+/// the columns. Rows of T belong to rows of v. As tau falls and iterations rise, y goes to what
 /// `csp<Shift, reference>` gives (Theorem 2), provided that no two values of a group are equal.
 ///
 /// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats).
 /// - **dtypes** float, double.
 /// - **Reference** comes out unchanged: the paper's P_1 is the identity.
 /// - **Groups, lengths** as of `csp`. Rows past a length are copied through.
-/// - **Arithmetic** in the element type and in the log domain: no finite input overflows, and logits
-///   are cut off at a 64th of the greatest number. exp and log are the library's own. The error of T
-///   grows with `|v w' / tau|` times the rounding unit, as does the effect of rounding x itself.
+/// - **Arithmetic** in the element type and in the log domain: no finite input overflows, and
+///   logits are cut off at a 64th of the greatest number. exp and log are the library's own. The
+///   error of T grows with `|v w' / tau|` times the rounding unit, as does the effect of rounding x
+///   itself.
 /// - **Saved** nothing but x: backward repeats the iterations and keeps their potentials in the
 ///   workspace.
-/// - **Gradient** exact for the finite number of iterations: through w, through T by w and by v. The
-///   reference's is the sum over all channels, in their order, in double, rounded once.
+/// - **Gradient** exact for the finite number of iterations: through w, through T by w and by v.
+///   The reference's is the sum over all channels, in their order, in double, rounded once.
 /// - **Aliasing** outputs share no element with inputs.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
-/// - **NaN** and infinities spread over their group of that channel, and from the reference over all
-///   channels of its group.
+/// - **NaN** and infinities spread over their group of that channel, and from the reference over
+///   all channels of its group.
 /// - **Determinism** bit-identical for any backend, thread count and split of the batch, unless a
 ///   compiler may change roundings (`-ffast-math`, or fused multiply-add by `-ffp-contract`).
 /// - **Cost** `G * (2 * iterations + 1)` exponentials an element; backward two to three times that.
-///   Workspace: `4 * iterations` groups for every thread (or block), and for backward an element for
-///   every element of up to a million.
+///   Workspace: `4 * iterations` groups for every thread (or block), and for backward an element
+///   for every element of up to a million.
 ///
-/// @tparam Shift by how many rows channels move: `shift::linear`, .. or a type of yours (`shift.hpp`).
+/// @tparam Shift by how many rows channels move: `shift::linear`, .. or a type of yours
+///         (`shift.hpp`).
 template <class Shift = shift::linear>
 class sinkhorn_csp {
   static_assert(detail::has_shift<Shift>,
@@ -87,8 +89,8 @@ class sinkhorn_csp {
     return detail::wrapped(detail::shift_of(move(channel, extents)), length);
   }
 
-  /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents` must
-  /// be acceptable to `check`.
+  /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents`
+  /// must be acceptable to `check`.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
     require_element<T>();

@@ -22,16 +22,15 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 
 /// `y[b, :, c] = sort(x[b, :, c])`, independently for every sample `b` and channel `c`
-/// (Sliceformer, papers 000 and 003, eq. 3: `Sort_col(X W_V)`; the projection is the caller's).
+/// (Sliceformer, eq. 4: `Sort_col(X W_V)`; the projection is the caller's).
 ///
 /// With `p` the stable argsort of a column: `y[n] = x[p[n]]`, and backward `dx[p[n]] = dy[n]`.
 ///
 /// - **Shapes** x, y, dy, dx, perm: `[batch, length, channels]`, any strides (outputs without
-/// repeats).
+///   repeats).
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`.
 /// - **Order** one total order on bits: -0 == +0; every NaN equal and above +inf; ties keep the
-/// lower
-///   source row first, ascending and descending alike. Values move bit for bit.
+///   lower source row first, ascending and descending alike. Values move bit for bit.
 /// - **Saved** `perm`, 16-bit (length <= 65536) or 32-bit; or `no_saved`.
 /// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.

@@ -26,35 +26,38 @@
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 
-/// Scaled dot-product attention, `y = softmax(scale * q k^T + bias + mask) v` for every sample and head
-/// (multi-head attention without its projections: paper 000, eq. 1-2).
+/// Scaled dot-product attention, `y = softmax(scale * q k^T + bias + mask) v` for every sample and
+/// head (multi-head attention without its projections: Attention Is All You Need, eq. 1).
 ///
-/// - **Shapes** q, dq: `[batch, heads, queries, channels]`; k, dk: `[batch, heads, keys, channels]`; v, dv:
-///   `[batch, heads, keys, values]`; y, dy: `[batch, heads, queries, values]`; bias, dbias: `[batch, heads,
-///   queries, keys]`; the state: `saved_extents`. Any strides: `split_heads` shows `[batch, length, heads *
-///   channels]` so, and what heads or samples share has a stride of 0 there (its gradient has one part
-///   for each).
-/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors of one, but for
-///   the state of `streaming`, which is of the accumulator's type (double for double, else float).
-/// - **Masked** keys have weight 0, as have those with a score of -infinity; a query to which no other is
-///   left puts out zeros, and its gradients are zeros. Finite scores, however large, make no NaN.
-/// - **NaN** and infinities of a query stay in its row. Where a key or value has one, rows that may not look
-///   there can show it, except past the lengths.
-/// - **Saved** by `streaming` two numbers a query; by `materialised` the map, a number for each pair of a query
-///   and a key.
+/// - **Shapes** q, dq: `[batch, heads, queries, channels]`; k, dk:
+///   `[batch, heads, keys, channels]`; v, dv: `[batch, heads, keys, values]`; y, dy:
+///   `[batch, heads, queries, values]`; bias, dbias: `[batch, heads, queries, keys]`; the state:
+///   `saved_extents`. Any strides: `split_heads` shows `[batch, length, heads * channels]` so, and
+///   what heads or samples share has a stride of 0 there (its gradient has one part for each).
+/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors of
+///   one, but for the state of `streaming`, which is of the accumulator's type (double for double,
+///   else float).
+/// - **Masked** keys have weight 0, as have those with a score of -infinity; a query to which no
+///   other is left puts out zeros, and its gradients are zeros. Finite scores, however large, make
+///   no NaN.
+/// - **NaN** and infinities of a query stay in its row. Where a key or value has one, rows that may
+///   not look there can show it, except past the lengths.
+/// - **Saved** by `streaming` two numbers a query; by `materialised` the map, a number for each
+///   pair of a query and a key.
 /// - **Gradients** of q, k, v and the bias, each where asked for.
 /// - **Lengths** see `attention_options`.
 /// - **Aliasing** outputs share no element with inputs or each other.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
-/// - **Accuracy** sums and softmax are in the accumulator's type, results rounded once. On a GPU, weights of
-///   16-bit types are rounded to the element type before they meet the values, as tensor cores want.
-/// - **Determinism** the same bits for every thread count, instruction set and split of the batch. Between
-///   backends, algorithms and BLAS libraries results differ in rounding.
-/// - **Cost** forward `2 * queries * keys * (channels + values)` operations a head, less what the mask leaves
-///   out; backward two and a half times that.
+/// - **Accuracy** sums and softmax are in the accumulator's type, results rounded once. On a GPU,
+///   weights of 16-bit types are rounded to the element type before they meet the values, as tensor
+///   cores want.
+/// - **Determinism** the same bits for every thread count, instruction set and split of the batch.
+///   Between backends, algorithms and BLAS libraries results differ in rounding.
+/// - **Cost** forward `2 * queries * keys * (channels + values)` operations a head, less what the
+///   mask leaves out; backward two and a half times that.
 ///
-/// @tparam Mask which keys a query looks at: `mask::full`, `causal`, `window`, `block_local`, `strided`, `both`, or
-///         a type of yours (`mask.hpp`).
+/// @tparam Mask which keys a query looks at: `mask::full`, `causal`, `window`, `block_local`,
+///         `strided`, `both`, or a type of yours (`mask.hpp`).
 /// @tparam Algorithm `streaming` or `materialised<Gemm>` (`attention_algorithm.hpp`).
 template <class Mask = mask::full, class Algorithm = streaming>
 class softmax_attention {
@@ -89,14 +92,15 @@ class softmax_attention {
     return scale_.value_or(channels > 0 ? 1 / std::sqrt(static_cast<double>(channels)) : 1.0);
   }
 
-  /// Shape of the state that a call with q and v of these shapes saves: `[batch, heads, queries, 2]`, every query's
-  /// greatest score and sum of exponentials, or the map, `[batch, heads, queries, keys]`.
+  /// Shape of the state that a call with q and v of these shapes saves:
+  /// `[batch, heads, queries, 2]`, every query's greatest score and sum of exponentials, or the
+  /// map, `[batch, heads, queries, keys]`.
   constexpr extents4 saved_extents(extents4 q, extents4 v) const {
     return {q.outer, q.batch, q.length, traits::saves_map ? v.length : 2};
   }
 
-  /// Bytes of workspace for a forward or backward call with q and v of these shapes; arithmetic only.
-  /// They must be acceptable to `check`.
+  /// Bytes of workspace for a forward or backward call with q and v of these shapes; arithmetic
+  /// only. They must be acceptable to `check`.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents4 q, extents4 v) const {
     impl::require_dtype<T>();
@@ -120,8 +124,8 @@ class softmax_attention {
     run_forward(on, attending(in, y, saved_of<Y>{}, false, options), scratch);
   }
 
-  /// Writes the gradients `to`, `{dq, dk, dv}` or `{dq, dk, dv, dbias}`; one that is `{}` is left out. `in` and `y`
-  /// are what forward read and wrote, `state` what it saved.
+  /// Writes the gradients `to`, `{dq, dk, dv}` or `{dq, dk, dv, dbias}`; one that is `{}` is left
+  /// out. `in` and `y` are what forward read and wrote, `state` what it saved.
   template <class Exec, class DY, class Y>
   void backward(Exec const& on, DY const& dy, inputs_of<DY> const& in, Y const& y,
                 const_saved_of<DY> state, gradients_of<DY> const& to, workspace scratch = {},

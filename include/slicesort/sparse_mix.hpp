@@ -23,30 +23,34 @@
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 
-/// A chain of sparse factors (Paramixer, paper 002, section 3). Factor `m`, the first is 0, mixes the rows
-/// of every sample, all channels alike: `z[i] = sum_k w[m, b, i, k] * v[(i + offset(k, m)) mod length]`;
-/// its output, `z` plus the residual, is the next one's input. What the weights are made of is the
-/// caller's (in the paper an MLP of the rows for each factor).
+/// A chain of sparse factors (Paramixer, section 3). Factor `m`, the first is 0, mixes
+/// the rows of every sample, all channels alike:
+/// `z[i] = sum_k w[m, b, i, k] * v[(i + offset(k, m)) mod length]`; its output, `z` plus the
+/// residual, is the next one's input. What the weights are made of is the caller's (in the paper an
+/// MLP of the rows for each factor).
 ///
-/// - **Shapes** x, y, dy, dx: `[batch, length, channels]`; w, dw: `[factors, batch, length, links]`, or
-///   `[batch, length, links]` for one factor; states: `saved_extents`. Any strides (outputs without
-///   repeats: a `w` that all samples share has a stride of 0, its gradient has one part for each).
-///   `ceil_log2(length)` factors let every row reach every other; 0 factors copy.
-/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors of one.
-/// - **Arithmetic** sums begin with the residual and take link 0, 1, .. by fused multiply-adds in the
-///   accumulator's type (double for double, else float); what a factor puts out is rounded to the element
-///   type. So a chain gives the bits of its factors called one by one.
+/// - **Shapes** x, y, dy, dx: `[batch, length, channels]`; w, dw:
+///   `[factors, batch, length, links]`, or `[batch, length, links]` for one factor; states:
+///   `saved_extents`. Any strides (outputs without repeats: a `w` that all samples share has a
+///   stride of 0, its gradient has one part for each). `ceil_log2(length)` factors let every row
+///   reach every other; 0 factors copy.
+/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors of
+///   one.
+/// - **Arithmetic** sums begin with the residual and take link 0, 1, .. by fused multiply-adds in
+///   the accumulator's type (double for double, else float); what a factor puts out is rounded to
+///   the element type. So a chain gives the bits of its factors called one by one.
 /// - **Links** that meet in one row add up, and each has its own gradient.
-/// - **Saved** the inputs of the factors behind the first, all or some of them (`checkpoints`): results
-///   are the same bits whichever. Inference, and a chain of one factor, save nothing.
+/// - **Saved** the inputs of the factors behind the first, all or some of them (`checkpoints`):
+///   results are the same bits whichever. Inference, and a chain of one factor, save nothing.
 /// - **Gradient** of x and, where asked for, of w, which is a sum over channels of fixed order.
-/// - **Lengths** of a sample with n valid rows, those take part, in a circle of n. The others are copied
-///   through, and so are their gradients; their weights are not read, and their weights' gradients are 0.
+/// - **Lengths** of a sample with n valid rows, those take part, in a circle of n. The others are
+///   copied through, and so are their gradients; their weights are not read, and their weights'
+///   gradients are 0.
 /// - **Aliasing** outputs share no element with inputs or each other.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **NaN** and infinities spread as in any sum of products.
-/// - **Determinism** bit-identical for any backend, thread count, instruction set, split of the batch and
-///   `checkpoints`.
+/// - **Determinism** bit-identical for any backend, thread count, instruction set, split of the
+///   batch and `checkpoints`.
 /// - **Cost** `factors * links` multiply-adds an element, backward twice that, three times with dw;
 ///   `recompute` adds forward again and more.
 ///
@@ -81,8 +85,8 @@ class sparse_mix {
     return {saved_.states(w.outer), x.batch, x.length, x.channels};
   }
 
-  /// Bytes of workspace for a forward or backward call with x and w of these shapes; arithmetic only.
-  /// They must be acceptable to `check`.
+  /// Bytes of workspace for a forward or backward call with x and w of these shapes; arithmetic
+  /// only. They must be acceptable to `check`.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 x, extents4 w) const {
     impl::require_dtype<T>();
@@ -111,8 +115,8 @@ class sparse_mix {
                 backward_options options = {}) const {
     run_backward(on, gradient(dy, w, dx, options), scratch);
   }
-  /// The gradients of x and of w; `options.mode` holds for both. `x` is what forward read, `state` what
-  /// it wrote, or `no_saved` where it saves none.
+  /// The gradients of x and of w; `options.mode` holds for both. `x` is what forward read, `state`
+  /// what it wrote, or `no_saved` where it saves none.
   template <class Exec, class DY, class X, class W, class DX, class DW>
   void backward(Exec const& on, DY const& dy, X const& x, W const& w, const_saved_of<DY> state,
                 DX const& dx, DW const& dw, workspace scratch = {},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Non-owning strided views: `tensor1<T>`, `tensor3<T>` = `[batch, length, channels]`, and
-/// `tensor4<T>`, a stack of those = `[outer, batch, length, channels]`. Trivially copyable, passed by value, never dereferenced by the library outside an operator call. Strides
-/// count elements. `std::mdspan`, `cuda::std::mdspan` and anything of that shape convert
-/// implicitly.
+/// `tensor4<T>`, a stack of those = `[outer, batch, length, channels]`. Trivially copyable, passed
+/// by value, never dereferenced by the library outside an operator call. Strides count elements.
+/// `std::mdspan`, `cuda::std::mdspan` and anything of that shape convert implicitly.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -46,8 +46,8 @@ SLICESORT_HD constexpr strides3 row_major(extents3 e) {
   return {e.length * e.channels, e.channels, 1};
 }
 
-/// The shape `[outer, batch, length, channels]`: `outer` tensors of one shape. What an axis means is the
-/// operator's to say.
+/// The shape `[outer, batch, length, channels]`: `outer` tensors of one shape. What an axis means
+/// is the operator's to say.
 struct extents4 {
   index_t outer = 0, batch = 0, length = 0, channels = 0;
 
@@ -176,7 +176,8 @@ class tensor3 {
   strides3 strides_;
 };
 
-/// A strided view `[outer, batch, length, channels]`: a stack of `tensor3`. A `tensor3` is a stack of one.
+/// A strided view `[outer, batch, length, channels]`: a stack of `tensor3`. A `tensor3` is a stack
+/// of one.
 template <class T>
 class tensor4 {
  public:
@@ -225,8 +226,8 @@ class tensor4 {
   strides4 strides_;
 };
 
-/// The heads of `[batch, length, heads * channels]` as `[batch, heads, length, channels]`, without a copy.
-/// `heads` must divide the channels; else every operator refuses the view.
+/// The heads of `[batch, length, heads * channels]` as `[batch, heads, length, channels]`, without
+/// a copy. `heads` must divide the channels; else every operator refuses the view.
 template <class T>
 SLICESORT_HD constexpr tensor4<T> split_heads(tensor3<T> x, index_t heads) {
   extents3 const e = x.extents();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Topologies of sparse factors: which rows a row is mixed from. Link `k` of factor `m` of row `i` is
-/// row `(i + offset(k, m)) mod length` (Paramixer, paper 002, section 3; operator page
-/// `sparse_mix.md` says where paper and published code differ). Semantic policies. A topology of your
-/// own is any copyable type with `index_t offset(index_t link, index_t factor) const`; it may add
-/// `index_t links(index_t factors) const`, which says how many links a row of a chain of so many
-/// factors has (else the weights say so), and `char const* refuses(index_t factors) const`, which returns
-/// null or what is wrong with its parameters. Offsets may be any integers, negative ones too, for they
-/// are taken modulo the sample's length; links that meet in one row add up. They are asked for on the
-/// host, also for `exec::cuda`.
+/// Topologies of sparse factors: which rows a row is mixed from. Link `k` of factor `m` of row `i`
+/// is row `(i + offset(k, m)) mod length` (Paramixer, section 3; operator page
+/// `sparse_mix.md` says where paper and published code differ). Semantic policies. A topology of
+/// your own is any copyable type with `index_t offset(index_t link, index_t factor) const`; it may
+/// add `index_t links(index_t factors) const`, which says how many links a row of a chain of so
+/// many factors has (else the weights say so), and `char const* refuses(index_t factors) const`,
+/// which returns null or what is wrong with its parameters. Offsets may be any integers, negative
+/// ones too, for they are taken modulo the sample's length; links that meet in one row add up. They
+/// are asked for on the host, also for `exec::cuda`.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -26,8 +26,8 @@ constexpr index_t ceil_log2(index_t n) {
   return m;
 }
 /// The greatest `m` with `2^m <= n`, for `n >= 1` (0 for less): as many factors as parts of the
-/// published code take. Where `n` is no power of two, some rows of CHORD may not reach some others: at
-/// 1000, for one.
+/// published code take. Where `n` is no power of two, some rows of CHORD may not reach some others:
+/// at 1000, for one.
 constexpr index_t floor_log2(index_t n) {
   index_t m = 0;
   for (index_t left = n; left > 1; left /= 2) ++m;
@@ -36,8 +36,8 @@ constexpr index_t floor_log2(index_t n) {
 
 namespace topology {
 
-/// Offsets 0, 1, 2, 4, .., 2^(links - 2), the same in every factor (CHORD, paper 002). `count` 0 stands
-/// for one link more than there are factors.
+/// Offsets 0, 1, 2, 4, .., 2^(links - 2), the same in every factor (CHORD of Paramixer, section 3).
+/// `count` 0 stands for one link more than there are factors.
 struct chord {
   index_t count = 0;
 
@@ -51,7 +51,8 @@ struct chord {
   }
 };
 
-/// Offsets 0, d, 2d, .., half * d, -d, -2d, .., -half * d, with d = 2^m in factor m (CDIL, paper 002).
+/// Offsets 0, d, 2d, .., half * d, -d, -2d, .., -half * d, with d = 2^m in factor m (CDIL of
+/// Paramixer, section 3).
 struct cdil {
   index_t half = 1;
 
@@ -66,8 +67,8 @@ struct cdil {
   }
 };
 
-/// The caller's offsets, the same in every factor. They lie in host memory, also for `exec::cuda`, and
-/// are read during the call.
+/// The caller's offsets, the same in every factor. They lie in host memory, also for `exec::cuda`,
+/// and are read during the call.
 struct offsets {
   tensor1<index_t const> list;
 
@@ -85,7 +86,7 @@ namespace residual {
 
 /// Its own input: `V <- W V + V` (published code).
 struct per_factor {};
-/// Nothing: `V <- W V` (paper 002, eq. 3).
+/// Nothing: `V <- W V` (Paramixer, eq. 3).
 struct none {};
 /// The first factor's input: `V <- W V + V_0` (a variant of the published code for long sequences).
 struct initial {};

@@ -33,8 +33,8 @@ struct sort_tuning {
   index_t chunk_elements;  ///< elements worked on at once where the workspace holds them
 };
 
-/// The defaults. A tile row is a whole 32-byte sector of memory; two tiles share a processor as long
-/// as that does not make them narrower.
+/// The defaults. A tile row is a whole 32-byte sector of memory; two tiles share a processor as
+/// long as that does not make them narrower.
 constexpr sort_tuning default_sort_tuning(device_facts device, std::size_t element_bytes) {
   sort_tuning t{};
   t.register_rows = element_bytes == 2 ? 128 : element_bytes == 4 ? 64 : 32;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sinkhorn_csp must compute: eq. 8 of paper 001 as it stands, matrices of long double that are
+// What sinkhorn_csp must compute: eq. 8 of CSP as it stands, matrices of long double that are
 // divided by their sums; gradients from dual numbers; and how far a result in T may be from that.
 #pragma once
 

@@ -17,8 +17,8 @@ namespace impl {
 
 class device_block {
  public:
-  // FP64 compares at half the FP32 rate on the data-centre parts alone, elsewhere at 1/32 or less.
-// Before sm_90 the compiler spills registers with the larger passes of a network.
+  // `fast_double`: data-center parts compare FP64 at half the FP32 rate, all others at 1/32 or less.
+  // `spacious`: before sm_90 the compiler spills registers in the larger passes of a network.
 #if defined(__CUDA_ARCH__)
   static constexpr bool fast_double =
       __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000;

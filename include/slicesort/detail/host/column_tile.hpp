@@ -18,8 +18,8 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-inline constexpr int tile_columns =
-    32;  // a row of 32-bit elements is two cache lines, of 16-bit one
+// A row of 32 columns is two cache lines of 32-bit elements, or one of 16-bit elements.
+inline constexpr int tile_columns = 32;
 
 // Columns [first, first + width), walked without a division per column.
 struct column_range {

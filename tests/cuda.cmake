@@ -49,10 +49,9 @@ endfunction()
 
 # The operator suite: the programs that run on every backend, once more on this one.
 foreach(_source IN LISTS _slicesort_sources)
-  file(STRINGS ${_source} _slicesort_uses REGEX "for_each_backend|check_all_paths|check_every_way|check_policies|check_layouts")
+  file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/${_source} _slicesort_uses REGEX "for_each_backend|check_all_paths|check_every_way|check_policies|check_layouts")
   if(_slicesort_uses)
-    get_filename_component(_stem ${_source} NAME_WE)
-    string(REGEX REPLACE "^test_" "" _stem ${_stem})
+    _slicesort_program_name(${_source} _stem)
     if(_slicesort_gpu EQUAL 0)
       target_compile_definitions(slicesort_test_${_stem} PRIVATE SLICESORT_TEST_CUDA)
       target_link_libraries(slicesort_test_${_stem} PRIVATE slicesort_test_skip slicesort_test_remote)
@@ -123,7 +122,7 @@ foreach(_tool IN ITEMS memcheck racecheck initcheck synccheck)
   # Attention promises no bits between backends, and is not among those calls.
   if(SLICESORT_COMPUTE_SANITIZER AND _slicesort_gpu EQUAL 0)
     _slicesort_gpu_test(sanitizer_${_tool}_attention ${SLICESORT_COMPUTE_SANITIZER} --tool ${_tool} --error-exitcode 1
-      $<TARGET_FILE:slicesort_test_softmax_attention_values>)
+      $<TARGET_FILE:slicesort_test_softmax_attention_special_values>)
     set_tests_properties(sanitizer_${_tool}_attention PROPERTIES TIMEOUT 600
       ENVIRONMENT "SLICESORT_TEST_BACKEND=cuda;SLICESORT_TEST_RED_ZONES=0" SKIP_REGULAR_EXPRESSION "Device not supported")
   endif()

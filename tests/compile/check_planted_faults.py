@@ -12,7 +12,8 @@ from pathlib import Path
 from common import COMPILERS, HERE, INCLUDE, WARNINGS
 
 TESTS = HERE.parent
-SOURCES = [HERE / "planted_faults.cpp", *sorted((TESTS / "support").glob("block_executor*.cpp"))]
+EXECUTOR = ("block_executor", "fiber", "fiber_team", "thread_team")
+SOURCES = [HERE / "planted_faults.cpp", *(TESTS / "executor" / f"{part}.cpp" for part in EXECUTOR)]
 RACE = "WARNING: ThreadSanitizer: data race"
 # Kind: flags, environment, and what must be reported of each fault ("" is nothing).
 KINDS = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel bodies with a mistake that only a sanitizer sees, on the block executor. Built and run by
 // check_planted_faults.py, which wants a report; with `none`, which is right, there must be none.
-#include "support/block_executor.hpp"
-#include "support/planted_bodies.hpp"
+#include "executor/block_executor.hpp"
+#include "executor/planted_bodies.hpp"
 
 #include <cstdio>
 #include <string>

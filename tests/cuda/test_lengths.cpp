@@ -4,7 +4,7 @@
 #include "device.hpp"
 #include "remote.hpp"
 
-#include "support/sort_check.hpp"
+#include "slicing_sort/check.hpp"
 
 #include <doctest/doctest.h>
 #include <slicesort/max_exchange.hpp>

@@ -4,7 +4,7 @@
 // bit and touch nothing else. Build: clang++ -fsanitize=fuzzer,address,undefined -Itests -Iinclude.
 #include "fuzz_input.hpp"
 
-#include "support/csp_problem.hpp"
+#include "csp/problem.hpp"
 
 using namespace support;
 

@@ -5,7 +5,7 @@
 // -Itests -Iinclude.
 #include "fuzz_input.hpp"
 
-#include "support/sort_check.hpp"
+#include "slicing_sort/check.hpp"
 
 using namespace support;
 

@@ -5,7 +5,7 @@
 // -fsanitize=fuzzer,address,undefined -Itests -Iinclude.
 #include "fuzz_input.hpp"
 
-#include "support/attention_check.hpp"
+#include "softmax_attention/check.hpp"
 
 #include <algorithm>
 

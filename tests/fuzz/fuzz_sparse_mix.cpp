@@ -5,7 +5,7 @@
 // -fsanitize=fuzzer,address,undefined -Itests -Iinclude.
 #include "fuzz_input.hpp"
 
-#include "support/mix_check.hpp"
+#include "sparse_mix/check.hpp"
 
 #include <algorithm>
 

@@ -103,7 +103,7 @@ inline std::string describe(cuda_exec const& on) { return std::string("CUDA: ") 
 template <class F>
 void for_each_grid(std::uint64_t number, F const& f) {
   // Under AddressSanitizer fibers take five times as long: every third problem will do. Under
-  // ThreadSanitizer every CUDA thread is a thread: test_block_executor.cpp does that.
+  // ThreadSanitizer every CUDA thread is a thread: executor/basic.cpp does that.
   bool const sampled =
       SLICESORT_TEST_TSAN == 0 && (SLICESORT_TEST_ASAN == 0 || full_suite() || number % 3 == 0);
   if (testing(backend_kind::blocks) && sampled) f(block_exec_number(number));

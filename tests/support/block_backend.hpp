@@ -4,7 +4,7 @@
 // four element types and the operators of operators.hpp.
 #pragma once
 
-#include "block_executor.hpp"
+#include "executor/block_executor.hpp"
 #include "tunings.hpp"
 
 #include <slicesort/detail/core/arena.hpp>

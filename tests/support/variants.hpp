@@ -5,9 +5,9 @@
 
 #include "backends.hpp"
 #include "buffers.hpp"
-#include "door_call.hpp"
 #include "executors.hpp"
 #include "problems.hpp"
+#include "slicing_sort/call.hpp"
 
 #include <slicesort/exec.hpp>
 #include <slicesort/grad_mode.hpp>

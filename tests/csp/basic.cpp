@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// CSP, the ground: golden values, every way of calling it, its policies, and what it saves.
+#include "check.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+using doubles = std::vector<double>;
+
+// A problem of one sample with given shifts, whose answer the oracle must know.
+template <class T>
+void check_golden(index_t group, index_t reference, std::uint64_t order,
+                  std::vector<doubles> const& x, std::vector<std::int32_t> const& shifts,
+                  std::vector<doubles> const& y, std::vector<row_order> const& saved) {
+  csp_problem<T> p;
+  p.x = tensor_of_columns<T>({1, static_cast<index_t>(x[0].size()), static_cast<index_t>(x.size())},
+                             [&](std::uint64_t c) { return elements_of<T>(x[c]); });
+  p.dy = random_bits_tensor<T>(p.x.extents(), 1);
+  p.group = group;
+  p.reference = reference;
+  p.order = order;
+  p.shifts.table = shifts;
+  solve(p);
+  for (std::size_t c = 0; c < x.size(); ++c) {
+    REQUIRE(same_bits(p.y.column(0, static_cast<index_t>(c)), elements_of<T>(y[c])));
+    REQUIRE(p.saved.column(0, static_cast<index_t>(c)) == saved[c]);
+  }
+  for_each_backend(p.number(), [&](auto const& on) { CHECK(check_csp(p, on) == ""); });
+}
+
+// Any problem, with the operator that has these policies.
+template <class Op, class T>
+void check_operator(Op const& op, csp_problem<T> const& p) {
+  for_each_backend_once(p.number(), [&](auto const& on) {
+    auto y = garbage<T>(p.extents()), dx = garbage<T>(p.extents());
+    order_memory order(op.saved_extents(p.extents()), op.saved_width(p.extents()));
+    guarded_workspace scratch(op.template workspace_bytes<T>(on, p.extents()));
+    op.forward(on, p.x.view(), y.view(), {order.view()}, scratch.get(), {view_of(p.lengths)});
+    op.backward(on, p.dy.view(), {order.view()}, dx.view(), scratch.get(),
+                {ss::grad_mode::overwrite, view_of(p.lengths)});
+    CAPTURE(p.describe());
+    CAPTURE(describe_exec(on));
+    CHECK(difference("y", y, p.y) == "");
+    CHECK(difference("order", order.contents(), p.saved) == "");
+    CHECK(difference("dx", dx, p.dx) == "");
+  });
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("golden", T, float, double, float16, bfloat16) {
+  doubles const c0{3, 0, 2, 7, 1, 6, 5, 4}, c1{1, 5, 4, 2, 9, 0, 8, 3};
+  row_order const stays{0, 1, 2, 3, 4, 5, 6, 7};
+  check_golden<T>(2, nobody, up, {c0, c1}, {0, 2},
+                  {{0, 3, 2, 7, 1, 6, 4, 5}, {3, 8, 1, 5, 2, 4, 0, 9}}, {{9}, {13}});
+  check_golden<T>(2, 0, up, {c0, c1}, {0, 2}, {c0, {8, 3, 1, 5, 2, 4, 9, 0}}, {{0}, {4}});
+  check_golden<T>(8, 0, up, {c0, c1}, {0, 0}, {c0, {3, 0, 2, 9, 1, 8, 5, 4}},
+                  {stays, {7, 5, 3, 4, 0, 6, 1, 2}});
+  check_golden<T>(1, nobody, up, {c0, c0}, {3, -5},
+                  {{6, 5, 4, 3, 0, 2, 7, 1}, {6, 5, 4, 3, 0, 2, 7, 1}}, {{}, {}});
+  check_golden<T>(3, nobody, down, {c1, {1, 1, 0, 0, 1, 1, 1, 0}}, {1, 8},
+                  {{5, 3, 1, 9, 4, 2, 8, 0}, {1, 1, 0, 1, 1, 0, 1, 0}},
+                  {{2, 0, 1, 2, 0, 1, 1, 0}, {0, 1, 2, 1, 2, 0, 0, 1}});
+}
+
+TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double, float16, bfloat16) {
+  std::uint64_t seed = 0;
+  for (extents3 e : variant_shapes())
+    for (bool cut : {false, true}) {
+      ++seed;
+      index_t const groups[] = {2, 3, e.length, 8, 1, 17};
+      index_t const last = e.channels - 1;
+      auto const lengths = cut ? mixed_lengths(e) : std::vector<index_t>();
+      auto const sorted =
+          mixed_csp<T>(e, groups[seed % 6] + (e.length == 0), nobody, seed, lengths);
+      check_every_way(sorted, csp_runner(sorted));
+      auto const aligned = mixed_csp<T>(e, groups[(seed + 2) % 6] + (e.length == 0),
+                                        seed % 2 == 0 || last < 0 ? 0 : last, seed, lengths);
+      check_every_way(aligned, csp_runner(aligned));
+    }
+}
+
+TEST_CASE("every shift policy, with every alignment") {
+  extents3 const e{2, 41, 34};
+  std::vector<index_t> const lengths{41, 23};
+  auto const with = [&](auto policy) {
+    for (index_t group : {1, 2, 5}) {
+      any_shift shifts;
+      for (index_t c = 0; c < e.channels; ++c)
+        shifts.table.push_back(static_cast<std::int32_t>(policy.shift(c, e.channels, e.length)));
+      csp_problem<float> p = mixed_csp<float>(e, group, nobody, 4, lengths);
+      p.order = up;
+      p.shifts = shifts;
+      solve(p);
+      check_operator(ss::csp{ss::group_size{group}, policy, ss::ascending{}}, p);
+      p.reference = 3;
+      solve(p);
+      ss::csp const aligned{ss::group_size{group}, policy, ss::reference{3}};
+      check_operator(aligned, p);
+      for (index_t c = 0; c < e.channels; ++c)
+        for (index_t n : {1, 23, 41}) {
+          index_t const j = shifts.table[static_cast<std::size_t>(c)] % n;
+          CHECK(aligned.shift_of(c, e, n) == (c == 3 ? 0 : j));
+        }
+    }
+  };
+  with(ss::shift::none{});
+  with(ss::shift::linear{});
+  with(ss::shift::linear_step{2});
+  with(ss::shift::per_head{2});
+  with(ss::shift::modular{});
+  with(ss::shift::power{1, 3});
+  with(ss::shift::power_ceil{1, 3});
+}
+
+TEST_CASE("orders and references, the library's and the caller's") {
+  extents3 const e{3, 50, 36};
+  for (index_t group : {2, 7, 50}) {
+    ss::grouping const groups = ss::group_size{group};
+    std::vector<index_t> const lengths{50, 31, 1};
+    auto const sorted = [&](std::uint64_t order) {
+      return csp_of<float>(mixed_tensor<float>(e, all_kinds, 3), group, nobody, order, 5, lengths);
+    };
+    any_shift const shifts{5};
+    check_operator(ss::csp{groups, shifts, ss::ascending{}}, sorted(up));
+    check_operator(ss::csp{groups, shifts, ss::descending{}}, sorted(down));
+    check_operator(ss::csp{groups, shifts, pattern_order{irregular}}, sorted(irregular));
+    std::uint64_t first_half = 0;  // of each of two heads of 18 channels
+    for (int c = 0; c < 36; ++c) first_half |= std::uint64_t{c % 18 < 9} << c;
+    check_operator(ss::csp{groups, shifts, ss::half_half{2}}, sorted(first_half));
+    for (index_t reference : {0, 17, 35}) {
+      auto const p =
+          csp_of<float>(mixed_tensor<float>(e, all_kinds, 4), group, reference, up, 5, lengths);
+      check_operator(ss::csp{groups, shifts, ss::reference{reference}}, p);
+      check_operator(ss::csp{groups, shifts, follow{reference}}, p);
+    }
+    auto const first = csp_of<float>(mixed_tensor<float>(e, all_kinds, 6), group, 0, up, 0);
+    check_operator(ss::csp<ss::shift::none>{groups}, first);
+  }
+}
+
+TEST_CASE("group_count is the group_size of its rows") {
+  for (index_t n : {1, 2, 5, 30, 31})
+    for (index_t count : {1, 2, 3, 4, 30, 31, 100}) {
+      index_t const group = (n + count - 1) / count;
+      auto const p = mixed_csp<float>({2, n, 5}, group, count % 2 == 0 ? nobody : 1, 8);
+      if (p.aligned())
+        check_operator(ss::csp{ss::group_count{count}, p.shifts, ss::reference{1}}, p);
+      else
+        check_operator(ss::csp{ss::group_count{count}, p.shifts, pattern_order{p.order}}, p);
+    }
+}
+
+TEST_CASE("the form of what is saved") {
+  auto const form = [](index_t group, extents3 e) {
+    ss::csp<> const op{ss::group_size{group}};
+    extents3 const s = op.saved_extents(e);
+    CHECK(s.batch == e.batch);
+    CHECK(s.channels == e.channels);
+    return std::pair(s.length, static_cast<int>(op.saved_width(e)));
+  };
+  using pair = std::pair<index_t, int>;
+  CHECK(form(1, {2, 40, 3}).first == 0);
+  for (index_t n : {2, 15, 16}) CHECK(form(2, {2, n, 3}) == pair(1, 1));
+  CHECK(form(2, {2, 17, 3}) == pair(2, 1));
+  CHECK(form(2, {2, 33, 3}) == pair(3, 1));
+  CHECK(form(3, {2, 2, 3}) == pair(1, 1));  // a group is at most the sequence
+  CHECK(form(9, {2, 1, 3}).first == 0);
+  CHECK(form(2, {2, 0, 3}).first == 0);
+  CHECK(form(3, {2, 40, 3}) == pair(40, 1));
+  CHECK(form(256, {2, 400, 3}) == pair(400, 1));
+  CHECK(form(257, {2, 400, 3}) == pair(400, 2));
+  CHECK(form(65536, {2, 70000, 3}) == pair(70000, 2));
+  CHECK(form(65537, {2, 70000, 3}) == pair(70000, 4));
+  CHECK(form(index_t{1} << 40, {2, 70000, 3}) == pair(70000, 4));
+  CHECK(ss::csp<>{ss::group_count{7}}.group({1, 50, 1}) == 8);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// A valid call of CSP, for tests that spoil one argument and read the refusal.
+#pragma once
+
+#include "slicing_sort/call.hpp"
+#include "support/variants.hpp"
+
+#include <slicesort/csp.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace support {
+
+// Views are over separate memory; the order has room for any width.
+template <class Shift = ss::shift::linear, class Alignment = ss::reference>
+struct csp_call {
+  static constexpr extents3 e{2, 5, 3};
+  ss::grouping groups = ss::group_size{3};
+  Shift shift{};
+  Alignment alignment{};
+  ss::exec::host on{2};
+  tensor<float> x{e}, y{e};
+  std::vector<std::uint32_t> indices = std::vector<std::uint32_t>(64, 0);
+  std::vector<index_t> rows;
+  std::vector<unsigned char> scratch_memory = std::vector<unsigned char>(1 << 19, 0x11);
+
+  tensor3<float const> from = std::as_const(x).view();
+  tensor3<float> to = y.view();
+  ss::index_tensor3 order = bytes({2, 5, 3});
+  ss::workspace scratch{scratch_memory.data(), scratch_memory.size()};
+
+  csp_call() = default;
+  csp_call(csp_call const&) = delete;
+
+  ss::index_tensor3 bytes(extents3 shape) {
+    return tensor3<std::uint8_t>(reinterpret_cast<std::uint8_t*>(indices.data()), shape);
+  }
+  ss::csp<Shift, Alignment> op() const {
+    return ss::csp<Shift, Alignment>(groups, shift, alignment);
+  }
+  std::string forward() {
+    ss::forward_options const options{view_of(rows)};
+    return unchanged([&] {
+      return refusal(op().check(on, from, to, {order}, scratch, options),
+                     [&] { op().forward(on, from, to, {order}, scratch, options); });
+    });
+  }
+  std::string forward_not_saved() {
+    ss::forward_options const options{view_of(rows)};
+    return unchanged([&] {
+      return refusal(op().check(on, from, to, ss::no_saved, scratch, options),
+                     [&] { op().forward(on, from, to, ss::no_saved, scratch, options); });
+    });
+  }
+  std::string backward() {
+    ss::const_saved_order const saved{ss::const_index_tensor3(order)};
+    ss::backward_options const options{ss::grad_mode::overwrite, view_of(rows)};
+    return unchanged([&] {
+      return refusal(op().check(on, from, saved, to, scratch, options),
+                     [&] { op().backward(on, from, saved, to, scratch, options); });
+    });
+  }
+  // The message of all three, which must be the same but for the name they begin with.
+  std::string everywhere() {
+    std::string const one = forward(), two = backward(), three = forward_not_saved();
+    CHECK(one == three);
+    auto const rest = [](std::string const& message) {
+      return message.substr(std::min(message.size(), message.find(": ")));
+    };
+    CHECK(rest(one) == rest(two));
+    CHECK(one.find("csp.forward: ") == 0);
+    CHECK(two.find("csp.backward: ") == 0);
+    return one.size() > 13 ? one.substr(13) : one;
+  }
+
+ private:
+  template <class F>
+  std::string unchanged(F const& call) {
+    auto const x_before = x.elements(), y_before = y.elements();
+    auto const indices_before = indices;
+    auto const scratch_before = scratch_memory;
+    std::string const message = call();
+    if (!message.empty()) {
+      CHECK(same_bits(x.elements(), x_before));
+      CHECK(same_bits(y.elements(), y_before));
+      CHECK(indices == indices_before);
+      CHECK(scratch_memory == scratch_before);
+    }
+    return message;
+  }
+};
+
+}  // namespace support

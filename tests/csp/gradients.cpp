@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// CSP's gradients: they accumulate with one rounding, and an order that the tests wrote is read as one
+// that forward wrote.
+#include "check.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+template <class T>
+T sum_of(T a, T b) {  // the accumulator's sum, rounded once
+  if constexpr (sizeof(T) == 2)
+    return from_bits<T>(nearest_bits<T>(decode(a).value + decode(b).value));
+  else
+    return a + b;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("gradients accumulate, into dy itself too", T, float, double, float16,
+                   bfloat16) {
+  std::uint64_t seed = 0;
+  for (index_t n : {1, 2, 9, 64, 100, 300})
+    for (index_t group : {1, 2, 5, 300})
+      for (index_t reference : {nobody, index_t{3}}) {
+        ++seed;
+        extents3 const e{2, n, 35};
+        std::vector<index_t> lengths;
+        if (seed % 2 == 0) lengths = {n, n / 3};
+        auto p = mixed_csp<T>(e, group, reference, seed, lengths);
+        random_stream random(seed);
+        for (T& gradient : p.dy.elements()) gradient = from_double<T>(1 + random.unit() * 900);
+        solve(p);
+        tensor<T> before(e), want(e), twice(e);
+        for (std::size_t i = 0; i < before.elements().size(); ++i) {
+          before.elements()[i] = from_double<T>(1.5 + random.unit());
+          want.elements()[i] = sum_of(before.elements()[i], p.dx.elements()[i]);
+          twice.elements()[i] = sum_of(p.dy.elements()[i], p.dx.elements()[i]);
+        }
+        strides3 const s = strides_in_order(e, {1, 0, 2}, 1);
+        with_csp(p, [&](auto const& op) {
+          // Only backward runs: the order is the oracle's.
+          order_memory order(op.saved_extents(e), op.saved_width(e));
+          order.set_contents(p.saved);
+          ss::backward_options const add{ss::grad_mode::accumulate, view_of(lengths)};
+          for_each_backend_once(p.number(), [&](auto const& on) {
+            guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+            strided_tensor<T> dx(before, s, 3);
+            op.backward(on, p.dy.view(), {order.view()}, dx.view(), scratch.get(), add);
+            auto doubled = p.dy;
+            op.backward(on, doubled.view(), {order.view()}, doubled.view(), scratch.get(), add);
+            auto plain = garbage<T>(e);
+            op.backward(on, p.dy.view(), {order.view()}, plain.view(), scratch.get(),
+                        {ss::grad_mode::overwrite, view_of(lengths)});
+            CAPTURE(p.describe());
+            CAPTURE(describe_exec(on));
+            CHECK(difference("dx", dx.contents(), want) == "");
+            CHECK(difference("dx in place", doubled, twice) == "");
+            CHECK(difference("dx overwritten", plain, p.dx) == "");
+            CHECK((dx.gaps_untouched() && scratch.red_zones_intact()));
+          });
+        });
+      }
+}
+
+TEST_CASE_TEMPLATE("a gradient that overwrites keeps every bit", T, float, double, float16,
+                   bfloat16) {
+  for (index_t group : {1, 2, 4, 100}) {
+    auto p = mixed_csp<T>({1, 90, 34}, group, nobody, 5);
+    p.dy = mixed_tensor<T>(p.extents(), all_kinds, 77);  // NaN payloads, zeros, denormals
+    solve(p);
+    for_each_backend(p.number(), [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      CHECK(check_csp(p, on) == "");
+    });
+  }
+}

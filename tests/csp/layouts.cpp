@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// CSP through strided views: any axis order, gaps, odd alignment, repeated inputs, slices of one packed
+// tensor, in place; and gradients that accumulate.
+#include "check.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+constexpr std::array<int, 3> axis_orders[] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                              {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+
+struct layout {
+  std::array<int, 3> axes;
+  index_t padding, shift;
+  strides3 of(extents3 e) const { return strides_in_order(e, axes, padding); }
+};
+
+// Forward and backward with every tensor of its own layout; gaps stay as they were.
+template <class T>
+void check_strided(csp_problem<T> const& p, layout in, layout out, layout saved) {
+  with_csp(p, [&](auto const& op) {
+    for_each_backend_once(p.number(), [&](auto const& on) {
+      extents3 const e = p.extents(), s = op.saved_extents(e);
+      strided_tensor<T> const x(p.x, in.of(e), in.shift), dy(p.dy, out.of(e), in.shift);
+      strided_tensor<T> y(e, out.of(e), out.shift), dx(e, in.of(e), out.shift);
+      order_memory order(s, op.saved_width(e), saved.of(s), saved.shift);
+      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+      auto const lengths = view_of(p.lengths);
+      op.forward(on, x.view(), y.view(), {order.view()}, scratch.get(), {lengths});
+      op.backward(on, dy.view(), {order.view()}, dx.view(), scratch.get(),
+                  {ss::grad_mode::overwrite, lengths});
+      CAPTURE(p.describe());
+      CAPTURE(describe_exec(on));
+      CAPTURE(in.of(e).length);
+      CAPTURE(out.of(e).length);
+      CHECK(difference("y", y.contents(), p.y) == "");
+      CHECK(difference("order", order.contents(), p.saved) == "");
+      CHECK(difference("dx", dx.contents(), p.dx) == "");
+      CHECK((y.gaps_untouched() && dx.gaps_untouched() && order.gaps_untouched()));
+      CHECK(scratch.red_zones_intact());
+    });
+  });
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("every axis order, dense and padded, of every tensor", T, float, float16) {
+  std::uint64_t seed = 0;
+  for (extents3 e : {extents3{2, 21, 37}, extents3{3, 64, 8}, extents3{1, 130, 33}})
+    for (std::size_t i = 0; i < 6; ++i)
+      for (index_t padding : {0, 3}) {
+        ++seed;
+        index_t const groups[] = {2, 1, 3, 16, e.length, 7, 64};
+        layout const in{axis_orders[i], padding, 0}, out{axis_orders[(i + 2) % 6], 3 - padding, 1},
+            saved{axis_orders[(i + 5) % 6], padding, 2};
+        auto const lengths = seed % 3 == 0 ? mixed_lengths(e) : std::vector<index_t>();
+        check_strided(mixed_csp<T>(e, groups[seed % 7], nobody, seed, lengths), in, out, saved);
+        check_strided(mixed_csp<T>(e, groups[(seed + 1) % 7], 4, seed, lengths), out, in, in);
+      }
+}
+
+TEST_CASE_TEMPLATE("every alignment of the first element", T, float, float16) {
+  for (index_t shift = 0; shift <= 17; ++shift) {
+    auto const seed = static_cast<std::uint64_t>(shift);
+    layout const at{axis_orders[0], 0, shift};
+    for (index_t group : {1, 2, 8})
+      check_strided(mixed_csp<T>({2, 33, 32}, group, shift % 2 == 0 ? nobody : 31, seed), at, at,
+                    at);
+  }
+}
+
+TEST_CASE_TEMPLATE("columns that lie one after the other", T, float, double, bfloat16) {
+  // The length is the fastest axis; of wide groups, narrow ones, pairs and none.
+  for (index_t n : {1, 2, 63, 64, 65, 500})
+    for (index_t group : {1, 2, 9, 100}) {
+      auto const seed = static_cast<std::uint64_t>(n + group);
+      layout const turned{{0, 2, 1}, 0, 0}, plain{{0, 1, 2}, 0, 0};
+      check_strided(mixed_csp<T>({2, n, 6}, group, nobody, seed), turned, turned, turned);
+      check_strided(mixed_csp<T>({2, n, 6}, group, 0, seed), turned, plain, turned);
+    }
+}
+
+TEST_CASE_TEMPLATE("an input may repeat elements with stride 0", T, float, float16) {
+  extents3 const e{3, 20, 34};
+  for (int axis = 0; axis < 3; ++axis)
+    for (index_t group : {1, 2, 6}) {
+      strides3 s = row_major(e);
+      (axis == 0 ? s.batch : axis == 1 ? s.length : s.channels) = 0;
+      auto p = mixed_csp<T>(e, group, axis == 1 ? 33 : nobody, 9);
+      auto const source = p.x, gradient = p.dy;
+      for_each_position(e, [&](index_t b, index_t n, index_t c) {
+        auto const at = static_cast<std::size_t>(b * s.batch + n * s.length + c * s.channels);
+        p.x(b, n, c) = source.elements()[at];
+        p.dy(b, n, c) = gradient.elements()[at];
+      });
+      solve(p);
+      for_each_backend_once(static_cast<std::uint64_t>(axis), [&](auto const& on) {
+        tensor<T> y(e), dx(e);
+        csp_runner(p)(on, tensor3<T const>(source.elements().data(), e, s), y.view(),
+                      tensor3<T const>(gradient.elements().data(), e, s), dx.view(), view_of({}));
+        CHECK(difference("y", y, p.y) == "");
+        CHECK(difference("dx", dx, p.dx) == "");
+      });
+    }
+}
+
+TEST_CASE("slices of one packed tensor, side by side") {
+  extents3 const e{2, 40, 33}, both{2, 40, 66};
+  strides3 const s = row_major(both);
+  for (index_t group : {1, 2, 5})
+    for (index_t first : {0, 33}) {
+      auto const p = mixed_csp<float>(e, group, first == 0 ? nobody : 2, 4);
+      for_each_backend_once(p.number(), [&](auto const& on) {
+        tensor<float> packed(both), gradients(both);
+        for_each_position(e, [&](index_t b, index_t n, index_t c) {
+          packed(b, n, c + first) = p.x(b, n, c);
+          gradients(b, n, c + first) = p.dy(b, n, c);
+        });
+        auto const part = [&](tensor<float>& t, index_t from) {
+          return tensor3<float>(t.elements().data() + from, e, s);
+        };
+        csp_runner(p)(on, part(packed, first), part(packed, 33 - first), part(gradients, first),
+                      part(gradients, 33 - first), view_of({}));
+        bool right = true;
+        for_each_position(e, [&](index_t b, index_t n, index_t c) {
+          right = right && same_bits(packed(b, n, c + first), p.x(b, n, c)) &&
+                  same_bits(packed(b, n, c + 33 - first), p.y(b, n, c)) &&
+                  same_bits(gradients(b, n, c + first), p.dy(b, n, c)) &&
+                  same_bits(gradients(b, n, c + 33 - first), p.dx(b, n, c));
+        });
+        CHECK(right);
+      });
+    }
+}
+
+TEST_CASE("the stride of an axis of one is never used") {
+  index_t const wild[] = {std::numeric_limits<index_t>::max(), index_t{1} << 61, 0, -1,
+                          std::numeric_limits<index_t>::min()};
+  for (index_t stride : wild)
+    for (int axis = 0; axis < 3; ++axis) {
+      extents3 const e = axis == 0   ? extents3{1, 20, 32}
+                         : axis == 1 ? extents3{2, 1, 64}
+                                     : extents3{5, 20, 1};
+      strides3 s = row_major(e);
+      (axis == 0 ? s.batch : axis == 1 ? s.length : s.channels) = stride;
+      for (index_t group : {1, 2, 3})
+        for (index_t reference : {nobody, index_t{0}}) {
+          auto p = mixed_csp<float>(e, group, reference, 1);
+          tensor<float> y(e), dx(e);
+          for_each_backend_once(p.number(), [&](auto const& on) {
+            CAPTURE(stride);
+            CAPTURE(p.describe());
+            csp_runner(p)(on, tensor3<float>(p.x.elements().data(), e, s),
+                          tensor3<float>(y.elements().data(), e, s),
+                          tensor3<float>(p.dy.elements().data(), e, s),
+                          tensor3<float>(dx.elements().data(), e, s), view_of({}));
+            CHECK(difference("y", y, p.y) == "");
+            CHECK(difference("dx", dx, p.dx) == "");
+          });
+        }
+    }
+}
+
+TEST_CASE_TEMPLATE("in place, of every group's path", T, float, double, bfloat16) {
+  for (index_t n : {1, 2, 17, 64, 131, 700})
+    for (index_t group : {1, 2, 3, 32, 300})
+      for (index_t reference : {nobody, index_t{0}, index_t{4}}) {
+        auto const seed = static_cast<std::uint64_t>(n * 10 + group + reference);
+        if (!full_suite() && seed % 2 == 1 && n > 17) continue;
+        std::vector<index_t> lengths;
+        if (seed % 2 == 0) lengths = {n / 2, n};
+        auto const p = mixed_csp<T>({2, n, 5}, group, reference, seed, lengths);
+        for_each_backend_once(p.number(), [&](auto const& on) {
+          auto x = p.x, dy = p.dy, again = p.x;
+          csp_runner(p)(on, x.view(), x.view(), dy.view(), dy.view(), view_of(lengths));
+          CAPTURE(p.describe());
+          CAPTURE(describe_exec(on));
+          CHECK(difference("y in place", x, p.y) == "");
+          CHECK(difference("dx in place", dy, p.dx) == "");
+          with_csp(p, [&](auto const& op) {
+            guarded_workspace scratch(op.template workspace_bytes<T>(on, p.extents()));
+            op.forward(on, again.view(), again.view(), ss::no_saved, scratch.get(),
+                       {view_of(lengths)});
+          });
+          CHECK(difference("y in place, not saved", again, p.y) == "");
+        });
+      }
+}

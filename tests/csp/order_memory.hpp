@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory for what CSP saves, of any width and strides, filled with garbage and between red zones.
+#pragma once
+
+#include "support/buffers.hpp"
+
+#include <slicesort/saved.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace support {
+
+class order_memory {
+ public:
+  order_memory(extents3 e, slicesort::index_width width, strides3 s, index_t shift = 0)
+      : extents_(e), strides_(s), width_(width), base_(red_zone + shift) {
+    index_t span = 0;
+    if (!e.empty())
+      span =
+          (e.batch - 1) * s.batch + (e.length - 1) * s.length + (e.channels - 1) * s.channels + 1;
+    bytes_.assign(static_cast<std::size_t>(base_ + span + red_zone) * bytes_each(), garbage);
+    owned_.resize(static_cast<std::size_t>(base_ + span + red_zone));
+    for_each_position(e, [&](index_t b, index_t n, index_t c) { owned_[at(b, n, c)] = true; });
+  }
+  order_memory(extents3 e, slicesort::index_width width)
+      : order_memory(e, width, slicesort::row_major(e)) {}
+
+  slicesort::index_tensor3 view() {
+    unsigned char* const data = bytes_.data() + static_cast<std::size_t>(base_) * bytes_each();
+    switch (width_) {
+      case slicesort::index_width::bits8:
+        return tensor3<std::uint8_t>(data, extents_, strides_);
+      case slicesort::index_width::bits16:
+        return tensor3<std::uint16_t>(reinterpret_cast<std::uint16_t*>(data), extents_, strides_);
+      default:
+        return tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(data), extents_, strides_);
+    }
+  }
+  // What is saved, in 32 bits.
+  tensor<std::uint32_t> contents() const {
+    tensor<std::uint32_t> result(extents_);
+    for_each_position(extents_, [&](index_t b, index_t n, index_t c) {
+      std::memcpy(&result(b, n, c), bytes_.data() + at(b, n, c) * bytes_each(), bytes_each());
+    });
+    return result;
+  }
+  void set_contents(tensor<std::uint32_t> const& values) {
+    for_each_position(extents_, [&](index_t b, index_t n, index_t c) {
+      std::memcpy(bytes_.data() + at(b, n, c) * bytes_each(), &values(b, n, c), bytes_each());
+    });
+  }
+  bool gaps_untouched() const {
+    for (std::size_t i = 0; i < bytes_.size(); ++i)
+      if (!owned_[i / bytes_each()] && bytes_[i] != garbage) return false;
+    return true;
+  }
+
+ private:
+  static constexpr unsigned char garbage = 0xcb;
+  static constexpr index_t red_zone = 80;
+
+  std::size_t bytes_each() const { return static_cast<std::size_t>(width_); }
+  std::size_t at(index_t b, index_t n, index_t c) const {
+    return static_cast<std::size_t>(base_ + b * strides_.batch + n * strides_.length +
+                                    c * strides_.channels);
+  }
+
+  extents3 extents_;
+  strides3 strides_;
+  slicesort::index_width width_;
+  index_t base_;
+  std::vector<unsigned char> bytes_;
+  std::vector<bool> owned_;
+};
+
+}  // namespace support

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// CSP against three oracles that share no algorithm, and what its definition promises: permutations, a
+// reference that stays, the best of all matchings, the exact transpose.
+#include "check.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+using namespace support;
+
+TEST_CASE_TEMPLATE("the three oracles agree with each other", T, float, double, float16, bfloat16) {
+  std::uint64_t seed = 0;
+  for (std::size_t n : {1u, 2u, 3u, 7u, 16u, 33u, 64u})
+    for (int k = 0; k < all_kinds; ++k) {
+      ++seed;
+      auto const column = make_column<T>(static_cast<input_kind>(k), n, seed);
+      auto const other = make_column<T>(static_cast<input_kind>((k + 3) % all_kinds), n, seed + 9);
+      index_t const rows = static_cast<index_t>(n);
+      index_t const groups[] = {1, 2, 3, 8, rows, rows + 5};
+      csp_column const c{any_shift{seed}.shift(k, 1, rows), groups[seed % 6], seed % 3 != 0};
+      csp_column const upwards{c.shift, c.group, true};
+      for (bool aligned : {false, true}) {
+        csp_column const& how = aligned ? upwards : c;
+        std::vector<T> const* const leader = aligned ? &other : nullptr;
+        csp_rows const sorted = csp_by_sorting(how, column, leader);
+        csp_rows const ranked = csp_by_ranks(how, column, leader);
+        permutation_matrix const p = csp_matrix(how, column, leader);
+        CAPTURE(n);
+        CAPTURE(how.group);
+        CAPTURE(how.shift);
+        CHECK(sorted.order == ranked.order);
+        CHECK(sorted.source == ranked.source);
+        for (std::size_t i = 0; i < n; ++i) CHECK(p(i, sorted.source[i]) == 1);
+      }
+    }
+}
+
+namespace {
+
+template <class T>
+struct outcome {
+  tensor<T> y, dx;
+};
+template <class T, class Exec>
+outcome<T> run(csp_problem<T> const& p, Exec const& on) {
+  outcome<T> r{garbage<T>(p.extents()), garbage<T>(p.extents())};
+  csp_runner(p)(on, p.x.view(), r.y.view(), p.dy.view(), r.dx.view(), view_of(p.lengths));
+  return r;
+}
+
+// Row by row a number of its own in every column: y then says which row came where.
+tensor<float> numbered_rows(extents3 e, std::uint64_t seed) {
+  random_stream random(seed);
+  return tensor_of_columns<float>(e, [&](std::uint64_t) {
+    std::vector<float> column(static_cast<std::size_t>(e.length));
+    std::iota(column.begin(), column.end(), 0.0f);
+    shuffle_rows(column, random);
+    return column;
+  });
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("forward is P x and backward is P^T dy, with dense P", T, float, bfloat16) {
+  for (index_t n : {1, 2, 3, 8, 17, 31, 64})
+    for (index_t reference : {nobody, index_t{2}}) {
+      auto const seed = static_cast<std::uint64_t>(3 * n + reference);
+      index_t const groups[] = {2, 3, 5, n, 16};
+      auto const p = mixed_csp<T>({1, n, 9}, groups[seed % 5], reference, seed);
+      for_each_backend(p.number(), [&](auto const& on) {
+        auto const got = run(p, on);
+        CAPTURE(p.describe());
+        CAPTURE(describe_exec(on));
+        for (index_t c = 0; c < 9; ++c) {
+          auto const column = p.x.column(0, c),
+                     leader = p.x.column(0, std::max<index_t>(reference, 0));
+          permutation_matrix const matrix =
+              csp_matrix(column_of(p, c), column, p.aligned() ? &leader : nullptr);
+          CHECK(same_bits(matrix.times(column), got.y.column(0, c)));
+          CHECK(same_bits(matrix.transpose_times(p.dy.column(0, c)), got.dx.column(0, c)));
+        }
+      });
+    }
+}
+
+TEST_CASE("every column is permuted within its valid rows, and the reference stays") {
+  for (index_t n : {1, 2, 9, 64, 130, 400})
+    for (index_t group : {1, 2, 5, 64, 400})
+      for (index_t reference : {nobody, index_t{0}, index_t{34}}) {
+        std::vector<index_t> const lengths{n, n / 2};
+        auto const seed = static_cast<std::uint64_t>(n + group);
+        auto const p = csp_of<float>(numbered_rows({2, n, 35}, seed), group, reference, irregular,
+                                     seed, lengths);
+        for_each_backend_once(p.number(), [&](auto const& on) {
+          auto const got = run(p, on);
+          CAPTURE(p.describe());
+          CAPTURE(describe_exec(on));
+          bool permuted = true, shifted = true;
+          for (index_t b = 0; b < 2; ++b)
+            for (index_t c = 0; c < 35; ++c) {
+              auto before = p.x.column(b, c, p.rows(b)), after = got.y.column(b, c, p.rows(b));
+              if (p.aligned() && c == reference) shifted = shifted && before == after;
+              std::sort(before.begin(), before.end());
+              std::sort(after.begin(), after.end());
+              permuted = permuted && before == after;
+              for (index_t i = p.rows(b); i < n; ++i)
+                permuted = permuted && got.y(b, i, c) == p.x(b, i, c);
+            }
+          CHECK(permuted);
+          CHECK(shifted);
+        });
+      }
+}
+
+// Of all ways to put the rows of a group, the one with the greatest inner product with the reference's
+// (CSP, section 3.1): tried one by one, in exact integers.
+TEST_CASE("the matching is the best of all") {
+  std::uint64_t seed = 100;
+  for (index_t group = 1; group <= 7; ++group)
+    for (index_t n : {group, 2 * group + 1, index_t{8}}) {
+      ++seed;
+      auto const p = csp_of<float>(integer_tensor<float>({1, n, 4}, 6, seed), group, 1, up, seed);
+      for_each_backend_once(seed, [&](auto const& on) {
+        auto const got = run(p, on);
+        auto const leader = p.x.column(0, 1);
+        for (index_t c = 0; c < 4; ++c) {
+          auto const y = got.y.column(0, c);
+          auto const product_with = [&](std::size_t first, std::vector<float> const& rows) {
+            return std::inner_product(rows.begin(), rows.end(),
+                                      leader.begin() + static_cast<std::ptrdiff_t>(first), 0.0f);
+          };
+          for_each_group(y.size(), group, [&](std::size_t first, std::size_t end) {
+            std::vector<float> rows = slice(y, first, end);
+            float const matched = product_with(first, rows);
+            float best = -1e9f;
+            std::sort(rows.begin(), rows.end());
+            do best = std::max(best, product_with(first, rows));
+            while (std::next_permutation(rows.begin(), rows.end()));
+            CHECK(matched == best);
+          });
+        }
+      });
+    }
+}
+
+TEST_CASE("the transpose, exactly: <dy, P v> = <P' dy, v>") {
+  for (index_t group : {1, 2, 5, 50})
+    for (index_t reference : {nobody, index_t{3}}) {
+      extents3 const e{2, 50, 37};
+      auto p = csp_of<float>(integer_tensor<float>(e, 100, 8), group, reference, zigzag, 6);
+      p.dy = integer_tensor<float>(e, 100, 9);
+      for_each_backend_once(static_cast<std::uint64_t>(group), [&](auto const& on) {
+        auto const got = run(p, on);
+        std::int64_t left = 0, right = 0, weight = 0;
+        for (std::size_t i = 0; i < p.x.elements().size(); ++i) {
+          left += static_cast<std::int64_t>(p.dy.elements()[i] * got.y.elements()[i]);
+          right += static_cast<std::int64_t>(got.dx.elements()[i] * p.x.elements()[i]);
+          weight += static_cast<std::int64_t>(p.dy.elements()[i] * p.x.elements()[i]);
+        }
+        CHECK(left == right);
+        CHECK(left != weight);  // else nothing moved
+      });
+    }
+}
+
+// Away from ties the order does not change with a small step, so the difference quotient is the
+// derivative up to rounding; in the reference's channel too, which gets nothing through its ranks.
+TEST_CASE("the gradient by finite differences") {
+  extents3 const e{1, 23, 4};
+  constexpr double step = 1e-3;
+  for (index_t group : {2, 5, 23})
+    for (index_t reference : {nobody, index_t{0}}) {
+      auto x = tensor_of_columns<double>(e, [&](std::uint64_t column) {
+        std::vector<double> v(23);
+        std::iota(v.begin(), v.end(), -11.0);  // 1 apart, a thousand steps
+        random_stream random(column + 5);
+        shuffle_rows(v, random);
+        return v;
+      });
+      auto p = csp_of<double>(x, group, reference, zigzag, 3);
+      for (double& g : p.dy.elements())
+        g = std::sin(static_cast<double>(&g - p.dy.elements().data()));
+      for_each_backend_once(static_cast<std::uint64_t>(group + reference), [&](auto const& on) {
+        auto const loss = [&] {
+          auto const y = run(p, on).y;
+          return std::inner_product(y.elements().begin(), y.elements().end(),
+                                    p.dy.elements().begin(), 0.0);
+        };
+        auto const dx = run(p, on).dx;
+        double worst = 0;
+        for (std::size_t i = 0; i < p.x.elements().size(); i += 3) {
+          double const here = p.x.elements()[i];
+          p.x.elements()[i] = here + step;
+          double const above = loss();
+          p.x.elements()[i] = here - step;
+          double const below = loss();
+          p.x.elements()[i] = here;
+          worst = std::max(worst, std::fabs((above - below) / (2 * step) - dx.elements()[i]));
+        }
+        // 92 products below 12 summed: an error of some 92 * 12 * 92 * 2^-53 / step at most.
+        CHECK(worst < 92.0 * 12 * 92 * 0x1p-53 / step);
+      });
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// CSP with large outputs, whose rows start on cache lines or do not: they may be written around the
+// cache, and the bits are the same.
+#include "check.hpp"
+#include "support/on_line.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+
+using namespace support;
+
+namespace {
+
+template <class T>
+void check_large(extents3 e, index_t group, index_t reference, std::uint64_t seed, strides3 s,
+                 std::size_t off) {
+  REQUIRE(e.size() * static_cast<index_t>(sizeof(T)) >= index_t{1} << 20);  // else it is not large
+  csp_problem<T> p;
+  p.x = mixed_tensor<T>(e, seed % 2 == 0 ? all_kinds : ordinary_kinds, seed);
+  p.dy = tensor<T>(e);
+  random_stream random(seed);
+  for (T& gradient : p.dy.elements()) gradient = from_double<T>(1 + random.unit());
+  if (seed % 3 == 0) p.lengths.assign(static_cast<std::size_t>(e.batch), e.length / 2);
+  p.group = group;
+  p.reference = reference;
+  p.order = seed % 4 < 2 ? up : irregular;
+  p.shifts.seed = seed % 8 < 4 ? seed : 0;
+  solve(p);
+  auto twice = p.dx;  // doubling is exact
+  for (T& element : twice.elements())
+    element = from_double<T>(2 * static_cast<double>(decode(element).value));
+  with_csp(p, [&](auto const& op) {
+    for (ss::isa set : available_isas()) {
+      ss::exec::host const on{set == ss::isa::avx2 ? 3u : 1u, set};
+      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+      on_line<T> x(p.x, s, off), dy(p.dy, s, off), y(e, s, off), dx(e, s, off);
+      order_memory order(op.saved_extents(e), op.saved_width(e));
+      auto const lengths = view_of(p.lengths);
+      CAPTURE(p.describe());
+      CAPTURE(ss::impl::isa_name(set));
+      op.forward(on, x.view(), y.view(), {order.view()}, scratch.get(), {lengths});
+      CHECK(difference("y", y.contents(), p.y) == "");
+      CHECK(difference("order", order.contents(), p.saved) == "");
+      op.forward(on, x.view(), x.view(), ss::no_saved, scratch.get(), {lengths});
+      CHECK(difference("y in place", x.contents(), p.y) == "");
+      op.backward(on, dy.view(), {order.view()}, dx.view(), scratch.get(),
+                  {ss::grad_mode::overwrite, lengths});
+      CHECK(difference("dx", dx.contents(), p.dx) == "");
+      op.backward(on, dy.view(), {order.view()}, dx.view(), scratch.get(),
+                  {ss::grad_mode::accumulate, lengths});
+      CHECK(difference("dx accumulated", dx.contents(), twice) == "");
+      op.backward(on, dy.view(), {order.view()}, dy.view(), scratch.get(),
+                  {ss::grad_mode::overwrite, lengths});
+      CHECK(difference("dx in place", dy.contents(), p.dx) == "");
+      CHECK((y.gaps_untouched() && dx.gaps_untouched() && order.gaps_untouched()));
+      CHECK(scratch.red_zones_intact());
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("rows on cache lines, and off them", T, float, double, float16, bfloat16) {
+  if (!testing(backend_kind::host)) return;
+  auto const wide = static_cast<index_t>(8 / sizeof(T));  // the same megabyte for every type
+  extents3 const e{2, 1025, 64 * wide};
+  std::uint64_t seed = 8 / sizeof(T);
+  for (index_t group : {1, 2, 3, 64, 300})
+    for (index_t reference : {nobody, index_t{1}})
+      for (int i = 0; i < 8; ++i) {
+        ++seed;
+        if (!full_suite() && seed % 17 != 0) continue;
+        check_large<T>(e, group, reference, seed, row_major(e), seed % 5 == 0 ? 1 : 0);
+      }
+}
+
+TEST_CASE_TEMPLATE("a tail after the whole tiles, and gaps between the rows", T, float, float16) {
+  if (!testing(backend_kind::host)) return;
+  auto const wide = static_cast<index_t>(8 / sizeof(T));
+  extents3 const e{1, 2200, 60 * wide};
+  index_t const pitch = 64 * wide + 64;  // rows stay on lines
+  for (index_t group : {1, 2, 5})
+    for (index_t reference : {nobody, index_t{0}})
+      if (full_suite() || group == 2 || (reference == nobody && sizeof(T) == 4))
+        check_large<T>(e, group, reference, static_cast<std::uint64_t>(group + 3),
+                       {2200 * pitch, pitch, 1}, 0);
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// The matrices of all operators: they give what the operators give, permutations are permutations, and with
+// ceil_log2 factors CHORD and CDIL let every row reach every other.
+#include <slicesort/equivalent_matrix.hpp>
+
+#include "slicing_sort/call.hpp"
+#include "support/buffers.hpp"
+#include "support/inputs.hpp"
+#include "support/problems.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace support;
+using ss::equivalent_matrix;
+
+namespace {
+
+constexpr extents3 shape{3, 13, 5};
+std::vector<index_t> const& ragged() {
+  static std::vector<index_t> const lengths = {13, 6, 1};
+  return lengths;
+}
+
+// The matrix of every column times x must be y, within `relative` of the sum of magnitudes.
+template <class T, class Matrix>
+void check_product(tensor<T> const& x, tensor<T> const& y, double relative, Matrix const& matrix) {
+  for (index_t b = 0; b < shape.batch; ++b)
+    for (index_t c = 0; c < shape.channels; ++c) {
+      ss::dense_matrix const e = matrix(b, c);
+      REQUIRE(e.size == shape.length);
+      for (index_t n = 0; n < shape.length; ++n) {
+        double sum = 0, magnitude = 0;
+        for (index_t j = 0; j < shape.length; ++j) {
+          sum += e(n, j) * ss::impl::as_double(x(b, j, c));
+          magnitude += std::fabs(e(n, j) * ss::impl::as_double(x(b, j, c)));
+        }
+        CHECK(std::fabs(sum - ss::impl::as_double(y(b, n, c))) <= relative * magnitude);
+      }
+    }
+}
+void check_permutation(ss::dense_matrix const& e) {
+  for (index_t i = 0; i < e.size; ++i) {
+    double row = 0, column = 0;
+    for (index_t j = 0; j < e.size; ++j) {
+      CHECK((e(i, j) == 0 || e(i, j) == 1));
+      row += e(i, j);
+      column += e(j, i);
+    }
+    CHECK(row == 1);
+    CHECK(column == 1);
+  }
+}
+
+// op.forward(.., between.., y, ..) on the host, nothing saved; then the matrices.
+template <class T, class Forward, class Matrix>
+void check_operator(double relative, bool permutation, Forward const& forward,
+                    Matrix const& matrix) {
+  tensor<T> const x = integer_tensor<T>(shape, 40, 7);
+  tensor<T> y(shape);
+  std::vector<unsigned char> scratch(1 << 20);
+  for (std::vector<index_t> const& lengths : {std::vector<index_t>(), ragged()}) {
+    ss::forward_options const options{view_of(lengths)};
+    forward(x.view(), y.view(), ss::workspace{scratch.data(), scratch.size()}, options);
+    check_product(x, y, relative, [&](index_t b, index_t c) {
+      ss::dense_matrix const e = matrix(x.view(), b, c, options);
+      if (permutation) check_permutation(e);
+      return e;
+    });
+  }
+}
+
+template <class Op>
+void check_saving(Op const& op) {
+  check_operator<double>(
+      0, true,
+      [&](auto x, auto y, auto w, auto o) {
+        op.forward(ss::exec::host{}, x, y, ss::no_saved, w, o);
+      },
+      [&](auto x, index_t b, index_t c, auto o) { return equivalent_matrix(op, x, b, c, o); });
+}
+
+}  // namespace
+
+TEST_CASE("permutations") {
+  check_saving(ss::slicing_sort<>{});
+  check_saving(ss::slicing_sort<ss::descending>{});
+  check_saving(ss::max_exchange{});
+  for (index_t group : {1, 2, 3, 13}) {
+    check_saving(ss::csp{ss::group_size{group}});
+    check_saving(ss::csp{ss::group_size{group}, ss::shift::linear_step{2}, ss::ascending{}});
+  }
+  ss::shuffle<ss::per_channel> const op{9};
+  check_operator<double>(
+      0, true, [&](auto x, auto y, auto w, auto o) { op.forward(ss::exec::host{}, x, y, w, o); },
+      [&](auto x, index_t b, index_t c, auto o) { return equivalent_matrix(op, x, b, c, o); });
+}
+
+TEST_CASE("multi_permutation") {
+  ss::multi_permutation<> const op{3};
+  std::vector<double> const numbers = {0.5, -2, 0.25};
+  ss::tensor1<double const> const weights(numbers.data(), 3);
+  auto const check = [&](auto const& given) {
+    check_operator<double>(
+        1e-15, false,
+        [&](auto x, auto y, auto w, auto o) {
+          op.forward(ss::exec::host{}, x, given, y, ss::no_saved, w, o);
+        },
+        [&](auto x, index_t b, index_t c, auto o) {
+          return equivalent_matrix(op, x, given, b, c, o);
+        });
+  };
+  check(weights);
+  check(ss::uniform_weights);
+}
+
+TEST_CASE("sinkhorn_csp: doubly stochastic once it has converged") {
+  for (index_t group : {1, 4, 13}) {
+    ss::sinkhorn_csp const op{ss::group_size{group}, ss::sinkhorn{1000, 60}, ss::shift::linear{},
+                              ss::reference{1}};
+    check_operator<double>(
+        1e-12, false,
+        [&](auto x, auto y, auto w, auto o) { op.forward(ss::exec::host{}, x, y, w, o); },
+        [&](auto x, index_t b, index_t c, auto o) {
+          ss::dense_matrix const e = equivalent_matrix(op, x, b, c, o);
+          for (index_t i = 0; i < e.size; ++i) {
+            double row = 0, column = 0;
+            for (index_t j = 0; j < e.size; ++j) {
+              CHECK(e(i, j) >= 0);
+              row += e(i, j);
+              column += e(j, i);
+            }
+            CHECK(row == doctest::Approx(1).epsilon(1e-6));
+            CHECK(column == doctest::Approx(1).epsilon(1e-12));
+          }
+          if (c == 1) check_permutation(e);
+          return e;
+        });
+  }
+}
+
+TEST_CASE_TEMPLATE("sparse_mix, with every residual", T, double, float16) {
+  ss::extents4 const we{3, shape.batch, shape.length, 4};
+  random_stream random(5);
+  std::vector<T> numbers(static_cast<std::size_t>(we.size()));
+  for (T& w : numbers) w = from_double<T>(static_cast<double>(random.below(5)) - 2);
+  ss::tensor4<T const> const w(numbers.data(), we);
+  auto const check = [&](auto const& op) {
+    check_operator<T>(
+        0, false,  // small integers: exact
+        [&](auto x, auto y, auto scratch, auto o) {
+          op.forward(ss::exec::host{}, x, w, y, ss::no_saved, scratch, o);
+        },
+        [&](auto, index_t b, index_t, auto o) { return equivalent_matrix(op, w, b, o); });
+  };
+  check(ss::sparse_mix<ss::topology::chord>{});
+  if (sizeof(T) == 2) return;  // which has no room for more
+  check(ss::sparse_mix<ss::topology::chord, ss::residual::none>{});
+  check(ss::sparse_mix<ss::topology::chord, ss::residual::initial>{});
+}
+
+namespace {
+
+// Factors of ones: nothing cancels, and counts are exact. Zeros among the columns that the unit vectors at
+// `columns` are taken to.
+template <class Topology>
+index_t zeros(Topology const& topology, index_t n, index_t factors,
+              std::vector<index_t> const& columns) {
+  ss::sparse_mix<Topology, ss::residual::none> const op{topology};
+  ss::extents4 const we{factors, 1, n, topology.links(factors)};
+  tensor<double> x({1, n, static_cast<index_t>(columns.size())}), y(x.extents());
+  for (std::size_t c = 0; c < columns.size(); ++c) x(0, columns[c], static_cast<index_t>(c)) = 1;
+  double const one = 1;
+  std::vector<unsigned char> scratch(
+      op.template workspace_bytes<double>(ss::exec::host{}, x.extents(), we));
+  op.forward(ss::exec::host{}, std::as_const(x).view(),
+             ss::tensor4<double const>(&one, we, {0, 0, 0, 0}), y.view(), ss::no_saved,
+             {scratch.data(), scratch.size()});
+  return std::count(y.elements().begin(), y.elements().end(), 0.0);
+}
+// The same of the whole matrix.
+template <class Topology>
+index_t zeros(Topology const& topology, index_t n, index_t factors) {
+  ss::sparse_mix<Topology, ss::residual::none> const op{topology};
+  ss::extents4 const we{factors, 1, n, topology.links(factors)};
+  double const one = 1;
+  auto const e = equivalent_matrix(op, ss::tensor4<double const>(&one, we, {0, 0, 0, 0}), 0);
+  return std::count(e.elements.begin(), e.elements.end(), 0.0);
+}
+
+}  // namespace
+
+TEST_CASE("full support with ceil_log2 factors, for every length") {
+  ss::topology::chord const chord;
+  ss::topology::cdil const cdil;
+  for (index_t n = 1; n <= 70; ++n) {
+    CAPTURE(n);
+    CHECK(zeros(chord, n, ss::ceil_log2(n)) == 0);
+    CHECK(zeros(cdil, n, ss::ceil_log2(n)) == 0);
+  }
+  std::vector<index_t> const columns = {0, 1, 499, 998, 999};
+  for (index_t n : {1000, 1023, 1024, 1025}) {
+    CAPTURE(n);
+    CHECK(zeros(chord, n, ss::ceil_log2(n), columns) == 0);
+    CHECK(zeros(cdil, n, ss::ceil_log2(n), columns) == 0);
+  }
+}
+
+// Nine factors of CHORD take up to nine steps of 1, 2, .., 256: not to 4 of 1000 rows. Those of CDIL reach
+// 2^9 - 1 rows to either side, which is as far as there is.
+TEST_CASE("with floor_log2 factors, CHORD may leave rows apart") {
+  ss::topology::chord const chord;
+  ss::topology::cdil const cdil;
+  for (index_t column : {0, 7, 500, 999}) {
+    CHECK(zeros(chord, 1000, ss::floor_log2(1000), {column}) == 4);
+    CHECK(zeros(cdil, 1000, ss::floor_log2(1000), {column}) == 0);
+  }
+  CHECK(zeros(chord, 1999, ss::floor_log2(1999), {0}) == 4);
+  CHECK(zeros(chord, 1023, ss::floor_log2(1023), {0}) == 9);
+  CHECK(zeros(chord, 1024, ss::floor_log2(1024), {0}) == 0);
+  CHECK(zeros(chord, 1024, 9, {0}) > 0);  // one factor less
+  for (index_t n : {2, 4, 5, 8, 64}) CHECK(zeros(chord, n, ss::floor_log2(n)) == 0);
+  for (index_t n : {3, 6, 7, 15, 63}) CHECK(zeros(chord, n, ss::floor_log2(n)) > 0);
+  for (index_t n = 1; n <= 40; ++n) CHECK(zeros(cdil, n, ss::floor_log2(n)) == 0);
+}
+
+TEST_CASE("attention: means of the keys that a query looks at") {
+  // Channels of ones, so that all scores of a query are one, but for the bias.
+  std::vector<float> const ones(3 * 2 * 7 * 4, 1);
+  std::vector<float> bias(7 * 5, 0);
+  bias[2 * 5] = std::log(3.0f);  // query 2, key 0
+  ss::attention_inputs<float> in{
+      {ones.data(), {3, 2, 7, 4}}, {ones.data(), {3, 2, 5, 4}}, {ones.data(), {3, 2, 5, 6}}, {}};
+  ss::softmax_attention<ss::mask::causal> const op{ss::mask::causal{-1}};
+  ss::dense_matrix const map = equivalent_matrix(op, in, 2, 1);
+  REQUIRE((map.size == 7 && map.columns == 5));
+  for (index_t i = 0; i < 7; ++i)
+    for (index_t j = 0; j < 5; ++j)
+      CHECK(map(i, j) ==
+            doctest::Approx(j < i ? 1.0 / static_cast<double>(std::min<index_t>(5, i)) : 0.0)
+                .epsilon(1e-15));
+  // By any algorithm the same; a bias; lengths.
+  in.bias = {bias.data(), {3, 2, 7, 5}, {0, 0, 5, 1}};
+  std::vector<index_t> const keys = {5, 5, 3}, queries = {7, 7, 4};
+  ss::softmax_attention<ss::mask::full, ss::materialised<>> const all;
+  ss::dense_matrix const cut = equivalent_matrix(all, in, 2, 0, {view_of(keys), view_of(queries)});
+  CHECK(cut(2, 0) == doctest::Approx(0.6).epsilon(1e-7));
+  CHECK(cut(2, 1) == doctest::Approx(0.2).epsilon(1e-7));
+  CHECK(cut(3, 2) == doctest::Approx(1.0 / 3).epsilon(1e-7));
+  CHECK(cut(3, 3) == 0);
+  CHECK(cut(4, 0) == 0);
+}
+
+TEST_CASE("refusals") {
+  tensor<float> const x(shape);
+  auto const refusal_of = [](auto const& call) { return outcome_of(call).second; };
+  CHECK(refusal_of([&] { equivalent_matrix(ss::max_exchange{}, x.view(), 3, 0); }) ==
+        "equivalent_matrix: batch is 3, must be in 0..2");
+  CHECK(refusal_of([&] { equivalent_matrix(ss::max_exchange{}, x.view(), -1, 0); }) ==
+        "equivalent_matrix: batch is -1, must be in 0..2");
+  CHECK(refusal_of([&] { equivalent_matrix(ss::max_exchange{}, x.view(), 0, 5); }) ==
+        "equivalent_matrix: channel is 5, must be in 0..4");
+  tensor3<float const> const nowhere(nullptr, shape);
+  CHECK(refusal_of([&] { equivalent_matrix(ss::slicing_sort<>{}, nowhere, 0, 0); }) ==
+        "equivalent_matrix: x.data is null, must point to [3, 13, 5]");
+  index_t const wrong[] = {13, 14, 1};
+  CHECK(refusal_of([&] {
+          equivalent_matrix(ss::slicing_sort<>{}, x.view(), 0, 0, {{wrong, 3}});
+        }) == "equivalent_matrix: lengths[1] is 14, must be in 0..13 (length)");
+  ss::attention_inputs<float> const heads{{x.elements().data(), {1, 3, 13, 5}},
+                                          {x.elements().data(), {1, 3, 13, 5}},
+                                          {x.elements().data(), {1, 3, 13, 5}},
+                                          {}};
+  CHECK(refusal_of([&] { equivalent_matrix(ss::softmax_attention<>{}, heads, 0, 3); }) ==
+        "equivalent_matrix: head is 3, must be in 0..2");
+  CHECK(refusal_of([&] { equivalent_matrix(ss::softmax_attention<>{}, heads, 1, 0); }) ==
+        "equivalent_matrix: batch is 1, must be in 0..0");
+  // The operator's own.
+  CHECK(refusal_of([&] { equivalent_matrix(ss::max_exchange{13}, x.view(), 0, 0); }) != "");
+  CHECK(refusal_of([&] {
+          equivalent_matrix(ss::sinkhorn_csp{ss::group_size{2}, ss::sinkhorn{0.0, 3}}, x.view(), 0,
+                            0);
+        }) == "sinkhorn_csp.forward: tau is 0, must be positive and finite");
+  std::vector<float> const w(12);
+  CHECK(refusal_of([&] {
+          equivalent_matrix(ss::sparse_mix<>{}, tensor3<float const>(w.data(), {1, 3, 4}), 0);
+        }) == "sparse_mix.forward: w.links is 4, must be 2 (topology.links)");
+}

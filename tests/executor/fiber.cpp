@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// ucontext would do everywhere, but enters the kernel at every switch to save a signal mask that
+// nobody changes; on x86-64 a switch is a dozen instructions.
+#include "fiber.hpp"
+
+#include "support/sanitizers.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <new>
+
+#if defined(__x86_64__) && defined(__ELF__) && !defined(SLICESORT_TEST_UCONTEXT)
+#  define SLICESORT_TEST_SWITCH_STACK 1
+// Saves what a called function must preserve, changes stacks, restores: it returns on the other.
+__asm__(R"(
+.text
+.p2align 4
+.type slicesort_test_switch_stack, @function
+slicesort_test_switch_stack:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size slicesort_test_switch_stack, .-slicesort_test_switch_stack
+)");
+extern "C" void slicesort_test_switch_stack(void** from, void* to);
+#else
+#  define SLICESORT_TEST_SWITCH_STACK 0
+#  include <ucontext.h>
+#endif
+
+namespace support {
+
+namespace {
+
+constexpr std::size_t stack_bytes = 128 * 1024;  // sanitizers make frames large
+std::size_t guard_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+
+thread_local fiber* current = nullptr;
+
+#if SLICESORT_TEST_SWITCH_STACK
+using place = void*;
+void change(place& from, place& to) { slicesort_test_switch_stack(&from, to); }
+void prepare(place& p, unsigned char* stack, void (*function)()) {
+  auto const top = reinterpret_cast<std::uintptr_t>(stack + stack_bytes) & ~std::uintptr_t{15};
+  auto* sp = reinterpret_cast<void**>(top);
+  *--sp = nullptr;  // a return address: a function begins 8 bytes off the 16
+  *--sp = reinterpret_cast<void*>(function);
+  for (int i = 0; i < 6; ++i) *--sp = nullptr;
+  p = sp;
+}
+#else
+using place = ::ucontext_t;
+void change(place& from, place& to) { ::swapcontext(&from, &to); }
+void prepare(place& p, unsigned char* stack, void (*function)()) {
+  ::getcontext(&p);
+  p.uc_stack.ss_sp = stack;
+  p.uc_stack.ss_size = stack_bytes;
+  p.uc_link = nullptr;
+  ::makecontext(&p, function, 0);
+}
+#endif
+
+}  // namespace
+
+struct fiber::context {
+  place inside{}, outside{};
+  void const* outer_stack = nullptr;  // for AddressSanitizer
+  std::size_t outer_bytes = 0;
+};
+
+fiber::fiber() : context_(new context) {
+  void* const memory = ::mmap(nullptr, guard_bytes() + stack_bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    delete context_;
+    throw std::bad_alloc();
+  }
+  ::mprotect(memory, guard_bytes(), PROT_NONE);  // a stack that overflows must not go unseen
+  stack_ = static_cast<unsigned char*>(memory) + guard_bytes();
+}
+fiber::~fiber() {
+  unpoison(stack_, stack_bytes);
+  ::munmap(stack_ - guard_bytes(), guard_bytes() + stack_bytes);
+  delete context_;
+}
+
+void fiber::start(entry function, void* argument) {
+  unpoison(stack_, stack_bytes);  // of frames that were never left
+  function_ = function;
+  argument_ = argument;
+  prepare(context_->inside, stack_, &fiber::run_current);
+}
+
+void fiber::resume() {
+  current = this;
+  void* fake = nullptr;
+  start_switch(&fake, stack_, stack_bytes);
+  change(context_->outside, context_->inside);
+  finish_switch(fake, nullptr, nullptr);
+}
+
+void fiber::pause() { switch_out(false); }
+
+void fiber::switch_out(bool for_good) {
+  void* fake = nullptr;
+  start_switch(for_good ? nullptr : &fake, context_->outer_stack, context_->outer_bytes);
+  change(context_->inside, context_->outside);
+  finish_switch(fake, &context_->outer_stack, &context_->outer_bytes);
+}
+
+void fiber::run_current() {
+  fiber* const self = current;
+  finish_switch(nullptr, &self->context_->outer_stack, &self->context_->outer_bytes);
+  self->function_(self->argument_);
+  for (;;) self->switch_out(true);
+}
+
+}  // namespace support

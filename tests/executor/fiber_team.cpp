@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// One fiber per CUDA thread: fast, and every run of a seed is the same.
+#include "fiber.hpp"
+#include "teams.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <numeric>
+#include <utility>
+
+namespace support {
+
+namespace {
+
+// Stacks are kept for the next launch.
+fiber& fiber_number(int i) {
+  thread_local std::deque<fiber> fibers;
+  while (fibers.size() <= static_cast<std::size_t>(i)) fibers.emplace_back();
+  return fibers[static_cast<std::size_t>(i)];
+}
+
+class fiber_team final : public block_team {
+ public:
+  fiber_team(launch const& how, thread_function thread, void const* body)
+      : block_team(how),
+        thread_(thread),
+        body_(body),
+        arrivals_(static_cast<std::size_t>(how.threads * how.cluster)),
+        votes_(static_cast<std::size_t>(how.cluster)),
+        verdicts_(votes_.size()) {
+    for (int i = 0; i < how.threads * how.cluster; ++i) {
+      fibers_.push_back(&fiber_number(i));
+      threads_.push_back({this, i});
+    }
+    order_.resize(fibers_.size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+  }
+
+  bool arrive(int thread, arrival how, bool vote) override {
+    auto const i = static_cast<std::size_t>(thread), block = i / block_size();
+    arrivals_[i] = how;
+    votes_[block] = votes_[block] | static_cast<unsigned char>(vote);
+    fibers_[i]->pause();
+    return verdicts_[block] != 0;
+  }
+
+  void run_cluster(index_t cluster, random_stream& random) {
+    cluster_ = cluster;
+    for (int b = 0; b < blocks(); ++b)
+      pool(b).fill(static_cast<unsigned char>(1 + random.below(255)));
+    std::vector<bool> held(votes_.size());  // blocks that wait for the others
+    for (std::size_t i = 0; i < fibers_.size(); ++i)
+      fibers_[i]->start(&fiber_team::run_thread, &threads_[i]);
+    for (;;) {
+      for (std::size_t i = order_.size(); i > 1; --i)
+        std::swap(order_[i - 1], order_[random.below(i)]);
+      for (std::size_t i : order_) {
+        if (held[i / block_size()]) continue;
+        arrivals_[i] = arrival::end;
+        fibers_[i]->resume();
+        if (failure_) std::rethrow_exception(failure_);
+      }
+      std::vector<arrival> whole(votes_.size());
+      for (std::size_t b = 0; b < whole.size(); ++b) {
+        auto const first = arrivals_.begin() + static_cast<std::ptrdiff_t>(b * block_size());
+        whole[b] = *first;
+        agree({first, first + size()});
+        verdicts_[b] = votes_[b];
+        votes_[b] = 0;
+        held[b] = whole[b] == arrival::end || whole[b] == arrival::cluster;
+      }
+      if (std::count(held.begin(), held.end(), false) != 0) continue;
+      agree(arrivals_);
+      if (whole.front() == arrival::end) break;
+      held.assign(held.size(), false);
+    }
+    for (int b = 0; b < blocks(); ++b) pool(b).check();
+  }
+
+ private:
+  struct thread_of {
+    fiber_team* team;
+    int thread;
+  };
+  std::size_t block_size() const { return static_cast<std::size_t>(size()); }
+  static void agree(std::vector<arrival> const& arrivals) {
+    std::string const wrong = disagreement(arrivals);
+    if (!wrong.empty()) throw block_fault(wrong);
+  }
+  static void run_thread(void* argument) {
+    auto const [team, thread] = *static_cast<thread_of*>(argument);
+    try {
+      team->thread_(team->body_, *team, thread, team->cluster_);
+    } catch (...) {
+      team->failure_ = std::current_exception();
+    }
+  }
+
+  thread_function thread_;
+  void const* body_;
+  std::vector<fiber*> fibers_;
+  std::vector<thread_of> threads_;
+  std::vector<std::size_t> order_;  // in which the threads run until the next barrier
+  std::vector<arrival> arrivals_;
+  index_t cluster_ = 0;
+  std::vector<unsigned char> votes_;     // of every block's threads that have arrived
+  std::vector<unsigned char> verdicts_;  // of its barrier before
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+void run_with_fibers(launch const& how, thread_function thread, void const* body) {
+  random_stream random(how.seed);
+  index_t const clusters = how.blocks / how.cluster;
+  block_order const order(clusters, random);
+  fiber_team team(how, thread, body);
+  for (index_t i = 0; i < clusters; ++i) {
+    index_t const cluster = order(i);
+    try {
+      team.run_cluster(cluster, random);
+    } catch (block_fault const& fault) {
+      throw in_block(cluster, how, fault.what());
+    }
+  }
+}
+
+}  // namespace support

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// One std::thread per CUDA thread, for ThreadSanitizer. Two teams share the blocks and run at the
+// same time, so that it sees what two blocks do to each other.
+#include "teams.hpp"
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace support {
+
+namespace {
+
+struct cancelled {};
+
+// A barrier that knows who came for what.
+class meeting {
+ public:
+  explicit meeting(int size) : size_(size), passed_(static_cast<std::size_t>(size)) {
+    for (phase& p : phases_) p.arrivals.resize(passed_.size());
+  }
+
+  bool arrive(int who, arrival how, bool vote) {
+    // Two phases in turn, each with a lock of its own: whoever is late to leave one must not be
+    // ordered after what the others did before they came to the next.
+    unsigned& passed = passed_[static_cast<std::size_t>(who)];
+    phase& p = phases_[passed % 2];
+    unsigned const round = passed / 2;
+    ++passed;
+    std::unique_lock<std::mutex> lock(p.mutex);
+    if (p.failed) throw cancelled{};
+    p.arrivals[static_cast<std::size_t>(who)] = how;
+    p.vote = p.vote || vote;
+    if (++p.arrived == size_) {
+      std::string const wrong = disagreement(p.arrivals);
+      if (!wrong.empty()) throw block_fault(wrong);
+      p.verdict = p.vote;
+      p.vote = false;
+      p.arrived = 0;
+      p.round = round + 1;
+      p.all_here.notify_all();
+    } else {
+      p.all_here.wait(lock, [&] { return p.round == round + 1 || p.failed; });
+      if (p.round != round + 1) throw cancelled{};
+    }
+    return p.verdict;
+  }
+  // Nobody waits any more, for what will not come.
+  void fail() {
+    for (phase& p : phases_) {
+      std::lock_guard<std::mutex> const lock(p.mutex);
+      p.failed = true;
+      p.all_here.notify_all();
+    }
+  }
+
+ private:
+  struct phase {
+    std::mutex mutex;
+    std::condition_variable all_here;
+    std::vector<arrival> arrivals;
+    int arrived = 0;
+    unsigned round = 0;
+    bool vote = false, verdict = false, failed = false;
+  };
+  int size_;
+  phase phases_[2];
+  std::vector<unsigned> passed_;  // barriers, by thread
+};
+
+class thread_team final : public block_team {
+ public:
+  explicit thread_team(launch const& how)
+      : block_team(how), in_cluster_(how.threads * how.cluster) {
+    for (int b = 0; b < how.cluster; ++b) in_block_.emplace_back(how.threads);
+  }
+
+  // A block first agrees in itself that it ends or waits for the cluster.
+  bool arrive(int thread, arrival how, bool vote) override {
+    bool const verdict =
+        in_block_[static_cast<std::size_t>(thread / size())].arrive(thread % size(), how, vote);
+    if (how == arrival::end || how == arrival::cluster) in_cluster_.arrive(thread, how, false);
+    return verdict;
+  }
+
+  void fail(std::exception_ptr what) {
+    std::lock_guard<std::mutex> const first(failing_);
+    if (!failure_) failure_ = what;
+    for (meeting& m : in_block_) m.fail();
+    in_cluster_.fail();
+  }
+  std::exception_ptr failure() const { return failure_; }
+
+ private:
+  std::deque<meeting> in_block_;
+  meeting in_cluster_;
+  std::mutex failing_;
+  std::exception_ptr failure_;
+};
+
+// One thread of a team through the team's share of the clusters: number `first`, then every other.
+void run_thread(launch const& how, thread_function function, void const* body, thread_team& team,
+                int thread, block_order const& order, index_t first) {
+  random_stream garbage(how.seed + static_cast<std::uint64_t>(first));
+  shared_pool& pool = team.pool(thread / how.threads);
+  bool const leads = thread % how.threads == 0;
+  index_t cluster = 0;
+  try {
+    for (index_t i = first; i < how.blocks / how.cluster; i += 2) {
+      cluster = order(i);
+      if (leads) pool.fill(static_cast<unsigned char>(1 + garbage.below(255)));
+      team.arrive(thread, arrival::cluster, false);
+      function(body, team, thread, cluster);
+      team.arrive(thread, arrival::end, false);
+      if (leads) pool.check();
+    }
+  } catch (block_fault const& fault) {
+    team.fail(std::make_exception_ptr(in_block(cluster, how, fault.what())));
+  } catch (cancelled) {
+  } catch (...) {
+    team.fail(std::current_exception());
+  }
+}
+
+}  // namespace
+
+void run_with_threads(launch const& how, thread_function thread, void const* body) {
+  random_stream random(how.seed);
+  index_t const clusters = how.blocks / how.cluster;
+  block_order const order(clusters, random);
+  thread_team teams[] = {thread_team(how), thread_team(how)};
+  std::vector<std::thread> threads;
+  for (index_t t = 0; t < 2 && t < clusters; ++t)
+    for (int i = 0; i < how.threads * how.cluster; ++i)
+      threads.emplace_back([&, t, i] { run_thread(how, thread, body, teams[t], i, order, t); });
+  for (std::thread& t : threads) t.join();
+  for (thread_team const& team : teams)
+    if (team.failure()) std::rethrow_exception(team.failure());
+}
+
+}  // namespace support

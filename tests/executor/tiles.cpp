@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the block executor does for tiles: numbers that neighbouring threads show each other, copies that
+// nobody may use before he waited, and the products of tiles.
+#include "block_executor.hpp"
+
+#include <slicesort/detail/kernel/warp_mma.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+using namespace support;
+using slicesort::impl::tile_lane;
+using slicesort::impl::tile_piece;
+using slicesort::impl::tile_sums;
+
+namespace {
+
+template <class Body>
+void run(Body const& body, int threads, std::uint64_t seed) {
+  launch how;
+  how.blocks = 2;
+  how.threads = threads;
+  how.seed = seed;
+  how.shared_bytes = slicesort::impl::shared_bytes(body);
+  run_body<false>(how, body);
+}
+
+struct neighbours_body {
+  static constexpr int max_threads = 128;
+  int *greatest, *sums, *third;  // of 32 threads, of 4, and what lane 3 of 4 has second
+  template <class Block>
+  void operator()(Block& block) const {
+    int const mine = block.rank() * 37 % 64;
+    int const a = block.template reduce<32>(mine, [](int x, int y) { return x > y ? x : y; });
+    int const b = block.template reduce<4>(mine, [](int x, int y) { return x + y; });
+    struct pair {
+      int of[2];
+      int operator[](int i) const { return of[i]; }
+    };
+    auto const theirs = block.quad(pair{{0, mine}});
+    greatest[block.rank()] = a, sums[block.rank()] = b, third[block.rank()] = theirs(3, 1);
+  }
+};
+
+// A tile of `rows` x 64 of each, and both products: with b, and then with x.
+struct products_body {
+  static constexpr int max_threads = 128;
+  static constexpr int width = 64, pieces = width / slicesort::impl::elements_of_piece<float>;
+  float const *a, *b, *x;  // [16 * warps, 64], [16, 64], [16, 64]
+  float *first, *second;   // [16 * warps, 16], [16 * warps, 64]
+  int warps;
+  bool waiting;
+
+  template <class Carver>
+  tile_piece<float>* shared(Carver& carver) const {
+    return carver.template take<tile_piece<float>>(
+        static_cast<std::size_t>((16 * warps + 32) * pieces));
+  }
+  template <class Block>
+  void operator()(Block& block) const {
+    auto* const rows = shared(block);
+    auto* const columns = rows + 16 * warps * pieces;
+    for (int i = block.rank(); i < (16 * warps + 32) * pieces; i += block.size()) {
+      int const row = i / pieces, k = i % pieces, of_other = row - 16 * warps;
+      float const* const from = of_other < 0    ? a + row * width
+                                : of_other < 16 ? b + of_other * width
+                                                : x + (of_other - 16) * width;
+      block.copy_async(rows + row * pieces + (k ^ (row & 7)), from + 4 * k, 16);
+    }
+    if (waiting) block.await_copies();
+    block.sync();
+    int const own = block.rank() / 32 * 16;
+    tile_lane const me(block.rank());
+    tile_sums<float, 1, 2> s;
+    tile_sums<float, 1, width / 8> y;
+    s.clear(), y.clear();
+    block.template multiply_tiles<width>(s, rows + own * pieces, columns, width);
+    block.template multiply_weights<width>(y, block.template weights_of<float>(s),
+                                           columns + 16 * pieces, width);
+    for (int i = 0; i < s.count; ++i) first[(own + s.row(i, me)) * 16 + s.column(i, me)] = s[i];
+    for (int i = 0; i < y.count; ++i) second[(own + y.row(i, me)) * width + y.column(i, me)] = y[i];
+  }
+};
+
+// Small whole numbers: sums are exact.
+std::vector<float> numbers(std::size_t count, int step) {
+  std::vector<float> v(count);
+  for (std::size_t i = 0; i < count; ++i)
+    v[i] = static_cast<float>(static_cast<int>(i) * step % 7 - 3);
+  return v;
+}
+
+}  // namespace
+
+TEST_CASE("threads see what their neighbours show") {
+  for (std::uint64_t seed : {1u, 2u, 3u}) {
+    std::vector<int> greatest(128), sums(128), third(128);
+    run(neighbours_body{greatest.data(), sums.data(), third.data()}, 128, seed);
+    for (int r = 0; r < 128; ++r) {
+      int most = 0, sum = 0;
+      for (int i = 0; i < 32; ++i) most = std::max(most, (r / 32 * 32 + i) * 37 % 64);
+      for (int i = 0; i < 4; ++i) sum += (r / 4 * 4 + i) * 37 % 64;
+      auto const at = static_cast<std::size_t>(r);
+      CHECK(greatest[at] == most);
+      CHECK(sums[at] == sum);
+      CHECK(third[at] == (r / 4 * 4 + 3) * 37 % 64);
+    }
+  }
+}
+
+TEST_CASE("products of tiles") {
+  for (int warps : {1, 3}) {
+    auto const rows = static_cast<std::size_t>(16 * warps);
+    auto const a = numbers(rows * 64, 5), b = numbers(16 * 64, 3), x = numbers(16 * 64, 11);
+    std::vector<float> first(rows * 16), second(rows * 64);
+    products_body body{a.data(), b.data(), x.data(), first.data(), second.data(), warps, true};
+    run(body, 32 * warps, 4);
+    auto wrong = [&] {
+      int count = 0;
+      for (std::size_t r = 0; r < rows; ++r) {
+        std::vector<float> s(16), y(64);
+        for (std::size_t c = 0; c < 16; ++c)
+          for (std::size_t k = 0; k < 64; ++k) s[c] += a[r * 64 + k] * b[c * 64 + k];
+        for (std::size_t c = 0; c < 64; ++c)
+          for (std::size_t k = 0; k < 16; ++k) y[c] += s[k] * x[k * 64 + c];
+        for (std::size_t c = 0; c < 16; ++c) count += first[r * 16 + c] != s[c];
+        for (std::size_t c = 0; c < 64; ++c) count += second[r * 64 + c] != y[c];
+      }
+      return count;
+    };
+    CHECK(wrong() == 0);
+    // Nobody waited: what the copies bring is not there.
+    body.waiting = false;
+    run(body, 32 * warps, 5);
+    CHECK(wrong() > 0);
+  }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Multi-permutation against dense matrices: powers by repeated products, sums in long double,
+// errors within what the roundings explain.
+#pragma once
+
+#include "slicing_sort/check.hpp"
+#include "slicing_sort/oracle.hpp"
+#include "support/numbers.hpp"
+#include "support/variants.hpp"
+
+#include <slicesort/multi_permutation.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace support {
+
+template <class T>
+using accumulator = typename ss::dtype_traits<T>::accumulator;
+
+// Half a unit in the last place of 1.
+template <class T>
+long double roundoff() {
+  return std::ldexp(1.0L, -format_of<T>().fraction_bits - 1);
+}
+// The bound of n roundings in a row (Higham, Accuracy and Stability of Numerical Algorithms, 3.1).
+inline long double gamma_of(long double n, long double u) { return n * u / (1 - n * u); }
+
+template <class T>
+struct multi_case {
+  index_t terms = 1;
+  std::vector<accumulator<T>> weights;  // empty: uniform
+  std::uint64_t order = irregular;
+
+  ss::multi_permutation<pattern_order> op() const {
+    return ss::multi_permutation<pattern_order>(terms, pattern_order{order});
+  }
+  long double weight(index_t k) const {
+    if (weights.empty()) return 1.0L / static_cast<long double>(terms);
+    return static_cast<long double>(weights[static_cast<std::size_t>(k - 1)]);
+  }
+  // f(uniform_weights) or f(a view of the weights)
+  template <class F>
+  void with_weights(F const& f) const {
+    if (weights.empty())
+      f(ss::uniform_weights);
+    else
+      f(ss::tensor1<accumulator<T> const>(weights.data(), terms));
+  }
+
+  // Forward and backward, with the saved state and the workspace that they ask for.
+  template <class Index = std::uint32_t>
+  auto runner() const {
+    return [this](auto const& on, auto x, auto y, auto dy, auto dx, auto lengths) {
+      extents3 const e = x.extents();
+      auto const o = op();
+      tensor<Index> perm(e);
+      std::size_t const bytes = o.template workspace_bytes<T>(on, e);
+      guarded_workspace scratch(bytes), again(bytes, 37, 0);
+      with_weights([&](auto w) {
+        o.forward(on, x, w, y, {perm.view()}, scratch.get(), {lengths});
+        o.backward(on, dy, w, {perm.view()}, dx, again.get(), {ss::grad_mode::overwrite, lengths});
+      });
+      CHECK((scratch.red_zones_intact() && again.red_zones_intact()));
+    };
+  }
+};
+
+// 0, 1, 2 and 4 or so: uniform weights, and some of both signs.
+template <class T>
+std::vector<multi_case<T>> multi_cases() {
+  using A = accumulator<T>;
+  return {{1, {}, up},
+          {2, {}, irregular},
+          {3, {A(0.7), A(-1.3), A(0.1)}, down},
+          {5, {}, zigzag},
+          {6, {A(1), A(-1), A(0.5), A(0), A(3), A(-0.3)}, irregular}};
+}
+
+// Numbers whose products neither overflow nor underflow.
+template <class T>
+tensor<T> tame_tensor(extents3 e, std::uint64_t seed) {
+  constexpr input_kind kinds[] = {input_kind::normal, input_kind::few_unique, input_kind::relu,
+                                  input_kind::uniform};
+  return tensor_of_columns<T>(e, [=](std::uint64_t column) {
+    return make_column<T>(kinds[(column + seed) % 4], static_cast<std::size_t>(e.length),
+                          seed + 7919 * column);
+  });
+}
+
+// The worst error over its bound: at most 1.
+struct error_ratio {
+  long double worst = 0;
+  void see(long double error, long double bound) {
+    error = error < 0 ? -error : error;
+    if (error > worst * bound) worst = bound > 0 ? error / bound : 1e30L;
+  }
+};
+
+// sum_k a_k P^k v, or with the transpose, against `got`; the valid rows of one column.
+template <class T>
+void compare_column(multi_case<T> const& m, permutation_matrix const& p, bool transpose,
+                    std::vector<T> const& v, std::vector<T> const& got, error_ratio& ratio) {
+  std::vector<long double> sum(v.size()), magnitude(v.size());
+  std::vector<T> power = v;
+  for (index_t k = 1; k <= m.terms; ++k) {
+    power = transpose ? p.transpose_times(power) : p.times(power);
+    for (std::size_t n = 0; n < v.size(); ++n) {
+      long double const term = m.weight(k) * decode(power[n]).value;
+      sum[n] += term;
+      magnitude[n] += std::fabs(term);
+    }
+  }
+  for (std::size_t n = 0; n < v.size(); ++n) {
+    // A product, a sum and, for uniform weights, a quotient; then the rounding to 16 bits.
+    long double bound =
+        gamma_of(static_cast<long double>(m.terms + 1), roundoff<accumulator<T>>()) * magnitude[n];
+    if (sizeof(T) == 2)
+      bound += roundoff<T>() * (std::fabs(sum[n]) + bound) +
+               std::ldexp(1.0L, -format_of<T>().bias() - format_of<T>().fraction_bits);
+    ratio.see(decode(got[n]).value - sum[n], bound);
+  }
+}
+
+}  // namespace support

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// sinkhorn_csp against matrices of long double, and what its matrices must be.
+#include "check.hpp"
+
+#include <slicesort/csp.hpp>
+#include <slicesort/sinkhorn_csp.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+// Where single precision says nothing of the gradient any more, double still does.
+std::vector<sinkhorn_case> accuracy_cases(bool in_double) {
+  auto const shifts = [](index_t channels) { return some_shifts(channels, 5); };
+  return {
+      {{1, 1, 2}, 1, 1.0, 1, shifts(2)},
+      {{2, 2, 3}, 2, 0.5, 3, shifts(3)},
+      {{1, 6, 1}, 3, 0.5, 3, shifts(1)},
+      {{2, 12, 4}, 5, 0.3, 4, shifts(4), 2},
+      {{2, 13, 6}, 4, 0.05, 2, shifts(6), 5},
+      {{4, 11, 5}, 3, 0.7, 6, shifts(5), 1, {11, 0, 1, 7}},
+      {{1, 16, 18}, 8, 1.0, 3, shifts(18), 17},
+      {{1, 33, 2}, 33, 0.2, 2, shifts(2), 1},
+      {{1, 70, 2}, 100, 0.5, 2, shifts(2)},  // sums of more than one piece
+      {{2, 9, 3}, 9, in_double ? 0.01 : 0.1, in_double ? 20 : 5, shifts(3)},
+  };
+}
+
+// Rows 0, 1, .. of a channel, in order of `values`.
+std::vector<index_t> argsort(std::vector<double> const& values) {
+  std::vector<index_t> rows;
+  for (std::size_t i = 0; i < values.size(); ++i) rows.push_back(static_cast<index_t>(i));
+  std::sort(rows.begin(), rows.end(), [&](index_t a, index_t b) {
+    return values[static_cast<std::size_t>(a)] < values[static_cast<std::size_t>(b)];
+  });
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("y and dx are those of the matrices", T, float, double) {
+  std::uint64_t seed = 11;
+  error_shares worst;
+  double worst_gradient = 0;
+  for (sinkhorn_case const& p : accuracy_cases(std::is_same_v<T, double>)) {
+    tensor<T> const x = normal_tensor<T>(p.e, ++seed), dy = normal_tensor<T>(p.e, ++seed);
+    sinkhorn_answer const a = solve(p, x, dy);
+    for_each_backend_once(seed, [&](auto const& on) {
+      CAPTURE(p.e.length);
+      CAPTURE(p.tau);
+      CAPTURE(describe_exec(on));
+      auto const shares = measure_errors(p, on, x, dy, a);
+      CHECK(shares.y <= 1);
+      CHECK(shares.dx <= 1);
+      worst = {std::max(worst.y, shares.y), std::max(worst.dx, shares.dx)};
+    });
+    for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
+      worst_gradient = std::max(worst_gradient, static_cast<double>(a.dx_bound(b, n, c)));
+    });
+  }
+  MESSAGE(type_name<T>() << ": errors take up " << static_cast<double>(worst.y) << " and "
+                         << static_cast<double>(worst.dx) << " of their bounds; dx is bound within "
+                         << worst_gradient);
+}
+
+TEST_CASE("the gradient in double is the duals' to nine digits") {
+  sinkhorn_case const p{{2, 14, 5}, 6, 0.4, 5, some_shifts(5, 3), 3, {14, 10}};
+  tensor<double> const x = normal_tensor<double>(p.e, 1), dy = normal_tensor<double>(p.e, 2);
+  sinkhorn_answer const a = solve(p, x, dy);
+  for_each_backend_once(1, [&](auto const& on) {
+    tensor<double> y(p.e), dx(p.e);
+    run_sinkhorn(p.op(), on, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
+    for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
+      CHECK(std::abs(static_cast<double>(a.dx(b, n, c)) - dx(b, n, c)) <= 1e-9);
+    });
+  });
+}
+
+TEST_CASE("two rows: the limit in closed form") {
+  // A doubly stochastic matrix of two rows is [p 1-p; 1-p p], here with
+  // p / (1 - p) = exp((v0 - v1) (w0 - w1) / (2 tau)).
+  for (double tau : {1.0, 2.0, 5.0}) {
+    sinkhorn_case const p{{1, 2, 2}, 2, tau, 400, {0, 0}};
+    tensor<double> x(p.e), y(p.e), dx(p.e);
+    x.elements() = {0.75, -1.5, -0.5, 2.25};
+    for_each_backend_once(2, [&](auto const& on) {
+      run_sinkhorn(p.op(), on, std::as_const(x).view(), y.view(), std::as_const(x).view(),
+                   dx.view(), {});
+      double const odds = std::exp((0.75 + 0.5) * (-1.5 - 2.25) / (2 * tau));
+      double const same = odds / (1 + odds);
+      CHECK(y(0, 0, 1) == doctest::Approx(same * -1.5 + (1 - same) * 2.25).epsilon(1e-12));
+      CHECK(y(0, 1, 1) == doctest::Approx((1 - same) * -1.5 + same * 2.25).epsilon(1e-12));
+    });
+  }
+}
+
+TEST_CASE("columns sum to 1 always, rows when it has converged") {
+  // What follows from the sums: the mean of a group stays, and a constant added to w is added to y.
+  sinkhorn_case p{{1, 12, 4}, 6, 1.0, 3, some_shifts(4, 9), 0};
+  tensor<double> const x = normal_tensor<double>(p.e, 4);
+  tensor<double> raised = x;
+  for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
+    if (c != 0) raised(b, n, c) += 3;
+  });
+  for_each_backend_once(3, [&](auto const& on) {
+    tensor<double> y(p.e), dx(p.e), higher(p.e);
+    double rows_at_first = 0;
+    for (index_t iterations : {1, 80}) {
+      p.iterations = iterations;
+      run_sinkhorn(p.op(), on, x.view(), y.view(), x.view(), dx.view(), {});
+      run_sinkhorn(p.op(), on, std::as_const(raised).view(), higher.view(), x.view(), dx.view(),
+                   {});
+      double rows = 0;
+      for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
+        if (c == 0) return;
+        if (n % p.group == 0) {
+          double before = 0, after = 0;
+          for (index_t i = n; i < n + p.group; ++i) {
+            before += x(b, p.source(i, c, p.e.length), c);
+            after += y(b, i, c);
+          }
+          CHECK(after == doctest::Approx(before).epsilon(1e-12).scale(10));
+        }
+        rows = std::max(rows, std::abs(higher(b, n, c) - y(b, n, c) - 3));
+      });
+      if (iterations == 1)
+        rows_at_first = rows;
+      else
+        CHECK(rows < 1e-9);
+    }
+    CHECK(rows_at_first > 0.01);  // or the case says nothing
+  });
+}
+
+TEST_CASE("Theorem 2: it goes to csp as tau falls") {
+  // Values near half a unit apart, so that no two matchings of a group cost nearly the same.
+  extents3 const e{1, 8, 3};
+  index_t const group = 4;
+  tensor<double> x(e);
+  for (index_t c = 0; c < e.channels; ++c) {
+    random_stream random(static_cast<std::uint64_t>(c) + 40);
+    std::vector<double> column;
+    for (index_t n = 0; n < e.length; ++n)
+      column.push_back(0.5 * static_cast<double>(n) - 1.75 + 0.02 * random.unit());
+    for (std::size_t n = column.size() - 1; n > 0; --n)
+      std::swap(column[n], column[random.below(n + 1)]);
+    x.set_column(0, c, column);
+  }
+  ss::csp<ss::shift::linear, ss::reference> const hard{ss::group_size{group}};
+  tensor<double> limit(e), by_csp(e);
+  for (index_t c = 0; c < e.channels; ++c)
+    for (index_t begin = 0; begin < e.length; begin += group) {
+      index_t const shift = c == 0 ? 0 : (c + 1) * 3 % e.length;
+      std::vector<double> v, w;
+      for (index_t n = begin; n < begin + group; ++n) {
+        v.push_back(x(0, n, 0));
+        w.push_back(x(0, (n - shift + e.length) % e.length, c));
+      }
+      auto const of_v = argsort(v), of_w = argsort(w);
+      for (std::size_t k = 0; k < v.size(); ++k)
+        limit(0, begin + of_v[k], c) = w[static_cast<std::size_t>(of_w[k])];
+    }
+  ss::exec::host const host;
+  guarded_workspace lent(hard.workspace_bytes<double>(host, e));
+  hard.forward(host, std::as_const(x).view(), by_csp.view(), ss::no_saved, lent.get());
+  CHECK(same_bits(by_csp.elements(), limit.elements()));
+  for_each_backend_once(4, [&](auto const& on) {
+    auto const error = [&](double tau, index_t iterations) {
+      auto const op = ss::sinkhorn_csp{ss::group_size{group}, ss::sinkhorn{tau, iterations}};
+      guarded_workspace scratch(op.template workspace_bytes<double>(on, e));
+      tensor<double> y(e);
+      op.forward(on, std::as_const(x).view(), y.view(), scratch.get());
+      double worst = 0;
+      for_each_position(e, [&](index_t b, index_t n, index_t c) {
+        worst = std::max(worst, std::abs(y(b, n, c) - limit(b, n, c)));
+      });
+      return worst;
+    };
+    double before = std::numeric_limits<double>::infinity();
+    for (double tau : {0.3, 0.1, 0.03, 0.01}) {
+      // The colder, the longer it takes to converge.
+      double const worst = error(tau, static_cast<index_t>(30 / tau));
+      CAPTURE(tau);
+      CHECK(worst < before);
+      before = worst;
+    }
+    // What is left is the iterations': it falls as one over their number, to nothing.
+    double const twice = error(0.01, 6000);
+    CHECK(twice < 0.52 * before);
+    CHECK(error(0.01, 12000) < 0.52 * twice);
+  });
+}
+
+TEST_CASE_TEMPLATE("extremes give numbers", T, float, double) {
+  T const great = std::numeric_limits<T>::max(), tiny = std::numeric_limits<T>::denorm_min();
+  std::vector<T> const values = {great, -great, tiny, T{0}, T(-0.0), T(1e15), T(-3), -tiny};
+  for (double tau : {1e-300, 1e-30, 1e-6, 1.0, 1e30, 1e300}) {
+    sinkhorn_case const p{{1, 24, 3}, 8, tau, 4, {0, 3, 8}};
+    random_stream random(9);
+    tensor<T> x(p.e), y(p.e), dx(p.e);
+    for (T& element : x.elements()) element = values[random.below(values.size())];
+    for_each_backend_once(5, [&](auto const& on) {
+      run_sinkhorn(p.op(), on, std::as_const(x).view(), y.view(), std::as_const(x).view(),
+                   dx.view(), {});
+      CAPTURE(tau);
+      // Elements of T are at most 1, and there are 8 in a row.
+      for (T const& element : y.elements()) CHECK(decode(element).kind != number_class::nan);
+    });
+    // Where the reference is moderate, so is the gradient's way back through T.
+    for (index_t n = 0; n < p.e.length; ++n)
+      for (index_t c = 0; c < 3; ++c) x(0, n, c) = static_cast<T>(random.normal() * 1000);
+    for_each_backend_once(6, [&](auto const& on) {
+      run_sinkhorn(p.op(), on, std::as_const(x).view(), y.view(), std::as_const(x).view(),
+                   dx.view(), {});
+      CAPTURE(tau);
+      for (T const& element : y.elements()) CHECK(decode(element).kind == number_class::finite);
+      if (tau >= 1e-6)
+        for (T const& element : dx.elements()) CHECK(decode(element).kind == number_class::finite);
+    });
+  }
+}
+
+#if !defined(__FAST_MATH__)
+TEST_CASE_TEMPLATE("a NaN stays in its group, and is not lost there", T, float, double) {
+  sinkhorn_case const p{{2, 12, 20}, 4, 0.5, 2, std::vector<std::int32_t>(20, 0), 1};
+  tensor<T> const clean = normal_tensor<T>(p.e, 6);
+  for (index_t channel : {0, 1}) {  // one of many, and the reference
+    tensor<T> x = clean, y(p.e), dx(p.e);
+    x(1, 6, channel) = std::numeric_limits<T>::quiet_NaN();
+    for_each_backend_once(7, [&](auto const& on) {
+      run_sinkhorn(p.op(), on, std::as_const(x).view(), y.view(), clean.view(), dx.view(), {});
+      for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
+        bool const there = b == 1 && 4 <= n && n < 8;
+        if (c == p.reference) return;
+        bool const reached = there && (channel == p.reference || c == channel);
+        CHECK((decode(y(b, n, c)).kind == number_class::nan) == reached);
+        CHECK((decode(dx(b, n, c)).kind == number_class::nan) == reached);
+      });
+    });
+  }
+}
+#endif

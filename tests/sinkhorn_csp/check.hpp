@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problems of sinkhorn_csp: the call, and its comparison with the oracle.
+#pragma once
+
+#include "oracle.hpp"
+#include "support/buffers.hpp"
+#include "support/inputs.hpp"
+#include "support/variants.hpp"
+
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/sinkhorn_csp.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace support {
+
+struct sinkhorn_case {
+  extents3 e;
+  index_t group;
+  double tau;
+  index_t iterations;
+  std::vector<std::int32_t> shifts;  // of every channel
+  index_t reference = 0;
+  std::vector<index_t> lengths = {};
+
+  auto op() const {
+    ss::tensor1<std::int32_t const> const table(shifts.data(), static_cast<index_t>(shifts.size()));
+    return ss::sinkhorn_csp{ss::group_size{group}, ss::sinkhorn{tau, iterations},
+                            ss::shift::table{table}, ss::reference{reference}};
+  }
+  index_t rows(index_t b) const {
+    return lengths.empty() ? e.length : lengths[static_cast<std::size_t>(b)];
+  }
+  // The row that row n of a channel's moved values comes from.
+  index_t source(index_t n, index_t c, index_t valid) const {
+    index_t const shift = c == reference ? 0 : shifts[static_cast<std::size_t>(c)];
+    return ((n - shift) % valid + valid) % valid;
+  }
+};
+
+// Shifts large and small, negative ones too.
+inline std::vector<std::int32_t> some_shifts(index_t channels, std::uint64_t seed) {
+  random_stream random(seed);
+  std::vector<std::int32_t> shifts;
+  for (index_t c = 0; c < channels; ++c)
+    shifts.push_back(static_cast<std::int32_t>(random.below(200)) - 60);
+  return shifts;
+}
+template <class T>
+tensor<T> normal_tensor(extents3 e, std::uint64_t seed) {
+  return tensor_of_columns<T>(e, [=](std::uint64_t column) {
+    return make_column<T>(input_kind::normal, static_cast<std::size_t>(e.length),
+                          seed + 7919 * column);
+  });
+}
+
+// Forward and backward with a workspace of the size asked for.
+template <class Op, class Exec, class X, class Y, class DX>
+void run_sinkhorn(Op const& op, Exec const& on, X const& x, Y const& y, X const& dy, DX const& dx,
+                  ss::tensor1<index_t const> lengths,
+                  ss::grad_mode mode = ss::grad_mode::overwrite) {
+  using T = typename X::value_type;
+  guarded_workspace scratch(op.template workspace_bytes<T>(on, x.extents()));
+  op.forward(on, x, y, scratch.get(), {lengths});
+  op.backward(on, dy, x, dx, scratch.get(), {mode, lengths});
+  CHECK(scratch.red_zones_intact());
+}
+
+// The greatest part of its bound that any error took up.
+struct error_shares {
+  real y = 0, dx = 0;
+};
+
+// What the oracle says, element by element, with the bounds.
+struct sinkhorn_answer {
+  tensor<real> y, y_bound, dx, dx_bound;
+};
+
+template <class T>
+sinkhorn_answer solve(sinkhorn_case const& p, tensor<T> const& x, tensor<T> const& dy) {
+  sinkhorn_answer a{tensor<real>(p.e), tensor<real>(p.e), tensor<real>(p.e), tensor<real>(p.e)};
+  tensor<real> reference_size(p.e);  // of the sum that its gradient is
+  real const unit = std::ldexp(real{1}, -(format_of<T>().fraction_bits + 1));
+  auto const at = [](tensor<T> const& t, index_t b, index_t n, index_t c) {
+    return static_cast<real>(t(b, n, c));
+  };
+  for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
+    bool const stays = n >= p.rows(b) || c == p.reference;
+    a.y(b, n, c) = stays ? at(x, b, n, c) : 0;
+    a.dx(b, n, c) = stays ? at(dy, b, n, c) : 0;
+    if (c == p.reference && n < p.rows(b)) reference_size(b, n, c) = std::abs(at(dy, b, n, c));
+  });
+  for (index_t b = 0; b < p.e.batch; ++b)
+    for (index_t begin = 0; begin < p.rows(b); begin += p.group)
+      for (index_t c = 0; c < p.e.channels; ++c) {
+        if (c == p.reference) continue;
+        index_t const rows = std::min(p.group, p.rows(b) - begin);
+        std::vector<real> v, w, d;
+        for (index_t n = begin; n < begin + rows; ++n) {
+          v.push_back(at(x, b, n, p.reference));
+          w.push_back(at(x, b, p.source(n, c, p.rows(b)), c));
+          d.push_back(at(dy, b, n, c));
+        }
+        auto const g = solve_group(v, w, d, static_cast<real>(p.tau), p.iterations);
+        auto const error = sinkhorn_error::of<T>(g, p.iterations);
+        for (index_t i = 0; i < rows; ++i) {
+          auto const k = static_cast<std::size_t>(i);
+          index_t const n = begin + i, from = p.source(n, c, p.rows(b));
+          a.y(b, n, c) = g.y[k];
+          a.y_bound(b, n, c) = error.of_y() * g.y_size[k];
+          a.dx(b, from, c) += g.dw[k];
+          a.dx_bound(b, from, c) = error.of_gradient() * g.dw_size[k];
+          a.dx(b, n, p.reference) += g.dv[k];
+          a.dx_bound(b, n, p.reference) += error.of_gradient() * g.dv_size[k];
+          reference_size(b, n, p.reference) += g.dv_size[k];
+        }
+      }
+  // The reference's gradient is a sum in double, rounded once.
+  auto const terms = static_cast<real>(p.e.channels + 2);
+  for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
+    if (c == p.reference)
+      a.dx_bound(b, n, c) += (unit + terms * std::ldexp(real{1}, -53)) * reference_size(b, n, c);
+  });
+  return a;
+}
+
+// 0 for no error, 1 for one as great as its bound.
+template <class T>
+real share_of(T got, real want, real bound) {
+  real const error = std::abs(static_cast<real>(got) - want);
+  return error == 0 ? 0 : error / bound;
+}
+
+template <class T, class Exec>
+error_shares measure_errors(sinkhorn_case const& p, Exec const& on, tensor<T> const& x,
+                            tensor<T> const& dy, sinkhorn_answer const& a) {
+  tensor<T> y(p.e), dx(p.e);
+  run_sinkhorn(p.op(), on, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
+  error_shares worst;
+  for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
+    worst.y = std::max(worst.y, share_of(y(b, n, c), a.y(b, n, c), a.y_bound(b, n, c)));
+    worst.dx = std::max(worst.dx, share_of(dx(b, n, c), a.dx(b, n, c), a.dx_bound(b, n, c)));
+    if (n >= p.rows(b) || c == p.reference) CHECK(same_bits(y(b, n, c), x(b, n, c)));
+    if (n >= p.rows(b)) CHECK(same_bits(dx(b, n, c), dy(b, n, c)));
+  });
+  return worst;
+}
+
+}  // namespace support

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// sinkhorn_csp gives the same bits whoever computes it, in whatever layout and however the batch is
+// split. That the bits are right is the matter of basic.cpp.
+#include "check.hpp"
+
+#include <slicesort/sinkhorn_csp.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+// -ffast-math lets the compiler put a sum in another order, in every backend its own.
+#if defined(__FAST_MATH__)
+constexpr bool sums_keep_their_order = false;
+#else
+constexpr bool sums_keep_their_order = true;
+#endif
+
+// The answer is what one thread of the host makes of it.
+template <class T>
+variant_problem<T> solved_on_host(sinkhorn_case const& c, std::uint64_t seed) {
+  variant_problem<T> p;
+  p.x = normal_tensor<T>(c.e, seed);
+  p.dy = normal_tensor<T>(c.e, seed + 1);
+  p.y = p.dx = tensor<T>(c.e);
+  p.lengths = c.lengths;
+  run_sinkhorn(c.op(), ss::exec::host{1}, std::as_const(p.x).view(), p.y.view(),
+               std::as_const(p.dy).view(), p.dx.view(), view_of(p.lengths));
+  return p;
+}
+auto runner(sinkhorn_case const& c) {
+  return [&c](auto const& on, auto x, auto y, auto dy, auto dx, auto lengths) {
+    using T = typename decltype(x)::value_type;
+    ss::tensor3<T const> const from(x), gradient(dy);
+    run_sinkhorn(c.op(), on, from, y, gradient, dx, lengths);
+  };
+}
+
+std::vector<sinkhorn_case> shapes() {
+  std::vector<sinkhorn_case> cases;
+  std::uint64_t seed = 70;
+  for (extents3 e : {extents3{1, 1, 1},
+                     {5, 7, 1},
+                     {3, 16, 31},
+                     {2, 10, 33},
+                     {2, 21, 4},
+                     {1, 24, 5},
+                     {3, 0, 4},
+                     {0, 5, 4},
+                     {2, 5, 0}}) {
+    ++seed;
+    index_t const group = 1 + static_cast<index_t>(seed * 7 % 11);
+    index_t const reference = e.channels > 2 ? e.channels / 2 : 0;
+    sinkhorn_case c{e, group, 0.4, 2, some_shifts(e.channels, seed), reference};
+    if (e.channels == 0) c.reference = 0;
+    cases.push_back(c);
+    c.lengths = mixed_lengths(e);
+    cases.push_back(c);
+  }
+  return cases;
+}
+
+template <class T>
+void check_strides(sinkhorn_case const& c, variant_problem<T> const& p) {
+  constexpr std::array<int, 3> orders[] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                           {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+  for (std::size_t i = 0; i < 6; ++i) {
+    index_t const padding = i % 2 == 0 ? 3 : 0;
+    strides3 const in = strides_in_order(c.e, orders[i], padding);
+    strides3 const out = strides_in_order(c.e, orders[(i + 2) % 6], padding);
+    for_each_backend_once(p.number() + i, [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      strided_tensor<T> const x(p.x, in, 1), dy(p.dy, out, 2);
+      strided_tensor<T> y(c.e, out, 3), dx(c.e, in, 4);
+      runner(c)(on, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
+      CHECK(same_bits(y.contents().elements(), p.y.elements()));
+      CHECK(same_bits(dx.contents().elements(), p.dx.elements()));
+      CHECK((y.gaps_untouched() && dx.gaps_untouched()));
+    });
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double) {
+  if (!sums_keep_their_order) return;
+  std::uint64_t seed = 0;
+  for (sinkhorn_case const& c : shapes()) {
+    CAPTURE(c.e.batch);
+    CAPTURE(c.e.length);
+    CAPTURE(c.e.channels);
+    CAPTURE(c.lengths.size());
+    auto const p = solved_on_host<T>(c, ++seed);
+    check_policies(p, runner(c));
+    check_strides(c, p);
+    check_sample_by_sample(p, runner(c));
+  }
+}
+
+TEST_CASE("the default moves channels as csp does by default") {
+  extents3 const e{1, 10, 4};
+  tensor<double> const x = normal_tensor<double>(e, 5);
+  sinkhorn_case const c{e, 5, 0.5, 3, {0, 6, 9, 2}};  // (c + 1) * ceil(10 / 4) mod 10
+  ss::sinkhorn_csp const op{ss::group_count{2}, ss::sinkhorn{0.5, 3}};
+  CHECK(op.group(e) == 5);
+  CHECK(op.shift_of(0, e, 10) == 0);  // the reference
+  CHECK(op.shift_of(2, e, 10) == 9);
+  CHECK(op.shift_of(2, e, 7) == 2);
+  for_each_backend_once(8, [&](auto const& on) {
+    tensor<double> y(e), dx(e), same_y(e), same_dx(e);
+    run_sinkhorn(op, on, x.view(), y.view(), x.view(), dx.view(), {});
+    run_sinkhorn(c.op(), on, x.view(), same_y.view(), x.view(), same_dx.view(), {});
+    CHECK(same_bits(y.elements(), same_y.elements()));
+    CHECK(same_bits(dx.elements(), same_dx.elements()));
+  });
+}
+
+TEST_CASE_TEMPLATE("accumulation", T, float, double) {
+  sinkhorn_case const c{{3, 9, 5}, 4, 0.6, 2, some_shifts(5, 1), 2, {9, 5, 0}};
+  tensor<T> const x = normal_tensor<T>(c.e, 3), dy = normal_tensor<T>(c.e, 4);
+  tensor<T> const before = normal_tensor<T>(c.e, 5);
+  for_each_backend_once(9, [&](auto const& on) {
+    tensor<T> y(c.e), dx(c.e), sum = before;
+    run_sinkhorn(c.op(), on, x.view(), y.view(), dy.view(), dx.view(), view_of(c.lengths));
+    run_sinkhorn(c.op(), on, x.view(), y.view(), dy.view(), sum.view(), view_of(c.lengths),
+                 ss::grad_mode::accumulate);
+    for_each_position(c.e, [&](index_t b, index_t n, index_t k) {
+      T const want = before(b, n, k) + dx(b, n, k);
+      if (sums_keep_their_order)
+        CHECK(same_bits(sum(b, n, k), want));
+      else
+        CHECK(static_cast<double>(sum(b, n, k)) ==
+              doctest::Approx(static_cast<double>(want)).epsilon(1e-4));
+    });
+  });
+}
+
+TEST_CASE("more samples than the reference's gradient is kept of at a time") {
+  // Groups of one row: y is the moved x, and dx = dy moved back.
+  sinkhorn_case const c{{2, (1 << 18) + 1, 2}, 1, 0.5, 1, {0, 3}};
+  CHECK(ss::detail::samples_at_once(c.e) == 1);
+  tensor<float> const x = integer_tensor<float>(c.e, 4, 1), dy = integer_tensor<float>(c.e, 9, 2);
+  tensor<float> y(c.e), dx(c.e), want_y = x, want_dx = dy;
+  for_each_position(c.e, [&](index_t b, index_t n, index_t k) {
+    if (k == 0) return;
+    want_y(b, n, k) = x(b, c.source(n, k, c.e.length), k);
+    want_dx(b, c.source(n, k, c.e.length), k) = dy(b, n, k);
+  });
+  auto const check = [&](auto const& on) {
+    run_sinkhorn(c.op(), on, x.view(), y.view(), dy.view(), dx.view(), {});
+    real worst = 0;
+    for (std::size_t i = 0; i < y.elements().size(); ++i) {
+      worst = std::max(
+          worst, std::abs(decode(y.elements()[i]).value - decode(want_y.elements()[i]).value));
+      worst = std::max(
+          worst, std::abs(decode(dx.elements()[i]).value - decode(want_dx.elements()[i]).value));
+    }
+    // The one element of T is exp(a - a).
+    CHECK(worst <= (sums_keep_their_order ? 0 : 1e-4L));
+  };
+  if (testing(backend_kind::host)) check(ss::exec::host{2});
+  if (full_suite()) for_each_grid(10, check);
+}
+
+TEST_CASE("blocks without enough shared memory keep numbers in the workspace") {
+  if (!testing(backend_kind::blocks) || !sums_keep_their_order) return;
+  sinkhorn_case c{{2, 40, 5}, 20, 0.5, 3, some_shifts(5, 2), 1, {40, 27}};
+  for (index_t iterations : {1, 3, 40}) {
+    c.iterations = iterations;
+    auto const p = solved_on_host<double>(c, 50 + static_cast<std::uint64_t>(iterations));
+    std::size_t with_much = 0;
+    for (std::size_t bytes : {232448u, 16384u, 2048u, 1024u, 0u}) {
+      block_exec on;
+      on.name = "little shared memory";
+      on.device = {80, 4, bytes};
+      on.seed = bytes;
+      tensor<double> y(c.e), dx(c.e);
+      runner(c)(on, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(c.lengths));
+      CAPTURE(bytes);
+      CHECK(same_bits(y.elements(), p.y.elements()));
+      CHECK(same_bits(dx.elements(), p.dx.elements()));
+      std::size_t const workspace = c.op().workspace_bytes<double>(on, c.e);
+      if (bytes > 200000)
+        with_much = workspace;
+      else if (bytes < 2000)
+        CHECK(workspace > with_much);
+    }
+  }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A valid call of slicing-sort, for tests that spoil one argument and read the refusal.
+#pragma once
+
+#include "support/buffers.hpp"
+
+#include <doctest/doctest.h>
+#include <slicesort/slicing_sort.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace support {
+
+namespace ss = slicesort;
+
+inline bool says(std::string const& message, char const* part) {
+  return message.find(part) != std::string::npos;
+}
+
+enum class thrown { nothing, argument, workspace };
+
+template <class F>
+std::pair<thrown, std::string> outcome_of(F const& call) {
+  try {
+    call();
+  } catch (ss::invalid_argument const& e) {
+    return {thrown::argument, e.what()};
+  } catch (ss::workspace_error const& e) {
+    return {thrown::workspace, e.what()};
+  }
+  return {thrown::nothing, ""};
+}
+
+// A valid call; each test spoils one argument. Views are over separate pieces of one buffer.
+template <class Order = ss::ascending>
+struct call_of {
+  static constexpr extents3 shape{2, 5, 3};
+  static constexpr std::size_t piece = 256;
+
+  std::vector<float> memory = std::vector<float>(8 * piece, 2.5f);
+  std::vector<unsigned char> scratch_memory = std::vector<unsigned char>(1 << 20);
+  Order order{};
+  ss::exec::host on{};
+  tensor3<float const> x{memory.data(), shape};
+  tensor3<float> y{memory.data() + piece, shape};
+  ss::index_tensor3 perm =
+      tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(memory.data() + 2 * piece), shape);
+  ss::workspace scratch{scratch_memory.data(), scratch_memory.size()};
+  std::vector<index_t> lengths;
+
+  ss::tensor1<index_t const> lengths_view() const {
+    if (lengths.empty()) return {};
+    return {lengths.data(), static_cast<index_t>(lengths.size())};
+  }
+
+  // The message of the refusal ("" when accepted); forward and backward, called and checked.
+  std::string forward() {
+    ss::slicing_sort<Order> const op(order);
+    return agree(op.check(on, x, y, {perm}, scratch, {lengths_view()}),
+                 [&] { op.forward(on, x, y, {perm}, scratch, {lengths_view()}); });
+  }
+  std::string forward_not_saved() {
+    ss::slicing_sort<Order> const op(order);
+    return agree(op.check(on, x, y, ss::no_saved, scratch, {lengths_view()}),
+                 [&] { op.forward(on, x, y, ss::no_saved, scratch, {lengths_view()}); });
+  }
+  std::string backward() {
+    ss::slicing_sort<Order> const op(order);
+    ss::backward_options const options{ss::grad_mode::overwrite, lengths_view()};
+    return agree(op.check(on, x, {ss::const_index_tensor3(perm)}, y, scratch, options),
+                 [&] { op.backward(on, x, {ss::const_index_tensor3(perm)}, y, scratch, options); });
+  }
+
+ private:
+  template <class F>
+  std::string agree(ss::verdict const& verdict, F const& call) {
+    auto const memory_before = memory;
+    auto const scratch_before = scratch_memory;
+    auto const [what, message] = outcome_of(call);
+    CHECK(message == verdict.message);
+    CHECK(static_cast<bool>(verdict) == (what == thrown::nothing));
+    CHECK((verdict.kind == ss::error_kind::workspace) == (what == thrown::workspace));
+    CHECK((verdict.kind == ss::error_kind::argument) == (what == thrown::argument));
+    if (!verdict) {
+      CHECK(same_bits(memory, memory_before));
+      CHECK(scratch_memory == scratch_before);
+    }
+    return message;
+  }
+};
+}  // namespace support

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slicing-sort against the oracle: solve a problem once, then run it on every path. A comparison
+// returns an empty string, or one line that says how to repeat the failure.
+#pragma once
+
+#include "oracle.hpp"
+#include "support/backends.hpp"
+#include "support/buffers.hpp"
+#include "support/inputs.hpp"
+#include "support/pattern_order.hpp"
+
+#include <slicesort/slicing_sort.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace support {
+
+namespace ss = slicesort;
+
+// Everything that determines a case, and its answer.
+template <class T>
+struct sort_problem {
+  std::string title;  // kind of input and seed
+  std::uint64_t order = up;
+  tensor<T> x, dy;
+  std::vector<index_t> lengths;  // empty: none given
+  // By the oracle.
+  tensor<T> y, dx;
+  tensor<std::uint32_t> perm;
+
+  index_t rows(index_t b) const {
+    return lengths.empty() ? x.extents().length : lengths[static_cast<std::size_t>(b)];
+  }
+  ss::tensor1<index_t const> lengths_view() const {
+    if (lengths.empty()) return {};
+    return {lengths.data(), static_cast<index_t>(lengths.size())};
+  }
+  // Chooses among the backends: always the same of one problem.
+  std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
+  std::string describe() const {
+    extents3 const e = x.extents();
+    std::ostringstream out;
+    out << type_name<T>() << " order=0x" << std::hex << order << std::dec << " [B,N,C]=[" << e.batch
+        << "," << e.length << "," << e.channels << "] " << title;
+    if (!lengths.empty()) {
+      out << " lengths=";
+      for (index_t n : lengths) out << n << ",";
+    }
+    return out.str();
+  }
+};
+
+// Fills in the answer: rows past the length stay where they are.
+template <class T>
+void solve(sort_problem<T>& p) {
+  extents3 const e = p.x.extents();
+  p.y = p.x;
+  p.dx = p.dy;
+  p.perm = tensor<std::uint32_t>(e);
+  for_each_position(
+      e, [&](index_t b, index_t n, index_t c) { p.perm(b, n, c) = static_cast<std::uint32_t>(n); });
+  for (index_t b = 0; b < e.batch; ++b)
+    for (index_t c = 0; c < e.channels; ++c) {
+      bool const ascending = pattern_order{p.order}.ascending(c, e.channels);
+      row_order const order = argsort_by_stable_sort(p.x.column(b, c, p.rows(b)), ascending);
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        auto const n = static_cast<index_t>(i), from = static_cast<index_t>(order[i]);
+        p.perm(b, n, c) = order[i];
+        p.y(b, n, c) = p.x(b, from, c);
+        p.dx(b, from, c) = p.dy(b, n, c);
+      }
+    }
+}
+
+// `kind_of(column number)` chooses the input of each column, so that a tile can mix them.
+template <class T, class KindOf>
+sort_problem<T> make_problem_of(extents3 e, KindOf kind_of, std::uint64_t seed, std::uint64_t order,
+                                std::vector<index_t> lengths = {}) {
+  sort_problem<T> p;
+  p.title = "seed=" + std::to_string(seed);
+  p.order = order;
+  p.lengths = std::move(lengths);
+  p.x = tensor<T>(e);
+  p.dy = tensor<T>(e);
+  for (index_t b = 0; b < e.batch; ++b)
+    for (index_t c = 0; c < e.channels; ++c) {
+      auto const number = static_cast<std::uint64_t>(b * e.channels + c);
+      auto const n = static_cast<std::size_t>(e.length);
+      p.x.set_column(b, c, make_column<T>(kind_of(number), n, seed + 7919 * number));
+      p.dy.set_column(b, c, make_column<T>(input_kind::random_bits, n, seed + 104729 * number));
+    }
+  solve(p);
+  return p;
+}
+template <class T>
+sort_problem<T> make_problem(extents3 e, input_kind kind, std::uint64_t seed, std::uint64_t order,
+                             std::vector<index_t> lengths = {}) {
+  auto p = make_problem_of<T>(
+      e, [=](std::uint64_t) { return kind; }, seed, order, std::move(lengths));
+  p.title = std::string(kind_name(kind)) + " " + p.title;
+  return p;
+}
+// Every column another kind, among the first `kinds`.
+template <class T>
+sort_problem<T> make_mixed_problem(extents3 e, int kinds, std::uint64_t seed, std::uint64_t order,
+                                   std::vector<index_t> lengths = {}) {
+  auto const kind_of = [=](std::uint64_t number) {
+    return static_cast<input_kind>((number + seed) % static_cast<std::uint64_t>(kinds));
+  };
+  auto p = make_problem_of<T>(e, kind_of, seed, order, std::move(lengths));
+  p.title = "mixed(" + std::to_string(kinds) + ") " + p.title;
+  return p;
+}
+
+// The first element that differs, or "".
+template <class Got, class Want>
+std::string difference(char const* what, tensor<Got> const& got, tensor<Want> const& want) {
+  std::ostringstream out;
+  for (std::size_t i = 0; i < want.elements().size() && out.tellp() == 0; ++i) {
+    std::uint64_t const is = bits_of(got.elements()[i]), must = bits_of(want.elements()[i]);
+    if (is == must) continue;
+    extents3 const e = want.extents();
+    auto const at = static_cast<index_t>(i);
+    out << what << "[" << at / (e.length * e.channels) << "," << at / e.channels % e.length << ","
+        << at % e.channels << "] is 0x" << std::hex << is << ", must be 0x" << must;
+  }
+  return out.str();
+}
+
+// Outputs start as garbage and the workspace is exact, so nothing may be left unwritten or read
+// unset.
+template <class Element>
+tensor<Element> garbage(extents3 e) {
+  tensor<Element> t(e);
+  for (Element& element : t.elements())
+    std::memset(static_cast<void*>(&element), 0xcb, sizeof element);
+  return t;
+}
+
+template <class T, class Index, class Exec, class Order>
+std::string check_saved(sort_problem<T> const& p, Exec const& on, Order const& order) {
+  ss::slicing_sort<Order> const op(order);
+  extents3 const e = p.x.extents();
+  auto y = garbage<T>(e), dx = garbage<T>(e);
+  auto perm = garbage<Index>(e);
+  guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+  op.forward(on, p.x.view(), y.view(), {perm.view()}, scratch.get(), {p.lengths_view()});
+  std::string wrong = difference("y", y, p.y);
+  if (wrong.empty()) wrong = difference("perm", perm, p.perm);
+  guarded_workspace again(op.template workspace_bytes<T>(on, e), 37, 0);
+  if (wrong.empty()) {
+    op.backward(on, p.dy.view(), {perm.view()}, dx.view(), again.get(),
+                {ss::grad_mode::overwrite, p.lengths_view()});
+    wrong = difference("dx", dx, p.dx);
+  }
+  if (!scratch.red_zones_intact() || !again.red_zones_intact()) wrong += " workspace overrun";
+  if (wrong.empty()) return wrong;
+  return wrong + ": " + p.describe() + describe_exec(on) + " perm=" + type_name<Index>();
+}
+
+template <class T, class Exec, class Order>
+std::string check_not_saved(sort_problem<T> const& p, Exec const& on, Order const& order) {
+  ss::slicing_sort<Order> const op(order);
+  auto y = garbage<T>(p.x.extents());
+  guarded_workspace scratch(op.template workspace_bytes<T>(on, p.x.extents()), 63);
+  op.forward(on, p.x.view(), y.view(), ss::no_saved, scratch.get(), {p.lengths_view()});
+  std::string wrong = difference("y", y, p.y);
+  if (!scratch.red_zones_intact()) wrong += " workspace overrun";
+  return wrong.empty() ? wrong : wrong + ": " + p.describe() + describe_exec(on) + " no_saved";
+}
+
+// Every backend, every saved form that the length allows; "" when all agree. Kernels on the block
+// executor are slow: of large problems the fast suite takes one form there.
+template <class T>
+std::string check_all_paths(sort_problem<T> const& p) {
+  pattern_order const order{p.order};
+  std::uint64_t const number = p.number();
+  std::string wrong;
+  for_each_backend(number, [&](auto const& on) {
+    bool const slow = std::is_same_v<std::decay_t<decltype(on)>, block_exec>;
+    if (slow && p.x.extents().size() > 700000) return;  // minutes
+    bool const all = !slow || full_suite() || p.x.extents().size() <= 4096;
+    auto const takes = [&](std::uint64_t form) {
+      return wrong.empty() && (all || number / 1000 % 3 == form);
+    };
+    if (takes(0)) wrong = check_not_saved(p, on, order);
+    if (takes(1)) wrong = check_saved<T, std::uint32_t>(p, on, order);
+    if (takes(2) && p.x.extents().length <= 65536)
+      wrong = check_saved<T, std::uint16_t>(p, on, order);
+  });
+  return wrong;
+}
+
+}  // namespace support

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door of slicing-sort, views: every rule refuses with its message, `check` says what the call
+// throws, and a refused call has written nothing.
+#include "call.hpp"
+
+using namespace support;
+using call = call_of<>;
+
+TEST_CASE("the valid call is accepted") {
+  CHECK(call{}.forward() == "");
+  CHECK(call{}.forward_not_saved() == "");
+  call c;
+  CHECK(c.forward() == "");  // a true permutation for backward
+  CHECK(c.backward() == "");
+}
+
+TEST_CASE("extents and strides") {
+  call c;
+  SUBCASE("negative extent") {
+    c.x = {c.x.data(), {2, -5, 3}};
+    CHECK(c.forward() == "slicing_sort.forward: x.length is -5, must not be negative");
+  }
+  SUBCASE("negative stride of an input") {
+    c.x = {c.x.data(), c.shape, {15, -3, 1}};
+    CHECK(c.forward() == "slicing_sort.forward: x.stride.length is -3, must be zero or positive");
+    CHECK(c.backward() ==
+          "slicing_sort.backward: dy.stride.length is -3, must be zero or positive");
+  }
+  SUBCASE("repeated elements in an output") {
+    c.y = {c.y.data(), c.shape, {0, 3, 1}};
+    CHECK(c.forward() == "slicing_sort.forward: y.stride.batch is 0, must be positive");
+    c.y = {c.y.data(), c.shape, {15, 1, 1}};
+    CHECK(c.forward_not_saved() ==
+          "slicing_sort.forward: y.strides are [15, 1, 1] for extents [2, 5, 3], must give every "
+          "element its own place");
+  }
+  SUBCASE("too far") {
+    index_t const far = index_t{1} << 62;
+    c.x = {c.x.data(), c.shape, {far, 3, 1}};
+    CHECK_MESSAGE(c.forward() ==
+                      "slicing_sort.forward: x [2, 5, 3] spans more than 2^63 bytes or 2^57 "
+                      "elements, must span less",
+                  far);
+  }
+  SUBCASE("extents whose product overflows") {
+    index_t const huge = index_t{1} << 40;
+    c.x = {c.x.data(), {huge, huge, huge}, {0, 0, 0}};
+    CHECK(says(c.forward(), "x [1099511627776, 1099511627776, 1099511627776] spans more"));
+  }
+  SUBCASE("null data") {
+    c.x = {nullptr, c.shape};
+    CHECK(c.forward() == "slicing_sort.forward: x.data is null, must point to [2, 5, 3]");
+    c.x = {c.memory.data(), c.shape};
+    c.perm = tensor3<std::uint32_t>(nullptr, c.shape);
+    CHECK(c.forward() == "slicing_sort.forward: perm.data is null, must point to [2, 5, 3]");
+    CHECK(c.backward() == "slicing_sort.backward: perm.data is null, must point to [2, 5, 3]");
+  }
+}
+
+TEST_CASE("shapes must agree, axis by axis") {
+  call c;
+  auto* const index = reinterpret_cast<std::uint32_t*>(c.memory.data() + 2 * call::piece);
+  SUBCASE("batch") {
+    c.y = {c.y.data(), {3, 5, 3}};
+    CHECK(c.forward() == "slicing_sort.forward: y.batch is 3, must be 2 (x.batch)");
+    CHECK(c.backward() == "slicing_sort.backward: dx.batch is 3, must be 2 (dy.batch)");
+  }
+  SUBCASE("length") {
+    c.y = {c.y.data(), {2, 4, 3}};
+    CHECK(c.forward() == "slicing_sort.forward: y.length is 4, must be 5 (x.length)");
+  }
+  SUBCASE("channels") {
+    c.perm = tensor3<std::uint32_t>(index, {2, 5, 1});
+    CHECK(c.forward() == "slicing_sort.forward: perm.channels is 1, must be 3 (x.channels)");
+    CHECK(c.backward() == "slicing_sort.backward: perm.channels is 1, must be 3 (dy.channels)");
+  }
+}
+
+TEST_CASE("16-bit indices hold 65536 rows and no more") {
+  tensor<float> x({1, 65537, 1}), y({1, 65537, 1});
+  tensor<std::uint16_t> perm({1, 65537, 1});
+  call c;
+  c.x = x.view();
+  c.y = y.view();
+  c.perm = perm.view();
+  char const* const rest =
+      "perm has 16-bit indices, which hold lengths up to 65536; the length is 65537";
+  CHECK(c.forward() == std::string("slicing_sort.forward: ") + rest);
+  CHECK(c.backward() == std::string("slicing_sort.backward: ") + rest);
+}
+
+TEST_CASE("overlap") {
+  call c;
+  SUBCASE("in place is welcome") {
+    c.y = {c.memory.data(), c.shape};
+    CHECK(c.forward() == "");
+  }
+  SUBCASE("y shifted against x") {
+    for (index_t shift : {1, 2, 29}) {
+      c.y = {c.memory.data() + shift, c.shape};
+      CHECK(says(c.forward(), "slicing_sort.forward: y overlaps x ("));
+      CHECK(says(c.forward(), "), must be the very same view or share no element"));
+    }
+    c.y = {c.memory.data() + 30, c.shape};  // right behind: no overlap
+    CHECK(c.forward() == "");
+  }
+  SUBCASE("y on x with other strides") {
+    c.y = {c.memory.data(), c.shape, {1, 6, 2}};
+    CHECK(says(c.forward(), "slicing_sort.forward: y overlaps x ("));
+  }
+  SUBCASE("perm on x and on y") {
+    c.perm = tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(c.memory.data()), c.shape);
+    CHECK(says(c.forward(), "slicing_sort.forward: perm overlaps x ("));
+    CHECK(says(c.forward(), "), must share no element"));
+    CHECK(says(c.backward(), "slicing_sort.backward: perm overlaps dy ("));
+    c.perm = tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(c.y.data()), c.shape);
+    CHECK(says(c.forward(), "slicing_sort.forward: perm overlaps y ("));
+    CHECK(says(c.backward(), "slicing_sort.backward: perm overlaps dx ("));
+  }
+  SUBCASE("slices of a packed tensor share nothing until they do") {
+    strides3 const s{30, 6, 1};
+    c.x = {c.memory.data(), c.shape, s};
+    c.y = {c.memory.data() + 3, c.shape, s};
+    CHECK(c.forward_not_saved() == "");
+    c.y = {c.memory.data() + 2, c.shape, s};
+    CHECK(says(c.forward_not_saved(), "y overlaps x ("));
+    c.y = {c.memory.data() + 4, c.shape, s};  // its last channel is x's first, one row on
+    CHECK(says(c.forward_not_saved(), "y overlaps x ("));
+  }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slicing-sort gives the same bits for any number of threads, any executor, any instruction set, any
+// tuning of the kernels and any split of the batch; its workspace may lie anywhere and hold anything.
+#include "check.hpp"
+#include "support/executors.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace support;
+
+TEST_CASE_TEMPLATE("any number of threads", T, float, float16) {
+  auto const p = make_mixed_problem<T>({5, 90, 37}, all_kinds, 1, irregular);
+  auto const cut = make_mixed_problem<T>({5, 90, 37}, all_kinds, 1, irregular, {90, 0, 5, 89, 64});
+  for (ss::isa set : {ss::isa::portable, ss::isa::best})
+    for (unsigned threads : {1u, 2u, 3u, 8u, 33u})
+      for (auto const* q : {&p, &cut}) {
+        ss::exec::host const on{threads, set};
+        CHECK(check_saved<T, std::uint16_t>(*q, on, pattern_order{q->order}) == "");
+        CHECK(check_not_saved(*q, on, pattern_order{q->order}) == "");
+      }
+}
+
+TEST_CASE("any number of threads, past the radix threshold") {
+  auto const p = make_mixed_problem<float>({2, 65541, 3}, all_kinds, 1, irregular);
+  for (unsigned threads : {2u, 5u})
+    CHECK(check_saved<float, std::uint32_t>(p, ss::exec::host{threads}, pattern_order{p.order}) ==
+          "");
+}
+
+TEST_CASE("the caller's executor, in any order of its slots") {
+  auto const p = make_mixed_problem<float>({3, 70, 65}, all_kinds, 2, irregular);
+  for (auto how : {test_executor::way::forwards, test_executor::way::backwards,
+                   test_executor::way::scattered, test_executor::way::threads})
+    for (unsigned parts : {1u, 2u, 3u, 16u}) {
+      test_executor executor{how};
+      ss::exec::host_on<test_executor> const on(executor, parts);
+      CHECK(check_saved<float, std::uint32_t>(p, on, pattern_order{p.order}) == "");
+    }
+}
+
+TEST_CASE("an executor's own concurrency is the default number of parts") {
+  executor_of_four four;
+  test_executor unknown;
+  CHECK(ss::exec::host_on<executor_of_four>(four).threads == 4);
+  CHECK(ss::exec::host_on<test_executor>(unknown).threads ==
+        std::max(1u, std::thread::hardware_concurrency()));
+}
+
+TEST_CASE("every slot of exec::host runs once") {
+  for (unsigned slots : {0u, 1u, 2u, 9u}) {
+    std::vector<int> runs(slots);
+    ss::exec::host{}.parallel_for(slots, [&](unsigned slot) { ++runs[slot]; });
+    CHECK(runs == std::vector<int>(slots, 1));
+  }
+}
+
+TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
+  index_t const n = 45, c = 13;
+  std::vector<index_t> const lengths = {45, 7, 0, 44, 45, 30};
+  auto const p = make_mixed_problem<T>({6, n, c}, all_kinds, 12, zigzag, lengths);
+  ss::slicing_sort<pattern_order> const op(pattern_order{zigzag});
+  auto const in_parts = [&](auto const& on, index_t part) {
+    tensor<T> y(p.x.extents()), dx(p.x.extents());
+    tensor<std::uint16_t> perm(p.x.extents());
+    for (index_t from = 0; from < 6; from += part) {
+      extents3 const e{std::min(part, 6 - from), n, c};
+      auto const slice = [&](auto& t) {
+        auto const view = t.view();
+        return tensor3<typename decltype(view)::element_type>(view.data() + from * n * c, e);
+      };
+      ss::tensor1<index_t const> const l(lengths.data() + from, e.batch);
+      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+      op.forward(on, slice(p.x), slice(y), {slice(perm)}, scratch.get(), {l});
+      op.backward(on, slice(p.dy), {slice(perm)}, slice(dx), scratch.get(),
+                  {ss::grad_mode::overwrite, l});
+    }
+    CHECK(difference("y", y, p.y) == "");
+    CHECK(difference("perm", perm, p.perm) == "");
+    CHECK(difference("dx", dx, p.dx) == "");
+  };
+  for (index_t part : {1, 2, 3, 5})
+    for_each_backend_once(static_cast<std::uint64_t>(part),
+                          [&](auto const& on) { in_parts(on, part); });
+}
+
+TEST_CASE("every tuning of the kernels") {
+  if (!testing(backend_kind::blocks)) return;
+  for (index_t n : {1, 31, 33, 64, 129, 1000}) {
+    auto const p = make_mixed_problem<float>({2, n, 19}, all_kinds, 4, irregular, {n, n / 2});
+    for (block_exec const& on : block_execs()) {
+      CHECK(check_saved<float, std::uint16_t>(p, on, pattern_order{p.order}) == "");
+      CHECK(check_not_saved(p, on, pattern_order{p.order}) == "");
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("the workspace lies anywhere and holds anything", T, float, float16) {
+  // Lengths on both sides of whatever makes the operator want scratch memory.
+  for (index_t n : {2, 65, 300, 65540}) {
+    extents3 const e{1, n, n > 1000 ? 1 : 33};
+    auto const p = make_mixed_problem<T>(e, all_kinds, 3, irregular);
+    ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
+    auto const anywhere = [&](auto const& on, std::size_t step) {
+      std::size_t const bytes = op.template workspace_bytes<T>(on, e);
+      for (std::size_t offset = 0; offset < 64; offset += step)
+        for (unsigned char fill : std::vector<unsigned char>{0x00, 0xff, 0x7f}) {
+          tensor<T> y(e), dx(e);
+          tensor<std::uint32_t> perm(e);
+          guarded_workspace scratch(bytes, offset, fill);
+          op.forward(on, p.x.view(), y.view(), {perm.view()}, scratch.get());
+          op.backward(on, p.dy.view(), {perm.view()}, dx.view(), scratch.get());
+          bool const right = same_bits(y.elements(), p.y.elements()) &&
+                             same_bits(perm.elements(), p.perm.elements()) &&
+                             same_bits(dx.elements(), p.dx.elements());
+          CAPTURE(n);
+          CAPTURE(offset);
+          CAPTURE(describe_exec(on));
+          CHECK((right && scratch.red_zones_intact()));
+        }
+    };
+    if (testing(backend_kind::host))
+      for (ss::isa set : available_isas()) anywhere(ss::exec::host{2, set}, n > 1000 ? 21u : 1u);
+    for (std::uint64_t i = 0; i < 4 && (n < 1000 || full_suite()); ++i)
+      for_each_grid(i, [&](auto const& on) { anywhere(on, 29); });
+  }
+}
+
+TEST_CASE("empty tensors do nothing; workspace grows with threads") {
+  ss::slicing_sort<pattern_order> const op;
+  for (extents3 e : {extents3{0, 10, 4}, extents3{3, 0, 4}, extents3{3, 10, 0}}) {
+    CHECK(check_all_paths(make_mixed_problem<float>(e, all_kinds, 1, up)) == "");
+  }
+  extents3 const e{4, 1000, 100};
+  CHECK(op.workspace_bytes<float>(ss::exec::host{2}, e) >=
+        op.workspace_bytes<float>(ss::exec::host{1}, e));
+}

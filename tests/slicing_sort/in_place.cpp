@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slicing-sort in place, and gradients that accumulate.
+#include "forward_backward.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace support;
+
+TEST_CASE_TEMPLATE("in place, forward and backward", T, float, double, float16, bfloat16) {
+  for (index_t n : {1, 2, 17, 64, 100, 131, 65539})
+    for (int kinds : {ordinary_kinds, all_kinds})
+      for (bool cut : {false, true}) {
+        extents3 const e{2, n, n > 1000 ? 2 : 33};
+        std::vector<index_t> lengths;
+        if (cut) lengths = {n / 2, n - 1};
+        auto const p =
+            make_mixed_problem<T>(e, kinds, static_cast<std::uint64_t>(n), irregular, lengths);
+        for_each_backend(p.number(), [&](auto const& on) {
+          auto x = p.x, dy = p.dy;
+          tensor<std::uint32_t> perm(e);
+          forward(p, on, x.view(), x.view(), perm.view());
+          backward(p, on, dy.view(), perm.view(), dy.view());
+          CAPTURE(p.describe());
+          CAPTURE(describe_exec(on));
+          CHECK(difference("y in place", x, p.y) == "");
+          CHECK(difference("perm", perm, p.perm) == "");
+          CHECK(difference("dx in place", dy, p.dx) == "");
+
+          auto again = p.x;  // and without a saved state
+          ss::slicing_sort<pattern_order> const op(pattern_order{p.order});
+          guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+          op.forward(on, again.view(), again.view(), ss::no_saved, scratch.get(),
+                     {p.lengths_view()});
+          CHECK(difference("y in place, no_saved", again, p.y) == "");
+        });
+      }
+}
+
+namespace {
+
+template <class T>
+T sum_of(T a, T b) {  // the accumulator's sum, rounded once
+  if constexpr (sizeof(T) == 2) {
+    return from_bits<T>(nearest_bits<T>(decode(a).value + decode(b).value));
+  } else {
+    return a + b;
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("gradients accumulate", T, float, double, float16, bfloat16) {
+  for (index_t n : {1, 2, 9, 64, 100, 300})
+    for (bool cut : {false, true}) {
+      extents3 const e{2, n, 35};
+      std::vector<index_t> lengths;
+      if (cut) lengths = {n, n / 3};
+      auto p = make_mixed_problem<T>(e, all_kinds, 2, irregular, lengths);
+      random_stream random(static_cast<std::uint64_t>(n));
+      for (T& gradient : p.dy.elements()) gradient = from_double<T>(1 + random.unit() * 900);
+      solve(p);
+      tensor<T> before(e), want(e);
+      for (std::size_t i = 0; i < before.elements().size(); ++i) {
+        before.elements()[i] = from_double<T>(1.5 + random.unit());
+        want.elements()[i] = sum_of(before.elements()[i], p.dx.elements()[i]);
+      }
+      strides3 const s = strides_in_order(e, {1, 0, 2}, 1);
+      for_each_backend(p.number(), [&](auto const& on) {
+        strided_tensor<T> dx(before, s, 3);
+        backward(p, on, p.dy.view(), p.perm.view(), dx.view(), ss::grad_mode::accumulate);
+        CAPTURE(p.describe());
+        CAPTURE(describe_exec(on));
+        CHECK(difference("dx", dx.contents(), want) == "");
+        CHECK(dx.gaps_untouched());
+
+        auto doubled = p.dy, sums = p.dy;  // in place: dx += P^T dx, for whoever asks
+        for (std::size_t i = 0; i < doubled.elements().size(); ++i)
+          sums.elements()[i] = sum_of(p.dy.elements()[i], p.dx.elements()[i]);
+        backward(p, on, doubled.view(), p.perm.view(), doubled.view(), ss::grad_mode::accumulate);
+        CHECK(difference("dx in place", doubled, sums) == "");
+      });
+    }
+}

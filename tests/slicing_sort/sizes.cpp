@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slicing-sort at the edges: lengths around powers of two and primes, past the last 16-bit index;
+// channel counts around the tile width; batches whose samples share a tile.
+#include "check.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace support;
+
+namespace {
+
+template <class T>
+void check_lengths_of(std::vector<index_t> const& lengths, index_t channels, std::uint64_t seed) {
+  for (index_t n : lengths) {
+    extents3 const e{1, n, channels};
+    // Without special numbers and with: they may take different ways.
+    CHECK(check_all_paths(make_mixed_problem<T>(e, ordinary_kinds, seed, irregular)) == "");
+    CHECK(check_all_paths(make_mixed_problem<T>(e, all_kinds, seed, zigzag)) == "");
+    ++seed;
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("lengths around powers of two, and primes", T, float, double, float16,
+                   bfloat16) {
+  check_lengths_of<T>({131, 191, 192, 193, 251, 255, 256, 257, 383, 384, 385, 509, 511, 512, 513},
+                      35, 17);
+  check_lengths_of<T>({767, 768, 769, 1021, 1023, 1024, 1025, 1536, 2047, 2048, 2049}, 33, 40);
+  check_lengths_of<T>({4093, 4095, 4096, 4097, 6145}, 9, 60);
+  check_lengths_of<T>({8191, 8192, 8193, 16381}, 5, 3);
+}
+
+TEST_CASE_TEMPLATE("long columns, up to and past the last 16-bit index", T, float, double, float16,
+                   bfloat16) {
+  check_lengths_of<T>({32767, 32769}, 2, 9);
+  check_lengths_of<T>({65535, 65536, 65537, 65539}, 2, 13);
+  if (full_suite()) check_lengths_of<T>({98304, 131071, 131072, 131073, 1000003}, 5, 5);
+}
+
+TEST_CASE_TEMPLATE("whole tiles of long columns", T, float, bfloat16) {
+  for (input_kind kind : {input_kind::rare_pairs, input_kind::long_runs, input_kind::rare_specials})
+    for (index_t n : {1000, 4096, 5000}) {
+      CHECK(check_all_paths(make_problem<T>({1, n, 32}, kind, 77, up)) == "");
+      CHECK(check_all_paths(make_problem<T>({1, n, 32}, kind, 78, down)) == "");
+    }
+}
+
+TEST_CASE_TEMPLATE("radix lengths, each kind of input alone", T, float, double, float16) {
+  for (int k = 0; k < all_kinds; ++k) {
+    auto const kind = static_cast<input_kind>(k);
+    CHECK(check_all_paths(make_problem<T>({1, 65600, 1}, kind, 4, k % 2 == 0 ? up : down)) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("65536 equal rows fill the 16-bit index exactly", T, float, bfloat16) {
+  for (std::uint64_t order : {up, down}) {
+    auto const p = make_problem<T>({1, 65536, 1}, input_kind::constant, 1, order);
+    CHECK(p.perm.elements().back() == 65535);
+    CHECK(check_all_paths(p) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("all 65536 patterns of a 16-bit type in one column", T, float16, bfloat16) {
+  for (std::uint64_t order : {up, down}) {
+    sort_problem<T> p;
+    p.title = "all patterns";
+    p.order = order;
+    p.x = p.dy = tensor<T>({1, 65536, 1});
+    for (std::size_t i = 0; i < 65536; ++i) {
+      p.x.elements()[i] = from_bits<T>((i * 40503 + 12345) & 0xffff);  // odd factor: a bijection
+      p.dy.elements()[i] = from_bits<T>(i);
+    }
+    solve(p);
+    CHECK(check_all_paths(p) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("channel counts around the tile width", T, float, double, float16, bfloat16) {
+  for (index_t c = 1; c <= 70; ++c) {
+    auto const seed = static_cast<std::uint64_t>(c);
+    for (index_t n : {37, 64})
+      CHECK(check_all_paths(make_mixed_problem<T>({1, n, c}, all_kinds, seed, irregular)) == "");
+    CHECK(check_all_paths(make_problem<T>({1, 50, c}, input_kind::rare_pairs, seed, zigzag)) == "");
+  }
+  for (index_t c : {95, 96, 97, 100, 128, 131})
+    CHECK(check_all_paths(make_mixed_problem<T>({1, 41, c}, ordinary_kinds, 2, zigzag)) == "");
+}
+
+TEST_CASE_TEMPLATE("batches: the columns of a tile may belong to several samples", T, float,
+                   float16) {
+  for (index_t b = 0; b <= 5; ++b)
+    for (index_t c : {0, 1, 3, 7, 8, 15, 16, 17, 31, 32, 33}) {
+      auto const seed = static_cast<std::uint64_t>(b * 100 + c);
+      CHECK(check_all_paths(make_mixed_problem<T>({b, 29, c}, all_kinds, seed, irregular)) == "");
+      CHECK(check_all_paths(make_mixed_problem<T>({b, 65, c}, ordinary_kinds, seed, zigzag)) == "");
+    }
+  CHECK(check_all_paths(make_mixed_problem<T>({70, 19, 1}, all_kinds, 8, up)) == "");
+}

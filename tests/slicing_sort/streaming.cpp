@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Large outputs whose rows start on cache lines may be written around the cache: the same bits as
+// for outputs that are small or off the lines, from any number of threads, with nothing written
+// beside them.
+#include "check.hpp"
+#include "support/on_line.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace support;
+
+namespace {
+
+template <class T, class Index>
+void check_large(extents3 e, strides3 s, std::size_t off, std::vector<index_t> const& lengths) {
+  REQUIRE(e.size() * static_cast<index_t>(sizeof(T)) >=
+          (index_t{1} << 20));  // else the case is not large
+  auto p = make_mixed_problem<T>(e, lengths.empty() ? ordinary_kinds : all_kinds, 31, irregular,
+                                 lengths);
+  random_stream random(6);
+  for (T& gradient : p.dy.elements()) gradient = from_double<T>(1 + random.unit());
+  solve(p);
+  auto twice = p.dx;  // doubling is exact
+  for (T& element : twice.elements())
+    element = from_double<T>(2 * static_cast<double>(decode(element).value));
+  ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
+  for (ss::isa set : available_isas()) {
+    ss::exec::host const on{set == ss::isa::avx2 ? 3u : 1u, set};
+    guarded_workspace scratch(op.workspace_bytes<T>(on, e));
+    on_line<T> x(p.x, s, off), dy(p.dy, s, off), y(e, s, off), dx(e, s, off);
+    on_line<Index> perm(e, s, off);
+    CAPTURE(p.describe());
+    CAPTURE(ss::impl::isa_name(set));
+    op.forward(on, x.view(), y.view(), {perm.view()}, scratch.get(), {p.lengths_view()});
+    CHECK(difference("y", y.contents(), p.y) == "");
+    CHECK(difference("perm", perm.contents(), p.perm) == "");
+    op.forward(on, x.view(), x.view(), ss::no_saved, scratch.get(), {p.lengths_view()});
+    CHECK(difference("y in place", x.contents(), p.y) == "");
+    op.backward(on, dy.view(), {perm.view()}, dx.view(), scratch.get(),
+                {ss::grad_mode::overwrite, p.lengths_view()});
+    CHECK(difference("dx", dx.contents(), p.dx) == "");
+    op.backward(on, dy.view(), {perm.view()}, dx.view(), scratch.get(),
+                {ss::grad_mode::accumulate, p.lengths_view()});
+    CHECK(difference("dx accumulated", dx.contents(), twice) == "");
+    op.backward(on, dy.view(), {perm.view()}, dy.view(), scratch.get(),
+                {ss::grad_mode::overwrite, p.lengths_view()});
+    CHECK(difference("dx in place", dy.contents(), p.dx) == "");
+    CHECK((y.gaps_untouched() && dx.gaps_untouched() && perm.gaps_untouched()));
+    CHECK(scratch.red_zones_intact());
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("rows on cache lines", T, float, double, float16, bfloat16) {
+  auto const wide = static_cast<index_t>(8 / sizeof(T));  // the same megabyte for every type
+  extents3 const e{3, 700, 64 * wide};
+  check_large<T, std::uint16_t>(e, row_major(e), 0, {});
+  check_large<T, std::uint32_t>(e, row_major(e), 0, {700, 350, 0});
+}
+
+TEST_CASE_TEMPLATE("a tail after the whole tiles, and gaps between the rows", T, float, float16) {
+  auto const wide = static_cast<index_t>(8 / sizeof(T));
+  extents3 const e{2, 1100, 60 * wide};
+  index_t const pitch = 64 * wide + 64;  // rows stay on lines
+  check_large<T, std::uint16_t>(e, {1100 * pitch, pitch, 1}, 0, {});
+}
+
+TEST_CASE("off the lines") {
+  extents3 const e{1, 2100, 128};
+  check_large<float, std::uint32_t>(e, row_major(e), 1, {2099});
+  check_large<float, std::uint16_t>(e, {0, 129, 1}, 0, {});
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax_attention, the ground: small numbers by hand; every mask, type and layout, by both algorithms, within the
+// proven bounds of the long-double oracle.
+#include "check.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+// Errors as parts of their bounds: what a run says at its end.
+template <class T>
+void say(attention_shares const& worst) {
+  MESSAGE(std::string(type_name<T>()) << ": errors of y, state, dq, dk, dv and dbias take up "
+                                      << worst.text() << " of their bounds");
+}
+
+}  // namespace
+
+// One query and three keys; scores 0, log 2, log 5 from the bias alone, so the weights are 1/8, 2/8, 5/8.
+TEST_CASE_TEMPLATE("by hand", T, float, double, float16, bfloat16) {
+  auto p = normal_attention<T>({1, 1, 1, 3, 1, 1}, {}, 1, true);
+  p.q = elements_of<T>({0});
+  p.k = elements_of<T>({1, -2, 4});
+  p.v = elements_of<T>({8, 16, -8});
+  p.bias = elements_of<T>({0, 0.6931471805599453, 1.6094379124341003});
+  p.dy = elements_of<T>({2});
+  p.scale = 3;
+  double const u = sizeof(T) == 8 ? 1e-15 : sizeof(T) == 4 ? 1e-6 : 0.05;
+  for_each_backend(1, [&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    auto const check = [&](auto algorithm) {
+      auto const r = run_attention(p, on, algorithm);
+      auto const close = [&](std::vector<T> const& got, std::vector<double> const& want) {
+        REQUIRE(got.size() == want.size());
+        for (std::size_t i = 0; i < want.size(); ++i)
+          CHECK(std::fabs(static_cast<double>(decode(got[i]).value) - want[i]) <= 20 * u);
+      };
+      close(r.y, {0});                   // (8 + 2 * 16 - 5 * 8) / 8
+      close(r.dv, {0.25, 0.5, 1.25});    // p dy
+      close(r.dbias, {2, 8, -10});       // p (dy v - dy y) = p dy v
+      close(r.dq, {3 * (2 - 16 - 40)});  // scale sum ds k
+      close(r.dk, {0, 0, 0});            // q is 0
+      CHECK(r.wrong == "");
+    };
+    check(ss::streaming{});
+    check(ss::materialised<>{});
+  });
+}
+
+TEST_CASE_TEMPLATE("every mask", T, float, double, float16, bfloat16) {
+  attention_shares worst;
+  std::uint64_t seed = sizeof(T) * 100;
+  attention_size const sizes[] = {
+      {2, 2, 33, 33, 8, 8}, {1, 2, 40, 21, 5, 17}, {2, 1, 19, 70, 16, 3}, {1, 1, 64, 64, 33, 40}};
+  for (int kind = 0; kind < mask_kinds; ++kind)
+    for (attention_size size : sizes) {
+      solved_attention<T> const s(any_attention<T>(size, ++seed, kind));
+      for_each_backend(s.problem.number(), [&](auto const& on) {
+        CHECK(check_attention(s, on, memory_layout{}, &worst) == "");
+      });
+    }
+  say<T>(worst);
+}
+
+TEST_CASE_TEMPLATE("nothing to do, and next to nothing", T, float, float16) {
+  attention_size const sizes[] = {{0, 2, 5, 6, 4, 3}, {2, 0, 5, 6, 4, 3}, {2, 2, 0, 6, 4, 3},
+                                  {2, 2, 5, 0, 4, 3}, {2, 2, 5, 6, 0, 3}, {2, 2, 5, 6, 4, 0},
+                                  {0, 0, 0, 0, 0, 0}, {1, 1, 1, 1, 1, 1}, {3, 3, 1, 1, 2, 2},
+                                  {2, 3, 1, 9, 4, 4}, {2, 3, 9, 1, 4, 4}};
+  std::uint64_t seed = 70;
+  for (attention_size size : sizes)
+    for (bool biased : {false, true})
+      for (ss::grad_mode mode : {ss::grad_mode::overwrite, ss::grad_mode::accumulate}) {
+        auto p = normal_attention<T>(size, {}, ++seed, biased);
+        p.mode = mode;
+        solved_attention<T> const s(p);
+        for_each_backend_once(s.problem.number(),
+                              [&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+      }
+}
+
+TEST_CASE_TEMPLATE("any layout", T, float, float16) {
+  std::uint64_t seed = 400;
+  for (attention_size size :
+       {attention_size{2, 3, 18, 21, 8, 8}, attention_size{1, 2, 33, 34, 5, 17}})
+    for (int layout = 1; layout < memory_layout::count; ++layout)
+      for (int k = 0; k < 2; ++k) {
+        auto p = any_attention<T>(size, ++seed);
+        if (k == 1) {
+          p = normal_attention<T>(size, any_mask(layout, size, seed), seed, true);
+          share(p, layout % 2 == 0, layout % 2 == 1);
+        }
+        solved_attention<T> const s(p);
+        for_each_backend_once(s.problem.number(), [&](auto const& on) {
+          CHECK(check_attention(s, on, memory_layout{layout}) == "");
+        });
+      }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A valid call of softmax_attention, for tests that spoil one argument and read the refusal.
+#pragma once
+
+#include "support/buffers.hpp"
+#include "support/pattern_mask.hpp"
+#include "support/stacks.hpp"
+#include "support/variants.hpp"
+
+#include <slicesort/softmax_attention.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace support {
+
+// Two samples of three heads, five queries, four keys. Views are over separate pieces of one buffer.
+template <class Mask = pattern_mask, class Algorithm = ss::streaming>
+struct attention_call {
+  static constexpr extents4 q_shape{2, 3, 5, 6}, k_shape{2, 3, 4, 6}, v_shape{2, 3, 4, 7},
+      y_shape{2, 3, 5, 7}, map_shape{2, 3, 5, 4};
+  static constexpr std::size_t piece = 512;
+
+  std::vector<float> memory = std::vector<float>(11 * piece, 2.5f);
+  std::vector<unsigned char> scratch_memory = std::vector<unsigned char>(1 << 18, 0x11);
+  Mask mask{};
+  std::optional<double> scale;
+  ss::exec::host on{};
+  ss::attention_inputs<float> in{{at(0), q_shape}, {at(1), k_shape}, {at(2), v_shape}, {}};
+  tensor4<float const> bias{at(3), map_shape}, dy{at(4), y_shape};
+  tensor4<float> y{at(5), y_shape}, state{at(6), op().saved_extents(q_shape, v_shape)};
+  ss::attention_gradients<float> to{{at(7), q_shape}, {at(8), k_shape}, {at(9), v_shape}, {}};
+  tensor4<float> dbias{at(10), map_shape};
+  std::vector<index_t> rows, query_rows;
+  ss::workspace scratch{scratch_memory.data(), scratch_memory.size()};
+
+  attention_call() = default;
+  attention_call(attention_call const&) = delete;
+
+  float* at(std::size_t number) { return memory.data() + number * piece; }
+  void with_bias() { in.bias = bias, to.dbias = dbias; }
+  ss::softmax_attention<Mask, Algorithm> op() const {
+    return ss::softmax_attention<Mask, Algorithm>(mask, scale);
+  }
+
+  std::string forward() {
+    ss::attention_options const options{view_of(rows), view_of(query_rows)};
+    return unchanged(op().check(on, in, y, {state}, scratch, options),
+                     [&] { op().forward(on, in, y, {state}, scratch, options); });
+  }
+  std::string forward_not_saved() {
+    ss::attention_options const options{view_of(rows), view_of(query_rows)};
+    return unchanged(op().check(on, in, y, ss::no_saved, scratch, options),
+                     [&] { op().forward(on, in, y, ss::no_saved, scratch, options); });
+  }
+  std::string backward() {
+    ss::attention_backward_options const options{ss::grad_mode::overwrite, view_of(rows),
+                                                 view_of(query_rows)};
+    return unchanged(op().check(on, dy, in, y, {state}, to, scratch, options),
+                     [&] { op().backward(on, dy, in, y, {state}, to, scratch, options); });
+  }
+  // The message of all three, which must be the same but for the name they begin with.
+  std::string everywhere() {
+    std::string const one = forward(), two = backward();
+    CHECK(forward_not_saved() == one);
+    return same_rest(one, two);
+  }
+  // Of the two that have a state.
+  std::string with_state() { return same_rest(forward(), backward()); }
+
+ private:
+  static std::string same_rest(std::string const& one, std::string const& two) {
+    std::string const first = "softmax_attention.forward: ",
+                      second = "softmax_attention.backward: ";
+    CHECK(one.substr(0, first.size()) == first);
+    CHECK(two.substr(0, second.size()) == second);
+    std::string const rest = one.substr(std::min(first.size(), one.size()));
+    CHECK(rest == two.substr(std::min(second.size(), two.size())));
+    return rest;
+  }
+  template <class F>
+  std::string unchanged(ss::verdict const& verdict, F const& call) {
+    auto const memory_before = memory;
+    auto const scratch_before = scratch_memory;
+    std::string const message = refusal(verdict, call);
+    if (!message.empty()) {
+      CHECK(same_bits(memory, memory_before));
+      CHECK(scratch_memory == scratch_before);
+    }
+    return message;
+  }
+};
+
+}  // namespace support

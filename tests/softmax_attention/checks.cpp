@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door of softmax_attention: every rule refuses with its message, `check` says what the call throws, and a refused
+// call has written nothing.
+#include "call.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+using materialised_call = attention_call<pattern_mask, ss::materialised<>>;
+
+template <class Call>
+void check_accepted(Call& c) {
+  CHECK(c.forward() == "");
+  CHECK(c.forward_not_saved() == "");
+  CHECK(c.backward() == "");
+}
+
+}  // namespace
+
+TEST_CASE("sound calls are accepted") {
+  attention_call<> c;
+  SUBCASE("as it is") {}
+  SUBCASE("a bias") { c.with_bias(); }
+  SUBCASE("the gradient of a bias that is not there") { c.to.dbias = c.dbias; }
+  SUBCASE("no gradients at all") { c.to = {}; }
+  SUBCASE("one gradient") { c.to = {{}, {}, c.to.dv, {}}; }
+  SUBCASE("lengths") {
+    c.rows = {0, 4};
+    c.query_rows = {5, 0};
+  }
+  SUBCASE("lengths of queries alone") { c.query_rows = {1, 1}; }
+  SUBCASE("any finite scale") {
+    for (double scale : {0.0, -1e300, 1e300}) {
+      c.scale = scale;
+      check_accepted(c);
+    }
+  }
+  SUBCASE("inputs that heads, samples and queries share") {
+    c.with_bias();
+    c.in.k = {c.at(1), c.k_shape, {24, 0, 6, 1}};
+    c.in.v = {c.at(2), c.v_shape, {0, 0, 7, 1}};
+    c.in.bias = {c.at(3), c.map_shape, {0, 0, 0, 1}};
+    c.in.q = {c.at(0), c.q_shape, {0, 0, 0, 0}};
+  }
+  SUBCASE("one tensor for queries, keys and values") {
+    c.in.k = {c.at(0), c.k_shape};
+    c.in.v = {c.at(0), c.v_shape};
+  }
+  SUBCASE("gradients in one packed tensor") {
+    extents4 const e{1, 3, 4, 6};
+    strides4 const packed{0, 6, 54, 1};
+    c.in = {{c.at(0), e}, {c.at(1), e}, {c.at(2), e}, {}};
+    c.y = {c.at(5), e}, c.dy = {c.at(4), e};
+    c.state = {c.at(6), {1, 3, 4, 2}};
+    c.to = {{c.at(7), e, packed}, {c.at(7) + 18, e, packed}, {c.at(7) + 36, e, packed}, {}};
+  }
+  check_accepted(c);
+}
+
+TEST_CASE("anything of the shape of mdspan") {
+  struct span {
+    float* data;
+    extents4 e;
+    static constexpr std::size_t rank() { return 4; }
+    index_t extent(std::size_t r) const {
+      return r == 0 ? e.outer : r == 1 ? e.batch : r == 2 ? e.length : e.channels;
+    }
+    index_t stride(std::size_t r) const {
+      strides4 const s = row_major(e);
+      return r == 0 ? s.outer : r == 1 ? s.batch : r == 2 ? s.length : s.channels;
+    }
+    float* data_handle() const { return data; }
+  };
+  attention_call<> c, d;
+  auto const of = [](auto const& view) {
+    return span{const_cast<float*>(view.data()), view.extents()};
+  };
+  d.op().forward(d.on, d.in, d.y, {d.state}, d.scratch);
+  d.op().backward(d.on, d.dy, d.in, d.y, {d.state}, d.to, d.scratch);
+  c.op().forward(c.on, {of(c.in.q), of(c.in.k), of(c.in.v)}, of(c.y), {of(c.state)}, c.scratch);
+  c.op().backward(c.on, of(c.dy), {of(c.in.q), of(c.in.k), of(c.in.v)}, of(c.y), {of(c.state)},
+                  {of(c.to.dq), of(c.to.dk), of(c.to.dv)}, c.scratch);
+  CHECK(same_bits(c.memory, d.memory));
+  CHECK(c.memory[5 * c.piece] == 2.5f);  // the mean of equal values
+  CHECK(c.memory[9 * c.piece] != 2.5f);
+}
+
+TEST_CASE("shapes") {
+  attention_call<> c;
+  SUBCASE("k and v beside q") {
+    c.in.k = {c.at(1), {1, 3, 4, 6}};
+    CHECK(c.everywhere() == "k.batch is 1, must be 2 (q.batch)");
+    c.in.k = {c.at(1), {2, 2, 4, 6}};
+    CHECK(c.everywhere() == "k.heads is 2, must be 3 (q.heads)");
+    c.in.k = {c.at(1), {2, 3, 4, 5}};
+    CHECK(c.everywhere() == "k.channels is 5, must be 6 (q.channels)");
+    c.in.k = {c.at(1), c.k_shape};
+    c.in.v = {c.at(2), {2, 1, 4, 7}};
+    CHECK(c.everywhere() == "v.heads is 1, must be 3 (q.heads)");
+    c.in.v = {c.at(2), {2, 3, 3, 7}};
+    CHECK(c.everywhere() == "v.length is 3, must be 4 (k.length)");
+  }
+  SUBCASE("bias") {
+    c.with_bias();
+    c.in.bias = {c.at(3), {2, 3, 4, 4}};
+    CHECK(c.everywhere() == "bias.queries is 4, must be 5 (q.length)");
+    c.in.bias = {c.at(3), {2, 3, 5, 5}};
+    CHECK(c.everywhere() == "bias.keys is 5, must be 4 (k.length)");
+    c.in.bias = {c.at(3), {2, 1, 5, 4}};
+    CHECK(c.everywhere() == "bias.heads is 1, must be 3 (q.heads)");
+    c.in.bias = {nullptr, c.map_shape};
+    CHECK(c.everywhere() == "bias.data is null, must point to [2, 3, 5, 4]");
+  }
+  SUBCASE("y and dy") {
+    c.y = {c.at(5), {2, 3, 5, 6}};
+    CHECK(c.everywhere() == "y.channels is 6, must be 7 (v.channels)");
+    c.y = {c.at(5), {2, 3, 4, 7}};
+    CHECK(c.everywhere() == "y.length is 4, must be 5 (q.length)");
+    c.y = {c.at(5), c.y_shape};
+    c.dy = {c.at(4), {2, 3, 5, 8}};
+    CHECK(c.backward() == "softmax_attention.backward: dy.channels is 8, must be 7 (v.channels)");
+    c.dy = {nullptr, c.y_shape};
+    CHECK(c.backward() ==
+          "softmax_attention.backward: dy.data is null, must point to [2, 3, 5, 7]");
+  }
+  SUBCASE("the state") {
+    c.state = {c.at(6), {2, 3, 5, 4}};
+    CHECK(c.with_state() == "state.numbers is 4, must be 2");
+    c.state = {c.at(6), {2, 3, 4, 2}};
+    CHECK(c.with_state() == "state.queries is 4, must be 5 (q.length)");
+    c.state = {c.at(6), {1, 3, 5, 2}};
+    CHECK(c.with_state() == "state.batch is 1, must be 2 (q.batch)");
+    c.state = {c.at(6), {2, 6, 5, 2}};
+    CHECK(c.with_state() == "state.heads is 6, must be 3 (q.heads)");
+    c.state = {nullptr, {2, 3, 5, 2}};
+    CHECK(c.with_state() == "state.data is null, must point to [2, 3, 5, 2]");
+    CHECK(c.forward_not_saved() == "");
+    materialised_call m;
+    m.state = {m.at(6), {2, 3, 5, 2}};
+    CHECK(m.with_state() == "state.keys is 2, must be 4");
+  }
+  SUBCASE("gradients") {
+    c.to.dq = {c.at(7), {2, 3, 4, 6}};
+    CHECK(c.backward() == "softmax_attention.backward: dq.length is 4, must be 5 (q.length)");
+    c.to.dq = {};
+    c.to.dk = {c.at(8), {2, 3, 4, 7}};
+    CHECK(c.backward() == "softmax_attention.backward: dk.channels is 7, must be 6 (k.channels)");
+    c.to.dk = {};
+    c.to.dv = {c.at(9), {2, 2, 4, 7}};
+    CHECK(c.backward() == "softmax_attention.backward: dv.heads is 2, must be 3 (v.heads)");
+    c.to.dv = {};
+    c.to.dbias = {c.at(10), {2, 3, 5, 5}};
+    CHECK(c.backward() == "softmax_attention.backward: dbias.keys is 5, must be 4 (k.length)");
+    c.to.dbias = {nullptr, c.map_shape};
+    CHECK(c.backward() ==
+          "softmax_attention.backward: dbias.data is null, must point to [2, 3, 5, 4]");
+  }
+  SUBCASE("views alone") {
+    c.in.q = {c.at(0), {2, 3, -5, 6}};
+    CHECK(c.everywhere() == "q.length is -5, must not be negative");
+    c.in.q = {c.at(0), c.q_shape, {90, 30, -6, 1}};
+    CHECK(c.everywhere() == "q.stride.length is -6, must be zero or positive");
+    c.in.q = {nullptr, c.q_shape};
+    CHECK(c.everywhere() == "q.data is null, must point to [2, 3, 5, 6]");
+    c.in.q = ss::split_heads(tensor3<float const>(c.at(0), {2, 5, 17}), 3);
+    CHECK(c.everywhere() == "q.channels is -1, must not be negative");
+  }
+  SUBCASE("outputs give every element its place") {
+    c.y = {c.at(5), c.y_shape, {105, 0, 7, 1}};
+    CHECK(c.forward() == "softmax_attention.forward: y.stride.heads is 0, must be positive");
+    CHECK(c.backward() == "");  // which only reads it
+    c.to.dk = {c.at(8), c.k_shape, {72, 6, 6, 1}};
+    CHECK(says(c.backward(), "softmax_attention.backward: dk.strides are [72, 6, 6, 1]"));
+    c.to.dk = {};
+    c.to.dbias = {c.at(10), c.map_shape, {0, 0, 4, 1}};
+    CHECK(c.backward() == "softmax_attention.backward: dbias.stride.batch is 0, must be positive");
+  }
+  SUBCASE("too long to number") {
+    index_t const length = (index_t{1} << 31) + 1;
+    c.in.k = {c.at(1), {2, 3, length, 6}, {0, 0, 0, 0}};
+    c.in.v = {c.at(2), {2, 3, length, 7}, {0, 0, 0, 0}};
+    CHECK(c.everywhere() == "k.length is 2147483649, must be at most 2147483648");
+  }
+}
+
+TEST_CASE("numbers and lengths") {
+  attention_call<> c;
+  SUBCASE("scale") {
+    for (double wrong : {1.1e300, -1e301}) {
+      c.scale = wrong;
+      CHECK(says(c.everywhere(), "must be finite"));
+    }
+#if !defined(__FAST_MATH__)
+    c.scale = std::nan("");
+    CHECK(says(c.everywhere(), "scale is nan, must be finite"));
+    c.scale = HUGE_VAL;
+    CHECK(c.everywhere() == "scale is inf, must be finite");
+#endif
+  }
+  SUBCASE("of keys") {
+    c.rows = {4, 5};
+    CHECK(c.everywhere() == "lengths[1] is 5, must be in 0..4 (length)");
+    c.rows = {-1, 4};
+    CHECK(c.everywhere() == "lengths[0] is -1, must be in 0..4 (length)");
+    c.rows = {4};
+    CHECK(c.everywhere() == "lengths.size is 1, must be 2 (batch)");
+  }
+  SUBCASE("of queries") {
+    c.query_rows = {5, 6};
+    CHECK(c.everywhere() == "query_lengths[1] is 6, must be in 0..5 (length)");
+    c.query_rows = {1, 1, 1};
+    CHECK(c.everywhere() == "query_lengths.size is 3, must be 2 (batch)");
+  }
+}
+
+TEST_CASE("masks") {
+  attention_call<ss::mask::window> w;
+  w.mask = {-1, 0};
+  CHECK(w.everywhere() == "mask window: left and right must be in 0..2^40 (keys is 4)");
+  attention_call<ss::mask::block_local> b;
+  b.mask = {0};
+  CHECK(b.everywhere() == "mask block_local: size must be in 1..2^40 (keys is 4)");
+  struct own : pattern_mask {
+    char const* refuses(index_t keys) const {
+      return keys % 2 == 1 ? nullptr : "own: keys must be odd";
+    }
+  };
+  attention_call<own> o;
+  CHECK(o.everywhere() == "mask own: keys must be odd (keys is 4)");
+}
+
+TEST_CASE("what is written shares no element with anything") {
+  attention_call<> c;
+  c.with_bias();
+  tensor4<float>* const outputs[] = {&c.y, &c.state, &c.to.dq, &c.to.dk, &c.to.dv, &c.to.dbias};
+  char const* const names[] = {"y", "state", "dq", "dk", "dv", "dbias"};
+  // Pieces: q, k, v, bias, dy, y, state, then the gradients.
+  char const* const pieces[] = {"q",     "k",  "v",  "bias", "dy",   "y",
+                                "state", "dq", "dk", "dv",   "dbias"};
+  for (std::size_t output = 0; output < 6; ++output)
+    for (std::size_t piece = 0; piece < 11; ++piece) {
+      bool const backward = output > 1;
+      if (!backward && (piece == 4 || piece > 6)) continue;
+      if (std::string(names[output]) == pieces[piece]) continue;
+      tensor4<float> const right = *outputs[output];
+      *outputs[output] = {c.at(piece) + 1, right.extents()};
+      std::string const message = backward ? c.backward() : c.forward();
+      std::string const head =
+          backward ? "softmax_attention.backward: " : "softmax_attention.forward: ";
+      CAPTURE(message);
+      CHECK((says(message, (head + names[output] + " overlaps " + pieces[piece]).c_str()) ||
+             says(message, (head + pieces[piece] + " overlaps " + names[output]).c_str())));
+      CHECK(says(message, "must share no element"));
+      *outputs[output] = right;
+    }
+  CHECK(c.forward() == "");
+  CHECK(c.backward() == "");
+}
+
+TEST_CASE_TEMPLATE("workspace and policy", Call, attention_call<>, materialised_call) {
+  Call c;
+  for (bool biased : {false, true}) {
+    if (biased) c.with_bias();
+    std::size_t const need = c.op().template workspace_bytes<float>(c.on, c.q_shape, c.v_shape);
+    c.scratch = {c.scratch_memory.data(), need};
+    CHECK(c.forward() == "");
+    CHECK(c.backward() == "");
+    REQUIRE(need > 0);
+    c.scratch.bytes = need - 1;
+    CHECK(c.everywhere() == "workspace.bytes is " + std::to_string(need - 1) +
+                                ", must be at least " + std::to_string(need));
+    c.scratch = {nullptr, need};
+    CHECK(c.everywhere() ==
+          "workspace.data is null, must point to " + std::to_string(need) + " bytes");
+  }
+  c.on.threads = 0;
+  CHECK(c.everywhere() == "exec.threads is 0, must be at least 1");
+}

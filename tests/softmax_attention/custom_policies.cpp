@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// What callers bring to softmax_attention: masks as types, matrix products, element types.
+#include "check.hpp"
+#include "counting_gemm.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+struct own_half {
+  float16 value;
+
+  own_half() = default;
+  explicit own_half(float v) : value(v) {}
+  explicit operator float() const { return static_cast<float>(value); }
+};
+
+}  // namespace
+
+template <>
+struct slicesort::dtype_traits<own_half> : slicesort::dtype_traits<slicesort::float16> {};
+
+namespace {
+
+template <class T>
+struct few_results {
+  std::vector<T> y, dq, dk, dv;
+};
+
+// Forward and backward on the host of contiguous tensors, whose elements may be of another type of the same format.
+template <class E, class Op, class T>
+few_results<T> run_contiguous(Op const& op, attention_problem<T> const& p) {
+  auto const as = [](std::vector<T> const& from) {
+    std::vector<E> to(from.size());
+    std::memcpy(static_cast<void*>(to.data()), from.data(), from.size() * sizeof(T));
+    return to;
+  };
+  auto const back = [](std::vector<E> const& from) {
+    std::vector<T> to(from.size());
+    std::memcpy(static_cast<void*>(to.data()), from.data(), from.size() * sizeof(T));
+    return to;
+  };
+  std::vector<E> const q = as(p.q), k = as(p.k), v = as(p.v), dy = as(p.dy);
+  std::vector<E> y(dy.size()), dq(q.size()), dk(k.size()), dv(v.size());
+  using State = typename slicesort::detail::attention_traits<
+      std::decay_t<decltype(op.algorithm())>>::template state<E>;
+  extents4 const saved = op.saved_extents(p.size.q(), p.size.v());
+  std::vector<State> state(static_cast<std::size_t>(saved.size()));
+  tensor4<State> const states(state.data(), saved);
+  ss::exec::host const on;
+  guarded_workspace scratch(op.template workspace_bytes<E>(on, p.size.q(), p.size.v()));
+  ss::attention_inputs<E> const in{
+      {q.data(), p.size.q()}, {k.data(), p.size.k()}, {v.data(), p.size.v()}, {}};
+  tensor4<E> const out(y.data(), p.size.y());
+  op.forward(on, in, out, {states}, scratch.get(), p.options());
+  op.backward(on, tensor4<E const>(dy.data(), p.size.y()), in, out, {states},
+              {{dq.data(), p.size.q()}, {dk.data(), p.size.k()}, {dv.data(), p.size.v()}, {}},
+              scratch.get(),
+              {ss::grad_mode::overwrite, view_of(p.lengths), view_of(p.query_lengths)});
+  CHECK(scratch.red_zones_intact());
+  return {back(y), back(dq), back(dk), back(dv)};
+}
+
+double distance(std::vector<float> const& a, std::vector<float> const& b) {
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    most = std::max(most, std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  return most;
+}
+
+// A mask's type gives what the same mask gives when it is decided at run time.
+template <class Mask>
+void check_type(Mask mask, pattern_mask same) {
+  attention_size const size{1, 2, 70, 81, 8, 9};
+  auto p = normal_attention<float>(size, same, 30);
+  p.lengths = {77};
+  p.query_lengths = {69};
+  auto const check = [&](auto algorithm) {
+    auto const want = run_contiguous<float>(p.op(algorithm), p);
+    auto const got = run_contiguous<float>(
+        ss::softmax_attention<Mask, decltype(algorithm)>(mask, p.scale, algorithm), p);
+    CHECK(distance(got.y, want.y) <= 1e-5);
+    CHECK(distance(got.dq, want.dq) <= 1e-5);
+    CHECK(distance(got.dk, want.dk) <= 1e-5);
+    CHECK(distance(got.dv, want.dv) <= 1e-5);
+  };
+  check(ss::streaming{});
+  check(ss::materialised<>{});
+}
+
+// Of this file alone: as the pattern, but without a range.
+struct every_third {
+  bool allows(index_t query, index_t key) const {
+    return (query < key ? key - query : query - key) % 3 == 0;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("masks as types") {
+  if (!testing(backend_kind::host)) return;
+  namespace mask = ss::mask;
+  check_type(mask::full{}, {mask_kind::full, 0, 0});
+  check_type(mask::causal{-3}, {mask_kind::causal, -3, 0});
+  check_type(mask::block_local{16}, {mask_kind::block_local, 16, 0});
+  check_type(mask::both{mask::causal{}, mask::strided{5}}, {mask_kind::causal_strided, 0, 5});
+  check_type(every_third{}, {mask_kind::strided, 3, 0});
+  check_type(mask::both{mask::window{70, 2}, mask::window{4, 90}}, {mask_kind::window, 4, 2});
+}
+
+TEST_CASE_TEMPLATE("a product of the caller's", T, float, double, float16, bfloat16) {
+  std::uint64_t seed = 500;
+  for (attention_size size : {attention_size{1, 2, 33, 40, 8, 8},
+                              attention_size{2, 1, 17, 9, 5, 12}, attention_size{1, 1, 1, 20, 3, 4},
+                              attention_size{2, 2, 0, 5, 4, 3}, attention_size{1, 3, 12, 12, 0, 6}})
+    for (int refused : {0, 1, 2})
+      for (int layout : {0, 3}) {
+        solved_attention<T> const s(any_attention<T>(size, ++seed));
+        for_each_backend_once(s.problem.number(), [&](auto const& on) {
+          CAPTURE(describe_exec(on));
+          gemm_log log;
+          ss::materialised<counting_gemm> const mine{counting_gemm{&log, refused}};
+          CHECK(check_attention(s, on, mine, memory_layout{layout}) == "");
+          CHECK(log.sound.load());
+          CHECK(log.done.load() <= log.calls.load());
+          if (refused == 1) {
+            CHECK(log.done.load() == 0);
+            CHECK(same_results(run_attention(s.problem, on, mine),
+                               run_attention(s.problem, on, ss::materialised<>{})));
+          }
+          // What a BLAS can do is left to it: two products of each forward. Of lengths it knows nothing, and kernels
+          // cannot look at them first.
+          bool const something = s.problem.lengths.empty() && s.problem.query_lengths.empty() &&
+                                 size.queries > 0 && size.channels > 0;
+          if (sizeof(T) > 2 && something && layout == 0) CHECK(log.calls.load() >= 4);
+        });
+      }
+}
+
+TEST_CASE("an element type of the caller's") {
+  if (!testing(backend_kind::host)) return;
+  auto p = normal_attention<float16>({1, 2, 20, 37, 8, 5}, {mask_kind::causal, 10, 0}, 600);
+  auto const check = [&](auto algorithm) {
+    auto const mine = run_contiguous<own_half>(p.op(algorithm), p);
+    auto const ours = run_contiguous<float16>(p.op(algorithm), p);
+    CHECK(same_bits(mine.y, ours.y));
+    CHECK(same_bits(mine.dq, ours.dq));
+    CHECK(same_bits(mine.dk, ours.dk));
+    CHECK(same_bits(mine.dv, ours.dv));
+    CHECK(decode(mine.y[3]).kind == number_class::finite);
+  };
+  check(ss::streaming{});
+  check(ss::materialised<>{});
+}

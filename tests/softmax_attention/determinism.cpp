@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax_attention gives the same bits for any number of threads, any executor, any instruction set and any split of
+// the batch and the heads; the same results on every device; and takes memory that grows with the length alone.
+#include "check.hpp"
+#include "support/executors.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+// One head of one sample as a problem of its own.
+template <class T>
+attention_problem<T> head_of(attention_problem<T> const& p, index_t b, index_t h) {
+  attention_problem<T> one = p;
+  one.size.batch = one.size.heads = 1;
+  auto const part = [&](std::vector<T> const& all, extents4 e) {
+    if (all.empty()) return all;
+    auto const first = all.begin() + static_cast<std::ptrdiff_t>(attention_size::at(e, b, h, 0, 0));
+    return std::vector<T>(first, first + static_cast<std::ptrdiff_t>(e.length * e.channels));
+  };
+  one.q = part(p.q, p.size.q());
+  one.k = part(p.k, p.size.k());
+  one.v = part(p.v, p.size.v());
+  one.bias = part(p.bias, p.size.map());
+  one.dy = part(p.dy, p.size.y());
+  one.dq = part(p.dq, p.size.q());
+  one.dk = part(p.dk, p.size.k());
+  one.dv = part(p.dv, p.size.v());
+  one.dbias = part(p.dbias, p.size.map());
+  if (!p.lengths.empty()) one.lengths = {p.valid_keys(b)};
+  if (!p.query_lengths.empty()) one.query_lengths = {p.valid_queries(b)};
+  return one;
+}
+template <class T, class State>
+attention_results<T, State> head_of(attention_results<T, State> const& r, attention_size s,
+                                    index_t numbers, index_t b, index_t h) {
+  auto const part = [&](auto const& all, extents4 e) {
+    auto const first = all.begin() + static_cast<std::ptrdiff_t>(attention_size::at(e, b, h, 0, 0));
+    return std::decay_t<decltype(all)>(first,
+                                       first + static_cast<std::ptrdiff_t>(e.length * e.channels));
+  };
+  return {part(r.y, s.y()),
+          part(r.dq, s.q()),
+          part(r.dk, s.k()),
+          part(r.dv, s.v()),
+          part(r.dbias, s.map()),
+          part(r.state, {s.batch, s.heads, s.queries, numbers}),
+          ""};
+}
+
+// f(algorithm)
+template <class F>
+void for_each_algorithm(F const& f) {
+  f(ss::streaming{});
+  f(ss::materialised<>{});
+}
+
+constexpr attention_size sizes[] = {
+    {2, 3, 40, 35, 8, 9}, {1, 1, 150, 131, 16, 5}, {3, 1, 17, 70, 33, 32}};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T, float, double,
+                   float16, bfloat16) {
+  if (!testing(backend_kind::host)) return;
+  std::uint64_t seed = 60;
+  for (attention_size size : sizes)
+    for (int i = 0; i < 2; ++i) {
+      auto const p = any_attention<T>(size, ++seed);
+      for_each_algorithm([&](auto algorithm) {
+        auto const want = run_attention(p, ss::exec::host{}, algorithm);
+        auto const check = [&](auto const& on) {
+          CAPTURE(p.describe());
+          CAPTURE(describe_exec(on));
+          CHECK(same_results(run_attention(p, on, algorithm), want));
+        };
+        for (unsigned threads : {1u, 2u, 3u, 4u, 33u}) check(ss::exec::host{threads});
+        for (ss::isa set : available_isas()) check(ss::exec::host{2, set});
+        for (auto how : {test_executor::way::forwards, test_executor::way::backwards,
+                         test_executor::way::scattered, test_executor::way::threads}) {
+          test_executor executor{how};
+          check(ss::exec::host_on<test_executor>(executor, 5));
+        }
+      });
+    }
+}
+
+TEST_CASE_TEMPLATE("samples and heads alone, and twice the same", T, float, double, float16) {
+  std::uint64_t seed = 80;
+  for (attention_size size :
+       {attention_size{2, 3, 40, 35, 8, 9}, attention_size{3, 1, 17, 70, 5, 6}}) {
+    auto p = any_attention<T>(size, ++seed);
+    p.lengths = size.batch == 2 ? std::vector<index_t>{30, 35} : std::vector<index_t>{70, 0, 9};
+    for_each_algorithm([&](auto algorithm) {
+      for_each_backend_once(p.number(), [&](auto const& on) {
+        CAPTURE(p.describe());
+        CAPTURE(describe_exec(on));
+        auto const all = run_attention(p, on, algorithm);
+        CHECK(same_results(all, run_attention(p, on, algorithm)));
+        index_t const numbers = p.op(algorithm).saved_extents(size.q(), size.v()).channels;
+        for (index_t b = 0; b < size.batch; ++b)
+          for (index_t h = 0; h < size.heads; ++h)
+            CHECK(same_results(run_attention(head_of(p, b, h), on, algorithm),
+                               head_of(all, size, numbers, b, h)));
+      });
+    });
+  }
+}
+
+TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) {
+  if (!testing(backend_kind::blocks)) return;
+  std::uint64_t seed = 120;
+  for (block_exec const& on : block_execs()) {
+    solved_attention<T> const s(any_attention<T>({1, 2, 70, 67, 24, 17}, ++seed));
+    CHECK(check_attention(s, on) == "");
+  }
+}
+
+// `[batch, length, heads * channels]`, as projections put it out.
+TEST_CASE_TEMPLATE("split heads", T, float, bfloat16) {
+  attention_size const size{2, 3, 11, 13, 4, 5};
+  auto const p = normal_attention<T>(size, {mask_kind::causal, 2, 0}, 140);
+  auto const joined = [](extents4 e) { return extents3{e.outer, e.length, e.batch * e.channels}; };
+  auto const join = [&](std::vector<T> const& values, extents4 e) {
+    tensor<T> t(joined(e));
+    for (index_t b = 0; b < e.outer; ++b)
+      for (index_t h = 0; h < e.batch; ++h)
+        for (index_t i = 0; i < e.length; ++i)
+          for (index_t c = 0; c < e.channels; ++c)
+            t(b, i, h * e.channels + c) = values[attention_size::at(e, b, h, i, c)];
+    return t;
+  };
+  tensor<T> const q = join(p.q, size.q()), k = join(p.k, size.k()), v = join(p.v, size.v()),
+                  dy = join(p.dy, size.y());
+  for_each_backend_once(p.number(), [&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    for_each_algorithm([&](auto algorithm) {
+      tensor<T> y(joined(size.y())), dq(joined(size.q())), dk(joined(size.k())),
+          dv(joined(size.v()));
+      auto const op = p.op(algorithm);
+      using State = attention_state_of<decltype(algorithm), T>;
+      extents4 const saved = op.saved_extents(size.q(), size.v());
+      std::vector<State> state(static_cast<std::size_t>(saved.size()));
+      guarded_workspace scratch(op.template workspace_bytes<T>(on, size.q(), size.v()));
+      auto const heads = [](auto const& t) { return ss::split_heads(t.view(), 3); };
+      auto const result = [](tensor<T>& t) { return ss::split_heads(t.view(), 3); };
+      op.forward(on, {heads(q), heads(k), heads(v)}, result(y),
+                 {tensor4<State>(state.data(), saved)}, scratch.get());
+      op.backward(on, heads(dy), {heads(q), heads(k), heads(v)}, result(y),
+                  {tensor4<State>(state.data(), saved)}, {result(dq), result(dk), result(dv)},
+                  scratch.get());
+      auto const want = run_attention_by(op, p, on, memory_layout{});
+      CHECK(same_bits(y.elements(), join(want.y, size.y()).elements()));
+      CHECK(same_bits(dq.elements(), join(want.dq, size.q()).elements()));
+      CHECK(same_bits(dk.elements(), join(want.dk, size.k()).elements()));
+      CHECK(same_bits(dv.elements(), join(want.dv, size.v()).elements()));
+    });
+  });
+}
+
+TEST_CASE("memory") {
+  ss::softmax_attention<pattern_mask> const op;
+  ss::softmax_attention<pattern_mask, ss::materialised<>> const whole;
+  auto const q = [](index_t n) { return extents4{2, 4, n, 64}; };
+  for_each_backend_once(1, [&](auto const& on) {
+    // What streaming takes, and keeps, grows with the length, not with its square.
+    auto const bytes = [&](index_t n) {
+      return op.template workspace_bytes<float>(on, q(n), q(n));
+    };
+    CHECK(bytes(1 << 17) <= 2 * bytes(1 << 16) + (1 << 22));
+    CHECK(bytes(1 << 16) <= std::size_t{2} * 4 * (1 << 16) * 64 * 4 * 4);
+  });
+  for (extents4 none : {extents4{0, 4, 9, 8}, extents4{2, 0, 9, 8}})
+    CHECK(op.template workspace_bytes<float>(ss::exec::host{2}, none, none) == 0);
+  CHECK(op.template workspace_bytes<float>(ss::exec::host{2}, q(999), q(999)) >=
+        op.template workspace_bytes<float>(ss::exec::host{1}, q(999), q(999)));
+  CHECK(op.saved_extents(q(100), {2, 4, 70, 32}) == extents4{2, 4, 100, 2});
+  CHECK(whole.saved_extents(q(100), {2, 4, 70, 32}) == extents4{2, 4, 100, 70});
+  CHECK(op.scale(64) == 0.125);
+  CHECK(ss::softmax_attention<>{ss::mask::full{}, 3.0}.scale(64) == 3);
+}

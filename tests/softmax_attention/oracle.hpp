@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// What softmax attention must compute, in long double and from the dense definition of its masks, and how far from it
+// roundings may lead.
+//
+// u: half a unit of the accumulator's last place; gamma(n) = n u / (1 - n u) bounds the relative error of a term that
+// goes through n roundings, in a sum of any order. `*` marks exact values.
+// - A score is a dot product of D terms, times a rounded scale, plus the bias:
+//     |s - s*| <= d = gamma(D + 4) (|scale| sum |q| |k| + |bias|).
+// - The exponent s - m, in any base and with the maximum of a tile first, is off by some 4 u (|s| + |m|) more:
+//     |e| <= E_j = d_j + 4 u (|s_j*| + |M|), M the greatest s*.
+//   What all keys of a query share cancels, m's own error above all. So, with x_j = exp(s_j* - M) and
+//   [lo_j, hi_j] = x_j exp(-/+ E_j):
+//     lo_j / sum hi <= p_j <= hi_j / sum lo,  but for R = gamma(keys + 6 tiles + 16): the roundings of the sum, of
+//   exponentials (4 u), of the factors between tiles, and of the division; and for what underflows.
+// - y = sum p v is off by sum |p - p*| |v| + R sum p |v|.
+// - g = <dy, y> by sum |dy| |y - y*| + gamma(E + 2) sum |dy| |y|; dp = <dy, v> by gamma(E + 2) sum |dy| |v|;
+//   ds = p (dp - g) by |p - p*| |dp - g| + p (|dp - dp*| + |g - g*|) and four roundings; dq, dk, dv, sums of products
+//   of these, by the sums of their errors times the other factor, and gamma of their lengths.
+// - 16-bit results are rounded once more. Kernels, and whoever saves the map, round p and ds so too, before they
+//   are multiplied; and tensor cores cut off where others round, so that their u is twice as large.
+#pragma once
+
+#include "problem.hpp"
+#include "support/numbers.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace support {
+
+// The definitions of the masks, and in no way like the library's ranges.
+inline bool looks_at(pattern_mask const& m, index_t i, index_t j) {
+  index_t const distance = std::max(i - j, j - i);
+  switch (m.kind) {
+    case mask_kind::full:
+      return true;
+    case mask_kind::causal:
+      return j <= i + m.a;
+    case mask_kind::window:
+      return i - m.a <= j && j <= i + m.b;
+    case mask_kind::block_local:
+      return i / m.a == j / m.a;
+    case mask_kind::strided:
+      return distance % m.a == 0 || distance < m.b;
+    case mask_kind::causal_strided:
+      return j <= i + m.a && distance % m.b == 0;
+    case mask_kind::irregular:
+      break;
+  }
+  index_t const first = i * 7 % 23 - 5, last = i % 6 == 4 ? 0 : i * 5 % 41 + 3;
+  return first <= j && j < last && m.allows(i, j);
+}
+
+struct bounded {
+  long double value = 0, error = 0;
+};
+
+struct attention_answer {
+  std::vector<bounded> y, most, total, map, dq, dk, dv, dbias;  // most, total: of a query
+  std::vector<bool> looks;                                      // at anything: of a query
+};
+
+// The roundings of one way to compute it. `narrow`: weights and gradients of scores are rounded to T.
+template <class T>
+class attention_roundings {
+ public:
+  attention_roundings(bool narrow, bool cut_off)
+      : narrow_(wide ? 0 : half_unit(element)),
+        narrow_tiny_(wide ? 0 : least(element)),
+        of_weights_(narrow),
+        unit_(half_unit(accumulator) * (cut_off && !wide ? 2 : 1)) {}
+
+  // For the roundings of long double a little more.
+  long double gamma(index_t n) const {
+    long double const nu = 1.002L * static_cast<long double>(n) * unit_;
+    return nu / (1 - nu);
+  }
+  long double unit() const { return unit_; }
+  long double tiny() const { return 4 * std::ldexp(1.0L, -accumulator.bias()); }
+  // The error of a weight that may be rounded to T.
+  long double weight(bounded p) const { return of_weights_ ? stored(p) : p.error; }
+  long double stored(bounded x) const {
+    return x.error + narrow_ * (std::fabs(x.value) + x.error) + narrow_tiny_;
+  }
+  bounded result(long double value, long double error) const {
+    return {value, stored({value, error})};
+  }
+  // A gradient, delivered.
+  bounded gradient(ss::grad_mode mode, T before, bounded x) const {
+    bool const adds = mode == ss::grad_mode::accumulate;
+    long double const sum = x.value + (adds ? decode(before).value : 0);
+    if (x.value == 0 && x.error == 0) return {sum, 0};
+    return result(sum, x.error + (adds ? unit_ * (std::fabs(sum) + x.error) : 0));
+  }
+
+ private:
+  static constexpr number_format element = format_of<T>();
+  static constexpr number_format accumulator = format_of<slicesort::detail::accumulator_t<T>>();
+  static constexpr bool wide = element.fraction_bits == accumulator.fraction_bits;
+  static long double half_unit(number_format f) { return std::ldexp(1.0L, -(f.fraction_bits + 1)); }
+  static long double least(number_format f) {
+    return std::ldexp(1.0L, -(f.bias() + f.fraction_bits));
+  }
+  long double narrow_, narrow_tiny_;
+  bool of_weights_;
+  long double unit_;
+};
+
+// One head of one sample at a time.
+template <class T>
+class attention_oracle {
+ public:
+  attention_oracle(attention_problem<T> const& p, attention_roundings<T> r) : p_(p), r_(r) {
+    auto const size = [](extents4 e) { return static_cast<std::size_t>(e.size()); };
+    a_.y.resize(size(p.size.y()));
+    a_.map.resize(size(p.size.map()));
+    std::size_t const rows = size({p.size.batch, p.size.heads, p.size.queries, 1});
+    a_.most.resize(rows), a_.total.resize(rows), a_.looks.resize(rows);
+    dq_.resize(p.q.size()), dk_.resize(p.k.size()), dv_.resize(p.v.size());
+    ds_.resize(a_.map.size());
+    for (index_t b = 0; b < p.size.batch; ++b)
+      for (index_t h = 0; h < p.size.heads; ++h)
+        for (index_t i = 0; i < p.valid_queries(b); ++i) {
+          b_ = b, h_ = h, i_ = i;
+          query();
+        }
+    auto const deliver = [&](std::vector<bounded> const& sums, std::vector<T> const& before) {
+      std::vector<bounded> to;
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        to.push_back(r_.gradient(p_.mode, before[i], sums[i]));
+      return to;
+    };
+    a_.dq = deliver(dq_, p.dq);
+    a_.dk = deliver(dk_, p.dk);
+    a_.dv = deliver(dv_, p.dv);
+    a_.dbias = deliver(ds_, p.dbias);
+  }
+  attention_answer const& answer() const { return a_; }
+
+ private:
+  static long double exponential(long double x) { return std::exp(std::min(x, 5000.0L)); }
+  std::size_t at(extents4 e, index_t row, index_t c) const {
+    return attention_size::at(e, b_, h_, row, c);
+  }
+  static long double value(T x) { return decode(x).value; }
+  static void add(bounded& sum, long double value, long double error) {
+    sum.value += value;
+    sum.error += error;
+  }
+
+  void query() {
+    auto const& s = p_.size;
+    std::vector<index_t> keys;
+    std::vector<bounded> score;
+    long double most = 0, above = 0, below = 0;
+    for (index_t j = 0; j < p_.valid_keys(b_); ++j) {
+      if (!looks_at(p_.mask, i_, j)) continue;
+      number const bias = p_.bias.empty() ? number{} : decode(p_.bias[at(s.map(), i_, j)]);
+      if (bias.kind == number_class::minus_infinity) continue;
+      long double const scale = p_.op(ss::streaming{}).scale(s.channels);
+      long double dot = 0, terms = 0;
+      for (index_t c = 0; c < s.channels; ++c) {
+        long double const x = value(p_.q[at(s.q(), i_, c)]) * value(p_.k[at(s.k(), j, c)]);
+        dot += x, terms += std::fabs(x);
+      }
+      bounded const one{
+          scale * dot + bias.value,
+          r_.gamma(s.channels + 4) * (std::fabs(scale) * terms + std::fabs(bias.value)) +
+              r_.tiny() * static_cast<long double>(s.channels)};
+      if (keys.empty() || one.value > most) most = one.value;
+      if (keys.empty() || one.value + one.error > above) above = one.value + one.error;
+      if (keys.empty() || one.value - one.error > below) below = one.value - one.error;
+      keys.push_back(j), score.push_back(one);
+    }
+    if (keys.empty()) return;
+
+    // Weights.
+    std::size_t const n = keys.size();
+    std::vector<long double> x(n), lo(n), hi(n);
+    long double sum = 0, sum_lo = 0, sum_hi = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      long double const d = score[k].value - most;
+      long double const e =
+          score[k].error + 4 * r_.unit() * (std::fabs(score[k].value) + std::fabs(most));
+      sum += x[k] = exponential(d);
+      sum_lo += lo[k] = exponential(d - e);
+      sum_hi += hi[k] = exponential(d + e);
+    }
+    sum_lo = std::max(sum_lo, 1e-2000L);  // where nothing is known of the weights
+    index_t const roundings = s.keys + 6 * (s.keys / 16 + 2) + 16;
+    long double const r = r_.gamma(roundings);
+    std::size_t const row = at({s.batch, s.heads, s.queries, 1}, i_, 0);
+    long double const slip = std::max(above - most, most - below);
+    a_.looks[row] = true;
+    a_.most[row] = {most, slip};
+    a_.total[row] = {sum, std::max(sum_hi * exponential(slip) * (1 + r) - sum,
+                                   sum - sum_lo * exponential(-slip) * (1 - r))};
+    std::vector<bounded> p(n);
+    for (std::size_t k = 0; k < n; ++k) {
+      long double const w = x[k] / sum;
+      p[k] = {w, std::max(hi[k] / sum_lo * (1 + r) - w, w - lo[k] / sum_hi * (1 - r)) + r_.tiny()};
+      a_.map[at(s.map(), i_, keys[k])] = r_.result(p[k].value, p[k].error);
+      p[k].error = r_.weight(p[k]);
+    }
+
+    // y, and <dy, y>.
+    bounded g;
+    long double g_terms = 0;
+    for (index_t c = 0; c < s.values; ++c) {
+      bounded y;
+      for (std::size_t k = 0; k < n; ++k) {
+        long double const v = value(p_.v[at(s.v(), keys[k], c)]);
+        add(y, p[k].value * v,
+            p[k].error * std::fabs(v) + r * (p[k].value + p[k].error) * std::fabs(v) + r_.tiny());
+      }
+      y = a_.y[at(s.y(), i_, c)] = r_.result(y.value, y.error);
+      long double const dy = value(p_.dy[at(s.y(), i_, c)]);
+      add(g, dy * y.value, std::fabs(dy) * y.error + r_.tiny());
+      g_terms += std::fabs(dy) * (std::fabs(y.value) + y.error);
+    }
+    g.error += r_.gamma(s.values + 2) * g_terms;
+    for (std::size_t k = 0; k < n; ++k) gradients(keys[k], p[k], g);
+  }
+
+  // Of one pair.
+  void gradients(index_t j, bounded p, bounded g) {
+    auto const& s = p_.size;
+    long double const to_keys = r_.gamma(s.keys + s.keys / 8 + 20),
+                      to_queries = r_.gamma(s.queries + s.queries / 8 + 20);
+    auto const product = [&](bounded& sum, bounded a, long double b, long double roundings) {
+      add(sum, a.value * b,
+          std::fabs(b) * (a.error + roundings * (std::fabs(a.value) + a.error)) + r_.tiny());
+    };
+    bounded dp;
+    long double terms = 0;
+    for (index_t c = 0; c < s.values; ++c) {
+      long double const dy = value(p_.dy[at(s.y(), i_, c)]), v = value(p_.v[at(s.v(), j, c)]);
+      add(dp, dy * v, r_.tiny());
+      terms += std::fabs(dy * v);
+      product(dv_[at(s.v(), j, c)], p, dy, to_queries);
+    }
+    dp.error += r_.gamma(s.values + 2) * terms;
+    long double const change = dp.value - g.value, of_change = dp.error + g.error;
+    bounded ds{p.value * change, p.error * (std::fabs(change) + of_change) + p.value * of_change};
+    ds.error += r_.gamma(4) * (p.value + p.error) * (std::fabs(change) + of_change) + r_.tiny();
+    ds_[at(s.map(), i_, j)] = ds;
+    ds.error = r_.weight(ds);
+    long double const scale = p_.op(ss::streaming{}).scale(s.channels);
+    for (index_t c = 0; c < s.channels; ++c) {
+      product(dq_[at(s.q(), i_, c)], ds, scale * value(p_.k[at(s.k(), j, c)]), to_keys);
+      product(dk_[at(s.k(), j, c)], ds, scale * value(p_.q[at(s.q(), i_, c)]), to_queries);
+    }
+  }
+
+  attention_problem<T> const& p_;
+  attention_roundings<T> r_;
+  attention_answer a_;
+  std::vector<bounded> dq_, dk_, dv_, ds_;
+  index_t b_ = 0, h_ = 0, i_ = 0;
+};
+
+}  // namespace support

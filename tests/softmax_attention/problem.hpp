@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problems of softmax attention: contiguous tensors of any shape, with a mask, lengths, and a choice of gradients.
+#pragma once
+
+#include "support/backends.hpp"
+#include "support/inputs.hpp"
+#include "support/pattern_mask.hpp"
+#include "support/problems.hpp"
+#include "support/stacks.hpp"
+
+#include <slicesort/softmax_attention.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace support {
+
+struct attention_size {
+  index_t batch, heads, queries, keys, channels, values;
+
+  extents4 q() const { return {batch, heads, queries, channels}; }
+  extents4 k() const { return {batch, heads, keys, channels}; }
+  extents4 v() const { return {batch, heads, keys, values}; }
+  extents4 y() const { return {batch, heads, queries, values}; }
+  extents4 map() const { return {batch, heads, queries, keys}; }
+  // Where element (b, h, i, c) of such a tensor is.
+  static std::size_t at(extents4 e, index_t b, index_t h, index_t i, index_t c) {
+    return static_cast<std::size_t>(((b * e.batch + h) * e.length + i) * e.channels + c);
+  }
+};
+
+// Which gradients are asked for: bits.
+inline constexpr unsigned wants_dq = 1, wants_dk = 2, wants_dv = 4, wants_dbias = 8;
+
+template <class T>
+struct attention_problem {
+  attention_size size;
+  pattern_mask mask;
+  std::optional<double> scale;
+  std::vector<T> q, k, v, bias, dy;  // bias: empty, or of size.map()
+  // Heads have the same keys and values, and queries the same row of bias: their strides are 0.
+  bool shared_keys = false, shared_bias = false;
+  std::vector<index_t> lengths, query_lengths;  // empty: none given
+  unsigned wanted = wants_dq | wants_dk | wants_dv | wants_dbias;
+  ss::grad_mode mode = ss::grad_mode::overwrite;
+  std::vector<T> dq, dk, dv, dbias;  // what gradients are added to, if they are
+  std::string title;
+
+  index_t valid_keys(index_t b) const {
+    return lengths.empty() ? size.keys : lengths[static_cast<std::size_t>(b)];
+  }
+  index_t valid_queries(index_t b) const {
+    return query_lengths.empty() ? size.queries : query_lengths[static_cast<std::size_t>(b)];
+  }
+  template <class Algorithm>
+  ss::softmax_attention<pattern_mask, Algorithm> op(Algorithm algorithm) const {
+    return ss::softmax_attention<pattern_mask, Algorithm>(mask, scale, algorithm);
+  }
+  ss::attention_options options() const { return {view_of(lengths), view_of(query_lengths)}; }
+  ss::attention_backward_options backward_options() const {
+    return {mode, view_of(lengths), view_of(query_lengths)};
+  }
+
+  std::string describe() const {
+    constexpr char const* names[] = {"full",    "causal",         "window",   "block_local",
+                                     "strided", "causal_strided", "irregular"};
+    std::ostringstream out;
+    out << type_name<T>() << " " << names[static_cast<int>(mask.kind)] << "{" << mask.a << ","
+        << mask.b << "} [B,H,N,M,D,E]=[" << size.batch << "," << size.heads << "," << size.queries
+        << "," << size.keys << "," << size.channels << "," << size.values << "] " << title
+        << (bias.empty() ? "" : " bias") << (shared_keys ? " shared keys" : "")
+        << (shared_bias ? " shared bias" : "")
+        << (mode == ss::grad_mode::accumulate ? " accumulate" : "");
+    if (scale) out << " scale=" << *scale;
+    if (wanted != 15) out << " wanted=" << wanted;
+    for (auto const& [name, list] :
+         {std::pair(" lengths=", &lengths), std::pair(" query_lengths=", &query_lengths)}) {
+      if (list->empty()) continue;
+      out << name;
+      for (index_t n : *list) out << n << ",";
+    }
+    return out.str();
+  }
+  std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
+};
+
+// Numbers as they come: keys are about as far apart as a softmax of some weight wants.
+template <class T>
+attention_problem<T> normal_attention(attention_size size, pattern_mask mask, std::uint64_t seed,
+                                      bool biased = false) {
+  random_stream random(seed);
+  attention_problem<T> p;
+  p.size = size;
+  p.mask = mask;
+  auto const fill = [&](extents4 e, double scale = 1) {
+    std::vector<T> values(static_cast<std::size_t>(e.size()));
+    for (T& v : values) v = from_double<T>(scale * random.normal());
+    return values;
+  };
+  p.q = fill(size.q());
+  p.k = fill(size.k());
+  p.v = fill(size.v());
+  if (biased) p.bias = fill(size.map());
+  p.dy = fill(size.y());
+  p.dq = fill(size.q());
+  p.dk = fill(size.k());
+  p.dv = fill(size.v());
+  p.dbias = fill(size.map());
+  p.title = "seed=" + std::to_string(seed);
+  return p;
+}
+
+// Keys and values of the first head for all, the first row of bias for all.
+template <class T>
+void share(attention_problem<T>& p, bool keys, bool bias) {
+  auto const repeat = [](std::vector<T>& values, extents4 e, bool heads) {
+    for (index_t b = 0; b < e.outer; ++b)
+      for (index_t h = 0; h < e.batch; ++h)
+        for (index_t i = 0; i < e.length; ++i)
+          for (index_t c = 0; c < e.channels; ++c)
+            values[attention_size::at(e, b, h, i, c)] =
+                values[attention_size::at(e, b, heads ? 0 : h, heads ? i : 0, c)];
+  };
+  p.shared_keys = keys;
+  p.shared_bias = bias && !p.bias.empty();
+  if (p.shared_keys) repeat(p.k, p.size.k(), true), repeat(p.v, p.size.v(), true);
+  if (p.shared_bias) repeat(p.bias, p.size.map(), false);
+}
+
+inline pattern_mask any_mask(int kind, attention_size size, std::uint64_t seed) {
+  random_stream random(seed);
+  auto const up_to = [&](index_t n) {
+    return static_cast<index_t>(random.below(static_cast<std::uint64_t>(n) + 1));
+  };
+  switch (static_cast<mask_kind>(kind)) {
+    case mask_kind::causal: {
+      index_t const offsets[] = {0, size.keys - size.queries, -up_to(size.queries),
+                                 up_to(size.keys)};
+      return {mask_kind::causal, offsets[random.below(4)], 0};
+    }
+    case mask_kind::window:
+      return {mask_kind::window, up_to(size.keys / 2), up_to(size.keys / 3)};
+    case mask_kind::block_local:
+      return {mask_kind::block_local, 1 + up_to(size.keys / 2), 0};
+    case mask_kind::strided:
+      return {mask_kind::strided, 1 + up_to(9), up_to(4)};
+    case mask_kind::causal_strided:
+      return {mask_kind::causal_strided, up_to(5) - 2, 1 + up_to(6)};
+    default:
+      return {static_cast<mask_kind>(kind), 0, 0};
+  }
+}
+
+// Whatever a seed decides but for the shape: mask, scale, bias, lengths, sharing, gradients.
+template <class T>
+attention_problem<T> any_attention(attention_size size, std::uint64_t seed, int kind = -1) {
+  random_stream random(seed + 1000);
+  int const drawn = static_cast<int>(random.below(mask_kinds));
+  auto p = normal_attention<T>(size, any_mask(kind < 0 ? drawn : kind, size, seed), seed,
+                               random.below(3) == 0);
+  if (random.below(4) == 0) p.scale = random.normal();
+  share(p, random.below(5) == 0, random.below(2) == 0);
+  auto const lengths = [&](index_t most) {
+    std::vector<index_t> list;
+    for (index_t b = 0; b < size.batch; ++b) {
+      index_t const choice[] = {0, most, std::min<index_t>(1, most), most / 2,
+                                std::max<index_t>(most - 1, 0)};
+      list.push_back(choice[random.below(5)]);
+    }
+    return list;
+  };
+  if (random.below(3) == 0) p.lengths = lengths(size.keys);
+  if (random.below(4) == 0) p.query_lengths = lengths(size.queries);
+  if (random.below(3) == 0) p.wanted = static_cast<unsigned>(random.below(16));
+  if (random.below(3) == 0) p.mode = ss::grad_mode::accumulate;
+  return p;
+}
+
+}  // namespace support

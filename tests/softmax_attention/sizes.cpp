@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax_attention at every size: around the edges of tiles and vectors, long rows, wide rows.
+#include "check.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+// Errors as parts of their bounds: what a run says at its end.
+template <class T>
+void say(attention_shares const& worst) {
+  MESSAGE(std::string(type_name<T>()) << ": errors of y, state, dq, dk, dv and dbias take up "
+                                      << worst.text() << " of their bounds");
+}
+
+}  // namespace
+
+// Around the sizes that tiles and vectors have.
+TEST_CASE_TEMPLATE("every size", T, float, double, float16, bfloat16) {
+  attention_shares worst;
+  std::uint64_t seed = 5000 + sizeof(T);
+  index_t const edges[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129};
+  index_t const channels[] = {1, 3, 5, 17, 33, 63, 64, 65, 100, 2, 16, 32, 8};
+  random_stream random(seed);
+  auto const among = [&](auto const& list) {
+    return list[random.below(sizeof list / sizeof list[0])];
+  };
+  for (int i = 0; i < (full_suite() ? 200 : 24); ++i) {
+    attention_size size{1, 1, among(edges), among(edges), among(channels), among(channels)};
+    if (size.queries * size.keys < 3000) size.batch = 1 + static_cast<index_t>(random.below(2));
+    if (size.queries * size.keys < 1500) size.heads = 1 + static_cast<index_t>(random.below(3));
+    solved_attention<T> const s(any_attention<T>(size, ++seed));
+    for_each_backend_once(s.problem.number(), [&](auto const& on) {
+      CHECK(check_attention(s, on, memory_layout{}, &worst) == "");
+    });
+  }
+  say<T>(worst);
+}
+
+// Where a tile is full, or full but for one key or query, with nothing else that could be masked; and a range that ends
+// there.
+TEST_CASE_TEMPLATE("the edges of tiles", T, float, double, float16, bfloat16) {
+  std::uint64_t seed = 7000;
+  for (index_t tile : {16, 32, 64, 128})
+    for (index_t n = tile - 1; n <= tile + 1; ++n)
+      for (attention_size size :
+           {attention_size{1, 1, 128, n, 8, 8}, attention_size{1, 1, n, 5, 8, 8}})
+        for (pattern_mask mask : {pattern_mask{}, pattern_mask{mask_kind::block_local, n - 2, 0}}) {
+          solved_attention<T> const s(normal_attention<T>(size, mask, ++seed));
+          for_each_backend_once(s.problem.number(),
+                                [&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+        }
+}
+
+TEST_CASE_TEMPLATE("long rows", T, float, float16) {
+  attention_shares worst;
+  std::uint64_t seed = 9000;
+  for (attention_size size :
+       {attention_size{1, 1, 3, 511, 8, 8}, attention_size{1, 1, 2, 513, 5, 9},
+        attention_size{1, 1, 513, 2, 4, 4}, attention_size{1, 1, 257, 1, 7, 3},
+        attention_size{1, 2, 1, 1025, 3, 1}}) {
+    solved_attention<T> const s(any_attention<T>(size, ++seed));
+    for_each_backend_once(s.problem.number(), [&](auto const& on) {
+      CHECK(check_attention(s, on, memory_layout{}, &worst) == "");
+    });
+  }
+  say<T>(worst);
+}
+
+TEST_CASE_TEMPLATE("wide rows", T, float, bfloat16) {
+  std::uint64_t seed = 9500;
+  for (attention_size size :
+       {attention_size{1, 1, 17, 19, 129, 200}, attention_size{1, 1, 9, 33, 256, 128},
+        attention_size{1, 1, 5, 7, 300, 257}}) {
+    solved_attention<T> const s(any_attention<T>(size, ++seed));
+    for_each_backend_once(s.problem.number(),
+                          [&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+  }
+}

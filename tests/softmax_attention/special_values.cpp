@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax_attention where numbers end: scores of +-1e30, ties of such, biases of -infinity, queries that look at nothing,
+// denormals; and rows past a length, which nobody reads.
+#include "check.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+// Two of them make a score near 1e30; float16 has no such numbers.
+template <class T>
+double huge() {
+  return format_of<T>().exponent_bits == 5 ? 32768 : 0x1p50;
+}
+template <class T>
+T minus_infinity() {
+  return from_bits<T>(format_of<T>().sign() | format_of<T>().infinity());
+}
+template <class T>
+T not_a_number() {
+  return from_bits<T>(format_of<T>().all() >> 1);
+}
+template <class T>
+bool any_nan(std::vector<T> const& values) {
+  for (T const& v : values)
+    if (decode(v).kind == number_class::nan) return true;
+  return false;
+}
+template <class T>
+std::vector<double> numbers(std::vector<T> const& values) {
+  std::vector<double> list;
+  for (T const& v : values) list.push_back(static_cast<double>(decode(v).value));
+  return list;
+}
+
+template <class F>
+void for_each_way(std::uint64_t number, F const& f) {
+  for_each_backend(number, [&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    f(on, ss::streaming{});
+    f(on, ss::materialised<>{});
+  });
+}
+
+// A head with one channel of everything, the scale 1.
+template <class T>
+attention_problem<T> line(std::vector<double> const& q, std::vector<double> const& k,
+                          std::vector<double> const& v, std::vector<double> const& bias = {}) {
+  auto const n = static_cast<index_t>(q.size()), m = static_cast<index_t>(k.size());
+  auto p = normal_attention<T>({1, 1, n, m, 1, 1}, {}, 1);
+  p.q = elements_of<T>(q);
+  p.k = elements_of<T>(k);
+  p.v = elements_of<T>(v);
+  p.bias = elements_of<T>(bias);
+  for (T& dy : p.dy) dy = from_double<T>(1);
+  p.scale = 1;
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("ties of huge scores share the weight", T, float, double, float16, bfloat16) {
+  double const far = huge<T>();
+  for (double sign : {1.0, -1.0}) {
+    // Scores far^2, -far^2, 0, far^2.
+    auto const p = line<T>({sign * far}, {sign * far, -sign * far, 0, sign * far}, {2, 100, 50, 6});
+    for_each_way(3, [&](auto const& on, auto algorithm) {
+      auto const r = run_attention(p, on, algorithm);
+      CHECK(numbers(r.y) == std::vector<double>{4});
+      CHECK(numbers(r.dv) == std::vector<double>{0.5, 0, 0, 0.5});
+      CHECK(numbers(r.dbias) == std::vector<double>{-1, 0, 0, 1});
+      CHECK(numbers(r.dk) == std::vector<double>{-sign * far, 0, 0, sign * far});
+      CHECK(numbers(r.dq) == std::vector<double>{0});
+      if constexpr (std::is_same_v<decltype(algorithm), ss::streaming>)
+        CHECK(numbers(r.state) == std::vector<double>{far * far, 2});
+      else
+        CHECK(numbers(r.state) == std::vector<double>{0.5, 0, 0, 0.5});
+    });
+  }
+}
+
+// Tiles of keys whose greatest score comes late, early and again: what is left of the others is 0.
+TEST_CASE_TEMPLATE("huge differences", T, float, double, float16, bfloat16) {
+  double const far = huge<T>();
+  std::size_t const n = 200;
+  for (std::size_t place : {0u, 7u, 63u, 64u, 130u, 199u}) {
+    std::vector<double> k(n, -1), v(n, 3);
+    for (std::size_t j = 0; j < n; j += 5) k[j] = -far;
+    k[place] = far, v[place] = -7;
+    auto const p = line<T>({far, 1 / far}, k, v);
+    for_each_backend_once(place, [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      auto const check = [&](auto algorithm) {
+        auto const r = run_attention(p, on, algorithm);
+        CHECK(numbers(r.y)[0] == -7);
+        CHECK(numbers(r.dbias)[place] == 0);
+        CHECK((!any_nan(r.y) && !any_nan(r.dq) && !any_nan(r.dk) && !any_nan(r.dv)));
+        CHECK(!any_nan(r.state));
+        CHECK(numbers(r.dv)[place] >= 1);
+      };
+      check(ss::streaming{});
+      check(ss::materialised<>{});
+    });
+  }
+}
+
+TEST_CASE_TEMPLATE("all scores lowest, or greatest: the mean", T, float, double, float16,
+                   bfloat16) {
+  double const most = static_cast<double>(decode_bits<T>(format_of<T>().infinity() - 1).value);
+  for (double bias : {most, -most, most / 2, -most / 3}) {
+    auto const p = line<T>({1, 0}, {0, 0, 0, 0}, {1, 2, 3, 6}, std::vector<double>(8, bias));
+    for_each_way(5, [&](auto const& on, auto algorithm) {
+      auto const r = run_attention(p, on, algorithm);
+      CHECK(numbers(r.y) == std::vector<double>{3, 3});
+      CHECK(numbers(r.dv) == std::vector<double>{0.5, 0.5, 0.5, 0.5});
+      CHECK(numbers(r.dbias) == std::vector<double>{-0.5, -0.25, 0, 0.75, -0.5, -0.25, 0, 0.75});
+    });
+  }
+  // From one end of the format to the other.
+  auto const p = line<T>({0}, {0, 0, 0}, {1, 2, 6}, {-most, most, -most});
+  for_each_way(6, [&](auto const& on, auto algorithm) {
+    auto const r = run_attention(p, on, algorithm);
+    CHECK(numbers(r.y) == std::vector<double>{2});
+    CHECK(numbers(r.dbias) == std::vector<double>{0, 0, 0});
+  });
+}
+
+TEST_CASE_TEMPLATE("a bias of -infinity takes a key away", T, float, double, float16, bfloat16) {
+  attention_size const size{1, 2, 37, 70, 5, 6};
+  for (int kind : {0, 1, 6})
+    for (ss::grad_mode mode : {ss::grad_mode::overwrite, ss::grad_mode::accumulate}) {
+      auto p = normal_attention<T>(size, any_mask(kind, size, 3), 20, true);
+      p.mode = mode;
+      random_stream random(4);
+      for (T& bias : p.bias)
+        if (random.below(3) == 0) bias = minus_infinity<T>();
+      // All keys of a few queries; all but one; a whole tile first.
+      for (index_t i : {0, 5, 20, 36})
+        for (index_t j = 0; j < 70; ++j)
+          p.bias[attention_size::at(size.map(), 0, 1, i, j)] = minus_infinity<T>();
+      for (index_t j = 0; j < 69; ++j)
+        p.bias[attention_size::at(size.map(), 0, 0, 11, j)] = minus_infinity<T>();
+      solved_attention<T> const s(p);
+      for_each_backend(p.number(), [&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+    }
+}
+
+TEST_CASE_TEMPLATE("no NaN from finite scores", T, float, double, float16, bfloat16) {
+  attention_size const size{1, 2, 21, 40, 1, 3};
+  double const far = huge<T>(), values[] = {far, -far, 1, -1, 0, 1 / far, 0.3 * far, -far, far};
+  for (std::uint64_t seed = 0; seed < 14; ++seed) {
+    auto p = normal_attention<T>(size, any_mask(static_cast<int>(seed % mask_kinds), size, seed),
+                                 seed, seed % 2 == 0);
+    random_stream random(seed);
+    auto const some = [&] { return from_double<T>(values[random.below(9)]); };
+    for (T& q : p.q) q = some();
+    for (T& k : p.k) k = some();
+    for (T& bias : p.bias) bias = random.below(4) == 0 ? minus_infinity<T>() : some();
+    for_each_backend_once(p.number(), [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      auto const check = [&](auto algorithm) {
+        auto const r = run_attention(p, on, algorithm);
+        CHECK((!any_nan(r.y) && !any_nan(r.state) && !any_nan(r.dq) && !any_nan(r.dk) &&
+               !any_nan(r.dv) && !any_nan(r.dbias)));
+        double most = 0;  // of the values: y are means of them
+        for (double v : numbers(p.v)) most = std::max(most, std::fabs(v));
+        for (double y : numbers(r.y)) CHECK(std::fabs(y) <= 1.01 * most);
+      };
+      check(ss::streaming{});
+      check(ss::materialised<>{});
+    });
+  }
+}
+
+TEST_CASE_TEMPLATE("denormals", T, float, double, float16, bfloat16) {
+  attention_size const size{1, 1, 18, 35, 4, 5};
+  auto p = normal_attention<T>(size, {}, 30, true);
+  p.q = make_column<T>(input_kind::denormals, p.q.size(), 1);
+  p.bias = make_column<T>(input_kind::denormals, p.bias.size(), 2);
+  solved_attention<T> const keys(p);
+  for_each_backend(p.number(), [&](auto const& on) { CHECK(check_attention(keys, on) == ""); });
+  p.v = make_column<T>(input_kind::denormals, p.v.size(), 3);
+  p.dy = make_column<T>(input_kind::denormals, p.dy.size(), 4);
+  solved_attention<T> const values(p);
+  for_each_backend(p.number(), [&](auto const& on) { CHECK(check_attention(values, on) == ""); });
+}
+
+TEST_CASE_TEMPLATE("rows past a length are not read", T, float, double, float16, bfloat16) {
+  attention_size const size{4, 1, 34, 37, 9, 8};
+  for (int kind = 0; kind < mask_kinds; ++kind)
+    for (ss::grad_mode mode : {ss::grad_mode::overwrite, ss::grad_mode::accumulate}) {
+      auto p = normal_attention<T>(size, any_mask(kind, size, 9), 50, kind % 2 == 0);
+      p.mode = mode;
+      p.lengths = {37, 1, 0, 20};
+      p.query_lengths = {1, 34, 20, 0};
+      if (kind == 1) p.query_lengths.clear();
+      if (kind == 2) p.lengths.clear();
+      auto poisoned = p;
+      auto const spoil = [&](std::vector<T>& values, extents4 e, bool rows_are_keys, bool pairs) {
+        for (index_t b = 0; b < e.outer; ++b)
+          for (index_t h = 0; h < e.batch; ++h)
+            for (index_t i = 0; i < e.length; ++i)
+              for (index_t c = 0; c < e.channels; ++c)
+                if (i >= (rows_are_keys ? p.valid_keys(b) : p.valid_queries(b)) ||
+                    (pairs && c >= p.valid_keys(b)))
+                  values[attention_size::at(e, b, h, i, c)] = not_a_number<T>();
+      };
+      spoil(poisoned.q, size.q(), false, false);
+      spoil(poisoned.k, size.k(), true, false);
+      spoil(poisoned.v, size.v(), true, false);
+      spoil(poisoned.dy, size.y(), false, false);
+      if (!p.bias.empty()) spoil(poisoned.bias, size.map(), false, true);
+      solved_attention<T> const s(p);
+      for_each_backend_once(p.number(), [&](auto const& on) {
+        CAPTURE(describe_exec(on));
+        CHECK(check_attention(s, on) == "");
+        CHECK(same_results(run_attention(poisoned, on, ss::streaming{}),
+                           run_attention(p, on, ss::streaming{})));
+        CHECK(same_results(run_attention(poisoned, on, ss::materialised<>{}),
+                           run_attention(p, on, ss::materialised<>{})));
+      });
+    }
+}
+
+TEST_CASE_TEMPLATE("a NaN of a query stays in its row", T, float, float16) {
+  attention_size const size{1, 2, 33, 40, 8, 8};
+  auto p = normal_attention<T>(size, {}, 70);
+  p.wanted = wants_dq | wants_dbias;
+  auto spoiled = p;
+  spoiled.q[attention_size::at(size.q(), 0, 1, 17, 3)] = not_a_number<T>();
+  auto const row_matters = [&](std::vector<T> const& is, std::vector<T> const& must, extents4 e) {
+    for (index_t h = 0; h < 2; ++h)
+      for (index_t i = 0; i < e.length; ++i)
+        for (index_t c = 0; c < e.channels; ++c) {
+          std::size_t const at = attention_size::at(e, 0, h, i, c);
+          if ((h != 1 || i != 17) && !same_bits(is[at], must[at])) return false;
+        }
+    return true;
+  };
+  for_each_way(p.number(), [&](auto const& on, auto algorithm) {
+    auto const is = run_attention(spoiled, on, algorithm), must = run_attention(p, on, algorithm);
+    CHECK(row_matters(is.y, must.y, size.y()));
+    CHECK(row_matters(is.dq, must.dq, size.q()));
+    CHECK(row_matters(is.dbias, must.dbias, size.map()));
+  });
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// A valid call of sparse_mix, for tests that spoil one argument and read the refusal.
+#pragma once
+
+#include "support/buffers.hpp"
+#include "support/stacks.hpp"
+#include "support/variants.hpp"
+
+#include <slicesort/sparse_mix.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace support {
+
+// Three factors of four links. Views are over separate pieces of one buffer; `x` stands for dy too, and `y` for dx.
+template <class Topology = ss::topology::chord>
+struct mix_call {
+  static constexpr extents3 e{2, 5, 3};
+  static constexpr std::size_t piece = 512;
+
+  std::vector<float> memory = std::vector<float>(6 * piece, 2.5f);
+  std::vector<unsigned char> scratch_memory = std::vector<unsigned char>(1 << 18, 0x11);
+  Topology topology{};
+  ss::checkpoints saved = ss::save_all;
+  ss::exec::host on{};
+  tensor3<float const> x{memory.data(), e},
+      before{memory.data() + piece, e};  // `before`: forward's x
+  tensor3<float> y{memory.data() + 2 * piece, e};
+  tensor4<float const> w{memory.data() + 3 * piece, {3, 2, 5, 4}};
+  tensor4<float> states{memory.data() + 4 * piece, {2, 2, 5, 3}};
+  tensor4<float> dw{memory.data() + 5 * piece, {3, 2, 5, 4}};
+  std::vector<index_t> rows;
+  ss::workspace scratch{scratch_memory.data(), scratch_memory.size()};
+
+  mix_call() = default;
+  mix_call(mix_call const&) = delete;
+
+  float* at(std::size_t number) { return memory.data() + number * piece; }
+  ss::sparse_mix<Topology> op() const { return ss::sparse_mix<Topology>(topology, saved); }
+
+  std::string forward() {
+    ss::forward_options const options{view_of(rows)};
+    return unchanged(op().check(on, x, w, y, {states}, scratch, options),
+                     [&] { op().forward(on, x, w, y, {states}, scratch, options); });
+  }
+  std::string forward_not_saved() {
+    ss::forward_options const options{view_of(rows)};
+    return unchanged(op().check(on, x, w, y, ss::no_saved, scratch, options),
+                     [&] { op().forward(on, x, w, y, ss::no_saved, scratch, options); });
+  }
+  std::string backward() {
+    ss::backward_options const options{ss::grad_mode::overwrite, view_of(rows)};
+    return unchanged(op().check(on, x, before, w, {states}, y, dw, scratch, options),
+                     [&] { op().backward(on, x, before, w, {states}, y, dw, scratch, options); });
+  }
+  std::string backward_of_x() {
+    ss::backward_options const options{ss::grad_mode::overwrite, view_of(rows)};
+    return unchanged(op().check(on, x, w, y, scratch, options),
+                     [&] { op().backward(on, x, w, y, scratch, options); });
+  }
+  // The message of all four, which must be the same but for the name they begin with.
+  std::string everywhere() {
+    std::string const one = forward(), two = backward();
+    CHECK(forward_not_saved() == one);
+    CHECK(backward_of_x() == two);
+    CHECK(one.substr(0, 20) == "sparse_mix.forward: ");
+    CHECK(two.substr(0, 21) == "sparse_mix.backward: ");
+    CHECK(one.substr(std::min<std::size_t>(20, one.size())) ==
+          two.substr(std::min<std::size_t>(21, two.size())));
+    return one.substr(std::min<std::size_t>(20, one.size()));
+  }
+
+ private:
+  template <class F>
+  std::string unchanged(ss::verdict const& verdict, F const& call) {
+    auto const memory_before = memory;
+    auto const scratch_before = scratch_memory;
+    std::string const message = refusal(verdict, call);
+    if (!message.empty()) {
+      CHECK(same_bits(memory, memory_before));
+      CHECK(scratch_memory == scratch_before);
+    }
+    return message;
+  }
+};
+
+}  // namespace support

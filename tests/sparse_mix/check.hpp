@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// sparse_mix against a problem's answer: every form of the call, in any layout, with any checkpoints. A
+// comparison returns an empty string, or one line that says how to repeat the failure.
+#pragma once
+
+#include "problem.hpp"
+#include "support/backends.hpp"
+#include "support/buffers.hpp"
+#include "support/stacks.hpp"
+
+#include <slicesort/sparse_mix.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace support {
+
+// -ffast-math lets the compiler put plain sums in another order, in every backend its own.
+#if defined(__FAST_MATH__)
+inline constexpr bool sums_keep_their_order = false;
+#else
+inline constexpr bool sums_keep_their_order = true;
+#endif
+
+// The same bits, or both NaN: which NaN a sum of several gives is the processor's to say.
+template <class T>
+std::string mismatch(char const* name, std::vector<T> const& got, std::vector<T> const& want) {
+  if (got.size() != want.size()) return std::string(name) + " has the wrong size";
+  for (std::size_t i = 0; i < got.size(); ++i)
+    if (!same_bits(got[i], want[i]) &&
+        (decode(got[i]).kind != number_class::nan || decode(want[i]).kind != number_class::nan))
+      return std::string(name) + "[" + std::to_string(i) + "] is " +
+             std::to_string(decode(got[i]).value) + ", must be " +
+             std::to_string(decode(want[i]).value);
+  return {};
+}
+
+// The tensors of one call.
+template <class T>
+struct mix_tensors {
+  strided_tensor<T> x, dy, y, dx;
+  strided_stack<T> w, states, dw;
+
+  mix_tensors(mix_problem<T> const& p, extents4 saved, memory_layout l)
+      : x(p.x, l.strides(p.e, 0), l.shift(0)),
+        dy(p.dy, l.strides(p.e, 1), l.shift(1)),
+        y(p.e, l.strides(p.e, 2), l.shift(2)),
+        dx(p.dx_before, l.strides(p.e, 3), l.shift(3)),
+        w(p.weight_extents(), p.w, shared(p, l.strides(p.weight_extents(), 4)), l.shift(4)),
+        states(saved, l.strides(saved, 5), l.shift(5)),
+        dw(p.weight_extents(), p.dw_before, l.strides(p.weight_extents(), 6), l.shift(6)) {}
+
+  bool gaps_untouched() const {
+    return x.gaps_untouched() && dy.gaps_untouched() && y.gaps_untouched() && dx.gaps_untouched() &&
+           w.gaps_untouched() && states.gaps_untouched() && dw.gaps_untouched();
+  }
+
+ private:
+  static strides4 shared(mix_problem<T> const& p, strides4 s) {
+    if (p.shared_weights) s.batch = 0;
+    return s;
+  }
+};
+
+// The answer's states that these checkpoints keep.
+template <class T>
+std::vector<T> kept_states(mix_problem<T> const& p, ss::checkpoints saved) {
+  std::vector<T> kept;
+  for (index_t s = 1; saved.every > 0 && s * saved.every < p.factors; ++s) {
+    auto const& state = p.states[static_cast<std::size_t>(s * saved.every)].elements();
+    kept.insert(kept.end(), state.begin(), state.end());
+  }
+  return kept;
+}
+
+template <class T, class Exec>
+std::string check_mix(mix_problem<T> const& p, Exec const& on, ss::checkpoints saved = ss::save_all,
+                      memory_layout layout = {}) {
+  std::string wrong;
+  auto const note = [&](std::string const& what) {
+    if (wrong.empty()) wrong = what;
+  };
+  with_mix(p, saved, [&](auto const& op) {
+    std::size_t const bytes = op.template workspace_bytes<T>(on, p.e, p.weight_extents());
+    std::size_t const some = p.number() % 64;
+    guarded_workspace one(bytes, some), two(bytes, some + 13, 0), three(bytes, some + 7, 0x7f);
+    auto const lengths = view_of(p.lengths);
+    ss::backward_options const backward{p.mode, lengths};
+    extents4 const kept = op.saved_extents(p.e, p.weight_extents());
+    auto const want_states = kept_states(p, saved);
+
+    mix_tensors<T> t(p, kept, layout), u(p, kept, layout);
+    op.forward(on, t.x.view(), t.w.view(), t.y.view(), {t.states.view()}, one.get(), {lengths});
+    note(mismatch("y", t.y.contents().elements(), p.y.elements()));
+    note(mismatch("states", t.states.contents(), want_states));
+    op.backward(on, t.dy.view(), t.x.view(), t.w.view(), {t.states.view()}, t.dx.view(),
+                t.dw.view(), two.get(), backward);
+    note(mismatch("dx", t.dx.contents().elements(), p.dx.elements()));
+    if (sums_keep_their_order) note(mismatch("dw", t.dw.contents(), p.dw));
+
+    op.forward(on, u.x.view(), u.w.view(), u.y.view(), ss::no_saved, three.get(), {lengths});
+    note(mismatch("y, nothing saved", u.y.contents().elements(), p.y.elements()));
+    op.backward(on, u.dy.view(), u.w.view(), u.dx.view(), one.get(), backward);
+    note(mismatch("dx alone", u.dx.contents().elements(), p.dx.elements()));
+    if (!t.gaps_untouched() || !u.gaps_untouched()) note("wrote beside a tensor");
+    if (!one.red_zones_intact() || !two.red_zones_intact() || !three.red_zones_intact())
+      note("workspace overrun");
+  });
+  if (!wrong.empty())
+    wrong += ": " + p.describe() + " every=" + std::to_string(saved.every) +
+             " layout=" + std::to_string(layout.number) + describe_exec(on);
+  return wrong;
+}
+
+}  // namespace support

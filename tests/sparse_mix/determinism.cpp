@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// sparse_mix gives the same bits for any number of threads, any executor, any instruction set, any layout,
+// any split of the batch and any checkpoints; and a chain those of its factors, called one by one.
+#include "check.hpp"
+#include "support/executors.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+constexpr residual_kind residuals[] = {residual_kind::per_factor, residual_kind::none,
+                                       residual_kind::initial};
+
+// Factor `m` of a problem as one of its own, over the problem's states.
+template <class T>
+mix_problem<T> factor_of(mix_problem<T> const& p, index_t m) {
+  mix_problem<T> one = p;
+  one.factors = 1;
+  auto const part = [&](auto const& all, index_t size) {
+    auto const first = all.begin() + static_cast<std::ptrdiff_t>(m * size);
+    return std::decay_t<decltype(all)>(first, first + static_cast<std::ptrdiff_t>(size));
+  };
+  one.offsets = part(p.offsets, p.links);
+  one.w = part(p.w, p.e.size() / std::max<index_t>(p.e.channels, 1) * p.links);
+  return one;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("any checkpoints", T, float, float16) {
+  std::uint64_t seed = 20;
+  for (index_t factors : {1, 2, 3, 5, 8})
+    for (residual_kind residual : residuals) {
+      ++seed;
+      extents3 const e{3, 13, 7};
+      auto const p = normal_mix<T>(e, factors, 4, residual, seed, all_lengths(e, seed));
+      for (index_t every : {index_t{0}, index_t{1}, index_t{2}, index_t{3}, factors, factors + 5})
+        for_each_backend_once(p.number() + static_cast<std::uint64_t>(every), [&](auto const& on) {
+          CHECK(check_mix(p, on, ss::save_every(every)) == "");
+        });
+    }
+}
+
+TEST_CASE_TEMPLATE("any layout", T, float, float16) {
+  std::uint64_t seed = 40;
+  for (extents3 e : {extents3{1, 1, 1}, extents3{3, 9, 5}, extents3{2, 17, 33}, extents3{4, 6, 40}})
+    for (int layout = 1; layout < memory_layout::count; ++layout)
+      for (residual_kind residual : residuals) {
+        random_stream random(++seed);
+        auto const p = normal_mix<T>(e, 3, static_cast<index_t>(1 + random.below(5)), residual,
+                                     seed, all_lengths(e, seed));
+        auto const saved = ss::save_every(static_cast<index_t>(random.below(3)));
+        for_each_backend(p.number(), [&](auto const& on) {
+          CHECK(check_mix(p, on, saved, memory_layout{layout}) == "");
+        });
+      }
+}
+
+TEST_CASE_TEMPLATE("any number of threads, any executor", T, float, bfloat16) {
+  if (!testing(backend_kind::host)) return;
+  std::uint64_t seed = 60;
+  for (extents3 e : {extents3{1, 40, 70}, extents3{5, 12, 33}, extents3{1, 9, 200}})
+    for (residual_kind residual : residuals) {
+      random_stream random(++seed);
+      auto const p = normal_mix<T>(e, 4, 3, residual, seed, all_lengths(e, seed));
+      auto const saved = ss::save_every(static_cast<index_t>(random.below(3)));
+      for (ss::isa set : {ss::isa::portable, ss::isa::best})
+        for (unsigned threads : {1u, 2u, 3u, 4u, 33u})
+          CHECK(check_mix(p, ss::exec::host{threads, set}, saved) == "");
+      for (auto how : {test_executor::way::forwards, test_executor::way::backwards,
+                       test_executor::way::scattered, test_executor::way::threads}) {
+        test_executor executor{how};
+        CHECK(check_mix(p, ss::exec::host_on<test_executor>(executor, 5), saved) == "");
+      }
+    }
+}
+
+// Long samples and short, through every kernel.
+TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) {
+  if (!testing(backend_kind::blocks)) return;
+  std::uint64_t seed = 120;
+  for (index_t n : {1, 33, 129, 600})
+    for (block_exec const& on : block_execs()) {
+      random_stream random(++seed);
+      auto const factors = static_cast<index_t>(random.below(4)) + 2;
+      extents3 const e{2, n, n > 200 ? 5 : 11};
+      auto const p =
+          normal_mix<T>(e, factors, 3, residuals[random.below(3)], seed, all_lengths(e, seed));
+      CHECK(check_mix(p, on, ss::save_every(static_cast<index_t>(random.below(4)))) == "");
+    }
+}
+
+TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
+  std::vector<index_t> const lengths = {11, 7, 0, 11, 10};
+  for (residual_kind residual : residuals) {
+    auto p = normal_mix<T>({5, 11, 35}, 3, 4, residual, 82, lengths);
+    for (index_t b = 0; b < 5; ++b) {
+      mix_problem<T> one = p;
+      one.e.batch = 1;
+      one.lengths = {p.rows(b)};
+      for (auto tensor : {&mix_problem<T>::x, &mix_problem<T>::dy, &mix_problem<T>::y,
+                          &mix_problem<T>::dx, &mix_problem<T>::dx_before})
+        one.*tensor = sample_of(p.*tensor, b);
+      for (auto& state : one.states) state = sample_of(state, b);
+      for (auto weights : {&mix_problem<T>::w, &mix_problem<T>::dw, &mix_problem<T>::dw_before}) {
+        (one.*weights).clear();
+        for (index_t m = 0; m < p.factors; ++m)
+          for (index_t i = 0; i < p.e.length; ++i)
+            for (index_t k = 0; k < p.links; ++k)
+              (one.*weights).push_back((p.*weights)[p.weight(m, b, i, k)]);
+      }
+      for_each_backend_once(p.number() + static_cast<std::uint64_t>(b),
+                            [&](auto const& on) { CHECK(check_mix(one, on) == ""); });
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("a chain is its factors one by one", T, float, double, float16, bfloat16) {
+  for (residual_kind residual : {residual_kind::per_factor, residual_kind::none}) {
+    std::vector<index_t> const lengths{19, 8};
+    auto const p = with_mode(normal_mix<T>({2, 19, 34}, 4, 5, residual, 91, lengths),
+                             ss::grad_mode::overwrite);
+    for_each_backend_once(p.number(), [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      tensor<T> v = p.x, dz = p.dy;
+      std::vector<tensor<T>> inputs;
+      ss::backward_options const options{ss::grad_mode::overwrite, view_of(p.lengths)};
+      auto const call = [&](index_t m, auto const& f) {
+        auto const one = factor_of(p, m);
+        with_mix(one, ss::save_all, [&](auto const& op) {
+          guarded_workspace scratch(
+              op.template workspace_bytes<T>(on, one.e, one.weight_extents()));
+          // A view of rank 3 is the weights of one factor.
+          tensor3<T const> const w(one.w.data(), one.weight_extents().each());
+          f(op, w, scratch.get(), one);
+        });
+      };
+      for (index_t m = 0; m < p.factors; ++m)
+        call(m, [&](auto const& op, auto w, ss::workspace scratch, auto const&) {
+          inputs.push_back(v);
+          tensor<T> out(p.e);
+          op.forward(on, inputs.back().view(), w, out.view(), ss::no_saved, scratch,
+                     {view_of(p.lengths)});
+          v = out;
+        });
+      CHECK(same_bits(v.elements(), p.y.elements()));
+      std::vector<T> dw;
+      for (index_t m = p.factors; m-- > 0;)
+        call(m, [&](auto const& op, auto w, ss::workspace scratch, auto const& one) {
+          tensor<T> dv(p.e);
+          std::vector<T> part(one.w.size());
+          op.backward(on, std::as_const(dz).view(), inputs[static_cast<std::size_t>(m)].view(), w,
+                      ss::no_saved, dv.view(), tensor3<T>(part.data(), one.weight_extents().each()),
+                      scratch, options);
+          dw.insert(dw.begin(), part.begin(), part.end());
+          dz = dv;
+        });
+      CHECK(same_bits(dz.elements(), p.dx.elements()));
+      if (sums_keep_their_order) CHECK(same_bits(dw, p.dw));
+    });
+  }
+}
+
+TEST_CASE("workspace: anywhere, with anything in it; more for more threads, none for nothing") {
+  for (residual_kind residual : residuals) {
+    auto const p =
+        with_mode(normal_mix<float>({2, 21, 33}, 3, 4, residual, 100), ss::grad_mode::overwrite);
+    with_mix(p, ss::recompute, [&](auto const& op) {
+      for_each_backend(p.number(), [&](auto const& on) {
+        std::size_t const bytes = op.template workspace_bytes<float>(on, p.e, p.weight_extents());
+        tensor4<float const> const w(p.w.data(), p.weight_extents());
+        for (std::size_t at = 0; at < 64; at += 13)
+          for (unsigned char fill : std::vector<unsigned char>{0x00, 0xff, 0x7f}) {
+            tensor<float> y(p.e), dx(p.e);
+            std::vector<float> dw(p.w.size());
+            guarded_workspace scratch(bytes, at, fill);
+            op.forward(on, p.x.view(), w, y.view(), ss::no_saved, scratch.get());
+            op.backward(on, p.dy.view(), p.x.view(), w, ss::no_saved, dx.view(),
+                        tensor4<float>(dw.data(), p.weight_extents()), scratch.get());
+            CAPTURE(describe_exec(on));
+            CHECK(same_bits(y.elements(), p.y.elements()));
+            CHECK(same_bits(dx.elements(), p.dx.elements()));
+            if (sums_keep_their_order) CHECK(same_bits(dw, p.dw));
+            CHECK(scratch.red_zones_intact());
+          }
+      });
+      extents3 const e{4, 1000, 100};
+      extents4 const w{5, 4, 1000, 6};
+      CHECK(op.template workspace_bytes<float>(ss::exec::host{2}, e, w) >=
+            op.template workspace_bytes<float>(ss::exec::host{1}, e, w));
+      for (extents3 none : {extents3{0, 10, 4}, extents3{3, 0, 4}})
+        CHECK(op.template workspace_bytes<float>(ss::exec::host{2}, none,
+                                                 {5, none.batch, none.length, 6}) == 0);
+    });
+  }
+}

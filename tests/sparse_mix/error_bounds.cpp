@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// sparse_mix against what it approximates: long double with a proven bound of the error, and, in integers,
+// the explicit product of its factors as dense matrices.
+#include "check.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+constexpr residual_kind residuals[] = {residual_kind::per_factor, residual_kind::none,
+                                       residual_kind::initial};
+
+struct results_shares {
+  long double y = 0, dx = 0, dw = 0;
+};
+
+// The greatest part of its bound that any error takes up.
+template <class T, class Exec>
+results_shares measure(mix_problem<T> const& p, Exec const& on) {
+  using math = mix_bounded<T>;
+  tensor<T> y(p.e), dx(p.e);
+  std::vector<T> dw(p.w.size());
+  tensor4<T const> const weights(p.w.data(), p.weight_extents());
+  with_mix(p, ss::recompute, [&](auto const& op) {
+    guarded_workspace scratch(op.template workspace_bytes<T>(on, p.e, p.weight_extents()));
+    op.forward(on, p.x.view(), weights, y.view(), ss::no_saved, scratch.get(),
+               {view_of(p.lengths)});
+    op.backward(on, p.dy.view(), p.x.view(), weights, ss::no_saved, dx.view(),
+                tensor4<T>(dw.data(), p.weight_extents()), scratch.get(),
+                {ss::grad_mode::overwrite, view_of(p.lengths)});
+  });
+  results_shares worst;
+  auto const compare = [](long double& share, T got, typename math::number want) {
+    long double const error = std::fabs(decode(got).value - want.value);
+    if (error > 0) share = std::max(share, error / want.error);
+  };
+  auto const exactly = [](T v) { return typename math::number{decode(v).value, 0, 0, 0}; };
+  for (index_t b = 0; b < p.e.batch; ++b) {
+    mix_chain const chain = p.chain(b);
+    auto const w = weights_of_sample<math>(p, p.w, b, exactly);
+    auto const states = mix_states<math>(chain, w, rows_of_sample<math>(p, p.x, b, exactly));
+    auto const g = mix_gradients<math>(chain, w, states, rows_of_sample<math>(p, p.dy, b, exactly),
+                                       mix_values<math>(w.size()));
+    for (index_t i = 0; i < chain.rows; ++i) {
+      for (index_t c = 0; c < p.e.channels; ++c) {
+        compare(worst.y, y(b, i, c), states.back()[chain.at(i, c)]);
+        compare(worst.dx, dx(b, i, c), math::store(g.dx[chain.at(i, c)]));
+      }
+      for (index_t m = 0; m < p.factors; ++m)
+        for (index_t k = 0; k < p.links; ++k)
+          compare(worst.dw, dw[p.weight(m, b, i, k)], math::store(g.dw[chain.weight(m, i, k)]));
+    }
+  }
+  return worst;
+}
+
+using matrix = std::vector<std::vector<long long>>;
+
+matrix identity(std::size_t n) {
+  matrix one(n, std::vector<long long>(n));
+  for (std::size_t i = 0; i < n; ++i) one[i][i] = 1;
+  return one;
+}
+matrix product(matrix const& a, matrix const& b) {
+  std::size_t const n = a.size();
+  matrix c(n, std::vector<long long>(n));
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j)
+      for (std::size_t k = 0; k < n; ++k) c[i][j] += a[i][k] * b[k][j];
+  return c;
+}
+matrix sum(matrix a, matrix const& b) {
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t j = 0; j < a.size(); ++j) a[i][j] += b[i][j];
+  return a;
+}
+
+// The chain of a sample as one matrix: its factors are formed and multiplied.
+template <class T>
+matrix chain_matrix(mix_problem<T> const& p, index_t b) {
+  auto const n = static_cast<std::size_t>(p.rows(b));
+  matrix whole = identity(n);
+  for (index_t m = 0; m < p.factors; ++m) {
+    matrix w(n, std::vector<long long>(n));
+    for (index_t i = 0; i < p.rows(b); ++i)
+      for (index_t k = 0; k < p.links; ++k) {
+        // As the definition says, and in no way like the oracle of the bits.
+        index_t j = i + p.offsets[static_cast<std::size_t>(m * p.links + k)];
+        while (j < 0) j += p.rows(b);
+        while (j >= p.rows(b)) j -= p.rows(b);
+        w[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] +=
+            static_cast<long long>(decode(p.w[p.weight(m, b, i, k)]).value);
+      }
+    matrix const mixed = product(w, whole);
+    whole = p.residual == residual_kind::none      ? mixed
+            : p.residual == residual_kind::initial ? sum(mixed, identity(n))
+                                                   : sum(mixed, whole);
+  }
+  return whole;
+}
+
+// Small integers throughout, offsets near the length.
+mix_problem<double> integer_mix(extents3 e, index_t factors, index_t links, residual_kind residual,
+                                std::uint64_t seed) {
+  auto p = normal_mix<double>(e, factors, links, residual, seed, all_lengths(e, seed));
+  p.shared_weights = false;
+  random_stream random(seed);
+  auto const small = [&] { return static_cast<double>(random.below(7)) - 3; };
+  for (double& v : p.x.elements()) v = small();
+  for (double& v : p.dy.elements()) v = small();
+  for (double& v : p.w) v = small();
+  for (index_t& o : p.offsets)
+    o = static_cast<index_t>(random.below(static_cast<std::uint64_t>(3 * e.length))) - e.length;
+  p.mode = ss::grad_mode::overwrite;
+  solve(p);
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("errors stay within their bounds", T, float, double, float16, bfloat16) {
+  results_shares worst, long_chains;
+  auto const raise = [](results_shares& to, results_shares const& by) {
+    to = {std::max(to.y, by.y), std::max(to.dx, by.dx), std::max(to.dw, by.dw)};
+  };
+  auto const text = [](results_shares const& s) {
+    return std::to_string(s.y) + ", " + std::to_string(s.dx) + " and " + std::to_string(s.dw);
+  };
+  std::uint64_t seed = 7;
+  for (residual_kind residual : residuals)
+    for (index_t factors : {1, 3, 5})
+      for (index_t links : {1, 3, 11}) {
+        auto const p = any_mix<T>({3, 25, 90}, factors, links, residual, ++seed);
+        for_each_backend_once(seed, [&](auto const& on) {
+          CAPTURE(p.describe());
+          CAPTURE(describe_exec(on));
+          auto const shares = measure(p, on);
+          CHECK(shares.y <= 1);
+          CHECK(shares.dx <= 1);
+          CHECK(shares.dw <= 1);
+          raise(worst, shares);
+          if (factors == 5 && links == 11) raise(long_chains, shares);
+        });
+      }
+  // A sum of one product is one rounding, which may be as great as its bound.
+  MESSAGE(type_name<T>() << ": errors of y, dx and dw take up " << text(worst)
+                         << " of their bounds; in 5 factors of 11 links " << text(long_chains));
+}
+
+TEST_CASE("the product of the factors as matrices, and its transpose") {
+  std::uint64_t seed = 1;
+  for (index_t n : {1, 2, 3, 5, 8, 17, 64})
+    for (residual_kind residual : residuals)
+      for (index_t factors : {1, 2, 4}) {
+        ++seed;
+        auto const p =
+            integer_mix({2, n, 3}, factors, static_cast<index_t>(1 + seed % 6), residual, seed);
+        for_each_backend_once(p.number(), [&](auto const& on) { CHECK(check_mix(p, on) == ""); });
+        for (index_t b = 0; b < 2; ++b) {
+          if (p.rows(b) == 0) continue;
+          matrix const a = chain_matrix(p, b);
+          for (index_t c = 0; c < 3; ++c)
+            for (std::size_t i = 0; i < a.size(); ++i) {
+              double y = 0, dx = 0;
+              for (std::size_t j = 0; j < a.size(); ++j) {
+                y += static_cast<double>(a[i][j]) * p.x(b, static_cast<index_t>(j), c);
+                dx += static_cast<double>(a[j][i]) * p.dy(b, static_cast<index_t>(j), c);
+              }
+              CHECK(p.y(b, static_cast<index_t>(i), c) == y);
+              CHECK(p.dx(b, static_cast<index_t>(i), c) == dx);
+            }
+        }
+      }
+}
+
+TEST_CASE("the adjoint, exactly: <dy, A x> = <A' dy, x>, and the same through every weight") {
+  std::uint64_t seed = 50;
+  for (residual_kind residual : residuals) {
+    auto const p = integer_mix({3, 23, 37}, 3, 5, residual, ++seed);
+    for_each_backend_once(p.number(), [&](auto const& on) { CHECK(check_mix(p, on) == ""); });
+    double left = 0, right = 0, unmoved = 0;
+    for (std::size_t i = 0; i < p.x.elements().size(); ++i) {
+      left += p.dy.elements()[i] * p.y.elements()[i];
+      right += p.dx.elements()[i] * p.x.elements()[i];
+      unmoved += p.dy.elements()[i] * p.x.elements()[i];
+    }
+    CHECK(left == right);
+    CHECK(left != unmoved);
+    // y is affine in the weights of one factor, so the gradient's step is exact.
+    for (index_t m = 0; m < p.factors; ++m) {
+      mix_problem<double> stepped = p;
+      random_stream random(seed + 9);
+      double predicted = 0, change = 0;
+      for (index_t b = 0; b < 3; ++b)
+        for (index_t i = 0; i < p.rows(b); ++i)
+          for (index_t k = 0; k < p.links; ++k) {
+            double const by = static_cast<double>(random.below(5)) - 2;
+            stepped.w[p.weight(m, b, i, k)] += by;
+            predicted += by * p.dw[p.weight(m, b, i, k)];
+          }
+      solve(stepped);
+      for (std::size_t i = 0; i < p.x.elements().size(); ++i)
+        change += p.dy.elements()[i] * (stepped.y.elements()[i] - p.y.elements()[i]);
+      CHECK(change == predicted);
+      CHECK(change != 0);
+    }
+  }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// sparse_mix's gradients: dual numbers to 1e-13, difference quotients, and a part for each of several links
+// that meet in one row.
+#include "check.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+constexpr residual_kind residuals[] = {residual_kind::per_factor, residual_kind::none,
+                                       residual_kind::initial};
+
+struct gradients {
+  tensor<double> dx;
+  std::vector<double> dw;
+};
+template <class Exec>
+gradients backward_of(mix_problem<double> const& p, Exec const& on) {
+  gradients g{tensor<double>(p.e), std::vector<double>(p.w.size())};
+  with_mix(p, ss::recompute, [&](auto const& op) {
+    guarded_workspace scratch(op.template workspace_bytes<double>(on, p.e, p.weight_extents()));
+    op.backward(on, p.dy.view(), p.x.view(), tensor4<double const>(p.w.data(), p.weight_extents()),
+                ss::no_saved, g.dx.view(), tensor4<double>(g.dw.data(), p.weight_extents()),
+                scratch.get(), {ss::grad_mode::overwrite, view_of(p.lengths)});
+  });
+  return g;
+}
+
+// <dy, y> of a sample, in any numbers.
+template <class Math>
+auto loss(mix_problem<double> const& p, index_t b, mix_values<Math> const& w,
+          mix_values<Math> const& x) {
+  mix_chain const chain = p.chain(b);
+  auto const y = mix_states<Math>(chain, w, x).back();
+  typename Math::number sum{};
+  for (index_t i = 0; i < chain.rows; ++i)
+    for (index_t c = 0; c < p.e.channels; ++c)
+      sum = sum + typename Math::number{p.dy(b, i, c)} * y[chain.at(i, c)];
+  return sum;
+}
+
+mix_problem<double> gradient_problem(residual_kind residual, std::uint64_t seed) {
+  return normal_mix<double>({2, 9, 3}, 3, 4, residual, seed, {9, 6});
+}
+
+}  // namespace
+
+TEST_CASE("dual numbers, to 1e-13") {
+  using math = mix_plain<mix_dual>;
+  auto const number = [](double v) { return mix_dual{v, 0}; };
+  for (residual_kind residual : residuals) {
+    auto const p = gradient_problem(residual, 31);
+    for_each_backend_once(p.number(), [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      gradients const g = backward_of(p, on);
+      double worst = 0;
+      for (index_t b = 0; b < p.e.batch; ++b) {
+        mix_chain const chain = p.chain(b);
+        auto w = weights_of_sample<math>(p, p.w, b, number);
+        auto x = rows_of_sample<math>(p, p.x, b, number);
+        auto const slope_at = [&](mix_dual& variable) {
+          variable.slope = 1;
+          double const slope = loss<math>(p, b, w, x).slope;
+          variable.slope = 0;
+          return slope;
+        };
+        for (index_t i = 0; i < chain.rows; ++i) {
+          for (index_t c = 0; c < p.e.channels; ++c)
+            worst = std::max(worst, std::fabs(g.dx(b, i, c) - slope_at(x[chain.at(i, c)])));
+          for (index_t m = 0; m < p.factors; ++m)
+            for (index_t k = 0; k < p.links; ++k)
+              worst = std::max(worst, std::fabs(g.dw[p.weight(m, b, i, k)] -
+                                                slope_at(w[chain.weight(m, i, k)])));
+        }
+      }
+      CHECK(worst <= 1e-13);
+    });
+  }
+}
+
+// y is linear in x, and affine in any one weight: a central difference is the derivative, up to rounding.
+TEST_CASE("difference quotients") {
+  for (residual_kind residual : residuals) {
+    auto p = gradient_problem(residual, 57);
+    for_each_backend_once(p.number(), [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      gradients const g = backward_of(p, on);
+      auto const run = [&] {
+        tensor<double> y(p.e);
+        with_mix(p, ss::recompute, [&](auto const& op) {
+          guarded_workspace scratch(
+              op.template workspace_bytes<double>(on, p.e, p.weight_extents()));
+          op.forward(on, std::as_const(p.x).view(),
+                     tensor4<double const>(p.w.data(), p.weight_extents()), y.view(), ss::no_saved,
+                     scratch.get(), {view_of(p.lengths)});
+        });
+        double sum = 0;
+        for (std::size_t i = 0; i < y.elements().size(); ++i)
+          sum += p.dy.elements()[i] * y.elements()[i];
+        return sum;
+      };
+      auto const quotient = [&](double& variable) {
+        double const here = variable;
+        variable = here + 0.5;
+        double const above = run();
+        variable = here - 0.5;
+        double const below = run();
+        variable = here;
+        return above - below;
+      };
+      double worst = 0;
+      for (std::size_t i = 0; i < p.x.elements().size(); i += 2)
+        worst = std::max(worst, std::fabs(quotient(p.x.elements()[i]) - g.dx.elements()[i]));
+      for (std::size_t i = 0; i < p.w.size(); i += 5)
+        worst = std::max(worst, std::fabs(quotient(p.w[i]) - g.dw[i]));
+      // Sums of 54 products of magnitudes below some thousand.
+      CHECK(worst < 1e-10);
+    });
+  }
+}
+
+TEST_CASE_TEMPLATE("links that meet in a row add up, and each has its gradient", T, float,
+                   float16) {
+  // Links 0, 2 and 3 are one row; 4 and 5 are in the last factor.
+  std::vector<index_t> const offsets = {2, 1, 9, -5, 3, 0, /**/ 2, 1, 9, -5, -14, 7};
+  mix_problem<T> p = normal_mix<T>({1, 7, 6}, 2, 6, residual_kind::per_factor, 12);
+  p.offsets = offsets;
+  p.mode = ss::grad_mode::overwrite;
+  solve(p);
+  for (index_t i = 0; i < 7; ++i) {
+    auto const dw = [&](index_t m, index_t k) { return bits_of(p.dw[p.weight(m, 0, i, k)]); };
+    for (index_t m : {0, 1}) {
+      CHECK(dw(m, 0) == dw(m, 2));
+      CHECK(dw(m, 0) == dw(m, 3));
+    }
+    CHECK(dw(0, 0) != dw(0, 1));
+    CHECK(dw(0, 4) != dw(0, 5));
+    CHECK(dw(1, 4) == dw(1, 5));
+  }
+  for_each_backend(p.number(), [&](auto const& on) { CHECK(check_mix(p, on) == ""); });
+}
+
+// A gradient of 16 bits is rounded once, whatever it is added to.
+TEST_CASE_TEMPLATE("gradients accumulate with one rounding", T, float, double, float16, bfloat16) {
+  for (residual_kind residual : residuals)
+    for (index_t factors : {0, 1, 3}) {
+      extents3 const e{2, 12, 33};
+      auto const p =
+          with_mode(normal_mix<T>(e, factors, 3, residual, 90, {12, 5}), ss::grad_mode::accumulate);
+      for_each_backend_once(p.number(), [&](auto const& on) {
+        CHECK(check_mix(p, on) == "");
+        CHECK(check_mix(with_mode(p, ss::grad_mode::overwrite), on) == "");
+      });
+      // Rows past a length: dx gets dy, dw nothing.
+      for (index_t c = 0; c < e.channels; ++c)
+        CHECK(static_cast<double>(decode(p.dx(1, 7, c)).value) ==
+              doctest::Approx(static_cast<double>(decode(p.dx_before(1, 7, c)).value +
+                                                  decode(p.dy(1, 7, c)).value))
+                  .epsilon(0.01));
+      for (index_t m = 0; m < factors; ++m)
+        for (index_t k = 0; k < 3; ++k)
+          CHECK(same_bits(p.dw[p.weight(m, 1, 7, k)], p.dw_before[p.weight(m, 1, 7, k)]));
+    }
+}

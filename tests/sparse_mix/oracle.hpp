@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sparse_mix must compute, as its page defines it, one sample at a time and in any arithmetic: the
+// element type's own, for exact bits; long double with a bound of the error; dual numbers; integers.
+#pragma once
+
+#include "support/numbers.hpp"
+
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace support {
+
+using slicesort::index_t;
+
+enum class residual_kind { per_factor, none, initial };
+
+// A sample: its valid rows and the chain.
+struct mix_chain {
+  index_t rows, channels, factors, links;
+  residual_kind residual;
+  std::vector<index_t> offsets;  // of link k in factor m: [m * links + k]
+
+  index_t offset(index_t link, index_t factor) const {
+    return offsets[static_cast<std::size_t>(factor * links + link)];
+  }
+  // The row that link k of row i reads; with `back`, the row whose link k reads row i.
+  index_t linked(index_t i, index_t link, index_t factor, bool back = false) const {
+    index_t const rest = offset(link, factor) % rows;
+    return (i + (back ? -rest : rest) + rows) % rows;
+  }
+  std::size_t at(index_t i, index_t c) const { return static_cast<std::size_t>(i * channels + c); }
+  std::size_t weight(index_t factor, index_t i, index_t link) const {
+    return static_cast<std::size_t>((factor * rows + i) * links + link);
+  }
+};
+
+// Math: `number`; start(v), an accumulator that begins with v; fma(a, b, accumulator); plus; store(accumulator),
+// what the next factor reads of it.
+template <class Math>
+using mix_values = std::vector<typename Math::number>;
+
+// V_0 .. V_M of a sample; w is [factors, rows, links], v is [rows, channels].
+template <class Math>
+std::vector<mix_values<Math>> mix_states(mix_chain const& s, mix_values<Math> const& w,
+                                         mix_values<Math> const& v) {
+  std::vector<mix_values<Math>> states{v};
+  for (index_t m = 0; m < s.factors; ++m) {
+    mix_values<Math> out(v.size());
+    for (index_t i = 0; i < s.rows; ++i)
+      for (index_t c = 0; c < s.channels; ++c) {
+        auto sum = Math::start({});
+        if (s.residual == residual_kind::per_factor) sum = Math::start(states.back()[s.at(i, c)]);
+        if (s.residual == residual_kind::initial) sum = Math::start(v[s.at(i, c)]);
+        for (index_t k = 0; k < s.links; ++k)
+          sum = Math::fma(w[s.weight(m, i, k)], states.back()[s.at(s.linked(i, k, m), c)], sum);
+        out[s.at(i, c)] = Math::store(sum);
+      }
+    states.push_back(out);
+  }
+  return states;
+}
+
+template <class Math>
+struct mix_gradient {
+  mix_values<Math> dx, dw;  // accumulators, not yet rounded to the element type
+};
+
+// `dw` begins with what is there before: zeros, or a gradient that more is added to.
+template <class Math>
+mix_gradient<Math> mix_gradients(mix_chain const& s, mix_values<Math> const& w,
+                                 std::vector<mix_values<Math>> const& states, mix_values<Math> dz,
+                                 mix_values<Math> dw) {
+  mix_values<Math> first(dz.size(), Math::start({}));
+  mix_values<Math> dx = dz;
+  for (index_t m = s.factors; m-- > 0;) {
+    mix_values<Math> const& v = states[static_cast<std::size_t>(m)];
+    for (index_t i = 0; i < s.rows; ++i)
+      for (index_t k = 0; k < s.links; ++k) {
+        auto& total = dw[s.weight(m, i, k)];
+        index_t const j = s.linked(i, k, m);
+        for (index_t block = 0; block < s.channels; block += 32) {
+          mix_values<Math> lane(16, Math::start({}));
+          for (index_t l = 0; l < 16; ++l)
+            for (index_t c = block + l; c < s.channels && c < block + 32; c += 16) {
+              auto& sum = lane[static_cast<std::size_t>(l)];
+              sum = Math::fma(dz[s.at(i, c)], v[s.at(j, c)], sum);
+            }
+          for (std::size_t half : {8u, 4u, 2u, 1u})
+            for (std::size_t l = 0; l < half; ++l) lane[l] = Math::plus(lane[l], lane[l + half]);
+          total = Math::plus(total, lane[0]);
+        }
+      }
+    mix_values<Math> next(dz.size());
+    for (index_t p = 0; p < s.rows; ++p)
+      for (index_t c = 0; c < s.channels; ++c) {
+        auto const own = Math::start(dz[s.at(p, c)]);
+        auto sum = s.residual == residual_kind::per_factor ? own : Math::start({});
+        if (s.residual == residual_kind::initial) {
+          first[s.at(p, c)] = Math::plus(first[s.at(p, c)], own);
+          if (m == 0) sum = first[s.at(p, c)];
+        }
+        for (index_t k = 0; k < s.links; ++k) {
+          index_t const j = s.linked(p, k, m, true);
+          sum = Math::fma(w[s.weight(m, j, k)], dz[s.at(j, c)], sum);
+        }
+        next[s.at(p, c)] = m == 0 ? sum : Math::store(sum);
+      }
+    dx = dz = next;
+  }
+  return {dx, dw};
+}
+
+// The arithmetic of the operator on elements T.
+template <class T>
+struct mix_exact {
+  using number = slicesort::detail::accumulator_t<T>;
+  static number start(number v) { return v; }
+  static number fma(number a, number b, number sum) { return std::fma(a, b, sum); }
+  static number plus(number a, number b) { return a + b; }
+  static number store(number sum) { return static_cast<number>(static_cast<T>(sum)); }
+};
+
+// Products and sums as they stand, of integers or of numbers that carry a derivative.
+template <class N>
+struct mix_plain {
+  using number = N;
+  static N start(N v) { return v; }
+  static N fma(N a, N b, N sum) { return a * b + sum; }
+  static N plus(N a, N b) { return a + b; }
+  static N store(N sum) { return sum; }
+};
+
+// A number and its derivative.
+struct mix_dual {
+  double value = 0, slope = 0;
+
+  friend mix_dual operator+(mix_dual a, mix_dual b) {
+    return {a.value + b.value, a.slope + b.slope};
+  }
+  friend mix_dual operator*(mix_dual a, mix_dual b) {
+    return {a.value * b.value, a.slope * b.value + a.value * b.slope};
+  }
+};
+
+// A value beyond rounding, how far the operator's may be from it, and, of an accumulator, a bound of the
+// magnitudes of its terms and how many roundings any of them has been through.
+//
+// A sum of which no term goes through more than n roundings is wrong by at most gamma_n = n u / (1 - n u)
+// times the sum of the terms' magnitudes (u: half a unit of the accumulator's last place); what is rounded to a
+// narrower element type by half a unit of that besides. Errors of what goes in come out through the same
+// sums, of absolute values. Underflow adds half the least number at each rounding.
+template <class T>
+struct mix_bounded {
+  struct number {
+    long double value = 0, error = 0, terms = 0;
+    int roundings = 0;
+  };
+  static long double unit(number_format f) { return std::ldexp(1.0L, -(f.fraction_bits + 1)); }
+  static long double least(number_format f) {
+    return std::ldexp(1.0L, -(f.bias() + f.fraction_bits));
+  }
+  static constexpr number_format element = format_of<T>();
+  static constexpr number_format accumulator = format_of<slicesort::detail::accumulator_t<T>>();
+
+  static number start(number v) { return {v.value, v.error, std::fabs(v.value) + v.error, 0}; }
+  static number fma(number a, number b, number sum) {
+    long double const in_a = std::fabs(a.value), in_b = std::fabs(b.value);
+    long double const error = in_a * b.error + a.error * in_b + a.error * b.error;
+    return {a.value * b.value + sum.value, sum.error + error + least(accumulator),
+            sum.terms + in_a * in_b + error, sum.roundings + 1};
+  }
+  static number plus(number a, number b) {
+    return {a.value + b.value, a.error + b.error, a.terms + b.terms,
+            (a.roundings > b.roundings ? a.roundings : b.roundings) + 1};
+  }
+  static number store(number sum) {
+    // A little more, for the roundings of long double here.
+    long double const n = 1.002L * sum.roundings * unit(accumulator), gamma = n / (1 - n);
+    long double error = sum.error + gamma * sum.terms;
+    if (sizeof(T) < sizeof(slicesort::detail::accumulator_t<T>))
+      error += unit(element) * (std::fabs(sum.value) + error) + least(element);
+    return {sum.value, error, 0, 0};
+  }
+};
+
+}  // namespace support

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problems of sparse_mix with their answers, bit for bit.
+#pragma once
+
+#include "oracle.hpp"
+#include "support/inputs.hpp"
+#include "support/problems.hpp"
+#include "support/stacks.hpp"
+
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/sparse_mix.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace support {
+
+// A topology of the tests' own: any integers, [factors][links].
+struct any_links {
+  std::vector<index_t> table;
+  index_t count = 0;
+
+  index_t offset(index_t link, index_t factor) const {
+    return table[static_cast<std::size_t>(factor * count + link)];
+  }
+};
+
+template <class T>
+struct mix_problem {
+  extents3 e;
+  index_t factors = 0, links = 0;
+  residual_kind residual = residual_kind::per_factor;
+  std::vector<index_t> offsets;  // [factors][links]
+  tensor<T> x, dy;
+  std::vector<T> w;              // [factors, batch, length, links]
+  bool shared_weights = false;   // all samples' are those of the first
+  std::vector<index_t> lengths;  // empty: none given
+  ss::grad_mode mode = ss::grad_mode::overwrite;
+  tensor<T> dx_before;  // what gradients are added to, if they are
+  std::vector<T> dw_before;
+  std::string title;
+  // The answer.
+  tensor<T> y, dx;
+  std::vector<tensor<T>> states;  // the inputs of factors 0, 1, ..
+  std::vector<T> dw;
+
+  extents4 weight_extents() const { return {factors, e.batch, e.length, links}; }
+  index_t rows(index_t b) const {
+    return lengths.empty() ? e.length : lengths[static_cast<std::size_t>(b)];
+  }
+  std::size_t weight(index_t m, index_t b, index_t i, index_t k) const {
+    return static_cast<std::size_t>(((m * e.batch + b) * e.length + i) * links + k);
+  }
+  mix_chain chain(index_t b) const {
+    return {rows(b), e.channels, factors, links, residual, offsets};
+  }
+  std::string describe() const {
+    constexpr char const* names[] = {"per_factor", "none", "initial"};
+    std::ostringstream out;
+    out << type_name<T>() << " M=" << factors << " links=" << links << " residual "
+        << names[static_cast<int>(residual)] << " [B,N,C]=[" << e.batch << "," << e.length << ","
+        << e.channels << "] " << title << (shared_weights ? " shared weights" : "")
+        << (mode == ss::grad_mode::accumulate ? " accumulate" : "");
+    if (!lengths.empty()) {
+      out << " lengths=";
+      for (index_t n : lengths) out << n << ",";
+    }
+    return out.str();
+  }
+  std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
+};
+
+// f(op) with the operator of a problem.
+template <class T, class F>
+void with_mix(mix_problem<T> const& p, ss::checkpoints saved, F const& f) {
+  any_links const topology{p.offsets, p.links};
+  if (p.residual == residual_kind::per_factor)
+    f(ss::sparse_mix<any_links, ss::residual::per_factor>(topology, saved));
+  else if (p.residual == residual_kind::none)
+    f(ss::sparse_mix<any_links, ss::residual::none>(topology, saved));
+  else
+    f(ss::sparse_mix<any_links, ss::residual::initial>(topology, saved));
+}
+
+// Numbers of one sample for an oracle; make(element) makes each.
+template <class Math, class T, class Make>
+mix_values<Math> rows_of_sample(mix_problem<T> const& p, tensor<T> const& t, index_t b,
+                                Make const& make) {
+  mix_values<Math> values;
+  for (index_t i = 0; i < p.rows(b); ++i)
+    for (index_t c = 0; c < p.e.channels; ++c) values.push_back(make(t(b, i, c)));
+  return values;
+}
+template <class Math, class T, class Make>
+mix_values<Math> weights_of_sample(mix_problem<T> const& p, std::vector<T> const& w, index_t b,
+                                   Make const& make) {
+  mix_values<Math> values;
+  for (index_t m = 0; m < p.factors; ++m)
+    for (index_t i = 0; i < p.rows(b); ++i)
+      for (index_t k = 0; k < p.links; ++k) values.push_back(make(w[p.weight(m, b, i, k)]));
+  return values;
+}
+
+// Fills in the answer.
+template <class T>
+void solve(mix_problem<T>& p) {
+  using math = mix_exact<T>;
+  using wide = typename math::number;
+  auto const widened = [](T v) { return static_cast<wide>(v); };
+  bool const adds = p.mode == ss::grad_mode::accumulate;
+  p.states.assign(static_cast<std::size_t>(p.factors), p.x);
+  p.y = p.x;
+  p.dx = adds ? p.dx_before : tensor<T>(p.e);
+  p.dw = adds ? p.dw_before : std::vector<T>(p.w.size());
+  auto const give = [&](T& to, wide value) {
+    to = static_cast<T>(adds ? static_cast<wide>(to) + value : value);
+  };
+  for (index_t b = 0; b < p.e.batch; ++b) {
+    mix_chain const chain = p.chain(b);
+    auto const w = weights_of_sample<math>(p, p.w, b, widened);
+    auto const states = mix_states<math>(chain, w, rows_of_sample<math>(p, p.x, b, widened));
+    auto const g = mix_gradients<math>(chain, w, states, rows_of_sample<math>(p, p.dy, b, widened),
+                                       weights_of_sample<math>(p, p.dw, b, widened));
+    for (index_t i = 0; i < p.e.length; ++i)
+      for (index_t c = 0; c < p.e.channels; ++c) {
+        bool const mixed = i < chain.rows;
+        give(p.dx(b, i, c), mixed ? g.dx[chain.at(i, c)] : widened(p.dy(b, i, c)));
+        if (!mixed) continue;
+        p.y(b, i, c) = static_cast<T>(states.back()[chain.at(i, c)]);
+        for (std::size_t m = 0; m < p.states.size(); ++m)
+          p.states[m](b, i, c) = static_cast<T>(states[m][chain.at(i, c)]);
+      }
+    for (index_t m = 0; m < p.factors; ++m)
+      for (index_t i = 0; i < chain.rows; ++i)
+        for (index_t k = 0; k < p.links; ++k)
+          p.dw[p.weight(m, b, i, k)] = static_cast<T>(g.dw[chain.weight(m, i, k)]);
+  }
+}
+
+// Offsets of every kind: small, negative, far beyond the length, beyond any, and such as meet in one row.
+inline std::vector<index_t> all_offsets(index_t factors, index_t links, index_t length,
+                                        std::uint64_t seed) {
+  random_stream random(seed);
+  index_t const far = index_t{1} << 62, most = std::numeric_limits<index_t>::max();
+  index_t const n = length > 0 ? length : 1;
+  std::vector<index_t> offsets;
+  while (offsets.size() < static_cast<std::size_t>(factors * links)) {
+    index_t const small = static_cast<index_t>(random.below(7)) - 3;
+    index_t const special[] = {0,         small,  far + small,   -far + small, most,
+                               -most - 1, -n + 1, n * 3 + small, small};
+    if (random.below(3) == 0)
+      offsets.push_back(special[random.below(9)]);
+    else if (!offsets.empty() && random.below(5) == 0)
+      offsets.push_back((offsets.back() % n) - n);  // the same row as the link before
+    else
+      offsets.push_back(static_cast<index_t>(random.below(static_cast<std::uint64_t>(4 * n))) -
+                        2 * n);
+  }
+  return offsets;
+}
+
+// None given, or a length for each sample: nothing, everything, or something between.
+inline std::vector<index_t> all_lengths(extents3 e, std::uint64_t seed) {
+  random_stream random(seed);
+  std::vector<index_t> lengths;
+  if (random.below(2) == 0) return lengths;
+  for (index_t b = 0; b < e.batch; ++b) {
+    index_t const choice[] = {0,
+                              e.length,
+                              std::min<index_t>(1, e.length),
+                              e.length / 2,
+                              std::max<index_t>(e.length - 1, 0),
+                              (e.length + 2) / 3};
+    lengths.push_back(choice[random.below(6)]);
+  }
+  return lengths;
+}
+
+template <class T>
+std::vector<T> normal_elements(index_t size, std::uint64_t seed, double scale = 1) {
+  random_stream random(seed);
+  std::vector<T> values(static_cast<std::size_t>(size));
+  for (T& v : values) v = from_double<T>(scale * random.normal());
+  return values;
+}
+template <class T>
+tensor<T> normal_values(extents3 e, std::uint64_t seed) {
+  tensor<T> t(e);
+  t.elements() = normal_elements<T>(e.size(), seed);
+  return t;
+}
+
+// Values that a chain does not let grow, offsets of every kind; some share their weights, some accumulate.
+template <class T>
+mix_problem<T> normal_mix(extents3 e, index_t factors, index_t links, residual_kind residual,
+                          std::uint64_t seed, std::vector<index_t> lengths = {}) {
+  mix_problem<T> p;
+  p.e = e;
+  p.factors = factors;
+  p.links = links;
+  p.residual = residual;
+  p.offsets = all_offsets(factors, links, e.length, seed);
+  p.x = normal_values<T>(e, seed + 1);
+  p.dy = normal_values<T>(e, seed + 2);
+  p.w = normal_elements<T>(p.weight_extents().size(), seed + 3,
+                           0.7 / std::sqrt(static_cast<double>(links > 0 ? links : 1)));
+  p.lengths = std::move(lengths);
+  random_stream random(seed + 6);
+  p.shared_weights = random.below(4) == 0;
+  if (p.shared_weights && e.batch > 1)
+    for (index_t m = 0; m < factors; ++m)
+      for (index_t b = 1; b < e.batch; ++b)
+        for (index_t i = 0; i < e.length; ++i)
+          for (index_t k = 0; k < links; ++k) p.w[p.weight(m, b, i, k)] = p.w[p.weight(m, 0, i, k)];
+  if (random.below(3) == 0) p.mode = ss::grad_mode::accumulate;
+  p.dx_before = normal_values<T>(e, seed + 4);
+  p.dw_before = normal_elements<T>(p.weight_extents().size(), seed + 5);
+  p.title = "seed=" + std::to_string(seed);
+  solve(p);
+  return p;
+}
+// The same, of any shape up to this one.
+template <class T>
+mix_problem<T> any_mix(extents3 most, index_t factors, index_t links, residual_kind residual,
+                       std::uint64_t seed) {
+  random_stream random(seed + 77);
+  auto const up_to = [&](index_t n) {
+    return static_cast<index_t>(random.below(static_cast<std::uint64_t>(n))) + 1;
+  };
+  extents3 const e{up_to(most.batch), up_to(most.length), up_to(most.channels)};
+  return normal_mix<T>(e, factors, links, residual, seed, all_lengths(e, seed + 78));
+}
+// With gradients that overwrite or accumulate, as the caller says.
+template <class T>
+mix_problem<T> with_mode(mix_problem<T> p, ss::grad_mode mode) {
+  p.mode = mode;
+  solve(p);
+  return p;
+}
+
+}  // namespace support

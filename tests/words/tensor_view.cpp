@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views, saved state and operators as types: what converts, what does not, what it costs to copy
+// them.
+#include "slicing_sort/check.hpp"
+
+#include <doctest/doctest.h>
+#include <slicesort/slicing_sort.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <type_traits>
+
+using namespace support;
+
+namespace {
+
+// The shape of std::mdspan and nothing more.
+template <class T, std::size_t Rank>
+struct span_like {
+  T* pointer;
+  std::size_t extents[Rank], strides[Rank];
+
+  static constexpr std::size_t rank() { return Rank; }
+  constexpr std::size_t extent(std::size_t r) const { return extents[r]; }
+  constexpr std::size_t stride(std::size_t r) const { return strides[r]; }
+  constexpr T* data_handle() const { return pointer; }
+};
+
+template <class From, class To>
+constexpr bool converts = std::is_convertible_v<From, To>;
+
+using ss::tensor1;
+using ss::tensor4;
+
+static_assert(std::is_trivially_copyable_v<tensor3<float>>, "passed by value");
+static_assert(std::is_trivially_copyable_v<tensor1<float const>>, "passed by value");
+static_assert(std::is_trivially_copyable_v<ss::index_tensor3>, "passed by value");
+static_assert(std::is_trivially_copyable_v<ss::saved_permutation>, "passed by value");
+static_assert(std::is_trivially_copyable_v<ss::workspace>, "passed by value");
+static_assert(sizeof(ss::slicing_sort<>) == 1, "an operator is its policies");
+static_assert(std::is_trivially_copyable_v<ss::slicing_sort<ss::interleave>>, "and nothing more");
+static_assert(sizeof(ss::slicing_sort<ss::interleave>) == sizeof(ss::interleave),
+              "and nothing more");
+
+static_assert(converts<tensor3<float>, tensor3<float const>>, "const may be added");
+static_assert(!converts<tensor3<float const>, tensor3<float>>, "const may not be dropped");
+static_assert(!converts<tensor3<float>, tensor3<double>>, "no conversion of elements");
+static_assert(!converts<tensor3<float>, tensor3<double const>>, "no conversion of elements");
+static_assert(converts<tensor1<index_t>, tensor1<index_t const>>, "const may be added");
+static_assert(!converts<tensor1<int>, tensor1<index_t const>>, "no conversion of elements");
+
+static_assert(converts<span_like<float, 3>, tensor3<float>>, "mdspan-like");
+static_assert(converts<span_like<float, 3>, tensor3<float const>>, "mdspan-like");
+static_assert(converts<span_like<index_t const, 1>, tensor1<index_t const>>, "mdspan-like");
+static_assert(!converts<span_like<float, 2>, tensor3<float>>, "rank 3 only");
+static_assert(!converts<span_like<float, 3>, tensor1<float>>, "rank 1 only");
+
+static_assert(converts<tensor3<std::uint16_t>, ss::index_tensor3>, "16 bits");
+static_assert(converts<tensor3<std::int32_t>, ss::index_tensor3>, "32 bits");
+static_assert(converts<tensor3<std::uint32_t const>, ss::const_index_tensor3>, "read only");
+static_assert(!converts<tensor3<std::uint32_t const>, ss::index_tensor3>, "cannot be written");
+static_assert(!converts<tensor3<std::int64_t>, ss::index_tensor3>, "no 64-bit indices");
+static_assert(!converts<tensor3<std::int16_t>, ss::index_tensor3>, "would lose half the rows");
+static_assert(!converts<tensor3<float>, ss::index_tensor3>, "not an index");
+static_assert(converts<span_like<std::uint16_t, 3>, ss::index_tensor3>, "mdspan-like");
+static_assert(converts<ss::index_tensor3, ss::const_index_tensor3>, "const may be added");
+static_assert(converts<ss::saved_permutation, ss::const_saved_permutation>, "forward to backward");
+
+static_assert(std::is_trivially_copyable_v<tensor4<float>>, "passed by value");
+static_assert(converts<tensor4<float>, tensor4<float const>>, "const may be added");
+static_assert(!converts<tensor4<float const>, tensor4<float>>, "const may not be dropped");
+static_assert(!converts<tensor4<float>, tensor4<double>>, "no conversion of elements");
+static_assert(converts<tensor3<float>, tensor4<float>>, "a stack of one");
+static_assert(converts<tensor3<float>, tensor4<float const>>, "a stack of one, and const");
+static_assert(!converts<tensor3<float const>, tensor4<float>>, "const may not be dropped");
+static_assert(!converts<tensor4<float>, tensor3<float>>, "of many, which?");
+static_assert(converts<span_like<float, 4>, tensor4<float>>, "mdspan-like");
+static_assert(converts<span_like<float, 4>, tensor4<float const>>, "mdspan-like");
+static_assert(!converts<span_like<float, 3>, tensor4<float>>,
+              "a view of rank 3 must say so itself");
+static_assert(!converts<span_like<float, 4>, tensor3<float>>, "rank 3 only");
+
+static_assert(row_major(extents3{2, 3, 5}) == strides3{15, 5, 1}, "channels fastest");
+static_assert(row_major(ss::extents4{7, 2, 3, 5}) == ss::strides4{30, 15, 5, 1}, "outer slowest");
+static_assert(ss::extents4{7, 2, 3, 5}.size() == 210, "size");
+static_assert(ss::extents4{7, 2, 3, 5}.each() == extents3{2, 3, 5}, "one of the stack");
+static_assert(!ss::extents4{7, 2, 3, 5}.empty() && ss::extents4{0, 2, 3, 5}.empty(), "empty");
+static_assert(ss::extents4{7, 2, 0, 5}.empty(), "empty");
+static_assert(ss::extents4{7, 2, 3, 5} != ss::extents4{6, 2, 3, 5}, "outer counts");
+static_assert(ss::extents4{7, 2, 3, 5} != ss::extents4{7, 2, 3, 4}, "so do the others");
+static_assert(extents3{2, 3, 5}.size() == 30 && !extents3{2, 3, 5}.empty(), "size");
+static_assert(extents3{2, 0, 5}.empty() && extents3{2, 0, 5} != extents3{2, 5, 0}, "empty");
+
+}  // namespace
+
+TEST_CASE("a view reads what it points at") {
+  std::vector<int> data(100);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<int>(i);
+  tensor3<int> const v(data.data() + 4, {2, 3, 4}, {40, 2, 7});
+  CHECK(v(1, 2, 3) == 4 + 40 + 4 + 21);
+  CHECK(&v(1, 0, 0) == data.data() + 44);
+  tensor1<int> const w(data.data(), 5, 3);
+  CHECK(w(4) == 12);
+  tensor3<int const> const c = v;
+  CHECK(c.data() == v.data());
+  CHECK(c.strides() == v.strides());
+  CHECK(c.extents() == v.extents());
+}
+
+TEST_CASE("a stack of tensors") {
+  std::vector<int> data(300);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<int>(i);
+  tensor4<int> const v(data.data() + 4, {3, 2, 3, 4}, {90, 40, 2, 7});
+  CHECK(v(2, 1, 2, 3) == 4 + 180 + 40 + 4 + 21);
+  CHECK(v[2].extents() == extents3{2, 3, 4});
+  CHECK(v[2].strides() == strides3{40, 2, 7});
+  CHECK(&v[2](1, 2, 3) == &v(2, 1, 2, 3));
+  tensor4<int const> const c = v;
+  CHECK(c.data() == v.data());
+  CHECK(c.strides() == v.strides());
+  CHECK(c.extents() == v.extents());
+
+  tensor4<int const> const one = v[1];
+  CHECK(one.extents() == ss::extents4{1, 2, 3, 4});
+  CHECK(&one(0, 1, 2, 3) == &v(1, 1, 2, 3));
+  tensor4<int> const dense(data.data(), {3, 2, 3, 4});
+  CHECK(dense(2, 1, 2, 3) == 71);
+
+  tensor4<int> const nothing;
+  CHECK(nothing.extents().empty());
+  CHECK(nothing[5].data() == nullptr);
+}
+
+TEST_CASE("heads of a tensor") {
+  std::vector<int> data(300);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<int>(i);
+  // [batch, length, heads * channels], with gaps.
+  tensor3<int> const x(data.data() + 4, {2, 5, 12}, {100, 15, 1});
+  tensor4<int> const heads = ss::split_heads(x, 3);
+  CHECK(heads.extents() == ss::extents4{2, 3, 5, 4});
+  for_each_position({2, 5, 12}, [&](index_t b, index_t n, index_t c) {
+    CHECK(&heads(b, c / 4, n, c % 4) == &x(b, n, c));
+  });
+  // Channels apart; one head; a head for every channel.
+  tensor3<int> const apart(data.data(), {2, 5, 12}, {120, 1, 10});
+  CHECK(&ss::split_heads(apart, 2)(1, 1, 3, 4) == &apart(1, 3, 10));
+  CHECK(ss::split_heads(x, 1).extents() == ss::extents4{2, 1, 5, 12});
+  CHECK(ss::split_heads(x, 12).extents() == ss::extents4{2, 12, 5, 1});
+  CHECK(&ss::split_heads(x, 12)(1, 7, 2, 0) == &x(1, 2, 7));
+  tensor3<int const> const read_only = x;
+  CHECK(&ss::split_heads(read_only, 3)(1, 2, 4, 3) == &x(1, 4, 11));
+  // What cannot be split is no view that an operator takes.
+  for (index_t wrong : {0, -1, 5, 24}) CHECK(ss::split_heads(x, wrong).extents().channels == -1);
+}
+
+TEST_CASE("index views know their width") {
+  std::uint16_t narrow[6];
+  std::int32_t wide[6];
+  ss::index_tensor3 const a = tensor3<std::uint16_t>(narrow, {1, 2, 3});
+  ss::index_tensor3 const b = tensor3<std::int32_t>(wide, {1, 2, 3}, {6, 1, 2});
+  CHECK(a.width() == ss::index_width::bits16);
+  CHECK(b.width() == ss::index_width::bits32);
+  CHECK(a.data() == narrow);
+  CHECK(b.strides() == strides3{6, 1, 2});
+}
+
+TEST_CASE("an operator takes anything of the shape of mdspan") {
+  auto const p = make_problem<float>({2, 10, 3}, input_kind::specials, 5, up, {10, 4});
+  tensor<float> y({2, 10, 3}), dx({2, 10, 3});
+  tensor<std::uint16_t> perm({2, 10, 3});
+  auto const span = [](auto* data) {
+    return span_like<std::remove_reference_t<decltype(*data)>, 3>{data, {2, 10, 3}, {30, 3, 1}};
+  };
+  span_like<index_t const, 1> const lengths{p.lengths.data(), {2}, {1}};
+  ss::slicing_sort<> const op;
+  ss::exec::host const on{};
+  guarded_workspace scratch(op.workspace_bytes<float>(on, {2, 10, 3}));
+  auto const x = span(p.x.elements().data());
+  auto const saved = span(perm.elements().data());
+  op.forward(on, x, span(y.elements().data()), {saved}, scratch.get(), {lengths});
+  op.backward(on, span(p.dy.elements().data()), {saved}, span(dx.elements().data()), scratch.get(),
+              {ss::grad_mode::overwrite, lengths});
+  CHECK(difference("y", y, p.y) == "");
+  CHECK(difference("perm", perm, p.perm) == "");
+  CHECK(difference("dx", dx, p.dx) == "");
+}

@@ -19,7 +19,7 @@ for path in headers(".hpp"):
         continue
     op = path.parent.name
     for place in (f"include/slicesort/{op}.hpp", f"include/slicesort/detail/{op}/host.hpp", f"include/slicesort/detail/{op}/dispatch.hpp",
-                  f"tests/{op}/basic.cpp", f"tests/compile/kernels/{op}.cu", f"bench/{op}.cpp", f"docs/operators/{op}.md"):
+                  f"tests/{op}/basic.cpp", f"tests/compile/kernels/{op}.cu", f"bench/cases/host/{op}.cpp", f"docs/operators/{op}.md"):
         if not (ROOT / place).exists():
             complaints.append(f"operator {op} has no {place}")
     if not any(re.search(rf"::{op}\b", text) for text in examples):

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cases of softmax attention. Their policy is a name such as streaming-window-H:4: algorithm, mask and heads.
+// Windows and blocks are those of the Long Range Arena's Longformer and local attention.
+#pragma once
+
+#include "attention_oracle.hpp"
+#include "driver/case.hpp"
+#include "driver/dataset.hpp"
+#include "driver/settings.hpp"
+#include "driver/tensors.hpp"
+
+#include <slicesort/softmax_attention.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace bench {
+
+struct attention_policy {
+  std::string algorithm, mask;
+  ss::index_t heads;
+  ss::index_t left, right, block;
+
+  attention_policy(std::string const& name, ss::index_t length)
+      : algorithm(name.substr(0, name.find('-'))),
+        mask(name.substr(algorithm.size() + 1, name.rfind("-H:") - algorithm.size() - 1)),
+        heads(std::stol(name.substr(name.rfind(':') + 1))),
+        left(length < 64 ? 3 : 255),
+        right(length < 64 ? 4 : 256),
+        block(length < 64 ? 10 : 50) {}
+
+  bool materialised() const { return algorithm == "materialised"; }
+  // The definition, not the library's.
+  bool looks(ss::index_t query, ss::index_t key) const {
+    if (mask == "window") return query - left <= key && key <= query + right;
+    if (mask == "block_local") return query / block == key / block;
+    return true;
+  }
+};
+
+// Calls `f` with the operator of the case; `map` is the algorithm called materialised.
+template <class Materialised, class F>
+auto with_attention(fields const& at, Materialised map, F const& f) {
+  attention_policy const p(at.policy, at.extents.length);
+  if (p.materialised())
+    return f(ss::softmax_attention<ss::mask::full, Materialised>{ss::mask::full{}, {}, map});
+  if (p.mask == "window")
+    return f(ss::softmax_attention<ss::mask::window>{ss::mask::window{p.left, p.right}});
+  if (p.mask == "block_local")
+    return f(ss::softmax_attention<ss::mask::block_local>{ss::mask::block_local{p.block}});
+  return f(ss::softmax_attention<>{ss::mask::full{}});
+}
+
+// What forward saves: two numbers a query, or the map.
+template <class T>
+std::size_t attention_state_bytes(fields const& at) {
+  attention_policy const p(at.policy, at.extents.length);
+  auto const queries = static_cast<std::size_t>(at.extents.batch * p.heads * at.extents.length);
+  return p.materialised() ? queries * static_cast<std::size_t>(at.extents.length) * sizeof(T)
+                          : queries * 2 * sizeof(ss::detail::accumulator_t<T>);
+}
+
+// Pairs of a query and a key that it looks at, of all heads.
+inline double attention_pairs(fields const& at) {
+  attention_policy const p(at.policy, at.extents.length);
+  ss::index_t const n = at.extents.length;
+  double pairs = 0.0;
+  for (ss::index_t i = 0; i < n; ++i) {
+    if (p.mask == "window")
+      pairs += static_cast<double>(std::min(n - 1, i + p.right) -
+                                   std::max<ss::index_t>(0, i - p.left) + 1);
+    else if (p.mask == "block_local")
+      pairs +=
+          static_cast<double>(std::min(n, (i / p.block + 1) * p.block) - i / p.block * p.block);
+    else
+      pairs += static_cast<double>(n);
+  }
+  return pairs * static_cast<double>(at.extents.batch * p.heads);
+}
+
+// Data, results on the host, and their comparison. Queries, keys and values are three tensors of the same
+// input: of a text, three tables of its bytes.
+template <class T>
+class attention_job : public job {
+ public:
+  explicit attention_job(fields const& f)
+      : at(f),
+        policy(f.policy, f.extents.length),
+        backward(f.direction == "backward"),
+        q(get_dataset<T>(f.input, f.extents)),
+        k(get_dataset<T>(f.input + "#1", f.extents)),
+        v(get_dataset<T>(f.input + "#2", f.extents)),
+        dy(backward ? get_dataset<T>("uniform", f.extents) : nullptr),
+        y(q->values.size()) {
+    std::size_t const each = y.bytes();
+    if (backward) dq = buffer<T>(y.size()), dk = buffer<T>(y.size()), dv = buffer<T>(y.size());
+    saved_bytes = f.direction == "forward_values" ? 0 : attention_state_bytes<T>(f);
+    traffic_bytes = (backward ? 8 : 4) * each + saved_bytes;
+    // Two products forward; backward has four, and one more where the map is formed again.
+    double const products = backward ? (policy.materialised() ? 4.0 : 5.0) : 2.0;
+    flops = products * 2.0 * attention_pairs(f) *
+            static_cast<double>(f.extents.channels / policy.heads);
+    tolerance = std::numeric_limits<double>::max();  // depends on the data: see max_error
+  }
+
+  // Relative to the sums of absolute values, in one head: the last of the last sample.
+  double max_error() override {
+    attention_oracle const oracle(
+        head_of(q->values), head_of(k->values), head_of(v->values),
+        backward ? head_of(dy->values) : matrix(), [this](std::size_t i, std::size_t j) {
+          return policy.looks(static_cast<ss::index_t>(i), static_cast<ss::index_t>(j));
+        });
+    double const allowed = oracle.tolerance(unit<ss::detail::accumulator_t<T>>(), unit<T>());
+    std::vector<std::size_t> const rows = sampled_rows();
+    double error = 0.0;
+    if (!backward) {
+      for (std::size_t const i : rows)
+        error = worst(error, error_of(y, i, oracle.y(oracle.weights(i))));
+    } else {
+      for (std::size_t const i : rows) error = worst(error, error_of(dq, i, oracle.dq(i)));
+      auto const of_keys = oracle.gradients_of(rows);
+      for (std::size_t at_row = 0; at_row < rows.size(); ++at_row) {
+        error = worst(error, error_of(dk, rows[at_row], of_keys.dk[at_row]));
+        error = worst(error, error_of(dv, rows[at_row], of_keys.dv[at_row]));
+      }
+    }
+    return error <= allowed ? error : wrong;
+  }
+
+ protected:
+  fields const at;
+  attention_policy const policy;
+  bool const backward;
+  std::shared_ptr<dataset<T>> q, k, v, dy;
+  buffer<T> y, dq, dk, dv;
+
+ private:
+  template <class U>
+  static constexpr double unit() {
+    if (sizeof(U) == 8) return 0x1p-53;
+    if (sizeof(U) == 4) return 0x1p-24;
+    return ss::dtype_traits<U>::infinity == 0x7c00u ? 0x1p-11 : 0x1p-8;
+  }
+  // NaN counts.
+  static double worst(double a, double b) { return b <= a ? a : b; }
+
+  std::size_t channels() const {
+    return static_cast<std::size_t>(at.extents.channels / policy.heads);
+  }
+  std::size_t start(std::size_t row) const {
+    auto const all = static_cast<std::size_t>(at.extents.channels),
+               rows = static_cast<std::size_t>(at.extents.length),
+               batch = static_cast<std::size_t>(at.extents.batch);
+    return ((batch - 1) * rows + row) * all + (all - channels());
+  }
+  matrix head_of(buffer<T> const& from) const {
+    matrix m(static_cast<std::size_t>(at.extents.length), channels());
+    for (std::size_t i = 0; i < m.rows; ++i)
+      for (std::size_t c = 0; c < m.columns; ++c) m.row(i)[c] = decoded(from[start(i) + c]);
+    return m;
+  }
+  std::vector<std::size_t> sampled_rows() const {
+    auto const n = static_cast<std::size_t>(at.extents.length);
+    std::vector<std::size_t> rows;
+    for (std::size_t i = 0; i < n; i += n / 24 | 1) rows.push_back(i);
+    if (rows.back() != n - 1) rows.push_back(n - 1);
+    return rows;
+  }
+  double error_of(buffer<T> const& is, std::size_t row, row_and_size const& want) const {
+    double error = 0.0;
+    for (std::size_t c = 0; c < want.value.size(); ++c) {
+      double const off = std::abs(decoded(is[start(row) + c]) - want.value[c]);
+      error = worst(error, off / (want.size[c] + std::numeric_limits<double>::min()));
+    }
+    return error;
+  }
+};
+
+// Every direction of some policies. `f(fields)` gets everything but the backend and threads, and adds the case.
+template <class T, class F>
+void for_each_attention_direction(std::initializer_list<char const*> policies, char const* input,
+                                  ss::extents3 e, F const& f) {
+  fields at;
+  at.subject = "softmax_attention";
+  at.dtype = ss::dtype_traits<T>::name;
+  for (char const* const policy : policies)
+    for (char const* const direction : {"forward", "forward_values", "backward"}) {
+      at.policy = policy, at.input = input, at.direction = direction, at.extents = e;
+      f(at);
+    }
+}
+
+template <class T, class F>
+void for_each_attention_setting(F const& f) {
+  auto const all = {"streaming-full-H:4", "streaming-window-H:4", "streaming-block_local-H:4",
+                    "materialised-full-H:4"};
+  // The model of the papers' text task.
+  for (ss::index_t const n : text_lengths())
+    for_each_attention_direction<T>(all, "text", {text_batch(), n, 256}, f);
+  // The promised shapes: heads of 64 channels.
+  for_each_attention_direction<T>({"streaming-full-H:8", "materialised-full-H:8"}, "normal",
+                                  {1, 4096, 512}, f);
+  // Small enough to run everything once.
+  for (char const* const input : {"normal", "text"})
+    for_each_attention_direction<T>(all, input, {2, 37, 24}, f);
+}
+
+}  // namespace bench

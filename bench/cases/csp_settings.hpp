@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the cases of csp are registered on. Their policy is a name such as linear-reference-G:16:
+// shift, alignment and rows of a group, where N means all.
+#pragma once
+
+#include "driver/settings.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <type_traits>
+
+namespace bench {
+
+struct csp_policy {
+  std::string shift, alignment, group;
+
+  explicit csp_policy(std::string const& name)
+      : shift(name.substr(0, name.find('-'))),
+        alignment(name.substr(shift.size() + 1, name.rfind("-G:") - shift.size() - 1)),
+        group(name.substr(name.rfind(':') + 1)) {}
+
+  bool aligned() const { return alignment == "reference"; }
+  ss::index_t rows_of_group(ss::index_t length) const {
+    return group == "N" ? length : std::min<ss::index_t>(std::stol(group), length);
+  }
+};
+
+// One direction of one subject: `f(fields)` gets subject, direction and dtype filled in, and adds
+// the case.
+template <class T, class F>
+void for_each_csp_setting(std::string const& subject, std::string const& direction, F const& f) {
+  std::set<std::string> names;
+  using list = std::initializer_list<char const*>;
+  auto const add = [&](list shifts, list alignments, list groups, list inputs, ss::extents3 e) {
+    fields at;
+    at.subject = subject;
+    at.direction = direction;
+    at.dtype = ss::dtype_traits<T>::name;
+    at.extents = e;
+    for (std::string const input : inputs)
+      for (std::string const shift : shifts)
+        for (std::string const alignment : alignments)
+          for (std::string const group : groups)
+            for (unsigned const threads : {1u, 2u}) {
+              at.policy = shift + '-' + alignment + "-G:" + group;
+              at.input = input;
+              at.threads = threads;
+              if (names.insert(at.name()).second) f(at);
+            }
+  };
+  list const shifts{"none", "linear"}, alignments{"reference", "ascending"};
+  // One sample, wide: shift only, pairs, some sizes, and the complete sort.
+  add({"linear"}, alignments, {"1", "2", "16", "64", "N"}, {"normal"}, {1, 4096, 512});
+  if (std::is_same_v<T, float>) {
+    add(shifts, alignments, {"1", "2", "16", "64", "N"}, {"normal", "uniform", "text"},
+        {1, 4096, 512});
+    // Whether longer groups take longer.
+    add({"linear"}, alignments,
+        {"1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1024", "2048", "N"},
+        {"normal"}, {1, 4096, 512});
+    for (ss::index_t const n : {1000, 1024, 16384, 65536})
+      add({"linear"}, {"reference"}, {"2", "16", "64"}, {"normal"}, {1, n, 512});
+  }
+  // The model of the papers' text task: neighbours, and the complete sort that the paper takes there.
+  for (ss::index_t const n : text_lengths())
+    for (char const* policy :
+         {"linear-reference-G:2", "linear-reference-G:16", "none-ascending-G:N"}) {
+      csp_policy const p(policy);
+      add({p.shift.c_str()}, {p.alignment.c_str()}, {p.group.c_str()}, {"text"},
+          {text_batch(), n, 256});
+    }
+  // Several samples, for the threads.
+  add({"linear"}, {"reference"}, {"2", "16"}, {"normal"}, {8, 4096, 512});
+  // Small enough to run everything once.
+  add(shifts, alignments, {"1", "2", "16", "N"}, {"normal"}, {2, 37, 24});
+  add({"linear"}, {"reference"}, {"2"}, {"text"}, {2, 37, 24});
+}
+
+}  // namespace bench

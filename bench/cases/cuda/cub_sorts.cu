@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one does on a GPU without this library: transpose, sort every column as a segment with CUB,
+// transpose back. Everything that can be prepared is: buffers, row numbers, offsets. Keys are the
+// library's own order as unsigned integers, so that the results agree (but for the signs of zeros
+// and the payloads of NaN, which a key does not remember). Compiled once per element type.
+#include "driver/subjects.hpp"
+#include "settings.hpp"
+#include "sort_jobs.hpp"
+
+#include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/dtype.hpp>
+
+#include <cub/device/device_segmented_radix_sort.cuh>
+#include <cub/device/device_segmented_sort.cuh>
+
+#include <limits>
+#include <vector>
+
+namespace bench {
+namespace {
+
+// A tile goes through shared memory, so that both sides are read and written by whole rows.
+constexpr int tile = 32, tile_rows = 8;
+using row_number = std::uint16_t;
+
+template <class T>
+using key_of = ss::detail::bits_t<T>;
+
+// rows x columns of every sample to columns x rows: f(value) on the way.
+template <class In, class Out, class F>
+__device__ void transpose(In const* in, Out* out, int rows, int columns, F const& f) {
+  __shared__ Out part[tile][tile + 1];
+  std::size_t const sample = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
+  in += blockIdx.z * sample;
+  out += blockIdx.z * sample;
+  int const first_column = static_cast<int>(blockIdx.x) * tile,
+            first_row = static_cast<int>(blockIdx.y) * tile, x = static_cast<int>(threadIdx.x);
+  __syncthreads();  // of a transposition before this one
+  for (int y = static_cast<int>(threadIdx.y); y < tile; y += tile_rows)
+    if (first_row + y < rows && first_column + x < columns)
+      part[y][x] =
+          f(in[static_cast<std::size_t>(first_row + y) * static_cast<std::size_t>(columns) +
+               static_cast<std::size_t>(first_column + x)]);
+  __syncthreads();
+  for (int y = static_cast<int>(threadIdx.y); y < tile; y += tile_rows)
+    if (first_column + y < columns && first_row + x < rows)
+      out[static_cast<std::size_t>(first_column + y) * static_cast<std::size_t>(rows) +
+          static_cast<std::size_t>(first_row + x)] = part[x][y];
+}
+
+template <class T>
+__global__ void to_keys(T const* x, key_of<T>* keys, int length, int channels) {
+  transpose(x, keys, length, channels,
+            [](T value) { return ss::detail::ordered_key(value, true); });
+}
+
+template <class T>
+__global__ void from_keys(key_of<T> const* keys, row_number const* rows, T* y, row_number* perm,
+                          int length, int channels) {
+  transpose(keys, y, channels, length, [](key_of<T> key) {
+    return ss::detail::bit_cast<T>(ss::detail::unsortable_bits(key));
+  });
+  transpose(rows, perm, channels, length, [](row_number row) { return row; });
+}
+
+__global__ void number_rows(row_number* rows, std::size_t size, std::size_t length) {
+  std::size_t const step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < size;
+       i += step)
+    rows[i] = static_cast<row_number>(i % length);
+}
+
+template <class T, bool Radix>
+class cub_job final : public device_sort_job<T> {
+ public:
+  explicit cub_job(fields const& f) : device_sort_job<T>(f, 0), shape_(f.extents) {
+    auto const size = static_cast<std::size_t>(shape_.size());
+    columns_ = static_cast<int>(shape_.batch * shape_.channels);
+    keys_ = device_buffer<key_of<T>>(size);
+    sorted_keys_ = device_buffer<key_of<T>>(size);
+    rows_ = device_buffer<row_number>(size);
+    sorted_rows_ = device_buffer<row_number>(size);
+    number_rows<<<1024, 256, 0, stream()>>>(rows_.data(), size,
+                                            static_cast<std::size_t>(shape_.length));
+    enforce(cudaGetLastError(), "number_rows");
+
+    std::vector<int> offsets(static_cast<std::size_t>(columns_) + 1);
+    for (std::size_t i = 0; i < offsets.size(); ++i)
+      offsets[i] = static_cast<int>(i) * static_cast<int>(shape_.length);
+    offsets_ = device_buffer<int>(offsets.size());
+    repeat_sample(offsets_.data(), offsets.data(), offsets_.bytes(), 1);
+
+    std::size_t bytes = 0;
+    sort(nullptr, bytes);
+    temporary_ = device_buffer<unsigned char>(bytes);
+    this->workspace_bytes = keys_.bytes() + sorted_keys_.bytes() + rows_.bytes() +
+                            sorted_rows_.bytes() + offsets_.bytes() + bytes;
+  }
+
+  void run() override {
+    dim3 const threads(tile, tile_rows);
+    auto const tiles = [](ss::index_t n) { return static_cast<unsigned>((n + tile - 1) / tile); };
+    auto const batch = static_cast<unsigned>(shape_.batch);
+    int const length = static_cast<int>(shape_.length),
+              channels = static_cast<int>(shape_.channels);
+    to_keys<<<dim3(tiles(channels), tiles(length), batch), threads, 0, stream()>>>(
+        this->x_on_device.const_view().data(), keys_.data(), length, channels);
+    enforce(cudaGetLastError(), "to_keys");
+    std::size_t bytes = temporary_.bytes();
+    sort(temporary_.data(), bytes);
+    from_keys<<<dim3(tiles(length), tiles(channels), batch), threads, 0, stream()>>>(
+        sorted_keys_.data(), sorted_rows_.data(), this->y_on_device.view().data(),
+        static_cast<row_number*>(this->perm_on_device.view().data()), length, channels);
+    enforce(cudaGetLastError(), "from_keys");
+  }
+
+ private:
+  void sort(void* temporary, std::size_t& bytes) {
+    int const items = static_cast<int>(shape_.size());
+    if constexpr (Radix)
+      enforce(cub::DeviceSegmentedRadixSort::SortPairs(
+                  temporary, bytes, keys_.data(), sorted_keys_.data(), rows_.data(),
+                  sorted_rows_.data(), items, columns_, offsets_.data(), offsets_.data() + 1, 0,
+                  static_cast<int>(8 * sizeof(T)), stream()),
+              "cub::DeviceSegmentedRadixSort");
+    else
+      enforce(
+          cub::DeviceSegmentedSort::StableSortPairs(
+              temporary, bytes, keys_.data(), sorted_keys_.data(), rows_.data(),
+              sorted_rows_.data(), items, columns_, offsets_.data(), offsets_.data() + 1, stream()),
+          "cub::DeviceSegmentedSort");
+  }
+
+  ss::extents3 shape_;
+  int columns_ = 0;
+  device_buffer<key_of<T>> keys_, sorted_keys_;
+  device_buffer<row_number> rows_, sorted_rows_;
+  device_buffer<int> offsets_;
+  device_buffer<unsigned char> temporary_;
+};
+
+template <class T>
+void add_cub_sorts() {
+  auto const add = [](char const* subject, auto make) {
+    for_each_device_setting<T>(subject, "forward", [&](fields const& at) {
+      // Its row numbers have 16 bits.
+      if (at.extents.length <= 65536) make(at);
+    });
+  };
+  add("baseline_cub_segmented_sort", add_case<cub_job<T, false>>);
+  add("baseline_cub_segmented_radix_sort", add_case<cub_job<T, true>>);
+}
+subject_of<SLICESORT_BENCH_DTYPE> const here("cub_sorts", add_cub_sorts<SLICESORT_BENCH_DTYPE>);
+
+}  // namespace
+}  // namespace bench

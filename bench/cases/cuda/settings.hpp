@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shapes that the GPU's subjects and baselines are registered on; targets.py names the same.
+#pragma once
+
+#include "driver/case.hpp"
+#include "driver/settings.hpp"
+
+#include <slicesort/dtype.hpp>
+
+#include <string>
+
+namespace bench {
+
+// At least 8192 columns and enough elements to keep every processor busy.
+inline ss::extents3 device_shape(ss::index_t length) {
+  ss::index_t const batch = length <= 64 ? 2048 : length <= 1024 ? 128 : length <= 4096 ? 32 : 16;
+  return {batch, length, 512};
+}
+
+// `f(fields)` gets everything filled in, and adds the case.
+template <class T, class F>
+void for_each_device_setting(std::string const& subject, std::string const& direction, F const& f) {
+  fields at;
+  at.backend = "cuda";
+  at.subject = subject;
+  at.direction = direction;
+  at.dtype = ss::dtype_traits<T>::name;
+  at.policy = "ascending";
+  auto const add = [&](std::string const& input, ss::extents3 e) {
+    at.input = input;
+    at.extents = e;
+    f(at);
+  };
+  bool const sorts = subject == "slicing_sort" || subject.rfind("baseline", 0) == 0;
+  for (ss::index_t const n : {64, 1000, 1024, 4096, 16384, 32768, 65536})
+    if (sorts || n == 1024 || n == 4096) add("normal", device_shape(n));
+  // Whether the input matters, at one size.
+  for (char const* input :
+       {"uniform", "few_unique", "relu", "sorted", "reversed", "constant", "text"})
+    if (sorts) add(input, device_shape(1024));
+  // The model of the papers' text task.
+  for (ss::index_t const n : text_lengths()) add("text", {text_batch(), n, 256});
+  // Longer than any block sorts at once.
+  if (sorts) add("normal", {1, ss::index_t{1} << 20, 64});
+  // Small enough to run everything once.
+  for (char const* input : {"normal", "text"}) add(input, {2, 37, 24});
+}
+
+}  // namespace bench

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The baselines, on the settings of the subjects. Compiled once per element type.
+#include "baselines.hpp"
+
+#include "cases/csp_settings.hpp"
+#include "cases/sort_jobs.hpp"
+#include "driver/settings.hpp"
+#include "driver/subjects.hpp"
+
+#include <cstring>
+#include <memory>
+
+namespace bench {
+namespace {
+
+template <class T>
+class std_sort_job final : public sort_job<T> {
+ public:
+  explicit std_sort_job(fields const& f) : sort_job<T>(f) {
+    with_index(
+        [&](auto index) { bytes_each_ = std_sort_scratch_bytes<T, decltype(index)>(rows()) + 64; });
+    bytes_each_ = bytes_each_ / 64 * 64;
+    scratch_ = buffer<unsigned char>(bytes_each_ * f.threads);
+    this->workspace_bytes = scratch_.bytes();
+  }
+  void run() override {
+    with_index([&](auto index) {
+      using index_type = decltype(index);
+      auto const channels = static_cast<std::size_t>(this->at.extents.channels);
+      share_channels(this->at, [&](unsigned slot, std::size_t b, std::size_t first,
+                                   std::size_t last) {
+        std::size_t const start = b * rows() * channels;
+        index_type* saved = nullptr;
+        if (this->saving) saved = static_cast<index_type*>(this->perm.view().data()) + start;
+        std_sort_columns(
+            this->x->values.data() + start, this->y.data() + start, saved, rows(), channels, first,
+            last, [&](std::size_t c) { return ascends(this->at, static_cast<ss::index_t>(c)); },
+            scratch_.data() + slot * bytes_each_);
+      });
+    });
+  }
+
+ private:
+  std::size_t rows() const { return static_cast<std::size_t>(this->at.extents.length); }
+  template <class F>
+  void with_index(F const& f) const {
+    if (rows() <= 65536)
+      f(std::uint16_t{});
+    else
+      f(std::uint32_t{});
+  }
+
+  std::size_t bytes_each_ = 0;
+  buffer<unsigned char> scratch_;
+};
+
+template <class T>
+class naive_scatter_job final : public unsort_job<T> {
+ public:
+  using unsort_job<T>::unsort_job;
+  void run() override {
+    auto const rows = static_cast<std::size_t>(this->at.extents.length),
+               channels = static_cast<std::size_t>(this->at.extents.channels);
+    this->perm.visit([&](auto const* rows_of) {
+      share_channels(this->at, [&](unsigned, std::size_t b, std::size_t first, std::size_t last) {
+        std::size_t const start = b * rows * channels;
+        naive_scatter(this->dy->values.data() + start, rows_of + start, this->dx.data() + start,
+                      rows, channels, first, last);
+      });
+    });
+  }
+};
+
+// The floor: the same bytes, moved and nothing else.
+template <class T>
+class memcpy_job final : public job {
+ public:
+  explicit memcpy_job(fields const& f)
+      : at_(f), x_(get_dataset<T>(f.input, f.extents)), y_(x_->values.size()) {
+    this->traffic_bytes = x_->values.bytes() + y_.bytes();
+  }
+  void run() override {
+    at_.exec().parallel_for(at_.threads, [&](unsigned slot) {
+      std::size_t const size = y_.size(), first = size * slot / at_.threads,
+                        last = size * (slot + 1) / at_.threads;
+      std::memcpy(static_cast<void*>(y_.data() + first), x_->values.data() + first,
+                  (last - first) * sizeof(T));
+    });
+  }
+  double max_error() override {
+    return std::memcmp(y_.data(), x_->values.data(), y_.bytes()) == 0 ? 0.0 : wrong;
+  }
+
+ private:
+  fields const at_;
+  std::shared_ptr<dataset<T>> x_;
+  buffer<T> y_;
+};
+
+template <class T>
+void add_baselines() {
+  for (char const* direction : {"forward", "forward_values"})
+    for_each_setting<T>("baseline_std_sort", direction, add_case<std_sort_job<T>>);
+  for_each_setting<T>("baseline_naive_scatter", "backward", add_case<naive_scatter_job<T>>);
+  for (char const* direction : {"forward", "forward_values", "backward"}) {
+    for_each_setting<T>("baseline_memcpy", direction, add_case<memcpy_job<T>>);
+    for_each_csp_setting<T>("baseline_memcpy", direction, add_case<memcpy_job<T>>);
+  }
+}
+subject_of<SLICESORT_BENCH_DTYPE> const here("baselines", add_baselines<SLICESORT_BENCH_DTYPE>);
+
+}  // namespace
+}  // namespace bench

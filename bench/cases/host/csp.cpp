@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// csp, and its baselines: std::sort of every group, and the scatter back. Compiled once per element
+// type.
+#include "cases/csp_jobs.hpp"
+#include "csp_baselines.hpp"
+#include "driver/subjects.hpp"
+
+#include <slicesort/csp.hpp>
+
+#include <cstddef>
+#include <type_traits>
+#include <vector>
+
+namespace bench {
+namespace {
+
+template <class T>
+std::size_t workspace_of(fields const& at) {
+  return with_csp(
+      at, [&](auto const& op) { return op.template workspace_bytes<T>(at.exec(), at.extents); });
+}
+
+// The library's forward, whatever the case is about: backward reads what it saves.
+template <class T>
+void save_order(fields at, buffer<T> const& x, index_buffer const& order) {
+  at.instructions = ss::isa::best;
+  buffer<T> const y(x.size());
+  buffer<unsigned char> const scratch(workspace_of<T>(at));
+  with_csp(at, [&](auto const& op) {
+    op.forward(at.exec(), const_view(x, at.extents), view(y, at.extents), {order.view()},
+               lend(scratch));
+  });
+}
+
+template <class T>
+class csp_job final : public csp_of_rows<T> {
+ public:
+  explicit csp_job(fields const& f) : csp_of_rows<T>(f), scratch_(workspace_of<T>(f)) {
+    this->workspace_bytes = scratch_.bytes();
+    if (this->backward) save_order(f, this->x->values, this->order);
+  }
+  void run() override {
+    auto const on = this->at.exec();
+    with_csp(this->at, [&](auto const& op) {
+      if (this->backward)
+        op.backward(on, this->source(), {this->order.view()}, this->target(), lend(scratch_));
+      else if (this->at.direction == "forward")
+        op.forward(on, this->source(), this->target(), {this->order.view()}, lend(scratch_));
+      else
+        op.forward(on, this->source(), this->target(), ss::no_saved, lend(scratch_));
+    });
+  }
+
+ private:
+  buffer<unsigned char> scratch_;
+};
+
+// What both baselines know of their columns, sample by sample and thread by thread.
+template <class T>
+class csp_baseline : public csp_of_rows<T> {
+ public:
+  explicit csp_baseline(fields const& f) : csp_of_rows<T>(f) {
+    for (std::size_t c = 0; c < static_cast<std::size_t>(f.extents.channels); ++c)
+      shifts_.push_back(expected_shift(f, c));
+  }
+
+ protected:
+  // Calls `f(columns, from, to, order, slot, first, last)` for every sample and every thread's share
+  // of its channels; `order` is null where nothing is saved.
+  template <class F>
+  void for_each_share(F const& f) const {
+    ss::extents3 const e = this->at.extents;
+    csp_columns const columns{static_cast<std::size_t>(e.length),
+                              static_cast<std::size_t>(e.channels), this->group, shifts_.data(),
+                              csp_policy(this->at.policy).aligned()};
+    std::size_t const saved_rows = this->group == 2 ? (columns.rows + 15) / 16 : columns.rows;
+    this->order.visit([&](auto* data) {
+      share_channels(this->at, [&](unsigned slot, std::size_t b, std::size_t first,
+                                   std::size_t last) {
+        std::size_t const start = b * columns.rows * columns.channels;
+        f(columns, this->from->values.data() + start, this->to.data() + start,
+          data == nullptr ? nullptr : data + b * saved_rows * columns.channels, slot, first, last);
+      });
+    });
+  }
+
+ private:
+  std::vector<std::size_t> shifts_;
+};
+
+template <class T>
+class group_sort_job final : public csp_baseline<T> {
+ public:
+  explicit group_sort_job(fields const& f) : csp_baseline<T>(f) {
+    if (this->group > 2)
+      this->order.visit([&](auto* data) {
+        using index_type = std::remove_pointer_t<decltype(data)>;
+        bytes_each_ = (group_sort_scratch_bytes<T, index_type>(this->group) + 63) / 64 * 64;
+      });
+    scratch_ = buffer<unsigned char>(bytes_each_ * f.threads);
+    this->workspace_bytes = scratch_.bytes();
+  }
+  void run() override {
+    this->for_each_share([&](csp_columns const& columns, T const* in, T* out, auto* saved,
+                             unsigned slot, std::size_t first, std::size_t last) {
+      if (columns.group == 1)
+        naive_shift(in, out, columns, first, last);
+      else if (columns.group == 2)
+        naive_pairs(in, out, saved, columns, first, last);
+      else
+        std_sort_groups(in, out, saved, columns, first, last, scratch_.data() + slot * bytes_each_);
+    });
+  }
+
+ private:
+  std::size_t bytes_each_ = 0;
+  buffer<unsigned char> scratch_;
+};
+
+template <class T>
+class group_scatter_job final : public csp_baseline<T> {
+ public:
+  explicit group_scatter_job(fields const& f) : csp_baseline<T>(f) {
+    save_order(f, this->x->values, this->order);
+  }
+  void run() override {
+    this->for_each_share([&](csp_columns const& columns, T const* in, T* out, auto const* saved,
+                             unsigned, std::size_t first, std::size_t last) {
+      naive_scatter_groups(in, saved, out, columns, first, last);
+    });
+  }
+};
+
+template <class T>
+void add_csp() {
+  for (char const* direction : {"forward", "forward_values"}) {
+    for_each_csp_setting<T>("baseline_std_sort", direction, add_case<group_sort_job<T>>);
+    for_each_csp_setting<T>("csp", direction, add_case<csp_job<T>>);
+  }
+  for_each_csp_setting<T>("baseline_naive_scatter", "backward", add_case<group_scatter_job<T>>);
+  for_each_csp_setting<T>("csp", "backward", add_case<csp_job<T>>);
+}
+subject_of<SLICESORT_BENCH_DTYPE> const here("csp", add_csp<SLICESORT_BENCH_DTYPE>);
+
+}  // namespace
+}  // namespace bench

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// sinkhorn_csp with tau = 1/2 and ten iterations, in float and double. Compiled once per element type.
+#include "driver/dataset.hpp"
+#include "driver/settings.hpp"
+#include "driver/subjects.hpp"
+#include "driver/tensors.hpp"
+
+#include <slicesort/sinkhorn_csp.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace bench {
+namespace {
+
+constexpr double tau = 0.5;
+constexpr int iterations = 10;
+
+std::size_t group_of(fields const& at) {
+  return std::stoul(at.policy.substr(at.policy.rfind(':') + 1));
+}
+auto op_of(fields const& at) {
+  return ss::sinkhorn_csp{ss::group_size{static_cast<ss::index_t>(group_of(at))},
+                          ss::sinkhorn{tau, iterations}};
+}
+
+// The same from the definition: a matrix for every group, divided by its sums.
+void mix_group(std::vector<double> const& v, std::vector<double> const& w, std::vector<double>& y) {
+  std::size_t const n = v.size();
+  std::vector<double> t(n * n), sums(n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) t[i * n + j] = std::exp(v[i] * w[j] / tau);
+  for (int s = 0; s < iterations; ++s) {
+    for (std::size_t i = 0; i < n; ++i) {
+      double sum = 0;
+      for (std::size_t j = 0; j < n; ++j) sum += t[i * n + j];
+      for (std::size_t j = 0; j < n; ++j) t[i * n + j] /= sum;
+    }
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) sums[j] += t[i * n + j];
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) t[i * n + j] /= sums[j];
+  }
+  y.assign(n, 0.0);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) y[i] += t[i * n + j] * w[j];
+}
+// A whole tensor, `value(i)` for every element.
+template <class F>
+std::vector<double> mixed(fields const& at, F const& value) {
+  auto const rows = static_cast<std::size_t>(at.extents.length);
+  auto const channels = static_cast<std::size_t>(at.extents.channels);
+  std::size_t const group = group_of(at), step = (rows + channels - 1) / channels;
+  std::vector<double> result(static_cast<std::size_t>(at.extents.size())), v, w, y;
+  for (std::size_t b = 0; b < static_cast<std::size_t>(at.extents.batch); ++b)
+    for (std::size_t c = 0; c < channels; ++c) {
+      std::size_t const start = b * rows * channels, shift = (c + 1) * step % rows;
+      for (std::size_t first = 0; first < rows; first += group) {
+        std::size_t const last = std::min(first + group, rows);
+        v.clear(), w.clear();
+        for (std::size_t n = first; n < last; ++n) {
+          v.push_back(value(start + n * channels));
+          w.push_back(value(start + (n + rows - shift) % rows * channels + c));
+        }
+        if (c == 0)
+          y = v;
+        else
+          mix_group(v, w, y);
+        for (std::size_t n = first; n < last; ++n) result[start + n * channels + c] = y[n - first];
+      }
+    }
+  return result;
+}
+
+template <class T>
+class sinkhorn_job final : public job {
+ public:
+  explicit sinkhorn_job(fields const& f)
+      : at_(f),
+        backward_(f.direction == "backward"),
+        x_(get_dataset<T>(f.input, f.extents)),
+        dy_(backward_ ? get_dataset<T>("uniform", f.extents) : nullptr),
+        to_(x_->values.size()),
+        scratch_(op_of(f).template workspace_bytes<T>(f.exec(), f.extents)) {
+    traffic_bytes = (backward_ ? 3 : 2) * to_.bytes();
+    workspace_bytes = scratch_.bytes();
+    // The bound of docs/operators/sinkhorn_csp.md for logits up to 50 and values up to 5; a
+    // difference quotient is not as good as a double.
+    tolerance = std::max(0x1p16 * (sizeof(T) == 4 ? 0x1p-24 : 0x1p-53), backward_ ? 1e-7 : 0.0);
+  }
+
+  void run() override {
+    auto const op = op_of(at_);
+    auto const x = const_view(x_->values, at_.extents);
+    if (backward_)
+      op.backward(at_.exec(), const_view(dy_->values, at_.extents), x, view(to_, at_.extents),
+                  lend(scratch_));
+    else
+      op.forward(at_.exec(), x, view(to_, at_.extents), lend(scratch_));
+  }
+
+  double max_error() override {
+    auto const value = [&](std::size_t i) { return decoded(x_->values[i]); };
+    double error = 0;
+    if (!backward_) {
+      auto const want = mixed(at_, value);
+      for (std::size_t i = 0; i < want.size(); ++i)
+        error = std::max(error, std::abs(decoded(to_[i]) - want[i]));
+      return error;
+    }
+    // The slope of <dy, y> in one direction, against the gradient's.
+    constexpr double h = 1e-4;
+    auto const direction = [](std::size_t i) { return random_uniform(input_seed + 1, i) - 0.5; };
+    auto const up = mixed(at_, [&](std::size_t i) { return value(i) + h * direction(i); });
+    auto const down = mixed(at_, [&](std::size_t i) { return value(i) - h * direction(i); });
+    double slope = 0, size = 0;
+    for (std::size_t i = 0; i < up.size(); ++i) {
+      double const along = decoded(to_[i]) * direction(i);
+      slope += decoded(dy_->values[i]) * (up[i] - down[i]) / (2 * h) - along;
+      size += std::abs(along);
+    }
+    return std::abs(slope) / size;
+  }
+
+ private:
+  fields const at_;
+  bool const backward_;
+  std::shared_ptr<dataset<T>> x_, dy_;
+  buffer<T> to_;
+  buffer<unsigned char> scratch_;
+};
+
+template <class T>
+void add_sinkhorn_csp() {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    fields at;
+    at.subject = "sinkhorn_csp";
+    at.dtype = ss::dtype_traits<T>::name;
+    auto const add = [&](char const* policy, char const* input, ss::extents3 e) {
+      for (char const* direction : {"forward", "backward"})
+        for (unsigned const threads : {1u, 2u}) {
+          at.direction = direction;
+          at.policy = policy;
+          at.input = input;
+          at.extents = e;
+          at.threads = threads;
+          add_case<sinkhorn_job<T>>(at);
+        }
+    };
+    for (char const* policy :
+         {"linear-sinkhorn-G:4", "linear-sinkhorn-G:16", "linear-sinkhorn-G:64"})
+      add(policy, "normal", {1, 1024, 256});
+    add("linear-sinkhorn-G:16", "text", {2, 1024, 256});
+    add("linear-sinkhorn-G:8", "normal", {2, 37, 24});
+  }
+}
+subject_of<SLICESORT_BENCH_DTYPE> const here("sinkhorn_csp",
+                                             add_sinkhorn_csp<SLICESORT_BENCH_DTYPE>);
+
+}  // namespace
+}  // namespace bench

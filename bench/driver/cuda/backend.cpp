@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timing on a GPU: device events around every call, with the L2 cache flushed before it.
+#include "driver/backend.hpp"
+
+#include "device.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bench {
+namespace {
+
+// Writes so much that nothing of the tensors is left in the L2 cache. The device is busy with it
+// while the host enqueues the call behind it, so what the events see is the call's work and not the
+// way of its launches to the device.
+class l2_flush {
+ public:
+  l2_flush() : memory_(std::max<std::size_t>(std::size_t{256} << 20, 4 * l2_bytes())) {}
+  void operator()() const {
+    enforce(cudaMemsetAsync(memory_.data(), 0, memory_.bytes(), stream()), "cudaMemset");
+  }
+
+ private:
+  static std::size_t l2_bytes() {
+    int device = 0, bytes = 0;
+    enforce(cudaGetDevice(&device), "cudaGetDevice");
+    enforce(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device),
+            "cudaDevAttrL2CacheSize");
+    return static_cast<std::size_t>(bytes);
+  }
+  device_buffer<unsigned char> memory_;
+};
+
+class event {
+ public:
+  event() { enforce(cudaEventCreate(&event_), "cudaEventCreate"); }
+  ~event() { (void)cudaEventDestroy(event_); }
+  event(event const&) = delete;
+  event& operator=(event const&) = delete;
+  void record() const { enforce(cudaEventRecord(event_, stream()), "cudaEventRecord"); }
+  double seconds_since(event const& start) const {
+    float milliseconds = 0.0f;
+    enforce(cudaEventSynchronize(event_), "cudaEventSynchronize");
+    enforce(cudaEventElapsedTime(&milliseconds, start.event_, event_), "cudaEventElapsedTime");
+    return static_cast<double>(milliseconds) * 1e-3;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+// Seconds of one run, from a cold cache.
+template <class F>
+double time_once(F const& run) {
+  static l2_flush const flush;
+  static event const start, stop;
+  flush();
+  start.record();
+  run();
+  stop.record();
+  return stop.seconds_since(start);
+}
+
+// Of the whole device, once all that was asked is done.
+std::size_t free_memory() {
+  enforce(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+  std::size_t free = 0, total = 0;
+  enforce(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  return free;
+}
+
+// A case, or the halves of training.
+std::vector<bench_case const*> parts_of(bench_case const& c) {
+  if (c.parts.empty()) return {&c};
+  std::vector<bench_case const*> parts;
+  for (auto const& part : c.parts) parts.push_back(part.get());
+  return parts;
+}
+
+double median(std::vector<double> values) {
+  auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// How many kernels a call launches: it is captured in a graph, which it must be fit for, and the
+// graph's nodes are counted.
+int count_kernels(job& work) {
+  enforce(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal), "begin of capture");
+  std::optional<std::string> failed;
+  try {
+    work.run();
+  } catch (std::exception const& e) {
+    failed = e.what();
+  }
+  cudaGraph_t graph = nullptr;
+  cudaError_t const status = cudaStreamEndCapture(stream(), &graph);
+  if (failed) throw std::runtime_error("while capturing: " + *failed);
+  enforce(status, "end of capture");
+  std::size_t size = 0;
+  enforce(cudaGraphGetNodes(graph, nullptr, &size), "cudaGraphGetNodes");
+  std::vector<cudaGraphNode_t> nodes(size);
+  if (size != 0) enforce(cudaGraphGetNodes(graph, nodes.data(), &size), "cudaGraphGetNodes");
+  auto const kernels = std::count_if(nodes.begin(), nodes.end(), [](cudaGraphNode_t node) {
+    cudaGraphNodeType type{};
+    enforce(cudaGraphNodeGetType(node, &type), "cudaGraphNodeGetType");
+    return type == cudaGraphNodeTypeKernel;
+  });
+  enforce(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  return static_cast<int>(kernels);
+}
+
+}  // namespace
+
+std::string obstacle() {
+  int devices = 0;
+  cudaError_t const status = cudaGetDeviceCount(&devices);
+  (void)cudaGetLastError();
+  if (status == cudaSuccess && devices > 0) return {};
+  return std::string("no CUDA device (") + cudaGetErrorString(status) + ")";
+}
+
+bool possible(fields const&) { return true; }
+bool keeps_time() { return true; }
+
+double time_job(benchmark::State& state, fields const& at, job& work) {
+  auto const run = [&] { work.run(); };
+  for (int warm_up = 0; warm_up < 3; ++warm_up) time_once(run);
+  std::vector<double> times;
+  for (auto _ : state) {
+    times.push_back(time_once(run));
+    state.SetIterationTime(times.back());
+  }
+  // What others launch is their own affair, and some of it cannot be captured.
+  if (at.subject.rfind("baseline", 0) != 0) state.counters["kernels"] = count_kernels(work);
+  return median(std::move(times));
+}
+
+trial try_once(bench_case const& c) {
+  trial all;
+  for (bench_case const* const part : parts_of(c)) {
+    try {
+      // Whatever the driver allocates for itself at a kernel's first launch is not the call's.
+      part->make(part->at)->run();
+      std::size_t const before = free_memory();
+      std::unique_ptr<job> const work = part->make(part->at);
+      all.seconds += time_once([&] { work->run(); });
+      std::size_t const left = free_memory();
+      if (left < before) all.peak_bytes = std::max(all.peak_bytes.value_or(0), before - left);
+      double const error = work->max_error();
+      if (!(error <= work->tolerance))
+        all.complaint = "differs from the oracle by " + std::to_string(error);
+      all.error = std::max(all.error, error);
+    } catch (std::bad_alloc const&) {
+      all.complaint = "out of memory";
+    } catch (std::exception const& e) {
+      all.complaint = e.what();
+    }
+    if (!all.complaint.empty()) break;
+  }
+  return all;
+}
+
+double time_calls(job& work, unsigned calls) {
+  std::vector<double> times;
+  for (unsigned i = 0; i < calls; ++i) times.push_back(time_once([&] { work.run(); }));
+  return median(std::move(times));
+}
+
+void bound_memory() {}
+
+double copy_bandwidth(unsigned) {
+  static double const known = [] {
+    constexpr std::size_t bytes = std::size_t{1} << 30;
+    device_buffer<unsigned char> const from(bytes), to(bytes);
+    auto const copy = [&] {
+      enforce(cudaMemcpyAsync(to.data(), from.data(), bytes, cudaMemcpyDeviceToDevice, stream()),
+              "cudaMemcpy");
+    };
+    std::vector<double> times;
+    for (int repeat = 0; repeat < 20; ++repeat) times.push_back(time_once(copy));
+    return 2.0 * static_cast<double>(bytes) / median(times);
+  }();
+  return known;
+}
+
+void describe_machine() {
+  cudaDeviceProp p{};
+  int device = 0, driver = 0;
+  enforce(cudaGetDevice(&device), "cudaGetDevice");
+  enforce(cudaGetDeviceProperties(&p, device), "cudaGetDeviceProperties");
+  enforce(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  auto const dotted = [](int v) {
+    return std::to_string(v / 1000) + '.' + std::to_string(v % 1000 / 10);
+  };
+  benchmark::AddCustomContext("gpu", p.name);
+  benchmark::AddCustomContext("architecture", "sm_" + std::to_string(10 * p.major + p.minor));
+  benchmark::AddCustomContext("processors", std::to_string(p.multiProcessorCount));
+#if SLICESORT_BENCH_CUBLAS
+  benchmark::AddCustomContext("blas", "cuBLAS");
+#else
+  benchmark::AddCustomContext("blas", "plain loops");
+#endif
+  benchmark::AddCustomContext("cuda", dotted(CUDART_VERSION) + ", driver " + dotted(driver));
+}
+
+}  // namespace bench

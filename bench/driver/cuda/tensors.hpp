@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors on the device. One sample is made on the host and repeated through the batch, so that
+// gigabytes are quickly made, and every sample of a result can be compared: with the first one on
+// the device, and that one with the oracle on the host.
+#pragma once
+
+#include "device.hpp"
+#include "driver/case.hpp"
+#include "driver/tensors.hpp"
+
+#include <slicesort/exec.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bench {
+
+namespace ss = slicesort;
+
+// The case's sample, as the jobs of the host see it.
+inline fields one_sample(fields at) {
+  at.extents.batch = 1;
+  return at;
+}
+
+inline ss::exec::cuda on_device() { return {stream()}; }
+
+// Copies `bytes` from the host to the front of `data`, and from there behind itself.
+void repeat_sample(void* data, void const* sample, std::size_t bytes, std::size_t samples);
+// Copies the first sample back; false if another one differs from it.
+bool fetch_sample(void* sample, void const* data, std::size_t bytes, std::size_t samples);
+
+template <class T>
+class device_tensor {
+ public:
+  explicit device_tensor(ss::extents3 shape)
+      : shape_(shape), values_(static_cast<std::size_t>(shape.size())) {}
+  device_tensor(ss::extents3 shape, buffer<T> const& sample) : device_tensor(shape) {
+    repeat_sample(values_.data(), sample.data(), sample.bytes(), samples());
+  }
+
+  ss::tensor3<T> view() const { return {values_.data(), shape_}; }
+  ss::tensor3<T const> const_view() const { return view(); }
+  std::size_t bytes() const { return values_.bytes(); }
+  bool fetch(buffer<T> const& sample) const {
+    return fetch_sample(sample.data(), values_.data(), sample.bytes(), samples());
+  }
+
+ private:
+  std::size_t samples() const { return static_cast<std::size_t>(shape_.batch); }
+
+  ss::extents3 shape_;
+  device_buffer<T> values_;
+};
+
+// The same for saved indices, as narrow as those of `sample`; nothing where that has none.
+class device_indices {
+ public:
+  device_indices(ss::index_t batch, index_buffer const& sample)
+      : samples_(static_cast<std::size_t>(batch)),
+        sample_bytes_(sample.bytes()),
+        values_(samples_ * sample.bytes()) {
+    if (sample_bytes_ == 0) return;
+    sample.visit([&](auto* data) {
+      ss::extents3 e = sample.view().extents();
+      e.batch = batch;
+      view_ = ss::tensor3(reinterpret_cast<decltype(data)>(values_.data()), e);
+    });
+  }
+
+  bool present() const { return sample_bytes_ != 0; }
+  ss::index_tensor3 view() const { return view_; }
+  std::size_t bytes() const { return values_.bytes(); }
+  void fill(index_buffer const& sample) const {
+    repeat_sample(values_.data(), sample.view().data(), sample_bytes_, samples_);
+  }
+  bool fetch(index_buffer const& sample) const {
+    if (!present()) return true;
+    return fetch_sample(sample.view().data(), values_.data(), sample_bytes_, samples_);
+  }
+
+ private:
+  std::size_t samples_, sample_bytes_;
+  device_buffer<unsigned char> values_;
+  ss::index_tensor3 view_;
+};
+
+inline ss::workspace lend(device_buffer<unsigned char> const& b) { return {b.data(), b.bytes()}; }
+
+}  // namespace bench

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine and the build, as far as the host backend is concerned.
+#include "driver/backend.hpp"
+
+#include <benchmark/benchmark.h>
+#include <slicesort/detail/host/isa.hpp>
+
+#include <fstream>
+#include <string>
+
+#if SLICESORT_BENCH_BLAS
+// OpenBLAS's own, where it is that.
+extern "C" char* openblas_get_config() __attribute__((weak));
+#endif
+
+namespace bench {
+
+namespace ss = slicesort;
+
+namespace {
+
+std::string processor() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);)
+    if (line.rfind("model name", 0) == 0 && line.find(": ") != std::string::npos)
+      return line.substr(line.find(": ") + 2);
+  return "unknown";
+}
+
+// Who multiplies the matrices of materialised attention.
+std::string blas() {
+#if SLICESORT_BENCH_BLAS
+  return openblas_get_config != nullptr ? openblas_get_config() : "another BLAS";
+#else
+  return "plain loops";
+#endif
+}
+
+}  // namespace
+
+void describe_machine() {
+  benchmark::AddCustomContext("blas", blas());
+  benchmark::AddCustomContext("cpu", processor());
+  benchmark::AddCustomContext("instruction_set",
+                              ss::impl::isa_name(ss::impl::chosen_isa(ss::isa::best)));
+#if defined(__clang__)
+  benchmark::AddCustomContext("compiler", "clang " __clang_version__);
+#elif defined(__GNUC__)
+  benchmark::AddCustomContext("compiler", "g++ " __VERSION__);
+#endif
+}
+
+}  // namespace bench

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both bench programs, on the host and on a GPU: which one it is decide the subjects and the backend
+// that it is linked with. Google Benchmark's own flags, and --text FILE, --lengths N,N,.. (of the
+// text cases), --batch B (samples of the text cases), --verify REGEX (compare these cases with the oracle,
+// then time), --progress; --arena ROUNDS runs the cases in turns (arena.hpp), and with
+// --in-turns waits for a line before each round.
+#include "arena.hpp"
+#include "backend.hpp"
+#include "driver.hpp"
+#include "settings.hpp"
+#include "subjects.hpp"
+#include "text.hpp"
+#include "training.hpp"
+
+#include <benchmark/benchmark.h>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/version.hpp>
+
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct arguments {
+  std::string text = SLICESORT_BENCH_TEXT;
+  std::optional<std::string> verify;
+  bool list = false;
+  std::vector<slicesort::index_t> lengths;
+  std::optional<bench::arena_options> arena;
+  bool in_turns = false;
+};
+
+slicesort::index_t parse_count(std::string const& flag, std::string const& text) {
+  if (text.empty() || text.size() > 9 ||
+      text.find_first_not_of("0123456789") != std::string::npos || std::stol(text) == 0)
+    throw bench::usage_error(flag + ": '" + text + "' is not a positive number");
+  return std::stol(text);
+}
+
+std::vector<slicesort::index_t> parse_lengths(std::string const& list) {
+  std::vector<slicesort::index_t> lengths;
+  std::stringstream parts(list);
+  for (std::string part; std::getline(parts, part, ',');)
+    lengths.push_back(parse_count("--lengths", part));
+  if (lengths.empty()) throw bench::usage_error("--lengths needs a list such as 1024,4096");
+  return lengths;
+}
+
+// Takes our flags out of argv and leaves Google Benchmark's.
+arguments take_arguments(int& argc, char** argv) {
+  arguments a;
+  int kept = 1;
+  for (int i = 1; i < argc; ++i) {
+    std::string const flag = argv[i];
+    auto const value = [&] {
+      if (i + 1 == argc) throw bench::usage_error(flag + " needs a value");
+      return std::string(argv[++i]);
+    };
+    if (flag == "--text")
+      a.text = value();
+    else if (flag == "--lengths")
+      a.lengths = parse_lengths(value());
+    else if (flag == "--batch")
+      bench::text_batch() = parse_count(flag, value());
+    else if (flag == "--arena") {
+      a.arena.emplace();
+      a.arena->rounds = static_cast<unsigned>(parse_count(flag, value()));
+    } else if (flag == "--in-turns")
+      a.in_turns = true;
+    else if (flag == "--verify")
+      a.verify = value();
+    else if (flag == "--benchmark_list_tests" || flag == "--benchmark_list_tests=true")
+      a.list = true;  // Google Benchmark's own is quadratic in the number of cases
+    else if (flag == "--progress")
+      bench::show_progress();
+    else
+      argv[kept++] = argv[i];
+  }
+  argc = kept;
+  return a;
+}
+
+std::string version() {
+  return std::to_string(SLICESORT_VERSION_MAJOR) + '.' + std::to_string(SLICESORT_VERSION_MINOR) +
+         '.' + std::to_string(SLICESORT_VERSION_PATCH);
+}
+
+int run(int argc, char** argv) {
+  arguments const a = take_arguments(argc, argv);
+  benchmark::Initialize(&argc, argv);
+  if (argc > 1) throw bench::usage_error(std::string("unknown flag ") + argv[1]);
+
+  bench::the_text() = bench::read_text(a.text);
+  auto const bytes = static_cast<slicesort::index_t>(bench::the_text().size());
+  for (slicesort::index_t const n : a.lengths) {
+    if (n > bytes)
+      throw bench::usage_error("length " + std::to_string(n) + " is longer than the text " +
+                               a.text + " (" + std::to_string(bytes) + " bytes)");
+    bench::text_lengths().insert(n);
+  }
+
+  bench::add_all_subjects();
+  bench::add_training_cases();
+  std::string const filter = benchmark::GetBenchmarkFilter();
+  if (a.list) {
+    bench::list_cases(filter);
+    return 0;
+  }
+  if (std::string const why = bench::obstacle(); !why.empty()) {
+    std::printf("nothing measured: %s\n", why.c_str());
+    return 0;
+  }
+  bench::describe_machine();
+  benchmark::AddCustomContext("flags", SLICESORT_BENCH_FLAGS);
+  benchmark::AddCustomContext("slicesort", version());
+  benchmark::AddCustomContext("text", a.text.substr(a.text.find_last_of('/') + 1));
+
+  if (a.arena) {
+    bench::arena_options options = *a.arena;
+    options.in_turns = a.in_turns;
+    if (bench::run_arena(filter, options) == 0)
+      throw bench::usage_error("no case matches the filter");
+    return bench::failed_cases() == 0 ? 0 : 1;
+  }
+
+  bench::register_cases(filter);
+  if (a.verify && !bench::verify_cases(*a.verify)) return 1;
+  if (bench::run_cases() == 0) throw bench::usage_error("no case matches the filter");
+  benchmark::Shutdown();
+  return bench::failed_cases() == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (bench::usage_error const& e) {
+    std::fprintf(stderr, "bench: %s\n", e.what());
+    return 2;
+  } catch (std::regex_error const& e) {
+    std::fprintf(stderr, "bench: bad regular expression: %s\n", e.what());
+    return 2;
+  } catch (std::exception const& e) {
+    std::fprintf(stderr, "bench: %s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The speeds that this library promises. `targets.py --filter` prints the regular expression of the host's cases
+that they need, `--filter-cuda` of the GPU's; `targets.py RESULTS.json [MORE.json ...]` evaluates them: asked,
+measured, met. The GPU's are not measured where no file has a case of the GPU."""
+import argparse
+from dataclasses import dataclass
+
+from .results import BadResults, Case, load, ratio, run_main, table
+
+NOISE = 1.03  # "never slower", when the same code is timed twice
+
+
+@dataclass
+class Target:
+    """Times of two cases."""
+    what: str
+    case: str
+    reference: str
+    at_least: float | None = None  # reference's time / case's time
+    at_most: float | None = None  # case's time / reference's time
+
+    @property
+    def asked(self) -> str:
+        if self.at_least == 0:
+            return "beside it"  # a figure, and no promise
+        return f">= {self.at_least:g}x" if self.at_least is not None else f"<= {self.at_most:g}x"
+
+    def cases(self) -> list[str]:
+        return [self.case, self.reference]
+
+    def judge(self, cases: dict[str, Case], clock: str) -> tuple[str, bool]:
+        case, reference = (find(cases, name) for name in self.cases())
+        if self.at_least is not None:
+            measured = ratio(reference, case, clock)
+            return f"{measured:.2f}x", measured >= self.at_least
+        assert self.at_most is not None
+        measured = ratio(case, reference, clock)
+        return f"{measured:.2f}x", measured <= self.at_most
+
+
+@dataclass
+class Level:
+    """A counter of one case."""
+    what: str
+    case: str
+    counter: str
+    unit: str
+    scale: float
+    at_least: float | None = None
+    exactly: float | None = None
+
+    @property
+    def asked(self) -> str:
+        return f">= {self.at_least:g} {self.unit}" if self.at_least is not None else f"{self.exactly:g}"
+
+    def cases(self) -> list[str]:
+        return [self.case]
+
+    def judge(self, cases: dict[str, Case], _clock: str) -> tuple[str, bool]:
+        case = find(cases, self.case)
+        measured = case.median(self.counter) / self.scale
+        met = measured >= self.at_least if self.at_least is not None else measured == self.exactly
+        share = f" ({case.median('share_of_peak'):.0%} of peak)" if self.counter == "flops_per_second" else ""
+        shown = f"{measured:.4g} {self.unit}" if self.exactly is None else f"{measured:.10g}"
+        return shown.rstrip() + share, met
+
+
+def find(cases: dict[str, Case], name: str) -> Case:
+    if name not in cases:
+        raise BadResults(f"no case {name}; run the cases of targets.py --filter")
+    return cases[name]
+
+
+def name(subject: str, n: int, dtype: str = "f32", input: str = "normal", direction: str = "forward", b: int = 1,
+         c: int = 512, t: int = 1, policy: str = "ascending") -> str:
+    return f"{subject}/host/{direction}/{dtype}/{policy}/{input}/B:{b}/N:{n}/C:{c}/T:{t}"
+
+
+def targets() -> list[Target | Level]:
+    found: list[Target | Level] = []
+
+    def against_std_sort(at_least: float, n: int, dtype: str = "f32", subject: str = "slicing_sort") -> None:
+        forced = f" {subject.partition('@')[2]}" if "@" in subject else ""
+        found.append(Target(f"{dtype}{forced} forward N={n} against std::sort", name(subject, n, dtype),
+                            name("baseline_std_sort", n, dtype), at_least=at_least))
+
+    for n in (64, 256, 1024, 4096):
+        against_std_sort(15, n)
+    against_std_sort(10, 65536)
+    against_std_sort(8, 1 << 20)
+    for dtype in ("bf16", "f16"):
+        for n in (64, 256, 1024, 4096):
+            against_std_sort(35, n, dtype)
+        against_std_sort(20, 65536, dtype)
+    against_std_sort(6, 1024, "f64")
+    against_std_sort(6, 1024, subject="slicing_sort@avx2")
+
+    for n, power in ((1000, 1024), (2001, 2048), (4001, 4096)):
+        found.append(Target(f"f32 forward N={n}, an element, against N={power}", name("slicing_sort", n),
+                            name("slicing_sort", power), at_most=1.2))
+    for n in (1024, 4096):
+        found.append(Target(f"f32 forward 8x{n}x512, two threads against one", name("slicing_sort", n, b=8, t=2),
+                            name("slicing_sort", n, b=8), at_least=1.8))
+    for input, at_most in (("few_unique", 1.7), ("relu", 1.7), ("text", 1.7), ("reversed", 1.7), ("sorted", NOISE),
+                           ("constant", NOISE)):
+        for n in (64, 256, 1024, 4096):
+            found.append(Target(f"f32 forward N={n}, {input} against normal", name("slicing_sort", n, input=input),
+                                name("slicing_sort", n), at_most=at_most))
+    for n in (1024, 4096, 16384, 65536):
+        found.append(Target(f"f32 backward N={n} against the naive scatter", name("slicing_sort", n, direction="backward"),
+                            name("baseline_naive_scatter", n, direction="backward"), at_least=2.5))
+    found.append(Target("f32 forward N=1024, no_saved against saving", name("slicing_sort", 1024, direction="forward_values"),
+                        name("slicing_sort", 1024), at_least=1.2))
+    return found + csp_targets() + mix_targets() + attention_targets()
+
+
+def csp_targets() -> list[Target]:
+    found: list[Target] = []
+
+    def against(what: str, policy: str, subject: str, direction: str = "forward", **asked: float) -> None:
+        found.append(Target(f"f32 csp {policy} {direction} against {what}", name("csp", 4096, direction=direction, policy=policy),
+                            name(subject, 4096, policy=policy), **asked))
+
+    for alignment in ("reference", "ascending"):
+        against("memcpy", f"linear-{alignment}-G:2", "baseline_memcpy", at_most=6)
+        against("memcpy", f"none-{alignment}-G:2", "baseline_memcpy", at_most=1.8)
+        for group in (16, 64):
+            against("std::sort", f"linear-{alignment}-G:{group}", "baseline_std_sort", at_least=6)
+        for shift in ("none", "linear"):
+            against("its forward", f"{shift}-{alignment}-G:2", "csp", "backward", at_most=2)
+    return found
+
+
+def mix_targets() -> list[Target]:
+    found: list[Target] = []
+
+    def mix(n: int, factors: int, topology: str = "chord", direction: str = "forward_values",
+            subject: str = "sparse_mix") -> str:
+        return name(subject, n, direction=direction, policy=f"{topology}-per_factor-M:{factors}")
+
+    for n, factors, at_least in ((4096, 12, 2), (16384, 14, 3)):
+        found.append(Target(f"f32 sparse_mix chord N={n} against factor by factor", mix(n, factors),
+                            mix(n, factors, subject="baseline_per_factor"), at_least=at_least))
+    # 46 % of the rate of multiply-adds that have nothing to load.
+    found.append(Target("f32 sparse_mix chord N=4096 against its multiply-adds alone", mix(4096, 12),
+                        mix(4096, 12, subject="baseline_multiply_add"), at_most=2.17))
+    found.append(Target("f32 sparse_mix cdil N=4096 against memcpy", mix(4096, 12, "cdil"), name("baseline_memcpy", 4096),
+                        at_most=14))
+    for topology in ("chord", "cdil"):
+        found.append(Target(f"f32 sparse_mix {topology} N=4096 backward against its forward",
+                            mix(4096, 12, topology, "backward"), mix(4096, 12, topology, "forward"), at_most=3.5))
+    return found
+
+
+def attention_targets() -> list[Target | Level]:
+    found: list[Target | Level] = []
+    for direction in ("forward", "backward"):
+        streaming, whole = (name("softmax_attention", 4096, direction=direction, policy=f"{algorithm}-full-H:8")
+                            for algorithm in ("streaming", "materialised"))
+        what = f"f32 softmax attention H=8 D=64 N=4096 {direction}"
+        found.append(Target(f"{what} against materialised with a BLAS", streaming, whole, at_least=3))
+        found.append(Level(what, streaming, "flops_per_second", "GFLOP/s", 1e9, at_least=100))
+        # Two floats a query and head.
+        found.append(Level(f"{what}, bytes kept", streaming, "saved_bytes", "", 1, exactly=4096 * 8 * 2 * 4))
+    return found
+
+
+BATCH_ON_GPU = {64: 2048, 1024: 128, 4096: 32}  # of 512 channels; 16 beyond (bench/cases/cuda/settings.hpp)
+
+
+def gpu_name(subject: str, n: int, dtype: str = "f32", direction: str = "forward", policy: str = "ascending") -> str:
+    return f"{subject}/cuda/{direction}/{dtype}/{policy}/normal/B:{BATCH_ON_GPU.get(n, 16)}/N:{n}/C:512"
+
+
+def gpu_targets() -> list[Target | Level]:
+    found: list[Target | Level] = []
+    rates = {"f32": {64: 300, 1024: 85, 4096: 50, 16384: 40, 65536: 25},
+             "bf16": {64: 450, 1024: 150, 4096: 100, 16384: 80, 65536: 50}}
+    for dtype, wanted in rates.items():
+        for n, at_least in wanted.items():
+            found.append(Level(f"GPU {dtype} forward N={n}", gpu_name("slicing_sort", n, dtype), "items_per_second", "Gelem/s",
+                               1e9, at_least=at_least))
+    found.append(Level("GPU f32 forward N=64 against a copy", gpu_name("slicing_sort", 64), "share_of_copy", "% of copy", 0.01,
+                       at_least=70))
+    for peer, subject, wanted in (
+            ("torch.sort", "baseline_torch_sort", {64: 20, 1024: 5, 4096: 5, 16384: 8, 65536: 8}),
+            ("CUB segmented sort", "baseline_cub_segmented_sort", dict.fromkeys(rates["f32"], 3))):
+        for n, at_least in wanted.items():
+            found.append(Target(f"GPU f32 forward N={n} against {peer}", gpu_name("slicing_sort", n), gpu_name(subject, n),
+                                at_least=at_least))
+    for n in (1024, 4096, 16384, 65536):
+        found.append(Level(f"GPU f32 backward N={n} against a copy", gpu_name("slicing_sort", n, direction="backward"),
+                           "share_of_copy", "% of copy", 0.01, at_least=85))
+    for n in (64, 1024, 4096, 16384, 32768):
+        case = gpu_name("slicing_sort", n)
+        found.append(Level(f"GPU f32 forward N={n}, bytes of workspace", case, "workspace_bytes", "", 1, exactly=0))
+        found.append(Level(f"GPU f32 forward N={n}, kernels launched", case, "kernels", "", 1, exactly=1))
+    for group, at_least in ((2, 85), (16, 60), (64, 60)):
+        for alignment in ("reference", "ascending"):
+            policy = f"linear-{alignment}-G:{group}"
+            found.append(Level(f"GPU f32 csp {policy} forward N=4096 against a copy", gpu_name("csp", 4096, policy=policy),
+                               "share_of_copy", "% of copy", 0.01, at_least=at_least))
+    chord, cdil = (gpu_name("sparse_mix", 4096, direction="forward_values", policy=f"{topology}-per_factor-M:12")
+                   for topology in ("chord", "cdil"))
+    found.append(Level("GPU f32 sparse_mix chord N=4096", chord, "items_per_second", "Gelem/s", 1e9, at_least=35))
+    # Three copies of x; the weights are traffic too, 7 % of x.
+    found.append(Level("GPU f32 sparse_mix cdil N=4096 against a copy", cdil, "share_of_copy", "% of copy", 0.01, at_least=34.5))
+    for name in (chord, cdil):
+        for peer in ("roll", "gather"):
+            found.append(Target(f"GPU f32 {name.split('/')[4]} N=4096 against torch {peer}", name,
+                                name.replace("sparse_mix", f"baseline_torch_{peer}", 1), at_least=1))
+    attention = "softmax_attention/cuda/{}/bf16/streaming-full-H:16/normal/B:4/N:4096/C:2048"
+    for direction, at_least in (("forward", 280), ("backward", 200)):
+        case = attention.format(direction)
+        found.append(Level(f"GPU bf16 softmax attention D=128 N=4096 {direction}", case, "flops_per_second", "TFLOP/s", 1e12,
+                           at_least=at_least))
+        found.append(Target(f"GPU bf16 softmax attention D=128 N=4096 {direction} against torch's SDPA", case,
+                            case.replace("softmax_attention", "baseline_torch_sdpa_flash"), at_least=0))
+    return found
+
+
+def expression(found: list) -> str:
+    return "^(" + "|".join(dict.fromkeys(name for target in found for name in target.cases())) + ")$"
+
+
+def verdict(target: Target | Level, cases: dict[str, Case], clock: str, context: dict) -> tuple[str, str]:
+    """What was measured, and whether that will do; of the GPU perhaps nothing."""
+    if target.what.endswith("with a BLAS") and not context.get("blas", "").startswith(("OpenBLAS", "another")):
+        return "not measured (no BLAS)", ""
+    if target.what.startswith("GPU"):
+        if not any(case.backend == "cuda" for case in cases.values()):
+            return "not measured (no GPU)", ""
+        if any("torch" in name and name not in cases for name in target.cases()):
+            return "not measured (no torch)", ""
+    measured, met = target.judge(cases, clock)
+    if isinstance(target, Target) and target.at_least == 0:
+        return measured, ""
+    return measured, "ok" if met else "MISSED"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("results", nargs="*")
+    parser.add_argument("--filter", action="store_true")
+    parser.add_argument("--filter-cuda", action="store_true")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall",
+                        help="cpu: of the calling thread, for cases of one thread on a busy machine")
+    arguments = parser.parse_args()
+    if arguments.filter or arguments.filter_cuda:
+        print(expression(targets() if arguments.filter else gpu_targets()))
+        return 0
+    if not arguments.results:
+        parser.error("RESULTS.json is missing")
+    context, cases = load(*arguments.results)
+    of_host = any(case.backend == "host" for case in cases.values())
+    rows = [["target", "asked", "measured", "ok"]]
+    for target in (targets() if of_host else []) + gpu_targets():
+        rows.append([target.what, target.asked, *verdict(target, cases, arguments.clock, context)])
+    print(table(rows))
+    verdicts = [row[3] for row in rows[1:]]
+    met, missed = verdicts.count("ok"), verdicts.count("MISSED")
+    print(f"{met} of {met + missed} measured targets met" +
+          (f", {verdicts.count('')} not measured" if "" in verdicts else ""))
+    return 0 if missed == 0 else 1
+
+
+if __name__ == "__main__":
+    run_main(main)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the arena's contestants look like in PyTorch: the forms of the papers' code, and scaled dot-product attention.
+Imported where torch is."""
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
+
+from .results import Case
+
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+
+
+@dataclass
+class Form:
+    """`call` makes the output of `leaves`, whose gradients training wants."""
+    name: str
+    leaves: list
+    call: Callable
+
+
+def signed_sort(case: Case, x) -> Form:
+    """A quarter of the channels descends, as order::interleave{1, 3} has it."""
+    signs = torch.ones(case.c, dtype=x.dtype, device=x.device)
+    signs[::4] = -1
+    return Form("torch_signed_sort", [x], lambda: torch.sort(x * signs, dim=1, stable=True).values * signs)
+
+
+def exchanged(x) -> Form:
+    def call():
+        top, row = x.max(dim=1, keepdim=True)
+        return torch.cat([top, x.scatter(1, row, x[:, :1])[:, 1:]], dim=1)
+    return Form("torch_max_scatter", [x], call)
+
+
+def sort_and_gather(x) -> Form:
+    def call():
+        values, rows = torch.sort(x, dim=1, stable=True)
+        return (values + values.gather(1, rows)) / 2
+    return Form("torch_sort_gather", [x], call)
+
+
+def shift_and_sort(case: Case, x) -> Form:
+    """Shift by an index, then groups in the order of the reference channel."""
+    step = -(-case.n // case.c)
+    shifts = torch.arange(1, case.c + 1, device=x.device) * step % case.n
+    shifts[0] = 0
+    rows = ((torch.arange(case.n, device=x.device)[:, None] - shifts[None, :]) % case.n).expand(case.b, -1, -1).contiguous()
+    group = case.group
+    whole = case.n // group * group
+
+    def call():
+        groups = x.gather(1, rows)[:, :whole].reshape(case.b, whole // group, group, case.c)
+        ranks = groups[..., :1].argsort(dim=2, stable=True).argsort(dim=2)
+        return torch.sort(groups, dim=2, stable=True).values.gather(2, ranks.expand_as(groups)).reshape(case.b, whole, case.c)
+    return Form("torch_gather_sort", [x], call)
+
+
+def mixes(case: Case, x) -> Iterator[Form]:
+    """A chain of sparse factors with residuals, as rolled copies of x and as rows gathered for every link."""
+    topology, _, count = case.policy.partition("-per_factor-M:")
+    factors = int(count)
+
+    def offsets(m: int) -> list[int]:
+        return [0] + [1 << k for k in range(factors)] if topology == "chord" else [0, 1 << m, -(1 << m)]
+
+    links = len(offsets(0))
+    w = (torch.randn((factors, case.b, case.n, links), device=x.device) / links).to(x.dtype)
+    rows = torch.arange(case.n, device=x.device)
+    columns = [torch.stack([(rows + o) % case.n for o in offsets(m)], dim=1) for m in range(factors)]
+
+    def rolled():
+        v = x
+        for m in range(factors):
+            v = v + sum(w[m, :, :, k, None] * torch.roll(v, -o, 1) for k, o in enumerate(offsets(m)))
+        return v
+
+    def gathered():
+        v = x
+        for m in range(factors):
+            v = v + torch.einsum("bnk,bnkc->bnc", w[m], v[:, columns[m]])
+        return v
+
+    yield Form("torch_roll", [x, w], rolled)
+    yield Form("torch_gather", [x, w], gathered)
+
+
+def attention(case: Case) -> Iterator[Form]:
+    algorithm, mask, heads = case.policy.replace("-H:", "-").split("-")
+    heads = int(heads)
+    q, k, v = (tensor(case).view(case.b, case.n, heads, case.c // heads).transpose(1, 2) for _ in range(3))
+    i = torch.arange(case.n, device=q.device)
+    looks = None
+    if mask == "window":
+        looks = (i[None, :] >= i[:, None] - 255) & (i[None, :] <= i[:, None] + 256)
+    elif mask == "block_local":
+        looks = i[None, :] // 50 == i[:, None] // 50
+
+    def call(*backends):
+        with sdpa_kernel(list(backends)):
+            return scaled_dot_product_attention(q, k, v, attn_mask=looks)
+    if looks is not None:
+        fused = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+        yield Form("torch_sdpa_masked", [q, k, v], lambda: call(*fused))
+    elif algorithm == "streaming":
+        yield Form("torch_sdpa_flash", [q, k, v], lambda: call(SDPBackend.FLASH_ATTENTION))
+    else:
+        yield Form("torch_sdpa_math", [q, k, v], lambda: call(SDPBackend.MATH))
+
+
+def tensor(case: Case):
+    device = "cuda" if case.backend == "cuda" else "cpu"
+    return torch.randn((case.b, case.n, case.c), device=device).to(DTYPES[case.dtype])
+
+
+def forms_of(case: Case) -> Iterator[Form]:
+    if case.subject == "softmax_attention":
+        yield from attention(case)
+        return
+    x = tensor(case)
+    if case.subject == "sparse_mix":
+        yield from mixes(case, x)
+    elif case.subject == "csp":
+        yield shift_and_sort(case, x)
+    elif case.subject == "max_exchange":
+        yield exchanged(x)
+    elif case.subject == "multi_permutation":
+        yield sort_and_gather(x)
+    elif case.policy == "interleave":
+        yield signed_sort(case, x)
+    else:
+        yield Form("torch_stable_sort", [x], lambda: torch.sort(x, dim=1, stable=True).values)
+        yield Form("torch_sort", [x], lambda: torch.sort(x, dim=1).values)
+

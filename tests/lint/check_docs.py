@@ -3,7 +3,8 @@
 """Code in the documentation is code that runs: a ```cpp block after `<!-- from examples/NAME.cpp -->` must
 be the region of that file between `// [snippet]` and `// [/snippet]`; `<!-- from examples/NAME.cpp: WORD -->`
 takes `// [snippet WORD]`. A `text` block after `<!-- output of examples/NAME.cpp -->` must be its output.
-Links to files of the repository must lead somewhere."""
+Links to files of the repository must lead somewhere. Prose wraps at 120 columns; tables, code, links that
+stand alone and HTML comments need not."""
 import re
 import textwrap
 from pathlib import Path
@@ -12,6 +13,8 @@ from common import ROOT, files, finish, name
 
 BLOCK = re.compile(r"<!-- (from|output of) (\S+?)(?:: (\w+))? -->\n+```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 MARK = re.compile(r"<!-- (?:from|output of) ")
+FENCED = re.compile(r"```.*?^```$", re.DOTALL | re.MULTILINE)
+COLUMNS = 120
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -26,9 +29,16 @@ def output(path: Path) -> str | None:
     return "".join(line[2:].removeprefix(" ") + "\n" for line in found[1].splitlines()) if found else None
 
 
+def too_wide(page: Path, text: str) -> list[str]:
+    prose = FENCED.sub(lambda block: "\n" * block[0].count("\n"), text)
+    return [f"{name(page)}:{number}: {len(line)} columns, at most {COLUMNS}"
+            for number, line in enumerate(prose.splitlines(), 1)
+            if len(line) > COLUMNS and " " in line.strip() and not line.lstrip().startswith(("|", "![", "<!--"))]
+
+
 def check(page: Path) -> list[str]:
     text = page.read_text()
-    complaints = []
+    complaints = too_wide(page, text)
     blocks = list(BLOCK.finditer(text))
     if len(blocks) != len(MARK.findall(text)):
         complaints.append(f"{name(page)}: a 'from' or 'output of' comment without a code block under it")
@@ -44,7 +54,7 @@ def check(page: Path) -> list[str]:
             complaints.append(f"{where}: {source} has no such region")
         elif want.rstrip() != code.rstrip():
             complaints.append(f"{where}: differs from {source}, which says:\n{want}")
-    for link in LINK.finditer(re.sub(r"```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)):
+    for link in LINK.finditer(FENCED.sub("", text)):
         if "://" not in link[1] and not link[1].startswith("mailto:") and not (page.parent / link[1]).exists():
             complaints.append(f"{name(page)}: link to {link[1]}, which does not exist")
     return complaints

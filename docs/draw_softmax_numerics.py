@@ -25,7 +25,7 @@ def power(value):
 
 
 def panel(number, title, note, low, high, log, series):
-    """series: [(name, colour, [values])]; the axis goes from low to high, as powers of ten or as they are."""
+    """series: [(name, color, [values])]; the axis goes from low to high, as powers of ten or as they are."""
     left = MARGIN + LEFT + number * (WIDTH + BETWEEN)
     x_of = lambda n: left + WIDTH * (math.log10(n) - 1) / 5
     place = lambda v: (math.log10(v) if log else v)
@@ -42,12 +42,12 @@ def panel(number, title, note, low, high, log, series):
         x = x_of(10 ** exponent)
         out.append(f'<text class="note" x="{x:.1f}" y="{TOP + HEIGHT + 19}" text-anchor="middle">{power(exponent)}</text>')
     out.append(f'<text class="axis" x="{left + WIDTH / 2}" y="{TOP + HEIGHT + 36}" text-anchor="middle">length N</text>')
-    for name, colour, values, label_y in series:
+    for name, color, values, label_y in series:
         points = [(x_of(n), y_of(v)) for n, v in values]
         line = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-        out.append(f'<path d="M{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        out += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points]
-        out.append(f'<text x="{left + WIDTH - 4}" y="{label_y}" text-anchor="end" style="fill:{colour}">{name}</text>')
+        out.append(f'<path d="M{line}" fill="none" stroke="{color}" stroke-width="2"/>')
+        out += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>' for x, y in points]
+        out.append(f'<text x="{left + WIDTH - 4}" y="{label_y}" text-anchor="end" style="fill:{color}">{name}</text>')
     return out
 
 

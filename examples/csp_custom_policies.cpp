@@ -19,7 +19,7 @@ struct there_and_back {
     return channel % 2 == 0 ? rows : -rows;
   }
   // Optional: says which parameters make no sense. The operator refuses them with this sentence.
-  char const* refuses(ss::index_t /*channels*/) const {
+  char const* validate(ss::index_t /*channels*/) const {
     return step > 0 ? nullptr : "there_and_back: step must be positive";
   }
 };

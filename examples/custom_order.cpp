@@ -16,7 +16,7 @@ struct first_channels_ascend {
   bool ascending(ss::index_t channel, ss::index_t /*channels*/) const { return channel < count; }
 
   // Optional: says which parameters make no sense. The operator refuses them with this sentence.
-  char const* refuses(ss::index_t channels) const {
+  char const* validate(ss::index_t channels) const {
     return count >= 0 && count <= channels ? nullptr : "first_channels_ascend: count out of range";
   }
 };

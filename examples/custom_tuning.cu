@@ -16,7 +16,7 @@ namespace ss = slicesort;
 // Narrow tiles of few threads, so that more blocks share a processor; and runs so short that columns
 // of a thousand rows are merged from them.
 struct small_blocks {
-  ss::sort_tuning operator()(ss::device_facts device, std::size_t element_bytes,
+  ss::sort_tuning operator()(ss::device_info device, std::size_t element_bytes,
                              ss::sort_tuning tuning) const {
     if (device.architecture >= 80 && element_bytes == sizeof(float)) {
       tuning.tile_columns = 2;

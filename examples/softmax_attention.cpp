@@ -78,8 +78,8 @@ void train() {
   print("dbias", {dbias_data.begin() + 10, dbias_data.end()}, 5);  // head 0, query 2
 
   // [snippet whole]
-  // The whole map in memory, by the library's own loops; with a BLAS: ss::materialised<ss::cblas>.
-  ss::softmax_attention<ss::mask::causal, ss::materialised<>> const whole;
+  // The whole map in memory, by the library's own loops; with a BLAS: ss::materialized<ss::cblas>.
+  ss::softmax_attention<ss::mask::causal, ss::materialized<>> const whole;
   ss::extents4 const pairs = whole.saved_extents(q.extents(), v.extents());  // [1, 2, 5, 5]
   auto map_data = elements(pairs.size());
   std::vector<unsigned char> more(whole.workspace_bytes<float>(on, q.extents(), v.extents()));
@@ -111,7 +111,7 @@ struct window_and_globals {
     return key < globals || key >= query - near_by;
   }
   // Optional: which parameters make no sense.
-  char const* refuses(ss::index_t keys) const {
+  char const* validate(ss::index_t keys) const {
     return globals <= keys ? nullptr : "window_and_globals: there are not so many keys";
   }
 };

@@ -46,7 +46,7 @@ using column = std::vector<float>;
 // The softmax of x as attention computes it: the map that one query saves. Its key is 1, so the
 // scores are x.
 column softmax(column const& x) {
-  ss::softmax_attention<ss::mask::full, ss::materialised<>> const op{ss::mask::full{}, 1.0};
+  ss::softmax_attention<ss::mask::full, ss::materialized<>> const op{ss::mask::full{}, 1.0};
   auto const n = static_cast<ss::index_t>(x.size());
   float const one = 1, zero = 0;
   float mean = 0;

@@ -87,7 +87,7 @@ struct both_ways {
   }
   // Optional: how many links there are, and which parameters make no sense.
   ss::index_t links(ss::index_t /*factors*/) const { return 2 * reach + 1; }
-  char const* refuses(ss::index_t /*factors*/) const {
+  char const* validate(ss::index_t /*factors*/) const {
     return 0 <= reach && reach < 62 ? nullptr : "both_ways: reach must be in 0..61";
   }
 };

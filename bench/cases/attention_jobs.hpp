@@ -35,7 +35,7 @@ struct attention_policy {
         right(length < 64 ? 4 : 256),
         block(length < 64 ? 10 : 50) {}
 
-  bool materialised() const { return algorithm == "materialised"; }
+  bool materialized() const { return algorithm == "materialized"; }
   // The definition, not the library's.
   bool looks(ss::index_t query, ss::index_t key) const {
     if (mask == "window") return query - left <= key && key <= query + right;
@@ -44,12 +44,12 @@ struct attention_policy {
   }
 };
 
-// Calls `f` with the operator of the case; `map` is the algorithm called materialised.
-template <class Materialised, class F>
-auto with_attention(fields const& at, Materialised map, F const& f) {
+// Calls `f` with the operator of the case; `map` is the algorithm called materialized.
+template <class Materialized, class F>
+auto with_attention(fields const& at, Materialized map, F const& f) {
   attention_policy const p(at.policy, at.extents.length);
-  if (p.materialised())
-    return f(ss::softmax_attention<ss::mask::full, Materialised>{ss::mask::full{}, {}, map});
+  if (p.materialized())
+    return f(ss::softmax_attention<ss::mask::full, Materialized>{ss::mask::full{}, {}, map});
   if (p.mask == "window")
     return f(ss::softmax_attention<ss::mask::window>{ss::mask::window{p.left, p.right}});
   if (p.mask == "block_local")
@@ -62,7 +62,7 @@ template <class T>
 std::size_t attention_state_bytes(fields const& at) {
   attention_policy const p(at.policy, at.extents.length);
   auto const queries = static_cast<std::size_t>(at.extents.batch * p.heads * at.extents.length);
-  return p.materialised() ? queries * static_cast<std::size_t>(at.extents.length) * sizeof(T)
+  return p.materialized() ? queries * static_cast<std::size_t>(at.extents.length) * sizeof(T)
                           : queries * 2 * sizeof(ss::detail::accumulator_t<T>);
 }
 
@@ -103,7 +103,7 @@ class attention_job : public job {
     saved_bytes = f.direction == "forward_values" ? 0 : attention_state_bytes<T>(f);
     traffic_bytes = (backward ? 8 : 4) * each + saved_bytes;
     // Two products forward; backward has four, and one more where the map is formed again.
-    double const products = backward ? (policy.materialised() ? 4.0 : 5.0) : 2.0;
+    double const products = backward ? (policy.materialized() ? 4.0 : 5.0) : 2.0;
     flops = products * 2.0 * attention_pairs(f) *
             static_cast<double>(f.extents.channels / policy.heads);
     tolerance = std::numeric_limits<double>::max();  // depends on the data: see max_error
@@ -199,12 +199,12 @@ void for_each_attention_direction(std::initializer_list<char const*> policies, c
 template <class T, class F>
 void for_each_attention_setting(F const& f) {
   auto const all = {"streaming-full-H:4", "streaming-window-H:4", "streaming-block_local-H:4",
-                    "materialised-full-H:4"};
+                    "materialized-full-H:4"};
   // The model of the papers' text task.
   for (ss::index_t const n : text_lengths())
     for_each_attention_direction<T>(all, "text", {text_batch(), n, 256}, f);
   // The promised shapes: heads of 64 channels.
-  for_each_attention_direction<T>({"streaming-full-H:8", "materialised-full-H:8"}, "normal",
+  for_each_attention_direction<T>({"streaming-full-H:8", "materialized-full-H:8"}, "normal",
                                   {1, 4096, 512}, f);
   // Small enough to run everything once.
   for (char const* const input : {"normal", "text"})

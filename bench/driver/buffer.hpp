@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uninitialised memory that starts a cache line, as an allocator of tensors gives.
+// Uninitialized memory that starts a cache line, as an allocator of tensors gives.
 #pragma once
 
 #include <cstddef>

@@ -30,7 +30,7 @@ def lines(axis, rows: list[Row], value, lengths: list[int], formatter) -> None:
     for who, n, v in series(rows, value):
         i = CONTESTANTS.index(who)
         baseline = who.subject == "softmax_attention"
-        axis.plot(n, v, "--" if baseline else "-", color=who.colour, marker=who.marker, markersize=7 - 0.25 * i, linewidth=3 - 0.16 * i,
+        axis.plot(n, v, "--" if baseline else "-", color=who.color, marker=who.marker, markersize=7 - 0.25 * i, linewidth=3 - 0.16 * i,
                   label=who.label)
     dress(axis, lengths, formatter)
 
@@ -90,8 +90,8 @@ def draw_roofline(rows: list[Row], below: str, path: Path) -> None:
     roof.text(high, peak / 1e9 * 1.12, f"multiply-add, {peak / 1e9:.0f} GFLOP/s", fontsize=8, color="#444444", ha="right")
     for row in points:
         hollow = row.case.direction == "training"
-        roof.plot([row.value("flops_per_byte")], [row.value("flops_per_second") / 1e9], row.who.marker, color=row.who.colour, markersize=9,
-                  markerfacecolor="white" if hollow else row.who.colour, markeredgewidth=1.6, linestyle="none",
+        roof.plot([row.value("flops_per_byte")], [row.value("flops_per_second") / 1e9], row.who.marker, color=row.who.color, markersize=9,
+                  markerfacecolor="white" if hollow else row.who.color, markeredgewidth=1.6, linestyle="none",
                   label=None if hollow else row.who.label)
     roof.set_xscale("log")
     roof.set_yscale("log")
@@ -110,13 +110,13 @@ def draw_roofline(rows: list[Row], below: str, path: Path) -> None:
             row = next((r for r in rows if r.who is who and r.case.direction == direction), None)
             if row:
                 share, which = row.share
-                bars.barh(y + offset, share * 100, 0.38, color=who.colour, alpha=1.0 if direction == "forward_values" else 0.55)
+                bars.barh(y + offset, share * 100, 0.38, color=who.color, alpha=1.0 if direction == "forward_values" else 0.55)
                 bars.text(share * 100 + 0.8, y + offset, f"{share:.0%} of {which}", va="center", fontsize=7.5, color="#444444")
     bars.set_yticks(range(len(names)), [who.label for who in names], fontsize=9)
     bars.invert_yaxis()
     bars.set_xlabel("per cent of the nearer roof")
     bars.set_xlim(0, max(100.0, 100 * max(row.share[0] for row in rows)) * 1.22)
-    bars.set_title("share of the nearer roof (full colour: forward, pale: forward + backward)", fontsize=10)
+    bars.set_title("share of the nearer roof (full color: forward, pale: forward + backward)", fontsize=10)
     for side in ("top", "right"):
         roof.spines[side].set_visible(False)
         bars.spines[side].set_visible(False)
@@ -133,17 +133,17 @@ def draw_circles(rows: list[Row], below: str, path: Path) -> None:
     points_of = 3600 / most  # area in square points of a byte
     figure, axis = plt.subplots(figsize=(11, 7.4))
     for who, n, v in series(rows, lambda row: 1 / row.seconds):
-        axis.plot(n, v, color=who.colour, linewidth=0.8, alpha=0.6, zorder=2)
+        axis.plot(n, v, color=who.color, linewidth=0.8, alpha=0.6, zorder=2)
     for row in sorted(rows, key=lambda row: -row.value("peak_bytes")):
-        axis.scatter([row.case.n], [1 / row.seconds], s=max(row.value("peak_bytes") * points_of, 6), color=row.who.colour, alpha=0.55,
-                     edgecolors=row.who.colour, linewidths=1.2, zorder=3)
+        axis.scatter([row.case.n], [1 / row.seconds], s=max(row.value("peak_bytes") * points_of, 6), color=row.who.color, alpha=0.55,
+                     edgecolors=row.who.color, linewidths=1.2, zorder=3)
     dress(axis, lengths, PLAIN)
     axis.margins(x=0.09, y=0.16)
     axis.set_xlabel("length N")
     axis.set_ylabel("steps (forward + backward) per second")
     for who in CONTESTANTS:
         if any(row.who is who for row in rows):
-            axis.plot([], [], "o", color=who.colour, alpha=0.7, label=who.label)
+            axis.plot([], [], "o", color=who.color, alpha=0.7, label=who.label)
     samples = [10**math.floor(math.log10(most)) / 10**k for k in (0, 1)]
     handles = [Line2D([], [], marker="o", linestyle="none", color="#bbbbbb", markersize=math.sqrt(max(s * points_of, 6)), label=size(s, "g"))
                for s in samples]

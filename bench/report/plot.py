@@ -13,7 +13,7 @@ from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullForma
 
 from .results import DTYPES, Case, load, run_main, size  # noqa: E402
 
-STYLE = {  # title: label, colour, marker; ours solid, baselines dashed grey
+STYLE = {  # title: label, color, marker; ours solid, baselines dashed grey
     "slicing_sort": ("slicing_sort", "#0b6e99", "o"),
     "multi_permutation": ("multi_permutation, K = 2", "#c8553d", "D"),
     "max_exchange": ("max_exchange", "#5b8c3a", "^"),
@@ -86,11 +86,11 @@ def draw_speed(cases: list[Case], below: str, path: Path) -> None:
     for i, direction in enumerate(directions):
         for j, dtype in enumerate(dtypes):
             here = [case for case in cases if (case.direction, case.dtype) == (direction, dtype)]
-            for subject, (label, colour, marker) in STYLE.items():
+            for subject, (label, color, marker) in STYLE.items():
                 x, y = lines(here, subject, lambda case: case.median("items_per_second"))
                 ours = not subject.startswith("baseline")
                 if x:
-                    axes[i][j].plot(x, y, "-" if ours else "--", label=label, color=colour, marker=marker, markersize=5,
+                    axes[i][j].plot(x, y, "-" if ours else "--", label=label, color=color, marker=marker, markersize=5,
                                     linewidth=2.2 if subject == "slicing_sort" else 1.4,
                                     zorder=3 if ours else 2)
             if direction == "forward":
@@ -115,22 +115,22 @@ def draw_memory(cases: list[Case], below: str, path: Path) -> None:
         here = [case for case in forward if case.dtype == dtype]
         width = {"f64": 8, "f32": 4}.get(dtype, 2)
 
-        def plot(subject, value, label, colour, style, marker, linewidth=1.5):
+        def plot(subject, value, label, color, style, marker, linewidth=1.5):
             x, y = lines(here, subject, value)
             if x and max(y) > 0:
-                axis.plot(x, y, style, label=label, color=colour, marker=marker, markersize=3.2 + 1.2 * linewidth,
+                axis.plot(x, y, style, label=label, color=color, marker=marker, markersize=3.2 + 1.2 * linewidth,
                           linewidth=linewidth)
 
         # Lines that coincide (indices as wide as the values; two operators that keep the same) stay visible
         # because the later one is thinner.
         plot("slicing_sort", lambda case: case.elements * width, "the tensor x itself", "#cccccc", "-", "", 8)
-        for subject, (label, colour, marker) in STYLE.items():
+        for subject, (label, color, marker) in STYLE.items():
             if subject.startswith("baseline"):
                 continue
             named = label if " " in subject else subject
-            plot(subject, lambda case: case.median("saved_bytes"), f"{named}, kept for backward", colour, "-", marker,
+            plot(subject, lambda case: case.median("saved_bytes"), f"{named}, kept for backward", color, "-", marker,
                  4 if subject == "slicing_sort" else 1.5)
-            plot(subject, lambda case: case.median("workspace_bytes"), f"{named}, workspace", colour, ":", marker)
+            plot(subject, lambda case: case.median("workspace_bytes"), f"{named}, workspace", color, ":", marker)
         plot("baseline_std_sort", lambda case: case.median("workspace_bytes"), "std::sort by column, scratch", "#444444",
              ":", "s")
         dress(axis, lengths, FuncFormatter(lambda value, _: size(value, "g")))
@@ -154,7 +154,7 @@ def draw_inputs(cases: list[Case], below: str, path: Path) -> None:
     finish(figure, [axis], f"slicing_sort, float, forward, by input ([1, N, {cases[0].c}])", below, path)
 
 
-GROUPED = (  # policy, subject, direction: label, colour, marker, style
+GROUPED = (  # policy, subject, direction: label, color, marker, style
     ("linear-reference", "csp", "forward", "csp, reference", "#0b6e99", "o", "-"),
     ("linear-ascending", "csp", "forward", "csp, ascending", "#5b8c3a", "^", "-"),
     ("linear-reference", "csp", "backward", "csp, backward", "#c8553d", "D", "-"),
@@ -166,11 +166,11 @@ GROUPED = (  # policy, subject, direction: label, colour, marker, style
 
 def draw_groups(cases: list[Case], clock: str, below: str, path: Path) -> None:
     figure, axis = plt.subplots(figsize=(8, 5.2))
-    for policy, subject, direction, label, colour, marker, style in GROUPED:
+    for policy, subject, direction, label, color, marker, style in GROUPED:
         found = sorted((case.group, statistics.median(case.times(clock))) for case in cases if (case.subject, case.direction) ==
                        (subject, direction) and case.policy.startswith(policy))
         if found:
-            axis.plot(*zip(*found), style, label=label, color=colour, marker=marker, markersize=5)
+            axis.plot(*zip(*found), style, label=label, color=color, marker=marker, markersize=5)
     groups = sorted({case.group for case in cases})
     plain = FuncFormatter(lambda value, _: f"{value:g}")
     dress(axis, groups, plain)

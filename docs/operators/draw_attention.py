@@ -11,7 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent.parent / "examples"
 CELL, BAR, GAP, BETWEEN, MARGIN, TOP = 18, 44, 6, 38, 24, 54
-COLOURS = ("#0072b2", "#d55e00", "#009e73")  # told apart with any colour vision
+COLOURS = ("#0072b2", "#d55e00", "#009e73")  # told apart with any color vision
 
 STYLE = """<style>
   text { font: 13px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #24292f }
@@ -49,7 +49,7 @@ def softmax_map(columns):
     return out
 
 
-def panel(left, matrix, x, colour, under, grey=False, group=None):
+def panel(left, matrix, x, color, under, grey=False, group=None):
     n, biggest = len(x), max(x)
     y = [sum(p * v for p, v in zip(row, x)) for row in matrix]
     top, side = TOP + BAR + GAP, CELL * n
@@ -57,21 +57,21 @@ def panel(left, matrix, x, colour, under, grey=False, group=None):
     for m, v in enumerate(x):  # the input, above its column
         h = BAR * v / biggest
         out.append(f'<rect x="{left + m * CELL + 3}" y="{TOP + BAR - h:.1f}" width="{CELL - 6}" height="{h:.1f}" '
-                   f'rx="2" fill="{colour}" opacity="0.55"/>')
+                   f'rx="2" fill="{color}" opacity="0.55"/>')
     peak = max(max(row) for row in matrix)
     for r, row in enumerate(matrix):
         for m, p in enumerate(row):
             box = f'x="{left + m * CELL + 1}" y="{top + r * CELL + 1}" width="{CELL - 2}" height="{CELL - 2}" rx="3"'
             out.append(f'<rect class="cell" {box}/>')
             if p > 0:
-                fill = f'class="grey" opacity="{p / peak:.2f}"' if grey else f'fill="{colour}" opacity="{p / peak:.2f}"'
+                fill = f'class="grey" opacity="{p / peak:.2f}"' if grey else f'fill="{color}" opacity="{p / peak:.2f}"'
                 out.append(f"<rect {fill} {box}/>")
     for edge in range(group or n, n, group or n):  # between groups
         out.append(f'<path d="M{left - 4} {top + edge * CELL}H{left + side + GAP + BAR}" stroke="#8c959f" '
                    'stroke-dasharray="3 3"/>')
     for r, v in enumerate(y):  # the output, beside its row
         out.append(f'<rect x="{left + side + GAP}" y="{top + r * CELL + 3}" width="{BAR * v / biggest:.1f}" '
-                   f'height="{CELL - 6}" rx="2" fill="{colour}"/>')
+                   f'height="{CELL - 6}" rx="2" fill="{color}"/>')
     out.append(f'<text class="axis" x="{left - 14}" y="{TOP + BAR - 1}">x</text>')
     out.append(f'<text class="axis" x="{left + side + GAP + 2}" y="{TOP + BAR - 1}">y</text>')
     out.append(f'<text class="note" x="{left}" y="{top + side + 22}">{under}</text>')
@@ -128,8 +128,8 @@ def csp(columns):
         return [[int(int(r) == j) for j in range(len(x))] for r in rows.split()], x, COLOURS[channel], shift
 
     def drawn(heading, name, channel, under, group=None):
-        matrix, x, colour, shift = one(name, channel)
-        return heading, (matrix, x, colour, under.format(shift), False, group)
+        matrix, x, color, shift = one(name, channel)
+        return heading, (matrix, x, color, under.format(shift), False, group)
 
     return svg("Channel-wise sample permutation: a shift, and a permutation within every group of four rows", [
         drawn("Shift only", "shift only", 1, "channel 1, down by {}"),

@@ -40,10 +40,10 @@ def svg(found):
     for number, (name, rows) in enumerate(found):
         left = MARGIN + 12 + number % COLUMNS * (side + BETWEEN)
         top = TOP + number // COLUMNS * (side + STEP)
-        colour = COLOURS[number // COLUMNS % len(COLOURS)]
+        color = COLOURS[number // COLUMNS % len(COLOURS)]
         body.append(f'<text class="title" x="{left}" y="{top - 26}">{TITLES.get(name, name)}</text>')
         body.append(f'<text class="note" x="{left}" y="{top - 9}">{NOTES[name]}</text>')
-        for mark, paint in (("#", f'fill="{colour}"'), (".", 'class="cell"')):
+        for mark, paint in (("#", f'fill="{color}"'), (".", 'class="cell"')):
             squares = "".join(f"M{left + j * CELL} {top + i * CELL}h{CELL - 1}v{CELL - 1}h{1 - CELL}z"
                               for i, row in enumerate(rows) for j, cell in enumerate(row) if cell == mark)
             body.append(f'<path {paint} d="{squares}"/>')

@@ -23,7 +23,7 @@ def fields():
     return found
 
 
-def panel(left, row, strips, colour):
+def panel(left, row, strips, color):
     out = []
     side = CELL * len(strips[0])
     x = left + LABEL
@@ -36,7 +36,7 @@ def panel(left, row, strips, colour):
             out.append(f'<rect class="cell" {box}/>')
             if count > 0:
                 shade = 0.3 + 0.7 * math.log2(count) / math.log2(max(ways)) if max(ways) > 1 else 1
-                out.append(f'<rect fill="{colour}" opacity="{shade:.2f}" {box}/>')
+                out.append(f'<rect fill="{color}" opacity="{shade:.2f}" {box}/>')
         reached = sum(count > 0 for count in ways)
         out.append(f'<text class="note" x="{x + side + 8}" y="{y + 14}">{reached} of {len(ways)}</text>')
     out.append(f'<path d="M{x + row * CELL + CELL / 2:g} {TOP - 3}l-4 -7h8z" class="grey"/>')

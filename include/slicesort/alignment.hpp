@@ -23,7 +23,7 @@ struct reference {
   index_t channel = 0;
 
   constexpr index_t reference_channel(index_t) const { return channel; }
-  constexpr char const* refuses(index_t channels) const {
+  constexpr char const* validate(index_t channels) const {
     return 0 <= channel && (channel < channels || channels == 0)
                ? nullptr
                : "reference: channel must be one of the channels";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How softmax attention is computed: `streaming`, or `materialised` with a matrix product of
+/// How softmax attention is computed: `streaming`, or `materialized` with a matrix product of
 /// choice.
 #pragma once
 
@@ -20,7 +20,7 @@ struct streaming {};
 ///         `bool multiply(CUstream_st* stream, gemm_call const&) const`, which returns false,
 ///         having done nothing, where it cannot: then the library's loops do it.
 template <class Gemm = plain_gemm>
-struct materialised {
+struct materialized {
   Gemm gemm{};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The matrix products of `materialised` attention on the host from a BLAS. Optional, and not part
+/// The matrix products of `materialized` attention on the host from a BLAS. Optional, and not part
 /// of the umbrella: it needs `<cblas.h>` and a library with CBLAS to link (OpenBLAS, MKL, BLIS,
 /// ..), which the CMake target `slicesort::blas` takes from `find_package(BLAS)`.
 #pragma once
@@ -13,7 +13,7 @@
 namespace slicesort {
 inline namespace v0 {
 
-/// `materialised<cblas>`: products of float and double by `cblas_sgemm` and `cblas_dgemm`, on the
+/// `materialized<cblas>`: products of float and double by `cblas_sgemm` and `cblas_dgemm`, on the
 /// calling thread and on as many more as the BLAS takes; other types, and views whose rows and
 /// columns both have gaps, by the library's own loops. The BLAS decides the rounding, and whether
 /// it depends on threads.

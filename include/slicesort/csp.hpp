@@ -163,7 +163,7 @@ class csp {
     else
       return 0;
   }
-  constexpr detail::channel_move move(index_t channel, extents3 e) const {
+  constexpr detail::channel_shift move(index_t channel, extents3 e) const {
     index_t const rows = shift_.shift(channel, e.channels, e.length);
     if constexpr (aligned)
       return detail::move_of(channel == reference_of(e.channels) ? 0 : rows, false);
@@ -207,49 +207,48 @@ class csp {
   template <class Exec, class T>
   verdict check_problem(Exec const& on, detail::csp_forward<T> const& p, workspace scratch) const {
     detail::checker c(p.name, impl::reads_memory<Exec>);
-    auto const in = detail::facts("x", p.x, false);
-    auto const out = detail::facts("y", p.y, true);
+    auto const in = detail::describe("x", p.x, false);
+    auto const out = detail::describe("y", p.y, true);
     check_policies(c, in, out, p.lengths);
-    if (p.saving) check_order(c, detail::facts("order", p.order, true), in, out);
+    if (p.saving) check_order(c, detail::describe("order", p.order, true), in, out);
     return impl::finish_check<backend<Exec>>(c, on, scratch,
                                              [&] { return workspace_bytes<T>(on, p.x.extents()); });
   }
   template <class Exec, class T>
   verdict check_problem(Exec const& on, detail::csp_backward<T> const& p, workspace scratch) const {
     detail::checker c(p.name, impl::reads_memory<Exec>);
-    auto const in = detail::facts("dy", p.dy, false);
-    auto const out = detail::facts("dx", p.dx, true);
+    auto const in = detail::describe("dy", p.dy, false);
+    auto const out = detail::describe("dx", p.dx, true);
     check_policies(c, in, out, p.lengths);
-    check_order(c, detail::facts("order", p.order, false), in, out);
+    check_order(c, detail::describe("order", p.order, false), in, out);
     return impl::finish_check<backend<Exec>>(
         c, on, scratch, [&] { return workspace_bytes<T>(on, p.dy.extents()); });
   }
 
-  void check_policies(detail::checker& c, detail::view_facts const& in,
-                      detail::view_facts const& out, tensor1<index_t const> lengths) const {
+  void check_policies(detail::checker& c, detail::view_info const& in, detail::view_info const& out,
+                      tensor1<index_t const> lengths) const {
     impl::check_transfer(c, in, out, lengths);
-    if (char const* what = groups_.refuses()) c.refuse(error_kind::argument, "groups %s", what);
+    if (char const* what = groups_.validate()) c.fail(error_kind::argument, "groups %s", what);
     c.policy("shift", shift_, in.extents.channels);
     c.policy("alignment", alignment_, in.extents.channels);
     if constexpr (aligned) {
       index_t const r = reference_of(in.extents.channels);
       if (in.extents.channels > 0 && (r < 0 || r >= in.extents.channels))
-        c.refuse(error_kind::argument,
-                 "alignment: the reference is channel %lld, must be in 0..%lld",
-                 static_cast<long long>(r), static_cast<long long>(in.extents.channels - 1));
+        c.fail(error_kind::argument, "alignment: the reference is channel %lld, must be in 0..%lld",
+               static_cast<long long>(r), static_cast<long long>(in.extents.channels - 1));
     }
   }
-  void check_order(detail::checker& c, detail::view_facts const& order,
-                   detail::view_facts const& in, detail::view_facts const& out) const {
+  void check_order(detail::checker& c, detail::view_info const& order, detail::view_info const& in,
+                   detail::view_info const& out) const {
     if (!c.ok() || group(in.extents.each()) == 1) return;
     c.view(order);
     c.same_extents(order, "saved_extents()", saved_extents(in.extents.each()));
     auto const bytes = static_cast<index_t>(saved_width(in.extents.each()));
     if (order.element_bytes != bytes)
-      c.refuse(error_kind::argument,
-               "%s has %lld-bit elements, must have %lld-bit ones (groups of %lld rows)",
-               order.name, static_cast<long long>(8 * order.element_bytes),
-               static_cast<long long>(8 * bytes), static_cast<long long>(group(in.extents.each())));
+      c.fail(error_kind::argument,
+             "%s has %lld-bit elements, must have %lld-bit ones (groups of %lld rows)", order.name,
+             static_cast<long long>(8 * order.element_bytes), static_cast<long long>(8 * bytes),
+             static_cast<long long>(group(in.extents.each())));
     c.no_overlap(order, in);
     c.no_overlap(order, out);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// cuBLAS for `materialised`: `softmax_attention<Mask, materialised<cublas>>`. Not part of the
+/// cuBLAS for `materialized`: `softmax_attention<Mask, materialized<cublas>>`. Not part of the
 /// umbrella; link with cuBLAS (`slicesort::cublas`).
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Element types: `float`, `double`, and the 16-bit storage types `float16` (IEEE binary16) and
-/// `bfloat16`. Another type of the same format joins by specialising `dtype_traits`.
+/// `bfloat16`. Another type of the same format joins by specializing `dtype_traits`.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -88,7 +88,7 @@ struct bfloat16 {
 };
 
 /// What an operator must know of an element type. To use a type of your own (`_Float16`, a
-/// framework's bfloat16), derive a specialisation from the one of the same format:
+/// framework's bfloat16), derive a specialization from the one of the same format:
 /// `template <> struct slicesort::dtype_traits<my_half> :
 /// slicesort::dtype_traits<slicesort::float16> {};` The type must be trivially copyable, of that
 /// format's size, and convertible from and to `float` by `static_cast`.

@@ -155,7 +155,7 @@ dense_matrix equivalent_matrix(sparse_mix<Topology, Residual> const& op, W const
   auto const in = impl::input_stack(w);
   extents4 const all = in.extents();
   index_t const rows =
-      impl::matrix_rows(detail::facts("w", in, false, {"factors", "batch", "length", "links"}),
+      impl::matrix_rows(detail::describe("w", in, false, {"factors", "batch", "length", "links"}),
                         batch, all.batch, {0, "channel"}, 1, options.lengths);
   extents4 const one{all.outer, 1, all.length, all.channels};
   std::vector<double> weights(static_cast<std::size_t>(one.size()));
@@ -183,12 +183,12 @@ template <class Mask, class Algorithm, class T>
 dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
                                attention_inputs<T> const& in, index_t batch, index_t head,
                                attention_options options = {}) {
-  index_t const queries = impl::matrix_rows(detail::facts("q", in.q, false, detail::head_axes),
+  index_t const queries = impl::matrix_rows(detail::describe("q", in.q, false, detail::head_axes),
                                             batch, in.q.extents().outer, {head, "head"},
                                             in.q.extents().batch, options.query_lengths);
-  index_t const keys = impl::matrix_rows(detail::facts("k", in.k, false, detail::head_axes), batch,
-                                         in.k.extents().outer, {head, "head"}, in.k.extents().batch,
-                                         options.lengths);
+  index_t const keys = impl::matrix_rows(detail::describe("k", in.k, false, detail::head_axes),
+                                         batch, in.k.extents().outer, {head, "head"},
+                                         in.k.extents().batch, options.lengths);
   std::vector<double> q, k, bias;
   auto const mine = [&](tensor4<T const> all, std::vector<double>& copy) {
     extents4 const e{1, 1, all.extents().length, all.extents().channels};
@@ -204,7 +204,7 @@ dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
   std::vector<double> zeros(static_cast<std::size_t>(map.columns)),
       means(static_cast<std::size_t>(map.size));
   one.v = tensor4<double const>(zeros.data(), {1, 1, map.columns, 1});
-  softmax_attention<Mask, materialised<>> const whole(op.mask(), op.scale(in.q.extents().channels));
+  softmax_attention<Mask, materialized<>> const whole(op.mask(), op.scale(in.q.extents().channels));
   exec::host const on;
   std::vector<unsigned char> scratch(
       whole.template workspace_bytes<double>(on, one.q.extents(), one.v.extents()));

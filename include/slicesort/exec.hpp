@@ -103,7 +103,7 @@ struct basic_cuda {
   CUstream_st* stream = nullptr;
 
   /// The same stream with selectors added, each a stateless type whose call operator takes
-  /// `(device_facts, std::size_t element_bytes, Tuning)` and returns the tuning to use
+  /// `(device_info, std::size_t element_bytes, Tuning)` and returns the tuning to use
   /// (`tuning.hpp`). Tuning never changes a result.
   template <class... More>
   constexpr basic_cuda<Selectors..., More...> tune(More...) const {

@@ -27,7 +27,7 @@ struct gemm_call {
   gemm_operand a, b, c;
 };
 
-/// The products of `materialised` without a BLAS: the library's own loops.
+/// The products of `materialized` without a BLAS: the library's own loops.
 struct plain_gemm {};
 
 }  // namespace v0

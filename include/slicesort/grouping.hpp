@@ -32,7 +32,7 @@ class grouping {
     return wanted < 1 || length < 1 ? 1 : wanted < length ? wanted : length;
   }
   /// Null, or what is wrong.
-  constexpr char const* refuses() const {
+  constexpr char const* validate() const {
     return rows_ > 0 || groups_ > 0 ? nullptr : "must be at least 1";
   }
 

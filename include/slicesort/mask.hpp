@@ -6,7 +6,7 @@
 /// - `bool allows(index_t query, index_t key) const`: whether a key of the range is looked at.
 ///   Asked for keys in `[0, keys)` alone.
 ///
-/// It may add `char const* refuses(index_t keys) const`, which returns null or what is wrong with
+/// It may add `char const* validate(index_t keys) const`, which returns null or what is wrong with
 /// its parameters. For `exec::cuda`, `range` and `allows` must be `__host__ __device__`, as these
 /// are.
 #pragma once
@@ -81,7 +81,7 @@ struct causal {
   SLICESORT_HD constexpr key_range range(index_t query, index_t) const {
     return {0, query + offset + 1};
   }
-  constexpr char const* refuses(index_t) const {
+  constexpr char const* validate(index_t) const {
     return -limit <= offset && offset <= limit ? nullptr : "causal: offset must be in -2^40..2^40";
   }
 
@@ -96,7 +96,7 @@ struct window {
   SLICESORT_HD constexpr key_range range(index_t query, index_t) const {
     return {query - left, query + right + 1};
   }
-  constexpr char const* refuses(index_t) const {
+  constexpr char const* validate(index_t) const {
     constexpr index_t limit = index_t{1} << 40;
     return 0 <= left && left <= limit && 0 <= right && right <= limit
                ? nullptr
@@ -113,7 +113,7 @@ struct block_local {
     index_t const first = query / size * size;
     return {first, first + size};
   }
-  constexpr char const* refuses(index_t) const {
+  constexpr char const* validate(index_t) const {
     return 1 <= size && size <= index_t{1} << 40 ? nullptr : "block_local: size must be in 1..2^40";
   }
 };
@@ -128,7 +128,7 @@ struct strided {
     index_t const distance = query < key ? key - query : query - key;
     return distance < near_by || distance % stride == 0;
   }
-  constexpr char const* refuses(index_t) const {
+  constexpr char const* validate(index_t) const {
     return 1 <= stride && 0 <= near_by ? nullptr
                                        : "strided: stride must be at least 1, near_by at least 0";
   }
@@ -150,15 +150,15 @@ struct both {
   SLICESORT_HD constexpr bool allows(index_t query, index_t key) const {
     return detail::allows_key(a, query, key) && detail::allows_key(b, query, key);
   }
-  constexpr char const* refuses(index_t keys) const {
+  constexpr char const* validate(index_t keys) const {
     char const* const what = of(a, keys);
     return what != nullptr ? what : of(b, keys);
   }
 
  private:
   template <class M>
-  static constexpr auto of(M const& m, index_t keys) -> decltype(m.refuses(keys)) {
-    return m.refuses(keys);
+  static constexpr auto of(M const& m, index_t keys) -> decltype(m.validate(keys)) {
+    return m.validate(keys);
   }
   static constexpr char const* of(...) { return nullptr; }
 };

@@ -142,10 +142,10 @@ class max_exchange {
   verdict check_forward(Exec const& on, detail::max_exchange_forward<T> const& p,
                         workspace scratch) const {
     detail::checker c(p.name, impl::reads_memory<Exec>);
-    auto const in = detail::facts("x", p.x, false);
-    auto const out = detail::facts("y", p.y, true);
+    auto const in = detail::describe("x", p.x, false);
+    auto const out = detail::describe("y", p.y, true);
     check_rows(c, in, out, p.lengths);
-    if (p.saving) check_maximum(c, detail::facts("maximum", p.maximum, true), in, out);
+    if (p.saving) check_maximum(c, detail::describe("maximum", p.maximum, true), in, out);
     return impl::finish_check<backend<Exec>>(c, on, scratch,
                                              [&] { return workspace_bytes<T>(on, p.x.extents()); });
   }
@@ -154,35 +154,35 @@ class max_exchange {
   verdict check_backward(Exec const& on, detail::max_exchange_backward<T> const& p,
                          workspace scratch, tensor1<index_t const> lengths) const {
     detail::checker c(p.name, impl::reads_memory<Exec>);
-    auto const in = detail::facts("dy", p.dy, false);
-    auto const out = detail::facts("dx", p.dx, true);
+    auto const in = detail::describe("dy", p.dy, false);
+    auto const out = detail::describe("dx", p.dx, true);
     check_rows(c, in, out, lengths);
-    check_maximum(c, detail::facts("maximum", p.maximum, false), in, out);
+    check_maximum(c, detail::describe("maximum", p.maximum, false), in, out);
     return impl::finish_check<backend<Exec>>(
         c, on, scratch, [&] { return workspace_bytes<T>(on, p.dy.extents()); });
   }
 
-  void check_rows(detail::checker& c, detail::view_facts const& in, detail::view_facts const& out,
+  void check_rows(detail::checker& c, detail::view_info const& in, detail::view_info const& out,
                   tensor1<index_t const> lengths) const {
     impl::check_transfer(c, in, out, lengths);
     index_t const length = in.extents.length;
     if (row_ < 0 || (length > 0 && row_ >= length))
-      c.refuse(error_kind::argument, "row is %lld, must be in 0..%lld (a row of %s)",
-               static_cast<long long>(row_), static_cast<long long>(length > 0 ? length - 1 : 0),
-               in.name);
+      c.fail(error_kind::argument, "row is %lld, must be in 0..%lld (a row of %s)",
+             static_cast<long long>(row_), static_cast<long long>(length > 0 ? length - 1 : 0),
+             in.name);
     for (index_t b = 0; c.ok() && c.reads_memory() && b < lengths.size(); ++b)
       if (lengths(b) > 0 && lengths(b) <= row_)
-        c.refuse(error_kind::argument, "lengths[%lld] is %lld, must be 0 or more than %lld (row)",
-                 static_cast<long long>(b), static_cast<long long>(lengths(b)),
-                 static_cast<long long>(row_));
+        c.fail(error_kind::argument, "lengths[%lld] is %lld, must be 0 or more than %lld (row)",
+               static_cast<long long>(b), static_cast<long long>(lengths(b)),
+               static_cast<long long>(row_));
   }
 
-  static void check_maximum(detail::checker& c, detail::view_facts const& maximum,
-                            detail::view_facts const& in, detail::view_facts const& out) {
+  static void check_maximum(detail::checker& c, detail::view_info const& maximum,
+                            detail::view_info const& in, detail::view_info const& out) {
     c.view(maximum);
     if (maximum.extents.length != 1)
-      c.refuse(error_kind::argument, "maximum.length is %lld, must be 1",
-               static_cast<long long>(maximum.extents.length));
+      c.fail(error_kind::argument, "maximum.length is %lld, must be 1",
+             static_cast<long long>(maximum.extents.length));
     c.same_extents(maximum, in.name, {in.extents.batch, 1, in.extents.channels});
     c.index_holds(maximum, in.extents.length);
     c.no_overlap(maximum, in);

@@ -205,10 +205,10 @@ class multi_permutation {
   template <class Exec, class T>
   verdict check_forward(Exec const& on, forward_problem<T> const& p, workspace scratch) const {
     detail::checker c(p.name, impl::reads_memory<Exec>);
-    auto const in = detail::facts("x", p.x, false);
-    auto const out = detail::facts("y", p.y, true);
-    auto const perm = detail::facts("perm", p.perm, true);
-    auto const weights = detail::facts("weights", p.weights.given, false);
+    auto const in = detail::describe("x", p.x, false);
+    auto const out = detail::describe("y", p.y, true);
+    auto const perm = detail::describe("perm", p.perm, true);
+    auto const weights = detail::describe("weights", p.weights.given, false);
     impl::check_transfer(c, in, out, p.lengths);
     if (p.saving) impl::check_permutation(c, perm, in, out);
     c.policy("order", order_, p.x.extents().channels);
@@ -221,16 +221,16 @@ class multi_permutation {
   template <class Exec, class T>
   verdict check_backward(Exec const& on, backward_problem<T> const& p, workspace scratch) const {
     detail::checker c(p.name, impl::reads_memory<Exec>);
-    auto const in = detail::facts("dy", p.dy, false);
-    auto const out = detail::facts("dx", p.dx, true);
-    auto const perm = detail::facts("perm", p.perm, false);
-    auto const weights = detail::facts("weights", p.weights.given, false);
+    auto const in = detail::describe("dy", p.dy, false);
+    auto const out = detail::describe("dx", p.dx, true);
+    auto const perm = detail::describe("perm", p.perm, false);
+    auto const weights = detail::describe("weights", p.weights.given, false);
     impl::check_transfer(c, in, out, p.lengths);
     impl::check_permutation(c, perm, in, out);
     check_weights(c, p.weights, weights, out);
     if (p.of_weights) {
-      auto const x = detail::facts("x", p.x, false);
-      auto const dweights = detail::facts("dweights", p.dweights, true);
+      auto const x = detail::describe("x", p.x, false);
+      auto const dweights = detail::describe("dweights", p.dweights, true);
       c.view(x);
       c.same_extents(x, "dy", p.dy.extents());
       c.no_overlap(out, x);
@@ -244,10 +244,10 @@ class multi_permutation {
 
   template <class A>
   void check_weights(detail::checker& c, detail::term_weights<A> const& w,
-                     detail::view_facts const& weights, detail::view_facts const& out) const {
+                     detail::view_info const& weights, detail::view_info const& out) const {
     if (terms_ < 1)
-      c.refuse(error_kind::argument, "terms is %lld, must be at least 1",
-               static_cast<long long>(terms_));
+      c.fail(error_kind::argument, "terms is %lld, must be at least 1",
+             static_cast<long long>(terms_));
     if (w.uniform) return;
     c.size("weights", w.given.size(), terms_, "terms");
     c.view(weights);

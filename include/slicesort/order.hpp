@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Order policies: which channels ascend. Semantic policies of the sorting operators. A policy of
 /// your own is any copyable type with `bool ascending(index_t channel, index_t channels) const`; it
-/// may add `char const* refuses(index_t channels) const`, which returns null or what is wrong with
+/// may add `char const* validate(index_t channels) const`, which returns null or what is wrong with
 /// its parameters.
 #pragma once
 
@@ -29,7 +29,7 @@ struct half_half {
     index_t const per_head = channels / heads;
     return channel % per_head < per_head / 2;
   }
-  constexpr char const* refuses(index_t channels) const {
+  constexpr char const* validate(index_t channels) const {
     return heads >= 1 && channels % heads == 0 ? nullptr
                                                : "half_half: channels must be a multiple of heads";
   }
@@ -51,7 +51,7 @@ struct interleave {
     }
     return phase <= channels;
   }
-  constexpr char const* refuses(index_t) const {
+  constexpr char const* validate(index_t) const {
     return layer >= 1 && layer <= layers ? nullptr : "interleave: layer must be in 1..layers";
   }
 };
@@ -74,7 +74,7 @@ struct haar_interleave {
     // later.
     return !(level > 0 && pairs > 0 && d >= pairs * 2 * width - 1 + width);
   }
-  constexpr char const* refuses(index_t channels) const {
+  constexpr char const* validate(index_t channels) const {
     if (level < 0) return "haar_interleave: level must not be negative";
     return heads >= 1 && channels % heads == 0
                ? nullptr
@@ -102,13 +102,13 @@ SLICESORT_HD constexpr bool ascends(Order const& order, index_t channel, index_t
   return order.ascending(channel, channels);
 }
 
-// A policy may say which numbers of channels it accepts: `char const* refuses(index_t channels)
+// A policy may say which numbers of channels it accepts: `char const* validate(index_t channels)
 // const` returns null, or what is wrong with its parameters.
 template <class Order, class = void>
-inline constexpr bool has_refuses = false;
+inline constexpr bool has_validate = false;
 template <class Order>
 inline constexpr bool
-    has_refuses<Order, decltype(void(std::declval<Order const&>().refuses(index_t{})))> = true;
+    has_validate<Order, decltype(void(std::declval<Order const&>().validate(index_t{})))> = true;
 
 }  // namespace detail
 }  // namespace v0

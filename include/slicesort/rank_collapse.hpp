@@ -76,7 +76,7 @@ matrix_norms norms_without(tensor3<T const> x, index_t sample, index_t rows, F c
 
 /// The residual of sample `sample` of `x`, `[batch, length, channels]`, in its first `rows` rows.
 ///
-/// The paper takes `1 x'` off X, with the x that minimises the norm of the rest (eq. 6): not the
+/// The paper takes `1 x'` off X, with the x that minimizes the norm of the rest (eq. 6): not the
 /// best matrix of rank one, but the best one whose rows are all equal. For the Frobenius norm that
 /// x is the mean row. For the norms 1 and infinity, and so for the composite one, it is not, and
 /// the latter has no closed form; with the mean row instead, what is returned is at least the
@@ -91,7 +91,7 @@ rank_report rank_collapse(X const& x, index_t sample, index_t rows) {
   using T = typename view::value_type;
   static_assert(detail::is_dtype<T>,
                 "slicesort: the element type must be float, double, slicesort::float16, "
-                "slicesort::bfloat16, or have a slicesort::dtype_traits specialisation.");
+                "slicesort::bfloat16, or have a slicesort::dtype_traits specialization.");
   tensor3<T const> const values = view(x);
   extents3 const e = values.extents();
   if (sample < 0 || sample >= e.batch) detail::refuse_rank_collapse("sample", sample, e.batch - 1);

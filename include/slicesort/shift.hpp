@@ -3,7 +3,7 @@
 /// (CSP, eq. 3; operator page `csp.md` says where paper and published code differ). Semantic
 /// policies. A policy of your own is any copyable type with
 /// `index_t shift(index_t channel, index_t channels, index_t length) const`; it may add
-/// `char const* refuses(index_t channels) const`, which returns null or what is wrong with its
+/// `char const* validate(index_t channels) const`, which returns null or what is wrong with its
 /// parameters. `length` is the tensor's; the result may be any integer, for it is taken modulo the
 /// sample's length. Shifts are computed on the host, once for every call, also for `exec::cuda`.
 #pragma once
@@ -56,7 +56,7 @@ struct linear_step {
   constexpr index_t shift(index_t channel, index_t, index_t length) const {
     return channel == 0 || length == 0 ? 0 : step % length * ((channel - 1) % length) % length;
   }
-  constexpr char const* refuses(index_t) const {
+  constexpr char const* validate(index_t) const {
     return step >= 0 ? nullptr : "linear_step: step must not be negative";
   }
 };
@@ -70,7 +70,7 @@ struct per_head {
   constexpr index_t shift(index_t channel, index_t channels, index_t length) const {
     return length == 0 ? 0 : heads * (channel / (channels / heads)) % length;
   }
-  constexpr char const* refuses(index_t channels) const {
+  constexpr char const* validate(index_t channels) const {
     return heads >= 1 && channels % heads == 0 ? nullptr
                                                : "per_head: channels must be a multiple of heads";
   }
@@ -96,7 +96,7 @@ struct power {
     double const exponent = static_cast<double>(t) / static_cast<double>(last);
     return static_cast<index_t>(std::round(std::pow(static_cast<double>(length), exponent))) - 1;
   }
-  constexpr char const* refuses(index_t) const {
+  constexpr char const* validate(index_t) const {
     return 0 <= layer && layer < layers ? nullptr : "power: layer must be in 0..layers-1";
   }
 };
@@ -121,7 +121,7 @@ struct power_ceil {
     return static_cast<index_t>(
         std::ceil(std::pow(real, static_cast<double>(numerator) / static_cast<double>(root))));
   }
-  constexpr char const* refuses(index_t) const {
+  constexpr char const* validate(index_t) const {
     return 0 <= layer && layer < layers ? nullptr : "power_ceil: layer must be in 0..layers-1";
   }
 };
@@ -132,7 +132,7 @@ struct table {
   tensor1<std::int32_t const> shifts;
 
   constexpr index_t shift(index_t channel, index_t, index_t) const { return shifts(channel); }
-  constexpr char const* refuses(index_t channels) const {
+  constexpr char const* validate(index_t channels) const {
     return shifts.size() == channels && (shifts.data() != nullptr || channels == 0)
                ? nullptr
                : "table: there must be one shift for every channel";

@@ -124,7 +124,8 @@ class shuffle {
                             char const* to, tensor3<T> out, workspace scratch,
                             tensor1<index_t const> lengths) {
     detail::checker c(call, impl::reads_memory<Exec>);
-    impl::check_transfer(c, detail::facts(from, in, false), detail::facts(to, out, true), lengths);
+    impl::check_transfer(c, detail::describe(from, in, false), detail::describe(to, out, true),
+                         lengths);
     return impl::finish_check<backend<Exec>>(c, on, scratch,
                                              [&] { return workspace_bytes<T>(on, in.extents()); });
   }

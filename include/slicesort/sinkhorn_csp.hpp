@@ -37,7 +37,7 @@ inline namespace SLICESORT_BUILD {
 /// CSP with Sinkhorn's algorithm in place of the sort (CSP, eq. 8 and 9). Every channel `c`
 /// of every sample moves down by `J_c` rows, in a circle: `w[n] = x[(n - J_c) mod length]`. With
 /// `v` the reference channel, which does not move, and groups of `G` consecutive rows, in each of
-/// them `y = T w`, where T is `exp(v w' / tau)` after `iterations` times normalising the rows, then
+/// them `y = T w`, where T is `exp(v w' / tau)` after `iterations` times normalizing the rows, then
 /// the columns. Rows of T belong to rows of v. As tau falls and iterations rise, y goes to what
 /// `csp<Shift, reference>` gives (Theorem 2), provided that no two values of a group are equal.
 ///
@@ -142,7 +142,7 @@ class sinkhorn_csp {
         "exponentials say nothing in 16 bits.");
   }
 
-  constexpr detail::channel_move move(index_t channel, extents3 e) const {
+  constexpr detail::channel_shift move(index_t channel, extents3 e) const {
     bool const stays = channel == reference_.channel;
     return detail::move_of(stays ? 0 : shift_.shift(channel, e.channels, e.length), false);
   }
@@ -181,8 +181,8 @@ class sinkhorn_csp {
   verdict check_forward(Exec const& on, detail::sinkhorn_csp_forward<T> const& p,
                         workspace scratch) const {
     detail::checker c(p.name, impl::reads_memory<Exec>);
-    auto const in = detail::facts("x", p.x, false);
-    auto const out = detail::facts("y", p.y, true);
+    auto const in = detail::describe("x", p.x, false);
+    auto const out = detail::describe("y", p.y, true);
     c.view(in);
     c.view(out);
     c.same_extents(out, in.name, in.extents.each());
@@ -196,9 +196,9 @@ class sinkhorn_csp {
   verdict check_backward(Exec const& on, detail::sinkhorn_csp_backward<T> const& p,
                          workspace scratch) const {
     detail::checker c(p.name, impl::reads_memory<Exec>);
-    auto const dy = detail::facts("dy", p.dy, false);
-    auto const in = detail::facts("x", p.x, false);
-    auto const out = detail::facts("dx", p.dx, true);
+    auto const dy = detail::describe("dy", p.dy, false);
+    auto const in = detail::describe("x", p.x, false);
+    auto const out = detail::describe("dx", p.dx, true);
     c.view(dy);
     c.view(in);
     c.view(out);
@@ -211,17 +211,17 @@ class sinkhorn_csp {
                                              [&] { return workspace_bytes<T>(on, p.x.extents()); });
   }
 
-  void check_policies(detail::checker& c, detail::view_facts const& in,
+  void check_policies(detail::checker& c, detail::view_info const& in,
                       tensor1<index_t const> lengths) const {
     c.lengths(lengths, in.extents.each());
     c.rows_countable(in);
-    if (char const* what = groups_.refuses()) c.refuse(error_kind::argument, "groups %s", what);
+    if (char const* what = groups_.validate()) c.fail(error_kind::argument, "groups %s", what);
     if (!(relaxation_.tau > 0) || relaxation_.tau > std::numeric_limits<double>::max())
-      c.refuse(error_kind::argument, "tau is %g, must be positive and finite", relaxation_.tau);
+      c.fail(error_kind::argument, "tau is %g, must be positive and finite", relaxation_.tau);
     index_t const t = relaxation_.iterations, most = detail::sinkhorn_size::most_iterations;
     if (t < 1 || t > most)
-      c.refuse(error_kind::argument, "iterations is %lld, must be in 1..%lld",
-               static_cast<long long>(t), static_cast<long long>(most));
+      c.fail(error_kind::argument, "iterations is %lld, must be in 1..%lld",
+             static_cast<long long>(t), static_cast<long long>(most));
     c.policy("shift", shift_, in.extents.channels);
     c.policy("alignment", reference_, in.extents.channels);
   }

@@ -135,10 +135,10 @@ class slicing_sort {
   template <class Exec, class T>
   verdict check_problem(Exec const& on, forward_problem<T> const& p, workspace scratch) const {
     detail::checker c(p.name, impl::reads_memory<Exec>);
-    auto const in = detail::facts("x", p.x, false);
-    auto const out = detail::facts("y", p.y, true);
+    auto const in = detail::describe("x", p.x, false);
+    auto const out = detail::describe("y", p.y, true);
     impl::check_transfer(c, in, out, p.lengths);
-    if (p.saving) impl::check_permutation(c, detail::facts("perm", p.perm, true), in, out);
+    if (p.saving) impl::check_permutation(c, detail::describe("perm", p.perm, true), in, out);
     c.policy("order", order_, p.x.extents().channels);
     return impl::finish_check<backend<Exec>>(c, on, scratch,
                                              [&] { return workspace_bytes<T>(on, p.x.extents()); });
@@ -146,10 +146,10 @@ class slicing_sort {
   template <class Exec, class T>
   verdict check_problem(Exec const& on, backward_problem<T> const& p, workspace scratch) const {
     detail::checker c(p.name, impl::reads_memory<Exec>);
-    auto const in = detail::facts("dy", p.dy, false);
-    auto const out = detail::facts("dx", p.dx, true);
+    auto const in = detail::describe("dy", p.dy, false);
+    auto const out = detail::describe("dx", p.dx, true);
     impl::check_transfer(c, in, out, p.lengths);
-    impl::check_permutation(c, detail::facts("perm", p.perm, false), in, out);
+    impl::check_permutation(c, detail::describe("perm", p.perm, false), in, out);
     return impl::finish_check<backend<Exec>>(
         c, on, scratch, [&] { return workspace_bytes<T>(on, p.dy.extents()); });
   }

@@ -42,7 +42,7 @@ inline namespace SLICESORT_BUILD {
 ///   no NaN.
 /// - **NaN** and infinities of a query stay in its row. Where a key or value has one, rows that may
 ///   not look there can show it, except past the lengths.
-/// - **Saved** by `streaming` two numbers a query; by `materialised` the map, a number for each
+/// - **Saved** by `streaming` two numbers a query; by `materialized` the map, a number for each
 ///   pair of a query and a key.
 /// - **Gradients** of q, k, v and the bias, each where asked for.
 /// - **Lengths** see `attention_options`.
@@ -58,7 +58,7 @@ inline namespace SLICESORT_BUILD {
 ///
 /// @tparam Mask which keys a query looks at: `mask::full`, `causal`, `window`, `block_local`,
 ///         `strided`, `both`, or a type of yours (`mask.hpp`).
-/// @tparam Algorithm `streaming` or `materialised<Gemm>` (`attention_algorithm.hpp`).
+/// @tparam Algorithm `streaming` or `materialized<Gemm>` (`attention_algorithm.hpp`).
 template <class Mask = mask::full, class Algorithm = streaming>
 class softmax_attention {
   static_assert(
@@ -204,15 +204,15 @@ class softmax_attention {
   template <class Exec, class T>
   verdict check_forward(Exec const& on, forward_of<T> const& p, workspace scratch) const {
     detail::checker c(p.name, impl::reads_memory<Exec>);
-    detail::attention_facts const in(p.in);
-    auto const y = detail::facts("y", p.y, true, detail::head_axes);
-    auto const state = detail::facts("state", p.state, true, state_axes);
+    detail::attention_info const in(p.in);
+    auto const y = detail::describe("y", p.y, true, detail::head_axes);
+    auto const state = detail::describe("state", p.state, true, state_axes);
     detail::check_attention(c, in, p.scale, p.lengths.keys, p.lengths.queries);
     detail::check_means(c, y, in);
     if (p.saving) detail::check_attention_state(c, state, in, numbers_saved(p.in));
-    in.each([&](detail::view_facts const& other) { c.no_overlap(y, other); });
+    in.each([&](detail::view_info const& other) { c.no_overlap(y, other); });
     if (p.saving) {
-      in.each([&](detail::view_facts const& other) { c.no_overlap(state, other); });
+      in.each([&](detail::view_info const& other) { c.no_overlap(state, other); });
       c.no_overlap(state, y);
     }
     return finish(c, on, scratch, p.in);
@@ -220,19 +220,19 @@ class softmax_attention {
   template <class Exec, class T>
   verdict check_backward(Exec const& on, backward_of<T> const& p, workspace scratch) const {
     detail::checker c(p.name, impl::reads_memory<Exec>);
-    detail::attention_facts const in(p.in), to(p.to);
-    auto const dy = detail::facts("dy", p.dy, false, detail::head_axes);
-    auto const y = detail::facts("y", p.y, false, detail::head_axes);
-    auto const state = detail::facts("state", p.state, false, state_axes);
+    detail::attention_info const in(p.in), to(p.to);
+    auto const dy = detail::describe("dy", p.dy, false, detail::head_axes);
+    auto const y = detail::describe("y", p.y, false, detail::head_axes);
+    auto const state = detail::describe("state", p.state, false, state_axes);
     detail::check_attention(c, in, p.scale, p.lengths.keys, p.lengths.queries);
     detail::check_means(c, dy, in);
     detail::check_means(c, y, in);
     detail::check_attention_state(c, state, in, numbers_saved(p.in));
     detail::check_attention_gradients(c, to, in);
-    to.each([&](detail::view_facts const& one) {
-      in.each([&](detail::view_facts const& other) { c.no_overlap(one, other); });
+    to.each([&](detail::view_info const& one) {
+      in.each([&](detail::view_info const& other) { c.no_overlap(one, other); });
       for (auto const& other : {dy, y, state}) c.no_overlap(one, other);
-      to.each([&](detail::view_facts const& other) {
+      to.each([&](detail::view_info const& other) {
         if (&other != &one) c.no_overlap(one, other);
       });
     });
@@ -252,7 +252,7 @@ class softmax_attention {
                  attention_inputs<T> const& in) const {
     static_assert(
         traits::runs_on(impl::reads_memory<Exec>),
-        "slicesort: materialised<Gemm> needs a Gemm for the memory of its execution policy: "
+        "slicesort: materialized<Gemm> needs a Gemm for the memory of its execution policy: "
         "cblas with exec::host, cublas with exec::cuda.");
     if (c.ok()) c.policy("mask", mask_, in.v.extents().length, "keys");
     return impl::finish_check<backend<Exec>>(

@@ -218,9 +218,9 @@ class sparse_mix {
   verdict check_forward(Exec const& on, detail::sparse_mix_forward<T> const& p,
                         workspace scratch) const {
     detail::checker c(p.name, impl::reads_memory<Exec>);
-    auto const in = detail::facts("x", p.x, false), out = detail::facts("y", p.y, true);
-    auto const w = detail::facts("w", p.weights, false, weight_axes);
-    auto const states = detail::facts("states", p.states, true, state_axes);
+    auto const in = detail::describe("x", p.x, false), out = detail::describe("y", p.y, true);
+    auto const w = detail::describe("w", p.weights, false, weight_axes);
+    auto const states = detail::describe("states", p.states, true, state_axes);
     check_chain(c, in, w, out, p.lengths);
     if (p.saving) {
       check_states(c, states, w, in);
@@ -232,13 +232,13 @@ class sparse_mix {
   verdict check_backward(Exec const& on, detail::sparse_mix_backward<T> const& p,
                          workspace scratch) const {
     detail::checker c(p.name, impl::reads_memory<Exec>);
-    auto const in = detail::facts("dy", p.dy, false), out = detail::facts("dx", p.dx, true);
-    auto const w = detail::facts("w", p.weights, false, weight_axes);
+    auto const in = detail::describe("dy", p.dy, false), out = detail::describe("dx", p.dx, true);
+    auto const w = detail::describe("w", p.weights, false, weight_axes);
     check_chain(c, in, w, out, p.lengths);
     if (p.of_weights) {
-      auto const x = detail::facts("x", p.x, false);
-      auto const states = detail::facts("states", p.states, false, state_axes);
-      auto const dw = detail::facts("dw", p.dweights, true, weight_axes);
+      auto const x = detail::describe("x", p.x, false);
+      auto const states = detail::describe("states", p.states, false, state_axes);
+      auto const dw = detail::describe("dw", p.dweights, true, weight_axes);
       c.view(x);
       c.same_extents(x, in.name, in.extents.each());
       check_states(c, states, w, in);
@@ -257,8 +257,8 @@ class sparse_mix {
       state_axes{"states", "batch", "length", "channels"};
 
   // What holds of any call: rows of `in` mixed by `w` into `out`.
-  void check_chain(detail::checker& c, detail::view_facts const& in, detail::view_facts const& w,
-                   detail::view_facts const& out, tensor1<index_t const> lengths) const {
+  void check_chain(detail::checker& c, detail::view_info const& in, detail::view_info const& w,
+                   detail::view_info const& out, tensor1<index_t const> lengths) const {
     c.view(in);
     c.view(w);
     c.view(out);
@@ -278,11 +278,11 @@ class sparse_mix {
   }
   static void at_most(detail::checker& c, char const* name, index_t is) {
     if (is < 0 || is > detail::mix_size::most)
-      c.refuse(error_kind::argument, "%s is %lld, must be in 0..%lld", name,
-               static_cast<long long>(is), static_cast<long long>(detail::mix_size::most));
+      c.fail(error_kind::argument, "%s is %lld, must be in 0..%lld", name,
+             static_cast<long long>(is), static_cast<long long>(detail::mix_size::most));
   }
-  void check_states(detail::checker& c, detail::view_facts const& states,
-                    detail::view_facts const& w, detail::view_facts const& in) const {
+  void check_states(detail::checker& c, detail::view_info const& states, detail::view_info const& w,
+                    detail::view_info const& in) const {
     if (!c.ok() || saved_.states(w.extents.outer) == 0) return;
     c.view(states);
     c.extent(states, "states", states.extents.outer, "checkpoints", saved_.states(w.extents.outer));

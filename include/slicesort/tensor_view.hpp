@@ -31,7 +31,7 @@ struct extents3 {
   SLICESORT_HD constexpr bool empty() const { return batch == 0 || length == 0 || channels == 0; }
 };
 
-/// Distance in elements between neighbours along each axis.
+/// Distance in elements between neighbors along each axis.
 struct strides3 {
   index_t batch = 0, length = 0, channels = 0;
 
@@ -62,7 +62,7 @@ struct extents4 {
   SLICESORT_HD constexpr bool empty() const { return outer == 0 || each().empty(); }
 };
 
-/// Distance in elements between neighbours along each axis.
+/// Distance in elements between neighbors along each axis.
 struct strides4 {
   index_t outer = 0, batch = 0, length = 0, channels = 0;
 

@@ -4,7 +4,7 @@
 /// `sparse_mix.md` says where paper and published code differ). Semantic policies. A topology of
 /// your own is any copyable type with `index_t offset(index_t link, index_t factor) const`; it may
 /// add `index_t links(index_t factors) const`, which says how many links a row of a chain of so
-/// many factors has (else the weights say so), and `char const* refuses(index_t factors) const`,
+/// many factors has (else the weights say so), and `char const* validate(index_t factors) const`,
 /// which returns null or what is wrong with its parameters. Offsets may be any integers, negative
 /// ones too, for they are taken modulo the sample's length; links that meet in one row add up. They
 /// are asked for on the host, also for `exec::cuda`.
@@ -45,7 +45,7 @@ struct chord {
   constexpr index_t offset(index_t link, index_t) const {
     return link == 0 ? 0 : index_t{1} << (link - 1);
   }
-  constexpr char const* refuses(index_t factors) const {
+  constexpr char const* validate(index_t factors) const {
     return 1 <= links(factors) && links(factors) <= 63 ? nullptr
                                                        : "chord: there must be 1 to 63 links";
   }
@@ -61,7 +61,7 @@ struct cdil {
     index_t const steps = link <= half ? link : half - link;
     return steps * (index_t{1} << factor);
   }
-  constexpr char const* refuses(index_t factors) const {
+  constexpr char const* validate(index_t factors) const {
     if (half < 0 || half > 32767) return "cdil: half must be in 0..32767";
     return factors <= 47 ? nullptr : "cdil: there must be at most 47 factors";
   }
@@ -74,7 +74,7 @@ struct offsets {
 
   constexpr index_t links(index_t) const { return list.size(); }
   constexpr index_t offset(index_t link, index_t) const { return list(link); }
-  constexpr char const* refuses(index_t) const {
+  constexpr char const* validate(index_t) const {
     return list.data() != nullptr || list.size() == 0 ? nullptr : "offsets: list.data is null";
   }
 };

@@ -13,7 +13,7 @@ namespace slicesort {
 inline namespace v0 {
 
 /// What tuning may depend on. Filled from the device that a call runs on.
-struct device_facts {
+struct device_info {
   int architecture = 80;              ///< 10 * major + minor of the compute capability
   int processors = 108;               ///< streaming multiprocessors
   std::size_t shared_bytes = 166912;  ///< the most shared memory that one block can have
@@ -35,7 +35,7 @@ struct sort_tuning {
 
 /// The defaults. A tile row is a whole 32-byte sector of memory; two tiles share a processor as
 /// long as that does not make them narrower.
-constexpr sort_tuning default_sort_tuning(device_facts device, std::size_t element_bytes) {
+constexpr sort_tuning default_sort_tuning(device_info device, std::size_t element_bytes) {
   sort_tuning t{};
   t.register_rows = element_bytes == 2 ? 128 : element_bytes == 4 ? 64 : 32;
   t.register_threads = 128;
@@ -62,7 +62,7 @@ struct permute_tuning {
 };
 
 /// The defaults. A tile row is a whole 128-byte line of memory, or at least a 32-byte sector.
-constexpr permute_tuning default_permute_tuning(device_facts device, std::size_t element_bytes) {
+constexpr permute_tuning default_permute_tuning(device_info device, std::size_t element_bytes) {
   permute_tuning t{};
   t.tile_columns = element_bytes == 2 ? 64 : element_bytes == 4 ? 32 : 16;
   t.shared_tile_bytes = device.shared_bytes / 2 - 512;  // a processor keeps 1 KB for every block
@@ -78,13 +78,13 @@ namespace detail {
 // The tuning that the selectors in a policy make of the default: every one that can be called with
 // (device, element bytes, tuning) is, in the order given.
 template <class Tuning>
-constexpr Tuning tuned(device_facts, std::size_t, Tuning t) {
+constexpr Tuning tuned(device_info, std::size_t, Tuning t) {
   return t;
 }
 template <class Tuning, class Selector, class... More>
-constexpr Tuning tuned(device_facts device, std::size_t element_bytes, Tuning t,
+constexpr Tuning tuned(device_info device, std::size_t element_bytes, Tuning t,
                        Selector const& select, More const&... more) {
-  if constexpr (std::is_invocable_r_v<Tuning, Selector const&, device_facts, std::size_t, Tuning>)
+  if constexpr (std::is_invocable_r_v<Tuning, Selector const&, device_info, std::size_t, Tuning>)
     t = select(device, element_bytes, t);
   return tuned(device, element_bytes, t, more...);
 }

@@ -28,8 +28,8 @@ KINDS = {
 }
 
 
-def without_randomisation() -> list[str]:
-    """ThreadSanitizer cannot place its shadow memory under strong address randomisation."""
+def without_randomization() -> list[str]:
+    """ThreadSanitizer cannot place its shadow memory under strong address randomization."""
     prefix = ["setarch", "-R"]
     try:
         return prefix if subprocess.run([*prefix, "true"], capture_output=True).returncode == 0 else []
@@ -46,7 +46,7 @@ def check(compiler: str, kind: str, folder: Path) -> tuple[int, list[str]]:
         return len(faults), [f"{compiler} {kind}: does not build\n{build.stderr[:2000]}"] * len(faults)
     complaints = []
     for fault, report in faults.items():
-        run = subprocess.run([*without_randomisation(), str(program), fault], capture_output=True, text=True,
+        run = subprocess.run([*without_randomization(), str(program), fault], capture_output=True, text=True,
                              env={**os.environ, **environment})
         good = run.returncode == 0 and not run.stderr if not report else run.returncode != 0 and report in run.stderr
         if not good:

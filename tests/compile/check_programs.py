@@ -14,7 +14,7 @@ from common import COMPILERS, HERE, INCLUDE, WARNINGS, run_all
 
 FOLDER = tempfile.TemporaryDirectory()
 NUMBER = count()
-# Objects of different standards, optimisation and exception settings may meet in one program.
+# Objects of different standards, optimization and exception settings may meet in one program.
 PAIRS = [("-std=c++17 -O0", "-std=c++17 -O0"), ("-std=c++17 -O0", "-std=c++17 -O3"), ("-std=c++17 -O1", "-std=c++20 -O0"),
          ("-std=c++17 -O1", "-std=c++17 -O1 -fno-exceptions -fno-rtti"),
          ("-std=c++17 -O1 -fno-exceptions", "-std=c++20 -O0")]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // With two_tu_b.cpp: every operator in two translation units of one program, also when they are
-// built with different optimisation, standards or exception settings.
+// built with different optimization, standards or exception settings.
 #include "all_operators.hpp"
 
 #include <cstdio>

@@ -11,7 +11,7 @@ int main() {
   float const q[] = {1, 2}, k[] = {3, 4, 3, 4}, v[] = {1, 10, 3, 30};
   float y[2] = {};
   alignas(64) static unsigned char memory[1 << 16];
-  ss::softmax_attention<ss::mask::full, ss::materialised<ss::cblas>> const op;
+  ss::softmax_attention<ss::mask::full, ss::materialized<ss::cblas>> const op;
   ss::exec::host const on;
   ss::extents4 const one{1, 1, 1, 2}, two{1, 1, 2, 2};
   if (op.workspace_bytes<float>(on, one, two) > sizeof memory) return 2;

@@ -14,8 +14,8 @@ struct nothing {
   std::size_t shared_bytes = 0;
   bool trap = false;
 
-  template <class Carver>
-  SLICESORT_HD int shared(Carver& carver) const {
+  template <class SharedAllocator>
+  SLICESORT_HD int shared(SharedAllocator& carver) const {
     carver.template take<unsigned char>(shared_bytes);
     return 0;
   }

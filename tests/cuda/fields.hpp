@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of an aggregate that says nothing about itself: counted by how many initialisers it
+// The fields of an aggregate that says nothing about itself: counted by how many initializers it
 // takes, named by a structured binding.
 #pragma once
 

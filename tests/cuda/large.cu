@@ -28,7 +28,7 @@ __device__ index_t at(void const* perm, bool narrow, index_t i) {
                 : static_cast<std::uint32_t const*>(perm)[i];
 }
 
-// Neighbouring threads take neighbouring channels.
+// Neighboring threads take neighboring channels.
 template <class F>
 __device__ void for_each_column(extents3 e, F const& f) {
   index_t const step = static_cast<index_t>(gridDim.x) * blockDim.x;

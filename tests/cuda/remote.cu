@@ -19,7 +19,7 @@ namespace {
 thread_local sort_tuner chosen = nullptr;
 
 struct chosen_tuning {
-  ss::sort_tuning operator()(ss::device_facts device, std::size_t element_bytes,
+  ss::sort_tuning operator()(ss::device_info device, std::size_t element_bytes,
                              ss::sort_tuning t) const {
     return chosen != nullptr ? chosen(device, element_bytes, t) : t;
   }

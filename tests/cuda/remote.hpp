@@ -57,7 +57,7 @@ namespace impl {
 template <class Op>
 struct implementation<Op, support::remote_backend> {
   static void check(support::on_stream on, detail::checker& c) {
-    c.refuse(support::remote_check(on));
+    c.fail(support::remote_check(on));
   }
   template <class T>
   static void plan(support::on_stream on, extents3 e, detail::arena& a) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention as a user calls it on a GPU: captured in a graph, the same bits at every replay, and materialised by
+// Attention as a user calls it on a GPU: captured in a graph, the same bits at every replay, and materialized by
 // cuBLAS. What it computes is compared with oracles by the operator suite.
 #include "device.hpp"
 #include "graph.hpp"
@@ -122,7 +122,7 @@ TEST_CASE("attention by cuBLAS is attention") {
   device_stream const stream;
   cublasHandle_t handle = nullptr;
   if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS) throw std::runtime_error("cublasCreate");
-  using by_cublas = ss::materialised<ss::cublas>;
+  using by_cublas = ss::materialized<ss::cublas>;
   attention_on_device<ss::bfloat16, by_cublas> one(
       ss::softmax_attention<ss::mask::causal, by_cublas>{{}, {}, {{handle}}}, stream);
   attention_on_device<ss::bfloat16, ss::streaming> other(ss::softmax_attention<ss::mask::causal>{},

@@ -249,7 +249,7 @@ TEST_CASE("attention: means of the keys that a query looks at") {
   // By any algorithm the same; a bias; lengths.
   in.bias = {bias.data(), {3, 2, 7, 5}, {0, 0, 5, 1}};
   std::vector<index_t> const keys = {5, 5, 3}, queries = {7, 7, 4};
-  ss::softmax_attention<ss::mask::full, ss::materialised<>> const all;
+  ss::softmax_attention<ss::mask::full, ss::materialized<>> const all;
   ss::dense_matrix const cut = equivalent_matrix(all, in, 2, 0, {view_of(keys), view_of(queries)});
   CHECK(cut(2, 0) == doctest::Approx(0.6).epsilon(1e-7));
   CHECK(cut(2, 1) == doctest::Approx(0.2).epsilon(1e-7));

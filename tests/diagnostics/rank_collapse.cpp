@@ -137,7 +137,7 @@ TEST_CASE("no row is better than the mean in the Frobenius norm, nor twice as go
 
 TEST_CASE("Theorem 1: the residual of stacked CSP") {
   // residual(layers(X)) <= C^(L/2) (lambda beta)^L residual(X), where beta is the greatest 1-norm of a
-  // W and f, in every channel, is lambda-Lipschitz. It is stated for the minimising rows; with means,
+  // W and f, in every channel, is lambda-Lipschitz. It is stated for the minimizing rows; with means,
   // f may cost a factor 2 in all.
   double greatest = 0;
   for (std::uint64_t draw = 0; draw < 300; ++draw) {

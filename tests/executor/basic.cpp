@@ -265,8 +265,7 @@ struct answer {
   }
 };
 
-ss::sort_tuning shorter_runs(ss::device_facts device, std::size_t element_bytes,
-                             ss::sort_tuning t) {
+ss::sort_tuning shorter_runs(ss::device_info device, std::size_t element_bytes, ss::sort_tuning t) {
   t.run_rows = device.architecture + static_cast<index_t>(element_bytes);
   return t;
 }
@@ -283,7 +282,7 @@ TEST_CASE("products are rounded before they are added") {
 TEST_CASE("the grid passes on what its policy says") {
   block_exec on;
   on.device.architecture = 90;
-  CHECK(block_grid<false>(on).facts().architecture == 90);
+  CHECK(block_grid<false>(on).info().architecture == 90);
   auto const defaults = ss::default_sort_tuning(on.device, 4);
   CHECK(block_grid<false>(on).tuning(defaults, 4).run_rows == defaults.run_rows);
   on.tune = shorter_runs;

@@ -126,7 +126,7 @@ class block_team {
 template <bool FastDouble>
 class host_block {
  public:
-  static constexpr bool fast_double = FastDouble, spacious = FastDouble;
+  static constexpr bool fast_double = FastDouble, big_register_file = FastDouble;
 
   host_block(block_team& team, int thread, index_t cluster)
       : team_(team), thread_(thread), cluster_(cluster) {}
@@ -150,11 +150,11 @@ class host_block {
     return static_cast<T*>(team_.pool(cluster_rank()).take(at_, count * sizeof(T)));
   }
 
-  static void order(std::uint32_t& low, std::uint32_t& high) {
+  static void compare_exchange(std::uint32_t& low, std::uint32_t& high) {
     if (high < low) std::swap(low, high);
   }
   template <class N>
-  static N renew(N number) {
+  static N opaque(N number) {
     N const volatile hidden = number;
     return hidden;
   }
@@ -171,7 +171,7 @@ class host_block {
     return all[0];
   }
   template <class Array>
-  auto quad(Array const& mine) {
+  auto shfl_quad(Array const& mine) {
     unsigned const turn = show(mine);
     return [this, turn](int lane, int i) { return shown<Array>(thread_ / 4 * 4 + lane, turn)[i]; };
   }

@@ -28,8 +28,8 @@ struct reverse_and_sum {
     std::int16_t* one_byte_off;  // a slice that ends off the 16 bytes
     std::int64_t* partial;
   };
-  template <class Carver>
-  memory shared(Carver& carver) const {
+  template <class SharedAllocator>
+  memory shared(SharedAllocator& carver) const {
     auto const n = static_cast<std::size_t>(size);
     memory m{};
     m.values = carver.template take<int>(n);
@@ -62,8 +62,8 @@ struct reverse_and_sum {
 struct with_a_slice {
   static constexpr int max_threads = 1024;
   int* y;
-  template <class Carver>
-  int* shared(Carver& carver) const {
+  template <class SharedAllocator>
+  int* shared(SharedAllocator& carver) const {
     return carver.template take<int>(64);
   }
 };
@@ -92,7 +92,7 @@ struct missing_second_barrier : with_a_slice {
     s[block.rank()] = block.rank();
     block.sync();
     int const next = s[(block.rank() + 1) % 64];
-    s[block.rank()] = -1;  // before the neighbour has read it
+    s[block.rank()] = -1;  // before the neighbor has read it
     y[block.index() * 64 + block.rank()] = next;
   }
 };
@@ -137,8 +137,8 @@ struct divergent {
 struct wrong_walk {
   static constexpr int max_threads = 1024;
   std::size_t asked, taken_by_most, taken_by_last;
-  template <class Carver>
-  void shared(Carver& carver) const {
+  template <class SharedAllocator>
+  void shared(SharedAllocator& carver) const {
     carver.template take<int>(asked);
   }
   template <class Block>
@@ -148,8 +148,8 @@ struct wrong_walk {
 };
 struct many_slices {
   static constexpr int max_threads = 1024;
-  template <class Carver>
-  void shared(Carver& carver) const {
+  template <class SharedAllocator>
+  void shared(SharedAllocator& carver) const {
     carver.template take<int>(1000);
   }
   template <class Block>
@@ -163,8 +163,8 @@ struct overrun {
   static constexpr int max_threads = 1024;
   int slice;
   std::ptrdiff_t at;
-  template <class Carver>
-  std::array<unsigned char*, 2> shared(Carver& carver) const {
+  template <class SharedAllocator>
+  std::array<unsigned char*, 2> shared(SharedAllocator& carver) const {
     auto* const first = carver.template take<unsigned char>(56);
     return {first, carver.template take<unsigned char>(64)};
   }

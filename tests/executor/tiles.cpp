@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the block executor does for tiles: numbers that neighbouring threads show each other, copies that
+// What the block executor does for tiles: numbers that neighboring threads show each other, copies that
 // nobody may use before he waited, and the products of tiles.
 #include "block_executor.hpp"
 
@@ -29,7 +29,7 @@ void run(Body const& body, int threads, std::uint64_t seed) {
   run_body<false>(how, body);
 }
 
-struct neighbours_body {
+struct neighbors_body {
   static constexpr int max_threads = 128;
   int *greatest, *sums, *third;  // of 32 threads, of 4, and what lane 3 of 4 has second
   template <class Block>
@@ -41,7 +41,7 @@ struct neighbours_body {
       int of[2];
       int operator[](int i) const { return of[i]; }
     };
-    auto const theirs = block.quad(pair{{0, mine}});
+    auto const theirs = block.shfl_quad(pair{{0, mine}});
     greatest[block.rank()] = a, sums[block.rank()] = b, third[block.rank()] = theirs(3, 1);
   }
 };
@@ -55,8 +55,8 @@ struct products_body {
   int warps;
   bool waiting;
 
-  template <class Carver>
-  tile_piece<float>* shared(Carver& carver) const {
+  template <class SharedAllocator>
+  tile_piece<float>* shared(SharedAllocator& carver) const {
     return carver.template take<tile_piece<float>>(
         static_cast<std::size_t>((16 * warps + 32) * pieces));
   }
@@ -96,10 +96,10 @@ std::vector<float> numbers(std::size_t count, int step) {
 
 }  // namespace
 
-TEST_CASE("threads see what their neighbours show") {
+TEST_CASE("threads see what their neighbors show") {
   for (std::uint64_t seed : {1u, 2u, 3u}) {
     std::vector<int> greatest(128), sums(128), third(128);
-    run(neighbours_body{greatest.data(), sums.data(), third.data()}, 128, seed);
+    run(neighbors_body{greatest.data(), sums.data(), third.data()}, 128, seed);
     for (int r = 0; r < 128; ++r) {
       int most = 0, sum = 0;
       for (int i = 0; i < 32; ++i) most = std::max(most, (r / 32 * 32 + i) * 37 % 64);

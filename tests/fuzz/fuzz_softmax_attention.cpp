@@ -76,12 +76,12 @@ void run_type(byte_reader& in) {
         require(one.wrong, p.describe(), describe_exec(on));
       if (!same_bits(one.state, two.state)) fail("two states", p.describe(), describe_exec(on));
     };
-    streaming ? twice(ss::streaming{}) : twice(ss::materialised<>{});
+    streaming ? twice(ss::streaming{}) : twice(ss::materialized<>{});
     return;
   }
   solved_attention<T> const s(p);
   require(streaming ? check_attention(s, on, ss::streaming{}, layout)
-                    : check_attention(s, on, ss::materialised<>{}, layout),
+                    : check_attention(s, on, ss::materialized<>{}, layout),
           "", "");
 }
 

@@ -51,7 +51,7 @@ TEST_CASE_TEMPLATE("by hand", T, float, double, float16, bfloat16) {
       CHECK(r.wrong == "");
     };
     check(ss::streaming{});
-    check(ss::materialised<>{});
+    check(ss::materialized<>{});
   });
 }
 

@@ -126,7 +126,7 @@ TEST_CASE("what a BLAS cannot be told is left alone") {
   CHECK(!ss::cblas{}.multiply(nullptr, call));
 }
 
-// Attention forward and backward, materialised by a BLAS and streaming, on [batch, length, heads * channels].
+// Attention forward and backward, materialized by a BLAS and streaming, on [batch, length, heads * channels].
 template <class T, class Algorithm>
 std::vector<T> attended(ss::extents3 e, index_t heads, unsigned threads) {
   using op_type = ss::softmax_attention<ss::mask::causal, Algorithm>;
@@ -157,7 +157,7 @@ TEST_CASE_TEMPLATE("attention by a BLAS is attention", T, float, double) {
   for (index_t length : {1, 2, 37, 130})
     for (unsigned threads : {1u, 2u}) {
       ss::extents3 const e{2, length, 24};
-      auto const one = attended<T, ss::materialised<ss::cblas>>(e, 3, threads);
+      auto const one = attended<T, ss::materialized<ss::cblas>>(e, 3, threads);
       auto const other = attended<T, ss::streaming>(e, 3, threads);
       double worst = 0;
       for (std::size_t i = 0; i < one.size(); ++i)

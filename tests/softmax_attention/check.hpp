@@ -235,7 +235,7 @@ std::string check_attention(solved_attention<T> const& s, Exec const& on, Algori
   if (shares != nullptr) shares->raise(part);
   if (!wrong.empty())
     wrong += std::string(": ") +
-             (slicesort::detail::attention_traits<Algorithm>::saves_map ? "materialised "
+             (slicesort::detail::attention_traits<Algorithm>::saves_map ? "materialized "
                                                                         : "streaming ") +
              p.describe() + " layout=" + std::to_string(layout.number) + describe_exec(on);
   return wrong;
@@ -245,7 +245,7 @@ template <class T, class Exec>
 std::string check_attention(solved_attention<T> const& s, Exec const& on, memory_layout layout = {},
                             attention_shares* shares = nullptr) {
   std::string const wrong = check_attention(s, on, ss::streaming{}, layout, shares);
-  return wrong.empty() ? check_attention(s, on, ss::materialised<>{}, layout, shares) : wrong;
+  return wrong.empty() ? check_attention(s, on, ss::materialized<>{}, layout, shares) : wrong;
 }
 
 }  // namespace support

@@ -15,7 +15,7 @@ using namespace support;
 
 namespace {
 
-using materialised_call = attention_call<pattern_mask, ss::materialised<>>;
+using materialized_call = attention_call<pattern_mask, ss::materialized<>>;
 
 template <class Call>
 void check_accepted(Call& c) {
@@ -144,7 +144,7 @@ TEST_CASE("shapes") {
     c.state = {nullptr, {2, 3, 5, 2}};
     CHECK(c.with_state() == "state.data is null, must point to [2, 3, 5, 2]");
     CHECK(c.forward_not_saved() == "");
-    materialised_call m;
+    materialized_call m;
     m.state = {m.at(6), {2, 3, 5, 2}};
     CHECK(m.with_state() == "state.keys is 2, must be 4");
   }
@@ -230,7 +230,7 @@ TEST_CASE("masks") {
   b.mask = {0};
   CHECK(b.everywhere() == "mask block_local: size must be in 1..2^40 (keys is 4)");
   struct own : pattern_mask {
-    char const* refuses(index_t keys) const {
+    char const* validate(index_t keys) const {
       return keys % 2 == 1 ? nullptr : "own: keys must be odd";
     }
   };
@@ -266,7 +266,7 @@ TEST_CASE("what is written shares no element with anything") {
   CHECK(c.backward() == "");
 }
 
-TEST_CASE_TEMPLATE("workspace and policy", Call, attention_call<>, materialised_call) {
+TEST_CASE_TEMPLATE("workspace and policy", Call, attention_call<>, materialized_call) {
   Call c;
   for (bool biased : {false, true}) {
     if (biased) c.with_bias();

@@ -94,7 +94,7 @@ void check_type(Mask mask, pattern_mask same) {
     CHECK(distance(got.dv, want.dv) <= 1e-5);
   };
   check(ss::streaming{});
-  check(ss::materialised<>{});
+  check(ss::materialized<>{});
 }
 
 // Of this file alone: as the pattern, but without a range.
@@ -128,14 +128,14 @@ TEST_CASE_TEMPLATE("a product of the caller's", T, float, double, float16, bfloa
         for_each_backend_once(s.problem.number(), [&](auto const& on) {
           CAPTURE(describe_exec(on));
           gemm_log log;
-          ss::materialised<counting_gemm> const mine{counting_gemm{&log, refused}};
+          ss::materialized<counting_gemm> const mine{counting_gemm{&log, refused}};
           CHECK(check_attention(s, on, mine, memory_layout{layout}) == "");
           CHECK(log.sound.load());
           CHECK(log.done.load() <= log.calls.load());
           if (refused == 1) {
             CHECK(log.done.load() == 0);
             CHECK(same_results(run_attention(s.problem, on, mine),
-                               run_attention(s.problem, on, ss::materialised<>{})));
+                               run_attention(s.problem, on, ss::materialized<>{})));
           }
           // What a BLAS can do is left to it: two products of each forward. Of lengths it knows nothing, and kernels
           // cannot look at them first.
@@ -159,5 +159,5 @@ TEST_CASE("an element type of the caller's") {
     CHECK(decode(mine.y[3]).kind == number_class::finite);
   };
   check(ss::streaming{});
-  check(ss::materialised<>{});
+  check(ss::materialized<>{});
 }

@@ -60,7 +60,7 @@ attention_results<T, State> head_of(attention_results<T, State> const& r, attent
 template <class F>
 void for_each_algorithm(F const& f) {
   f(ss::streaming{});
-  f(ss::materialised<>{});
+  f(ss::materialized<>{});
 }
 
 constexpr attention_size sizes[] = {
@@ -168,7 +168,7 @@ TEST_CASE_TEMPLATE("split heads", T, float, bfloat16) {
 
 TEST_CASE("memory") {
   ss::softmax_attention<pattern_mask> const op;
-  ss::softmax_attention<pattern_mask, ss::materialised<>> const whole;
+  ss::softmax_attention<pattern_mask, ss::materialized<>> const whole;
   auto const q = [](index_t n) { return extents4{2, 4, n, 64}; };
   for_each_backend_once(1, [&](auto const& on) {
     // What streaming takes, and keeps, grows with the length, not with its square.

@@ -23,7 +23,7 @@ void for_each_way(std::uint64_t number, F const& f) {
   for_each_backend_once(number, [&](auto const& on) {
     CAPTURE(describe_exec(on));
     f(on, ss::streaming{});
-    f(on, ss::materialised<>{});
+    f(on, ss::materialized<>{});
   });
 }
 

@@ -126,16 +126,16 @@ class attention_oracle {
           b_ = b, h_ = h, i_ = i;
           query();
         }
-    auto const deliver = [&](std::vector<bounded> const& sums, std::vector<T> const& before) {
+    auto const store = [&](std::vector<bounded> const& sums, std::vector<T> const& before) {
       std::vector<bounded> to;
       for (std::size_t i = 0; i < sums.size(); ++i)
         to.push_back(r_.gradient(p_.mode, before[i], sums[i]));
       return to;
     };
-    a_.dq = deliver(dq_, p.dq);
-    a_.dk = deliver(dk_, p.dk);
-    a_.dv = deliver(dv_, p.dv);
-    a_.dbias = deliver(ds_, p.dbias);
+    a_.dq = store(dq_, p.dq);
+    a_.dk = store(dk_, p.dk);
+    a_.dv = store(dv_, p.dv);
+    a_.dbias = store(ds_, p.dbias);
   }
   attention_answer const& answer() const { return a_; }
 

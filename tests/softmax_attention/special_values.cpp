@@ -46,7 +46,7 @@ void for_each_way(std::uint64_t number, F const& f) {
   for_each_backend(number, [&](auto const& on) {
     CAPTURE(describe_exec(on));
     f(on, ss::streaming{});
-    f(on, ss::materialised<>{});
+    f(on, ss::materialized<>{});
   });
 }
 
@@ -107,7 +107,7 @@ TEST_CASE_TEMPLATE("huge differences", T, float, double, float16, bfloat16) {
         CHECK(numbers(r.dv)[place] >= 1);
       };
       check(ss::streaming{});
-      check(ss::materialised<>{});
+      check(ss::materialized<>{});
     });
   }
 }
@@ -175,7 +175,7 @@ TEST_CASE_TEMPLATE("no NaN from finite scores", T, float, double, float16, bfloa
         for (double y : numbers(r.y)) CHECK(std::fabs(y) <= 1.01 * most);
       };
       check(ss::streaming{});
-      check(ss::materialised<>{});
+      check(ss::materialized<>{});
     });
   }
 }
@@ -224,8 +224,8 @@ TEST_CASE_TEMPLATE("rows past a length are not read", T, float, double, float16,
         CHECK(check_attention(s, on) == "");
         CHECK(same_results(run_attention(poisoned, on, ss::streaming{}),
                            run_attention(p, on, ss::streaming{})));
-        CHECK(same_results(run_attention(poisoned, on, ss::materialised<>{}),
-                           run_attention(p, on, ss::materialised<>{})));
+        CHECK(same_results(run_attention(poisoned, on, ss::materialized<>{}),
+                           run_attention(p, on, ss::materialized<>{})));
       });
     }
 }

@@ -90,7 +90,7 @@ TEST_CASE("topologies") {
   SUBCASE("the caller's, which refuse") {
     struct own {
       index_t offset(index_t, index_t) const { return 0; }
-      char const* refuses(index_t factors) const {
+      char const* validate(index_t factors) const {
         return factors % 2 == 0 ? nullptr : "own: factors must be even";
       }
     };

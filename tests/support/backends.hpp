@@ -70,7 +70,7 @@ inline std::vector<block_exec> const& block_execs() {
     list.push_back(on);
     for (named_tuning const& t : tunings::all) {
       on.name = t.name;
-      on.device = t.clusters ? sm_90.device : slicesort::device_facts{};
+      on.device = t.clusters ? sm_90.device : slicesort::device_info{};
       on.tune = t.tune;
       on.fast_double = !on.fast_double;
       list.push_back(on);

@@ -31,7 +31,7 @@ struct block_exec {
   using backend = block_backend;
 
   char const* name = "blocks";
-  slicesort::device_facts device{};
+  slicesort::device_info device{};
   sort_tuner tune = nullptr;
   bool fast_double = false;
   std::uint64_t seed = 1;
@@ -48,7 +48,7 @@ class block_grid {
  public:
   explicit block_grid(block_exec const& on) : on_(on) {}
 
-  slicesort::device_facts facts() const { return on_.device; }
+  slicesort::device_info info() const { return on_.device; }
 
   template <class Tuning>
   Tuning tuning(Tuning defaults, std::size_t element_bytes) const {

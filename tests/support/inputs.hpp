@@ -77,7 +77,7 @@ inline char const* kind_name(input_kind kind) {
 }
 
 // The finite elements in order: ordinal 0 is +0, 1 the least positive, -1 the greatest negative,
-// ... Neighbouring ordinals are neighbouring keys. Clamped to the finite range.
+// ... Neighboring ordinals are neighboring keys. Clamped to the finite range.
 template <class T>
 T from_ordinal(std::int64_t ordinal) {
   constexpr number_format f = format_of<T>();
@@ -131,7 +131,7 @@ void shuffle_rows(std::vector<T>& column, random_stream& random) {
 
 namespace inputs_detail {
 
-// Distinct neighbouring elements in random order (as far as the format has so many).
+// Distinct neighboring elements in random order (as far as the format has so many).
 template <class T>
 std::vector<T> distinct(std::size_t n, random_stream& random) {
   std::vector<T> column(n);

@@ -29,8 +29,8 @@ namespace ops = slicesort::detail;
   instantiate(ops::sparse_mix_op, ops::sparse_mix_forward<T>, ops::sparse_mix_backward<T>) \
   instantiate(ops::streaming_attention_op<support::pattern_mask>, ops::attention_forward<support::pattern_mask, T, ops::accumulator_t<T>>, ops::attention_backward<support::pattern_mask, T, ops::accumulator_t<T>>) \
   instantiate(ops::streaming_attention_op<support::range_mask>, ops::attention_forward<support::range_mask, T, ops::accumulator_t<T>>, ops::attention_backward<support::range_mask, T, ops::accumulator_t<T>>) \
-  instantiate(ops::materialised_attention_op<support::pattern_mask>, ops::attention_forward<support::pattern_mask, T, T>, ops::attention_backward<support::pattern_mask, T, T>) \
-  instantiate(ops::materialised_attention_op<support::range_mask>, ops::attention_forward<support::range_mask, T, T>, ops::attention_backward<support::range_mask, T, T>)
+  instantiate(ops::materialized_attention_op<support::pattern_mask>, ops::attention_forward<support::pattern_mask, T, T>, ops::attention_backward<support::pattern_mask, T, T>) \
+  instantiate(ops::materialized_attention_op<support::range_mask>, ops::attention_forward<support::range_mask, T, T>, ops::attention_backward<support::range_mask, T, T>)
 // clang-format on
 
 namespace support {

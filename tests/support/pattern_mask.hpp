@@ -46,7 +46,7 @@ struct pattern_mask {
     auto const mixed = static_cast<std::uint64_t>(query * 131 + key) * 0x9e3779b97f4a7c15u;
     return (mixed >> 40) % 3 != 0;
   }
-  char const* refuses(slicesort::index_t) const { return nullptr; }
+  char const* validate(slicesort::index_t) const { return nullptr; }
 };
 
 // The same for masks that are a range and nothing more: what kernels do where no key is asked about.

@@ -12,7 +12,7 @@
 namespace support {
 
 // What the test backends make of the default tuning of a sort; null: nothing.
-using sort_tuner = slicesort::sort_tuning (*)(slicesort::device_facts, std::size_t,
+using sort_tuner = slicesort::sort_tuning (*)(slicesort::device_info, std::size_t,
                                               slicesort::sort_tuning);
 
 struct named_tuning {
@@ -23,12 +23,12 @@ struct named_tuning {
 
 namespace tunings {
 
-using slicesort::device_facts;
+using slicesort::device_info;
 using slicesort::sort_tuning;
 
 inline constexpr named_tuning all[] = {
     {"short runs",  // of which columns of a few dozen rows have many to merge, a few at a time
-     [](device_facts, std::size_t, sort_tuning t) {
+     [](device_info, std::size_t, sort_tuning t) {
        t.register_rows = 8;
        t.run_rows = 32;
        t.merge_threads = 32;
@@ -36,14 +36,14 @@ inline constexpr named_tuning all[] = {
        return t;
      }},
     {"no registers, wide tiles",
-     [](device_facts, std::size_t, sort_tuning t) {
+     [](device_info, std::size_t, sort_tuning t) {
        t.register_rows = 0;
        t.tile_columns = 32;
        t.tile_threads = 64;
        return t;
      }},
     {"one column, one warp",
-     [](device_facts, std::size_t, sort_tuning t) {
+     [](device_info, std::size_t, sort_tuning t) {
        t.register_rows = 20;
        t.register_threads = 32;
        t.tile_columns = 1;
@@ -52,7 +52,7 @@ inline constexpr named_tuning all[] = {
        return t;
      }},
     {"middling runs",
-     [](device_facts device, std::size_t, sort_tuning t) {
+     [](device_info device, std::size_t, sort_tuning t) {
        t.register_rows = 0;
        t.tile_columns = 2;
        t.tile_bytes = device.shared_bytes / 2;
@@ -62,22 +62,22 @@ inline constexpr named_tuning all[] = {
        return t;
      }},
     {"pairs of short runs",  // 65 to 128 rows
-     [](device_facts, std::size_t, sort_tuning t) {
+     [](device_info, std::size_t, sort_tuning t) {
        t.register_rows = 0;
        t.run_rows = 64;
        return t;
      },
      true},
     {"pairs of long runs",  // 641 to 1280 rows
-     [](device_facts, std::size_t, sort_tuning t) {
+     [](device_info, std::size_t, sort_tuning t) {
        t.register_rows = 0;
        t.tile_threads = 64;
        t.run_rows = 640;
        return t;
      },
      true},
-    {"nothing", [](device_facts, std::size_t, sort_tuning) { return sort_tuning{}; }},
-    {"numbers that make no sense", [](device_facts, std::size_t, sort_tuning t) {
+    {"nothing", [](device_info, std::size_t, sort_tuning) { return sort_tuning{}; }},
+    {"numbers that make no sense", [](device_info, std::size_t, sort_tuning t) {
        t.register_rows = -7;
        t.register_threads = 33;
        t.tile_columns = 12345;

@@ -22,7 +22,7 @@ using namespace support;
 namespace {
 
 struct request {
-  std::int64_t dtype, materialised, mask, offset, with_bias;
+  std::int64_t dtype, materialized, mask, offset, with_bias;
   std::int64_t batch, heads, queries, keys, channels, values;
   double scale;
 };
@@ -74,8 +74,8 @@ void attend(Exec const& on, request const& r, std::ifstream& in, std::ofstream& 
 
 template <class T, class Exec>
 void attend(Exec const& on, request const& r, std::ifstream& in, std::ofstream& out) {
-  if (r.materialised != 0)
-    attend<T, ss::materialised<>>(on, r, in, out);
+  if (r.materialized != 0)
+    attend<T, ss::materialized<>>(on, r, in, out);
   else
     attend<T, ss::streaming>(on, r, in, out);
 }

@@ -58,7 +58,7 @@ def main() -> int:
     cases = wrong = 0
     worst = 0.0
     with tempfile.TemporaryDirectory() as scratch:
-        for shape, dtype, materialised, kind, with_bias in itertools.product(SHAPES, DTYPES, (0, 1), (FULL, CAUSAL), (0, 1)):
+        for shape, dtype, materialized, kind, with_bias in itertools.product(SHAPES, DTYPES, (0, 1), (FULL, CAUSAL), (0, 1)):
             b, h, n, m, d, e = shape
             scale = 1 / d ** 0.5
             sizes = [(b, h, n, d), (b, h, m, d), (b, h, m, e)] + [(b, h, n, m)] * with_bias
@@ -67,7 +67,7 @@ def main() -> int:
             mask = torch.ones((n, m), dtype=torch.bool).tril() if kind == CAUSAL else None
             right = by_torch(inputs, dy, scale, mask, torch.float64)
             beside = by_torch(inputs, dy, scale, mask, dtype)
-            header = (DTYPES.index(dtype), materialised, kind, 0, with_bias, *shape)
+            header = (DTYPES.index(dtype), materialized, kind, 0, with_bias, *shape)
             ours = by_us(program, where, Path(scratch), header, scale, inputs, dy, dtype)
             for name, is_, want, other in zip(NAMES, ours, right, beside):
                 error, theirs = ((t.to(torch.float64) - want).abs().max().item() for t in (is_, other))
@@ -78,7 +78,7 @@ def main() -> int:
                 cases += 1
                 if not error <= allowed:
                     wrong += 1
-                    print(f"{name} of {shape} {dtype} {'materialised' if materialised else 'streaming'} mask {kind} bias {with_bias}: "
+                    print(f"{name} of {shape} {dtype} {'materialized' if materialized else 'streaming'} mask {kind} bias {with_bias}: "
                           f"off by {error:g}, torch by {theirs:g}, allowed {allowed:g}")
     print(f"torch {torch.__version__}, {where}: {cases} tensors compared, {wrong} wrong; at most {worst:.0%} of what is allowed")
     return 1 if wrong else 0

@@ -59,7 +59,7 @@ TEST_CASE_TEMPLATE("rounding at every midpoint and one float to each side", T, f
             static_cast<std::uint64_t>(static_cast<std::int64_t>(float_bits(middle)) + step);
         wrong += convert<T>(sign | beside) != nearest_to_float<T>(sign | beside);
       }
-    // Ties go to the even neighbour, said without the search.
+    // Ties go to the even neighbor, said without the search.
     wrong += convert<T>(float_bits(middle)) != low + (low & 1);
   }
   CHECK(wrong == 0);

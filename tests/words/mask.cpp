@@ -134,26 +134,26 @@ TEST_CASE("ranges are cut off, whatever they are") {
 }
 
 TEST_CASE("what they refuse") {
-  CHECK(mask::causal{distant}.refuses(5) == nullptr);
-  CHECK(mask::causal{-distant}.refuses(5) == nullptr);
+  CHECK(mask::causal{distant}.validate(5) == nullptr);
+  CHECK(mask::causal{-distant}.validate(5) == nullptr);
   for (index_t wrong : {distant + 1, -distant - 1})
-    CHECK(std::string(mask::causal{wrong}.refuses(5)) == "causal: offset must be in -2^40..2^40");
-  CHECK(mask::window{distant, 0}.refuses(5) == nullptr);
+    CHECK(std::string(mask::causal{wrong}.validate(5)) == "causal: offset must be in -2^40..2^40");
+  CHECK(mask::window{distant, 0}.validate(5) == nullptr);
   for (mask::window wrong : {mask::window{-1, 0}, {0, -1}, {distant + 1, 0}, {0, distant + 1}})
-    CHECK(std::string(wrong.refuses(5)) == "window: left and right must be in 0..2^40");
-  CHECK(mask::block_local{distant}.refuses(5) == nullptr);
+    CHECK(std::string(wrong.validate(5)) == "window: left and right must be in 0..2^40");
+  CHECK(mask::block_local{distant}.validate(5) == nullptr);
   for (index_t wrong : {index_t{0}, index_t{-3}, distant + 1})
-    CHECK(std::string(mask::block_local{wrong}.refuses(5)) ==
+    CHECK(std::string(mask::block_local{wrong}.validate(5)) ==
           "block_local: size must be in 1..2^40");
-  CHECK(mask::strided{1, 0}.refuses(5) == nullptr);
+  CHECK(mask::strided{1, 0}.validate(5) == nullptr);
   for (mask::strided wrong : {mask::strided{0, 1}, {-1, 0}, {1, -1}})
-    CHECK(std::string(wrong.refuses(5)) ==
+    CHECK(std::string(wrong.validate(5)) ==
           "strided: stride must be at least 1, near_by at least 0");
   // Either of two; masks that have no such word are content.
-  CHECK(std::string(mask::both{mask::strided{0}, by_range{}}.refuses(5)) ==
+  CHECK(std::string(mask::both{mask::strided{0}, by_range{}}.validate(5)) ==
         "strided: stride must be at least 1, near_by at least 0");
-  CHECK(std::string(mask::both{by_word{}, mask::block_local{0}}.refuses(5)) ==
+  CHECK(std::string(mask::both{by_word{}, mask::block_local{0}}.validate(5)) ==
         "block_local: size must be in 1..2^40");
-  CHECK(mask::both{by_word{}, by_range{}}.refuses(5) == nullptr);
-  CHECK(mask::both{mask::causal{}, mask::strided{2}}.refuses(5) == nullptr);
+  CHECK(mask::both{by_word{}, by_range{}}.validate(5) == nullptr);
+  CHECK(mask::both{mask::causal{}, mask::strided{2}}.validate(5) == nullptr);
 }

@@ -115,17 +115,17 @@ TEST_CASE("ascending and descending") {
 }
 
 TEST_CASE("parameters that make no sense") {
-  CHECK(ss::half_half{3}.refuses(9) == nullptr);
-  CHECK(ss::half_half{2}.refuses(9) != nullptr);
-  CHECK(ss::half_half{-1}.refuses(9) != nullptr);
-  CHECK(ss::interleave{3, 3}.refuses(1) == nullptr);
-  CHECK(ss::interleave{4, 3}.refuses(1) != nullptr);
-  CHECK(ss::interleave{0, 3}.refuses(1) != nullptr);
-  CHECK(ss::haar_interleave{5, 3}.refuses(9) == nullptr);
-  CHECK(ss::haar_interleave{5, 0}.refuses(9) != nullptr);
-  CHECK(ss::haar_interleave{5, 2}.refuses(9) != nullptr);
-  CHECK(ss::haar_interleave{-1, 1}.refuses(9) != nullptr);
-  static_assert(!ss::detail::has_refuses<ss::ascending>, "nothing to refuse");
+  CHECK(ss::half_half{3}.validate(9) == nullptr);
+  CHECK(ss::half_half{2}.validate(9) != nullptr);
+  CHECK(ss::half_half{-1}.validate(9) != nullptr);
+  CHECK(ss::interleave{3, 3}.validate(1) == nullptr);
+  CHECK(ss::interleave{4, 3}.validate(1) != nullptr);
+  CHECK(ss::interleave{0, 3}.validate(1) != nullptr);
+  CHECK(ss::haar_interleave{5, 3}.validate(9) == nullptr);
+  CHECK(ss::haar_interleave{5, 0}.validate(9) != nullptr);
+  CHECK(ss::haar_interleave{5, 2}.validate(9) != nullptr);
+  CHECK(ss::haar_interleave{-1, 1}.validate(9) != nullptr);
+  static_assert(!ss::detail::has_validate<ss::ascending>, "nothing to refuse");
 }
 
 namespace {

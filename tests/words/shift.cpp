@@ -206,29 +206,30 @@ TEST_CASE("any integer is brought into the rows of a sample") {
 }
 
 TEST_CASE("what policies refuse") {
-  CHECK(std::string(shift::linear_step{-1}.refuses(3)) == "linear_step: step must not be negative");
-  CHECK(shift::linear_step{0}.refuses(3) == nullptr);
+  CHECK(std::string(shift::linear_step{-1}.validate(3)) ==
+        "linear_step: step must not be negative");
+  CHECK(shift::linear_step{0}.validate(3) == nullptr);
   for (index_t heads : {-1, 0, 2})
-    CHECK(std::string(shift::per_head{heads}.refuses(3)) ==
+    CHECK(std::string(shift::per_head{heads}.validate(3)) ==
           "per_head: channels must be a multiple of heads");
-  CHECK(shift::per_head{3}.refuses(3) == nullptr);
+  CHECK(shift::per_head{3}.validate(3) == nullptr);
   for (index_t layer : {-1, 2, 3}) {
-    CHECK(std::string(shift::power{layer, 2}.refuses(3)) == "power: layer must be in 0..layers-1");
-    CHECK(std::string(shift::power_ceil{layer, 2}.refuses(3)) ==
+    CHECK(std::string(shift::power{layer, 2}.validate(3)) == "power: layer must be in 0..layers-1");
+    CHECK(std::string(shift::power_ceil{layer, 2}.validate(3)) ==
           "power_ceil: layer must be in 0..layers-1");
   }
-  CHECK(shift::power{1, 2}.refuses(3) == nullptr);
-  CHECK(shift::power_ceil{1, 2}.refuses(3) == nullptr);
+  CHECK(shift::power{1, 2}.validate(3) == nullptr);
+  CHECK(shift::power_ceil{1, 2}.validate(3) == nullptr);
   std::int32_t const numbers[3] = {};
-  CHECK(shift::table{{numbers, 3}}.refuses(3) == nullptr);
+  CHECK(shift::table{{numbers, 3}}.validate(3) == nullptr);
   for (index_t channels : {0, 2, 4})
-    CHECK(std::string(shift::table{{numbers, 3}}.refuses(channels)) ==
+    CHECK(std::string(shift::table{{numbers, 3}}.validate(channels)) ==
           "table: there must be one shift for every channel");
-  CHECK(shift::table{}.refuses(0) == nullptr);
-  CHECK(shift::table{{nullptr, 3}}.refuses(3) != nullptr);
-  CHECK(ss::reference{2}.refuses(3) == nullptr);
+  CHECK(shift::table{}.validate(0) == nullptr);
+  CHECK(shift::table{{nullptr, 3}}.validate(3) != nullptr);
+  CHECK(ss::reference{2}.validate(3) == nullptr);
   for (index_t channel : {-1, 3})
-    CHECK(std::string(ss::reference{channel}.refuses(3)) ==
+    CHECK(std::string(ss::reference{channel}.validate(3)) ==
           "reference: channel must be one of the channels");
 }
 
@@ -251,14 +252,14 @@ TEST_CASE("groups") {
   CHECK(ss::grouping(ss::group_size{most}).rows(9) == 9);
   CHECK(ss::grouping(ss::group_count{most}).rows(9) == 1);
   for (index_t wrong : {index_t{0}, index_t{-1}, std::numeric_limits<index_t>::min()}) {
-    CHECK(std::string(ss::grouping(ss::group_size{wrong}).refuses()) == "must be at least 1");
-    CHECK(std::string(ss::grouping(ss::group_count{wrong}).refuses()) == "must be at least 1");
+    CHECK(std::string(ss::grouping(ss::group_size{wrong}).validate()) == "must be at least 1");
+    CHECK(std::string(ss::grouping(ss::group_count{wrong}).validate()) == "must be at least 1");
     // The door asks for their rows before it refuses them.
     CHECK(ss::grouping(ss::group_size{wrong}).rows(9) >= 1);
     CHECK(ss::grouping(ss::group_count{wrong}).rows(9) >= 1);
   }
-  CHECK(ss::grouping(ss::group_size{1}).refuses() == nullptr);
-  CHECK(ss::grouping(ss::group_count{1}).refuses() == nullptr);
+  CHECK(ss::grouping(ss::group_size{1}).validate() == nullptr);
+  CHECK(ss::grouping(ss::group_count{1}).validate() == nullptr);
 }
 
 TEST_CASE("which alignments follow a channel") {

@@ -116,21 +116,21 @@ TEST_CASE("the caller's offsets, with any stride") {
 }
 
 TEST_CASE("what they refuse") {
-  CHECK(chord{}.refuses(62) == nullptr);
-  CHECK(std::string(chord{}.refuses(63)) == "chord: there must be 1 to 63 links");
-  for (index_t wrong : {-1, 64}) CHECK(chord{wrong}.refuses(3) != nullptr);
-  for (index_t fine : {1, 63}) CHECK(chord{fine}.refuses(3) == nullptr);
-  for (index_t fine : {0, 32767}) CHECK(cdil{fine}.refuses(47) == nullptr);
+  CHECK(chord{}.validate(62) == nullptr);
+  CHECK(std::string(chord{}.validate(63)) == "chord: there must be 1 to 63 links");
+  for (index_t wrong : {-1, 64}) CHECK(chord{wrong}.validate(3) != nullptr);
+  for (index_t fine : {1, 63}) CHECK(chord{fine}.validate(3) == nullptr);
+  for (index_t fine : {0, 32767}) CHECK(cdil{fine}.validate(47) == nullptr);
   for (index_t wrong : {-1, 32768})
-    CHECK(std::string(cdil{wrong}.refuses(3)) == "cdil: half must be in 0..32767");
-  CHECK(std::string(cdil{}.refuses(48)) == "cdil: there must be at most 47 factors");
+    CHECK(std::string(cdil{wrong}.validate(3)) == "cdil: half must be in 0..32767");
+  CHECK(std::string(cdil{}.validate(48)) == "cdil: there must be at most 47 factors");
   // The farthest that is accepted can be represented.
   CHECK(cdil{32767}.offset(32767, 46) == 32767 * (index_t{1} << 46));
   CHECK(cdil{32767}.offset(65534, 46) == -32767 * (index_t{1} << 46));
   index_t const one = 1;
-  CHECK(offsets{}.refuses(3) == nullptr);
-  CHECK(offsets{{&one, 1}}.refuses(3) == nullptr);
-  CHECK(std::string(offsets{{nullptr, 2}}.refuses(3)) == "offsets: list.data is null");
+  CHECK(offsets{}.validate(3) == nullptr);
+  CHECK(offsets{{&one, 1}}.validate(3) == nullptr);
+  CHECK(std::string(offsets{{nullptr, 2}}.validate(3)) == "offsets: list.data is null");
 }
 
 TEST_CASE("how many states checkpoints keep") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The key of the total order against a comparison of decoded numbers: all pairs of the 16-bit types
-// (a sample unless SLICESORT_FULL=1), all neighbours of float, and the corners of float and double.
+// (a sample unless SLICESORT_FULL=1), all neighbors of float, and the corners of float and double.
 #include "slicing_sort/check.hpp"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ bool key_agrees(std::uint64_t a, std::uint64_t b) {
 }
 
 // A 16-bit element as a double that compares as the specification says: NaN and infinity are finite
-// stand-ins, so the comparison is ordinary under any flag (and vectorises).
+// stand-ins, so the comparison is ordinary under any flag (and vectorizes).
 template <class T>
 double stand_in(std::uint64_t bits) {
   number const n = decode_bits<T>(bits);

@@ -23,9 +23,9 @@ namespace bench {
 namespace {
 
 #if SLICESORT_BENCH_CUBLAS
-using materialised = ss::materialised<ss::cublas>;
+using materialized = ss::materialized<ss::cublas>;
 #else
-using materialised = ss::materialised<>;
+using materialized = ss::materialized<>;
 #endif
 
 template <class T>
@@ -90,9 +90,9 @@ class attention_call_job final : public attention_job<T> {
         f(op, state_of<T>(all_.extents.length));
     });
   }
-  static materialised algorithm_of_map() {
+  static materialized algorithm_of_map() {
 #if SLICESORT_BENCH_CUBLAS
-    return materialised{ss::cublas { cublas_handle() }};
+    return materialized{ss::cublas { cublas_handle() }};
 #else
     return {};
 #endif

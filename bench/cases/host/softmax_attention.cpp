@@ -17,9 +17,9 @@ namespace bench {
 namespace {
 
 #if SLICESORT_BENCH_BLAS
-using materialised = ss::materialised<ss::cblas>;
+using materialized = ss::materialized<ss::cblas>;
 #else
-using materialised = ss::materialised<>;
+using materialized = ss::materialized<>;
 #endif
 
 // A tensor as big as [batch, heads, length, last].
@@ -59,7 +59,7 @@ class attention_call_job final : public attention_job<T> {
   // f(operator, its state); the buffer for that is made at the first call.
   template <class F>
   void call(F const& f) {
-    with_attention(this->at, materialised{}, [&](auto const& op) {
+    with_attention(this->at, materialized{}, [&](auto const& op) {
       if constexpr (std::is_same_v<decltype(op.algorithm()), ss::streaming const&>)
         f(op, state_in(sums_, 2));
       else

@@ -27,7 +27,7 @@ std::string processor() {
   return "unknown";
 }
 
-// Who multiplies the matrices of materialised attention.
+// Who multiplies the matrices of materialized attention.
 std::string blas() {
 #if SLICESORT_BENCH_BLAS
   return openblas_get_config != nullptr ? openblas_get_config() : "another BLAS";

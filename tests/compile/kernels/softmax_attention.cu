@@ -19,7 +19,7 @@ void softmax_attention(
                                              ss::attention_gradients<T>, ss::workspace);
 #define USE(T)                                           \
   USE_OF(T, ss::streaming, ss::detail::accumulator_t<T>) \
-  USE_OF(T, ss::materialised<>, T)
+  USE_OF(T, ss::materialized<>, T)
 FOR_EVERY_ELEMENT(USE)
 #undef USE
 #undef USE_OF

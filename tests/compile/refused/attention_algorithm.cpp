@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: slicesort: the algorithm must be streaming or materialised<Gemm>.
+// expect: slicesort: the algorithm must be streaming or materialized<Gemm>.
 #include <slicesort/slicesort.hpp>
 
 #ifdef CORRECTED
-using algorithm = slicesort::materialised<>;
+using algorithm = slicesort::materialized<>;
 #else
 struct algorithm {};
 #endif

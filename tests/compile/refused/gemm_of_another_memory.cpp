@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: slicesort: materialised<Gemm> needs a Gemm for the memory of its execution policy
+// expect: slicesort: materialized<Gemm> needs a Gemm for the memory of its execution policy
 #include <slicesort/slicesort.hpp>
 
 struct device_gemm {
@@ -13,7 +13,7 @@ struct device_gemm {
 
 void attend(slicesort::tensor4<float const> q, slicesort::tensor4<float> y,
             slicesort::workspace scratch) {
-  using algorithm = slicesort::materialised<device_gemm>;
+  using algorithm = slicesort::materialized<device_gemm>;
   slicesort::softmax_attention<slicesort::mask::full, algorithm>{}.forward(
       slicesort::exec::host{}, {q, q, q}, y, slicesort::no_saved, scratch);
 }

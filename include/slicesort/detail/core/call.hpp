@@ -19,7 +19,7 @@ template <class T>
 constexpr void require_dtype() {
   static_assert(detail::is_dtype<T>,
                 "slicesort: the element type must be float, double, slicesort::float16, "
-                "slicesort::bfloat16, or have a slicesort::dtype_traits specialisation.");
+                "slicesort::bfloat16, or have a slicesort::dtype_traits specialization.");
 }
 
 // The view of an argument that is only read.
@@ -101,8 +101,8 @@ auto transfer_of(X const& x, Y const& y) {
 }
 
 // Rules of a call that moves `in` to `out`: both sound, of one shape, not partly overlapping.
-inline void check_transfer(detail::checker& c, detail::view_facts const& in,
-                           detail::view_facts const& out, tensor1<index_t const> lengths) {
+inline void check_transfer(detail::checker& c, detail::view_info const& in,
+                           detail::view_info const& out, tensor1<index_t const> lengths) {
   c.view(in);
   c.view(out);
   c.same_extents(out, in.name, in.extents.each());
@@ -112,8 +112,8 @@ inline void check_transfer(detail::checker& c, detail::view_facts const& in,
 }
 
 // Rules of a saved permutation beside such a transfer.
-inline void check_permutation(detail::checker& c, detail::view_facts const& perm,
-                              detail::view_facts const& in, detail::view_facts const& out) {
+inline void check_permutation(detail::checker& c, detail::view_info const& perm,
+                              detail::view_info const& in, detail::view_info const& out) {
   c.view(perm);
   c.same_extents(perm, in.name, in.extents.each());
   c.index_holds(perm, in.extents.length);

@@ -38,7 +38,7 @@ class checker {
   __attribute__((format(printf, 3, 4)))
 #endif
   void
-  refuse(error_kind kind, char const* format, ...) {
+  fail(error_kind kind, char const* format, ...) {
     if (!ok()) return;
     verdict_.kind = kind;
     int const used = std::snprintf(verdict_.message, sizeof verdict_.message, "%s: ", op_);
@@ -51,14 +51,14 @@ class checker {
   }
 
   // The same for a verdict that someone else has reached.
-  void refuse(verdict const& v) {
+  void fail(verdict const& v) {
     if (ok()) verdict_ = v;
   }
 
   // Extents not negative, their product and every offset below 2^63 bytes, strides positive where
   // they matter (an input may repeat rows with stride 0), an output's elements distinct, data not
   // null.
-  void view(view_facts const& v) {
+  void view(view_info const& v) {
     one_axis(v, v.axes.outer, v.extents.outer);
     one_axis(v, v.axes.batch, v.extents.batch);
     one_axis(v, v.axes.length, v.extents.length);
@@ -70,7 +70,7 @@ class checker {
     step(v, v.axes.channels, v.extents.channels, v.strides.channels);
     if (!ok()) return;
     if (v.data == nullptr)
-      refuse(error_kind::argument, "%s.data is null, must point to %s", v.name, shape_of(v).text);
+      fail(error_kind::argument, "%s.data is null, must point to %s", v.name, shape_of(v).text);
     index_t span = 0, product = 1;
     auto const axis = [&](index_t extent, index_t stride) {
       return multiply_add(extent - 1, stride, span) && multiply_into(product, extent);
@@ -80,54 +80,54 @@ class checker {
         axis(v.extents.length, v.strides.length) && axis(v.extents.channels, v.strides.channels) &&
         product <= max_index / 64 && span < max_index / v.element_bytes;
     if (!fits)
-      refuse(error_kind::argument,
-             "%s %s spans more than 2^63 bytes or 2^57 elements, must span less", v.name,
-             shape_of(v).text);
+      fail(error_kind::argument,
+           "%s %s spans more than 2^63 bytes or 2^57 elements, must span less", v.name,
+           shape_of(v).text);
     else if (v.written)
       distinct_elements(v);
   }
 
-  void same_extents(view_facts const& v, char const* other, extents3 want) {
+  void same_extents(view_info const& v, char const* other, extents3 want) {
     extent(v, v.axes.batch, v.extents.batch, other, want.batch);
     extent(v, v.axes.length, v.extents.length, other, want.length);
     extent(v, v.axes.channels, v.extents.channels, other, want.channels);
   }
   // One axis of a view, whose extent must be that of `other`, or what `other` says.
-  void extent(view_facts const& v, char const* axis, index_t is, char const* other, index_t want) {
+  void extent(view_info const& v, char const* axis, index_t is, char const* other, index_t want) {
     if (is != want)
-      refuse(error_kind::argument, "%s.%s is %lld, must be %lld (%s.%s)", v.name, axis,
-             static_cast<long long>(is), static_cast<long long>(want), other, axis);
+      fail(error_kind::argument, "%s.%s is %lld, must be %lld (%s.%s)", v.name, axis,
+           static_cast<long long>(is), static_cast<long long>(want), other, axis);
   }
 
   // Rows of a column are saved in 16 or 32 bits.
-  void index_holds(view_facts const& perm, index_t length) {
+  void index_holds(view_info const& perm, index_t length) {
     if (perm.element_bytes == 1)
-      refuse(error_kind::argument, "%s has 8-bit indices, must have 16-bit or 32-bit ones",
-             perm.name);
+      fail(error_kind::argument, "%s has 8-bit indices, must have 16-bit or 32-bit ones",
+           perm.name);
     index_t const largest = perm.element_bytes == 2 ? index_t{65536} : (index_t{1} << 31);
     if (length > largest)
-      refuse(error_kind::argument,
-             "%s has %lld-bit indices, which hold lengths up to %lld; the length is %lld",
-             perm.name, static_cast<long long>(perm.element_bytes * 8),
-             static_cast<long long>(largest), static_cast<long long>(length));
+      fail(error_kind::argument,
+           "%s has %lld-bit indices, which hold lengths up to %lld; the length is %lld", perm.name,
+           static_cast<long long>(perm.element_bytes * 8), static_cast<long long>(largest),
+           static_cast<long long>(length));
   }
 
   // Rows are numbered in 32 bits inside, also when nothing is saved.
-  void rows_countable(view_facts const& v) {
+  void rows_countable(view_info const& v) {
     index_t const largest = index_t{1} << 31;
     if (v.extents.length > largest)
-      refuse(error_kind::argument, "%s.length is %lld, must be at most %lld", v.name,
-             static_cast<long long>(v.extents.length), static_cast<long long>(largest));
+      fail(error_kind::argument, "%s.length is %lld, must be at most %lld", v.name,
+           static_cast<long long>(v.extents.length), static_cast<long long>(largest));
   }
 
   void size(char const* name, index_t is, index_t want, char const* other) {
     if (is != want)
-      refuse(error_kind::argument, "%s.size is %lld, must be %lld (%s)", name,
-             static_cast<long long>(is), static_cast<long long>(want), other);
+      fail(error_kind::argument, "%s.size is %lld, must be %lld (%s)", name,
+           static_cast<long long>(is), static_cast<long long>(want), other);
   }
 
   // Two views may be the very same elements (in place) where `in_place`, else must share none.
-  void no_overlap(view_facts const& a, view_facts const& b, bool in_place = false);
+  void no_overlap(view_info const& a, view_info const& b, bool in_place = false);
 
   void lengths(tensor1<index_t const> lengths, extents3 e) {
     this->lengths("lengths", lengths, e.batch, e.length);
@@ -138,15 +138,15 @@ class checker {
     size(name, lengths.size(), batch, "batch");
     if (!ok()) return;
     if (batch > 0 && lengths.data() == nullptr)
-      return refuse(error_kind::argument, "%s.data is null, must point to %lld lengths", name,
-                    static_cast<long long>(batch));
+      return fail(error_kind::argument, "%s.data is null, must point to %lld lengths", name,
+                  static_cast<long long>(batch));
     if (!reads_memory_) return;
     for (index_t b = 0; b < batch; ++b) {
       index_t const n = lengths(b);
       if (n < 0 || n > most)
-        return refuse(error_kind::argument, "%s[%lld] is %lld, must be in 0..%lld (length)", name,
-                      static_cast<long long>(b), static_cast<long long>(n),
-                      static_cast<long long>(most));
+        return fail(error_kind::argument, "%s[%lld] is %lld, must be in 0..%lld (length)", name,
+                    static_cast<long long>(b), static_cast<long long>(n),
+                    static_cast<long long>(most));
     }
   }
 
@@ -154,17 +154,17 @@ class checker {
   template <class Policy>
   void policy(char const* name, Policy const& policy, index_t number,
               char const* of_what = "channels") {
-    if constexpr (has_refuses<Policy>)
-      if (char const* what = policy.refuses(number))
-        refuse(error_kind::argument, "%s %s (%s is %lld)", name, what, of_what,
-               static_cast<long long>(number));
+    if constexpr (has_validate<Policy>)
+      if (char const* what = policy.validate(number))
+        fail(error_kind::argument, "%s %s (%s is %lld)", name, what, of_what,
+             static_cast<long long>(number));
   }
 
   void workspace_holds(workspace w, std::size_t need) {
     if (w.bytes < need)
-      refuse(error_kind::workspace, "workspace.bytes is %zu, must be at least %zu", w.bytes, need);
+      fail(error_kind::workspace, "workspace.bytes is %zu, must be at least %zu", w.bytes, need);
     else if (need != 0 && w.data == nullptr)
-      refuse(error_kind::workspace, "workspace.data is null, must point to %zu bytes", need);
+      fail(error_kind::workspace, "workspace.data is null, must point to %zu bytes", need);
   }
 
  private:
@@ -182,35 +182,35 @@ class checker {
     return true;
   }
 
-  void one_axis(view_facts const& v, char const* name, index_t extent) {
+  void one_axis(view_info const& v, char const* name, index_t extent) {
     if (extent < 0)
-      refuse(error_kind::argument, "%s.%s is %lld, must not be negative", v.name, name,
-             static_cast<long long>(extent));
+      fail(error_kind::argument, "%s.%s is %lld, must not be negative", v.name, name,
+           static_cast<long long>(extent));
   }
   // The stride of an axis with one place is never used.
-  void step(view_facts const& v, char const* name, index_t extent, index_t stride) {
+  void step(view_info const& v, char const* name, index_t extent, index_t stride) {
     if (extent > 1 && (stride < 0 || (stride == 0 && v.written)))
-      refuse(error_kind::argument, "%s.stride.%s is %lld, must be %s", v.name, name,
-             static_cast<long long>(stride), v.written ? "positive" : "zero or positive");
+      fail(error_kind::argument, "%s.stride.%s is %lld, must be %s", v.name, name,
+           static_cast<long long>(stride), v.written ? "positive" : "zero or positive");
   }
 
-  void distinct_elements(view_facts const& v);
+  void distinct_elements(view_info const& v);
 
   char const* op_;
   bool reads_memory_;
   verdict verdict_;
 };
 
-inline void checker::distinct_elements(view_facts const& v) {
+inline void checker::distinct_elements(view_info const& v) {
   if (!nested_axes(v.extents, v.strides).nested)
-    refuse(error_kind::argument,
-           "%s.strides are %s for extents %s, must give every element its own place", v.name,
-           strides_of(v).text, shape_of(v).text);
+    fail(error_kind::argument,
+         "%s.strides are %s for extents %s, must give every element its own place", v.name,
+         strides_of(v).text, shape_of(v).text);
 }
 
-inline void checker::no_overlap(view_facts const& a, view_facts const& b, bool in_place) {
+inline void checker::no_overlap(view_info const& a, view_info const& b, bool in_place) {
   if (!ok() || a.extents.empty() || b.extents.empty()) return;
-  auto const reach = [](view_facts const& v) {
+  auto const reach = [](view_info const& v) {
     return ((v.extents.outer - 1) * v.strides.outer + (v.extents.batch - 1) * v.strides.batch +
             (v.extents.length - 1) * v.strides.length +
             (v.extents.channels - 1) * v.strides.channels + 1) *
@@ -230,8 +230,8 @@ inline void checker::no_overlap(view_facts const& a, view_facts const& b, bool i
     if (axes.nested && bytes % a.element_bytes == 0 && !axes.reaches(bytes / a.element_bytes))
       return;
   }
-  refuse(error_kind::argument, "%s overlaps %s (%p and %p), must %s", a.name, b.name, a.data,
-         b.data, in_place ? "be the very same view or share no element" : "share no element");
+  fail(error_kind::argument, "%s overlaps %s (%p and %p), must %s", a.name, b.name, a.data, b.data,
+       in_place ? "be the very same view or share no element" : "share no element");
 }
 
 }  // namespace detail

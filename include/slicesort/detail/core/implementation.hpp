@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The socket between operators and backends: a backend specialises `implementation<Problem,
+// The socket between operators and backends: a backend specializes `implementation<Problem,
 // Backend>`.
 #pragma once
 

@@ -33,13 +33,13 @@ struct matrix_place {
   char const* name;
 };
 // Refuses what no operator has a word for, and says how many rows of the sample are valid.
-inline index_t matrix_rows(detail::view_facts const& in, index_t batch, index_t batches,
+inline index_t matrix_rows(detail::view_info const& in, index_t batch, index_t batches,
                            matrix_place place, index_t places, tensor1<index_t const> lengths) {
   detail::checker c("equivalent_matrix");
   auto const within = [&](char const* name, index_t is, index_t below) {
     if (is < 0 || is >= below)
-      c.refuse(error_kind::argument, "%s is %lld, must be in 0..%lld", name,
-               static_cast<long long>(is), static_cast<long long>(below - 1));
+      c.fail(error_kind::argument, "%s is %lld, must be in 0..%lld", name,
+             static_cast<long long>(is), static_cast<long long>(below - 1));
   };
   c.view(in);
   within("batch", batch, batches);
@@ -57,7 +57,7 @@ class matrix_sample {
       : channel_(channel) {
     auto const in = input(x);
     extents3 const all = in.extents();
-    rows_ = matrix_rows(detail::facts("x", in, false), batch, all.batch, {channel, "channel"},
+    rows_ = matrix_rows(detail::describe("x", in, false), batch, all.batch, {channel, "channel"},
                         all.channels, options.lengths);
     extents_ = {1, all.length, all.channels};
     x_.resize(static_cast<std::size_t>(extents_.size()));

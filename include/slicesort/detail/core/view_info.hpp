@@ -18,7 +18,7 @@ struct axis_names {
 };
 inline constexpr axis_names three_axes{nullptr, "batch", "length", "channels"};
 
-struct view_facts {
+struct view_info {
   char const* name;
   void const* data;
   index_t element_bytes;
@@ -32,7 +32,7 @@ constexpr extents4 stack_of_one(extents3 e) { return {1, e.batch, e.length, e.ch
 constexpr strides4 stack_of_one(strides3 s) { return {0, s.batch, s.length, s.channels}; }
 
 template <class T>
-view_facts facts(char const* name, tensor3<T> v, bool written) {
+view_info describe(char const* name, tensor3<T> v, bool written) {
   return {name,
           v.data(),
           static_cast<index_t>(sizeof(T)),
@@ -41,7 +41,7 @@ view_facts facts(char const* name, tensor3<T> v, bool written) {
           written};
 }
 template <bool Const>
-view_facts facts(char const* name, basic_index_tensor3<Const> v, bool written) {
+view_info describe(char const* name, basic_index_tensor3<Const> v, bool written) {
   return {name,
           v.data(),
           static_cast<index_t>(v.width()),
@@ -51,13 +51,13 @@ view_facts facts(char const* name, basic_index_tensor3<Const> v, bool written) {
 }
 // A view of one axis, as one whose other axes are 1.
 template <class T>
-view_facts facts(char const* name, tensor1<T> v, bool written) {
+view_info describe(char const* name, tensor1<T> v, bool written) {
   return {
       name,   v.data(), static_cast<index_t>(sizeof(T)), {1, 1, v.size(), 1}, {0, 0, v.stride(), 0},
       written};
 }
 template <class T>
-view_facts facts(char const* name, tensor4<T> v, bool written, axis_names axes) {
+view_info describe(char const* name, tensor4<T> v, bool written, axis_names axes) {
   return {name, v.data(), static_cast<index_t>(sizeof(T)), v.extents(), v.strides(), written, axes};
 }
 
@@ -75,11 +75,11 @@ inline shape_text shape_of(axis_names const& axes, index_t outer, index_t batch,
                 static_cast<long long>(length), static_cast<long long>(channels));
   return t;
 }
-inline shape_text shape_of(view_facts const& v) {
+inline shape_text shape_of(view_info const& v) {
   extents4 const e = v.extents;
   return shape_of(v.axes, e.outer, e.batch, e.length, e.channels);
 }
-inline shape_text strides_of(view_facts const& v) {
+inline shape_text strides_of(view_info const& v) {
   strides4 const s = v.strides;
   return shape_of(v.axes, s.outer, s.batch, s.length, s.channels);
 }

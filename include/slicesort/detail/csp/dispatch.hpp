@@ -41,7 +41,7 @@ template <bool Aligned>
 struct grid_implementation<detail::csp_op<Aligned>> {
   // Forward and backward use the same memory.
   struct memory {
-    detail::channel_move* moves = nullptr;
+    detail::channel_shift* moves = nullptr;
     unsigned char* places = nullptr;  // the order of every sample's reference, as it would be saved
     sort_memory reference{}, sort{};  // at different times
     index_t samples = 0;              // that `copy` holds
@@ -52,7 +52,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
   static memory plan(Grid const& grid, extents3 e, index_t group, detail::arena& a) {
     memory m;
     if (e.empty()) return m;
-    m.moves = a.take<detail::channel_move>(static_cast<std::size_t>(e.channels));
+    m.moves = a.take<detail::channel_shift>(static_cast<std::size_t>(e.channels));
     detail::arena backward = a;
     m.permute = plan_permute<T>(grid, e, backward);
     if (group > 1) {
@@ -85,11 +85,11 @@ struct grid_implementation<detail::csp_op<Aligned>> {
                 groups_of(p.rule, e, moves, p.lengths), {}, m.permute);
       return;
     }
-    group_sort<T> job{groups_of(p.rule, e, moves, p.lengths), p.x, p.y, {}, {}};
+    groups_view<T> job{groups_of(p.rule, e, moves, p.lengths), p.x, p.y, {}, {}};
     if (p.saving) job.order = group_rows(p.order);
     if constexpr (Aligned) {
       job.places = places_in(m.places, e, p.rule.group);
-      group_sort<T> reference = job;
+      groups_view<T> reference = job;
       reference.groups = groups_of(p.rule, {e.batch, e.length, 1}, {}, p.lengths);
       reference.x = {p.x.data() + p.x.offset(0, 0, p.rule.reference), reference.groups.extents,
                      p.x.strides()};
@@ -106,7 +106,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
       extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
       auto* const copy = static_cast<T*>(m.copy);
       copy_side_by_side(grid, slice_batch(p.x, first, some), copy, adjacent);
-      group_sort<T> part = job;
+      groups_view<T> part = job;
       part.groups.extents = some;
       part.groups.lengths = slice_batch(p.lengths, first, some);
       part.x = tensor3<T const>(copy, some, side_by_side(some, adjacent));

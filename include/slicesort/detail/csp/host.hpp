@@ -10,7 +10,7 @@
 #include <slicesort/detail/csp/host/tile.hpp>
 #include <slicesort/detail/csp/host/unshifted_pairs.hpp>
 #include <slicesort/detail/csp/problem.hpp>
-#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/column_run.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/parallel.hpp>
@@ -37,10 +37,10 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
 
   // What a call takes from the workspace.
   struct memory {
-    detail::channel_move* moves;  // of every channel
-    bool moving, mixed;           // whether any is shifted; whether some descend and some do not
-    std::uint16_t* places;        // aligned: [batch][length], where a group's sorted rows go
-    std::uint32_t* long_places;   // the same of groups beyond 16 bits
+    detail::channel_shift* moves;  // of every channel
+    bool moving, mixed;            // whether any is shifted; whether some descend and some do not
+    std::uint16_t* places;         // aligned: [batch][length], where a group's sorted rows go
+    std::uint32_t* long_places;    // the same of groups beyond 16 bits
     slots each;
   };
   template <class T, class Exec>
@@ -48,10 +48,10 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     bool const any = !e.empty(), wide = is_long(group);
     auto const rows = static_cast<std::size_t>(any && Aligned ? e.batch * e.length : 0);
     auto* const moves =
-        a.take<detail::channel_move>(static_cast<std::size_t>(any ? e.channels : 0));
+        a.take<detail::channel_shift>(static_cast<std::size_t>(any ? e.channels : 0));
     auto* const places = a.take<std::uint16_t>(wide ? 0 : rows);
     auto* const long_places = a.take<std::uint32_t>(wide ? rows : 0);
-    index_t const tasks = any ? std::max(column_blocks(e, tile_columns).count(), e.batch) : 0;
+    index_t const tasks = any ? std::max(column_runs(e, tile_columns).count(), e.batch) : 0;
     return {moves,
             false,
             false,
@@ -83,7 +83,7 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     }
   };
 
-  static void ask_moves(detail::csp_rule const& rule, extents3 e, memory& m) {
+  static void evaluate_shifts(detail::csp_rule const& rule, extents3 e, memory& m) {
     for (index_t c = 0; c < e.channels; ++c) {
       m.moves[c] = rule.move(c, e);
       m.moving |= detail::shift_of(m.moves[c]) != 0;
@@ -95,11 +95,11 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     return group == 2 && !m.moving && !m.mixed;
   }
 
-  static tile_operand operand(extents3 e, strides3 s, column_block b) {
+  static tile_operand operand(extents3 e, strides3 s, column_run b) {
     return {column_range{e, b.batch * e.channels + b.channel, static_cast<int>(b.channels)}, s};
   }
   template <class T>
-  static csp_tile<T> tile_of(tensor3<T const> from, tensor3<T> to, column_block b, index_t group,
+  static csp_tile<T> tile_of(tensor3<T const> from, tensor3<T> to, column_run b, index_t group,
                              tensor1<index_t const> lengths, memory const& m,
                              csp_scratch<T> const& scratch) {
     extents3 const e = from.extents();
@@ -110,7 +110,7 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     t.rows = valid_rows(lengths, b.batch, e.length);
     t.group = group;
     for (int lane = 0; lane < t.width; ++lane) {
-      detail::channel_move const move = m.moves[b.channel + lane];
+      detail::channel_shift const move = m.moves[b.channel + lane];
       t.shift[lane] = detail::wrapped(detail::shift_of(move), t.rows);
       t.shifted |= t.shift[lane] != 0;
       if (detail::descends(move))
@@ -121,7 +121,7 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     return t;
   }
   template <class T, class Order>
-  static void add_order(csp_tile<T>& t, Order const& order, void* data, column_block b) {
+  static void add_order(csp_tile<T>& t, Order const& order, void* data, column_run b) {
     if (t.group == 1) return;
     t.order = data;
     t.order_width = order.width();
@@ -129,7 +129,7 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
   }
   // Rows past the valid ones stay in their places. A byte of bits that also has a valid pair is
   // written already, with zeros for the others.
-  static void save_rest(index_tensor3 order, column_block b, index_t valid, index_t length,
+  static void save_rest(index_tensor3 order, column_run b, index_t valid, index_t length,
                         index_t group) {
     if (group == 1) return;
     with_order_type(order, [&](auto view) {
@@ -159,7 +159,7 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     for_each_task(on, e.batch, [&](unsigned slot, index_t batch) {
       detail::arena memory_of_slot = m.each[slot];
       scratch<T> const s(memory_of_slot, e.length, group);
-      column_block const b{batch, p.rule.reference, 1};
+      column_run const b{batch, p.rule.reference, 1};
       T const* const x = p.x.data() + p.x.offset(batch, 0, p.rule.reference);
       index_t const rows = valid_rows(p.lengths, batch, e.length), first = batch * e.length;
       if (is_long(group)) {
@@ -195,7 +195,7 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
   if (e.empty()) return;
   detail::arena a(w);
   memory m = plan<T>(on, e, p.rule.group, a);
-  ask_moves(p.rule, e, m);
+  evaluate_shifts(p.rule, e, m);
   if constexpr (Aligned) align(on, p, m);
   isa const set = chosen_isa(on.instructions);
   index_t const still =
@@ -209,7 +209,7 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
                            r.places = Aligned ? m.places + batch * e.length : nullptr;
                            exchange_pair_rows(set, r, csp_step::forward);
                          });
-  for_each_column_block(on, e, [&](unsigned slot, column_block b) {
+  for_each_column_run(on, e, [&](unsigned slot, column_run b) {
     detail::arena memory_of_slot = m.each[slot];
     scratch<T> const s(memory_of_slot, e.length, p.rule.group);
     csp_tile<T> t = tile_of(p.x, p.y, b, p.rule.group, p.lengths, m, s.tile);
@@ -236,7 +236,7 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::backward(
   if (e.empty()) return;
   detail::arena a(w);
   memory m = plan<T>(on, e, p.rule.group, a);
-  ask_moves(p.rule, e, m);
+  evaluate_shifts(p.rule, e, m);
   isa const set = chosen_isa(on.instructions);
   index_t const still = still_pairs(m, p.rule.group) && p.mode == grad_mode::overwrite
                             ? still_channels(p.dy, p.dx, p.order, true)
@@ -245,7 +245,7 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::backward(
     for_each_still_piece(
         on, p.dy, p.dx, p.order, true, still, p.lengths,
         [&](index_t, pair_rows<T> const& r) { exchange_pair_rows(set, r, csp_step::backward); });
-  for_each_column_block(on, e, [&](unsigned slot, column_block b) {
+  for_each_column_run(on, e, [&](unsigned slot, column_run b) {
     detail::arena memory_of_slot = m.each[slot];
     scratch<T> const s(memory_of_slot, e.length, p.rule.group);
     csp_tile<T> t = tile_of(p.dy, p.dx, b, p.rule.group, p.lengths, m, s.tile);

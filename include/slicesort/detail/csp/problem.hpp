@@ -20,12 +20,12 @@ struct csp_op {};
 
 // What becomes of one channel: 2 * shift + (1 if its groups descend). Where groups are aligned none
 // descends, and the reference does not move.
-using channel_move = std::int64_t;
-constexpr channel_move move_of(index_t shift, bool descends) {
-  return 2 * shift + static_cast<channel_move>(descends);
+using channel_shift = std::int64_t;
+constexpr channel_shift move_of(index_t shift, bool descends) {
+  return 2 * shift + static_cast<channel_shift>(descends);
 }
-SLICESORT_HD constexpr index_t shift_of(channel_move move) { return (move - (move & 1)) / 2; }
-SLICESORT_HD constexpr bool descends(channel_move move) { return (move & 1) != 0; }
+SLICESORT_HD constexpr index_t shift_of(channel_shift move) { return (move - (move & 1)) / 2; }
+SLICESORT_HD constexpr bool descends(channel_shift move) { return (move & 1) != 0; }
 
 // The policies of a call. Moves are asked for on the host, once for every channel: policies need not
 // be device code.
@@ -33,9 +33,9 @@ struct csp_rule {
   index_t group;      // rows of a group, 1..max(length, 1)
   index_t reference;  // the channel, where groups are aligned
   void const* policies;
-  channel_move (*ask)(void const* policies, index_t channel, extents3 extents);
+  channel_shift (*ask)(void const* policies, index_t channel, extents3 extents);
 
-  channel_move move(index_t channel, extents3 extents) const {
+  channel_shift move(index_t channel, extents3 extents) const {
     return ask(policies, channel, extents);
   }
 };

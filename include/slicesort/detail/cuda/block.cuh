@@ -18,13 +18,13 @@ namespace impl {
 class device_block {
  public:
   // `fast_double`: data-center parts compare FP64 at half the FP32 rate, all others at 1/32 or less.
-  // `spacious`: before sm_90 the compiler spills registers in the larger passes of a network.
+  // `big_register_file`: before sm_90 the compiler spills registers in the larger passes of a network.
 #if defined(__CUDA_ARCH__)
   static constexpr bool fast_double =
       __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000;
-  static constexpr bool spacious = __CUDA_ARCH__ >= 900;
+  static constexpr bool big_register_file = __CUDA_ARCH__ >= 900;
 #else
-  static constexpr bool fast_double = false, spacious = false;
+  static constexpr bool fast_double = false, big_register_file = false;
 #endif
 
   __device__ device_block(unsigned char* shared, index_t first) : shared_(shared), first_(first) {}
@@ -70,7 +70,7 @@ class device_block {
     return mine;
   }
   template <class Array>
-  __device__ __forceinline__ auto quad(Array const& mine) {
+  __device__ __forceinline__ auto shfl_quad(Array const& mine) {
     return [&mine](int lane, int i) { return __shfl_sync(0xffffffffu, mine[i], lane, 4); };
   }
   static __device__ __forceinline__ float exp2(float x) {
@@ -134,7 +134,7 @@ class device_block {
   __device__ double fused_multiply_add(double a, double b, double c) { return __fma_rn(a, b, c); }
   // Written as min and max, a network of a thousand comparators keeps the compiler's front end busy
   // for twenty seconds; it does not look into this.
-  static __device__ void order(std::uint32_t& low, std::uint32_t& high) {
+  static __device__ void compare_exchange(std::uint32_t& low, std::uint32_t& high) {
     std::uint32_t least, most;
     asm("min.u32 %0, %2, %3;\n\tmax.u32 %1, %2, %3;"
         : "=&r"(least), "=r"(most)
@@ -142,16 +142,16 @@ class device_block {
     low = least;
     high = most;
   }
-  static __device__ float renew(float number) {
+  static __device__ float opaque(float number) {
     asm volatile("" : "+f"(number));
     return number;
   }
-  static __device__ double renew(double number) {
+  static __device__ double opaque(double number) {
     asm volatile("" : "+d"(number));
     return number;
   }
   // Else products with it are kept in registers from the first use to the last.
-  static __device__ int renew(int number) {
+  static __device__ int opaque(int number) {
     asm volatile("" : "+r"(number));
     return number;
   }

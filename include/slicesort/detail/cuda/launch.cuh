@@ -54,20 +54,20 @@ class cuda_grid {
  public:
   explicit cuda_grid(exec::basic_cuda<Selectors...> on) : stream_(on.stream) {
     enforce_cuda(device_of(stream_, device_), "the stream's device");
-    enforce_cuda(facts_of(device_, facts_), "the device's attributes");
+    enforce_cuda(device_info_of(device_, info_), "the device's attributes");
   }
 
   int device() const { return device_; }
-  device_facts facts() const { return facts_; }
+  device_info info() const { return info_; }
 
   template <class Tuning>
   Tuning tuning(Tuning defaults, std::size_t element_bytes) const {
-    return detail::tuned(facts_, element_bytes, defaults, Selectors{}...);
+    return detail::tuned(info_, element_bytes, defaults, Selectors{}...);
   }
 
   // Both the device and the code that it was given.
   bool clusters() const {
-    if (facts_.architecture < 90) return false;
+    if (info_.architecture < 90) return false;
     device_guard const guard(device_);
     cudaFuncAttributes code{};
     enforce_cuda(
@@ -90,7 +90,7 @@ class cuda_grid {
     // Always the same number: another thread may be between here and its own launch.
     if (shared > shared_bytes_unasked)
       enforce_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(facts_.shared_bytes)),
+                                        static_cast<int>(info_.shared_bytes)),
                    "cudaFuncSetAttribute");
     for (index_t first = 0; first < blocks; first += most) {
       void* arguments[] = {const_cast<Body*>(&body), &first};
@@ -114,7 +114,7 @@ class cuda_grid {
  private:
   cudaStream_t stream_;
   int device_ = 0;
-  device_facts facts_;
+  device_info info_;
 };
 template <class... Selectors>
 cuda_grid(exec::basic_cuda<Selectors...>) -> cuda_grid<Selectors...>;
@@ -125,12 +125,12 @@ struct implementation<Op, detail::cuda_backend> {
   template <class Exec>
   static void check(Exec const& on, detail::checker& c) {
     int device = 0;
-    device_facts facts;
+    device_info info;
     cudaError_t status = device_of(on.stream, device);
-    if (status == cudaSuccess) status = facts_of(device, facts);
+    if (status == cudaSuccess) status = device_info_of(device, info);
     if (status == cudaSuccess) return;
     (void)cudaGetLastError();
-    c.refuse(cuda_verdict(status, "the stream's device"));
+    c.fail(cuda_verdict(status, "the stream's device"));
   }
   // The last argument is the arena; between, what the operator's size depends on.
   template <class T, class Exec, class... Arguments>

@@ -43,7 +43,7 @@ inline cudaError_t device_of(cudaStream_t stream, int& device) {
   return cudaGetDevice(&device);
 }
 
-inline cudaError_t facts_of(int device, device_facts& facts) {
+inline cudaError_t device_info_of(int device, device_info& info) {
   int cc_major = 0, cc_minor = 0, processors = 0, shared = 0;
   cudaError_t status = cudaDeviceGetAttribute(&cc_major, cudaDevAttrComputeCapabilityMajor, device);
   if (status == cudaSuccess)
@@ -53,7 +53,7 @@ inline cudaError_t facts_of(int device, device_facts& facts) {
   if (status == cudaSuccess)
     status = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   if (status == cudaSuccess)
-    facts = {10 * cc_major + cc_minor, processors, static_cast<std::size_t>(shared)};
+    info = {10 * cc_major + cc_minor, processors, static_cast<std::size_t>(shared)};
   return status;
 }
 

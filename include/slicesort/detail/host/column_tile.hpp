@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile: up to 32 neighbouring columns of a [batch, length, channels] problem, sorted together,
+// A tile: up to 32 neighboring columns of a [batch, length, channels] problem, sorted together,
 // one column per SIMD lane. Columns are numbered batch * channels + channel; a tile may span
 // samples.
 #pragma once

@@ -15,11 +15,11 @@ namespace impl {
 // Rules of a host execution policy.
 template <class Exec>
 void check_host(Exec const& on, detail::checker& c) {
-  if (on.threads == 0) c.refuse(error_kind::argument, "exec.threads is 0, must be at least 1");
+  if (on.threads == 0) c.fail(error_kind::argument, "exec.threads is 0, must be at least 1");
   if (!isa_available(on.instructions))
-    c.refuse(error_kind::argument,
-             "exec.instructions is %s, which this processor or compiler lacks; must be one it has",
-             isa_name(on.instructions));
+    c.fail(error_kind::argument,
+           "exec.instructions is %s, which this processor or compiler lacks; must be one it has",
+           isa_name(on.instructions));
 }
 
 // Calls f(slot, task) for every task in [0, tasks). Slots take tasks as they become free; which

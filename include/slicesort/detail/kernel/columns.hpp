@@ -82,8 +82,8 @@ struct index_column {
 };
 
 // How the threads of a block walk over a tile of `width` columns (a power of two that divides the
-// block): every thread stays in one column, neighbours take neighbouring columns, or, where a
-// column's rows lie side by side in memory, neighbouring rows.
+// block): every thread stays in one column, neighbors take neighboring columns, or, where a
+// column's rows lie side by side in memory, neighboring rows.
 struct tile_walk {
   int column;     // of the tile
   int first_row;  // then every `step` rows

@@ -3,7 +3,7 @@
 //
 // A *body* is a trivially copyable struct, the kernel's arguments, with
 //   static constexpr int max_threads;                          // the launch bound
-//   template <class Carver> SLICESORT_HD layout shared(Carver&) const;   // its shared memory
+//   template <class SharedAllocator> SLICESORT_HD layout shared(SharedAllocator&) const;   // its shared memory
 //   template <class Block> SLICESORT_HD void operator()(Block&) const;   // what one thread does
 // (`shared` may be missing: no shared memory.)
 //
@@ -16,13 +16,13 @@
 //   A multiply_add(A a, A b, A c)         // c + a * b, rounded twice, as the host does
 //   A fused_multiply_add(A a, A b, A c)   // c + a * b, rounded once, as std::fma does
 //   static constexpr bool fast_double     // comparing two doubles is as cheap as two floats
-//   static constexpr bool spacious        // the compiler fits 32 doubles and more in 128 registers
-//   static void order(std::uint32_t& low, std::uint32_t& high)   // exchanges them if high < low
-//   static N renew(N)                     // the same int, float or double, of which the compiler
+//   static constexpr bool big_register_file        // the compiler fits 32 doubles and more in 128 registers
+//   static void compare_exchange(std::uint32_t& low, std::uint32_t& high)   // exchanges them if high < low
+//   static N opaque(N)                     // the same int, float or double, of which the compiler
 //                                         // knows nothing
 // for tiles of rows of 16-byte pieces (detail/kernel/warp_mma.hpp), by all threads of the block alike:
-//   V reduce<Lanes>(V, F combine)         // of Lanes = 2^k neighbouring threads; the same in all of them
-//   auto quad(Array const&)               // (lane, i): another's element, of four neighbours
+//   V reduce<Lanes>(V, F combine)         // of Lanes = 2^k neighboring threads; the same in all of them
+//   auto shfl_quad(Array const&)               // (lane, i): another's element, of four neighbors
 //   float exp2(float)                     // roughly: to some units in the last place
 //   void copy_async(void* to, void const* from, int bytes)   // of 16 bytes of shared memory, all aligned;
 //                                         // those behind `bytes` become 0
@@ -36,7 +36,7 @@
 //   T* of_block(T* mine, int rank)        // the same place in another block's shared memory
 //
 // A *Grid* runs bodies, one after the other:
-//   device_facts facts() const
+//   device_info info() const
 //   Tuning tuning(Tuning defaults, std::size_t element_bytes) const
 //   bool clusters() const                 // whether launches may have clusters
 //   bool multiply(detail::gemm_rule const&, gemm_call const&) const   // by another's matrix product
@@ -55,7 +55,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// The backend of an operator on any grid; each operator specialises it in detail/<op>/dispatch.hpp.
+// The backend of an operator on any grid; each operator specializes it in detail/<op>/dispatch.hpp.
 template <class Op>
 struct grid_implementation;
 

@@ -15,23 +15,23 @@ namespace impl {
 // What an element `old` becomes: `value`, to the bit, or the sum of both, added in the accumulator's
 // type and rounded once. `old` has some value also where it is overwritten.
 template <class Block, class T, class Value>
-SLICESORT_HD inline T delivered(grad_mode mode, T old, Value value) {
+SLICESORT_HD inline T stored_or_accumulated(grad_mode mode, T old, Value value) {
   using A = detail::accumulator_t<T>;
   if (mode == grad_mode::overwrite) return static_cast<T>(value);
   T const sum = static_cast<T>(static_cast<A>(old) + static_cast<A>(value));
   // Else a compiler may always add, and add -0 to what overwrites: that changes a signalling NaN.
   if constexpr (std::is_floating_point_v<T>)
-    return Block::renew(sum);
+    return Block::opaque(sum);
   else
     return sum;
 }
 // The same where `to` is read only if need be.
 template <class Block, class T, class Value>
-SLICESORT_HD inline void deliver(grad_mode mode, T& to, Value value) {
+SLICESORT_HD inline void store_or_accumulate(grad_mode mode, T& to, Value value) {
   if (mode == grad_mode::overwrite)
     to = static_cast<T>(value);
   else
-    to = delivered<Block>(mode, to, value);
+    to = stored_or_accumulated<Block>(mode, to, value);
 }
 
 }  // namespace impl

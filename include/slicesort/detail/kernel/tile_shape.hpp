@@ -13,11 +13,11 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Neighbours in memory are rows, not channels.
+// Neighbors in memory are rows, not channels.
 inline bool rows_are_adjacent(strides3 s) { return s.length < s.channels; }
 
 // The columns of a tile whose column fills `column_bytes` of shared memory; 0 where none fits.
-inline int tile_width(device_facts device, permute_tuning const& t, std::size_t column_bytes,
+inline int tile_width(device_info device, permute_tuning const& t, std::size_t column_bytes,
                       index_t length, index_t columns) {
   auto const fits = [&](int width, std::size_t bytes) {
     return column_bytes * static_cast<std::size_t>(width) + 64 <= bytes;

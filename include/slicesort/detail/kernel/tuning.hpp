@@ -20,18 +20,18 @@ inline int power_of_two_in(index_t value, int low, int high) {
 // As it was chosen: values may be out of range.
 template <class T, class Grid>
 sort_tuning sort_tuning_of(Grid const& grid) {
-  return grid.tuning(default_sort_tuning(grid.facts(), sizeof(T)), sizeof(T));
+  return grid.tuning(default_sort_tuning(grid.info(), sizeof(T)), sizeof(T));
 }
 
 // Brought into range.
 template <class T, class Grid>
 permute_tuning permute_tuning_of(Grid const& grid) {
-  permute_tuning t = grid.tuning(default_permute_tuning(grid.facts(), sizeof(T)), sizeof(T));
+  permute_tuning t = grid.tuning(default_permute_tuning(grid.info(), sizeof(T)), sizeof(T));
   t.tile_columns = power_of_two_in(t.tile_columns, 1, 1024);
   t.least_columns = power_of_two_in(t.least_columns, 1, t.tile_columns);
   t.tile_threads = power_of_two_in(t.tile_threads, 32, 1024);
   t.tile_elements = std::clamp(t.tile_elements, 1, 64);
-  t.shared_tile_bytes = std::min(t.shared_tile_bytes, grid.facts().shared_bytes);
+  t.shared_tile_bytes = std::min(t.shared_tile_bytes, grid.info().shared_bytes);
   return t;
 }
 

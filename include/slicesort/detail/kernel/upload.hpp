@@ -16,7 +16,7 @@ namespace impl {
 
 // A part of them. `Number` is as narrow as they allow.
 template <class Number>
-struct note_numbers_body {
+struct upload_body {
   static constexpr int max_threads = 128;
   static constexpr int most = 3840 / static_cast<int>(sizeof(Number));
 
@@ -31,16 +31,16 @@ struct note_numbers_body {
 };
 
 // What is known of the numbers once they are noted.
-struct noted_numbers {
+struct uploaded_numbers {
   index_t first = 0;
   bool alike = true;  // all are the first
 };
 
 // Asks for every number, once, and writes them to `memory`; false if one is too wide for `Number`.
 template <class Number, class Grid, class Ask>
-bool note_as(Grid const& grid, index_t count, Ask const& ask, index_t* memory, bool if_alike,
-             noted_numbers& noted) {
-  using body = note_numbers_body<Number>;
+bool upload_as(Grid const& grid, index_t count, Ask const& ask, index_t* memory, bool if_alike,
+               uploaded_numbers& noted) {
+  using body = upload_body<Number>;
   noted = {};
   body part{};
   for (index_t i = 0; i < count; ++i) {
@@ -61,11 +61,11 @@ bool note_as(Grid const& grid, index_t count, Ask const& ask, index_t* memory, b
 // Writes ask(0) .. ask(count - 1) to `memory`. Where all are alike and not `if_alike`, a reader must do
 // with the first: they may not have been written.
 template <class Grid, class Ask>
-noted_numbers note_numbers(Grid const& grid, index_t count, Ask const& ask, index_t* memory,
-                           bool if_alike) {
-  noted_numbers noted;
-  if (!note_as<std::int32_t>(grid, count, ask, memory, if_alike, noted))
-    note_as<index_t>(grid, count, ask, memory, if_alike, noted);
+uploaded_numbers upload_numbers(Grid const& grid, index_t count, Ask const& ask, index_t* memory,
+                                bool if_alike) {
+  uploaded_numbers noted;
+  if (!upload_as<std::int32_t>(grid, count, ask, memory, if_alike, noted))
+    upload_as<index_t>(grid, count, ask, memory, if_alike, noted);
   return noted;
 }
 

@@ -117,7 +117,7 @@ SLICESORT_HD_INLINE void plain_multiply_weights(Block& block, tile_sums<A, Rows,
                                                 tile_piece<T> const* x, int width) {
   constexpr int elements = elements_of_piece<T>, pieces = Width / elements;
   tile_lane const me(block.rank());
-  auto const theirs = block.quad(weights);
+  auto const theirs = block.shfl_quad(weights);
   SLICESORT_UNROLL
   for (int j = 0; j < Columns; ++j) {
     SLICESORT_NO_UNROLL

@@ -74,7 +74,7 @@ inline constexpr index_t sum_piece = 64;
 // -log sum_k exp(p q[k] + g[k]): the potential that makes a row (or column) of T sum to 1, and the mean
 // of q under that row. SharedValues: q has one value for all lanes.
 template <bool SharedValues, class Worker, class A, int Lanes>
-SLICESORT_HD_INLINE void normalise(Worker& on, sinkhorn_side<A> const& side, A const* g,
+SLICESORT_HD_INLINE void normalize(Worker& on, sinkhorn_side<A> const& side, A const* g,
                                    lanes_of<A, Lanes> const& p, lanes_of<A, Lanes>& potential,
                                    lanes_of<A, Lanes>& mean) {
   constexpr int lane = SharedValues ? 0 : 1;
@@ -163,7 +163,7 @@ SLICESORT_HD_INLINE void scale_group(Worker& on, sinkhorn_group<A> const& m, ind
   for (index_t s = 0; s < iterations; ++s) {
     for (index_t i = on.first; i < m.rows; i += on.step) {
       fill_lanes(m.u[i], p);
-      normalise<false>(on, columns, m.h, p, potential, mean);
+      normalize<false>(on, columns, m.h, p, potential, mean);
       store_lanes(potential, m.f + i * m.pitch);
       if constexpr (Kept) {
         store_lanes(potential, m.past(s, 0) + i * m.pitch);
@@ -173,7 +173,7 @@ SLICESORT_HD_INLINE void scale_group(Worker& on, sinkhorn_group<A> const& m, ind
     on.sync();
     for (index_t j = on.first; j < m.rows; j += on.step) {
       load_lanes(m.w + j * m.pitch, p);
-      normalise<true>(on, rows, m.f, p, potential, mean);
+      normalize<true>(on, rows, m.f, p, potential, mean);
       store_lanes(potential, m.h + j * m.pitch);
       if constexpr (Kept) {
         store_lanes(potential, m.past(s, 1) + j * m.pitch);

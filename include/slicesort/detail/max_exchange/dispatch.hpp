@@ -52,7 +52,7 @@ struct grid_implementation<detail::max_exchange_op> {
   template <class T, class Grid>
   static shape shape_of(Grid const& grid, extents3 e) {
     permute_tuning const t = permute_tuning_of<T>(grid);
-    int const width = std::min(tile_width(grid.facts(), t, 0, e.length, e.batch * e.channels), 512);
+    int const width = std::min(tile_width(grid.info(), t, 0, e.length, e.batch * e.channels), 512);
     return {width, std::min(tile_threads(t, 0, e.length, width), 512)};
   }
 };

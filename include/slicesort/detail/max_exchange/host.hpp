@@ -5,7 +5,7 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/implementation.hpp>
-#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/column_run.hpp>
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/max_exchange/host/running_maximum.hpp>
@@ -24,10 +24,10 @@ template <class T>
 class exchanged_rows {
  public:
   template <class Row>
-  exchanged_rows(tensor3<T const> from, tensor3<T> to, column_block b, index_t row,
-                 Row const* other, grad_mode mode)
+  exchanged_rows(tensor3<T const> from, tensor3<T> to, column_run b, index_t row, Row const* other,
+                 grad_mode mode)
       : to_(to), block_(b), row_(row) {
-    with_delivery<T>(mode, [&](auto deliver) {
+    with_store<T>(mode, [&](auto store) {
       for (index_t c = 0; c < b.channels; ++c) {
         index_t const channel = b.channel + c;
         other_[c] = static_cast<index_t>(other[c]);
@@ -37,8 +37,8 @@ class exchanged_rows {
           here_[c] = to(b.batch, row, channel);
           there_[c] = to(b.batch, other_[c], channel);
         }
-        deliver(here_[c], *there);
-        deliver(there_[c], *here);
+        store(here_[c], *there);
+        store(there_[c], *here);
       }
     });
   }
@@ -52,10 +52,10 @@ class exchanged_rows {
 
  private:
   tensor3<T> to_;
-  column_block block_;
+  column_run block_;
   index_t row_;
-  index_t other_[block_columns];
-  T here_[block_columns], there_[block_columns];
+  index_t other_[run_columns];
+  T here_[run_columns], there_[run_columns];
 };
 
 template <>
@@ -80,7 +80,7 @@ void implementation<detail::max_exchange_op, detail::host_backend>::forward(
     Exec const& on, detail::max_exchange_forward<T> const& p, workspace) {
   index_t const length = p.x.extents().length;
   isa const set = chosen_isa(on.instructions);
-  for_each_column_block(on, p.x.extents(), [&](unsigned, column_block b) {
+  for_each_column_run(on, p.x.extents(), [&](unsigned, column_run b) {
     constexpr index_t rows_at_once = 64;  // copied while they are still in the first cache
     index_t const rows = valid_rows(p.lengths, b.batch, length);
     running_maximum<T> maximum(p.row);
@@ -100,8 +100,8 @@ void implementation<detail::max_exchange_op, detail::host_backend>::forward(
 template <class Exec, class T>
 void implementation<detail::max_exchange_op, detail::host_backend>::backward(
     Exec const& on, detail::max_exchange_backward<T> const& p, workspace) {
-  for_each_column_block(on, p.dy.extents(), [&](unsigned, column_block b) {
-    std::uint32_t maximum[block_columns];
+  for_each_column_run(on, p.dy.extents(), [&](unsigned, column_run b) {
+    std::uint32_t maximum[run_columns];
     with_index_type(p.maximum, [&](auto saved) { load_columns(saved, b, 0, 1, maximum, 1); });
     // In place, or accumulating, the rows' own transfer would destroy what the exchange needs.
     exchanged_rows<T> const exchanged(p.dy, p.dx, b, p.row, maximum, p.mode);

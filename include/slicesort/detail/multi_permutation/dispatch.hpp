@@ -62,7 +62,7 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
       }
       sort_columns(
           grid,
-          column_sort<T, Order>{p.order, slice_batch(p.x, first, some), sorted, perm, lengths},
+          columns_view<T, Order>{p.order, slice_batch(p.x, first, some), sorted, perm, lengths},
           m.sort);
       if (m.sorted == nullptr)
         sum_powers<true>(grid, p, tensor3<T const>(sorted), perm, lengths, y);
@@ -172,17 +172,17 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
     constexpr int threads = 32;
     extents3 const e = p.dy.extents();
     index_t const columns = e.empty() ? 0 : e.batch * e.channels, terms = p.weights.terms;
-    if (columns > 0) weigh_columns(grid, p, sums);
+    if (columns > 0) weights_gradient(grid, p, sums);
     grid.run(add_columns_body<A<T>>{sums, columns, terms, p.dweights, p.mode},
              divide_up(terms, threads), threads);
   }
   template <class Grid, class T>
-  static void weigh_columns(Grid const& grid, detail::multi_permutation_backward<T> const& p,
-                            double* sums) {
+  static void weights_gradient(Grid const& grid, detail::multi_permutation_backward<T> const& p,
+                               double* sums) {
     extents3 const e = p.dy.extents();
     index_t const terms = p.weights.terms;
     bool const adjacent = rows_are_adjacent(p.x.strides());
-    device_facts device = grid.facts();
+    device_info device = grid.info();
     // Products take no more than a quarter of shared memory, if that can be.
     int threads = 256, at_once = static_cast<int>(std::min<index_t>(terms, 4));
     auto const bytes = [&] {
@@ -202,10 +202,10 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
       grid.run(body, divide_up(e.batch * e.channels, body.x.width), threads);
     };
     if (fitting > 0)
-      run(weigh_columns_body<T, true>{
+      run(weights_gradient_body<T, true>{
           {p.x, p.perm, p.lengths, 0, adjacent}, p.dy, sums, terms, at_once, threads});
     else
-      run(weigh_columns_body<T, false>{
+      run(weights_gradient_body<T, false>{
           {p.x, p.perm, p.lengths, 0, adjacent}, p.dy, sums, terms, at_once, threads});
   }
 };

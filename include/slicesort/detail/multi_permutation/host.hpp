@@ -5,7 +5,7 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/implementation.hpp>
-#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/column_run.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/multi_permutation/problem.hpp>
@@ -23,7 +23,7 @@ namespace impl {
 
 // The order of some channels, as part of a problem with more.
 template <class Order>
-struct order_of_block {
+struct order_of_run {
   Order order;
   index_t first, channels;
 
@@ -102,7 +102,7 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
   };
   template <class T, class Exec>
   static memory plan(Exec const& on, extents3 e, index_t terms, detail::arena& a) {
-    column_blocks const blocks(e, block_columns);
+    column_runs const blocks(e, run_columns);
     slots const of_slots(a, on.threads, blocks.count(),
                          [&](detail::arena& slot) { local<T>(slot, e, blocks); });
     return {of_slots,
@@ -131,7 +131,7 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     std::uint32_t* unsaved;
     slots sorting;
 
-    local(detail::arena& a, extents3 e, column_blocks const& blocks)
+    local(detail::arena& a, extents3 e, column_runs const& blocks)
         : pitch(column_pitch(e.length)), sorting(a, 1, e.empty() ? 0 : 1, [&](detail::arena& slot) {
             take_sort_scratch<T>(slot, e.length);
           }) {
@@ -152,7 +152,7 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
   template <class T>
   static index_tensor3 sort_block(isa instructions,
                                   detail::multi_permutation_forward<Order, T> const& p,
-                                  sample_block const& b, local<T> const& l) {
+                                  sample_run const& b, local<T> const& l) {
     extents3 const e{b.batches, p.x.extents().length, b.channels};
     index_tensor3 perm = p.perm, of_block;
     if (p.saving)
@@ -162,15 +162,15 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     tensor1<index_t const> lengths;
     if (p.lengths.data() != nullptr)
       lengths = {p.lengths.data() + b.batch * p.lengths.stride(), b.batches, p.lengths.stride()};
-    order_of_block<Order> const order{p.order, b.channel, p.x.extents().channels};
+    order_of_run<Order> const order{p.order, b.channel, p.x.extents().channels};
     sort_columns(exec::host{1, instructions},
-                 columns_to_sort<T, order_of_block<Order>>{order, part(p.x, b, e), part(p.y, b, e),
-                                                           of_block, true, lengths},
+                 columns_to_sort<T, order_of_run<Order>>{order, part(p.x, b, e), part(p.y, b, e),
+                                                         of_block, true, lengths},
                  l.sorting);
     return perm;
   }
   template <class V>
-  static tensor3<V> part(tensor3<V> v, sample_block const& b, extents3 e) {
+  static tensor3<V> part(tensor3<V> v, sample_run const& b, extents3 e) {
     return {v.data() + v.offset(b.batch, 0, b.channel), e, v.strides()};
   }
 
@@ -196,14 +196,14 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
   detail::arena a(w);
   extents3 const e = p.x.extents();
   memory const m = plan<T>(on, e, p.weights.terms, a);
-  column_blocks const blocks(e, block_columns);
+  column_runs const blocks(e, run_columns);
   for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
-    sample_block const block = blocks[task];
+    sample_run const block = blocks[task];
     detail::arena carving = m.of_slots[slot];
     local<T> const l(carving, e, blocks);
     index_tensor3 const perm = sort_block(on.instructions, p, block, l);
     for (index_t s = 0; s < block.batches; ++s) {
-      column_block const b = block[s], of_perm = p.saving ? b : column_block{s, 0, b.channels};
+      column_run const b = block[s], of_perm = p.saving ? b : column_run{s, 0, b.channels};
       index_t const rows = valid_rows(p.lengths, b.batch, e.length);
       with_index_type(perm, [&](auto v) { load_columns(v, of_perm, 0, rows, l.perm, l.pitch); });
       load_columns(p.y, b, 0, rows, l.values, l.pitch);
@@ -222,13 +222,13 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
   extents3 const e = p.dy.extents();
   index_t const terms = p.weights.terms;
   memory const m = plan<T>(on, e, terms, a);
-  column_blocks const blocks(e, block_columns);
+  column_runs const blocks(e, run_columns);
   for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
-    sample_block const block = blocks[task];
+    sample_run const block = blocks[task];
     detail::arena carving = m.of_slots[slot];
     local<T> const l(carving, e, blocks);
     for (index_t s = 0; s < block.batches; ++s) {
-      column_block const b = block[s];
+      column_run const b = block[s];
       index_t const rows = valid_rows(p.lengths, b.batch, e.length);
       with_index_type(p.perm, [&](auto perm) { load_columns(perm, b, 0, rows, l.perm, l.pitch); });
       load_columns(p.dy, b, 0, rows, l.sums, l.pitch);

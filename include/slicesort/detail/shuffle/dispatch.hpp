@@ -91,7 +91,7 @@ struct grid_implementation<detail::shuffle_op<Form>> {
     index_rows const order = rows_in(m.order, orders, false);
     tensor3<detail::raw_key32> const hashes(m.hashes, orders);
     grid.run(hash_rows_body{seed, hashes}, divide_up(orders.size(), threads), threads);
-    sort_columns(grid, column_sort<detail::raw_key32, ascending>{{}, hashes, {}, order, {}},
+    sort_columns(grid, columns_view<detail::raw_key32, ascending>{{}, hashes, {}, order, {}},
                  m.sort);
     job.perm = order;
     if (lengths.data() == nullptr) return permute_columns(grid, job, m.permute);

@@ -5,7 +5,7 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/implementation.hpp>
-#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/column_run.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/math/counter_hash.hpp>
@@ -45,7 +45,7 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
   };
   template <class T, class Exec>
   static memory plan(Exec const& on, extents3 e, detail::arena& a) {
-    column_blocks const blocks(e, block_columns);
+    column_runs const blocks(e, run_columns);
     auto* const p = a.take<std::uint32_t>(static_cast<std::size_t>(permutations(e) * e.length));
     return {p, slots(a, on.threads, permutations(e), [&](detail::arena& slot) { hashes(slot, e); }),
             slots(a, on.threads, blocks.count(),
@@ -88,8 +88,8 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
     });
     bool const whole_rows =
         Form::shared && from.strides().channels == 1 && to.strides().channels == 1;
-    index_t const columns = column_blocks(e, block_columns).channels();
-    for_each_column_block(on, e, [&](unsigned slot, column_block b) {
+    index_t const columns = column_runs(e, run_columns).channels();
+    for_each_column_run(on, e, [&](unsigned slot, column_run b) {
       detail::arena carving = m.of_blocks[slot];
       local<T> const l(carving, e, columns);
       index_t const rows = valid_rows(lengths, b.batch, e.length);
@@ -114,7 +114,7 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
   // out of a copy.
   template <bool Back, class T>
   static void move_rows(std::uint32_t const* order, index_t rows, tensor3<T const> from,
-                        tensor3<T> to, column_block b, grad_mode mode, T* copy) {
+                        tensor3<T> to, column_run b, grad_mode mode, T* copy) {
     T const* source = from.data() + from.offset(b.batch, 0, b.channel);
     T* const target = to.data() + to.offset(b.batch, 0, b.channel);
     index_t pitch = from.strides().length;
@@ -124,18 +124,18 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
       source = copy;
       pitch = b.channels;
     }
-    with_delivery<T>(mode, [&](auto deliver) {
+    with_store<T>(mode, [&](auto store) {
       for_each_row(order, rows, [&](index_t n, index_t p) {
         T const* const in = source + (Back ? n : p) * pitch;
         T* const out = target + (Back ? p : n) * to.strides().length;
-        for (index_t c = 0; c < b.channels; ++c) deliver(out[c], in[c]);
+        for (index_t c = 0; c < b.channels; ++c) store(out[c], in[c]);
       });
     });
   }
 
   template <bool Back, class T>
   static void move_columns(std::uint32_t const* orders, index_t rows, tensor3<T const> from,
-                           tensor3<T> to, column_block b, grad_mode mode, local<T> const& l) {
+                           tensor3<T> to, column_run b, grad_mode mode, local<T> const& l) {
     load_columns(from, b, 0, rows, l.from, l.pitch);
     for (index_t c = 0; c < b.channels; ++c) {
       T const* const in = l.from + c * l.pitch;

@@ -23,7 +23,7 @@ template <>
 struct grid_implementation<detail::sinkhorn_csp_op> {
   template <class T, class Grid>
   static void plan(Grid const& grid, extents3 e, index_t number, detail::arena& a) {
-    memory<T>(grid.facts(), e, detail::sinkhorn_size::of(number), a);
+    memory<T>(grid.info(), e, detail::sinkhorn_size::of(number), a);
   }
 
   template <class Grid, class T>
@@ -31,7 +31,7 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<T> const m(grid.facts(), e, {p.rule.group, p.iterations}, a);
+    memory<T> const m(grid.info(), e, {p.rule.group, p.iterations}, a);
     note_shifts(grid, p.rule, e, m.shifts);
     auto const tiles = tiles_of(p, m, m.forward);
     if (m.forward.hot_in_shared)
@@ -45,13 +45,13 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<T> const m(grid.facts(), e, {p.rule.group, p.iterations}, a);
+    memory<T> const m(grid.info(), e, {p.rule.group, p.iterations}, a);
     note_shifts(grid, p.rule, e, m.shifts);
     auto tiles = tiles_of(p, m, m.backward);
     index_t const at_once = detail::samples_at_once(e);
     for (index_t first = 0; first < e.batch; first += at_once) {
       index_t const samples = std::min(at_once, e.batch - first);
-      // Rows are neighbours: the sum takes them side by side.
+      // Rows are neighbors: the sum takes them side by side.
       tensor3<typename memory<T>::A> const du(m.du, {samples, e.length, e.channels},
                                               {e.length, 1, samples * e.length});
       tiles.first_sample = first;
@@ -78,7 +78,7 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     index_t blocks_at_once;     // that the workspace has room for
 
     template <class T>
-    static shape of(device_facts device, extents3 e, detail::sinkhorn_size size, bool backward) {
+    static shape of(device_info device, extents3 e, detail::sinkhorn_size size, bool backward) {
       auto const bytes = [&](int columns_of_tile, bool cold) {
         grouped_tiles<T> tiles{};
         tiles.group = size.group, tiles.iterations = size.iterations, tiles.width = columns_of_tile;
@@ -96,7 +96,7 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
         return e.batch * groups * divide_up(columns, columns_of_tile);
       };
       shape s{};
-      // Neighbouring channels read a line of memory together; but two blocks should share a processor,
+      // Neighboring channels read a line of memory together; but two blocks should share a processor,
       // and every processor should have some.
       s.width = static_cast<int>(std::min<index_t>(power_of_two_above(columns), 32));
       while (s.width > 1 && (bytes(s.width, false) > device.shared_bytes / 2 ||
@@ -130,7 +130,7 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     A* du;            // the reference's gradient through every channel, of some samples
     unsigned char* scratch;
 
-    memory(device_facts device, extents3 e, detail::sinkhorn_size size, detail::arena& a)
+    memory(device_info device, extents3 e, detail::sinkhorn_size size, detail::arena& a)
         : forward(shape::template of<T>(device, e, size, false)),
           backward(shape::template of<T>(device, e, size, true)),
           shifts(a.take<index_t>(static_cast<std::size_t>(e.channels))),
@@ -149,7 +149,7 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
   static void note_shifts(Grid const& grid, detail::csp_rule const& rule, extents3 e,
                           index_t* shifts) {
     auto const ask = [&](index_t channel) { return detail::shift_of(rule.move(channel, e)); };
-    note_numbers(grid, e.channels, ask, shifts, true);
+    upload_numbers(grid, e.channels, ask, shifts, true);
   }
 
   template <class Grid, class Body>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// sinkhorn_csp on the host. A task takes one group of up to 16 neighbouring channels, side by side.
+// sinkhorn_csp on the host. A task takes one group of up to 16 neighboring channels, side by side.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/core/implementation.hpp>
-#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/column_run.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/math/sinkhorn.hpp>
@@ -221,16 +221,16 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
   static void store_gradient(detail::sinkhorn_csp_backward<T> const& p, sinkhorn_task const& t,
                              index_t const* shifts, detail::sinkhorn_group<A> const& g,
                              tensor3<A> du, index_t sample) {
-    with_delivery<T>(p.mode, [&](auto deliver) {
+    with_store<T>(p.mode, [&](auto store) {
       for_each_channel(t, shifts, [&](index_t lane, index_t channel, index_t shift) {
         if (channel == p.rule.reference) return;
         for (index_t i = 0; i < t.rows; ++i) {
           index_t const row = t.first_row + i;
-          deliver(p.dx(t.batch, source_of(row, shift, t.valid), channel), g.dw[i * g.pitch + lane]);
+          store(p.dx(t.batch, source_of(row, shift, t.valid), channel), g.dw[i * g.pitch + lane]);
           du(sample, row, channel) = g.du[i * g.pitch + lane];
         }
         for (index_t row = t.first_row + t.rows; row < t.end; ++row)
-          deliver(p.dx(t.batch, row, channel), p.dy(t.batch, row, channel));
+          store(p.dx(t.batch, row, channel), p.dy(t.batch, row, channel));
       });
     });
   }
@@ -246,18 +246,18 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     for_each_task(on, e.batch * parts, [&](unsigned, index_t task) {
       index_t const sample = task / parts, begin = task % parts * rows_at_once;
       index_t const valid = valid_rows(p.lengths, first + sample, e.length);
-      with_delivery<T>(p.mode, [&](auto deliver) {
+      with_store<T>(p.mode, [&](auto store) {
         for (index_t row = begin; row < std::min(begin + rows_at_once, e.length); ++row) {
           T const own = p.dy(first + sample, row, r);
           T& to = p.dx(first + sample, row, r);
           if (row >= valid) {
-            deliver(to, own);
+            store(to, own);
             continue;
           }
           double sum = 0;
           for (index_t c = 0; c < e.channels; ++c)
             if (c != r) sum += static_cast<double>(du(sample, row, c));
-          deliver(to, static_cast<A>(static_cast<double>(static_cast<A>(own)) + sum / p.tau));
+          store(to, static_cast<A>(static_cast<double>(static_cast<A>(own)) + sum / p.tau));
         }
       });
     });

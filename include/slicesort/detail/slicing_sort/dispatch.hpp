@@ -38,7 +38,7 @@ struct grid_implementation<detail::slicing_sort_op<Order>> {
     detail::arena a(w);
     sort_memory const m = plan_sort<T>(grid, p.x.extents(), a);
     index_rows const perm = p.saving ? index_rows(p.perm) : index_rows();
-    sort_columns(grid, column_sort<T, Order>{p.order, p.x, p.y, perm, p.lengths}, m);
+    sort_columns(grid, columns_view<T, Order>{p.order, p.x, p.y, perm, p.lengths}, m);
   }
 
   // The permutation holds the rows past a length too: no lengths are needed.

@@ -24,46 +24,46 @@ bool is_left_out(tensor4<T> v) {
 }
 
 // Four tensors of one call: q, k, v and bias, or their gradients.
-struct attention_facts {
-  view_facts q, k, v, bias;
+struct attention_info {
+  view_info q, k, v, bias;
   bool has[4];
 
   template <class T>
-  explicit attention_facts(attention_inputs<T> const& in)
-      : q(facts("q", in.q, false, head_axes)),
-        k(facts("k", in.k, false, head_axes)),
-        v(facts("v", in.v, false, head_axes)),
-        bias(facts("bias", in.bias, false, pair_axes)),
+  explicit attention_info(attention_inputs<T> const& in)
+      : q(describe("q", in.q, false, head_axes)),
+        k(describe("k", in.k, false, head_axes)),
+        v(describe("v", in.v, false, head_axes)),
+        bias(describe("bias", in.bias, false, pair_axes)),
         has{true, true, true, !is_left_out(in.bias)} {}
   template <class T>
-  explicit attention_facts(attention_gradients<T> const& to)
-      : q(facts("dq", to.dq, true, head_axes)),
-        k(facts("dk", to.dk, true, head_axes)),
-        v(facts("dv", to.dv, true, head_axes)),
-        bias(facts("dbias", to.dbias, true, pair_axes)),
+  explicit attention_info(attention_gradients<T> const& to)
+      : q(describe("dq", to.dq, true, head_axes)),
+        k(describe("dk", to.dk, true, head_axes)),
+        v(describe("dv", to.dv, true, head_axes)),
+        bias(describe("dbias", to.dbias, true, pair_axes)),
         has{!is_left_out(to.dq), !is_left_out(to.dk), !is_left_out(to.dv), !is_left_out(to.dbias)} {
   }
 
-  // f(facts) of those that are there.
+  // f(info) of those that are there.
   template <class F>
   void each(F const& f) const {
-    view_facts const* const all[] = {&q, &k, &v, &bias};
+    view_info const* const all[] = {&q, &k, &v, &bias};
     for (int i = 0; i < 4; ++i)
       if (has[i]) f(*all[i]);
   }
 };
 
 // An axis of one view must be as long as one of another, which may have another name.
-inline void check_axis(checker& c, view_facts const& of, char const* axis, index_t is,
-                       view_facts const& like, char const* other_axis, index_t want) {
+inline void check_axis(checker& c, view_info const& of, char const* axis, index_t is,
+                       view_info const& like, char const* other_axis, index_t want) {
   if (is != want)
-    c.refuse(error_kind::argument, "%s.%s is %lld, must be %lld (%s.%s)", of.name, axis,
-             static_cast<long long>(is), static_cast<long long>(want), like.name, other_axis);
+    c.fail(error_kind::argument, "%s.%s is %lld, must be %lld (%s.%s)", of.name, axis,
+           static_cast<long long>(is), static_cast<long long>(want), like.name, other_axis);
 }
 
 // Rows of `of`, one for each of some others: `like` says how many samples and heads there are.
-inline void check_rows(checker& c, view_facts const& of, view_facts const& like,
-                       view_facts const& rows, view_facts const& width, char const* width_axis) {
+inline void check_rows(checker& c, view_info const& of, view_info const& like,
+                       view_info const& rows, view_info const& width, char const* width_axis) {
   c.extent(of, of.axes.outer, of.extents.outer, like.name, like.extents.outer);
   c.extent(of, of.axes.batch, of.extents.batch, like.name, like.extents.batch);
   check_axis(c, of, of.axes.length, of.extents.length, rows, rows.axes.length, rows.extents.length);
@@ -72,15 +72,15 @@ inline void check_rows(checker& c, view_facts const& of, view_facts const& like,
 }
 
 // A view of the scores' shape.
-inline void check_pairs(checker& c, view_facts const& of, attention_facts const& in) {
+inline void check_pairs(checker& c, view_info const& of, attention_info const& in) {
   check_rows(c, of, in.q, in.q, in.k, in.k.axes.length);
 }
 
 // Whatever forward and backward have in common: the inputs.
-inline void check_attention(checker& c, attention_facts const& in, double scale,
+inline void check_attention(checker& c, attention_info const& in, double scale,
                             tensor1<index_t const> key_lengths,
                             tensor1<index_t const> query_lengths) {
-  in.each([&](view_facts const& one) { c.view(one); });
+  in.each([&](view_info const& one) { c.view(one); });
   check_rows(c, in.k, in.q, in.k, in.q, in.q.axes.channels);
   check_rows(c, in.v, in.q, in.k, in.v, in.v.axes.channels);
   if (in.has[3]) check_pairs(c, in.bias, in);
@@ -89,16 +89,16 @@ inline void check_attention(checker& c, attention_facts const& in, double scale,
   c.lengths("lengths", key_lengths, in.q.extents.outer, in.k.extents.length);
   c.lengths("query_lengths", query_lengths, in.q.extents.outer, in.q.extents.length);
   if (!(std::abs(scale) <= 1e300))
-    c.refuse(error_kind::argument, "scale is %g, must be finite", scale);
+    c.fail(error_kind::argument, "scale is %g, must be finite", scale);
 }
 
 // y or dy: a row of v's width for each of q's.
-inline void check_means(checker& c, view_facts const& y, attention_facts const& in) {
+inline void check_means(checker& c, view_info const& y, attention_info const& in) {
   c.view(y);
   check_rows(c, y, in.q, in.q, in.v, in.v.axes.channels);
 }
 
-inline void check_attention_state(checker& c, view_facts const& state, attention_facts const& in,
+inline void check_attention_state(checker& c, view_info const& state, attention_info const& in,
                                   index_t numbers) {
   c.view(state);
   c.extent(state, "batch", state.extents.outer, in.q.name, in.q.extents.outer);
@@ -106,15 +106,15 @@ inline void check_attention_state(checker& c, view_facts const& state, attention
   check_axis(c, state, state.axes.length, state.extents.length, in.q, in.q.axes.length,
              in.q.extents.length);
   if (state.extents.channels != numbers)
-    c.refuse(error_kind::argument, "%s.%s is %lld, must be %lld", state.name, state.axes.channels,
-             static_cast<long long>(state.extents.channels), static_cast<long long>(numbers));
+    c.fail(error_kind::argument, "%s.%s is %lld, must be %lld", state.name, state.axes.channels,
+           static_cast<long long>(state.extents.channels), static_cast<long long>(numbers));
 }
 
 // Gradients have the shapes of what they are gradients of.
-inline void check_attention_gradients(checker& c, attention_facts const& to,
-                                      attention_facts const& in) {
-  to.each([&](view_facts const& one) { c.view(one); });
-  auto const like = [&](bool wanted, view_facts const& gradient, view_facts const& of) {
+inline void check_attention_gradients(checker& c, attention_info const& to,
+                                      attention_info const& in) {
+  to.each([&](view_info const& one) { c.view(one); });
+  auto const like = [&](bool wanted, view_info const& gradient, view_info const& of) {
     if (wanted) check_rows(c, gradient, of, of, of, of.axes.channels);
   };
   like(to.has[0], to.q, in.q);

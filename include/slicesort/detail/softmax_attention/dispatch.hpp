@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention on a grid: streaming here, materialised in attention_materialised.hpp.
+// Softmax attention on a grid: streaming here, materialized in attention_materialised.hpp.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -51,7 +51,7 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
           p.y,    p.saving ? p.state : tensor4<State>{}, p.lengths,
           4};
       while (all.warps > 1 && all.queries_of_block() >= 2 * s.queries) all.warps /= 2;
-      while (all.warps > 1 && shared_bytes(all) > grid.facts().shared_bytes) all.warps /= 2;
+      while (all.warps > 1 && shared_bytes(all) > grid.info().shared_bytes) all.warps /= 2;
       if (all.blocks() > 0) grid.run(all, all.blocks(), 32 * all.warps);
     });
   }
@@ -63,8 +63,8 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
     detail::arena a(w);
     auto const m = memory<T>(s, a);
     auto const scale = static_cast<State>(p.scale);
-    query_facts_body<T> const facts{p.dy, p.y, p.state, p.lengths, m.facts};
-    if (facts.blocks() > 0) grid.run(facts, facts.blocks(), facts.max_threads);
+    query_stats_body<T> const stats{p.dy, p.y, p.state, p.lengths, m.stats};
+    if (stats.blocks() > 0) grid.run(stats, stats.blocks(), stats.max_threads);
     bool const of_keys = p.to.dk.data() != nullptr || p.to.dv.data() != nullptr;
     bool const of_queries = p.to.dq.data() != nullptr || p.to.dbias.data() != nullptr;
     if (of_keys) {
@@ -74,16 +74,16 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
     }
     with_tile_width<T>(s, [&](auto width) {
       if (of_keys) {
-        attention_of_keys_body<Mask, T, width> all{p.mask,  scale,     p.in,    p.dy,
-                                                   m.facts, m.bounds,  p.to.dk, p.to.dv,
-                                                   p.mode,  p.lengths, 8,       2};
+        attention_backward_kv_body<Mask, T, width> all{p.mask,  scale,     p.in,    p.dy,
+                                                       m.stats, m.bounds,  p.to.dk, p.to.dv,
+                                                       p.mode,  p.lengths, 8,       2};
         while (all.warps > 1 && all.keys_of_block() >= 2 * s.keys) all.warps /= 2;
         fit(grid, all);
         if (all.blocks() > 0) grid.run(all, all.blocks(), 32 * all.warps);
       }
       if (of_queries) {
-        attention_of_queries_body<Mask, T, width> all{
-            p.mask, scale, p.in, p.dy, m.facts, p.to.dq, p.to.dbias, p.mode, p.lengths, 4, 2};
+        attention_backward_q_body<Mask, T, width> all{
+            p.mask, scale, p.in, p.dy, m.stats, p.to.dq, p.to.dbias, p.mode, p.lengths, 4, 2};
         while (all.warps > 1 && all.queries_of_block() >= 2 * s.queries) all.warps /= 2;
         fit(grid, all);
         if (all.blocks() > 0) grid.run(all, all.blocks(), 32 * all.warps);
@@ -95,23 +95,23 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
   template <class A>
   struct memory_of {
     int tile;  // queries of one
-    query_facts<A>* facts;
+    query_stats<A>* stats;
     range_bounds* bounds;
   };
   template <class T>
   static memory_of<detail::accumulator_t<T>> memory(detail::attention_shape const& s,
                                                     detail::arena& a) {
     using A = detail::accumulator_t<T>;
-    constexpr int tile = attention_of_keys_body<Mask, T, 64>::queries_of_tile;
-    auto* const facts = a.take<query_facts<A>>(static_cast<std::size_t>(s.pairs() * s.queries));
-    return {tile, facts,
+    constexpr int tile = attention_backward_kv_body<Mask, T, 64>::queries_of_tile;
+    auto* const stats = a.take<query_stats<A>>(static_cast<std::size_t>(s.pairs() * s.queries));
+    return {tile, stats,
             a.take<range_bounds>(static_cast<std::size_t>(s.batch * divide_up(s.queries, tile)))};
   }
 
   // One buffer and fewer rows where shared memory is small.
   template <class Grid, class Body>
   static void fit(Grid const& grid, Body& all) {
-    while (shared_bytes(all) > grid.facts().shared_bytes) {
+    while (shared_bytes(all) > grid.info().shared_bytes) {
       if (all.buffers > 1) {
         all.buffers = 1;
       } else if (all.warps > 1) {

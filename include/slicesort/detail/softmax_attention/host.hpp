@@ -56,7 +56,7 @@ void implementation<detail::streaming_attention_op<Mask>, detail::host_backend>:
 }
 
 template <class Mask>
-struct implementation<detail::materialised_attention_op<Mask>, detail::host_backend> {
+struct implementation<detail::materialized_attention_op<Mask>, detail::host_backend> {
   template <class Exec>
   static void check(Exec const& on, detail::checker& c) {
     check_host(on, c);
@@ -74,15 +74,15 @@ struct implementation<detail::materialised_attention_op<Mask>, detail::host_back
 
 template <class Mask>
 template <class Exec, class Problem>
-void implementation<detail::materialised_attention_op<Mask>, detail::host_backend>::forward(
+void implementation<detail::materialized_attention_op<Mask>, detail::host_backend>::forward(
     Exec const& on, Problem const& p, workspace w) {
-  materialised_forward(on, attention_rule::of(p), p.in, p.y, p.state, w);
+  materialized_forward(on, attention_rule::of(p), p.in, p.y, p.state, w);
 }
 template <class Mask>
 template <class Exec, class Problem>
-void implementation<detail::materialised_attention_op<Mask>, detail::host_backend>::backward(
+void implementation<detail::materialized_attention_op<Mask>, detail::host_backend>::backward(
     Exec const& on, Problem const& p, workspace w) {
-  materialised_backward(on, attention_rule::of(p), p.in, p.state, {p.dy, p.y, p.to, p.mode}, w);
+  materialized_backward(on, attention_rule::of(p), p.in, p.state, {p.dy, p.y, p.to, p.mode}, w);
 }
 
 }  // namespace impl

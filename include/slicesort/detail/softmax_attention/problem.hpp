@@ -29,7 +29,7 @@ namespace detail {
 template <class Mask>
 struct streaming_attention_op {};
 template <class Mask>
-struct materialised_attention_op {};
+struct materialized_attention_op {};
 
 // What a workspace depends on.
 struct attention_shape {
@@ -47,7 +47,7 @@ struct attention_shape {
 template <class Algorithm>
 struct attention_traits {
   static_assert(std::is_same_v<Algorithm, streaming>,
-                "slicesort: the algorithm must be streaming or materialised<Gemm>.");
+                "slicesort: the algorithm must be streaming or materialized<Gemm>.");
   template <class Mask>
   using op = streaming_attention_op<Mask>;
   template <class T>
@@ -57,9 +57,9 @@ struct attention_traits {
   static constexpr gemm_rule gemm(Algorithm const&) { return {}; }
 };
 template <class Gemm>
-struct attention_traits<materialised<Gemm>> {
+struct attention_traits<materialized<Gemm>> {
   template <class Mask>
-  using op = materialised_attention_op<Mask>;
+  using op = materialized_attention_op<Mask>;
   template <class T>
   using state = T;
   static constexpr bool saves_map = true;
@@ -69,7 +69,7 @@ struct attention_traits<materialised<Gemm>> {
     else
       return Gemm::host_memory == host_memory;
   }
-  static constexpr gemm_rule gemm(materialised<Gemm> const& algorithm) {
+  static constexpr gemm_rule gemm(materialized<Gemm> const& algorithm) {
     if constexpr (std::is_same_v<Gemm, plain_gemm>)
       return {};
     else
@@ -84,7 +84,7 @@ struct attention_lengths {
 };
 
 // `State` is the element type of what is saved. streaming: the accumulator's, [batch, heads, queries, 2],
-// m and l of every query (-infinity and 0 where no key is left). materialised: T, [batch, heads, queries,
+// m and l of every query (-infinity and 0 where no key is left). materialized: T, [batch, heads, queries,
 // keys], p. (One number, m + log l, would lose l beside a large m.)
 template <class Mask, class T, class State>
 struct attention_forward {

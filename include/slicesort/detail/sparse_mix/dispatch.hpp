@@ -44,9 +44,9 @@ struct grid_implementation<detail::sparse_mix_op> {
     if (e.empty()) return;
     detail::arena a(w);
     memory<T> const m(grid, e, {p.rule.factors, p.rule.links, p.rule.every}, a);
-    note_offsets(grid, p.rule, m.offsets);
+    upload_offsets(grid, p.rule, m.offsets);
     for (index_t first = 0; first < e.batch; first += m.samples) {
-      mix_job<T> chain = job_of(p, m, first, p.x, p.y);
+      chain_args<T> chain = job_of(p, m, first, p.x, p.y);
       chain.every = p.saving && p.rule.every < p.rule.factors ? p.rule.every : 0;
       chain.first = chain.in;
       chain.states = slice_batch(p.states, first, chain.in.extents().batch);
@@ -65,9 +65,9 @@ struct grid_implementation<detail::sparse_mix_op> {
     if (e.batch == 0 || e.length == 0 || (e.channels == 0 && !p.of_weights)) return;
     detail::arena a(w);
     memory<T> const m(grid, e, {p.rule.factors, p.rule.links, p.rule.every}, a);
-    note_offsets(grid, p.rule, m.offsets);
+    upload_offsets(grid, p.rule, m.offsets);
     for (index_t first = 0; first < e.batch; first += m.samples) {
-      mix_job<T> chain = job_of(p, m, first, p.dy, p.dx);
+      chain_args<T> chain = job_of(p, m, first, p.dy, p.dx);
       chain.back = true;
       chain.mode = p.mode;
       if (chain.start == mix_start::first) chain.start = mix_start::all;
@@ -91,7 +91,7 @@ struct grid_implementation<detail::sparse_mix_op> {
     using A = detail::accumulator_t<T>;
     index_t samples, segment;  // factors between two states that are saved
     index_t* offsets;
-    mix_factors<A> factors;
+    packed_weights<A> factors;
     T* between[2];  // gradients, or states, of one factor and the next
     A* inputs;      // the sum of gradients of residual::initial
     T* formed;      // states of a segment that are not saved
@@ -128,19 +128,19 @@ struct grid_implementation<detail::sparse_mix_op> {
                                                          : mix_start::first;
   }
   template <class Grid>
-  static void note_offsets(Grid const& grid, detail::mix_rule const& rule, index_t* to) {
+  static void upload_offsets(Grid const& grid, detail::mix_rule const& rule, index_t* to) {
     auto const ask = [&](index_t i) { return rule.offset(i % rule.links, i / rule.links); };
-    note_numbers(grid, rule.factors * rule.links, ask, to, true);
+    upload_numbers(grid, rule.factors * rule.links, ask, to, true);
   }
 
   // Some samples, from `first` on, of what takes `in` to `out`.
   template <class Problem, class T>
-  static mix_job<T> job_of(Problem const& p, memory<T> const& m, index_t first, tensor3<T const> in,
-                           tensor3<T> out) {
+  static chain_args<T> job_of(Problem const& p, memory<T> const& m, index_t first,
+                              tensor3<T const> in, tensor3<T> out) {
     extents3 const e = in.extents();
     extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
-    mix_job<T> chain{m.factors, m.offsets, slice_batch(p.weights, first, some.batch),
-                     slice_batch(p.lengths, first, some)};
+    chain_args<T> chain{m.factors, m.offsets, slice_batch(p.weights, first, some.batch),
+                        slice_batch(p.lengths, first, some)};
     chain.start = start_of(p.rule.residual);
     chain.in = slice_batch(in, first, some);
     chain.out = slice_batch(out, first, some);
@@ -152,10 +152,10 @@ struct grid_implementation<detail::sparse_mix_op> {
   // on, then the gradients of their weights.
   template <class Grid, class T>
   static void with_weights(Grid const& grid, detail::sparse_mix_backward<T> const& p,
-                           memory<T> const& m, mix_job<T> const& chain, index_t first) {
+                           memory<T> const& m, chain_args<T> const& chain, index_t first) {
     index_t const factors = p.rule.factors;
     extents3 const some = chain.in.extents(), of_weights{some.batch, some.length, p.rule.links};
-    mix_job<T> forming = chain;  // states that are not saved
+    chain_args<T> forming = chain;  // states that are not saved
     forming.back = false;
     forming.mode = grad_mode::overwrite;
     forming.start = start_of(p.rule.residual);
@@ -171,7 +171,7 @@ struct grid_implementation<detail::sparse_mix_op> {
       if (f % m.segment == 0) return slice_batch(p.states[f / m.segment - 1], first, some);
       return forming.states[f % m.segment - 1];
     };
-    mix_job<T> now = chain;
+    chain_args<T> now = chain;
     now.every = 1;
     now.states = tensor4<T>(m.passed, {m.span - 1, some.batch, some.length, some.channels});
     int turn = 0;  // which of two places the last gradient is in
@@ -190,9 +190,9 @@ struct grid_implementation<detail::sparse_mix_op> {
         now.mode = from == 0 ? chain.mode : grad_mode::overwrite;
         if (some.channels > 0) run_factors(grid, now, from, to);
         for (index_t f = from; f < to; ++f)
-          weigh_links(grid, chain, f, input_of(f),
-                      f + 1 == to ? now.in : tensor3<T const>(now.states[to - 2 - f]),
-                      slice_batch(p.dweights[f], first, of_weights));
+          link_gradient(grid, chain, f, input_of(f),
+                        f + 1 == to ? now.in : tensor3<T const>(now.states[to - 2 - f]),
+                        slice_batch(p.dweights[f], first, of_weights));
         now.in = now.out;
         to = from;
         turn = 1 - turn;

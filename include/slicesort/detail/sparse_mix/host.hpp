@@ -5,7 +5,7 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/core/implementation.hpp>
-#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/column_run.hpp>
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/slots.hpp>
@@ -87,7 +87,7 @@ struct implementation<detail::sparse_mix_op, detail::host_backend> {
     for_each_task(on, e.batch * tiles, [&](unsigned slot, index_t task) {
       index_t const channel = task % tiles * mix_columns;
       f(slot,
-        column_block{task / tiles, channel, std::min<index_t>(mix_columns, e.channels - channel)});
+        column_run{task / tiles, channel, std::min<index_t>(mix_columns, e.channels - channel)});
     });
   }
 };
@@ -103,7 +103,7 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::forward(
   memory<T> const m(on, e, size_of(p.rule), a);
   index_t const factors = p.rule.factors;
   mix_call<T> const call = call_of<T>(on.instructions, p.rule, m.offsets, p.weights, p.lengths);
-  for_each_tile(on, e, [&](unsigned slot, column_block block) {
+  for_each_tile(on, e, [&](unsigned slot, column_run block) {
     if (factors == 0) return transfer_rows(p.x, p.y, block, 0, e.length, grad_mode::overwrite);
     detail::arena own = m.each[slot];
     mix_scratch<T> const scratch(own, e.length, p.rule.links);
@@ -138,7 +138,7 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
   if (p.of_weights) m.products.begin(p.dweights, p.mode);
   mix_call<T> const call = call_of<T>(on.instructions, p.rule, m.offsets, p.weights, p.lengths);
   bool const initial = p.rule.residual == detail::residual_form::initial;
-  for_each_tile(on, e, [&](unsigned slot, column_block block) {
+  for_each_tile(on, e, [&](unsigned slot, column_run block) {
     if (p.rule.factors == 0) return transfer_rows(p.dy, p.dx, block, 0, e.length, p.mode);
     detail::arena own = m.each[slot];
     mix_scratch<T> const scratch(own, e.length, p.rule.links);

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <slicesort/detail/csp/host/tile.hpp>
-#include <slicesort/detail/host/deliver_rows.hpp>
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
+#include <slicesort/detail/host/store_rows.hpp>
 #include <slicesort/detail/sort/host/sort_tile.hpp>
 #include <slicesort/exec.hpp>
 

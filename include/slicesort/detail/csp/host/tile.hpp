@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of CSP: up to 32 neighbouring channels of one sample, and the memory that moving them takes.
+// A tile of CSP: up to 32 neighboring channels of one sample, and the memory that moving them takes.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
-#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/column_run.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>

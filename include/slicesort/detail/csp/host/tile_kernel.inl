@@ -78,7 +78,7 @@ class csp_mover {
   void give_out() const {
     for (index_t i = 0; i < t_.rows; i += csp_batch) {
       columns_.give(i, t_.scratch.stage);
-      deliver_rows<Stream>(t_.scratch.stage, i, batch_at(i), t_.to_at, t_.width, t_.mode, t_.to);
+      store_rows<Stream>(t_.scratch.stage, i, batch_at(i), t_.to_at, t_.width, t_.mode, t_.to);
     }
     finish_puts<Stream>();
   }
@@ -99,7 +99,7 @@ class csp_mover {
       int const count = batch_at(i);
       auto const rows = shifted_rows(i, count);
       if (t_.group == 1) {
-        deliver_batch<Stream>(rows, i, count);
+        store_batch<Stream>(rows, i, count);
         continue;
       }
       bool const direct = t_.to_at.dense;
@@ -115,10 +115,9 @@ class csp_mover {
     finish_puts<Stream>();
   }
   template <bool Stream>
-  void deliver_batch(row_block<T> const& rows, index_t i, int count) const {
+  void store_batch(row_block<T> const& rows, index_t i, int count) const {
     for (int k = 0; k < count; ++k)
-      deliver_rows<Stream>(rows.data + k * rows.pitch, i + k, 1, t_.to_at, t_.width, t_.mode,
-                           t_.to);
+      store_rows<Stream>(rows.data + k * rows.pitch, i + k, 1, t_.to_at, t_.width, t_.mode, t_.to);
   }
   template <bool Stream>
   void restore_pairs() const {
@@ -145,7 +144,7 @@ class csp_mover {
       if (t_.shifted)
         columns_.take(rows.data, rows.pitch, count, place);
       else
-        deliver_batch<Stream>(rows, i, count);
+        store_batch<Stream>(rows, i, count);
     }
     finish_puts<Stream>();
   }

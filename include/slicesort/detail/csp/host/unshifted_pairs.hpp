@@ -5,7 +5,7 @@
 
 #include <slicesort/detail/csp/host/kernels.hpp>
 #include <slicesort/detail/csp/host/tile.hpp>
-#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/column_run.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/dtype.hpp>
@@ -19,7 +19,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// How many leading channels can go that way: whole tiles, where channels are neighbours in memory.
+// How many leading channels can go that way: whole tiles, where channels are neighbors in memory.
 template <class From, class To, class Order>
 index_t still_channels(From from, To to, Order order, bool saving) {
   bool const adjacent = from.strides().channels == 1 && to.strides().channels == 1 &&

@@ -28,12 +28,12 @@ struct exchange_pairs_body {
   using tile_type = group_tile<T, 4>;
   using bits = detail::bits_t<T>;
 
-  group_sort<T> job;
+  groups_view<T> job;
   tile_type tile;  // a unit is rows_of_byte rows
 
-  template <class Carver>
-  SLICESORT_HD T* shared(Carver& carver) const {
-    return tile.shared(carver, job.groups.extents);
+  template <class SharedAllocator>
+  SLICESORT_HD T* shared(SharedAllocator& shared_memory) const {
+    return tile.shared(shared_memory, job.groups.extents);
   }
 
   template <class Block>
@@ -78,11 +78,11 @@ struct exchange_pairs_body {
       value[i + 1] = swap ? a : b;
       exchanged |= static_cast<unsigned>(swap) << (i / 2);
     }
-    if (job.wants_rows()) {
+    if (job.needs_rows()) {
       group_column<std::uint8_t> const order(job.order, here.at);
       order.data[static_cast<index_t>(unit) * order.stride] = static_cast<std::uint8_t>(exchanged);
     }
-    if (!job.wants_values()) return;
+    if (!job.needs_values()) return;
     column_of<T> const y(job.y, here.at);
     T* to = y.data + static_cast<index_t>(first) * y.stride;
     SLICESORT_UNROLL
@@ -141,8 +141,8 @@ struct return_pairs_body {
     for (unsigned i = 0; i < rows_of_byte; ++i) {
       bool const swap = (exchanged >> (i / 2) & 1u) != 0 && (Whole || first + (i | 1u) < valid);
       if (Whole || first + i < length)
-        to[static_cast<index_t>(first) + i] =
-            delivered<Block>(mode, old[i], detail::bit_cast<T>(swap ? value[i ^ 1u] : value[i]));
+        to[static_cast<index_t>(first) + i] = stored_or_accumulated<Block>(
+            mode, old[i], detail::bit_cast<T>(swap ? value[i ^ 1u] : value[i]));
     }
   }
 };

@@ -19,7 +19,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Units: rows that a thread takes at once, a group, or eight pairs. Threads with neighbouring units of
+// Units: rows that a thread takes at once, a group, or eight pairs. Threads with neighboring units of
 // one column would meet in a memory bank: after every 2^Pad rows, one row of a tile is left free.
 template <class T, int Pad>
 struct group_tile {
@@ -34,11 +34,11 @@ struct group_tile {
 
   SLICESORT_HD static constexpr index_t padded(index_t rows) { return rows + (rows >> Pad); }
 
-  template <class Carver>
-  SLICESORT_HD T* shared(Carver& carver, extents3 e) const {
+  template <class SharedAllocator>
+  SLICESORT_HD T* shared(SharedAllocator& shared_memory, extents3 e) const {
     if (!staged) return nullptr;
-    return carver.template take<T>(static_cast<std::size_t>(padded(e.length)) *
-                                   static_cast<std::size_t>(width));
+    return shared_memory.template take<T>(static_cast<std::size_t>(padded(e.length)) *
+                                          static_cast<std::size_t>(width));
   }
 
   // What a thread works on.

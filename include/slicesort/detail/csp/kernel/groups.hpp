@@ -36,8 +36,8 @@ struct csp_groups {
   extents3 extents;  // of the tensor
   index_t group;
   detail::row_division by_group;
-  detail::channel_move const* moves;  // of every channel; null: all move alike
-  detail::channel_move move;          // then
+  detail::channel_shift const* moves;  // of every channel; null: all move alike
+  detail::channel_shift move;          // then
   tensor1<index_t const> lengths;
 
   // Of every sample.
@@ -45,7 +45,7 @@ struct csp_groups {
 
   SLICESORT_HD csp_column column(column_place at) const {
     index_t const valid = rows_of(lengths, at.batch, extents.length);
-    detail::channel_move const mine = moves != nullptr ? moves[at.channel] : move;
+    detail::channel_shift const mine = moves != nullptr ? moves[at.channel] : move;
     index_t shift = detail::shift_of(mine);
     // A division costs as much as a dozen elements.
     if (shift < 0 || shift >= valid) shift = detail::wrapped(shift, valid);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of rows as columns that are sorted (as column_sort.hpp): every group of every channel of
-// every sample is one, neighbouring channels' groups are neighbours.
+// Groups of rows as columns that are sorted (as columns_view.hpp): every group of every channel of
+// every sample is one, neighboring channels' groups are neighbors.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -15,7 +15,7 @@ inline namespace SLICESORT_BUILD {
 namespace impl {
 
 template <class T>
-struct group_sort {
+struct groups_view {
   using element = T;
 
   csp_groups groups;
@@ -33,8 +33,8 @@ struct group_sort {
   }
   SLICESORT_HD index_t length() const { return groups.group; }
   SLICESORT_HD bool rows_adjacent() const { return x.strides().length == 1; }
-  SLICESORT_HD bool wants_values() const { return y.data() != nullptr; }
-  SLICESORT_HD bool wants_rows() const { return order.present(); }
+  SLICESORT_HD bool needs_values() const { return y.data() != nullptr; }
+  SLICESORT_HD bool needs_rows() const { return order.present(); }
 
   SLICESORT_HD place locate(index_t number) const {
     index_t const of_all = number / groups.extents.channels, batch = of_all / groups.count();
@@ -72,7 +72,7 @@ struct group_sort {
     bool aligned;
     index_t first, valid;
 
-    SLICESORT_HD target(group_sort const& job, place at)
+    SLICESORT_HD target(groups_view const& job, place at)
         : places(job.places, {at.of.batch, 0}),
           aligned(job.places.present()),
           first(at.first),

@@ -46,7 +46,7 @@ template <class T, class Grid>
 int staged_width(Grid const& grid, extents3 e) {
   // At most one free row in eight.
   std::size_t const column = sizeof(T) * static_cast<std::size_t>(e.length + e.length / 8);
-  return tile_width(grid.facts(), permute_tuning_of<T>(grid), column, e.length,
+  return tile_width(grid.info(), permute_tuning_of<T>(grid), column, e.length,
                     e.batch * e.channels);
 }
 // Whether groups can go through shared memory.
@@ -88,21 +88,21 @@ void run_on_groups(Grid const& grid, Body body, tensor3<T const> x, bool in_plac
   grid.run(body, divide_up(columns, tile.width) * tile.blocks_of_tile, threads);
 }
 template <class Body, class Grid, class T>
-void run_on_groups(Grid const& grid, group_sort<T> const& job, bool shifting, index_t unit_rows) {
+void run_on_groups(Grid const& grid, groups_view<T> const& job, bool shifting, index_t unit_rows) {
   run_on_groups(grid, Body{job, {}}, job.x, job.x.data() == job.y.data(), shifting, unit_rows);
 }
 
 template <int Rows, class Grid, class T>
-void sort_groups_in_registers(Grid const& grid, group_sort<T> const& job, bool shifting) {
+void sort_groups_in_registers(Grid const& grid, groups_view<T> const& job, bool shifting) {
   if constexpr (Rows <= most_register_rows<T>) {
     if (job.groups.group > Rows) return sort_groups_in_registers<2 * Rows>(grid, job, shifting);
-    run_on_groups<sort_groups_body<T, Rows>>(grid, job, shifting, job.groups.group);
+    run_on_groups<sort_short_groups_body<T, Rows>>(grid, job, shifting, job.groups.group);
   }
 }
 
 // `shifting`: whether any channel moves.
 template <class Grid, class T>
-void sort_groups(Grid const& grid, group_sort<T> const& job, bool shifting, sort_memory const& m) {
+void sort_groups(Grid const& grid, groups_view<T> const& job, bool shifting, sort_memory const& m) {
   index_t const group = job.groups.group;
   if (group == 2)
     run_on_groups<exchange_pairs_body<T>>(grid, job, shifting, rows_of_byte);

@@ -19,18 +19,18 @@ namespace impl {
 
 // Rows: a power of two, at least the group. Orders are saved, and references' given, in 8 bits.
 template <class T, int Rows>
-struct sort_groups_body {
+struct sort_short_groups_body {
   static constexpr int words = Rows * static_cast<int>(sizeof(T)) / 2;  // registers, about
   static constexpr int max_threads = words <= 8 ? 1024 : words <= 32 ? 512 : 256;
   static constexpr int pad = Rows <= 8 ? 3 : Rows <= 16 ? 4 : Rows <= 32 ? 5 : Rows <= 64 ? 6 : 7;
   using tile_type = group_tile<T, pad>;
 
-  group_sort<T> job;
+  groups_view<T> job;
   tile_type tile;  // a unit is a group
 
-  template <class Carver>
-  SLICESORT_HD T* shared(Carver& carver) const {
-    return tile.shared(carver, job.groups.extents);
+  template <class SharedAllocator>
+  SLICESORT_HD T* shared(SharedAllocator& shared_memory) const {
+    return tile.shared(shared_memory, job.groups.extents);
   }
 
   template <class Block>
@@ -50,7 +50,7 @@ struct sort_groups_body {
 
  private:
   struct rows_of_group {
-    group_sort<T> const& job;
+    groups_view<T> const& job;
     typename tile_type::share const& here;
     std::uint32_t first;
     int length, valid;
@@ -63,10 +63,10 @@ struct sort_groups_body {
     SLICESORT_HD_INLINE T operator[](int row) const {
       return here[first + static_cast<std::uint32_t>(row)];
     }
-    SLICESORT_HD_INLINE bool wants_values() const { return job.wants_values(); }
+    SLICESORT_HD_INLINE bool needs_values() const { return job.needs_values(); }
     template <int, class Number>
     SLICESORT_HD_INLINE void put_numbers(Number const& number) const {
-      if (!job.wants_rows()) return;
+      if (!job.needs_rows()) return;
       group_column<std::uint8_t> const order(job.order, here.at);
       put(order.data + static_cast<index_t>(first) * order.stride, order.stride, number);
     }

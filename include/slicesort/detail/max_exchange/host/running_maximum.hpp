@@ -2,7 +2,7 @@
 // The running maxima of a block of columns, side by side, and their scan on every instruction set.
 #pragma once
 
-#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/column_run.hpp>
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/detail/math/total_order.hpp>
@@ -22,11 +22,11 @@ template <class T>
 struct running_maximum {
   using lane = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
 
-  lane key[block_columns] = {};  // below every key, so that the first row wins
-  lane row[block_columns];
+  lane key[run_columns] = {};  // below every key, so that the first row wins
+  lane row[run_columns];
 
   explicit running_maximum(index_t row_of_nothing) {
-    std::fill_n(row, block_columns, static_cast<lane>(row_of_nothing));
+    std::fill_n(row, run_columns, static_cast<lane>(row_of_nothing));
   }
   // A tie keeps the earlier row.
   SLICESORT_INLINE void see(index_t c, index_t i, T const& element) {
@@ -42,9 +42,9 @@ struct running_maximum {
 
 // Shows rows [first, last) of a block to `m`.
 template <class T>
-void scan_block(isa set, tensor3<T const> x, column_block b, index_t first, index_t last,
+void scan_block(isa set, tensor3<T const> x, column_run b, index_t first, index_t last,
                 running_maximum<T>& m) {
-  if (b.channels < block_columns || x.strides().channels != 1)
+  if (b.channels < run_columns || x.strides().channels != 1)
     return for_each_element(x, b, first, last,
                             [&](index_t c, index_t i, T const& element) { m.see(c, i, element); });
   T const* const dense = x.data() + x.offset(b.batch, 0, b.channel);

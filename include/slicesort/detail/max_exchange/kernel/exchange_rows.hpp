@@ -39,10 +39,10 @@ struct max_exchange_body {
     key* keys;
     std::uint32_t* rows;  // of the threads
   };
-  template <class Carver>
-  SLICESORT_HD candidates shared(Carver& carver) const {
-    key* const keys = carver.template take<key>(static_cast<std::size_t>(threads));
-    return {keys, carver.template take<std::uint32_t>(static_cast<std::size_t>(threads))};
+  template <class SharedAllocator>
+  SLICESORT_HD candidates shared(SharedAllocator& shared_memory) const {
+    key* const keys = shared_memory.template take<key>(static_cast<std::size_t>(threads));
+    return {keys, shared_memory.template take<std::uint32_t>(static_cast<std::size_t>(threads))};
   }
 
   template <class Block>
@@ -157,7 +157,7 @@ struct exchange_rows_body {
       for (int k = 0; k < exchange_at_once; ++k, n += step)
         if (n < end) {
           T const v = n == mine ? there : n == other ? here : value[k];
-          *target = delivered<Block>(mode, old[k], v);
+          *target = stored_or_accumulated<Block>(mode, old[k], v);
           target += to_jump;
         }
     }

@@ -57,9 +57,9 @@ struct sum_powers_body {
   detail::term_weights<A> weights;
   tensor3<T> y;  // in shared memory: may be where the sorted columns come from
 
-  template <class Carver>
-  SLICESORT_HD auto shared(Carver& carver) const {
-    return sorted.shared(carver);
+  template <class SharedAllocator>
+  SLICESORT_HD auto shared(SharedAllocator& shared_memory) const {
+    return sorted.shared(shared_memory);
   }
 
   template <class Block>
@@ -110,12 +110,12 @@ struct transpose_powers_body {
     typename chained_columns<T, InShared>::tile tile;
     A* sums;  // or rows would be scattered to dx
   };
-  template <class Carver>
-  SLICESORT_HD memory shared(Carver& carver) const {
-    memory m{gradient.shared(carver), nullptr};
+  template <class SharedAllocator>
+  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
+    memory m{gradient.shared(shared_memory), nullptr};
     if constexpr (InShared)
-      m.sums = carver.template take<A>(static_cast<std::size_t>(dx.extents().length) *
-                                       static_cast<std::size_t>(gradient.width));
+      m.sums = shared_memory.template take<A>(static_cast<std::size_t>(dx.extents().length) *
+                                              static_cast<std::size_t>(gradient.width));
     return m;
   }
 
@@ -151,7 +151,7 @@ struct transpose_powers_body {
         if constexpr (InShared)
           sums[n[k] * column.pitch] = sum[k];
         else
-          deliver<Block>(mode, to[n[k]], sum[k]);
+          store_or_accumulate<Block>(mode, to[n[k]], sum[k]);
       }
     }
     if constexpr (InShared) {
@@ -165,11 +165,11 @@ struct transpose_powers_body {
         SLICESORT_UNROLL
         for (int k = 0; k < chained_at_once; ++k)
           if (row const n = first + k * here.step; n < here.valid)
-            to[n] = delivered<Block>(mode, old[k], sums[n * column.pitch]);
+            to[n] = stored_or_accumulated<Block>(mode, old[k], sums[n * column.pitch]);
       }
     }
     for (row n = here.first; n < here.length; n += here.step)
-      if (n >= here.valid) deliver<Block>(mode, to[n], column.value(n));
+      if (n >= here.valid) store_or_accumulate<Block>(mode, to[n], column.value(n));
   }
 };
 

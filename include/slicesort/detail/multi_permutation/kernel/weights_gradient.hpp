@@ -37,7 +37,7 @@ SLICESORT_HD inline double add_in_order(double const* v, Pitch count, Pitch pitc
 // The sums of every column. All threads multiply: a row each, for some terms; then a thread for every
 // column and term adds.
 template <class T, bool InShared>
-struct weigh_columns_body {
+struct weights_gradient_body {
   static constexpr int max_threads = 256;
   using A = detail::accumulator_t<T>;
 
@@ -53,12 +53,13 @@ struct weigh_columns_body {
     double* products;     // [terms_at_once, rows at hand, width]
     std::uint32_t* rows;  // of the tile's columns
   };
-  template <class Carver>
-  SLICESORT_HD memory shared(Carver& carver) const {
-    auto const tile = x.shared(carver);
-    double* const products = carver.template take<double>(static_cast<std::size_t>(terms_at_once) *
-                                                          static_cast<std::size_t>(threads));
-    return {tile, products, carver.template take<std::uint32_t>(static_cast<std::size_t>(x.width))};
+  template <class SharedAllocator>
+  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
+    auto const tile = x.shared(shared_memory);
+    double* const products = shared_memory.template take<double>(
+        static_cast<std::size_t>(terms_at_once) * static_cast<std::size_t>(threads));
+    return {tile, products,
+            shared_memory.template take<std::uint32_t>(static_cast<std::size_t>(x.width))};
   }
 
   template <class Block>

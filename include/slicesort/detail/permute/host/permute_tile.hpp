@@ -4,7 +4,7 @@
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
-#include <slicesort/detail/host/deliver_rows.hpp>
+#include <slicesort/detail/host/store_rows.hpp>
 #include <slicesort/detail/sort/host/sort_tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
@@ -79,9 +79,9 @@ void transpose_permutation(permuted_tile<T> const& t) {
 
 template <bool Stream, class T>
 void write_tile(permuted_tile<T> const& t) {
-  for (index_t i = 0; i < t.rows; i += delivery_rows) {
-    int const count = static_cast<int>(std::min<index_t>(t.rows - i, delivery_rows));
-    deliver_rows<Stream>(t.scratch + i * tile_columns, i, count, t.dx_at, t.width, t.mode, t.dx);
+  for (index_t i = 0; i < t.rows; i += store_batch_rows) {
+    int const count = static_cast<int>(std::min<index_t>(t.rows - i, store_batch_rows));
+    store_rows<Stream>(t.scratch + i * tile_columns, i, count, t.dx_at, t.width, t.mode, t.dx);
   }
   portable::finish_puts<Stream>();
 }

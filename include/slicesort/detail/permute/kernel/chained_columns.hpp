@@ -54,14 +54,14 @@ struct chained_columns {
     T* values;
     std::uint16_t* rows;
   };
-  template <class Carver>
-  SLICESORT_HD tile shared(Carver& carver) const {
+  template <class SharedAllocator>
+  SLICESORT_HD tile shared(SharedAllocator& shared_memory) const {
     tile t{nullptr, nullptr};
     if constexpr (InShared) {
       auto const elements =
           static_cast<std::size_t>(values.extents().length) * static_cast<std::size_t>(width);
-      t.values = carver.template take<T>(elements);
-      t.rows = carver.template take<std::uint16_t>(elements);
+      t.values = shared_memory.template take<T>(elements);
+      t.rows = shared_memory.template take<std::uint16_t>(elements);
     }
     return t;
   }

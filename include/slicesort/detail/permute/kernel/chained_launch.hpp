@@ -46,7 +46,7 @@ std::size_t chained_bytes(index_t length) {
 template <class T, class Grid>
 int chained_width(Grid const& grid, std::size_t column_bytes, extents3 e) {
   if (!narrow_rows(e.length)) return 0;
-  return tile_width(grid.facts(), permute_tuning_of<T>(grid), column_bytes, e.length,
+  return tile_width(grid.info(), permute_tuning_of<T>(grid), column_bytes, e.length,
                     e.batch * e.channels);
 }
 

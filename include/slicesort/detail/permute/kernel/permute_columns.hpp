@@ -51,7 +51,7 @@ permute_memory plan_permute(Grid const& grid, extents3 e, detail::arena& a) {
   permute_memory m;
   if (e.empty()) return m;
   std::size_t const column = sizeof(T) * static_cast<std::size_t>(e.length);
-  if (tile_width(grid.facts(), permute_tuning_of<T>(grid), column, e.length, 1) > 0) return m;
+  if (tile_width(grid.info(), permute_tuning_of<T>(grid), column, e.length, 1) > 0) return m;
   sort_tuning const t = sort_tuning_of<T>(grid);
   m.columns = std::clamp<index_t>(t.chunk_elements / e.length, 1, e.batch * e.channels);
   m.copy = a.take<T>(static_cast<std::size_t>(m.columns * e.length));
@@ -92,7 +92,7 @@ void permute_columns(Grid const& grid, column_transfer<T> const& job, Rows const
                      permute_memory const& m) {
   extents3 const e = job.in.extents();
   if (e.empty()) return;
-  device_facts const device = grid.facts();
+  device_info const device = grid.info();
   permute_tuning const t = permute_tuning_of<T>(grid);
   std::size_t const column = sizeof(T) * static_cast<std::size_t>(e.length);
   index_t const columns = e.batch * e.channels;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Permutes columns that do not fit in shared memory: every element goes straight to its place. The
-// second-level cache is left to make whole lines of neighbouring columns' elements, so blocks that run
+// second-level cache is left to make whole lines of neighboring columns' elements, so blocks that run
 // at one time work on the same columns.
 #pragma once
 
@@ -107,7 +107,7 @@ struct permute_direct_body {
       for (int k = 0; k < column_slab::at_once; ++k) {
         index_t const row = first + k * step;
         if (row < part.length)
-          to[gather ? row : there[k]] = delivered<Block>(mode, old[k], value[k]);
+          to[gather ? row : there[k]] = stored_or_accumulated<Block>(mode, old[k], value[k]);
       }
     });
   }

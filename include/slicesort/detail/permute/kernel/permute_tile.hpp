@@ -30,14 +30,14 @@ struct permute_tile_body {
   int width;
   bool rows_adjacent;  // in the tile, and in the tensor on the side that is not scattered
 
-  template <class Carver>
-  SLICESORT_HD T* tile(Carver& carver) const {
-    return carver.template take<T>(static_cast<std::size_t>(in.extents().length) *
-                                   static_cast<std::size_t>(width));
+  template <class SharedAllocator>
+  SLICESORT_HD T* tile(SharedAllocator& shared_memory) const {
+    return shared_memory.template take<T>(static_cast<std::size_t>(in.extents().length) *
+                                          static_cast<std::size_t>(width));
   }
-  template <class Carver>
-  SLICESORT_HD void shared(Carver& carver) const {
-    tile(carver);
+  template <class SharedAllocator>
+  SLICESORT_HD void shared(SharedAllocator& shared_memory) const {
+    tile(shared_memory);
   }
 
   template <class Block>
@@ -121,7 +121,7 @@ struct permute_tile_body {
       SLICESORT_UNROLL
       for (int k = 0; k < at_once; ++k, row += rows.step)
         if (row < rows.end) {
-          *target = delivered<Block>(mode, old[k], value[k]);
+          *target = stored_or_accumulated<Block>(mode, old[k], value[k]);
           target += jump;
         }
     }

@@ -46,9 +46,9 @@ struct shorten_orders_body {
   tensor1<index_t const> lengths;
   int width, threads;
 
-  template <class Carver>
-  SLICESORT_HD std::uint32_t* shared(Carver& carver) const {
-    return carver.template take<std::uint32_t>(static_cast<std::size_t>(threads));
+  template <class SharedAllocator>
+  SLICESORT_HD std::uint32_t* shared(SharedAllocator& shared_memory) const {
+    return shared_memory.template take<std::uint32_t>(static_cast<std::size_t>(threads));
   }
 
   template <class Block>

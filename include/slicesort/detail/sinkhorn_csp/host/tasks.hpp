@@ -2,7 +2,7 @@
 // How sinkhorn_csp is cut into tasks on the host.
 #pragma once
 
-#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/column_run.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>

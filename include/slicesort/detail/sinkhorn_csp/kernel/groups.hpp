@@ -66,26 +66,27 @@ struct grouped_tiles {
   std::size_t scratch_bytes;  // of a block
 
   // What is read once for every element of a matrix.
-  template <class Carver>
-  SLICESORT_HD void hot(Carver& carver, detail::sinkhorn_group<A>& g, bool backward) const {
+  template <class SharedAllocator>
+  SLICESORT_HD void hot(SharedAllocator& shared_memory, detail::sinkhorn_group<A>& g,
+                        bool backward) const {
     auto const rows = static_cast<std::size_t>(group);
     auto const all = rows * static_cast<std::size_t>(width);
-    g.u = carver.template take<A>(rows);
-    g.values = carver.template take<A>(all);
-    g.w = carver.template take<A>(all);
-    g.f = carver.template take<A>(all);
-    g.h = carver.template take<A>(all);
+    g.u = shared_memory.template take<A>(rows);
+    g.values = shared_memory.template take<A>(all);
+    g.w = shared_memory.template take<A>(all);
+    g.f = shared_memory.template take<A>(all);
+    g.h = shared_memory.template take<A>(all);
     if (!backward) return;
-    g.a = carver.template take<A>(all);
-    g.b = carver.template take<A>(all);
+    g.a = shared_memory.template take<A>(all);
+    g.b = shared_memory.template take<A>(all);
   }
   // What is read once for every row.
-  template <class Carver>
-  SLICESORT_HD void cold(Carver& carver, detail::sinkhorn_group<A>& g) const {
+  template <class SharedAllocator>
+  SLICESORT_HD void cold(SharedAllocator& shared_memory, detail::sinkhorn_group<A>& g) const {
     auto const all = static_cast<std::size_t>(group) * static_cast<std::size_t>(width);
-    g.du = carver.template take<A>(all);
-    g.dw = carver.template take<A>(all);
-    g.history = carver.template take<A>(4 * static_cast<std::size_t>(iterations) * all);
+    g.du = shared_memory.template take<A>(all);
+    g.dw = shared_memory.template take<A>(all);
+    g.history = shared_memory.template take<A>(4 * static_cast<std::size_t>(iterations) * all);
   }
 
   // The part of a thread. A thread without a channel works on zeros, for the others wait for it.
@@ -159,10 +160,10 @@ struct mix_groups_body {
   grouped_tiles<T> tiles;
   tensor3<T> y;
 
-  template <class Carver>
-  SLICESORT_HD detail::sinkhorn_group<A> shared(Carver& carver) const {
+  template <class SharedAllocator>
+  SLICESORT_HD detail::sinkhorn_group<A> shared(SharedAllocator& shared_memory) const {
     detail::sinkhorn_group<A> g{};
-    if constexpr (InShared) tiles.hot(carver, g, false);
+    if constexpr (InShared) tiles.hot(shared_memory, g, false);
     return g;
   }
 
@@ -171,9 +172,9 @@ struct mix_groups_body {
     auto const s = tiles.share_of(block);
     auto g = shared(block);
     if constexpr (!InShared) {
-      scratch_carver carver{tiles.scratch +
-                            static_cast<std::size_t>(block.index()) * tiles.scratch_bytes};
-      tiles.hot(carver, g, false);
+      scratch_carver shared_memory{tiles.scratch +
+                                   static_cast<std::size_t>(block.index()) * tiles.scratch_bytes};
+      tiles.hot(shared_memory, g, false);
     }
     tiles.enter(g, s);
     tiles.load(block, s, g);
@@ -206,11 +207,11 @@ struct unmix_groups_body {
   tensor3<A> du;  // [samples of this launch, length, channels]
   grad_mode mode;
 
-  template <class Carver>
-  SLICESORT_HD detail::sinkhorn_group<A> shared(Carver& carver) const {
+  template <class SharedAllocator>
+  SLICESORT_HD detail::sinkhorn_group<A> shared(SharedAllocator& shared_memory) const {
     detail::sinkhorn_group<A> g{};
-    if constexpr (InShared) tiles.hot(carver, g, true);
-    if (cold_in_shared) tiles.cold(carver, g);
+    if constexpr (InShared) tiles.hot(shared_memory, g, true);
+    if (cold_in_shared) tiles.cold(shared_memory, g);
     return g;
   }
 
@@ -218,10 +219,10 @@ struct unmix_groups_body {
   SLICESORT_HD void operator()(Block& block) const {
     auto const s = tiles.share_of(block);
     auto g = shared(block);
-    scratch_carver carver{tiles.scratch +
-                          static_cast<std::size_t>(block.index()) * tiles.scratch_bytes};
-    if constexpr (!InShared) tiles.hot(carver, g, true);
-    if (!cold_in_shared) tiles.cold(carver, g);
+    scratch_carver shared_memory{tiles.scratch +
+                                 static_cast<std::size_t>(block.index()) * tiles.scratch_bytes};
+    if constexpr (!InShared) tiles.hot(shared_memory, g, true);
+    if (!cold_in_shared) tiles.cold(shared_memory, g);
     tiles.enter_backward(g, s);
     tiles.load(block, s, g);
     for (index_t i = s.first; i < s.rows; i += s.step)
@@ -233,10 +234,10 @@ struct unmix_groups_body {
     for (index_t i = s.first; i < s.end - s.begin; i += s.step) {
       index_t const row = s.begin + i;
       if (i < s.rows) {
-        deliver<Block>(mode, dx(s.batch, s.source(i), s.channel), g.dw[i * g.pitch]);
+        store_or_accumulate<Block>(mode, dx(s.batch, s.source(i), s.channel), g.dw[i * g.pitch]);
         du(s.sample, row, s.channel) = g.du[i * g.pitch];
       } else {
-        deliver<Block>(mode, dx(s.batch, row, s.channel), dy(s.batch, row, s.channel));
+        store_or_accumulate<Block>(mode, dx(s.batch, row, s.channel), dy(s.batch, row, s.channel));
       }
     }
   }
@@ -266,13 +267,14 @@ struct sum_reference_body {
     T const own = dy(batch, row, reference);
     T& to = dx(batch, row, reference);
     if (row >= rows_of(lengths, batch, e.length)) {
-      deliver<Block>(mode, to, own);
+      store_or_accumulate<Block>(mode, to, own);
       return;
     }
     double sum = 0;
     for (index_t c = 0; c < e.channels; ++c)
       if (c != reference) sum += static_cast<double>(du(sample, row, c));
-    deliver<Block>(mode, to, static_cast<A>(static_cast<double>(static_cast<A>(own)) + sum / tau));
+    store_or_accumulate<Block>(
+        mode, to, static_cast<A>(static_cast<double>(static_cast<A>(own)) + sum / tau));
   }
 };
 

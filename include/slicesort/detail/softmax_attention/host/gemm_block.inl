@@ -34,7 +34,7 @@ struct product_block {
         block<Across, false>(p, row, column, places{});
   }
 
-  // Sum `At` is of row At / Across and vector At % Across. `Along`: neighbours of a row of a are neighbours in
+  // Sum `At` is of row At / Across and vector At % Across. `Along`: neighbors of a row of a are neighbors in
   // memory; else those of a column are.
   template <int Across, bool Along, std::size_t... At>
   static SLICESORT_INLINE void block(product_call<A> const& p, int row, int column,

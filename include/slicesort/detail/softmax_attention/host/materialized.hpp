@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Materialised attention on threads: a task is a head, whose whole map of weights is formed by a product,
+// Materialized attention on threads: a task is a head, whose whole map of weights is formed by a product,
 // softened row by row, and multiplied by the values. A BLAS multiplies where it can.
 #pragma once
 
@@ -265,13 +265,13 @@ void for_each_map(Exec const& on, attention_rule const& rule, attention_inputs<T
 }
 
 template <class T, class Exec>
-void materialised_forward(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
+void materialized_forward(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
                           tensor4<T> y, tensor4<T> state, workspace w) {
   for_each_map(on, rule, in, w, [&](attention_map_task<T> const& task) { task.forward(y, state); });
 }
 
 template <class T, class Exec>
-void materialised_backward(Exec const& on, attention_rule const& rule,
+void materialized_backward(Exec const& on, attention_rule const& rule,
                            attention_inputs<T> const& in, tensor4<T const> state,
                            attention_slopes<T> const& out, workspace w) {
   for_each_map(on, rule, in, w,

@@ -65,12 +65,12 @@ class attention_mover {
   void give(A const* from, index_t pitch, index_t rows, index_t width, T* to, index_t row,
             index_t column, grad_mode mode) const {
     if (width == 0) return;
-    auto const deliver = mode == grad_mode::accumulate ? use_.add : use_.give;
+    auto const store = mode == grad_mode::accumulate ? use_.add : use_.give;
     for (index_t i = 0; i < rows; ++i, from += pitch, to += row)
       if (column == 1)
-        deliver(from, 1, width, to, row);
+        store(from, 1, width, to, row);
       else
-        with_delivery<T>(mode, [&](auto put) {
+        with_store<T>(mode, [&](auto put) {
           for (index_t c = 0; c < width; ++c) put(to[c * column], from[c]);
         });
   }

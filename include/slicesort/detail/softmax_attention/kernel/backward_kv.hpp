@@ -25,19 +25,19 @@ inline namespace SLICESORT_BUILD {
 namespace impl {
 
 template <class Mask, class T, int Width>
-struct attention_of_keys_body {
+struct attention_backward_kv_body {
   static constexpr int max_threads = 256;
   using A = detail::accumulator_t<T>;
   using piece = tile_piece<T>;
   static constexpr int queries_of_tile = sizeof(T) == 2 ? 64 : sizeof(T) == 4 ? 32 : 16;
   static constexpr int columns = queries_of_tile / 8, pieces = Width / elements_of_piece<T>;
-  static constexpr int pieces_of_facts = static_cast<int>(sizeof(query_facts<A>)) / 16;
+  static constexpr int pieces_of_stats = static_cast<int>(sizeof(query_stats<A>)) / 16;
 
   Mask mask;
   A scale;
   attention_inputs<T> in;
   tensor4<T const> dy;
-  query_facts<A> const* facts;
+  query_stats<A> const* stats;
   range_bounds const* bounds;  // of tiles of queries
   tensor4<T> dk, dv;
   grad_mode mode;
@@ -49,28 +49,29 @@ struct attention_of_keys_body {
     piece *rows, *tiles;  // keys and values; queries and dy
     attention_task* task;
     head_rows<T>* sources;  // k, v, q, dy, bias
-    query_facts<A>* facts;
+    query_stats<A>* stats;
     key_range* ranges;
     T* terms;  // what is added to the scores
   };
-  template <class Carver>
-  SLICESORT_HD memory shared(Carver& carver) const {
+  template <class SharedAllocator>
+  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     auto const rows = static_cast<std::size_t>(2 * keys_of_block());
     auto const tiles = static_cast<std::size_t>(buffers * queries_of_tile);
     constexpr auto row = static_cast<std::size_t>(pieces);
-    piece* const own = carver.template take<piece>(rows * row);
-    piece* const others = carver.template take<piece>(2 * tiles * row);
-    attention_task* const task = carver.template take<attention_task>(1);
-    head_rows<T>* const sources = carver.template take<head_rows<T>>(5);
-    query_facts<A>* const known = carver.template take<query_facts<A>>(tiles);
-    key_range* const ranges = carver.template take<key_range>(tiles);
+    piece* const own = shared_memory.template take<piece>(rows * row);
+    piece* const others = shared_memory.template take<piece>(2 * tiles * row);
+    attention_task* const task = shared_memory.template take<attention_task>(1);
+    head_rows<T>* const sources = shared_memory.template take<head_rows<T>>(5);
+    query_stats<A>* const known = shared_memory.template take<query_stats<A>>(tiles);
+    key_range* const ranges = shared_memory.template take<key_range>(tiles);
     return {own,
             others,
             task,
             sources,
             known,
             ranges,
-            carver.template take<T>(static_cast<std::size_t>(keys_of_block() * queries_of_tile))};
+            shared_memory.template take<T>(
+                static_cast<std::size_t>(keys_of_block() * queries_of_tile))};
   }
 
   SLICESORT_HD int keys_of_block() const { return warps * 16; }
@@ -119,14 +120,14 @@ struct attention_of_keys_body {
       return detail::has_allows<Mask> || biased || !bounds_of(tile).covers(task.first, end());
     };
     // What is to know of a tile's queries.
-    auto const fetch_facts = [&](int buffer, int tile) {
+    auto const fetch_stats = [&](int buffer, int tile) {
       index_t const query = index_t{tile} * queries_of_tile;
-      auto* const known = reinterpret_cast<unsigned char*>(m.facts + buffer * queries_of_tile);
+      auto* const known = reinterpret_cast<unsigned char*>(m.stats + buffer * queries_of_tile);
       auto const* const from = reinterpret_cast<unsigned char const*>(
-          facts + (task.at.sample * s.heads + task.at.head) * s.queries + query);
-      for (int i = block.rank(); i < queries_of_tile * pieces_of_facts; i += block.size())
+          stats + (task.at.sample * s.heads + task.at.head) * s.queries + query);
+      for (int i = block.rank(); i < queries_of_tile * pieces_of_stats; i += block.size())
         block.copy_async(known + 16 * i, from + 16 * i,
-                         query + i / pieces_of_facts < s.queries ? 16 : 0);
+                         query + i / pieces_of_stats < s.queries ? 16 : 0);
       if (is_masked(tile))
         for (int i = block.rank(); i < queries_of_tile; i += block.size())
           m.ranges[buffer * queries_of_tile + i] =
@@ -158,7 +159,7 @@ struct attention_of_keys_body {
             fetch_tiles<Width>(block, m.rows, m.sources, 2, task.first, rows, depth * Width);
           fetch_tiles<Width>(block, m.tiles + into * (2 * queries_of_tile * pieces), m.sources + 2,
                              2, index_t{now} * queries_of_tile, queries_of_tile, depth * Width);
-          fetch_facts(into, now);
+          fetch_stats(into, now);
         }
         fetched = true;
         if (tile < 0) break;
@@ -172,17 +173,17 @@ struct attention_of_keys_body {
         index_t const query = index_t{tile} * queries_of_tile;
         A times = scale;
         if (is_masked(tile)) {
-          note_terms<true, queries_of_tile>(block, m.terms, rows, mask,
+          stage_bias<true, queries_of_tile>(block, m.terms, rows, mask,
                                             m.ranges + buffer * queries_of_tile, query, task.first,
                                             m.sources[4]);
           block.sync();
           add_terms(block, p, scale, m.terms + own * queries_of_tile);
           times = A(1);
         }
-        int const t = tile_lane(Block::renew(block.rank())).t;
+        int const t = tile_lane(Block::opaque(block.rank())).t;
         SLICESORT_UNROLL
         for (int j = 0; j < 2 * columns; ++j) {
-          query_facts<A> const of = m.facts[buffer * queries_of_tile + j / 2 * 8 + 2 * t + j % 2];
+          query_stats<A> const of = m.stats[buffer * queries_of_tile + j / 2 * 8 + 2 * t + j % 2];
           SLICESORT_UNROLL
           for (int e = j % 2; e < 4; e += 2) {
             A &weight = p(0, j / 2, e), &slope = dp(0, j / 2, e);

@@ -25,7 +25,7 @@ inline namespace SLICESORT_BUILD {
 namespace impl {
 
 template <class Mask, class T, int Width>
-struct attention_of_queries_body {
+struct attention_backward_q_body {
   static constexpr int max_threads = 128;
   using A = detail::accumulator_t<T>;
   using piece = tile_piece<T>;
@@ -39,7 +39,7 @@ struct attention_of_queries_body {
   A scale;
   attention_inputs<T> in;
   tensor4<T const> dy;
-  query_facts<A> const* facts;
+  query_stats<A> const* stats;
   tensor4<T> dq, dbias;
   grad_mode mode;
   detail::attention_lengths lengths;
@@ -50,26 +50,28 @@ struct attention_of_queries_body {
     piece *rows, *tiles;  // queries and dy; keys and values
     attention_task* task;
     head_rows<T>* sources;  // q, dy, k, v, bias
-    query_facts<A>* facts;
+    query_stats<A>* stats;
     key_range* ranges;
     range_bounds* bounds;
     T* terms;  // what is added to the scores; or slopes, A
   };
-  template <class Carver>
-  SLICESORT_HD memory shared(Carver& carver) const {
+  template <class SharedAllocator>
+  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     auto const count = static_cast<std::size_t>(queries_of_block());
-    piece* const rows = carver.template take<piece>(2 * count * static_cast<std::size_t>(pieces));
-    piece* const tiles = carver.template take<piece>(
+    piece* const rows =
+        shared_memory.template take<piece>(2 * count * static_cast<std::size_t>(pieces));
+    piece* const tiles = shared_memory.template take<piece>(
         static_cast<std::size_t>(2 * buffers) * static_cast<std::size_t>(keys_of_tile * pieces));
-    attention_task* const task = carver.template take<attention_task>(1);
-    head_rows<T>* const sources = carver.template take<head_rows<T>>(5);
-    query_facts<A>* const known = carver.template take<query_facts<A>>(count);
-    key_range* const ranges = carver.template take<key_range>(count);
+    attention_task* const task = shared_memory.template take<attention_task>(1);
+    head_rows<T>* const sources = shared_memory.template take<head_rows<T>>(5);
+    query_stats<A>* const known = shared_memory.template take<query_stats<A>>(count);
+    key_range* const ranges = shared_memory.template take<key_range>(count);
     range_bounds* const bounds =
-        carver.template take<range_bounds>(static_cast<std::size_t>(warps));
+        shared_memory.template take<range_bounds>(static_cast<std::size_t>(warps));
     std::size_t const pairs = count * static_cast<std::size_t>(keys_of_tile);
     constexpr std::size_t numbers = sizeof(A) / sizeof(T);
-    T* const terms = carver.template take<T>(dbias.data() != nullptr ? pairs * numbers : pairs);
+    T* const terms =
+        shared_memory.template take<T>(dbias.data() != nullptr ? pairs * numbers : pairs);
     return {rows, tiles, task, sources, known, ranges, bounds, terms};
   }
 
@@ -136,16 +138,16 @@ struct attention_of_queries_body {
       A times = scale;
       if (detail::has_allows<Mask> || biased || biasing ||
           !m.bounds->covers(from, from + keys_of_tile)) {
-        note_terms<false, keys_of_tile>(block, m.terms, rows, mask, m.ranges, task.first, from,
+        stage_bias<false, keys_of_tile>(block, m.terms, rows, mask, m.ranges, task.first, from,
                                         m.sources[4]);
         block.sync();
         add_terms(block, p, scale, m.terms + own * keys_of_tile);
         times = A(1);
       }
-      int const g = tile_lane(Block::renew(block.rank())).g;
+      int const g = tile_lane(Block::opaque(block.rank())).g;
       SLICESORT_UNROLL
       for (int i = 0; i < scores::count; ++i)
-        dp[i] = weight_and_slope<T>(block, p[i], times, m.facts[own + scores::lane_row(i) * 8 + g],
+        dp[i] = weight_and_slope<T>(block, p[i], times, m.stats[own + scores::lane_row(i) * 8 + g],
                                     dp[i])
                     .slope;
       if (biasing)
@@ -185,8 +187,8 @@ struct attention_of_queries_body {
       m.sources[4] = {in.bias, at, queries};
     }
     for (int i = block.rank(); i < queries_of_block(); i += block.size())
-      m.facts[i] = first + i < rows ? facts[pair * rows + first + i] : query_facts<A>{};
-    note_ranges(block, mask, m.ranges, m.bounds, first, queries_of_block(), queries, keys);
+      m.stats[i] = first + i < rows ? stats[pair * rows + first + i] : query_stats<A>{};
+    stage_ranges(block, mask, m.ranges, m.bounds, first, queries_of_block(), queries, keys);
   }
   static SLICESORT_HD int used(index_t left) {
     return left < 0 ? 0 : left < Width ? static_cast<int>(left) : Width;
@@ -208,7 +210,8 @@ struct attention_of_queries_body {
       index_t const query = row + i / keys_of_tile, column = key + i % keys_of_tile;
       if (query >= to.total || column >= to.channels) continue;
       if (to.mode == grad_mode::accumulate && staging[i] == A(0)) continue;
-      deliver<Block>(to.mode, to.data[query * to.stride + column * to.channel_stride], staging[i]);
+      store_or_accumulate<Block>(to.mode, to.data[query * to.stride + column * to.channel_stride],
+                                 staging[i]);
     }
   }
 };

@@ -55,24 +55,24 @@ struct attention_forward_body {
     key_range* ranges;
     range_bounds* bounds;
   };
-  template <class Carver>
-  SLICESORT_HD memory shared(Carver& carver) const {
+  template <class SharedAllocator>
+  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     auto const rows = static_cast<std::size_t>(queries_of_block());
     constexpr auto tile = static_cast<std::size_t>(keys_of_tile * pieces);
-    piece* const q = carver.template take<piece>(rows * static_cast<std::size_t>(pieces));
+    piece* const q = shared_memory.template take<piece>(rows * static_cast<std::size_t>(pieces));
     // Later what is added to the scores.
     auto const terms = rows * static_cast<std::size_t>(keys_of_tile / elements_of_piece<T>);
-    piece* const k = carver.template take<piece>(tile < terms ? terms : tile);
-    piece* const v = carver.template take<piece>(tile);
-    attention_task* const task = carver.template take<attention_task>(1);
-    head_rows<T>* const sources = carver.template take<head_rows<T>>(4);
+    piece* const k = shared_memory.template take<piece>(tile < terms ? terms : tile);
+    piece* const v = shared_memory.template take<piece>(tile);
+    attention_task* const task = shared_memory.template take<attention_task>(1);
+    head_rows<T>* const sources = shared_memory.template take<head_rows<T>>(4);
     return {q,
             k,
             v,
             task,
             sources,
-            carver.template take<key_range>(rows),
-            carver.template take<range_bounds>(static_cast<std::size_t>(warps))};
+            shared_memory.template take<key_range>(rows),
+            shared_memory.template take<range_bounds>(static_cast<std::size_t>(warps))};
   }
 
   SLICESORT_HD int queries_of_block() const { return warps * 16 * tiles_of_warp; }
@@ -130,7 +130,7 @@ struct attention_forward_body {
       if (detail::has_allows<Mask> || !direct || !m.bounds->covers(from, from + keys_of_tile)) {
         T* const terms = m.k->value;
         block.sync();
-        note_terms<false, keys_of_tile>(block, terms, queries_of_block(), mask, m.ranges,
+        stage_bias<false, keys_of_tile>(block, terms, queries_of_block(), mask, m.ranges,
                                         task.first, from, m.sources[3]);
         block.sync();
         add_terms(block, p, direct ? A(1) : scale, terms + own * keys_of_tile);
@@ -187,7 +187,7 @@ struct attention_forward_body {
       m.sources[2] = {in.v, at, keys};
       m.sources[3] = {in.bias, at, queries};
     }
-    note_ranges(block, mask, m.ranges, m.bounds, first, queries_of_block(), queries, keys);
+    stage_ranges(block, mask, m.ranges, m.bounds, first, queries_of_block(), queries, keys);
   }
   static SLICESORT_HD int used(index_t left) {
     return left < Width ? static_cast<int>(left) : Width;

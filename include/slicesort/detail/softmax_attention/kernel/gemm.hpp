@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix products of materialised attention: those of all heads of a sample, or of some.
+// The matrix products of materialized attention: those of all heads of a sample, or of some.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -62,10 +62,10 @@ struct multiply_heads_body {
   detail::attention_lengths lengths;
   index_t sample;
 
-  template <class Carver>
-  SLICESORT_HD piece* shared(Carver& carver) const {
+  template <class SharedAllocator>
+  SLICESORT_HD piece* shared(SharedAllocator& shared_memory) const {
     constexpr int both = (rows_of_block + columns_of_block) * pieces;
-    return carver.template take<piece>(static_cast<std::size_t>(both));
+    return shared_memory.template take<piece>(static_cast<std::size_t>(both));
   }
   SLICESORT_HD index_t row_tiles() const { return divide_up(rows.size, rows_of_block); }
   SLICESORT_HD index_t column_tiles() const { return divide_up(columns.size, columns_of_block); }

@@ -47,9 +47,9 @@ struct range_bounds {
 // The ranges of `count` queries, those from `queries` on empty ones, and, first of `bounds`, which has a place
 // for every warp, what they have together; those past the end do not count.
 template <class Block, class Mask>
-SLICESORT_HD_INLINE void note_ranges(Block& block, Mask const& mask, key_range* ranges,
-                                     range_bounds* bounds, index_t first, int count,
-                                     index_t queries, index_t keys) {
+SLICESORT_HD_INLINE void stage_ranges(Block& block, Mask const& mask, key_range* ranges,
+                                      range_bounds* bounds, index_t first, int count,
+                                      index_t queries, index_t keys) {
   range_bounds mine = range_bounds::none(keys);
   for (int r = block.rank(); r < count; r += block.size()) {
     ranges[r] = {0, 0};
@@ -73,11 +73,11 @@ SLICESORT_HD_INLINE void note_ranges(Block& block, Mask const& mask, key_range* 
 // not allowed, whose bias is not read. Rows are queries and columns keys, or, Turned, rows are keys. `ranges`
 // are those of the tile's queries. Behind a sync() every thread finds its own by add_terms.
 template <bool Turned, int Columns, class Block, class Mask, class T>
-SLICESORT_HD_INLINE void note_terms(Block& block, T* terms, int rows, Mask const& mask,
+SLICESORT_HD_INLINE void stage_bias(Block& block, T* terms, int rows, Mask const& mask,
                                     key_range const* ranges, index_t first_query, index_t first_key,
                                     head_rows<T> const& bias) {
   SLICESORT_NO_UNROLL
-  for (int i = Block::renew(block.rank()); i < rows * Columns; i += block.size()) {
+  for (int i = Block::opaque(block.rank()); i < rows * Columns; i += block.size()) {
     int const row = Turned ? i % rows : i / Columns, column = Turned ? i / rows : i % Columns;
     int const query = Turned ? column : row;
     index_t const key = first_key + (Turned ? row : column);
@@ -95,7 +95,7 @@ SLICESORT_HD_INLINE void note_terms(Block& block, T* terms, int rows, Mask const
 template <class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void add_terms(Block& block, tile_sums<A, Rows, Columns>& s, A scale,
                                    T const* terms) {
-  tile_lane const me(Block::renew(block.rank()));
+  tile_lane const me(Block::opaque(block.rank()));
   int const turn = 8 * me.g & (8 * Columns - 8);
   SLICESORT_UNROLL
   for (int i = 0; i < s.count; ++i)

@@ -26,7 +26,7 @@ inline namespace SLICESORT_BUILD {
 namespace impl {
 
 template <class Mask>
-struct grid_implementation<detail::materialised_attention_op<Mask>> {
+struct grid_implementation<detail::materialized_attention_op<Mask>> {
   template <class T, class Grid>
   static void plan(Grid const& grid, detail::attention_shape s, detail::arena& a) {
     (void)memory<T>(grid, s, a);
@@ -64,8 +64,8 @@ struct grid_implementation<detail::materialised_attention_op<Mask>> {
     auto const scale = static_cast<A>(p.scale);
     bool const scored =
         p.to.dq.data() != nullptr || p.to.dk.data() != nullptr || p.to.dbias.data() != nullptr;
-    query_facts_body<T> const facts{p.dy, p.y, {}, p.lengths, m.facts};
-    if (scored && facts.blocks() > 0) grid.run(facts, facts.blocks(), facts.max_threads);
+    query_stats_body<T> const stats{p.dy, p.y, {}, p.lengths, m.stats};
+    if (scored && stats.blocks() > 0) grid.run(stats, stats.blocks(), stats.max_threads);
     each_part(s, m.heads, [&](map_rows const& part) {
       products<T> const of{p.lengths, part, p.in, p.gemm};
       auto const weights = matrices(p.state, part), dy = matrices(p.dy, part);
@@ -81,7 +81,7 @@ struct grid_implementation<detail::materialised_attention_op<Mask>> {
             weights,
             m.first,
             m.second,
-            m.facts + (part.sample * s.heads + part.first_head) * s.queries,
+            m.stats + (part.sample * s.heads + part.first_head) * s.queries,
             p.to.dbias,
             p.mode};
         grid.run(rows, part.blocks(), rows.max_threads);
@@ -102,7 +102,7 @@ struct grid_implementation<detail::materialised_attention_op<Mask>> {
     index_t heads;  // at once
     detail::accumulator_t<T>* first;
     T* second;  // the same place where the types are
-    query_facts<detail::accumulator_t<T>>* facts;
+    query_stats<detail::accumulator_t<T>>* stats;
   };
   template <class T, class Grid>
   static memory_of<T> memory(Grid const& grid, detail::attention_shape const& s, detail::arena& a) {
@@ -119,7 +119,7 @@ struct grid_implementation<detail::materialised_attention_op<Mask>> {
         return a.take<T>(s.pairs() == 0 ? 0 : elements);
     }();
     return {heads, first, second,
-            a.take<query_facts<A>>(static_cast<std::size_t>(s.pairs() * s.queries))};
+            a.take<query_stats<A>>(static_cast<std::size_t>(s.pairs() * s.queries))};
   }
 
   template <class F>

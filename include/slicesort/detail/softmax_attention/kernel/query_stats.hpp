@@ -17,9 +17,9 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Four threads take a query. Without a state (materialised) the product alone is of use.
+// Four threads take a query. Without a state (materialized) the product alone is of use.
 template <class T>
-struct query_facts_body {
+struct query_stats_body {
   static constexpr int max_threads = 128;
   static constexpr int rows_of_block = max_threads / 4;
   using A = detail::accumulator_t<T>;
@@ -27,7 +27,7 @@ struct query_facts_body {
   tensor4<T const> dy, y;
   tensor4<A const> state;
   detail::attention_lengths lengths;
-  query_facts<A>* facts;  // [batch, heads, queries]
+  query_stats<A>* stats;  // [batch, heads, queries]
 
   SLICESORT_HD index_t tiles() const { return divide_up(y.extents().length, rows_of_block); }
   index_t blocks() const { return y.extents().outer * y.extents().batch * tiles(); }
@@ -46,12 +46,12 @@ struct query_facts_body {
                    static_cast<A>(y(at.sample, at.head, row, c));
     product = block.template reduce<4>(product, [](A a, A b) { return a + b; });
     if (row >= e.length || block.rank() % 4 != 0) return;
-    query_facts<A> it{A(0), A(0), product, A(0)};
+    query_stats<A> it{A(0), A(0), product, A(0)};
     if (valid && state.data() != nullptr) {
       A const most = state(at.sample, at.head, row, 0), total = state(at.sample, at.head, row, 1);
       if (most != least_score<A>) it.most = most, it.share = A(1) / total;
     }
-    facts[pair * e.length + row] = it;
+    stats[pair * e.length + row] = it;
   }
 };
 

@@ -39,7 +39,7 @@ SLICESORT_HD_INLINE A exp_of(Block& block, A x, A factor) {
 // What backward knows of a query: its greatest score, one over its sum of exponentials (0 for a query
 // without keys, and one past the length), and <dy, y>.
 template <class A>
-struct alignas(16) query_facts {
+struct alignas(16) query_stats {
   A most, share, product, unused;
 };
 
@@ -51,7 +51,7 @@ struct weight_and_slope {
   A weight, slope;
 
   template <class Block>
-  SLICESORT_HD_INLINE weight_and_slope(Block& block, A product, A times, query_facts<A> const& of,
+  SLICESORT_HD_INLINE weight_and_slope(Block& block, A product, A times, query_stats<A> const& of,
                                        A of_weight) {
     A const past = block.multiply_add(product, times, -of.most);
     weight = exp_of<T>(block, past > A(0) ? A(0) : past, factor_of<T>(A(1))) * of.share;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of materialised attention's map: softmax, and its gradient. A warp takes a row.
+// The rows of materialized attention's map: softmax, and its gradient. A warp takes a row.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -106,7 +106,7 @@ struct slope_rows_body {
   head_matrices<T const> weights;
   A const* of_weights;  // [heads, queries, keys]; the slopes may lie in the same place
   T* slopes;
-  query_facts<A> const* facts;  // of the first of the heads
+  query_stats<A> const* stats;  // of the first of the heads
   tensor4<T> dbias;
   grad_mode mode;
 
@@ -115,7 +115,7 @@ struct slope_rows_body {
     map_rows::place const at = rows.at(block.index(), block.rank());
     if (!at.inside) return;
     index_t const row = at.head * rows.queries + at.row;
-    A const product = facts[row].product;
+    A const product = stats[row].product;
     for (index_t key = block.rank() % 32; key < rows.keys; key += 32) {
       A const weight =
           static_cast<A>(weights.data[at.head * weights.head_stride + at.row * weights.row_stride +
@@ -125,7 +125,8 @@ struct slope_rows_body {
       A const slope = weight == A(0) ? A(0) : weight * (of_weights[i] - product);
       slopes[i] = static_cast<T>(slope);
       if (dbias.data() != nullptr && (mode == grad_mode::overwrite || slope != A(0)))
-        deliver<Block>(mode, dbias(rows.sample, rows.first_head + at.head, at.row, key), slope);
+        store_or_accumulate<Block>(mode, dbias(rows.sample, rows.first_head + at.head, at.row, key),
+                                   slope);
     }
   }
 };

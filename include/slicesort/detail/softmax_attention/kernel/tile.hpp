@@ -34,7 +34,7 @@ template <class T>
 struct head_rows {
   T const* data;
   index_t stride, channel_stride, rows, channels;
-  bool in_pieces;  // every row is aligned and its channels are neighbours
+  bool in_pieces;  // every row is aligned and its channels are neighbors
 
   SLICESORT_HD head_rows(tensor4<T const> t, head_place at, index_t valid)
       : data(t.data()),
@@ -57,7 +57,7 @@ SLICESORT_HD_INLINE void fetch_rows(Block& block, tile_piece<T>* to, head_rows<T
   head_rows<T> const from = source;
   constexpr int elements = elements_of_piece<T>, pieces = Width / elements;
   static_assert(pieces <= 32, "a thread stays with a piece's place in its row");
-  int const rank = Block::renew(block.rank());  // so that nothing is kept from call to call
+  int const rank = Block::opaque(block.rank());  // so that nothing is kept from call to call
   int const k = rank % pieces, step = block.size() / pieces;
   index_t const first = channel + k * elements;
   index_t const left = from.channels - first;
@@ -145,7 +145,7 @@ SLICESORT_HD_INLINE void put_rows(Block& block, A* staging,
     if (c >= width || at >= to.total) continue;
     T& place = to.data[at * to.stride + (channel + c) * to.channel_stride];
     if (at < to.valid)
-      deliver<Block>(to.mode, place, staging[r * Width + (c ^ r % 8 * 8)]);
+      store_or_accumulate<Block>(to.mode, place, staging[r * Width + (c ^ r % 8 * 8)]);
     else if (to.mode == grad_mode::overwrite)
       place = static_cast<T>(0.0f);
   }

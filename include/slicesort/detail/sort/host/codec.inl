@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How values of a dtype become rows of keys and back. Each codec handles `row::lanes` columns at a
-// time: `load` canonicalises and notes in `changed` every bit that the way back could not restore;
+// time: `load` canonicalizes and notes in `changed` every bit that the way back could not restore;
 // `decode` turns keys into the value's bits; `store_*` writes. Included once per instruction set.
 
 // Vector form of detail::sortable_key.

@@ -58,13 +58,13 @@ class radix_tile {
     for (index_t i = 0; i < t.rows; i += batch) {
       int const count = t.rows - i < batch ? static_cast<int>(t.rows - i) : batch;
       gather_rows(t.x, t.x_at, 0, t.width, i, count, stage, columns);
-      for (int k = 0; k < batch; ++k) canonicalise_row(stage + k * columns, t.flip);
+      for (int k = 0; k < batch; ++k) canonicalize_row(stage + k * columns, t.flip);
       // The tail's surplus rows land in the padding between columns.
       for (int c = 0; c < columns; ++c)
         for (int k = 0; k < batch; ++k) keys_[at(c, i + k)] = stage[k * columns + c];
     }
   }
-  static void canonicalise_row(bits* row, bits const* flip) {
+  static void canonicalize_row(bits* row, bits const* flip) {
     constexpr int lanes = portable::vector_bytes / static_cast<int>(sizeof(bits));
     using V = portable::vec<bits, lanes>;
     V changed{};

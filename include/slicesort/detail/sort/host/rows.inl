@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of a tile: one element of each of `lanes` neighbouring columns, held in one to three
+// A row of a tile: one element of each of `lanes` neighboring columns, held in one to three
 // vectors. Columns live in lanes, so a sort of all of them compares whole rows and never
 // transposes. Included once per instruction set; `vector_bytes`, `register_count` and the
 // vocabulary of vectors are in scope.

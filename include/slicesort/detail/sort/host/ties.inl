@@ -4,7 +4,7 @@
 // (first row of the run | index) composites, which costs less than the first. Included once per
 // instruction set.
 
-// Makes rows a, b (neighbours, a.key <= b.key) stable by exchanging indices; were there any to
+// Makes rows a, b (neighbors, a.key <= b.key) stable by exchanging indices; were there any to
 // exchange?
 template <class Lane>
 SLICESORT_INLINE bool exchange_ties(pairs<Lane>& a, pairs<Lane>& b) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts one tile, each group of its rows by itself: load and canonicalise, sort every part, repair
+// Sorts one tile, each group of its rows by itself: load and canonicalize, sort every part, repair
 // ties, restore what the keys lost, store. A part is the `row::lanes` columns that one sequence of
 // rows holds. Included once per instruction set.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What sorting columns takes and gives. The kernels sort the columns of a *job*, this one or another of
-// the same members (group_sort.hpp): they are numbered, and one is found, read and written by its place.
+// the same members (groups_view.hpp): they are numbered, and one is found, read and written by its place.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -13,7 +13,7 @@ inline namespace SLICESORT_BUILD {
 namespace impl {
 
 template <class T, class Order>
-struct column_sort {
+struct columns_view {
   using element = T;
 
   Order order;
@@ -25,8 +25,8 @@ struct column_sort {
   SLICESORT_HD index_t columns() const { return x.extents().batch * x.extents().channels; }
   SLICESORT_HD index_t length() const { return x.extents().length; }  // the most rows of a column
   SLICESORT_HD bool rows_adjacent() const { return x.strides().length == 1; }
-  SLICESORT_HD bool wants_values() const { return y.data() != nullptr; }
-  SLICESORT_HD bool wants_rows() const { return perm.present(); }
+  SLICESORT_HD bool needs_values() const { return y.data() != nullptr; }
+  SLICESORT_HD bool needs_rows() const { return perm.present(); }
 
   using place = column_place;
   SLICESORT_HD place locate(index_t number) const { return place_of(number, x.extents().channels); }

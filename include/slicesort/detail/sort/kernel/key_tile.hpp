@@ -20,7 +20,7 @@ SLICESORT_HD constexpr int padded_row(int row) {
 }
 
 template <class Words, int Levels>
-struct word_tile {
+struct key_tile {
   using words = Words;
   using word = typename Words::type;
   using high_type = typename Words::high_type;
@@ -29,12 +29,12 @@ struct word_tile {
   std::uint16_t* low;
   int width;
 
-  template <class Carver>
-  static SLICESORT_HD word_tile take(Carver& carver, int rows, int width) {
+  template <class SharedAllocator>
+  static SLICESORT_HD key_tile take(SharedAllocator& shared_memory, int rows, int width) {
     auto const count =
         static_cast<std::size_t>(padded_row<Levels>(rows)) * static_cast<std::size_t>(width);
-    word_tile t{carver.template take<high_type>(count), nullptr, width};
-    if constexpr (Words::has_low) t.low = carver.template take<std::uint16_t>(count);
+    key_tile t{shared_memory.template take<high_type>(count), nullptr, width};
+    if constexpr (Words::has_low) t.low = shared_memory.template take<std::uint16_t>(count);
     return t;
   }
 

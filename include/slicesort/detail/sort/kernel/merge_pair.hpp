@@ -4,7 +4,7 @@
 #pragma once
 
 #include <slicesort/detail/kernel/grid.hpp>
-#include <slicesort/detail/math/sort_word.hpp>
+#include <slicesort/detail/math/packed_key.hpp>
 #include <slicesort/detail/sort/kernel/merge_path.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -36,7 +36,7 @@ struct half_column {
   }
 };
 
-// `tile` holds values (word_tile::store_value), not words. The first half has `half_rows` rows.
+// `tile` holds values (key_tile::store_value), not words. The first half has `half_rows` rows.
 template <class Block, class Tile, class Job>
 SLICESORT_HD_INLINE void merge_pair(Block& block, Tile tile, Job const& job, typename Job::place at,
                                     bool ascending, int half_rows) {
@@ -56,8 +56,8 @@ SLICESORT_HD_INLINE void merge_pair(Block& block, Tile tile, Job const& job, typ
   for (int n = from; n < to; ++n) {
     bool const take_a = next.of_a();
     int const row = take_a ? next.a_row() : next.b_row();
-    if (job.wants_values()) y[n] = detail::bit_cast<T>(take_a ? a.value(row) : b.value(row));
-    if (job.wants_rows())
+    if (job.needs_values()) y[n] = detail::bit_cast<T>(take_a ? a.value(row) : b.value(row));
+    if (job.needs_rows())
       perm.set(n, take_a ? a.row(row) : static_cast<std::uint32_t>(half_rows) + b.row(row));
     next.advance(take_a);
   }

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <slicesort/detail/kernel/grid.hpp>
-#include <slicesort/detail/math/sort_word.hpp>
+#include <slicesort/detail/math/packed_key.hpp>
 #include <slicesort/detail/sort/kernel/merge_path.hpp>
 #include <slicesort/detail/sort/kernel/sort_tile.hpp>
 #include <slicesort/dtype.hpp>
@@ -43,18 +43,18 @@ struct merge_runs_body {
     T* values;
     std::uint32_t* rows;
   };
-  template <class Carver>
-  SLICESORT_HD memory shared(Carver& carver) const {
+  template <class SharedAllocator>
+  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     auto const count = static_cast<std::size_t>(part_rows());
-    memory m{carver.template take<T>(count), nullptr};
-    if (in.rows != nullptr) m.rows = carver.template take<std::uint32_t>(count);
+    memory m{shared_memory.template take<T>(count), nullptr};
+    if (in.rows != nullptr) m.rows = shared_memory.template take<std::uint32_t>(count);
     return m;
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     memory const m = shared(block);
-    // Neighbouring blocks write neighbouring columns of the same rows.
+    // Neighboring blocks write neighboring columns of the same rows.
     index_t const column = block.index() % columns, part = block.index() / columns;
     typename Job::place const at = job.locate(first_column + column);
     bool const ascending = job.ascending(at);
@@ -131,11 +131,11 @@ struct merge_runs_body {
   SLICESORT_HD void store(memory const& m, Block& block, typename Job::place at, index_t column,
                           index_t first, int count) const {
     if (last) {
-      if (job.wants_values()) {
+      if (job.needs_values()) {
         auto const y = job.results(at);
         for (int i = block.rank(); i < count; i += block.size()) y[first + i] = m.values[i];
       }
-      if (job.wants_rows()) {
+      if (job.needs_rows()) {
         auto const perm = job.numbers(at);
         for (int i = block.rank(); i < count; i += block.size()) perm.set(first + i, m.rows[i]);
       }

@@ -18,9 +18,9 @@ template <class Block, class Words>
 struct comparator {
   using word = typename Words::type;
 
-  static SLICESORT_HD_INLINE void order(word& a, word& b) {
+  static SLICESORT_HD_INLINE void compare_exchange(word& a, word& b) {
     if constexpr (std::is_same_v<word, std::uint32_t>) {
-      Block::order(a, b);
+      Block::compare_exchange(a, b);
     } else {
       bool const swap = Words::before(b, a);
       word const low = swap ? b : a, high = swap ? a : b;
@@ -38,9 +38,10 @@ SLICESORT_HD_INLINE void odd_even_merge(Word* v) {
     odd_even_merge<Comparator, Low, High, 2 * Step>(v);
     odd_even_merge<Comparator, Low + Step, High, 2 * Step>(v);
     SLICESORT_UNROLL
-    for (int i = Low + Step; i < High - Step; i += 2 * Step) Comparator::order(v[i], v[i + Step]);
+    for (int i = Low + Step; i < High - Step; i += 2 * Step)
+      Comparator::compare_exchange(v[i], v[i + Step]);
   } else {
-    Comparator::order(v[Low], v[Low + Step]);
+    Comparator::compare_exchange(v[Low], v[Low + Step]);
   }
 }
 // Batcher's odd-even merge sort of v[Low .. High]; the length is a power of two.
@@ -54,7 +55,7 @@ SLICESORT_HD_INLINE void odd_even_sort(Word* v) {
   }
 }
 template <class Comparator, int Rows, class Word>
-SLICESORT_HD_INLINE void sort_words(Word* v) {
+SLICESORT_HD_INLINE void sort_keys(Word* v) {
   odd_even_sort<Comparator, 0, Rows - 1>(v);
 }
 
@@ -64,7 +65,7 @@ SLICESORT_HD_INLINE void half_clean(Word* v) {
   if constexpr (Distance >= 1) {
     SLICESORT_UNROLL
     for (int i = 0; i < Rows; ++i)
-      if ((i & Distance) == 0) Comparator::order(v[i], v[i + Distance]);
+      if ((i & Distance) == 0) Comparator::compare_exchange(v[i], v[i + Distance]);
     half_clean<Comparator, Rows, Distance / 2>(v);
   }
 }
@@ -75,7 +76,7 @@ SLICESORT_HD_INLINE void mirror_clean(Word* v) {
   SLICESORT_UNROLL
   for (int i = 0; i < Rows; ++i)
     if (i % Group < Group / 2)
-      Comparator::order(v[i], v[i / Group * Group + Group - 1 - i % Group]);
+      Comparator::compare_exchange(v[i], v[i / Group * Group + Group - 1 - i % Group]);
   half_clean<Comparator, Rows, Group / 4>(v);
 }
 

@@ -46,7 +46,7 @@ struct sort_memory {
 template <class T>
 std::size_t sort_tile_bytes(index_t rows, int width) {
   shared_counter counter;
-  word_tile<detail::sort_word<T, false>, 4>::take(counter, static_cast<int>(rows), width);
+  key_tile<detail::packed_key<T, false>, 4>::take(counter, static_cast<int>(rows), width);
   return counter.bytes();
 }
 
@@ -70,7 +70,7 @@ inline constexpr int most_register_rows = sizeof(T) == 2   ? 128
 
 template <class T, class Grid>
 sort_shape shape_of_sort(Grid const& grid, extents3 e) {
-  device_facts const device = grid.facts();
+  device_info const device = grid.info();
   sort_tuning const t = sort_tuning_of<T>(grid);
   sort_shape s;
   if (e.length <= std::min<index_t>(t.register_rows, most_register_rows<T>)) {
@@ -141,7 +141,7 @@ void sort_in_tiles(Grid const& grid, Job const& job, sort_memory const& m, index
   index_t const length = job.length();
   sorted_runs<T> runs[2];
   for (int i = 0; i < 2; ++i)
-    runs[i] = {static_cast<T*>(m.values[i]), job.wants_rows() ? m.rows[i] : nullptr, length};
+    runs[i] = {static_cast<T*>(m.values[i]), job.needs_rows() ? m.rows[i] : nullptr, length};
 
   sort_tile_body<Job> const tile{job,
                                  first_column,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short columns: one thread sorts one column in its registers. Neighbouring threads take neighbouring
+// Short columns: one thread sorts one column in its registers. Neighboring threads take neighboring
 // columns, so that every load and store is a row of the tensor; no shared memory, no barrier.
 #pragma once
 
 #include <slicesort/detail/kernel/columns.hpp>
-#include <slicesort/detail/math/sort_word.hpp>
+#include <slicesort/detail/math/packed_key.hpp>
 #include <slicesort/detail/sort/kernel/network.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -43,7 +43,7 @@ struct placed_value<std::uint16_t> {
   // Else the compiler takes them apart again, and holds both halves of every row.
   template <class Block>
   SLICESORT_HD_INLINE void keep_together() {
-    both_ = static_cast<std::uint32_t>(Block::renew(static_cast<int>(both_)));
+    both_ = static_cast<std::uint32_t>(Block::opaque(static_cast<int>(both_)));
   }
 
   std::uint32_t both_;
@@ -82,12 +82,12 @@ SLICESORT_HD_INLINE void store_register_rows(Element* to, index_t stride, int le
 
 // Sorts the first `valid` of a thread's `length` rows. Rows is a power of two, at least the length.
 // `rows` has the values, read(first, bits) and rows[i], and takes what comes out: put_numbers<Rows>(f)
-// with f(i) the row that becomes row i, and if wants_values(), put_values<Rows>(f) with its bits. All is
+// with f(i) the row that becomes row i, and if needs_values(), put_values<Rows>(f) with its bits. All is
 // read before values are put.
 template <class Block, class T, int Rows, class Column>
 SLICESORT_HD_INLINE void sort_thread_rows(Column const& rows, int length, int valid,
                                           bool ascending) {
-  using words = detail::sort_word<T, Block::fast_double>;
+  using words = detail::packed_key<T, Block::fast_double>;
   using bits = detail::bits_t<T>;
 
   // Rows past `valid` are read too, and left out: one condition for all threads is cheap.
@@ -109,10 +109,10 @@ SLICESORT_HD_INLINE void sort_thread_rows(Column const& rows, int length, int va
       SLICESORT_UNROLL
       for (int k = 0; k < register_group<Rows>; ++k) v[first + k] = words::last();
     }
-  sort_words<comparator<Block, words>, Rows>(v);
+  sort_keys<comparator<Block, words>, Rows>(v);
 
   // Rows past the valid ones stay.
-  int const kept = Block::renew(valid);
+  int const kept = Block::opaque(valid);
   placed_value<bits> sorted[static_cast<std::size_t>(Rows)];
   SLICESORT_UNROLL
   for (int i = 0; i < Rows; ++i)
@@ -121,7 +121,7 @@ SLICESORT_HD_INLINE void sort_thread_rows(Column const& rows, int length, int va
   SLICESORT_UNROLL
   for (int i = 0; i < Rows; ++i) sorted[i].template keep_together<Block>();
   rows.template put_numbers<Rows>([&](int i) { return sorted[i].row(); });
-  if (!rows.wants_values()) return;
+  if (!rows.needs_values()) return;
   if (lossy || kept < length) {
     SLICESORT_UNROLL
     for (int i = 0; i < Rows; ++i)
@@ -165,10 +165,10 @@ struct sort_registers_body {
       read_register_rows(first, length, value, [&](int i) { return x[i]; });
     }
     SLICESORT_HD_INLINE T operator[](int row) const { return x[row]; }
-    SLICESORT_HD_INLINE bool wants_values() const { return job.wants_values(); }
+    SLICESORT_HD_INLINE bool needs_values() const { return job.needs_values(); }
     template <int, class Number>
     SLICESORT_HD_INLINE void put_numbers(Number const& number) const {
-      if (!job.wants_rows()) return;
+      if (!job.needs_rows()) return;
       index_column const perm(job.perm, at);
       if (perm.narrow)
         store_register_rows<Rows>(static_cast<std::uint16_t*>(perm.data), perm.stride, length,

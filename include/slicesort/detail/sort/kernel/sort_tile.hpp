@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns that fit in shared memory: a block takes a tile of neighbouring columns, sorts it there and
+// Columns that fit in shared memory: a block takes a tile of neighboring columns, sorts it there and
 // writes it out. Longer columns are cut into runs; each is sorted alike, into the workspace, or, if
 // there are two, by the two blocks of a cluster, which then merge what they have.
 #pragma once
 
 #include <slicesort/detail/kernel/columns.hpp>
+#include <slicesort/detail/math/packed_key.hpp>
 #include <slicesort/detail/math/raw_key.hpp>
-#include <slicesort/detail/math/sort_word.hpp>
 #include <slicesort/detail/sort/kernel/columns_view.hpp>
 #include <slicesort/detail/sort/kernel/key_tile.hpp>
 #include <slicesort/detail/sort/kernel/merge_pair.hpp>
@@ -37,7 +37,7 @@ inline constexpr int tile_unit = 32;
 
 // Threads hold 32 words in registers, or 16 where that would be too much.
 template <class Block, class T>
-inline constexpr int tile_levels = sizeof(T) == 2 || (sizeof(T) == 4 && Block::spacious &&
+inline constexpr int tile_levels = sizeof(T) == 2 || (sizeof(T) == 4 && Block::big_register_file &&
                                                       !std::is_same_v<T, detail::raw_key32>)
                                        ? 5
                                        : 4;
@@ -55,10 +55,10 @@ struct sort_tile_body {
   bool paired;                    // two runs, of two blocks in a cluster, one column wide
   sorted_runs<T> out;             // where runs > 1 and not paired
 
-  template <class Carver>
-  SLICESORT_HD_INLINE auto shared(Carver& carver) const {
+  template <class SharedAllocator>
+  SLICESORT_HD_INLINE auto shared(SharedAllocator& shared_memory) const {
     // Every kind of word takes the same memory; with 4 levels the most rows are left free.
-    return word_tile<detail::sort_word<T, false>, 4>::take(carver, run_rows, width);
+    return key_tile<detail::packed_key<T, false>, 4>::take(shared_memory, run_rows, width);
   }
   SLICESORT_HD_INLINE index_t tiles() const { return divide_up(columns, width); }
 
@@ -89,7 +89,7 @@ struct sort_tile_body {
   template <class Block>
   SLICESORT_HD_INLINE auto tile_of(Block& block) const {
     auto const memory = shared(block);
-    return word_tile<detail::sort_word<T, Block::fast_double>, tile_levels<Block, T>>{
+    return key_tile<detail::packed_key<T, Block::fast_double>, tile_levels<Block, T>>{
         memory.high, memory.low, width};
   }
 
@@ -106,11 +106,11 @@ struct sort_tile_body {
   // Loads and stores follow memory; the network does not care.
   template <class Block>
   SLICESORT_HD_INLINE tile_walk walk_of(Block& block) const {
-    return {Block::renew(block.rank()), block.size(), width, job.rows_adjacent()};
+    return {Block::opaque(block.rank()), block.size(), width, job.rows_adjacent()};
   }
   template <class Block>
   SLICESORT_HD_INLINE auto part_of(Block& block, int column_of_tile) const {
-    // The runs of a pair are neighbours, else the tiles.
+    // The runs of a pair are neighbors, else the tiles.
     index_t const tile = paired ? block.index() / runs : block.index() % tiles();
     index_t const run = paired ? block.index() % runs : block.index() / tiles();
     return column_part(*this, tile * width + column_of_tile, run * run_rows);
@@ -177,8 +177,8 @@ struct sort_tile_body {
                                  bool restored) const {
     if (c.rows == 0) return;
     bool const whole = runs == 1;
-    bool const values = !whole || job.wants_values();
-    bool const perm = whole ? job.wants_rows() : out.rows != nullptr;
+    bool const values = !whole || job.needs_values();
+    bool const perm = whole ? job.needs_rows() : out.rows != nullptr;
     for (int n = walk.first_row; n < c.valid; n += walk.step) {
       int const place = tile.position(n, walk.column);
       auto const w = tile.load(place);
@@ -202,8 +202,8 @@ struct sort_tile_body {
   SLICESORT_HD_INLINE void copy_tail(column_part const& c, tile_walk walk) const {
     for (int n = c.valid + walk.first_row; n < c.rows; n += walk.step) {
       index_t const row = c.first_row + n;
-      if (job.wants_values()) job.results(c.at)[row] = job.values(c.at)[row];
-      if (job.wants_rows()) job.numbers(c.at).set(row, static_cast<std::uint32_t>(row));
+      if (job.needs_values()) job.results(c.at)[row] = job.values(c.at)[row];
+      if (job.needs_rows()) job.numbers(c.at).set(row, static_cast<std::uint32_t>(row));
     }
   }
 };

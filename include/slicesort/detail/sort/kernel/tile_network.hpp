@@ -22,7 +22,7 @@ template <class Words, int Levels, class Block>
 class tile_network {
   static_assert(Levels == 4 || Levels == 5);
   static constexpr int pass_rows = 1 << Levels;
-  using tile_type = word_tile<Words, Levels>;
+  using tile_type = key_tile<Words, Levels>;
   using word = typename Words::type;
   using compare = comparator<Block, Words>;
 
@@ -76,9 +76,9 @@ class tile_network {
     }
   }
   SLICESORT_HD_INLINE void store(word* v, int row, int distance, int place, int step) const {
-    place = Block::renew(place);
-    step = Block::renew(step);
-    row = Block::renew(row);
+    place = Block::opaque(place);
+    step = Block::opaque(step);
+    row = Block::opaque(row);
     if (row + (pass_rows - 1) * distance < limit_) {
       SLICESORT_UNROLL
       for (int i = 0; i < pass_rows; ++i) tile_.store(place + i * step, v[i]);
@@ -96,7 +96,7 @@ class tile_network {
       int const place = tile_.position(row, column_);
       word v[static_cast<std::size_t>(pass_rows)];
       load(v, row, 1, place, tile_.width);
-      sort_words<compare, pass_rows>(v);
+      sort_keys<compare, pass_rows>(v);
       store(v, row, 1, place, tile_.width);
     }
     block_.sync();
@@ -126,11 +126,11 @@ class tile_network {
     int over;             // rows from the end of the column to that of high_place, if positive
     int apart, distance;  // 2^apart rows to a hop, 2^distance to a step
 
-    SLICESORT_HD_INLINE void renew() {
-      low_place = Block::renew(low_place);
-      high_place = Block::renew(high_place);
-      hop = Block::renew(hop);
-      step = Block::renew(step);
+    SLICESORT_HD_INLINE void opaque() {
+      low_place = Block::opaque(low_place);
+      high_place = Block::opaque(high_place);
+      hop = Block::opaque(hop);
+      step = Block::opaque(step);
     }
     // f(i, place) for every row that is one of the column's, g(i) for the others.
     template <int Group, class Use, class Miss>
@@ -175,7 +175,7 @@ class tile_network {
       at.template visit<group>([&](int i, int place) { v[i] = tile.load(place); },
                                [&](int i) { v[i] = Words::last(); });
       mirror_clean<compare, pass_rows, group>(v);
-      at.renew();
+      at.opaque();
       at.template visit<group>([&](int i, int place) { tile.store(place, v[i]); }, [](int) {});
     }
     block_.sync();

@@ -2,7 +2,7 @@
 // Some channels of a sample on their way through the factors of sparse_mix.
 #pragma once
 
-#include <slicesort/detail/host/column_block.hpp>
+#include <slicesort/detail/host/column_run.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/math/wrap.hpp>
 #include <slicesort/detail/sparse_mix/host/kernels.hpp>
@@ -37,14 +37,14 @@ class mix_chain {
  public:
   using A = detail::accumulator_t<T>;
 
-  mix_chain(mix_call<T> const& call, column_block block, index_t length, A* staged)
+  mix_chain(mix_call<T> const& call, column_run block, index_t length, A* staged)
       : call_(call),
         block_(block),
         rows_(valid_rows(call.lengths, block.batch, length)),
         staged_(staged) {}
 
   mix_call<T> const& call() const { return call_; }
-  column_block const& block() const { return block_; }
+  column_run const& block() const { return block_; }
   index_t rows() const { return rows_; }
 
   // The valid rows of a tensor's block to a tile, and back.
@@ -60,15 +60,15 @@ class mix_chain {
     if (to.strides().channels == 1) {
       T* const first = to.data() + to.offset(block_.batch, 0, block_.channel);
       index_t const pitch = to.strides().length;
-      auto const deliver = mode == grad_mode::accumulate ? call_.use.add
-                           : worth_streaming<T>(to.extents()) && on_lines(first, pitch)
-                               ? call_.use.stream
-                               : call_.use.give;
-      return deliver(tile, rows_, block_.channels, first, pitch);
+      auto const store = mode == grad_mode::accumulate ? call_.use.add
+                         : worth_streaming<T>(to.extents()) && on_lines(first, pitch)
+                             ? call_.use.stream
+                             : call_.use.give;
+      return store(tile, rows_, block_.channels, first, pitch);
     }
-    with_delivery<T>(mode, [&](auto deliver) {
+    with_store<T>(mode, [&](auto store) {
       for_each_element(to, block_, 0, rows_, [=](index_t c, index_t i, T& element) {
-        deliver(element, tile[i * mix_columns + c]);
+        store(element, tile[i * mix_columns + c]);
       });
     });
   }
@@ -84,7 +84,7 @@ class mix_chain {
   // One factor, or its transpose: sums that begin with `start` (null: 0; may be `to`).
   void mix(mix_direction direction, index_t factor, A const* start, A const* from, A* to,
            bool round) const {
-    mix_stretch<A> s{};
+    row_span<A> s{};
     s.from = from, s.to = to, s.width = static_cast<int>(block_.channels);
     index_t const all = call_.rule.links;
     index_t ahead[mix_links];
@@ -113,7 +113,7 @@ class mix_chain {
   static constexpr int most_links = std::is_same_v<T, A> ? mix_links : mix_staged_links;
 
   // Returns the distance from link to link.
-  index_t bring_weights(index_t factor, index_t first, mix_stretch<A>& s) const {
+  index_t bring_weights(index_t factor, index_t first, row_span<A>& s) const {
     tensor3<T const> const w = call_.weights[factor];
     T const* const from = w.data() + w.offset(block_.batch, 0, first);
     strides3 const at = w.strides();
@@ -141,7 +141,7 @@ class mix_chain {
   }
 
   mix_call<T> const& call_;
-  column_block const block_;
+  column_run const block_;
   index_t const rows_;
   A* const staged_;
 };

@@ -42,7 +42,7 @@ template <class T>
 struct mix_kernels {
   using A = detail::accumulator_t<T>;
 
-  void (*sums)(mix_stretch<A> const&);
+  void (*sums)(row_span<A> const&);
   void (*dots)(A const*, A const*, mix_pairs const&, int rounds, A*);
   int dots_of_round;
   void (*take)(T const*, index_t pitch, index_t rows, index_t width, A*, index_t to_pitch);

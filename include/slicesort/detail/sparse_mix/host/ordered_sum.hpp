@@ -16,9 +16,9 @@ inline namespace SLICESORT_BUILD {
 namespace impl {
 
 // For every number of a row of sums: how many have added to it.
-class mix_turns {
+class ordered_sum {
  public:
-  mix_turns(detail::arena& a, index_t count)
+  ordered_sum(detail::arena& a, index_t count)
       : count_(count), done_(a.take<std::atomic<index_t>>(static_cast<std::size_t>(count))) {}
 
   // Before the tasks begin.

@@ -11,7 +11,7 @@ struct mix_sums {
   static constexpr int across = mix_columns / lanes::count < 4 ? mix_columns / lanes::count : 4;
   static constexpr int rows = register_count == 32 ? 16 / across : 2;
 
-  static void run(mix_stretch<A> const& s) {
+  static void run(row_span<A> const& s) {
     int column = 0;
     for (; column + across * lanes::count <= mix_columns && column < s.width;
          column += across * lanes::count)
@@ -23,7 +23,7 @@ struct mix_sums {
 
  private:
   template <int Across>
-  static SLICESORT_INLINE void columns(mix_stretch<A> const& s, int column) {
+  static SLICESORT_INLINE void columns(row_span<A> const& s, int column) {
     index_t i = s.first;
     for (; i + rows <= s.last; i += rows)
       block<Across>(s, i, column, std::make_index_sequence<std::size_t{rows * Across}>{});
@@ -32,7 +32,7 @@ struct mix_sums {
   }
   // Sum `At` is of row At / Across and vector At % Across.
   template <int Across, std::size_t... At>
-  static SLICESORT_INLINE void block(mix_stretch<A> const& s, index_t i, int column,
+  static SLICESORT_INLINE void block(row_span<A> const& s, index_t i, int column,
                                      std::index_sequence<At...>) {
     constexpr std::size_t wide = Across;
     index_t const here = i * mix_columns + column;

@@ -25,7 +25,7 @@ inline constexpr int mix_staged_links = 16;                // where weights must
 // end to its beginning: from row i, link k is `row[k]` elements of the tile away, and its weight is
 // `weights[i * weight_pitch + weight[k]]`.
 template <class A>
-struct mix_stretch {
+struct row_span {
   A const* start;  // what the sums begin with: rows of a tile; null: 0
   A const* from;
   A* to;
@@ -52,9 +52,9 @@ void for_each_stretch(index_t const* ahead, int links, index_t rows, index_t* st
   for (index_t first = 0, last; first < rows; first = last) {
     last = rows;
     for (int k = 0; k < links; ++k) {
-      bool const leapt = first + ahead[k] >= rows;
-      step[k] = leapt ? ahead[k] - rows : ahead[k];
-      if (!leapt) last = std::min(last, rows - ahead[k]);
+      bool const wrapped_rows = first + ahead[k] >= rows;
+      step[k] = wrapped_rows ? ahead[k] - rows : ahead[k];
+      if (!wrapped_rows) last = std::min(last, rows - ahead[k]);
     }
     f(first, last);
   }

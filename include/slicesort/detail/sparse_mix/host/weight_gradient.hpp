@@ -137,7 +137,7 @@ class mix_products {
   index_t tiles_, under_way_;
   detail::mix_size size_;
   index_t length_;
-  mix_turns turns_;
+  ordered_sum turns_;
   A* sums_;
   tensor4<T> to_;
   grad_mode mode_ = grad_mode::overwrite;

@@ -22,7 +22,7 @@ struct mix_cell {
   static constexpr int channels = pairs ? 2 : 1;
   using type = std::conditional_t<pairs, std::uint32_t, A>;
 
-  // Of `channels` neighbours.
+  // Of `channels` neighbors.
   static SLICESORT_HD_INLINE type of(T const (&values)[static_cast<std::size_t>(channels)]) {
     if constexpr (pairs)
       return detail::bit_cast<std::uint16_t>(values[0]) |

@@ -32,7 +32,7 @@ struct mix_tile_body {
   using A = detail::accumulator_t<T>;
   using cell = mix_cell<T>;
 
-  mix_factors<A> factors;
+  packed_weights<A> factors;
   int first_factor, count;  // those of this chain, at least one
   tensor1<index_t const> lengths;
   tensor3<T const> in;
@@ -46,7 +46,7 @@ struct mix_tile_body {
   int groups;       // of channels
   bool rows_adjacent;
 
-  // Channels of a row that are read at once. Those of neighbouring rows are neighbours.
+  // Channels of a row that are read at once. Those of neighboring rows are neighbors.
   using cell_type = typename cell::type;
   static constexpr int widest = 16 / static_cast<int>(sizeof(cell_type)) * cell::channels;
   static constexpr int per_piece = Channels < widest ? Channels : widest;
@@ -58,12 +58,12 @@ struct mix_tile_body {
   // Between pieces of one row: so that they lie in other banks.
   SLICESORT_HD int pitch() const { return (static_cast<int>(in.extents().length) + 7) / 8 * 8 + 4; }
   SLICESORT_HD int size() const { return groups * pieces * pitch(); }
-  template <class Carver>
-  SLICESORT_HD piece* shared(Carver& carver) const {
+  template <class SharedAllocator>
+  SLICESORT_HD piece* shared(SharedAllocator& shared_memory) const {
     // Where every sum begins with the first input, that stays behind the tile.
     int const tiles_kept = start == mix_start::first ? 2 : 1;
-    return carver.template take<piece>(static_cast<std::size_t>(tiles_kept) *
-                                       static_cast<std::size_t>(size()));
+    return shared_memory.template take<piece>(static_cast<std::size_t>(tiles_kept) *
+                                              static_cast<std::size_t>(size()));
   }
 
   SLICESORT_HD int width() const { return groups * Channels; }
@@ -87,10 +87,10 @@ struct mix_tile_body {
     int next = 0, wait = every;  // state to save, after so many factors
     for (int step = 0; step < count; ++step) {
       // Rows are computed anew wherever they are needed: registers are full of values.
-      mine.slot = Block::renew(mine.slot);
+      mine.slot = Block::opaque(mine.slot);
       if (n > 0) mix(block, own, mine, first_factor + (back ? count - 1 - step : step), values);
       block.sync();
-      mine.slot = Block::renew(mine.slot);
+      mine.slot = Block::opaque(mine.slot);
       put_back(own, mine, values);
       block.sync();
       if (next < saved && --wait == 0) {
@@ -103,7 +103,7 @@ struct mix_tile_body {
   }
 
  private:
-  // Loads and stores take a cell at a time, of a row's neighbours one by one.
+  // Loads and stores take a cell at a time, of a row's neighbors one by one.
   struct cell_place {
     tile_walk walk;
     index_t sample, channel;  // the cell's first
@@ -112,7 +112,7 @@ struct mix_tile_body {
   template <class Block>
   SLICESORT_HD_INLINE cell_place cell_of(Block& block, index_t sample, index_t channel) const {
     // Renewed, or what this takes would stay in registers from factor to factor.
-    tile_walk const here(Block::renew(block.rank()), block.size(), width() / cell::channels,
+    tile_walk const here(Block::opaque(block.rank()), block.size(), width() / cell::channels,
                          rows_adjacent);
     index_t const c = channel + here.column * cell::channels, left = in.extents().channels - c;
     int const inside = left < 0                ? 0
@@ -146,7 +146,7 @@ struct mix_tile_body {
       for (int j = 0; j < here.channels; ++j) {
         T const value = in(here.sample, row, here.channel + j);
         for (int s = 0; s < saved; ++s) states(s, here.sample, row, here.channel + j) = value;
-        deliver<Block>(mode, out(here.sample, row, here.channel + j), value);
+        store_or_accumulate<Block>(mode, out(here.sample, row, here.channel + j), value);
       }
   }
 
@@ -158,7 +158,8 @@ struct mix_tile_body {
       SLICESORT_UNROLL
       for (int j = 0; j < cell::channels; ++j)
         if (j < here.channels)
-          deliver<Block>(how, to(here.sample, row, here.channel + j), cell::value(value, j));
+          store_or_accumulate<Block>(how, to(here.sample, row, here.channel + j),
+                                     cell::value(value, j));
     }
   }
 
@@ -198,7 +199,7 @@ struct mix_tile_body {
     // Most topologies link a row with itself first. Its values are at hand.
     auto const links = static_cast<std::uint32_t>(factors.links);
     bool const itself = links > 0 && jumps[0] == 0 && start != mix_start::first;
-    mine.slot = Block::renew(mine.slot);
+    mine.slot = Block::opaque(mine.slot);
     if (itself)
       add_own(block, weights, mine, values);
     else if (start != mix_start::own)
@@ -208,7 +209,7 @@ struct mix_tile_body {
     auto const length = static_cast<std::uint32_t>(factors.length);
     for (std::uint32_t k = itself ? 1 : 0; k < links; ++k) {
       std::uint32_t const jump = jumps[k];
-      mine.slot = Block::renew(mine.slot);
+      mine.slot = Block::opaque(mine.slot);
       SLICESORT_UNROLL
       for (int r = 0; r < Rows; ++r) {
         auto const row = static_cast<std::uint32_t>(row_of(mine, r));

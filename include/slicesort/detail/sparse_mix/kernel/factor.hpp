@@ -32,7 +32,7 @@ struct mix_rows_body {
   static constexpr int channels_of_thread = 4;
   using A = detail::accumulator_t<T>;
 
-  mix_factors<A> factors;
+  packed_weights<A> factors;
   index_t factor;
   tensor1<index_t const> lengths;
   tensor3<T const> in;
@@ -75,8 +75,8 @@ struct mix_rows_body {
       SLICESORT_UNROLL
       for (int j = 0; j < channels_of_thread; ++j)
         if (channel + j * width < e.channels)
-          deliver<Block>(mode, out(sample, row, channel + j * width),
-                         source[j][row * in.strides().length]);
+          store_or_accumulate<Block>(mode, out(sample, row, channel + j * width),
+                                     source[j][row * in.strides().length]);
       return;
     }
 
@@ -97,7 +97,7 @@ struct mix_rows_body {
     SLICESORT_UNROLL
     for (int j = 0; j < channels_of_thread; ++j)
       if (channel + j * width < e.channels)
-        deliver<Block>(mode, out(sample, row, channel + j * width), sum[j]);
+        store_or_accumulate<Block>(mode, out(sample, row, channel + j * width), sum[j]);
   }
 
  private:

@@ -24,8 +24,8 @@ namespace impl {
 
 // The samples of a chain, forward from x to y or backward from dy to dx.
 template <class T>
-struct mix_job {
-  mix_factors<detail::accumulator_t<T>> factors;
+struct chain_args {
+  packed_weights<detail::accumulator_t<T>> factors;
   index_t const* offsets;
   tensor4<T const> weights{};
   tensor1<index_t const> lengths;
@@ -44,16 +44,16 @@ struct mix_job {
 
 // Lays out factors [begin, end).
 template <class Grid, class T>
-void spread(Grid const& grid, mix_job<T> const& c, index_t begin, index_t end, bool back) {
+void spread(Grid const& grid, chain_args<T> const& c, index_t begin, index_t end, bool back) {
   if (c.factors.links == 0 || begin >= end) return;
   int const lanes = static_cast<int>(power_of_two_above(std::min<index_t>(c.factors.links, 32)));
-  using body = spread_weights_body<T>;
+  using body = pack_weights_body<T>;
   body const all{c.weights, c.offsets, c.lengths, begin, end - begin, back, lanes, c.factors};
   grid.run(all, all.blocks(), body::max_threads);
 }
 
 template <class Grid, class T>
-void run_factor(Grid const& grid, mix_job<T> const& c, index_t factor, tensor3<T const> in,
+void run_factor(Grid const& grid, chain_args<T> const& c, index_t factor, tensor3<T const> in,
                 tensor3<T> out) {
   using body = mix_rows_body<T>;
   constexpr int channels = body::channels_of_thread;
@@ -69,9 +69,9 @@ void run_factor(Grid const& grid, mix_job<T> const& c, index_t factor, tensor3<T
 }
 
 template <class Grid, class T>
-void weigh_links(Grid const& grid, mix_job<T> const& c, index_t factor, tensor3<T const> in,
-                 tensor3<T const> dz, tensor3<T> dw) {
-  using body = weigh_links_body<T>;
+void link_gradient(Grid const& grid, chain_args<T> const& c, index_t factor, tensor3<T const> in,
+                   tensor3<T const> dz, tensor3<T> dw) {
+  using body = link_gradient_body<T>;
   if (c.factors.links == 0) return;
   body const all{c.factors, factor, c.lengths, in, dz, dw, c.mode};
   grid.run(all, all.blocks(), body::max_threads);
@@ -79,9 +79,9 @@ void weigh_links(Grid const& grid, mix_job<T> const& c, index_t factor, tensor3<
 
 // Runs factors [begin, end) in shared memory, if the rows fit there.
 template <class Body, class Grid, class T>
-bool run_in_tile(Grid const& grid, mix_job<T> const& c, index_t begin, index_t end) {
+bool run_in_tile(Grid const& grid, chain_args<T> const& c, index_t begin, index_t end) {
   extents3 const e = c.in.extents();
-  device_facts const device = grid.facts();
+  device_info const device = grid.info();
   std::size_t const most = std::min(device.shared_bytes, sort_tuning_of<T>(grid).tile_bytes);
   // Every row must have a thread; and a row's pieces lie at 32-bit distances.
   if (e.length > Body::max_threads * Body::rows) return false;
@@ -114,7 +114,7 @@ bool run_in_tile(Grid const& grid, mix_job<T> const& c, index_t begin, index_t e
 }
 
 template <class Grid, class T>
-bool run_in_tile(Grid const& grid, mix_job<T> const& job, index_t begin, index_t end) {
+bool run_in_tile(Grid const& grid, chain_args<T> const& job, index_t begin, index_t end) {
   constexpr int channels = sizeof(T) == 8 ? 4 : 8;
   if (job.start == mix_start::all || (job.start == mix_start::first && begin != 0)) return false;
   return run_in_tile<mix_tile_body<T, 4, channels>>(grid, job, begin, end) ||
@@ -124,7 +124,7 @@ bool run_in_tile(Grid const& grid, mix_job<T> const& job, index_t begin, index_t
 // Runs factors [begin, end), of which there are some, from job.in to job.out. Only the last may add to
 // what is there.
 template <class Grid, class T>
-void run_factors(Grid const& grid, mix_job<T> const& job, index_t begin, index_t end) {
+void run_factors(Grid const& grid, chain_args<T> const& job, index_t begin, index_t end) {
   index_t const count = end - begin;
   auto const after = [&](index_t step) {  // where what `step` factors make is put
     if (step == count) return job.out;
@@ -133,7 +133,7 @@ void run_factors(Grid const& grid, mix_job<T> const& job, index_t begin, index_t
   };
   // A tile keeps what is rounded. Where more is to be added, the last factor goes alone.
   index_t const together = sizeof(T) == 2 && job.mode == grad_mode::accumulate ? count - 1 : count;
-  mix_job<T> now = job;
+  chain_args<T> now = job;
   index_t done = 0;
   if (together < count) now.mode = grad_mode::overwrite;
   if (together > 0) now.out = after(together);
@@ -156,7 +156,7 @@ void run_factors(Grid const& grid, mix_job<T> const& job, index_t begin, index_t
 
 // A chain of no factors.
 template <class Grid, class T>
-void copy_rows(Grid const& grid, mix_job<T> job) {
+void copy_rows(Grid const& grid, chain_args<T> job) {
   job.factors.links = 0;
   job.start = mix_start::own;
   job.inputs = nullptr;

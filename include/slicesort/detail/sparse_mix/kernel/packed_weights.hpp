@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The factors of sparse_mix as its kernels read them: the weights of neighbouring rows side by side,
+// The factors of sparse_mix as its kernels read them: the weights of neighboring rows side by side,
 // in the accumulator's type, and every link as a number of rows in 0..n-1. So no kernel that mixes rows
 // divides, and backward, which takes weight and row from where a link comes from, is forward with
 // other factors.
@@ -22,7 +22,7 @@ namespace impl {
 // They lie in the workspace. Row p of factor f is mixed from rows (p + jumps[k]) mod n, by
 // weights[k * length + p]; of rows that are not valid nothing is known.
 template <class A>
-struct mix_factors {
+struct packed_weights {
   A* weights = nullptr;            // [samples, factors, links, length]
   std::uint32_t* jumps = nullptr;  // [samples, factors, links]
   index_t factors = 0, links = 0, length = 0;
@@ -44,7 +44,7 @@ SLICESORT_HD_INLINE std::uint32_t row_behind(std::uint32_t row, std::uint32_t ju
 
 // Makes them of w. A block turns a tile of rows and links.
 template <class T>
-struct spread_weights_body {
+struct pack_weights_body {
   static constexpr int max_threads = 256;
   static constexpr int rows_of_block = 64, links_of_block = 32;
   using A = detail::accumulator_t<T>;
@@ -55,18 +55,18 @@ struct spread_weights_body {
   index_t first_factor, count;  // those that are made
   bool back;                    // for backward
   int lanes;                    // a power of two, at least the links up to 32
-  mix_factors<A> to;
+  packed_weights<A> to;
 
   struct memory {
     A* tile;  // [links, rows], one more against bank conflicts
     std::uint32_t* ahead;
   };
   static constexpr int pitch = rows_of_block + 1;
-  template <class Carver>
-  SLICESORT_HD memory shared(Carver& carver) const {
+  template <class SharedAllocator>
+  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     constexpr auto links = static_cast<std::size_t>(links_of_block);
-    A* const tile = carver.template take<A>(links * static_cast<std::size_t>(pitch));
-    return {tile, carver.template take<std::uint32_t>(links)};
+    A* const tile = shared_memory.template take<A>(links * static_cast<std::size_t>(pitch));
+    return {tile, shared_memory.template take<std::uint32_t>(links)};
   }
 
   index_t blocks() const {

@@ -21,14 +21,14 @@ inline namespace SLICESORT_BUILD {
 namespace impl {
 
 template <class T>
-struct weigh_links_body {
+struct link_gradient_body {
   static constexpr int max_threads = 128;
   static constexpr int rows_of_block = 32;
   static constexpr int links_of_block = max_threads / rows_of_block;  // at once
   static constexpr int sums_of_thread = 4;  // of one row, for which dz is fetched once
   using A = detail::accumulator_t<T>;
 
-  mix_factors<A> factors;  // of backward
+  packed_weights<A> factors;  // of backward
   index_t factor;
   tensor1<index_t const> lengths;
   tensor3<T const> in;  // the factor's input
@@ -42,10 +42,10 @@ struct weigh_links_body {
   struct alignas(16) channels {
     A value[static_cast<std::size_t>(piece)];
   };
-  template <class Carver>
-  SLICESORT_HD channels* shared(Carver& carver) const {
+  template <class SharedAllocator>
+  SLICESORT_HD channels* shared(SharedAllocator& shared_memory) const {
     constexpr int rows = rows_of_block * (1 + links_of_block);
-    return carver.template take<channels>(static_cast<std::size_t>(rows * pitch / piece));
+    return shared_memory.template take<channels>(static_cast<std::size_t>(rows * pitch / piece));
   }
 
   index_t blocks() const {

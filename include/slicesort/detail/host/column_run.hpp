@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block: neighbouring columns of a [batch, length, channels] problem that one task works on. Its
+// A block: neighboring columns of a [batch, length, channels] problem that one task works on. Its
 // rows move between the caller's views, of any strides, and slot-local columns.
 #pragma once
 
@@ -16,26 +16,26 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-inline constexpr index_t block_columns = 32;  // a row of 32-bit elements is two cache lines
+inline constexpr index_t run_columns = 32;  // a row of 32-bit elements is two cache lines
 
 // Channels [channel, channel + channels) of one sample.
-struct column_block {
+struct column_run {
   index_t batch, channel, channels;
 };
 
 // Channels [channel, channel + channels) of samples [batch, batch + batches).
-struct sample_block {
+struct sample_run {
   index_t batch, batches, channel, channels;
 
-  column_block operator[](index_t sample) const { return {batch + sample, channel, channels}; }
+  column_run operator[](index_t sample) const { return {batch + sample, channel, channels}; }
   index_t columns() const { return batches * channels; }
 };
 
 // [batch, :, channels] cut into blocks of at most `width` columns: a part of one sample, or several
 // whole samples where those are narrow. Every block has columns; an empty problem has no block.
-class column_blocks {
+class column_runs {
  public:
-  column_blocks(extents3 e, index_t width)
+  column_runs(extents3 e, index_t width)
       : extents_(e),
         channels_(std::min(width, e.channels)),
         samples_(e.channels == 0 ? 0 : std::min(e.batch, std::max<index_t>(width / e.channels, 1))),
@@ -44,7 +44,7 @@ class column_blocks {
   index_t count() const {
     return extents_.empty() ? 0 : (extents_.batch + samples_ - 1) / samples_ * across_;
   }
-  sample_block operator[](index_t task) const {
+  sample_run operator[](index_t task) const {
     index_t const batch = task / across_ * samples_, channel = task % across_ * channels_;
     return {batch, std::min(samples_, extents_.batch - batch), channel,
             std::min(channels_, extents_.channels - channel)};
@@ -60,10 +60,10 @@ class column_blocks {
 
 // f(slot, block) for every block of a tensor.
 template <class Exec, class F>
-void for_each_column_block(Exec const& on, extents3 e, F const& f) {
-  column_blocks const blocks(e, block_columns);
+void for_each_column_run(Exec const& on, extents3 e, F const& f) {
+  column_runs const blocks(e, run_columns);
   for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
-    sample_block const block = blocks[task];
+    sample_run const block = blocks[task];
     for (index_t s = 0; s < block.batches; ++s) f(slot, block[s]);
   });
 }
@@ -76,10 +76,10 @@ inline index_t valid_rows(tensor1<index_t const> lengths, index_t batch, index_t
   return lengths.data() == nullptr ? length : lengths(batch);
 }
 
-// f(column, row, element) for rows [first, last) of a block, neighbours in memory one after the
+// f(column, row, element) for rows [first, last) of a block, neighbors in memory one after the
 // other.
 template <class T, class F>
-void for_each_element(tensor3<T> view, column_block b, index_t first, index_t last, F const& f) {
+void for_each_element(tensor3<T> view, column_run b, index_t first, index_t last, F const& f) {
   T* const base = view.data() + view.offset(b.batch, 0, b.channel);
   index_t const row = view.strides().length, column = view.strides().channels;
   if (row < column || b.channels == 1) {
@@ -88,9 +88,9 @@ void for_each_element(tensor3<T> view, column_block b, index_t first, index_t la
         for (index_t i = first; i < last; ++i) f(c, i, base[c * column + i]);
       else
         for (index_t i = first; i < last; ++i) f(c, i, base[c * column + i * row]);
-  } else if (column == 1 && b.channels == block_columns) {
+  } else if (column == 1 && b.channels == run_columns) {
     for (index_t i = first; i < last; ++i)
-      for (index_t c = 0; c < block_columns; ++c) f(c, i, base[i * row + c]);
+      for (index_t c = 0; c < run_columns; ++c) f(c, i, base[i * row + c]);
   } else {
     for (index_t i = first; i < last; ++i)
       for (index_t c = 0; c < b.channels; ++c) f(c, i, base[i * row + c * column]);
@@ -115,9 +115,9 @@ void with_index_type(const_index_tensor3 v, F const& f) {
                                    v.strides()));
 }
 
-// f(deliver) with `deliver(to, value)`: assigns, or adds in the accumulator type and rounds once.
+// f(deliver) with `store(to, value)`: assigns, or adds in the accumulator type and rounds once.
 template <class T, class F>
-void with_delivery(grad_mode mode, F const& f) {
+void with_store(grad_mode mode, F const& f) {
   using A = detail::accumulator_t<T>;
   if (mode == grad_mode::overwrite)
     f([](T& to, auto const& value) { to = static_cast<T>(value); });
@@ -129,7 +129,7 @@ void with_delivery(grad_mode mode, F const& f) {
 
 // Rows [first, last) of a block to slot-local columns.
 template <class From, class To>
-void load_columns(tensor3<From> from, column_block b, index_t first, index_t last, To* to,
+void load_columns(tensor3<From> from, column_run b, index_t first, index_t last, To* to,
                   index_t pitch) {
   for_each_element(from, b, first, last, [=](index_t c, index_t i, From const& element) {
     to[c * pitch + i] = static_cast<To>(element);
@@ -138,39 +138,39 @@ void load_columns(tensor3<From> from, column_block b, index_t first, index_t las
 
 // Slot-local columns to rows [first, last) of a block.
 template <class From, class To>
-void store_columns(From const* from, index_t pitch, tensor3<To> to, column_block b, index_t first,
+void store_columns(From const* from, index_t pitch, tensor3<To> to, column_run b, index_t first,
                    index_t last) {
   for_each_element(to, b, first, last, [=](index_t c, index_t i, To& element) {
     element = static_cast<To>(from[c * pitch + i]);
   });
 }
 template <class From, class T>
-void store_gradient(From const* from, index_t pitch, tensor3<T> to, column_block b, index_t first,
+void store_gradient(From const* from, index_t pitch, tensor3<T> to, column_run b, index_t first,
                     index_t last, grad_mode mode) {
-  with_delivery<T>(mode, [&](auto deliver) {
+  with_store<T>(mode, [&](auto store) {
     for_each_element(to, b, first, last, [=](index_t c, index_t i, T& element) {
-      deliver(element, from[c * pitch + i]);
+      store(element, from[c * pitch + i]);
     });
   });
 }
 
 // Rows [first, last) of a block from one view to the other, each to its own place.
 template <class T>
-void transfer_rows(tensor3<T const> from, tensor3<T> to, column_block b, index_t first,
-                   index_t last, grad_mode mode) {
+void transfer_rows(tensor3<T const> from, tensor3<T> to, column_run b, index_t first, index_t last,
+                   grad_mode mode) {
   if (mode == grad_mode::overwrite && from.data() == to.data()) return;  // in place
   T const* const source = from.data() + from.offset(b.batch, 0, b.channel);
   strides3 const s = from.strides();
-  with_delivery<T>(mode, [&](auto deliver) {
+  with_store<T>(mode, [&](auto store) {
     if (s.channels == 1 && to.strides().channels == 1)
       for (index_t i = first; i < last; ++i) {
         T const* const in = source + i * s.length;
         T* const out = to.data() + to.offset(b.batch, i, b.channel);
-        for (index_t c = 0; c < b.channels; ++c) deliver(out[c], in[c]);
+        for (index_t c = 0; c < b.channels; ++c) store(out[c], in[c]);
       }
     else
       for_each_element(to, b, first, last, [=](index_t c, index_t i, T& element) {
-        deliver(element, source[i * s.length + c * s.channels]);
+        store(element, source[i * s.length + c * s.channels]);
       });
   });
 }

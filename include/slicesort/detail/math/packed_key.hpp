@@ -48,11 +48,11 @@ SLICESORT_HD constexpr bool key_alters(bits_t<T> value) {
 // In memory a word is `high` and, where it does not fit there, 16 more bits, `low`. `InDouble`:
 // compare as FP64 numbers.
 template <class T, bool InDouble, class = void>
-struct sort_word;
+struct packed_key;
 
 // 16-bit keys share a 32-bit word with their row.
 template <class T, bool InDouble>
-struct sort_word<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 2>> {
+struct packed_key<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 2>> {
   using type = std::uint32_t;
   using high_type = std::uint32_t;
   static constexpr bool has_low = false;
@@ -74,7 +74,7 @@ struct sort_word<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 2>> {
 
 // 32-bit keys and their row, as a 64-bit integer.
 template <class T, bool InDouble>
-struct sort_word<
+struct packed_key<
     T, InDouble,
     std::enable_if_t<sizeof(bits_t<T>) == 4 && !(InDouble && !std::is_same_v<T, raw_key32>)>> {
   using type = std::uint64_t;
@@ -102,7 +102,7 @@ struct sort_word<
 // lower, complemented below zero, where larger magnitudes come first. Exponents are kept off both
 // ends, so there are no denormals, infinities and NaN for any compiler flag to change.
 template <class T, bool InDouble>
-struct sort_word<
+struct packed_key<
     T, InDouble,
     std::enable_if_t<sizeof(bits_t<T>) == 4 && InDouble && !std::is_same_v<T, raw_key32>>> {
   using type = double;
@@ -146,7 +146,7 @@ struct sort_word<
 
 // 64-bit keys beside their row.
 template <class T, bool InDouble>
-struct sort_word<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 8>> {
+struct packed_key<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 8>> {
   struct type {
     std::uint64_t key;
     std::uint32_t row;

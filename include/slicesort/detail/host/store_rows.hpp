@@ -24,14 +24,14 @@ SLICESORT_INLINE void copy_row(T const* from, T* to) {
 }
 
 // Rows that are delivered at a time.
-inline constexpr int delivery_rows = 16;
+inline constexpr int store_batch_rows = 16;
 
 // `count` rows become, or are added to, rows i .. of the tensor. Whoever streams must finish_puts.
 template <bool Stream, class T>
-void deliver_rows(T const* from, index_t i, int count, tile_operand const& at, int width,
-                  grad_mode mode, T* to) {
+void store_rows(T const* from, index_t i, int count, tile_operand const& at, int width,
+                grad_mode mode, T* to) {
   using A = detail::accumulator_t<T>;
-  T sums[std::size_t{delivery_rows} * tile_columns];
+  T sums[std::size_t{store_batch_rows} * tile_columns];
   if (mode == grad_mode::accumulate) {
     gather_rows(to, at, 0, width, i, count, sums, tile_columns);
     for (int k = 0; k < count; ++k)

@@ -2,6 +2,7 @@
 // The convenience layer: what it returns is what the operators write.
 #include "support/buffers.hpp"
 #include "support/inputs.hpp"
+#include "support/refusal.hpp"
 #include "support/variants.hpp"
 
 #include <slicesort/order.hpp>

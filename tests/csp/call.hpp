@@ -2,8 +2,9 @@
 // A valid call of CSP, for tests that spoil one argument and read the refusal.
 #pragma once
 
-#include "slicing_sort/call.hpp"
-#include "support/variants.hpp"
+#include "support/buffers.hpp"
+#include "support/problems.hpp"
+#include "support/refusal.hpp"
 
 #include <slicesort/csp.hpp>
 

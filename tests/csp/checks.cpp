@@ -218,12 +218,3 @@ TEST_CASE("the rules of every operator that moves rows") {
     }
   }
 }
-
-TEST_CASE("a sort of whole columns takes no 8-bit indices") {
-  call_of<> c;
-  std::vector<std::uint8_t> bytes(30);
-  c.perm = tensor3<std::uint8_t>(bytes.data(), c.shape);
-  char const* const rest = "perm has 8-bit indices, must have 16-bit or 32-bit ones";
-  CHECK(c.forward() == std::string("slicing_sort.forward: ") + rest);
-  CHECK(c.backward() == std::string("slicing_sort.backward: ") + rest);
-}

@@ -3,10 +3,10 @@
 // ceil_log2 factors CHORD and CDIL let every row reach every other.
 #include <slicesort/equivalent_matrix.hpp>
 
-#include "slicing_sort/call.hpp"
 #include "support/buffers.hpp"
 #include "support/inputs.hpp"
 #include "support/problems.hpp"
+#include "support/refusal.hpp"
 
 #include <doctest/doctest.h>
 
@@ -260,36 +260,35 @@ TEST_CASE("attention: means of the keys that a query looks at") {
 
 TEST_CASE("refusals") {
   tensor<float> const x(shape);
-  auto const refusal_of = [](auto const& call) { return outcome_of(call).second; };
-  CHECK(refusal_of([&] { equivalent_matrix(ss::max_exchange{}, x.view(), 3, 0); }) ==
+  CHECK(refusal([&] { equivalent_matrix(ss::max_exchange{}, x.view(), 3, 0); }) ==
         "equivalent_matrix: batch is 3, must be in 0..2");
-  CHECK(refusal_of([&] { equivalent_matrix(ss::max_exchange{}, x.view(), -1, 0); }) ==
+  CHECK(refusal([&] { equivalent_matrix(ss::max_exchange{}, x.view(), -1, 0); }) ==
         "equivalent_matrix: batch is -1, must be in 0..2");
-  CHECK(refusal_of([&] { equivalent_matrix(ss::max_exchange{}, x.view(), 0, 5); }) ==
+  CHECK(refusal([&] { equivalent_matrix(ss::max_exchange{}, x.view(), 0, 5); }) ==
         "equivalent_matrix: channel is 5, must be in 0..4");
   tensor3<float const> const nowhere(nullptr, shape);
-  CHECK(refusal_of([&] { equivalent_matrix(ss::slicing_sort<>{}, nowhere, 0, 0); }) ==
+  CHECK(refusal([&] { equivalent_matrix(ss::slicing_sort<>{}, nowhere, 0, 0); }) ==
         "equivalent_matrix: x.data is null, must point to [3, 13, 5]");
   index_t const wrong[] = {13, 14, 1};
-  CHECK(refusal_of([&] {
+  CHECK(refusal([&] {
           equivalent_matrix(ss::slicing_sort<>{}, x.view(), 0, 0, {{wrong, 3}});
         }) == "equivalent_matrix: lengths[1] is 14, must be in 0..13 (length)");
   ss::attention_inputs<float> const heads{{x.elements().data(), {1, 3, 13, 5}},
                                           {x.elements().data(), {1, 3, 13, 5}},
                                           {x.elements().data(), {1, 3, 13, 5}},
                                           {}};
-  CHECK(refusal_of([&] { equivalent_matrix(ss::softmax_attention<>{}, heads, 0, 3); }) ==
+  CHECK(refusal([&] { equivalent_matrix(ss::softmax_attention<>{}, heads, 0, 3); }) ==
         "equivalent_matrix: head is 3, must be in 0..2");
-  CHECK(refusal_of([&] { equivalent_matrix(ss::softmax_attention<>{}, heads, 1, 0); }) ==
+  CHECK(refusal([&] { equivalent_matrix(ss::softmax_attention<>{}, heads, 1, 0); }) ==
         "equivalent_matrix: batch is 1, must be in 0..0");
   // The operator's own.
-  CHECK(refusal_of([&] { equivalent_matrix(ss::max_exchange{13}, x.view(), 0, 0); }) != "");
-  CHECK(refusal_of([&] {
+  CHECK(refusal([&] { equivalent_matrix(ss::max_exchange{13}, x.view(), 0, 0); }) != "");
+  CHECK(refusal([&] {
           equivalent_matrix(ss::sinkhorn_csp{ss::group_size{2}, ss::sinkhorn{0.0, 3}}, x.view(), 0,
                             0);
         }) == "sinkhorn_csp.forward: tau is 0, must be positive and finite");
   std::vector<float> const w(12);
-  CHECK(refusal_of([&] {
+  CHECK(refusal([&] {
           equivalent_matrix(ss::sparse_mix<>{}, tensor3<float const>(w.data(), {1, 3, 4}), 0);
         }) == "sparse_mix.forward: w.links is 4, must be 2 (topology.links)");
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The residual of rank collapse: exact cases, its bounds, and Theorem 1 of the CSP paper on stacked CSP.
+#include "support/buffers.hpp"
 #include "support/inputs.hpp"
-#include "support/variants.hpp"
+#include "support/problems.hpp"
+#include "support/refusal.hpp"
 
 #include <slicesort/csp.hpp>
 #include <slicesort/rank_collapse.hpp>

@@ -3,9 +3,9 @@
 // sanitizer sees is planted in compile/planted_faults.cpp.
 #include "block_executor.hpp"
 #include "planted_bodies.hpp"
-#include "slicing_sort/call.hpp"
 #include "support/block_backend.hpp"
 #include "support/buffers.hpp"
+#include "support/refusal.hpp"
 #include "support/sanitizers.hpp"
 
 #include <doctest/doctest.h>

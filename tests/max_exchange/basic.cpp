@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Max-exchange against a direct search for the first maximum.
 #include "support/numbers.hpp"
+#include "support/refusal.hpp"
 #include "support/variants.hpp"
 
 #include <slicesort/max_exchange.hpp>

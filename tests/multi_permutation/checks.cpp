@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The door of multi-permutation: what it adds to slicing-sort's, each message once.
-#include "support/variants.hpp"
+#include "support/buffers.hpp"
+#include "support/problems.hpp"
+#include "support/refusal.hpp"
 
 #include <slicesort/multi_permutation.hpp>
 

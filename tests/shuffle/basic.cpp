@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shuffle against std::stable_sort of the hashes, and the hash against published numbers.
 #include "support/numbers.hpp"
+#include "support/refusal.hpp"
 #include "support/variants.hpp"
 
 #include <slicesort/detail/math/counter_hash.hpp>

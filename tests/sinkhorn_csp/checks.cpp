@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What sinkhorn_csp refuses, and with which words.
 #include "support/buffers.hpp"
-#include "support/variants.hpp"
+#include "support/problems.hpp"
+#include "support/refusal.hpp"
 
 #include <slicesort/sinkhorn_csp.hpp>
 

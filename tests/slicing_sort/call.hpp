@@ -3,6 +3,7 @@
 #pragma once
 
 #include "support/buffers.hpp"
+#include "support/refusal.hpp"
 
 #include <doctest/doctest.h>
 #include <slicesort/slicing_sort.hpp>
@@ -14,24 +15,6 @@
 namespace support {
 
 namespace ss = slicesort;
-
-inline bool says(std::string const& message, char const* part) {
-  return message.find(part) != std::string::npos;
-}
-
-enum class thrown { nothing, argument, workspace };
-
-template <class F>
-std::pair<thrown, std::string> outcome_of(F const& call) {
-  try {
-    call();
-  } catch (ss::invalid_argument const& e) {
-    return {thrown::argument, e.what()};
-  } catch (ss::workspace_error const& e) {
-    return {thrown::workspace, e.what()};
-  }
-  return {thrown::nothing, ""};
-}
 
 // A valid call; each test spoils one argument. Views are over separate pieces of one buffer.
 template <class Order = ss::ascending>

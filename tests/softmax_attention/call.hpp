@@ -4,8 +4,9 @@
 
 #include "support/buffers.hpp"
 #include "support/pattern_mask.hpp"
+#include "support/problems.hpp"
+#include "support/refusal.hpp"
 #include "support/stacks.hpp"
-#include "support/variants.hpp"
 
 #include <slicesort/softmax_attention.hpp>
 

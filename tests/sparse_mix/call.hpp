@@ -3,8 +3,9 @@
 #pragma once
 
 #include "support/buffers.hpp"
+#include "support/problems.hpp"
+#include "support/refusal.hpp"
 #include "support/stacks.hpp"
-#include "support/variants.hpp"
 
 #include <slicesort/sparse_mix.hpp>
 

@@ -7,7 +7,6 @@
 #include "buffers.hpp"
 #include "executors.hpp"
 #include "problems.hpp"
-#include "slicing_sort/call.hpp"
 
 #include <slicesort/exec.hpp>
 #include <slicesort/grad_mode.hpp>
@@ -24,21 +23,6 @@
 namespace support {
 
 namespace ss = slicesort;
-
-// The message of a refused call, "" for one that passed.
-template <class F>
-std::string refusal(F const& call) {
-  return outcome_of(call).second;
-}
-// The same of a call whose `check` gave `verdict`; the two must agree.
-template <class F>
-std::string refusal(ss::verdict const& verdict, F const& call) {
-  auto const [what, message] = outcome_of(call);
-  CHECK(message == verdict.message);
-  CHECK((verdict.kind == ss::error_kind::workspace) == (what == thrown::workspace));
-  CHECK((verdict.kind == ss::error_kind::argument) == (what == thrown::argument));
-  return message;
-}
 
 // run(on, x, y, dy, dx, lengths): forward and backward with saved state and workspace of its own.
 template <class T, class Run>

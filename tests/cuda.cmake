@@ -8,7 +8,7 @@ set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
 add_library(slicesort_cuda_developer INTERFACE)
 target_link_libraries(slicesort_cuda_developer INTERFACE slicesort_developer slicesort_cuda CUDA::cudart)
 target_compile_features(slicesort_cuda_developer INTERFACE cuda_std_17)
-target_include_directories(slicesort_cuda_developer INTERFACE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/cuda)
+target_include_directories(slicesort_cuda_developer INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_options(slicesort_cuda_developer INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror>)
 
@@ -20,7 +20,7 @@ function(_slicesort_objects name source)
 endfunction()
 
 # The kernels of all operators, a part for each element type, for sources that are plain C++.
-add_library(slicesort_test_remote STATIC cuda/device.cpp cuda/image.cpp)
+add_library(slicesort_test_remote STATIC cuda/backend/device.cpp cuda/backend/image.cpp)
 target_link_libraries(slicesort_test_remote PUBLIC slicesort_cuda_developer)
 # Where no GPU is there to run them, PTX of the types that the programs below need shows that they compile and link,
 # and the operator suite is spared the backend; compile/check_kernels.py makes machine code for all types.
@@ -32,15 +32,15 @@ if(_slicesort_gpu EQUAL 0)
 endif()
 set(_slicesort_first SLICESORT_TEST_FIRST)
 foreach(_type IN LISTS _slicesort_remote_types)
-  _slicesort_objects(slicesort_remote_${_type} cuda/remote.cu SLICESORT_TEST_DTYPE=${_type} ${_slicesort_first})
+  _slicesort_objects(slicesort_remote_${_type} cuda/backend/remote.cu SLICESORT_TEST_DTYPE=${_type} ${_slicesort_first})
   if(NOT _slicesort_gpu EQUAL 0)
     set_target_properties(slicesort_remote_${_type} PROPERTIES CUDA_ARCHITECTURES 90-virtual)
   endif()
   target_sources(slicesort_test_remote PRIVATE $<TARGET_OBJECTS:slicesort_remote_${_type}>)
   set(_slicesort_first)
 endforeach()
-_slicesort_objects(slicesort_test_skip cuda/skip.cpp)
-_slicesort_objects(slicesort_test_needs_device cuda/skip.cpp SLICESORT_TEST_NEEDS_DEVICE)
+_slicesort_objects(slicesort_test_skip cuda/backend/skip.cpp)
+_slicesort_objects(slicesort_test_needs_device cuda/backend/skip.cpp SLICESORT_TEST_NEEDS_DEVICE)
 
 function(_slicesort_gpu_test name)
   add_test(NAME ${name} COMMAND ${ARGN})
@@ -103,9 +103,8 @@ set_tests_properties(cuda_large PROPERTIES RUN_SERIAL ON)  # most of the device'
 set_tests_properties(cuda_streams PROPERTIES RUN_SERIAL ON)
 
 # The image of memory that the suite's calls are made on, without any device.
-add_executable(slicesort_test_image cuda/image_without_device.cpp cuda/image.cpp)
+add_executable(slicesort_test_image cuda/backend/image_without_device.cpp cuda/backend/image.cpp)
 target_link_libraries(slicesort_test_image PRIVATE slicesort_test_main)
-target_include_directories(slicesort_test_image PRIVATE cuda)
 add_test(NAME cuda_image COMMAND slicesort_test_image)
 
 # compute-sanitizer on the few cases that reach every kernel.

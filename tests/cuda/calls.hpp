@@ -3,8 +3,8 @@
 // of them must do alike. calls.cpp is compiled once for each element type.
 #pragma once
 
-#include "device.hpp"
-#include "remote.hpp"
+#include "backend/device.hpp"
+#include "backend/remote.hpp"
 
 #include <slicesort/exec.hpp>
 #include <slicesort/tensor_view.hpp>

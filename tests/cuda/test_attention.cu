@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention as a user calls it on a GPU: captured in a graph, the same bits at every replay, and materialized by
 // cuBLAS. What it computes is compared with oracles by the operator suite.
-#include "device.hpp"
-#include "graph.hpp"
+#include "backend/device.hpp"
+#include "backend/graph.hpp"
 
 #include "support/inputs.hpp"
 

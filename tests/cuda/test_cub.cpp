@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slicing-sort of columns against CUB's sorts of the transposed tensor: values and stable permutation.
+#include "backend/device.hpp"
+#include "backend/remote.hpp"
 #include "cub_oracle.hpp"
-#include "device.hpp"
-#include "remote.hpp"
 
 #include "support/inputs.hpp"
 #include "support/pattern_order.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls captured in CUDA graphs: kernels of one stream and nothing else, which replay with the same bits
 // and follow what the inputs hold at the time.
+#include "backend/graph.hpp"
 #include "calls.hpp"
-#include "graph.hpp"
 
 #include <doctest/doctest.h>
 

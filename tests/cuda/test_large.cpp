@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // More than 2^31 elements, and offsets beyond 2^31: forward and backward of slicing-sort, judged on the
 // device.
-#include "device.hpp"
+#include "backend/device.hpp"
+#include "backend/remote.hpp"
 #include "large.hpp"
-#include "remote.hpp"
 
 #include "support/pattern_order.hpp"
 

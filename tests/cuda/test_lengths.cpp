@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lengths in device memory: nobody reads them on the host, `check` reads nothing at all, and those out
 // of range are brought into it.
-#include "device.hpp"
-#include "remote.hpp"
+#include "backend/device.hpp"
+#include "backend/remote.hpp"
 
 #include "slicing_sort/check.hpp"
 

@@ -9,7 +9,7 @@
 #include "sanitizers.hpp"
 #include "tunings.hpp"
 #if defined(SLICESORT_TEST_CUDA)
-#  include "cuda/mirror.hpp"
+#  include "cuda/backend/mirror.hpp"
 #endif
 
 #include <slicesort/detail/host/isa.hpp>

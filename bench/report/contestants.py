@@ -30,7 +30,7 @@ CONTESTANTS = (
     Contestant("sparse_mix", "chord-per_factor-M:\\d+", "CHORD", "#b0307a", "X", True),
     Contestant("sparse_mix", "cdil-per_factor-M:\\d+", "CDIL", "#3a4f8f", "*"),
     REFERENCE,
-    Contestant("softmax_attention", "materialized-full-H:4", "softmax, materialized", "#777777", "P"),
+    Contestant("softmax_attention", "materialised-full-H:4", "softmax, materialized", "#777777", "P"),
     Contestant("softmax_attention", "streaming-window-H:4", "softmax, window of 512", "#9a7fc4", "v", True),
     Contestant("softmax_attention", "streaming-block_local-H:4", "softmax, blocks of 50", "#c9b3e6", "<"),
 )

@@ -157,7 +157,7 @@ def attention_targets() -> list[Target | Level]:
     found: list[Target | Level] = []
     for direction in ("forward", "backward"):
         streaming, whole = (name("softmax_attention", 4096, direction=direction, policy=f"{algorithm}-full-H:8")
-                            for algorithm in ("streaming", "materialized"))
+                            for algorithm in ("streaming", "materialised"))
         what = f"f32 softmax attention H=8 D=64 N=4096 {direction}"
         found.append(Target(f"{what} against materialized with a BLAS", streaming, whole, at_least=3))
         found.append(Level(what, streaming, "flops_per_second", "GFLOP/s", 1e9, at_least=100))

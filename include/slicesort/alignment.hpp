@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Alignment policies: in which order CSP puts the rows of a group. Semantic policies. An alignment
-/// is either an order policy (`order.hpp`: `ascending`, which is what the published code does,
-/// `descending`, .. or a type of yours), which sorts every group; or `reference`, or a type of
-/// yours with `index_t reference_channel(index_t channels) const`, whose groups take the order of
-/// one channel's.
+/// Alignment policies, which are semantic: the order in which CSP puts the rows of a group. An
+/// alignment is one of two things. An order policy (`order.hpp`) sorts every group: `ascending`
+/// (what the published code does), `descending`, .. or a type of yours. `reference`, or a type of
+/// yours with `index_t reference_channel(index_t channels) const`, gives every group the order of
+/// one channel.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -16,9 +16,9 @@
 namespace slicesort {
 inline namespace v0 {
 
-/// In every group the rows of each channel take the order of channel `channel`'s rows, which
-/// themselves stay (CSP, eq. 5): `out[n] = sorted(w)[rank of v_channel[n] in its group]`, the
-/// optimal-transport matching of the two.
+/// Every channel takes, within each group, the order of the rows of channel `channel`, which itself
+/// stays unchanged (CSP, eq. 5): `out[n] = sorted(w)[rank of v_channel[n] in its group]`. This is
+/// the optimal-transport matching of the two channels.
 struct reference {
   index_t channel = 0;
 

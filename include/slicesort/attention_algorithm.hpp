@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How softmax attention is computed: `streaming`, or `materialized` with a matrix product of
-/// choice.
+/// How softmax attention is computed: `streaming`, or `materialized` with a choice of matrix
+/// products.
 #pragma once
 
 #include <slicesort/gemm.hpp>
@@ -8,17 +8,19 @@
 namespace slicesort {
 inline namespace v0 {
 
-/// Tile by tile with a running maximum and sum (online softmax; FlashAttention): the map of weights
-/// is never in memory. Saves two numbers a query.
+/// Attention tile by tile, with a running maximum and sum (online softmax, as in FlashAttention):
+/// the map of weights is never in memory. Saves two numbers for each query.
 struct streaming {};
 
-/// The whole map of weights in memory, row by row a softmax: what the papers time. Saves the map.
+/// Attention with the whole map of weights in memory and a softmax row by row, as the papers time
+/// it. Saves the map.
 ///
-/// @tparam Gemm who multiplies matrices: `plain_gemm`; `cblas` (`slicesort/blas.hpp`) on the host;
-///         `cublas` (`slicesort/cublas.cuh`) on a GPU; or a type of yours with
-///         `static constexpr bool host_memory`, whether it works on the host, and
-///         `bool multiply(CUstream_st* stream, gemm_call const&) const`, which returns false,
-///         having done nothing, where it cannot: then the library's loops do it.
+/// @tparam Gemm what multiplies matrices: `plain_gemm`; `cblas` (`slicesort/blas.hpp`) on the host;
+///         `cublas` (`slicesort/cublas.cuh`) on a GPU; or a type of yours. It needs
+///         `static constexpr bool host_memory` (true if it works on host memory) and
+///         `bool multiply(CUstream_st* stream, gemm_call const&) const`. Where `multiply` cannot do
+///         a product it returns false without having done anything, and the library's own loops do
+///         it.
 template <class Gemm = plain_gemm>
 struct materialized {
   Gemm gemm{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What attention takes and gives, as braces show it: `{q, k, v}`, `{dq, dk, dv}`, `{state}`.
+/// The tensors of attention that are passed together in braces: `{q, k, v}`, `{dq, dk, dv}`,
+/// `{state}`.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -7,9 +8,9 @@
 namespace slicesort {
 inline namespace v0 {
 
-/// `[batch, heads, queries, channels]`, `[batch, heads, keys, channels]`,
-/// `[batch, heads, keys, values]`, and what is added to the scores,
-/// `[batch, heads, queries, keys]`: `{}` where there is nothing.
+/// Inputs of attention: q `[batch, heads, queries, channels]`, k `[batch, heads, keys, channels]`,
+/// v `[batch, heads, keys, values]`, and optionally a bias `[batch, heads, queries, keys]` that is
+/// added to the scores.
 template <class T>
 struct attention_inputs {
   tensor4<T const> q, k, v;
@@ -24,19 +25,20 @@ template <class T>
 inline constexpr bool is_attention_inputs<attention_inputs<T>> = true;
 }  // namespace detail
 
-/// The gradients with respect to those; what is `{}` is not wanted.
+/// Gradient outputs, each of the shape of its input. Pass `{}` to skip one.
 template <class T>
 struct attention_gradients {
   tensor4<T> dq{}, dk{}, dv{}, dbias{};
 };
 
-/// What forward leaves for backward: `softmax_attention::saved_extents`.
+/// The state that attention's forward writes for backward, of shape
+/// `softmax_attention::saved_extents`.
 template <class S>
 struct saved_attention {
   tensor4<S> state;
 };
 
-/// The same, as backward reads it.
+/// The state of attention as backward reads it.
 template <class S>
 struct const_saved_attention {
   tensor4<S const> state;

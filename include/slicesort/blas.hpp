@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The matrix products of `materialized` attention on the host from a BLAS. Optional, and not part
-/// of the umbrella: it needs `<cblas.h>` and a library with CBLAS to link (OpenBLAS, MKL, BLIS,
-/// ..), which the CMake target `slicesort::blas` takes from `find_package(BLAS)`.
+/// Matrix products from a BLAS for `materialized` attention on the host. Optional, and not part of
+/// the umbrella: it needs `<cblas.h>` and a library with CBLAS to link (OpenBLAS, MKL, BLIS, ..),
+/// which the CMake target `slicesort::blas` takes from `find_package(BLAS)`.
 #pragma once
 
 #include <slicesort/detail/core/gemm_layout.hpp>
@@ -13,10 +13,10 @@
 namespace slicesort {
 inline namespace v0 {
 
-/// `materialized<cblas>`: products of float and double by `cblas_sgemm` and `cblas_dgemm`, on the
-/// calling thread and on as many more as the BLAS takes; other types, and views whose rows and
-/// columns both have gaps, by the library's own loops. The BLAS decides the rounding, and whether
-/// it depends on threads.
+/// For `materialized<cblas>`: multiplies float and double with `cblas_sgemm` and `cblas_dgemm`, on
+/// the calling thread and on as many more as the BLAS starts. Other types, and matrices with gaps
+/// between both rows and columns, are left to the library's own loops. The rounding is the BLAS's,
+/// and may depend on its number of threads.
 struct cblas {
   static constexpr bool host_memory = true;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which intermediate states of a chain `forward` leaves for `backward`, where memory is to be had
-/// for time. Never changes a result.
+/// Which intermediate states of a chain `forward` saves for `backward`: a trade of memory for time
+/// that never changes a result.
 #pragma once
 
 #include <slicesort/saved.hpp>
@@ -9,9 +9,9 @@
 namespace slicesort {
 inline namespace v0 {
 
-/// Every `every`-th state is saved, from the first factor's output on: the inputs of the factors
-/// `every`, `2 * every`, ... Backward forms the others again, from the last one saved before. 0:
-/// none is saved. (The first factor's input is x, which the caller has.)
+/// Saves every `every`-th state: the inputs of the factors `every`, `2 * every`, ... Backward
+/// recomputes the others from the last one saved before them. With 0 none is saved. The input of
+/// factor 0 is x, which the caller has.
 struct checkpoints {
   index_t every = 1;
 
@@ -25,7 +25,7 @@ struct checkpoints {
 inline constexpr checkpoints save_all{1};
 /// One state in `factors`.
 constexpr checkpoints save_every(index_t factors) { return {factors}; }
-/// None: backward forms every state again.
+/// None: backward recomputes every state.
 inline constexpr checkpoints recompute{0};
 
 /// The saved states of a chain, `[checkpoints::states, batch, length, channels]`: `states[s]` is
@@ -35,7 +35,7 @@ struct saved_states {
   tensor4<T> states;
 };
 
-/// The same, as `backward` reads it; `no_saved` where there are none.
+/// The saved states of a chain as `backward` reads them; `no_saved` if there are none.
 template <class T>
 struct const_saved_states {
   tensor4<T const> states;

@@ -24,17 +24,17 @@
 namespace slicesort {
 inline namespace v0 {
 
-/// The state of a CSP, as small as the groups allow; `csp::saved_extents` and `csp::saved_width`
-/// say which. Groups of two rows: a bit for every pair, `[batch, ceil(length / 16), channels]` of
-/// `std::uint8_t`; bit `p % 8` of row `p / 8` says whether the rows of pair `p` changed places.
-/// Larger ones: `order[b, n, c]`, the row of its group that became row `n`,
-/// `[batch, length, channels]` of `std::uint8_t` (groups of up to 256 rows), `std::uint16_t`
-/// (65536), or a 32-bit type. Groups of one row have no state.
+/// The state that `csp` saves, as small as the groups allow; its shape and width are
+/// `csp::saved_extents` and `csp::saved_width`. Groups of two rows: a bit for every pair,
+/// `[batch, ceil(length / 16), channels]` of `std::uint8_t`; bit `p % 8` of row `p / 8` says
+/// whether the rows of pair `p` were exchanged. Larger groups: `order[b, n, c]`, the row of its
+/// group that became row `n`, `[batch, length, channels]` of `std::uint8_t` (groups of up to 256
+/// rows), `std::uint16_t` (65536), or a 32-bit type. Groups of one row have no state.
 struct saved_order {
   index_tensor3 order;
 };
 
-/// The same, as `backward` reads it.
+/// The state of `csp` as `backward` reads it.
 struct const_saved_order {
   const_index_tensor3 order;
 
@@ -46,8 +46,8 @@ struct const_saved_order {
 
 inline namespace SLICESORT_BUILD {
 
-/// Every channel `c` of every sample moves down by `J_c` rows, in a circle, and then the rows of
-/// each group of `G` consecutive rows are put in order (CSP, eq. 3 to 5):
+/// Shifts every channel `c` of every sample circularly down by `J_c` rows, and then puts the rows
+/// of each group of `G` consecutive rows in order (CSP, eq. 3 to 5):
 /// `w[n] = x[(n - J_c) mod length]`, `y[n] = w[g + order[n]]` with `g` the first row of n's group.
 ///
 /// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats);
@@ -57,19 +57,19 @@ inline namespace SLICESORT_BUILD {
 ///   lower row of `w` first. Values move bit for bit.
 /// - **Groups** `group_size{G}` or `group_count{K}`, which is `G = ceil(length / K)`; the last may
 ///   be shorter. G = 1: shift only; G = 2: exchanges within pairs; K = 1: a complete sort.
-/// - **Lengths** of a sample with n valid rows, those take part: shifts are modulo n, and groups
-///   are cut from its first n rows. The others are copied through.
+/// - **Lengths** only the n valid rows of a sample take part: shifts are modulo n, and groups are
+///   cut from its first n rows. The other rows are copied through.
 /// - **Saved** `order`, one bit a pair, or 8, 16 or 32 bits a row; or `no_saved`.
-/// - **Gradient** the transpose of the composed permutation. A reference gets none through its
-///   ranks.
+/// - **Gradient** the transpose of the composed permutation. None flows into a reference channel
+///   through its ranks.
 /// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Determinism** bit-identical for any backend, thread count and split of the batch.
 /// - **Cost** one pass over the tensor; O(log^2 G) comparators an element. Backward one pass.
 ///
-/// @tparam Shift by how many rows channels move: `shift::linear`, .. or a type of yours
+/// @tparam Shift by how many rows channels are shifted: `shift::linear`, .. or a type of yours
 ///         (`shift.hpp`).
-/// @tparam Alignment in which order groups come out: `reference`, `ascending`, .. or a type of
+/// @tparam Alignment the order that groups are put in: `reference`, `ascending`, .. or a type of
 ///         yours (`alignment.hpp`).
 template <class Shift = shift::linear, class Alignment = reference>
 class csp {

@@ -11,7 +11,8 @@
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 
-/// A matrix of `size` rows, row by row. Square, but for that of attention.
+/// A matrix of `size` rows and `columns` columns, stored row by row. It is square for every
+/// operator but attention.
 struct dense_matrix {
   index_t size = 0, columns = 0;
   std::vector<double> elements;

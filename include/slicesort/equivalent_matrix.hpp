@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The dense matrices that nobody forms: what an operator multiplies a channel of a sample by,
-/// `y[batch, :, channel] = E x[batch, :, channel]`. For tests, pictures and teaching: host memory,
-/// double precision, vectors of its own, and `length^2 * channels` numbers at once. Not part of the
-/// umbrella.
+/// The dense matrix `E` that an operator amounts to for one channel of a sample,
+/// `y[batch, :, channel] = E x[batch, :, channel]`. No operator ever forms it. For tests, pictures
+/// and teaching: it works on host memory, in double precision, allocates vectors, and holds up to
+/// `length^2 * channels` numbers at once. Not part of the umbrella.
 ///
-/// Operators that look at their values (all but `shuffle` and `sparse_mix`) have another matrix for
-/// every x: `E` is the one at this x, with the order of rows, or the weights, that it gives. Rows
-/// past a sample's length are rows of the identity. The tensors may be of any element type; a
-/// refusal is the operator's own, or an `invalid_argument` that names `batch`, `channel` or `head`.
+/// The matrix of an operator that looks at its values (all but `shuffle` and `sparse_mix`) depends
+/// on x: `E` has the order of rows, or the weights, that this x gives. Rows past a sample's length
+/// are rows of the identity. The tensors may be of any element type. Errors are the operator's own,
+/// or an `invalid_argument` that names `batch`, `channel` or `head`.
 #pragma once
 
 #include <slicesort/attention_algorithm.hpp>
@@ -57,7 +57,8 @@ matrix_state state_of(csp<Shift, Alignment> const& op, extents3 e) {
   return {op.saved_extents(e), op.saved_width(e)};
 }
 
-// Of an operator that saves such; `weights` are arguments between x and y.
+// The matrix of an operator that saves a `matrix_state`; `weights` are its arguments between x and
+// y.
 template <class Op, class... Weights>
 dense_matrix matrix_by_state(Op const& op, matrix_sample s, Weights const&... weights) {
   exec::host const on;
@@ -103,7 +104,8 @@ dense_matrix equivalent_matrix(max_exchange const& op, X const& x, index_t batch
   return impl::matrix_by_state(op, impl::matrix_sample(x, batch, channel, options));
 }
 
-/// A permutation matrix, `T S`: the shift, and block by block the order of the groups.
+/// A permutation matrix `T S`, where S is the shift, and T has the orders of the groups on its
+/// diagonal.
 template <class Shift, class Alignment, class X>
 dense_matrix equivalent_matrix(csp<Shift, Alignment> const& op, X const& x, index_t batch,
                                index_t channel, forward_options options = {}) {
@@ -120,8 +122,9 @@ dense_matrix equivalent_matrix(shuffle<Form> const& op, X const& x, index_t batc
   });
 }
 
-/// `T S`: the shift, and block by block the doubly stochastic matrices of the groups; the identity
-/// for the reference channel. Not by gradients, which go through T too.
+/// `T S`, where S is the shift, and T has the doubly stochastic matrices of the groups on its
+/// diagonal; the identity for the reference channel. It is not formed from gradients, which go
+/// through T too.
 template <class Shift, class X>
 dense_matrix equivalent_matrix(sinkhorn_csp<Shift> const& op, X const& x, index_t batch,
                                index_t channel, forward_options options = {}) {
@@ -147,8 +150,8 @@ dense_matrix equivalent_matrix(sinkhorn_csp<Shift> const& op, X const& x, index_
   return m;
 }
 
-/// The product of the factors, the first on the right, with what the residual adds: the same for
-/// every channel and every x. `w` as the operator takes it.
+/// The product of the factors (the first is on the right) with what the residual adds. It is the
+/// same for every channel and every x. `w` is what the operator takes.
 template <class Topology, class Residual, class W>
 dense_matrix equivalent_matrix(sparse_mix<Topology, Residual> const& op, W const& w, index_t batch,
                                forward_options options = {}) {
@@ -176,9 +179,9 @@ dense_matrix equivalent_matrix(sparse_mix<Topology, Residual> const& op, W const
   return mixed;
 }
 
-/// The map of a head: row i is the weights of query i, `queries x keys`; zeros where it looks at
-/// nothing. By the operator's mask and scale, whatever its algorithm; `in` as the operator takes
-/// it.
+/// The map of a head, `queries x keys`: row i holds the weights of query i, zeros if it looks at
+/// nothing. It follows the operator's mask and scale, whatever its algorithm. `in` is what the
+/// operator takes.
 template <class Mask, class Algorithm, class T>
 dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
                                attention_inputs<T> const& in, index_t batch, index_t head,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Errors. Every mistake of the caller is refused before anything is written. With exceptions it is
-/// thrown; with `-fno-exceptions` it goes to a handler that the program can replace.
+/// Errors. Every mistake of the caller is reported before anything is written: as an exception, or,
+/// with `-fno-exceptions`, to a handler that the program can replace.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -16,7 +16,7 @@ inline namespace v0 {
 /// What kind of mistake a `verdict` reports.
 enum class error_kind { none, argument, workspace, cuda };
 
-/// The outcome of `op.check(...)`: true when the call would be accepted. `message` names the
+/// The outcome of an operator's checks: true when the call would be accepted. `message` names the
 /// argument, what it was and what it must be; it is empty when there is nothing to report.
 struct verdict {
   error_kind kind = error_kind::none;

@@ -50,9 +50,9 @@ unsigned concurrency_of(E const& executor) {
 
 namespace exec {
 
-/// The calling thread, or `threads` threads (0 is refused). Workspace grows with `threads`; results
-/// do not depend on it. Threads beyond the first are started for the call, which allocates and may
-/// throw `std::system_error`; `host_on` a pool of yours does neither.
+/// The calling thread, or `threads` threads (0 is an error). The workspace grows with `threads`;
+/// results do not depend on it. Threads beyond the first are started for each call, which allocates
+/// and may throw `std::system_error`. `host_on` with a pool of yours does neither.
 struct host {
   using backend = detail::host_backend;
 
@@ -95,7 +95,7 @@ struct host_on {
 /// compiler. Every view, lengths and workspace included, must lie in memory that the stream's
 /// device can read. A call enqueues its work on the stream and returns: it never allocates, waits,
 /// or looks at device memory, so it can be captured in a graph. Lengths are therefore not checked;
-/// one out of range is brought into it.
+/// one out of range is clamped.
 template <class... Selectors>
 struct basic_cuda {
   using backend = detail::cuda_backend;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Matrix products, as a BLAS is asked for them.
+/// The description of matrix products that a BLAS is asked for.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -9,25 +9,27 @@ struct CUstream_st;
 namespace slicesort {
 inline namespace v0 {
 
-/// The element types that a matrix product may be asked about.
+/// The element types that a matrix product may have.
 enum class element_kind { f32, f64, f16, bf16 };
 
-/// A matrix of a product: `data` points to element (0, 0) of the first one; distances in elements.
+/// One operand of a product, a sequence of matrices: `data` points to element (0, 0) of the first
+/// one. Strides count elements.
 struct gemm_operand {
   void const* data;
   element_kind kind;
   index_t row_stride, column_stride, matrix_stride;
 };
 
-/// `c = alpha * a * b + beta * c` for `matrices` triples: a is `rows x depth`, b `depth x columns`.
-/// What c held is not read where `beta` is 0. `c.data` may be written.
+/// `c = alpha * a * b + beta * c` for `matrices` triples of matrices: a is `rows x depth`, b
+/// `depth x columns`, c `rows x columns`. `c.data` is written; it is not read if `beta` is 0.
 struct gemm_call {
   index_t rows, columns, depth, matrices;
   double alpha, beta;
   gemm_operand a, b, c;
 };
 
-/// The products of `materialized` without a BLAS: the library's own loops.
+/// For `materialized<plain_gemm>`, the default: products by the library's own loops, without a
+/// BLAS.
 struct plain_gemm {};
 
 }  // namespace v0

@@ -18,7 +18,7 @@ struct group_count {
   index_t groups;
 };
 
-/// Either of them.
+/// How a sequence is cut into groups: a `group_size` or a `group_count`.
 class grouping {
  public:
   constexpr grouping(group_size size) : rows_(size.rows) {}
@@ -31,7 +31,7 @@ class grouping {
                                          : 1;  // refused
     return wanted < 1 || length < 1 ? 1 : wanted < length ? wanted : length;
   }
-  /// Null, or what is wrong.
+  /// Null, or a sentence that says what is wrong with the parameters.
   constexpr char const* validate() const {
     return rows_ > 0 || groups_ > 0 ? nullptr : "must be at least 1";
   }

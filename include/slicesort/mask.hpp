@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Masks of attention: which keys a query looks at. Semantic policies. A mask of your own is any
-/// copyable type with one or both of
+/// Masks of attention, which are semantic policies: they say which keys a query looks at. A mask of
+/// your own is any copyable type with one or both of
 /// - `key_range range(index_t query, index_t keys) const`: no key outside the range is looked at,
 ///   and whole tiles of keys are left out. What lies outside `[0, keys)` is cut off.
 /// - `bool allows(index_t query, index_t key) const`: whether a key of the range is looked at.

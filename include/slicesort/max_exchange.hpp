@@ -18,14 +18,14 @@
 namespace slicesort {
 inline namespace v0 {
 
-/// The state of a max-exchange, `[batch, 1, channels]`: `maximum[b, 0, c]` is the row that changed
-/// places with the readout row. 16-bit (`std::uint16_t`, length <= 65536) or 32-bit
+/// The state that `max_exchange` saves, `[batch, 1, channels]`: `maximum[b, 0, c]` is the row that
+/// was exchanged with the readout row. 16-bit (`std::uint16_t`, length <= 65536) or 32-bit
 /// (`std::int32_t`, `std::uint32_t`).
 struct saved_maximum {
   index_tensor3 maximum;
 };
 
-/// The same, as `backward` reads it.
+/// The state of `max_exchange` as `backward` reads it.
 struct const_saved_maximum {
   const_index_tensor3 maximum;
 
@@ -37,9 +37,9 @@ struct const_saved_maximum {
 
 inline namespace SLICESORT_BUILD {
 
-/// The first maximum `m` of every column `x[b, :, c]` changes places with row `row`; all else stays
-/// (Sliceformer's max-exchange: `row` is the readout row, 0 for a class token).
-/// Backward is the same exchange of the gradient.
+/// Exchanges the first maximum of every column `x[b, :, c]` with its row `row`; all other rows stay
+/// in place (Sliceformer's max-exchange: `row` is the readout row, 0 for a class token). Backward
+/// is the same exchange of the gradient.
 ///
 /// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats);
 ///   maximum: `[batch, 1, channels]`.

@@ -21,7 +21,8 @@
 namespace slicesort {
 inline namespace v0 {
 
-/// Pass in place of the weights for `1 / terms` each: bit for bit what a view of that value gives.
+/// Pass in place of the weights for `1 / terms` each; the result is that of a view of this value,
+/// bit for bit.
 struct uniform_weights_t {
   explicit uniform_weights_t() = default;
 };

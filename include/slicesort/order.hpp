@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Order policies: which channels ascend. Semantic policies of the sorting operators. A policy of
-/// your own is any copyable type with `bool ascending(index_t channel, index_t channels) const`; it
-/// may add `char const* validate(index_t channels) const`, which returns null or what is wrong with
-/// its parameters.
+/// Order policies, which are semantic: which channels the sorting operators sort in ascending
+/// order. A policy of your own is any copyable type with
+/// `bool ascending(index_t channel, index_t channels) const`; it may add
+/// `char const* validate(index_t channels) const`, which returns null or what is wrong with its
+/// parameters.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

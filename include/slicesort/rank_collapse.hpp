@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How near the rows of a sample are to being all the same: the residual of Theorem 1 of the CSP
-/// paper (after Dong et al. 2021), of any operator's output. A diagnostic on the host, for views of
-/// host memory.
+/// Rank collapse: how near the rows of a sample are to being all the same. It is the residual of
+/// Theorem 1 of the CSP paper (after Dong et al. 2021), for any operator's output. A diagnostic
+/// that works on host memory.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -31,8 +31,8 @@ struct rank_report {
   matrix_norms matrix;    ///< of X
   matrix_norms residual;  ///< of X - 1 m', where m is the mean row
 
-  /// 0 where all rows are the same, near 1 (and at most 2) where they have nothing in common. Of a
-  /// matrix of zeros 0.
+  /// 0 if all rows are the same, near 1 (and at most 2) if they have nothing in common. 0 for a
+  /// matrix of zeros.
   double relative() const {
     return matrix.composite() == 0 ? 0 : residual.composite() / matrix.composite();
   }
@@ -76,15 +76,17 @@ matrix_norms norms_without(tensor3<T const> x, index_t sample, index_t rows, F c
 
 /// The residual of sample `sample` of `x`, `[batch, length, channels]`, in its first `rows` rows.
 ///
-/// The paper takes `1 x'` off X, with the x that minimizes the norm of the rest (eq. 6): not the
-/// best matrix of rank one, but the best one whose rows are all equal. For the Frobenius norm that
-/// x is the mean row. For the norms 1 and infinity, and so for the composite one, it is not, and
-/// the latter has no closed form; with the mean row instead, what is returned is at least the
-/// minimum and at most twice that. It is 0 exactly where the minimum is.
+/// The paper subtracts `1 x'` from X, with the x that minimizes the norm of the rest (eq. 6): not
+/// the best matrix of rank one, but the best one whose rows are all equal. For the Frobenius norm
+/// that x is the mean row. For the norms 1 and infinity, and so for the composite norm, it is
+/// another one, and for the composite norm there is no closed form. This function subtracts the
+/// mean row: what it returns is at least the minimum and at most twice the minimum, and 0 exactly
+/// if the minimum is 0.
 ///
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; sums in double.
 /// - **Errors** `invalid_argument`: no such sample, or more rows than the length.
-/// - **Memory** two doubles for every channel, which it allocates: it is no operator.
+/// - **Memory** two doubles for every channel, which are allocated: unlike an operator, it takes no
+///   workspace.
 template <class X>
 rank_report rank_collapse(X const& x, index_t sample, index_t rows) {
   using view = detail::view_of_rank3_t<X>;

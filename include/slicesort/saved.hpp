@@ -18,8 +18,8 @@ struct no_saved_t {
 };
 inline constexpr no_saved_t no_saved{};
 
-/// Bytes of one saved index. Sixteen bits hold the rows of a length up to 65536; eight, those of a
-/// group up to 256, where an operator saves rows of groups.
+/// Width of one saved index. 16 bits hold the rows of a length up to 65536; 8 bits hold the rows of
+/// a group up to 256, for operators that save rows of groups.
 enum class index_width { bits8 = 1, bits16 = 2, bits32 = 4 };
 
 namespace detail {
@@ -76,7 +76,7 @@ struct saved_permutation {
   index_tensor3 perm;
 };
 
-/// The same, as `backward` reads it.
+/// The state of a sort as `backward` reads it.
 struct const_saved_permutation {
   const_index_tensor3 perm;
 

@@ -18,12 +18,12 @@
 namespace slicesort {
 inline namespace v0 {
 
-/// Form of `shuffle`: one permutation for all channels (the papers).
+/// Form of `shuffle`: one permutation for all channels, as in the paper.
 struct shared_by_channels {
   static constexpr bool shared = true;
 };
 
-/// Form of `shuffle`: every channel has a permutation of its own (the papers' published code).
+/// Form of `shuffle`: every channel has a permutation of its own, as in the published code.
 struct per_channel {
   static constexpr bool shared = false;
 };
@@ -40,7 +40,7 @@ inline namespace SLICESORT_BUILD {
 /// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats).
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`. Values move bit
 ///   for bit.
-/// - **Saved** nothing: backward makes the permutation again.
+/// - **Saved** nothing: backward computes the permutation again.
 /// - **Lengths** `p` permutes the valid rows, all samples of one length alike; the others are
 ///   copied through.
 /// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is refused.

@@ -24,7 +24,8 @@
 namespace slicesort {
 inline namespace v0 {
 
-/// How far the matrices of a `sinkhorn_csp` are from a permutation.
+/// The parameters of Sinkhorn's algorithm: how far the matrices of `sinkhorn_csp` are from
+/// permutations.
 struct sinkhorn {
   double tau;               ///< temperature: the entropy's weight, above 0
   index_t iterations = 10;  ///< each of rows, then columns: 1..65536
@@ -34,25 +35,27 @@ struct sinkhorn {
 
 inline namespace SLICESORT_BUILD {
 
-/// CSP with Sinkhorn's algorithm in place of the sort (CSP, eq. 8 and 9). Every channel `c`
-/// of every sample moves down by `J_c` rows, in a circle: `w[n] = x[(n - J_c) mod length]`. With
-/// `v` the reference channel, which does not move, and groups of `G` consecutive rows, in each of
-/// them `y = T w`, where T is `exp(v w' / tau)` after `iterations` times normalizing the rows, then
-/// the columns. Rows of T belong to rows of v. As tau falls and iterations rise, y goes to what
-/// `csp<Shift, reference>` gives (Theorem 2), provided that no two values of a group are equal.
+/// CSP with Sinkhorn's algorithm in place of the sort (CSP, eq. 8 and 9). Every channel `c` of
+/// every sample is shifted circularly down by `J_c` rows: `w[n] = x[(n - J_c) mod length]`. Then,
+/// in each group of `G` consecutive rows, `y = T w`. Here `v` is the reference channel, which is
+/// not shifted, and T is `exp(v w' / tau)` after its rows and then its columns were normalized
+/// `iterations` times. Rows of T belong to rows of v. As tau falls and iterations rise, y converges
+/// to the result of `csp<Shift, reference>` (CSP, Theorem 2), provided that no two values of a
+/// group are equal.
 ///
 /// - **Shapes** x, y, dy, dx: `[batch, length, channels]`, any strides (outputs without repeats).
 /// - **dtypes** float, double.
 /// - **Reference** comes out unchanged: the paper's P_1 is the identity.
-/// - **Groups, lengths** as of `csp`. Rows past a length are copied through.
+/// - **Groups, lengths** as in `csp`. Rows past a length are copied through.
 /// - **Arithmetic** in the element type and in the log domain: no finite input overflows, and
-///   logits are cut off at a 64th of the greatest number. exp and log are the library's own. The
+///   logits are clamped to a 64th of the greatest number. exp and log are the library's own. The
 ///   error of T grows with `|v w' / tau|` times the rounding unit, as does the effect of rounding x
 ///   itself.
 /// - **Saved** nothing but x: backward repeats the iterations and keeps their potentials in the
 ///   workspace.
-/// - **Gradient** exact for the finite number of iterations: through w, through T by w and by v.
-///   The reference's is the sum over all channels, in their order, in double, rounded once.
+/// - **Gradient** exact for the finite number of iterations: through w, and through T by both w and
+///   v. The reference channel's is the sum over all channels, in their order, in double, rounded
+///   once.
 /// - **Aliasing** outputs share no element with inputs.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **NaN** and infinities spread over their group of that channel, and from the reference over
@@ -63,7 +66,7 @@ inline namespace SLICESORT_BUILD {
 ///   Workspace: `4 * iterations` groups for every thread (or block), and for backward an element
 ///   for every element of up to a million.
 ///
-/// @tparam Shift by how many rows channels move: `shift::linear`, .. or a type of yours
+/// @tparam Shift by how many rows channels are shifted: `shift::linear`, .. or a type of yours
 ///         (`shift.hpp`).
 template <class Shift = shift::linear>
 class sinkhorn_csp {

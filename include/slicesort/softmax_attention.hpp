@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Softmax attention: every query's weighted mean of values, the opponent of everything else here.
+/// Softmax attention: for every query a weighted mean of values. The baseline that the other
+/// operators are compared with.
 #pragma once
 
 #include <slicesort/attention_algorithm.hpp>
@@ -32,29 +33,29 @@ inline namespace SLICESORT_BUILD {
 /// - **Shapes** q, dq: `[batch, heads, queries, channels]`; k, dk:
 ///   `[batch, heads, keys, channels]`; v, dv: `[batch, heads, keys, values]`; y, dy:
 ///   `[batch, heads, queries, values]`; bias, dbias: `[batch, heads, queries, keys]`; the state:
-///   `saved_extents`. Any strides: `split_heads` shows `[batch, length, heads * channels]` so, and
-///   what heads or samples share has a stride of 0 there (its gradient has one part for each).
+///   `saved_extents`. Any strides: `split_heads` views `[batch, length, heads * channels]` in this
+///   form, and inputs that heads or samples share have a stride of 0 there (their gradients have
+///   one part for each).
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors of
-///   one, but for the state of `streaming`, which is of the accumulator's type (double for double,
-///   else float).
-/// - **Masked** keys have weight 0, as have those with a score of -infinity; a query to which no
-///   other is left puts out zeros, and its gradients are zeros. Finite scores, however large, make
-///   no NaN.
-/// - **NaN** and infinities of a query stay in its row. Where a key or value has one, rows that may
-///   not look there can show it, except past the lengths.
-/// - **Saved** by `streaming` two numbers a query; by `materialized` the map, a number for each
-///   pair of a query and a key.
-/// - **Gradients** of q, k, v and the bias, each where asked for.
+///   one type, except the state of `streaming`, which is of the accumulator's type (double for
+///   double, else float).
+/// - **Masked** keys have weight 0, as do keys with a score of -infinity. A query with no other key
+///   has zeros as its output and its gradients. Finite scores, however large, make no NaN.
+/// - **NaN** and infinities of a query stay in its row. Those of a key or value may show in every
+///   row of the head, even in rows that do not look at it, but not if they are past the length.
+/// - **Saved** by `streaming` two numbers for each query; by `materialized` the map, one number for
+///   each pair of a query and a key.
+/// - **Gradients** of q, k, v and the bias, each if asked for.
 /// - **Lengths** see `attention_options`.
 /// - **Aliasing** outputs share no element with inputs or each other.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Accuracy** sums and softmax are in the accumulator's type, results rounded once. On a GPU,
-///   weights of 16-bit types are rounded to the element type before they meet the values, as tensor
-///   cores want.
+///   weights of 16-bit types are rounded to the element type before they are multiplied by the
+///   values, as tensor cores require.
 /// - **Determinism** the same bits for every thread count, instruction set and split of the batch.
 ///   Between backends, algorithms and BLAS libraries results differ in rounding.
-/// - **Cost** forward `2 * queries * keys * (channels + values)` operations a head, less what the
-///   mask leaves out; backward two and a half times that.
+/// - **Cost** forward `2 * queries * keys * (channels + values)` operations for each head, less the
+///   tiles that the mask leaves out; backward takes two and a half times as many.
 ///
 /// @tparam Mask which keys a query looks at: `mask::full`, `causal`, `window`, `block_local`,
 ///         `strided`, `both`, or a type of yours (`mask.hpp`).

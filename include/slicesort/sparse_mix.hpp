@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Sparse-factor mixing: a chain of factors, each of which mixes every row with a few others that a
+/// Sparse-factor mixing: a chain of factors. Each factor mixes every row with a few others, which a
 /// topology chooses, by weights of its own.
 #pragma once
 
@@ -23,29 +23,29 @@
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 
-/// A chain of sparse factors (Paramixer, section 3). Factor `m`, the first is 0, mixes
-/// the rows of every sample, all channels alike:
+/// A chain of sparse factors (Paramixer, section 3). Factor `m` (the first is 0) mixes the rows of
+/// every sample, all channels alike:
 /// `z[i] = sum_k w[m, b, i, k] * v[(i + offset(k, m)) mod length]`; its output, `z` plus the
-/// residual, is the next one's input. What the weights are made of is the caller's (in the paper an
-/// MLP of the rows for each factor).
+/// residual, is the next factor's input. The caller provides the weights (in the paper they come
+/// from an MLP of the rows, one for each factor).
 ///
 /// - **Shapes** x, y, dy, dx: `[batch, length, channels]`; w, dw:
 ///   `[factors, batch, length, links]`, or `[batch, length, links]` for one factor; states:
-///   `saved_extents`. Any strides (outputs without repeats: a `w` that all samples share has a
-///   stride of 0, its gradient has one part for each). `ceil_log2(length)` factors let every row
-///   reach every other; 0 factors copy.
+///   `saved_extents`. Any strides (outputs without repeats: weights that all samples share have a
+///   stride of 0, and their gradient has one part for each sample). `ceil_log2(length)` factors let
+///   every row reach every other; 0 factors copy.
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors of
-///   one.
+///   one type.
 /// - **Arithmetic** sums begin with the residual and take link 0, 1, .. by fused multiply-adds in
-///   the accumulator's type (double for double, else float); what a factor puts out is rounded to
-///   the element type. So a chain gives the bits of its factors called one by one.
+///   the accumulator's type (double for double, else float); the output of a factor is rounded to
+///   the element type. So a chain gives the same bits as its factors called one by one.
 /// - **Links** that meet in one row add up, and each has its own gradient.
-/// - **Saved** the inputs of the factors behind the first, all or some of them (`checkpoints`):
-///   results are the same bits whichever. Inference, and a chain of one factor, save nothing.
+/// - **Saved** the inputs of all factors but the first, or some of them (`checkpoints`); the choice
+///   does not change a bit of the results. Inference, and a chain of one factor, save nothing.
 /// - **Gradient** of x and, where asked for, of w, which is a sum over channels of fixed order.
-/// - **Lengths** of a sample with n valid rows, those take part, in a circle of n. The others are
-///   copied through, and so are their gradients; their weights are not read, and their weights'
-///   gradients are 0.
+/// - **Lengths** only the n valid rows of a sample take part, and links wrap around modulo n. The
+///   other rows and their gradients are copied through; their weights are not read, and the
+///   gradients of their weights are 0.
 /// - **Aliasing** outputs share no element with inputs or each other.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **NaN** and infinities spread as in any sum of products.

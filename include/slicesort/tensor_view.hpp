@@ -46,8 +46,8 @@ SLICESORT_HD constexpr strides3 row_major(extents3 e) {
   return {e.length * e.channels, e.channels, 1};
 }
 
-/// The shape `[outer, batch, length, channels]`: `outer` tensors of one shape. What an axis means
-/// is the operator's to say.
+/// The shape `[outer, batch, length, channels]`: `outer` tensors of one shape. The operator says
+/// what the axes mean (for attention, `[batch, heads, length, channels]`).
 struct extents4 {
   index_t outer = 0, batch = 0, length = 0, channels = 0;
 
@@ -56,7 +56,7 @@ struct extents4 {
   }
   friend SLICESORT_HD constexpr bool operator!=(extents4 a, extents4 b) { return !(a == b); }
 
-  /// The shape of one of them.
+  /// The shape of one tensor of the stack.
   SLICESORT_HD constexpr extents3 each() const { return {batch, length, channels}; }
   SLICESORT_HD constexpr index_t size() const { return outer * each().size(); }
   SLICESORT_HD constexpr bool empty() const { return outer == 0 || each().empty(); }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Topologies of sparse factors: which rows a row is mixed from. Link `k` of factor `m` of row `i`
-/// is row `(i + offset(k, m)) mod length` (Paramixer, section 3; operator page
-/// `sparse_mix.md` says where paper and published code differ). Semantic policies. A topology of
-/// your own is any copyable type with `index_t offset(index_t link, index_t factor) const`; it may
-/// add `index_t links(index_t factors) const`, which says how many links a row of a chain of so
-/// many factors has (else the weights say so), and `char const* validate(index_t factors) const`,
-/// which returns null or what is wrong with its parameters. Offsets may be any integers, negative
-/// ones too, for they are taken modulo the sample's length; links that meet in one row add up. They
-/// are asked for on the host, also for `exec::cuda`.
+/// Topologies of sparse factors, which are semantic policies: they say which rows a row is mixed
+/// from. Link `k` of factor `m` of row `i` is row `(i + offset(k, m)) mod length` (Paramixer,
+/// section 3; operator page `sparse_mix.md` says where paper and published code differ). A topology
+/// of your own is any copyable type with `index_t offset(index_t link, index_t factor) const`. It
+/// may add `index_t links(index_t factors) const`, the number of links of every row in a chain of
+/// `factors` factors (otherwise the weights' shape says it), and
+/// `char const* validate(index_t factors) const`, which returns null or what is wrong with its
+/// parameters. Offsets may be any integers, negative ones too, for they are taken modulo the
+/// sample's length; links that meet in one row add up. They are asked for on the host, also for
+/// `exec::cuda`.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -18,16 +19,16 @@
 namespace slicesort {
 inline namespace v0 {
 
-/// The smallest `m` with `2^m >= n`, for `n >= 1` (0 for less): the default number of factors of a
-/// chain over `n` rows, with which CHORD and CDIL let every row reach every other.
+/// The smallest `m` with `2^m >= n`, for `n >= 1` (0 for less): the usual number of factors of a
+/// chain over `n` rows. With so many, CHORD and CDIL let every row reach every other.
 constexpr index_t ceil_log2(index_t n) {
   index_t m = 0;
   for (index_t left = n - 1; left > 0; left /= 2) ++m;
   return m;
 }
-/// The greatest `m` with `2^m <= n`, for `n >= 1` (0 for less): as many factors as parts of the
-/// published code take. Where `n` is no power of two, some rows of CHORD may not reach some others:
-/// at 1000, for one.
+/// The greatest `m` with `2^m <= n`, for `n >= 1` (0 for less): the number of factors in parts of
+/// the published code. If `n` is not a power of two, some rows of CHORD may then not reach some
+/// others (at n = 1000, for example).
 constexpr index_t floor_log2(index_t n) {
   index_t m = 0;
   for (index_t left = n; left > 1; left /= 2) ++m;
@@ -37,7 +38,7 @@ constexpr index_t floor_log2(index_t n) {
 namespace topology {
 
 /// Offsets 0, 1, 2, 4, .., 2^(links - 2), the same in every factor (CHORD of Paramixer, section 3).
-/// `count` 0 stands for one link more than there are factors.
+/// With `count` 0 there is one link more than there are factors.
 struct chord {
   index_t count = 0;
 
@@ -67,8 +68,8 @@ struct cdil {
   }
 };
 
-/// The caller's offsets, the same in every factor. They lie in host memory, also for `exec::cuda`,
-/// and are read during the call.
+/// The caller's offsets, the same in every factor. They are read during the call, from host memory
+/// even for `exec::cuda`.
 struct offsets {
   tensor1<index_t const> list;
 
@@ -81,14 +82,15 @@ struct offsets {
 
 }  // namespace topology
 
-/// What a factor adds to the mixture: semantic policies.
+/// Residuals, which are semantic policies: what a factor adds to the mixture.
 namespace residual {
 
-/// Its own input: `V <- W V + V` (published code).
+/// Every factor adds its own input: `V <- W V + V` (published code).
 struct per_factor {};
-/// Nothing: `V <- W V` (Paramixer, eq. 3).
+/// No factor adds anything: `V <- W V` (Paramixer, eq. 3).
 struct none {};
-/// The first factor's input: `V <- W V + V_0` (a variant of the published code for long sequences).
+/// Every factor adds the first factor's input: `V <- W V + V_0` (a variant of the published code
+/// for long sequences).
 struct initial {};
 
 }  // namespace residual

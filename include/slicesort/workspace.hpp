@@ -8,10 +8,10 @@
 namespace slicesort {
 inline namespace v0 {
 
-/// Any address, any contents; at least as many bytes as the operator's `workspace_bytes` says. It
-/// is dead when the call's work is done and may serve the next call. `{}` is legal when that size
-/// is 0.
-/// A container with `data()` and `size()`, such as `std::vector<std::byte>`, converts.
+/// Scratch memory at any address, with any contents, of at least as many bytes as the operator's
+/// `workspace_bytes` says. When the call's work is done it may serve the next call. `{}` will do
+/// when that size is 0. A container with `data()` and `size()`, such as `std::vector<std::byte>`,
+/// converts.
 struct workspace {
   void* data = nullptr;
   std::size_t bytes = 0;

@@ -140,7 +140,7 @@ class host_block {
   int cluster_rank() const { return thread_ / team_.size(); }
   void sync_cluster() { team_.arrive(thread_, arrival::cluster, false); }
   template <class T>
-  T* of_block(T* mine, int rank) {
+  T* map_shared_rank(T* mine, int rank) {
     return static_cast<T*>(team_.pool(rank).at_place_of(mine, team_.pool(cluster_rank())));
   }
 

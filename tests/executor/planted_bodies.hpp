@@ -111,7 +111,7 @@ struct exchange_in_cluster : with_a_slice {
     if (one_ends && block.cluster_rank() == 1) return;
     if (waits) block.sync_cluster();
     int const other = 1 - block.cluster_rank();
-    y[block.index() * 64 + block.rank()] = block.of_block(s, other)[block.rank()];
+    y[block.index() * 64 + block.rank()] = block.map_shared_rank(s, other)[block.rank()];
     block.sync_cluster();
   }
 };

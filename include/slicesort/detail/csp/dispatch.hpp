@@ -42,7 +42,8 @@ struct grid_implementation<detail::csp_op<Aligned>> {
   // Forward and backward use the same memory.
   struct memory {
     detail::channel_shift* moves = nullptr;
-    unsigned char* places = nullptr;  // the order of every sample's reference, as it would be saved
+    unsigned char* destinations =
+        nullptr;                      // the order of every sample's reference, as it would be saved
     sort_memory reference{}, sort{};  // at different times
     index_t samples = 0;              // that `copy` holds
     void* copy = nullptr;             // of x, where groups would overwrite what others still read
@@ -56,7 +57,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     detail::arena backward = a;
     m.permute = plan_permute<T>(grid, e, backward);
     if (group > 1) {
-      if (Aligned) m.places = a.take<unsigned char>(places_bytes(e, group));
+      if (Aligned) m.destinations = a.take<unsigned char>(destinations_bytes(e, group));
       if (!groups_in_registers<T>(grid, group)) {
         detail::arena before = a;
         m.reference = plan_sort<T>(grid, group_extents({e.batch, e.length, 1}, group), before);
@@ -79,7 +80,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     if (e.empty()) return;
     detail::arena a(w);
     memory const m = plan<T>(grid, e, p.rule.group, a);
-    csp_moves const moves = find_moves(grid, p.rule, e, m.moves);
+    csp_shifts const moves = upload_shifts(grid, p.rule, e, m.moves);
     if (p.rule.group == 1) {
       move_rows(grid, column_transfer<T>{p.x, p.y, true, grad_mode::overwrite},
                 groups_of(p.rule, e, moves, p.lengths), {}, m.permute);
@@ -88,14 +89,14 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     groups_view<T> job{groups_of(p.rule, e, moves, p.lengths), p.x, p.y, {}, {}};
     if (p.saving) job.order = group_rows(p.order);
     if constexpr (Aligned) {
-      job.places = places_in(m.places, e, p.rule.group);
+      job.destinations = destinations_in(m.destinations, e, p.rule.group);
       groups_view<T> reference = job;
       reference.groups = groups_of(p.rule, {e.batch, e.length, 1}, {}, p.lengths);
       reference.x = {p.x.data() + p.x.offset(0, 0, p.rule.reference), reference.groups.extents,
                      p.x.strides()};
       reference.y = {};
-      reference.order = job.places;
-      reference.places = {};
+      reference.order = job.destinations;
+      reference.destinations = {};
       sort_groups(grid, reference, false, m.reference);
     }
     bool const overwriting = moves.shifting && p.x.data() == p.y.data();
@@ -112,7 +113,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
       part.x = tensor3<T const>(copy, some, side_by_side(some, adjacent));
       part.y = slice_batch(p.y, first, some);
       part.order = slice_batch(job.order, first);
-      part.places = slice_batch(job.places, first);
+      part.destinations = slice_batch(job.destinations, first);
       sort_groups(grid, part, true, m.sort);
     }
   }
@@ -123,7 +124,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     if (e.empty()) return;
     detail::arena a(w);
     memory const m = plan<T>(grid, e, p.rule.group, a);
-    csp_moves const moves = find_moves(grid, p.rule, e, m.moves);
+    csp_shifts const moves = upload_shifts(grid, p.rule, e, m.moves);
     csp_groups const groups = groups_of(p.rule, e, moves, p.lengths);
     if (p.rule.group == 2 && !moves.shifting)
       run_on_groups(grid, return_pairs_body<T>{groups, p.dy, p.dx, group_rows(p.order), p.mode, {}},
@@ -134,18 +135,18 @@ struct grid_implementation<detail::csp_op<Aligned>> {
   }
 
  private:
-  static csp_groups groups_of(detail::csp_rule const& rule, extents3 e, csp_moves const& moves,
+  static csp_groups groups_of(detail::csp_rule const& rule, extents3 e, csp_shifts const& moves,
                               tensor1<index_t const> lengths) {
     return {e, rule.group, detail::row_division(rule.group), moves.all, moves.first, lengths};
   }
 
   // Places are kept as the state of one channel would be saved.
-  static std::size_t places_bytes(extents3 e, index_t group) {
+  static std::size_t destinations_bytes(extents3 e, index_t group) {
     extents3 const saved = detail::saved_order_extents({e.batch, e.length, 1}, group);
     return static_cast<std::size_t>(saved.size()) *
            static_cast<std::size_t>(detail::saved_order_width(group));
   }
-  static group_rows places_in(void* memory, extents3 e, index_t group) {
+  static group_rows destinations_in(void* memory, extents3 e, index_t group) {
     extents3 const saved = detail::saved_order_extents({e.batch, e.length, 1}, group);
     return {memory, row_major(saved), static_cast<int>(detail::saved_order_width(group))};
   }

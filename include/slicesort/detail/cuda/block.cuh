@@ -49,7 +49,7 @@ class device_block {
     __cluster_barrier_wait();
   }
   template <class T>
-  __device__ T* of_block(T* mine, int rank) const {
+  __device__ T* map_shared_rank(T* mine, int rank) const {
     return static_cast<T*>(__cluster_map_shared_rank(mine, static_cast<unsigned>(rank)));
   }
 #else
@@ -57,7 +57,7 @@ class device_block {
   __device__ int cluster_rank() const { return 0; }
   __device__ void sync_cluster() { __trap(); }
   template <class T>
-  __device__ T* of_block(T* mine, int) const {
+  __device__ T* map_shared_rank(T* mine, int) const {
     return mine;
   }
 #endif

@@ -13,10 +13,10 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-struct column_place {
+struct column_index {
   index_t batch, channel;
 };
-SLICESORT_HD constexpr column_place place_of(index_t column, index_t channels) {
+SLICESORT_HD constexpr column_index column_index_of(index_t column, index_t channels) {
   index_t const batch = column / channels;
   return {batch, column - batch * channels};
 }
@@ -35,7 +35,7 @@ struct column_of {
   T* data;
   index_t stride;
 
-  SLICESORT_HD column_of(tensor3<T> t, column_place at)
+  SLICESORT_HD column_of(tensor3<T> t, column_index at)
       : data(t.data() + t.offset(at.batch, 0, at.channel)), stride(t.strides().length) {}
   SLICESORT_HD T& operator[](index_t row) const { return data[row * stride]; }
 };
@@ -61,7 +61,7 @@ struct index_column {
   index_t stride;
   bool narrow;
 
-  SLICESORT_HD index_column(index_rows t, column_place at)
+  SLICESORT_HD index_column(index_rows t, column_index at)
       : data(nullptr), stride(t.strides.length), narrow(t.narrow) {
     index_t const first = at.batch * t.strides.batch + at.channel * t.strides.channels;
     if (narrow)
@@ -101,14 +101,14 @@ struct tile_share {
   tile_walk walk;
   index_t number;  // of the column
   bool inside;
-  column_place at;
+  column_index at;
 
   template <class Block>
   SLICESORT_HD tile_share(Block& block, extents3 e, int width, bool rows_adjacent)
       : walk(block.rank(), block.size(), width, rows_adjacent),
         number(block.index() * width + walk.column),
         inside(number < e.batch * e.channels),
-        at(inside ? place_of(number, e.channels) : column_place{0, 0}) {}
+        at(inside ? column_index_of(number, e.channels) : column_index{0, 0}) {}
 };
 
 // From one of a thread's rows to the next; 0 where there is no next, for the stride of an axis of one

@@ -33,7 +33,7 @@
 // and, in a launch with clusters, for the blocks of one:
 //   int cluster_rank() const              // index() modulo the blocks of a cluster
 //   void sync_cluster()                   // barrier of the cluster
-//   T* of_block(T* mine, int rank)        // the same place in another block's shared memory
+//   T* map_shared_rank(T* mine, int rank)        // the same place in another block's shared memory
 //
 // A *Grid* runs bodies, one after the other:
 //   device_info info() const

@@ -14,8 +14,8 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// put(i, j, element) for all elements of the matrix of `size` rows that `iterations` normalizations make of
-// exp(v(i) w(j) / tau), rows first; in the log domain.
+// put(i, j, element) for all elements of the matrix of `size` rows that `iterations` normalizations
+// make of exp(v(i) w(j) / tau), rows first; in the log domain.
 template <class V, class W, class Put>
 void dense_sinkhorn(index_t size, double tau, index_t iterations, V const& v, W const& w,
                     Put const& put) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// exp and log from additions, multiplications and integers alone, so that they give the same bits on
-// every processor and device. `Arithmetic` has `multiply_add(a, b, c)`, which is c + a * b rounded twice.
+// exp and log from additions, multiplications and integers alone, so that they give the same bits
+// on every processor and device. `Arithmetic` has `multiply_add(a, b, c)`, which is c + a * b
+// rounded twice.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -12,8 +13,8 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// What both need to know of a format. log 2 is `log2_high + log2_low`; the higher part has so few bits
-// that its product with an exponent is exact.
+// What both need to know of a format. log 2 is `log2_high + log2_low`; the higher part has so few
+// bits that its product with an exponent is exact.
 template <class A>
 struct binary_format;
 template <>
@@ -35,8 +36,8 @@ struct binary_format<double> {
   static constexpr int exp_terms = 14, log_terms = 12;
 };
 
-// The bits of `number` where `keep` is all ones, else 0: a choice that no compiler makes a branch of,
-// which would keep it from working on several numbers at once.
+// The bits of `number` where `keep` is all ones, else 0: a choice that no compiler makes a branch
+// of, which would keep it from working on several numbers at once.
 template <class A>
 SLICESORT_HD_INLINE A masked(A number, typename binary_format<A>::integer keep) {
   return bit_cast<A>(bit_cast<typename binary_format<A>::integer>(number) & keep);
@@ -60,8 +61,8 @@ SLICESORT_HD_INLINE A exp_terms_after(Arithmetic& on, A r, A sum) {
   }
 }
 
-// exp of the lesser of x and 0, to two units in the last place; 0 where that is no normal number. A NaN
-// stays one.
+// exp of the lesser of x and 0, to two units in the last place; 0 where that is no normal number. A
+// NaN stays one.
 template <class Arithmetic, class A>
 SLICESORT_HD_INLINE A exp_at_most_one(Arithmetic& on, A x) {
   using format = binary_format<A>;
@@ -69,8 +70,8 @@ SLICESORT_HD_INLINE A exp_at_most_one(Arithmetic& on, A x) {
   constexpr A log2_e = static_cast<A>(1.4426950408889634);
   integer const keep = static_cast<integer>(x < format::least_exponent) - integer{1};
   A const y = masked(x, keep & (static_cast<integer>(x > A{0}) - integer{1}));
-  // Its last bits are those of a whole number n. The detour by a sum of integers hides from compilers
-  // that may reorder sums (-ffast-math) that `whole` is added and taken off again.
+  // Its last bits are those of a whole number n. The detour by a sum of integers hides from
+  // compilers that may reorder sums (-ffast-math) that `whole` is added and taken off again.
   integer const rounded = bit_cast<integer>(on.multiply_add(y, log2_e, format::whole));
   constexpr integer detour = 1024;
   A const power = bit_cast<A>(rounded + detour) - (format::whole + static_cast<A>(detour));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sorting network moves: a key and the row it came from, in one word. Rows break ties, so that
+// What a sorting network moves: a key packed with the row it came from. Rows break ties, so that
 // any network of comparators is stable.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// The value behind a column's key.
+// The bits of the value that a column's key stands for.
 template <class T>
 SLICESORT_HD constexpr bits_t<T> column_value(bits_t<T> key, bool ascending) {
   bits_t<T> const up = ascending ? key : static_cast<bits_t<T>>(~key);
@@ -34,23 +34,24 @@ SLICESORT_HD constexpr bool key_loses(bits_t<T> value) {
   // One comparison for both: 0 - 1 is the largest of all.
   return static_cast<Bits>(magnitude - 1) >= dtype_traits<T>::infinity;
 }
-// Whether a value may come back different: +0 is what zeros come back as.
+// Whether a value may come back different from its key. +0 does not: every zero comes back as +0.
 template <class T>
 SLICESORT_HD constexpr bool key_alters(bits_t<T> value) {
   return key_loses<T>(value) & (value != 0);
 }
 
-// Words of T:
-//   make(bits, ascending, row)   of a value in a column of that order; row < 65536
-//   value(word, ascending), row(word)   back; of zero and NaN, which lose bits, one of several
-//   last()                       above every other word
-//   before(a, b)
-// In memory a word is `high` and, where it does not fit there, 16 more bits, `low`. `InDouble`:
-// compare as FP64 numbers.
+// The packed keys of elements T, as static functions:
+//   make(bits, ascending, row)    packs a value of a column in that order; row < 65536
+//   value(key, ascending)         the bits of the value; of zero and NaN, those of one such value
+//   row(key)                      the row
+//   last()                        above every other key
+//   before(a, b)                  the order
+// In memory a packed key is `high` and, where that is too narrow, 16 more bits, `low`. With
+// `InDouble` a 32-bit key and its row are packed into a double, and compared as one.
 template <class T, bool InDouble, class = void>
 struct packed_key;
 
-// 16-bit keys share a 32-bit word with their row.
+// A 16-bit key above its row in a 32-bit integer.
 template <class T, bool InDouble>
 struct packed_key<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 2>> {
   using type = std::uint32_t;
@@ -72,7 +73,7 @@ struct packed_key<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 2>> {
   static SLICESORT_HD type join(high_type high, std::uint16_t) { return high; }
 };
 
-// 32-bit keys and their row, as a 64-bit integer.
+// A 32-bit key above its row in a 64-bit integer.
 template <class T, bool InDouble>
 struct packed_key<
     T, InDouble,
@@ -98,9 +99,10 @@ struct packed_key<
   }
 };
 
-// The same as a double, which one instruction compares: the float is its upper half, the row its
-// lower, complemented below zero, where larger magnitudes come first. Exponents are kept off both
-// ends, so there are no denormals, infinities and NaN for any compiler flag to change.
+// A 32-bit key and its row as a double, which one instruction compares: the float is its upper
+// half, the row its lower half, complemented below zero, where larger magnitudes come first.
+// Exponents stay away from both ends, so that no compiler flag finds a denormal, an infinity or a
+// NaN to change.
 template <class T, bool InDouble>
 struct packed_key<
     T, InDouble,
@@ -113,9 +115,9 @@ struct packed_key<
     std::uint32_t const magnitude = value & 0x7fffffffu;
     // NaN and zero have no sign.
     std::uint32_t const sign = key_loses<T>(value) ? 0u : value & 0x80000000u;
-    std::uint32_t const turned = sign ^ (ascending ? 0u : 0x80000000u);
-    return join(turned | ((magnitude < nan ? magnitude : nan) + shift),
-                static_cast<std::uint16_t>(turned ? ~row : row));
+    std::uint32_t const ordered_sign = sign ^ (ascending ? 0u : 0x80000000u);
+    return join(ordered_sign | ((magnitude < nan ? magnitude : nan) + shift),
+                static_cast<std::uint16_t>(ordered_sign ? ~row : row));
   }
   static SLICESORT_HD std::uint32_t value(type w, bool ascending) {
     return ((high(w) & 0x7fffffffu) - shift) |
@@ -144,7 +146,7 @@ struct packed_key<
   }
 };
 
-// 64-bit keys beside their row.
+// A 64-bit key beside its row.
 template <class T, bool InDouble>
 struct packed_key<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 8>> {
   struct type {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An element that is a key itself: 32 bits, ordered as an unsigned integer. Sorting numbers that are
-// not floating point goes through the same kernels.
+// An element that is a key itself: 32 bits, ordered as an unsigned integer. Sorting numbers that
+// are not floating point goes through the same kernels.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

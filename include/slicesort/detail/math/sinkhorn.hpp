@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sinkhorn's algorithm on one group of rows, in the log domain, and its gradient. The matrix
-// T[i][j] = exp(u[i] w[j] + f[i] + h[j]) is never written down: whoever needs an element computes it.
+// T[i][j] = exp(u[i] w[j] + f[i] + h[j]) is never written down: whoever needs an element computes
+// it.
 //
 // A *worker* is what one thread is to this algorithm:
 //   static constexpr int lanes          // columns of the group that it takes side by side
@@ -20,8 +21,8 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// The numbers of a group. Those with a pitch have an element for every column: [row][pitch]. `u` is the
-// reference divided by tau, for all columns; f and h, a and b are two numbers for every row.
+// The numbers of a group. Those with a pitch have an element for every column: [row][pitch]. `u` is
+// the reference divided by tau, for all columns; f and h, a and b are two numbers for every row.
 template <class A>
 struct sinkhorn_group {
   index_t rows, pitch;
@@ -68,11 +69,12 @@ SLICESORT_HD_INLINE void fill_lanes(A value, lanes_of<A, Lanes>& to) {
   for (int l = 0; l < Lanes; ++l) to[l] = value;
 }
 
-// Sums in pieces: the error grows with the length of a piece and their number, not with the product.
+// Sums in pieces: the error grows with the length of a piece and their number, not with the
+// product.
 inline constexpr index_t sum_piece = 64;
 
-// -log sum_k exp(p q[k] + g[k]): the potential that makes a row (or column) of T sum to 1, and the mean
-// of q under that row. SharedValues: q has one value for all lanes.
+// -log sum_k exp(p q[k] + g[k]): the potential that makes a row (or column) of T sum to 1, and the
+// mean of q under that row. SharedValues: q has one value for all lanes.
 template <bool SharedValues, class Worker, class A, int Lanes>
 SLICESORT_HD_INLINE void normalize(Worker& on, sinkhorn_side<A> const& side, A const* g,
                                    lanes_of<A, Lanes> const& p, lanes_of<A, Lanes>& potential,
@@ -151,7 +153,8 @@ SLICESORT_HD_INLINE void weigh(Worker& on, sinkhorn_side<A> const& side, A const
   }
 }
 
-// f and h after `iterations` of rows, then columns, from h = 0 (which this writes). Kept: the history.
+// f and h after `iterations` of rows, then columns, from h = 0 (which this writes). Kept: the
+// history.
 template <bool Kept, class Worker, class A>
 SLICESORT_HD_INLINE void scale_group(Worker& on, sinkhorn_group<A> const& m, index_t iterations) {
   constexpr int lanes = Worker::lanes;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradient of y = T w through every iteration of Sinkhorn's algorithm (sinkhorn.hpp).
 //
-// With C and R the matrix T after a column's and a row's potentials: the gradient of the logits
-// L = u w' grows by T * (dy w') at the end, and by -C * dh and -R * df at every potential on the way
-// back, where dh and df are those potentials' own gradients. Of L only the sums
-// du[i] = sum_j dL[i][j] w[j] and dw[j] = sum_i dL[i][j] u[i] are wanted.
+// With C and R the matrix T after a column's and a row's potentials: the gradient of the logits L =
+// u w' grows by T * (dy w') at the end, and by -C * dh and -R * df at every potential on the way
+// back, where dh and df are those potentials' own gradients. Of L only the sums du[i] = sum_j
+// dL[i][j] w[j] and dw[j] = sum_i dL[i][j] u[i] are wanted.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

@@ -29,7 +29,8 @@ SLICESORT_HD constexpr bits_t<T> sortable_key(bits_t<T> bits) {
   return magnitude > dtype_traits<T>::infinity ? static_cast<Bits>(~Bits{0}) : one_zero;
 }
 
-// The bits of the value behind a key; of zero and NaN, which lost a sign or a payload, one of several.
+// The bits of the value behind a key; of zero and NaN, which lost a sign or a payload, one of
+// several.
 template <class Bits>
 SLICESORT_HD constexpr Bits unsortable_bits(Bits key) {
   return static_cast<Bits>(key ^ (static_cast<Bits>(~sign_mask(key)) | sign_bit<Bits>));

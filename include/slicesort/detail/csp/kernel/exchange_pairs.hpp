@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of two rows: they change places or not. A thread takes eight pairs of a column, whose saved
-// state is one byte.
+// Groups of two rows, which are exchanged or not. A thread takes eight pairs of a column, whose
+// saved state is one byte.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -28,44 +28,44 @@ struct exchange_pairs_body {
   using tile_type = group_tile<T, 4>;
   using bits = detail::bits_t<T>;
 
-  groups_view<T> job;
+  groups_view<T> view;
   tile_type tile;  // a unit is rows_of_byte rows
 
   template <class SharedAllocator>
   SLICESORT_HD T* shared(SharedAllocator& shared_memory) const {
-    return tile.shared(shared_memory, job.groups.extents);
+    return tile.shared(shared_memory, view.groups.extents);
   }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    auto const here = tile.open(block, job.groups, job.x);
+    auto const here = tile.open(block, view.groups, view.x);
     if (!here.inside) return;
-    auto const length = static_cast<std::uint32_t>(job.groups.extents.length);
+    auto const length = static_cast<std::uint32_t>(view.groups.extents.length);
     for (std::uint32_t unit = here.first; unit < here.last; unit += here.step) {
       std::uint32_t const first = unit * rows_of_byte;
       // Pairs whose reference is not in order come out in descending order.
-      unsigned turned = 0;
-      if (job.places.present())
-        turned = group_column<std::uint8_t const>(job.places, {here.at.batch, 0})[unit];
-      if (here.together(first, rows_of_byte))
-        exchange<true>(here, unit, turned, rows_of_byte, length);
+      unsigned reversed = 0;
+      if (view.destinations.present())
+        reversed = group_column<std::uint8_t const>(view.destinations, {here.at.batch, 0})[unit];
+      if (here.contiguous(first, rows_of_byte))
+        exchange<true>(here, unit, reversed, rows_of_byte, length);
       else
-        exchange<false>(here, unit, turned, here.column.valid, length);
+        exchange<false>(here, unit, reversed, here.column.valid, length);
     }
   }
 
  private:
-  // Whole: all rows of the byte are valid and lie together.
+  // Whole: all rows of the byte are valid and contiguous.
   template <bool Whole>
-  SLICESORT_HD_INLINE void exchange(typename tile_type::share const& here, std::uint32_t unit,
-                                    unsigned turned, std::uint32_t valid,
+  SLICESORT_HD_INLINE void exchange(typename tile_type::thread_work const& here, std::uint32_t unit,
+                                    unsigned reversed, std::uint32_t valid,
                                     std::uint32_t length) const {
     std::uint32_t const first = unit * rows_of_byte;
     bits value[rows_of_byte];
     if constexpr (Whole)
-      here.read_together(first, rows_of_byte, value);
+      here.read_contiguous(first, rows_of_byte, value);
     else
-      here.read_apart(first, length, value);
+      here.read_scattered(first, length, value);
     unsigned exchanged = 0;
     SLICESORT_UNROLL
     for (int i = 0; i < rows_of_byte; i += 2) {
@@ -73,17 +73,17 @@ struct exchange_pairs_body {
       bool const in_order = detail::column_key<T>(a, here.column.ascending) <=
                             detail::column_key<T>(b, here.column.ascending);
       bool const in_vain = !Whole && first + static_cast<unsigned>(i) + 1 >= valid;
-      bool const swap = (in_order == ((turned >> (i / 2) & 1u) != 0)) & !in_vain;
+      bool const swap = (in_order == ((reversed >> (i / 2) & 1u) != 0)) & !in_vain;
       value[i] = swap ? b : a;
       value[i + 1] = swap ? a : b;
       exchanged |= static_cast<unsigned>(swap) << (i / 2);
     }
-    if (job.needs_rows()) {
-      group_column<std::uint8_t> const order(job.order, here.at);
+    if (view.needs_rows()) {
+      group_column<std::uint8_t> const order(view.order, here.at);
       order.data[static_cast<index_t>(unit) * order.stride] = static_cast<std::uint8_t>(exchanged);
     }
-    if (!job.needs_values()) return;
-    column_of<T> const y(job.y, here.at);
+    if (!view.needs_values()) return;
+    column_of<T> const y(view.y, here.at);
     T* to = y.data + static_cast<index_t>(first) * y.stride;
     SLICESORT_UNROLL
     for (unsigned i = 0; i < rows_of_byte; ++i)
@@ -94,7 +94,7 @@ struct exchange_pairs_body {
   }
 };
 
-// The way back where nothing is shifted: rows of `in` go where the saved bits say.
+// Backward where nothing is shifted: exchanges rows of `in` as the saved bits say.
 template <class T>
 struct return_pairs_body {
   static constexpr int max_threads = 256;
@@ -112,7 +112,7 @@ struct return_pairs_body {
     auto const here = tile.open(block, groups, in);
     if (!here.inside) return;
     for (std::uint32_t unit = here.first; unit < here.last; unit += here.step)
-      if (here.together(unit * rows_of_byte, rows_of_byte))
+      if (here.contiguous(unit * rows_of_byte, rows_of_byte))
         exchange<true, Block>(here, unit, here.column.valid);
       else
         exchange<false, Block>(here, unit, here.column.valid);
@@ -120,16 +120,16 @@ struct return_pairs_body {
 
  private:
   template <bool Whole, class Block>
-  SLICESORT_HD_INLINE void exchange(typename tile_type::share const& here, std::uint32_t unit,
+  SLICESORT_HD_INLINE void exchange(typename tile_type::thread_work const& here, std::uint32_t unit,
                                     std::uint32_t valid) const {
     std::uint32_t const first = unit * rows_of_byte;
     auto const length = static_cast<std::uint32_t>(groups.extents.length);
     unsigned const exchanged = group_column<std::uint8_t const>(order, here.at)[unit];
     detail::bits_t<T> value[rows_of_byte];
     if constexpr (Whole)
-      here.read_together(first, rows_of_byte, value);
+      here.read_contiguous(first, rows_of_byte, value);
     else
-      here.read_apart(first, length, value);
+      here.read_scattered(first, length, value);
     column_of<T> const to(out, here.at);
     T old[rows_of_byte] = {};
     if (mode == grad_mode::accumulate) {

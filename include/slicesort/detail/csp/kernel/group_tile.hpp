@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns whose groups are taken by one thread each. Channels that move by different shifts read
-// different rows at one time, of which memory would bring eight times as much as is wanted; so a tile
-// of whole columns is brought to shared memory first. Where nothing moves, or a column is too long for
-// that, groups are read where they lie.
+// Columns whose groups are sorted by one thread each. Channels with different shifts read different
+// rows at a time, and memory would deliver eight times the bytes that are needed. So a tile of
+// whole columns is staged in shared memory first. Where nothing is shifted, or a column is too
+// long, groups are read from the tensor.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -19,11 +19,11 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Units: rows that a thread takes at once, a group, or eight pairs. Threads with neighboring units of
-// one column would meet in a memory bank: after every 2^Pad rows, one row of a tile is left free.
+// A unit is what a thread sorts at a time: a group, or eight pairs. One free row after every 2^Pad
+// rows of a tile keeps threads with neighboring units of a column out of each other's memory banks.
 template <class T, int Pad>
 struct group_tile {
-  static constexpr int at_once = 8;  // elements that a thread has under way
+  static constexpr int at_once = 8;  // elements that a thread has in flight
 
   int width;  // columns: a power of two that divides the block
   bool staged;
@@ -41,10 +41,10 @@ struct group_tile {
                                           static_cast<std::size_t>(width));
   }
 
-  // What a thread works on.
-  struct share {
+  // A thread's part of the tile.
+  struct thread_work {
     bool inside;
-    column_place at;
+    column_index at;
     csp_column column;
     std::uint32_t first, last, step;  // units
     bool staged;
@@ -52,31 +52,31 @@ struct group_tile {
     int width;
     tensor3<T const> const& x;
 
-    // Whether `count` rows from `row` on are valid and come from as many that follow each other.
-    SLICESORT_HD_INLINE bool together(std::uint32_t row, std::uint32_t count) const {
+    // Whether `count` rows from `row` on are valid and come from consecutive rows.
+    SLICESORT_HD_INLINE bool contiguous(std::uint32_t row, std::uint32_t count) const {
       return row + count <= column.valid && column.source(row) + count <= column.valid;
     }
     // value[k] = the bits of row `row` + k after the shift, for rows below `end`.
     template <class Bits, std::size_t Count>
     SLICESORT_HD_INLINE void read(std::uint32_t row, std::uint32_t end,
                                   Bits (&value)[Count]) const {
-      if (together(row, Count))
-        read_together(row, static_cast<int>(end - row), value);
+      if (contiguous(row, Count))
+        read_contiguous(row, static_cast<int>(end - row), value);
       else
-        read_apart(row, end, value);
+        read_scattered(row, end, value);
     }
     template <class Bits, std::size_t Count>
-    SLICESORT_HD_INLINE void read_apart(std::uint32_t row, std::uint32_t end,
-                                        Bits (&value)[Count]) const {
+    SLICESORT_HD_INLINE void read_scattered(std::uint32_t row, std::uint32_t end,
+                                            Bits (&value)[Count]) const {
       SLICESORT_UNROLL
       for (std::uint32_t k = 0; k < Count; ++k)
         value[k] = row + k < end ? detail::bit_cast<Bits>((*this)[row + k]) : Bits{0};
     }
-    // The first `wanted` of rows that are together.
+    // value[k] = the bits of row `row` + k for k < wanted, of rows that are contiguous.
     template <class Bits, std::size_t Count>
-    SLICESORT_HD_INLINE void read_together(std::uint32_t row, int wanted,
-                                           Bits (&value)[Count]) const {
-      static_assert(Count <= std::size_t{1} << Pad, "they meet one free row at most");
+    SLICESORT_HD_INLINE void read_contiguous(std::uint32_t row, int wanted,
+                                             Bits (&value)[Count]) const {
+      static_assert(Count <= std::size_t{1} << Pad, "they cross one free row at most");
       std::uint32_t const from = column.source(row);
       if (staged) {
         constexpr int run = 1 << Pad;
@@ -114,10 +114,10 @@ struct group_tile {
     return row + (row >> Pad);
   }
 
-  // Finds a thread's share, and brings the tile to shared memory; a barrier.
+  // Finds this thread's work, and stages the tile in shared memory: a barrier.
   template <class Block>
-  SLICESORT_HD_INLINE share open(Block& block, csp_groups const& groups,
-                                 tensor3<T const> const& x) const {
+  SLICESORT_HD_INLINE thread_work open(Block& block, csp_groups const& groups,
+                                       tensor3<T const> const& x) const {
     extents3 const e = groups.extents;
     T* const tile = shared(block, e);
     tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
@@ -125,7 +125,7 @@ struct group_tile {
     auto const part = static_cast<std::uint32_t>(block.index() - of_tile * blocks_of_tile);
     index_t const number = of_tile * width + walk.column;
     bool const inside = number < e.batch * e.channels;
-    column_place const at = inside ? place_of(number, e.channels) : column_place{0, 0};
+    column_index const at = inside ? column_index_of(number, e.channels) : column_index{0, 0};
     if (staged) {
       if (inside)
         load(column_of<T const>(x, at), static_cast<int>(e.length), walk, tile + walk.column);

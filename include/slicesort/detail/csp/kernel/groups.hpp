@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of csp as kernel bodies see them: columns that move in a circle, cut into groups.
+// The rows of csp as its kernels see them: columns shifted in a circle and cut into groups.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -19,14 +19,14 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Row numbers are 32 bits wide here: there are at most 2^31 rows.
+// One shifted column. Rows are numbered in 32 bits: there are at most 2^31.
 struct csp_column {
   std::uint32_t valid, shift;  // shift < valid, or both are 0
   bool ascending;
 
   // The row that row `n` comes from. Rows past the valid ones stay.
   SLICESORT_HD_INLINE std::uint32_t source(std::uint32_t n) const {
-    // One of the two is below zero, or too large: that is the larger one.
+    // One of the two wrapped around or is too large, and that is the larger one.
     std::uint32_t const moved = n - shift, wrapped = moved + valid;
     return n >= valid ? n : moved < wrapped ? moved : wrapped;
   }
@@ -36,18 +36,18 @@ struct csp_groups {
   extents3 extents;  // of the tensor
   index_t group;
   detail::row_division by_group;
-  detail::channel_shift const* moves;  // of every channel; null: all move alike
-  detail::channel_shift move;          // then
+  detail::channel_shift const* shifts;  // of every channel; null where all are equal
+  detail::channel_shift uniform_shift;  // of every channel, where all are equal
   tensor1<index_t const> lengths;
 
-  // Of every sample.
+  // Groups of a sample.
   SLICESORT_HD index_t count() const { return divide_up(extents.length, group); }
 
-  SLICESORT_HD csp_column column(column_place at) const {
+  SLICESORT_HD csp_column column(column_index at) const {
     index_t const valid = rows_of(lengths, at.batch, extents.length);
-    detail::channel_shift const mine = moves != nullptr ? moves[at.channel] : move;
+    detail::channel_shift const mine = shifts != nullptr ? shifts[at.channel] : uniform_shift;
     index_t shift = detail::shift_of(mine);
-    // A division costs as much as a dozen elements.
+    // Divides only where it must: a division costs as much as a dozen elements.
     if (shift < 0 || shift >= valid) shift = detail::wrapped(shift, valid);
     return {static_cast<std::uint32_t>(valid), static_cast<std::uint32_t>(shift),
             !detail::descends(mine)};
@@ -58,7 +58,7 @@ struct csp_groups {
   }
 };
 
-// The order of groups as it is saved (detail/csp/problem.hpp), or none.
+// The saved order of groups (detail/csp/problem.hpp), or none.
 struct group_rows {
   void* data = nullptr;
   strides3 strides{};
@@ -72,29 +72,29 @@ struct group_rows {
       : group_rows(const_cast<void*>(t.data()), t.strides(), static_cast<int>(t.width())) {}
 
   SLICESORT_HD bool present() const { return data != nullptr; }
-  SLICESORT_HD index_t offset(column_place at) const {
+  SLICESORT_HD index_t offset(column_index at) const {
     return at.batch * strides.batch + at.channel * strides.channels;
   }
 };
-// A column of it whose elements' width is known when compiled,
+// A column of a saved order whose element width is known at compile time.
 template <class Index>
 struct group_column {
   Index* data;
   index_t stride;
 
-  SLICESORT_HD group_column(group_rows t, column_place at)
+  SLICESORT_HD group_column(group_rows t, column_index at)
       : data(static_cast<Index*>(t.data) + t.offset(at)), stride(t.strides.length) {}
   SLICESORT_HD_INLINE std::uint32_t operator[](index_t row) const {
     return static_cast<std::uint32_t>(data[row * stride]);
   }
 };
-// or not.
+// A column of a saved order whose element width is known at run time.
 struct any_group_column {
   unsigned char* data;
   index_t stride;  // bytes
   int bytes;
 
-  SLICESORT_HD any_group_column(group_rows t, column_place at)
+  SLICESORT_HD any_group_column(group_rows t, column_index at)
       : data(static_cast<unsigned char*>(t.data) + t.offset(at) * t.bytes),
         stride(t.strides.length * t.bytes),
         bytes(t.bytes) {}

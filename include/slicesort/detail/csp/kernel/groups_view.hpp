@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of rows as columns that are sorted (as columns_view.hpp): every group of every channel of
-// every sample is one, neighboring channels' groups are neighbors.
+// The groups of csp as columns for the sort kernels (see columns_view.hpp). Every group of every
+// channel of every sample is a column, and groups of neighboring channels are neighbors.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -20,12 +20,13 @@ struct groups_view {
 
   csp_groups groups;
   tensor3<T const> x;
-  tensor3<T> y;       // no data: values are not wanted
-  group_rows order;   // no data: not wanted
-  group_rows places;  // the order of every sample's reference; no data: groups come out sorted
+  tensor3<T> y;      // without data, values are not written
+  group_rows order;  // without data, the order is not written
+  group_rows
+      destinations;  // the order of every sample's reference; without data, groups come out sorted
 
-  struct place {
-    column_place of;
+  struct column_index {
+    impl::column_index of;
     index_t first;  // row of the group
   };
   SLICESORT_HD index_t columns() const {
@@ -36,20 +37,20 @@ struct groups_view {
   SLICESORT_HD bool needs_values() const { return y.data() != nullptr; }
   SLICESORT_HD bool needs_rows() const { return order.present(); }
 
-  SLICESORT_HD place locate(index_t number) const {
+  SLICESORT_HD column_index locate(index_t number) const {
     index_t const of_all = number / groups.extents.channels, batch = of_all / groups.count();
     return {{batch, number - of_all * groups.extents.channels},
             (of_all - batch * groups.count()) * groups.group};
   }
-  SLICESORT_HD index_t rows(place at) const {
+  SLICESORT_HD index_t rows(column_index at) const {
     index_t const left = groups.extents.length - at.first;
     return left < groups.group ? left : groups.group;
   }
-  SLICESORT_HD index_t valid(place at) const {
+  SLICESORT_HD index_t valid(column_index at) const {
     index_t const left = rows_of(groups.lengths, at.of.batch, groups.extents.length) - at.first;
     return left < 0 ? 0 : left < groups.group ? left : groups.group;
   }
-  SLICESORT_HD bool ascending(place at) const { return groups.column(at.of).ascending; }
+  SLICESORT_HD bool ascending(column_index at) const { return groups.column(at.of).ascending; }
 
   // The group's values after the shift.
   struct reader {
@@ -61,24 +62,24 @@ struct groups_view {
       return x[column.source(first + static_cast<std::uint32_t>(row))];
     }
   };
-  SLICESORT_HD reader values(place at) const {
+  SLICESORT_HD reader values(column_index at) const {
     return {column_of<T const>(x, at.of), groups.column(at.of),
             static_cast<std::uint32_t>(at.first)};
   }
 
-  // Where the k-th smallest of the group goes; rows past the valid ones stay.
+  // Where the k-th smallest row of the group goes. Rows past the valid ones stay.
   struct target {
-    any_group_column places;
+    any_group_column destinations;
     bool aligned;
     index_t first, valid;
 
-    SLICESORT_HD target(groups_view const& job, place at)
-        : places(job.places, {at.of.batch, 0}),
-          aligned(job.places.present()),
+    SLICESORT_HD target(groups_view const& view, column_index at)
+        : destinations(view.destinations, {at.of.batch, 0}),
+          aligned(view.destinations.present()),
           first(at.first),
-          valid(job.valid(at)) {}
+          valid(view.valid(at)) {}
     SLICESORT_HD_INLINE index_t operator()(index_t k) const {
-      return first + (aligned && k < valid ? static_cast<index_t>(places[first + k]) : k);
+      return first + (aligned && k < valid ? static_cast<index_t>(destinations[first + k]) : k);
     }
   };
   struct writer {
@@ -86,7 +87,7 @@ struct groups_view {
     target to;
     SLICESORT_HD_INLINE T& operator[](index_t k) const { return y[to(k)]; }
   };
-  SLICESORT_HD writer results(place at) const {
+  SLICESORT_HD writer results(column_index at) const {
     return {column_of<T>(y, at.of), target(*this, at)};
   }
   struct row_writer {
@@ -94,7 +95,7 @@ struct groups_view {
     target to;
     SLICESORT_HD_INLINE void set(index_t k, std::uint32_t row) const { order.set(to(k), row); }
   };
-  SLICESORT_HD row_writer numbers(place at) const {
+  SLICESORT_HD row_writer numbers(column_index at) const {
     return {any_group_column(order, at.of), target(*this, at)};
   }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching what sorts the groups of csp.
+// Launching the kernels that sort groups.
 #pragma once
 
 #include <slicesort/detail/csp/kernel/exchange_pairs.hpp>
@@ -21,27 +21,26 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Samples of a saved order from `first` on.
+// The samples of a saved order from `first` on.
 inline group_rows slice_batch(group_rows rows, index_t first) {
   if (rows.present())
     rows.data = static_cast<unsigned char*>(rows.data) + first * rows.strides.batch * rows.bytes;
   return rows;
 }
 
-// Groups as columns: a tensor with as many, of as many rows.
+// The extents of a tensor whose columns are the groups.
 inline extents3 group_extents(extents3 e, index_t group) {
   return {e.batch * divide_up(e.length, group), group, e.channels};
 }
 
-// Whether a thread takes a whole group.
+// Whether a whole group fits in the registers of a thread.
 template <class T, class Grid>
 bool groups_in_registers(Grid const& grid, index_t group) {
   index_t const longest = sort_tuning_of<T>(grid).register_rows;
-  return group <= 2 || group <= std::min<index_t>(longest, most_register_rows<T>);
+  return group <= 2 || group <= std::min<index_t>(longest, max_register_rows<T>);
 }
 
-// The columns of a tile for bodies that take groups in registers, if they are to go through shared
-// memory; 0 where none fits.
+// The columns of a tile that is staged in shared memory; 0 where not even one fits.
 template <class T, class Grid>
 int staged_width(Grid const& grid, extents3 e) {
   // At most one free row in eight.
@@ -49,14 +48,14 @@ int staged_width(Grid const& grid, extents3 e) {
   return tile_width(grid.info(), permute_tuning_of<T>(grid), column, e.length,
                     e.batch * e.channels);
 }
-// Whether groups can go through shared memory.
+// Whether groups are sorted in registers from a tile in shared memory.
 template <class T, class Grid>
 bool groups_staged(Grid const& grid, extents3 e, index_t group) {
   return groups_in_registers<T>(grid, group) && staged_width<T>(grid, e) > 0;
 }
 
-// Runs a body whose threads take units of `unit_rows` rows of x. In place and shifting, columns must
-// fit in shared memory.
+// Runs a body whose threads take units of `unit_rows` rows of x. In-place calls with shifts need
+// columns that fit in shared memory.
 template <class Grid, class Body, class T>
 void run_on_groups(Grid const& grid, Body body, tensor3<T const> x, bool in_place, bool shifting,
                    index_t unit_rows) {
@@ -88,28 +87,29 @@ void run_on_groups(Grid const& grid, Body body, tensor3<T const> x, bool in_plac
   grid.run(body, divide_up(columns, tile.width) * tile.blocks_of_tile, threads);
 }
 template <class Body, class Grid, class T>
-void run_on_groups(Grid const& grid, groups_view<T> const& job, bool shifting, index_t unit_rows) {
-  run_on_groups(grid, Body{job, {}}, job.x, job.x.data() == job.y.data(), shifting, unit_rows);
+void run_on_groups(Grid const& grid, groups_view<T> const& view, bool shifting, index_t unit_rows) {
+  run_on_groups(grid, Body{view, {}}, view.x, view.x.data() == view.y.data(), shifting, unit_rows);
 }
 
 template <int Rows, class Grid, class T>
-void sort_groups_in_registers(Grid const& grid, groups_view<T> const& job, bool shifting) {
-  if constexpr (Rows <= most_register_rows<T>) {
-    if (job.groups.group > Rows) return sort_groups_in_registers<2 * Rows>(grid, job, shifting);
-    run_on_groups<sort_short_groups_body<T, Rows>>(grid, job, shifting, job.groups.group);
+void sort_groups_in_registers(Grid const& grid, groups_view<T> const& view, bool shifting) {
+  if constexpr (Rows <= max_register_rows<T>) {
+    if (view.groups.group > Rows) return sort_groups_in_registers<2 * Rows>(grid, view, shifting);
+    run_on_groups<sort_short_groups_body<T, Rows>>(grid, view, shifting, view.groups.group);
   }
 }
 
 // `shifting`: whether any channel moves.
 template <class Grid, class T>
-void sort_groups(Grid const& grid, groups_view<T> const& job, bool shifting, sort_memory const& m) {
-  index_t const group = job.groups.group;
+void sort_groups(Grid const& grid, groups_view<T> const& view, bool shifting,
+                 sort_memory const& m) {
+  index_t const group = view.groups.group;
   if (group == 2)
-    run_on_groups<exchange_pairs_body<T>>(grid, job, shifting, rows_of_byte);
+    run_on_groups<exchange_pairs_body<T>>(grid, view, shifting, rows_of_byte);
   else if (groups_in_registers<T>(grid, group))
-    sort_groups_in_registers<4>(grid, job, shifting);
+    sort_groups_in_registers<4>(grid, view, shifting);
   else
-    sort_long_columns(grid, job, m);
+    sort_long_columns(grid, view, m);
 }
 
 }  // namespace impl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The permutation of csp as the kernels that move rows read it (permutation_rows.hpp): a saved order
-// of groups, then the shift.
+// The permutation of csp for the permute kernels (see permutation_rows.hpp): a saved order of
+// groups, then the shift.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,10 +14,10 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// How an order is read.
+// The forms of a saved order.
 struct no_order {};        // groups of one row
-struct order_of_pairs {};  // a bit for each
-struct order_of_bytes {};  // rows of groups in 8 bits
+struct order_of_pairs {};  // one bit a pair
+struct order_of_bytes {};  // 8 bits a row
 struct order_of_any_size {};
 
 template <class Kind>
@@ -32,7 +32,7 @@ struct csp_rows {
                        group_column<std::uint8_t const>>
         saved;
 
-    // The row of x behind row `row` of y. A wrong order does not lead out of the column.
+    // The row of x that becomes row `row` of y. Even a corrupt order stays inside the column.
     SLICESORT_HD_INLINE index_t operator[](index_t row) const {
       auto const n = static_cast<std::uint32_t>(row);
       std::uint32_t m = n;
@@ -57,7 +57,7 @@ struct csp_rows {
     };
     SLICESORT_HD_INLINE walker walk(int first, int step, int) const { return {*this, first, step}; }
   };
-  SLICESORT_HD_INLINE column open(column_place at) const {
+  SLICESORT_HD_INLINE column open(column_index at) const {
     return {groups.column(at), groups, {order, at}};
   }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the channels of csp move, as its kernels are told.
+// The shifts of csp's channels in device memory.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -11,24 +11,25 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// How the channels of a problem move.
-struct csp_moves {
-  detail::channel_shift* all = nullptr;  // of every channel, in the workspace; null: all move alike
-  detail::channel_shift first = 0;       // then
-  bool shifting = false;                 // whether any shift is not 0
+// The shifts of a call's channels.
+struct csp_shifts {
+  detail::channel_shift* all =
+      nullptr;                      // of every channel, in the workspace; null where all are equal
+  detail::channel_shift first = 0;  // then
+  bool shifting = false;            // whether any shift is not 0
 };
 
-// Asks for every channel's move, and writes them to `memory` unless all are alike.
+// Evaluates every channel's shift, and uploads them to `memory` unless all are equal.
 template <class Grid>
-csp_moves find_moves(Grid const& grid, detail::csp_rule const& rule, extents3 e,
-                     detail::channel_shift* memory) {
-  csp_moves m;
-  auto const ask = [&](index_t channel) {
+csp_shifts upload_shifts(Grid const& grid, detail::csp_rule const& rule, extents3 e,
+                         detail::channel_shift* memory) {
+  csp_shifts m;
+  auto const evaluate = [&](index_t channel) {
     detail::channel_shift const move = rule.move(channel, e);
     m.shifting |= detail::shift_of(move) != 0;
     return move;
   };
-  uploaded_numbers const noted = upload_numbers(grid, e.channels, ask, memory, false);
+  uploaded_numbers const noted = upload_numbers(grid, e.channels, evaluate, memory, false);
   m.all = noted.alike ? nullptr : memory;
   m.first = noted.first;
   return m;

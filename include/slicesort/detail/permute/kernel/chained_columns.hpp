@@ -69,7 +69,7 @@ struct chained_columns {
   // What a thread works on; outside the tensor, no rows.
   struct share {
     bool inside;
-    column_place at;
+    column_index at;
     row length, valid;  // rows of the column
     row first, step;
   };

@@ -40,7 +40,7 @@ struct permutation_rows {
       return {data + first * stride, jump_of(step, end, stride)};
     }
   };
-  SLICESORT_HD_INLINE column open(column_place at) const {
+  SLICESORT_HD_INLINE column open(column_index at) const {
     return {data + at.batch * strides.batch + at.channel * strides.channels, strides.length};
   }
 };

@@ -52,7 +52,7 @@ struct copy_columns_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     part.walk(block, [&](index_t column, index_t first, int step) {
-      column_of<T const> const source(from, place_of(part.first + column, from.extents().channels));
+      column_of<T const> const source(from, column_index_of(part.first + column, from.extents().channels));
       column_of<T> const target(to, {0, column});
       T value[column_slab::at_once];
       SLICESORT_UNROLL
@@ -81,8 +81,8 @@ struct permute_direct_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     part.walk(block, [&](index_t column, index_t first, int step) {
-      column_place const at = place_of(part.first + column, out.extents().channels);
-      column_of<T const> const from(in, copied ? column_place{0, column} : at);
+      column_index const at = column_index_of(part.first + column, out.extents().channels);
+      column_of<T const> const from(in, copied ? column_index{0, column} : at);
       column_of<T> const to(out, at);
       auto const p = perm.open(at);
       index_t there[column_slab::at_once];

@@ -153,7 +153,7 @@ class tile_sorter {
   }
 
   // Where the row sorted to i goes: the group's rows may have places of their own.
-  index_t place_of(std::size_t i, index_t group_row) const {
+  index_t column_index_of(std::size_t i, index_t group_row) const {
     return t_.places == nullptr ? static_cast<index_t>(i) : group_row + t_.places[i];
   }
 
@@ -170,7 +170,7 @@ class tile_sorter {
           group_row += t_.group;
           in_group = 0;
         }
-        place[k] = place_of(i + static_cast<std::size_t>(k), group_row);
+        place[k] = column_index_of(i + static_cast<std::size_t>(k), group_row);
       }
       for (int k = 0; k < count; ++k) {
         bits* const y =

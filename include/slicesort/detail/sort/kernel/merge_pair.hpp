@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two blocks of a cluster hold one sorted half of a column each. Every thread of both finds where
-// its part of the merge begins and writes it, reading either half where it lies.
+// Merges the two sorted halves of a column that the two blocks of a cluster hold. Every thread of
+// both finds where its part of the merge begins (the merge path) and writes it, reading both halves
+// in place.
 #pragma once
 
 #include <slicesort/detail/kernel/grid.hpp>
@@ -24,8 +25,8 @@ struct half_column {
   template <class Block>
   SLICESORT_HD_INLINE half_column(Block& block, Tile mine, int rank, bool up)
       : tile(mine), ascending(up) {
-    tile.high = block.of_block(mine.high, rank);
-    if constexpr (Tile::words::has_low) tile.low = block.of_block(mine.low, rank);
+    tile.high = block.map_shared_rank(mine.high, rank);
+    if constexpr (Tile::keys::has_low) tile.low = block.map_shared_rank(mine.low, rank);
   }
   SLICESORT_HD_INLINE detail::bits_t<T> value(int row) const {
     return tile.template value<detail::bits_t<T>>(tile.position(row, 0));
@@ -36,12 +37,13 @@ struct half_column {
   }
 };
 
-// `tile` holds values (key_tile::store_value), not words. The first half has `half_rows` rows.
-template <class Block, class Tile, class Job>
-SLICESORT_HD_INLINE void merge_pair(Block& block, Tile tile, Job const& job, typename Job::place at,
-                                    bool ascending, int half_rows) {
-  using T = typename Job::element;
-  int const valid = static_cast<int>(job.valid(at));
+// `tile` holds values (key_tile::store_value), not packed keys. The first half has `half_rows`
+// rows.
+template <class Block, class Tile, class View>
+SLICESORT_HD_INLINE void merge_pair(Block& block, Tile tile, View const& view,
+                                    typename View::column_index at, bool ascending, int half_rows) {
+  using T = typename View::element;
+  int const valid = static_cast<int>(view.valid(at));
   int const a_size = valid < half_rows ? valid : half_rows, b_size = valid - a_size;
   int const threads = 2 * block.size();
   int const each = divide_up(valid, threads);
@@ -50,14 +52,14 @@ SLICESORT_HD_INLINE void merge_pair(Block& block, Tile tile, Job const& job, typ
   if (from >= to) return;
 
   half_column<T, Tile> const a(block, tile, 0, ascending), b(block, tile, 1, ascending);
-  auto const y = job.results(at);
-  auto const perm = job.numbers(at);
+  auto const y = view.results(at);
+  auto const perm = view.numbers(at);
   merge_steps<half_column<T, Tile>> next(a, a_size, b, b_size, from);
   for (int n = from; n < to; ++n) {
     bool const take_a = next.of_a();
     int const row = take_a ? next.a_row() : next.b_row();
-    if (job.needs_values()) y[n] = detail::bit_cast<T>(take_a ? a.value(row) : b.value(row));
-    if (job.needs_rows())
+    if (view.needs_values()) y[n] = detail::bit_cast<T>(take_a ? a.value(row) : b.value(row));
+    if (view.needs_rows())
       perm.set(n, take_a ? a.row(row) : static_cast<std::uint32_t>(half_rows) + b.row(row));
     next.advance(take_a);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a part of the merge of two sorted runs begins in each of them.
+// Merge path: splits the merge of two sorted runs into independent parts.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -28,7 +28,7 @@ SLICESORT_HD index_t merge_path(Run const& a, index_t a_size, Run const& b, inde
   return low;
 }
 
-// The merge from some element on, one element after the other. `Run` as above.
+// Walks through the merge of a and b from element `diagonal` on. A Run maps a row to its key.
 template <class Run>
 class merge_steps {
   using key = decltype(std::declval<Run const&>()(index_t{}));
@@ -44,14 +44,14 @@ class merge_steps {
         a_key_(i_ < a_size ? a(i_) : key{0}),
         b_key_(j_ < b_size ? b(j_) : key{0}) {}
 
-  // Whether the next element is one of a's; past the end of both it is.
+  // Whether the next element comes from a; also true past the end of both.
   SLICESORT_HD_INLINE bool of_a() const {
     return j_ >= b_size_ || (i_ < a_size_ && a_key_ <= b_key_);
   }
-  // Which one, if it is a's or b's.
+  // The next element's row in a, and in b.
   SLICESORT_HD_INLINE int a_row() const { return i_; }
   SLICESORT_HD_INLINE int b_row() const { return j_; }
-  // Goes on behind it.
+  // Steps past the next element, which is of_a().
   SLICESORT_HD_INLINE void advance(bool of_a) {
     if (of_a) {
       ++i_;

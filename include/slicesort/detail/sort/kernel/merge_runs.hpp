@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges sorted runs of a column two by two. Every thread finds by bisection where its part of the
-// output begins in both runs (the merge path), so the work is even whatever the values are. Ties go
-// to the first run, whose rows come first: the merge is stable without looking at rows.
+// Merges sorted runs of a column, two at a time. Every thread finds by bisection where its part of
+// the output begins in both runs (the merge path), so that the work is even whatever the values
+// are. Ties go to the first run, whose rows come first: the merge is stable without comparing rows.
 #pragma once
 
 #include <slicesort/detail/kernel/grid.hpp>
@@ -18,25 +18,25 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-inline constexpr int merge_items = 8;  // of a thread
+inline constexpr int merge_items = 8;  // elements that one thread merges
 
-template <class Job>
+template <class View>
 struct merge_runs_body {
   static constexpr int max_threads = 512;
   static constexpr int items = merge_items;
-  using T = typename Job::element;
+  using T = typename View::element;
 
-  Job job;
+  View view;
   index_t first_column, columns;  // as in sort_tile
-  index_t run_rows;               // of the runs that are merged
+  index_t run_rows;               // of the input's runs
   sorted_runs<T> in, out;
-  bool last;    // write the job's tensors instead of `out`
+  bool last;    // write the view's tensors instead of `out`
   int threads;  // of a block
 
   SLICESORT_HD index_t part_rows() const { return static_cast<index_t>(threads) * items; }
-  // Parts of every pair of runs; each is one block's.
+  // Blocks for a pair of runs.
   SLICESORT_HD index_t parts() const { return divide_up(2 * run_rows, part_rows()); }
-  SLICESORT_HD index_t pairs() const { return divide_up(job.length(), 2 * run_rows); }
+  SLICESORT_HD index_t pairs() const { return divide_up(view.length(), 2 * run_rows); }
   index_t blocks() const { return columns * pairs() * parts(); }
 
   struct memory {
@@ -56,9 +56,9 @@ struct merge_runs_body {
     memory const m = shared(block);
     // Neighboring blocks write neighboring columns of the same rows.
     index_t const column = block.index() % columns, part = block.index() / columns;
-    typename Job::place const at = job.locate(first_column + column);
-    bool const ascending = job.ascending(at);
-    index_t const valid = job.valid(at);
+    typename View::column_index const at = view.locate(first_column + column);
+    bool const ascending = view.ascending(at);
+    index_t const valid = view.valid(at);
 
     index_t const start = part / parts() * 2 * run_rows;
     index_t const left = valid - start < 0 ? 0 : valid - start;
@@ -128,15 +128,15 @@ struct merge_runs_body {
   }
 
   template <class Block>
-  SLICESORT_HD void store(memory const& m, Block& block, typename Job::place at, index_t column,
-                          index_t first, int count) const {
+  SLICESORT_HD void store(memory const& m, Block& block, typename View::column_index at,
+                          index_t column, index_t first, int count) const {
     if (last) {
-      if (job.needs_values()) {
-        auto const y = job.results(at);
+      if (view.needs_values()) {
+        auto const y = view.results(at);
         for (int i = block.rank(); i < count; i += block.size()) y[first + i] = m.values[i];
       }
-      if (job.needs_rows()) {
-        auto const perm = job.numbers(at);
+      if (view.needs_rows()) {
+        auto const perm = view.numbers(at);
         for (int i = block.rank(); i < count; i += block.size()) perm.set(first + i, m.rows[i]);
       }
     } else {

@@ -4,8 +4,8 @@
 //   rows                                     kernels
 //   up to 64 (16-bit types 128, 64-bit 32)   a column in the registers of one thread
 //   up to what shared memory holds           a network over a tile of columns in shared memory
-//   up to twice that, with clusters          the same in two blocks, which merge what they have
-//   beyond                                   the same on runs, then merges two by two
+//   up to twice that, with clusters          the same in two blocks, which then merge their halves
+//   beyond                                   the same on runs, then merges of two runs at a time
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -27,14 +27,14 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// How the columns of one problem are sorted.
+// How the columns of one call are sorted.
 struct sort_shape {
   int register_rows = 0;  // not 0: in registers, with networks of this size
   int register_threads = 0;
   int width = 0, threads = 0, merge_threads = 0;
   index_t run_rows = 0, runs = 0;
-  bool cluster = false;       // a column's two runs are sorted by two blocks together
-  index_t chunk_columns = 0;  // whose runs the workspace holds at once; 0: it holds none
+  bool cluster = false;       // the two runs of a column are sorted by the two blocks of a cluster
+  index_t chunk_columns = 0;  // columns whose runs the workspace holds at once, if any
 };
 struct sort_memory {
   sort_shape shape;
@@ -46,11 +46,11 @@ struct sort_memory {
 template <class T>
 std::size_t sort_tile_bytes(index_t rows, int width) {
   shared_counter counter;
-  key_tile<detail::packed_key<T, false>, 4>::take(counter, static_cast<int>(rows), width);
+  key_tile<detail::packed_key<T, false>, 4>::allocate(counter, static_cast<int>(rows), width);
   return counter.bytes();
 }
 
-// The most rows of one column that fit in shared memory; their numbers fit in 16 bits.
+// The longest run of one column that fits in shared memory. Its rows are numbered in 16 bits.
 template <class T>
 index_t longest_run(std::size_t shared) {
   index_t fits = tile_unit, large = 65536 + tile_unit;
@@ -61,28 +61,28 @@ index_t longest_run(std::size_t shared) {
   return fits;
 }
 
-// Columns kept in registers: networks of 16 rows, and doubles of that.
+// Networks in registers have 16 rows, or 2, 4, .. times as many.
 inline constexpr int smallest_network = 16;
 template <class T>
-inline constexpr int most_register_rows = sizeof(T) == 2   ? 128
-                                          : sizeof(T) == 4 ? 64
-                                                           : 32;
+inline constexpr int max_register_rows = sizeof(T) == 2   ? 128
+                                         : sizeof(T) == 4 ? 64
+                                                          : 32;
 
 template <class T, class Grid>
 sort_shape shape_of_sort(Grid const& grid, extents3 e) {
   device_info const device = grid.info();
   sort_tuning const t = sort_tuning_of<T>(grid);
   sort_shape s;
-  if (e.length <= std::min<index_t>(t.register_rows, most_register_rows<T>)) {
+  if (e.length <= std::min<index_t>(t.register_rows, max_register_rows<T>)) {
     s.register_rows =
         static_cast<int>(std::max<index_t>(smallest_network, power_of_two_above(e.length)));
     s.register_threads = std::clamp(t.register_threads / 32 * 32, 32, 128);
     return s;
   }
 
-  index_t const most =
+  index_t const limit =
       std::clamp<index_t>(t.run_rows, tile_unit, longest_run<T>(device.shared_bytes));
-  s.runs = divide_up(e.length, most);
+  s.runs = divide_up(e.length, limit);
   s.run_rows =
       s.runs == 1 ? e.length : divide_up(divide_up(e.length, s.runs), tile_unit) * tile_unit;
   s.runs = divide_up(e.length, s.run_rows);
@@ -124,61 +124,61 @@ sort_memory plan_sort(Grid const& grid, extents3 e, detail::arena& a) {
   return m;
 }
 
-template <int Rows, class Grid, class Job>
-void sort_in_registers(Grid const& grid, Job const& job, sort_shape const& s) {
-  if constexpr (Rows <= most_register_rows<typename Job::element>) {
-    if (s.register_rows > Rows) return sort_in_registers<2 * Rows>(grid, job, s);
-    grid.run(sort_registers_body<Job, Rows>{job}, divide_up(job.columns(), s.register_threads),
+template <int Rows, class Grid, class View>
+void sort_in_registers(Grid const& grid, View const& view, sort_shape const& s) {
+  if constexpr (Rows <= max_register_rows<typename View::element>) {
+    if (s.register_rows > Rows) return sort_in_registers<2 * Rows>(grid, view, s);
+    grid.run(sort_registers_body<View, Rows>{view}, divide_up(view.columns(), s.register_threads),
              s.register_threads);
   }
 }
 
-template <class Grid, class Job>
-void sort_in_tiles(Grid const& grid, Job const& job, sort_memory const& m, index_t first_column,
+template <class Grid, class View>
+void sort_in_tiles(Grid const& grid, View const& view, sort_memory const& m, index_t first_column,
                    index_t columns) {
-  using T = typename Job::element;
+  using T = typename View::element;
   sort_shape const& s = m.shape;
-  index_t const length = job.length();
+  index_t const length = view.length();
   sorted_runs<T> runs[2];
   for (int i = 0; i < 2; ++i)
-    runs[i] = {static_cast<T*>(m.values[i]), job.needs_rows() ? m.rows[i] : nullptr, length};
+    runs[i] = {static_cast<T*>(m.values[i]), view.needs_rows() ? m.rows[i] : nullptr, length};
 
-  sort_tile_body<Job> const tile{job,
-                                 first_column,
-                                 columns,
-                                 s.width,
-                                 static_cast<int>(s.run_rows),
-                                 static_cast<int>(s.runs),
-                                 s.cluster,
-                                 runs[0]};
+  sort_tile_body<View> const tile{view,
+                                  first_column,
+                                  columns,
+                                  s.width,
+                                  static_cast<int>(s.run_rows),
+                                  static_cast<int>(s.runs),
+                                  s.cluster,
+                                  runs[0]};
   grid.run(tile, tile.tiles() * s.runs, s.threads, s.cluster ? 2 : 1);
   if (s.cluster) return;
 
   int from = 0;
   for (index_t run = s.run_rows; run < length; run *= 2, from = 1 - from) {
-    merge_runs_body<Job> const merge{
-        job,        first_column,   columns,           run,
+    merge_runs_body<View> const merge{
+        view,       first_column,   columns,           run,
         runs[from], runs[1 - from], 2 * run >= length, s.merge_threads};
     grid.run(merge, merge.blocks(), s.merge_threads);
   }
 }
 
-// The columns of a job that do not go in registers.
-template <class Grid, class Job>
-void sort_long_columns(Grid const& grid, Job const& job, sort_memory const& m) {
-  index_t const all = job.columns();
+// Sorts columns that are too long for registers.
+template <class Grid, class View>
+void sort_long_columns(Grid const& grid, View const& view, sort_memory const& m) {
+  index_t const all = view.columns();
   index_t const chunk = m.shape.chunk_columns == 0 ? all : m.shape.chunk_columns;
   for (index_t first = 0; first < all; first += chunk)
-    sort_in_tiles(grid, job, m, first, std::min(chunk, all - first));
+    sort_in_tiles(grid, view, m, first, std::min(chunk, all - first));
 }
 
-template <class Grid, class Job>
-void sort_columns(Grid const& grid, Job const& job, sort_memory const& m) {
-  if (job.x.extents().empty()) return;
+template <class Grid, class View>
+void sort_columns(Grid const& grid, View const& view, sort_memory const& m) {
+  if (view.x.extents().empty()) return;
   if (m.shape.register_rows != 0)
-    sort_in_registers<smallest_network>(grid, job, m.shape);
+    sort_in_registers<smallest_network>(grid, view, m.shape);
   else
-    sort_long_columns(grid, job, m);
+    sort_long_columns(grid, view, m);
 }
 
 }  // namespace impl

@@ -16,7 +16,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// What becomes of a word: a value's bits and their row, in one register where both fit.
+// What a packed key becomes: the bits of a value and its row, in one register where both fit.
 template <class Bits>
 struct placed_value {
   SLICESORT_HD_INLINE void set(Bits value, std::uint32_t row) {
@@ -40,7 +40,7 @@ struct placed_value<std::uint16_t> {
     return static_cast<std::uint16_t>(both_ >> 16);
   }
   SLICESORT_HD_INLINE std::uint32_t row() const { return both_ & 0xffffu; }
-  // Else the compiler takes them apart again, and holds both halves of every row.
+  // Without this the compiler splits the register again, and keeps both halves of every row.
   template <class Block>
   SLICESORT_HD_INLINE void keep_together() {
     both_ = static_cast<std::uint32_t>(Block::opaque(static_cast<int>(both_)));
@@ -49,8 +49,8 @@ struct placed_value<std::uint16_t> {
   std::uint32_t both_;
 };
 
-// Rows that a thread has under way at one time. Without the branch between such groups the compiler
-// would keep the addresses of all rows in registers.
+// Rows that a thread has in flight. Without the branch between such groups the compiler would keep
+// the addresses of all rows in registers.
 template <int Rows>
 inline constexpr int register_group = Rows < 16 ? Rows : 16;
 
@@ -81,17 +81,17 @@ SLICESORT_HD_INLINE void store_register_rows(Element* to, index_t stride, int le
 }
 
 // Sorts the first `valid` of a thread's `length` rows. Rows is a power of two, at least the length.
-// `rows` has the values, read(first, bits) and rows[i], and takes what comes out: put_numbers<Rows>(f)
-// with f(i) the row that becomes row i, and if needs_values(), put_values<Rows>(f) with its bits. All is
-// read before values are put.
+// `rows` gives the values, by read(first, bits) and rows[i], and takes the results:
+// put_numbers<Rows>(f) with f(i) the row that becomes row i and, if needs_values(),
+// put_values<Rows>(f) with its bits. Everything is read before values are put.
 template <class Block, class T, int Rows, class Column>
 SLICESORT_HD_INLINE void sort_thread_rows(Column const& rows, int length, int valid,
                                           bool ascending) {
-  using words = detail::packed_key<T, Block::fast_double>;
+  using keys = detail::packed_key<T, Block::fast_double>;
   using bits = detail::bits_t<T>;
 
   // Rows past `valid` are read too, and left out: one condition for all threads is cheap.
-  typename words::type v[static_cast<std::size_t>(Rows)];
+  typename keys::type v[static_cast<std::size_t>(Rows)];
   bool lossy = false;
   SLICESORT_UNROLL
   for (int first = 0; first < Rows; first += register_group<Rows>)
@@ -102,22 +102,22 @@ SLICESORT_HD_INLINE void sort_thread_rows(Column const& rows, int length, int va
       for (int k = 0; k < register_group<Rows>; ++k) {
         int const i = first + k;
         lossy |= (i < valid) & detail::key_alters<T>(value[k]);
-        v[i] = i < valid ? words::make(value[k], ascending, static_cast<std::uint32_t>(i))
-                         : words::last();
+        v[i] = i < valid ? keys::make(value[k], ascending, static_cast<std::uint32_t>(i))
+                         : keys::last();
       }
     } else {
       SLICESORT_UNROLL
-      for (int k = 0; k < register_group<Rows>; ++k) v[first + k] = words::last();
+      for (int k = 0; k < register_group<Rows>; ++k) v[first + k] = keys::last();
     }
-  sort_keys<comparator<Block, words>, Rows>(v);
+  sort_keys<comparator<Block, keys>, Rows>(v);
 
   // Rows past the valid ones stay.
   int const kept = Block::opaque(valid);
   placed_value<bits> sorted[static_cast<std::size_t>(Rows)];
   SLICESORT_UNROLL
   for (int i = 0; i < Rows; ++i)
-    sorted[i].set(words::value(v[i], ascending),
-                  i < kept ? words::row(v[i]) : static_cast<std::uint32_t>(i));
+    sorted[i].set(keys::value(v[i], ascending),
+                  i < kept ? keys::row(v[i]) : static_cast<std::uint32_t>(i));
   SLICESORT_UNROLL
   for (int i = 0; i < Rows; ++i) sorted[i].template keep_together<Block>();
   rows.template put_numbers<Rows>([&](int i) { return sorted[i].row(); });
@@ -134,29 +134,29 @@ SLICESORT_HD_INLINE void sort_thread_rows(Column const& rows, int length, int va
   rows.template put_values<Rows>([&](int i) { return sorted[i].value(); });
 }
 
-template <class Job, int Rows>
+template <class View, int Rows>
 struct sort_registers_body {
   static constexpr int max_threads = 128;
-  using T = typename Job::element;
+  using T = typename View::element;
 
-  Job job;
+  View view;
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     index_t const column = block.index() * block.size() + block.rank();
-    if (column >= job.columns()) return;
-    column_place const at = job.locate(column);
-    bool const ascending = job.ascending(at);
-    int const length = static_cast<int>(job.length());
-    int const valid = static_cast<int>(job.valid(at));
-    sort_thread_rows<Block, T, Rows>(rows_there{job, at, length, job.values(at)}, length, valid,
+    if (column >= view.columns()) return;
+    column_index const at = view.locate(column);
+    bool const ascending = view.ascending(at);
+    int const length = static_cast<int>(view.length());
+    int const valid = static_cast<int>(view.valid(at));
+    sort_thread_rows<Block, T, Rows>(rows_there{view, at, length, view.values(at)}, length, valid,
                                      ascending);
   }
 
  private:
   struct rows_there {
-    Job const& job;
-    column_place at;
+    View const& view;
+    column_index at;
     int length;
     column_of<T const> x;
 
@@ -165,11 +165,11 @@ struct sort_registers_body {
       read_register_rows(first, length, value, [&](int i) { return x[i]; });
     }
     SLICESORT_HD_INLINE T operator[](int row) const { return x[row]; }
-    SLICESORT_HD_INLINE bool needs_values() const { return job.needs_values(); }
+    SLICESORT_HD_INLINE bool needs_values() const { return view.needs_values(); }
     template <int, class Number>
     SLICESORT_HD_INLINE void put_numbers(Number const& number) const {
-      if (!job.needs_rows()) return;
-      index_column const perm(job.perm, at);
+      if (!view.needs_rows()) return;
+      index_column const perm(view.perm, at);
       if (perm.narrow)
         store_register_rows<Rows>(static_cast<std::uint16_t*>(perm.data), perm.stride, length,
                                   number);
@@ -179,7 +179,7 @@ struct sort_registers_body {
     }
     template <int, class Value>
     SLICESORT_HD_INLINE void put_values(Value const& value) const {
-      column_of<T> const y(job.y, at);
+      column_of<T> const y(view.y, at);
       store_register_rows<Rows>(y.data, y.stride, length,
                                 [&](int i) { return detail::bit_cast<T>(value(i)); });
     }

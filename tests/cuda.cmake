@@ -47,10 +47,10 @@ function(_slicesort_gpu_test name)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS gpu)
 endfunction()
 
-# The operator suite: the programs that run on every backend, once more on this one.
+# The operator suite: the programs that run on every backend, and say so (support/backends.hpp), once more on this one.
 foreach(_source IN LISTS _slicesort_sources)
-  file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/${_source} _slicesort_uses REGEX "for_each_backend|check_all_paths|check_every_way|check_policies|check_layouts")
-  if(_slicesort_uses)
+  file(STRINGS ${_source} _slicesort_mark REGEX "^#define SLICESORT_TEST_EVERY_BACKEND$")
+  if(_slicesort_mark)
     _slicesort_program_name(${_source} _stem)
     if(_slicesort_gpu EQUAL 0)
       target_compile_definitions(slicesort_test_${_stem} PRIVATE SLICESORT_TEST_CUDA)

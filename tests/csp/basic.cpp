@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CSP, the ground: golden values, every way of calling it, its policies, and what it saves.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CSP with groups of every size, columns of every kind, and shapes around every tile.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CSP against three oracles that share no algorithm, and what its definition promises: permutations, a
 // reference that stays, the best of all matchings, the exact transpose.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <doctest/doctest.h>

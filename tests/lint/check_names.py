@@ -4,7 +4,7 @@
 bench and kernels, and at least one example."""
 import re
 
-from common import ROOT, files, finish, headers, name
+from common import ROOT, files, finish, headers, name, operators
 
 complaints = []
 for path in headers():
@@ -14,10 +14,7 @@ for path in headers():
             complaints.append(f"{name(path)}:{number}: macro {macro[1]} must begin with SLICESORT_")
 
 examples = [path.read_text() for path in files(".cpp", ".cu", under="examples")]
-for path in headers(".hpp"):
-    if path.name != "problem.hpp":
-        continue
-    op = path.parent.name
+for op in operators():
     for place in (f"include/slicesort/{op}.hpp", f"include/slicesort/detail/{op}/host.hpp", f"include/slicesort/detail/{op}/dispatch.hpp",
                   f"tests/{op}/basic.cpp", f"tests/compile/kernels/{op}.cu", f"bench/cases/host/{op}.cpp", f"docs/operators/{op}.md"):
         if not (ROOT / place).exists():

@@ -35,6 +35,11 @@ def headers(*suffixes: str) -> list[Path]:
     return files(*(suffixes or (".hpp", ".cuh", ".inl")), under="include")
 
 
+def operators() -> list[str]:
+    """What has a folder of its own under detail/ that says what a call is about."""
+    return sorted(path.parent.name for path in headers(".hpp") if path.name == "problem.hpp")
+
+
 def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 

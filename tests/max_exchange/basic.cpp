@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Max-exchange against a direct search for the first maximum.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "support/numbers.hpp"
 #include "support/refusal.hpp"
 #include "support/variants.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Multi-permutation: golden values, dense matrices, and the same bits on every path.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <doctest/doctest.h>

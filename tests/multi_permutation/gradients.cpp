@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of multi-permutation: the exact transpose, finite differences, the weights' gradient,
 // and accumulation.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shuffle against std::stable_sort of the hashes, and the hash against published numbers.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "support/numbers.hpp"
 #include "support/refusal.hpp"
 #include "support/variants.hpp"

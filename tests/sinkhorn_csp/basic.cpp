@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // sinkhorn_csp against matrices of long double, and what its matrices must be.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <slicesort/csp.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // sinkhorn_csp gives the same bits whoever computes it, in whatever layout and however the batch is
 // split. That the bits are right is the matter of basic.cpp.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <slicesort/sinkhorn_csp.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slicing-sort, the ground: every length to 130 with every kind of input, on every backend.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slicing-sort in place, and gradients that accumulate.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "forward_backward.hpp"
 
 #include <doctest/doctest.h>

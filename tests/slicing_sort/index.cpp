@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slicing-sort with offsets beyond 2^31 and 2^32 elements: views over address space that is
 // reserved, not filled, of which only the touched pages cost memory.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slicing-sort through strided views: any axis order, gaps, odd alignment, repeated inputs, slices
 // of one packed tensor, in place; and gradients that accumulate.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "forward_backward.hpp"
 
 #include <doctest/doctest.h>

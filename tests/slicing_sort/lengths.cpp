@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slicing-sort with a length per sample: rows past it stay, keep the identity, and influence
 // nothing.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slicing-sort against three oracles that share no algorithm, and as a linear map: the exact
 // adjoint.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slicing-sort at the edges: lengths around powers of two and primes, past the last 16-bit index;
 // channel counts around the tile width; batches whose samples share a tile.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <doctest/doctest.h>

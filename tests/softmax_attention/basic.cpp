@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_attention, the ground: small numbers by hand; every mask, type and layout, by both algorithms, within the
 // proven bounds of the long-double oracle.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What callers bring to softmax_attention: masks as types, matrix products, element types.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 #include "counting_gemm.hpp"
 

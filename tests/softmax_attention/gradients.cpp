@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_attention's gradients: long double to 1e-12, difference quotients, adjoints, what cancels, gradients that are
 // left out or added to.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <doctest/doctest.h>

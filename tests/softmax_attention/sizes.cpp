@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_attention at every size: around the edges of tiles and vectors, long rows, wide rows.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <doctest/doctest.h>

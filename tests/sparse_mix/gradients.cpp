@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // sparse_mix's gradients: dual numbers to 1e-13, difference quotients, and a part for each of several links
 // that meet in one row.
+#define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <doctest/doctest.h>

@@ -3,6 +3,9 @@
 // the CUDA kernels on the block executor, with many tunings and schedules; and, in programs that are
 // linked with it, the CUDA backend. SLICESORT_TEST_BACKEND=host, blocks or cuda in the environment
 // leaves only that one; else it is host and blocks.
+//
+// A program that runs on this list says `#define SLICESORT_TEST_EVERY_BACKEND` before its includes: by
+// that line tests/cuda.cmake finds what to run on a GPU once more. Without the line it does not compile.
 #pragma once
 
 #include "block_backend.hpp"
@@ -99,9 +102,18 @@ inline cuda_exec cuda_exec_number(std::uint64_t n) {
 inline std::string describe(cuda_exec const& on) { return std::string("CUDA: ") + on.name; }
 #endif
 
+#if defined(SLICESORT_TEST_EVERY_BACKEND)
+constexpr bool program_is_marked = true;
+#else
+constexpr bool program_is_marked = false;
+#endif
+
 // f(policy) for each backend but the host's, in one way that `number` chooses.
 template <class F>
 void for_each_grid(std::uint64_t number, F const& f) {
+  static_assert(sizeof(F) != 0 && program_is_marked,
+                "a test of every backend says #define SLICESORT_TEST_EVERY_BACKEND first, so that "
+                "it also runs on a GPU");
   // Under AddressSanitizer fibers take five times as long: every third problem will do. Under
   // ThreadSanitizer every CUDA thread is a thread: executor/basic.cpp does that.
   bool const sampled =

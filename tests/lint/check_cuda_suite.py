@@ -1,0 +1,21 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every operator's tests take part in the CUDA suite. tests/cuda.cmake finds its programs by a line of theirs, the
+marker; a program that runs on every backend and lacks it does not compile (tests/support/backends.hpp)."""
+from common import ROOT, files, finish, name, operators
+
+MARKER = "#define SLICESORT_TEST_EVERY_BACKEND"
+
+complaints = []
+marked = {path for path in files(".cpp", ".hpp", ".cu", under="tests") if MARKER in path.read_text().splitlines()}
+for path in sorted(marked):
+    if path.suffix != ".cpp" or len(path.relative_to(ROOT / "tests").parts) != 2:
+        complaints.append(f"{name(path)}: only a program of tests/<folder>/ may have the marker, not what programs include")
+for op in operators():
+    basic = ROOT / "tests" / op / "basic.cpp"
+    if basic not in marked:
+        complaints.append(f"{name(basic)}: must have the line {MARKER}")
+for place in ("tests/cuda.cmake", "tests/support/backends.hpp"):
+    if MARKER not in (ROOT / place).read_text():
+        complaints.append(f"{place}: does not name the marker {MARKER}")
+finish("CUDA suite", complaints)

@@ -111,7 +111,7 @@ class csp {
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
     impl::require_dtype<T>();
     detail::arena counting;
-    backend<Exec>::template plan<T>(on, extents, group(extents), counting);
+    backend<Exec>::template plan<T>(on, {extents, group(extents)}, counting);
     return counting.bytes();
   }
 

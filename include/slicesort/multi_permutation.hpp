@@ -80,7 +80,7 @@ class multi_permutation {
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
     impl::require_dtype<T>();
     detail::arena counting;
-    backend<Exec>::template plan<T>(on, extents, terms_, counting);
+    backend<Exec>::template plan<T>(on, {extents, terms_}, counting);
     return counting.bytes();
   }
 

@@ -97,9 +97,9 @@ class sinkhorn_csp {
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
     require_element<T>();
-    detail::sinkhorn_size const size{group(extents), relaxation_.iterations};
     detail::arena counting;
-    backend<Exec>::template plan<T>(on, extents, size.number(), counting);
+    backend<Exec>::template plan<T>(on, {extents, group(extents), relaxation_.iterations},
+                                    counting);
     return counting.bytes();
   }
 
@@ -221,10 +221,10 @@ class sinkhorn_csp {
     if (char const* what = groups_.validate()) c.fail(error_kind::argument, "groups %s", what);
     if (!(relaxation_.tau > 0) || relaxation_.tau > std::numeric_limits<double>::max())
       c.fail(error_kind::argument, "tau is %g, must be positive and finite", relaxation_.tau);
-    index_t const t = relaxation_.iterations, most = detail::sinkhorn_size::most_iterations;
-    if (t < 1 || t > most)
+    index_t const t = relaxation_.iterations, limit = detail::sinkhorn_shape::max_iterations;
+    if (t < 1 || t > limit)
       c.fail(error_kind::argument, "iterations is %lld, must be in 1..%lld",
-             static_cast<long long>(t), static_cast<long long>(most));
+             static_cast<long long>(t), static_cast<long long>(limit));
     c.policy("shift", shift_, in.extents.channels);
     c.policy("alignment", reference_, in.extents.channels);
   }

@@ -68,6 +68,10 @@ class softmax_attention {
       "allows(index_t query, index_t key) const`.");
   using traits = detail::attention_traits<Algorithm>;
 
+  using op = typename traits::template op<Mask>;
+  template <class T>
+  using state_element = typename op::template state<T>;
+
   // What braces stand for in a call whose y, or dy, is a Y.
   template <class Y>
   using element_of = typename detail::view_of_rank4_t<Y>::value_type;
@@ -76,9 +80,9 @@ class softmax_attention {
   template <class Y>
   using gradients_of = attention_gradients<element_of<Y>>;
   template <class Y>
-  using saved_of = saved_attention<typename traits::template state<element_of<Y>>>;
+  using saved_of = saved_attention<state_element<element_of<Y>>>;
   template <class Y>
-  using const_saved_of = const_saved_attention<typename traits::template state<element_of<Y>>>;
+  using const_saved_of = const_saved_attention<state_element<element_of<Y>>>;
 
  public:
   /// `scale` is `1 / sqrt(channels)` if it is not given.
@@ -106,9 +110,7 @@ class softmax_attention {
   std::size_t workspace_bytes(Exec const& on, extents4 q, extents4 v) const {
     impl::require_dtype<T>();
     detail::arena counting;
-    backend<Exec>::template plan<T>(
-        on, detail::attention_shape{q.outer, q.batch, q.length, v.length, q.channels, v.channels},
-        counting);
+    backend<Exec>::template plan<T>(on, detail::attention_shape::of(q, v), counting);
     return counting.bytes();
   }
 
@@ -155,15 +157,15 @@ class softmax_attention {
 
  private:
   template <class Exec>
-  using backend = impl::implementation_for<typename traits::template op<Mask>, Exec>;
+  using backend = impl::implementation_for<op, Exec>;
   template <class T>
-  using forward_of = detail::attention_forward<Mask, T, typename traits::template state<T>>;
+  using forward_of = typename op::template forward<T>;
   template <class T>
-  using backward_of = detail::attention_backward<Mask, T, typename traits::template state<T>>;
+  using backward_of = typename op::template backward<T>;
 
   template <class T, class Y>
   forward_of<T> attending(attention_inputs<T> const& in, Y const& y,
-                          saved_attention<typename traits::template state<T>> state, bool saving,
+                          saved_attention<state_element<T>> state, bool saving,
                           attention_options options) const {
     return {mask_,
             scale(in.q.extents().channels),
@@ -176,7 +178,7 @@ class softmax_attention {
   }
   template <class T, class DY, class Y>
   backward_of<T> gradient(DY const& dy, attention_inputs<T> const& in, Y const& y,
-                          const_saved_attention<typename traits::template state<T>> state,
+                          const_saved_attention<state_element<T>> state,
                           attention_gradients<T> const& to,
                           attention_backward_options options) const {
     return {mask_,

@@ -90,9 +90,8 @@ class sparse_mix {
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 x, extents4 w) const {
     impl::require_dtype<T>();
-    detail::mix_size const size{w.outer, w.channels, saved_.every};
     detail::arena counting;
-    backend<Exec>::template plan<T>(on, x, size.number(), counting);
+    backend<Exec>::template plan<T>(on, {x, w.outer, w.channels, saved_.every}, counting);
     return counting.bytes();
   }
 
@@ -277,9 +276,9 @@ class sparse_mix {
     for (auto const& other : {in, w}) c.no_overlap(out, other);
   }
   static void at_most(detail::checker& c, char const* name, index_t is) {
-    if (is < 0 || is > detail::mix_size::most)
+    if (is < 0 || is > detail::mix_shape::limit)
       c.fail(error_kind::argument, "%s is %lld, must be in 0..%lld", name,
-             static_cast<long long>(is), static_cast<long long>(detail::mix_size::most));
+             static_cast<long long>(is), static_cast<long long>(detail::mix_shape::limit));
   }
   void check_states(detail::checker& c, detail::view_info const& states, detail::view_info const& w,
                     detail::view_info const& in) const {

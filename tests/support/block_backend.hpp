@@ -9,8 +9,9 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/check.hpp>
+#include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/core/implementation.hpp>
-#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/gemm.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/tuning.hpp>
 #include <slicesort/workspace.hpp>
@@ -94,14 +95,7 @@ template <class Op>
 struct implementation<Op, support::block_backend> {
   static void check(support::block_exec const&, detail::checker&) {}
   template <class T>
-  static void plan(support::block_exec const& on, extents3 e, detail::arena& a) {
-    plan<T>(on, e, 0, a);
-  }
-  // `terms` is looked at by operators that have some.
-  template <class T>
-  static void plan(support::block_exec const& on, extents3 e, index_t terms, detail::arena& a);
-  template <class T>
-  static void plan(support::block_exec const& on, detail::attention_shape s, detail::arena& a);
+  static void plan(support::block_exec const& on, typename Op::shape const& s, detail::arena& a);
   template <class Problem>
   static void forward(support::block_exec const& on, Problem const& p, workspace w);
   template <class Problem>

@@ -13,23 +13,19 @@ using test_host = slicesort::exec::host;
 using test_host_on = slicesort::exec::host_on<test_executor>;
 }  // namespace support
 
-#define SLICESORT_TEST_HOST_CALLS(linkage, Exec, ...)                                             \
-  linkage template void slicesort::impl::implementation<                                          \
-      support::calls_of<__VA_ARGS__>::op,                                                         \
-      slicesort::detail::host_backend>::forward(Exec const&,                                      \
-                                                support::calls_of<__VA_ARGS__>::forward const&,   \
-                                                slicesort::workspace);                            \
-  linkage template void slicesort::impl::implementation<                                          \
-      support::calls_of<__VA_ARGS__>::op,                                                         \
-      slicesort::detail::host_backend>::backward(Exec const&,                                     \
-                                                 support::calls_of<__VA_ARGS__>::backward const&, \
-                                                 slicesort::workspace);
-#define SLICESORT_TEST_COMPILED_ELSEWHERE(...)                       \
-  SLICESORT_TEST_HOST_CALLS(extern, support::test_host, __VA_ARGS__) \
-  SLICESORT_TEST_HOST_CALLS(extern, support::test_host_on, __VA_ARGS__)
-#define SLICESORT_TEST_COMPILED_HERE(...)                      \
-  SLICESORT_TEST_HOST_CALLS(, support::test_host, __VA_ARGS__) \
-  SLICESORT_TEST_HOST_CALLS(, support::test_host_on, __VA_ARGS__)
+#define SLICESORT_TEST_HOST_CALLS(linkage, Exec, Op, T)                           \
+  linkage template void                                                           \
+  slicesort::impl::implementation<Op, slicesort::detail::host_backend>::forward(  \
+      Exec const&, Op::forward<T> const&, slicesort::workspace);                  \
+  linkage template void                                                           \
+  slicesort::impl::implementation<Op, slicesort::detail::host_backend>::backward( \
+      Exec const&, Op::backward<T> const&, slicesort::workspace);
+#define SLICESORT_TEST_COMPILED_ELSEWHERE(Op, T)               \
+  SLICESORT_TEST_HOST_CALLS(extern, support::test_host, Op, T) \
+  SLICESORT_TEST_HOST_CALLS(extern, support::test_host_on, Op, T)
+#define SLICESORT_TEST_COMPILED_HERE(Op, T)              \
+  SLICESORT_TEST_HOST_CALLS(, support::test_host, Op, T) \
+  SLICESORT_TEST_HOST_CALLS(, support::test_host_on, Op, T)
 
 // What operators of any order share.
 #define SLICESORT_TEST_HOST_TILES(linkage, T)                                               \

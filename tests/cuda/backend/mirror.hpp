@@ -8,7 +8,6 @@
 #include "views.hpp"
 
 #include <functional>
-#include <utility>
 
 namespace support {
 
@@ -63,9 +62,9 @@ struct implementation<Op, support::mirror_backend> {
   static void check(support::cuda_exec on, detail::checker& c) {
     remote::check({nullptr, on.tune}, c);
   }
-  template <class T, class... Arguments>
-  static void plan(support::cuda_exec on, Arguments&&... arguments) {
-    remote::template plan<T>({nullptr, on.tune}, std::forward<Arguments>(arguments)...);
+  template <class T>
+  static void plan(support::cuda_exec on, typename Op::shape const& s, detail::arena& a) {
+    remote::template plan<T>({nullptr, on.tune}, s, a);
   }
   template <class Problem>
   static void forward(support::cuda_exec on, Problem const& p, workspace w) {

@@ -7,8 +7,6 @@
 #include <slicesort/cuda.cuh>
 #include <slicesort/dtype.hpp>
 
-#include <cstdlib>
-
 namespace support {
 
 namespace ss = slicesort;
@@ -40,8 +38,6 @@ auto policy(on_stream on) { return ss::exec::cuda{on.stream}.tune(chosen_tuning{
 template <class Op>
 using backend = ss::impl::implementation<Op, ss::detail::cuda_backend>;
 
-using grid = decltype(ss::impl::cuda_grid(policy({})));
-
 }  // namespace
 
 #if defined(SLICESORT_TEST_FIRST)
@@ -53,25 +49,10 @@ ss::verdict remote_check(on_stream on) {
 #endif
 
 template <class Op, class T>
-std::size_t remote_bytes(on_stream on, ss::extents3 e, ss::index_t terms) {
+std::size_t remote_bytes(on_stream on, typename Op::shape const& s) {
   choice const scope(on);
   ss::detail::arena a;
-  if constexpr (plans_with<Op, T, grid, ss::extents3, ss::index_t>)
-    backend<Op>::template plan<T>(policy(on), e, terms, a);
-  else if constexpr (plans_with<Op, T, grid, ss::extents3>)
-    backend<Op>::template plan<T>(policy(on), e, a), (void)terms;
-  else
-    (void)e, (void)terms, std::abort();  // of another shape
-  return a.bytes();
-}
-template <class Op, class T>
-std::size_t remote_bytes(on_stream on, ss::detail::attention_shape s) {
-  choice const scope(on);
-  ss::detail::arena a;
-  if constexpr (plans_with<Op, T, grid, ss::detail::attention_shape>)
-    backend<Op>::template plan<T>(policy(on), s, a);
-  else
-    (void)s, std::abort();
+  backend<Op>::template plan<T>(policy(on), s, a);
   return a.bytes();
 }
 template <class Op, class Problem>
@@ -88,15 +69,10 @@ void remote_backward(on_stream on, Problem const& p, ss::workspace w) {
 using namespace slicesort;
 using namespace slicesort::detail;
 
-#define SLICESORT_TEST_INSTANTIATE(...)                                               \
-  template std::size_t remote_bytes<calls_of<__VA_ARGS__>::op, SLICESORT_TEST_DTYPE>( \
-      on_stream, extents3, index_t);                                                  \
-  template std::size_t remote_bytes<calls_of<__VA_ARGS__>::op, SLICESORT_TEST_DTYPE>( \
-      on_stream, attention_shape);                                                    \
-  template void remote_forward<calls_of<__VA_ARGS__>::op>(                            \
-      on_stream, calls_of<__VA_ARGS__>::forward const&, workspace);                   \
-  template void remote_backward<calls_of<__VA_ARGS__>::op>(                           \
-      on_stream, calls_of<__VA_ARGS__>::backward const&, workspace);
+#define SLICESORT_TEST_INSTANTIATE(Op, T)                                        \
+  template std::size_t remote_bytes<Op, T>(on_stream, Op::shape const&);         \
+  template void remote_forward<Op>(on_stream, Op::forward<T> const&, workspace); \
+  template void remote_backward<Op>(on_stream, Op::backward<T> const&, workspace);
 SLICESORT_TEST_OPERATORS(SLICESORT_TEST_INSTANTIATE, SLICESORT_TEST_DTYPE)
 
 }  // namespace support

@@ -9,7 +9,6 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/core/implementation.hpp>
-#include <slicesort/detail/softmax_attention/problem.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/tuning.hpp>
@@ -33,11 +32,8 @@ struct on_stream {
 };
 
 slicesort::verdict remote_check(on_stream on);
-// `terms` is looked at by operators that have some.
 template <class Op, class T>
-std::size_t remote_bytes(on_stream on, slicesort::extents3 e, slicesort::index_t terms);
-template <class Op, class T>
-std::size_t remote_bytes(on_stream on, slicesort::detail::attention_shape s);
+std::size_t remote_bytes(on_stream on, typename Op::shape const& s);
 template <class Op, class Problem>
 void remote_forward(on_stream on, Problem const& p, slicesort::workspace w);
 template <class Op, class Problem>
@@ -60,15 +56,7 @@ struct implementation<Op, support::remote_backend> {
     c.fail(support::remote_check(on));
   }
   template <class T>
-  static void plan(support::on_stream on, extents3 e, detail::arena& a) {
-    support::take_all(a, support::remote_bytes<Op, T>(on, e, 0));
-  }
-  template <class T>
-  static void plan(support::on_stream on, extents3 e, index_t terms, detail::arena& a) {
-    support::take_all(a, support::remote_bytes<Op, T>(on, e, terms));
-  }
-  template <class T>
-  static void plan(support::on_stream on, detail::attention_shape s, detail::arena& a) {
+  static void plan(support::on_stream on, typename Op::shape const& s, detail::arena& a) {
     support::take_all(a, support::remote_bytes<Op, T>(on, s));
   }
   template <class Problem>

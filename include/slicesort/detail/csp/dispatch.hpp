@@ -50,7 +50,9 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     permute_memory permute{};
   };
   template <class T, class Grid>
-  static memory plan(Grid const& grid, extents3 e, index_t group, detail::arena& a) {
+  static memory plan(Grid const& grid, detail::csp_shape const& s, detail::arena& a) {
+    extents3 const e = s.extents;
+    index_t const group = s.group;
     memory m;
     if (e.empty()) return m;
     m.moves = a.take<detail::channel_shift>(static_cast<std::size_t>(e.channels));
@@ -79,7 +81,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory const m = plan<T>(grid, e, p.rule.group, a);
+    memory const m = plan<T>(grid, {e, p.rule.group}, a);
     csp_shifts const moves = upload_shifts(grid, p.rule, e, m.moves);
     if (p.rule.group == 1) {
       move_rows(grid, column_transfer<T>{p.x, p.y, true, grad_mode::overwrite},
@@ -123,7 +125,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     extents3 const e = p.dy.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory const m = plan<T>(grid, e, p.rule.group, a);
+    memory const m = plan<T>(grid, {e, p.rule.group}, a);
     csp_shifts const moves = upload_shifts(grid, p.rule, e, m.moves);
     csp_groups const groups = groups_of(p.rule, e, moves, p.lengths);
     if (p.rule.group == 2 && !moves.shifting)

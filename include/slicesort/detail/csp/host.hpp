@@ -44,7 +44,9 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     slots each;
   };
   template <class T, class Exec>
-  static memory plan(Exec const& on, extents3 e, index_t group, detail::arena& a) {
+  static memory plan(Exec const& on, detail::csp_shape const& s, detail::arena& a) {
+    extents3 const e = s.extents;
+    index_t const group = s.group;
     bool const any = !e.empty(), wide = is_long(group);
     auto const rows = static_cast<std::size_t>(any && Aligned ? e.batch * e.length : 0);
     auto* const moves =
@@ -194,7 +196,7 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
   extents3 const e = p.x.extents();
   if (e.empty()) return;
   detail::arena a(w);
-  memory m = plan<T>(on, e, p.rule.group, a);
+  memory m = plan<T>(on, {e, p.rule.group}, a);
   evaluate_shifts(p.rule, e, m);
   if constexpr (Aligned) align(on, p, m);
   isa const set = chosen_isa(on.instructions);
@@ -235,7 +237,7 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::backward(
   extents3 const e = p.dy.extents();
   if (e.empty()) return;
   detail::arena a(w);
-  memory m = plan<T>(on, e, p.rule.group, a);
+  memory m = plan<T>(on, {e, p.rule.group}, a);
   evaluate_shifts(p.rule, e, m);
   isa const set = chosen_isa(on.instructions);
   index_t const still = still_pairs(m, p.rule.group) && p.mode == grad_mode::overwrite

@@ -14,10 +14,6 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// Aligned: whether groups take the order of a reference channel's, else they are sorted.
-template <bool Aligned>
-struct csp_op {};
-
 // What becomes of one channel: 2 * shift + (1 if its groups descend). Where groups are aligned none
 // descends, and the reference does not move.
 using channel_shift = std::int64_t;
@@ -55,6 +51,7 @@ constexpr index_width saved_order_width(index_t group) {
 
 template <class T>
 struct csp_forward {
+  using element = T;
   static constexpr char const* name = "csp.forward";
   csp_rule rule;
   tensor3<T const> x;
@@ -66,6 +63,7 @@ struct csp_forward {
 
 template <class T>
 struct csp_backward {
+  using element = T;
   static constexpr char const* name = "csp.backward";
   csp_rule rule;
   tensor3<T const> dy;
@@ -73,6 +71,22 @@ struct csp_backward {
   tensor3<T> dx;
   grad_mode mode;
   tensor1<index_t const> lengths;
+};
+
+// What a workspace depends on.
+struct csp_shape {
+  extents3 extents;
+  index_t group;  // rows of one
+};
+
+// Aligned: whether groups take the order of a reference channel's, else they are sorted.
+template <bool Aligned>
+struct csp_op {
+  using shape = csp_shape;
+  template <class T>
+  using forward = csp_forward<T>;
+  template <class T>
+  using backward = csp_backward<T>;
 };
 
 }  // namespace detail

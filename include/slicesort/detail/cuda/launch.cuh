@@ -21,7 +21,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <type_traits>
-#include <utility>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
@@ -132,11 +131,9 @@ struct implementation<Op, detail::cuda_backend> {
     (void)cudaGetLastError();
     c.fail(cuda_verdict(status, "the stream's device"));
   }
-  // The last argument is the arena; between, what the operator's size depends on.
-  template <class T, class Exec, class... Arguments>
-  static auto plan(Exec const& on, Arguments&&... arguments) {
-    return grid_implementation<Op>::template plan<T>(cuda_grid(on),
-                                                     std::forward<Arguments>(arguments)...);
+  template <class T, class Exec>
+  static auto plan(Exec const& on, typename Op::shape const& s, detail::arena& a) {
+    return grid_implementation<Op>::template plan<T>(cuda_grid(on), s, a);
   }
   template <class Exec, class Problem>
   static void forward(Exec const& on, Problem const& p, workspace w) {

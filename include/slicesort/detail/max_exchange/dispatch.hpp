@@ -21,7 +21,7 @@ namespace impl {
 template <>
 struct grid_implementation<detail::max_exchange_op> {
   template <class T, class Grid>
-  static void plan(Grid const&, extents3, detail::arena&) {}
+  static void plan(Grid const&, extents3 const&, detail::arena&) {}
 
   template <class Grid, class T>
   static void forward(Grid const& grid, detail::max_exchange_forward<T> const& p, workspace) {

@@ -66,7 +66,8 @@ struct implementation<detail::max_exchange_op, detail::host_backend> {
   }
 
   template <class T, class Exec>
-  static void plan(Exec const&, extents3, detail::arena&) {}  // a block's state fits on the stack
+  static void plan(Exec const&, extents3 const&, detail::arena&) {
+  }  // a block's state fits on the stack
 
   template <class Exec, class T>
   static void forward(Exec const& on, detail::max_exchange_forward<T> const& p, workspace);

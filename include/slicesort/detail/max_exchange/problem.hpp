@@ -10,10 +10,9 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-struct max_exchange_op {};
-
 template <class T>
 struct max_exchange_forward {
+  using element = T;
   static constexpr char const* name = "max_exchange.forward";
   index_t row;
   tensor3<T const> x;
@@ -26,12 +25,21 @@ struct max_exchange_forward {
 // Rows past a length lie outside the exchange by themselves: it needs no lengths.
 template <class T>
 struct max_exchange_backward {
+  using element = T;
   static constexpr char const* name = "max_exchange.backward";
   index_t row;
   tensor3<T const> dy;
   const_index_tensor3 maximum;
   tensor3<T> dx;
   grad_mode mode;
+};
+
+struct max_exchange_op {
+  using shape = extents3;  // what a workspace depends on
+  template <class T>
+  using forward = max_exchange_forward<T>;
+  template <class T>
+  using backward = max_exchange_backward<T>;
 };
 
 }  // namespace detail

@@ -32,10 +32,10 @@ namespace impl {
 template <class Order>
 struct grid_implementation<detail::multi_permutation_op<Order>> {
   template <class T, class Grid>
-  static void plan(Grid const& grid, extents3 e, index_t terms, detail::arena& a) {
+  static void plan(Grid const& grid, detail::multi_permutation_shape const& s, detail::arena& a) {
     detail::arena other = a;
-    plan_forward<T>(grid, e, a);
-    plan_backward<T>(grid, e, terms, other);
+    plan_forward<T>(grid, s.extents, a);
+    plan_backward<T>(grid, s, other);
     if (other.bytes() > a.bytes()) a = other;
   }
 
@@ -76,7 +76,7 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
                        workspace w) {
     extents3 const e = p.dy.extents();
     detail::arena a(w);
-    backward_memory const m = plan_backward<T>(grid, e, p.weights.terms, a);
+    backward_memory const m = plan_backward<T>(grid, {e, p.weights.terms}, a);
     if (p.of_weights) weigh(grid, p, m.sums);
     if (e.empty()) return;
     if (m.dy == nullptr) return transpose_powers<true>(grid, p, p.dy, p.dx, p.perm, p.lengths);
@@ -130,12 +130,13 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
     double* sums = nullptr;  // of every column and term
   };
   template <class T, class Grid>
-  static backward_memory plan_backward(Grid const& grid, extents3 e, index_t terms,
+  static backward_memory plan_backward(Grid const& grid, detail::multi_permutation_shape const& s,
                                        detail::arena& a) {
     backward_memory m;
+    extents3 const e = s.extents;
     if (e.empty()) return m;
     m.sums = a.take<double>(static_cast<std::size_t>(e.batch * e.channels) *
-                            static_cast<std::size_t>(terms));
+                            static_cast<std::size_t>(s.terms));
     if (chained_width<T>(grid, transposed_bytes<T>(e.length), e) > 0) return m;
     m.samples = samples_at_once<T>(grid, e);
     m.dy = a.take<T>(static_cast<std::size_t>(m.samples * e.length * e.channels));

@@ -101,13 +101,14 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     double* of_weights;  // per column, the gradient of each weight
   };
   template <class T, class Exec>
-  static memory plan(Exec const& on, extents3 e, index_t terms, detail::arena& a) {
+  static memory plan(Exec const& on, detail::multi_permutation_shape const& s, detail::arena& a) {
+    extents3 const e = s.extents;
     column_runs const blocks(e, run_columns);
     slots const of_slots(a, on.threads, blocks.count(),
                          [&](detail::arena& slot) { local<T>(slot, e, blocks); });
     return {of_slots,
             a.take<double>(static_cast<std::size_t>(e.empty() ? 0 : e.batch * e.channels) *
-                           static_cast<std::size_t>(terms))};
+                           static_cast<std::size_t>(s.terms))};
   }
 
   template <class Exec, class T>
@@ -195,7 +196,7 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
     Exec const& on, detail::multi_permutation_forward<Order, T> const& p, workspace w) {
   detail::arena a(w);
   extents3 const e = p.x.extents();
-  memory const m = plan<T>(on, e, p.weights.terms, a);
+  memory const m = plan<T>(on, {e, p.weights.terms}, a);
   column_runs const blocks(e, run_columns);
   for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
     sample_run const block = blocks[task];
@@ -221,7 +222,7 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
   detail::arena a(w);
   extents3 const e = p.dy.extents();
   index_t const terms = p.weights.terms;
-  memory const m = plan<T>(on, e, terms, a);
+  memory const m = plan<T>(on, {e, terms}, a);
   column_runs const blocks(e, run_columns);
   for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
     sample_run const block = blocks[task];

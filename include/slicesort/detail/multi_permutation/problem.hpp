@@ -12,9 +12,6 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-template <class Order>
-struct multi_permutation_op {};
-
 // The weights of the powers 1 .. terms.
 template <class A>
 struct term_weights {
@@ -29,6 +26,7 @@ struct term_weights {
 
 template <class Order, class T>
 struct multi_permutation_forward {
+  using element = T;
   static constexpr char const* name = "multi_permutation.forward";
   Order order;
   tensor3<T const> x;
@@ -41,6 +39,7 @@ struct multi_permutation_forward {
 
 template <class T>
 struct multi_permutation_backward {
+  using element = T;
   static constexpr char const* name = "multi_permutation.backward";
   tensor3<T const> dy;
   tensor3<T const> x;  // for dweights alone
@@ -51,6 +50,21 @@ struct multi_permutation_backward {
   bool of_weights;  // whether dweights is wanted
   grad_mode mode;
   tensor1<index_t const> lengths;
+};
+
+// What a workspace depends on.
+struct multi_permutation_shape {
+  extents3 extents;
+  index_t terms;
+};
+
+template <class Order>
+struct multi_permutation_op {
+  using shape = multi_permutation_shape;
+  template <class T>
+  using forward = multi_permutation_forward<Order, T>;
+  template <class T>
+  using backward = multi_permutation_backward<T>;
 };
 
 }  // namespace detail

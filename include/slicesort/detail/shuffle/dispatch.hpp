@@ -41,7 +41,7 @@ struct grid_implementation<detail::shuffle_op<Form>> {
     permute_memory permute{};
   };
   template <class T, class Grid>
-  static memory plan(Grid const& grid, extents3 e, detail::arena& a) {
+  static memory plan(Grid const& grid, extents3 const& e, detail::arena& a) {
     memory m;
     if (e.empty()) return m;
     sort_tuning const t = sort_tuning_of<T>(grid);

@@ -44,7 +44,7 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
     slots of_hashes, of_blocks;
   };
   template <class T, class Exec>
-  static memory plan(Exec const& on, extents3 e, detail::arena& a) {
+  static memory plan(Exec const& on, extents3 const& e, detail::arena& a) {
     column_runs const blocks(e, run_columns);
     auto* const p = a.take<std::uint32_t>(static_cast<std::size_t>(permutations(e) * e.length));
     return {p, slots(a, on.threads, permutations(e), [&](detail::arena& slot) { hashes(slot, e); }),

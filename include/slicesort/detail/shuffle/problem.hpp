@@ -11,11 +11,9 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-template <class Form>
-struct shuffle_op {};
-
 template <class T>
 struct shuffle_forward {
+  using element = T;
   static constexpr char const* name = "shuffle.forward";
   std::uint64_t seed;
   tensor3<T const> x;
@@ -25,12 +23,22 @@ struct shuffle_forward {
 
 template <class T>
 struct shuffle_backward {
+  using element = T;
   static constexpr char const* name = "shuffle.backward";
   std::uint64_t seed;
   tensor3<T const> dy;
   tensor3<T> dx;
   grad_mode mode;
   tensor1<index_t const> lengths;
+};
+
+template <class Form>
+struct shuffle_op {
+  using shape = extents3;  // what a workspace depends on
+  template <class T>
+  using forward = shuffle_forward<T>;
+  template <class T>
+  using backward = shuffle_backward<T>;
 };
 
 }  // namespace detail

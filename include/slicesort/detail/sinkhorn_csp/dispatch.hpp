@@ -22,8 +22,8 @@ namespace impl {
 template <>
 struct grid_implementation<detail::sinkhorn_csp_op> {
   template <class T, class Grid>
-  static void plan(Grid const& grid, extents3 e, index_t number, detail::arena& a) {
-    memory<T>(grid.info(), e, detail::sinkhorn_size::of(number), a);
+  static void plan(Grid const& grid, detail::sinkhorn_shape const& s, detail::arena& a) {
+    memory<T>(grid.info(), s, a);
   }
 
   template <class Grid, class T>
@@ -31,7 +31,7 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<T> const m(grid.info(), e, {p.rule.group, p.iterations}, a);
+    memory<T> const m(grid.info(), {e, p.rule.group, p.iterations}, a);
     note_shifts(grid, p.rule, e, m.shifts);
     auto const tiles = tiles_of(p, m, m.forward);
     if (m.forward.hot_in_shared)
@@ -45,7 +45,7 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<T> const m(grid.info(), e, {p.rule.group, p.iterations}, a);
+    memory<T> const m(grid.info(), {e, p.rule.group, p.iterations}, a);
     note_shifts(grid, p.rule, e, m.shifts);
     auto tiles = tiles_of(p, m, m.backward);
     index_t const at_once = detail::samples_at_once(e);
@@ -78,7 +78,8 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     index_t blocks_at_once;     // that the workspace has room for
 
     template <class T>
-    static shape of(device_info device, extents3 e, detail::sinkhorn_size size, bool backward) {
+    static shape of(device_info device, detail::sinkhorn_shape const& size, bool backward) {
+      extents3 const e = size.extents;
       auto const bytes = [&](int columns_of_tile, bool cold) {
         grouped_tiles<T> tiles{};
         tiles.group = size.group, tiles.iterations = size.iterations, tiles.width = columns_of_tile;
@@ -130,12 +131,12 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     A* du;            // the reference's gradient through every channel, of some samples
     unsigned char* scratch;
 
-    memory(device_info device, extents3 e, detail::sinkhorn_size size, detail::arena& a)
-        : forward(shape::template of<T>(device, e, size, false)),
-          backward(shape::template of<T>(device, e, size, true)),
-          shifts(a.take<index_t>(static_cast<std::size_t>(e.channels))),
-          du(a.take<A>(
-              static_cast<std::size_t>(detail::samples_at_once(e) * e.length * e.channels))),
+    memory(device_info device, detail::sinkhorn_shape const& s, detail::arena& a)
+        : forward(shape::template of<T>(device, s, false)),
+          backward(shape::template of<T>(device, s, true)),
+          shifts(a.take<index_t>(static_cast<std::size_t>(s.extents.channels))),
+          du(a.take<A>(static_cast<std::size_t>(detail::samples_at_once(s.extents) *
+                                                s.extents.length * s.extents.channels))),
           scratch(a.take<unsigned char>(std::max(forward.scratch(), backward.scratch()))) {}
   };
 

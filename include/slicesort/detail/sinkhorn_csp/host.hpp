@@ -47,8 +47,8 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
   }
 
   template <class T, class Exec>
-  static void plan(Exec const& on, extents3 e, index_t number, detail::arena& a) {
-    memory<accumulator<T>>(on, e, detail::sinkhorn_size::of(number), a, true);
+  static void plan(Exec const& on, detail::sinkhorn_shape const& s, detail::arena& a) {
+    memory<accumulator<T>>(on, s, a, true);
   }
 
   template <class Exec, class T>
@@ -57,7 +57,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<A> const m(on, e, {p.rule.group, p.iterations}, a, false);
+    memory<A> const m(on, {e, p.rule.group, p.iterations}, a, false);
     m.note_shifts(p.rule, e);
     sinkhorn_tasks const tasks(e, p.rule.group, 0, e.batch);
     for_each_task(on, tasks.count(), [&](unsigned slot, index_t number) {
@@ -77,7 +77,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<A> const m(on, e, {p.rule.group, p.iterations}, a, true);
+    memory<A> const m(on, {e, p.rule.group, p.iterations}, a, true);
     m.note_shifts(p.rule, e);
     index_t const at_once = detail::samples_at_once(e);
     for (index_t first = 0; first < e.batch; first += at_once) {
@@ -110,17 +110,17 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     index_t* shifts;  // of every channel
     A* du;            // the reference's gradient, of every channel of some samples
     slots own;
-    detail::sinkhorn_size size;
+    detail::sinkhorn_shape shape;
 
     template <class Exec>
-    memory(Exec const& on, extents3 e, detail::sinkhorn_size s, detail::arena& a, bool backward)
-        : shifts(a.take<index_t>(static_cast<std::size_t>(e.channels))),
-          du(backward ? a.take<A>(static_cast<std::size_t>(detail::samples_at_once(e) * e.length *
-                                                           e.channels))
+    memory(Exec const& on, detail::sinkhorn_shape const& s, detail::arena& a, bool backward)
+        : shifts(a.take<index_t>(static_cast<std::size_t>(s.extents.channels))),
+          du(backward ? a.take<A>(static_cast<std::size_t>(detail::samples_at_once(s.extents) *
+                                                           s.extents.length * s.extents.channels))
                       : nullptr),
-          own(a, on.threads, sinkhorn_tasks(e, s.group, 0, e.batch).count(),
+          own(a, on.threads, sinkhorn_tasks(s.extents, s.group, 0, s.extents.batch).count(),
               [s](detail::arena& slot) { group_in<sinkhorn_lanes>(slot, s.group, s.iterations); }),
-          size(s) {}
+          shape(s) {}
 
     void note_shifts(detail::csp_rule const& rule, extents3 e) const {
       for (index_t c = 0; c < e.channels; ++c) shifts[c] = detail::shift_of(rule.move(c, e));
@@ -128,7 +128,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     template <int Lanes>
     detail::sinkhorn_group<A> group_of(unsigned slot, index_t rows) const {
       detail::arena mine = own[slot];
-      auto group = group_in<Lanes>(mine, size.group, size.iterations);
+      auto group = group_in<Lanes>(mine, shape.group, shape.iterations);
       group.rows = rows;
       return group;
     }

@@ -11,18 +11,13 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-struct sinkhorn_csp_op {};
+// What a workspace depends on.
+struct sinkhorn_shape {
+  static constexpr index_t max_iterations = 65536;
 
-// What the workspace depends on besides the shape, as the one number that a plan is given.
-struct sinkhorn_size {
-  static constexpr index_t most_iterations = 65536;
-
-  index_t group, iterations;
-
-  constexpr index_t number() const { return iterations * (index_t{1} << 40) + group; }
-  static constexpr sinkhorn_size of(index_t number) {
-    return {number % (index_t{1} << 40), number / (index_t{1} << 40)};
-  }
+  extents3 extents;
+  index_t group;  // rows of one
+  index_t iterations;
 };
 
 // Backward keeps the reference's gradient of every channel until they are summed: of so many samples
@@ -44,6 +39,7 @@ SLICESORT_HD inline A logit_factor(double value) {
 
 template <class T>
 struct sinkhorn_csp_forward {
+  using element = T;
   static constexpr char const* name = "sinkhorn_csp.forward";
   csp_rule rule;
   double tau;
@@ -55,6 +51,7 @@ struct sinkhorn_csp_forward {
 
 template <class T>
 struct sinkhorn_csp_backward {
+  using element = T;
   static constexpr char const* name = "sinkhorn_csp.backward";
   csp_rule rule;
   double tau;
@@ -63,6 +60,14 @@ struct sinkhorn_csp_backward {
   tensor3<T> dx;
   grad_mode mode;
   tensor1<index_t const> lengths;
+};
+
+struct sinkhorn_csp_op {
+  using shape = sinkhorn_shape;
+  template <class T>
+  using forward = sinkhorn_csp_forward<T>;
+  template <class T>
+  using backward = sinkhorn_csp_backward<T>;
 };
 
 }  // namespace detail

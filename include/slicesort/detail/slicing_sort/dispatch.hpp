@@ -23,7 +23,7 @@ struct grid_implementation<detail::slicing_sort_op<Order>> {
     permute_memory permute;
   };
   template <class T, class Grid>
-  static memory plan(Grid const& grid, extents3 e, detail::arena& a) {
+  static memory plan(Grid const& grid, extents3 const& e, detail::arena& a) {
     memory m;
     detail::arena other = a;
     m.sort = plan_sort<T>(grid, e, a);

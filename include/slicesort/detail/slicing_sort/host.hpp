@@ -28,7 +28,7 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
 
   // Scratch of every slot: what forward sorts in, or the tile that backward scatters into.
   template <class T, class Exec>
-  static slots plan(Exec const& on, extents3 e, detail::arena& a) {
+  static slots plan(Exec const& on, extents3 const& e, detail::arena& a) {
     return slots(a, on.threads, sort_tasks<T>(e), [&](detail::arena& slot) {
       slot.overlap([&](detail::arena& s) { take_sort_scratch<T>(s, e.length); },
                    [&](detail::arena& s) { (void)take_permuted_rows<T>(s, e.length); });

@@ -10,11 +10,9 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-template <class Order>
-struct slicing_sort_op {};
-
 template <class Order, class T>
 struct slicing_sort_forward {
+  using element = T;
   static constexpr char const* name = "slicing_sort.forward";
   Order order;
   tensor3<T const> x;
@@ -26,12 +24,22 @@ struct slicing_sort_forward {
 
 template <class T>
 struct slicing_sort_backward {
+  using element = T;
   static constexpr char const* name = "slicing_sort.backward";
   tensor3<T const> dy;
   tensor3<T> dx;
   const_index_tensor3 perm;
   grad_mode mode;
   tensor1<index_t const> lengths;
+};
+
+template <class Order>
+struct slicing_sort_op {
+  using shape = extents3;  // what a workspace depends on
+  template <class T>
+  using forward = slicing_sort_forward<Order, T>;
+  template <class T>
+  using backward = slicing_sort_backward<T>;
 };
 
 }  // namespace detail

@@ -37,7 +37,7 @@ void with_tile_width(detail::attention_shape const& s, F const& f) {
 template <class Mask>
 struct grid_implementation<detail::streaming_attention_op<Mask>> {
   template <class T, class Grid>
-  static void plan(Grid const&, detail::attention_shape s, detail::arena& a) {
+  static void plan(Grid const&, detail::attention_shape const& s, detail::arena& a) {
     (void)memory<T>(s, a);
   }
 

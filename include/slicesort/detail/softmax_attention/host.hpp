@@ -28,7 +28,7 @@ struct implementation<detail::streaming_attention_op<Mask>, detail::host_backend
     check_host(on, c);
   }
   template <class T, class Exec>
-  static void plan(Exec const& on, detail::attention_shape s, detail::arena& a) {
+  static void plan(Exec const& on, detail::attention_shape const& s, detail::arena& a) {
     detail::arena forward, backward;
     (void)streaming_forward_memory<T>(on, s, forward);
     (void)streaming_backward_memory<T>(on, s, backward);
@@ -62,7 +62,7 @@ struct implementation<detail::materialized_attention_op<Mask>, detail::host_back
     check_host(on, c);
   }
   template <class T, class Exec>
-  static void plan(Exec const& on, detail::attention_shape s, detail::arena& a) {
+  static void plan(Exec const& on, detail::attention_shape const& s, detail::arena& a) {
     (void)map_memory<T>(on, s, a);
   }
 

@@ -25,22 +25,85 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// Two operators behind one door.
-template <class Mask>
-struct streaming_attention_op {};
-template <class Mask>
-struct materialized_attention_op {};
-
 // What a workspace depends on.
 struct attention_shape {
-  index_t batch, heads, queries, keys, channels, values;  // `values`: channels of v and y
+  index_t batch, heads, queries, keys;
+  index_t channels, values;  // channels of q and k; of v and y
 
+  static SLICESORT_HD constexpr attention_shape of(extents4 q, extents4 v) {
+    attention_shape s{};
+    s.batch = q.outer;
+    s.heads = q.batch;
+    s.queries = q.length;
+    s.keys = v.length;
+    s.channels = q.channels;
+    s.values = v.channels;
+    return s;
+  }
   template <class T>
   static SLICESORT_HD constexpr attention_shape of(attention_inputs<T> const& in) {
-    extents4 const q = in.q.extents(), v = in.v.extents();
-    return {q.outer, q.batch, q.length, v.length, q.channels, v.channels};
+    return of(in.q.extents(), in.v.extents());
   }
   SLICESORT_HD constexpr index_t pairs() const { return batch * heads; }  // of a sample and a head
+};
+
+struct attention_lengths {
+  tensor1<index_t const> keys, queries;
+};
+
+// `State` is the element type of what is saved. streaming: the accumulator's, [batch, heads, queries, 2],
+// m and l of every query (-infinity and 0 where no key is left). materialized: T, [batch, heads, queries,
+// keys], p. (One number, m + log l, would lose l beside a large m.)
+template <class Mask, class T, class State>
+struct attention_forward {
+  using element = T;
+  static constexpr char const* name = "softmax_attention.forward";
+  Mask mask;
+  double scale;
+  gemm_rule gemm;
+  attention_inputs<T> in;
+  tensor4<T> y;
+  tensor4<State> state;
+  bool saving;  // whether the state is written
+  attention_lengths lengths;
+};
+
+template <class Mask, class T, class State>
+struct attention_backward {
+  using element = T;
+  static constexpr char const* name = "softmax_attention.backward";
+  Mask mask;
+  double scale;
+  gemm_rule gemm;
+  tensor4<T const> dy;
+  attention_inputs<T> in;
+  tensor4<T const> y;
+  tensor4<State const> state;
+  attention_gradients<T> to;
+  grad_mode mode;
+  attention_lengths lengths;
+};
+
+// Two operators behind one door, which differ in what they save.
+template <class Mask>
+struct streaming_attention_op {
+  using shape = attention_shape;
+  template <class T>
+  using state = accumulator_t<T>;
+  template <class T>
+  using forward = attention_forward<Mask, T, state<T>>;
+  template <class T>
+  using backward = attention_backward<Mask, T, state<T>>;
+};
+template <class Mask>
+struct materialized_attention_op {
+  using shape = attention_shape;
+  template <class T>
+  using state = T;
+  template <class T>
+  using forward = attention_forward<Mask, T, T>;
+  template <class T>
+  using backward = attention_backward<Mask, T, T>;
 };
 
 // What the door must know of an algorithm.
@@ -50,8 +113,6 @@ struct attention_traits {
                 "slicesort: the algorithm must be streaming or materialized<Gemm>.");
   template <class Mask>
   using op = streaming_attention_op<Mask>;
-  template <class T>
-  using state = accumulator_t<T>;
   static constexpr bool saves_map = false;
   static constexpr bool runs_on(bool) { return true; }
   static constexpr gemm_rule gemm(Algorithm const&) { return {}; }
@@ -60,8 +121,6 @@ template <class Gemm>
 struct attention_traits<materialized<Gemm>> {
   template <class Mask>
   using op = materialized_attention_op<Mask>;
-  template <class T>
-  using state = T;
   static constexpr bool saves_map = true;
   static constexpr bool runs_on(bool host_memory) {
     if constexpr (std::is_same_v<Gemm, plain_gemm>)
@@ -77,41 +136,6 @@ struct attention_traits<materialized<Gemm>> {
                 return static_cast<Gemm const*>(self)->multiply(stream, call);
               }};
   }
-};
-
-struct attention_lengths {
-  tensor1<index_t const> keys, queries;
-};
-
-// `State` is the element type of what is saved. streaming: the accumulator's, [batch, heads, queries, 2],
-// m and l of every query (-infinity and 0 where no key is left). materialized: T, [batch, heads, queries,
-// keys], p. (One number, m + log l, would lose l beside a large m.)
-template <class Mask, class T, class State>
-struct attention_forward {
-  static constexpr char const* name = "softmax_attention.forward";
-  Mask mask;
-  double scale;
-  gemm_rule gemm;
-  attention_inputs<T> in;
-  tensor4<T> y;
-  tensor4<State> state;
-  bool saving;  // whether the state is written
-  attention_lengths lengths;
-};
-
-template <class Mask, class T, class State>
-struct attention_backward {
-  static constexpr char const* name = "softmax_attention.backward";
-  Mask mask;
-  double scale;
-  gemm_rule gemm;
-  tensor4<T const> dy;
-  attention_inputs<T> in;
-  tensor4<T const> y;
-  tensor4<State const> state;
-  attention_gradients<T> to;
-  grad_mode mode;
-  attention_lengths lengths;
 };
 
 }  // namespace detail

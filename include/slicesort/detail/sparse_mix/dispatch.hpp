@@ -34,8 +34,8 @@ namespace impl {
 template <>
 struct grid_implementation<detail::sparse_mix_op> {
   template <class T, class Grid>
-  static void plan(Grid const& grid, extents3 e, index_t number, detail::arena& a) {
-    memory<T>(grid, e, detail::mix_size::of(number), a);
+  static void plan(Grid const& grid, detail::mix_shape const& s, detail::arena& a) {
+    memory<T>(grid, s, a);
   }
 
   template <class Grid, class T>
@@ -43,7 +43,7 @@ struct grid_implementation<detail::sparse_mix_op> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<T> const m(grid, e, {p.rule.factors, p.rule.links, p.rule.every}, a);
+    memory<T> const m(grid, detail::mix_shape::of(e, p.rule), a);
     upload_offsets(grid, p.rule, m.offsets);
     for (index_t first = 0; first < e.batch; first += m.samples) {
       chain_args<T> chain = job_of(p, m, first, p.x, p.y);
@@ -64,7 +64,7 @@ struct grid_implementation<detail::sparse_mix_op> {
     extents3 const e = p.dy.extents();
     if (e.batch == 0 || e.length == 0 || (e.channels == 0 && !p.of_weights)) return;
     detail::arena a(w);
-    memory<T> const m(grid, e, {p.rule.factors, p.rule.links, p.rule.every}, a);
+    memory<T> const m(grid, detail::mix_shape::of(e, p.rule), a);
     upload_offsets(grid, p.rule, m.offsets);
     for (index_t first = 0; first < e.batch; first += m.samples) {
       chain_args<T> chain = job_of(p, m, first, p.dy, p.dx);
@@ -99,25 +99,26 @@ struct grid_implementation<detail::sparse_mix_op> {
     T* passed;      // gradients between them
 
     template <class Grid>
-    memory(Grid const& grid, extents3 e, detail::mix_size size, detail::arena& a) {
-      index_t const links = size.factors * size.links;
+    memory(Grid const& grid, detail::mix_shape const& s, detail::arena& a) {
+      extents3 const e = s.extents;
+      index_t const links = s.factors * s.links;
       index_t const rows = std::max(e.length * e.channels, links * e.length);
       index_t const chunk = sort_tuning_of<T>(grid).chunk_elements;
       samples =
           std::clamp<index_t>(chunk / std::max<index_t>(rows, 1), 1, std::max<index_t>(e.batch, 1));
-      segment = size.every == 0 ? size.factors : std::min(size.every, size.factors);
+      segment = s.every == 0 ? s.factors : std::min(s.every, s.factors);
       auto const count = [&](index_t each) { return static_cast<std::size_t>(samples * each); };
       offsets = a.take<index_t>(static_cast<std::size_t>(links));
-      factors.factors = size.factors;
-      factors.links = size.links;
+      factors.factors = s.factors;
+      factors.links = s.links;
       factors.length = e.length;
       factors.weights = a.take<A>(count(links * e.length));
       factors.jumps = a.take<std::uint32_t>(count(links));
       index_t const elements = e.length * e.channels;
-      for (T*& one : between) one = a.take<T>(count(size.factors > 1 ? elements : 0));
-      inputs = a.take<A>(count(size.factors > 1 ? elements : 0));
+      for (T*& one : between) one = a.take<T>(count(s.factors > 1 ? elements : 0));
+      inputs = a.take<A>(count(s.factors > 1 ? elements : 0));
       formed = a.take<T>(count(std::max<index_t>(segment - 1, 0) * elements));
-      span = std::clamp<index_t>(size.factors, 1, 4);
+      span = std::clamp<index_t>(s.factors, 1, 4);
       passed = a.take<T>(count((span - 1) * elements));
     }
   };

@@ -36,8 +36,8 @@ struct implementation<detail::sparse_mix_op, detail::host_backend> {
   }
 
   template <class T, class Exec>
-  static void plan(Exec const& on, extents3 e, index_t number, detail::arena& a) {
-    (void)memory<T>(on, e, detail::mix_size::of(number), a);
+  static void plan(Exec const& on, detail::mix_shape const& s, detail::arena& a) {
+    (void)memory<T>(on, s, a);
   }
 
   template <class Exec, class T>
@@ -54,16 +54,17 @@ struct implementation<detail::sparse_mix_op, detail::host_backend> {
     slots each;
 
     template <class Exec>
-    memory(Exec const& on, extents3 e, detail::mix_size s, detail::arena& a)
-        : offsets(a.take<index_t>(static_cast<std::size_t>(e.empty() ? 0 : s.factors * s.links))),
-          products(a, e.empty() ? extents3{} : e, s, on.threads),
-          each(a, on.threads, e.empty() || s.factors == 0 ? 0 : e.batch * products.tiles(),
-               [&](detail::arena& slot) { (void)mix_scratch<T>(slot, e.length, s.links); }) {}
+    memory(Exec const& on, detail::mix_shape const& s, detail::arena& a)
+        : offsets(a.take<index_t>(
+              static_cast<std::size_t>(s.extents.empty() ? 0 : s.factors * s.links))),
+          products(a, s.extents.empty() ? detail::mix_shape{} : s, on.threads),
+          each(
+              a, on.threads,
+              s.extents.empty() || s.factors == 0 ? 0 : s.extents.batch * products.tiles(),
+              [&](detail::arena& slot) { (void)mix_scratch<T>(slot, s.extents.length, s.links); }) {
+    }
   };
 
-  static detail::mix_size size_of(detail::mix_rule const& rule) {
-    return {rule.factors, rule.links, rule.every};
-  }
   template <class T>
   static mix_call<T> call_of(isa set, detail::mix_rule const& rule, index_t* offsets,
                              tensor4<T const> weights, tensor1<index_t const> lengths) {
@@ -100,7 +101,7 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::forward(
   extents3 const e = p.x.extents();
   if (e.empty()) return;
   detail::arena a(w);
-  memory<T> const m(on, e, size_of(p.rule), a);
+  memory<T> const m(on, detail::mix_shape::of(e, p.rule), a);
   index_t const factors = p.rule.factors;
   mix_call<T> const call = call_of<T>(on.instructions, p.rule, m.offsets, p.weights, p.lengths);
   for_each_tile(on, e, [&](unsigned slot, column_run block) {
@@ -130,7 +131,7 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
   using A = detail::accumulator_t<T>;
   extents3 const e = p.dy.extents();
   detail::arena a(w);
-  memory<T> m(on, e, size_of(p.rule), a);
+  memory<T> m(on, detail::mix_shape::of(e, p.rule), a);
   if (e.empty()) {  // without channels, the weights' gradients are sums of nothing
     if (p.of_weights && p.mode == grad_mode::overwrite) clear(p.dweights);
     return;

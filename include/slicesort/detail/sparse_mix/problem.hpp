@@ -12,8 +12,6 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-struct sparse_mix_op {};
-
 enum class residual_form { per_factor, none, initial };
 
 // What a call's arithmetic and workspace depend on besides shapes. Offsets are asked for on the host,
@@ -28,15 +26,16 @@ struct mix_rule {
   index_t offset(index_t link, index_t factor) const { return ask(topology, link, factor); }
 };
 
-// What the workspace depends on besides the shape, as the one number that a plan is given.
-struct mix_size {
-  static constexpr index_t most = 65535;  // of each
-  index_t factors, links, every;
+// What a workspace depends on.
+struct mix_shape {
+  static constexpr index_t limit = 65535;  // of factors, links and every
 
-  constexpr index_t number() const { return (factors * (most + 1) + links) * (most + 1) + every; }
-  static constexpr mix_size of(index_t number) {
-    index_t const above = number / (most + 1);
-    return {above / (most + 1), above % (most + 1), number % (most + 1)};
+  extents3 extents;  // of x
+  index_t factors, links;
+  index_t every;  // states saved: see `checkpoints`
+
+  static constexpr mix_shape of(extents3 extents, mix_rule const& rule) {
+    return {extents, rule.factors, rule.links, rule.every};
   }
 };
 
@@ -48,6 +47,7 @@ inline constexpr int channel_block = 32, channel_lanes = 16;
 
 template <class T>
 struct sparse_mix_forward {
+  using element = T;
   static constexpr char const* name = "sparse_mix.forward";
   mix_rule rule;
   tensor3<T const> x;
@@ -60,6 +60,7 @@ struct sparse_mix_forward {
 
 template <class T>
 struct sparse_mix_backward {
+  using element = T;
   static constexpr char const* name = "sparse_mix.backward";
   mix_rule rule;
   tensor3<T const> dy;
@@ -71,6 +72,14 @@ struct sparse_mix_backward {
   bool of_weights;  // whether dweights is wanted
   grad_mode mode;
   tensor1<index_t const> lengths;
+};
+
+struct sparse_mix_op {
+  using shape = mix_shape;
+  template <class T>
+  using forward = sparse_mix_forward<T>;
+  template <class T>
+  using backward = sparse_mix_backward<T>;
 };
 
 }  // namespace detail

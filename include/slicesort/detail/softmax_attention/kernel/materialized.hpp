@@ -28,7 +28,7 @@ namespace impl {
 template <class Mask>
 struct grid_implementation<detail::materialized_attention_op<Mask>> {
   template <class T, class Grid>
-  static void plan(Grid const& grid, detail::attention_shape s, detail::arena& a) {
+  static void plan(Grid const& grid, detail::attention_shape const& s, detail::arena& a) {
     (void)memory<T>(grid, s, a);
   }
 

@@ -29,14 +29,13 @@ class mix_products {
  public:
   using A = detail::accumulator_t<T>;
 
-  mix_products(detail::arena& a, extents3 e, detail::mix_size size, unsigned threads)
-      : tiles_((e.channels + mix_columns - 1) / mix_columns),
-        under_way_(std::min(e.batch, static_cast<index_t>(threads))),
-        size_(size),
-        length_(e.length),
-        turns_(a, tiles_ > 1 && threads > 1 ? e.batch * size.factors : 0),
+  mix_products(detail::arena& a, detail::mix_shape const& s, unsigned threads)
+      : tiles_((s.extents.channels + mix_columns - 1) / mix_columns),
+        under_way_(std::min(s.extents.batch, static_cast<index_t>(threads))),
+        shape_(s),
+        turns_(a, tiles_ > 1 && threads > 1 ? s.extents.batch * s.factors : 0),
         sums_(a.take<A>(static_cast<std::size_t>(
-            tiles_ > 1 && !in_place ? under_way_ * size.factors * e.length * size.links : 0))) {}
+            tiles_ > 1 && !in_place ? under_way_ * s.factors * s.extents.length * s.links : 0))) {}
 
   index_t tiles() const { return tiles_; }
   void begin(tensor4<T> dweights, grad_mode mode) {
@@ -55,11 +54,11 @@ class mix_products {
     // A round takes a power of two of links, and as many rows as there is room for.
     int const most = chain.call().use.dots_of_round;
     int taken = 1;
-    while (taken < most && taken < size_.links) taken *= 2;
+    while (taken < most && taken < shape_.links) taken *= 2;
     mix_pairs at{};
     at.step = most / taken, at.one_row = taken == most;
-    for (index_t first = 0; first < size_.links; first += taken) {
-      int const links = static_cast<int>(std::min<index_t>(size_.links - first, taken));
+    for (index_t first = 0; first < shape_.links; first += taken) {
+      int const links = static_cast<int>(std::min<index_t>(shape_.links - first, taken));
       index_t ahead[mix_dots_at_once], away[mix_dots_at_once];
       chain.ask(factor, first, links, ahead);
       for_each_stretch(ahead, links, rows, away, [&](index_t begin, index_t end) {
@@ -78,13 +77,13 @@ class mix_products {
       });
     }
     if (tile + 1 == tiles_ && mode_ == grad_mode::overwrite) clear(sample, factor, rows);
-    turns_.finish(sample * size_.factors + factor, tile + 1);
+    turns_.finish(sample * shape_.factors + factor, tile + 1);
   }
 
   // Rows past the valid ones.
   void clear(index_t sample, index_t factor, index_t first) const {
-    for (index_t i = first; i < length_; ++i)
-      for (index_t k = 0; k < size_.links; ++k) to_(factor, sample, i, k) = static_cast<T>(A(0));
+    for (index_t i = first; i < shape_.extents.length; ++i)
+      for (index_t k = 0; k < shape_.links; ++k) to_(factor, sample, i, k) = static_cast<T>(A(0));
   }
 
  private:
@@ -103,9 +102,9 @@ class mix_products {
 
   void wait_for_turn(index_t sample, index_t factor, index_t tile) const {
     if (tile > 0)
-      turns_.wait_for(sample * size_.factors + factor, tile);
+      turns_.wait_for(sample * shape_.factors + factor, tile);
     else if (!in_place && sample >= under_way_)  // the sums are still another's
-      turns_.wait_for((sample - under_way_) * size_.factors + factor, tiles_);
+      turns_.wait_for((sample - under_way_) * shape_.factors + factor, tiles_);
   }
 
   // Product `of[q * pitch + k]` belongs to row row + q, link first + k.
@@ -131,12 +130,12 @@ class mix_products {
     }
   }
   A* sums_of(index_t sample, index_t factor, index_t row) const {
-    return sums_ + ((sample % under_way_ * size_.factors + factor) * length_ + row) * size_.links;
+    index_t const sum = sample % under_way_ * shape_.factors + factor;
+    return sums_ + (sum * shape_.extents.length + row) * shape_.links;
   }
 
   index_t tiles_, under_way_;
-  detail::mix_size size_;
-  index_t length_;
+  detail::mix_shape shape_;
   ordered_sum turns_;
   A* sums_;
   tensor4<T> to_;

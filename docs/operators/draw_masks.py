@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Draws attention_masks.svg: which of 16 keys each of 16 queries looks at, by each mask. The patterns are what
-examples/softmax_attention.cpp prints, which a test compares with the comment at its end, read here. Needs nothing but
+examples/attention_masks.cpp prints, which a test compares with the comment at its end, read here. Needs nothing but
 Python; --check only compares."""
 import re
 import sys
@@ -17,7 +17,7 @@ TITLES = {"window_and_globals{1, 2}": "a mask of one's own"}
 
 def patterns():
     """[(name, [rows])] in the order of the output."""
-    comment = (EXAMPLES / "softmax_attention.cpp").read_text().split("// output:\n")[1]
+    comment = (EXAMPLES / "attention_masks.cpp").read_text().split("// output:\n")[1]
     found, names = [], []
     for line in comment.splitlines():
         cells = line[3:].split()

@@ -70,7 +70,7 @@ class softmax_attention {
 
   using op = typename traits::template op<Mask>;
   template <class T>
-  using state_element = typename op::template state<T>;
+  using state_element = typename traits::template state<T>;
 
   // What braces stand for in a call whose y, or dy, is a Y.
   template <class Y>

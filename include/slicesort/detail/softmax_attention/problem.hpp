@@ -89,17 +89,13 @@ template <class Mask>
 struct streaming_attention_op {
   using shape = attention_shape;
   template <class T>
-  using state = accumulator_t<T>;
+  using forward = attention_forward<Mask, T, accumulator_t<T>>;
   template <class T>
-  using forward = attention_forward<Mask, T, state<T>>;
-  template <class T>
-  using backward = attention_backward<Mask, T, state<T>>;
+  using backward = attention_backward<Mask, T, accumulator_t<T>>;
 };
 template <class Mask>
 struct materialized_attention_op {
   using shape = attention_shape;
-  template <class T>
-  using state = T;
   template <class T>
   using forward = attention_forward<Mask, T, T>;
   template <class T>
@@ -113,6 +109,8 @@ struct attention_traits {
                 "slicesort: the algorithm must be streaming or materialized<Gemm>.");
   template <class Mask>
   using op = streaming_attention_op<Mask>;
+  template <class T>
+  using state = accumulator_t<T>;
   static constexpr bool saves_map = false;
   static constexpr bool runs_on(bool) { return true; }
   static constexpr gemm_rule gemm(Algorithm const&) { return {}; }
@@ -121,6 +119,8 @@ template <class Gemm>
 struct attention_traits<materialized<Gemm>> {
   template <class Mask>
   using op = materialized_attention_op<Mask>;
+  template <class T>
+  using state = T;
   static constexpr bool saves_map = true;
   static constexpr bool runs_on(bool host_memory) {
     if constexpr (std::is_same_v<Gemm, plain_gemm>)

@@ -54,15 +54,15 @@ struct mix_baseline {
                                       ss::index_t links, ss::index_t rows, ss::index_t channels,
                                       ss::index_t i, std::index_sequence<At...>) {
     constexpr ss::index_t place[] = {static_cast<ss::index_t>(At) * count...};
-    V s[] = {lanes::take(x + i * channels + place[At])...};
+    V s[] = {lanes::load(x + i * channels + place[At])...};
     for (ss::index_t k = 0; k < links; ++k) {
       ss::index_t const at = i + offset[k] < rows ? i + offset[k] : i + offset[k] - rows;
       V const weight = lanes::every(w[k]);
       ((s[At] = ss::impl::SLICESORT_BENCH_SET::fused_lanes(
-            weight, lanes::take(x + at * channels + place[At]), s[At])),
+            weight, lanes::load(x + at * channels + place[At]), s[At])),
        ...);
     }
-    (lanes::template give<false>(y + i * channels + place[At], s[At]), ...);
+    (lanes::template store<false>(y + i * channels + place[At], s[At]), ...);
   }
   template <std::size_t... At>
   static SLICESORT_INLINE void all(V* sum, V const& factor, std::index_sequence<At...>) {

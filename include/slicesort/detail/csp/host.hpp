@@ -39,8 +39,10 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
   struct memory {
     detail::channel_shift* moves;  // of every channel
     bool moving, mixed;            // whether any is shifted; whether some descend and some do not
-    std::uint16_t* places;         // aligned: [batch][length], where a group's sorted rows go
-    std::uint32_t* long_places;    // the same of groups beyond 16 bits
+    // Where a group's sorted rows go, [batch][length], where groups are aligned; the second where
+    // row numbers in a group exceed 16 bits.
+    std::uint16_t* destinations;
+    std::uint32_t* long_destinations;
     slots each;
   };
   template <class T, class Exec>
@@ -51,14 +53,14 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     auto const rows = static_cast<std::size_t>(any && Aligned ? e.batch * e.length : 0);
     auto* const moves =
         a.take<detail::channel_shift>(static_cast<std::size_t>(any ? e.channels : 0));
-    auto* const places = a.take<std::uint16_t>(wide ? 0 : rows);
-    auto* const long_places = a.take<std::uint32_t>(wide ? rows : 0);
+    auto* const destinations = a.take<std::uint16_t>(wide ? 0 : rows);
+    auto* const long_destinations = a.take<std::uint32_t>(wide ? rows : 0);
     index_t const tasks = any ? std::max(column_runs(e, tile_columns).count(), e.batch) : 0;
     return {moves,
             false,
             false,
-            places,
-            long_places,
+            destinations,
+            long_destinations,
             slots(a, on.threads, tasks,
                   [&](detail::arena& slot) { (void)scratch<T>(slot, e.length, group); })};
   }
@@ -93,7 +95,7 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     }
   }
 
-  static bool still_pairs(memory const& m, index_t group) {
+  static bool unshifted_pairs(memory const& m, index_t group) {
     return group == 2 && !m.moving && !m.mixed;
   }
 
@@ -129,7 +131,7 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     t.order_width = order.width();
     t.order_at = operand(order.extents(), order.strides(), b);
   }
-  // Rows past the valid ones stay in their places. A byte of bits that also has a valid pair is
+  // Rows past the valid ones are not moved. A byte of bits that also has a valid pair is
   // written already, with zeros for the others.
   static void save_rest(index_tensor3 order, column_run b, index_t valid, index_t length,
                         index_t group) {
@@ -165,25 +167,26 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
       T const* const x = p.x.data() + p.x.offset(batch, 0, p.rule.reference);
       index_t const rows = valid_rows(p.lengths, batch, e.length), first = batch * e.length;
       if (is_long(group)) {
-        s.long_groups(group).argsort(x, p.x.strides().length, rows, group, m.long_places + first);
+        s.long_groups(group).argsort(x, p.x.strides().length, rows, group,
+                                     m.long_destinations + first);
       } else if (group == 2) {
-        align_pairs(x, p.x.strides().length, rows, m.places + first);
+        align_pairs(x, p.x.strides().length, rows, m.destinations + first);
       } else if (group > 2) {
         tensor3<T> const unwanted(s.tile.columns, {1, rows, 1});
         csp_tile<T> t = tile_of(p.x, unwanted, b, group, p.lengths, m, s.tile);
         t.to_at = operand({1, rows, 1}, unwanted.strides(), {0, 0, 1});
-        t.order = m.places + first, t.order_width = index_width::bits16, t.order_at = t.to_at;
+        t.order = m.destinations + first, t.order_width = index_width::bits16, t.order_at = t.to_at;
         move_csp_tile(set, t, csp_step::forward);
       }
     });
   }
   template <class T>
-  static void align_pairs(T const* x, index_t pitch, index_t rows, std::uint16_t* places) {
+  static void align_pairs(T const* x, index_t pitch, index_t rows, std::uint16_t* destinations) {
     for (index_t i = 0; i + 1 < rows; i += 2) {
       bool const falling =
           detail::ordered_key(x[(i + 1) * pitch], true) < detail::ordered_key(x[i * pitch], true);
-      places[i] = falling;
-      places[i + 1] = !falling;
+      destinations[i] = falling;
+      destinations[i + 1] = !falling;
     }
   }
 };
@@ -200,17 +203,17 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
   evaluate_shifts(p.rule, e, m);
   if constexpr (Aligned) align(on, p, m);
   isa const set = chosen_isa(on.instructions);
-  index_t const still =
-      still_pairs(m, p.rule.group) ? still_channels(p.x, p.y, p.order, p.saving) : 0;
-  if (still > 0)
-    for_each_still_piece(on, p.x, p.y, p.order, p.saving, still, p.lengths,
-                         [&](index_t batch, pair_rows<T>& r) {
-                           r.flip = detail::descends(m.moves[0])
-                                        ? static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0})
-                                        : detail::bits_t<T>{0};
-                           r.places = Aligned ? m.places + batch * e.length : nullptr;
-                           exchange_pair_rows(set, r, csp_step::forward);
-                         });
+  index_t const unshifted =
+      unshifted_pairs(m, p.rule.group) ? unshifted_channels(p.x, p.y, p.order, p.saving) : 0;
+  if (unshifted > 0)
+    for_each_unshifted_piece(
+        on, p.x, p.y, p.order, p.saving, unshifted, p.lengths, [&](index_t batch, pair_rows<T>& r) {
+          r.flip = detail::descends(m.moves[0])
+                       ? static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0})
+                       : detail::bits_t<T>{0};
+          r.destinations = Aligned ? m.destinations + batch * e.length : nullptr;
+          exchange_pair_rows(set, r, csp_step::forward);
+        });
   for_each_column_run(on, e, [&](unsigned slot, column_run b) {
     detail::arena memory_of_slot = m.each[slot];
     scratch<T> const s(memory_of_slot, e.length, p.rule.group);
@@ -219,11 +222,11 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
     t.stream = worth_streaming<T>(e) && t.to_at.dense && t.to_at.on_lines(t.to, sizeof(T));
     index_t const first = b.batch * e.length;
     if (is_long(p.rule.group)) {
-      move_csp_tile(set, t, csp_step::take_in);
-      s.long_groups(p.rule.group).run(t, Aligned ? m.long_places + first : nullptr);
+      move_csp_tile(set, t, csp_step::gather_shifted);
+      s.long_groups(p.rule.group).run(t, Aligned ? m.long_destinations + first : nullptr);
     } else {
-      t.places = Aligned ? m.places + first : nullptr;
-      if (b.channel >= still) move_csp_tile(set, t, csp_step::forward);
+      t.destinations = Aligned ? m.destinations + first : nullptr;
+      if (b.channel >= unshifted) move_csp_tile(set, t, csp_step::forward);
     }
     transfer_rows(p.x, p.y, b, t.rows, e.length, grad_mode::overwrite);
     if (p.saving) save_rest(p.order, b, t.rows, e.length, p.rule.group);
@@ -240,12 +243,12 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::backward(
   memory m = plan<T>(on, {e, p.rule.group}, a);
   evaluate_shifts(p.rule, e, m);
   isa const set = chosen_isa(on.instructions);
-  index_t const still = still_pairs(m, p.rule.group) && p.mode == grad_mode::overwrite
-                            ? still_channels(p.dy, p.dx, p.order, true)
-                            : 0;
-  if (still > 0)
-    for_each_still_piece(
-        on, p.dy, p.dx, p.order, true, still, p.lengths,
+  index_t const unshifted = unshifted_pairs(m, p.rule.group) && p.mode == grad_mode::overwrite
+                                ? unshifted_channels(p.dy, p.dx, p.order, true)
+                                : 0;
+  if (unshifted > 0)
+    for_each_unshifted_piece(
+        on, p.dy, p.dx, p.order, true, unshifted, p.lengths,
         [&](index_t, pair_rows<T> const& r) { exchange_pair_rows(set, r, csp_step::backward); });
   for_each_column_run(on, e, [&](unsigned slot, column_run b) {
     detail::arena memory_of_slot = m.each[slot];
@@ -254,7 +257,7 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::backward(
     add_order(t, p.order, const_cast<void*>(p.order.data()), b);
     t.mode = p.mode;
     t.stream = worth_streaming<T>(e) && t.to_at.dense && t.to_at.on_lines(t.to, sizeof(T));
-    if (b.channel >= still) move_csp_tile(set, t, csp_step::backward);
+    if (b.channel >= unshifted) move_csp_tile(set, t, csp_step::backward);
     transfer_rows(p.dy, p.dx, b, t.rows, e.length, p.mode);
   });
 }

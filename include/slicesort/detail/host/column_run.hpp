@@ -115,7 +115,7 @@ void with_index_type(const_index_tensor3 v, F const& f) {
                                    v.strides()));
 }
 
-// f(deliver) with `store(to, value)`: assigns, or adds in the accumulator type and rounds once.
+// Calls f(store), where store(to, value) assigns, or adds in the accumulator type and rounds once.
 template <class T, class F>
 void with_store(grad_mode mode, F const& f) {
   using A = detail::accumulator_t<T>;

@@ -115,13 +115,15 @@ struct column_tile {
   detail::bits_t<T> flip[tile_columns];  // all ones where the column descends
   bool stream;  // write around the cache; perm too, unless it is wanted soon
   bool stream_perm;
-  index_t group;                // rows sorted together; their numbers start at 0
-  std::uint16_t const* places;  // of the sorted rows in their group, or null: 0, 1, 2, ..
-  unsigned char* scratch;       // tile_scratch_bytes<T>(rows)
+  index_t group;  // rows sorted together; their numbers start at 0
+  // Where in its group each sorted row goes; null: row k goes to k.
+  std::uint16_t const* destinations;
+  unsigned char* scratch;  // tile_scratch_bytes<T>(rows)
 };
 
 // Asks for the dense row `prefetch_distance` rows after this one: rows are far apart, and the
-// processor's own prefetchers give up at page ends. The address may lie past the tensor, hence integers.
+// processor's own prefetchers give up at page ends. The address may lie past the tensor, hence
+// integers.
 inline constexpr unsigned prefetch_distance = 16;
 template <class T>
 void prefetch_after(T const* row, index_t pitch) {
@@ -136,8 +138,8 @@ void prefetch_after(T const* row, index_t pitch) {
 #endif
 }
 
-// `count` elements, at most a row of a tile; a whole row and a line as constants, which a compiler turns
-// into moves.
+// `count` elements, at most a row of a tile; a whole row and a line as constants, which a compiler
+// turns into moves.
 template <std::size_t Element>
 void copy_elements(void* to, void const* from, int count) {
   constexpr std::size_t row = Element * tile_columns;

@@ -40,6 +40,15 @@ inline isa chosen_isa(isa set) {
   return isa_available(isa::avx2) ? isa::avx2 : isa::portable;
 }
 
+// The set whose kernels multiply and add in one rounding: AVX2 counts only where FMA is beside it.
+inline isa fused_isa(isa wanted) {
+  isa const set = chosen_isa(wanted);
+#if SLICESORT_X86_DISPATCH
+  if (set == isa::avx2 && !__builtin_cpu_supports("fma")) return isa::portable;
+#endif
+  return set;
+}
+
 inline char const* isa_name(isa set) {
   switch (set) {
     case isa::portable:

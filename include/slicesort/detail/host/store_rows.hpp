@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How rows of a tile that stand ready, 32 elements each, reach their tensor.
+// Rows of a tile, 32 elements each, on their way to a tensor.
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
@@ -20,13 +20,14 @@ SLICESORT_INLINE void copy_row(T const* from, T* to) {
   using V = portable::vec<std::uint64_t, 2>;
   constexpr int per_vector = static_cast<int>(sizeof(V) / sizeof(T));
   for (int lane = 0; lane < tile_columns; lane += per_vector)
-    portable::put<Stream>(to + lane, portable::load_lanes<V>(from + lane));
+    portable::store_vector<Stream>(to + lane, portable::load_lanes<V>(from + lane));
 }
 
-// Rows that are delivered at a time.
+// The most rows of one call of store_rows.
 inline constexpr int store_batch_rows = 16;
 
-// `count` rows become, or are added to, rows i .. of the tensor. Whoever streams must finish_puts.
+// Stores `count` rows to rows i .. of the tensor, or adds them. With Stream, the caller must call
+// finish_streaming when all is stored.
 template <bool Stream, class T>
 void store_rows(T const* from, index_t i, int count, tile_operand const& at, int width,
                 grad_mode mode, T* to) {

@@ -110,17 +110,17 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::forward(
     mix_scratch<T> const scratch(own, e.length, p.rule.links);
     mix_chain<T> const chain(call, block, e.length, scratch.staged);
     A *v = scratch.first, *next = scratch.second;
-    chain.take(p.x, v);
+    chain.load(p.x, v);
     for (index_t f = 0; f < factors; ++f) {
       mix_onwards(chain, p.x, f, v, next);
       std::swap(v, next);
       if (p.saving && f + 1 < factors && p.rule.every > 0 && (f + 1) % p.rule.every == 0) {
         tensor3<T> const state = p.states[(f + 1) / p.rule.every - 1];
-        chain.give(v, state, grad_mode::overwrite);
+        chain.store(v, state, grad_mode::overwrite);
         transfer_rows(p.x, state, block, chain.rows(), e.length, grad_mode::overwrite);
       }
     }
-    chain.give(v, p.y, grad_mode::overwrite);
+    chain.store(v, p.y, grad_mode::overwrite);
     transfer_rows(p.x, p.y, block, chain.rows(), e.length, grad_mode::overwrite);
   });
 }
@@ -147,7 +147,7 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
     mix_states<T> states(chain, p.x, p.states, scratch.third, initial ? nullptr : scratch.fourth);
     A *dz = scratch.first, *next = scratch.second, *const sum = scratch.fourth;
     index_t const size = chain.rows() * mix_columns;
-    chain.take(p.dy, dz);
+    chain.load(p.dy, dz);
     if (initial) std::fill_n(sum, size, A(0));
     for (index_t f = p.rule.factors; f-- > 0;) {
       if (p.of_weights) m.products.add(chain, f, dz, states.input_of(f, next));
@@ -159,7 +159,7 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
       chain.mix(mix_direction::backward, f, start, dz, next, f > 0);
       std::swap(dz, next);
     }
-    chain.give(dz, p.dx, p.mode);
+    chain.store(dz, p.dx, p.mode);
     transfer_rows(p.dy, p.dx, block, chain.rows(), e.length, p.mode);
   });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of two rows: pairs change places or not, and a bit says which. Rows are 32 elements wide,
-// at most 16 at a time, so that the bits of a channel fill one byte. Included once per instruction
-// set.
+// Groups of two rows, each of which is exchanged or not; a bit says which. Rows are 32 elements
+// wide, and at most 16 are passed at a time, so that the bits of a channel fill one byte. Included
+// once per instruction set.
 
 template <class T>
 struct pair_exchange {
@@ -10,8 +10,8 @@ struct pair_exchange {
   using V = vec<bits, lanes>;
   using saved_lanes = vec<std::uint8_t, lanes>;
 
-  // Puts each pair in ascending order of keys, or, where the pair's bit of `falling` is set, in the
-  // other one; equal rows are in ascending order.
+  // Puts every pair in ascending order of its keys, or in descending order where the pair's bit of
+  // `falling` is set. Pairs of equal keys count as ascending. Saves the bits of those exchanged.
   template <bool Stream>
   static void forward(T const* from, index_t from_pitch, int rows, bits const* flip,
                       unsigned falling, T* to, index_t to_pitch, std::uint8_t* saved) {
@@ -19,7 +19,7 @@ struct pair_exchange {
       order_lanes<Stream>(from + c, from_pitch, rows, load_lanes<V>(flip + c), falling, to + c,
                           to_pitch, saved + c);
   }
-  // Exchanges the pairs whose bits are set.
+  // Exchanges the pairs whose saved bits are set.
   template <bool Stream>
   static void backward(T const* from, index_t from_pitch, int rows, std::uint8_t const* saved,
                        T* to, index_t to_pitch) {
@@ -27,7 +27,7 @@ struct pair_exchange {
       exchange_lanes<Stream>(from + c, from_pitch, rows, saved + c, to + c, to_pitch);
   }
 
-  // The same for rows as they lie in memory.
+  // Unshifted pairs of rows, where they are in memory.
   static void run(pair_rows<T> const& r, csp_step step) {
     if (step == csp_step::forward)
       r.stream ? forward_rows<true>(r) : forward_rows<false>(r);
@@ -41,7 +41,7 @@ struct pair_exchange {
     V const flip = broadcast<V>(r.flip);
     for (index_t i = r.first; i < r.end; i += csp_batch) {
       int const count = r.batch_at(i);
-      unsigned const falling = falling_pairs(r.places, i, count);
+      unsigned const falling = falling_pairs(r.destinations, i, count);
       alignas(64) std::uint8_t unwanted[static_cast<std::size_t>(lanes)];
       for (index_t c = 0; c < r.channels; c += lanes)
         order_lanes<Stream>(
@@ -49,7 +49,7 @@ struct pair_exchange {
             r.to + i * r.to_pitch + c, r.to_pitch,
             r.order == nullptr ? unwanted : r.order + i / csp_batch * r.order_pitch + c);
     }
-    finish_puts<Stream>();
+    finish_streaming<Stream>();
   }
   template <bool Stream>
   static void backward_rows(pair_rows<T> const& r) {
@@ -58,7 +58,7 @@ struct pair_exchange {
         exchange_lanes<Stream>(r.from + i * r.from_pitch + c, r.from_pitch, r.batch_at(i),
                                r.order + i / csp_batch * r.order_pitch + c,
                                r.to + i * r.to_pitch + c, r.to_pitch);
-    finish_puts<Stream>();
+    finish_streaming<Stream>();
   }
 
   template <bool Stream>
@@ -94,12 +94,17 @@ struct pair_exchange {
   template <bool Stream>
   static SLICESORT_INLINE void exchange(V const& swap, V const& a, V const& b, T* to,
                                         index_t pitch) {
-    put<Stream>(to, select(swap, b, a));
-    put<Stream>(to + pitch, select(swap, a, b));
+    store_vector<Stream>(to, select(swap, b, a));
+    store_vector<Stream>(to + pitch, select(swap, a, b));
   }
   template <bool Stream>
   static SLICESORT_INLINE void copy_last(T const* from, index_t from_pitch, int rows, T* to,
                                          index_t to_pitch) {
-    put<Stream>(to + (rows - 1) * to_pitch, load_lanes<V>(from + (rows - 1) * from_pitch));
+    store_vector<Stream>(to + (rows - 1) * to_pitch, load_lanes<V>(from + (rows - 1) * from_pitch));
   }
 };
+
+template <class T>
+void exchange_pair_rows(target, pair_rows<T> const& rows, csp_step step) {
+  pair_exchange<T>::run(rows, step);
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups too long for 16-bit rows: channels lie contiguous already, and are sorted by radix.
+// Groups too long for 16-bit row numbers: their channels, contiguous in scratch, are sorted by
+// radix.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -27,15 +28,16 @@ class csp_long_groups {
     rows_ = a.take<std::uint32_t>(elements);
   }
 
-  // Sorts the groups of a tile whose shifted channels lie in `t.scratch.columns`. Sorted row k of the
-  // group of row n goes to `places[..]` of the group, if there are any, else to k.
-  void run(csp_tile<T> const& t, std::uint32_t const* places) const {
+  // Sorts the groups of a tile whose shifted channels are in `t.scratch.columns`. Sorted row k of
+  // the group that begins at row n goes to row destinations[n + k] of the group; to row k where
+  // there are none.
+  void run(csp_tile<T> const& t, std::uint32_t const* destinations) const {
     for (index_t first = 0; first < t.rows; first += t.group)
       for (int lane = 0; lane < t.width; lane += radix_tile<T>::columns)
-        run_part(t, first, lane, places);
+        run_part(t, first, lane, destinations);
   }
 
-  // The rows of every group of one column of `valid` rows in sorted order.
+  // Writes the row numbers of every group of one column, in sorted order, to `rows`.
   void argsort(T const* x, index_t pitch, index_t valid, index_t group, std::uint32_t* rows) const {
     for (index_t first = 0; first < valid; first += group) {
       column_tile<T> c = part_of(std::min(group, valid - first), 1);
@@ -49,15 +51,15 @@ class csp_long_groups {
   }
 
  private:
-  static tile_operand contiguous(index_t apart, int width) {
+  static tile_operand contiguous(index_t pitch, int width) {
     tile_operand at;
-    for (int lane = 0; lane < tile_columns; ++lane) at.start[lane] = lane * apart;
+    for (int lane = 0; lane < tile_columns; ++lane) at.start[lane] = lane * pitch;
     at.pitch = 1;
     at.width = width;
     at.adjacent = at.dense = false;
     return at;
   }
-  // Lanes of an operand from `lane` on.
+  // The operand of `width` lanes of `all`, from `lane` on.
   static tile_operand part_of_operand(tile_operand const& all, int lane, int width) {
     tile_operand at = all;
     for (int k = 0; k < width; ++k) at.start[k] = all.start[lane + k];
@@ -73,7 +75,8 @@ class csp_long_groups {
     return c;
   }
 
-  void run_part(csp_tile<T> const& t, index_t first, int lane, std::uint32_t const* places) const {
+  void run_part(csp_tile<T> const& t, index_t first, int lane,
+                std::uint32_t const* destinations) const {
     int const width = std::min(radix_tile<T>::columns, t.width - lane);
     column_tile<T> c = part_of(std::min(t.group, t.rows - first), width);
     c.x = t.scratch.columns + lane * t.scratch.pitch + first;
@@ -86,7 +89,7 @@ class csp_long_groups {
     auto* const order = t.order == nullptr
                             ? nullptr
                             : static_cast<std::uint32_t*>(t.order) + first * order_at.pitch;
-    if (places == nullptr) {
+    if (destinations == nullptr) {
       c.y = to, c.y_at = to_at;
       c.perm = order, c.perm_at = order_at;
       radix_.run(c);
@@ -97,9 +100,9 @@ class csp_long_groups {
     radix_.run(c);
     for (int k = 0; k < width; ++k)
       for (index_t i = 0; i < c.rows; ++i) {
-        index_t const place = places[first + i], from = c.y_at.start[k] + i;
-        to[to_at.start[k] + place * to_at.pitch] = values_[from];
-        if (order != nullptr) order[order_at.start[k] + place * order_at.pitch] = rows_[from];
+        index_t const destination = destinations[first + i], from = c.y_at.start[k] + i;
+        to[to_at.start[k] + destination * to_at.pitch] = values_[from];
+        if (order != nullptr) order[order_at.start[k] + destination * order_at.pitch] = rows_[from];
       }
   }
 

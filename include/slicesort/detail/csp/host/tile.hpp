@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of CSP: up to 32 neighboring channels of one sample, and the memory that moving them takes.
+// A tile of csp: up to 32 neighboring channels of one sample, and the scratch memory to move it.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -18,14 +18,14 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// What is done to a tile: its shifted channels are laid out in scratch, or it goes one way or the
-// other.
-enum class csp_step { take_in, forward, backward };
+// What to do with a tile: only lay its shifted channels out in scratch, or all of forward or
+// backward.
+enum class csp_step { gather_shifted, forward, backward };
 
-// Rows moved at a time; pairs of as many fill one byte of saved bits.
+// Rows moved at a time: the saved bits of their pairs fill one byte.
 inline constexpr int csp_batch = 16;
 
-// Short groups are sorted several at a time: rows of whole groups.
+// The rows that are sorted at a time: of several whole groups, where groups are short.
 constexpr index_t csp_chunk_rows(index_t group, index_t length) {
   constexpr index_t enough = 256;
   index_t const groups = (length + group - 1) / group;
@@ -68,7 +68,7 @@ struct csp_tile {
   bool shifted;                          // some channel is
   index_t shift[tile_columns];           // 0..rows-1
   detail::bits_t<T> flip[tile_columns];  // all ones where the channel descends
-  std::uint16_t const* places;  // of a group's sorted rows where groups are aligned, or null
+  std::uint16_t const* destinations;  // of a group's sorted rows where groups are aligned, or null
   grad_mode mode;
   bool stream;  // write around the cache
   csp_scratch<T> scratch;
@@ -81,10 +81,10 @@ struct pair_rows {
   T* to;
   std::uint8_t* order;  // null when not saved; backward only reads it
   index_t from_pitch, to_pitch, order_pitch;
-  index_t first, end;           // rows; `first` is a multiple of csp_batch
-  index_t channels;             // a multiple of 32
-  detail::bits_t<T> flip;       // all ones where channels descend
-  std::uint16_t const* places;  // as in csp_tile
+  index_t first, end;                 // rows; `first` is a multiple of csp_batch
+  index_t channels;                   // a multiple of 32
+  detail::bits_t<T> flip;             // all ones where channels descend
+  std::uint16_t const* destinations;  // as in csp_tile
   bool stream;
 
   int batch_at(index_t i) const {
@@ -92,15 +92,15 @@ struct pair_rows {
   }
 };
 
-// Bit p: whether the reference has pair p of the batch at row i in falling order.
-inline unsigned falling_pairs(std::uint16_t const* places, index_t i, int count) {
+// Bit p: whether pair p of the batch at row i is in falling order in the reference channel.
+inline unsigned falling_pairs(std::uint16_t const* destinations, index_t i, int count) {
   unsigned pairs = 0;
-  for (int p = 0; places != nullptr && p < count / 2; ++p)
-    pairs |= static_cast<unsigned>(places[i + 2 * p]) << p;
+  for (int p = 0; destinations != nullptr && p < count / 2; ++p)
+    pairs |= static_cast<unsigned>(destinations[i + 2 * p]) << p;
   return pairs;
 }
 
-// The operand of rows of 32 elements one after the other.
+// The operand that describes contiguous rows of 32 elements.
 inline tile_operand staged_rows(int width) {
   tile_operand at;
   for (int lane = 0; lane < tile_columns; ++lane) at.start[lane] = lane;

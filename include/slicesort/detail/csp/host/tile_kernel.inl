@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves one tile of CSP. Shifted channels go through a copy of the tile in cache, where each lies
-// contiguous. Included once per instruction set.
+// Moves one tile of csp, forward or backward. Shifted channels go through a copy of the tile in
+// cache, in which each channel is contiguous. Included once per instruction set, after
+// exchange_pairs.inl and transposed_columns.inl.
 
-template <class T, class IndexedCodec>
-class csp_mover {
+template <class T>
+class csp_tile_kernel {
  public:
-  explicit csp_mover(csp_tile<T> const& tile)
+  explicit csp_tile_kernel(csp_tile<T> const& tile)
       : t_(tile), columns_(tile.scratch.columns, tile.scratch.pitch, tile.rows) {}
 
   void run(csp_step step) const {
@@ -14,36 +15,36 @@ class csp_mover {
     else if (step == csp_step::backward)
       backward();
     else
-      take_in();
+      gather_shifted();
   }
 
  private:
   void forward() const {
-    if (t_.shifted) take_in();
+    if (t_.shifted) gather_shifted();
     if (t_.group <= 2)
       t_.stream ? move_batches<true>() : move_batches<false>();
     else
       sort_chunks();
   }
 
-  // Channels, shifted, to `scratch.columns`.
-  void take_in() const {
-    index_t place[tile_columns];
-    for (int lane = 0; lane < tile_columns; ++lane) place[lane] = t_.shift[lane];
+  // Lays the channels, shifted, out in `scratch.columns`.
+  void gather_shifted() const {
+    index_t offset[tile_columns];
+    for (int lane = 0; lane < tile_columns; ++lane) offset[lane] = t_.shift[lane];
     for (index_t i = 0; i < t_.rows; i += csp_batch) {
       int const count = batch_at(i);
       auto const rows = rows_at(t_.from, t_.from_at, t_.width, i, count, t_.scratch.stage);
-      columns_.take(rows.data, rows.pitch, count, place);
+      columns_.transpose_in(rows.data, rows.pitch, count, offset);
     }
   }
 
   void backward() const {
     if (t_.group > 2) {
-      with_order_type([&](auto const* order) { scatter(order); });
-      t_.stream ? give_out<true>() : give_out<false>();
+      with_order_type([&](auto const* order) { scatter_gradient(order); });
+      t_.stream ? scatter_shifted<true>() : scatter_shifted<false>();
     } else if (t_.shifted) {
       restore_pairs<false>();
-      t_.stream ? give_out<true>() : give_out<false>();
+      t_.stream ? scatter_shifted<true>() : scatter_shifted<false>();
     } else {
       t_.stream ? restore_pairs<true>() : restore_pairs<false>();
     }
@@ -51,7 +52,7 @@ class csp_mover {
 
   static constexpr std::size_t batch_size = std::size_t{csp_batch} * tile_columns;
 
-  // Dense rows of 32, where they lie or in a stage.
+  // Rows of 32 adjacent elements: the tensor's own where it is dense, else a copy of them.
   template <class E>
   struct row_block {
     E const* data;
@@ -72,20 +73,20 @@ class csp_mover {
     return t_.rows - i < csp_batch ? static_cast<int>(t_.rows - i) : csp_batch;
   }
 
-  // --- out of the columns ---
+  // --- from contiguous channels back to rows ---
 
   template <bool Stream>
-  void give_out() const {
+  void scatter_shifted() const {
     for (index_t i = 0; i < t_.rows; i += csp_batch) {
-      columns_.give(i, t_.scratch.stage);
+      columns_.transpose_out(i, t_.scratch.stage);
       store_rows<Stream>(t_.scratch.stage, i, batch_at(i), t_.to_at, t_.width, t_.mode, t_.to);
     }
-    finish_puts<Stream>();
+    finish_streaming<Stream>();
   }
-  // Shifted rows, of the batch that starts at row i.
+  // The batch of shifted rows that begins at row i.
   row_block<T> shifted_rows(index_t i, int count) const {
     if (!t_.shifted) return rows_at(t_.from, t_.from_at, t_.width, i, count, t_.scratch.stage);
-    columns_.give(i, t_.scratch.stage);
+    columns_.transpose_out(i, t_.scratch.stage);
     return {t_.scratch.stage, tile_columns};
   }
 
@@ -105,14 +106,14 @@ class csp_mover {
       bool const direct = t_.to_at.dense;
       T* const to = direct ? t_.to + t_.to_at.start[0] + i * t_.to_at.pitch : moved;
       pair_exchange<T>::template forward<Stream>(rows.data, rows.pitch, count, t_.flip,
-                                                 falling_pairs(t_.places, i, count), to,
+                                                 falling_pairs(t_.destinations, i, count), to,
                                                  direct ? t_.to_at.pitch : tile_columns, saved);
       if (!direct) scatter_rows(moved, tile_columns, t_.width, i, count, t_.to_at, t_.to);
       if (t_.order != nullptr)
         scatter_rows(saved, tile_columns, t_.width, i / csp_batch, 1, t_.order_at,
                      static_cast<std::uint8_t*>(t_.order));
     }
-    finish_puts<Stream>();
+    finish_streaming<Stream>();
   }
   template <bool Stream>
   void store_batch(row_block<T> const& rows, index_t i, int count) const {
@@ -123,8 +124,8 @@ class csp_mover {
   void restore_pairs() const {
     alignas(64) T moved[batch_size];
     alignas(64) std::uint8_t saved[tile_columns] = {};
-    index_t place[tile_columns];
-    for (int lane = 0; lane < tile_columns; ++lane) place[lane] = unshifted(0, lane);
+    index_t offset[tile_columns];
+    for (int lane = 0; lane < tile_columns; ++lane) offset[lane] = source_row(0, lane);
     for (index_t i = 0; i < t_.rows; i += csp_batch) {
       int const count = batch_at(i);
       auto rows = rows_at(t_.from, t_.from_at, t_.width, i, count, t_.scratch.stage);
@@ -142,16 +143,16 @@ class csp_mover {
         rows = {moved, tile_columns};
       }
       if (t_.shifted)
-        columns_.take(rows.data, rows.pitch, count, place);
+        columns_.transpose_in(rows.data, rows.pitch, count, offset);
       else
         store_batch<Stream>(rows, i, count);
     }
-    finish_puts<Stream>();
+    finish_streaming<Stream>();
   }
 
   // --- longer groups ---
 
-  // Whole groups at a time, by the sorter of whole columns.
+  // Sorts whole groups at a time, as columns.
   void sort_chunks() const {
     index_t const chunk = csp_chunk_rows(t_.group, t_.rows);
     tile_operand const staged = staged_rows(t_.width);
@@ -172,22 +173,23 @@ class csp_mover {
       for (index_t& valid : c.valid) valid = c.rows;
       c.x = t_.shifted ? t_.scratch.stage : t_.from + i * t_.from_at.pitch;
       for (index_t k = 0; t_.shifted && k < c.rows; k += csp_batch)
-        give_some(i + k, c.rows - k, t_.scratch.stage + k * tile_columns);
+        transpose_out_some(i + k, c.rows - k, t_.scratch.stage + k * tile_columns);
       c.y = t_.to + i * t_.to_at.pitch;
       if (narrowing)
         c.perm = t_.scratch.order;
       else if (t_.order != nullptr)
         c.perm = static_cast<std::uint16_t*>(t_.order) + i * t_.order_at.pitch;
-      c.places = t_.places == nullptr ? nullptr : t_.places + i;
-      sort_columns<T, values_codec<T>, IndexedCodec>(c);
+      c.destinations = t_.destinations == nullptr ? nullptr : t_.destinations + i;
+      sort_tile(target{}, c);
       if (narrowing) narrow(i, c.rows);
     }
   }
-  // At most `count` rows from row i on; a whole batch may be more than the stage holds.
-  void give_some(index_t i, index_t count, T* to) const {
-    if (count >= csp_batch) return columns_.give(i, to);
+  // Rows i .. of the shifted channels: a batch of them, or `count` where those are fewer, since the
+  // stage may not hold a whole batch.
+  void transpose_out_some(index_t i, index_t count, T* to) const {
+    if (count >= csp_batch) return columns_.transpose_out(i, to);
     alignas(64) T rows[batch_size];
-    columns_.give(i, rows);
+    columns_.transpose_out(i, rows);
     std::memcpy(to, rows, static_cast<std::size_t>(count) * tile_columns * sizeof(T));
   }
   void narrow(index_t first, index_t rows) const {
@@ -214,16 +216,16 @@ class csp_mover {
     else
       f(static_cast<std::uint32_t const*>(t_.order));
   }
-  // Row `row` of the shifted channel, in the channel as it was.
-  index_t unshifted(index_t row, int lane) const {
+  // The row that shifting the channel of `lane` moved to `row`.
+  index_t source_row(index_t row, int lane) const {
     index_t const from = row - t_.shift[lane];
     return from < 0 ? from + t_.rows : from;
   }
-  // Every row of dy goes where its row of x came from.
+  // Writes every row of dy to the row that its row of x came from, in the shifted channels.
   template <class Index>
-  void scatter(Index const* order) const {
+  void scatter_gradient(Index const* order) const {
     alignas(64) Index indices[batch_size] = {};
-    alignas(64) std::uint32_t first[tile_columns], place[tile_columns];
+    alignas(64) std::uint32_t first[tile_columns], offset[tile_columns];
     auto const rows = static_cast<std::uint32_t>(t_.rows);
     index_t in_group = t_.group, group_row = -t_.group;
     for (index_t i = 0; i < t_.rows; i += csp_batch) {
@@ -235,23 +237,28 @@ class csp_mover {
           group_row += t_.group;
           in_group = 0;
           for (int lane = 0; lane < tile_columns; ++lane)
-            first[lane] = static_cast<std::uint32_t>(unshifted(group_row, lane));
+            first[lane] = static_cast<std::uint32_t>(source_row(group_row, lane));
         }
         for (int lane = 0; lane < tile_columns; ++lane) {
           std::uint32_t const to =
               first[lane] + static_cast<std::uint32_t>(from.data[k * from.pitch + lane]);
-          place[lane] = to < rows ? to : to - rows;
+          offset[lane] = to < rows ? to : to - rows;
         }
-        scatter_row(dy.data + k * dy.pitch, place, std::make_index_sequence<tile_columns>{});
+        scatter_row(dy.data + k * dy.pitch, offset, std::make_index_sequence<tile_columns>{});
       }
     }
   }
   template <std::size_t... Lane>
-  SLICESORT_INLINE void scatter_row(T const* dy, std::uint32_t const* place,
+  SLICESORT_INLINE void scatter_row(T const* dy, std::uint32_t const* offset,
                                     std::index_sequence<Lane...>) const {
-    ((columns_.column(static_cast<int>(Lane))[place[Lane]] = dy[Lane]), ...);
+    ((columns_.column(static_cast<int>(Lane))[offset[Lane]] = dy[Lane]), ...);
   }
 
   csp_tile<T> const& t_;
-  turned_columns<T> columns_;
+  transposed_columns<T> columns_;
 };
+
+template <class T>
+void move_csp_tile(target, csp_tile<T> const& tile, csp_step step) {
+  csp_tile_kernel<T>(tile).run(step);
+}

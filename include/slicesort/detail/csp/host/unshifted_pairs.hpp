@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of two rows without a shift: nothing moves further than to the next row, so rows are taken
-// as they lie in memory instead of tile by tile.
+// Groups of two rows where no channel is shifted: a row moves to its neighbor's place or not at
+// all, so all channels are passed over row by row, in memory order, instead of tile by tile.
 #pragma once
 
 #include <slicesort/detail/csp/host/kernels.hpp>
@@ -19,20 +19,21 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// How many leading channels can go that way: whole tiles, where channels are neighbors in memory.
+// How many leading channels can be passed over so: whole tiles, where channels are adjacent in
+// memory.
 template <class From, class To, class Order>
-index_t still_channels(From from, To to, Order order, bool saving) {
+index_t unshifted_channels(From from, To to, Order order, bool saving) {
   bool const adjacent = from.strides().channels == 1 && to.strides().channels == 1 &&
                         (!saving || order.strides().channels == 1);
   index_t const channels = from.extents().channels;
   return adjacent ? channels - channels % tile_columns : 0;
 }
 
-// exchange(set, rows) for every piece of every sample.
+// Calls exchange(batch, rows) for every piece of every sample.
 template <class Exec, class T, class Order, class F>
-void for_each_still_piece(Exec const& on, tensor3<T const> from, tensor3<T> to, Order order,
-                          bool saving, index_t channels, tensor1<index_t const> lengths,
-                          F const& exchange) {
+void for_each_unshifted_piece(Exec const& on, tensor3<T const> from, tensor3<T> to, Order order,
+                              bool saving, index_t channels, tensor1<index_t const> lengths,
+                              F const& exchange) {
   constexpr index_t piece = 16 * csp_batch;
   extents3 const e = from.extents();
   index_t const pieces = (e.length + piece - 1) / piece;

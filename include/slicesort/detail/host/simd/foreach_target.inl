@@ -1,7 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Includes SLICESORT_TARGET_TEXT once for every instruction set of isa.hpp, in a namespace of its name and,
-// where it is not the baseline, in a region that lets the compiler use it. The text finds the width of
-// its vectors and the number of its vector registers in two macros.
+// Compiles one text for every instruction set of isa.hpp: includes the file SLICESORT_TARGET_TEXT
+// once for each, in a namespace of the set's name and, beyond the baseline, in a region in which
+// the compiler may use the set's instructions. Kernels are written in three steps; max_exchange's
+// host/running_maximum.inl and .hpp are the smallest real example.
+//
+// 1. The text, say rows.inl, without namespace, headers or #pragma once. A function that is called
+//    from outside takes the set's tag `target` first (target.hpp). After vectors.hpp the text may
+//    use vec, load_lanes, vector_bytes, register_count and so on, which are those of its own set.
+//
+//      template <class T>
+//      void scale_rows(target, T* x, index_t rows) { ... }
+//
+// 2. Its compilation for every set, in rows.hpp, inside namespace slicesort::impl. Where the text
+//    calls fused_lanes, define SLICESORT_TARGET_FMA as well, and get the set from fused_isa.
+//
+//      #define SLICESORT_TARGET_TEXT <slicesort/detail/.../rows.inl>
+//      #include <slicesort/detail/host/simd/foreach_target.inl>
+//
+// 3. The choice among the sets at run time, below it in rows.hpp:
+//
+//      template <class T>
+//      void scale_rows(isa set, T* x, index_t rows) {
+//        dispatch(set, [&](auto target) { scale_rows(target, x, rows); });
+//      }
+#if !defined(SLICESORT_TARGET_TEXT)
+#  error "define SLICESORT_TARGET_TEXT first: the file to compile for every instruction set"
+#endif
 // clang-format off
 namespace portable {
 #define SLICESORT_VECTOR_BYTES 16
@@ -12,7 +36,11 @@ namespace portable {
 }  // namespace portable
 
 #if SLICESORT_X86_DISPATCH
+#  if defined(SLICESORT_TARGET_FMA)
+SLICESORT_TARGET_BEGIN(SLICESORT_AVX2_FMA)
+#  else
 SLICESORT_TARGET_BEGIN(SLICESORT_AVX2)
+#  endif
 namespace avx2 {
 #  define SLICESORT_VECTOR_BYTES 32
 #  define SLICESORT_VECTOR_REGISTERS 16
@@ -33,4 +61,5 @@ namespace avx512 {
 SLICESORT_TARGET_END
 #endif
 #undef SLICESORT_TARGET_TEXT
+#undef SLICESORT_TARGET_FMA
 // clang-format on

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes as GNU vectors (GCC, Clang): plain operators that the compiler maps to the instruction set
-// in force. Included once per instruction set, inside its namespace and target region.
+// Vectors of lanes as GNU vectors (GCC, Clang): plain operators, which the compiler maps to the
+// instructions of the set that it compiles for. Included by vectors.inl, once per instruction set.
 
 template <class Lane, int Count>
 struct vector_of {
@@ -31,16 +31,17 @@ template <class V>
 SLICESORT_INLINE V higher(V const& a, V const& b) {
   return a < b ? b : a;
 }
-// All ones where the lanes are equal, or a > b.
+// All ones in the lanes where a == b, else zero.
 template <class V>
 SLICESORT_INLINE V equal(V const& a, V const& b) {
   return reinterpret_cast<V>(a == b);
 }
+// All ones in the lanes where a > b, else zero.
 template <class V>
 SLICESORT_INLINE V greater(V const& a, V const& b) {
   return reinterpret_cast<V>(a > b);
 }
-// a where the mask is all ones, b where it is zero.
+// a in the lanes where the mask is all ones, b where it is zero.
 template <class V>
 SLICESORT_INLINE V select(V const& mask, V const& a, V const& b) {
   return mask != V{} ? a : b;
@@ -49,21 +50,22 @@ template <class To, class V>
 SLICESORT_INLINE To convert(V const& v) {
   return __builtin_convertvector(v, To);
 }
-// The sign bit of every lane, spread over the lane.
+// The sign bit of every lane, copied to all bits of the lane.
 template <class Lane, int Count>
 SLICESORT_INLINE vec<Lane, Count> spread_sign(vec<Lane, Count> const& v) {
   using Signed = vec<std::make_signed_t<Lane>, Count>;
   return reinterpret_cast<vec<Lane, Count>>(reinterpret_cast<Signed>(v) >> (8 * sizeof(Lane) - 1));
 }
+// Whether any bit of the vector is set.
 template <class V>
 SLICESORT_INLINE bool any(V const& v) {
-  std::uint64_t words[sizeof(V) / 8 + (sizeof(V) < 8)] = {};
-  __builtin_memcpy(words, &v, sizeof v);
+  std::uint64_t chunks[sizeof(V) / 8 + (sizeof(V) < 8)] = {};
+  __builtin_memcpy(chunks, &v, sizeof v);
   std::uint64_t all = 0;
-  for (std::uint64_t w : words) all |= w;
+  for (std::uint64_t chunk : chunks) all |= chunk;
   return all != 0;
 }
-// The lanes of a's and b's first halves in turn (Second: of their second halves).
+// Interleaves the first halves of a and b (Second: their second halves): a0 b0 a1 b1 ...
 template <bool Second, class V, std::size_t... At>
 SLICESORT_INLINE V zip_at(V const& a, V const& b, std::index_sequence<At...>) {
   constexpr std::size_t count = sizeof...(At), first = Second ? count / 2 : 0;

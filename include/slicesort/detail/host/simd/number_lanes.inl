@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes of the accumulator's type for elements of type T: how they come from memory, are rounded, and
-// multiplied. 16-bit types are rounded by integer arithmetic, bit for bit as dtype.hpp does. Included
-// once per instruction set, after its `fused_lanes`.
+// Lanes of the accumulator's type for elements of type T: how they are loaded, rounded, added and
+// stored. 16-bit types are converted by integer arithmetic, bit for bit as dtype.hpp does. Included
+// once per instruction set.
+
+// clang-format off
+#include <slicesort/detail/host/simd/fused_lanes.inl>
+// clang-format on
 
 #if SLICESORT_GNU_VECTORS
 template <class T>
@@ -13,7 +17,7 @@ struct number_lanes {
   static SLICESORT_INLINE V every(A value) {
     return every_of(value, std::make_index_sequence<std::size_t{count}>{});
   }
-  // A sum that nobody may reorder, whatever the compiler was told of arithmetic.
+  // a + b, which the compiler may not reassociate with other sums, -ffast-math or not.
   static SLICESORT_INLINE V plus(V const& a, V const& b) {
     SLICESORT_AS_WRITTEN
     V sum = a + b;
@@ -26,17 +30,17 @@ struct number_lanes {
 #  endif
     return sum;
   }
-  static SLICESORT_INLINE V take(T const* from) {
+  static SLICESORT_INLINE V load(T const* from) {
     if constexpr (std::is_same_v<T, A>)
       return load_lanes<V>(from);
     else
-      return reinterpret_cast<V>(widened(convert<words>(load_lanes<narrow>(from))));
+      return reinterpret_cast<V>(widened(convert<uint_lanes>(load_lanes<narrow>(from))));
   }
-  // Rounds.
+  // Rounds to T, and stores.
   template <bool Stream>
-  static SLICESORT_INLINE void give(T* to, V const& v) {
+  static SLICESORT_INLINE void store(T* to, V const& v) {
     if constexpr (std::is_same_v<T, A>)
-      put<Stream>(to, v);
+      store_vector<Stream>(to, v);
     else
       store_lanes(to, convert<narrow>(narrowed(v)));
   }
@@ -46,14 +50,16 @@ struct number_lanes {
     else
       return reinterpret_cast<V>(widened(narrowed(v)));
   }
-  // a where bit `Half` of the lane's number is clear, else b; each plus the lane `Half` away.
+  // Lane l is the sum of lanes l and l ^ Half of one vector: of a where bit `Half` of l is clear,
+  // else of b. Folding `count` vectors pairwise with Half = count / 2, .., 2, 1 leaves one of all
+  // their sums.
   template <int Half>
   static SLICESORT_INLINE V fold(V const& a, V const& b) {
     return fold_of<Half>(a, b, std::make_index_sequence<std::size_t{count}>{});
   }
 
  private:
-  using words = vec<std::conditional_t<sizeof(A) == 8, std::uint64_t, std::uint32_t>, count>;
+  using uint_lanes = vec<std::conditional_t<sizeof(A) == 8, std::uint64_t, std::uint32_t>, count>;
   using narrow = vec<std::uint16_t, count>;
   static constexpr bool is_half = dtype_traits<T>::infinity == 0x7c00u;
 
@@ -62,36 +68,38 @@ struct number_lanes {
     return V{(void(At), value)...};
   }
 
-  static SLICESORT_INLINE words number(std::uint32_t value) { return broadcast<words>(value); }
-  static SLICESORT_INLINE words widened(words const& h) {
+  static SLICESORT_INLINE uint_lanes number(std::uint32_t value) {
+    return broadcast<uint_lanes>(value);
+  }
+  static SLICESORT_INLINE uint_lanes widened(uint_lanes const& h) {
     if constexpr (is_half) {
-      words const sign = (h & number(0x8000u)) << 16, size = h & number(0x7fffu);
-      words const special =
+      uint_lanes const sign = (h & number(0x8000u)) << 16, size = h & number(0x7fffu);
+      uint_lanes const special =
           select(greater(size, number(0x7bffu)), number(0x70000000u), number(0x38000000u));
       // A subnormal is size * 2^-24; an integer below 1024 is exact in float.
       V const scaled = convert<V>(reinterpret_cast<vec<std::int32_t, count>>(size)) *
                        every(5.9604644775390625e-8f);
-      return sign | select(greater(number(0x400u), size), reinterpret_cast<words>(scaled),
+      return sign | select(greater(number(0x400u), size), reinterpret_cast<uint_lanes>(scaled),
                            (size << 13) + special);
     } else {
       return h << 16;
     }
   }
-  static SLICESORT_INLINE words narrowed(V const& v) {
-    words const u = reinterpret_cast<words>(v), size = u & number(0x7fffffffu);
-    words const is_nan = greater(size, number(0x7f800000u));
+  static SLICESORT_INLINE uint_lanes narrowed(V const& v) {
+    uint_lanes const u = reinterpret_cast<uint_lanes>(v), size = u & number(0x7fffffffu);
+    uint_lanes const is_nan = greater(size, number(0x7f800000u));
     if constexpr (is_half) {
-      words const sign = (u >> 16) & number(0x8000u), rebiased = size - number(0x38000000u);
-      words const normal = (rebiased + number(0xfffu) + ((rebiased >> 13) & number(1u))) >> 13;
+      uint_lanes const sign = (u >> 16) & number(0x8000u), rebiased = size - number(0x38000000u);
+      uint_lanes const normal = (rebiased + number(0xfffu) + ((rebiased >> 13) & number(1u))) >> 13;
       // Next to 1/2, the last bit of a float counts the smallest subnormals.
       V const beside = reinterpret_cast<V>(size) + every(0.5f);
-      words const subnormal = reinterpret_cast<words>(beside) - number(0x3f000000u);
-      words r = select(greater(number(0x38800000u), size), subnormal, normal);
+      uint_lanes const subnormal = reinterpret_cast<uint_lanes>(beside) - number(0x3f000000u);
+      uint_lanes r = select(greater(number(0x38800000u), size), subnormal, normal);
       r = select(greater(size, number(0x477fefffu)), number(0x7c00u), r);
       r = select(is_nan, number(0x7e00u) | ((size >> 13) & number(0x3ffu)), r);
       return sign | r;
     } else {
-      words const even = (u + number(0x7fffu) + ((u >> 16) & number(1u))) >> 16;
+      uint_lanes const even = (u + number(0x7fffu) + ((u >> 16) & number(1u))) >> 16;
       return select(is_nan, (u >> 16) | number(0x40u), even);
     }
   }
@@ -100,24 +108,24 @@ struct number_lanes {
   static SLICESORT_INLINE V fold_of(V const& a, V const& b, std::index_sequence<At...>) {
     SLICESORT_AS_WRITTEN
 #  if defined(__clang__)
-    V const own = __builtin_shufflevector(a, b, own_place<Half>(static_cast<int>(At))...);
-    V const other = __builtin_shufflevector(a, b, other_place<Half>(static_cast<int>(At))...);
+    V const own = __builtin_shufflevector(a, b, own_lane<Half>(static_cast<int>(At))...);
+    V const other = __builtin_shufflevector(a, b, other_lane<Half>(static_cast<int>(At))...);
 #  else
-    using place = std::conditional_t<sizeof(A) == 8, std::int64_t, std::int32_t>;
+    using index = std::conditional_t<sizeof(A) == 8, std::int64_t, std::int32_t>;
     V const own = __builtin_shuffle(
-        a, b, vec<place, count>{static_cast<place>(own_place<Half>(static_cast<int>(At)))...});
+        a, b, vec<index, count>{static_cast<index>(own_lane<Half>(static_cast<int>(At)))...});
     V const other = __builtin_shuffle(
-        a, b, vec<place, count>{static_cast<place>(other_place<Half>(static_cast<int>(At)))...});
+        a, b, vec<index, count>{static_cast<index>(other_lane<Half>(static_cast<int>(At)))...});
 #  endif
     return own + other;
   }
   template <int Half>
-  static constexpr int own_place(int lane) {
+  static constexpr int own_lane(int lane) {
     return (lane & Half) != 0 ? count + lane : lane;
   }
   template <int Half>
-  static constexpr int other_place(int lane) {
-    return own_place<Half>(lane) ^ Half;
+  static constexpr int other_lane(int lane) {
+    return own_lane<Half>(lane) ^ Half;
   }
 };
 #else
@@ -131,11 +139,11 @@ struct number_lanes {
   static V plus(V const& a, V const& b) {
     return V::map([&](int i) { return a[i] + b[i]; });
   }
-  static V take(T const* from) {
+  static V load(T const* from) {
     return V::map([&](int i) { return static_cast<A>(from[i]); });
   }
   template <bool Stream>
-  static void give(T* to, V const& v) {
+  static void store(T* to, V const& v) {
     for (int i = 0; i < count; ++i) to[i] = static_cast<T>(v[i]);
   }
   static V rounded(V const& v) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vocabulary of gnu_vector.inl for any C++17 compiler: arrays and loops.
+// Vectors of lanes for any C++17 compiler, as arrays and loops; the functions are those of
+// gnu_vector.inl. Included by vectors.inl.
 
 template <class Lane, int Count>
 struct vec {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a kernel is compiled for a newer processor inside a binary for the baseline one.
+// How a kernel is compiled for a newer processor inside a binary for the baseline one, and how the
+// right one is called. foreach_target.inl shows both at work.
 #pragma once
+
+#include <slicesort/detail/host/isa.hpp>
+#include <slicesort/exec.hpp>
 
 #if defined(__GNUC__)
 #  define SLICESORT_INLINE inline __attribute__((always_inline))
@@ -8,9 +12,10 @@
 #  define SLICESORT_INLINE inline
 #endif
 
-// What an instruction set of isa.hpp may use.
+// The compiler's names for the instructions of the sets in isa.hpp. FMA is apart from AVX2: where a
+// compiler knows it, it may fuse any product and sum, and round once where the source rounds twice.
+// So only kernels that ask for fused multiply-adds by name are compiled with it.
 #define SLICESORT_AVX2 "avx2"
-// Where a kernel asks for fused multiply-adds; elsewhere a compiler could form them unasked.
 #define SLICESORT_AVX2_FMA "avx2,fma"
 #define SLICESORT_AVX512 "avx512f,avx512bw,avx512dq,avx512vl"
 
@@ -32,3 +37,37 @@
 #else
 #  define SLICESORT_AS_WRITTEN
 #endif
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// A tag for every instruction set. A function that takes one as its first argument is found by
+// argument-dependent lookup in the set's namespace.
+namespace portable {
+struct target {};
+}  // namespace portable
+#if SLICESORT_X86_DISPATCH
+namespace avx2 {
+struct target {};
+}  // namespace avx2
+namespace avx512 {
+struct target {};
+}  // namespace avx512
+#endif
+
+// Calls f(tag of the set), once for a tile or a call: `f` itself is code for the baseline
+// processor, so a loop in it could inline nothing that was compiled for the set.
+template <class F>
+void dispatch(isa set, F const& f) {
+#if SLICESORT_X86_DISPATCH
+  if (set == isa::avx512) return f(avx512::target{});
+  if (set == isa::avx2) return f(avx2::target{});
+#endif
+  (void)set;
+  f(portable::target{});
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -3,7 +3,8 @@
 // Included once per instruction set.
 
 // clang-format off
-inline constexpr int vector_bytes = SLICESORT_VECTOR_BYTES, register_count = SLICESORT_VECTOR_REGISTERS;
+inline constexpr int vector_bytes = SLICESORT_VECTOR_BYTES,
+                     register_count = SLICESORT_VECTOR_REGISTERS;
 #if SLICESORT_GNU_VECTORS
 #  include <slicesort/detail/host/simd/gnu_vector.inl>
 #else

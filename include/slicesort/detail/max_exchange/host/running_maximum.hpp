@@ -3,7 +3,6 @@
 #pragma once
 
 #include <slicesort/detail/host/column_run.hpp>
-#include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/exec.hpp>
@@ -49,12 +48,7 @@ void scan_block(isa set, tensor3<T const> x, column_run b, index_t first, index_
                             [&](index_t c, index_t i, T const& element) { m.see(c, i, element); });
   T const* const dense = x.data() + x.offset(b.batch, 0, b.channel);
   index_t const pitch = x.strides().length;
-#if SLICESORT_X86_DISPATCH
-  if (set == isa::avx512) return avx512::scan_rows(dense, pitch, first, last, m);
-  if (set == isa::avx2) return avx2::scan_rows(dense, pitch, first, last, m);
-#endif
-  (void)set;
-  portable::scan_rows(dense, pitch, first, last, m);
+  dispatch(set, [&](auto target) { scan_rows(target, dense, pitch, first, last, m); });
 }
 
 }  // namespace impl

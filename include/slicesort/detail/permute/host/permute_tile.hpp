@@ -83,7 +83,7 @@ void write_tile(permuted_tile<T> const& t) {
     int const count = static_cast<int>(std::min<index_t>(t.rows - i, store_batch_rows));
     store_rows<Stream>(t.scratch + i * tile_columns, i, count, t.dx_at, t.width, t.mode, t.dx);
   }
-  portable::finish_puts<Stream>();
+  portable::finish_streaming<Stream>();
 }
 
 template <class T>

@@ -83,8 +83,8 @@ class attention_backward_task {
 
   void run() const {
     index_t const rows = padded_rows(head_.keys);
-    mover_.take(head_, in_.k, 0, head_.keys, m_.keys, key_pitch(), rows);
-    mover_.take(head_, in_.v, 0, head_.keys, m_.values, value_pitch(), rows);
+    mover_.load(head_, in_.k, 0, head_.keys, m_.keys, key_pitch(), rows);
+    mover_.load(head_, in_.v, 0, head_.keys, m_.values, value_pitch(), rows);
     std::fill_n(m_.dkeys, rows * key_pitch(), A(0));
     std::fill_n(m_.dvalues, rows * value_pitch(), A(0));
     std::fill_n(m_.scale, attention_queries, static_cast<A>(rule_.scale));
@@ -92,10 +92,10 @@ class attention_backward_task {
       see(query, static_cast<int>(std::min<index_t>(attention_queries, head_.queries - query)));
     if (out_.to.dk.data() != nullptr) {
       for (index_t i = 0; i < rows * key_pitch(); ++i) m_.dkeys[i] *= m_.scale[0];
-      mover_.give(m_.dkeys, key_pitch(), head_, out_.to.dk, 0, head_.keys, out_.mode);
+      mover_.store(m_.dkeys, key_pitch(), head_, out_.to.dk, 0, head_.keys, out_.mode);
     }
     if (out_.to.dv.data() != nullptr)
-      mover_.give(m_.dvalues, value_pitch(), head_, out_.to.dv, 0, head_.keys, out_.mode);
+      mover_.store(m_.dvalues, value_pitch(), head_, out_.to.dv, 0, head_.keys, out_.mode);
     mover_.clear(head_, out_.to.dk, head_.keys, shape_.keys, out_.mode);
     mover_.clear(head_, out_.to.dv, head_.keys, shape_.keys, out_.mode);
     mover_.clear(head_, out_.to.dq, head_.queries, shape_.queries, out_.mode);
@@ -121,17 +121,17 @@ class attention_backward_task {
     clear_bias(query, count, done, shape_.keys);
     if (out_.to.dq.data() == nullptr) return;
     turn_back(m_.dqueries, count, shape_.channels, m_.scale, m_.rows, key_pitch());
-    mover_.give(m_.rows, key_pitch(), head_, out_.to.dq, query, count, out_.mode);
+    mover_.store(m_.rows, key_pitch(), head_, out_.to.dq, query, count, out_.mode);
   }
 
   void begin(index_t query, int count) const {
     constexpr int lanes = attention_queries;
     index_t const q = key_pitch(), v = value_pitch();
-    mover_.take(head_, in_.q, query, count, m_.queries, q, lanes);
+    mover_.load(head_, in_.q, query, count, m_.queries, q, lanes);
     turn_rows(m_.queries, q, lanes, shape_.channels, m_.queries_turned);
-    mover_.take(head_, out_.dy, query, count, m_.dy, v, lanes);
+    mover_.load(head_, out_.dy, query, count, m_.dy, v, lanes);
     turn_rows(m_.dy, v, lanes, shape_.values, m_.dy_turned);
-    mover_.take(head_, out_.y, query, count, m_.rows, v, lanes);
+    mover_.load(head_, out_.y, query, count, m_.rows, v, lanes);
     turn_rows(m_.rows, v, lanes, shape_.values, m_.y_turned);
     use_.dots(m_.dy_turned, m_.y_turned, shape_.values, m_.mean);
     for (int i = 0; i < lanes; ++i) {
@@ -172,8 +172,8 @@ class attention_backward_task {
     index_t const keys = some.last - some.first, step = out_.to.dbias.strides().channels;
     for (int i = 0; i < count; ++i) {
       for (index_t j = 0; j < keys; ++j) row[j] = m_.products[j * attention_queries + i];
-      mover_.give(row, 0, 1, keys, head_.at(out_.to.dbias, query + i) + some.first * step, 0, step,
-                  out_.mode);
+      mover_.store(row, 0, 1, keys, head_.at(out_.to.dbias, query + i) + some.first * step, 0, step,
+                   out_.mode);
     }
   }
   void clear_bias(index_t query, int count, index_t first, index_t last) const {

@@ -99,8 +99,8 @@ class attention_forward_task {
         key_range const some = m.ranges[t].within(key, end);
         if (some.first == some.last) continue;
         if (!brought) {
-          mover_.take(head_, in_.k, key, end - key, m.keys, key_pitch(), padded_rows(end - key));
-          mover_.take(head_, in_.v, key, end - key, m.values, value_pitch(), end - key);
+          mover_.load(head_, in_.k, key, end - key, m.keys, key_pitch(), padded_rows(end - key));
+          mover_.load(head_, in_.v, key, end - key, m.values, value_pitch(), end - key);
           brought = true;
         }
         see(m, t, (first_tile + t) * attention_queries, key, some);
@@ -125,7 +125,7 @@ class attention_forward_task {
 
   void begin(attention_memory<A> const& m, index_t t, index_t query) const {
     int const count = valid(query);
-    mover_.take(head_, in_.q, query, count, m.rows, key_pitch(), attention_queries);
+    mover_.load(head_, in_.q, query, count, m.rows, key_pitch(), attention_queries);
     turn_rows(m.rows, key_pitch(), attention_queries, shape_.channels, queries(m, t));
     std::fill_n(sums(m, t), padded_rows(shape_.values) * attention_queries, A(0));
     std::fill_n(m.most + t * attention_queries, attention_queries, no_score<A>());
@@ -157,7 +157,7 @@ class attention_forward_task {
     for (int i = 0; i < attention_queries; ++i) m.factor[i] = share_of(total[i]);
     turn_back(sums(m, t), attention_queries, shape_.values, m.factor, m.rows, value_pitch());
     std::fill(m.rows + valid(query) * value_pitch(), m.rows + count * value_pitch(), A(0));
-    mover_.give(m.rows, value_pitch(), head_, y, query, count, grad_mode::overwrite);
+    mover_.store(m.rows, value_pitch(), head_, y, query, count, grad_mode::overwrite);
     if (state.data() == nullptr) return;
     for (index_t i = 0; i < count; ++i) {
       state(head_.batch, head_.head, query + i, 0) = most[i];

@@ -101,7 +101,7 @@ class attention_product {
     if (rows == 0 || columns == 0) return;  // there may be no memory
     index_t const first = row * from.row + column * from.column;
     if (from.sums == nullptr)
-      return attention_mover<T>(use).take(from.elements + first, from.row, from.column, rows,
+      return attention_mover<T>(use).load(from.elements + first, from.row, from.column, rows,
                                           columns, to, pitch);
     for (index_t i = 0; i < rows; ++i)
       for (index_t c = 0; c < columns; ++c)

@@ -92,7 +92,7 @@ class attention_map_task {
     index_t const step = state.strides().channels;
     for (index_t i = 0; i < queries; ++i) {
       T* const to = head_.at(state, i);
-      if (!in_state) mover_.give(map + i * pitch, 0, 1, keys, to, 0, step, grad_mode::overwrite);
+      if (!in_state) mover_.store(map + i * pitch, 0, 1, keys, to, 0, step, grad_mode::overwrite);
       for (index_t j = keys; j < shape_.keys; ++j) to[j * step] = T(0.0F);
     }
     mover_.clear(head_, state, queries, shape_.queries, grad_mode::overwrite);
@@ -168,8 +168,8 @@ class attention_map_task {
     m_.product.form(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
                     [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
                         index_t column, index_t columns) {
-                      mover_.give(tile, tile_pitch, rows, columns,
-                                  head_.at(to, row) + column * step, row_step, step, mode);
+                      mover_.store(tile, tile_pitch, rows, columns,
+                                   head_.at(to, row) + column * step, row_step, step, mode);
                     });
   }
 
@@ -205,9 +205,9 @@ class attention_map_task {
     constexpr int lanes = attention_queries;
     index_t const keys = head_.keys, values = shape_.values, step = state.strides().channels;
     index_t const count = std::min<index_t>(lanes, head_.queries - query);
-    mover_.take(head_, out.dy, query, count, m_.rows, values, lanes);
+    mover_.load(head_, out.dy, query, count, m_.rows, values, lanes);
     turn_rows(m_.rows, values, lanes, values, m_.dy_turned);
-    mover_.take(head_, out.y, query, count, m_.rows, values, lanes);
+    mover_.load(head_, out.y, query, count, m_.rows, values, lanes);
     turn_rows(m_.rows, values, lanes, values, m_.y_turned);
     use_.dots(m_.dy_turned, m_.y_turned, values, m_.mean);
     for (index_t i = 0; i < count; ++i) {
@@ -218,9 +218,9 @@ class attention_map_task {
         if (step == 1)
           weights = saved;
         else
-          mover_.take(saved, 0, step, 1, keys, m_.row, 0);
+          mover_.load(saved, 0, step, 1, keys, m_.row, 0);
       } else {
-        mover_.take(saved, 0, step, 1, keys, m_.row, 0);
+        mover_.load(saved, 0, step, 1, keys, m_.row, 0);
       }
       use_.slope_row(weights, row, keys, m_.mean[i]);
       if (out.to.dbias.data() != nullptr) give_bias(row, out, query + i);
@@ -229,7 +229,7 @@ class attention_map_task {
   void give_bias(A const* row, attention_slopes<T> const& out, index_t query) const {
     index_t const step = out.to.dbias.strides().channels;
     T* const to = head_.at(out.to.dbias, query);
-    mover_.give(row, 0, 1, head_.keys, to, 0, step, out.mode);
+    mover_.store(row, 0, 1, head_.keys, to, 0, step, out.mode);
     if (out.mode == grad_mode::overwrite)
       for (index_t j = head_.keys; j < shape_.keys; ++j) to[j * step] = T(0.0F);
   }

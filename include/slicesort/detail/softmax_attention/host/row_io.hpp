@@ -38,37 +38,37 @@ class attention_mover {
   explicit attention_mover(attention_kernels<T> const& use) : use_(use) {}
 
   // Rows [first, first + count), and zeros up to `pitch` and `padded` rows.
-  void take(attention_head const& h, tensor4<T const> from, index_t first, index_t count, A* to,
+  void load(attention_head const& h, tensor4<T const> from, index_t first, index_t count, A* to,
             index_t pitch, index_t padded) const {
     index_t const width = from.extents().channels;
     if (width > 0)  // else there may be no memory
-      take(h.at(from, first), from.strides().length, from.strides().channels, count, width, to,
+      load(h.at(from, first), from.strides().length, from.strides().channels, count, width, to,
            pitch);
     for (index_t i = 0; i < count; ++i)
       std::fill(to + i * pitch + width, to + (i + 1) * pitch, A(0));
     std::fill(to + count * pitch, to + padded * pitch, A(0));
   }
   // The same of a matrix.
-  void take(T const* from, index_t row, index_t column, index_t rows, index_t width, A* to,
+  void load(T const* from, index_t row, index_t column, index_t rows, index_t width, A* to,
             index_t pitch) const {
-    if (column == 1) return use_.take(from, row, rows, width, to, pitch);
+    if (column == 1) return use_.load(from, row, rows, width, to, pitch);
     for (index_t i = 0; i < rows; ++i)
       for (index_t c = 0; c < width; ++c)
         to[i * pitch + c] = static_cast<A>(from[i * row + c * column]);
   }
-  void give(A const* from, index_t pitch, attention_head const& h, tensor4<T> to, index_t first,
-            index_t count, grad_mode mode) const {
+  void store(A const* from, index_t pitch, attention_head const& h, tensor4<T> to, index_t first,
+             index_t count, grad_mode mode) const {
     if (to.extents().channels == 0) return;
-    give(from, pitch, count, to.extents().channels, h.at(to, first), to.strides().length,
-         to.strides().channels, mode);
+    store(from, pitch, count, to.extents().channels, h.at(to, first), to.strides().length,
+          to.strides().channels, mode);
   }
-  void give(A const* from, index_t pitch, index_t rows, index_t width, T* to, index_t row,
-            index_t column, grad_mode mode) const {
+  void store(A const* from, index_t pitch, index_t rows, index_t width, T* to, index_t row,
+             index_t column, grad_mode mode) const {
     if (width == 0) return;
-    auto const store = mode == grad_mode::accumulate ? use_.add : use_.give;
+    auto const store_or_add = mode == grad_mode::accumulate ? use_.add : use_.store;
     for (index_t i = 0; i < rows; ++i, from += pitch, to += row)
       if (column == 1)
-        store(from, 1, width, to, row);
+        store_or_add(from, 1, width, to, row);
       else
         with_store<T>(mode, [&](auto put) {
           for (index_t c = 0; c < width; ++c) put(to[c * column], from[c]);

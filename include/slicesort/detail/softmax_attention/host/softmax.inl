@@ -6,23 +6,23 @@ template <class A>
 struct attention_rows {
   using lanes = number_lanes<A>;
   using V = typename lanes::V;
-  using words = vec<lane_word<A>, lanes::count>;
+  using uint_lanes = vec<lane_word<A>, lanes::count>;
   static constexpr int pitch = attention_queries;
 
   static void limit(attention_limits<A> const& p) {
     for (int column = 0; column < pitch; column += lanes::count) {
-      words const first = load_lanes<words>(p.first + column),
-                  last = load_lanes<words>(p.last + column);
+      uint_lanes const first = load_lanes<uint_lanes>(p.first + column),
+                       last = load_lanes<uint_lanes>(p.last + column);
       V const scale = lanes::every(p.scale);
       A* s = p.scores + column;
       for (int j = 0; j < p.keys; ++j, s += pitch) {
-        words const row = broadcast<words>(static_cast<lane_word<A>>(j));
-        words keep = greater(last, row) & ~greater(first, row);
+        uint_lanes const row = broadcast<uint_lanes>(static_cast<lane_word<A>>(j));
+        uint_lanes keep = greater(last, row) & ~greater(first, row);
         if (p.allowed != nullptr) keep = keep & of_bits(p.allowed[j] >> column);
         V score = load_lanes<V>(s);
         if (p.bias != nullptr)
           score = fused_lanes(score, scale, load_lanes<V>(p.bias + j * pitch + column));
-        store_lanes(s, select(keep, as<words>(score), every_word(no_score)));
+        store_lanes(s, select(keep, as<uint_lanes>(score), every_uint(no_score)));
       }
     }
   }
@@ -74,7 +74,7 @@ struct attention_rows {
 
   // A row of scores becomes exp(score - their maximum). Returns the sum.
   static A soften(A* row, index_t count) {
-    V most = as<V>(every_word(no_score));
+    V most = as<V>(every_uint(no_score));
     A rest[row_lanes];
     index_t const whole = count / row_lanes * row_lanes;
     for (int i = 0; i < row_lanes; ++i)
@@ -126,7 +126,9 @@ struct attention_rows {
   static SLICESORT_INLINE To as(From const& v) {
     return load_lanes<To>(&v);
   }
-  static SLICESORT_INLINE words every_word(lane_word<A> value) { return broadcast<words>(value); }
+  static SLICESORT_INLINE uint_lanes every_uint(lane_word<A> value) {
+    return broadcast<uint_lanes>(value);
+  }
   static SLICESORT_INLINE A lowest_score() { return detail::bit_cast<A>(no_score); }
   static SLICESORT_INLINE V sum(V const& a, V const& b) {
     return fused_lanes(a, lanes::every(A(1)), b);
@@ -146,21 +148,23 @@ struct attention_rows {
   }
 
   // All ones where the lane's bit is set.
-  static SLICESORT_INLINE words of_bits(std::uint64_t bits) {
+  static SLICESORT_INLINE uint_lanes of_bits(std::uint64_t bits) {
     lane_word<A> bit[lanes::count];
     for (int i = 0; i < lanes::count; ++i) bit[i] = lane_word<A>{1} << i;
-    return ~equal(every_word(static_cast<lane_word<A>>(bits)) & load_lanes<words>(bit), words{});
+    return ~equal(every_uint(static_cast<lane_word<A>>(bits)) & load_lanes<uint_lanes>(bit),
+                  uint_lanes{});
   }
   // -m; 0 where m is -infinity, whose differences would be no numbers.
   static SLICESORT_INLINE V minus_finite(V const& m) {
-    words const bits = as<words>(m), sign = every_word(lane_word<A>{1} << (8 * sizeof(A) - 1));
-    return as<V>((bits ^ sign) & ~equal(bits, every_word(no_score)));
+    uint_lanes const bits = as<uint_lanes>(m),
+                     sign = every_uint(lane_word<A>{1} << (8 * sizeof(A) - 1));
+    return as<V>((bits ^ sign) & ~equal(bits, every_uint(no_score)));
   }
   // A key without weight has no slope, whatever its value.
   static SLICESORT_INLINE V times_slope(V const& weight, V const& dot, V const& mean) {
     V const difference = fused_lanes(mean, lanes::every(A(-1)), dot);
-    words const none = equal(as<words>(weight), words{});
-    return as<V>(as<words>(product(weight, difference)) & ~none);
+    uint_lanes const none = equal(as<uint_lanes>(weight), uint_lanes{});
+    return as<V>(as<uint_lanes>(product(weight, difference)) & ~none);
   }
 
   template <int K>
@@ -185,7 +189,7 @@ struct attention_rows {
     r = fused_lanes(power, lanes::every(-format::log2_low), r);
     V const near_one = terms_after<format::exp_terms - 2>(
         r, lanes::every(detail::reciprocal_factorial<A>(format::exp_terms - 1)));
-    return product(near_one, as<V>(as<words>(biased) << format::fraction_bits));
+    return product(near_one, as<V>(as<uint_lanes>(biased) << format::fraction_bits));
   }
 
   static SLICESORT_INLINE void soften_some(A* row, V const& minus, A* sums) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How values of a dtype become rows of keys and back. Each codec handles `row::lanes` columns at a
-// time: `load` canonicalizes and notes in `changed` every bit that the way back could not restore;
-// `decode` turns keys into the value's bits; `store_*` writes. Included once per instruction set.
+// How values become rows of keys, and keys values again. A codec handles `row::lanes` columns at a
+// time: `load` turns values into keys, and sets in `changed` every bit that `decode` could not
+// restore; `decode` turns keys into the bits of the values; `store_*` writes. Included once per
+// instruction set, after rows.inl.
 
-// Vector form of detail::sortable_key.
+// The keys of detail::sortable_key for a vector of values.
 template <class T, int Count>
 SLICESORT_INLINE vec<detail::bits_t<T>, Count> canonical_keys(
     vec<detail::bits_t<T>, Count> const& bits, vec<detail::bits_t<T>, Count>& changed) {
@@ -24,14 +25,15 @@ SLICESORT_INLINE vec<Bits, Count> value_bits(vec<Bits, Count> const& key) {
   return key ^ (~spread_sign<Bits, Count>(key) | broadcast<V>(detail::sign_bit<Bits>));
 }
 
-// The keys that a changed value may have become: NaN (either end, by direction), zero, or padding.
+// Whether some key may stand for a value that canonicalization changed: NaN (the first or the last
+// key, depending on the direction), zero, or a row past a column's end.
 template <class V, class Bits>
 SLICESORT_INLINE bool any_special(V const& key, Bits const* flip) {
   return any(equal(key, V{}) | equal(key, ~V{}) |
              equal(key ^ load_lanes<V>(flip), broadcast<V>(detail::sign_bit<Bits>)));
 }
 
-// Values without indices.
+// Keys without indices: for a sort whose permutation is not wanted.
 template <class T>
 struct values_codec {
   using bits = detail::bits_t<T>;
@@ -48,11 +50,11 @@ struct values_codec {
   }
   template <bool Stream>
   static SLICESORT_INLINE void store_values(row const& r, bits* to) {
-    put<Stream>(to, r.key);
+    store_vector<Stream>(to, r.key);
   }
 };
 
-// 16-bit keys above 16-bit indices in one 32-bit lane: stable at no cost.
+// 16-bit values: the key above a 16-bit index in one 32-bit lane, so the sort is stable at no cost.
 template <class T>
 struct packed_codec {
   using bits = std::uint16_t;
@@ -74,12 +76,12 @@ struct packed_codec {
   }
   template <bool Stream>
   static SLICESORT_INLINE void store_values(row const& r, bits* to) {
-    put<Stream>(to, convert<flags>(r.key >> 16));
+    store_vector<Stream>(to, convert<flags>(r.key >> 16));
   }
   template <bool Stream, class Index>
   static SLICESORT_INLINE void store_indices(row const& r, Index* to) {
     using V = typename row::vector;
-    put<Stream>(to, convert<vec<Index, row::lanes>>(r.key & broadcast<V>(0xffffu)));
+    store_vector<Stream>(to, convert<vec<Index, row::lanes>>(r.key & broadcast<V>(0xffffu)));
   }
   static SLICESORT_INLINE bool has_special(row const& r, bits const* flip) {
     return any_special(convert<flags>(r.key >> 16), flip);
@@ -93,7 +95,7 @@ struct packed_codec {
   }
 };
 
-// Keys and indices in lanes of the value's width.
+// Wider values: keys and indices in separate vectors, in lanes of the value's width.
 template <class T>
 struct pairs_codec {
   using bits = detail::bits_t<T>;
@@ -111,11 +113,11 @@ struct pairs_codec {
   }
   template <bool Stream>
   static SLICESORT_INLINE void store_values(row const& r, bits* to) {
-    put<Stream>(to, r.key);
+    store_vector<Stream>(to, r.key);
   }
   template <bool Stream, class Index>
   static SLICESORT_INLINE void store_indices(row const& r, Index* to) {
-    put<Stream>(to, convert<vec<Index, row::lanes>>(r.index));
+    store_vector<Stream>(to, convert<vec<Index, row::lanes>>(r.index));
   }
   static SLICESORT_INLINE bool has_special(row const& r, bits const* flip) {
     return any_special(r.key, flip);
@@ -124,3 +126,20 @@ struct pairs_codec {
   static index_t index_of(row const& r, int lane) { return static_cast<index_t>(r.index[lane]); }
   static void set_key(row& r, int lane, bits key) { r.key[lane] = key; }
 };
+
+// clang-format off
+#if SLICESORT_VECTOR_BYTES == 64
+#  include <slicesort/detail/sort/host/wide_codec.inl>
+template <class T>
+using codec_of_32_bits = wide_codec<T>;
+#else
+template <class T>
+using codec_of_32_bits = pairs_codec<T>;
+#endif
+// clang-format on
+
+// The codec that also keeps indices: where a permutation is wanted, or values are restored by it.
+template <class T>
+using indexed_codec =
+    std::conditional_t<sizeof(T) == 2, packed_codec<T>,
+                       std::conditional_t<sizeof(T) == 4, codec_of_32_bits<T>, pairs_codec<T>>>;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorting network over the rows of a tile: merge sort by bitonic merges whose first level is
-// mirrored, so that every comparator points the same way. Comparators that touch a row past the end
-// would not exchange, hence are left out: the cost follows the length, not the next power of two.
-// Passes fuse `Row::fused` levels in registers. Included once per instruction set.
+// mirrored, so that every comparator puts the smaller row first. A comparator with a row past the
+// end would never exchange, so it is left out: the cost follows the length, not the next power of
+// two. A pass over memory does up to `Row::fused` levels in registers. Included once per
+// instruction set, after rows.inl.
 
 template <class Row>
 struct network {
@@ -27,8 +28,7 @@ struct network {
 
   // --- networks within registers: constant indices only, so the rows stay out of memory ---
 
-  // Batcher's odd-even merge sort (Knuth, TAOCP vol. 3, 5.3.4): fewest comparators for short
-  // blocks.
+  // Batcher's odd-even merge sort (Knuth, TAOCP vol. 3, 5.3.4): fewer comparators than bitonic.
   template <std::size_t Low, std::size_t Count>
   static SLICESORT_INLINE void odd_even_sort(Row* x) {
     if constexpr (Count > 1) {
@@ -79,13 +79,14 @@ struct network {
     ((At < n ? void(w[At] = x[At]) : void()), ...);
   }
 
-  // 2^Q rows `s` apart; the first `valid` of them exist.
+  // Q levels of half-cleaners over 2^Q rows that lie `s` apart.
   template <int Q, std::size_t... At>
   static SLICESORT_INLINE void clean_rows(Row* w, std::size_t s, std::index_sequence<At...>) {
     Row x[sizeof...(At)] = {w[At * s]...};
     half_clean<Q>(x);
     ((w[At * s] = x[At]), ...);
   }
+  // clean_rows where only the first `valid` rows exist.
   template <int Q, std::size_t... At>
   static void clean_some_rows(Row* w, std::size_t s, std::size_t valid,
                               std::index_sequence<At...>) {
@@ -94,7 +95,7 @@ struct network {
     ((At < valid ? void(w[At * s] = x[At]) : void()), ...);
   }
 
-  // Q levels of a bitonic block of m rows (a power of two) of which the first n exist.
+  // Q levels over a bitonic sequence of m rows (a power of two), of which the first n exist.
   template <int Q>
   static void clean_pass(Row* w, std::size_t n, std::size_t m) {
     std::size_t const s = m >> Q, before_last = m - s;
@@ -103,6 +104,7 @@ struct network {
     for (std::size_t r = whole; r < s && r < n; ++r)
       clean_some_rows<Q>(w + r, s, (n - r + s - 1) / s, indices<Q>{});
   }
+  // All levels over a bitonic sequence of m rows (a power of two), of which the first n exist.
   static void clean(Row* w, std::size_t n, std::size_t m) {
     while (m > 1 && n <= m / 2) m /= 2;  // nothing to compare with
     if (n < 2) return;
@@ -115,7 +117,7 @@ struct network {
       if (q == 4) clean_pass<4>(w, n, m);
     clean_parts(w, n, m >> q);
   }
-  // The rest of a pass: independent blocks of s rows.
+  // All levels over each bitonic sequence of s rows that [0, n) consists of.
   static void clean_parts(Row* w, std::size_t n, std::size_t s) {
     if (s == 1) return;
     if (s == block) {
@@ -127,7 +129,8 @@ struct network {
     for (std::size_t b = 0; b < n; b += s) clean(w + b, n - b < s ? n - b : s, s);
   }
 
-  // Lower rows r + i*s, and mirrored upper rows (s-1-r) + i*s; the first `valid` upper ones exist.
+  // The first Q levels of a merge, for 2^Q rows: `low` and those s, 2s, .. after it, compared with
+  // their mirror images in the upper half, `high` and those after it.
   template <int Q, std::size_t... At>
   static SLICESORT_INLINE void mirror_rows(Row* low, Row* high, std::size_t s,
                                            std::index_sequence<At...>) {
@@ -139,6 +142,7 @@ struct network {
     ((low[At * s] = x[At]), ...);
     ((high[At * s] = x[half + At]), ...);
   }
+  // mirror_rows where only the first `valid` rows of the upper half exist.
   template <int Q, std::size_t... At>
   static void mirror_some_rows(Row* low, Row* high, std::size_t s, std::size_t valid,
                                std::index_sequence<At...>) {
@@ -162,7 +166,7 @@ struct network {
         mirror_some_rows<Q>(w + r, w + first, s, valid, indices<Q - 1>{});
     }
   }
-  // Two sorted runs, `half` rows (a power of two) and the n - half after them, become one.
+  // Merges two sorted runs: the first `half` rows (a power of two) and the n - half after them.
   static void merge(Row* w, std::size_t n, std::size_t half) {
     int const levels = levels_of(half) + 1, q = first_levels(levels);
     if (q == 1) mirror_pass<1>(w, n, half);
@@ -179,6 +183,6 @@ struct network {
     while (m > 1) m >>= 1, ++levels;
     return levels;
   }
-  // The first pass takes the odd levels, so that every later one is full.
+  // Levels of the first pass: what is left over when every later pass does `fused`.
   static int first_levels(int levels) { return levels % fused == 0 ? fused : levels % fused; }
 };

@@ -210,8 +210,8 @@ class radix_tile {
     To* row = to + to_at.start[0] + i * to_at.pitch;
     for (int k = 0; k < count; ++k, row += to_at.pitch)
       for (int c = 0; c < columns; c += per_vector)
-        portable::put<true>(row + c, portable::load_lanes<V>(stage + k * columns + c));
-    portable::finish_puts<true>();
+        portable::store_vector<true>(row + c, portable::load_lanes<V>(stage + k * columns + c));
+    portable::finish_streaming<true>();
   }
 
   std::size_t pitch_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts columns on the host: in tiles of 32, shared among threads. Up to 65536 rows a tile is sorted by
-// SIMD networks, one column per lane; longer columns by radix sort.
+// Sorts columns on the host: in tiles of 32, shared among threads. Up to 65536 rows a tile is
+// sorted by SIMD networks, one column per lane; longer columns by radix sort.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -61,7 +61,7 @@ column_tile<T> make_sort_tile(columns_to_sort<T, Order> const& all, column_range
   t.perm_at = all.saving ? tile_operand(columns, all.perm.strides()) : t.y_at;
   t.perm_width = all.perm.width();
   t.width = columns.width, t.rows = rows.longest, t.ragged = !rows.uniform;
-  t.group = t.rows, t.places = nullptr;
+  t.group = t.rows, t.destinations = nullptr;
   for (int lane = 0; lane < tile_columns; ++lane) {
     t.valid[lane] = lane < t.width ? rows.valid[lane] : 0;
     t.flip[lane] = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stability. The networks of pairs leave equal keys with their indices in any order; here each run
-// of equal keys gets its indices sorted. Few ties are put right in place, many by a second sort of
-// (first row of the run | index) composites, which costs less than the first. Included once per
-// instruction set.
+// Stability. A network leaves the indices of equal keys in any order; here they are sorted within
+// each run of equal keys. A few are sorted by insertion; many by a second sort, of composites
+// (first row of the run | index), which costs less than the first sort. Included once per
+// instruction set, after codec.inl and network.inl.
 
-// Makes rows a, b (neighbors, a.key <= b.key) stable by exchanging indices; were there any to
-// exchange?
+// Puts the indices of two neighboring rows, a before b, in order where the keys are equal. Returns
+// whether any had to be exchanged.
 template <class Lane>
 SLICESORT_INLINE bool exchange_ties(pairs<Lane>& a, pairs<Lane>& b) {
   using V = typename pairs<Lane>::vector;
@@ -16,15 +16,16 @@ SLICESORT_INLINE bool exchange_ties(pairs<Lane>& a, pairs<Lane>& b) {
   a.index = index;
   return true;
 }
-// All ones in some lane where a, b are out of order; cheap to accumulate.
+// Not zero in the lanes whose indices exchange_ties would exchange: cheaper, and flags can be
+// or-ed.
 template <class Lane>
 SLICESORT_INLINE typename pairs<Lane>::vector tie_flags(pairs<Lane> const& a,
                                                         pairs<Lane> const& b) {
   return equal(a.key, b.key) & greater(a.index, b.index);
 }
 
-// Composites of one part: the sort key is the first row of the run, so the keys stay where they
-// are.
+// Forms the composites of one part of a row's columns. A composite's upper half is the first row of
+// the run, so sorting composites moves no index out of its run.
 template <class Lane>
 void compose_ties(pairs<Lane> const* w, std::size_t n, int, keys<Lane>* out) {
   using V = typename pairs<Lane>::vector;
@@ -36,6 +37,7 @@ void compose_ties(pairs<Lane> const* w, std::size_t n, int, keys<Lane>* out) {
     out[i].key = first << half | w[i].index;
   }
 }
+// Takes the indices of one part from its sorted composites.
 template <class Lane>
 void adopt_indices(keys<Lane> const* from, std::size_t n, int, pairs<Lane>* w) {
   using V = typename pairs<Lane>::vector;
@@ -43,10 +45,18 @@ void adopt_indices(keys<Lane> const* from, std::size_t n, int, pairs<Lane>* w) {
   for (std::size_t i = 0; i < n; ++i)
     w[i].index = from[i].key & broadcast<V>(static_cast<Lane>((Lane{1} << half) - 1));
 }
+// How many parts the composites of a row come in.
 template <class Lane>
 inline constexpr int composite_parts(pairs<Lane> const*) {
   return 1;
 }
+
+// The functions above for the row of 32-bit keys that AVX-512 has.
+// clang-format off
+#if SLICESORT_VECTOR_BYTES == 64
+#  include <slicesort/detail/sort/host/wide_ties.inl>
+#endif
+// clang-format on
 
 template <class Row>
 void sort_tied_indices(Row* w, std::size_t n, void* scratch) {
@@ -58,7 +68,8 @@ void sort_tied_indices(Row* w, std::size_t n, void* scratch) {
   }
 }
 
-// Insertion is quadratic in the length of a run, so it may take only this many exchanges.
+// Makes the sort of `n` rows stable. Insertion is quadratic in the length of a run, so it may take
+// `budget` exchanges; then a second sort takes over.
 template <class Row>
 void repair_ties(Row* w, std::size_t n, void* scratch) {
   constexpr std::size_t step = 16;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts one tile, each group of its rows by itself: load and canonicalize, sort every part, repair
-// ties, restore what the keys lost, store. A part is the `row::lanes` columns that one sequence of
-// rows holds. Included once per instruction set.
+// Sorts one tile, each group of its rows by itself: loads keys, sorts every part, makes the order
+// of equal keys stable, restores what the keys had lost of the values, and stores. A part is the
+// `row::lanes` columns that one row of keys holds. Included once per instruction set, last.
 
 template <class T, class Codec>
 class tile_sorter {
@@ -18,8 +18,8 @@ class tile_sorter {
         spare_(tile.scratch +
                sizeof(row) * static_cast<std::size_t>(parts) * (n_ + tile_padding_rows)) {}
 
-  // False when the values cannot be restored from keys alone and no index was kept: sort with
-  // indices.
+  // Returns false, having stored nothing, where some value cannot be restored without its index and
+  // the codec keeps none.
   bool run() {
     for (int p = 0; p < used_parts(); ++p) load_part(p);
     if constexpr (Codec::has_index) {
@@ -95,8 +95,8 @@ class tile_sorter {
     unsorted_[p] = order.broken();
   }
 
-  // Rows past a column's own length sort after everything, NaN included (those tie, and come first
-  // by index), so they stay where they are.
+  // Gives rows past a column's own length the last key, so that they stay where they are: a NaN may
+  // tie with them, but comes first by its index.
   void pad_columns() {
     for (int c = 0; c < t_.width; ++c)
       for (index_t i = t_.valid[c]; i < t_.rows; ++i) {
@@ -105,7 +105,8 @@ class tile_sorter {
       }
   }
 
-  // Keys become the bits of the values; NaN, zeros and padding are fetched from where they came.
+  // Turns keys into the bits of the values. NaN, zeros and rows past a column's end, whose keys
+  // have lost bits, are read again from the row that they came from.
   void restore_part(int p) {
     int const first = p * lanes;
     bits const* const flip = t_.flip + first;
@@ -152,9 +153,9 @@ class tile_sorter {
     store_rows<Restored, Stream>(static_cast<std::uint16_t*>(nullptr));
   }
 
-  // Where the row sorted to i goes: the group's rows may have places of their own.
-  index_t column_index_of(std::size_t i, index_t group_row) const {
-    return t_.places == nullptr ? static_cast<index_t>(i) : group_row + t_.places[i];
+  // The row of the output for sorted row i, which belongs to the group that begins at `group_row`.
+  index_t destination(std::size_t i, index_t group_row) const {
+    return t_.destinations == nullptr ? static_cast<index_t>(i) : group_row + t_.destinations[i];
   }
 
   template <bool Restored, bool Stream, class Index>
@@ -164,21 +165,21 @@ class tile_sorter {
     index_t in_group = 0, group_row = 0;
     for (std::size_t i = 0; i < n_; i += batch) {
       int const count = n_ - i < batch ? static_cast<int>(n_ - i) : batch;
-      index_t place[batch];
+      index_t to_row[batch];
       for (int k = 0; k < count; ++k, ++in_group) {
         if (in_group == t_.group) {
           group_row += t_.group;
           in_group = 0;
         }
-        place[k] = column_index_of(i + static_cast<std::size_t>(k), group_row);
+        to_row[k] = destination(i + static_cast<std::size_t>(k), group_row);
       }
       for (int k = 0; k < count; ++k) {
         bits* const y =
             t_.y_at.dense
-                ? reinterpret_cast<bits*>(t_.y + t_.y_at.start[0] + place[k] * t_.y_at.pitch)
+                ? reinterpret_cast<bits*>(t_.y + t_.y_at.start[0] + to_row[k] * t_.y_at.pitch)
                 : values + k * tile_columns;
         Index* const q = perm != nullptr && t_.perm_at.dense
-                             ? perm + t_.perm_at.start[0] + place[k] * t_.perm_at.pitch
+                             ? perm + t_.perm_at.start[0] + to_row[k] * t_.perm_at.pitch
                              : indices + k * tile_columns;
         for (int p = 0; p < used_parts(); ++p) {
           row r = part(p)[i + static_cast<std::size_t>(k)];
@@ -193,19 +194,19 @@ class tile_sorter {
             }
         }
       }
-      if (!t_.y_at.dense) scatter(values, place, count, t_.y_at, t_.y);
-      if (perm != nullptr && !t_.perm_at.dense) scatter(indices, place, count, t_.perm_at, perm);
+      if (!t_.y_at.dense) scatter(values, to_row, count, t_.y_at, t_.y);
+      if (perm != nullptr && !t_.perm_at.dense) scatter(indices, to_row, count, t_.perm_at, perm);
     }
-    finish_puts<Stream>();
+    finish_streaming<Stream>();
   }
   template <class Stage, class To>
-  void scatter(Stage const* stage, index_t const* place, int count, tile_operand const& at,
+  void scatter(Stage const* stage, index_t const* to_row, int count, tile_operand const& at,
                To* to) const {
-    if (t_.places == nullptr)
-      scatter_rows(stage, tile_columns, t_.width, place[0], count, at, to);
+    if (t_.destinations == nullptr)
+      scatter_rows(stage, tile_columns, t_.width, to_row[0], count, at, to);
     else
       for (int k = 0; k < count; ++k)
-        scatter_rows(stage + k * tile_columns, tile_columns, t_.width, place[k], 1, at, to);
+        scatter_rows(stage + k * tile_columns, tile_columns, t_.width, to_row[k], 1, at, to);
   }
 
   column_tile<T> const& t_;
@@ -216,8 +217,9 @@ class tile_sorter {
        unsorted_[static_cast<std::size_t>(parts)] = {};
 };
 
-template <class T, class ValuesCodec, class IndexedCodec>
-void sort_columns(column_tile<T> const& tile) {
-  if (tile.perm == nullptr && tile_sorter<T, ValuesCodec>(tile).run()) return;
-  tile_sorter<T, IndexedCodec>(tile).run();
+// Tries without indices first where none are wanted.
+template <class T>
+void sort_tile(target, column_tile<T> const& tile) {
+  if (tile.perm == nullptr && tile_sorter<T, values_codec<T>>(tile).run()) return;
+  tile_sorter<T, indexed_codec<T>>(tile).run();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// float on AVX-512: 32 columns per row with 16-bit indices. Included after codec.inl and
-// wide_rows.inl.
+// The codec of 32-bit values on AVX-512: 32 columns a row, with 16-bit indices. Included by
+// codec.inl, for AVX-512 only.
 
 template <class T>
 struct wide_codec {
@@ -23,16 +23,16 @@ struct wide_codec {
   }
   template <bool Stream>
   static SLICESORT_INLINE void store_values(row const& r, bits* to) {
-    put<Stream>(to, r.key);
-    put<Stream>(to + 16, r.key_high);
+    store_vector<Stream>(to, r.key);
+    store_vector<Stream>(to + 16, r.key_high);
   }
   template <bool Stream, class Index>
   static SLICESORT_INLINE void store_indices(row const& r, Index* to) {
     if constexpr (sizeof(Index) == 2) {
-      put<Stream>(to, r.index);
+      store_vector<Stream>(to, r.index);
     } else {
-      put<Stream>(to, index_half(r, 0));
-      put<Stream>(to + 16, index_half(r, 1));
+      store_vector<Stream>(to, index_half(r, 0));
+      store_vector<Stream>(to + 16, index_half(r, 1));
     }
   }
   static SLICESORT_INLINE bool has_special(row const& r, bits const* flip) {
@@ -48,7 +48,7 @@ struct wide_codec {
     else
       r.key_high[lane - 16] = key;
   }
-  // The indices of 16 of the columns, widened; read from memory, where halves are addressable.
+  // The indices of 16 columns, widened. Read through memory, where half of a vector has an address.
   static SLICESORT_INLINE flags index_half(row const& r, int half) {
     return convert<flags>(
         load_lanes<vec<std::uint16_t, 16>>(reinterpret_cast<char const*>(&r.index) + 32 * half));

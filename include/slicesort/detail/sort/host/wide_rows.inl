@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The AVX-512 row for 32-bit keys: 32 columns, two vectors of keys that share one vector of 16-bit
-// source rows. A third less memory than `pairs`, and one blend serves 32 columns. The few builtins
-// are those that no vector operator expresses: comparison masks that join and steer a blend of
-// another width. Included inside the AVX-512 namespace and target region.
+// A row of 32-bit keys on AVX-512: 32 columns, two vectors of keys with one vector of 16-bit source
+// rows. It takes a quarter less memory than two rows of `pairs`, and one blend moves the indices of
+// 32 columns. Builtins stand only where no vector operator does: masks of two comparisons are
+// joined to steer a blend of narrower lanes. Included by rows.inl, for AVX-512 only.
 
 using mask16 = unsigned short;
 using mask32 = unsigned int;
@@ -15,7 +15,7 @@ template <class V>
 SLICESORT_INLINE int32_lanes signed_lanes(V const& v) {
   return reinterpret_cast<int32_lanes>(v);
 }
-// Comparison codes of the instruction set: 0 equal, 1 less, 6 greater.
+// A bit per column: set where a compares to b as Code says (0 equal, 1 less, 6 greater).
 template <int Code>
 SLICESORT_INLINE mask32 compare_keys(vec<std::uint32_t, 16> const& a0,
                                      vec<std::uint32_t, 16> const& a1,
@@ -27,7 +27,7 @@ SLICESORT_INLINE mask32 compare_keys(vec<std::uint32_t, 16> const& a0,
       signed_lanes(a1), signed_lanes(b1), Code, static_cast<mask16>(-1)));
   return static_cast<mask32>(__builtin_ia32_kunpcksi(m1, m0));
 }
-// b where the mask has a bit, else a.
+// b in the lanes whose bit of the mask is set, else a.
 SLICESORT_INLINE vec<std::uint16_t, 32> blend(mask32 m, vec<std::uint16_t, 32> const& a,
                                               vec<std::uint16_t, 32> const& b) {
 #if defined(__clang__)
@@ -64,7 +64,7 @@ struct wide_pairs {
     a.index = index;
   }
 
-  // Bit per column: the keys are equal and the indices stand in the wrong order.
+  // A bit per column: set where the keys are equal and the indices in the wrong order.
   static SLICESORT_INLINE mask32 inverted(wide_pairs const& a, wide_pairs const& b) {
     return compare_keys<0>(a.key, a.key_high, b.key, b.key_high) &
            static_cast<mask32>(__builtin_ia32_ucmpw512_mask(reinterpret_cast<int16_lanes>(a.index),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tie vocabulary of `wide_pairs`: flags are a bit mask, composites come in two parts of 16
-// columns.
+// The functions of ties.inl for `wide_pairs`: flags are a bit per column, and composites come in
+// two parts of 16 columns. Included by ties.inl, for AVX-512 only.
 
 SLICESORT_INLINE bool exchange_ties(wide_pairs& a, wide_pairs& b) {
   mask32 const swap = wide_pairs::inverted(a, b);

@@ -48,23 +48,23 @@ class mix_chain {
   index_t rows() const { return rows_; }
 
   // The valid rows of a tensor's block to a tile, and back.
-  void take(tensor3<T const> from, A* tile) const {
+  void load(tensor3<T const> from, A* tile) const {
     if (from.strides().channels == 1)
-      return call_.use.take(from.data() + from.offset(block_.batch, 0, block_.channel),
+      return call_.use.load(from.data() + from.offset(block_.batch, 0, block_.channel),
                             from.strides().length, rows_, block_.channels, tile, mix_columns);
     for_each_element(from, block_, 0, rows_, [=](index_t c, index_t i, T const& element) {
       tile[i * mix_columns + c] = static_cast<A>(element);
     });
   }
-  void give(A const* tile, tensor3<T> to, grad_mode mode) const {
+  void store(A const* tile, tensor3<T> to, grad_mode mode) const {
     if (to.strides().channels == 1) {
       T* const first = to.data() + to.offset(block_.batch, 0, block_.channel);
       index_t const pitch = to.strides().length;
-      auto const store = mode == grad_mode::accumulate ? call_.use.add
-                         : worth_streaming<T>(to.extents()) && on_lines(first, pitch)
-                             ? call_.use.stream
-                             : call_.use.give;
-      return store(tile, rows_, block_.channels, first, pitch);
+      auto const store_or_add = mode == grad_mode::accumulate ? call_.use.add
+                                : worth_streaming<T>(to.extents()) && on_lines(first, pitch)
+                                    ? call_.use.stream
+                                    : call_.use.store;
+      return store_or_add(tile, rows_, block_.channels, first, pitch);
     }
     with_store<T>(mode, [&](auto store) {
       for_each_element(to, block_, 0, rows_, [=](index_t c, index_t i, T& element) {
@@ -123,9 +123,9 @@ class mix_chain {
     } else {
       s.weights = staged_, s.weight_pitch = s.links;
       if (at.channels == 1 && at.length == s.links)
-        call_.use.take(from, 0, 1, rows_ * s.links, staged_, 0);
+        call_.use.load(from, 0, 1, rows_ * s.links, staged_, 0);
       else if (at.channels == 1)
-        call_.use.take(from, at.length, rows_, s.links, staged_, s.links);
+        call_.use.load(from, at.length, rows_, s.links, staged_, s.links);
       else
         for (index_t i = 0; i < rows_; ++i)
           for (int k = 0; k < s.links; ++k)

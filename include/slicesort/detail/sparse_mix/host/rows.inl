@@ -115,3 +115,15 @@ struct mix_dots {
     }
   }
 };
+
+template <class T>
+void choose_kernels(target, mix_kernels<T>& use) {
+  using transfer = row_transfer<T, mix_columns>;
+  use.sums = mix_sums<T>::run;
+  use.dots = mix_dots<T>::run;
+  use.dots_of_round = number_lanes<T>::count;
+  use.load = transfer::load;
+  use.store = transfer::template store<false>;
+  use.stream = transfer::template store<true>;
+  use.add = transfer::add;
+}

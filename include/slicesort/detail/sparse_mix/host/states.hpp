@@ -17,7 +17,7 @@ namespace impl {
 template <class T, class A>
 void mix_onwards(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A const* from, A* to) {
   detail::residual_form const residual = chain.call().rule.residual;
-  if (residual == detail::residual_form::initial && f > 0) chain.take(x, to);
+  if (residual == detail::residual_form::initial && f > 0) chain.load(x, to);
   A const* const start = residual == detail::residual_form::none                   ? nullptr
                          : residual == detail::residual_form::per_factor || f == 0 ? from
                                                                                    : to;
@@ -50,7 +50,7 @@ class mix_states {
       at = kept_factor_;
       v = kept_;
     } else {
-      chain_.take(at == 0 ? x_ : saved_[at / saved - 1], v);
+      chain_.load(at == 0 ? x_ : saved_[at / saved - 1], v);
       tile_factor_ = at;
       if (kept_ != nullptr) keep = factor - steps_left(factor - at + 1) + 1;
       kept_factor_ = -1;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// fused_lanes(a, b, c): a * b + c in every lane, rounded once. Included by number_lanes.inl, once
+// per instruction set.
+
+#if SLICESORT_VECTOR_BYTES == 16
+// Clang under -ffast-math would split a call of fma that it sees into a product and a sum; it does
+// not see through a volatile pointer.
+template <class A>
+SLICESORT_INLINE A fused_lane(A a, A b, A c) {
+#  if defined(__clang__) && defined(__FAST_MATH__)
+  A (*volatile fused)(A, A, A);
+  if constexpr (std::is_same_v<A, float>)
+    fused = ::fmaf;
+  else
+    fused = ::fma;
+  return fused(a, b, c);
+#  else
+  return std::fma(a, b, c);
+#  endif
+}
+template <class V>
+SLICESORT_INLINE V fused_lanes(V const& a, V const& b, V const& c) {
+  V r{};
+  for (int i = 0; i < static_cast<int>(sizeof(V) / sizeof(a[0])); ++i)
+    r[i] = fused_lane(a[i], b[i], c[i]);
+  return r;
+}
+#elif SLICESORT_VECTOR_BYTES == 32
+SLICESORT_INLINE vec<float, 8> fused_lanes(vec<float, 8> const& a, vec<float, 8> const& b,
+                                           vec<float, 8> const& c) {
+  SLICESORT_AS_WRITTEN
+  return __builtin_ia32_vfmaddps256(a, b, c);
+}
+SLICESORT_INLINE vec<double, 4> fused_lanes(vec<double, 4> const& a, vec<double, 4> const& b,
+                                            vec<double, 4> const& c) {
+  SLICESORT_AS_WRITTEN
+  return __builtin_ia32_vfmaddpd256(a, b, c);
+}
+#else
+inline constexpr int current_rounding = 4;
+#  if defined(__clang__)
+inline constexpr unsigned short all_of_16 = 0xffff;
+#  else
+inline constexpr short all_of_16 = -1;
+#  endif
+inline constexpr unsigned char all_of_8 = 0xff;
+SLICESORT_INLINE vec<float, 16> fused_lanes(vec<float, 16> const& a, vec<float, 16> const& b,
+                                            vec<float, 16> const& c) {
+  SLICESORT_AS_WRITTEN
+  return __builtin_ia32_vfmaddps512_mask(a, b, c, all_of_16, current_rounding);
+}
+SLICESORT_INLINE vec<double, 8> fused_lanes(vec<double, 8> const& a, vec<double, 8> const& b,
+                                            vec<double, 8> const& c) {
+  SLICESORT_AS_WRITTEN
+  return __builtin_ia32_vfmaddpd512_mask(a, b, c, all_of_8, current_rounding);
+}
+#endif

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of softmax_attention for one instruction set.
+
+// clang-format off
+#include <slicesort/detail/softmax_attention/host/gemm_block.inl>
+#include <slicesort/detail/softmax_attention/host/softmax.inl>
+// clang-format on
+
+template <class T>
+void choose_kernels(target, attention_kernels<T>& use) {
+  using A = detail::accumulator_t<T>;
+  using product = product_block<A>;
+  using rows = attention_rows<A>;
+  using transfer = row_transfer<T, 0>;
+  static_assert(product_rows % product::rows == 0 && product_columns % product::lanes::count == 0);
+  use.multiply = product::run;
+  use.limit = rows::limit;
+  use.step = rows::step;
+  use.slope = rows::slope;
+  use.dots = rows::dots;
+  use.soften = rows::soften;
+  use.scale_row = rows::scale_row;
+  use.slope_row = rows::slope_row;
+  use.load = transfer::load;
+  use.store = transfer::template store<false>;
+  use.add = transfer::add;
+}

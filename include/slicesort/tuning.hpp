@@ -19,7 +19,25 @@ struct device_info {
   std::size_t shared_bytes = 166912;  ///< the most shared memory that one block can have
 };
 
-/// How columns are sorted and permuted. Values out of range are brought into it.
+/// What all operators share. Values out of range are brought into it.
+struct grid_tuning {
+  index_t chunk_elements;     ///< elements worked on at once where the workspace holds them
+  std::size_t scratch_bytes;  ///< workspace that blocks may have in place of shared memory
+  int element_threads;        ///< threads of a block where each has a few elements of its own: a
+                              ///< power of two, 32..256
+};
+
+/// The defaults.
+constexpr grid_tuning default_grid_tuning(device_info, std::size_t) {
+  grid_tuning t{};
+  t.chunk_elements = index_t{1} << 24;
+  t.scratch_bytes = std::size_t{1} << 28;
+  t.element_threads = 256;
+  return t;
+}
+
+/// How columns, and the groups of rows of `csp`, are sorted. Values out of range are brought into
+/// it.
 struct sort_tuning {
   index_t register_rows;   ///< longest column kept in one thread's registers: at most 64, and 128
                            ///< for 16-bit elements, 32 for 64-bit ones
@@ -30,7 +48,9 @@ struct sort_tuning {
   index_t run_rows;        ///< most rows that a block sorts; longer columns are merged from runs
   int merge_threads;       ///< threads of a block that merges: a power of two, 32..512
   bool clusters;           ///< sort columns of up to two runs in two blocks, where the device can
-  index_t chunk_elements;  ///< elements worked on at once where the workspace holds them
+  int group_threads;       ///< threads of a block that sorts groups without moving their columns to
+                           ///< shared memory: a power of two, 32..256
+  int group_rows;  ///< rows that such a thread takes, or one group if that has more: 1..1024
 };
 
 /// The defaults. A tile row is a whole 32-byte sector of memory; two tiles share a processor as
@@ -45,7 +65,8 @@ constexpr sort_tuning default_sort_tuning(device_info device, std::size_t elemen
   t.run_rows = 32768;
   t.merge_threads = 256;
   t.clusters = true;
-  t.chunk_elements = index_t{1} << 24;
+  t.group_threads = 128;
+  t.group_rows = 16;
   return t;
 }
 
@@ -56,9 +77,12 @@ struct permute_tuning {
                                   ///< processor: a power of two; of short columns it takes more
   std::size_t shared_tile_bytes;  ///< the most shared memory of such a block
   int least_columns;              ///< columns that it takes even if it needs all shared memory
-  int worthwhile_columns;  ///< with fewer, elements go straight to their place where they can
-  int tile_threads;        ///< most threads of a block: a power of two, 32..1024
-  int tile_elements;       ///< elements that are worth another thread
+  int worthwhile_columns;    ///< with fewer, elements go straight to their place where they can
+  int tile_threads;          ///< most threads of a block: a power of two, 32..1024
+  int tile_elements;         ///< elements that are worth another thread
+  int direct_columns;        ///< neighboring columns of elements that go straight to their place: a
+                             ///< power of two up to 32; fewer, but a 32-byte sector, where
+  std::size_t direct_bytes;  ///< so many columns have more bytes than this, which caches hold
 };
 
 /// The defaults. A tile row is a whole 128-byte line of memory, or at least a 32-byte sector.
@@ -70,6 +94,55 @@ constexpr permute_tuning default_permute_tuning(device_info device, std::size_t 
   t.worthwhile_columns = 4;
   t.tile_threads = 1024;
   t.tile_elements = 8;
+  t.direct_columns = 32;
+  t.direct_bytes = std::size_t{8} << 20;
+  return t;
+}
+
+/// How `sparse_mix` takes a chain of factors through the device. Values out of range are brought
+/// into it.
+struct mix_tuning {
+  std::size_t tile_bytes;  ///< shared memory of a block that keeps all rows of some channels there
+                           ///< from factor to factor; of short samples it takes more channels, up
+                           ///< to half of that memory
+  int tile_threads;        ///< threads that such a block may have even if some processors then have
+                           ///< fewer than two blocks
+  int channel_threads;     ///< where a kernel runs for each factor: most threads of a block side by
+                           ///< side along a row, four channels each: a power of two up to 32
+  int few_channel_threads;  ///< that many even if the channels they read of a sample have more bytes
+  std::size_t cache_bytes;  ///< than this: the second-level cache that may be counted on
+  int backward_factors;  ///< factors that backward with the gradient of the weights takes at once;
+                         ///< the workspace holds what they hand on
+};
+
+/// The defaults.
+constexpr mix_tuning default_mix_tuning(device_info device, std::size_t) {
+  mix_tuning t{};
+  t.tile_bytes = device.shared_bytes;
+  t.tile_threads = 128;
+  t.channel_threads = 32;
+  t.few_channel_threads = 8;
+  t.cache_bytes = std::size_t{1} << 24;
+  t.backward_factors = 4;
+  return t;
+}
+
+/// How `softmax_attention` computes without the matrix of all scores. Values out of range are
+/// brought into it, and lowered where tensors are small or the device has little shared memory.
+struct attention_tuning {
+  int forward_warps;      ///< warps of a block of forward: 1, 2 or 4
+  int backward_kv_warps;  ///< of the gradients of keys and values: 1, 2, 4 or 8
+  int backward_q_warps;   ///< of the gradients of queries and bias: 1, 2 or 4
+  int backward_buffers;   ///< 2: backward reads one tile ahead; 1: it does not
+};
+
+/// The defaults.
+constexpr attention_tuning default_attention_tuning(device_info, std::size_t) {
+  attention_tuning t{};
+  t.forward_warps = 4;
+  t.backward_kv_warps = 8;
+  t.backward_q_warps = 4;
+  t.backward_buffers = 2;
   return t;
 }
 

@@ -12,7 +12,7 @@ using namespace support;
 namespace {
 
 template <class T>
-void check_calls(extents3 e, sort_tuner tune, bool with_lengths) {
+void check_calls(extents3 e, tuner tune, bool with_lengths) {
   call_memory<T> memory(e, 11, with_lengths);
   device_stream const stream;
   on_stream const on{stream.get(), tune};
@@ -37,7 +37,7 @@ void check_calls(extents3 e, sort_tuner tune, bool with_lengths) {
 
 TEST_CASE_TEMPLATE("every algorithm", T, float, double, bfloat16) {
   for (extents3 e : call_shapes())
-    for (bool with_lengths : {false, true}) check_calls<T>(e, nullptr, with_lengths);
+    for (bool with_lengths : {false, true}) check_calls<T>(e, {}, with_lengths);
 }
 
 TEST_CASE_TEMPLATE("tuning never changes a result", T, float, double, bfloat16) {
@@ -48,8 +48,8 @@ TEST_CASE_TEMPLATE("tuning never changes a result", T, float, double, bfloat16) 
 // What compute-sanitizer repeats: every kernel once, and no more. The tuning has long columns' kernels
 // at short lengths.
 TEST_CASE_TEMPLATE("small", T, float, double, bfloat16) {
-  check_calls<T>({2, 20, 5}, nullptr, true);
-  check_calls<T>({2, 150, 5}, nullptr, false);
+  check_calls<T>({2, 20, 5}, {}, true);
+  check_calls<T>({2, 150, 5}, {}, false);
   check_calls<T>({2, 150, 3}, tunings::all[0].tune, true);
 }
 

@@ -19,7 +19,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <type_traits>
 
 namespace support {
 
@@ -33,7 +32,7 @@ struct block_exec {
 
   char const* name = "blocks";
   slicesort::device_info device{};
-  sort_tuner tune = nullptr;
+  tuner tune{};
   bool fast_double = false;
   std::uint64_t seed = 1;
 };
@@ -53,9 +52,7 @@ class block_grid {
 
   template <class Tuning>
   Tuning tuning(Tuning defaults, std::size_t element_bytes) const {
-    if constexpr (std::is_same_v<Tuning, slicesort::sort_tuning>)
-      if (on_.tune != nullptr) return on_.tune(on_.device, element_bytes, defaults);
-    return defaults;
+    return on_.tune(on_.device, element_bytes, defaults);
   }
 
   // The memory is the host's, and so may be what multiplies it.

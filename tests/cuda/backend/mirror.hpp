@@ -19,7 +19,7 @@ struct cuda_exec {
   using backend = mirror_backend;
 
   char const* name = "cuda";
-  sort_tuner tune = nullptr;
+  tuner tune{};
 };
 
 // Brings the image to the device, calls `call(stream)`, and brings it back. Throws if CUDA refuses, or

@@ -14,12 +14,12 @@ namespace ss = slicesort;
 namespace {
 
 // Selectors have no state of their own; this one's lies here for the length of a call.
-thread_local sort_tuner chosen = nullptr;
+thread_local tuner chosen;
 
 struct chosen_tuning {
-  ss::sort_tuning operator()(ss::device_info device, std::size_t element_bytes,
-                             ss::sort_tuning t) const {
-    return chosen != nullptr ? chosen(device, element_bytes, t) : t;
+  template <class Tuning>
+  Tuning operator()(ss::device_info device, std::size_t element_bytes, Tuning t) const {
+    return chosen(device, element_bytes, t);
   }
 };
 class choice {
@@ -30,7 +30,7 @@ class choice {
   choice& operator=(choice const&) = delete;
 
  private:
-  sort_tuner before_;
+  tuner before_;
 };
 
 auto policy(on_stream on) { return ss::exec::cuda{on.stream}.tune(chosen_tuning{}); }

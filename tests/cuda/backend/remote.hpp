@@ -28,7 +28,7 @@ struct on_stream {
   using backend = remote_backend;
 
   CUstream_st* stream = nullptr;
-  sort_tuner tune = nullptr;
+  tuner tune{};
 };
 
 slicesort::verdict remote_check(on_stream on);

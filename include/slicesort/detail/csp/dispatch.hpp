@@ -67,7 +67,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
         if (Aligned && before.bytes() > a.bytes()) a = before;
       }
       if (group < e.length && !groups_staged<T>(grid, e, group)) {
-        index_t const chunk = sort_tuning_of<T>(grid).chunk_elements;
+        index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
         m.samples = std::clamp<index_t>(chunk / (e.length * e.channels), 1, e.batch);
         m.copy = a.take<T>(static_cast<std::size_t>(m.samples * e.length * e.channels));
       }

@@ -59,6 +59,8 @@ namespace impl {
 template <class Op>
 struct grid_implementation;
 
+inline constexpr int warp_threads = 32;
+
 // One alignment for every piece of shared memory.
 constexpr SLICESORT_HD std::size_t shared_slice(std::size_t bytes) {
   return (bytes + 15) / 16 * 16;

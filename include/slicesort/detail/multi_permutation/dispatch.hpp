@@ -101,8 +101,8 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
   // Samples whose elements the workspace holds at one time.
   template <class T, class Grid>
   static index_t samples_at_once(Grid const& grid, extents3 e) {
-    sort_tuning const t = sort_tuning_of<T>(grid);
-    return std::clamp<index_t>(t.chunk_elements / (e.length * e.channels), 1, e.batch);
+    index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
+    return std::clamp<index_t>(chunk / (e.length * e.channels), 1, e.batch);
   }
 
   struct forward_memory {
@@ -170,12 +170,12 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
   template <class Grid, class T>
   static void weigh(Grid const& grid, detail::multi_permutation_backward<T> const& p,
                     double* sums) {
-    constexpr int threads = 32;
+    using add_columns = add_columns_body<A<T>>;
     extents3 const e = p.dy.extents();
     index_t const columns = e.empty() ? 0 : e.batch * e.channels, terms = p.weights.terms;
     if (columns > 0) weights_gradient(grid, p, sums);
-    grid.run(add_columns_body<A<T>>{sums, columns, terms, p.dweights, p.mode},
-             divide_up(terms, threads), threads);
+    grid.run(add_columns{sums, columns, terms, p.dweights, p.mode},
+             divide_up(terms, add_columns::max_threads), add_columns::max_threads);
   }
   template <class Grid, class T>
   static void weights_gradient(Grid const& grid, detail::multi_permutation_backward<T> const& p,
@@ -185,11 +185,13 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
     bool const adjacent = rows_are_adjacent(p.x.strides());
     device_info device = grid.info();
     // Products take no more than a quarter of shared memory, if that can be.
-    int threads = 256, at_once = static_cast<int>(std::min<index_t>(terms, 4));
+    using body_in_shared = weights_gradient_body<T, true>;
+    int threads = body_in_shared::max_threads;
+    auto at_once = static_cast<int>(std::min<index_t>(terms, body_in_shared::most_terms_at_once));
     auto const bytes = [&] {
       return sizeof(double) * static_cast<std::size_t>(threads) * static_cast<std::size_t>(at_once);
     };
-    while (threads > 32 && bytes() > device.shared_bytes / 4) threads /= 2;
+    while (threads > warp_threads && bytes() > device.shared_bytes / 4) threads /= 2;
     while (at_once > 1 && bytes() > device.shared_bytes / 4) --at_once;
     device.shared_bytes -= bytes();
     permute_tuning t = permute_tuning_of<T>(grid);
@@ -199,7 +201,7 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
         narrow_rows(e.length) ? tile_width(device, t, column, e.length, e.batch * e.channels) : 0;
     int const most = static_cast<int>(power_of_two_below(threads / at_once));
     auto const run = [&](auto body) {
-      body.x.width = std::min(fitting > 0 ? fitting : 32, most);
+      body.x.width = std::min(fitting > 0 ? fitting : warp_threads, most);
       grid.run(body, divide_up(e.batch * e.channels, body.x.width), threads);
     };
     if (fitting > 0)

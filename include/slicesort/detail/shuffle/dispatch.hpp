@@ -44,14 +44,14 @@ struct grid_implementation<detail::shuffle_op<Form>> {
   static memory plan(Grid const& grid, extents3 const& e, detail::arena& a) {
     memory m;
     if (e.empty()) return m;
-    sort_tuning const t = sort_tuning_of<T>(grid);
     extents3 const orders = orders_of(e);
     m.order = take_scratch_rows(a, orders);
     // Once rows move, the memory of the sort is free.
     detail::arena moving = a;
     m.hashes = a.take<detail::raw_key32>(static_cast<std::size_t>(orders.size()));
     m.sort = plan_sort<detail::raw_key32>(grid, orders, a);
-    m.samples = std::clamp<index_t>(t.chunk_elements / orders.size(), 1, e.batch);
+    m.samples =
+        std::clamp<index_t>(grid_tuning_of<T>(grid).chunk_elements / orders.size(), 1, e.batch);
     extents3 const shorter{m.samples, orders.length, orders.channels};
     m.shorter = take_scratch_rows(moving, shorter);
     m.permute = plan_permute<T>(grid, e, moving);
@@ -82,7 +82,7 @@ struct grid_implementation<detail::shuffle_op<Form>> {
   template <class Grid, class T>
   static void run(Grid const& grid, std::uint64_t seed, column_permutation<T> job,
                   tensor1<index_t const> lengths, workspace w) {
-    constexpr int threads = 256;
+    int const threads = grid_tuning_of<T>(grid).element_threads;
     extents3 const e = job.in.extents();
     if (e.empty()) return;
     detail::arena a(w);
@@ -103,15 +103,15 @@ struct grid_implementation<detail::shuffle_op<Form>> {
       part.out = slice_batch(job.out, first, some);
       extents3 const shorter{some.batch, orders.length, orders.channels};
       part.perm = rows_in(m.shorter, shorter, true);
-      shorten_orders(grid, order, part.perm, shorter, slice_batch(lengths, first, some));
+      shorten_orders(grid, order, part.perm, shorter, slice_batch(lengths, first, some), threads);
       permute_columns(grid, part, m.permute);
     }
   }
   template <class Grid>
   static void shorten_orders(Grid const& grid, index_rows order, index_rows shorter, extents3 e,
-                             tensor1<index_t const> lengths) {
-    constexpr int threads = 256;
-    int const width = static_cast<int>(std::min<index_t>(power_of_two_below(e.channels), 32));
+                             tensor1<index_t const> lengths, int threads) {
+    int const width =
+        static_cast<int>(std::min<index_t>(power_of_two_below(e.channels), warp_threads));
     shorten_orders_body const body{order, shorter, e, lengths, width, threads};
     grid.run(body, divide_up(e.batch * e.channels, width), threads);
   }

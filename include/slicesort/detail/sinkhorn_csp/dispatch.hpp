@@ -4,6 +4,7 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/tuning.hpp>
 #include <slicesort/detail/kernel/upload.hpp>
 #include <slicesort/detail/sinkhorn_csp/kernel/groups.hpp>
 #include <slicesort/detail/sinkhorn_csp/problem.hpp>
@@ -23,7 +24,7 @@ template <>
 struct grid_implementation<detail::sinkhorn_csp_op> {
   template <class T, class Grid>
   static void plan(Grid const& grid, detail::sinkhorn_shape const& s, detail::arena& a) {
-    memory<T>(grid.info(), s, a);
+    memory<T>(grid, s, a);
   }
 
   template <class Grid, class T>
@@ -31,7 +32,7 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<T> const m(grid.info(), {e, p.rule.group, p.iterations}, a);
+    memory<T> const m(grid, {e, p.rule.group, p.iterations}, a);
     note_shifts(grid, p.rule, e, m.shifts);
     auto const tiles = tiles_of(p, m, m.forward);
     if (m.forward.hot_in_shared)
@@ -45,7 +46,7 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<T> const m(grid.info(), {e, p.rule.group, p.iterations}, a);
+    memory<T> const m(grid, {e, p.rule.group, p.iterations}, a);
     note_shifts(grid, p.rule, e, m.shifts);
     auto tiles = tiles_of(p, m, m.backward);
     index_t const at_once = detail::samples_at_once(e);
@@ -77,8 +78,9 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     std::size_t scratch_bytes;  // of a block
     index_t blocks_at_once;     // that the workspace has room for
 
-    template <class T>
-    static shape of(device_info device, detail::sinkhorn_shape const& size, bool backward) {
+    template <class T, class Grid>
+    static shape of(Grid const& grid, detail::sinkhorn_shape const& size, bool backward) {
+      device_info const device = grid.info();
       extents3 const e = size.extents;
       auto const bytes = [&](int columns_of_tile, bool cold) {
         grouped_tiles<T> tiles{};
@@ -113,8 +115,8 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
       index_t const samples = backward ? detail::samples_at_once(e) : e.batch;
       s.blocks_at_once = s.blocks_of_sample * samples;
       if (s.scratch_bytes != 0) {
-        constexpr std::size_t most = std::size_t{1} << 28;
-        auto const fit = static_cast<index_t>(most / s.scratch_bytes);
+        auto const fit =
+            static_cast<index_t>(grid_tuning_of<T>(grid).scratch_bytes / s.scratch_bytes);
         s.blocks_at_once = std::min(s.blocks_at_once, std::max<index_t>(fit, 1));
       }
       return s;
@@ -131,9 +133,10 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     A* du;            // the reference's gradient through every channel, of some samples
     unsigned char* scratch;
 
-    memory(device_info device, detail::sinkhorn_shape const& s, detail::arena& a)
-        : forward(shape::template of<T>(device, s, false)),
-          backward(shape::template of<T>(device, s, true)),
+    template <class Grid>
+    memory(Grid const& grid, detail::sinkhorn_shape const& s, detail::arena& a)
+        : forward(shape::template of<T>(grid, s, false)),
+          backward(shape::template of<T>(grid, s, true)),
           shifts(a.take<index_t>(static_cast<std::size_t>(s.extents.channels))),
           du(a.take<A>(static_cast<std::size_t>(detail::samples_at_once(s.extents) *
                                                 s.extents.length * s.extents.channels))),

@@ -4,6 +4,7 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/tuning.hpp>
 #include <slicesort/detail/softmax_attention/kernel/backward_kv.hpp>
 #include <slicesort/detail/softmax_attention/kernel/backward_q.hpp>
 #include <slicesort/detail/softmax_attention/kernel/forward.hpp>
@@ -13,6 +14,7 @@
 #include <slicesort/detail/softmax_attention/problem.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
+#include <slicesort/tuning.hpp>
 #include <slicesort/workspace.hpp>
 
 #include <algorithm>
@@ -45,14 +47,14 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
   static void forward(Grid const& grid, detail::attention_forward<Mask, T, State> const& p,
                       workspace) {
     auto const s = detail::attention_shape::of(p.in);
+    attention_tuning const tuning = attention_tuning_of<T>(grid);
     with_tile_width<T>(s, [&](auto width) {
       attention_forward_body<Mask, T, width> all{
-          p.mask, static_cast<State>(p.scale),           p.in,
-          p.y,    p.saving ? p.state : tensor4<State>{}, p.lengths,
-          4};
+          p.mask,    static_cast<State>(p.scale), p.in, p.y, p.saving ? p.state : tensor4<State>{},
+          p.lengths, tuning.forward_warps};
       while (all.warps > 1 && all.queries_of_block() >= 2 * s.queries) all.warps /= 2;
       while (all.warps > 1 && shared_bytes(all) > grid.info().shared_bytes) all.warps /= 2;
-      if (all.blocks() > 0) grid.run(all, all.blocks(), 32 * all.warps);
+      if (all.blocks() > 0) grid.run(all, all.blocks(), warp_threads * all.warps);
     });
   }
 
@@ -63,6 +65,7 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
     detail::arena a(w);
     auto const m = memory<T>(s, a);
     auto const scale = static_cast<State>(p.scale);
+    attention_tuning const tuning = attention_tuning_of<T>(grid);
     query_stats_body<T> const stats{p.dy, p.y, p.state, p.lengths, m.stats};
     if (stats.blocks() > 0) grid.run(stats, stats.blocks(), stats.max_threads);
     bool const of_keys = p.to.dk.data() != nullptr || p.to.dv.data() != nullptr;
@@ -74,19 +77,37 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
     }
     with_tile_width<T>(s, [&](auto width) {
       if (of_keys) {
-        attention_backward_kv_body<Mask, T, width> all{p.mask,  scale,     p.in,    p.dy,
-                                                       m.stats, m.bounds,  p.to.dk, p.to.dv,
-                                                       p.mode,  p.lengths, 8,       2};
+        attention_backward_kv_body<Mask, T, width> all{p.mask,
+                                                       scale,
+                                                       p.in,
+                                                       p.dy,
+                                                       m.stats,
+                                                       m.bounds,
+                                                       p.to.dk,
+                                                       p.to.dv,
+                                                       p.mode,
+                                                       p.lengths,
+                                                       tuning.backward_kv_warps,
+                                                       tuning.backward_buffers};
         while (all.warps > 1 && all.keys_of_block() >= 2 * s.keys) all.warps /= 2;
         fit(grid, all);
-        if (all.blocks() > 0) grid.run(all, all.blocks(), 32 * all.warps);
+        if (all.blocks() > 0) grid.run(all, all.blocks(), warp_threads * all.warps);
       }
       if (of_queries) {
-        attention_backward_q_body<Mask, T, width> all{
-            p.mask, scale, p.in, p.dy, m.stats, p.to.dq, p.to.dbias, p.mode, p.lengths, 4, 2};
+        attention_backward_q_body<Mask, T, width> all{p.mask,
+                                                      scale,
+                                                      p.in,
+                                                      p.dy,
+                                                      m.stats,
+                                                      p.to.dq,
+                                                      p.to.dbias,
+                                                      p.mode,
+                                                      p.lengths,
+                                                      tuning.backward_q_warps,
+                                                      tuning.backward_buffers};
         while (all.warps > 1 && all.queries_of_block() >= 2 * s.queries) all.warps /= 2;
         fit(grid, all);
-        if (all.blocks() > 0) grid.run(all, all.blocks(), 32 * all.warps);
+        if (all.blocks() > 0) grid.run(all, all.blocks(), warp_threads * all.warps);
       }
     });
   }
@@ -108,14 +129,15 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
             a.take<range_bounds>(static_cast<std::size_t>(s.batch * divide_up(s.queries, tile)))};
   }
 
-  // One buffer and fewer rows where shared memory is small.
+  // One buffer, then fewer warps, where shared memory is small.
   template <class Grid, class Body>
   static void fit(Grid const& grid, Body& all) {
+    int const buffers = all.buffers;
     while (shared_bytes(all) > grid.info().shared_bytes) {
       if (all.buffers > 1) {
         all.buffers = 1;
       } else if (all.warps > 1) {
-        all.buffers = 2;
+        all.buffers = buffers;
         all.warps /= 2;
       } else {
         return;

@@ -16,6 +16,7 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/detail/kernel/slices.hpp>
+#include <slicesort/detail/kernel/tuning.hpp>
 #include <slicesort/detail/kernel/upload.hpp>
 #include <slicesort/detail/sparse_mix/kernel/launch.hpp>
 #include <slicesort/detail/sparse_mix/problem.hpp>
@@ -103,7 +104,7 @@ struct grid_implementation<detail::sparse_mix_op> {
       extents3 const e = s.extents;
       index_t const links = s.factors * s.links;
       index_t const rows = std::max(e.length * e.channels, links * e.length);
-      index_t const chunk = sort_tuning_of<T>(grid).chunk_elements;
+      index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
       samples =
           std::clamp<index_t>(chunk / std::max<index_t>(rows, 1), 1, std::max<index_t>(e.batch, 1));
       segment = s.every == 0 ? s.factors : std::min(s.every, s.factors);
@@ -118,7 +119,7 @@ struct grid_implementation<detail::sparse_mix_op> {
       for (T*& one : between) one = a.take<T>(count(s.factors > 1 ? elements : 0));
       inputs = a.take<A>(count(s.factors > 1 ? elements : 0));
       formed = a.take<T>(count(std::max<index_t>(segment - 1, 0) * elements));
-      span = std::clamp<index_t>(s.factors, 1, 4);
+      span = std::clamp<index_t>(s.factors, 1, mix_tuning_of<T>(grid).backward_factors);
       passed = a.take<T>(count((span - 1) * elements));
     }
   };

@@ -78,13 +78,13 @@ void run_on_groups(Grid const& grid, Body body, tensor3<T const> x, bool in_plac
     return grid.run(body, divide_up(columns, fitting),
                     std::min(tile_threads(t, column, e.length, fitting), Body::max_threads));
   }
-  constexpr int threads = 128;
-  constexpr index_t rows_of_thread = 16;
-  tile.width = power_of_two_in(columns, 1, 32);
-  index_t const wanted = divide_up(rows_of_thread, unit_rows) * (threads / tile.width);
+  sort_tuning const direct = sort_tuning_of<T>(grid);
+  tile.width = power_of_two_in(columns, 1, warp_threads);
+  index_t const wanted =
+      divide_up(direct.group_rows, unit_rows) * (direct.group_threads / tile.width);
   tile.units_of_block = static_cast<std::uint32_t>(wanted);
   tile.blocks_of_tile = divide_up(units, wanted);
-  grid.run(body, divide_up(columns, tile.width) * tile.blocks_of_tile, threads);
+  grid.run(body, divide_up(columns, tile.width) * tile.blocks_of_tile, direct.group_threads);
 }
 template <class Body, class Grid, class T>
 void run_on_groups(Grid const& grid, groups_view<T> const& view, bool shifting, index_t unit_rows) {

@@ -28,10 +28,10 @@ inline strides3 side_by_side(extents3 e, bool rows_adjacent) {
 
 template <class T, class Grid>
 void copy_side_by_side(Grid const& grid, tensor3<T const> from, T* to, bool rows_adjacent) {
-  constexpr int threads = 256;
+  int const threads = grid_tuning_of<T>(grid).element_threads;
   extents3 const e = from.extents();
   index_t const columns = e.batch * e.channels;
-  column_slab const all{0, columns, e.length, 32, rows_adjacent};
+  column_slab const all{0, columns, e.length, warp_threads, rows_adjacent};
   tensor3<T> const target(to, {1, e.length, columns}, side_by_side(e, rows_adjacent));
   grid.run(copy_columns_body<T>{from, target, all}, all.blocks(threads), threads);
 }
@@ -56,7 +56,7 @@ void run_chained(Grid const& grid, Body body, chained_columns<T, InShared> Body:
                  std::size_t column_bytes) {
   extents3 const e = (body.*columns).values.extents();
   permute_tuning const t = permute_tuning_of<T>(grid);
-  int const wanted = InShared ? chained_width<T>(grid, column_bytes, e) : 32;
+  int const wanted = InShared ? chained_width<T>(grid, column_bytes, e) : warp_threads;
   int const width = std::min(wanted, Body::max_threads);
   (body.*columns).width = width;
   grid.run(

@@ -52,8 +52,8 @@ permute_memory plan_permute(Grid const& grid, extents3 e, detail::arena& a) {
   if (e.empty()) return m;
   std::size_t const column = sizeof(T) * static_cast<std::size_t>(e.length);
   if (tile_width(grid.info(), permute_tuning_of<T>(grid), column, e.length, 1) > 0) return m;
-  sort_tuning const t = sort_tuning_of<T>(grid);
-  m.columns = std::clamp<index_t>(t.chunk_elements / e.length, 1, e.batch * e.channels);
+  index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
+  m.columns = std::clamp<index_t>(chunk / e.length, 1, e.batch * e.channels);
   m.copy = a.take<T>(static_cast<std::size_t>(m.columns * e.length));
   return m;
 }
@@ -61,16 +61,16 @@ permute_memory plan_permute(Grid const& grid, extents3 e, detail::arena& a) {
 template <class Grid, class T, class Rows>
 void permute_directly(Grid const& grid, column_transfer<T> const& job, Rows const& perm,
                       permute_memory const& m) {
-  constexpr int threads = 256;
-  constexpr index_t cached = index_t{8} << 20;  // bytes of columns that the caches surely hold
+  int const threads = grid_tuning_of<T>(grid).element_threads;
+  permute_tuning const t = permute_tuning_of<T>(grid);
   extents3 const e = job.in.extents();
   index_t const all = e.batch * e.channels;
   bool const in_place = job.in.data() == job.out.data();
   index_t const chunk = in_place ? m.columns : all;
-  int width = 32;
-  while (width * static_cast<int>(sizeof(T)) > 32 &&
-         width * e.length * static_cast<index_t>(sizeof(T)) > cached)
-    width /= 2;
+  int width = t.direct_columns;
+  std::size_t const column = sizeof(T) * static_cast<std::size_t>(e.length);
+  constexpr int sector = std::max(32 / static_cast<int>(sizeof(T)), 1);
+  while (width > sector && static_cast<std::size_t>(width) * column > t.direct_bytes) width /= 2;
   for (index_t first = 0; first < all; first += chunk) {
     index_t const count = std::min(chunk, all - first);
     strides3 const s = (job.gather ? job.out.strides() : job.in.strides());

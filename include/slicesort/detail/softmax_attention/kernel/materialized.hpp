@@ -108,7 +108,7 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
   static memory_of<T> memory(Grid const& grid, detail::attention_shape const& s, detail::arena& a) {
     using A = detail::accumulator_t<T>;
     index_t const map = std::max<index_t>(s.queries * s.keys, 1);
-    index_t const chunk = sort_tuning_of<T>(grid).chunk_elements;
+    index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
     index_t const heads = std::clamp<index_t>(chunk / map, 1, std::max<index_t>(s.heads, 1));
     auto const elements = static_cast<std::size_t>(heads * s.queries * s.keys);
     A* const first = a.take<A>(s.pairs() == 0 ? 0 : elements);

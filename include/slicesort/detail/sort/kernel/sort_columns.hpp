@@ -76,7 +76,7 @@ sort_shape shape_of_sort(Grid const& grid, extents3 e) {
   if (e.length <= std::min<index_t>(t.register_rows, max_register_rows<T>)) {
     s.register_rows =
         static_cast<int>(std::max<index_t>(smallest_network, power_of_two_above(e.length)));
-    s.register_threads = std::clamp(t.register_threads / 32 * 32, 32, 128);
+    s.register_threads = t.register_threads;
     return s;
   }
 
@@ -91,22 +91,21 @@ sort_shape shape_of_sort(Grid const& grid, extents3 e) {
 
   // As many columns as wanted and as fit; of short ones more, so that there is work for four warps.
   auto const fits = [&](int width) {
-    return width <= (s.cluster ? 1 : 32) &&
-           sort_tile_bytes<T>(s.run_rows, width) <= std::min(t.tile_bytes, device.shared_bytes);
+    return width <= (s.cluster ? 1 : 32) && sort_tile_bytes<T>(s.run_rows, width) <= t.tile_bytes;
   };
   index_t const groups = divide_up(s.run_rows, tile_unit);
-  int const wanted = power_of_two_in(t.tile_columns, 1, 32);
   s.width = 1;
   while (s.width < e.batch * e.channels && fits(2 * s.width) &&
-         (s.width < wanted || s.width * groups < 128))
+         (s.width < t.tile_columns || s.width * groups < 128))
     s.width *= 2;
-  s.threads = static_cast<int>(std::clamp<index_t>(power_of_two_above(s.width * groups), 32,
-                                                   power_of_two_in(t.tile_threads, 32, 512)));
+  s.threads = static_cast<int>(
+      std::clamp<index_t>(power_of_two_above(s.width * groups), 32, t.tile_threads));
   if (s.runs == 1 || s.cluster) return s;
   // 48 KiB is what any kernel may have, so this matters to small devices and tests alone.
   index_t const merged = static_cast<index_t>(device.shared_bytes / (sizeof(T) + 4)) / merge_items;
   s.merge_threads = power_of_two_in(std::min<index_t>(t.merge_threads, merged), 32, 512);
-  s.chunk_columns = std::clamp<index_t>(t.chunk_elements / e.length, 1, e.batch * e.channels);
+  s.chunk_columns = std::clamp<index_t>(grid_tuning_of<T>(grid).chunk_elements / e.length, 1,
+                                        e.batch * e.channels);
   return s;
 }
 

@@ -13,6 +13,7 @@
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>
+#include <slicesort/tuning.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -56,13 +57,16 @@ template <class Grid, class T>
 void run_factor(Grid const& grid, chain_args<T> const& c, index_t factor, tensor3<T const> in,
                 tensor3<T> out) {
   using body = mix_rows_body<T>;
-  constexpr int channels = body::channels_of_thread;
   extents3 const e = in.extents();
-  int width = power_of_two_in(divide_up(e.channels, channels), 1, 32);
-  // What blocks at one time share should stay in the second-level cache.
-  constexpr index_t most_bytes = index_t{1} << 24;
-  auto const column = e.length * static_cast<index_t>(sizeof(T));
-  while (width > 8 && column * channels * width > most_bytes) width /= 2;
+  mix_tuning const t = mix_tuning_of<T>(grid);
+  int width =
+      power_of_two_in(divide_up(e.channels, body::channels_of_thread), 1, t.channel_threads);
+  // Blocks that run together read the same channels: these should stay in the second-level cache.
+  std::size_t const channels_of_one = static_cast<std::size_t>(e.length) * sizeof(T) *
+                                      static_cast<std::size_t>(body::channels_of_thread);
+  while (width > t.few_channel_threads &&
+         channels_of_one * static_cast<std::size_t>(width) > t.cache_bytes)
+    width /= 2;
   body const all{c.factors, factor,   c.lengths, in,     out,   c.start,
                  c.first,   c.inputs, c.adding,  c.mode, width, rows_are_adjacent(in.strides())};
   grid.run(all, all.blocks(body::max_threads), body::max_threads);
@@ -82,7 +86,7 @@ template <class Body, class Grid, class T>
 bool run_in_tile(Grid const& grid, chain_args<T> const& c, index_t begin, index_t end) {
   extents3 const e = c.in.extents();
   device_info const device = grid.info();
-  std::size_t const most = std::min(device.shared_bytes, sort_tuning_of<T>(grid).tile_bytes);
+  mix_tuning const t = mix_tuning_of<T>(grid);
   // Every row must have a thread; and a row's pieces lie at 32-bit distances.
   if (e.length > Body::max_threads * Body::rows) return false;
   auto const count = static_cast<int>(end - begin), every = static_cast<int>(c.every);
@@ -102,12 +106,12 @@ bool run_in_tile(Grid const& grid, chain_args<T> const& c, index_t begin, index_
            1,
            rows_are_adjacent(c.in.strides())};
   all.row_threads = static_cast<int>(divide_up(divide_up(e.length, Body::rows), 8) * 8);
-  if (shared_bytes(all) > most) return false;
+  if (shared_bytes(all) > t.tile_bytes) return false;
   // Small tiles take more channels, as long as every processor has several.
   for (Body wider = all; all.width() < e.channels; all = wider) {
     wider.groups *= 2;
-    if (wider.threads() > Body::max_threads / 2 || shared_bytes(wider) > most / 2) break;
-    if (wider.threads() > 128 && wider.blocks() < 2 * device.processors) break;
+    if (wider.threads() > Body::max_threads / 2 || shared_bytes(wider) > t.tile_bytes / 2) break;
+    if (wider.threads() > t.tile_threads && wider.blocks() < 2 * device.processors) break;
   }
   grid.run(all, all.blocks(), all.threads());
   return true;

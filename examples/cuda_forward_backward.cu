@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // forward_backward.cpp on a GPU: the same operator, with another policy and with device memory.
-// slicesort/thrust.hpp turns Thrust's vectors into views; raw device pointers do as well.
+// Thrust's vectors are viewed like any container; raw device pointers do as well.
 #include <slicesort/slicesort.hpp>
-#include <slicesort/thrust.hpp>
+
+#include <thrust/copy.h>
+#include <thrust/device_vector.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -17,7 +19,7 @@ void print(char const* name, thrust::device_vector<T> const& values, ss::extents
   std::vector<T> host(values.size());
   thrust::copy(values.begin(), values.end(), host.begin());  // waits for the device
   std::printf("%s\n", name);
-  ss::tensor3<T> const v(host.data(), shape);
+  ss::tensor3<T> const v = ss::view(host, shape);
   for (ss::index_t b = 0; b < shape.batch; ++b)
     for (ss::index_t n = 0; n < shape.length; ++n)
       std::printf("%s %3d %3d\n", n == 0 ? " -" : "  ", static_cast<int>(v(b, n, 0)),
@@ -49,10 +51,9 @@ int main() {
   thrust::device_vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
 
   // Both calls only enqueue: nothing is allocated, nothing waits.
-  op.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)},
-             ss::lend(scratch));
-  op.backward(on, ss::view(dy, shape), {ss::view(perm, shape)}, ss::view(dx, shape),
-              ss::lend(scratch), {ss::grad_mode::accumulate});  // dx += gradient
+  op.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, scratch);
+  op.backward(on, ss::view(dy, shape), {ss::view(perm, shape)}, ss::view(dx, shape), scratch,
+              {ss::grad_mode::accumulate});  // dx += gradient
   // [/snippet]
 
   print("y: every column sorted", y, shape);

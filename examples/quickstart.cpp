@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sort a tensor along the sequence, and send a gradient back.
 // [snippet]
-#include <slicesort/simple.hpp>
+#include <slicesort/slicing_sort.hpp>
 
+#include <cstdint>
 #include <cstdio>
 #include <vector>
 
-int main() {
-  // [batch 1, length 4, channels 2]: two channels, each with a sequence of four values.
-  std::vector<float> const x = {3, 10, 1, 40, 2, 30, 0, 20};
-  std::vector<float> const dy = {1, 1, 2, 2, 3, 3, 4, 4};
+namespace ss = slicesort;
 
-  slicesort::slicing_sort<> const op;
-  auto const sorted = slicesort::simple::forward(op, x, {1, 4, 2});
-  auto const dx = slicesort::simple::backward(op, dy, sorted);
+int main() {
+  ss::extents3 const shape{1, 4, 2};  // batch, length, channels
+  std::vector<float> const x = {3, 10, 1, 40, 2, 30, 0, 20}, dy = {1, 1, 2, 2, 3, 3, 4, 4};
+  std::vector<float> y(8), dx(8);
+  std::vector<std::uint16_t> perm(8);
+
+  ss::slicing_sort<> const op;
+  ss::exec::host const on;  // this thread; {4} runs on four
+  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
+  op.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, scratch);
+  op.backward(on, ss::view(dy, shape), {ss::view(perm, shape)}, ss::view(dx, shape), scratch);
 
   for (unsigned i = 0; i < 8; i += 2)
-    std::printf("x %g %2g   y %g %2g   perm %d %d   dx %g %g\n", x[i], x[i + 1], sorted.y[i],
-                sorted.y[i + 1], sorted.perm[i], sorted.perm[i + 1], dx[i], dx[i + 1]);
+    std::printf("x %g %2g   y %g %2g   perm %d %d   dx %g %g\n", x[i], x[i + 1], y[i], y[i + 1],
+                perm[i], perm[i + 1], dx[i], dx[i + 1]);
 }
 // [/snippet]
 

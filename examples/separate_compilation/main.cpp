@@ -3,7 +3,7 @@
 // the operator for the GPU. Host and GPU work in one program, and their results agree bit for bit.
 #include "sort_on_gpu.hpp"
 
-#include <slicesort/simple.hpp>
+#include <slicesort/slicing_sort.hpp>
 
 #include <cstdio>
 #include <vector>
@@ -19,8 +19,13 @@ int main() {
   std::vector<float> const x = {5, 10, 2, 50, 4, 30, 1, 20, 3, 40};
 
   // [snippet]
-  std::vector<float> const on_gpu = sorted_on_gpu(x, shape);  // nvcc's
-  std::vector<float> const on_cpu = ss::simple::forward(ss::slicing_sort<>(), x, shape).y;  // ours
+  std::vector<float> const on_gpu = sorted_on_gpu(x, shape);  // compiled by nvcc
+
+  std::vector<float> on_cpu(x.size());  // compiled here
+  ss::slicing_sort<> const op;
+  ss::exec::host const on;
+  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
+  op.forward(on, ss::view(x, shape), ss::view(on_cpu, shape), ss::no_saved, scratch);
   // [/snippet]
 
   for (std::size_t i = 0; i < x.size(); i += 2)

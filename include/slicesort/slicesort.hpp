@@ -32,6 +32,7 @@
 #include <slicesort/topology.hpp>
 #include <slicesort/tuning.hpp>
 #include <slicesort/version.hpp>
+#include <slicesort/view.hpp>
 #include <slicesort/workspace.hpp>
 
 #if defined(__CUDACC__)

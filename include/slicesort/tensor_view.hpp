@@ -18,9 +18,19 @@ inline namespace v0 {
 /// Signed 64-bit: extents, strides, offsets, lengths.
 using index_t = std::int64_t;
 
-/// The shape `[batch, length, channels]`.
+namespace detail {
+template <class... Extent>
+inline constexpr bool integers = (std::is_integral_v<Extent> && ...);
+}  // namespace detail
+
+/// The shape `[batch, length, channels]`. Integers of any type make one.
 struct extents3 {
   index_t batch = 0, length = 0, channels = 0;
+
+  extents3() = default;
+  template <class B, class L, class C, std::enable_if_t<detail::integers<B, L, C>, int> = 0>
+  SLICESORT_HD constexpr extents3(B b, L l, C c)
+      : batch(index_t(b)), length(index_t(l)), channels(index_t(c)) {}
 
   friend SLICESORT_HD constexpr bool operator==(extents3 a, extents3 b) {
     return a.batch == b.batch && a.length == b.length && a.channels == b.channels;
@@ -50,6 +60,12 @@ SLICESORT_HD constexpr strides3 row_major(extents3 e) {
 /// what the axes mean (for attention, `[batch, heads, length, channels]`).
 struct extents4 {
   index_t outer = 0, batch = 0, length = 0, channels = 0;
+
+  extents4() = default;
+  template <class O, class B, class L, class C,
+            std::enable_if_t<detail::integers<O, B, L, C>, int> = 0>
+  SLICESORT_HD constexpr extents4(O o, B b, L l, C c)
+      : outer(index_t(o)), batch(index_t(b)), length(index_t(l)), channels(index_t(c)) {}
 
   friend SLICESORT_HD constexpr bool operator==(extents4 a, extents4 b) {
     return a.outer == b.outer && a.each() == b.each();

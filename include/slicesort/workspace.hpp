@@ -2,27 +2,31 @@
 /// Scratch memory that the caller lends to one call.
 #pragma once
 
+#include <slicesort/view.hpp>
+
 #include <cstddef>
-#include <utility>
+#include <iterator>
+#include <type_traits>
 
 namespace slicesort {
 inline namespace v0 {
 
 /// Scratch memory at any address, with any contents, of at least as many bytes as the operator's
 /// `workspace_bytes` says. When the call's work is done it may serve the next call. `{}` will do
-/// when that size is 0. A container with `data()` and `size()`, such as `std::vector<std::byte>`,
-/// converts.
+/// when that size is 0. A container converts: pass the `std::vector<std::byte>` itself.
 struct workspace {
   void* data = nullptr;
   std::size_t bytes = 0;
 
   constexpr workspace() = default;
   constexpr workspace(void* address, std::size_t size) : data(address), bytes(size) {}
-  template <class Buffer, class = decltype(void(std::declval<Buffer&>().data()),
-                                           void(std::declval<Buffer&>().size()))>
-  constexpr workspace(Buffer& buffer)
-      : data(buffer.data()),
-        bytes(static_cast<std::size_t>(buffer.size()) * sizeof(*buffer.data())) {}
+  template <class Container, class Element = detail::element_of<Container>>
+  constexpr workspace(Container& container)
+      : data(const_cast<std::remove_const_t<Element>*>(detail::data_of(container))),
+        bytes(std::size(container) * sizeof(Element)) {
+    static_assert(!std::is_const_v<Element>,
+                  "slicesort: a workspace is written to: its container must not be const.");
+  }
 };
 
 }  // namespace v0

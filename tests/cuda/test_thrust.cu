@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// thrust.hpp: what it makes of containers and policies, as types and as results.
+// Thrust's containers as views and as workspace, and its policies, as types and as results.
 #include <slicesort/slicesort.hpp>
 #include <slicesort/thrust.hpp>
 
@@ -31,7 +31,7 @@ TEST_CASE("an empty vector is an empty view and no workspace") {
   thrust::device_vector<float> none;
   CHECK(ss::view(none, {0, 4, 2}).data() == nullptr);
   CHECK(ss::view(none).size() == 0);
-  CHECK(ss::lend(none).bytes == 0);
+  CHECK(ss::workspace(none).bytes == 0);
 }
 
 TEST_CASE("device vectors through an operator") {
@@ -46,7 +46,7 @@ TEST_CASE("device vectors through an operator") {
   ss::slicing_sort<> const op;
   auto const on = ss::on(thrust::cuda::par);
   thrust::device_vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-  op.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, ss::lend(scratch),
+  op.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, scratch,
              {ss::view(lengths)});
 
   std::vector<float> sorted(y.size());

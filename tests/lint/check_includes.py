@@ -9,7 +9,7 @@ from common import INCLUDE, finish, headers, name
 
 INCLUDED = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 UMBRELLAS = ("slicesort.hpp", "cuda.cuh", "cublas.cuh")
-ABOVE_OPERATORS = ("simple.hpp", "thrust.hpp", "equivalent_matrix.hpp", "blas.hpp", "cublas.cuh")
+ABOVE_OPERATORS = ("thrust.hpp", "equivalent_matrix.hpp", "blas.hpp", "cublas.cuh")
 # The folders of detail/ that belong to no operator, from the ground up: what bodies are written with, and
 # with what they are launched; the host's runtime; the engines that several operators are made of.
 FOLDERS = {"math": 2, "core": 2, "kernel": 3, "host": 3, "cuda": 4, "sort": 4, "permute": 5}

@@ -145,7 +145,7 @@ class host_block {
   }
 
   template <class T>
-  T* take(std::size_t count) {
+  T* allocate(std::size_t count) {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 16, "no type for shared memory");
     return static_cast<T*>(team_.pool(cluster_rank()).take(at_, count * sizeof(T)));
   }

@@ -29,12 +29,12 @@ struct reverse_and_sum {
     std::int64_t* partial;
   };
   template <class SharedAllocator>
-  memory shared(SharedAllocator& carver) const {
+  memory shared(SharedAllocator& shared_memory) const {
     auto const n = static_cast<std::size_t>(size);
     memory m{};
-    m.values = carver.template take<int>(n);
-    m.one_byte_off = carver.template take<std::int16_t>(n + 1);
-    m.partial = carver.template take<std::int64_t>(n);
+    m.values = shared_memory.template allocate<int>(n);
+    m.one_byte_off = shared_memory.template allocate<std::int16_t>(n + 1);
+    m.partial = shared_memory.template allocate<std::int64_t>(n);
     return m;
   }
   template <class Block>
@@ -63,8 +63,8 @@ struct with_a_slice {
   static constexpr int max_threads = 1024;
   int* y;
   template <class SharedAllocator>
-  int* shared(SharedAllocator& carver) const {
-    return carver.template take<int>(64);
+  int* shared(SharedAllocator& shared_memory) const {
+    return shared_memory.template allocate<int>(64);
   }
 };
 // Everyone passes its rank on to the thread before.
@@ -138,23 +138,23 @@ struct wrong_walk {
   static constexpr int max_threads = 1024;
   std::size_t asked, taken_by_most, taken_by_last;
   template <class SharedAllocator>
-  void shared(SharedAllocator& carver) const {
-    carver.template take<int>(asked);
+  void shared(SharedAllocator& shared_memory) const {
+    shared_memory.template allocate<int>(asked);
   }
   template <class Block>
   void operator()(Block& block) const {
-    block.template take<int>(block.rank() == 63 ? taken_by_last : taken_by_most);
+    block.template allocate<int>(block.rank() == 63 ? taken_by_last : taken_by_most);
   }
 };
 struct many_slices {
   static constexpr int max_threads = 1024;
   template <class SharedAllocator>
-  void shared(SharedAllocator& carver) const {
-    carver.template take<int>(1000);
+  void shared(SharedAllocator& shared_memory) const {
+    shared_memory.template allocate<int>(1000);
   }
   template <class Block>
   void operator()(Block& block) const {
-    for (int i = 0; i < 33; ++i) block.template take<int>(1);
+    for (int i = 0; i < 33; ++i) block.template allocate<int>(1);
   }
 };
 
@@ -164,9 +164,9 @@ struct overrun {
   int slice;
   std::ptrdiff_t at;
   template <class SharedAllocator>
-  std::array<unsigned char*, 2> shared(SharedAllocator& carver) const {
-    auto* const first = carver.template take<unsigned char>(56);
-    return {first, carver.template take<unsigned char>(64)};
+  std::array<unsigned char*, 2> shared(SharedAllocator& shared_memory) const {
+    auto* const first = shared_memory.template allocate<unsigned char>(56);
+    return {first, shared_memory.template allocate<unsigned char>(64)};
   }
   template <class Block>
   void operator()(Block& block) const {

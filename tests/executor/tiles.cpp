@@ -56,8 +56,8 @@ struct products_body {
   bool waiting;
 
   template <class SharedAllocator>
-  tile_piece<float>* shared(SharedAllocator& carver) const {
-    return carver.template take<tile_piece<float>>(
+  tile_piece<float>* shared(SharedAllocator& shared_memory) const {
+    return shared_memory.template allocate<tile_piece<float>>(
         static_cast<std::size_t>((16 * warps + 32) * pieces));
   }
   template <class Block>

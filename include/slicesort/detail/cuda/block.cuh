@@ -17,8 +17,9 @@ namespace impl {
 
 class device_block {
  public:
-  // `fast_double`: data-center parts compare FP64 at half the FP32 rate, all others at 1/32 or less.
-  // `big_register_file`: before sm_90 the compiler spills registers in the larger passes of a network.
+  // `fast_double`: data-center parts compare FP64 at half the FP32 rate, all others at 1/32 or
+  // less. `big_register_file`: before sm_90 the compiler spills registers in the larger passes of a
+  // network.
 #if defined(__CUDA_ARCH__)
   static constexpr bool fast_double =
       __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000;
@@ -36,7 +37,7 @@ class device_block {
   __device__ bool any(bool predicate) { return __syncthreads_or(predicate) != 0; }
 
   template <class T>
-  __device__ T* take(std::size_t count) {
+  __device__ T* allocate(std::size_t count) {
     T* const slice = reinterpret_cast<T*>(shared_);
     shared_ += shared_slice(count * sizeof(T));
     return slice;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Grid of detail/kernel/grid.hpp on a CUDA stream, and the one kernel shell that runs all bodies.
+// The Grid of detail/kernel/grid.hpp on a CUDA stream, and the one kernel shell that runs all
+// bodies.
 #pragma once
 
 #include <slicesort/detail/core/check.hpp>

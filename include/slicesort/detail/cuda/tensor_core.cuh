@@ -61,8 +61,8 @@ __device__ __forceinline__ std::uint32_t two_rounded(float low, float high) {
   return both;
 }
 
-// The thread's number in its warp, of which the compiler knows nothing: else it keeps every address that it
-// leads to from one product to the next, in registers that sums need.
+// The thread's number in its warp, of which the compiler knows nothing: else it keeps every address
+// that it leads to from one product to the next, in registers that sums need.
 __device__ __forceinline__ unsigned renewed_lane() {
   unsigned lane = threadIdx.x % 32;
   asm volatile("" : "+r"(lane));

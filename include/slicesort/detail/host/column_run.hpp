@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block: neighboring columns of a [batch, length, channels] problem that one task works on. Its
-// rows move between the caller's views, of any strides, and slot-local columns.
+// A run of columns: neighboring columns of a [batch, length, channels] tensor that one task works
+// on. Its rows are copied between the caller's views, of any strides, and contiguous columns in the
+// memory of the task's slot.
 #pragma once
 
 #include <slicesort/detail/host/parallel.hpp>
@@ -31,8 +32,8 @@ struct sample_run {
   index_t columns() const { return batches * channels; }
 };
 
-// [batch, :, channels] cut into blocks of at most `width` columns: a part of one sample, or several
-// whole samples where those are narrow. Every block has columns; an empty problem has no block.
+// All columns of a tensor, cut into runs of at most `width`: a part of one sample, or several whole
+// samples where those are narrow. An empty tensor has no runs.
 class column_runs {
  public:
   column_runs(extents3 e, index_t width)
@@ -49,7 +50,7 @@ class column_runs {
     return {batch, std::min(samples_, extents_.batch - batch), channel,
             std::min(channels_, extents_.channels - channel)};
   }
-  // Of the largest block: what a slot needs memory for.
+  // The size of the largest run, for the memory of a slot.
   index_t channels() const { return channels_; }
   index_t columns() const { return samples_ * channels_; }
 
@@ -58,26 +59,25 @@ class column_runs {
   index_t channels_, samples_, across_;
 };
 
-// f(slot, block) for every block of a tensor.
+// f(slot, run) for every run of a tensor.
 template <class Exec, class F>
 void for_each_column_run(Exec const& on, extents3 e, F const& f) {
-  column_runs const blocks(e, run_columns);
-  for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
-    sample_run const block = blocks[task];
-    for (index_t s = 0; s < block.batches; ++s) f(slot, block[s]);
+  column_runs const runs(e, run_columns);
+  for_each_task(on, runs.count(), [&](unsigned slot, index_t task) {
+    sample_run const run = runs[task];
+    for (index_t s = 0; s < run.batches; ++s) f(slot, run[s]);
   });
 }
 
-// Elements from column to column of a slot-local block: at least `rows`, whole cache lines, and an
-// odd number of them, so that columns of a power-of-two length do not fall on the same cache sets.
+// Elements from one slot-local column to the next: at least `rows`, rounded up to an odd number of
+// cache lines, so that columns of a power-of-two length do not fall on the same cache sets.
 constexpr index_t column_pitch(index_t rows) { return 16 * ((rows + 15) / 16 | 1); }
 
 inline index_t valid_rows(tensor1<index_t const> lengths, index_t batch, index_t length) {
   return lengths.data() == nullptr ? length : lengths(batch);
 }
 
-// f(column, row, element) for rows [first, last) of a block, neighbors in memory one after the
-// other.
+// f(column, row, element) for rows [first, last) of a run, in the order of memory.
 template <class T, class F>
 void for_each_element(tensor3<T> view, column_run b, index_t first, index_t last, F const& f) {
   T* const base = view.data() + view.offset(b.batch, 0, b.channel);
@@ -127,7 +127,7 @@ void with_store(grad_mode mode, F const& f) {
     });
 }
 
-// Rows [first, last) of a block to slot-local columns.
+// Copies rows [first, last) of a run into slot-local columns.
 template <class From, class To>
 void load_columns(tensor3<From> from, column_run b, index_t first, index_t last, To* to,
                   index_t pitch) {
@@ -136,7 +136,7 @@ void load_columns(tensor3<From> from, column_run b, index_t first, index_t last,
   });
 }
 
-// Slot-local columns to rows [first, last) of a block.
+// Copies slot-local columns into rows [first, last) of a run.
 template <class From, class To>
 void store_columns(From const* from, index_t pitch, tensor3<To> to, column_run b, index_t first,
                    index_t last) {
@@ -154,7 +154,7 @@ void store_gradient(From const* from, index_t pitch, tensor3<T> to, column_run b
   });
 }
 
-// Rows [first, last) of a block from one view to the other, each to its own place.
+// Copies rows [first, last) of a run from one view to the same rows of another.
 template <class T>
 void transfer_rows(tensor3<T const> from, tensor3<T> to, column_run b, index_t first, index_t last,
                    grad_mode mode) {

@@ -12,7 +12,7 @@
 //   index_t index() const                 // block of the grid
 //   void sync()                           // barrier of the block
 //   bool any(bool)                        // barrier; whether any thread said true
-//   T* take<T>(std::size_t count)         // shared memory, 16-byte aligned; alike in every thread
+//   T* allocate<T>(std::size_t count)     // shared memory, 16-byte aligned; the same in every thread
 //   A multiply_add(A a, A b, A c)         // c + a * b, rounded twice, as the host does
 //   A fused_multiply_add(A a, A b, A c)   // c + a * b, rounded once, as std::fma does
 //   static constexpr bool fast_double     // comparing two doubles is as cheap as two floats
@@ -70,7 +70,7 @@ constexpr SLICESORT_HD std::size_t shared_slice(std::size_t bytes) {
 class shared_counter {
  public:
   template <class T>
-  SLICESORT_HD T* take(std::size_t count) {
+  SLICESORT_HD T* allocate(std::size_t count) {
     bytes_ += shared_slice(count * sizeof(T));
     return nullptr;
   }

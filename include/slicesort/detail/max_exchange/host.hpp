@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// max_exchange on the host: the running maxima of a block of columns are kept side by side while
-// its rows go by; then two elements of every column change places.
+// max_exchange on the host: one pass over the rows of a run keeps the running maxima of its
+// columns; then two elements of every column are exchanged.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -19,7 +19,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// What rows `row` and `other[c]` of every column of a block become: each other's elements.
+// Exchanges rows `row` and `other[c]` of every column c of a run.
 template <class T>
 class exchanged_rows {
  public:
@@ -67,7 +67,7 @@ struct implementation<detail::max_exchange_op, detail::host_backend> {
 
   template <class T, class Exec>
   static void plan(Exec const&, extents3 const&, detail::arena&) {
-  }  // a block's state fits on the stack
+  }  // a run's state fits on the stack
 
   template <class Exec, class T>
   static void forward(Exec const& on, detail::max_exchange_forward<T> const& p, workspace);
@@ -87,7 +87,7 @@ void implementation<detail::max_exchange_op, detail::host_backend>::forward(
     running_maximum<T> maximum(p.row);
     for (index_t i = 0; i < rows; i += rows_at_once) {
       index_t const last = std::min(i + rows_at_once, rows);
-      scan_block(set, p.x, b, i, last, maximum);
+      scan_run(set, p.x, b, i, last, maximum);
       transfer_rows(p.x, p.y, b, i, last, grad_mode::overwrite);
     }
     transfer_rows(p.x, p.y, b, rows, length, grad_mode::overwrite);
@@ -104,7 +104,7 @@ void implementation<detail::max_exchange_op, detail::host_backend>::backward(
   for_each_column_run(on, p.dy.extents(), [&](unsigned, column_run b) {
     std::uint32_t maximum[run_columns];
     with_index_type(p.maximum, [&](auto saved) { load_columns(saved, b, 0, 1, maximum, 1); });
-    // In place, or accumulating, the rows' own transfer would destroy what the exchange needs.
+    // In place, or accumulating, copying the rows would overwrite what the exchange reads.
     exchanged_rows<T> const exchanged(p.dy, p.dx, b, p.row, maximum, p.mode);
     transfer_rows(p.dy, p.dx, b, 0, p.dy.extents().length, p.mode);
     exchanged.write();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// multi_permutation on the host, block by block: sorting leaves the first power in y and gives the
-// permutation, then every column walks through its powers in slot-local memory.
+// multi_permutation on the host: sorting a run of columns leaves the first power in y and gives the
+// permutation; then every column goes through its powers in slot-local memory.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -21,7 +21,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// The order of some channels, as part of a problem with more.
+// The order of a run's channels, given that of all channels.
 template <class Order>
 struct order_of_run {
   Order order;
@@ -103,9 +103,9 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
   template <class T, class Exec>
   static memory plan(Exec const& on, detail::multi_permutation_shape const& s, detail::arena& a) {
     extents3 const e = s.extents;
-    column_runs const blocks(e, run_columns);
-    slots const of_slots(a, on.threads, blocks.count(),
-                         [&](detail::arena& slot) { local<T>(slot, e, blocks); });
+    column_runs const runs(e, run_columns);
+    slots const of_slots(a, on.threads, runs.count(),
+                         [&](detail::arena& slot) { local<T>(slot, e, runs); });
     return {of_slots,
             a.take<double>(static_cast<std::size_t>(e.empty() ? 0 : e.batch * e.channels) *
                            static_cast<std::size_t>(s.terms))};
@@ -122,7 +122,7 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
   template <class T>
   using A = detail::accumulator_t<T>;
 
-  // Memory of one slot: the columns of one sample, and what a whole block needs for its sort.
+  // Memory of one slot: the columns of one sample, and what a whole run needs for its sort.
   template <class T>
   struct local {
     index_t pitch;
@@ -132,41 +132,41 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     std::uint32_t* unsaved;
     slots sorting;
 
-    local(detail::arena& a, extents3 e, column_runs const& blocks)
+    local(detail::arena& a, extents3 e, column_runs const& runs)
         : pitch(column_pitch(e.length)), sorting(a, 1, e.empty() ? 0 : 1, [&](detail::arena& slot) {
             take_sort_scratch<T>(slot, e.length);
           }) {
-      auto const elements = static_cast<std::size_t>(blocks.channels() * pitch);
+      auto const elements = static_cast<std::size_t>(runs.channels() * pitch);
       perm = a.take<std::uint32_t>(elements);
       values = a.take<A<T>>(elements);
       sums = a.take<A<T>>(elements);
       now = a.take<A<T>>(static_cast<std::size_t>(pitch));
       next = a.take<A<T>>(static_cast<std::size_t>(pitch));
-      unsaved = a.take<std::uint32_t>(static_cast<std::size_t>(blocks.columns() * e.length));
+      unsaved = a.take<std::uint32_t>(static_cast<std::size_t>(runs.columns() * e.length));
     }
     powers_of_column<A<T>> powers(index_t c, index_t rows) const {
       return {perm + c * pitch, rows, now, next};
     }
   };
 
-  // Sorts a block of x into y; returns its permutation: the saved tensor, or the block's alone.
+  // Sorts a run of x into y. Returns its permutation: the saved tensor, or that of this run alone.
   template <class T>
-  static index_tensor3 sort_block(isa instructions,
-                                  detail::multi_permutation_forward<Order, T> const& p,
-                                  sample_run const& b, local<T> const& l) {
+  static index_tensor3 sort_run(isa instructions,
+                                detail::multi_permutation_forward<Order, T> const& p,
+                                sample_run const& b, local<T> const& l) {
     extents3 const e{b.batches, p.x.extents().length, b.channels};
-    index_tensor3 perm = p.perm, of_block;
+    index_tensor3 perm = p.perm, of_run;
     if (p.saving)
-      with_index_type(perm, [&](auto v) { of_block = part(v, b, e); });
+      with_index_type(perm, [&](auto v) { of_run = part(v, b, e); });
     else
-      perm = of_block = tensor3<std::uint32_t>(l.unsaved, e);
+      perm = of_run = tensor3<std::uint32_t>(l.unsaved, e);
     tensor1<index_t const> lengths;
     if (p.lengths.data() != nullptr)
       lengths = {p.lengths.data() + b.batch * p.lengths.stride(), b.batches, p.lengths.stride()};
     order_of_run<Order> const order{p.order, b.channel, p.x.extents().channels};
     sort_columns(exec::host{1, instructions},
                  columns_to_sort<T, order_of_run<Order>>{order, part(p.x, b, e), part(p.y, b, e),
-                                                         of_block, true, lengths},
+                                                         of_run, true, lengths},
                  l.sorting);
     return perm;
   }
@@ -175,8 +175,8 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     return {v.data() + v.offset(b.batch, 0, b.channel), e, v.strides()};
   }
 
-  // Column after column, so that neither threads nor blocks show; from where dweights stands when
-  // it accumulates.
+  // Adds up the columns in order, so that the bits depend neither on threads nor on runs; beginning
+  // with dweights where it accumulates.
   template <class T>
   static void add_columns(detail::multi_permutation_backward<T> const& p,
                           double const* of_weights) {
@@ -197,14 +197,14 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
   detail::arena a(w);
   extents3 const e = p.x.extents();
   memory const m = plan<T>(on, {e, p.weights.terms}, a);
-  column_runs const blocks(e, run_columns);
-  for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
-    sample_run const block = blocks[task];
+  column_runs const runs(e, run_columns);
+  for_each_task(on, runs.count(), [&](unsigned slot, index_t task) {
+    sample_run const run = runs[task];
     detail::arena carving = m.of_slots[slot];
-    local<T> const l(carving, e, blocks);
-    index_tensor3 const perm = sort_block(on.instructions, p, block, l);
-    for (index_t s = 0; s < block.batches; ++s) {
-      column_run const b = block[s], of_perm = p.saving ? b : column_run{s, 0, b.channels};
+    local<T> const l(carving, e, runs);
+    index_tensor3 const perm = sort_run(on.instructions, p, run, l);
+    for (index_t s = 0; s < run.batches; ++s) {
+      column_run const b = run[s], of_perm = p.saving ? b : column_run{s, 0, b.channels};
       index_t const rows = valid_rows(p.lengths, b.batch, e.length);
       with_index_type(perm, [&](auto v) { load_columns(v, of_perm, 0, rows, l.perm, l.pitch); });
       load_columns(p.y, b, 0, rows, l.values, l.pitch);
@@ -223,13 +223,13 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
   extents3 const e = p.dy.extents();
   index_t const terms = p.weights.terms;
   memory const m = plan<T>(on, {e, terms}, a);
-  column_runs const blocks(e, run_columns);
-  for_each_task(on, blocks.count(), [&](unsigned slot, index_t task) {
-    sample_run const block = blocks[task];
+  column_runs const runs(e, run_columns);
+  for_each_task(on, runs.count(), [&](unsigned slot, index_t task) {
+    sample_run const run = runs[task];
     detail::arena carving = m.of_slots[slot];
-    local<T> const l(carving, e, blocks);
-    for (index_t s = 0; s < block.batches; ++s) {
-      column_run const b = block[s];
+    local<T> const l(carving, e, runs);
+    for (index_t s = 0; s < run.batches; ++s) {
+      column_run const b = run[s];
       index_t const rows = valid_rows(p.lengths, b.batch, e.length);
       with_index_type(p.perm, [&](auto perm) { load_columns(perm, b, 0, rows, l.perm, l.pitch); });
       load_columns(p.dy, b, 0, rows, l.sums, l.pitch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shuffle on the host: the permutations of a full column once, then every block moves its rows. The
-// permutation of fewer rows is what remains of the full one when the other rows are left out.
+// shuffle on the host: forms the permutations of full columns once, then permutes the rows of every
+// run. A shorter sample's permutation is the full one without the rows past its length.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -41,15 +41,15 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
 
   struct memory {
     std::uint32_t* permutations;  // one, or one for every channel
-    slots of_hashes, of_blocks;
+    slots of_hashes, of_runs;
   };
   template <class T, class Exec>
   static memory plan(Exec const& on, extents3 const& e, detail::arena& a) {
-    column_runs const blocks(e, run_columns);
+    column_runs const runs(e, run_columns);
     auto* const p = a.take<std::uint32_t>(static_cast<std::size_t>(permutations(e) * e.length));
     return {p, slots(a, on.threads, permutations(e), [&](detail::arena& slot) { hashes(slot, e); }),
-            slots(a, on.threads, blocks.count(),
-                  [&](detail::arena& slot) { local<T>(slot, e, blocks.channels()); })};
+            slots(a, on.threads, runs.count(),
+                  [&](detail::arena& slot) { local<T>(slot, e, runs.channels()); })};
   }
 
   template <class Exec, class T>
@@ -63,7 +63,7 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
     return a.take<std::uint64_t>(static_cast<std::size_t>(e.length));
   }
 
-  // Columns of one slot: a block of one sample.
+  // Columns of one slot: a run of one sample.
   template <class T>
   struct local {
     index_t pitch;
@@ -90,7 +90,7 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
         Form::shared && from.strides().channels == 1 && to.strides().channels == 1;
     index_t const columns = column_runs(e, run_columns).channels();
     for_each_column_run(on, e, [&](unsigned slot, column_run b) {
-      detail::arena carving = m.of_blocks[slot];
+      detail::arena carving = m.of_runs[slot];
       local<T> const l(carving, e, columns);
       index_t const rows = valid_rows(lengths, b.batch, e.length);
       if (whole_rows)
@@ -101,7 +101,8 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
     });
   }
 
-  // f(n, source) for every valid row `n` of the shuffled column: `order` without the other rows.
+  // f(n, source) for every valid row n of the shuffled column: `order` without the rows past the
+  // length.
   template <class F>
   static void for_each_row(std::uint32_t const* order, index_t rows, F const& f) {
     for (index_t i = 0, n = 0; n < rows; ++i) {
@@ -110,8 +111,8 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
     }
   }
 
-  // One permutation for all columns, which lie side by side: every row moves as a whole. In place,
-  // out of a copy.
+  // One permutation for all columns, which are adjacent: whole rows are copied, in place from a
+  // copy.
   template <bool Back, class T>
   static void move_rows(std::uint32_t const* order, index_t rows, tensor3<T const> from,
                         tensor3<T> to, column_run b, grad_mode mode, T* copy) {

@@ -26,7 +26,8 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// The one worker of a task. Few channels are taken in fewer lanes; that does not show in the result.
+// The worker that math/sinkhorn.hpp asks for: one thread, which takes the channels of a task in
+// lanes. The number of lanes does not change results.
 template <int Lanes>
 struct sinkhorn_worker {
   static constexpr int lanes = Lanes;
@@ -103,8 +104,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
   template <class T>
   using accumulator = detail::accumulator_t<T>;
 
-  // The walk over the workspace. Forward needs no more than a part of what backward needs, and gets
-  // all: one number serves both.
+  // The memory of a call. Forward uses only a part of it, so that one size serves both directions.
   template <class A>
   struct memory {
     index_t* shifts;  // of every channel
@@ -150,7 +150,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     }
   };
 
-  // f(worker) with no more lanes than are of use.
+  // f(worker) with as few lanes as hold the channels.
   template <class F>
   static void with_lanes(index_t channels, F const& f) {
     if (channels > 4)
@@ -159,13 +159,13 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
       f(sinkhorn_worker<4>{});
   }
 
-  // f(lane, channel, shift) for the channels that move.
+  // f(lane, channel, shift) for every channel of a task.
   template <class F>
   static void for_each_channel(sinkhorn_task const& t, index_t const* shifts, F const& f) {
     for (index_t lane = 0; lane < t.channels; ++lane)
       f(lane, t.channel + lane, detail::wrapped(shifts[t.channel + lane], t.valid));
   }
-  // Where row `row` of a channel that moves by 0 <= shift < valid comes from.
+  // The source of row `row` of a channel with 0 <= shift < valid.
   static index_t source_of(index_t row, index_t shift, index_t valid) {
     return row >= shift ? row - shift : row - shift + valid;
   }
@@ -216,7 +216,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
         p.y(t.batch, row, channel) = p.x(t.batch, row, channel);
   }
 
-  // The values' gradient to its place, the reference's to du.
+  // Stores the gradient of the values in dx, and that of the reference in du.
   template <class T, class A>
   static void store_gradient(detail::sinkhorn_csp_backward<T> const& p, sinkhorn_task const& t,
                              index_t const* shifts, detail::sinkhorn_group<A> const& g,
@@ -235,7 +235,8 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     });
   }
 
-  // The reference's own gradient and what it gets through the other channels, in their order.
+  // The gradient of the reference: its own, then the parts through the other channels in their
+  // order.
   template <class Exec, class T, class A>
   static void sum_reference(Exec const& on, detail::sinkhorn_csp_backward<T> const& p,
                             tensor3<A const> du, index_t first) {

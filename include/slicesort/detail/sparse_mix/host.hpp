@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse-factor mixing on threads: tiles of 32 channels of a sample go through all factors in cache.
+// Sparse-factor mixing on threads: tiles of 32 channels of a sample go through all factors in
+// cache.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>

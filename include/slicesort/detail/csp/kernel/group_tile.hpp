@@ -37,8 +37,8 @@ struct group_tile {
   template <class SharedAllocator>
   SLICESORT_HD T* shared(SharedAllocator& shared_memory, extents3 e) const {
     if (!staged) return nullptr;
-    return shared_memory.template take<T>(static_cast<std::size_t>(padded(e.length)) *
-                                          static_cast<std::size_t>(width));
+    return shared_memory.template allocate<T>(static_cast<std::size_t>(padded(e.length)) *
+                                              static_cast<std::size_t>(width));
   }
 
   // A thread's part of the tile.

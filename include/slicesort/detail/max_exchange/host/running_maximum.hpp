@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The running maxima of a block of columns, side by side, and their scan on every instruction set.
+// The running maxima of a run of columns, and the scan that updates them on every instruction set.
 #pragma once
 
 #include <slicesort/detail/host/column_run.hpp>
@@ -16,7 +16,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Row and key share a lane of one width, so that one comparison of vectors selects both.
+// Rows and keys have lanes of one width, so that one vector comparison selects both.
 template <class T>
 struct running_maximum {
   using lane = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
@@ -39,10 +39,10 @@ struct running_maximum {
 #define SLICESORT_TARGET_TEXT <slicesort/detail/max_exchange/host/running_maximum.inl>
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
-// Shows rows [first, last) of a block to `m`.
+// Updates `m` with rows [first, last) of a run.
 template <class T>
-void scan_block(isa set, tensor3<T const> x, column_run b, index_t first, index_t last,
-                running_maximum<T>& m) {
+void scan_run(isa set, tensor3<T const> x, column_run b, index_t first, index_t last,
+              running_maximum<T>& m) {
   if (b.channels < run_columns || x.strides().channels != 1)
     return for_each_element(x, b, first, last,
                             [&](index_t c, index_t i, T const& element) { m.see(c, i, element); });

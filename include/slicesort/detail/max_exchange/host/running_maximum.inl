@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows rows [first, last) of a dense block to `m`: a plain loop, which the compiler vectorizes.
+// Shows rows [first, last) of a dense run to `m`: a plain loop, which the compiler vectorizes.
 // Included once per instruction set.
 
 template <class T>

@@ -18,7 +18,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Elements that a thread has under way. Rows are 32-bit numbers here: there are at most 2^31.
+// Elements that a thread has in flight. Rows are numbered in 32 bits: there are at most 2^31.
 inline constexpr int exchange_at_once = 8;
 
 // Copies x to y, finds every column's maximum on the way, then exchanges it with row `row`.
@@ -41,8 +41,9 @@ struct max_exchange_body {
   };
   template <class SharedAllocator>
   SLICESORT_HD candidates shared(SharedAllocator& shared_memory) const {
-    key* const keys = shared_memory.template take<key>(static_cast<std::size_t>(threads));
-    return {keys, shared_memory.template take<std::uint32_t>(static_cast<std::size_t>(threads))};
+    key* const keys = shared_memory.template allocate<key>(static_cast<std::size_t>(threads));
+    return {keys,
+            shared_memory.template allocate<std::uint32_t>(static_cast<std::size_t>(threads))};
   }
 
   template <class Block>
@@ -52,8 +53,7 @@ struct max_exchange_body {
     auto const [walk, number, inside, at] = tile_share(block, e, width, rows_adjacent);
     column_of<T const> const from(x, at);
     column_of<T> const to(y, at);
-    // The exchange is among valid rows. A length that `row` lies past, though not zero, is as good as
-    // zero.
+    // Only valid rows are exchanged: where `row` lies past the length, none are.
     auto valid = static_cast<std::uint32_t>(inside ? rows_of(lengths, at.batch, e.length) : 0);
     if (valid <= row) valid = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weighted sums of powers of permutations, and their transpose. All that a power sum needs of its
-// column lies on one chain, so the threads of a block do not meet while they add.
+// Weighted sums of powers of permutations, and their transpose. Everything that a sum needs of its
+// column lies on one chain of rows, so threads need not synchronize while they add.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -19,7 +19,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Weights as a loop reads them: uniform ones are divided once.
+// Weights for a loop over terms: uniform ones are divided once, before it.
 template <class A>
 class weights_of_terms {
  public:
@@ -34,8 +34,8 @@ class weights_of_terms {
   A uniform_;
 };
 
-// The rows that a thread's next chains start from, and the first terms of their sums. Past the valid
-// rows it is the first again, in vain.
+// The rows that a thread's next chains start from, and the first terms of their sums. Chains past
+// the valid rows repeat the first one, and are not stored.
 template <class Column, class Share, class Row, class A>
 SLICESORT_HD_INLINE void begin_chains(Column const& column, Share const& here, Row first, A weight,
                                       Row (&n)[chained_at_once], A (&sum)[chained_at_once]) {
@@ -55,7 +55,7 @@ struct sum_powers_body {
 
   chained_columns<T, InShared> sorted;
   detail::term_weights<A> weights;
-  tensor3<T> y;  // in shared memory: may be where the sorted columns come from
+  tensor3<T> y;  // with InShared, may be the tensor of the sorted columns
 
   template <class SharedAllocator>
   SLICESORT_HD auto shared(SharedAllocator& shared_memory) const {
@@ -94,28 +94,28 @@ struct sum_powers_body {
   }
 };
 
-// dx = sum_k a_k (P^k)^T d by Horner's rule, (P^T)(a_1 d + (P^T)(a_2 d + ..)): what starts from row m
-// with a_K d[m] moves to p[m] for every next term, and ends in the row after the last.
+// dx = sum_k a_k (P^k)^T d by Horner's rule, (P^T)(a_1 d + (P^T)(a_2 d + ..)): the sum that starts
+// at row m with a_K d[m] moves on to row p[m] with every term, and ends one row after the last.
 template <class T, bool InShared>
 struct transpose_powers_body {
   static constexpr int max_threads = 512;
   using A = detail::accumulator_t<T>;
 
-  chained_columns<T, InShared> gradient;  // in shared memory: may be dx
+  chained_columns<T, InShared> gradient;  // with InShared, may be dx
   detail::term_weights<A> weights;
   tensor3<T> dx;
   grad_mode mode;
 
   struct memory {
     typename chained_columns<T, InShared>::tile tile;
-    A* sums;  // or rows would be scattered to dx
+    A* sums;  // so that rows are not scattered to dx
   };
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     memory m{gradient.shared(shared_memory), nullptr};
     if constexpr (InShared)
-      m.sums = shared_memory.template take<A>(static_cast<std::size_t>(dx.extents().length) *
-                                              static_cast<std::size_t>(gradient.width));
+      m.sums = shared_memory.template allocate<A>(static_cast<std::size_t>(dx.extents().length) *
+                                                  static_cast<std::size_t>(gradient.width));
     return m;
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of a power sum's weights, dweights(k - 1) = sum of dy * (P^k x): sums in double, of each
-// column in row order, then of the columns in order. No other order gives the same bits.
+// The gradient of the weights, dweights(k - 1) = sum of dy * (P^k x), in double: over the rows of
+// each column in order, then over the columns in order. Another order would give other bits.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -18,7 +18,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// sum + v[0] + v[pitch] + ..; the loads do not wait for the additions.
+// sum + v[0] + v[pitch] + .., with the loads ahead of the additions.
 template <class Pitch>
 SLICESORT_HD inline double add_in_order(double const* v, Pitch count, Pitch pitch, double sum) {
   constexpr int at_once = 8;
@@ -34,8 +34,8 @@ SLICESORT_HD inline double add_in_order(double const* v, Pitch count, Pitch pitc
   return sum;
 }
 
-// The sums of every column. All threads multiply: a row each, for some terms; then a thread for every
-// column and term adds.
+// The sums of every column. First all threads multiply, one row each, for some of the terms; then
+// one thread for every column and term adds.
 template <class T, bool InShared>
 struct weights_gradient_body {
   static constexpr int max_threads = 256;
@@ -51,16 +51,16 @@ struct weights_gradient_body {
 
   struct memory {
     typename chained_columns<T, InShared>::tile tile;
-    double* products;     // [terms_at_once, rows at hand, width]
+    double* products;     // [terms_at_once, row threads, width]
     std::uint32_t* rows;  // of the tile's columns
   };
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     auto const tile = x.shared(shared_memory);
-    double* const products = shared_memory.template take<double>(
+    double* const products = shared_memory.template allocate<double>(
         static_cast<std::size_t>(terms_at_once) * static_cast<std::size_t>(threads));
     return {tile, products,
-            shared_memory.template take<std::uint32_t>(static_cast<std::size_t>(x.width))};
+            shared_memory.template allocate<std::uint32_t>(static_cast<std::size_t>(x.width))};
   }
 
   template <class Block>
@@ -69,13 +69,13 @@ struct weights_gradient_body {
     memory const m = shared(block);
     auto const column = x.open(block, m.tile, here);
     column_of<T const> const d(dy, here.at);
-    // Rows are 32-bit numbers here: there are at most 2^31.
+    // Rows are numbered in 32 bits: there are at most 2^31.
     auto const length = static_cast<std::uint32_t>(dy.extents().length);
     auto const begin = static_cast<std::uint32_t>(here.first);
     auto const step = static_cast<std::uint32_t>(here.step);
     auto const valid = static_cast<std::uint32_t>(here.valid);
 
-    // The sum of this thread is not of the column whose rows it multiplies.
+    // The column that this thread adds up is not the one whose rows it multiplies.
     int const lane = block.rank() % x.width, term = block.rank() / x.width;
     int const column_here = tile_walk(block.rank(), block.size(), x.width, x.rows_adjacent).column;
     double* const product = m.products + static_cast<int>(begin) * x.width + column_here;
@@ -103,7 +103,7 @@ struct weights_gradient_body {
   }
 
  private:
-  // The products of row n, one for every term, `threads` apart.
+  // Writes the products of row n, one for every term, at a distance of `threads`.
   SLICESORT_HD void multiply(chained_column<T, InShared> const& column, column_of<T const> d,
                              std::uint32_t n, index_t first_term, int count,
                              double* product) const {
@@ -118,7 +118,7 @@ struct weights_gradient_body {
   }
 };
 
-// One thread for every term adds the columns, from where dweights stands if it accumulates.
+// One thread for every term adds up the columns, beginning with dweights where it accumulates.
 template <class A>
 struct add_columns_body {
   static constexpr int max_threads = 32;

@@ -60,8 +60,8 @@ struct chained_columns {
     if constexpr (InShared) {
       auto const elements =
           static_cast<std::size_t>(values.extents().length) * static_cast<std::size_t>(width);
-      t.values = shared_memory.template take<T>(elements);
-      t.rows = shared_memory.template take<std::uint16_t>(elements);
+      t.values = shared_memory.template allocate<T>(elements);
+      t.rows = shared_memory.template allocate<std::uint16_t>(elements);
     }
     return t;
   }

@@ -32,8 +32,8 @@ struct permute_tile_body {
 
   template <class SharedAllocator>
   SLICESORT_HD T* tile(SharedAllocator& shared_memory) const {
-    return shared_memory.template take<T>(static_cast<std::size_t>(in.extents().length) *
-                                          static_cast<std::size_t>(width));
+    return shared_memory.template allocate<T>(static_cast<std::size_t>(in.extents().length) *
+                                              static_cast<std::size_t>(width));
   }
   template <class SharedAllocator>
   SLICESORT_HD void shared(SharedAllocator& shared_memory) const {

@@ -34,21 +34,21 @@ struct hash_rows_body {
   }
 };
 
-// The rows of a full column's order that are valid in a sample, in that order; the others stay where
-// they are. Every thread takes a run of rows of its column, and learns from the threads before it how
-// many of theirs are valid.
+// The valid rows of a sample, in the order of the full column; rows past the length keep their
+// places. Every thread takes consecutive rows of its column, and adds up how many of the rows of
+// the threads before it are valid.
 struct shorten_orders_body {
   static constexpr int max_threads = 256;
 
   index_rows order;    // the same for all samples
   index_rows shorter;  // [batch, length, channels]
-  extents3 extents;    // of it
+  extents3 extents;    // of `shorter`
   tensor1<index_t const> lengths;
   int width, threads;
 
   template <class SharedAllocator>
   SLICESORT_HD std::uint32_t* shared(SharedAllocator& shared_memory) const {
-    return shared_memory.template take<std::uint32_t>(static_cast<std::size_t>(threads));
+    return shared_memory.template allocate<std::uint32_t>(static_cast<std::size_t>(threads));
   }
 
   template <class Block>

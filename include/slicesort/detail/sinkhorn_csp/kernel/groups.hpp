@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of sinkhorn_csp. A block takes one group of a tile of channels; a thread takes every
-// `step`-th row, and column, of the matrix of one of them.
+// `step`-th row, and every `step`-th column, of one channel's matrix.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -24,7 +24,7 @@ namespace impl {
 
 inline constexpr int most_mixing_threads = 256;
 
-// A thread of a block as a worker of sinkhorn.hpp.
+// The worker that math/sinkhorn.hpp asks for: one thread of a block.
 template <class Block>
 struct mixing_thread {
   static constexpr int lanes = 1;
@@ -38,19 +38,19 @@ struct mixing_thread {
   }
 };
 
-// Takes a block's walk over memory in the workspace.
-struct scratch_carver {
+// Allocates a block's memory in the workspace, with the interface of a SharedAllocator.
+struct scratch_allocator {
   unsigned char* next;
 
   template <class N>
-  SLICESORT_HD N* take(std::size_t count) {
+  SLICESORT_HD N* allocate(std::size_t count) {
     auto* const slice = reinterpret_cast<N*>(next);
     next += shared_slice(count * sizeof(N));
     return slice;
   }
 };
 
-// What a block of either pass works on, and where its numbers are.
+// What a block of forward or backward works on, and where its arrays are.
 template <class T>
 struct grouped_tiles {
   using A = detail::accumulator_t<T>;
@@ -65,32 +65,33 @@ struct grouped_tiles {
   unsigned char* scratch;
   std::size_t scratch_bytes;  // of a block
 
-  // What is read once for every element of a matrix.
+  // Arrays that are read for every element of a matrix.
   template <class SharedAllocator>
   SLICESORT_HD void hot(SharedAllocator& shared_memory, detail::sinkhorn_group<A>& g,
                         bool backward) const {
     auto const rows = static_cast<std::size_t>(group);
     auto const all = rows * static_cast<std::size_t>(width);
-    g.u = shared_memory.template take<A>(rows);
-    g.values = shared_memory.template take<A>(all);
-    g.w = shared_memory.template take<A>(all);
-    g.f = shared_memory.template take<A>(all);
-    g.h = shared_memory.template take<A>(all);
+    g.u = shared_memory.template allocate<A>(rows);
+    g.values = shared_memory.template allocate<A>(all);
+    g.w = shared_memory.template allocate<A>(all);
+    g.f = shared_memory.template allocate<A>(all);
+    g.h = shared_memory.template allocate<A>(all);
     if (!backward) return;
-    g.a = shared_memory.template take<A>(all);
-    g.b = shared_memory.template take<A>(all);
+    g.a = shared_memory.template allocate<A>(all);
+    g.b = shared_memory.template allocate<A>(all);
   }
-  // What is read once for every row.
+  // Arrays that are read once for every row.
   template <class SharedAllocator>
   SLICESORT_HD void cold(SharedAllocator& shared_memory, detail::sinkhorn_group<A>& g) const {
     auto const all = static_cast<std::size_t>(group) * static_cast<std::size_t>(width);
-    g.du = shared_memory.template take<A>(all);
-    g.dw = shared_memory.template take<A>(all);
-    g.history = shared_memory.template take<A>(4 * static_cast<std::size_t>(iterations) * all);
+    g.du = shared_memory.template allocate<A>(all);
+    g.dw = shared_memory.template allocate<A>(all);
+    g.history = shared_memory.template allocate<A>(4 * static_cast<std::size_t>(iterations) * all);
   }
 
-  // The part of a thread. A thread without a channel works on zeros, for the others wait for it.
-  struct share {
+  // A thread's part. Threads past the last channel process zeros: they must still reach every
+  // barrier.
+  struct thread_work {
     bool inside;
     index_t sample, batch, channel, shift;
     index_t begin, rows, end, valid;  // rows of the group, those that take part, of the sample
@@ -103,13 +104,13 @@ struct grouped_tiles {
     }
   };
   template <class Block>
-  SLICESORT_HD share share_of(Block const& block) const {
+  SLICESORT_HD thread_work thread_work_of(Block const& block) const {
     extents3 const e = x.extents();
     index_t const tiles = (e.channels + width - 1) / width;
     index_t const groups = (e.length + group - 1) / group;
     index_t const number = first_block + block.index();
     index_t const tile = number % tiles, rest = number / tiles;
-    share s;
+    thread_work s;
     s.sample = rest / groups;
     s.batch = first_sample + s.sample;
     s.begin = rest % groups * group;
@@ -125,19 +126,19 @@ struct grouped_tiles {
     return s;
   }
 
-  // The group's memory as this thread sees it: its own column.
-  SLICESORT_HD void enter(detail::sinkhorn_group<A>& g, share const& s) const {
+  // Moves the group's arrays to this thread's column.
+  SLICESORT_HD void enter(detail::sinkhorn_group<A>& g, thread_work const& s) const {
     g.rows = s.rows;
     g.pitch = width;
     g.values += s.column, g.w += s.column, g.f += s.column, g.h += s.column;
   }
-  SLICESORT_HD void enter_backward(detail::sinkhorn_group<A>& g, share const& s) const {
+  SLICESORT_HD void enter_backward(detail::sinkhorn_group<A>& g, thread_work const& s) const {
     enter(g, s);
     g.a += s.column, g.b += s.column, g.du += s.column, g.dw += s.column, g.history += s.column;
   }
 
   template <class Block>
-  SLICESORT_HD void load(Block const& block, share const& s,
+  SLICESORT_HD void load(Block const& block, thread_work const& s,
                          detail::sinkhorn_group<A> const& g) const {
     for (index_t i = block.rank(); i < s.rows; i += block.size()) {
       auto const of_reference = static_cast<A>(x(s.batch, s.begin + i, reference));
@@ -151,7 +152,7 @@ struct grouped_tiles {
   }
 };
 
-// y = T w. InShared: whether what is read most lies in shared memory.
+// y = T w. InShared: whether the hot arrays lie in shared memory.
 template <class T, bool InShared>
 struct mix_groups_body {
   static constexpr int max_threads = most_mixing_threads;
@@ -169,11 +170,11 @@ struct mix_groups_body {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    auto const s = tiles.share_of(block);
+    auto const s = tiles.thread_work_of(block);
     auto g = shared(block);
     if constexpr (!InShared) {
-      scratch_carver shared_memory{tiles.scratch +
-                                   static_cast<std::size_t>(block.index()) * tiles.scratch_bytes};
+      scratch_allocator shared_memory{tiles.scratch + static_cast<std::size_t>(block.index()) *
+                                                          tiles.scratch_bytes};
       tiles.hot(shared_memory, g, false);
     }
     tiles.enter(g, s);
@@ -194,7 +195,8 @@ struct mix_groups_body {
   }
 };
 
-// The gradient of every channel but the reference, and what the reference gets through each of them.
+// The gradients of all channels but the reference, and the reference's gradient through each of
+// them.
 template <class T, bool InShared>
 struct unmix_groups_body {
   static constexpr int max_threads = most_mixing_threads;
@@ -217,10 +219,10 @@ struct unmix_groups_body {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    auto const s = tiles.share_of(block);
+    auto const s = tiles.thread_work_of(block);
     auto g = shared(block);
-    scratch_carver shared_memory{tiles.scratch +
-                                 static_cast<std::size_t>(block.index()) * tiles.scratch_bytes};
+    scratch_allocator shared_memory{tiles.scratch +
+                                    static_cast<std::size_t>(block.index()) * tiles.scratch_bytes};
     if constexpr (!InShared) tiles.hot(shared_memory, g, true);
     if (!cold_in_shared) tiles.cold(shared_memory, g);
     tiles.enter_backward(g, s);
@@ -243,7 +245,7 @@ struct unmix_groups_body {
   }
 };
 
-// The reference's own gradient and what it gets through the other channels, in their order.
+// The gradient of the reference: its own, then the parts through the other channels in their order.
 template <class T>
 struct sum_reference_body {
   static constexpr int max_threads = most_mixing_threads;

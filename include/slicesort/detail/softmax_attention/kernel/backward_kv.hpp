@@ -58,19 +58,19 @@ struct attention_backward_kv_body {
     auto const rows = static_cast<std::size_t>(2 * keys_of_block());
     auto const tiles = static_cast<std::size_t>(buffers * queries_of_tile);
     constexpr auto row = static_cast<std::size_t>(pieces);
-    piece* const own = shared_memory.template take<piece>(rows * row);
-    piece* const others = shared_memory.template take<piece>(2 * tiles * row);
-    attention_task* const task = shared_memory.template take<attention_task>(1);
-    head_rows<T>* const sources = shared_memory.template take<head_rows<T>>(5);
-    query_stats<A>* const known = shared_memory.template take<query_stats<A>>(tiles);
-    key_range* const ranges = shared_memory.template take<key_range>(tiles);
+    piece* const own = shared_memory.template allocate<piece>(rows * row);
+    piece* const others = shared_memory.template allocate<piece>(2 * tiles * row);
+    attention_task* const task = shared_memory.template allocate<attention_task>(1);
+    head_rows<T>* const sources = shared_memory.template allocate<head_rows<T>>(5);
+    query_stats<A>* const known = shared_memory.template allocate<query_stats<A>>(tiles);
+    key_range* const ranges = shared_memory.template allocate<key_range>(tiles);
     return {own,
             others,
             task,
             sources,
             known,
             ranges,
-            shared_memory.template take<T>(
+            shared_memory.template allocate<T>(
                 static_cast<std::size_t>(keys_of_block() * queries_of_tile))};
   }
 

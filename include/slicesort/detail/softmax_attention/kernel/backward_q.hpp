@@ -59,19 +59,19 @@ struct attention_backward_q_body {
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     auto const count = static_cast<std::size_t>(queries_of_block());
     piece* const rows =
-        shared_memory.template take<piece>(2 * count * static_cast<std::size_t>(pieces));
-    piece* const tiles = shared_memory.template take<piece>(
+        shared_memory.template allocate<piece>(2 * count * static_cast<std::size_t>(pieces));
+    piece* const tiles = shared_memory.template allocate<piece>(
         static_cast<std::size_t>(2 * buffers) * static_cast<std::size_t>(keys_of_tile * pieces));
-    attention_task* const task = shared_memory.template take<attention_task>(1);
-    head_rows<T>* const sources = shared_memory.template take<head_rows<T>>(5);
-    query_stats<A>* const known = shared_memory.template take<query_stats<A>>(count);
-    key_range* const ranges = shared_memory.template take<key_range>(count);
+    attention_task* const task = shared_memory.template allocate<attention_task>(1);
+    head_rows<T>* const sources = shared_memory.template allocate<head_rows<T>>(5);
+    query_stats<A>* const known = shared_memory.template allocate<query_stats<A>>(count);
+    key_range* const ranges = shared_memory.template allocate<key_range>(count);
     range_bounds* const bounds =
-        shared_memory.template take<range_bounds>(static_cast<std::size_t>(warps));
+        shared_memory.template allocate<range_bounds>(static_cast<std::size_t>(warps));
     std::size_t const pairs = count * static_cast<std::size_t>(keys_of_tile);
     constexpr std::size_t numbers = sizeof(A) / sizeof(T);
     T* const terms =
-        shared_memory.template take<T>(dbias.data() != nullptr ? pairs * numbers : pairs);
+        shared_memory.template allocate<T>(dbias.data() != nullptr ? pairs * numbers : pairs);
     return {rows, tiles, task, sources, known, ranges, bounds, terms};
   }
 

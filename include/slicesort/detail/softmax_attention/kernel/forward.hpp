@@ -59,20 +59,21 @@ struct attention_forward_body {
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     auto const rows = static_cast<std::size_t>(queries_of_block());
     constexpr auto tile = static_cast<std::size_t>(keys_of_tile * pieces);
-    piece* const q = shared_memory.template take<piece>(rows * static_cast<std::size_t>(pieces));
+    piece* const q =
+        shared_memory.template allocate<piece>(rows * static_cast<std::size_t>(pieces));
     // Later what is added to the scores.
     auto const terms = rows * static_cast<std::size_t>(keys_of_tile / elements_of_piece<T>);
-    piece* const k = shared_memory.template take<piece>(tile < terms ? terms : tile);
-    piece* const v = shared_memory.template take<piece>(tile);
-    attention_task* const task = shared_memory.template take<attention_task>(1);
-    head_rows<T>* const sources = shared_memory.template take<head_rows<T>>(4);
+    piece* const k = shared_memory.template allocate<piece>(tile < terms ? terms : tile);
+    piece* const v = shared_memory.template allocate<piece>(tile);
+    attention_task* const task = shared_memory.template allocate<attention_task>(1);
+    head_rows<T>* const sources = shared_memory.template allocate<head_rows<T>>(4);
     return {q,
             k,
             v,
             task,
             sources,
-            shared_memory.template take<key_range>(rows),
-            shared_memory.template take<range_bounds>(static_cast<std::size_t>(warps))};
+            shared_memory.template allocate<key_range>(rows),
+            shared_memory.template allocate<range_bounds>(static_cast<std::size_t>(warps))};
   }
 
   SLICESORT_HD int queries_of_block() const { return warps * 16 * tiles_of_warp; }

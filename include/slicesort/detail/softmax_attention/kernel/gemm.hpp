@@ -65,7 +65,7 @@ struct multiply_heads_body {
   template <class SharedAllocator>
   SLICESORT_HD piece* shared(SharedAllocator& shared_memory) const {
     constexpr int both = (rows_of_block + columns_of_block) * pieces;
-    return shared_memory.template take<piece>(static_cast<std::size_t>(both));
+    return shared_memory.template allocate<piece>(static_cast<std::size_t>(both));
   }
   SLICESORT_HD index_t row_tiles() const { return divide_up(rows.size, rows_of_block); }
   SLICESORT_HD index_t column_tiles() const { return divide_up(columns.size, columns_of_block); }

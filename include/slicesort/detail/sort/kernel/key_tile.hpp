@@ -33,8 +33,8 @@ struct key_tile {
   static SLICESORT_HD key_tile allocate(SharedAllocator& shared_memory, int rows, int width) {
     auto const count =
         static_cast<std::size_t>(padded_row<Levels>(rows)) * static_cast<std::size_t>(width);
-    key_tile t{shared_memory.template take<high_type>(count), nullptr, width};
-    if constexpr (Keys::has_low) t.low = shared_memory.template take<std::uint16_t>(count);
+    key_tile t{shared_memory.template allocate<high_type>(count), nullptr, width};
+    if constexpr (Keys::has_low) t.low = shared_memory.template allocate<std::uint16_t>(count);
     return t;
   }
 

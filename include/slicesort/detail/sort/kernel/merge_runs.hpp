@@ -46,8 +46,8 @@ struct merge_runs_body {
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     auto const count = static_cast<std::size_t>(part_rows());
-    memory m{shared_memory.template take<T>(count), nullptr};
-    if (in.rows != nullptr) m.rows = shared_memory.template take<std::uint32_t>(count);
+    memory m{shared_memory.template allocate<T>(count), nullptr};
+    if (in.rows != nullptr) m.rows = shared_memory.template allocate<std::uint32_t>(count);
     return m;
   }
 

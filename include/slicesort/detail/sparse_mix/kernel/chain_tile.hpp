@@ -62,8 +62,8 @@ struct mix_tile_body {
   SLICESORT_HD piece* shared(SharedAllocator& shared_memory) const {
     // Where every sum begins with the first input, that stays behind the tile.
     int const tiles_kept = start == mix_start::first ? 2 : 1;
-    return shared_memory.template take<piece>(static_cast<std::size_t>(tiles_kept) *
-                                              static_cast<std::size_t>(size()));
+    return shared_memory.template allocate<piece>(static_cast<std::size_t>(tiles_kept) *
+                                                  static_cast<std::size_t>(size()));
   }
 
   SLICESORT_HD int width() const { return groups * Channels; }

@@ -65,8 +65,8 @@ struct pack_weights_body {
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     constexpr auto links = static_cast<std::size_t>(links_of_block);
-    A* const tile = shared_memory.template take<A>(links * static_cast<std::size_t>(pitch));
-    return {tile, shared_memory.template take<std::uint32_t>(links)};
+    A* const tile = shared_memory.template allocate<A>(links * static_cast<std::size_t>(pitch));
+    return {tile, shared_memory.template allocate<std::uint32_t>(links)};
   }
 
   index_t blocks() const {

@@ -45,7 +45,8 @@ struct link_gradient_body {
   template <class SharedAllocator>
   SLICESORT_HD channels* shared(SharedAllocator& shared_memory) const {
     constexpr int rows = rows_of_block * (1 + links_of_block);
-    return shared_memory.template take<channels>(static_cast<std::size_t>(rows * pitch / piece));
+    return shared_memory.template allocate<channels>(
+        static_cast<std::size_t>(rows * pitch / piece));
   }
 
   index_t blocks() const {

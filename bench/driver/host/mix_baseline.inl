@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Factors one after the other, and multiply-adds alone, for one instruction set. Included once per set,
-// where the library's vectors of that set are in view.
+// Factors one after the other, and multiply-adds alone, for one instruction set. Included once per
+// set, in the library's namespace for it.
 
 template <class T>
 struct mix_baseline {
-  using lanes = ss::impl::SLICESORT_BENCH_SET::number_lanes<T>;
+  using lanes = number_lanes<T>;
   using V = typename lanes::V;
-  static constexpr ss::index_t count = lanes::count;
+  static constexpr index_t count = lanes::count;
 
   // Rows [first, last) of x + W x, `offset[k]` in 0..rows-1: weights serve four vectors, and the row
   // before in memory is the row before in the tensor.
-  static void mix_rows(T const* x, T const* w, T* y, ss::index_t const* offset, ss::index_t links,
-                       ss::index_t rows, ss::index_t channels, ss::index_t first,
-                       ss::index_t last) {
-    for (ss::index_t i = first; i < last; ++i) {
-      ss::index_t c = 0;
+  static void mix_rows(T const* x, T const* w, T* y, index_t const* offset, index_t links,
+                       index_t rows, index_t channels, index_t first, index_t last) {
+    for (index_t i = first; i < last; ++i) {
+      index_t c = 0;
       for (; c + 4 * count <= channels; c += 4 * count)
         sum<4>(x + c, w + i * links, y + c, offset, links, rows, channels, i);
       for (; c + count <= channels; c += count)
         sum<1>(x + c, w + i * links, y + c, offset, links, rows, channels, i);
       for (; c < channels; ++c) {
         T s = x[i * channels + c];
-        for (ss::index_t k = 0; k < links; ++k) {
-          ss::index_t const at = i + offset[k] < rows ? i + offset[k] : i + offset[k] - rows;
+        for (index_t k = 0; k < links; ++k) {
+          index_t const at = i + offset[k] < rows ? i + offset[k] : i + offset[k] - rows;
           s = std::fma(w[i * links + k], x[at * channels + c], s);
         }
         y[i * channels + c] = s;
@@ -43,29 +42,31 @@ struct mix_baseline {
 
  private:
   template <int Vectors>
-  static SLICESORT_INLINE void sum(T const* x, T const* w, T* y, ss::index_t const* offset,
-                                   ss::index_t links, ss::index_t rows, ss::index_t channels,
-                                   ss::index_t i) {
+  static SLICESORT_INLINE void sum(T const* x, T const* w, T* y, index_t const* offset,
+                                   index_t links, index_t rows, index_t channels, index_t i) {
     sum_of(x, w, y, offset, links, rows, channels, i,
            std::make_index_sequence<std::size_t{Vectors}>{});
   }
   template <std::size_t... At>
-  static SLICESORT_INLINE void sum_of(T const* x, T const* w, T* y, ss::index_t const* offset,
-                                      ss::index_t links, ss::index_t rows, ss::index_t channels,
-                                      ss::index_t i, std::index_sequence<At...>) {
-    constexpr ss::index_t place[] = {static_cast<ss::index_t>(At) * count...};
+  static SLICESORT_INLINE void sum_of(T const* x, T const* w, T* y, index_t const* offset,
+                                      index_t links, index_t rows, index_t channels, index_t i,
+                                      std::index_sequence<At...>) {
+    constexpr index_t place[] = {static_cast<index_t>(At) * count...};
     V s[] = {lanes::load(x + i * channels + place[At])...};
-    for (ss::index_t k = 0; k < links; ++k) {
-      ss::index_t const at = i + offset[k] < rows ? i + offset[k] : i + offset[k] - rows;
+    for (index_t k = 0; k < links; ++k) {
+      index_t const at = i + offset[k] < rows ? i + offset[k] : i + offset[k] - rows;
       V const weight = lanes::every(w[k]);
-      ((s[At] = ss::impl::SLICESORT_BENCH_SET::fused_lanes(
-            weight, lanes::load(x + at * channels + place[At]), s[At])),
-       ...);
+      ((s[At] = fused_lanes(weight, lanes::load(x + at * channels + place[At]), s[At])), ...);
     }
     (lanes::template store<false>(y + i * channels + place[At], s[At]), ...);
   }
   template <std::size_t... At>
   static SLICESORT_INLINE void all(V* sum, V const& factor, std::index_sequence<At...>) {
-    ((sum[At] = ss::impl::SLICESORT_BENCH_SET::fused_lanes(sum[At], factor, factor)), ...);
+    ((sum[At] = fused_lanes(sum[At], factor, factor)), ...);
   }
 };
+
+template <class T>
+mix_baseline<T> mix_baseline_of(target, T) {
+  return {};
+}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of sparse_mix over a tile's rows. Included once per instruction set, after number_lanes.inl.
+// The loops of sparse_mix over the rows of a tile. Included once per instruction set, after
+// row_transfer.inl.
 
-// One factor: sums of weighted rows. Sums of `rows` rows and `across` vectors stay in registers, where
-// a weight serves a row's vectors.
+// One factor: every row of the result is a sum of weighted rows. The sums of `rows` rows and `across`
+// vectors stay in registers, so a weight is loaded once for `across` vectors.
 template <class T>
 struct mix_sums {
   using lanes = number_lanes<T>;
@@ -30,7 +31,7 @@ struct mix_sums {
     for (; i < s.last; ++i)
       block<Across>(s, i, column, std::make_index_sequence<std::size_t{Across}>{});
   }
-  // Sum `At` is of row At / Across and vector At % Across.
+  // Forms sum number `At` of row At / Across and vector At % Across.
   template <int Across, std::size_t... At>
   static SLICESORT_INLINE void block(row_span<A> const& s, index_t i, int column,
                                      std::index_sequence<At...>) {
@@ -46,32 +47,33 @@ struct mix_sums {
       ((every = At % wide == 0
                     ? lanes::every(weight[static_cast<index_t>(At / wide) * s.weight_pitch])
                     : every,
-        sum[At] = fused_lanes(every, load_lanes<V>(row + place<At / wide, At % wide>), sum[At])),
+        sum[At] = fused_lanes(every, load_lanes<V>(row + offset<At / wide, At % wide>), sum[At])),
        ...);
     }
     if (s.round)
-      (store_lanes(s.to + here + place<At / wide, At % wide>, lanes::rounded(sum[At])), ...);
+      (store_lanes(s.to + here + offset<At / wide, At % wide>, lanes::rounded(sum[At])), ...);
     else
-      (store_lanes(s.to + here + place<At / wide, At % wide>, sum[At]), ...);
+      (store_lanes(s.to + here + offset<At / wide, At % wide>, sum[At]), ...);
   }
   template <std::size_t Row, std::size_t Vector>
-  static constexpr index_t place = static_cast<index_t>(Row) * mix_columns +
-                                   static_cast<index_t>(Vector) * lanes::count;
+  static constexpr index_t offset = static_cast<index_t>(Row) * mix_columns +
+                                    static_cast<index_t>(Vector) * lanes::count;
   template <std::size_t Row, std::size_t Vector>
   static SLICESORT_INLINE V start(A const* from, index_t here) {
-    return from == nullptr ? V{} : load_lanes<V>(from + here + place<Row, Vector>);
+    return from == nullptr ? V{} : load_lanes<V>(from + here + offset<Row, Vector>);
   }
 };
 
-// Scalar products of rows of two tiles, as many at a time as a vector has lanes: lanes are channels at first,
-// products in the end.
+// Dot products of rows of two tiles. A round forms as many as a vector has lanes: at first a lane is a
+// channel, and after the folds it is a product.
 template <class T>
 struct mix_dots {
   using lanes = number_lanes<T>;
   using A = typename lanes::A;
   using V = typename lanes::V;
 
-  // Product s of a round is of the rows at a + at.a[s] and b + at.b[s]; the next round is `at.step` rows on.
+  // Product s of a round is that of the rows at a + at.a[s] and b + at.b[s]; the next round begins
+  // `at.step` rows later.
   static void run(A const* a, A const* b, mix_pairs const& at, int rounds, A* products) {
     if (at.one_row)
       all<true>(a, b, at, rounds, products);
@@ -84,25 +86,27 @@ struct mix_dots {
   static SLICESORT_INLINE void all(A const* a, A const* b, mix_pairs const& at, int rounds,
                                    A* products) {
     for (; rounds > 0; --rounds, products += lanes::count) {
-      store_lanes(products, turned<OneRow, 1, 0>(a, b, at));
+      store_lanes(products, folded<OneRow, 1, 0>(a, b, at));
       a += at.step * mix_columns, b += at.step * mix_columns;
     }
   }
 
-  // Vectors of a row's first half, whose lanes are those that sparse_mix/problem.hpp names.
+  // Vectors of half a row. Their lanes are detail::channel_lanes of sparse_mix/problem.hpp, which
+  // defines the order of the sum.
   static constexpr int parts = detail::channel_lanes / lanes::count;
   static_assert(parts >= 1, "the lanes of a channel block fill vectors");
 
-  // Lane l belongs to product Pair + l % Half, and stands for a 1 / Half of the lanes that it had.
+  // Lane l is a partial sum of product Pair + l - l % Half: over the lanes that were congruent to l
+  // modulo Half.
   template <bool OneRow, int Half, int Pair>
-  static SLICESORT_INLINE V turned(A const* a, A const* b, mix_pairs const& at) {
+  static SLICESORT_INLINE V folded(A const* a, A const* b, mix_pairs const& at) {
     if constexpr (Half == lanes::count)
       return added<1, 0>(OneRow ? a : a + at.a[Pair], b + at.b[Pair]);
     else
-      return lanes::template fold<Half>(turned<OneRow, 2 * Half, Pair>(a, b, at),
-                                        turned<OneRow, 2 * Half, Pair + Half>(a, b, at));
+      return lanes::template fold<Half>(folded<OneRow, 2 * Half, Pair>(a, b, at),
+                                        folded<OneRow, 2 * Half, Pair + Half>(a, b, at));
   }
-  // Vector Part of `Count` that a product is added up to.
+  // Adds a row's product up to `Count` vectors, and returns vector number Part of them.
   template <int Count, int Part>
   static SLICESORT_INLINE V added(A const* a, A const* b) {
     if constexpr (Count == parts) {

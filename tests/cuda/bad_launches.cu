@@ -15,8 +15,8 @@ struct nothing {
   bool trap = false;
 
   template <class SharedAllocator>
-  SLICESORT_HD int shared(SharedAllocator& carver) const {
-    carver.template take<unsigned char>(shared_bytes);
+  SLICESORT_HD int shared(SharedAllocator& shared_memory) const {
+    shared_memory.template allocate<unsigned char>(shared_bytes);
     return 0;
   }
   template <class Block>

@@ -24,8 +24,9 @@
 namespace bench {
 namespace {
 
-constexpr double seconds_of_a_turn = 0.03;  // of calls too short to time alone
-constexpr double long_call = 0.05;          // that needs no warm-up before its turn
+constexpr double seconds_of_a_round =
+    0.03;                           // spent on a case whose calls are too short to time alone
+constexpr double long_call = 0.05;  // seconds of a call that needs no warm-up
 
 struct contestant {
   bench_case const* what = nullptr;
@@ -99,9 +100,9 @@ void say_result(contestant const& c) {
   say(line + "]}");
 }
 
-double time_turn(contestant& c) {
+double time_in_round(contestant& c) {
   double const one = c.seconds.empty() ? c.first.seconds : c.seconds.front();
-  double const wanted = std::ceil(seconds_of_a_turn / std::max(one, 1e-9));
+  double const wanted = std::ceil(seconds_of_a_round / std::max(one, 1e-9));
   c.calls = static_cast<unsigned>(std::min(std::max(wanted, 1.0), 10000.0));
   if (one < long_call) c.work->run();  // the others have taken the caches
   return time_calls(*c.work, c.calls);
@@ -122,15 +123,15 @@ std::vector<contestant*> compete(std::vector<contestant*> const& all, arena_opti
     return {};
   }
   for (unsigned round = 0; round < o.rounds; ++round) {
-    if (o.in_turns) {
-      say("{\"step\": \"turn\"}");
+    if (o.wait_for_rounds) {
+      say("{\"step\": \"round\"}");
       std::string line;
       if (!std::getline(std::cin, line)) std::exit(1);
     }
     std::shuffle(here.begin(), here.end(), shuffled);
     for (std::size_t i = 0; i < here.size(); ++i) {
       say_step("timing", here[i]->name, round * here.size() + i, o.rounds * here.size());
-      here[i]->seconds.push_back(time_turn(*here[i]));
+      here[i]->seconds.push_back(time_in_round(*here[i]));
     }
   }
   return left;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases against each other: all are alive at once and are timed in turns, so that whatever the machine
-// does meanwhile happens to all of them.
+// Cases against each other: all are alive at once and each round times every one of them, so that whatever
+// the machine does meanwhile happens to all.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace bench {
 
 struct arena_options {
   unsigned rounds = 6;
-  // Before every round a line is read from stdin: another program can take its turn between ours.
-  bool in_turns = false;
+  // Before every round a line is read from stdin, so that another program can measure between ours.
+  bool wait_for_rounds = false;
 };
 
 // Runs the cases whose names match and prints JSON, an object a line: the context, what is being

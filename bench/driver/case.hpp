@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One case: what is measured, under which name, and how to make it when its turn comes.
+// One case: what is measured, under which name, and how to make it when it is about to run.
 #pragma once
 
 #include <slicesort/exec.hpp>

@@ -153,19 +153,6 @@ void list_cases(std::string const& filter) {
   for (bench_case const* const c : selected_cases(filter)) std::puts(c->at.name().c_str());
 }
 
-bool verify_cases(std::string const& filter) {
-  int count = 0, mistakes = 0;
-  for (bench_case const* const c : selected_cases(filter)) {
-    std::string const name = c->at.name();
-    report_progress("comparing " + name);
-    std::unique_ptr<job> work;
-    ++count;
-    if (!compared(*c, name, work).complaint.empty()) ++mistakes;
-  }
-  std::fprintf(stderr, "verified against the oracle: %d cases, %d wrong\n", count, mistakes);
-  return mistakes == 0;
-}
-
 std::size_t run_cases() {
   struct silent final : benchmark::BenchmarkReporter {
     bool ReportContext(Context const&) override { return true; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the list of cases to Google Benchmark, and the check of cases against the oracle.
+// From the list of cases to Google Benchmark.
 #pragma once
 
 #include "case.hpp"
@@ -20,10 +20,6 @@ void register_cases(std::string const& filter);
 // Prints the names that match (all if the filter is empty).
 void list_cases(std::string const& filter);
 
-// Runs and compares every case whose name matches, once, before anything is timed; a case that was
-// compared here is not compared again. Prints one line a group. False if one is wrong.
-bool verify_cases(std::string const& filter);
-
 // How many cases were wrong or refused their arguments.
 int failed_cases();
 // Counts one more, and says so on stderr.
@@ -32,7 +28,8 @@ void note_failure(std::string const& name, std::string const& complaint);
 // Says on stderr, every few seconds, which case is running; Google Benchmark's table is left out.
 void show_progress();
 
-// Runs what was registered and returns how many cases that was.
+// Runs what was registered and returns how many cases that was. Each is compared with the oracle
+// before it is timed.
 std::size_t run_cases();
 
 }  // namespace bench

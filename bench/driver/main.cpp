@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both bench programs, on the host and on a GPU: which one it is decide the subjects and the backend
 // that it is linked with. Google Benchmark's own flags, and --text FILE, --lengths N,N,.. (of the
-// text cases), --batch B (samples of the text cases), --verify REGEX (compare these cases with the oracle,
-// then time), --progress; --arena ROUNDS runs the cases in turns (arena.hpp), and with
-// --in-turns waits for a line before each round.
+// text cases), --batch B (samples of the text cases), --progress; --arena ROUNDS times the cases round
+// by round (arena.hpp), and with --wait-for-rounds waits for a line before each.
 #include "arena.hpp"
 #include "backend.hpp"
 #include "driver.hpp"
@@ -18,7 +17,6 @@
 
 #include <cstdio>
 #include <exception>
-#include <optional>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -28,11 +26,10 @@ namespace {
 
 struct arguments {
   std::string text = SLICESORT_BENCH_TEXT;
-  std::optional<std::string> verify;
   bool list = false;
   std::vector<slicesort::index_t> lengths;
-  std::optional<bench::arena_options> arena;
-  bool in_turns = false;
+  bool in_arena = false;
+  bench::arena_options arena;
 };
 
 slicesort::index_t parse_count(std::string const& flag, std::string const& text) {
@@ -68,12 +65,10 @@ arguments take_arguments(int& argc, char** argv) {
     else if (flag == "--batch")
       bench::text_batch() = parse_count(flag, value());
     else if (flag == "--arena") {
-      a.arena.emplace();
-      a.arena->rounds = static_cast<unsigned>(parse_count(flag, value()));
-    } else if (flag == "--in-turns")
-      a.in_turns = true;
-    else if (flag == "--verify")
-      a.verify = value();
+      a.in_arena = true;
+      a.arena.rounds = static_cast<unsigned>(parse_count(flag, value()));
+    } else if (flag == "--wait-for-rounds")
+      a.arena.wait_for_rounds = true;
     else if (flag == "--benchmark_list_tests" || flag == "--benchmark_list_tests=true")
       a.list = true;  // Google Benchmark's own is quadratic in the number of cases
     else if (flag == "--progress")
@@ -120,16 +115,13 @@ int run(int argc, char** argv) {
   benchmark::AddCustomContext("slicesort", version());
   benchmark::AddCustomContext("text", a.text.substr(a.text.find_last_of('/') + 1));
 
-  if (a.arena) {
-    bench::arena_options options = *a.arena;
-    options.in_turns = a.in_turns;
-    if (bench::run_arena(filter, options) == 0)
+  if (a.in_arena) {
+    if (bench::run_arena(filter, a.arena) == 0)
       throw bench::usage_error("no case matches the filter");
     return bench::failed_cases() == 0 ? 0 : 1;
   }
 
   bench::register_cases(filter);
-  if (a.verify && !bench::verify_cases(*a.verify)) return 1;
   if (bench::run_cases() == 0) throw bench::usage_error("no case matches the filter");
   benchmark::Shutdown();
   return bench::failed_cases() == 0 ? 0 : 1;

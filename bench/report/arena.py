@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs the arena: every operator beside softmax attention, length by length, and keeps what is finished, so that
 an interrupted run goes on where it was. bench/run calls it."""
@@ -12,20 +11,19 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import arena_html
-from .arena_table import print_tables
 from .contestants import DIRECTIONS, REFERENCE, contestant_of
 from .journal import Journal, write_results
-from .peers import Peers, python_with_torch, table_of_peers
+from .peers import Peers, python_with_torch
 from .progress import Progress
 from .results import BadResults, Case, case_named, run_main
+from .show import report_arena
 
 PASSED_ON = 200  # lines of a program's stderr that are kept for its obituary
 
 
 @dataclass
 class Group:
-    """Cases that are timed in turns."""
+    """Cases that are timed in the same rounds."""
     part: str
     direction: str
     dtype: str
@@ -97,7 +95,7 @@ class Program:
                 raise NothingMeasured(line.strip())
             yield json.loads(line)
 
-    def next_turn(self) -> None:
+    def start_round(self) -> None:
         self.process.stdin.write("\n")
         self.process.stdin.flush()
 
@@ -112,15 +110,15 @@ def run_group(group: Group, command: list[str], journal: Journal, progress: Prog
     found = []
     if peers:
         peers.begin([case.name for case in group.cases])
-        command = command + ["--in-turns"]
+        command = command + ["--wait-for-rounds"]
     with Program(command + [f"--benchmark_filter={wanted}"]) as program:
         for line in program.lines():
             step = line.get("step")
-            if step == "turn":
+            if step == "round":
                 progress.show(0.3, f"{group.title}: torch")
                 if peers:
-                    peers.turn()
-                program.next_turn()
+                    peers.time_round()
+                program.start_round()
             elif step:
                 share = line["done"] / line["of"]
                 part = 0.3 * share if step == "comparing" else 0.3 + 0.7 * share
@@ -163,7 +161,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--command", default="")
     parser.add_argument("--fresh", action="store_true", help="do not go on where an interrupted run was")
     parser.add_argument("--peers", type=Path, help="the folder where torch is or will be installed: its forms take part")
-    parser.add_argument("--draw-with", help="a Python that has matplotlib; without one there are no pictures")
     parser.add_argument("--smoke", action="store_true")
     return parser.parse_args()
 
@@ -220,24 +217,9 @@ def main() -> int:
     for part, path in files.items():
         path.unlink(missing_ok=True)
         write_results(path, journal, part, more)
-    report([files[part] for part in ("host", "cuda") if files[part].exists()], files["torch"], a.json.with_suffix(".html"), a.draw_with)
+    report_arena([files[part] for part in ("host", "cuda") if files[part].exists()], files["torch"], a.json.with_suffix(".html"))
     journal.path.unlink()
     return 0 if right else 1
-
-
-def report(results: list[Path], torch: Path, page: Path, draw_with: str | None) -> None:
-    """Table, pictures and page; what failed here can be done again by hand."""
-    if not results:
-        return
-    print_tables([str(path) for path in results])
-    if torch.exists():
-        print()
-        table_of_peers([str(path) for path in results], str(torch))
-    print("\npictures and page:" if draw_with else "\nno pictures: no python3 has matplotlib", flush=True)
-    if draw_with:
-        for path in results:
-            subprocess.run([draw_with, "-m", "report.arena_plot", str(path), str(path.with_suffix(""))], check=True)
-    arena_html.write_page(page, results)
 
 
 if __name__ == "__main__":

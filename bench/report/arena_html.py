@@ -1,14 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the arena as one page that needs no other file: arena_html.py PAGE.html RESULTS.json [GPU.json ...]. Pictures
-are those of a folder beside each file of results, of the same name."""
-import argparse
+"""The arena as one page that needs no other file."""
 import html
 import re
 from pathlib import Path
 
-from .arena_table import HEADING, Row, cells, legend, machine_of, rows_of
-from .results import run_main
+from .arena_table import HEADING, Row, cells, legend, machine_of
 
 PICTURES = ("time", "memory", "roofline", "circles")
 STYLE = """
@@ -46,14 +42,15 @@ for (const table of document.querySelectorAll("table")) {
 
 def keys(row: Row) -> list[str]:
     """What a column is sorted by."""
-    case, timed = row.case, bool(row.case.runs)
+    case = row.case
 
     def known(value) -> str:
-        return f"{value:.9g}" if timed and value is not None else ""
-    return [row.who.label, row.direction, case.dtype, str(case.b * case.n * case.c), known(row.seconds),
-            known(case.b * case.n / row.seconds if timed else None), known(row.value("saved_bytes")), known(row.value("peak_bytes")),
-            known(row.value("max_error")), row.against.verdict if row.against else "",
-            known(row.against.middle if row.against else None), known(row.share[0] if timed and row.value("share_of_copy") else None)]
+        return f"{value:.9g}" if value is not None else ""
+    seconds = None if case.failed else case.seconds
+    return [row.who.label, row.direction, case.dtype, str(case.elements), known(seconds), known(seconds and case.b * case.n / seconds),
+            known(case.value("saved_bytes")), known(case.value("peak_bytes")), known(case.value("max_error")),
+            row.against.verdict if row.against else "", known(row.against.middle if row.against else None),
+            known(row.share[0] if case.value("share_of_copy") else None)]
 
 
 def table_of(rows: list[Row]) -> str:
@@ -79,37 +76,23 @@ def picture(path: Path) -> str:
     return re.sub(r'href="#', f'href="#{mark}-', text)
 
 
-def part_of(path: Path) -> tuple[dict, str]:
-    context, rows = rows_of(str(path))
-    sort = "Click a heading to sort by it."
+def part_of(context: dict, rows: list[Row], pictures: Path) -> str:
     text = [f"<h2>{html.escape(context.get('gpu') or context.get('cpu', 'results'))}</h2>",
             f'<p class="facts">{html.escape(machine_of(context))}</p>', table_of(rows)]
-    text += [f'<p class="facts">{html.escape(line)}</p>' for line in [sort] + legend(context, rows)]
-    svgs = [path.with_suffix("") / f"{stem}.svg" for stem in PICTURES]
+    text += [f'<p class="facts">{html.escape(line)}</p>' for line in ["Click a heading to sort by it."] + legend(context, rows)]
+    svgs = [pictures / f"{stem}.svg" for stem in PICTURES]
     text += [f'<div class="picture">{picture(svg)}</div>' for svg in svgs if svg.exists()]
-    return context, "\n".join(text)
+    return "\n".join(text)
 
 
-def write_page(page: Path, results: list[Path]) -> None:
-    parts = [part_of(path) for path in results]
-    context = parts[0][0]
+def write_page(page: Path, parts: list[tuple[Path, dict, list[Row]]]) -> None:
+    """Of results, each with its context, its rows and the folder of its pictures."""
+    context = parts[0][1]
     facts = (f"{context.get('date', 'date unknown')}, commit {context.get('commit', 'unknown')}, "
              f"<code>{html.escape(context.get('command', ''))}</code>")
     page.write_text(
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>slicesort: the arena</title>\n<style>{STYLE}</style></head>\n'
         f'<body><h1>The arena: every operator beside softmax attention</h1>\n<p class="facts">{facts}</p>\n' +
-        "\n".join(text for _, text in parts) + f"\n<script>{SORT}</script></body></html>\n", encoding="utf-8")
+        "\n".join(part_of(context, rows, pictures) for pictures, context, rows in parts) + f"\n<script>{SORT}</script></body></html>\n",
+        encoding="utf-8")
     print(f"  {page}")
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("page", type=Path)
-    parser.add_argument("results", type=Path, nargs="+")
-    arguments = parser.parse_args()
-    write_page(arguments.page, arguments.results)
-    return 0
-
-
-if __name__ == "__main__":
-    run_main(main)

@@ -1,19 +1,16 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the arena, each picture as PNG and SVG: arena_plot.py RESULTS.json FOLDER"""
-import argparse
+"""Draws the arena."""
 import math
 from pathlib import Path
 
-from .plot import dress, finish, plt
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from .arena_table import Row, machine_of, rows_of, time_of
+from .arena_table import Row
 from .contestants import CONTESTANTS, DIRECTIONS
-from .results import run_main, size
+from .plot import PLAIN, dress, finish, plt
+from .results import size, time_of
 
-PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
 TYPES = {"f32": "float", "bf16": "bfloat16"}
 
 
@@ -49,12 +46,12 @@ def draw_time(rows: list[Row], below: str, path: Path) -> None:
     for i, dtype in enumerate(dtypes):
         for j, direction in enumerate(DIRECTIONS):
             here = [row for row in rows if (row.case.direction, row.case.dtype) == (direction, dtype)]
-            lines(axes[i][j], here, lambda row: row.seconds, lengths, FuncFormatter(lambda v, _: time_of(v)))
+            lines(axes[i][j], here, lambda row: row.case.seconds, lengths, FuncFormatter(lambda v, _: time_of(v)))
             axes[i][j].set_title(f"{DIRECTIONS[direction]}, {TYPES[dtype]}", fontsize=10)
         axes[i][0].set_ylabel("time of a call")
     for axis in axes[-1]:
         axis.set_xlabel("length N")
-    finish(figure, axes.flat, f"Time against length ({shape_of(rows)})", below, path, columns=4)
+    finish(figure, axes.flat, f"Time against length ({shape_of(rows)})", below, path)
 
 
 def draw_memory(rows: list[Row], below: str, path: Path) -> None:
@@ -65,23 +62,23 @@ def draw_memory(rows: list[Row], below: str, path: Path) -> None:
               (forward, "peak_bytes", "peak, forward"))
     figure, axes = plt.subplots(1, len(panels), squeeze=False, figsize=(13.2, 5.4))
     for axis, (here, counter, title) in zip(axes[0], panels):
-        lines(axis, here, lambda row: row.value(counter) or None, lengths, FuncFormatter(lambda v, _: size(v, "g")))
+        lines(axis, here, lambda row: row.case.value(counter) or None, lengths, FuncFormatter(lambda v, _: size(v, "g")))
         axis.set_title(title, fontsize=10)
         axis.set_xlabel("length N")
     peaks = [axis.get_ylim() for axis in axes[0][1:]]
     for axis in axes[0][1:]:
         axis.set_ylim(min(low for low, _ in peaks), max(high for _, high in peaks))
     axes[0][0].set_ylabel("memory")
-    finish(figure, axes.flat, f"Memory against length ({shape_of(rows)}, float)", below, path, columns=4)
+    finish(figure, axes.flat, f"Memory against length ({shape_of(rows)}, float)", below, path)
 
 
 def draw_roofline(rows: list[Row], below: str, path: Path) -> None:
     longest = max(row.case.n for row in rows)
-    rows = [row for row in rows if row.case.dtype == "f32" and row.case.n == longest and row.value("share_of_copy")]
+    rows = [row for row in rows if row.case.dtype == "f32" and row.case.n == longest and row.case.value("share_of_copy")]
     figure, (roof, bars) = plt.subplots(1, 2, figsize=(13.2, 6.0))
-    copy, peak = (max(row.value(key) for row in rows) for key in ("copy_bytes_per_second", "peak_flops_per_second"))
-    points = [row for row in rows if row.value("flops_per_second")]
-    spots = [row.value("flops_per_byte") for row in points] + [peak / copy]
+    copy, peak = (max(row.case.value(key) for row in rows) for key in ("copy_bytes_per_second", "peak_flops_per_second"))
+    points = [row for row in rows if row.case.value("flops_per_second")]
+    spots = [row.case.value("flops_per_byte") for row in points] + [peak / copy]
     low, high = min(spots) / 2, max(spots) * 2
     x = [low, peak / copy, high]
     roof.plot(x, [min(copy * at, peak) / 1e9 for at in x], color="#444444", linewidth=2)
@@ -90,7 +87,7 @@ def draw_roofline(rows: list[Row], below: str, path: Path) -> None:
     roof.text(high, peak / 1e9 * 1.12, f"multiply-add, {peak / 1e9:.0f} GFLOP/s", fontsize=8, color="#444444", ha="right")
     for row in points:
         hollow = row.case.direction == "training"
-        roof.plot([row.value("flops_per_byte")], [row.value("flops_per_second") / 1e9], row.who.marker, color=row.who.color, markersize=9,
+        roof.plot([row.case.value("flops_per_byte")], [row.case.value("flops_per_second") / 1e9], row.who.marker, color=row.who.color, markersize=9,
                   markerfacecolor="white" if hollow else row.who.color, markeredgewidth=1.6, linestyle="none",
                   label=None if hollow else row.who.label)
     roof.set_xscale("log")
@@ -120,22 +117,22 @@ def draw_roofline(rows: list[Row], below: str, path: Path) -> None:
     for side in ("top", "right"):
         roof.spines[side].set_visible(False)
         bars.spines[side].set_visible(False)
-    finish(figure, [roof], f"How near the machine's roofs ({shape_of(rows)}, float)", below, path, columns=4)
+    finish(figure, [roof], f"How near the machine's roofs ({shape_of(rows)}, float)", below, path)
 
 
 def draw_circles(rows: list[Row], below: str, path: Path) -> None:
     """The papers' plot: speed, and memory as the circle's area."""
-    rows = [row for row in rows if (row.case.dtype, row.case.direction) == ("f32", "training") and row.value("peak_bytes")]
+    rows = [row for row in rows if (row.case.dtype, row.case.direction) == ("f32", "training") and row.case.value("peak_bytes")]
     if not rows:
         return
     lengths = sorted({row.case.n for row in rows})
-    most = max(row.value("peak_bytes") for row in rows)
+    most = max(row.case.value("peak_bytes") for row in rows)
     points_of = 3600 / most  # area in square points of a byte
     figure, axis = plt.subplots(figsize=(11, 7.4))
-    for who, n, v in series(rows, lambda row: 1 / row.seconds):
+    for who, n, v in series(rows, lambda row: 1 / row.case.seconds):
         axis.plot(n, v, color=who.color, linewidth=0.8, alpha=0.6, zorder=2)
-    for row in sorted(rows, key=lambda row: -row.value("peak_bytes")):
-        axis.scatter([row.case.n], [1 / row.seconds], s=max(row.value("peak_bytes") * points_of, 6), color=row.who.color, alpha=0.55,
+    for row in sorted(rows, key=lambda row: -row.case.value("peak_bytes")):
+        axis.scatter([row.case.n], [1 / row.case.seconds], s=max(row.case.value("peak_bytes") * points_of, 6), color=row.who.color, alpha=0.55,
                      edgecolors=row.who.color, linewidths=1.2, zorder=3)
     dress(axis, lengths, PLAIN)
     axis.margins(x=0.09, y=0.16)
@@ -149,31 +146,14 @@ def draw_circles(rows: list[Row], below: str, path: Path) -> None:
                for s in samples]
     axis.add_artist(axis.legend(handles=handles, title="peak memory", loc="lower left", frameon=False, labelspacing=2.2, borderpad=1.6,
                                 handletextpad=2.2))
-    finish(figure, [axis], f"Speed, length and memory ({shape_of(rows)}, float; area: peak memory)", below, path, columns=4)
+    finish(figure, [axis], f"Speed, length and memory ({shape_of(rows)}, float; area: peak memory)", below, path)
 
 
-def draw(results: str, folder: Path) -> None:
-    context, rows = rows_of(results)
-    rows = [row for row in rows if row.case.runs]
+def draw(rows: list[Row], below: str, folder: Path) -> None:
+    rows = [row for row in rows if not row.case.failed]
     if not rows:
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    plt.rcParams.update({"font.size": 10, "svg.fonttype": "none"})
-    below = machine_of(context)
     draw_time(rows, below, folder / "time")
     draw_memory(rows, below, folder / "memory")
     draw_roofline(rows, below, folder / "roofline")
     draw_circles(rows, below, folder / "circles")
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("results")
-    parser.add_argument("folder", type=Path)
-    arguments = parser.parse_args()
-    draw(arguments.results, arguments.folder)
-    return 0
-
-
-if __name__ == "__main__":
-    run_main(main)

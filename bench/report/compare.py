@@ -1,23 +1,13 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What changed between two runs beyond noise: compare.py OLD.json NEW.json. Times of one run are compared with those
+"""What changed between two runs beyond noise: python3 -m report.compare OLD.json NEW.json. Times of one run are compared with those
 of the other by ranks; a change within 3 % is none. The exit status says nothing about the changes."""
 import argparse
 import math
 
-from .arena_table import time_of
-from .results import Case, load, run_main, size, table
+from .results import Case, load, run_main, size, table, time_of
 from .verdicts import ALIKE, Ratio, unpaired
 
 MATTERS = ("cpu", "gpu", "instruction_set", "compiler", "flags", "blas", "text", "batch")
-
-
-def seconds(case: Case) -> list[float]:
-    return [t * case.elements * 1e-9 for t in case.times()]
-
-
-def middle(values: list[float]) -> float:
-    return sorted(values)[len(values) // 2]
 
 
 def change(ratio: Ratio) -> str:
@@ -26,13 +16,18 @@ def change(ratio: Ratio) -> str:
     return "same" if small and ratio.verdict in ("faster", "slower") else ratio.verdict
 
 
+def measured(path: str) -> tuple[dict, dict[str, Case]]:
+    context, cases = load(path)
+    return context, {name: case for name, case in cases.items() if not case.failed}
+
+
 def beside_time(old: Case, new: Case) -> str:
     """Memory and errors have no noise worth a statistic."""
     said = []
     for counter, what, say in (("saved_bytes", "kept", size), ("peak_bytes", "peak", size), ("max_error", "max error", "{:.2g}".format)):
-        if counter not in old.runs[0] or counter not in new.runs[0]:
+        before, after = old.value(counter), new.value(counter)
+        if before is None or after is None:
             continue
-        before, after = old.median(counter), new.median(counter)
         alike = abs(after - before) <= 0.05 * max(before, after) + (2e6 if counter == "peak_bytes" else 0)
         if not alike:
             said.append(f"{what} {say(before)} -> {say(after)}")
@@ -44,14 +39,14 @@ def main() -> int:
     parser.add_argument("old")
     parser.add_argument("new")
     arguments = parser.parse_args()
-    (old_context, old), (new_context, new) = load(arguments.old), load(arguments.new)
+    (old_context, old), (new_context, new) = measured(arguments.old), measured(arguments.new)
     for key in MATTERS:
         before, after = old_context.get(key), new_context.get(key)
         if before != after:
             print(f"note: {key} was {before}, is {after}")
     changes: list[tuple[Ratio, Case, Case]] = []
     for name in old.keys() & new.keys():
-        changes.append((unpaired(seconds(old[name]), seconds(new[name])), old[name], new[name]))
+        changes.append((unpaired(old[name].times(), new[name].times()), old[name], new[name]))
     changes.sort(key=lambda c: (change(c[0]) not in ("slower", "faster"), -abs(math.log(c[0].middle)), c[2].name))
     rows, quiet = [["case", "before", "now", "change", "times as fast (95 %)", "besides"]], 0
     for ratio, before, after in changes:
@@ -59,7 +54,7 @@ def main() -> int:
         if change(ratio) in ("same", "ambiguous") and not besides:
             quiet += 1
             continue
-        rows.append([after.name, time_of(middle(seconds(before))), time_of(middle(seconds(after))), change(ratio), str(ratio), besides])
+        rows.append([after.name, time_of(before.seconds), time_of(after.seconds), change(ratio), str(ratio), besides])
     counts = {verdict: sum(change(ratio) == verdict for ratio, _, _ in changes) for verdict in ("faster", "slower", "same", "ambiguous")}
     if len(rows) > 1:
         print(table(rows))

@@ -40,7 +40,7 @@ class Journal:
             file.write(json.dumps(line) + "\n")
 
     def finished(self, group: str, cases: set[str]) -> bool:
-        """All cases of a group, or it is timed again: only what ran in turns may be compared."""
+        """All cases of a group, or it is timed again: only what ran in the same rounds may be compared."""
         return {line["case"]["name"] for line in self.lines if line.get("group") == group} >= cases
 
     def results(self, part: str) -> tuple[dict, list[dict]]:
@@ -55,7 +55,7 @@ class Journal:
         return context, list(cases.values())
 
 
-def rows_of(result: dict) -> list[dict]:
+def rows_of_result(result: dict) -> list[dict]:
     """A result as Google Benchmark would write it, a row each round."""
     case = case_named(result["name"])
     if "failed" in result:
@@ -90,5 +90,5 @@ def write_results(path: Path, journal: Journal, part: str, more: dict) -> None:
         for result in (r for r in results if key in r):
             result[key] = best[alike(case_named(result["name"]))]
     if results:
-        rows = [row for result in results for row in rows_of(result)]
+        rows = [row for result in results for row in rows_of_result(result)]
         path.write_text(json.dumps({"context": {**context, **more}, "benchmarks": rows}, indent=1), encoding="utf-8")

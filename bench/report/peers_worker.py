@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times PyTorch turn by turn for the arena: reads a JSON object a line, answers with one. Runs where torch is, on one
-thread."""
+"""Times PyTorch round by round: reads a JSON object a line, answers with one. Runs where torch is, on one thread."""
 import json
 import resource
+import statistics
 import sys
 import time
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -13,7 +15,8 @@ from .contestants import torch_forms_of
 from .results import case_named
 from .torch_forms import Form, forms_of
 
-SHORT = 0.03  # seconds that a turn lasts at least
+SHORT = 0.03  # seconds that a form is timed at least in a round
+FLUSH_BYTES = 256 << 20  # beyond any GPU's L2 cache
 
 
 def bound_memory() -> None:
@@ -24,7 +27,12 @@ def bound_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
-class Race:
+@cache
+def flush_memory():
+    return torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+
+
+class FormTimer:
     """One form of one case."""
 
     def __init__(self, name: str, form: str) -> None:
@@ -33,49 +41,57 @@ class Race:
         self.calls, self.peak, self.failed = 0, None, ""
         self.on_gpu = self.case.backend == "cuda"
 
-    def run(self, form: Form, dy) -> None:
-        if self.case.direction != "training":
-            with torch.inference_mode():
-                form.call()
-            return
-        for leaf in form.leaves:
-            leaf.grad = None
-        form.call().backward(dy)
+    def timed_call(self, form: Form) -> Callable:
+        direction = self.case.direction
+        if direction not in ("training", "backward"):
+            return torch.inference_mode()(form.call)
+        form.leaves = [leaf.requires_grad_() for leaf in form.leaves]
+        with torch.set_grad_enabled(direction == "backward"):
+            y = form.call()
+        dy = torch.rand_like(y)
+        if direction == "backward":
+            return lambda: torch.autograd.grad(y, form.leaves, dy, retain_graph=True)
 
-    def times(self, form: Form, dy, calls: int) -> float:
+        def step() -> None:
+            for leaf in form.leaves:
+                leaf.grad = None
+            form.call().backward(dy)
+        return step
+
+    def time_calls(self, call: Callable, count: int) -> float:
         if self.on_gpu:
+            flush = flush_memory()
             start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            for _ in range(calls):
-                self.run(form, dy)
-            stop.record()
-            stop.synchronize()
-            return start.elapsed_time(stop) * 1e-3 / calls
+            seconds = []
+            for _ in range(count):  # from a cold L2 cache, as our program times
+                flush.zero_()
+                start.record()
+                call()
+                stop.record()
+                stop.synchronize()
+                seconds.append(start.elapsed_time(stop) * 1e-3)
+            return statistics.median(seconds)
         begin = time.perf_counter()
-        for _ in range(calls):
-            self.run(form, dy)
-        return (time.perf_counter() - begin) / calls
+        for _ in range(count):
+            call()
+        return (time.perf_counter() - begin) / count
 
-    def turn(self) -> None:
-        """Fresh tensors, a warm-up, and the time of a call; nothing is held between turns."""
+    def time_round(self) -> None:
+        """Fresh tensors, a warm-up, and the time of a call; nothing is held between rounds."""
         if self.failed:
             return
         try:
             if self.on_gpu:
+                flush_memory()
                 torch.cuda.empty_cache()
                 before = torch.cuda.memory_allocated()
                 torch.cuda.reset_peak_memory_stats()
-            form = next(f for f in forms_of(self.case) if f.name == self.form)
-            dy = None
-            if self.case.direction == "training":
-                form.leaves = [leaf.requires_grad_() for leaf in form.leaves]
-                with torch.no_grad():
-                    dy = torch.rand_like(form.call())
+            call = self.timed_call(next(f for f in forms_of(self.case) if f.name == self.form))
             if not self.seconds or self.seconds[0] < 1:
-                self.times(form, dy, 1)
-                one = self.times(form, dy, 1)
+                self.time_calls(call, 1)
+                one = self.time_calls(call, 1)
                 self.calls = max(1, min(1000, round(SHORT / max(one, 1e-6))))
-            self.seconds.append(self.times(form, dy, self.calls))
+            self.seconds.append(self.time_calls(call, self.calls))
             if self.on_gpu:
                 self.peak = torch.cuda.max_memory_allocated() - before
         except (torch.OutOfMemoryError, MemoryError):
@@ -94,23 +110,24 @@ class Race:
 
 def main() -> None:
     torch.set_num_threads(1)
-    bound_memory()
-    races: list[Race] = []
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+    if not gpu:  # CUDA reserves more addresses than there is memory
+        bound_memory()
+    timers: list[FormTimer] = []
     print(json.dumps({"context": {"torch": torch.__version__, "gpu": gpu, "threads": torch.get_num_threads()}}), flush=True)
     for line in sys.stdin:
         asked = json.loads(line)
         if "begin" in asked:
-            races = [Race(name, form) for name in asked["begin"] for form in torch_forms_of(case_named(name))]
+            timers = [FormTimer(name, form) for name in asked["begin"] for form in torch_forms_of(case_named(name))]
             if not gpu:
-                races = [race for race in races if not race.on_gpu]
-            answer: dict = {"begun": len(races)}
-        elif "turn" in asked:
-            for race in races:
-                race.turn()
-            answer = {"turned": True}
+                timers = [timer for timer in timers if not timer.on_gpu]
+            answer: dict = {"begun": len(timers)}
+        elif "round" in asked:
+            for timer in timers:
+                timer.time_round()
+            answer = {"timed": len(timers)}
         else:
-            answer = {"results": [race.result() for race in races]}
+            answer = {"results": [timer.result() for timer in timers]}
         print(json.dumps(answer), flush=True)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what the bench program wrote, for the scripts beside this file."""
+"""Reads what the bench programs wrote, for every table and picture of this package."""
 import json
 import re
 import statistics
@@ -7,9 +7,8 @@ import sys
 from dataclasses import dataclass, field
 
 NAME = re.compile(
-    r"(?P<subject>[^/@]+)(?:@(?P<isa>\w+))?/(?P<backend>\w+)/(?P<direction>\w+)/(?P<dtype>\w+)/(?P<policy>[\w:-]+)"
-    r"/(?P<input>\w+)/B:(?P<b>\d+)/N:(?P<n>\d+)/C:(?P<c>\d+)(?:/T:(?P<t>\d+))?(?:/manual_time)?$")
-DTYPES = ("f32", "f64", "f16", "bf16")
+    r"(?P<subject>[^/@]+(@\w+)?)/(?P<backend>\w+)/(?P<direction>\w+)/(?P<dtype>\w+)/(?P<policy>[\w:-]+)"
+    r"/(?P<input>\w+)/B:(?P<b>\d+)/N:(?P<n>\d+)/C:(?P<c>\d+)(/T:(?P<t>\d+))?(/manual_time)?$")
 
 
 @dataclass
@@ -27,20 +26,19 @@ class Case:
     c: int
     t: int
     runs: list[dict] = field(default_factory=list)
+    failed: str = ""  # why there are no runs
 
     @property
     def elements(self) -> int:
         return self.b * self.n * self.c
 
     @property
-    def title(self) -> str:
-        """The subject, with the policy where that decides what is computed: csp linear-reference-G:2. How many factors
-        a chain has follows from the length."""
-        return f"{self.subject} {self.policy.partition('-M:')[0]}" if "-" in self.policy else self.subject
+    def shape(self) -> str:
+        return f"{self.b}x{self.n}x{self.c}"
 
     @property
     def group(self) -> int:
-        """Rows of a group, of csp; else 0."""
+        """Rows of a group of csp; 0 for other operators."""
         rows = self.policy.partition("-G:")[2]
         return self.n if rows == "N" else int(rows or 0)
 
@@ -50,6 +48,15 @@ class Case:
             unit = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
             return [run["cpu_time"] * unit[run["time_unit"]] / self.elements for run in self.runs]
         return [run["ns_per_element"] for run in self.runs]
+
+    @property
+    def seconds(self) -> float:
+        """Median time of a call."""
+        return statistics.median(self.times()) * self.elements * 1e-9
+
+    def value(self, counter: str) -> float | None:
+        """The counter's median; None where it was not counted."""
+        return self.median(counter) if self.runs and counter in self.runs[0] else None
 
     def median(self, counter: str) -> float:
         return statistics.median(run[counter] for run in self.runs)
@@ -63,53 +70,37 @@ class BadResults(Exception):
     """The file is not what the bench program writes, or lacks a case."""
 
 
-def load(*paths: str) -> tuple[dict, dict[str, Case]]:
-    """The context of the first file's run, and the cases of all by name, in the order in which they ran."""
-    contexts, cases = [], {}
-    for path in paths:
-        contexts.append(load_into(cases, path))
-    return contexts[0], cases
-
-
-def read(path: str) -> tuple[dict, list[dict]]:
-    """The context and the rows of a file."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
-        return data["context"], data["benchmarks"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadResults(f"cannot read results from {path}: {error}") from error
-
-
 def case_named(name: str) -> Case | None:
     """The case of that name, without runs; None if no case has such a name."""
     match = NAME.match(name)
     if not match:
         return None
-    m = match.groupdict()
-    subject = m["subject"] + (f"@{m['isa']}" if m["isa"] else "")
+    numbers = (int(match[key] or 1) for key in ("b", "n", "c", "t"))
     return Case(name.removesuffix("/manual_time"),  # Google Benchmark's own
-                subject, m["backend"], m["direction"], m["dtype"], m["policy"], m["input"], int(m["b"]), int(m["n"]), int(m["c"]),
-                int(m["t"] or 1))
+                *(match[key] for key in ("subject", "backend", "direction", "dtype", "policy", "input")), *numbers)
 
 
-def load_into(cases: dict[str, Case], path: str) -> dict:
-    context, rows = read(path)
-    for row in rows:
-        if row.get("run_type") == "aggregate" or row.get("error_occurred"):
-            continue
-        case = case_named(row["name"])
-        if case:
-            cases.setdefault(case.name, case).runs.append(row)
-    return context
-
-
-def ratio(slower: Case, faster: Case, clock: str = "wall") -> float:
-    """How many times faster: the median of the ratios, repetition by repetition. The CPU clock is for cases of
-    one thread of the host; otherwise both are taken by the wall clock."""
-    if slower.t != 1 or faster.t != 1 or faster.backend != "host":
-        clock = "wall"
-    return statistics.median(s / f for s, f in zip(slower.times(clock), faster.times(clock)))
+def load(*paths: str) -> tuple[dict, dict[str, Case]]:
+    """The context of the first file's run, and the cases of all by name, in the order in which they ran."""
+    contexts, cases = [], {}
+    for path in paths:
+        try:
+            with open(path, encoding="utf-8") as file:
+                data = json.load(file)
+            contexts.append(data["context"])
+            rows = data["benchmarks"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise BadResults(f"cannot read results from {path}: {error}") from error
+        for row in rows:
+            case = case_named(row["name"])
+            if case is None or row.get("run_type") == "aggregate":
+                continue
+            case = cases.setdefault(case.name, case)
+            if row.get("error_occurred"):
+                case.failed = row.get("error_message", "failed")
+            else:
+                case.runs.append(row)
+    return contexts[0], cases
 
 
 def table(rows: list[list[str]], left: int = 1) -> str:
@@ -130,12 +121,20 @@ def size(count: float, digits: str = ".1f") -> str:
     return f"{count:{digits}} GB"
 
 
+def time_of(seconds: float) -> str:
+    """A time for people: 1.5 ms."""
+    for unit, scale in (("s", 1), ("ms", 1e3)):
+        if seconds * scale >= 1:
+            return f"{seconds * scale:.3g} {unit}" if seconds * scale < 1000 else f"{seconds * scale:.0f} {unit}"
+    return f"{seconds * 1e6:.3g} us"
+
+
 def run_main(main) -> None:
-    """Runs a script's main; its complaints are one line and exit status 2."""
+    """Runs a module's main; its complaints are one line and exit status 2."""
     try:
         sys.exit(main())
     except BadResults as error:
-        print(f"{sys.argv[0]}: {error}", file=sys.stderr)
+        print(f"bench: {error}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
         sys.exit(0)

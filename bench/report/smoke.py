@@ -1,7 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the arena's scripts do what they say, on tiny cases: smoke.py FOLDER [arena.py's flags]. An arena is interrupted
-and goes on; its table, pictures and page are there; a planted change is found, and nothing else."""
+"""Whether this package does what it says, on tiny cases: python3 -m report.smoke FOLDER RESULTS.json [the arena's flags].
+An arena is interrupted and goes on; its table, pictures and page are there; a planted change is found, and nothing else;
+csp's groups, which RESULTS.json has, are drawn; the programs know the cases that the targets ask for."""
+import importlib.util
 import json
 import re
 import signal
@@ -9,6 +10,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+from .results import case_named
+from .targets import gpu_targets, targets
 
 
 def run(module: str, *arguments: str, status: int = 0) -> str:
@@ -62,17 +66,35 @@ def check_compare(path: Path, results: dict) -> None:
     assert len(slower) == 1 and " 0 faster, 1 slower" in said, said
 
 
+def check_targets(flags: list[str]) -> None:
+    """Of the element types that are built; a processor may lack a forced instruction set."""
+    for part, asked in (("host", targets()), ("cuda", gpu_targets())):
+        if f"--{part}" not in flags:
+            continue
+        program = flags[flags.index(f"--{part}") + 1]
+        known = set(subprocess.run([program, "--benchmark_list_tests"], check=True, capture_output=True, text=True).stdout.split())
+        built = {case_named(name).dtype for name in known}
+        for case in (case_named(name) for target in asked for name in target.cases()):
+            missing = case.name not in known and case.dtype in built
+            assert not missing or "torch" in case.subject or "@" in case.subject, f"no case {case.name}"
+
+
 def main() -> int:
     folder = Path(sys.argv[1])
     path = folder / "arena.json"
-    flags = [*sys.argv[2:], "--json", str(path), "--smoke", "--rounds", "4", "--lengths", "37", "--batch", "2"]
+    drawing = importlib.util.find_spec("matplotlib") is not None
+    flags = [*sys.argv[3:], "--json", str(path), "--smoke", "--rounds", "4", "--lengths", "37", "--batch", "2"]
     run("verdicts")
     said = interrupted_arena(path, flags)
     results = json.loads(path.read_text(encoding="utf-8"))
-    if "--draw-with" in flags:
-        assert said.count(".png") == said.count(".svg") == 4, said
+    if drawing:
+        parts = ("--host" in flags) + ("--cuda" in flags and path.with_name("arena-cuda.json").exists())
+        assert said.count(".png") == said.count(".svg") == 4 * parts, said
     check_page(path.with_suffix(".html"), results)
     check_compare(path, results)
+    check_targets(flags)
+    said = run("show", sys.argv[2])
+    assert not drawing or "csp_group_size.png" in said, said
     print("the arena is interrupted, goes on, and is drawn; a planted change is found")
     return 0
 

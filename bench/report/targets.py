@@ -1,12 +1,12 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The speeds that this library promises. `targets.py --filter` prints the regular expression of the host's cases
-that they need, `--filter-cuda` of the GPU's; `targets.py RESULTS.json [MORE.json ...]` evaluates them: asked,
-measured, met. The GPU's are not measured where no file has a case of the GPU."""
+"""The speeds that this library promises. python3 -m report.targets --filter host (or cuda) prints the regular expression
+of the cases that they need; with RESULTS.json [MORE.json ...] it evaluates them: asked, measured, met. The GPU's are not
+measured where no file has a case of the GPU."""
 import argparse
+import statistics
 from dataclasses import dataclass
 
-from .results import BadResults, Case, load, ratio, run_main, table
+from .results import BadResults, Case, load, run_main, table
 
 NOISE = 1.03  # "never slower", when the same code is timed twice
 
@@ -68,8 +68,18 @@ class Level:
 
 def find(cases: dict[str, Case], name: str) -> Case:
     if name not in cases:
-        raise BadResults(f"no case {name}; run the cases of targets.py --filter")
+        raise BadResults(f"no case {name}; --targets runs what it needs")
+    if cases[name].failed:
+        raise BadResults(f"{name} failed: {cases[name].failed}")
     return cases[name]
+
+
+def ratio(slower: Case, faster: Case, clock: str) -> float:
+    """How many times faster: the median of the ratios, repetition by repetition. The CPU clock is for cases of
+    one thread of the host; otherwise both are taken by the wall clock."""
+    if slower.t != 1 or faster.t != 1 or faster.backend != "host":
+        clock = "wall"
+    return statistics.median(s / f for s, f in zip(slower.times(clock), faster.times(clock)))
 
 
 def name(subject: str, n: int, dtype: str = "f32", input: str = "normal", direction: str = "forward", b: int = 1,
@@ -231,7 +241,7 @@ def verdict(target: Target | Level, cases: dict[str, Case], clock: str, context:
     if target.what.startswith("GPU"):
         if not any(case.backend == "cuda" for case in cases.values()):
             return "not measured (no GPU)", ""
-        if any("torch" in name and name not in cases for name in target.cases()):
+        if any("torch" in name and (name not in cases or cases[name].failed) for name in target.cases()):
             return "not measured (no torch)", ""
     measured, met = target.judge(cases, clock)
     if isinstance(target, Target) and target.at_least == 0:
@@ -242,13 +252,12 @@ def verdict(target: Target | Level, cases: dict[str, Case], clock: str, context:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", nargs="*")
-    parser.add_argument("--filter", action="store_true")
-    parser.add_argument("--filter-cuda", action="store_true")
+    parser.add_argument("--filter", choices=("host", "cuda"))
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall",
                         help="cpu: of the calling thread, for cases of one thread on a busy machine")
     arguments = parser.parse_args()
-    if arguments.filter or arguments.filter_cuda:
-        print(expression(targets() if arguments.filter else gpu_targets()))
+    if arguments.filter:
+        print(expression(targets() if arguments.filter == "host" else gpu_targets()))
         return 0
     if not arguments.results:
         parser.error("RESULTS.json is missing")

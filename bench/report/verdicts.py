@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Whether one thing is faster than another, from repeated times, without assuming how they are distributed.
-`verdicts.py` checks itself: against exact counts and against thousands of made-up races."""
+Run as a program it checks itself: against exact counts and against thousands of made-up races."""
 import math
 import random
 import statistics
@@ -52,7 +51,7 @@ def rank_of_median(count: int) -> int | None:
 
 
 def paired(slower: list[float], faster: list[float]) -> Ratio:
-    """Times taken in turns: the median of the ratios, turn by turn, with its order statistics."""
+    """Times of the same rounds: the median of the ratios, round by round, with its order statistics."""
     ratios = sorted(s / f for s, f in zip(slower, faster))
     k = rank_of_median(len(ratios))
     middle = statistics.median(ratios)
@@ -121,7 +120,7 @@ def check_coverage(races: int = 3000) -> None:
             misses = [0, 0]
             widths = []
             for _ in range(races):
-                # In turns, a slow machine is slow for both; the second runs on another day.
+                # In one round a slow machine is slow for both; `later` runs on another day.
                 weather = [1 + noise.random() for _ in range(rounds)]
                 ours, theirs = [w * draw() for w in weather], [1.25 * w * draw() for w in weather]
                 later = [draw() / 1.25 for _ in range(rounds)]

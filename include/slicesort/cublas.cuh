@@ -27,24 +27,25 @@ struct cublas {
   cublasHandle_t handle = nullptr;
   static constexpr bool host_memory = false;
 
-  /// Whether it was done; not where the strides are none that cuBLAS has.
+  /// Returns whether the product was done: false if cuBLAS cannot express the strides.
   bool multiply(CUstream_st* stream, gemm_call const& call) const {
     if (handle == nullptr) return false;
     bool const wide = call.a.kind == element_kind::f64;
     if (call.a.kind != call.b.kind || (wide && call.c.kind != element_kind::f64)) return false;
-    // To cuBLAS columns lie one behind the other: what it sees are the transposes, and so b comes
-    // first. Where c's columns do, all three are turned once more.
+    // cuBLAS is column-major: it sees our row-major matrices as transposes, so b comes first. If c
+    // is column-major, all three are transposed once more.
     if (detail::layout_of(call.c, call.rows, call.columns).transposed)
-      return multiply_rows(stream, {call.columns, call.rows, call.depth, call.matrices, call.alpha,
-                                    call.beta, turned(call.b), turned(call.a), turned(call.c)});
+      return multiply_rows(
+          stream, {call.columns, call.rows, call.depth, call.matrices, call.alpha, call.beta,
+                   transposed(call.b), transposed(call.a), transposed(call.c)});
     return multiply_rows(stream, call);
   }
 
  private:
-  static gemm_operand turned(gemm_operand const& m) {
+  static gemm_operand transposed(gemm_operand const& m) {
     return {m.data, m.kind, m.column_stride, m.row_stride, m.matrix_stride};
   }
-  // Where c's rows lie one behind the other.
+  // Multiplies where c is row-major.
   bool multiply_rows(CUstream_st* stream, gemm_call const& call) const {
     bool const wide = call.a.kind == element_kind::f64;
     auto const a = detail::layout_of(call.a, call.rows, call.depth);

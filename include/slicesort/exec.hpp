@@ -102,9 +102,9 @@ struct basic_cuda {
 
   CUstream_st* stream = nullptr;
 
-  /// The same stream with selectors added, each a stateless type whose call operator takes
-  /// `(device_info, std::size_t element_bytes, Tuning)` and returns the tuning to use
-  /// (`tuning.hpp`). Tuning never changes a result.
+  /// This stream with selectors of tuning added. A selector is a stateless type whose call operator
+  /// takes `(device_info, std::size_t element_bytes, Tuning)` and returns the tuning to use (see
+  /// `tuning.hpp`). Tuning never changes a result.
   template <class... More>
   constexpr basic_cuda<Selectors..., More...> tune(More...) const {
     return {stream};

@@ -115,7 +115,7 @@ rank_report rank_collapse(X const& x, index_t sample, index_t rows) {
                                 [&](index_t c) { return mean[static_cast<std::size_t>(c)]; })};
 }
 
-/// The same of a whole sample.
+/// The residual of sample `sample` of `x`, in all its rows.
 template <class X>
 rank_report rank_collapse(X const& x, index_t sample = 0) {
   using view = detail::view_of_rank3_t<X>;

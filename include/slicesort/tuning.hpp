@@ -109,7 +109,7 @@ struct mix_tuning {
                            ///< fewer than two blocks
   int channel_threads;     ///< where a kernel runs for each factor: most threads of a block side by
                            ///< side along a row, four channels each: a power of two up to 32
-  int few_channel_threads;  ///< that many even if the channels they read of a sample have more bytes
+  int few_channel_threads;  ///< that many even if the channels that they read have more bytes
   std::size_t cache_bytes;  ///< than this: the second-level cache that may be counted on
   int backward_factors;  ///< factors that backward with the gradient of the weights takes at once;
                          ///< the workspace holds what they hand on

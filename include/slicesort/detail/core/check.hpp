@@ -50,7 +50,7 @@ class checker {
     va_end(args);
   }
 
-  // The same for a verdict that someone else has reached.
+  // Adopts the verdict of another check.
   void fail(verdict const& v) {
     if (ok()) verdict_ = v;
   }
@@ -223,7 +223,7 @@ inline void checker::no_overlap(view_info const& a, view_info const& b, bool in_
     return;
   if (a.extents == b.extents && a.strides == b.strides && a.element_bytes == b.element_bytes) {
     if (in_place && a0 == b0) return;
-    // The same lattice, shifted: slices of one packed tensor may interleave without sharing an
+    // Views of one lattice, shifted: slices of one packed tensor may interleave without sharing an
     // element.
     index_t const bytes = a0 > b0 ? static_cast<index_t>(a0 - b0) : static_cast<index_t>(b0 - a0);
     nested_axes const axes(a.extents, a.strides);

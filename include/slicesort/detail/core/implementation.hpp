@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The socket between operators and backends: a backend specializes `implementation<Problem,
-// Backend>`.
+// Where operators and backends meet: a backend specializes `implementation<Op, Backend>`.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sample that an equivalent matrix is asked of: in double, on the host.
+// One sample of the tensor that `equivalent_matrix` is called with, in double, on the host.
 #pragma once
 
 #include <slicesort/dense_matrix.hpp>
@@ -97,8 +97,8 @@ class matrix_sample {
          workspace{scratch.data(), scratch.size()}, forward_options{{&rows_, 1}});
   }
 
-  // Row i of the matrix is the gradient of y[i]: where y is linear in x, given the state. All of them
-  // are samples of one batch. call(dy, state, dx, workspace, options)
+  // Row i of the matrix is the gradient of y[i]: where y is linear in x, given the state. All of
+  // them are samples of one batch. call(dy, state, dx, workspace, options)
   template <class Op, class Call>
   dense_matrix by_gradients(Op const& op, Call const& call) const {
     index_t const n = extents_.length;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the door must know of a view to judge it: shape, strides and place, without its type.
+// What the checks must know about a view: shape, strides and address, without its type.
 #pragma once
 
 #include <slicesort/saved.hpp>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// csp on a grid. Forward: one pass that shifts, sorts and aligns. Backward, and groups of one row: rows
-// move to where the saved order and the shift say.
+// csp on a grid. Forward is one pass that shifts, sorts and aligns. Backward, and forward of groups
+// of one row, permute rows by the saved order and the shift.
 //
 //   rows of a group                          kernels
-//   1                                        moves rows alone
+//   1                                        the permute kernels
 //   2                                        eight pairs in the registers of one thread; backward
 //                                            too, if nothing is shifted
 //   up to 64 (16-bit types 128, 64-bit 32)   a group in the registers of one thread
-//   beyond                                   the kernels of slicing_sort, whose columns are the groups
+//   beyond                                   the sort engine, whose columns are the groups
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>

@@ -151,7 +151,7 @@ class device_block {
     asm volatile("" : "+d"(number));
     return number;
   }
-  // Else products with it are kept in registers from the first use to the last.
+  // Without this the compiler keeps products of `number` live in registers across the whole pass.
   static __device__ int opaque(int number) {
     asm volatile("" : "+r"(number));
     return number;

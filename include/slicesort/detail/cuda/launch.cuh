@@ -65,7 +65,7 @@ class cuda_grid {
     return detail::tuned(info_, element_bytes, defaults, Selectors{}...);
   }
 
-  // Both the device and the code that it was given.
+  // Whether both the device and the code compiled for it support clusters.
   bool clusters() const {
     if (info_.architecture < 90) return false;
     device_guard const guard(device_);

@@ -2,44 +2,52 @@
 // The contract between kernel bodies and what runs them.
 //
 // A *body* is a trivially copyable struct, the kernel's arguments, with
-//   static constexpr int max_threads;                          // the launch bound
-//   template <class SharedAllocator> SLICESORT_HD layout shared(SharedAllocator&) const;   // its shared memory
-//   template <class Block> SLICESORT_HD void operator()(Block&) const;   // what one thread does
-// (`shared` may be missing: no shared memory.)
+//   static constexpr int max_threads;        // the launch bound
+//   template <class SharedAllocator>
+//   SLICESORT_HD layout shared(SharedAllocator&) const;   // its shared memory
+//   template <class Block>
+//   SLICESORT_HD void operator()(Block&) const;           // what one thread does
+// A body without `shared` has no shared memory.
 //
 // A *Block* is what a body sees of the thread that it runs on:
-//   int rank() const, size() const        // thread of the block, threads of it
-//   index_t index() const                 // block of the grid
-//   void sync()                           // barrier of the block
-//   bool any(bool)                        // barrier; whether any thread said true
-//   T* allocate<T>(std::size_t count)     // shared memory, 16-byte aligned; the same in every thread
-//   A multiply_add(A a, A b, A c)         // c + a * b, rounded twice, as the host does
-//   A fused_multiply_add(A a, A b, A c)   // c + a * b, rounded once, as std::fma does
-//   static constexpr bool fast_double     // comparing two doubles is as cheap as two floats
-//   static constexpr bool big_register_file        // the compiler fits 32 doubles and more in 128 registers
-//   static void compare_exchange(std::uint32_t& low, std::uint32_t& high)   // exchanges them if high < low
-//   static N opaque(N)                     // the same int, float or double, of which the compiler
-//                                         // knows nothing
-// for tiles of rows of 16-byte pieces (detail/kernel/warp_mma.hpp), by all threads of the block alike:
-//   V reduce<Lanes>(V, F combine)         // of Lanes = 2^k neighboring threads; the same in all of them
-//   auto shfl_quad(Array const&)               // (lane, i): another's element, of four neighbors
-//   float exp2(float)                     // roughly: to some units in the last place
-//   void copy_async(void* to, void const* from, int bytes)   // of 16 bytes of shared memory, all aligned;
-//                                         // those behind `bytes` become 0
-//   void await_copies()                   // this thread's; the others' after a sync()
-//   void multiply_tiles<Width>(sums, a, b, depth)            // sums += a b^T, with tensor cores where
-//   void multiply_weights<Width>(sums, weights, x, width)    // they serve; sums += weights x
-//   auto weights_of<T>(sums)              // such weights, rounded to T where it has 16 bits
+//   int rank() const, size() const           // thread of the block, threads of it
+//   index_t index() const                    // block of the grid
+//   void sync()                              // barrier of the block
+//   bool any(bool)                           // barrier; whether any thread passed true
+//   T* allocate<T>(std::size_t count)        // shared memory, 16-byte aligned; every thread of the
+//                                            // block gets the same
+//   A multiply_add(A a, A b, A c)            // c + a * b, rounded twice, as the host does
+//   A fused_multiply_add(A a, A b, A c)      // c + a * b, rounded once, as std::fma does
+//   static constexpr bool fast_double        // comparing two doubles is as cheap as two floats
+//   static constexpr bool big_register_file  // the compiler fits 32 doubles and more in 128
+//                                            // registers
+//   static void compare_exchange(std::uint32_t& low, std::uint32_t& high)
+//                                            // swaps them if high < low
+//   static N opaque(N)                       // the same int, float or double; hides from the
+//                                            // compiler what it knows about it
+// for tiles of rows of 16-byte pieces (detail/kernel/warp_mma.hpp), by all threads of the block:
+//   V reduce<Lanes>(V, F combine)            // over Lanes = 2^k neighboring threads, which all get
+//                                            // the result
+//   auto shfl_quad(Array const&)             // (lane, i): element i of another of four neighbors
+//   float exp2(float)                        // approximate, to some units in the last place
+//   void copy_async(void* to, void const* from, int bytes)
+//                                            // to 16 bytes of shared memory, all aligned; bytes
+//                                            // after `bytes` become 0
+//   void await_copies()                      // this thread's; those of others after a sync()
+//   void multiply_tiles<Width>(sums, a, b, depth)          // sums += a b^T
+//   void multiply_weights<Width>(sums, weights, x, width)  // sums += weights x
+//                                            // (both on tensor cores where they can)
+//   auto weights_of<T>(sums)                 // sums as weights, rounded to T if it has 16 bits
 // and, in a launch with clusters, for the blocks of one:
-//   int cluster_rank() const              // index() modulo the blocks of a cluster
-//   void sync_cluster()                   // barrier of the cluster
-//   T* map_shared_rank(T* mine, int rank)        // the same place in another block's shared memory
+//   int cluster_rank() const                 // index() modulo the blocks of a cluster
+//   void sync_cluster()                      // barrier of the cluster
+//   T* map_shared_rank(T* mine, int rank)    // the same address in another block's shared memory
 //
 // A *Grid* runs bodies, one after the other:
 //   device_info info() const
 //   Tuning tuning(Tuning defaults, std::size_t element_bytes) const
-//   bool clusters() const                 // whether launches may have clusters
-//   bool multiply(detail::gemm_rule const&, gemm_call const&) const   // by another's matrix product
+//   bool clusters() const                    // whether launches may have clusters
+//   bool multiply(detail::gemm_rule const&, gemm_call const&) const   // a BLAS's matrix product
 //   void run(Body const&, index_t blocks, int threads, int cluster = 1) const
 // `cuda_grid` is one (detail/cuda/launch.cuh); the tests have another that runs bodies on the host.
 #pragma once

@@ -21,7 +21,7 @@ inline void* take_scratch_rows(detail::arena& a, extents3 e) {
   if (narrow_rows(e.length)) return a.take<std::uint16_t>(elements);
   return a.take<std::uint32_t>(elements);
 }
-// The same as kernels see them.
+// Row numbers in the workspace as kernels see them.
 inline index_rows scratch_rows(void* data, extents3 e, strides3 strides) {
   index_rows rows;
   rows.data = data;

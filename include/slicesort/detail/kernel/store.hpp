@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a result reaches its tensor.
+// Storing a result to its tensor, or adding it.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -12,20 +12,21 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// What an element `old` becomes: `value`, to the bit, or the sum of both, added in the accumulator's
-// type and rounded once. `old` has some value also where it is overwritten.
+// What an element `old` becomes: `value`, to the bit, or the sum of both, added in the
+// accumulator's type and rounded once. `old` has some value also where it is overwritten.
 template <class Block, class T, class Value>
 SLICESORT_HD inline T stored_or_accumulated(grad_mode mode, T old, Value value) {
   using A = detail::accumulator_t<T>;
   if (mode == grad_mode::overwrite) return static_cast<T>(value);
   T const sum = static_cast<T>(static_cast<A>(old) + static_cast<A>(value));
-  // Else a compiler may always add, and add -0 to what overwrites: that changes a signalling NaN.
+  // Without this a compiler may always add, and add -0 where the mode is overwrite, which would
+  // quiet a signaling NaN.
   if constexpr (std::is_floating_point_v<T>)
     return Block::opaque(sum);
   else
     return sum;
 }
-// The same where `to` is read only if need be.
+// Stores to `to`, or adds to it; `to` is read only to accumulate.
 template <class Block, class T, class Value>
 SLICESORT_HD inline void store_or_accumulate(grad_mode mode, T& to, Value value) {
   if (mode == grad_mode::overwrite)

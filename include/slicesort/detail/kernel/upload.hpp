@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How numbers that the host has computed reach the workspace: as the argument of a kernel, so that a
-// call neither copies nor waits, and can be captured.
+// Uploads numbers that the host has computed to the workspace, as the argument of a kernel, so that
+// a call neither copies nor waits, and can be captured.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,7 +14,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// A part of them. `Number` is as narrow as they allow.
+// Uploads some of the numbers. `Number` is as narrow as they allow.
 template <class Number>
 struct upload_body {
   static constexpr int max_threads = 128;
@@ -58,8 +58,8 @@ bool upload_as(Grid const& grid, index_t count, Ask const& ask, index_t* memory,
   return true;
 }
 
-// Writes ask(0) .. ask(count - 1) to `memory`. Where all are alike and not `if_alike`, a reader must do
-// with the first: they may not have been written.
+// Uploads ask(0) .. ask(count - 1) to `memory`. If all are equal and `if_alike` is false, only
+// `first` of the result is set and `memory` may stay unwritten.
 template <class Grid, class Ask>
 uploaded_numbers upload_numbers(Grid const& grid, index_t count, Ask const& ask, index_t* memory,
                                 bool if_alike) {

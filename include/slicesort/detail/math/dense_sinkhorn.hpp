@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Sinkhorn matrix as it stands in the formula, formed whole: what the operator never does.
+// A whole Sinkhorn matrix, formed as the formula says. The operator never forms it.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>

@@ -70,8 +70,9 @@ SLICESORT_HD_INLINE A exp_at_most_one(Arithmetic& on, A x) {
   constexpr A log2_e = static_cast<A>(1.4426950408889634);
   integer const keep = static_cast<integer>(x < format::least_exponent) - integer{1};
   A const y = masked(x, keep & (static_cast<integer>(x > A{0}) - integer{1}));
-  // Its last bits are those of a whole number n. The detour by a sum of integers hides from
-  // compilers that may reorder sums (-ffast-math) that `whole` is added and taken off again.
+  // The last bits of the sum are those of a whole number n. The detour through a sum of integers
+  // hides from compilers that may reorder sums (-ffast-math) that `whole` is added and subtracted
+  // again.
   integer const rounded = bit_cast<integer>(on.multiply_add(y, log2_e, format::whole));
   constexpr integer detour = 1024;
   A const power = bit_cast<A>(rounded + detour) - (format::whole + static_cast<A>(detour));

@@ -19,7 +19,8 @@ SLICESORT_HD constexpr Bits sign_mask(Bits bits) {
   return static_cast<Bits>(Bits{0} - static_cast<Bits>(bits >> (8 * sizeof(Bits) - 1)));
 }
 
-// Keys compare as unsigned integers. The largest is every NaN's; the smallest is nobody's.
+// Keys compare as unsigned integers. The largest key belongs to every NaN; no value has the
+// smallest.
 template <class T>
 SLICESORT_HD constexpr bits_t<T> sortable_key(bits_t<T> bits) {
   using Bits = bits_t<T>;

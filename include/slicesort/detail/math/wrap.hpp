@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows in a circle.
+// Rows of a sample taken as a circle.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shuffle on a grid: the permutations of a full column by sorting its hashes, then the rows move. The
-// permutation of fewer rows is what remains of the full one when the other rows are left out.
+// shuffle on a grid: the permutations of a full column by sorting its hashes, then the rows move.
+// The permutation of fewer rows is what remains of the full one when the other rows are left out.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -72,7 +72,8 @@ struct grid_implementation<detail::shuffle_op<Form>> {
  private:
   static extents3 orders_of(extents3 e) { return {1, e.length, Form::shared ? 1 : e.channels}; }
 
-  // As the kernels see them: by one channel, or one sample, all share a column.
+  // The row numbers as kernels see them: columns that channels, or samples, share have a stride of
+  // 0.
   static index_rows rows_in(void* data, extents3 e, bool of_samples) {
     strides3 const s = row_major(e);
     return scratch_rows(data, e,

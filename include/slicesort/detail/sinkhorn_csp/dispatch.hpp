@@ -99,8 +99,8 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
         return e.batch * groups * divide_up(columns, columns_of_tile);
       };
       shape s{};
-      // Neighboring channels read a line of memory together; but two blocks should share a processor,
-      // and every processor should have some.
+      // Neighboring channels read a line of memory together; but two blocks should share a
+      // processor, and every processor should have some.
       s.width = static_cast<int>(std::min<index_t>(power_of_two_above(columns), 32));
       while (s.width > 1 && (bytes(s.width, false) > device.shared_bytes / 2 ||
                              blocks(s.width) < 2 * device.processors))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of attention's arguments, for any mask and algorithm.
+// The rules that attention's arguments must keep, for any mask and algorithm.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>

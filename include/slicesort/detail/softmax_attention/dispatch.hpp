@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention on a grid: streaming here, materialized in attention_materialised.hpp.
+// Softmax attention on a grid: streaming here, materialized in kernel/materialized.hpp.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>

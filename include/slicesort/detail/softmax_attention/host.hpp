@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention on threads. What is behind these doors knows no mask: it is compiled once for
-// each element type.
+// softmax_attention on the host. The code behind this file knows no mask, so that it is compiled
+// once for each element type.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix on a grid. A few samples at a time: first their weights are laid out as the kernels read
-// them, then
+// sparse_mix on a grid, some samples at a time. First their weights are laid out as the kernels
+// read them, then
 //
-//   all rows of some channels    the chain is
-//   fit in shared memory         one kernel (mix_tile): forward, and backward but of residual::initial
-//   do not                       a kernel for each factor (mix_rows), through the second-level cache
+//   all rows of some channels   the chain is
+//   fit in shared memory        one kernel (chain_tile.hpp): forward, and backward of all residuals
+//                               but residual::initial
+//   do not fit                  a kernel for each factor (factor.hpp), through the L2 cache
 //
-// Backward with dw takes four factors at once, from the last to the first: what they pass on is kept,
-// then a kernel for each sums the gradient of its weights (mix_gradient). States that are not saved are
-// formed again, all between two that are, or of the whole chain: so many times the rows of a few samples
-// is what `recompute` costs of workspace.
+// Backward with the gradient of the weights takes four factors at a time, from the last to the
+// first: it keeps the gradients that they pass on, then a kernel for each sums the gradient of its
+// weights (weight_gradient.hpp). States that are not saved are recomputed, all between two saved
+// ones at once, or all of the chain: that is the workspace that `recompute` costs.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -85,8 +86,8 @@ struct grid_implementation<detail::sparse_mix_op> {
   }
 
  private:
-  // The walk over the workspace. It holds weights and rows of `samples` samples: about as many elements
-  // as a chunk may have, or one sample's.
+  // The walk over the workspace. It holds weights and rows of `samples` samples: about as many
+  // elements as a chunk may have, or one sample's.
   template <class T>
   struct memory {
     using A = detail::accumulator_t<T>;
@@ -150,8 +151,9 @@ struct grid_implementation<detail::sparse_mix_op> {
     return chain;
   }
 
-  // Backward of some samples from the last factor to the first, a few at a time: first what they pass
-  // on, then the gradients of their weights.
+  // Backward of some samples with the gradient of the weights, from the last factor to the first.
+  // For a few factors at a time it computes first the gradients that they pass on, then those of
+  // their weights.
   template <class Grid, class T>
   static void with_weights(Grid const& grid, detail::sparse_mix_backward<T> const& p,
                            memory<T> const& m, chain_args<T> const& chain, index_t first) {
@@ -166,7 +168,7 @@ struct grid_implementation<detail::sparse_mix_op> {
     forming.every = 1;
     forming.states = tensor4<T>(m.formed, {m.segment - 1, some.batch, some.length, some.channels});
 
-    // Where all states are saved, one segment is everything.
+    // If all states are saved, one segment holds all factors.
     index_t const segment = m.segment == 1 ? factors : m.segment;
     auto const input_of = [&](index_t f) -> tensor3<T const> {
       if (f == 0) return forming.first;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sparse-factor mixing: what a call is about. Every factor m turns V into
-//   out[i] = residual[i] + sum over k = 0 .. links-1, in this order, of W_m[i, k] * V[(i + o_mk) mod n]
-// where the sum begins with the residual and every step is one fused multiply-add; out is rounded to the
-// element type. n is the number of valid rows.
+//   out[i] = residual[i] + sum over k = 0 .. links-1 of W_m[i, k] * V[(i + o_mk) mod n]
+// where n is the number of valid rows. The sum begins with the residual and takes k in this order,
+// each by one fused multiply-add; out is rounded to the element type.
 #pragma once
 
 #include <slicesort/grad_mode.hpp>
@@ -14,8 +14,8 @@ namespace detail {
 
 enum class residual_form { per_factor, none, initial };
 
-// What a call's arithmetic and workspace depend on besides shapes. Offsets are asked for on the host,
-// once for every link of every factor: a topology need not be device code.
+// What a call's arithmetic and workspace depend on besides shapes. Offsets are computed on the
+// host, once for every link of every factor, so a topology need not be device code.
 struct mix_rule {
   residual_form residual;
   index_t factors, links;
@@ -39,10 +39,11 @@ struct mix_shape {
   }
 };
 
-// A gradient with respect to a weight is a sum over channels. A block of so many channels is summed by
-// `channel_lanes` lanes, lane l over channels l and l + channel_lanes by fused multiply-adds from 0; then
-// lane l takes lane l + 8, then l + 4, l + 2, l + 1. Blocks are added up in their order, to 0 or, where
-// gradients accumulate, to what is there; all in the accumulator's type, rounded once.
+// A gradient with respect to a weight is a sum over channels. A block of so many channels is summed
+// by `channel_lanes` lanes, lane l over channels l and l + channel_lanes by fused multiply-adds
+// from 0; then lane l takes lane l + 8, then l + 4, l + 2, l + 1. Blocks are added up in their
+// order, to 0 or, where gradients accumulate, to what is there; all in the accumulator's type,
+// rounded once.
 inline constexpr int channel_block = 32, channel_lanes = 16;
 
 template <class T>

@@ -91,7 +91,7 @@ struct number_lanes {
     if constexpr (is_half) {
       uint_lanes const sign = (u >> 16) & number(0x8000u), rebiased = size - number(0x38000000u);
       uint_lanes const normal = (rebiased + number(0xfffu) + ((rebiased >> 13) & number(1u))) >> 13;
-      // Next to 1/2, the last bit of a float counts the smallest subnormals.
+      // Added to 1/2, a float rounds to a multiple of the smallest float16 subnormal.
       V const beside = reinterpret_cast<V>(size) + every(0.5f);
       uint_lanes const subnormal = reinterpret_cast<uint_lanes>(beside) - number(0x3f000000u);
       uint_lanes r = select(greater(number(0x38800000u), size), subnormal, normal);

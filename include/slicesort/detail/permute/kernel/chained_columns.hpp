@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns whose rows a thread follows along their permutation: n, p[n], p[p[n]], .. In shared memory
-// where they fit, else where they lie.
+// Columns whose rows a thread follows along their permutation: n, p[n], p[p[n]], .. In shared
+// memory if they fit, else in place.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

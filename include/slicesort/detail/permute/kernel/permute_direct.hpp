@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutes columns that do not fit in shared memory: every element goes straight to its place. The
-// second-level cache is left to make whole lines of neighboring columns' elements, so blocks that run
-// at one time work on the same columns.
+// Permutes columns that do not fit in shared memory: every element goes straight to its
+// destination. The second-level cache combines elements of neighboring columns into whole lines, so
+// blocks that run at the same time work on the same columns.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -52,7 +52,8 @@ struct copy_columns_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     part.walk(block, [&](index_t column, index_t first, int step) {
-      column_of<T const> const source(from, column_index_of(part.first + column, from.extents().channels));
+      column_of<T const> const source(
+          from, column_index_of(part.first + column, from.extents().channels));
       column_of<T> const target(to, {0, column});
       T value[column_slab::at_once];
       SLICESORT_UNROLL

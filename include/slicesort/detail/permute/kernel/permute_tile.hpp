@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutes columns that fit in shared memory. A tile goes in row by row and comes out row by row: only
-// inside it do rows change places. Every element is moved once; nothing is added up but into `out`.
+// Permutes columns that fit in shared memory. A tile is loaded row by row and stored row by row;
+// rows change places only inside it. Every element is moved once; nothing is added up but into
+// `out`.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

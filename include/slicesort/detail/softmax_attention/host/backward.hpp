@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streaming attention backward on threads: a task is a head. Its queries go tile by tile past all keys, whose
-// weights are formed again; the keys' gradients are added up in order, so they depend on no tile.
+// Streaming attention backward on threads: a task is a head. Its queries go tile by tile past all
+// keys, whose weights are formed again; the keys' gradients are added up in order, so they depend
+// on no tile.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streaming attention forward on threads: a task is some tiles of queries of a head, which see the keys tile by
-// tile with a running maximum and sum.
+// Streaming attention forward on threads: a task is some tiles of queries of a head, which see the
+// keys tile by tile with a running maximum and sum.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -26,13 +26,14 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// How queries are cut into tasks. A task's tiles share what is brought of the keys; results do not depend on it.
+// How queries are cut into tasks. A task's tiles share what is brought of the keys; results do not
+// depend on it.
 struct attention_tasks {
   index_t tiles, each, tasks;  // of a head: tiles, tiles of a task, tasks
 
   attention_tasks(detail::attention_shape s, unsigned threads, std::size_t element)
       : tiles((s.queries + attention_queries - 1) / attention_queries) {
-    // Their queries and sums stay in a cache of two megabytes.
+    // The queries and sums of the tiles of a task stay in a cache of two megabytes.
     index_t const bytes = attention_queries * (s.channels + padded_columns(s.values) + 1) *
                           static_cast<index_t>(element);
     index_t const most = std::clamp<index_t>((index_t{1} << 20) / bytes, 1, 24);

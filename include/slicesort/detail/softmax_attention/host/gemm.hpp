@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of whole matrices of any strides, where no BLAS forms them: panels of b and blocks of a in the
-// accumulator's type go through the kernel of attention's tiles.
+// Products of whole matrices of any strides, where no BLAS forms them: panels of b and blocks of a
+// in the accumulator's type go through the kernel of attention's tiles.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of small matrices in the accumulator's type: every element is one chain of fused multiply-adds in
-// the order of the depth, so its bits depend on no tile and no vector. A block of sums stays in registers, where
-// an element of a serves a row of vectors of b. Included once per instruction set, after number_lanes.inl.
+// Products of small matrices in the accumulator's type: every element is one chain of fused
+// multiply-adds in the order of the depth, so its bits depend on no tile and no vector. A block of
+// sums stays in registers, where an element of a serves a row of vectors of b. Included once per
+// instruction set, after number_lanes.inl.
 
 template <class A>
 struct product_block {
@@ -34,8 +35,8 @@ struct product_block {
         block<Across, false>(p, row, column, places{});
   }
 
-  // Sum `At` is of row At / Across and vector At % Across. `Along`: neighbors of a row of a are neighbors in
-  // memory; else those of a column are.
+  // Sum `At` is of row At / Across and vector At % Across. `Along`: neighbors of a row of a are
+  // neighbors in memory; else those of a column are.
   template <int Across, bool Along, std::size_t... At>
   static SLICESORT_INLINE void block(product_call<A> const& p, int row, int column,
                                      std::index_sequence<At...>) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tasks of an attention call share on the host, of whatever mask: two functions stand for it, so that
+// What the tasks of an attention call share on the host. Two functions stand for the mask, so that
 // the rest is compiled once for each element type.
 #pragma once
 
@@ -88,7 +88,7 @@ struct attention_ranges {
   key_range of[attention_queries];
   key_range any, all;  // no key outside the one; every lane at all keys of the other
 
-  // Lanes past `queries` are nobody's: they hinder no tile from being full.
+  // Unused lanes get the full key range, so they never stop a tile from counting as unmasked.
   void ask(attention_mask const& mask, index_t query, int queries, index_t keys) {
     mask.range(mask.self, query, queries, keys, of);
     for (int i = queries; i < attention_queries; ++i) of[i] = {0, keys};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Materialized attention on threads: a task is a head, whose whole map of weights is formed by a product,
-// softened row by row, and multiplied by the values. A BLAS multiplies where it can.
+// Materialized attention on threads: a task is a head, whose whole map of weights is formed by a
+// product, normalized row by row by a softmax, and multiplied by the values. A BLAS multiplies
+// where it can.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>

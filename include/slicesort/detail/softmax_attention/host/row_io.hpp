@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of attention's tensors between the caller's views, of any strides, and a task's memory, in the
-// accumulator's type.
+// Rows of attention's tensors between the caller's views, of any strides, and a task's memory, in
+// the accumulator's type.
 #pragma once
 
 #include <slicesort/detail/softmax_attention/host/kernels.hpp>
@@ -48,7 +48,7 @@ class attention_mover {
       std::fill(to + i * pitch + width, to + (i + 1) * pitch, A(0));
     std::fill(to + count * pitch, to + padded * pitch, A(0));
   }
-  // The same of a matrix.
+  // Loads rows of a matrix of any strides.
   void load(T const* from, index_t row, index_t column, index_t rows, index_t width, A* to,
             index_t pitch) const {
     if (column == 1) return use_.load(from, row, rows, width, to, pitch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scores of a tile: a product, the bias, and the mask. Forward and backward form them by the same
-// operations, so that what backward subtracts forward's maximum from has forward's bits.
+// The scores of a tile: a product, the bias, and the mask. Forward and backward form them by the
+// same operations, so that what backward subtracts forward's maximum from has forward's bits.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The softmax of tiles whose lanes are queries, and of rows of keys. All arithmetic is fused multiply-adds, so
-// the bits are the same on every instruction set. Included once per set, after number_lanes.inl.
+// The softmax of tiles whose lanes are queries, and of rows of keys. All arithmetic is fused
+// multiply-adds, so the bits are the same on every instruction set. Included once per set, after
+// number_lanes.inl.
 
 template <class A>
 struct attention_rows {
@@ -135,7 +136,8 @@ struct attention_rows {
   }
   static SLICESORT_INLINE V product(V const& a, V const& b) { return fused_lanes(a, b, V{}); }
 
-  // Of `start` and some rows. Four at a time: one after the other they would wait for each other.
+  // The maximum of `start` and some rows, with four independent chains, so that no step waits for
+  // the one before.
   static SLICESORT_INLINE V greatest(V const& start, A const* s, int rows) {
     V a = start, b = start, c = start, d = start;
     int j = 0;
@@ -175,9 +177,9 @@ struct attention_rows {
       return terms_after<K - 1>(
           r, fused_lanes(so_far, r, lanes::every(detail::reciprocal_factorial<A>(K))));
   }
-  // exp(x) for x <= 0, to two units in the last place; 0 where that is no normal number. A NaN stays one. See
-  // detail::exp_at_most_one: here the whole number has the exponent's bias in it, so that the least number that x
-  // is cut off at makes a power of two of 0.
+  // exp(x) for x <= 0, to two units in the last place; 0 where that is no normal number. A NaN
+  // stays one. See detail::exp_at_most_one: here the whole number has the exponent's bias in it, so
+  // that the least number that x is cut off at makes a power of two of 0.
   static SLICESORT_INLINE V exponential(V const& any) {
     constexpr A whole = format::whole + static_cast<A>(format::bias);
     constexpr A least = static_cast<A>(-format::bias * 0.6931471805599453);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of attention on the host: some keys' rows of some queries' lanes, so that every query's maximum and
-// sum stay in a lane, and keys and values are used as they lie. And what its kernels take.
+// A tile of attention on the host, and the arguments of its kernels. Rows are keys and lanes are
+// queries, so that every query's maximum and sum stay in a lane, and keys and values are used in
+// memory order.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -26,8 +27,8 @@ constexpr index_t padded_rows(index_t rows) {
   return (rows + product_rows - 1) / product_rows * product_rows;
 }
 
-// c = scale * (a * b), or scale * (c * factors + a * b). Element (r, k) of a is `a[r * a_row + k * a_step]`, and one
-// of the two distances is 1.
+// c = scale * (a * b), or scale * (c * factors + a * b). Element (r, k) of a is
+// `a[r * a_row + k * a_step]`, and one of the two distances is 1.
 template <class A>
 struct product_call {
   A const* a;
@@ -47,8 +48,8 @@ struct product_call {
 template <class A>
 using lane_word = std::conditional_t<sizeof(A) == 8, std::uint64_t, std::uint32_t>;
 
-// Scores of a tile, to which something is added, or of which some are masked. Lane c may look at rows
-// [first[c], last[c]), of these at those whose bit c is set.
+// The bias and the mask of a tile's scores. Lane c may look at the rows [first[c], last[c]), and
+// among these at those whose bit c is set.
 template <class A>
 struct attention_limits {
   A* scores;

@@ -201,7 +201,7 @@ class radix_tile {
     }
   }
 
-  // Whole lines, around the cache.
+  // Stores rows as whole lines, around the cache.
   template <class From, class To>
   static void stream_rows(From const* stage, index_t i, int count, tile_operand const& to_at,
                           To* to) {

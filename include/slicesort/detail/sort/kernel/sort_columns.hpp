@@ -89,7 +89,8 @@ sort_shape shape_of_sort(Grid const& grid, extents3 e) {
 
   s.cluster = s.runs == 2 && t.clusters && grid.clusters();
 
-  // As many columns as wanted and as fit; of short ones more, so that there is work for four warps.
+  // As many columns as the tuning asks for and as fit; more if they are short, so that four warps
+  // have work.
   auto const fits = [&](int width) {
     return width <= (s.cluster ? 1 : 32) && sort_tile_bytes<T>(s.run_rows, width) <= t.tile_bytes;
   };

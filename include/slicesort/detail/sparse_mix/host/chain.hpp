@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some channels of a sample on their way through the factors of sparse_mix.
+// Takes some channels of a sample through the factors of sparse_mix.
 #pragma once
 
 #include <slicesort/detail/host/column_run.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which tasks add to sums that they share, so that threads never show in a result. Tasks are
-// handed out in that order, and one that has started waits for earlier ones alone: none waits forever.
+// The order in which tasks add to sums that they share, so that threads never show in a result.
+// Tasks are handed out in that order, and one that has started waits for earlier ones alone: none
+// waits forever.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>

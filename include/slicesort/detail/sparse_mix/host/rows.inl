@@ -2,8 +2,8 @@
 // The loops of sparse_mix over the rows of a tile. Included once per instruction set, after
 // row_transfer.inl.
 
-// One factor: every row of the result is a sum of weighted rows. The sums of `rows` rows and `across`
-// vectors stay in registers, so a weight is loaded once for `across` vectors.
+// One factor: every row of the result is a sum of weighted rows. The sums of `rows` rows and
+// `across` vectors stay in registers, so a weight is loaded once for `across` vectors.
 template <class T>
 struct mix_sums {
   using lanes = number_lanes<T>;
@@ -64,8 +64,8 @@ struct mix_sums {
   }
 };
 
-// Dot products of rows of two tiles. A round forms as many as a vector has lanes: at first a lane is a
-// channel, and after the folds it is a product.
+// Dot products of rows of two tiles. A round forms as many as a vector has lanes: at first a lane
+// is a channel, and after the folds it is a product.
 template <class T>
 struct mix_dots {
   using lanes = number_lanes<T>;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs of sparse_mix's factors, from the last to the first: from where they are saved, or formed again.
+// The inputs of sparse_mix's factors, from the last to the first: read where they are saved,
+// recomputed where they are not.
 #pragma once
 
 #include <slicesort/detail/sparse_mix/host/chain.hpp>
@@ -24,9 +25,10 @@ void mix_onwards(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A con
   chain.mix(mix_direction::forward, f, start, from, to, true);
 }
 
-// Of states that are not saved, one is kept on the way, where there is memory for it. With it, a chain of 12
-// factors is formed again in 29 steps instead of 66. And where all are saved, every other one is read and the
-// next formed from it: a tile's rows lie on many pages of a tensor, so to read them takes longer than a factor.
+// If there is memory for it, one of the states that are not saved is kept while others are
+// recomputed: a chain of 12 factors is then recomputed in 29 steps instead of 66. If all states are
+// saved, every other one is read and the next one is recomputed from it: a tile's rows lie on many
+// pages of a tensor, so reading them takes longer than a factor.
 template <class T>
 class mix_states {
  public:
@@ -37,7 +39,7 @@ class mix_states {
              A* kept)
       : chain_(chain), x_(x), saved_(saved), tile_(tile), kept_(kept) {}
 
-  // In some tile, until the next call; `spare` may become it, and something else the spare one.
+  // The returned tile is valid until the next call. `spare` may be swapped for another free tile.
   A* input_of(index_t factor, A*& spare) {
     if (factor == tile_factor_) return tile_;
     tile_factor_ = -1;
@@ -70,8 +72,8 @@ class mix_states {
   }
 
  private:
-  // How many of so many states are best formed from the one kept, itself among them: as many as take no
-  // more steps than going on from the first.
+  // How many of so many states are best formed from the one kept, itself among them: as many as
+  // take no more steps than going on from the first.
   static index_t steps_left(index_t states) {
     index_t most = 1;
     while ((most + 1) * (most + 2) / 2 <= states) ++most;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of sparse_mix: rows of up to 32 channels of one sample, in the accumulator's type, through which
-// all factors go while it lies in cache. Its parts as the kernels of every instruction set take them.
+// A tile of sparse_mix: rows of up to 32 channels of one sample, in the accumulator's type, which
+// goes through all factors while it lies in cache; and its parts as the arguments of the kernels.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -21,9 +21,9 @@ inline constexpr int mix_dots_at_once = 16;                // products of a roun
 inline constexpr int mix_links = 64;                       // links of a pass, at most
 inline constexpr int mix_staged_links = 16;                // where weights must be converted
 
-// Rows [first, last) of a factor, or of a part of its links, in which no link leaps from the sample's
-// end to its beginning: from row i, link k is `row[k]` elements of the tile away, and its weight is
-// `weights[i * weight_pitch + weight[k]]`.
+// Rows [first, last) of a factor, or of a part of its links, in which no link leaps from the
+// sample's end to its beginning: from row i, link k is `row[k]` elements of the tile away, and its
+// weight is `weights[i * weight_pitch + weight[k]]`.
 template <class A>
 struct row_span {
   A const* start;  // what the sums begin with: rows of a tile; null: 0
@@ -37,16 +37,16 @@ struct row_span {
   index_t row[mix_links], weight[mix_links];
 };
 
-// Pairs of rows of two tiles that are multiplied in a round: row a[s] of the one with row b[s] of the other,
-// counted in elements.
+// Pairs of rows of two tiles that are multiplied in a round: row a[s] of the one with row b[s] of
+// the other, counted in elements.
 struct mix_pairs {
   index_t a[mix_dots_at_once], b[mix_dots_at_once];
   index_t step;  // rows from round to round
   bool one_row;  // all a[s] are 0
 };
 
-// Calls f(first, last) for such stretches of rows [0, rows), with the distances of the links in `step`;
-// `ahead` are their offsets, in 0..rows-1.
+// Calls f(first, last) for such stretches of rows [0, rows), with the distances of the links in
+// `step`; `ahead` are their offsets, in 0..rows-1.
 template <class F>
 void for_each_stretch(index_t const* ahead, int links, index_t rows, index_t* step, F const& f) {
   for (index_t first = 0, last; first < rows; first = last) {

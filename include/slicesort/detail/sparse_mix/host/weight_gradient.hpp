@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of sparse_mix's weights on the host: products of rows of two tiles, added up tile by tile.
+// The gradient of sparse_mix's weights on the host: products of rows of two tiles, added up tile by
+// tile.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -22,8 +23,8 @@ inline namespace SLICESORT_BUILD {
 namespace impl {
 
 // Every tile of a sample adds its products to those of the tiles before it: where they lie in the
-// accumulator's type in dweights itself, else in sums of the samples that are under way, and the last tile
-// rounds them.
+// accumulator's type in dweights itself, else in sums of the samples that are under way, and the
+// last tile rounds them.
 template <class T>
 class mix_products {
  public:
@@ -89,8 +90,8 @@ class mix_products {
  private:
   static constexpr bool in_place = std::is_same_v<T, A>;
 
-  // Whole blocks of channels are multiplied: what stands in those that are not there adds nothing, not even
-  // the sign of a zero.
+  // Products take whole tiles of channels, so channels past the last one get values that add
+  // nothing, not even the sign of a zero.
   static void complete(mix_chain<T> const& chain, A* dz, A* v) {
     index_t const rows = chain.rows(), width = chain.block().channels;
     if (width == mix_columns) return;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the elements of sparse_mix are kept as in shared memory. Values are rounded to T between factors,
-// so T would do; but what is read once and again must be widened by few instructions. So two bfloat16
-// share a word, of which either is a shift or a mask away, and a float16 is kept as the float that it is.
+// Shared-memory representation of sparse_mix elements. Values are rounded to T between factors, so
+// T would do; but they are read several times, and should be widened by few instructions. So two
+// bfloat16 share a 32-bit number, from which a shift or a mask extracts either, and a float16 is
+// kept as a float.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -22,7 +23,7 @@ struct mix_cell {
   static constexpr int channels = pairs ? 2 : 1;
   using type = std::conditional_t<pairs, std::uint32_t, A>;
 
-  // Of `channels` neighbors.
+  // The cell that holds `channels` neighboring channels.
   static SLICESORT_HD_INLINE type of(T const (&values)[static_cast<std::size_t>(channels)]) {
     if constexpr (pairs)
       return detail::bit_cast<std::uint16_t>(values[0]) |

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole chain of factors in shared memory: a block takes all rows of some channels of one sample
-// there and leaves them there from factor to factor. A thread forms its rows' outputs in registers and,
-// when all have, puts them in their inputs' places; so a tile lies there once. A weight serves all
-// channels that a thread takes.
+// there and leaves them there from factor to factor. A thread forms its rows' outputs in registers,
+// and when all threads have, stores them over their inputs; so one copy of a tile is enough. A
+// weight serves all channels that a thread takes.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -26,7 +26,7 @@ namespace impl {
 // Rows, Channels: of a thread.
 template <class T, int Rows, int Channels>
 struct mix_tile_body {
-  // With 1024 threads there are 64 registers, which are too few for eight rows' numbers.
+  // With 1024 threads a thread has 64 registers, which are too few for the numbers of eight rows.
   static constexpr int max_threads = Rows > 4 ? 768 : 1024;
   static constexpr int rows = Rows, channels = Channels;
   using A = detail::accumulator_t<T>;
@@ -60,7 +60,7 @@ struct mix_tile_body {
   SLICESORT_HD int size() const { return groups * pieces * pitch(); }
   template <class SharedAllocator>
   SLICESORT_HD piece* shared(SharedAllocator& shared_memory) const {
-    // Where every sum begins with the first input, that stays behind the tile.
+    // If every sum begins with the chain's first input, a copy of it stays behind the tile.
     int const tiles_kept = start == mix_start::first ? 2 : 1;
     return shared_memory.template allocate<piece>(static_cast<std::size_t>(tiles_kept) *
                                                   static_cast<std::size_t>(size()));
@@ -163,8 +163,8 @@ struct mix_tile_body {
     }
   }
 
-  // What a thread takes: rows slot, slot + row_threads, .. of n, and channels from `channel` on. Rows
-  // past the end are the last one again, and are not written.
+  // What a thread takes: rows slot, slot + row_threads, .. of n, and channels from `channel` on.
+  // Rows past the end are the last one again, and are not written.
   struct place {
     int slot, n;
     index_t sample, channel;
@@ -229,8 +229,8 @@ struct mix_tile_body {
     }
   }
 
-  // What sums begin with, where that is not the row's own value; first: the rows of the first input,
-  // if they are wanted.
+  // What sums begin with, where that is not the row's own value; first: the rows of the first
+  // input, if they are wanted.
   SLICESORT_HD_INLINE void begin(piece const* first, place mine, values_of_rows& values) const {
     if (start == mix_start::first) return fetch(first, mine, values);
     SLICESORT_UNROLL
@@ -239,7 +239,7 @@ struct mix_tile_body {
       for (int c = 0; c < Channels; ++c) values[r][c] = A(0);
     }
   }
-  // Where no first input is wanted.
+  // Adds the rows' own inputs, for residuals that do not need the chain's first input.
   template <class Block>
   SLICESORT_HD_INLINE void add_own(Block& block, A const* weights, place mine,
                                    values_of_rows& values) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One factor of sparse_mix over global memory: forward, or backward with respect to its input. A thread
-// takes four channels of one row.
+// One factor of sparse_mix over global memory: forward, or backward with respect to its input. A
+// thread takes four channels of one row.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

@@ -125,8 +125,8 @@ bool run_in_tile(Grid const& grid, chain_args<T> const& job, index_t begin, inde
          run_in_tile<mix_tile_body<T, 8, channels / 2>>(grid, job, begin, end);
 }
 
-// Runs factors [begin, end), of which there are some, from job.in to job.out. Only the last may add to
-// what is there.
+// Runs factors [begin, end), of which there are some, from job.in to job.out. Only the last may add
+// to what is there.
 template <class Grid, class T>
 void run_factors(Grid const& grid, chain_args<T> const& job, index_t begin, index_t end) {
   index_t const count = end - begin;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The factors of sparse_mix as its kernels read them: the weights of neighboring rows side by side,
-// in the accumulator's type, and every link as a number of rows in 0..n-1. So no kernel that mixes rows
-// divides, and backward, which takes weight and row from where a link comes from, is forward with
-// other factors.
+// in the accumulator's type, and every link as a number of rows in 0..n-1. So no kernel that mixes
+// rows divides, and backward, which takes weight and row from where a link comes from, is forward
+// with other factors.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -19,8 +19,8 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// They lie in the workspace. Row p of factor f is mixed from rows (p + jumps[k]) mod n, by
-// weights[k * length + p]; of rows that are not valid nothing is known.
+// The packed weights of some samples, in the workspace. Row p of factor f is mixed from rows (p +
+// jumps[k]) mod n, by weights[k * length + p]; weights of rows that are not valid are undefined.
 template <class A>
 struct packed_weights {
   A* weights = nullptr;            // [samples, factors, links, length]
@@ -35,7 +35,7 @@ struct packed_weights {
   }
 };
 
-// Of two rows of a circle of n, the first in it, the second fewer than n behind.
+// The row `jump` rows after `row` in a circle of n rows, with row < n and jump < n.
 SLICESORT_HD_INLINE std::uint32_t row_behind(std::uint32_t row, std::uint32_t jump,
                                              std::uint32_t n) {
   std::uint32_t const there = row + jump, wrapped = there - n;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of one factor's weights: for every row and link a sum over channels, in the order that
-// sparse_mix/problem.hpp lays down. A thread forms the sums of a row alone; what it needs of 32 channels
-// comes to shared memory.
+// The gradient of one factor's weights: for every row and link a sum over channels, in the order
+// that sparse_mix/problem.hpp lays down. A thread forms the sums of a row alone; what it needs of
+// 32 channels comes to shared memory.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -102,8 +102,8 @@ struct link_gradient_body {
   }
 
  private:
-  // 32 channels of the rows that lie `jump` behind the block's. What stands for channels past the end
-  // is -0 in one factor of a product and +0 in the other: that changes no sum, not even -0.
+  // 32 channels of the rows that lie `jump` behind the block's. What stands for channels past the
+  // end is -0 in one factor of a product and +0 in the other: that changes no sum, not even -0.
   template <class Block>
   SLICESORT_HD_INLINE static void fetch(Block const& block, tensor3<T const> const& from,
                                         std::uint32_t jump, A* values, index_t sample,

@@ -13,8 +13,8 @@
 namespace ss = slicesort;
 
 // [snippet]
-// Narrow tiles of few threads, so that more blocks share a processor; and runs so short that columns
-// of a thousand rows are merged from them.
+// Narrow tiles of few threads, so that more blocks share a processor; and runs so short that
+// columns of a thousand rows are merged from them.
 struct small_blocks {
   ss::sort_tuning operator()(ss::device_info device, std::size_t element_bytes,
                              ss::sort_tuning tuning) const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that average the rows of a sample make them all alike; layers that permute channels do not.
+// Layers that average the rows of a sample make them all alike; layers that permute channels do
+// not.
 #include <slicesort/csp.hpp>
 #include <slicesort/rank_collapse.hpp>
 

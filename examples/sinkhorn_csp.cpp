@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The relaxed CSP: the colder, the nearer to the permutation, while the gradient reaches the reference.
+// The relaxed CSP: the colder, the nearer to the permutation, while the gradient reaches the
+// reference.
 #include <slicesort/csp.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of softmax attention. Their policy is a name such as streaming-window-H:4: algorithm, mask and heads.
-// Windows and blocks are those of the Long Range Arena's Longformer and local attention.
+// The cases of softmax attention. Their policy is a name such as streaming-window-H:4: algorithm,
+// mask and heads. Windows and blocks are those of the Long Range Arena's Longformer and local
+// attention.
 #pragma once
 
 #include "attention_oracle.hpp"
@@ -85,8 +86,8 @@ inline double attention_pairs(fields const& at) {
   return pairs * static_cast<double>(at.extents.batch * p.heads);
 }
 
-// Data, results on the host, and their comparison. Queries, keys and values are three tensors of the same
-// input: of a text, three tables of its bytes.
+// Data, results on the host, and their comparison. Queries, keys and values are three tensors of
+// the same input: of a text, three tables of its bytes.
 template <class T>
 class attention_job : public job {
  public:
@@ -183,7 +184,8 @@ class attention_job : public job {
   }
 };
 
-// Every direction of some policies. `f(fields)` gets everything but the backend and threads, and adds the case.
+// Every direction of some policies. `f(fields)` gets everything but the backend and threads, and
+// adds the case.
 template <class T, class F>
 void for_each_attention_direction(std::initializer_list<char const*> policies, char const* input,
                                   ss::extents3 e, F const& f) {

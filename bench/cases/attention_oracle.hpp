@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention of one head from its definition, in double, and how far rounding may lead away from it.
+// Softmax attention of one head from its definition, in double, and how far rounding may lead away
+// from it.
 #pragma once
 
 #include <algorithm>
@@ -108,9 +109,10 @@ class attention_oracle {
     return all;
   }
 
-  // What errors may be, relative to the sizes: `unit` is the rounding of sums, `of_elements` that of the
-  // element type. A score is off by `channels` roundings of its absolute sum; a weight by twice as much, as
-  // its exponent and the row's sum are; sums over keys or queries add a rounding each.
+  // What errors may be, relative to the sizes: `unit` is the rounding of sums, `of_elements` that
+  // of the element type. A score is off by `channels` roundings of its absolute sum; a weight by
+  // twice as much, as its exponent and the row's sum are; sums over keys or queries add a rounding
+  // each.
   double tolerance(double unit, double of_elements) const {
     double const steps = static_cast<double>(q_.columns + v_.columns + 16);
     double const largest = scale_ * q_.longest_row() * k_.longest_row();

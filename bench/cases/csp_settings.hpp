@@ -63,7 +63,8 @@ void for_each_csp_setting(std::string const& subject, std::string const& directi
     for (ss::index_t const n : {1000, 1024, 16384, 65536})
       add({"linear"}, {"reference"}, {"2", "16", "64"}, {"normal"}, {1, n, 512});
   }
-  // The model of the papers' text task: neighbors, and the complete sort that the paper takes there.
+  // The model of the papers' text task: neighbors, and the complete sort that the paper takes
+  // there.
   for (ss::index_t const n : text_lengths())
     for (char const* policy :
          {"linear-reference-G:2", "linear-reference-G:16", "none-ascending-G:N"}) {

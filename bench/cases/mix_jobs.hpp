@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of sparse_mix: their policy is a name such as chord-per_factor-M:12, their weights are random,
-// and sums of absolute values say how far rounding may lead.
+// The cases of sparse_mix: their policy is a name such as chord-per_factor-M:12, their weights are
+// random, and sums of absolute values say how far rounding may lead.
 #pragma once
 
 #include "driver/case.hpp"

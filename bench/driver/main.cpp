@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both bench programs, on the host and on a GPU: which one it is decide the subjects and the backend
-// that it is linked with. Google Benchmark's own flags, and --text FILE, --lengths N,N,.. (of the
-// text cases), --batch B (samples of the text cases), --progress; --arena ROUNDS times the cases round
-// by round (arena.hpp), and with --wait-for-rounds waits for a line before each.
+// Both bench programs, on the host and on a GPU: which one it is decide the subjects and the
+// backend that it is linked with. Google Benchmark's own flags, and --text FILE, --lengths N,N,..
+// (of the text cases), --batch B (samples of the text cases), --progress; --arena ROUNDS times the
+// cases round by round (arena.hpp), and with --wait-for-rounds waits for a line before each.
 #include "arena.hpp"
 #include "backend.hpp"
 #include "driver.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door of CSP: every rule refuses with its message, `check` says what the call throws, and a refused
-// call has written nothing.
+// The door of CSP: every rule refuses with its message, `check` says what the call throws, and a
+// refused call has written nothing.
 #include "call.hpp"
 
 #include <doctest/doctest.h>

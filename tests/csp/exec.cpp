@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP gives the same bits for any number of threads, any executor, any instruction set and any split of
-// the batch; its workspace may lie anywhere and hold anything. And its long groups.
+// CSP gives the same bits for any number of threads, any executor, any instruction set and any
+// split of the batch; its workspace may lie anywhere and hold anything. And its long groups.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP's gradients: they accumulate with one rounding, and an order that the tests wrote is read as one
-// that forward wrote.
+// CSP's gradients: they accumulate with one rounding, and an order that the tests wrote is read as
+// one that forward wrote.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 

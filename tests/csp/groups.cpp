@@ -15,8 +15,8 @@ namespace {
 constexpr index_t group_sizes[] = {1,  2,  3,  4,  5,   7,   8,   15,  16,  17,  31,  32,
                                    33, 63, 64, 65, 100, 127, 128, 129, 130, 256, 257, 300};
 
-// Every third case in the fast suite, of which AddressSanitizer takes every third: over the cases all
-// are tried with something.
+// Every third case in the fast suite, of which AddressSanitizer takes every third: over the cases
+// all are tried with something.
 bool sampled(std::uint64_t number) {
   return full_suite() || number % (SLICESORT_TEST_ASAN != 0 ? 9 : 3) == 0;
 }

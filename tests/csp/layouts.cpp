@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP through strided views: any axis order, gaps, odd alignment, repeated inputs, slices of one packed
-// tensor, in place; and gradients that accumulate.
+// CSP through strided views: any axis order, gaps, odd alignment, repeated inputs, slices of one
+// packed tensor, in place; and gradients that accumulate.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 

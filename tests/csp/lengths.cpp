@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP with a length per sample: shifts are modulo it, groups are cut from the valid rows, the others
-// stay and influence nothing.
+// CSP with a length per sample: shifts are modulo it, groups are cut from the valid rows, the
+// others stay and influence nothing.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 

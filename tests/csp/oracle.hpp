@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three answers to what CSP does with a column, written from the definition alone: ranks by counting,
-// std::stable_sort, and dense matrices. `rows` of a column are valid; `leader` is the column whose
-// order the groups take, or null where they are sorted.
+// Three answers to what CSP does with a column, written from the definition alone: ranks by
+// counting, std::stable_sort, and dense matrices. `rows` of a column are valid; `leader` is the
+// column whose order the groups take, or null where they are sorted.
 #pragma once
 
 #include "slicing_sort/oracle.hpp"

@@ -21,8 +21,8 @@
 
 namespace support {
 
-// A shift policy of the tests' own: integers of any sign, many beyond the length. Seed 0 is no shift.
-// Or a table's.
+// A shift policy of the tests' own: integers of any sign, many beyond the length. Seed 0 is no
+// shift. Or a table's.
 struct any_shift {
   std::uint64_t seed = 0;
   std::vector<std::int32_t> table = {};
@@ -91,8 +91,9 @@ csp_column column_of(csp_problem<T> const& p, index_t channel) {
           p.aligned() || pattern_order{p.order}.ascending(channel, e.channels)};
 }
 
-// What is saved of one column, by the words of saved_order: groups of one row nothing, of two a bit for
-// every pair, else the row of its group for every row; rows past the length stay where they are.
+// What is saved of one column, by the words of saved_order: groups of one row nothing, of two a bit
+// for every pair, else the row of its group for every row; rows past the length stay where they
+// are.
 template <class T>
 void put_saved(csp_problem<T>& p, index_t b, index_t c, row_order const& order) {
   index_t const group = std::min(p.group, p.extents().length);
@@ -204,8 +205,8 @@ std::string check_csp(csp_problem<T> const& p, Exec const& on) {
   return wrong;
 }
 
-// On every backend; "" when all agree. Kernels on the block executor are slow: of large problems the
-// fast suite leaves most to the host.
+// On every backend; "" when all agree. Kernels on the block executor are slow: of large problems
+// the fast suite leaves most to the host.
 template <class T>
 std::string check_everywhere(csp_problem<T> const& p) {
   std::string wrong;

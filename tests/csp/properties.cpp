@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSP against three oracles that share no algorithm, and what its definition promises: permutations, a
-// reference that stays, the best of all matchings, the exact transpose.
+// CSP against three oracles that share no algorithm, and what its definition promises:
+// permutations, a reference that stays, the best of all matchings, the exact transpose.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -118,8 +118,8 @@ TEST_CASE("every column is permuted within its valid rows, and the reference sta
       }
 }
 
-// Of all ways to put the rows of a group, the one with the greatest inner product with the reference's
-// (CSP, section 3.1): tried one by one, in exact integers.
+// Of all ways to put the rows of a group, the one with the greatest inner product with the
+// reference's (CSP, section 3.1): tried one by one, in exact integers.
 TEST_CASE("the matching is the best of all") {
   std::uint64_t seed = 100;
   for (index_t group = 1; group <= 7; ++group)

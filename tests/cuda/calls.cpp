@@ -25,8 +25,8 @@ constexpr index_t terms = 3;
 constexpr pattern_order order{irregular};
 constexpr ss::grad_mode add = ss::grad_mode::accumulate;
 
-// CSP four times: pairs, groups in registers, groups of more than 256 rows that follow a channel, and
-// whole columns.
+// CSP four times: pairs, groups in registers, groups of more than 256 rows that follow a channel,
+// and whole columns.
 constexpr int first_csp = 12, csps = 4;
 template <class F>
 auto with_csp(int which, F const& f) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every operator, forward and backward, as a numbered call over the same memory: for tests of what all
-// of them must do alike. calls.cpp is compiled once for each element type.
+// Every operator, forward and backward, as a numbered call over the same memory: for tests of what
+// all of them must do alike. calls.cpp is compiled once for each element type.
 #pragma once
 
 #include "backend/device.hpp"
@@ -50,7 +50,8 @@ class call_memory {
   device_bytes inputs_, outputs_;
 };
 
-// Shapes that reach every algorithm: registers, a tile of columns, one column, runs that are merged.
+// Shapes that reach every algorithm: registers, a tile of columns, one column, runs that are
+// merged.
 inline std::vector<extents3> call_shapes() {
   return {{3, 40, 37}, {2, 700, 21}, {5, 3000, 9}, {1, 20000, 5}, {2, 70001, 3}};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what an operator must never do. interpose.cpp defines these functions of the CUDA runtime, and
-// `operator new`, in the test program itself, so that every call of the program comes by.
+// Counts what an operator must never do. interpose.cpp defines these functions of the CUDA runtime,
+// and `operator new`, in the test program itself, so that every call of the program comes by.
 #pragma once
 
 #include <string>

@@ -12,8 +12,8 @@ using slicesort::extents3;
 using slicesort::strides3;
 
 // How the columns of `values` and `perm` break the promise of a stable ascending sort of the tensor
-// that `fill` wrote: rows that are not the source's at `perm`, that are out of order, that are equal
-// but in the wrong order of rows; columns whose rows are no permutation. All must be 0.
+// that `fill` wrote: rows that are not the source's at `perm`, that are out of order, that are
+// equal but in the wrong order of rows; columns whose rows are no permutation. All must be 0.
 struct sort_faults {
   unsigned long long moved, order, stability, permutation;
 };

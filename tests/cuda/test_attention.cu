@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention as a user calls it on a GPU: captured in a graph, the same bits at every replay, and materialized by
-// cuBLAS. What it computes is compared with oracles by the operator suite.
+// Attention as a user calls it on a GPU: captured in a graph, the same bits at every replay, and
+// materialized by cuBLAS. What it computes is compared with oracles by the operator suite.
 #include "backend/device.hpp"
 #include "backend/graph.hpp"
 
@@ -135,7 +135,8 @@ TEST_CASE("attention by cuBLAS is attention") {
     worst = std::max(worst, static_cast<double>(std::abs(a[i] - b[i])));
     size = std::max(size, static_cast<double>(std::abs(b[i])));
   }
-  // Weights and slopes are rounded to eight bits in both, each sum of some hundred of them once more.
+  // Weights and slopes are rounded to eight bits in both, each sum of some hundred of them once
+  // more.
   CHECK(worst <= size / 64);
   CHECK(worst > 0);  // two ways, not one
   (void)cublasDestroy(handle);

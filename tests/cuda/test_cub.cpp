@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort of columns against CUB's sorts of the transposed tensor: values and stable permutation.
+// Slicing-sort of columns against CUB's sorts of the transposed tensor: values and stable
+// permutation.
 #include "backend/device.hpp"
 #include "backend/remote.hpp"
 #include "cub_oracle.hpp"

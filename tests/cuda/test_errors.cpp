@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA refuses becomes a cuda_error with CUDA's own code, once, and is not laid at anyone else's
-// door. The last case loses the device for good, so this is a program of its own.
+// What CUDA refuses becomes a cuda_error with CUDA's own code, once, and is not laid at anyone
+// else's door. The last case loses the device for good, so this is a program of its own.
 #include "bad_launches.hpp"
 #include "calls.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call of every operator on a stream gives the bits of the host backend, in a workspace of exactly
-// the size it asks for that lies anywhere and holds anything.
+// Every call of every operator on a stream gives the bits of the host backend, in a workspace of
+// exactly the size it asks for that lies anywhere and holds anything.
 #include "calls.hpp"
 
 #include "support/tunings.hpp"
@@ -45,8 +45,8 @@ TEST_CASE_TEMPLATE("tuning never changes a result", T, float, double, bfloat16) 
     for (named_tuning const& t : tunings::all) check_calls<T>(e, t.tune, true);
 }
 
-// What compute-sanitizer repeats: every kernel once, and no more. The tuning has long columns' kernels
-// at short lengths.
+// What compute-sanitizer repeats: every kernel once, and no more. The tuning has long columns'
+// kernels at short lengths.
 TEST_CASE_TEMPLATE("small", T, float, double, bfloat16) {
   check_calls<T>({2, 20, 5}, {}, true);
   check_calls<T>({2, 150, 5}, {}, false);

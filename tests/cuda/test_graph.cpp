@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls captured in CUDA graphs: kernels of one stream and nothing else, which replay with the same bits
-// and follow what the inputs hold at the time.
+// Calls captured in CUDA graphs: kernels of one stream and nothing else, which replay with the same
+// bits and follow what the inputs hold at the time.
 #include "backend/graph.hpp"
 #include "calls.hpp"
 

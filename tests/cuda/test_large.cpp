@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// More than 2^31 elements, and offsets beyond 2^31: forward and backward of slicing-sort, judged on the
-// device.
+// More than 2^31 elements, and offsets beyond 2^31: forward and backward of slicing-sort, judged on
+// the device.
 #include "backend/device.hpp"
 #include "backend/remote.hpp"
 #include "large.hpp"

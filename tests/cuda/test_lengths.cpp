@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lengths in device memory: nobody reads them on the host, `check` reads nothing at all, and those out
-// of range are brought into it.
+// Lengths in device memory: nobody reads them on the host, `check` reads nothing at all, and those
+// out of range are brought into it.
 #include "backend/device.hpp"
 #include "backend/remote.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrices of all operators: they give what the operators give, permutations are permutations, and with
-// ceil_log2 factors CHORD and CDIL let every row reach every other.
+// The matrices of all operators: they give what the operators give, permutations are permutations,
+// and with ceil_log2 factors CHORD and CDIL let every row reach every other.
 #include <slicesort/equivalent_matrix.hpp>
 
 #include "support/buffers.hpp"
@@ -168,8 +168,8 @@ TEST_CASE_TEMPLATE("sparse_mix, with every residual", T, double, float16) {
 
 namespace {
 
-// Factors of ones: nothing cancels, and counts are exact. Zeros among the columns that the unit vectors at
-// `columns` are taken to.
+// Factors of ones: nothing cancels, and counts are exact. Zeros among the columns that the unit
+// vectors at `columns` are taken to.
 template <class Topology>
 index_t zeros(Topology const& topology, index_t n, index_t factors,
               std::vector<index_t> const& columns) {
@@ -213,8 +213,8 @@ TEST_CASE("full support with ceil_log2 factors, for every length") {
   }
 }
 
-// Nine factors of CHORD take up to nine steps of 1, 2, .., 256: not to 4 of 1000 rows. Those of CDIL reach
-// 2^9 - 1 rows to either side, which is as far as there is.
+// Nine factors of CHORD take up to nine steps of 1, 2, .., 256: not to 4 of 1000 rows. Those of
+// CDIL reach 2^9 - 1 rows to either side, which is as far as there is.
 TEST_CASE("with floor_log2 factors, CHORD may leave rows apart") {
   ss::topology::chord const chord;
   ss::topology::cdil const cdil;

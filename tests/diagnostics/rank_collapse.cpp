@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The residual of rank collapse: exact cases, its bounds, and Theorem 1 of the CSP paper on stacked CSP.
+// The residual of rank collapse: exact cases, its bounds, and Theorem 1 of the CSP paper on stacked
+// CSP.
 #include "support/buffers.hpp"
 #include "support/inputs.hpp"
 #include "support/problems.hpp"
@@ -138,9 +139,9 @@ TEST_CASE("no row is better than the mean in the Frobenius norm, nor twice as go
 }
 
 TEST_CASE("Theorem 1: the residual of stacked CSP") {
-  // residual(layers(X)) <= C^(L/2) (lambda beta)^L residual(X), where beta is the greatest 1-norm of a
-  // W and f, in every channel, is lambda-Lipschitz. It is stated for the minimizing rows; with means,
-  // f may cost a factor 2 in all.
+  // residual(layers(X)) <= C^(L/2) (lambda beta)^L residual(X), where beta is the greatest 1-norm
+  // of a W and f, in every channel, is lambda-Lipschitz. It is stated for the minimizing rows; with
+  // means, f may cost a factor 2 in all.
   double greatest = 0;
   for (std::uint64_t draw = 0; draw < 300; ++draw) {
     random_stream random(draw + 1000);

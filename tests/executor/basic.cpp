@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block executor runs right bodies right, and catches what is planted in wrong ones. What only a
-// sanitizer sees is planted in compile/planted_faults.cpp.
+// The block executor runs right bodies right, and catches what is planted in wrong ones. What only
+// a sanitizer sees is planted in compile/planted_faults.cpp.
 #include "block_executor.hpp"
 #include "planted_bodies.hpp"
 #include "support/block_backend.hpp"

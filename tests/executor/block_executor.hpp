@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs kernel bodies (detail/kernel/grid.hpp) on the host, with the blocks they have on a device and
-// one fiber, or one std::thread, for every CUDA thread. What a device would let pass, or would do
-// wrong once in a thousand runs, is a block_fault here:
+// Runs kernel bodies (detail/kernel/grid.hpp) on the host, with the blocks they have on a device
+// and one fiber, or one std::thread, for every CUDA thread. What a device would let pass, or would
+// do wrong once in a thousand runs, is a block_fault here:
 //
 // - Shared memory is exactly what the launch asked for. Every slice lies between red zones, which
 //   AddressSanitizer knows too, and all of it holds garbage before a block begins.
@@ -106,8 +106,8 @@ class block_team {
   int blocks() const { return static_cast<int>(pools_.size()); }
   shared_pool& pool(int block) { return pools_[static_cast<std::size_t>(block)]; }
 
-  // What the threads of a warp show each other lies in two places in turn: whoever has passed the barrier
-  // behind one may write the other, while the last still read.
+  // What the threads of a warp show each other lies in two places in turn: whoever has passed the
+  // barrier behind one may write the other, while the last still read.
   struct alignas(16) slot {
     static constexpr std::size_t bytes = 512;
     unsigned char value[bytes];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Right kernel bodies, and bodies with one mistake each, which the block executor or a sanitizer must
-// catch.
+// Right kernel bodies, and bodies with one mistake each, which the block executor or a sanitizer
+// must catch.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>

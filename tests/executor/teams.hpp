@@ -13,8 +13,8 @@ namespace support {
 
 inline constexpr index_t most_blocks = index_t{1} << 31;
 
-// A random permutation of the clusters, without a list of them: a walk whose step is coprime to their
-// number.
+// A random permutation of the clusters, without a list of them: a walk whose step is coprime to
+// their number.
 class block_order {
  public:
   block_order(index_t blocks, random_stream& random);

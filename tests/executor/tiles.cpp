@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the block executor does for tiles: numbers that neighboring threads show each other, copies that
-// nobody may use before he waited, and the products of tiles.
+// What the block executor does for tiles: numbers that neighboring threads show each other, copies
+// that nobody may use before he waited, and the products of tiles.
 #include "block_executor.hpp"
 
 #include <slicesort/detail/kernel/warp_mma.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer harness: bytes become a whole call of CSP (element type, groups, shifts, alignment, shape,
-// strides, lengths, threads, instruction set, data); forward and backward must match the oracle bit for
-// bit and touch nothing else. Build: clang++ -fsanitize=fuzzer,address,undefined -Itests -Iinclude.
+// libFuzzer harness: bytes become a whole call of CSP (element type, groups, shifts, alignment,
+// shape, strides, lengths, threads, instruction set, data); forward and backward must match the
+// oracle bit for bit and touch nothing else.
+// Build: clang++ -fsanitize=fuzzer,address,undefined -Itests -Iinclude
 #include "fuzz_input.hpp"
 
 #include "csp/problem.hpp"

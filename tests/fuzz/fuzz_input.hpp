@@ -37,7 +37,8 @@ class byte_reader {
   std::size_t left_;
 };
 
-// f(reader, element) with an element of the type that the first byte chooses: what a target does with an input.
+// f(reader, element) with an element of the type that the first byte chooses: what a target does
+// with an input.
 template <class... T, class F>
 int fuzz_element_types(std::uint8_t const* data, std::size_t size, F const& f) {
   byte_reader in(data, size);
@@ -88,7 +89,8 @@ inline std::vector<index_t> read_lengths(byte_reader& in, extents3 e) {
   return lengths;
 }
 
-// By columns: a kind of input for each. Else the fuzzer's own bits, then few values over and over: ties.
+// By columns: a kind of input for each. Else the fuzzer's own bits, then few values over and over:
+// ties.
 template <class T>
 tensor<T> read_tensor(byte_reader& in, extents3 e, std::uint64_t seed, bool by_columns) {
   tensor<T> x(e);
@@ -113,9 +115,9 @@ tensor<T> read_tensor(byte_reader& in, extents3 e, std::uint64_t seed, bool by_c
   return x;
 }
 
-// The calls of an operator that moves rows and saves which: forward, backward, and forward in place with
-// nothing saved must match the problem's answer and `want` bit for bit, and touch nothing else.
-// make_saved(layout) is memory for the state, whose shape is `saved_extents`.
+// The calls of an operator that moves rows and saves which: forward, backward, and forward in place
+// with nothing saved must match the problem's answer and `want` bit for bit, and touch nothing
+// else. make_saved(layout) is memory for the state, whose shape is `saved_extents`.
 template <class Problem, class Op, class MakeSaved, class Want, class Exec>
 void require_moves(Problem const& p, Op const& op, extents3 saved_extents,
                    MakeSaved const& make_saved, Want const& want, byte_reader& in, Exec const& on,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer harness: bytes become a whole call of softmax_attention (element type, algorithm, mask, scale, shape, layout,
-// bias, lengths, gradients, threads, instruction set, data); forward and backward must stay within the oracle's
-// bounds, or, of any bits, be free of faults, and touch nothing else. Build: clang++
-// -fsanitize=fuzzer,address,undefined -Itests -Iinclude.
+// libFuzzer harness: bytes become a whole call of softmax_attention (element type, algorithm, mask,
+// scale, shape, layout, bias, lengths, gradients, threads, instruction set, data); forward and
+// backward must stay within the oracle's bounds, or, of any bits, be free of faults, and touch
+// nothing else.
+// Build: clang++ -fsanitize=fuzzer,address,undefined -Itests -Iinclude
 #include "fuzz_input.hpp"
 
 #include "softmax_attention/check.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer harness: bytes become a whole call of sparse_mix (element type, factors, links, offsets, residual,
-// checkpoints, shape, layout, lengths, gradient mode, threads, instruction set, data); forward and backward
-// must match the oracle bit for bit and touch nothing else. Build: clang++
-// -fsanitize=fuzzer,address,undefined -Itests -Iinclude.
+// libFuzzer harness: bytes become a whole call of sparse_mix (element type, factors, links,
+// offsets, residual, checkpoints, shape, layout, lengths, gradient mode, threads, instruction set,
+// data); forward and backward must match the oracle bit for bit and touch nothing else.
+// Build: clang++ -fsanitize=fuzzer,address,undefined -Itests -Iinclude
 #include "fuzz_input.hpp"
 
 #include "sparse_mix/check.hpp"

@@ -40,7 +40,8 @@ inline real exponential(real a) { return std::exp(a); }
 template <class N>
 using square = std::vector<std::vector<N>>;
 
-// A(0) = exp(v w' / tau); A(i) = columns(rows(A(i - 1))). `visit(A)` sees every matrix after each half.
+// A(0) = exp(v w' / tau); A(i) = columns(rows(A(i - 1))). `visit(A)` sees every matrix after each
+// half.
 template <class N, class Visit>
 square<N> sinkhorn_matrix(std::vector<N> const& v, std::vector<N> const& w, real tau,
                           index_t iterations, Visit const& visit) {
@@ -169,15 +170,15 @@ inline sinkhorn_group_answer solve_group(std::vector<real> const& v, std::vector
   return g;
 }
 
-// The error's bound. With unit roundoff u, logits up to L and potentials up to P, a potential is wrong
-// by what the one that it was made from is, and by the roundings on the way:
+// The error's bound. With unit roundoff u, logits up to L and potentials up to P, a potential is
+// wrong by what the one that it was made from is, and by the roundings on the way:
 //   logits     2 u L for the two factors' product, u (L + P) for the sum with a potential;
 //   exponents  u |d| for d = logit - maximum, weighted with exp(d): at most u log G together;
 //   exp        2 u;   the sum  u S with S = min(G, 64) + ceil(G / 64);   log  2 u (1 + log G);
 //   the result u P for its last sum (and less for what underflows).
-// 2 t potentials are made of each other, so T, which rounds four more times, has a relative error of at
-// most `of_matrix`, and a sum over it one of S more. A term of the gradient is a product of at
-// most 2 t + 4 such sums.
+// 2 t potentials are made of each other, so T, which rounds four more times, has a relative error
+// of at most `of_matrix`, and a sum over it one of S more. A term of the gradient is a product of
+// at most 2 t + 4 such sums.
 struct sinkhorn_error {
   real unit, of_matrix, of_sum;
   index_t iterations;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slicing-sort gives the same bits for any number of threads, any executor, any instruction set, any
-// tuning of the kernels and any split of the batch; its workspace may lie anywhere and hold anything.
+// Slicing-sort gives the same bits for any number of threads, any executor, any instruction set,
+// any tuning of the kernels and any split of the batch; its workspace may lie anywhere and hold
+// anything.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 #include "support/executors.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention, the ground: small numbers by hand; every mask, type and layout, by both algorithms, within the
-// proven bounds of the long-double oracle.
+// softmax_attention, the ground: small numbers by hand; every mask, type and layout, by both
+// algorithms, within the proven bounds of the long-double oracle.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -25,7 +25,8 @@ void say(attention_shares const& worst) {
 
 }  // namespace
 
-// One query and three keys; scores 0, log 2, log 5 from the bias alone, so the weights are 1/8, 2/8, 5/8.
+// One query and three keys; scores 0, log 2, log 5 from the bias alone, so the weights are 1/8,
+// 2/8, 5/8.
 TEST_CASE_TEMPLATE("by hand", T, float, double, float16, bfloat16) {
   auto p = normal_attention<T>({1, 1, 1, 3, 1, 1}, {}, 1, true);
   p.q = elements_of<T>({0});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// <slicesort/blas.hpp>: products in every layout that a BLAS can and cannot be told, and attention by them.
-// Only linked with a BLAS.
+// <slicesort/blas.hpp>: products in every layout that a BLAS can and cannot be told, and attention
+// by them. Only linked with a BLAS.
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
 #include "support/inputs.hpp"
@@ -126,7 +126,8 @@ TEST_CASE("what a BLAS cannot be told is left alone") {
   CHECK(!ss::cblas{}.multiply(nullptr, call));
 }
 
-// Attention forward and backward, materialized by a BLAS and streaming, on [batch, length, heads * channels].
+// Attention forward and backward, materialized by a BLAS and streaming, on [batch, length, heads *
+// channels].
 template <class T, class Algorithm>
 std::vector<T> attended(ss::extents3 e, index_t heads, unsigned threads) {
   using op_type = ss::softmax_attention<ss::mask::causal, Algorithm>;

@@ -20,7 +20,8 @@
 
 namespace support {
 
-// Two samples of three heads, five queries, four keys. Views are over separate pieces of one buffer.
+// Two samples of three heads, five queries, four keys. Views are over separate pieces of one
+// buffer.
 template <class Mask = pattern_mask, class Algorithm = ss::streaming>
 struct attention_call {
   static constexpr extents4 q_shape{2, 3, 5, 6}, k_shape{2, 3, 4, 6}, v_shape{2, 3, 4, 7},

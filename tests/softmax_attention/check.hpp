@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention on a problem, by any algorithm and in any layout, and held to the oracle's bounds. A comparison
-// returns an empty string, or one line that says how to repeat the failure.
+// Softmax attention on a problem, by any algorithm and in any layout, and held to the oracle's
+// bounds. A comparison returns an empty string, or one line that says how to repeat the failure.
 #pragma once
 
 #include "oracle.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix product of the tests' own, in plain loops on host memory, that counts its calls, judges them, and can say no.
+// A matrix product of the tests' own, in plain loops on host memory, that counts its calls, judges
+// them, and can say no.
 #pragma once
 
 #include "support/numbers.hpp"

@@ -37,7 +37,8 @@ struct few_results {
   std::vector<T> y, dq, dk, dv;
 };
 
-// Forward and backward on the host of contiguous tensors, whose elements may be of another type of the same format.
+// Forward and backward on the host of contiguous tensors, whose elements may be of another type of
+// the same format.
 template <class E, class Op, class T>
 few_results<T> run_contiguous(Op const& op, attention_problem<T> const& p) {
   auto const as = [](std::vector<T> const& from) {
@@ -138,8 +139,8 @@ TEST_CASE_TEMPLATE("a product of the caller's", T, float, double, float16, bfloa
             CHECK(same_results(run_attention(s.problem, on, mine),
                                run_attention(s.problem, on, ss::materialized<>{})));
           }
-          // What a BLAS can do is left to it: two products of each forward. Of lengths it knows nothing, and kernels
-          // cannot look at them first.
+          // What a BLAS can do is left to it: two products of each forward. Of lengths it knows
+          // nothing, and kernels cannot look at them first.
           bool const something = s.problem.lengths.empty() && s.problem.query_lengths.empty() &&
                                  size.queries > 0 && size.channels > 0;
           if (sizeof(T) > 2 && something && layout == 0) CHECK(log.calls.load() >= 4);

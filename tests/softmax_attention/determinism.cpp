@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention gives the same bits for any number of threads, any executor, any instruction set and any split of
-// the batch and the heads; the same results on every device; and takes memory that grows with the length alone.
+// softmax_attention gives the same bits for any number of threads, any executor, any instruction
+// set and any split of the batch and the heads; the same results on every device; and takes memory
+// that grows with the length alone.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 #include "support/executors.hpp"

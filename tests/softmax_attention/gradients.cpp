@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention's gradients: long double to 1e-12, difference quotients, adjoints, what cancels, gradients that are
-// left out or added to.
+// softmax_attention's gradients: long double to 1e-12, difference quotients, adjoints, what
+// cancels, gradients that are left out or added to.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -69,8 +69,8 @@ TEST_CASE("gradients in double, to 1e-12") {
   }
 }
 
-// Central differences with a step of 2^-17 leave h^2 / 6 times a third derivative, some 1e-10 here, and
-// rounding over the step, some 1e-10.
+// Central differences with a step of 2^-17 leave h^2 / 6 times a third derivative, some 1e-10 here,
+// and rounding over the step, some 1e-10.
 TEST_CASE("difference quotients") {
   double const step = std::ldexp(1.0, -17);
   for (int kind : {0, 1, 6}) {
@@ -113,8 +113,9 @@ TEST_CASE("difference quotients") {
   }
 }
 
-// y is linear in v: <dy, P v> = <P' dy, v>. Softmax does not change when all scores of a query do: the gradients of a
-// query's bias add up to 0. Scaling q or k is one change: <dq, q> = <dk, k> = <dbias, scale q k'>.
+// y is linear in v: <dy, P v> = <P' dy, v>. Softmax does not change when all scores of a query do:
+// the gradients of a query's bias add up to 0. Scaling q or k is one change: <dq, q> = <dk, k> =
+// <dbias, scale q k'>.
 TEST_CASE("adjoints, and what cancels") {
   for (int kind = 0; kind < mask_kinds; ++kind) {
     auto const p = gradient_problem(kind, 80 + static_cast<std::uint64_t>(kind));
@@ -182,7 +183,8 @@ TEST_CASE_TEMPLATE("each gradient alone has the bits of all at once", T, float, 
   });
 }
 
-// Sums of 16-bit types are formed in float: 300 equal parts of 1, of which half the format's steps would be lost.
+// Sums of 16-bit types are formed in float: 300 equal parts of 1, of which half the format's steps
+// would be lost.
 TEST_CASE_TEMPLATE("sums of 16-bit types do not stop growing", T, float16, bfloat16) {
   attention_size const size{1, 1, 600, 1, 1, 1};
   auto p = normal_attention<T>(size, {}, 150);

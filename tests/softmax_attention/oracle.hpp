@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What softmax attention must compute, in long double and from the dense definition of its masks, and how far from it
-// roundings may lead.
+// What softmax attention must compute, in long double and from the dense definition of its masks,
+// and how far from it roundings may lead.
 //
-// u: half a unit of the accumulator's last place; gamma(n) = n u / (1 - n u) bounds the relative error of a term that
-// goes through n roundings, in a sum of any order. `*` marks exact values.
+// u: half a unit of the accumulator's last place; gamma(n) = n u / (1 - n u) bounds the relative
+// error of a term that goes through n roundings, in a sum of any order. `*` marks exact values.
 // - A score is a dot product of D terms, times a rounded scale, plus the bias:
 //     |s - s*| <= d = gamma(D + 4) (|scale| sum |q| |k| + |bias|).
-// - The exponent s - m, in any base and with the maximum of a tile first, is off by some 4 u (|s| + |m|) more:
+// - The exponent s - m, in any base and with the maximum of a tile first, is off by some 4 u (|s| +
+//   |m|) more:
 //     |e| <= E_j = d_j + 4 u (|s_j*| + |M|), M the greatest s*.
-//   What all keys of a query share cancels, m's own error above all. So, with x_j = exp(s_j* - M) and
-//   [lo_j, hi_j] = x_j exp(-/+ E_j):
-//     lo_j / sum hi <= p_j <= hi_j / sum lo,  but for R = gamma(keys + 6 tiles + 16): the roundings of the sum, of
-//   exponentials (4 u), of the factors between tiles, and of the division; and for what underflows.
+//   What all keys of a query share cancels, m's own error above all. So, with x_j = exp(s_j* - M)
+//   and [lo_j, hi_j] = x_j exp(-/+ E_j):
+//     lo_j / sum hi <= p_j <= hi_j / sum lo,
+//   but for R = gamma(keys + 6 tiles + 16): the roundings of the sum, of exponentials (4 u), of the
+//   factors between tiles, and of the division; and for what underflows.
 // - y = sum p v is off by sum |p - p*| |v| + R sum p |v|.
-// - g = <dy, y> by sum |dy| |y - y*| + gamma(E + 2) sum |dy| |y|; dp = <dy, v> by gamma(E + 2) sum |dy| |v|;
-//   ds = p (dp - g) by |p - p*| |dp - g| + p (|dp - dp*| + |g - g*|) and four roundings; dq, dk, dv, sums of products
-//   of these, by the sums of their errors times the other factor, and gamma of their lengths.
-// - 16-bit results are rounded once more. Kernels, and whoever saves the map, round p and ds so too, before they
-//   are multiplied; and tensor cores cut off where others round, so that their u is twice as large.
+// - g = <dy, y> by sum |dy| |y - y*| + gamma(E + 2) sum |dy| |y|; dp = <dy, v> by gamma(E + 2) sum
+//   |dy| |v|; ds = p (dp - g) by |p - p*| |dp - g| + p (|dp - dp*| + |g - g*|) and four roundings;
+//   dq, dk, dv, sums of products of these, by the sums of their errors times the other factor, and
+//   gamma of their lengths.
+// - 16-bit results are rounded once more. Kernels, and whoever saves the map, round p and ds so
+//   too, before they are multiplied; and tensor cores cut off where others round, so that their u
+//   is twice as large.
 #pragma once
 
 #include "problem.hpp"
@@ -62,7 +66,8 @@ struct attention_answer {
   std::vector<bool> looks;                                      // at anything: of a query
 };
 
-// The roundings of one way to compute it. `narrow`: weights and gradients of scores are rounded to T.
+// The roundings of one way to compute it. `narrow`: weights and gradients of scores are rounded to
+// T.
 template <class T>
 class attention_roundings {
  public:

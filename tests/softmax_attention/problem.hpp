@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems of softmax attention: contiguous tensors of any shape, with a mask, lengths, and a choice of gradients.
+// Problems of softmax attention: contiguous tensors of any shape, with a mask, lengths, and a
+// choice of gradients.
 #pragma once
 
 #include "support/backends.hpp"

@@ -45,8 +45,8 @@ TEST_CASE_TEMPLATE("every size", T, float, double, float16, bfloat16) {
   say<T>(worst);
 }
 
-// Where a tile is full, or full but for one key or query, with nothing else that could be masked; and a range that ends
-// there.
+// Where a tile is full, or full but for one key or query, with nothing else that could be masked;
+// and a range that ends there.
 TEST_CASE_TEMPLATE("the edges of tiles", T, float, double, float16, bfloat16) {
   std::uint64_t seed = 7000;
   for (index_t tile : {16, 32, 64, 128})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention where numbers end: scores of +-1e30, ties of such, biases of -infinity, queries that look at nothing,
-// denormals; and rows past a length, which nobody reads.
+// softmax_attention where numbers end: scores of +-1e30, ties of such, biases of -infinity, queries
+// that look at nothing, denormals; and rows past a length, which nobody reads.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 

@@ -18,7 +18,8 @@
 
 namespace support {
 
-// Three factors of four links. Views are over separate pieces of one buffer; `x` stands for dy too, and `y` for dx.
+// Three factors of four links. Views are over separate pieces of one buffer; `x` stands for dy too,
+// and `y` for dx.
 template <class Topology = ss::topology::chord>
 struct mix_call {
   static constexpr extents3 e{2, 5, 3};

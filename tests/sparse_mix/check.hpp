@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix against a problem's answer: every form of the call, in any layout, with any checkpoints. A
-// comparison returns an empty string, or one line that says how to repeat the failure.
+// sparse_mix against a problem's answer: every form of the call, in any layout, with any
+// checkpoints. A comparison returns an empty string, or one line that says how to repeat the
+// failure.
 #pragma once
 
 #include "problem.hpp"

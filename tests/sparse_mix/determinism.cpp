@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix gives the same bits for any number of threads, any executor, any instruction set, any layout,
-// any split of the batch and any checkpoints; and a chain those of its factors, called one by one.
+// sparse_mix gives the same bits for any number of threads, any executor, any instruction set, any
+// layout, any split of the batch and any checkpoints; and a chain those of its factors, called one
+// by one.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 #include "support/executors.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix against what it approximates: long double with a proven bound of the error, and, in integers,
-// the explicit product of its factors as dense matrices.
+// sparse_mix against what it approximates: long double with a proven bound of the error, and, in
+// integers, the explicit product of its factors as dense matrices.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 

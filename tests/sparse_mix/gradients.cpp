@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix's gradients: dual numbers to 1e-13, difference quotients, and a part for each of several links
-// that meet in one row.
+// sparse_mix's gradients: dual numbers to 1e-13, difference quotients, and a part for each of
+// several links that meet in one row.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
@@ -87,7 +87,8 @@ TEST_CASE("dual numbers, to 1e-13") {
   }
 }
 
-// y is linear in x, and affine in any one weight: a central difference is the derivative, up to rounding.
+// y is linear in x, and affine in any one weight: a central difference is the derivative, up to
+// rounding.
 TEST_CASE("difference quotients") {
   for (residual_kind residual : residuals) {
     auto p = gradient_problem(residual, 57);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sparse_mix must compute, as its page defines it, one sample at a time and in any arithmetic: the
-// element type's own, for exact bits; long double with a bound of the error; dual numbers; integers.
+// What sparse_mix must compute, as its page defines it, one sample at a time and in any arithmetic:
+// the element type's own, for exact bits; long double with a bound of the error; dual numbers;
+// integers.
 #pragma once
 
 #include "support/numbers.hpp"
@@ -38,8 +39,8 @@ struct mix_chain {
   }
 };
 
-// Math: `number`; start(v), an accumulator that begins with v; fma(a, b, accumulator); plus; store(accumulator),
-// what the next factor reads of it.
+// Math: `number`; start(v), an accumulator that begins with v; fma(a, b, accumulator); plus;
+// store(accumulator), what the next factor reads of it.
 template <class Math>
 using mix_values = std::vector<typename Math::number>;
 
@@ -146,13 +147,14 @@ struct mix_dual {
   }
 };
 
-// A value beyond rounding, how far the operator's may be from it, and, of an accumulator, a bound of the
-// magnitudes of its terms and how many roundings any of them has been through.
+// A value beyond rounding, how far the operator's may be from it, and, of an accumulator, a bound
+// of the magnitudes of its terms and how many roundings any of them has been through.
 //
-// A sum of which no term goes through more than n roundings is wrong by at most gamma_n = n u / (1 - n u)
-// times the sum of the terms' magnitudes (u: half a unit of the accumulator's last place); what is rounded to a
-// narrower element type by half a unit of that besides. Errors of what goes in come out through the same
-// sums, of absolute values. Underflow adds half the least number at each rounding.
+// A sum of which no term goes through more than n roundings is wrong by at most gamma_n = n u / (1
+// - n u) times the sum of the terms' magnitudes (u: half a unit of the accumulator's last place);
+// what is rounded to a narrower element type by half a unit of that besides. Errors of what goes in
+// come out through the same sums, of absolute values. Underflow adds half the least number at each
+// rounding.
 template <class T>
 struct mix_bounded {
   struct number {

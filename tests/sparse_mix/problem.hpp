@@ -145,7 +145,8 @@ void solve(mix_problem<T>& p) {
   }
 }
 
-// Offsets of every kind: small, negative, far beyond the length, beyond any, and such as meet in one row.
+// Offsets of every kind: small, negative, far beyond the length, beyond any, and such as meet in
+// one row.
 inline std::vector<index_t> all_offsets(index_t factors, index_t links, index_t length,
                                         std::uint64_t seed) {
   random_stream random(seed);
@@ -198,7 +199,8 @@ tensor<T> normal_values(extents3 e, std::uint64_t seed) {
   return t;
 }
 
-// Values that a chain does not let grow, offsets of every kind; some share their weights, some accumulate.
+// Values that a chain does not let grow, offsets of every kind; some share their weights, some
+// accumulate.
 template <class T>
 mix_problem<T> normal_mix(extents3 e, index_t factors, index_t links, residual_kind residual,
                           std::uint64_t seed, std::vector<index_t> lengths = {}) {

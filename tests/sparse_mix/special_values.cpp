@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix where numbers end: zeros of either sign, denormals, infinities, NaN; and rows past a sample's
-// length, which are copied and take no part.
+// sparse_mix where numbers end: zeros of either sign, denormals, infinities, NaN; and rows past a
+// sample's length, which are copied and take no part.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 

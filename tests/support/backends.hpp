@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one list of backends that the operator tests run on: the host backend, its instruction sets;
-// the CUDA kernels on the block executor, with many tunings and schedules; and, in programs that are
-// linked with it, the CUDA backend. SLICESORT_TEST_BACKEND=host, blocks or cuda in the environment
-// leaves only that one; else it is host and blocks.
+// the CUDA kernels on the block executor, with many tunings and schedules; and, in programs that
+// are linked with it, the CUDA backend. SLICESORT_TEST_BACKEND=host, blocks or cuda in the
+// environment leaves only that one; else it is host and blocks.
 //
-// A program that runs on this list says `#define SLICESORT_TEST_EVERY_BACKEND` before its includes: by
-// that line tests/cuda.cmake finds what to run on a GPU once more. Without the line it does not compile.
+// A program that runs on this list says `#define SLICESORT_TEST_EVERY_BACKEND` before its includes:
+// by that line tests/cuda.cmake finds what to run on a GPU once more. Without the line it does not
+// compile.
 #pragma once
 
 #include "block_backend.hpp"

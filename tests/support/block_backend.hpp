@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators on the block executor: `block_exec` is an execution policy like exec::cuda, whose
-// kernels run on the host. The kernels are compiled in block_backend.cpp, once for all tests, for the
-// four element types and the operators of operators.hpp.
+// kernels run on the host. The kernels are compiled in block_backend.cpp, once for all tests, for
+// the four element types and the operators of operators.hpp.
 #pragma once
 
 #include "executor/block_executor.hpp"

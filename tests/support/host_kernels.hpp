@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host backend of every operator is most of what a test would compile, so host_kernels.cpp compiles
-// it once for all programs.
+// The host backend of every operator is most of what a test would compile, so host_kernels.cpp
+// compiles it once for all programs.
 #pragma once
 
 #include "executors.hpp"

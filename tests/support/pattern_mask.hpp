@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks decided at run time, so that the tests compile attention twice: the masks of the library, two at once, and
-// one that no tile suits.
+// Masks decided at run time, so that the tests compile attention twice: the masks of the library,
+// two at once, and one that no tile suits.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -49,7 +49,8 @@ struct pattern_mask {
   char const* validate(slicesort::index_t) const { return nullptr; }
 };
 
-// The same for masks that are a range and nothing more: what kernels do where no key is asked about.
+// The same for masks that are a range and nothing more: what kernels do where no key is asked
+// about.
 struct range_mask {
   mask_kind kind = mask_kind::full;
   slicesort::index_t a = 0, b = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks of tensors in strided memory whose gaps are watched, and the layouts that operators are tried in.
+// Stacks of tensors in strided memory whose gaps are watched, and the layouts that operators are
+// tried in.
 #pragma once
 
 #include "buffers.hpp"
@@ -93,8 +94,8 @@ inline strides4 strides_in_order(extents4 e, std::array<int, 4> order, index_t p
   return {stride[0], stride[1], stride[2], stride[3]};
 }
 
-// How a call's tensors lie in memory. Number 0 is contiguous throughout; in the others every tensor lies in
-// another way, with channels apart, slices of packed weights, gaps, and not on a boundary.
+// How a call's tensors lie in memory. Number 0 is contiguous throughout; in the others every tensor
+// lies in another way, with channels apart, slices of packed weights, gaps, and not on a boundary.
 struct memory_layout {
   int number = 0;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of tensors in a file, forward and backward, for check_attention.py: attention_file host|cuda IN OUT.
-// IN: eleven 64-bit integers and a double (`request`), then q, k, v, the bias if there is one, and dy; OUT: y, dq, dk,
-// dv and dbias. All contiguous, in the machine's byte order.
+// Attention of tensors in a file, forward and backward, for check_attention.py: attention_file
+// host|cuda IN OUT. IN: eleven 64-bit integers and a double (`request`), then q, k, v, the bias if
+// there is one, and dy; OUT: y, dq, dk, dv and dbias. All contiguous, in the machine's byte order.
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
 #include "support/pattern_mask.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks: which keys each query looks at, against the definitions; what lies outside is cut off; what they refuse.
+// Masks: which keys each query looks at, against the definitions; what lies outside is cut off;
+// what they refuse.
 #include <slicesort/mask.hpp>
 #include <slicesort/tensor_view.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topologies of sparse factors: the rows that CHORD and CDIL link, numbers of factors, refusals; and how
-// many states checkpoints keep.
+// Topologies of sparse factors: the rows that CHORD and CDIL link, numbers of factors, refusals;
+// and how many states checkpoints keep.
 #include <slicesort/checkpoints.hpp>
 #include <slicesort/sparse_mix.hpp>
 #include <slicesort/tensor_view.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shapes that the GPU's subjects and baselines are registered on; bench/report/targets.py names the same.
+// The shapes that the GPU's subjects and baselines are registered on; bench/report/targets.py names
+// the same.
 #pragma once
 
 #include "driver/case.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention on the GPU, streaming and with the map in memory; the products of that come from cuBLAS where
-// the bench is linked with it. Compiled once per element type.
+// softmax_attention on the GPU, streaming and with the map in memory; the products of that come
+// from cuBLAS where the bench is linked with it. Compiled once per element type.
 #include "cases/attention_jobs.hpp"
 #include "driver/cuda/tensors.hpp"
 #include "driver/subjects.hpp"
@@ -122,7 +122,8 @@ void add_softmax_attention() {
     add_case<attention_call_job<T>>(at);
   };
   for_each_attention_setting<T>(add);
-  // The promised shapes: heads of 128 channels, 16384 tokens, as FlashAttention's own benchmarks have them.
+  // The promised shapes: heads of 128 channels, 16384 tokens, as FlashAttention's own benchmarks
+  // have them.
   for_each_attention_direction<T>({"streaming-full-H:16"}, "normal", {4, 4096, 2048}, add);
 }
 subject_of<SLICESORT_BENCH_DTYPE> const here("softmax_attention",

@@ -42,8 +42,8 @@ struct packed_item {
   friend bool operator<(packed_item a, packed_item b) { return a.bits < b.bits; }
 };
 
-// A 64-bit key leaves no room. A pair beats a 128-bit integer: 1.4 to 2.3 times faster at 1024 and 4096
-// rows (g++ 12, Zen 5).
+// A 64-bit key leaves no room. A pair beats a 128-bit integer: 1.4 to 2.3 times faster at 1024 and
+// 4096 rows (g++ 12, Zen 5).
 struct paired_item {
   std::uint64_t key;
   std::uint32_t index;

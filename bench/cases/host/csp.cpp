@@ -65,8 +65,8 @@ class csp_baseline : public csp_of_rows<T> {
   }
 
  protected:
-  // Calls `f(columns, from, to, order, slot, first, last)` for every sample and every thread's share
-  // of its channels; `order` is null where nothing is saved.
+  // Calls `f(columns, from, to, order, slot, first, last)` for every sample and every thread's
+  // share of its channels; `order` is null where nothing is saved.
   template <class F>
   void for_each_share(F const& f) const {
     ss::extents3 const e = this->at.extents;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sinkhorn_csp with tau = 1/2 and ten iterations, in float and double. Compiled once per element type.
+// sinkhorn_csp with tau = 1/2 and ten iterations, in float and double. Compiled once per element
+// type.
 #include "driver/dataset.hpp"
 #include "driver/settings.hpp"
 #include "driver/subjects.hpp"

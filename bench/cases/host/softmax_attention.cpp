@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention, streaming and with the map in memory; the products of that come from a BLAS where the bench
-// is linked with one. Compiled once per element type.
+// softmax_attention, streaming and with the map in memory; the products of that come from a BLAS
+// where the bench is linked with one. Compiled once per element type.
 #include "cases/attention_jobs.hpp"
 #include "driver/subjects.hpp"
 

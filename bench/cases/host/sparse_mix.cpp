@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix, and its baselines: factor by factor, and as many multiply-adds alone. Compiled once per
-// element type.
+// sparse_mix, and its baselines: factor by factor, and as many multiply-adds alone. Compiled once
+// per element type.
 #include "cases/mix_jobs.hpp"
 #include "driver/host/mix_baseline.hpp"
 #include "driver/settings.hpp"
@@ -19,8 +19,8 @@
 namespace bench {
 namespace {
 
-// Forward saves all states, forward_values none. Backward reads them, or, as sparse_mix_recompute, forms
-// them again; backward_input is the gradient of x alone.
+// Forward saves all states, forward_values none. Backward reads them, or, as sparse_mix_recompute,
+// forms them again; backward_input is the gradient of x alone.
 template <class T>
 class mix_call_job final : public mix_job<T> {
  public:
@@ -63,7 +63,8 @@ class mix_call_job final : public mix_job<T> {
     });
   }
 
-  // The weights' gradients as well: <dw_m, w_m> is <dz, z - residual>, for the last factor <dy, W v>.
+  // The weights' gradients as well: <dw_m, w_m> is <dz, z - residual>, for the last factor <dy, W
+  // v>.
   double max_error() override {
     double const error = mix_job<T>::max_error();
     if (this->at.direction != "backward") return error;

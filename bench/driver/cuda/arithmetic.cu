@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this GPU multiplies and adds: 16-bit values in its matrix units by the warp's own instruction (mma.sync), others
-// one by one, with nothing to load.
+// What this GPU multiplies and adds: 16-bit values in its matrix units by the warp's own
+// instruction (mma.sync), others one by one, with nothing to load.
 #include "device.hpp"
 #include "driver/backend.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sparse_mix is measured against: the same sums factor by factor over whole rows of the tensor, and as
-// many multiply-adds as it takes with nothing to load. Both use the instruction set that the library uses.
+// What sparse_mix is measured against: the same sums factor by factor over whole rows of the
+// tensor, and as many multiply-adds as it takes with nothing to load. Both use the instruction set
+// that the library uses.
 #pragma once
 
 #include "driver/case.hpp"

@@ -8,8 +8,8 @@ struct mix_baseline {
   using V = typename lanes::V;
   static constexpr index_t count = lanes::count;
 
-  // Rows [first, last) of x + W x, `offset[k]` in 0..rows-1: weights serve four vectors, and the row
-  // before in memory is the row before in the tensor.
+  // Rows [first, last) of x + W x, `offset[k]` in 0..rows-1: weights serve four vectors, and the
+  // row before in memory is the row before in the tensor.
   static void mix_rows(T const* x, T const* w, T* y, index_t const* offset, index_t links,
                        index_t rows, index_t channels, index_t first, index_t last) {
     for (index_t i = first; i < last; ++i) {

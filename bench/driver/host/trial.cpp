@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call in a process of its own, so that the memory it takes is measured and not added up: the resident
-// set's high-water mark (VmHWM), reset once the data is there, against the resident set before.
+// A call in a process of its own, so that the memory it takes is measured and not added up: the
+// resident set's high-water mark (VmHWM), reset once the data is there, against the resident set
+// before.
 #include "driver/backend.hpp"
 
 #include <sys/resource.h>

@@ -3,7 +3,8 @@
 
 namespace kernels {
 
-// Topologies are asked on the host, and residuals are numbers: every sparse_mix has the same kernels.
+// Topologies are asked on the host, and residuals are numbers: every sparse_mix has the same
+// kernels.
 template <class T>
 void sparse_mix(call<T> const& c, ss::tensor4<T const> w, ss::saved_states<T> states,
                 ss::tensor4<T> dw) {

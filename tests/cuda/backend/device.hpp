@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory and streams of the device for tests written in plain C++. Every call of the runtime is checked.
+// Memory and streams of the device for tests written in plain C++. Every call of the runtime is
+// checked.
 #pragma once
 
 #include "support/buffers.hpp"

@@ -11,8 +11,8 @@
 
 namespace support {
 
-// The graph of one call. Nothing may run, wait or allocate meanwhile: CUDA refuses that in this mode,
-// also on streams that have nothing to do with the capture.
+// The graph of one call. Nothing may run, wait or allocate meanwhile: CUDA refuses that in this
+// mode, also on streams that have nothing to do with the capture.
 template <class F>
 cudaGraph_t captured(device_stream const& stream, F const& call) {
   cudaGraph_t graph = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The image of a call's memory, with the host backend in the device's place: views, gaps and aliases
-// arrive and come back as they were, and writes beside them are found.
+// The image of a call's memory, with the host backend in the device's place: views, gaps and
+// aliases arrive and come back as they were, and writes beside them are found.
 #include "image.hpp"
 
 #include "support/buffers.hpp"

@@ -22,8 +22,8 @@ struct cuda_exec {
   tuner tune{};
 };
 
-// Brings the image to the device, calls `call(stream)`, and brings it back. Throws if CUDA refuses, or
-// if memory changed that nobody had lent.
+// Brings the image to the device, calls `call(stream)`, and brings it back. Throws if CUDA refuses,
+// or if memory changed that nobody had lent.
 void run_mirrored(memory_image& image, std::function<void(CUstream_st*)> const& call);
 
 // Who multiplies the host's matrices is not asked about the device's.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA backend for sources that no CUDA compiler reads. `on_stream` is exec::cuda to the doors;
-// behind it stand functions that remote.cu compiles once for each element type. So the tests are built
-// once, for all backends, and every one that runs proves that .cpp and .cu link.
+// behind it stand functions that remote.cu compiles once for each element type. So the tests are
+// built once, for all backends, and every one that runs proves that .cpp and .cu link.
 #pragma once
 
 #include "support/tunings.hpp"

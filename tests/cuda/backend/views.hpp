@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The views of an operator's problem, one after the other, so that each can be moved to other memory.
-// Problems are looked at field by field: nothing here knows any operator.
+// The views of an operator's problem, one after the other, so that each can be moved to other
+// memory. Problems are looked at field by field: nothing here knows any operator.
 #pragma once
 
 #include "fields.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls a sort_column and judges it: right where there is a device that it was built for, else a clean
-// refusal that names CUDA's reason.
+// Calls a sort_column and judges it: right where there is a device that it was built for, else a
+// clean refusal that names CUDA's reason.
 #pragma once
 
 #include <cstdio>

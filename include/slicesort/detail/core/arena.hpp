@@ -1,6 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// One walk over the workspace, two uses: without memory it counts, with memory it carves. An
-// operator writes the walk once (`plan`), so the size query and the run cannot disagree.
+// One walk over the workspace, two uses: without memory it counts, with memory it carves.
+//
+// Whoever needs workspace writes the walk once, as a *layout*: a struct of pointers whose
+// constructor takes an arena, and then all that the sizes depend on.
+//
+//   template <class T>
+//   struct layout {
+//     T *rows, *sums, *copy;
+//     layout(detail::arena& a, extents3 e) : rows(a.take<T>(e.length)) {
+//       a.overlap([&](detail::arena& first) { sums = first.take<T>(e.channels); },    // a layout
+//                 [&](detail::arena& second) { copy = second.take<T>(e.length); });   // for each
+//     }
+//   };
+//
+// `plan` makes one over the arena that counts, `forward` and `backward` make one over the caller's
+// memory, so the size query and the run cannot disagree. What every thread needs for itself is a
+// layout too, of which `slots` (detail/host/slots.hpp) takes as many as there are threads.
 #pragma once
 
 #include <slicesort/workspace.hpp>
@@ -31,7 +46,8 @@ class arena {
     return carving_ && count != 0 ? reinterpret_cast<T*>(base_ + offset) : nullptr;
   }
 
-  // Two walks over the same bytes, of which only one is in use at a time.
+  // Two walks over the same bytes, of which only one is in use at a time: takes as many as the
+  // larger of them.
   template <class First, class Second>
   void overlap(First const& first, Second const& second) {
     arena other = *this;

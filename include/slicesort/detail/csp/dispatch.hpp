@@ -39,41 +39,9 @@ namespace impl {
 
 template <bool Aligned>
 struct grid_implementation<detail::csp_op<Aligned>> {
-  // Forward and backward use the same memory.
-  struct memory {
-    detail::channel_shift* moves = nullptr;
-    unsigned char* destinations =
-        nullptr;                      // the order of every sample's reference, as it would be saved
-    sort_memory reference{}, sort{};  // at different times
-    index_t samples = 0;              // that `copy` holds
-    void* copy = nullptr;             // of x, where groups would overwrite what others still read
-    permute_memory permute{};
-  };
   template <class T, class Grid>
-  static memory plan(Grid const& grid, detail::csp_shape const& s, detail::arena& a) {
-    extents3 const e = s.extents;
-    index_t const group = s.group;
-    memory m;
-    if (e.empty()) return m;
-    m.moves = a.take<detail::channel_shift>(static_cast<std::size_t>(e.channels));
-    detail::arena backward = a;
-    m.permute = plan_permute<T>(grid, e, backward);
-    if (group > 1) {
-      if (Aligned) m.destinations = a.take<unsigned char>(destinations_bytes(e, group));
-      if (!groups_in_registers<T>(grid, group)) {
-        detail::arena before = a;
-        m.reference = plan_sort<T>(grid, group_extents({e.batch, e.length, 1}, group), before);
-        m.sort = plan_sort<T>(grid, group_extents(e, group), a);
-        if (Aligned && before.bytes() > a.bytes()) a = before;
-      }
-      if (group < e.length && !groups_staged<T>(grid, e, group)) {
-        index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
-        m.samples = std::clamp<index_t>(chunk / (e.length * e.channels), 1, e.batch);
-        m.copy = a.take<T>(static_cast<std::size_t>(m.samples * e.length * e.channels));
-      }
-    }
-    if (backward.bytes() > a.bytes()) a = backward;
-    return m;
+  static void plan(Grid const& grid, detail::csp_shape const& s, detail::arena& a) {
+    (void)layout<T>(a, grid, s);
   }
 
   template <class Grid, class T>
@@ -81,7 +49,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory const m = plan<T>(grid, {e, p.rule.group}, a);
+    layout<T> const m(a, grid, {e, p.rule.group});
     csp_shifts const moves = upload_shifts(grid, p.rule, e, m.moves);
     if (p.rule.group == 1) {
       move_rows(grid, column_transfer<T>{p.x, p.y, true, grad_mode::overwrite},
@@ -107,12 +75,11 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     bool const adjacent = rows_are_adjacent(p.x.strides());
     for (index_t first = 0; first < e.batch; first += m.samples) {
       extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
-      auto* const copy = static_cast<T*>(m.copy);
-      copy_side_by_side(grid, slice_batch(p.x, first, some), copy, adjacent);
+      copy_side_by_side(grid, slice_batch(p.x, first, some), m.copy, adjacent);
       groups_view<T> part = job;
       part.groups.extents = some;
       part.groups.lengths = slice_batch(p.lengths, first, some);
-      part.x = tensor3<T const>(copy, some, side_by_side(some, adjacent));
+      part.x = tensor3<T const>(m.copy, some, side_by_side(some, adjacent));
       part.y = slice_batch(p.y, first, some);
       part.order = slice_batch(job.order, first);
       part.destinations = slice_batch(job.destinations, first);
@@ -125,7 +92,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     extents3 const e = p.dy.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory const m = plan<T>(grid, {e, p.rule.group}, a);
+    layout<T> const m(a, grid, {e, p.rule.group});
     csp_shifts const moves = upload_shifts(grid, p.rule, e, m.moves);
     csp_groups const groups = groups_of(p.rule, e, moves, p.lengths);
     if (p.rule.group == 2 && !moves.shifting)
@@ -137,6 +104,44 @@ struct grid_implementation<detail::csp_op<Aligned>> {
   }
 
  private:
+  template <class T>
+  struct layout {
+    detail::channel_shift* moves = nullptr;
+    unsigned char* destinations = nullptr;  // the order of every sample's reference, as saved
+    sort_layout<T> reference, sort;
+    index_t samples = 0;  // that `copy` holds
+    T* copy = nullptr;    // of x, where groups would overwrite what others still read
+    permute_layout<T> permute;
+
+    template <class Grid>
+    layout(detail::arena& a, Grid const& grid, detail::csp_shape const& s) {
+      if (s.extents.empty()) return;
+      moves = a.take<detail::channel_shift>(static_cast<std::size_t>(s.extents.channels));
+      a.overlap(
+          [&](detail::arena& sorting) { take_sort(sorting, grid, s.extents, s.group); },
+          [&](detail::arena& moving) { permute = permute_layout<T>(moving, grid, s.extents); });
+    }
+
+   private:
+    template <class Grid>
+    void take_sort(detail::arena& a, Grid const& grid, extents3 e, index_t group) {
+      if (group == 1) return;
+      if (Aligned) destinations = a.take<unsigned char>(destinations_bytes(e, group));
+      if (!groups_in_registers<T>(grid, group))
+        a.overlap(
+            [&](detail::arena& all) { sort = sort_layout<T>(all, grid, group_extents(e, group)); },
+            [&](detail::arena& first) {
+              extents3 const channel{e.batch, e.length, 1};
+              if (Aligned) reference = sort_layout<T>(first, grid, group_extents(channel, group));
+            });
+      if (group < e.length && !groups_staged<T>(grid, e, group)) {
+        index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
+        samples = std::clamp<index_t>(chunk / (e.length * e.channels), 1, e.batch);
+        copy = a.take<T>(static_cast<std::size_t>(samples * e.length * e.channels));
+      }
+    }
+  };
+
   static csp_groups groups_of(detail::csp_rule const& rule, extents3 e, csp_shifts const& moves,
                               tensor1<index_t const> lengths) {
     return {e, rule.group, detail::row_division(rule.group), moves.all, moves.first, lengths};
@@ -155,7 +160,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
 
   template <class Grid, class T>
   static void move_rows(Grid const& grid, column_transfer<T> const& job, csp_groups const& groups,
-                        group_rows order, permute_memory const& m) {
+                        group_rows order, permute_layout<T> const& m) {
     auto const run = [&](auto rows) { permute_columns(grid, job, rows, m); };
     if (groups.group == 1)
       run(csp_rows<no_order>{groups, order});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the slots: every slot walks the same arena, each over its own part of the workspace.
+// Workspace of each thread of a call: as many parts as there are slots, all with one layout
+// (detail/core/arena.hpp).
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -15,7 +16,7 @@ namespace impl {
 
 class slots {
  public:
-  // Memory of `walk(arena)` for as many slots as `tasks` tasks can occupy.
+  // `walk(arena)` makes the layout; `tasks` tasks cannot occupy more slots than that.
   template <class Walk>
   slots(detail::arena& a, unsigned threads, index_t tasks, Walk const& walk) {
     detail::arena counting;
@@ -26,7 +27,7 @@ class slots {
     memory_ = a.take<unsigned char>(static_cast<std::size_t>(busy) * bytes_);
   }
 
-  // The arena of one slot, to be walked the same way.
+  // The arena of one slot, over which to make the same layout.
   detail::arena operator[](unsigned slot) const {
     return detail::arena(workspace{memory_ + slot * bytes_, bytes_});
   }

@@ -33,10 +33,8 @@ template <class Order>
 struct grid_implementation<detail::multi_permutation_op<Order>> {
   template <class T, class Grid>
   static void plan(Grid const& grid, detail::multi_permutation_shape const& s, detail::arena& a) {
-    detail::arena other = a;
-    plan_forward<T>(grid, s.extents, a);
-    plan_backward<T>(grid, s, other);
-    if (other.bytes() > a.bytes()) a = other;
+    a.overlap([&](detail::arena& forward) { (void)forward_layout<T>(forward, grid, s.extents); },
+              [&](detail::arena& backward) { (void)backward_layout<T>(backward, grid, s); });
   }
 
   template <class Grid, class T>
@@ -45,15 +43,14 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    forward_memory const m = plan_forward<T>(grid, e, a);
+    forward_layout<T> const m(a, grid, e);
     bool const adjacent = rows_are_adjacent(p.y.strides());
     for (index_t first = 0; first < e.batch; first += m.samples) {
       extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
       tensor3<T> const y = slice_batch(p.y, first, some);
       tensor1<index_t const> const lengths = slice_batch(p.lengths, first, some);
       tensor3<T> sorted = y;  // rows past a length as well
-      if (m.sorted != nullptr)
-        sorted = {static_cast<T*>(m.sorted), some, side_by_side(some, adjacent)};
+      if (m.sorted != nullptr) sorted = {m.sorted, some, side_by_side(some, adjacent)};
       index_rows perm;
       if (p.saving) {
         perm = slice_batch(index_rows(p.perm), first);
@@ -76,7 +73,7 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
                        workspace w) {
     extents3 const e = p.dy.extents();
     detail::arena a(w);
-    backward_memory const m = plan_backward<T>(grid, {e, p.weights.terms}, a);
+    backward_layout<T> const m(a, grid, {e, p.weights.terms});
     if (p.of_weights) weigh(grid, p, m.sums);
     if (e.empty()) return;
     if (m.dy == nullptr) return transpose_powers<true>(grid, p, p.dy, p.dx, p.perm, p.lengths);
@@ -85,9 +82,8 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
     bool const adjacent = rows_are_adjacent(p.dx.strides());
     for (index_t first = 0; first < e.batch; first += m.samples) {
       extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
-      auto* const copy = static_cast<T*>(m.dy);
-      copy_side_by_side(grid, slice_batch(p.dy, first, some), copy, adjacent);
-      transpose_powers<false>(grid, p, tensor3<T const>(copy, some, side_by_side(some, adjacent)),
+      copy_side_by_side(grid, slice_batch(p.dy, first, some), m.dy, adjacent);
+      transpose_powers<false>(grid, p, tensor3<T const>(m.dy, some, side_by_side(some, adjacent)),
                               slice_batch(p.dx, first, some),
                               slice_batch(index_rows(p.perm), first),
                               slice_batch(p.lengths, first, some));
@@ -105,43 +101,42 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
     return std::clamp<index_t>(chunk / (e.length * e.channels), 1, e.batch);
   }
 
-  struct forward_memory {
+  template <class T>
+  struct forward_layout {
     index_t samples = 0;
-    sort_memory sort{};
-    void* perm = nullptr;    // unless it is saved
-    void* sorted = nullptr;  // of columns too long for shared memory
-  };
-  template <class T, class Grid>
-  static forward_memory plan_forward(Grid const& grid, extents3 e, detail::arena& a) {
-    forward_memory m;
-    if (e.empty()) return m;
-    m.samples = samples_at_once<T>(grid, e);
-    extents3 const some{m.samples, e.length, e.channels};
-    auto const elements = static_cast<std::size_t>(some.size());
-    m.sort = plan_sort<T>(grid, some, a);
-    m.perm = take_scratch_rows(a, some);
-    if (chained_width<T>(grid, chained_bytes<T>(e.length), e) == 0) m.sorted = a.take<T>(elements);
-    return m;
-  }
+    sort_layout<T> sort;
+    void* perm = nullptr;  // unless it is saved
+    T* sorted = nullptr;   // of columns too long for shared memory
 
-  struct backward_memory {
-    index_t samples = 0;
-    void* dy = nullptr;      // of columns too long for shared memory, if in place
-    double* sums = nullptr;  // of every column and term
+    template <class Grid>
+    forward_layout(detail::arena& a, Grid const& grid, extents3 e) {
+      if (e.empty()) return;
+      samples = samples_at_once<T>(grid, e);
+      extents3 const some{samples, e.length, e.channels};
+      sort = sort_layout<T>(a, grid, some);
+      perm = take_scratch_rows(a, some);
+      if (chained_width<T>(grid, chained_bytes<T>(e.length), e) == 0)
+        sorted = a.take<T>(static_cast<std::size_t>(some.size()));
+    }
   };
-  template <class T, class Grid>
-  static backward_memory plan_backward(Grid const& grid, detail::multi_permutation_shape const& s,
-                                       detail::arena& a) {
-    backward_memory m;
-    extents3 const e = s.extents;
-    if (e.empty()) return m;
-    m.sums = a.take<double>(static_cast<std::size_t>(e.batch * e.channels) *
+
+  template <class T>
+  struct backward_layout {
+    index_t samples = 0;
+    T* dy = nullptr;         // of columns too long for shared memory, if in place
+    double* sums = nullptr;  // of every column and term
+
+    template <class Grid>
+    backward_layout(detail::arena& a, Grid const& grid, detail::multi_permutation_shape const& s) {
+      extents3 const e = s.extents;
+      if (e.empty()) return;
+      sums = a.take<double>(static_cast<std::size_t>(e.batch * e.channels) *
                             static_cast<std::size_t>(s.terms));
-    if (chained_width<T>(grid, transposed_bytes<T>(e.length), e) > 0) return m;
-    m.samples = samples_at_once<T>(grid, e);
-    m.dy = a.take<T>(static_cast<std::size_t>(m.samples * e.length * e.channels));
-    return m;
-  }
+      if (chained_width<T>(grid, transposed_bytes<T>(e.length), e) > 0) return;
+      samples = samples_at_once<T>(grid, e);
+      dy = a.take<T>(static_cast<std::size_t>(samples * e.length * e.channels));
+    }
+  };
   template <class T>
   static std::size_t transposed_bytes(index_t length) {
     return chained_bytes<T>(length) + sizeof(A<T>) * static_cast<std::size_t>(length);

@@ -32,31 +32,9 @@ namespace impl {
 
 template <class Form>
 struct grid_implementation<detail::shuffle_op<Form>> {
-  struct memory {
-    void* order = nullptr;  // the permutations of a full column: [1, length, one or channels]
-    detail::raw_key32* hashes = nullptr;
-    sort_memory sort{};
-    index_t samples = 0;      // at one time, where they have lengths
-    void* shorter = nullptr;  // their permutations: [samples, length, one or channels]
-    permute_memory permute{};
-  };
   template <class T, class Grid>
-  static memory plan(Grid const& grid, extents3 const& e, detail::arena& a) {
-    memory m;
-    if (e.empty()) return m;
-    extents3 const orders = orders_of(e);
-    m.order = take_scratch_rows(a, orders);
-    // Once rows move, the memory of the sort is free.
-    detail::arena moving = a;
-    m.hashes = a.take<detail::raw_key32>(static_cast<std::size_t>(orders.size()));
-    m.sort = plan_sort<detail::raw_key32>(grid, orders, a);
-    m.samples =
-        std::clamp<index_t>(grid_tuning_of<T>(grid).chunk_elements / orders.size(), 1, e.batch);
-    extents3 const shorter{m.samples, orders.length, orders.channels};
-    m.shorter = take_scratch_rows(moving, shorter);
-    m.permute = plan_permute<T>(grid, e, moving);
-    if (moving.bytes() > a.bytes()) a = moving;
-    return m;
+  static void plan(Grid const& grid, extents3 const& e, detail::arena& a) {
+    (void)layout<T>(a, grid, e);
   }
 
   template <class Grid, class T>
@@ -70,6 +48,35 @@ struct grid_implementation<detail::shuffle_op<Form>> {
   }
 
  private:
+  template <class T>
+  struct layout {
+    void* order = nullptr;  // the permutations of a full column: [1, length, one or channels]
+    detail::raw_key32* hashes = nullptr;
+    sort_layout<detail::raw_key32> sort;
+    index_t samples = 0;      // at one time, where they have lengths
+    void* shorter = nullptr;  // their permutations: [samples, length, one or channels]
+    permute_layout<T> permute;
+
+    template <class Grid>
+    layout(detail::arena& a, Grid const& grid, extents3 e) {
+      if (e.empty()) return;
+      extents3 const orders = orders_of(e);
+      order = take_scratch_rows(a, orders);
+      samples =
+          std::clamp<index_t>(grid_tuning_of<T>(grid).chunk_elements / orders.size(), 1, e.batch);
+      // Once rows move, the memory of the sort is free.
+      a.overlap(
+          [&](detail::arena& sorting) {
+            hashes = sorting.take<detail::raw_key32>(static_cast<std::size_t>(orders.size()));
+            sort = sort_layout<detail::raw_key32>(sorting, grid, orders);
+          },
+          [&](detail::arena& moving) {
+            shorter = take_scratch_rows(moving, {samples, orders.length, orders.channels});
+            permute = permute_layout<T>(moving, grid, e);
+          });
+    }
+  };
+
   static extents3 orders_of(extents3 e) { return {1, e.length, Form::shared ? 1 : e.channels}; }
 
   // The row numbers as kernels see them: columns that channels, or samples, share have a stride of
@@ -87,7 +94,7 @@ struct grid_implementation<detail::shuffle_op<Form>> {
     extents3 const e = job.in.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory const m = plan<T>(grid, e, a);
+    layout<T> const m(a, grid, e);
     extents3 const orders = orders_of(e);
     index_rows const order = rows_in(m.order, orders, false);
     tensor3<detail::raw_key32> const hashes(m.hashes, orders);

@@ -17,26 +17,17 @@ namespace impl {
 
 template <class Order>
 struct grid_implementation<detail::slicing_sort_op<Order>> {
-  // Forward and backward use the same memory.
-  struct memory {
-    sort_memory sort;
-    permute_memory permute;
-  };
   template <class T, class Grid>
-  static memory plan(Grid const& grid, extents3 const& e, detail::arena& a) {
-    memory m;
-    detail::arena other = a;
-    m.sort = plan_sort<T>(grid, e, a);
-    m.permute = plan_permute<T>(grid, e, other);
-    if (other.bytes() > a.bytes()) a = other;
-    return m;
+  static void plan(Grid const& grid, extents3 const& e, detail::arena& a) {
+    a.overlap([&](detail::arena& forward) { (void)sort_layout<T>(forward, grid, e); },
+              [&](detail::arena& backward) { (void)permute_layout<T>(backward, grid, e); });
   }
 
   template <class Grid, class T>
   static void forward(Grid const& grid, detail::slicing_sort_forward<Order, T> const& p,
                       workspace w) {
     detail::arena a(w);
-    sort_memory const m = plan_sort<T>(grid, p.x.extents(), a);
+    sort_layout<T> const m(a, grid, p.x.extents());
     index_rows const perm = p.saving ? index_rows(p.perm) : index_rows();
     sort_columns(grid, columns_view<T, Order>{p.order, p.x, p.y, perm, p.lengths}, m);
   }
@@ -45,7 +36,7 @@ struct grid_implementation<detail::slicing_sort_op<Order>> {
   template <class Grid, class T>
   static void backward(Grid const& grid, detail::slicing_sort_backward<T> const& p, workspace w) {
     detail::arena a(w);
-    permute_memory const m = plan_permute<T>(grid, p.dy.extents(), a);
+    permute_layout<T> const m(a, grid, p.dy.extents());
     permute_columns(grid, column_permutation<T>{p.dy, p.dx, p.perm, false, p.mode}, m);
   }
 };

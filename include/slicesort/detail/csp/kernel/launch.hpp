@@ -102,7 +102,7 @@ void sort_groups_in_registers(Grid const& grid, groups_view<T> const& view, bool
 // `shifting`: whether any channel moves.
 template <class Grid, class T>
 void sort_groups(Grid const& grid, groups_view<T> const& view, bool shifting,
-                 sort_memory const& m) {
+                 sort_layout<T> const& m) {
   index_t const group = view.groups.group;
   if (group == 2)
     run_on_groups<exchange_pairs_body<T>>(grid, view, shifting, rows_of_byte);

@@ -40,27 +40,27 @@ struct column_permutation {
   grad_mode mode;
 };
 
-struct permute_memory {
-  void* copy = nullptr;  // of the columns that move at one time, if they are too long for tiles
-  index_t columns = 0;
-};
+// Workspace. Where columns are too long for tiles, what moves in place moves out of a copy.
+template <class T>
+struct permute_layout {
+  T* copy = nullptr;    // of the columns that move at one time; null: columns fit in tiles
+  index_t columns = 0;  // as many
 
-// Where columns are too long for tiles, what moves in place moves out of a copy.
-template <class T, class Grid>
-permute_memory plan_permute(Grid const& grid, extents3 e, detail::arena& a) {
-  permute_memory m;
-  if (e.empty()) return m;
-  std::size_t const column = sizeof(T) * static_cast<std::size_t>(e.length);
-  if (tile_width(grid.info(), permute_tuning_of<T>(grid), column, e.length, 1) > 0) return m;
-  index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
-  m.columns = std::clamp<index_t>(chunk / e.length, 1, e.batch * e.channels);
-  m.copy = a.take<T>(static_cast<std::size_t>(m.columns * e.length));
-  return m;
-}
+  permute_layout() = default;
+  template <class Grid>
+  permute_layout(detail::arena& a, Grid const& grid, extents3 e) {
+    if (e.empty()) return;
+    std::size_t const column = sizeof(T) * static_cast<std::size_t>(e.length);
+    if (tile_width(grid.info(), permute_tuning_of<T>(grid), column, e.length, 1) > 0) return;
+    index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
+    columns = std::clamp<index_t>(chunk / e.length, 1, e.batch * e.channels);
+    copy = a.take<T>(static_cast<std::size_t>(columns * e.length));
+  }
+};
 
 template <class Grid, class T, class Rows>
 void permute_directly(Grid const& grid, column_transfer<T> const& job, Rows const& perm,
-                      permute_memory const& m) {
+                      permute_layout<T> const& m) {
   int const threads = grid_tuning_of<T>(grid).element_threads;
   permute_tuning const t = permute_tuning_of<T>(grid);
   extents3 const e = job.in.extents();
@@ -78,7 +78,7 @@ void permute_directly(Grid const& grid, column_transfer<T> const& job, Rows cons
     tensor3<T const> in = job.in;
     if (in_place) {
       strides3 const copied = part.rows_adjacent ? strides3{0, 1, e.length} : strides3{0, count, 1};
-      tensor3<T> const copy(static_cast<T*>(m.copy), {1, e.length, count}, copied);
+      tensor3<T> const copy(m.copy, {1, e.length, count}, copied);
       grid.run(copy_columns_body<T>{job.in, copy, part}, part.blocks(threads), threads);
       in = copy;
     }
@@ -89,7 +89,7 @@ void permute_directly(Grid const& grid, column_transfer<T> const& job, Rows cons
 
 template <class Grid, class T, class Rows>
 void permute_columns(Grid const& grid, column_transfer<T> const& job, Rows const& perm,
-                     permute_memory const& m) {
+                     permute_layout<T> const& m) {
   extents3 const e = job.in.extents();
   if (e.empty()) return;
   device_info const device = grid.info();
@@ -108,7 +108,8 @@ void permute_columns(Grid const& grid, column_transfer<T> const& job, Rows const
 }
 
 template <class Grid, class T>
-void permute_columns(Grid const& grid, column_permutation<T> const& job, permute_memory const& m) {
+void permute_columns(Grid const& grid, column_permutation<T> const& job,
+                     permute_layout<T> const& m) {
   with_row_numbers(job.perm, [&](auto const& perm) {
     permute_columns(grid, column_transfer<T>{job.in, job.out, job.gather, job.mode}, perm, m);
   });

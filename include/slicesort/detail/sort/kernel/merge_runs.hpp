@@ -28,10 +28,10 @@ struct merge_runs_body {
 
   View view;
   index_t first_column, columns;  // as in sort_tile
-  index_t run_rows;               // of the input's runs
-  sorted_runs<T> in, out;
-  bool last;    // write the view's tensors instead of `out`
-  int threads;  // of a block
+  index_t run_rows = 0;           // of the input's runs
+  sorted_runs<T> in{}, out{};
+  bool last = false;  // write the view's tensors instead of `out`
+  int threads = 0;    // of a block
 
   SLICESORT_HD index_t part_rows() const { return static_cast<index_t>(threads) * items; }
   // Blocks for a pair of runs.

@@ -36,11 +36,6 @@ struct sort_shape {
   bool cluster = false;       // the two runs of a column are sorted by the two blocks of a cluster
   index_t chunk_columns = 0;  // columns whose runs the workspace holds at once, if any
 };
-struct sort_memory {
-  sort_shape shape;
-  void* values[2];
-  std::uint32_t* rows[2];
-};
 
 // Shared memory of a tile.
 template <class T>
@@ -110,19 +105,26 @@ sort_shape shape_of_sort(Grid const& grid, extents3 e) {
   return s;
 }
 
-template <class T, class Grid>
-sort_memory plan_sort(Grid const& grid, extents3 e, detail::arena& a) {
-  sort_memory m{};
-  if (e.empty()) return m;
-  m.shape = shape_of_sort<T>(grid, e);
-  auto const elements = static_cast<std::size_t>(m.shape.chunk_columns * e.length);
-  int const copies = m.shape.chunk_columns == 0 ? 0 : m.shape.runs > 2 ? 2 : 1;
-  for (int i = 0; i < copies; ++i) {
-    m.values[i] = a.take<T>(elements);
-    m.rows[i] = a.take<std::uint32_t>(elements);
+// Workspace: the sorted runs of long columns, and what two of them are merged into.
+template <class T>
+struct sort_layout {
+  sort_shape shape;
+  T* values[2] = {};
+  std::uint32_t* rows[2] = {};
+
+  sort_layout() = default;
+  template <class Grid>
+  sort_layout(detail::arena& a, Grid const& grid, extents3 e) {
+    if (e.empty()) return;
+    shape = shape_of_sort<T>(grid, e);
+    auto const elements = static_cast<std::size_t>(shape.chunk_columns * e.length);
+    int const copies = shape.chunk_columns == 0 ? 0 : shape.runs > 2 ? 2 : 1;
+    for (int i = 0; i < copies; ++i) {
+      values[i] = a.take<T>(elements);
+      rows[i] = a.take<std::uint32_t>(elements);
+    }
   }
-  return m;
-}
+};
 
 template <int Rows, class Grid, class View>
 void sort_in_registers(Grid const& grid, View const& view, sort_shape const& s) {
@@ -134,38 +136,40 @@ void sort_in_registers(Grid const& grid, View const& view, sort_shape const& s) 
 }
 
 template <class Grid, class View>
-void sort_in_tiles(Grid const& grid, View const& view, sort_memory const& m, index_t first_column,
-                   index_t columns) {
+void sort_in_tiles(Grid const& grid, View const& view, sort_layout<typename View::element> const& m,
+                   index_t first_column, index_t columns) {
   using T = typename View::element;
   sort_shape const& s = m.shape;
   index_t const length = view.length();
   sorted_runs<T> runs[2];
   for (int i = 0; i < 2; ++i)
-    runs[i] = {static_cast<T*>(m.values[i]), view.needs_rows() ? m.rows[i] : nullptr, length};
+    runs[i] = {m.values[i], view.needs_rows() ? m.rows[i] : nullptr, length};
 
-  sort_tile_body<View> const tile{view,
-                                  first_column,
-                                  columns,
-                                  s.width,
-                                  static_cast<int>(s.run_rows),
-                                  static_cast<int>(s.runs),
-                                  s.cluster,
-                                  runs[0]};
+  sort_tile_body<View> tile{view, first_column, columns};
+  tile.width = s.width;
+  tile.run_rows = static_cast<int>(s.run_rows);
+  tile.runs = static_cast<int>(s.runs);
+  tile.paired = s.cluster;
+  tile.out = runs[0];
   grid.run(tile, tile.tiles() * s.runs, s.threads, s.cluster ? 2 : 1);
   if (s.cluster) return;
 
   int from = 0;
   for (index_t run = s.run_rows; run < length; run *= 2, from = 1 - from) {
-    merge_runs_body<View> const merge{
-        view,       first_column,   columns,           run,
-        runs[from], runs[1 - from], 2 * run >= length, s.merge_threads};
+    merge_runs_body<View> merge{view, first_column, columns};
+    merge.run_rows = run;
+    merge.in = runs[from];
+    merge.out = runs[1 - from];
+    merge.last = 2 * run >= length;
+    merge.threads = s.merge_threads;
     grid.run(merge, merge.blocks(), s.merge_threads);
   }
 }
 
 // Sorts columns that are too long for registers.
 template <class Grid, class View>
-void sort_long_columns(Grid const& grid, View const& view, sort_memory const& m) {
+void sort_long_columns(Grid const& grid, View const& view,
+                       sort_layout<typename View::element> const& m) {
   index_t const all = view.columns();
   index_t const chunk = m.shape.chunk_columns == 0 ? all : m.shape.chunk_columns;
   for (index_t first = 0; first < all; first += chunk)
@@ -173,7 +177,8 @@ void sort_long_columns(Grid const& grid, View const& view, sort_memory const& m)
 }
 
 template <class Grid, class View>
-void sort_columns(Grid const& grid, View const& view, sort_memory const& m) {
+void sort_columns(Grid const& grid, View const& view,
+                  sort_layout<typename View::element> const& m) {
   if (view.x.extents().empty()) return;
   if (m.shape.register_rows != 0)
     sort_in_registers<smallest_network>(grid, view, m.shape);

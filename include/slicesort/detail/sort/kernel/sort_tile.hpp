@@ -50,11 +50,11 @@ struct sort_tile_body {
 
   View view;
   index_t first_column, columns;  // of all samples' columns, those sorted by this launch
-  int width;                      // columns of a tile, a power of two
-  int run_rows;                   // rows that are sorted at once: a multiple of 32 where runs > 1
-  int runs;                       // of a column
-  bool paired;                    // two runs, of two blocks in a cluster, one column wide
-  sorted_runs<T> out;             // where runs > 1 and not paired
+  int width = 1;                  // columns of a tile, a power of two
+  int run_rows = 0;               // rows that are sorted at once: a multiple of 32 where runs > 1
+  int runs = 1;                   // of a column
+  bool paired = false;            // two runs, of two blocks in a cluster, one column wide
+  sorted_runs<T> out{};           // where runs > 1 and not paired
 
   template <class SharedAllocator>
   SLICESORT_HD_INLINE auto shared(SharedAllocator& shared_memory) const {

@@ -30,7 +30,7 @@ struct column_range {
   bool within_one_sample() const {
     return first / extents.channels == (first + width - 1) / extents.channels;
   }
-  // f(lane, batch, channel)
+  // Calls f(lane, batch, channel) for every column.
   template <class F>
   void for_each(F const& f) const {
     index_t batch = first / extents.channels, channel = first % extents.channels;
@@ -44,7 +44,7 @@ struct column_range {
   }
 };
 
-// Which rows of some columns take part.
+// How many leading rows of each column take part.
 struct tile_rows {
   index_t valid[tile_columns];
   index_t longest = 0;
@@ -59,7 +59,7 @@ struct tile_rows {
   }
 };
 
-// The columns of all samples, `width` a tile.
+// How many tiles of `width` columns all samples have, and the columns of one of them.
 inline index_t tiles_of(extents3 e, int width) {
   return (e.batch * e.channels + width - 1) / width;
 }
@@ -74,7 +74,7 @@ struct tile_operand {
   index_t pitch;
   int width;
   bool adjacent;  // the columns lie side by side
-  bool dense;     // and there are 32 of them: rows can be moved as vectors
+  bool dense;     // adjacent, and there are 32: rows can be moved as vectors
 
   tile_operand() = default;
   tile_operand(column_range const& columns, strides3 s)
@@ -86,7 +86,7 @@ struct tile_operand {
       start[lane] = batch * s.batch + channel * s.channels;
     });
   }
-  // Are rows whole 64-byte lines, so that they can be written around the cache?
+  // Whether rows are whole 64-byte lines, so that they can be stored around the cache.
   bool on_lines(void const* data, index_t element_bytes) const {
     auto const address = reinterpret_cast<std::uintptr_t>(data) +
                          static_cast<std::uintptr_t>(start[0] * element_bytes);
@@ -95,12 +95,13 @@ struct tile_operand {
   }
 };
 
-// Outputs of some size do not fit in the nearer caches anyway: write around them.
+// Whether an output is too large for the nearer caches anyway, so that it is stored around them.
 template <class T>
 constexpr bool worth_streaming(extents3 e) {
   return e.size() * static_cast<index_t>(sizeof(T)) >= index_t{1} << 20;
 }
 
+// A tile to sort, each group of its rows by itself.
 template <class T>
 struct column_tile {
   T const* x;
@@ -113,17 +114,17 @@ struct column_tile {
   index_t valid[tile_columns];           // rows of each column that take part
   bool ragged;                           // some column is shorter than `rows`
   detail::bits_t<T> flip[tile_columns];  // all ones where the column descends
-  bool stream;  // write around the cache; perm too, unless it is wanted soon
-  bool stream_perm;
-  index_t group;  // rows sorted together; their numbers start at 0
+  bool stream;                           // store y around the cache
+  bool stream_perm;                      // store perm around the cache
+  index_t group;                         // rows that are sorted together; perm numbers them from 0
   // Where in its group each sorted row goes; null: row k goes to k.
   std::uint16_t const* destinations;
   unsigned char* scratch;  // tile_scratch_bytes<T>(rows)
 };
 
-// Asks for the dense row `prefetch_distance` rows after this one: rows are far apart, and the
-// processor's own prefetchers give up at page ends. The address may lie past the tensor, hence
-// integers.
+// Prefetches the dense row that is `prefetch_distance` rows after this one: rows are far apart, and
+// the processor's own prefetchers stop at the end of a page. The address may be past the tensor, so
+// it is computed as an integer.
 inline constexpr unsigned prefetch_distance = 16;
 template <class T>
 void prefetch_after(T const* row, index_t pitch) {
@@ -138,8 +139,8 @@ void prefetch_after(T const* row, index_t pitch) {
 #endif
 }
 
-// `count` elements, at most a row of a tile; a whole row and a line as constants, which a compiler
-// turns into moves.
+// Copies `count` elements, at most a row of a tile. The sizes of a whole row and of a cache line
+// are constants to the compiler, which turns them into vector moves.
 template <std::size_t Element>
 void copy_elements(void* to, void const* from, int count) {
   constexpr std::size_t row = Element * tile_columns;
@@ -152,8 +153,9 @@ void copy_elements(void* to, void const* from, int count) {
     std::memcpy(to, from, bytes);
 }
 
-// Moves `count` rows from row `i` on between an operand of any strides and a stage of `pitch`
-// elements per row. Columns that are not adjacent go one by one: each may itself be contiguous.
+// Copies `count` rows, from row `i` on, of an operand of any strides to a stage whose rows are
+// `pitch` elements apart. Columns that are not adjacent are copied one by one, since each may
+// itself be contiguous.
 template <class T, class Stage>
 void gather_rows(T const* from, tile_operand const& at, int first, int width, index_t i, int count,
                  Stage* stage, int pitch) {
@@ -170,6 +172,7 @@ void gather_rows(T const* from, tile_operand const& at, int first, int width, in
       std::memcpy(stage + k * pitch + lane, p, sizeof(T));
   }
 }
+// Copies `count` rows of a stage to rows i .. of an operand: the reverse of gather_rows.
 template <class Stage, class T>
 void scatter_rows(Stage const* stage, int pitch, int width, index_t i, int count,
                   tile_operand const& at, T* to) {
@@ -187,12 +190,12 @@ void scatter_rows(Stage const* stage, int pitch, int width, index_t i, int count
   }
 }
 
-// Rows between the parts of a tile, so that a power-of-two length does not map them on the same
-// sets.
+// Rows between the parts of a tile, so that at a power-of-two length the parts do not fall on the
+// same cache sets.
 inline constexpr index_t tile_padding_rows = 4;
 
-// Scratch per row of a tile, the largest over instruction sets: keys and indices of 32 columns, and
-// the composites of one part for the repair of ties.
+// Scratch bytes per row of a tile, the most that any instruction set takes: keys and indices of 32
+// columns, and the composites of one part, by which ties are put in order.
 template <class T>
 inline constexpr std::size_t tile_row_bytes = sizeof(T) == 2 ? 4 * tile_columns
                                                              : 2 * sizeof(T) * tile_columns +

@@ -32,14 +32,14 @@ constexpr index_t csp_chunk_rows(index_t group, index_t length) {
   return group * std::clamp<index_t>(enough / group, 1, std::max<index_t>(groups, 1));
 }
 
-// Scratch of one slot.
+// The scratch memory of one slot, that is, of one tile at a time.
 template <class T>
 struct csp_scratch {
   T* columns;  // the shifted channels, each contiguous: [32][pitch]
   index_t pitch;
-  T* stage;               // rows of a chunk, or of a batch: [..][32]
-  std::uint16_t* order;   // of a chunk's rows: [..][32]
-  unsigned char* sorter;  // what sorting a chunk takes
+  T* stage;               // the rows of a chunk or a batch: [..][32]
+  std::uint16_t* order;   // the permutation of a chunk: [..][32]
+  unsigned char* sorter;  // scratch of the sorter of a chunk
 
   csp_scratch() = default;
   csp_scratch(detail::arena& a, index_t length, index_t group, bool sorting)
@@ -54,7 +54,8 @@ struct csp_scratch {
   }
 };
 
-// One call's work on a tile. `from` and `to` are x and y, or dy and dx.
+// A tile and what a call does with it. `from` and `to` are x and y in forward, dy and dx in
+// backward.
 template <class T>
 struct csp_tile {
   T const* from;
@@ -63,18 +64,19 @@ struct csp_tile {
   index_width order_width;
   tile_operand from_at, to_at, order_at;
   int width;                             // channels in use
-  index_t rows;                          // valid ones
-  index_t group;                         // 1..rows, but 1 where there are no rows
-  bool shifted;                          // some channel is
+  index_t rows;                          // valid rows of the sample
+  index_t group;                         // rows of a group: 1..rows, or 1 if there are none
+  bool shifted;                          // some shift is not 0
   index_t shift[tile_columns];           // 0..rows-1
   detail::bits_t<T> flip[tile_columns];  // all ones where the channel descends
-  std::uint16_t const* destinations;  // of a group's sorted rows where groups are aligned, or null
+  // Where in its group each sorted row goes, if groups are aligned; null: row k goes to k.
+  std::uint16_t const* destinations;
   grad_mode mode;
-  bool stream;  // write around the cache
+  bool stream;  // store around the cache
   csp_scratch<T> scratch;
 };
 
-// Pairs of rows that stay where they are, all channels of one sample: channels lie side by side.
+// Unshifted pairs of rows of one sample, in channels that are adjacent in memory.
 template <class T>
 struct pair_rows {
   T const* from;
@@ -84,7 +86,7 @@ struct pair_rows {
   index_t first, end;                 // rows; `first` is a multiple of csp_batch
   index_t channels;                   // a multiple of 32
   detail::bits_t<T> flip;             // all ones where channels descend
-  std::uint16_t const* destinations;  // as in csp_tile
+  std::uint16_t const* destinations;  // of all rows of the sample, as in csp_tile
   bool stream;
 
   int batch_at(index_t i) const {

@@ -52,12 +52,13 @@ class csp_tile_kernel {
 
   static constexpr std::size_t batch_size = std::size_t{csp_batch} * tile_columns;
 
-  // Rows of 32 adjacent elements: the tensor's own where it is dense, else a copy of them.
+  // Rows of 32 adjacent elements, in the tensor or in a stage.
   template <class E>
   struct row_block {
     E const* data;
     index_t pitch;
   };
+  // Rows i .. of a tensor: where they are if the tile is dense there, else copied to `stage`.
   template <class E>
   static row_block<E> rows_at(E const* from, tile_operand const& at, int width, index_t i,
                               int count, E* stage) {
@@ -192,6 +193,7 @@ class csp_tile_kernel {
     columns_.transpose_out(i, rows);
     std::memcpy(to, rows, static_cast<std::size_t>(count) * tile_columns * sizeof(T));
   }
+  // Stores the permutation of a chunk that begins at row `first` as bytes.
   void narrow(index_t first, index_t rows) const {
     constexpr int lanes = vector_bytes / 2;
     using index_lanes = vec<std::uint16_t, lanes>;

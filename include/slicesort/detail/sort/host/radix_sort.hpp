@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns too long for 16-bit indices: a stable radix sort, column by column, on tiles of one cache
-// line of columns so that every line of the tensor is read and written once.
+// Sorts columns that are too long for 16-bit indices: a stable radix sort, column by column. A tile
+// is as many columns as fill a cache line, so every line of the tensor is read and written once.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -23,7 +23,7 @@ class radix_tile {
   using bits = detail::bits_t<T>;
   static constexpr int columns = 64 / static_cast<int>(sizeof(T));
 
-  // Scratch for one tile of columns of `rows` rows.
+  // Takes the scratch memory of one tile of `rows` rows.
   radix_tile(detail::arena& a, index_t rows)
       : pitch_(static_cast<std::size_t>(rows) + batch + 96 / sizeof(bits)),  // not a power of two
         keys_(a.take<bits>(pitch_ * static_cast<std::size_t>(columns))),
@@ -59,7 +59,7 @@ class radix_tile {
       int const count = t.rows - i < batch ? static_cast<int>(t.rows - i) : batch;
       gather_rows(t.x, t.x_at, 0, t.width, i, count, stage, columns);
       for (int k = 0; k < batch; ++k) canonicalize_row(stage + k * columns, t.flip);
-      // The tail's surplus rows land in the padding between columns.
+      // The last batch may write past the rows, into the padding between columns.
       for (int c = 0; c < columns; ++c)
         for (int k = 0; k < batch; ++k) keys_[at(c, i + k)] = stage[k * columns + c];
     }
@@ -77,7 +77,7 @@ class radix_tile {
     return pitch_ * static_cast<std::size_t>(c) + static_cast<std::size_t>(i);
   }
 
-  // One column on its way: the keys are replaced by the bits of the values.
+  // The output of one column: the bits of its sorted values take the place of its keys.
   struct column {
     bits* keys;
     std::uint32_t* rows;
@@ -89,7 +89,7 @@ class radix_tile {
       bits const key = static_cast<bits>(from.key ^ flip);
       rows[i] = from.row;
       if (key == detail::sign_bit<bits> || key == static_cast<bits>(~bits{0}))
-        fetch(i, from.row);  // zero and NaN: the key has lost a sign or a payload
+        fetch(i, from.row);  // zero or NaN: the key has lost a sign or a payload
       else
         keys[i] = detail::unsortable_bits(key);
     }
@@ -102,9 +102,9 @@ class radix_tile {
     }
   };
 
-  // Turns a column of keys into the sorted values and the rows they came from. The highest digit
-  // comes first, once and through memory, so that the passes over the others stay within a bucket,
-  // in cache.
+  // Turns a column of keys into the sorted values and the rows that they came from. One pass over
+  // memory distributes the keys by their highest digit; all other passes stay within one bucket of
+  // it, in cache.
   void sort_column(column_tile<T> const& t, int c) {
     column const out{keys_ + at(c, 0), rows_ + at(c, 0), t.x + t.x_at.start[c], t.x_at.pitch,
                      t.flip[c]};
@@ -133,8 +133,8 @@ class radix_tile {
     }
   }
 
-  // A few items by insertion, more by low digits: short ones while counting them would cost more
-  // than moving the items.
+  // Sorts a few items by insertion, more by their low digits. Up to some thousands of items the
+  // digits are short, since counting long ones would cost more than moving the items.
   void sort_bucket(std::size_t first, std::size_t last, column const& out) {
     std::size_t const n = last - first;
     if (n <= 24) {
@@ -149,8 +149,8 @@ class radix_tile {
     }
   }
 
-  // Stable passes from the lowest digit up to the high one; a digit that all keys share takes none.
-  // The last pass writes the column.
+  // Stable passes from the lowest digit to the highest; a digit that is the same in all keys needs
+  // none. The last pass writes the column.
   template <int Width>
   void sort_low_digits(std::size_t first, std::size_t n, column const& out) {
     constexpr int low_bits = key_bits - high_bits, digits = (low_bits + Width - 1) / Width;
@@ -215,9 +215,9 @@ class radix_tile {
   }
 
   std::size_t pitch_;
-  bits* keys_;           // [columns][pitch]
+  bits* keys_;           // [columns][pitch], then the sorted values
   std::uint32_t* rows_;  // [columns][pitch]
-  item *front_, *back_;  // one column
+  item *front_, *back_;  // [rows] each: one column, and where a pass moves it
 };
 
 }  // namespace impl

@@ -38,11 +38,12 @@ template <class T>
 int sort_tile_width(index_t length) {
   return length > longest_network ? radix_tile<T>::columns : tile_columns;
 }
-// Tasks of a call, and the scratch that each takes.
+// How many tasks a call is, one for each tile.
 template <class T>
 index_t sort_tasks(extents3 e) {
   return e.empty() ? 0 : tiles_of(e, sort_tile_width<T>(e.length));
 }
+// Takes the scratch memory of one task.
 template <class T>
 void take_sort_scratch(detail::arena& a, index_t length) {
   if (length > longest_network)
@@ -76,7 +77,7 @@ column_tile<T> make_sort_tile(columns_to_sort<T, Order> const& all, column_range
   return t;
 }
 
-// Rows past the longest column of the tile are copied through, and are their own source.
+// Copies the rows past the longest column of the tile; in the permutation each stands for itself.
 template <class T>
 void copy_rows_past_tile(column_tile<T> const& t, index_t length) {
   for (int c = 0; c < t.width; ++c)
@@ -91,7 +92,7 @@ void copy_rows_past_tile(column_tile<T> const& t, index_t length) {
     }
 }
 
-// `scratch`: take_sort_scratch's for every slot.
+// Sorts all columns. `scratch` has what take_sort_scratch takes, for every slot.
 template <class Exec, class T, class Order>
 void sort_columns(Exec const& on, columns_to_sort<T, Order> const& all, slots const& scratch) {
   extents3 const e = all.x.extents();

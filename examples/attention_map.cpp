@@ -23,7 +23,7 @@ int main() {
       6, 5, 3,  //
       4, 6, 6,  //
   };
-  ss::tensor3<float const> const x(x_data.data(), shape);
+  auto const x = ss::view(x_data, shape);
 
   for (ss::index_t c = 0; c < shape.channels; ++c) {
     std::printf("channel %d: x", static_cast<int>(c));

@@ -5,6 +5,7 @@
 // docs/operators/draw_attention.py makes the picture of the documentation from this output.
 #include <slicesort/csp.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <vector>
@@ -18,13 +19,13 @@ constexpr ss::extents3 shape{1, 8, 3};
 template <class Op>
 void show(char const* name, Op const& op, ss::tensor3<float const> x) {
   std::vector<float> y_data(24);
-  ss::tensor3<float> const y(y_data.data(), shape);
-  std::vector<std::uint8_t> order_data(24);
-  ss::tensor3<std::uint8_t> const order(order_data.data(), op.saved_extents(shape));
+  auto const y = ss::view(y_data, shape);
+  std::vector<std::uint8_t> order_data(static_cast<std::size_t>(op.saved_extents(shape).size()));
+  auto const order = ss::view(order_data, op.saved_extents(shape));
 
   ss::exec::host const on;
   std::vector<unsigned char> scratch(op.template workspace_bytes<float>(on, shape));
-  op.forward(on, x, y, {order}, {scratch.data(), scratch.size()});
+  op.forward(on, x, y, {order}, scratch);
 
   std::printf("%s, groups of %d\n", name, static_cast<int>(op.group(shape)));
   for (ss::index_t c = 0; c < shape.channels; ++c) {
@@ -64,21 +65,20 @@ int main() {
   };
   std::vector<float> y_data(24), dx_data(24);
   std::vector<std::uint8_t> order_data(24);
-  ss::tensor3<float const> const x(x_data.data(), shape);
-  ss::tensor3<float> const y(y_data.data(), shape), dx(dx_data.data(), shape);
+  auto const x = ss::view(x_data, shape);
+  auto const y = ss::view(y_data, shape), dx = ss::view(dx_data, shape);
 
   // [snippet]
   ss::csp const op{ss::group_size{4}};  // that is csp<ss::shift::linear, ss::reference>
 
   // The row of its group that became this one: one byte here, one bit in groups of two.
-  ss::tensor3<std::uint8_t> const order(order_data.data(), op.saved_extents(shape));
+  auto const order = ss::view(order_data, op.saved_extents(shape));
 
   ss::exec::host const on;
   std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-  ss::workspace const ws{scratch.data(), scratch.size()};
 
-  op.forward(on, x, y, {order}, ws);
-  op.backward(on, y, {order}, dx, ws);  // takes y back to where it came from
+  op.forward(on, x, y, {order}, scratch);
+  op.backward(on, y, {order}, dx, scratch);  // takes y back to where it came from
   // [/snippet]
   std::printf("dx is x: %s\n", dx_data == x_data ? "yes" : "no");
 

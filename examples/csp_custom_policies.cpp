@@ -40,10 +40,10 @@ void draw(char const* name, Shift shift) {
   ss::extents3 const shape{1, 16, 8};
   ss::csp const op{ss::group_size{1}, shift, ss::ascending{}};
   std::vector<float> data(16 * 8);
-  ss::tensor3<float> const x(data.data(), shape);
+  auto const x = ss::view(data, shape);
   ss::exec::host const on;
   std::vector<unsigned char> scratch(op.template workspace_bytes<float>(on, shape));
-  op.forward(on, x, x, ss::no_saved, {scratch.data(), scratch.size()});  // refuses bad parameters
+  op.forward(on, x, x, ss::no_saved, scratch);  // refuses bad parameters
 
   std::printf("%-26s", name);
   for (ss::index_t c = 0; c < shape.channels; ++c)
@@ -64,16 +64,16 @@ int main() {
   draw("power_ceil, layer 0 of 2", ss::shift::power_ceil{0, 2});
   draw("power_ceil, layer 1 of 2", ss::shift::power_ceil{1, 2});
   std::vector<std::int32_t> const own = {0, 3, -1, 5, 0, 0, 100, 8};
-  draw("table", ss::shift::table{{own.data(), 8}});
+  draw("table", ss::shift::table{ss::view(own)});
   draw("there_and_back{2}", there_and_back{2});
 
   ss::extents3 const shape{1, 4, 2};
   std::vector<float> data = {1, 20, 2, 40, 3, 10, 4, 30};
-  ss::tensor3<float> const x(data.data(), shape);
+  auto const x = ss::view(data, shape);
   ss::csp const op{ss::group_count{1}, ss::shift::none{}, last_channel{}};
   ss::exec::host const on;
   std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-  op.forward(on, x, x, ss::no_saved, {scratch.data(), scratch.size()});
+  op.forward(on, x, x, ss::no_saved, scratch);
   std::printf("last_channel              ");
   for (ss::index_t n = 0; n < shape.length; ++n)
     std::printf("  %g %g", static_cast<double>(x(0, n, 0)), static_cast<double>(x(0, n, 1)));

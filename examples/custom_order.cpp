@@ -30,12 +30,12 @@ void draw(char const* name, Order order) {
   ss::extents3 const shape{1, 3, 8};
   std::vector<float> data;
   for (int row = 1; row <= 3; ++row) data.insert(data.end(), 8, static_cast<float>(row));
-  ss::tensor3<float> const x(data.data(), shape);
+  auto const x = ss::view(data, shape);
 
   ss::exec::host const on;
   ss::slicing_sort<Order> const op(order);
   std::vector<unsigned char> scratch(op.template workspace_bytes<float>(on, shape));
-  op.forward(on, x, x, ss::no_saved, {scratch.data(), scratch.size()});  // in place, no backward
+  op.forward(on, x, x, ss::no_saved, scratch);  // in place, no backward
 
   std::printf("%-31s", name);
   for (ss::index_t c = 0; c < shape.channels; ++c)

@@ -47,8 +47,7 @@ result sort(Exec on, device_array<float> const& x, ss::extents3 shape) {
   device_array<float> const y(x.size());
   device_array<std::uint16_t> const perm(x.size());
   device_array<unsigned char> const scratch(op.workspace_bytes<float>(on, shape));
-  op.forward(on, ss::tensor3(x.data(), shape), ss::tensor3(y.data(), shape),
-             {ss::tensor3(perm.data(), shape)}, scratch);
+  op.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, scratch);
   return {y.download(on.stream), perm.download(on.stream)};
 }
 

@@ -10,15 +10,13 @@
 namespace ss = slicesort;
 
 int main() {
-  std::vector<float> data(24);
-  std::vector<std::uint16_t> perm_data(24);
-  ss::tensor3<float> const x(data.data(), {1, 4, 3});
-  ss::tensor3<float> const y(data.data() + 12, {1, 4, 3});
-  ss::tensor3<std::uint16_t> const perm(perm_data.data(), {1, 4, 3});
+  std::vector<float> x_data(12), y_data(12);
+  std::vector<std::uint16_t> perm_data(12);
+  auto const x = ss::view(x_data, {1, 4, 3}), y = ss::view(y_data, {1, 4, 3});
+  auto const perm = ss::view(perm_data, {1, 4, 3});
   ss::exec::host const on;
   ss::slicing_sort<> const op;
   std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, x.extents()));
-  ss::workspace const ws{scratch.data(), scratch.size()};
 
   // [snippet]
   try {
@@ -27,29 +25,29 @@ int main() {
     std::printf("%s\n", e.what());
   }
 
-  ss::tensor3<float> const shorter(data.data() + 12, {1, 3, 3});
-  if (ss::verdict const v = op.check(on, x, shorter, {perm}, ws); !v)
+  ss::tensor3<float> const shorter(y_data.data(), {1, 3, 3});
+  if (ss::verdict const v = op.check(on, x, shorter, {perm}, scratch); !v)
     std::printf("%s\n", v.message);
   // [/snippet]
 
   auto const report = [](ss::verdict const& v) { std::printf("%s\n", v ? "accepted" : v.message); };
-  report(op.check(on, x, y, {perm}, ws));
-  report(op.check(on, x, x, {perm}, ws));  // in place
+  report(op.check(on, x, y, {perm}, scratch));
+  report(op.check(on, x, x, {perm}, scratch));  // in place
 
-  ss::tensor3<float> const repeated(data.data() + 12, {1, 4, 3}, {12, 0, 1});
-  report(op.check(on, x, repeated, {perm}, ws));
+  ss::tensor3<float> const repeated(y_data.data(), {1, 4, 3}, {12, 0, 1});
+  report(op.check(on, x, repeated, {perm}, scratch));
 
-  std::vector<ss::index_t> const valid = {5};
-  ss::forward_options const options{{valid.data(), 1}};
-  report(op.check(on, x, y, {perm}, ws, options));
+  std::vector<ss::index_t> const lengths = {5};
+  ss::forward_options const options{ss::view(lengths)};
+  report(op.check(on, x, y, {perm}, scratch, options));
 
-  report(op.check(ss::exec::host{0}, x, y, {perm}, ws));
+  report(op.check(ss::exec::host{0}, x, y, {perm}, scratch));
 
-  ss::tensor3<float const> const large(data.data(), {1, 65537, 1});
+  ss::tensor3<float const> const large(x_data.data(), {1, 65537, 1});
   ss::tensor3<std::uint16_t> const narrow(perm_data.data(), {1, 65537, 1});
-  ss::tensor3<float> const elsewhere(data.data() + 65537,
+  ss::tensor3<float> const elsewhere(x_data.data() + 65537,
                                      {1, 65537, 1});  // check never touches data
-  report(op.check(on, large, elsewhere, {narrow}, ws));
+  report(op.check(on, large, elsewhere, {narrow}, scratch));
 }
 
 // clang-format off

@@ -29,26 +29,25 @@ void print(char const* name, ss::tensor3<T> v) {
 int main() {
   // Two samples of four rows and two channels; channels are the fastest axis.
   ss::extents3 const shape{2, 4, 2};
-  std::vector<float> x_data = {3, 10, 1, 40, 2, 30, 0, 20, 7, 5, 7, 6, 9, 8, 7, 7};
-  std::vector<float> dy_data = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8};
-  std::vector<float> y_data(x_data.size());
-  std::vector<float> dx_data(x_data.size(), 100.0f);  // a gradient that is there already
-  std::vector<std::uint16_t> perm_data(x_data.size());
+  std::vector<float> const x = {3, 10, 1, 40, 2, 30, 0, 20, 7, 5, 7, 6, 9, 8, 7, 7};
+  std::vector<float> const dy = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8};
+  std::vector<float> y_data(x.size());
+  std::vector<float> dx_data(x.size(), 100.0f);  // a gradient that is there already
+  std::vector<std::uint16_t> perm_data(x.size());
 
   // [snippet]
-  ss::tensor3<float const> const x(x_data.data(), shape), dy(dy_data.data(), shape);
-  ss::tensor3<float> const y(y_data.data(), shape), dx(dx_data.data(), shape);
-  ss::tensor3<std::uint16_t> const perm(perm_data.data(), shape);
+  auto const y = ss::view(y_data, shape), dx = ss::view(dx_data, shape);
+  auto const perm = ss::view(perm_data, shape);
 
   ss::slicing_sort<ss::ascending> const op;
   ss::exec::host const on{2};  // two threads; `{}` is the calling thread alone
 
   // One size serves forward and backward of this shape. Its contents never matter.
   std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-  ss::workspace const ws{scratch.data(), scratch.size()};
 
-  op.forward(on, x, y, {perm}, ws);
-  op.backward(on, dy, {perm}, dx, ws, {ss::grad_mode::accumulate});  // dx += gradient
+  op.forward(on, ss::view(x, shape), y, {perm}, scratch);
+  op.backward(on, ss::view(dy, shape), {perm}, dx, scratch,
+              {ss::grad_mode::accumulate});  // dx += gradient
   // [/snippet]
 
   print("y: every column sorted", y);

@@ -33,12 +33,11 @@ int main() {
   ss::slicing_sort<> const op;
   ss::exec::cuda const on{stream};
   device_array<unsigned char> const scratch(op.workspace_bytes<float>(on, shape));
-  ss::tensor3<std::uint16_t> const rows(perm.data(), shape);
 
   cudaGraph_t graph = nullptr;
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  op.forward(on, ss::tensor3(x.data(), shape), ss::tensor3(y.data(), shape), {rows}, scratch);
-  op.backward(on, ss::tensor3(dy.data(), shape), {rows}, ss::tensor3(dx.data(), shape), scratch);
+  op.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, scratch);
+  op.backward(on, ss::view(dy, shape), {ss::view(perm, shape)}, ss::view(dx, shape), scratch);
   check(cudaStreamEndCapture(stream, &graph));
 
   cudaGraphExec_t step = nullptr;

@@ -21,25 +21,24 @@ void print(char const* name, std::vector<float> const& values) {
 
 int main() {
   ss::extents3 const shape{1, 5, 1};
-  std::vector<float> x_data = {3, 1, 7, 7, 0}, dy_data = {1, 2, 3, 4, 5}, y_data(5), dx_data(5);
-  std::vector<std::uint16_t> maximum_data(1);
-  ss::tensor3<float> const x(x_data.data(), shape), y(y_data.data(), shape);
-  ss::tensor3<float> const dy(dy_data.data(), shape), dx(dx_data.data(), shape);
+  std::vector<float> const x = {3, 1, 7, 7, 0}, dy = {1, 2, 3, 4, 5};
+  std::vector<float> y(5), dx(5);
 
   // [snippet]
   // One row per column is all that backward needs: where the maximum was.
-  ss::tensor3<std::uint16_t> const maximum(maximum_data.data(), {1, 1, 1});
+  std::vector<std::uint16_t> row(1);
+  auto const maximum = ss::view(row, {1, 1, 1});
 
   ss::max_exchange const op;  // max_exchange{row} exchanges with another row
   ss::exec::host const on;
-  op.forward(on, x, y, {maximum});  // needs no workspace
-  op.backward(on, dy, {maximum}, dx);
+  op.forward(on, ss::view(x, shape), ss::view(y, shape), {maximum});  // needs no workspace
+  op.backward(on, ss::view(dy, shape), {maximum}, ss::view(dx, shape));
   // [/snippet]
 
-  print("x", x_data);
-  print("y", y_data);
-  print("dx", dx_data);
-  std::printf("the maximum was row %d\n", maximum_data[0]);
+  print("x", x);
+  print("y", y);
+  print("dx", dx);
+  std::printf("the maximum was row %d\n", row[0]);
 }
 
 // output:

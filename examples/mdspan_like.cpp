@@ -44,15 +44,14 @@ int main() {
   ss::slicing_sort<> const op;
   ss::exec::host const on;
   std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, {1, 3, 2}));
-  ss::workspace const ws{scratch.data(), scratch.size()};
-  op.forward(on, values, y, ss::no_saved, ws);
+  op.forward(on, values, y, ss::no_saved, scratch);
   for (std::size_t n = 0; n < length; ++n)
     std::printf("%g %g\n", static_cast<double>(sorted[n * channels]),
                 static_cast<double>(sorted[n * channels + 1]));
 
   // The packed buffer itself may be the output: queries and keys stay as they are.
   strided_view<float> const in_place{qkv.data() + 2 * channels, values.extents, values.strides};
-  op.forward(on, in_place, in_place, ss::no_saved, ws);
+  op.forward(on, in_place, in_place, ss::no_saved, scratch);
   std::printf("packed:");
   for (float v : qkv) std::printf(" %g", static_cast<double>(v));
   std::printf("\n");

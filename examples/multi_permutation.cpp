@@ -21,29 +21,29 @@ void print(char const* name, std::vector<float> const& values) {
 
 int main() {
   ss::extents3 const shape{1, 4, 1};
-  std::vector<float> x_data = {3, 1, 2, 0}, dy_data = {1, 0, 0, 0}, y_data(4), dx_data(4);
+  std::vector<float> const x_data = {3, 1, 2, 0}, dy = {1, 0, 0, 0};
+  std::vector<float> y_data(4), dx(4);
   std::vector<std::uint16_t> perm_data(4);
-  ss::tensor3<float> const x(x_data.data(), shape), y(y_data.data(), shape);
-  ss::tensor3<float> const dy(dy_data.data(), shape), dx(dx_data.data(), shape);
-  ss::tensor3<std::uint16_t> const perm(perm_data.data(), shape);
+  auto const x = ss::view(x_data, shape);
+  auto const y = ss::view(y_data, shape);
+  auto const perm = ss::view(perm_data, shape);
 
   // [snippet]
   ss::multi_permutation<> const op(2);  // y = a1 P x + a2 P^2 x, where P x is x sorted
   ss::exec::host const on;
   std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-  ss::workspace const ws{scratch.data(), scratch.size()};
 
-  op.forward(on, x, ss::uniform_weights, y, {perm}, ws);  // 1/2 each
+  op.forward(on, x, ss::uniform_weights, y, {perm}, scratch);  // 1/2 each
   print("uniform weights", y_data);
 
-  std::vector<float> a = {0.75f, 0.25f}, da(2);
-  ss::tensor1<float const> const weights(a.data(), 2);
-  ss::tensor1<float> const dweights(da.data(), 2);
-  op.forward(on, x, weights, y, {perm}, ws);
-  op.backward(on, dy, x, weights, {perm}, dx, dweights, ws);  // without x and dweights: dx alone
+  std::vector<float> const a = {0.75f, 0.25f};
+  std::vector<float> da(2);
+  op.forward(on, x, ss::view(a), y, {perm}, scratch);
+  op.backward(on, ss::view(dy, shape), x, ss::view(a), {perm}, ss::view(dx, shape), ss::view(da),
+              scratch);  // without x and da: dx alone
   // [/snippet]
   print("own weights", y_data);
-  print("dx", dx_data);
+  print("dx", dx);
   print("dweights", da);
 }
 

@@ -70,18 +70,16 @@ class pool {
 
 int main() {
   ss::extents3 const shape{8, 500, 40};
-  std::vector<float> x_data;
+  std::vector<float> x;
   for (unsigned i = 0; i < 8 * 500 * 40; ++i)
-    x_data.push_back(static_cast<float>(i * 2654435761u % 9973));
-  std::vector<float> serial(x_data.size()), pooled(x_data.size());
-  ss::tensor3<float const> const x(x_data.data(), shape);
+    x.push_back(static_cast<float>(i * 2654435761u % 9973));
+  std::vector<float> serial(x.size()), pooled(x.size());
 
   ss::slicing_sort<> const op;
   auto const sort = [&](auto const& on, std::vector<float>& y) {
     // The workspace has one slot for every part that may run at the same time.
     std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-    op.forward(on, x, ss::tensor3<float>(y.data(), shape), ss::no_saved,
-               {scratch.data(), scratch.size()});
+    op.forward(on, ss::view(x, shape), ss::view(y, shape), ss::no_saved, scratch);
   };
 
   pool workers(3);

@@ -44,14 +44,12 @@ int main() {
   std::printf("layers  attention     csp\n");
   for (int layer = 0; layer <= 6; ++layer) {
     // [snippet]
-    ss::rank_report const a = ss::rank_collapse(ss::tensor3<double>(mixed.data(), shape));
-    ss::rank_report const b = ss::rank_collapse(ss::tensor3<double>(moved.data(), shape));
+    ss::rank_report const a = ss::rank_collapse(ss::view(mixed, shape));
+    ss::rank_report const b = ss::rank_collapse(ss::view(moved, shape));
     std::printf("%6d  %9.4f  %6.4f\n", layer, a.relative(), b.relative());
     // [/snippet]
     mixed = attention(mixed);
-    op.forward(on, ss::tensor3<double>(moved.data(), shape),
-               ss::tensor3<double>(next.data(), shape), ss::no_saved,
-               {scratch.data(), scratch.size()});
+    op.forward(on, ss::view(moved, shape), ss::view(next, shape), ss::no_saved, scratch);
     moved = next;
   }
 }

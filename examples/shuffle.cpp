@@ -25,8 +25,8 @@ int main() {
   ss::extents3 const shape{1, 8, 2};
   std::vector<float> x_data, y_data(16), dx_data(16);
   for (int row = 0; row < 8; ++row) x_data.insert(x_data.end(), 2, static_cast<float>(row));
-  ss::tensor3<float> const x(x_data.data(), shape), y(y_data.data(), shape);
-  ss::tensor3<float> const dx(dx_data.data(), shape);
+  auto const x = ss::view(x_data, shape), y = ss::view(y_data, shape),
+             dx = ss::view(dx_data, shape);
 
   // [snippet]
   ss::shuffle<ss::shared_by_channels> const together(2024);
@@ -34,16 +34,15 @@ int main() {
 
   ss::exec::host const on;
   std::vector<unsigned char> scratch(apart.workspace_bytes<float>(on, shape));
-  ss::workspace const ws{scratch.data(), scratch.size()};
 
-  apart.forward(on, x, y, ws);
-  apart.backward(on, y, dx, ws);  // nothing is saved: the seed says it all
+  apart.forward(on, x, y, scratch);
+  apart.backward(on, y, dx, scratch);  // nothing is saved: the seed says it all
   // [/snippet]
   print("per_channel", y);
   print("and back", dx);
 
   scratch.resize(together.workspace_bytes<float>(on, shape));
-  together.forward(on, x, y, {scratch.data(), scratch.size()});
+  together.forward(on, x, y, scratch);
   print("shared_by_channels", y);
 }
 

@@ -27,8 +27,8 @@ int main() {
   // Channel 0 is the reference; channel 1 follows it.
   std::vector<double> x_data = {0, 1, 2, 3, -1, 2, 1, 0}, dy_data = {0, 0, 0, 1, 0, 0, 0, 0};
   std::vector<double> y_data(8), dx_data(8);
-  ss::tensor3<double> const x(x_data.data(), shape), y(y_data.data(), shape);
-  ss::tensor3<double> const dy(dy_data.data(), shape), dx(dx_data.data(), shape);
+  auto const x = ss::view(x_data, shape), y = ss::view(y_data, shape);
+  auto const dy = ss::view(dy_data, shape), dx = ss::view(dx_data, shape);
   ss::exec::host const on;
 
   print("reference", x_data, 0);
@@ -38,9 +38,8 @@ int main() {
     // All rows are one group, and no channel moves.
     ss::sinkhorn_csp const op{ss::group_count{1}, ss::sinkhorn{tau, 1000}, ss::shift::none{}};
     std::vector<unsigned char> scratch(op.workspace_bytes<double>(on, shape));
-    ss::workspace const lent{scratch.data(), scratch.size()};
-    op.forward(on, x, y, lent);
-    op.backward(on, dy, x, dx, lent);  // needs x again, and nothing else
+    op.forward(on, x, y, scratch);
+    op.backward(on, dy, x, dx, scratch);  // needs x again, and nothing else
     // [/snippet]
     std::printf("tau %g\n", tau);
     print("y", y_data, 1);
@@ -50,7 +49,7 @@ int main() {
 
   ss::csp const hard{ss::group_count{1}, ss::shift::none{}, ss::reference{0}};
   std::vector<unsigned char> scratch(hard.workspace_bytes<double>(on, shape));
-  hard.forward(on, x, y, ss::no_saved, {scratch.data(), scratch.size()});
+  hard.forward(on, x, y, ss::no_saved, scratch);
   print("csp", y_data, 1);
 }
 

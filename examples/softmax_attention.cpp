@@ -37,26 +37,18 @@ void train() {
              v_data = numbers(shape.size(), 5), dy_data = numbers(shape.size(), 7);
   auto y_data = elements(shape.size()), dq_data = y_data, dk_data = y_data, dv_data = y_data;
   // [snippet]
-  auto const heads = [&](std::vector<float>& data) {
-    return ss::split_heads(ss::tensor3<float>(data.data(), shape), 2);
-  };
-  auto const inputs = [&](std::vector<float> const& data) {
-    return ss::split_heads(ss::tensor3<float const>(data.data(), shape), 2);
-  };
-  ss::tensor4<float const> const q = inputs(q_data), k = inputs(k_data), v = inputs(v_data),
-                                 dy = inputs(dy_data);
-  ss::tensor4<float> const y = heads(y_data), dq = heads(dq_data), dk = heads(dk_data),
-                           dv = heads(dv_data);
+  auto const heads = [&](auto& data) { return ss::split_heads(ss::view(data, shape), 2); };
+  auto const q = heads(q_data), k = heads(k_data), v = heads(v_data), dy = heads(dy_data);
+  auto const y = heads(y_data), dq = heads(dq_data), dk = heads(dk_data), dv = heads(dv_data);
 
   ss::softmax_attention<ss::mask::causal> const op;  // streaming; the scale is 1 / sqrt(channels)
   auto state_data = elements(op.saved_extents(q.extents(), v.extents()).size());
-  ss::tensor4<float> const state(state_data.data(), op.saved_extents(q.extents(), v.extents()));
+  auto const state = ss::view(state_data, op.saved_extents(q.extents(), v.extents()));
 
   ss::exec::host const on;
   std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, q.extents(), v.extents()));
-  ss::workspace const lent{scratch.data(), scratch.size()};
-  op.forward(on, {q, k, v}, y, {state}, lent);
-  op.backward(on, dy, {q, k, v}, y, {state}, {dq, dk, dv}, lent);
+  op.forward(on, {q, k, v}, y, {state}, scratch);
+  op.backward(on, dy, {q, k, v}, y, {state}, {dq, dk, dv}, scratch);
   // [/snippet]
   std::puts("                       head 0                  head 1");
   print("y, query 0", y_data, 6);  // looks at one key
@@ -71,9 +63,9 @@ void train() {
   auto const bias_data = numbers(5 * 5, 3);
   auto dbias_data = elements(2 * 5 * 5);
   ss::tensor4<float const> const bias(bias_data.data(), {1, 2, 5, 5}, {0, 0, 5, 1});
-  ss::tensor4<float> const dbias(dbias_data.data(), {1, 2, 5, 5});
-  op.forward(on, {q, k, v, bias}, y, {state}, lent);
-  op.backward(on, dy, {q, k, v, bias}, y, {state}, {{}, {}, {}, dbias}, lent);
+  auto const dbias = ss::view(dbias_data, {1, 2, 5, 5});
+  op.forward(on, {q, k, v, bias}, y, {state}, scratch);
+  op.backward(on, dy, {q, k, v, bias}, y, {state}, {{}, {}, {}, dbias}, scratch);
   // [/snippet bias]
   std::puts("head 0, query 2        key 0   key 1   key 2   key 3   key 4");
   print("dbias", {dbias_data.begin() + 10, dbias_data.end()}, 5);
@@ -84,15 +76,14 @@ void train() {
   ss::extents4 const pairs = whole.saved_extents(q.extents(), v.extents());  // [1, 2, 5, 5]
   auto map_data = elements(pairs.size());
   std::vector<unsigned char> more(whole.workspace_bytes<float>(on, q.extents(), v.extents()));
-  whole.forward(on, {q, k, v}, y, {ss::tensor4<float>(map_data.data(), pairs)},
-                {more.data(), more.size()});
+  whole.forward(on, {q, k, v}, y, {ss::view(map_data, pairs)}, more);
   // [/snippet whole]
   print("weights", {map_data.begin() + 10, map_data.end()}, 5);
 
   // [snippet lengths]
   // Of this sample three keys are valid, and four queries; nothing is kept for backward.
   ss::index_t const keys = 3, queries = 4;
-  op.forward(on, {q, k, v}, y, ss::no_saved, lent, {{&keys, 1}, {&queries, 1}});
+  op.forward(on, {q, k, v}, y, ss::no_saved, scratch, {{&keys, 1}, {&queries, 1}});
   // [/snippet lengths]
   std::puts("3 keys, 4 queries      head 0                  head 1");
   print("y, query 3", {y_data.begin() + 18, y_data.end()}, 6);

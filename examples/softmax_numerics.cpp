@@ -55,20 +55,19 @@ column softmax(column const& x) {
       v(&zero, {1, 1, n, 1}, {0, 0, 0, 0});
   ss::exec::host const on;
   std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, q.extents(), v.extents()));
-  op.forward(on, {q, k, v}, ss::tensor4<float>(&mean, {1, 1, 1, 1}),
-             {ss::tensor4<float>(map.data(), {1, 1, 1, n})}, {scratch.data(), scratch.size()});
+  op.forward(on, {q, k, v}, ss::tensor4<float>(&mean, {1, 1, 1, 1}), {ss::view(map, {1, 1, 1, n})},
+             scratch);
   return map;
 }
 // [/snippet]
 
 column sorted(column const& x) {
   ss::slicing_sort<> const op;
-  ss::extents3 const e{1, static_cast<ss::index_t>(x.size()), 1};
+  ss::extents3 const e{1, x.size(), 1};
   column y(x.size());
   ss::exec::host const on;
   std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, e));
-  op.forward(on, ss::tensor3<float const>(x.data(), e), ss::tensor3<float>(y.data(), e),
-             ss::no_saved, {scratch.data(), scratch.size()});
+  op.forward(on, ss::view(x, e), ss::view(y, e), ss::no_saved, scratch);
   return y;
 }
 

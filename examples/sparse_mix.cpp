@@ -28,8 +28,8 @@ void train() {
   auto x_data = elements(shape.size()), y_data = x_data, dy_data = x_data, dx_data = x_data;
   x_data[0] = 1;   // e_0
   dy_data[7] = 1;  // the gradient of the last row alone
-  ss::tensor3<float const> const x(x_data.data(), shape), dy(dy_data.data(), shape);
-  ss::tensor3<float> const y(y_data.data(), shape), dx(dx_data.data(), shape);
+  auto const x = ss::view(x_data, shape), dy = ss::view(dy_data, shape);
+  auto const y = ss::view(y_data, shape), dx = ss::view(dx_data, shape);
   // [snippet]
   ss::sparse_mix<> const op;  // CHORD; every factor adds its input; backward gets all states
   ss::index_t const factors = ss::ceil_log2(shape.length);
@@ -38,17 +38,15 @@ void train() {
   // A weight for every factor, sample, row and link. (Here all are 1; in the paper MLPs make them.)
   ss::extents4 const weights{factors, shape.batch, shape.length, links};
   auto w_data = elements(weights.size(), 1), dw_data = w_data;
-  ss::tensor4<float const> const w(w_data.data(), weights);
-  ss::tensor4<float> const dw(dw_data.data(), weights);
+  auto const w = ss::view(w_data, weights), dw = ss::view(dw_data, weights);
 
   auto state_data = elements(op.saved_extents(shape, weights).size());
-  ss::tensor4<float> const states(state_data.data(), op.saved_extents(shape, weights));
+  auto const states = ss::view(state_data, op.saved_extents(shape, weights));
 
   ss::exec::host const on;
   std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape, weights));
-  ss::workspace const lent{scratch.data(), scratch.size()};
-  op.forward(on, x, w, y, {states}, lent);
-  op.backward(on, dy, x, w, {states}, dx, dw, lent);  // without x, states and dw: dx alone
+  op.forward(on, x, w, y, {states}, scratch);
+  op.backward(on, dy, x, w, {states}, dx, dw, scratch);  // without x, states and dw: dx alone
   // [/snippet]
   print("y", y_data);
   print("dx", dx_data);
@@ -59,8 +57,8 @@ void train() {
   // Saves nothing (`ss::save_every(2)`: every other state), and gives the same bits.
   ss::sparse_mix const frugal{ss::topology::chord{}, ss::recompute};
   std::vector<unsigned char> more(frugal.workspace_bytes<float>(on, shape, weights));
-  frugal.forward(on, x, w, y, ss::no_saved, {more.data(), more.size()});
-  frugal.backward(on, dy, x, w, ss::no_saved, dx, dw, {more.data(), more.size()});
+  frugal.forward(on, x, w, y, ss::no_saved, more);
+  frugal.backward(on, dy, x, w, ss::no_saved, dx, dw, more);
   // [/snippet frugal]
   std::printf("the same dw: %s\n", dw_data == first ? "yes" : "no");
 
@@ -68,9 +66,8 @@ void train() {
   // One factor, its weights a view of rank 3; without a residual.
   ss::sparse_mix<ss::topology::cdil, ss::residual::none> const one{ss::topology::cdil{2}};
   auto const five = elements(8 * 5, 1);
-  ss::tensor3<float const> const w0(five.data(), {1, 8, 5});
   std::vector<unsigned char> its(one.workspace_bytes<float>(on, shape, {1, 1, 8, 5}));
-  one.forward(on, x, w0, y, ss::no_saved, {its.data(), its.size()});
+  one.forward(on, x, ss::view(five, {1, 8, 5}), y, ss::no_saved, its);
   // [/snippet one]
   print("y", y_data);
 }
@@ -124,11 +121,13 @@ int main() {
   print_field("both_ways", both_ways{3}, 16, 8);
 
   // A wrong number of links is refused before anything is written.
-  auto x = elements(16), y = x, w = elements(4 * 16 * 6);
-  ss::tensor3<float> const from(x.data(), {1, 16, 1}), to(y.data(), {1, 16, 1});
+  ss::extents3 const shape{1, 16, 1};
+  auto x = elements(16), y = x, six_links = elements(4 * 16 * 6);
   ss::sparse_mix<both_ways> const op{both_ways{3}};
-  ss::tensor4<float> const six(w.data(), {4, 1, 16, 6});
-  std::printf("%s\n", op.check(ss::exec::host{}, from, six, to, ss::no_saved).message);
+  ss::verdict const v =
+      op.check(ss::exec::host{}, ss::view(x, shape), ss::view(six_links, {4, 1, 16, 6}),
+               ss::view(y, shape), ss::no_saved);
+  std::printf("%s\n", v.message);
 }
 
 // output:

@@ -30,21 +30,19 @@ int main() {
   std::vector<float> dy_data = {1, 2, 3, 4, 5, /**/ 1, 2, 3, 4, 5, /**/ 1, 2, 3, 4, 5};
   std::vector<float> y_data(x_data.size()), dx_data(x_data.size());
   std::vector<std::uint16_t> perm_data(x_data.size());
-  ss::tensor3<float> const x(x_data.data(), shape), y(y_data.data(), shape);
-  ss::tensor3<float> const dy(dy_data.data(), shape), dx(dx_data.data(), shape);
-  ss::tensor3<std::uint16_t> const perm(perm_data.data(), shape);
+  auto const x = ss::view(x_data, shape), y = ss::view(y_data, shape);
+  auto const dy = ss::view(dy_data, shape), dx = ss::view(dx_data, shape);
+  auto const perm = ss::view(perm_data, shape);
 
   ss::exec::host const on;
   ss::slicing_sort<> const op;
   std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-  ss::workspace const ws{scratch.data(), scratch.size()};
 
   // [snippet]
-  std::vector<ss::index_t> const valid = {5, 3, 1};
-  ss::tensor1<ss::index_t const> const lengths(valid.data(), 3);
+  std::vector<ss::index_t> const lengths = {5, 3, 1};
 
-  op.forward(on, x, y, {perm}, ws, {lengths});
-  op.backward(on, dy, {perm}, dx, ws, {ss::grad_mode::overwrite, lengths});
+  op.forward(on, x, y, {perm}, scratch, {ss::view(lengths)});
+  op.backward(on, dy, {perm}, dx, scratch, {ss::grad_mode::overwrite, ss::view(lengths)});
   // [/snippet]
 
   print("x   ", x);

@@ -25,8 +25,7 @@ std::vector<float> sorted_on_gpu(std::vector<float> const& values, ss::extents3 
   device_array<float> const x(values.size()), y(values.size());
   device_array<std::uint32_t> const perm(values.size());
   x.upload(values, on.stream);
-  sort_on_gpu(on, ss::tensor3(x.data(), shape), ss::tensor3(y.data(), shape),
-              ss::tensor3(perm.data(), shape));
+  sort_on_gpu(on, ss::view(x, shape), ss::view(y, shape), ss::view(perm, shape));
   return y.download(on.stream);
 }
 

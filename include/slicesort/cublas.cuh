@@ -27,25 +27,29 @@ struct cublas {
   cublasHandle_t handle = nullptr;
   static constexpr bool host_memory = false;
 
-  /// Returns whether the product was done: false if cuBLAS cannot express the strides.
+  /// Whether the product was made: false where cuBLAS cannot express the strides.
   bool multiply(CUstream_st* stream, gemm_call const& call) const {
     if (handle == nullptr) return false;
     bool const wide = call.a.kind == element_kind::f64;
     if (call.a.kind != call.b.kind || (wide && call.c.kind != element_kind::f64)) return false;
-    // cuBLAS is column-major: it sees our row-major matrices as transposes, so b comes first. If c
+    // cuBLAS is column-major: it sees the transposes of row-major matrices, so b comes first. Where c
     // is column-major, all three are transposed once more.
-    if (detail::layout_of(call.c, call.rows, call.columns).transposed)
-      return multiply_rows(
-          stream, {call.columns, call.rows, call.depth, call.matrices, call.alpha, call.beta,
-                   transposed(call.b), transposed(call.a), transposed(call.c)});
-    return multiply_rows(stream, call);
+    if (!detail::layout_of(call.c, call.rows, call.columns).transposed)
+      return multiply_rows(stream, call);
+    gemm_call transposed_call = call;
+    transposed_call.rows = call.columns;
+    transposed_call.columns = call.rows;
+    transposed_call.a = transposed(call.b);
+    transposed_call.b = transposed(call.a);
+    transposed_call.c = transposed(call.c);
+    return multiply_rows(stream, transposed_call);
   }
 
  private:
   static gemm_operand transposed(gemm_operand const& m) {
     return {m.data, m.kind, m.column_stride, m.row_stride, m.matrix_stride};
   }
-  // Multiplies where c is row-major.
+  // The product where c is row-major.
   bool multiply_rows(CUstream_st* stream, gemm_call const& call) const {
     bool const wide = call.a.kind == element_kind::f64;
     auto const a = detail::layout_of(call.a, call.rows, call.depth);

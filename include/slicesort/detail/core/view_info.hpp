@@ -19,46 +19,57 @@ struct axis_names {
 inline constexpr axis_names three_axes{nullptr, "batch", "length", "channels"};
 
 struct view_info {
-  char const* name;
-  void const* data;
-  index_t element_bytes;
-  extents4 extents;
-  strides4 strides;
-  bool written;
+  char const* name = nullptr;
+  void const* data = nullptr;
+  index_t element_bytes = 0;
+  extents4 extents{};
+  strides4 strides{};
+  bool written = false;
   axis_names axes = three_axes;
 };
 
 constexpr extents4 stack_of_one(extents3 e) { return {1, e.batch, e.length, e.channels}; }
 constexpr strides4 stack_of_one(strides3 s) { return {0, s.batch, s.length, s.channels}; }
 
+// The description of a view that has data().
+template <class View>
+view_info describe(char const* name, View const& v, std::size_t element_bytes, bool written) {
+  view_info info;
+  info.name = name;
+  info.data = v.data();
+  info.element_bytes = static_cast<index_t>(element_bytes);
+  info.written = written;
+  return info;
+}
 template <class T>
 view_info describe(char const* name, tensor3<T> v, bool written) {
-  return {name,
-          v.data(),
-          static_cast<index_t>(sizeof(T)),
-          stack_of_one(v.extents()),
-          stack_of_one(v.strides()),
-          written};
+  view_info info = describe(name, v, sizeof(T), written);
+  info.extents = stack_of_one(v.extents());
+  info.strides = stack_of_one(v.strides());
+  return info;
 }
 template <bool Const>
 view_info describe(char const* name, basic_index_tensor3<Const> v, bool written) {
-  return {name,
-          v.data(),
-          static_cast<index_t>(v.width()),
-          stack_of_one(v.extents()),
-          stack_of_one(v.strides()),
-          written};
+  view_info info = describe(name, v, static_cast<std::size_t>(v.width()), written);
+  info.extents = stack_of_one(v.extents());
+  info.strides = stack_of_one(v.strides());
+  return info;
 }
-// A view of one axis, as one whose other axes are 1.
+// A view of one axis is described as one whose other axes have one element.
 template <class T>
 view_info describe(char const* name, tensor1<T> v, bool written) {
-  return {
-      name,   v.data(), static_cast<index_t>(sizeof(T)), {1, 1, v.size(), 1}, {0, 0, v.stride(), 0},
-      written};
+  view_info info = describe(name, v, sizeof(T), written);
+  info.extents = {1, 1, v.size(), 1};
+  info.strides = {0, 0, v.stride(), 0};
+  return info;
 }
 template <class T>
 view_info describe(char const* name, tensor4<T> v, bool written, axis_names axes) {
-  return {name, v.data(), static_cast<index_t>(sizeof(T)), v.extents(), v.strides(), written, axes};
+  view_info info = describe(name, v, sizeof(T), written);
+  info.extents = v.extents();
+  info.strides = v.strides();
+  info.axes = axes;
+  return info;
 }
 
 // A shape as a message shows it.

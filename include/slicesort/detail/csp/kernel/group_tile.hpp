@@ -43,14 +43,14 @@ struct group_tile {
 
   // A thread's part of the tile.
   struct thread_work {
-    bool inside;
-    column_index at;
-    csp_column column;
-    std::uint32_t first, last, step;  // units
-    bool staged;
-    T const* tile;  // its column of the tile
-    int width;
     tensor3<T const> const& x;
+    bool inside = false;
+    column_index at{};
+    csp_column column{};
+    std::uint32_t first = 0, last = 0, step = 0;  // units
+    bool staged = false;
+    T const* tile = nullptr;  // its column of the tile
+    int width = 0;
 
     // Whether `count` rows from `row` on are valid and come from consecutive rows.
     SLICESORT_HD_INLINE bool contiguous(std::uint32_t row, std::uint32_t count) const {
@@ -133,16 +133,17 @@ struct group_tile {
     }
     std::uint32_t const first = part * units_of_block;
     std::uint32_t const left = units - first;
-    return {inside,
-            at,
-            groups.column(at),
-            first + static_cast<std::uint32_t>(walk.first_row),
-            first + (left < units_of_block ? left : units_of_block),
-            static_cast<std::uint32_t>(walk.step),
-            staged,
-            tile + walk.column,
-            width,
-            x};
+    thread_work work{x};
+    work.inside = inside;
+    work.at = at;
+    work.column = groups.column(at);
+    work.first = first + static_cast<std::uint32_t>(walk.first_row);
+    work.last = first + (left < units_of_block ? left : units_of_block);
+    work.step = static_cast<std::uint32_t>(walk.step);
+    work.staged = staged;
+    work.tile = tile + walk.column;
+    work.width = width;
+    return work;
   }
 
  private:

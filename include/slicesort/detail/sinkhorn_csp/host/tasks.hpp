@@ -39,13 +39,15 @@ class sinkhorn_tasks {
     index_t const channel = tile * sinkhorn_lanes;
     index_t const end = std::min(begin + group_, extents_.length);
     index_t const valid = valid_rows(lengths, batch, extents_.length);
-    return {batch,
-            channel,
-            std::min<index_t>(sinkhorn_lanes, extents_.channels - channel),
-            begin,
-            std::clamp<index_t>(valid - begin, 0, end - begin),
-            end,
-            valid};
+    sinkhorn_task t;
+    t.batch = batch;
+    t.channel = channel;
+    t.channels = std::min<index_t>(sinkhorn_lanes, extents_.channels - channel);
+    t.first_row = begin;
+    t.rows = std::clamp<index_t>(valid - begin, 0, end - begin);
+    t.end = end;
+    t.valid = valid;
+    return t;
   }
 
  private:

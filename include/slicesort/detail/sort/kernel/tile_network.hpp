@@ -166,13 +166,14 @@ class tile_network {
       int const low = start + (g & ((1 << (k - Levels)) - 1));
       int const high = 2 * start + (1 << k) - 1 - low;
       if (low >= limit_ || !merging(start, k)) continue;
-      mirrored_rows at{tile_.position(low, column_),
-                       tile_.position(high, column_),
-                       group_stride,
-                       step,
-                       high - limit_,
-                       log2_group,
-                       distance};
+      mirrored_rows at;
+      at.low_offset = tile_.position(low, column_);
+      at.high_offset = tile_.position(high, column_);
+      at.group_stride = group_stride;
+      at.step = step;
+      at.overrun = high - limit_;
+      at.log2_group = log2_group;
+      at.distance = distance;
       key v[static_cast<std::size_t>(pass_rows)];
       tile_type const tile = tile_;
       at.template visit<group>([&](int i, int offset) { v[i] = tile.load(offset); },

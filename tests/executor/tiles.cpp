@@ -49,6 +49,7 @@ struct neighbors_body {
 // A tile of `rows` x 64 of each, and both products: with b, and then with x.
 struct products_body {
   static constexpr int max_threads = 128;
+  using tile = slicesort::impl::piece_tile<float, 64>;
   static constexpr int width = 64, pieces = width / slicesort::impl::elements_of_piece<float>;
   float const *a, *b, *x;  // [16 * warps, 64], [16, 64], [16, 64]
   float *first, *second;   // [16 * warps, 16], [16 * warps, 64]
@@ -69,7 +70,7 @@ struct products_body {
       float const* const from = of_other < 0    ? a + row * width
                                 : of_other < 16 ? b + of_other * width
                                                 : x + (of_other - 16) * width;
-      block.copy_async(rows + row * pieces + (k ^ (row & 7)), from + 4 * k, 16);
+      block.copy_async(rows + tile::offset(row, k), from + 4 * k, 16);
     }
     if (waiting) block.await_copies();
     block.sync();
@@ -109,6 +110,24 @@ TEST_CASE("threads see what their neighbors show") {
       CHECK(sums[at] == sum);
       CHECK(third[at] == (r / 4 * 4 + 3) * 37 % 64);
     }
+  }
+}
+
+TEST_CASE("a swizzled tile keeps every row, and no column has two pieces in one bank") {
+  using tile = slicesort::impl::swizzled_tile<16, 2, 8>;  // eight pieces of two
+  for (int row = 0; row < 24; ++row) {
+    std::vector<int> seen(16), banks(8);
+    for (int column = 0; column < 16; ++column) {
+      int const at = tile::offset(row, column);
+      REQUIRE(at / 16 == row);
+      ++seen[static_cast<std::size_t>(at % 16)];
+      CHECK(at % 2 == column % 2);
+      CHECK(at == tile::offset(row, column, tile::swizzle(row % 8)));
+    }
+    for (int i = row; i < row + 8; ++i)
+      ++banks[static_cast<std::size_t>(tile::offset(i, 6) % 16 / 2)];
+    CHECK(std::count(seen.begin(), seen.end(), 1) == 16);
+    CHECK(std::count(banks.begin(), banks.end(), 1) == 8);
   }
 }
 

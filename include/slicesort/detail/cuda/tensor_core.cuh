@@ -4,6 +4,7 @@
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/kernel/swizzled_tile.hpp>
 #include <slicesort/detail/kernel/warp_mma.hpp>
 #include <slicesort/dtype.hpp>
 
@@ -74,22 +75,24 @@ __device__ __forceinline__ void tensor_multiply_tiles(tile_sums<float, Rows, Col
                                                       tile_piece<T> const* a,
                                                       tile_piece<T> const* b) {
   static_assert(Columns % 2 == 0, "tiles of 16 columns");
-  constexpr unsigned pitch = Width * 2;
-  unsigned const lane = renewed_lane(), swizzle = lane % 8;
-  unsigned const from_a = shared_address(a) + lane % 16 * pitch,
-                 from_b = shared_address(b) + (lane % 8 + lane / 16 * 8) * pitch;
-  unsigned const piece_a = lane / 16 ^ swizzle, piece_b = lane / 8 % 2 ^ swizzle;
+  using tile = piece_tile<T, Width>;
+  constexpr unsigned bytes = sizeof(tile_piece<T>);
+  unsigned const lane = renewed_lane();
+  unsigned const from_a = shared_address(a) + bytes * tile::row_start(lane % 16),
+                 from_b = shared_address(b) + bytes * tile::row_start(lane % 8 + lane / 16 * 8);
+  unsigned const piece_a = lane / 16 ^ tile::swizzle(lane),
+                 piece_b = lane / 8 % 2 ^ tile::swizzle(lane);
   SLICESORT_UNROLL
   for (int k = 0; k < Width / 16; ++k) {
-    unsigned const at_a = from_a + ((piece_a ^ 2 * k) << 4),
-                   at_b = from_b + ((piece_b ^ 2 * k) << 4);
+    unsigned const at_a = from_a + bytes * (piece_a ^ 2 * k),
+                   at_b = from_b + bytes * (piece_b ^ 2 * k);
     std::uint32_t mine[static_cast<std::size_t>(Rows)][4];
     SLICESORT_UNROLL
-    for (int i = 0; i < Rows; ++i) load_matrices(mine[i], at_a + i * 16 * pitch);
+    for (int i = 0; i < Rows; ++i) load_matrices(mine[i], at_a + bytes * tile::row_start(16 * i));
     SLICESORT_UNROLL
     for (int j = 0; j < Columns; j += 2) {
       std::uint32_t other[4];
-      load_matrices(other, at_b + j * 8 * pitch);
+      load_matrices(other, at_b + bytes * tile::row_start(8 * j));
       SLICESORT_UNROLL
       for (int i = 0; i < Rows; ++i) {
         multiply_fragments<T>(&sums(i, j, 0), mine[i], other[0], other[1]);
@@ -130,15 +133,17 @@ __device__ __forceinline__ void tensor_multiply_weights(
     tile_sums<float, Rows, Width / 8>& sums, tensor_weights<Rows, Columns> const& weights,
     tile_piece<T> const* x) {
   static_assert(Columns % 2 == 0, "tiles of 16 columns");
-  constexpr unsigned pitch = Width * 2;
-  unsigned const lane = renewed_lane(), swizzle = lane % 8;
-  unsigned const from = shared_address(x) + lane % 16 * pitch, piece = lane / 16 ^ swizzle;
+  using tile = piece_tile<T, Width>;
+  constexpr unsigned bytes = sizeof(tile_piece<T>);
+  unsigned const lane = renewed_lane();
+  unsigned const from = shared_address(x) + bytes * tile::row_start(lane % 16),
+                 piece = lane / 16 ^ tile::swizzle(lane);
   SLICESORT_UNROLL
   for (int k = 0; k < Columns; k += 2) {
     SLICESORT_UNROLL
     for (int c = 0; c < Width / 8; c += 2) {
       std::uint32_t other[4];
-      load_turned_matrices(other, from + k * 8 * pitch + ((piece ^ c) << 4));
+      load_turned_matrices(other, from + bytes * tile::row_start(8 * k) + bytes * (piece ^ c));
       SLICESORT_UNROLL
       for (int i = 0; i < Rows; ++i) {
         multiply_fragments<T>(&sums(i, c, 0), weights.of(i, k / 2), other[0], other[1]);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of tiles in shared memory, a warp at a time, without tensor cores.
 //
-// A tile has rows of `Width` elements, in pieces of 16 bytes; piece k of row r lies in place
-// `k ^ (r % 8)` of its row, so that neither eight rows' k-th pieces nor a row's pieces meet in a bank.
+// A tile has rows of `Width` elements, in pieces of 16 bytes that lie as `piece_tile` says.
 //
 // Sums lie as tensor cores leave them (the accumulators of mma.m16n8): of a tile of 16 rows and 8
 // columns, lane `4 * g + t` of the warp has the numbers (g, 2t), (g, 2t + 1), (g + 8, 2t) and
@@ -10,6 +9,7 @@
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/kernel/swizzled_tile.hpp>
 #include <slicesort/dtype.hpp>
 
 #include <cstddef>
@@ -26,6 +26,10 @@ struct alignas(16) tile_piece {
 };
 template <class T>
 inline constexpr int elements_of_piece = tile_piece<T>::elements;
+
+// The layout of a tile with rows of `Width` elements T: which piece lies where.
+template <class T, int Width>
+using piece_tile = swizzled_tile<Width / elements_of_piece<T>, 1, 8>;
 
 // Where a lane's numbers of a tile of 16 x 8 are.
 struct tile_lane {
@@ -68,7 +72,8 @@ template <int Width, class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void plain_multiply_tiles(Block& block, tile_sums<A, Rows, Columns>& sums,
                                               tile_piece<T> const* a, tile_piece<T> const* b,
                                               int depth) {
-  constexpr int elements = elements_of_piece<T>, pieces = Width / elements;
+  using tile = piece_tile<T, Width>;
+  constexpr int elements = elements_of_piece<T>;
   tile_lane const me(block.rank());
   int const used = (depth + elements - 1) / elements;
   SLICESORT_NO_UNROLL
@@ -76,14 +81,14 @@ SLICESORT_HD_INLINE void plain_multiply_tiles(Block& block, tile_sums<A, Rows, C
     A mine[static_cast<std::size_t>(2 * Rows * elements)];
     SLICESORT_UNROLL
     for (int i = 0; i < 2 * Rows; ++i) {
-      tile_piece<T> const row = a[(8 * i + me.g) * pieces + (k ^ me.g)];
+      tile_piece<T> const row = a[tile::offset(8 * i + me.g, k, tile::swizzle(me.g))];
       SLICESORT_UNROLL
       for (int u = 0; u < elements; ++u) mine[i * elements + u] = static_cast<A>(row.value[u]);
     }
     SLICESORT_UNROLL
     for (int j = 0; j < 2 * Columns; ++j) {
       int const column = 2 * me.t + j % 2;
-      tile_piece<T> const other = b[(8 * (j / 2) + column) * pieces + (k ^ column)];
+      tile_piece<T> const other = b[tile::offset(8 * (j / 2) + column, k, tile::swizzle(column))];
       SLICESORT_UNROLL
       for (int u = 0; u < elements; ++u) {
         A const y = static_cast<A>(other.value[u]);
@@ -115,7 +120,8 @@ template <int Width, class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void plain_multiply_weights(Block& block, tile_sums<A, Rows, Width / 8>& sums,
                                                 tile_sums<A, Rows, Columns> const& weights,
                                                 tile_piece<T> const* x, int width) {
-  constexpr int elements = elements_of_piece<T>, pieces = Width / elements;
+  using tile = piece_tile<T, Width>;
+  constexpr int elements = elements_of_piece<T>;
   tile_lane const me(block.rank());
   auto const theirs = block.shfl_quad(weights);
   SLICESORT_UNROLL
@@ -134,7 +140,8 @@ SLICESORT_HD_INLINE void plain_multiply_weights(Block& block, tile_sums<A, Rows,
           if (8 * c >= width) continue;
           int const first = 8 * c + 2 * me.t;
           T const* const pair =
-              x[(8 * j + row) * pieces + ((first / elements) ^ row)].value + first % elements;
+              x[tile::offset(8 * j + row, first / elements, tile::swizzle(row))].value +
+              first % elements;
           A const y[2] = {static_cast<A>(pair[0]), static_cast<A>(pair[1])};
           SLICESORT_UNROLL
           for (int i = 0; i < 2 * Rows; ++i) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/kernel/swizzled_tile.hpp>
 #include <slicesort/detail/kernel/warp_mma.hpp>
 #include <slicesort/detail/softmax_attention/kernel/tile.hpp>
 #include <slicesort/dtype.hpp>
@@ -69,6 +70,10 @@ SLICESORT_HD_INLINE void stage_ranges(Block& block, Mask const& mask, key_range*
   block.sync();
 }
 
+// The layout of a tile with one number for each score.
+template <int Columns>
+using score_tile = swizzled_tile<Columns, 8, Columns / 8>;
+
 // What is to be added to each of a tile's scores: the bias, if there is one, or -infinity where the pair is
 // not allowed, whose bias is not read. Rows are queries and columns keys, or, Turned, rows are keys. `ranges`
 // are those of the tile's queries. Behind a sync() every thread finds its own by add_terms.
@@ -88,20 +93,20 @@ SLICESORT_HD_INLINE void stage_bias(Block& block, T* terms, int rows, Mask const
       term = bias.data == nullptr
                  ? static_cast<T>(0.0f)
                  : bias.data[(first_query + query) * bias.stride + key * bias.channel_stride];
-    terms[row * Columns + (column ^ (8 * row & (Columns - 8)))] = term;
+    terms[score_tile<Columns>::offset(row, column)] = term;
   }
 }
 // Products become scores, from the warp's first row of terms.
 template <class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void add_terms(Block& block, tile_sums<A, Rows, Columns>& s, A scale,
                                    T const* terms) {
+  using tile = score_tile<8 * Columns>;
   tile_lane const me(Block::opaque(block.rank()));
-  int const turn = 8 * me.g & (8 * Columns - 8);
   SLICESORT_UNROLL
   for (int i = 0; i < s.count; ++i)
     s[i] = block.multiply_add(
         s[i], scale,
-        static_cast<A>(terms[s.row(i, me) * (8 * Columns) + (s.column(i, me) ^ turn)]));
+        static_cast<A>(terms[tile::offset(s.row(i, me), s.column(i, me), tile::swizzle(me.g))]));
 }
 
 }  // namespace impl

@@ -6,6 +6,7 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/detail/kernel/store.hpp>
+#include <slicesort/detail/kernel/swizzled_tile.hpp>
 #include <slicesort/detail/kernel/warp_mma.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
@@ -55,6 +56,7 @@ template <int Width, class Block, class T>
 SLICESORT_HD_INLINE void fetch_rows(Block& block, tile_piece<T>* to, head_rows<T> const& source,
                                     index_t row, int count, index_t channel) {
   head_rows<T> const from = source;
+  using tile = piece_tile<T, Width>;
   constexpr int elements = elements_of_piece<T>, pieces = Width / elements;
   static_assert(pieces <= 32, "a thread stays with a piece's place in its row");
   int const rank = Block::opaque(block.rank());  // so that nothing is kept from call to call
@@ -72,15 +74,15 @@ SLICESORT_HD_INLINE void fetch_rows(Block& block, tile_piece<T>* to, head_rows<T
     int r = rank / pieces;
     SLICESORT_NO_UNROLL
     for (; r < last; r += step, offset += stride)
-      block.copy_async(&to[r * pieces + (k ^ (r & 7))], from.data + offset, bytes);
+      block.copy_async(&to[tile::offset(r, k)], from.data + offset, bytes);
     SLICESORT_NO_UNROLL
-    for (; r < count; r += step) to[r * pieces + (k ^ (r & 7))] = tile_piece<T>{};
+    for (; r < count; r += step) to[tile::offset(r, k)] = tile_piece<T>{};
     return;
   }
   SLICESORT_NO_UNROLL
   for (int r = rank / pieces; r < count; r += step) {
     index_t const offset = (row + r) * from.stride + first * from.channel_stride;
-    T* const place = to[r * pieces + (k ^ (r & 7))].value;
+    T* const place = to[tile::offset(r, k)].value;
     SLICESORT_NO_UNROLL
     for (int u = 0; u < elements; ++u)
       place[u] = u < wanted && r < valid ? from.data[offset + u * from.channel_stride]
@@ -126,6 +128,7 @@ SLICESORT_HD_INLINE void put_rows(Block& block, A* staging,
                                   tile_sums<A, Rows, Width / 8> const& sums, int i,
                                   head_results<T> const& to, index_t row, int spread,
                                   index_t channel) {
+  using tile = swizzled_tile<Width, 8, 8>;
   tile_lane const me(block.rank());
   block.sync();
   A* const mine = staging + block.rank() / 32 * (16 * Width);
@@ -133,7 +136,8 @@ SLICESORT_HD_INLINE void put_rows(Block& block, A* staging,
   for (int c = 0; c < Width / 8; ++c) {
     SLICESORT_UNROLL
     for (int e = 0; e < 4; ++e)
-      mine[(me.g + e / 2 * 8) * Width + ((8 * c + 2 * me.t + e % 2) ^ me.g * 8)] = sums(i, c, e);
+      mine[tile::offset(me.g + e / 2 * 8, 8 * c + 2 * me.t + e % 2, tile::swizzle(me.g))] =
+          sums(i, c, e);
   }
   block.sync();
   index_t const left = to.channels - channel;
@@ -145,7 +149,7 @@ SLICESORT_HD_INLINE void put_rows(Block& block, A* staging,
     if (c >= width || at >= to.total) continue;
     T& place = to.data[at * to.stride + (channel + c) * to.channel_stride];
     if (at < to.valid)
-      store_or_accumulate<Block>(to.mode, place, staging[r * Width + (c ^ r % 8 * 8)]);
+      store_or_accumulate<Block>(to.mode, place, staging[tile::offset(r, c)]);
     else if (to.mode == grad_mode::overwrite)
       place = static_cast<T>(0.0f);
   }

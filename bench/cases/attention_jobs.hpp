@@ -36,9 +36,9 @@ struct attention_policy {
         right(length < 64 ? 4 : 256),
         block(length < 64 ? 10 : 50) {}
 
-  // Names of cases keep the spelling that results have had from the first.
+  // The British spelling stays in the names of cases, so that new results compare with old ones.
   bool materialized() const { return algorithm == "materialised"; }
-  // The definition, not the library's.
+  // Written from the definition; the library's own masks are what is tested.
   bool looks(ss::index_t query, ss::index_t key) const {
     if (mask == "window") return query - left <= key && key <= query + right;
     if (mask == "block_local") return query / block == key / block;
@@ -59,7 +59,7 @@ auto with_attention(fields const& at, Materialized map, F const& f) {
   return f(ss::softmax_attention<>{ss::mask::full{}});
 }
 
-// What forward saves: two numbers a query, or the map.
+// Bytes that forward saves: two numbers per query, or the whole map.
 template <class T>
 std::size_t attention_state_bytes(fields const& at) {
   attention_policy const p(at.policy, at.extents.length);
@@ -68,7 +68,7 @@ std::size_t attention_state_bytes(fields const& at) {
                           : queries * 2 * sizeof(ss::detail::accumulator_t<T>);
 }
 
-// Pairs of a query and a key that it looks at, of all heads.
+// How many (query, key) pairs the mask admits, over all heads.
 inline double attention_pairs(fields const& at) {
   attention_policy const p(at.policy, at.extents.length);
   ss::index_t const n = at.extents.length;
@@ -86,8 +86,8 @@ inline double attention_pairs(fields const& at) {
   return pairs * static_cast<double>(at.extents.batch * p.heads);
 }
 
-// Data, results on the host, and their comparison. Queries, keys and values are three tensors of
-// the same input: of a text, three tables of its bytes.
+// Data, results on the host, and their comparison with the oracle. Queries, keys and values are
+// three tensors of the same input; for a text, its bytes embedded by three tables.
 template <class T>
 class attention_job : public job {
  public:
@@ -104,14 +104,14 @@ class attention_job : public job {
     if (backward) dq = buffer<T>(y.size()), dk = buffer<T>(y.size()), dv = buffer<T>(y.size());
     saved_bytes = f.direction == "forward_values" ? 0 : attention_state_bytes<T>(f);
     traffic_bytes = (backward ? 8 : 4) * each + saved_bytes;
-    // Two products forward; backward has four, and one more where the map is formed again.
+    // Two matrix products forward; four backward, and a fifth where the map is recomputed.
     double const products = backward ? (policy.materialized() ? 4.0 : 5.0) : 2.0;
     flops = products * 2.0 * attention_pairs(f) *
             static_cast<double>(f.extents.channels / policy.heads);
     tolerance = std::numeric_limits<double>::max();  // depends on the data: see max_error
   }
 
-  // Relative to the sums of absolute values, in one head: the last of the last sample.
+  // Checks the last head of the last sample, relative to the sums of absolute values.
   double max_error() override {
     attention_oracle const oracle(
         head_of(q->values), head_of(k->values), head_of(v->values),
@@ -149,7 +149,7 @@ class attention_job : public job {
     if (sizeof(U) == 4) return 0x1p-24;
     return ss::dtype_traits<U>::infinity == 0x7c00u ? 0x1p-11 : 0x1p-8;
   }
-  // NaN counts.
+  // The larger error; NaN counts as the largest.
   static double worst(double a, double b) { return b <= a ? a : b; }
 
   std::size_t channels() const {
@@ -184,8 +184,8 @@ class attention_job : public job {
   }
 };
 
-// Every direction of some policies. `f(fields)` gets everything but the backend and threads, and
-// adds the case.
+// Every direction of some policies. `f(fields)` adds the case; backend and threads are still to be
+// set.
 template <class T, class F>
 void for_each_attention_direction(std::initializer_list<char const*> policies, char const* input,
                                   ss::extents3 e, F const& f) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention of one head from its definition, in double, and how far rounding may lead away
-// from it.
+// Softmax attention of one head from its definition, in double, and a bound on the rounding errors
+// of an implementation.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct matrix {
   }
 };
 
-// A row of a result, and the same sums of absolute values, which errors are relative to.
+// A row of a result, and beside every sum the sum of absolute values, which errors are relative to.
 struct row_and_size {
   std::vector<double> value, size;
   explicit row_and_size(std::size_t columns) : value(columns, 0.0), size(columns, 0.0) {}
@@ -109,10 +109,10 @@ class attention_oracle {
     return all;
   }
 
-  // What errors may be, relative to the sizes: `unit` is the rounding of sums, `of_elements` that
-  // of the element type. A score is off by `channels` roundings of its absolute sum; a weight by
-  // twice as much, as its exponent and the row's sum are; sums over keys or queries add a rounding
-  // each.
+  // Bounds on errors, relative to the sizes: `unit` is the rounding of sums, `of_elements` that of
+  // the element type. A score is off by `channels` roundings of its absolute sum; a weight by twice
+  // as much, since both its exponential and the row's sum are off; each term of a sum over keys or
+  // queries adds one rounding.
   double tolerance(double unit, double of_elements) const {
     double const steps = static_cast<double>(q_.columns + v_.columns + 16);
     double const largest = scale_ * q_.longest_row() * k_.longest_row();
@@ -127,7 +127,7 @@ class attention_oracle {
   };
 
   static double product(double const* a, double const* b, std::size_t n) {
-    // Four sums, for speed alone.
+    // Four partial sums, for speed.
     double sum[4] = {0.0, 0.0, 0.0, 0.0};
     for (std::size_t c = 0; c < n; ++c) sum[c % 4] += a[c] * b[c];
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What csp must compute, for the comparison with the oracle: the benches of the host and of the GPU
-// derive from this and say how they compute it.
+// What csp must compute, for the comparison with the oracle. The cases of the host and of the GPU
+// derive from this and add the call.
 #pragma once
 
 #include "csp_settings.hpp"
@@ -59,8 +59,8 @@ class csp_of_rows : public move_job<T> {
     return order.bytes() == 0 ? error : std::max(error, error_of_order(rows));
   }
 
-  // The column is shifted, and the smallest, second smallest, .. row of a group goes to where the
-  // reference has its smallest, second smallest, .. one, or to the first, second, .. row.
+  // The column is shifted; then the k-th smallest row of each group goes to where the reference has
+  // its k-th smallest row or, where groups are sorted, to row k.
   std::vector<std::uint32_t> rows_of(std::size_t column) const override {
     auto const channels = static_cast<std::size_t>(this->at.extents.channels);
     std::vector<double> const rows = this->x->column(column);
@@ -68,10 +68,10 @@ class csp_of_rows : public move_job<T> {
     std::vector<double> moved(length);
     for (std::size_t n = 0; n < length; ++n) moved[(n + shift) % length] = rows[n];
     auto const smallest = argsorted_groups(moved);
-    auto const& places = places_of_sample(column / channels);
+    auto const& destinations = reference_rows(column / channels);
     std::vector<std::uint32_t> sources(length);
     for (std::size_t n = 0; n < length; ++n)
-      sources[places.empty() ? n : places[n]] =
+      sources[destinations.empty() ? n : destinations[n]] =
           static_cast<std::uint32_t>((smallest[n] + length - shift) % length);
     return sources;
   }
@@ -94,17 +94,17 @@ class csp_of_rows : public move_job<T> {
     return rows;
   }
 
-  // The same for the sample's reference; nothing where groups are sorted.
-  std::vector<std::uint32_t> const& places_of_sample(std::size_t sample) const {
-    if (csp_policy(this->at.policy).aligned() && (sample != sample_ || places_.empty())) {
+  // The reference channel's rows in their groups' stable order; empty where groups are sorted.
+  std::vector<std::uint32_t> const& reference_rows(std::size_t sample) const {
+    if (csp_policy(this->at.policy).aligned() && (sample != sample_ || reference_rows_.empty())) {
       sample_ = sample;
-      places_ = argsorted_groups(
+      reference_rows_ = argsorted_groups(
           this->x->column(sample * static_cast<std::size_t>(this->at.extents.channels)));
     }
-    return places_;
+    return reference_rows_;
   }
 
-  // The saved state against the rows that it must stand for.
+  // Compares the saved state with the rows that it must encode.
   double error_of_order(std::vector<std::vector<std::uint32_t>> const& columns) const {
     auto const length = static_cast<std::size_t>(this->at.extents.length),
                channels = static_cast<std::size_t>(this->at.extents.channels);
@@ -125,7 +125,7 @@ class csp_of_rows : public move_job<T> {
   }
 
   mutable std::size_t sample_ = 0;
-  mutable std::vector<std::uint32_t> places_;
+  mutable std::vector<std::uint32_t> reference_rows_;
 };
 
 }  // namespace bench

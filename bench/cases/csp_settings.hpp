@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cases of csp are registered on. Their policy is a name such as linear-reference-G:16:
-// shift, alignment and rows of a group, where N means all.
+// The settings of csp's cases. Their policy is a name such as linear-reference-G:16: shift,
+// alignment and rows of a group, where N means all.
 #pragma once
 
 #include "driver/settings.hpp"
@@ -27,8 +27,7 @@ struct csp_policy {
   }
 };
 
-// One direction of one subject: `f(fields)` gets subject, direction and dtype filled in, and adds
-// the case.
+// Calls `f(fields)`, which adds the case, for every setting of one subject and direction.
 template <class T, class F>
 void for_each_csp_setting(std::string const& subject, std::string const& direction, F const& f) {
   std::set<std::string> names;
@@ -56,14 +55,14 @@ void for_each_csp_setting(std::string const& subject, std::string const& directi
   if (std::is_same_v<T, float>) {
     add(shifts, alignments, {"1", "2", "16", "64", "N"}, {"normal", "uniform", "text"},
         {1, 4096, 512});
-    // Whether longer groups take longer.
+    // For the picture of time against group size.
     add({"linear"}, alignments,
         {"1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1024", "2048", "N"},
         {"normal"}, {1, 4096, 512});
     for (ss::index_t const n : {1000, 1024, 16384, 65536})
       add({"linear"}, {"reference"}, {"2", "16", "64"}, {"normal"}, {1, n, 512});
   }
-  // The model of the papers' text task: neighbors, and the complete sort that the paper takes
+  // The model of the papers' text task: small groups, and the complete sort that the paper uses
   // there.
   for (ss::index_t const n : text_lengths())
     for (char const* policy :
@@ -72,7 +71,7 @@ void for_each_csp_setting(std::string const& subject, std::string const& directi
       add({p.shift.c_str()}, {p.alignment.c_str()}, {p.group.c_str()}, {"text"},
           {text_batch(), n, 256});
     }
-  // Several samples, for the threads.
+  // Several samples, so that two threads have work.
   add({"linear"}, {"reference"}, {"2", "16"}, {"normal"}, {8, 4096, 512});
   // Small enough to run everything once.
   add(shifts, alignments, {"1", "2", "16", "N"}, {"normal"}, {2, 37, 24});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of sparse_mix: their policy is a name such as chord-per_factor-M:12, their weights are
-// random, and sums of absolute values say how far rounding may lead.
+// The cases of sparse_mix. Their policy is a name such as chord-per_factor-M:12; weights are
+// random, and sums of absolute values bound the rounding errors.
 #pragma once
 
 #include "driver/case.hpp"
@@ -30,7 +30,7 @@ struct mix_policy {
 
   bool chord() const { return topology == "chord"; }
   ss::index_t links() const { return chord() ? factors + 1 : 3; }
-  // The definition, not the library's: 0, 1, 2, 4, .. or 0, 2^m, -2^m.
+  // Written from the definition: 0, 1, 2, 4, .. or 0, 2^m, -2^m.
   ss::index_t offset(ss::index_t link, ss::index_t factor) const {
     if (link == 0) return 0;
     if (chord()) return ss::index_t{1} << (link - 1);
@@ -69,11 +69,11 @@ class mix_job : public job {
       weights[i] = rounded<T>((random_uniform(input_seed + 7, i) - 0.5) /
                               static_cast<double>(shape.channels));
     traffic_bytes = from->values.bytes() + to.bytes() + weights.bytes();
-    // A gradient of the weights is as many products again.
+    // The gradient of the weights takes as many products again.
     flops = 2.0 * static_cast<double>(f.extents.size()) *
             static_cast<double>(shape.outer * shape.channels) *
             (f.direction == "backward" ? 2.0 : 1.0);
-    // Relative to the same sums of absolute values: a rounding for every link and factor.
+    // One rounding per link and factor, relative to the sums of absolute values.
     double const unit = sizeof(T) == 8                             ? 0x1p-53
                         : sizeof(T) == 4                           ? 0x1p-24
                         : ss::dtype_traits<T>::infinity == 0x7c00u ? 0x1p-11
@@ -81,7 +81,7 @@ class mix_job : public job {
     tolerance = static_cast<double>((shape.channels + 2) * shape.outer) * unit;
   }
 
-  // Some columns of y or dx in double.
+  // Recomputes some columns of y or dx in double.
   double max_error() override {
     double error = 0;
     std::size_t const step = std::max<std::size_t>(1, x->verified.size() / 16);

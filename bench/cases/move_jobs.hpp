@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cases have in common that move rows without sorting: forward and backward each turn one
-// tensor into another, and the oracle says which row goes where.
+// Common to all cases that move rows without sorting them: forward and backward each map one tensor
+// to another, and the oracle says which row goes where.
 #pragma once
 
 #include "driver/case.hpp"
@@ -16,7 +16,7 @@
 
 namespace bench {
 
-// `from` becomes `to`: x and y, or dy and dx. `x` is what decides the rows.
+// Forward, `from` is x and `to` is y; backward, they are dy and dx. `x` decides where rows go.
 template <class T>
 class move_job : public job {
  public:
@@ -39,7 +39,7 @@ class move_job : public job {
   }
 
  protected:
-  // `columns` says `rows_of` of every verified column.
+  // `columns` holds `rows_of` for every verified column.
   double error_of_values(std::vector<std::vector<std::uint32_t>> const& columns) const {
     return worst_column(*x, columns, [&](auto const& row, std::size_t n, auto const& cell) {
       return backward ? moved_value_error(to[cell(row[n])], from->values[cell(n)])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cases about sorting have in common: data, results, and their comparison with the oracle.
-// A subject derives and says how it computes the results.
+// Common to all cases that sort: data, results, and their comparison with the oracle. Each subject
+// derives from these and adds the call.
 #pragma once
 
 #include "driver/case.hpp"
@@ -36,8 +36,8 @@ auto const& expected_order(dataset<T>& data, fields const& at) {
   return data.argsorted(at.policy, [&](ss::index_t c) { return ascends(at, c); });
 }
 
-// The largest `f(p, n, cell)` over the rows `n` of every verified column, where `p` is what is
-// known of that column and `cell(n)` is the place of its row n in the tensor.
+// The largest `f(p, n, cell)` over the rows `n` of every verified column, where `p` is that
+// column's entry of `columns` and `cell(n)` is the offset of its row n in the tensor.
 template <class T, class Columns, class F>
 double worst_column(dataset<T> const& data, Columns const& columns, F const& f) {
   auto const channels = static_cast<std::size_t>(data.extents.channels);
@@ -82,7 +82,7 @@ class sort_job : public job {
   index_buffer perm;
 };
 
-// dx[perm] = dy. The permutation is the operator's own.
+// dx[perm] = dy, with the permutation that the operator itself has saved.
 template <class T>
 class unsort_job : public job {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the variants of slicing-sort must compute, for the comparison with the oracle: the benches
-// of the host and of the GPU derive from these and say how they compute it.
+// What the variants of slicing-sort must compute, for the comparison with the oracle. The cases of
+// the host and of the GPU derive from these and add the call.
 #pragma once
 
 #include "driver/random.hpp"
@@ -27,7 +27,7 @@ class exchange_of_maximum : public move_job<T> {
 
   double max_error() override {
     double error = move_job<T>::max_error();
-    // A column's maximum sits at the column's own number: [batch, 1, channels].
+    // `maximum` is [batch, 1, channels], so a column's number is its index there.
     if (maximum.bytes() != 0)
       for (std::size_t const c : this->x->verified)
         if (maximum[c] != first_maximum(c)) error = wrong;
@@ -66,7 +66,7 @@ class shuffle_of_rows : public move_job<T> {
  public:
   using move_job<T>::move_job;
 
-  // The stable argsort of the rows' hashes.
+  // Rows are sorted by their hashes, stably.
   std::vector<std::uint32_t> rows_of(std::size_t column) const override {
     bool const shared = std::is_same_v<Form, ss::shared_by_channels>;
     std::uint64_t const channel =
@@ -80,8 +80,8 @@ class shuffle_of_rows : public move_job<T> {
 
 // multi_permutation with two terms of weight 1/2.
 
-// What rounding a mean of two values below 8 to T may cost: an epsilon is the step from 1 to the
-// next.
+// The largest rounding error of a mean of two values below 8 in T; the epsilon of T is the gap
+// between 1 and the next value.
 template <class T>
 constexpr double rounding_of_means() {
   if (sizeof(T) == 8) return 8 * 0x1p-52;

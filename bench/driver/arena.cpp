@@ -46,7 +46,7 @@ std::string quoted(std::string const& text) {
   return all + '"';
 }
 
-// A number as JSON has it.
+// A number in JSON, which has no infinity and no NaN.
 std::string number(double value) {
   if (!std::isfinite(value)) return "null";
   char text[40];
@@ -147,7 +147,7 @@ std::size_t run_arena(std::string const& filter, arena_options const& o) {
     all.emplace_back();
     all.back().what = c;
     all.back().name = c->at.name();
-    // Measured once, while there is memory and nothing else.
+    // Measured once, before any case holds memory.
     (void)copy_bandwidth(c->at.threads);
     (void)arithmetic_peak(c->at.dtype, c->at.threads);
   }

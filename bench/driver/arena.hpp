@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases against each other: all are alive at once and each round times every one of them, so that
-// whatever the machine does meanwhile happens to all.
+// Cases against each other: all are alive at once and every round times each of them, so that
+// whatever else the machine does affects all alike.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two bench programs do differently: host/backend.cpp times calls on the processor,
-// cuda/backend.cpp on a GPU.
+// The functions that differ between the two bench programs: driver/host times calls on the
+// processor, driver/cuda on a GPU.
 #pragma once
 
 #include "case.hpp"
@@ -38,7 +38,8 @@ trial try_once(bench_case const& c);
 // Seconds of one call, from `calls` calls one after the other.
 double time_calls(job& work, unsigned calls);
 
-// Before the arena begins: an allocation beyond the machine's memory shall fail and not kill.
+// Called before the arena begins: makes allocations beyond the machine's memory fail, so that they
+// do not end the process.
 void bound_memory();
 
 // Additions and multiplications per second of values of `dtype` that are in registers already,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uninitialized memory that starts a cache line, as an allocator of tensors gives.
+// Memory that starts at a cache line, as allocators of tensors give it.
 #pragma once
 
 #include <cstddef>

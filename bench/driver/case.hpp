@@ -43,7 +43,7 @@ class job {
  public:
   virtual ~job() = default;
   virtual void run() = 0;
-  // Compares what `run` left with the oracle: 0, or by how much a value is wrong.
+  // Compares the results of `run` with the oracle: 0, or by how much a value is wrong.
   virtual double max_error() = 0;
 
   std::size_t traffic_bytes = 0;    // that any implementation must move: inputs, outputs, indices
@@ -53,13 +53,13 @@ class job {
   double tolerance = 0.0;           // sums may round; whatever only moves values may not err
 };
 
-// The error of a result that no rounding explains.
+// The error of a result that rounding cannot explain.
 inline constexpr double wrong = std::numeric_limits<double>::infinity();
 
 struct bench_case {
   fields at;
   std::function<std::unique_ptr<job>(fields const&)> make;
-  // Of training: its forward and its backward, whose memory is measured one after the other.
+  // The forward and backward of a training case, whose peak memory is measured separately.
   std::vector<std::shared_ptr<bench_case const>> parts = {};
 };
 

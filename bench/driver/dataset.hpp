@@ -20,7 +20,8 @@
 
 namespace bench {
 
-// Columns that are compared with the oracle: all of them, or as many as this many elements fill.
+// Tensors of up to `verified_elements` are compared with the oracle completely; of larger ones, as
+// many columns as fill `sampled_elements`.
 inline constexpr std::size_t verified_elements = std::size_t{1} << 24;
 inline constexpr std::size_t sampled_elements = std::size_t{1} << 22;
 
@@ -35,7 +36,7 @@ class dataset {
     std::size_t const wanted =
         total <= verified_elements ? columns : std::max<std::size_t>(4, sampled_elements / rows);
     std::size_t const step = std::max<std::size_t>(1, columns / wanted);
-    // An odd step meets every position within a tile of columns.
+    // An odd step reaches every position within a tile of columns.
     for (std::size_t c = 0; c < columns; c += step | 1) verified.push_back(c);
   }
 
@@ -46,7 +47,7 @@ class dataset {
            column % channels;
   }
 
-  // The oracle's permutations of the verified columns, `make(column)` for each: made once for every
+  // The oracle's permutations of the verified columns, from `make(column)`, computed once for each
   // `policy`.
   using permutations = std::vector<std::vector<std::uint32_t>>;
   template <class F>
@@ -66,7 +67,7 @@ class dataset {
     return rows;
   }
 
-  // The stable argsorts.
+  // The stable argsorts of the verified columns.
   permutations const& argsorted(std::string const& policy,
                                 std::function<bool(ss::index_t)> const& ascends) {
     return remembered(policy, [&](std::size_t c) {
@@ -82,7 +83,7 @@ class dataset {
   std::map<std::string, permutations> known_;
 };
 
-// The dataset, perhaps from a few cases ago.
+// The dataset of that input and shape; the most recent ones are kept and shared.
 template <class T>
 std::shared_ptr<dataset<T>> get_dataset(std::string const& input, ss::extents3 e) {
   struct entry {

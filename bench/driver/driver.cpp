@@ -36,7 +36,7 @@ void report_progress(std::string const& name) {
   std::fprintf(stderr, "  [%4.0f s] %s\n", seconds_since(program_start), name.c_str());
 }
 
-// What is known of a case once it has run: the comparison happens once, however often it is timed.
+// How a case compared with the oracle: once, however often Google Benchmark times it.
 struct outcome {
   std::optional<double> error;
   std::string complaint;
@@ -101,15 +101,15 @@ void time_case(benchmark::State& state, bench_case const& c, std::string const& 
   }
 }
 
-// A text shorter than the length has no such case.
+// A case on text needs a text of at least its length.
 bool can_run(fields const& at) {
   bool const too_long =
       at.input == "text" && at.extents.length > static_cast<ss::index_t>(the_text().size());
   return !too_long && possible(at);
 }
 
-// Google Benchmark's filter ("-" in front: all that do not match), on names as we write them: its
-// own adds "/manual_time" to some.
+// Google Benchmark's filter (a leading "-" selects what does not match), applied to our own names:
+// Google Benchmark itself appends "/manual_time" to some.
 class filter_on_names {
  public:
   explicit filter_on_names(std::string const& filter)

@@ -20,7 +20,7 @@ void register_cases(std::string const& filter);
 // Prints the names that match (all if the filter is empty).
 void list_cases(std::string const& filter);
 
-// How many cases were wrong or refused their arguments.
+// How many cases were wrong or failed.
 int failed_cases();
 // Counts one more, and says so on stderr.
 void note_failure(std::string const& name, std::string const& complaint);

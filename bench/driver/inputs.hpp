@@ -19,7 +19,7 @@ namespace bench {
 
 inline constexpr std::uint64_t input_seed = 2024;
 
-// Every element from its position: f(position) -> double.
+// Fills every element from its position: f(position) -> double.
 template <class T, class F>
 void fill_each(T* out, ss::extents3 e, F const& f) {
   std::size_t const size = static_cast<std::size_t>(e.size());
@@ -36,7 +36,7 @@ void fill_normal(T* out, ss::extents3 e, std::uint64_t seed, F const& f) {
   }
 }
 
-// A ramp down the rows, shifted a little from column to column; rising, or falling from the end.
+// A ramp along the rows, rising or falling, shifted a little from column to column.
 template <class T>
 void fill_ramp(T* out, ss::extents3 e, bool rising) {
   auto const rows = static_cast<std::size_t>(e.length),
@@ -78,7 +78,7 @@ void fill_text(T* out, ss::extents3 e, std::uint64_t seed) {
     }
 }
 
-// `text#1` is the text with another table, `normal#1` other noise, and so on.
+// `text#1` is the text embedded by another table, `normal#1` is other noise, and so on.
 template <class T>
 void fill_input(std::string const& input, T* out, ss::extents3 e) {
   std::size_t const mark = input.find('#');

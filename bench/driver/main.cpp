@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both bench programs, on the host and on a GPU: which one it is decide the subjects and the
-// backend that it is linked with. Google Benchmark's own flags, and --text FILE, --lengths N,N,..
+// The main function of both bench programs; the cases and the backend that it is linked with make
+// it the host's or the GPU's. Takes Google Benchmark's own flags, and --text FILE, --lengths N,N,..
 // (of the text cases), --batch B (samples of the text cases), --progress; --arena ROUNDS times the
 // cases round by round (arena.hpp), and with --wait-for-rounds waits for a line before each.
 #include "arena.hpp"

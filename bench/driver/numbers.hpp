@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values to element types and back. Back is written from the formats' definitions, not with the
-// library's conversions: the oracle compares through it.
+// Conversion of doubles to element types and back. The way back, which the oracle compares through,
+// is written from the formats' definitions and not with the library's conversions.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -25,7 +25,7 @@ T rounded(double value) {
 inline double decoded(float value) { return static_cast<double>(value); }
 inline double decoded(double value) { return value; }
 
-// Sign, `exponent_bits` of exponent, the rest significand.
+// The value of a 16-bit format: sign, `exponent_bits` of exponent, and significand.
 inline double decoded_16(std::uint16_t bits, int exponent_bits) {
   int const significand_bits = 15 - exponent_bits;
   int const exponent = (bits >> significand_bits) & ((1 << exponent_bits) - 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operators must compute, said with std::stable_sort and nothing of the library's: the
-// order of the specification on plain doubles (-0 == +0, every NaN equal and last, ties keep the
+// What the operators must compute, from std::stable_sort and without the library: the order of the
+// specification on plain doubles (-0 == +0, every NaN equal and last, ties keep the
 // lower row).
 #pragma once
 
@@ -39,8 +39,8 @@ inline std::vector<std::uint32_t> stable_argsort(std::vector<double> const& colu
   return rows;
 }
 
-// Zero for the very same bits; otherwise how far apart the values are, infinity where that says
-// nothing (a zero of the other sign, a NaN, an infinity).
+// Zero for identical bits; otherwise the difference of the values, or infinity where a difference
+// says nothing (a zero of the other sign, a NaN, an infinity).
 template <class T>
 double moved_value_error(T is, T want) {
   if (std::memcmp(&is, &want, sizeof(T)) == 0) return 0.0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables that every subject is registered on. A baseline walks the same tables, so whatever has
-// a case has its baseline beside it.
+// The settings that operators and baselines share, so that every case has its baseline beside it.
 #pragma once
 
 #include "case.hpp"
@@ -14,20 +13,19 @@
 
 namespace bench {
 
-// Lengths of the byte-level text task; more come from the command line.
+// Lengths of the byte-level text task; --lengths adds to them.
 inline std::set<ss::index_t>& text_lengths() {
   static std::set<ss::index_t> lengths{64, 128, 256, 512, 1024, 2048, 3072, 4096, 8192, 16384};
   return lengths;
 }
 
-// Samples of that task; the command line may say otherwise.
+// Samples of the byte-level text task; --batch changes it.
 inline ss::index_t& text_batch() {
   static ss::index_t batch = 8;
   return batch;
 }
 
-// One direction of one subject on every setting of the tables.
-// `f(fields)` gets subject, direction and dtype filled in, and adds the case.
+// Calls `f(fields)`, which adds the case, for every setting of one subject and direction.
 template <class T, class F>
 void for_each_setting(std::string const& subject, std::string const& direction, F const& f) {
   fields at;
@@ -56,16 +54,16 @@ void for_each_setting(std::string const& subject, std::string const& direction, 
   }
   for (char const* input : {"normal", "few_unique", "sorted"})
     add("ascending", input, {1, ss::index_t{1} << 20, 64});
-  // The promised shape; gigabytes and a minute for the baseline, so only --targets runs it.
+  // The shape of a target: gigabytes, and a minute for the baseline.
   add("ascending", "normal", {1, ss::index_t{1} << 20, 512});
-  // Several samples, for the threads.
+  // Several samples, so that two threads have work.
   for (ss::index_t const n : {1024, 4096}) add("ascending", "normal", {8, n, 512});
   // Small enough to run everything once.
   for (char const* input : {"normal", "text"}) add("ascending", input, {2, 37, 24});
 }
 
-// The settings of subjects with one policy. Those that do not sort carry the field all the same, so
-// that their names pair with the baselines'.
+// Whether a subject with a single policy takes part. Those that do not sort carry the field all the
+// same, so that their names pair with the baselines'.
 inline bool is_plain(fields const& at) { return at.policy == "ascending"; }
 
 }  // namespace bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a bench program measures. A subject's file is compiled once per element type, and announces
-// itself: nothing else has to know of it.
+// What a bench program measures. Each subject's file is compiled once per element type and
+// registers itself, so nothing else lists subjects.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -30,7 +30,7 @@ struct subject_of {
   }
 };
 
-// Cases run in the order in which they are added: that of the names, not of the linker.
+// Cases run in the order in which they are added; sorting makes it independent of the linker.
 inline void add_all_subjects() {
   auto& all = all_subjects();
   std::sort(all.begin(), all.end(), [](subject const& a, subject const& b) {

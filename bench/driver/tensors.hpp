@@ -24,11 +24,11 @@ class index_buffer {
       : extents_(e),
         width_(width),
         bytes_(static_cast<std::size_t>(e.size()) * static_cast<std::size_t>(width)) {}
-  // They count rows up to `length`, and are as narrow as that allows.
+  // Indices of rows below `length`, in the narrowest type that holds them.
   index_buffer(ss::extents3 e, ss::index_t length)
       : index_buffer(e, length > 65536 ? ss::index_width::bits32 : ss::index_width::bits16) {}
 
-  // Calls `f` with the indices as a pointer of their type.
+  // Calls `f` with a pointer to the indices, of their type.
   template <class F>
   void visit(F const& f) const {
     if (width_ == ss::index_width::bits32)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of the byte-level task: read once, refused in one clear sentence when it will not do.
+// The text of the byte-level task, read once.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace bench {
 
-// A mistake of whoever called the program: its message is for them, its exit status is 2.
+// A mistake on the command line: one message, exit status 2.
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -15,7 +15,7 @@
 namespace bench {
 namespace {
 
-// Backward reads what its own construction saved, which are the same bytes that forward saves.
+// Backward reads what was saved when it was constructed: the same bytes that forward saves.
 class pair_job final : public job {
  public:
   pair_job(std::unique_ptr<job> forward, std::unique_ptr<job> backward)

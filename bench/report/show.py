@@ -13,7 +13,7 @@ from .results import Case, load, run_main
 
 def can_draw() -> bool:
     found = importlib.util.find_spec("matplotlib") is not None
-    print("\npictures and page:" if found else "\nno pictures: no python3 has matplotlib", flush=True)
+    print("\npictures:" if found else "\nno pictures: this python3 has no matplotlib", flush=True)
     return found
 
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one does on a GPU without this library: transpose, sort every column as a segment with CUB,
-// transpose back. Everything that can be prepared is: buffers, row numbers, offsets. Keys are the
+// What one writes on a GPU without this library: transpose, sort every column as a segment with
+// CUB, transpose back. Buffers, row numbers and offsets are prepared before timing. Keys are the
 // library's own order as unsigned integers, so that the results agree (but for the signs of zeros
-// and the payloads of NaN, which a key does not remember). Compiled once per element type.
+// and the payloads of NaN, which a key does not keep). Compiled once per element type.
 #include "driver/subjects.hpp"
 #include "settings.hpp"
 #include "sort_jobs.hpp"
@@ -19,14 +19,14 @@
 namespace bench {
 namespace {
 
-// A tile goes through shared memory, so that both sides are read and written by whole rows.
+// Tiles pass through shared memory, so that both tensors are accessed by whole rows.
 constexpr int tile = 32, tile_rows = 8;
 using row_number = std::uint16_t;
 
 template <class T>
 using key_of = ss::detail::bits_t<T>;
 
-// rows x columns of every sample to columns x rows: f(value) on the way.
+// Transposes every sample from rows x columns to columns x rows and applies f to each value.
 template <class In, class Out, class F>
 __device__ void transpose(In const* in, Out* out, int rows, int columns, F const& f) {
   __shared__ Out part[tile][tile + 1];
@@ -143,7 +143,7 @@ template <class T>
 void add_cub_sorts() {
   auto const add = [](char const* subject, auto make) {
     for_each_device_setting<T>(subject, "forward", [&](fields const& at) {
-      // Its row numbers have 16 bits.
+      // This sort's row numbers have 16 bits.
       if (at.extents.length <= 65536) make(at);
     });
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's jobs that only move rows, with their tensors on the device.
+// The cases that only move rows, with their tensors on the device.
 #pragma once
 
 #include "cases/move_jobs.hpp"
@@ -9,7 +9,7 @@
 
 namespace bench {
 
-// Tensors on the device for a job that turns `from` into `to`.
+// Adds the tensors on the device to a move_job, `Rows`.
 template <class T, class Rows>
 class device_move_job : public Rows {
  public:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shapes that the GPU's subjects and baselines are registered on; bench/report/targets.py names
-// the same.
+// The shapes of the GPU's cases; bench/report/targets.py names them too.
 #pragma once
 
 #include "driver/case.hpp"
@@ -18,7 +17,7 @@ inline ss::extents3 device_shape(ss::index_t length) {
   return {batch, length, 512};
 }
 
-// `f(fields)` gets everything filled in, and adds the case.
+// Calls `f(fields)`, which adds the case, for every shape and input of one operator and direction.
 template <class T, class F>
 void for_each_device_setting(std::string const& subject, std::string const& direction, F const& f) {
   fields at;
@@ -35,7 +34,7 @@ void for_each_device_setting(std::string const& subject, std::string const& dire
   bool const sorts = subject == "slicing_sort" || subject.rfind("baseline", 0) == 0;
   for (ss::index_t const n : {64, 1000, 1024, 4096, 16384, 32768, 65536})
     if (sorts || n == 1024 || n == 4096) add("normal", device_shape(n));
-  // Whether the input matters, at one size.
+  // Every kind of input, at one size.
   for (char const* input :
        {"uniform", "few_unique", "relu", "sorted", "reversed", "constant", "text"})
     if (sorts) add(input, device_shape(1024));

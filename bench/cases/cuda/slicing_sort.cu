@@ -50,7 +50,7 @@ class backward_job final : public device_unsort_job<T> {
   }
 };
 
-// The floor: the same bytes, moved and nothing else.
+// The lower bound: a plain copy of the same bytes.
 template <class T>
 class copy_job final : public job {
  public:
@@ -93,7 +93,7 @@ template void unsort_job<SLICESORT_BENCH_DTYPE>::sort_once();
 
 namespace {
 
-// On text with the papers' other order, too.
+// Text also runs with the papers' other order.
 template <class Job>
 void add_with_interleave(fields at) {
   add_case<Job>(at);

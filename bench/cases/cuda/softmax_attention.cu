@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention on the GPU, streaming and with the map in memory; the products of that come
-// from cuBLAS where the bench is linked with it. Compiled once per element type.
+// softmax_attention on the GPU, streaming and materialized; the products of the latter come from
+// cuBLAS where the bench is linked with it. Compiled once per element type.
 #include "cases/attention_jobs.hpp"
 #include "driver/cuda/tensors.hpp"
 #include "driver/subjects.hpp"
@@ -80,7 +80,7 @@ class attention_call_job final : public attention_job<T> {
     return f.direction == "backward" ? f.extents : ss::extents3{};
   }
 
-  // f(operator, its state).
+  // Calls f(operator, its state).
   template <class F>
   void call(F const& f) {
     with_attention(all_, algorithm_of_map(), [&](auto const& op) {
@@ -122,8 +122,8 @@ void add_softmax_attention() {
     add_case<attention_call_job<T>>(at);
   };
   for_each_attention_setting<T>(add);
-  // The promised shapes: heads of 128 channels, 16384 tokens, as FlashAttention's own benchmarks
-  // have them.
+  // The shapes of the targets: heads of 128 channels, 16384 tokens, as in FlashAttention's own
+  // benchmarks.
   for_each_attention_direction<T>({"streaming-full-H:16"}, "normal", {4, 4096, 2048}, add);
 }
 subject_of<SLICESORT_BENCH_DTYPE> const here("softmax_attention",

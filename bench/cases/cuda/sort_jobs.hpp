@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's jobs about sorting, with their tensors on the device: run on all samples, compared
-// sample by sample with the first one, and that one with the oracle.
+// The cases about sorting, with their tensors on the device. A call runs on all samples; each is
+// compared with the first one, and the first one with the oracle.
 #pragma once
 
 #include "cases/sort_jobs.hpp"

@@ -16,7 +16,8 @@
 namespace bench {
 namespace {
 
-// A stack of tensors for every sample, the samples outside, as a view that has the stack outside.
+// A stack of tensors for every sample. In memory the sample is the outermost axis; in the view it
+// is the stack.
 template <class T>
 class device_stacks {
  public:
@@ -42,8 +43,7 @@ class device_stacks {
   device_buffer<T> values_;
 };
 
-// Directions as of the host's: forward saves all states, forward_values none; backward_input is the
-// gradient of x alone.
+// forward saves all states, forward_values none; backward_input is the gradient of x alone.
 template <class T>
 class mix_call_job final : public mix_job<T> {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The baselines, on the settings of the subjects. Compiled once per element type.
+// The baselines, with the same settings as the operators. Compiled once per element type.
 #include "baselines.hpp"
 
 #include "cases/csp_settings.hpp"
@@ -71,7 +71,7 @@ class naive_scatter_job final : public unsort_job<T> {
   }
 };
 
-// The floor: the same bytes, moved and nothing else.
+// The lower bound: a plain copy of the same bytes.
 template <class T>
 class memcpy_job final : public job {
  public:

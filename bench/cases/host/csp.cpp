@@ -20,7 +20,7 @@ std::size_t workspace_of(fields const& at) {
       at, [&](auto const& op) { return op.template workspace_bytes<T>(at.exec(), at.extents); });
 }
 
-// The library's forward, whatever the case is about: backward reads what it saves.
+// Runs the library's forward, which saves what backward and its baseline read.
 template <class T>
 void save_order(fields at, buffer<T> const& x, index_buffer const& order) {
   at.instructions = ss::isa::best;
@@ -55,7 +55,7 @@ class csp_job final : public csp_of_rows<T> {
   buffer<unsigned char> scratch_;
 };
 
-// What both baselines know of their columns, sample by sample and thread by thread.
+// Common to both baselines: shifts and groups of the columns, and their division among threads.
 template <class T>
 class csp_baseline : public csp_of_rows<T> {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a good programmer writes in the place of csp without this library.
+// What a good programmer writes instead of csp without this library.
 #pragma once
 
 #include "baselines.hpp"
@@ -11,7 +11,8 @@
 
 namespace bench {
 
-// The columns of one sample. Groups of one row save nothing, of two a bit, else a row each.
+// The columns of one sample. A group of one row saves nothing, a pair saves one bit, a longer group
+// saves a row number for each row.
 struct csp_columns {
   std::size_t rows, channels, group;
   std::size_t const* shifts;  // of every channel, below `rows`
@@ -23,7 +24,7 @@ struct csp_columns {
   }
 };
 
-// As in slicing_sort's baseline; a byte is no key's width.
+// The packing of slicing_sort's baseline, which has no 8-bit rows.
 template <class T, class Index>
 using item_of_group = best_item<T, std::conditional_t<sizeof(Index) == 1, std::uint16_t, Index>>;
 
@@ -43,7 +44,7 @@ void naive_shift(T const* x, T* y, csp_columns const& s, std::size_t first, std:
       y[n * s.channels + c] = x[s.source(n, c) * s.channels + c];
 }
 
-// Pairs need no std::sort: pairs outside, channels inside, one comparison each.
+// Pairs need no std::sort but one comparison each: pairs outside, channels inside.
 template <class T, class Index>
 void naive_pairs(T const* x, T* y, Index* order, csp_columns const& s, std::size_t first,
                  std::size_t last) {
@@ -78,8 +79,8 @@ void std_sort_groups(T const* x, T* y, Index* order, csp_columns const& s, std::
   using item = item_of_group<T, Index>;
   item* const items = reinterpret_cast<item*>(scratch);
   T* const values = reinterpret_cast<T*>(scratch + rounded_up(s.group * sizeof(item)));
-  auto* const places = reinterpret_cast<std::uint32_t*>(reinterpret_cast<unsigned char*>(values) +
-                                                        rounded_up(s.group * sizeof(T)));
+  auto* const destinations = reinterpret_cast<std::uint32_t*>(
+      reinterpret_cast<unsigned char*>(values) + rounded_up(s.group * sizeof(T)));
   for (std::size_t start = 0; start < s.rows; start += s.group) {
     std::size_t const size = std::min(s.group, s.rows - start);
     auto const sort_group = [&](std::size_t c) {
@@ -91,15 +92,16 @@ void std_sort_groups(T const* x, T* y, Index* order, csp_columns const& s, std::
       }
       std::sort(items, items + size);
     };
-    for (std::size_t i = 0; i < size; ++i) places[i] = static_cast<std::uint32_t>(i);
+    for (std::size_t i = 0; i < size; ++i) destinations[i] = static_cast<std::uint32_t>(i);
     if (s.aligned) {
       sort_group(0);
-      for (std::size_t i = 0; i < size; ++i) places[i] = static_cast<std::uint32_t>(items[i].row());
+      for (std::size_t i = 0; i < size; ++i)
+        destinations[i] = static_cast<std::uint32_t>(items[i].row());
     }
     for (std::size_t c = first; c < last; ++c) {
       sort_group(c);
       for (std::size_t i = 0; i < size; ++i) {
-        std::size_t const row = items[i].row(), at = (start + places[i]) * s.channels + c;
+        std::size_t const row = items[i].row(), at = (start + destinations[i]) * s.channels + c;
         y[at] = values[row];
         if (order != nullptr) order[at] = static_cast<Index>(row);
       }
@@ -107,7 +109,7 @@ void std_sort_groups(T const* x, T* y, Index* order, csp_columns const& s, std::
   }
 }
 
-// The transpose, as one writes it: rows outside, channels inside.
+// The transpose of the forward pass, written in the obvious way: rows outside, channels inside.
 template <class T, class Index>
 void naive_scatter_groups(T const* dy, Index const* order, T* dx, csp_columns const& s,
                           std::size_t first, std::size_t last) {

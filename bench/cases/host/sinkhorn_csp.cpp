@@ -30,7 +30,7 @@ auto op_of(fields const& at) {
                           ss::sinkhorn{tau, iterations}};
 }
 
-// The same from the definition: a matrix for every group, divided by its sums.
+// One group from the definition: its matrix, divided by row and column sums in turn.
 void mix_group(std::vector<double> const& v, std::vector<double> const& w, std::vector<double>& y) {
   std::size_t const n = v.size();
   std::vector<double> t(n * n), sums(n);
@@ -52,7 +52,7 @@ void mix_group(std::vector<double> const& v, std::vector<double> const& w, std::
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j) y[i] += t[i * n + j] * w[j];
 }
-// A whole tensor, `value(i)` for every element.
+// The result for a whole tensor whose element i is `value(i)`.
 template <class F>
 std::vector<double> mixed(fields const& at, F const& value) {
   auto const rows = static_cast<std::size_t>(at.extents.length);
@@ -91,8 +91,8 @@ class sinkhorn_job final : public job {
         scratch_(op_of(f).template workspace_bytes<T>(f.exec(), f.extents)) {
     traffic_bytes = (backward_ ? 3 : 2) * to_.bytes();
     workspace_bytes = scratch_.bytes();
-    // The bound of docs/operators/sinkhorn_csp.md for logits up to 50 and values up to 5; a
-    // difference quotient is not as good as a double.
+    // The bound of docs/operators/sinkhorn_csp.md for logits up to 50 and values up to 5; backward
+    // is compared with a difference quotient, which is less exact.
     tolerance = std::max(0x1p16 * (sizeof(T) == 4 ? 0x1p-24 : 0x1p-53), backward_ ? 1e-7 : 0.0);
   }
 
@@ -115,7 +115,7 @@ class sinkhorn_job final : public job {
         error = std::max(error, std::abs(decoded(to_[i]) - want[i]));
       return error;
     }
-    // The slope of <dy, y> in one direction, against the gradient's.
+    // The derivative of <dy, y> in one direction, as a difference quotient and from the gradient.
     constexpr double h = 1e-4;
     auto const direction = [](std::size_t i) { return random_uniform(input_seed + 1, i) - 0.5; };
     auto const up = mixed(at_, [&](std::size_t i) { return value(i) + h * direction(i); });

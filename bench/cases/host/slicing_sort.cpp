@@ -80,7 +80,7 @@ template void unsort_job<SLICESORT_BENCH_DTYPE>::sort_once();
 
 namespace {
 
-// The case, and beside it the same with each instruction set forced.
+// Adds the case, and a copy of it for each instruction set that can be forced.
 template <class Job>
 void add_with_instruction_sets(fields at) {
   add_case<Job>(at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention, streaming and with the map in memory; the products of that come from a BLAS
-// where the bench is linked with one. Compiled once per element type.
+// softmax_attention, streaming and materialized; the products of the latter come from a BLAS where
+// the bench is linked with one. Compiled once per element type.
 #include "cases/attention_jobs.hpp"
 #include "driver/subjects.hpp"
 
@@ -22,7 +22,7 @@ using materialized = ss::materialized<ss::cblas>;
 using materialized = ss::materialized<>;
 #endif
 
-// A tensor as big as [batch, heads, length, last].
+// The elements of a tensor [batch, heads, length, last].
 template <class S>
 ss::tensor4<S> stack(buffer<S> const& b, fields const& at, ss::index_t last) {
   ss::index_t const heads = attention_policy(at.policy, at.extents.length).heads;
@@ -56,7 +56,7 @@ class attention_call_job final : public attention_job<T> {
   }
 
  private:
-  // f(operator, its state); the buffer for that is made at the first call.
+  // Calls f(operator, its state). The state's buffer is made at the first call.
   template <class F>
   void call(F const& f) {
     with_attention(this->at, materialized{}, [&](auto const& op) {

@@ -19,8 +19,8 @@
 namespace bench {
 namespace {
 
-// Forward saves all states, forward_values none. Backward reads them, or, as sparse_mix_recompute,
-// forms them again; backward_input is the gradient of x alone.
+// forward saves all states, forward_values none. backward reads them or, for sparse_mix_recompute,
+// recomputes them; backward_input is the gradient of x alone.
 template <class T>
 class mix_call_job final : public mix_job<T> {
  public:
@@ -63,8 +63,7 @@ class mix_call_job final : public mix_job<T> {
     });
   }
 
-  // The weights' gradients as well: <dw_m, w_m> is <dz, z - residual>, for the last factor <dy, W
-  // v>.
+  // Checks the weights' gradients as well, where they can be recomputed.
   double max_error() override {
     double const error = mix_job<T>::max_error();
     if (this->at.direction != "backward") return error;
@@ -75,7 +74,7 @@ class mix_call_job final : public mix_job<T> {
   auto input() const { return const_view(this->x->values, this->at.extents); }
   ss::tensor4<T> states() const { return {states_.data(), states_shape_}; }
 
-  // The last factor's, where its input is at hand: sums over channels.
+  // Of the last factor, where its input was saved: sums over channels.
   double error_of_gradients() const {
     ss::index_t const m = this->shape.outer - 1;
     if (m > 0 && every_.every != 1) return 0.0;
@@ -105,7 +104,7 @@ class mix_call_job final : public mix_job<T> {
   buffer<unsigned char> scratch_;
 };
 
-// The same, every factor over the whole tensor.
+// sparse_mix as a loop over factors, each over the whole tensor.
 template <class T>
 class per_factor_job final : public mix_job<T> {
  public:
@@ -144,7 +143,7 @@ class per_factor_job final : public mix_job<T> {
   buffer<T> other_;
 };
 
-// As many multiply-adds, with nothing to load or store.
+// As many multiply-adds as sparse_mix takes, with nothing to load or store.
 template <class T>
 class multiply_add_job final : public mix_job<T> {
  public:
@@ -159,7 +158,7 @@ class multiply_add_job final : public mix_job<T> {
       });
     });
   }
-  // s * 1/2 + 1/2 stays 1.
+  // Each of the 16 sums is repeatedly s * 1/2 + 1/2, which stays 1.
   double max_error() override { return std::abs(decoded(left_) - 16.0); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this GPU multiplies and adds: 16-bit values in its matrix units by the warp's own
-// instruction (mma.sync), others one by one, with nothing to load.
+// The rate of multiply-adds of this GPU on values in registers: for 16-bit types that of its matrix
+// units through mma.sync, else that of ordinary instructions.
 #include "device.hpp"
 #include "driver/backend.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int steps = 4096, threads = 256;
 
-// Eight chains of multiply-adds a thread.
+// Eight independent chains of multiply-adds per thread.
 template <class T>
 __global__ void multiply_add(T* out, T by) {
   T sum[8];
@@ -27,7 +27,7 @@ __global__ void multiply_add(T* out, T by) {
   if (all == static_cast<T>(-1)) *out = all;  // never; or there would be nothing to do
 }
 
-// Four chains of products of 16 x 16 and 16 x 8 halves a warp.
+// Four independent chains of products of 16 x 16 and 16 x 8 halves per warp.
 __global__ void multiply_matrices(float* out, std::uint32_t bits) {
   float sum[4][4] = {};
   for (int i = 0; i < steps; ++i)
@@ -51,7 +51,7 @@ int processors() {
   return count;
 }
 
-// The best of some launches, `flops` each.
+// The best rate among some launches of `flops` each.
 template <class F>
 double best_rate(double flops, F const& launch) {
   cudaEvent_t start = nullptr, stop = nullptr;

@@ -15,9 +15,8 @@
 namespace bench {
 namespace {
 
-// Writes so much that nothing of the tensors is left in the L2 cache. The device is busy with it
-// while the host enqueues the call behind it, so what the events see is the call's work and not the
-// way of its launches to the device.
+// Overwrites the L2 cache. The device is still busy with that while the host enqueues the call
+// behind it, so the events measure the call's work and not the latency of its launches.
 class l2_flush {
  public:
   l2_flush() : memory_(std::max<std::size_t>(std::size_t{256} << 20, 4 * l2_bytes())) {}
@@ -54,7 +53,7 @@ class event {
   cudaEvent_t event_ = nullptr;
 };
 
-// Seconds of one run, from a cold cache.
+// Seconds of one run, with a cold cache.
 template <class F>
 double time_once(F const& run) {
   static l2_flush const flush;
@@ -66,7 +65,7 @@ double time_once(F const& run) {
   return stop.seconds_since(start);
 }
 
-// Of the whole device, once all that was asked is done.
+// Free memory of the device once all enqueued work is done.
 std::size_t free_memory() {
   enforce(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
   std::size_t free = 0, total = 0;
@@ -88,8 +87,8 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// How many kernels a call launches: it is captured in a graph, which it must be fit for, and the
-// graph's nodes are counted.
+// How many kernels a call launches: the call is captured in a graph, and the graph's kernel nodes
+// are counted.
 int count_kernels(job& work) {
   enforce(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal), "begin of capture");
   std::optional<std::string> failed;
@@ -136,7 +135,7 @@ double time_job(benchmark::State& state, fields const& at, job& work) {
     times.push_back(time_once(run));
     state.SetIterationTime(times.back());
   }
-  // What others launch is their own affair, and some of it cannot be captured.
+  // Baselines are not counted: some of them cannot be captured.
   if (at.subject.rfind("baseline", 0) != 0) state.counters["kernels"] = count_kernels(work);
   return median(std::move(times));
 }
@@ -145,7 +144,8 @@ trial try_once(bench_case const& c) {
   trial all;
   for (bench_case const* const part : parts_of(c)) {
     try {
-      // Whatever the driver allocates for itself at a kernel's first launch is not the call's.
+      // What the driver allocates for itself at a kernel's first launch must not count as the
+      // call's.
       part->make(part->at)->run();
       std::size_t const before = free_memory();
       std::unique_ptr<job> const work = part->make(part->at);

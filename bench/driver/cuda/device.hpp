@@ -39,7 +39,7 @@ class device_buffer {
   explicit device_buffer(std::size_t size) : size_(size) {
     if (size == 0) return;
     enforce(cudaMalloc(reinterpret_cast<void**>(&data_), bytes()), "cudaMalloc");
-    // Not what a right result would leave, and nothing that an earlier case left.
+    // So that no result of an earlier case can pass for one of this case.
     enforce(cudaMemsetAsync(data_, 0xff, bytes(), stream()), "cudaMemset");
   }
   device_buffer(device_buffer&& other) noexcept

@@ -6,7 +6,7 @@
 namespace bench {
 namespace {
 
-// Whether any of `count` 16-bit words differs from the word one sample further on.
+// Sets `differ` if any of `count` 16-bit words differs from the same word of the next sample.
 __global__ void compare_neighbours(std::uint16_t const* data, std::size_t words, std::size_t count,
                                    int* differ) {
   std::size_t const step = static_cast<std::size_t>(gridDim.x) * blockDim.x;

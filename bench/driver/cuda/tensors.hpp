@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors on the device. One sample is made on the host and repeated through the batch, so that
-// gigabytes are quickly made, and every sample of a result can be compared: with the first one on
-// the device, and that one with the oracle on the host.
+// gigabytes are made quickly and every sample of a result can be compared: with the first one on
+// the device, and the first one with the oracle on the host.
 #pragma once
 
 #include "device.hpp"
@@ -20,7 +20,7 @@ namespace bench {
 
 namespace ss = slicesort;
 
-// The case's sample, as the jobs of the host see it.
+// The case with one sample, which is all that the host has.
 inline fields one_sample(fields at) {
   at.extents.batch = 1;
   return at;
@@ -28,7 +28,7 @@ inline fields one_sample(fields at) {
 
 inline ss::exec::cuda on_device() { return {stream()}; }
 
-// Copies `bytes` from the host to the front of `data`, and from there behind itself.
+// Copies `bytes` from the host to the front of `data` and repeats them `samples` times.
 void repeat_sample(void* data, void const* sample, std::size_t bytes, std::size_t samples);
 // Copies the first sample back; false if another one differs from it.
 bool fetch_sample(void* sample, void const* data, std::size_t bytes, std::size_t samples);
@@ -56,7 +56,7 @@ class device_tensor {
   device_buffer<T> values_;
 };
 
-// The same for saved indices, as narrow as those of `sample`; nothing where that has none.
+// Saved indices on the device, of the same type as those of `sample`; empty if that is.
 class device_indices {
  public:
   device_indices(ss::index_t batch, index_buffer const& sample)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine multiplies and adds where nothing has to be loaded.
+// The rate of multiply-adds of this machine on values in registers.
 #include "driver/backend.hpp"
 #include "mix_baseline.hpp"
 
@@ -35,7 +35,7 @@ double measured_peak(unsigned threads) {
 
 }  // namespace
 
-// Values of 16 bits are computed with as float.
+// The library computes with 16-bit values as float.
 double arithmetic_peak(std::string const& dtype, unsigned threads) {
   static std::map<std::pair<bool, unsigned>, double> known;
   bool const wide = dtype == "f64";

@@ -12,7 +12,7 @@ namespace bench {
 std::string obstacle() { return {}; }
 bool keeps_time() { return false; }
 
-// A processor may lack a forced instruction set.
+// A processor may lack the instruction set that the case forces.
 bool possible(fields const& at) { return ss::impl::isa_available(at.instructions); }
 
 double time_job(benchmark::State& state, fields const&, job& work) {
@@ -20,7 +20,7 @@ double time_job(benchmark::State& state, fields const&, job& work) {
   if (state.max_iterations > 1)
     work.run();  // cold caches; a call that fills a run alone is past them
 
-  // Wall time, because threads of the call are part of the call.
+  // Wall time, because the call's threads are part of it.
   auto const start = clock::now();
   for (auto _ : state) {
     work.run();

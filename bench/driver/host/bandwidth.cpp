@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine copies with memcpy.
+// The rate at which memcpy copies on this machine.
 #include "driver/backend.hpp"
 #include "driver/buffer.hpp"
 

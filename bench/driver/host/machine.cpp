@@ -9,7 +9,7 @@
 #include <string>
 
 #if SLICESORT_BENCH_BLAS
-// OpenBLAS's own, where it is that.
+// OpenBLAS's description of itself; null with another BLAS.
 extern "C" char* openblas_get_config() __attribute__((weak));
 #endif
 
@@ -27,7 +27,7 @@ std::string processor() {
   return "unknown";
 }
 
-// Who multiplies the matrices of materialized attention.
+// The BLAS that multiplies the matrices of materialized attention.
 std::string blas() {
 #if SLICESORT_BENCH_BLAS
   return openblas_get_config != nullptr ? openblas_get_config() : "another BLAS";

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What sparse_mix is measured against: the same sums factor by factor over whole rows of the
-// tensor, and as many multiply-adds as it takes with nothing to load. Both use the instruction set
-// that the library uses.
+// tensor, and as many multiply-adds with nothing to load. Both use the library's instruction set.
 #pragma once
 
 #include "driver/case.hpp"

@@ -51,14 +51,14 @@ struct mix_baseline {
   static SLICESORT_INLINE void sum_of(T const* x, T const* w, T* y, index_t const* offset,
                                       index_t links, index_t rows, index_t channels, index_t i,
                                       std::index_sequence<At...>) {
-    constexpr index_t place[] = {static_cast<index_t>(At) * count...};
-    V s[] = {lanes::load(x + i * channels + place[At])...};
+    constexpr index_t column[] = {static_cast<index_t>(At) * count...};
+    V s[] = {lanes::load(x + i * channels + column[At])...};
     for (index_t k = 0; k < links; ++k) {
       index_t const at = i + offset[k] < rows ? i + offset[k] : i + offset[k] - rows;
       V const weight = lanes::every(w[k]);
-      ((s[At] = fused_lanes(weight, lanes::load(x + at * channels + place[At]), s[At])), ...);
+      ((s[At] = fused_lanes(weight, lanes::load(x + at * channels + column[At]), s[At])), ...);
     }
-    (lanes::template store<false>(y + i * channels + place[At], s[At]), ...);
+    (lanes::template store<false>(y + i * channels + column[At], s[At]), ...);
   }
   template <std::size_t... At>
   static SLICESORT_INLINE void all(V* sum, V const& factor, std::index_sequence<At...>) {

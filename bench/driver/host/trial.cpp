@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call in a process of its own, so that the memory it takes is measured and not added up: the
-// resident set's high-water mark (VmHWM), reset once the data is there, against the resident set
-// before.
+// Runs a call in a process of its own to measure its peak memory: the high-water mark of the
+// resident set (VmHWM), reset once the data is there, minus the resident set before.
 #include "driver/backend.hpp"
 
 #include <sys/resource.h>
@@ -98,7 +97,7 @@ trial in_a_child(bench_case const& c) {
   if (child == 0) {
     close(ends[0]);
 #if defined(__GLIBC__)
-    // Large blocks come from the system and go back to it, whatever was freed before.
+    // So that large blocks always come from the system and return to it.
     mallopt(M_MMAP_THRESHOLD, 1 << 17);
 #endif
     trial const mine = run_once(c);

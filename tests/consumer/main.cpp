@@ -24,8 +24,7 @@ int main() {
   ss::slicing_sort<> const op;
   ss::exec::host const on{2};
   if (op.workspace_bytes<float>(on, shape) > sizeof memory) return 2;
-  op.forward(on, ss::tensor3<float const>(x, shape), ss::tensor3<float>(y, shape), ss::no_saved,
-             {memory, sizeof memory});
+  op.forward(on, ss::view(x, shape), ss::view(y, shape), ss::no_saved, memory);
   for (int i = 0; i < 4; ++i)
     if (y[i] < static_cast<float>(i) || y[i] > static_cast<float>(i)) return 1;
   std::puts("sorted");

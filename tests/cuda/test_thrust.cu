@@ -4,9 +4,12 @@
 #include <slicesort/thrust.hpp>
 
 #include <doctest/doctest.h>
+#include <thrust/copy.h>
+#include <thrust/device_vector.h>
 
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace ss = slicesort;
@@ -20,6 +23,10 @@ static_assert(std::is_same_v<decltype(ss::view(std::declval<thrust::device_vecto
 static_assert(
     std::is_same_v<decltype(ss::view(std::declval<thrust::device_vector<ss::index_t> const&>())),
                    ss::tensor1<ss::index_t const>>);
+static_assert(std::is_same_v<decltype(ss::view(std::declval<thrust::device_vector<float>&>(),
+                                               ss::extents4{})),
+                             ss::tensor4<float>>);
+static_assert(std::is_convertible_v<thrust::device_vector<unsigned char>&, ss::workspace>);
 
 TEST_CASE("a Thrust policy becomes its stream") {
   auto const stream = reinterpret_cast<cudaStream_t>(0x40);  // never used
@@ -32,6 +39,7 @@ TEST_CASE("an empty vector is an empty view and no workspace") {
   CHECK(ss::view(none, {0, 4, 2}).data() == nullptr);
   CHECK(ss::view(none).size() == 0);
   CHECK(ss::workspace(none).bytes == 0);
+  CHECK(ss::workspace(none).data == nullptr);
 }
 
 TEST_CASE("device vectors through an operator") {

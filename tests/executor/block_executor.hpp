@@ -189,20 +189,19 @@ class host_block {
   }
 
   template <int Width, class A, class T, int Rows, int Columns>
-  void multiply_tiles(slicesort::impl::tile_sums<A, Rows, Columns>& sums,
-                      slicesort::impl::tile_piece<T> const* a,
-                      slicesort::impl::tile_piece<T> const* b, int depth) {
-    slicesort::impl::plain_multiply_tiles<Width>(*this, sums, a, b, depth);
+  void mma_abt(slicesort::impl::register_tile<A, Rows, Columns>& sums,
+               slicesort::impl::tile_piece<T> const* a, slicesort::impl::tile_piece<T> const* b,
+               int depth) {
+    slicesort::impl::plain_mma_abt<Width>(*this, sums, a, b, depth);
   }
   template <class T, class Sums>
-  static Sums weights_of(Sums const& sums) {
-    return slicesort::impl::plain_weights_of<T>(sums);
+  static Sums mma_operand(Sums const& sums) {
+    return slicesort::impl::plain_mma_operand<T>(sums);
   }
   template <int Width, class A, class T, class Weights, int Rows>
-  void multiply_weights(slicesort::impl::tile_sums<A, Rows, Width / 8>& sums,
-                        Weights const& weights, slicesort::impl::tile_piece<T> const* x,
-                        int width) {
-    slicesort::impl::plain_multiply_weights<Width>(*this, sums, weights, x, width);
+  void mma_ab(slicesort::impl::register_tile<A, Rows, Width / 8>& sums, Weights const& weights,
+              slicesort::impl::tile_piece<T> const* x, int width) {
+    slicesort::impl::plain_mma_ab<Width>(*this, sums, weights, x, width);
   }
 
   template <class A>

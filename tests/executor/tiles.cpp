@@ -13,9 +13,9 @@
 #include <vector>
 
 using namespace support;
+using slicesort::impl::register_tile;
 using slicesort::impl::tile_lane;
 using slicesort::impl::tile_piece;
-using slicesort::impl::tile_sums;
 
 namespace {
 
@@ -76,12 +76,12 @@ struct products_body {
     block.sync();
     int const own = block.rank() / 32 * 16;
     tile_lane const me(block.rank());
-    tile_sums<float, 1, 2> s;
-    tile_sums<float, 1, width / 8> y;
+    register_tile<float, 1, 2> s;
+    register_tile<float, 1, width / 8> y;
     s.clear(), y.clear();
-    block.template multiply_tiles<width>(s, rows + own * pieces, columns, width);
-    block.template multiply_weights<width>(y, block.template weights_of<float>(s),
-                                           columns + 16 * pieces, width);
+    block.template mma_abt<width>(s, rows + own * pieces, columns, width);
+    block.template mma_ab<width>(y, block.template mma_operand<float>(s), columns + 16 * pieces,
+                                 width);
     for (int i = 0; i < s.count; ++i) first[(own + s.row(i, me)) * 16 + s.column(i, me)] = s[i];
     for (int i = 0; i < y.count; ++i) second[(own + y.row(i, me)) * width + y.column(i, me)] = y[i];
   }

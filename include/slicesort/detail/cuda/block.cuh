@@ -100,29 +100,29 @@ class device_block {
   static __device__ __forceinline__ void await_copies() {}
 #endif
   template <int Width, class A, class T, int Rows, int Columns>
-  __device__ __forceinline__ void multiply_tiles(tile_sums<A, Rows, Columns>& sums,
-                                                 tile_piece<T> const* a, tile_piece<T> const* b,
-                                                 int depth) {
+  __device__ __forceinline__ void mma_abt(register_tile<A, Rows, Columns>& sums,
+                                          tile_piece<T> const* a, tile_piece<T> const* b,
+                                          int depth) {
     if constexpr (tensor_cores && for_tensor_cores<T>)
-      tensor_multiply_tiles<Width>(sums, a, b), (void)depth;
+      tensor_mma_abt<Width>(sums, a, b), (void)depth;
     else
-      plain_multiply_tiles<Width>(*this, sums, a, b, depth);
+      plain_mma_abt<Width>(*this, sums, a, b, depth);
   }
   template <class T, class Sums>
-  static __device__ __forceinline__ auto weights_of(Sums const& sums) {
+  static __device__ __forceinline__ auto mma_operand(Sums const& sums) {
     if constexpr (tensor_cores && for_tensor_cores<T>)
-      return as_tensor_weights<T>(sums);
+      return as_tensor_operand<T>(sums);
     else
-      return plain_weights_of<T>(sums);
+      return plain_mma_operand<T>(sums);
   }
   template <int Width, class A, class T, class Weights, int Rows>
-  __device__ __forceinline__ void multiply_weights(tile_sums<A, Rows, Width / 8>& sums,
-                                                   Weights const& weights, tile_piece<T> const* x,
-                                                   int width) {
+  __device__ __forceinline__ void mma_ab(register_tile<A, Rows, Width / 8>& sums,
+                                         Weights const& weights, tile_piece<T> const* x,
+                                         int width) {
     if constexpr (tensor_cores && for_tensor_cores<T>)
-      tensor_multiply_weights<Width>(sums, weights, x), (void)width;
+      tensor_mma_ab<Width>(sums, weights, x), (void)width;
     else
-      plain_multiply_weights<Width>(*this, sums, weights, x, width);
+      plain_mma_ab<Width>(*this, sums, weights, x, width);
   }
 
   // The compiler would fuse a plain expression, and round once.

@@ -31,7 +31,7 @@ __device__ __forceinline__ void load_matrices(std::uint32_t (&to)[4], unsigned a
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                : "r"(address));
 }
-__device__ __forceinline__ void load_turned_matrices(std::uint32_t (&to)[4], unsigned address) {
+__device__ __forceinline__ void load_transposed_matrices(std::uint32_t (&to)[4], unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                : "r"(address));
@@ -71,9 +71,8 @@ __device__ __forceinline__ unsigned renewed_lane() {
 }
 
 template <int Width, class T, int Rows, int Columns>
-__device__ __forceinline__ void tensor_multiply_tiles(tile_sums<float, Rows, Columns>& sums,
-                                                      tile_piece<T> const* a,
-                                                      tile_piece<T> const* b) {
+__device__ __forceinline__ void tensor_mma_abt(register_tile<float, Rows, Columns>& sums,
+                                               tile_piece<T> const* a, tile_piece<T> const* b) {
   static_assert(Columns % 2 == 0, "tiles of 16 columns");
   using tile = piece_tile<T, Width>;
   constexpr unsigned bytes = sizeof(tile_piece<T>);
@@ -104,7 +103,7 @@ __device__ __forceinline__ void tensor_multiply_tiles(tile_sums<float, Rows, Col
 
 // Sums of one product, rounded: the left factor of the next, as they lie.
 template <int Rows, int Columns>
-struct tensor_weights {
+struct tensor_operand {
   std::uint32_t number[static_cast<std::size_t>(Rows * Columns * 2)];
   // The four of tile (i, 2 k) and the one beside it.
   __device__ __forceinline__ std::uint32_t* of(int i, int k) {
@@ -115,9 +114,9 @@ struct tensor_weights {
   }
 };
 template <class T, int Rows, int Columns>
-__device__ __forceinline__ tensor_weights<Rows, Columns> as_tensor_weights(
-    tile_sums<float, Rows, Columns> const& sums) {
-  tensor_weights<Rows, Columns> weights;
+__device__ __forceinline__ tensor_operand<Rows, Columns> as_tensor_operand(
+    register_tile<float, Rows, Columns> const& sums) {
+  tensor_operand<Rows, Columns> weights;
   SLICESORT_UNROLL
   for (int i = 0; i < Rows; ++i) {
     SLICESORT_UNROLL
@@ -129,9 +128,9 @@ __device__ __forceinline__ tensor_weights<Rows, Columns> as_tensor_weights(
 }
 
 template <int Width, class T, int Rows, int Columns>
-__device__ __forceinline__ void tensor_multiply_weights(
-    tile_sums<float, Rows, Width / 8>& sums, tensor_weights<Rows, Columns> const& weights,
-    tile_piece<T> const* x) {
+__device__ __forceinline__ void tensor_mma_ab(register_tile<float, Rows, Width / 8>& sums,
+                                              tensor_operand<Rows, Columns> const& weights,
+                                              tile_piece<T> const* x) {
   static_assert(Columns % 2 == 0, "tiles of 16 columns");
   using tile = piece_tile<T, Width>;
   constexpr unsigned bytes = sizeof(tile_piece<T>);
@@ -143,7 +142,7 @@ __device__ __forceinline__ void tensor_multiply_weights(
     SLICESORT_UNROLL
     for (int c = 0; c < Width / 8; c += 2) {
       std::uint32_t other[4];
-      load_turned_matrices(other, from + bytes * tile::row_start(8 * k) + bytes * (piece ^ c));
+      load_transposed_matrices(other, from + bytes * tile::row_start(8 * k) + bytes * (piece ^ c));
       SLICESORT_UNROLL
       for (int i = 0; i < Rows; ++i) {
         multiply_fragments<T>(&sums(i, c, 0), weights.of(i, k / 2), other[0], other[1]);

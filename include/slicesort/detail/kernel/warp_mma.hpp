@@ -39,7 +39,7 @@ struct tile_lane {
 
 // A lane's numbers of a warp's Rows x Columns tiles.
 template <class A, int Rows, int Columns>
-struct tile_sums {
+struct register_tile {
   static constexpr int count = Rows * Columns * 4;
   A number[static_cast<std::size_t>(count)];
 
@@ -69,9 +69,8 @@ struct tile_sums {
 // sums of row r and column c += sum over k < depth of a[r][k] * b[c][k]. `depth` may be brought up to whole
 // pieces: the rest of these is 0.
 template <int Width, class Block, class A, class T, int Rows, int Columns>
-SLICESORT_HD_INLINE void plain_multiply_tiles(Block& block, tile_sums<A, Rows, Columns>& sums,
-                                              tile_piece<T> const* a, tile_piece<T> const* b,
-                                              int depth) {
+SLICESORT_HD_INLINE void plain_mma_abt(Block& block, register_tile<A, Rows, Columns>& sums,
+                                       tile_piece<T> const* a, tile_piece<T> const* b, int depth) {
   using tile = piece_tile<T, Width>;
   constexpr int elements = elements_of_piece<T>;
   tile_lane const me(block.rank());
@@ -102,10 +101,10 @@ SLICESORT_HD_INLINE void plain_multiply_tiles(Block& block, tile_sums<A, Rows, C
 
 // Sums as the left factor of another product: rounded as a tensor core would be given them.
 template <class T, class A, int Rows, int Columns>
-SLICESORT_HD_INLINE tile_sums<A, Rows, Columns> plain_weights_of(
-    tile_sums<A, Rows, Columns> const& sums) {
+SLICESORT_HD_INLINE register_tile<A, Rows, Columns> plain_mma_operand(
+    register_tile<A, Rows, Columns> const& sums) {
   if constexpr (sizeof(T) == 2) {
-    tile_sums<A, Rows, Columns> weights;
+    register_tile<A, Rows, Columns> weights;
     SLICESORT_UNROLL
     for (int i = 0; i < sums.count; ++i) weights[i] = static_cast<A>(static_cast<T>(sums[i]));
     return weights;
@@ -117,9 +116,9 @@ SLICESORT_HD_INLINE tile_sums<A, Rows, Columns> plain_weights_of(
 // sums of row r and column c += sum over k of weights[r][k] * x[k][c], for c < width at least; the rest of
 // the sums is of no use. Weights lie as sums do.
 template <int Width, class Block, class A, class T, int Rows, int Columns>
-SLICESORT_HD_INLINE void plain_multiply_weights(Block& block, tile_sums<A, Rows, Width / 8>& sums,
-                                                tile_sums<A, Rows, Columns> const& weights,
-                                                tile_piece<T> const* x, int width) {
+SLICESORT_HD_INLINE void plain_mma_ab(Block& block, register_tile<A, Rows, Width / 8>& sums,
+                                      register_tile<A, Rows, Columns> const& weights,
+                                      tile_piece<T> const* x, int width) {
   using tile = piece_tile<T, Width>;
   constexpr int elements = elements_of_piece<T>;
   tile_lane const me(block.rank());

@@ -32,8 +32,8 @@ struct implementation<detail::streaming_attention_op<Mask>, detail::host_backend
     detail::arena forward, backward;
     (void)streaming_forward_memory<T>(on, s, forward);
     (void)streaming_backward_memory<T>(on, s, backward);
-    std::size_t const most = std::max(forward.bytes(), backward.bytes());
-    if (most > 0) a.take<unsigned char>(most - (detail::arena::alignment - 1));
+    std::size_t const larger = std::max(forward.bytes(), backward.bytes());
+    if (larger > 0) a.take<unsigned char>(larger - (detail::arena::alignment - 1));
   }
 
   template <class Exec, class Problem>

@@ -28,7 +28,7 @@ namespace impl {
 
 // What an attention's gradients are formed of, and where they go.
 template <class T>
-struct attention_slopes {
+struct attention_backward_tensors {
   tensor4<T const> dy, y;
   attention_gradients<T> to;
   grad_mode mode;
@@ -40,11 +40,11 @@ struct attention_slopes {
 
 template <class A>
 struct attention_backward_memory {
-  A *keys, *values, *dkeys, *dvalues;        // of the head: [key][channel]
-  A *queries, *dy, *rows;                    // of a tile: [lane][channel]
-  A *queries_turned, *dy_turned, *y_turned;  // [channel][lane]
-  A *dqueries, *products;                    // [channel][lane], [key][lane]
-  A *most, *share, *mean, *scale;            // [lane]
+  A *keys, *values, *dkeys, *dvalues;                    // of the head: [key][channel]
+  A *queries, *dy, *rows;                                // of a tile: [lane][channel]
+  A *queries_transposed, *dy_transposed, *y_transposed;  // [channel][lane]
+  A *dqueries, *products;                                // [channel][lane], [key][lane]
+  A *row_max, *inv_sum, *delta, *scale;                  // [lane]
   attention_ranges* ranges;
   attention_scratch<A> scores;
 
@@ -56,9 +56,10 @@ struct attention_backward_memory {
     keys = take(rows_of_keys * q), values = take(rows_of_keys * v);
     dkeys = take(rows_of_keys * q), dvalues = take(rows_of_keys * v);
     queries = take(lanes * q), dy = take(lanes * v), rows = take(lanes * std::max(q, v));
-    queries_turned = take(q * lanes), dy_turned = take(v * lanes), y_turned = take(v * lanes);
+    queries_transposed = take(q * lanes), dy_transposed = take(v * lanes),
+    y_transposed = take(v * lanes);
     dqueries = take(q * lanes), products = take(lanes * attention_keys);
-    most = take(lanes), share = take(lanes), mean = take(lanes), scale = take(lanes);
+    row_max = take(lanes), inv_sum = take(lanes), delta = take(lanes), scale = take(lanes);
     ranges = a.take<attention_ranges>(1);
   }
 };
@@ -70,8 +71,8 @@ class attention_backward_task {
  public:
   attention_backward_task(attention_rule const& rule, attention_kernels<T> const& use,
                           attention_inputs<T> const& in, tensor4<A const> state,
-                          attention_slopes<T> const& out, attention_backward_memory<A> const& m,
-                          index_t pair)
+                          attention_backward_tensors<T> const& out,
+                          attention_backward_memory<A> const& m, index_t pair)
       : rule_(rule),
         use_(use),
         in_(in),
@@ -80,34 +81,35 @@ class attention_backward_task {
         m_(m),
         shape_(detail::attention_shape::of(in)),
         head_(rule, shape_, pair),
-        mover_(use) {}
+        io_(use) {}
 
   void run() const {
     index_t const rows = padded_rows(head_.keys);
-    mover_.load(head_, in_.k, 0, head_.keys, m_.keys, key_pitch(), rows);
-    mover_.load(head_, in_.v, 0, head_.keys, m_.values, value_pitch(), rows);
+    io_.load(head_, in_.k, 0, head_.keys, m_.keys, key_pitch(), rows);
+    io_.load(head_, in_.v, 0, head_.keys, m_.values, value_pitch(), rows);
     std::fill_n(m_.dkeys, rows * key_pitch(), A(0));
     std::fill_n(m_.dvalues, rows * value_pitch(), A(0));
     std::fill_n(m_.scale, attention_queries, static_cast<A>(rule_.scale));
     for (index_t query = 0; query < head_.queries; query += attention_queries)
-      see(query, static_cast<int>(std::min<index_t>(attention_queries, head_.queries - query)));
+      process_tile(query,
+                   static_cast<int>(std::min<index_t>(attention_queries, head_.queries - query)));
     if (out_.to.dk.data() != nullptr) {
       for (index_t i = 0; i < rows * key_pitch(); ++i) m_.dkeys[i] *= m_.scale[0];
-      mover_.store(m_.dkeys, key_pitch(), head_, out_.to.dk, 0, head_.keys, out_.mode);
+      io_.store(m_.dkeys, key_pitch(), head_, out_.to.dk, 0, head_.keys, out_.mode);
     }
     if (out_.to.dv.data() != nullptr)
-      mover_.store(m_.dvalues, value_pitch(), head_, out_.to.dv, 0, head_.keys, out_.mode);
-    mover_.clear(head_, out_.to.dk, head_.keys, shape_.keys, out_.mode);
-    mover_.clear(head_, out_.to.dv, head_.keys, shape_.keys, out_.mode);
-    mover_.clear(head_, out_.to.dq, head_.queries, shape_.queries, out_.mode);
-    mover_.clear(head_, out_.to.dbias, head_.queries, shape_.queries, out_.mode);
+      io_.store(m_.dvalues, value_pitch(), head_, out_.to.dv, 0, head_.keys, out_.mode);
+    io_.clear(head_, out_.to.dk, head_.keys, shape_.keys, out_.mode);
+    io_.clear(head_, out_.to.dv, head_.keys, shape_.keys, out_.mode);
+    io_.clear(head_, out_.to.dq, head_.queries, shape_.queries, out_.mode);
+    io_.clear(head_, out_.to.dbias, head_.queries, shape_.queries, out_.mode);
   }
 
  private:
   index_t key_pitch() const { return padded_columns(shape_.channels); }
   index_t value_pitch() const { return padded_columns(shape_.values); }
 
-  void see(index_t query, int count) const {
+  void process_tile(index_t query, int count) const {
     begin(query, count);
     index_t done = 0;  // keys whose dbias is written
     for (index_t key = m_.ranges->any.first / attention_keys * attention_keys;
@@ -115,32 +117,32 @@ class attention_backward_task {
       key_range const some = m_.ranges->within(key, std::min(key + attention_keys, head_.keys));
       if (some.first == some.last) continue;
       form(query, count, some);
-      clear_bias(query, count, done, some.first);
-      if (out_.to.dbias.data() != nullptr) give_bias(query, count, some);
+      clear_dbias(query, count, done, some.first);
+      if (out_.to.dbias.data() != nullptr) store_dbias(query, count, some);
       done = some.last;
     }
-    clear_bias(query, count, done, shape_.keys);
+    clear_dbias(query, count, done, shape_.keys);
     if (out_.to.dq.data() == nullptr) return;
-    turn_back(m_.dqueries, count, shape_.channels, m_.scale, m_.rows, key_pitch());
-    mover_.store(m_.rows, key_pitch(), head_, out_.to.dq, query, count, out_.mode);
+    transpose_back(m_.dqueries, count, shape_.channels, m_.scale, m_.rows, key_pitch());
+    io_.store(m_.rows, key_pitch(), head_, out_.to.dq, query, count, out_.mode);
   }
 
   void begin(index_t query, int count) const {
     constexpr int lanes = attention_queries;
     index_t const q = key_pitch(), v = value_pitch();
-    mover_.load(head_, in_.q, query, count, m_.queries, q, lanes);
-    turn_rows(m_.queries, q, lanes, shape_.channels, m_.queries_turned);
-    mover_.load(head_, out_.dy, query, count, m_.dy, v, lanes);
-    turn_rows(m_.dy, v, lanes, shape_.values, m_.dy_turned);
-    mover_.load(head_, out_.y, query, count, m_.rows, v, lanes);
-    turn_rows(m_.rows, v, lanes, shape_.values, m_.y_turned);
-    use_.dots(m_.dy_turned, m_.y_turned, shape_.values, m_.mean);
+    io_.load(head_, in_.q, query, count, m_.queries, q, lanes);
+    transpose_rows(m_.queries, q, lanes, shape_.channels, m_.queries_transposed);
+    io_.load(head_, out_.dy, query, count, m_.dy, v, lanes);
+    transpose_rows(m_.dy, v, lanes, shape_.values, m_.dy_transposed);
+    io_.load(head_, out_.y, query, count, m_.rows, v, lanes);
+    transpose_rows(m_.rows, v, lanes, shape_.values, m_.y_transposed);
+    use_.row_dots(m_.dy_transposed, m_.y_transposed, shape_.values, m_.delta);
     for (int i = 0; i < lanes; ++i) {
-      m_.most[i] = i < count ? state_(head_.batch, head_.head, query + i, 0) : A(0);
-      m_.share[i] = i < count ? share_of(state_(head_.batch, head_.head, query + i, 1)) : A(0);
+      m_.row_max[i] = i < count ? state_(head_.batch, head_.head, query + i, 0) : A(0);
+      m_.inv_sum[i] = i < count ? inverse_sum(state_(head_.batch, head_.head, query + i, 1)) : A(0);
     }
     std::fill_n(m_.dqueries, q * lanes, A(0));
-    m_.ranges->ask(rule_.mask, query, count, head_.keys);
+    m_.ranges->evaluate(rule_.mask, query, count, head_.keys);
   }
 
   // The weights of a tile, the gradients of its scores, and their parts of the gradients.
@@ -151,11 +153,11 @@ class attention_backward_task {
               rows = static_cast<int>(padded_rows(keys));
     A* const weights = m_.scores.scores;
     m_.scores.form(use_, rule_, *m_.ranges, head_, in_.bias, {query, count, some.first, keys},
-                   m_.keys + some.first * q, q, m_.queries_turned, shape_.channels);
+                   m_.keys + some.first * q, q, m_.queries_transposed, shape_.channels);
     if (out_.of_scores())
-      use_.multiply({m_.values + some.first * v, v, 1, m_.dy_turned, lanes, m_.products, lanes,
+      use_.multiply({m_.values + some.first * v, v, 1, m_.dy_transposed, lanes, m_.products, lanes,
                      rows, lanes, shape_.values, false, nullptr, A(1)});
-    use_.slope({weights, m_.products, keys, m_.most, m_.share, m_.mean});
+    use_.dscore({weights, m_.products, keys, m_.row_max, m_.inv_sum, m_.delta});
     if (out_.to.dv.data() != nullptr)
       use_.multiply({weights, lanes, 1, m_.dy, v, m_.dvalues + some.first * v, v, rows,
                      static_cast<int>(v), count, true, nullptr, A(1)});
@@ -168,16 +170,16 @@ class attention_backward_task {
                      static_cast<int>(q), count, true, nullptr, A(1)});
   }
 
-  void give_bias(index_t query, int count, key_range some) const {
+  void store_dbias(index_t query, int count, key_range some) const {
     A row[attention_keys];
     index_t const keys = some.last - some.first, step = out_.to.dbias.strides().channels;
     for (int i = 0; i < count; ++i) {
       for (index_t j = 0; j < keys; ++j) row[j] = m_.products[j * attention_queries + i];
-      mover_.store(row, 0, 1, keys, head_.at(out_.to.dbias, query + i) + some.first * step, 0, step,
-                   out_.mode);
+      io_.store(row, 0, 1, keys, head_.at(out_.to.dbias, query + i) + some.first * step, 0, step,
+                out_.mode);
     }
   }
-  void clear_bias(index_t query, int count, index_t first, index_t last) const {
+  void clear_dbias(index_t query, int count, index_t first, index_t last) const {
     tensor4<T> const to = out_.to.dbias;
     if (to.data() == nullptr || out_.mode == grad_mode::accumulate) return;
     for (int i = 0; i < count; ++i)
@@ -189,11 +191,11 @@ class attention_backward_task {
   attention_kernels<T> const& use_;
   attention_inputs<T> const& in_;
   tensor4<A const> const state_;
-  attention_slopes<T> const& out_;
+  attention_backward_tensors<T> const& out_;
   attention_backward_memory<A> const& m_;
   detail::attention_shape const shape_;
   attention_head const head_;
-  attention_mover<T> const mover_;
+  row_io<T> const io_;
 };
 
 template <class T, class Exec>
@@ -206,7 +208,7 @@ slots streaming_backward_memory(Exec const& on, detail::attention_shape s, detai
 template <class T, class Exec>
 void streaming_backward(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
                         tensor4<detail::accumulator_t<T> const> state,
-                        attention_slopes<T> const& out, workspace w) {
+                        attention_backward_tensors<T> const& out, workspace w) {
   auto const s = detail::attention_shape::of(in);
   detail::arena a(w);
   slots const own = streaming_backward_memory<T>(on, s, a);

@@ -26,7 +26,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// How queries are cut into tasks. A task's tiles share what is brought of the keys; results do not
+// How queries are cut into tasks. A task's tiles share the keys that are loaded; results do not
 // depend on it.
 struct attention_tasks {
   index_t tiles, each, tasks;  // of a head: tiles, tiles of a task, tasks
@@ -36,11 +36,11 @@ struct attention_tasks {
     // The queries and sums of the tiles of a task stay in a cache of two megabytes.
     index_t const bytes = attention_queries * (s.channels + padded_columns(s.values) + 1) *
                           static_cast<index_t>(element);
-    index_t const most = std::clamp<index_t>((index_t{1} << 20) / bytes, 1, 24);
+    index_t const limit = std::clamp<index_t>((index_t{1} << 20) / bytes, 1, 24);
     // Two tasks for every thread, if there is enough to do.
     index_t const fair =
         threads > 1 ? s.pairs() * tiles / (2 * static_cast<index_t>(threads)) : tiles;
-    each = std::clamp<index_t>(std::min(fair, tiles), 1, most);
+    each = std::clamp<index_t>(std::min(fair, tiles), 1, limit);
     tasks = (tiles + each - 1) / each;
   }
 };
@@ -49,10 +49,10 @@ struct attention_tasks {
 template <class A>
 struct attention_memory {
   attention_ranges* ranges;
-  A *queries, *sums;  // [tile][channel][lane]
-  A *most, *total;    // [tile][lane]
-  A *keys, *values;   // [key][channel]
-  A *rows, *factor;   // queries as they lie; of a tile's step
+  A *queries, *sums;     // [tile][channel][lane]
+  A *row_max, *row_sum;  // [tile][lane]
+  A *keys, *values;      // [key][channel]
+  A *rows, *rescale;     // queries as they lie; of a tile's step
   attention_scratch<A> scores;
 
   attention_memory(detail::arena& a, detail::attention_shape s, index_t tiles) : scores(a) {
@@ -61,12 +61,12 @@ struct attention_memory {
     ranges = a.take<attention_ranges>(size(tiles));
     queries = a.take<A>(size(tiles * s.channels * lanes));
     sums = a.take<A>(size(tiles * padded_rows(s.values) * lanes));
-    most = a.take<A>(size(tiles * lanes));
-    total = a.take<A>(size(tiles * lanes));
+    row_max = a.take<A>(size(tiles * lanes));
+    row_sum = a.take<A>(size(tiles * lanes));
     keys = a.take<A>(size(attention_keys * padded_columns(s.channels)));
     values = a.take<A>(size(attention_keys * padded_columns(s.values)));
     rows = a.take<A>(size(lanes * padded_columns(std::max(s.channels, s.values))));
-    factor = a.take<A>(size(lanes));
+    rescale = a.take<A>(size(lanes));
   }
 };
 
@@ -82,7 +82,7 @@ class attention_forward_task {
         in_(in),
         shape_(detail::attention_shape::of(in)),
         head_(rule, shape_, pair),
-        mover_(use) {}
+        io_(use) {}
 
   void run(attention_memory<A> const& m, index_t first_tile, index_t tiles, tensor4<T> y,
            tensor4<A> state) const {
@@ -95,16 +95,16 @@ class attention_forward_task {
     for (index_t key = any_first / attention_keys * attention_keys; key < any_last;
          key += attention_keys) {
       index_t const end = std::min(key + attention_keys, head_.keys);
-      bool brought = false;
+      bool loaded = false;
       for (index_t t = 0; t < tiles; ++t) {
         key_range const some = m.ranges[t].within(key, end);
         if (some.first == some.last) continue;
-        if (!brought) {
-          mover_.load(head_, in_.k, key, end - key, m.keys, key_pitch(), padded_rows(end - key));
-          mover_.load(head_, in_.v, key, end - key, m.values, value_pitch(), end - key);
-          brought = true;
+        if (!loaded) {
+          io_.load(head_, in_.k, key, end - key, m.keys, key_pitch(), padded_rows(end - key));
+          io_.load(head_, in_.v, key, end - key, m.values, value_pitch(), end - key);
+          loaded = true;
         }
-        see(m, t, (first_tile + t) * attention_queries, key, some);
+        process_tile(m, t, (first_tile + t) * attention_queries, key, some);
       }
     }
     for (index_t t = 0; t < tiles; ++t)
@@ -126,43 +126,43 @@ class attention_forward_task {
 
   void begin(attention_memory<A> const& m, index_t t, index_t query) const {
     int const count = valid(query);
-    mover_.load(head_, in_.q, query, count, m.rows, key_pitch(), attention_queries);
-    turn_rows(m.rows, key_pitch(), attention_queries, shape_.channels, queries(m, t));
+    io_.load(head_, in_.q, query, count, m.rows, key_pitch(), attention_queries);
+    transpose_rows(m.rows, key_pitch(), attention_queries, shape_.channels, queries(m, t));
     std::fill_n(sums(m, t), padded_rows(shape_.values) * attention_queries, A(0));
-    std::fill_n(m.most + t * attention_queries, attention_queries, no_score<A>());
-    std::fill_n(m.total + t * attention_queries, attention_queries, A(0));
-    m.ranges[t].ask(rule_.mask, query, count, head_.keys);
+    std::fill_n(m.row_max + t * attention_queries, attention_queries, no_score<A>());
+    std::fill_n(m.row_sum + t * attention_queries, attention_queries, A(0));
+    m.ranges[t].evaluate(rule_.mask, query, count, head_.keys);
   }
 
-  void see(attention_memory<A> const& m, index_t t, index_t query, index_t key,
-           key_range some) const {
+  void process_tile(attention_memory<A> const& m, index_t t, index_t query, index_t key,
+                    key_range some) const {
     index_t const first = some.first - key;
     int const keys = static_cast<int>(some.last - some.first);
     m.scores.form(use_, rule_, m.ranges[t], head_, in_.bias,
                   {query, valid(query), some.first, keys}, m.keys + first * key_pitch(),
                   key_pitch(), queries(m, t), shape_.channels);
-    use_.step({m.scores.scores, keys, m.most + t * attention_queries,
-               m.total + t * attention_queries, m.factor});
+    use_.online_softmax({m.scores.scores, keys, m.row_max + t * attention_queries,
+                         m.row_sum + t * attention_queries, m.rescale});
     use_.multiply({m.values + first * value_pitch(), 1, value_pitch(), m.scores.scores,
                    attention_queries, sums(m, t), attention_queries,
                    static_cast<int>(padded_rows(shape_.values)), attention_queries, keys, true,
-                   m.factor, A(1)});
+                   m.rescale, A(1)});
   }
 
   void finish(attention_memory<A> const& m, index_t t, index_t query, tensor4<T> y,
               tensor4<A> state) const {
     index_t const count = std::min<index_t>(attention_queries, shape_.queries - query);
-    A* const most = m.most + t * attention_queries;
-    A* const total = m.total + t * attention_queries;
-    for (index_t i = valid(query); i < count; ++i) most[i] = no_score<A>(), total[i] = A(0);
-    for (int i = 0; i < attention_queries; ++i) m.factor[i] = share_of(total[i]);
-    turn_back(sums(m, t), attention_queries, shape_.values, m.factor, m.rows, value_pitch());
+    A* const row_max = m.row_max + t * attention_queries;
+    A* const row_sum = m.row_sum + t * attention_queries;
+    for (index_t i = valid(query); i < count; ++i) row_max[i] = no_score<A>(), row_sum[i] = A(0);
+    for (int i = 0; i < attention_queries; ++i) m.rescale[i] = inverse_sum(row_sum[i]);
+    transpose_back(sums(m, t), attention_queries, shape_.values, m.rescale, m.rows, value_pitch());
     std::fill(m.rows + valid(query) * value_pitch(), m.rows + count * value_pitch(), A(0));
-    mover_.store(m.rows, value_pitch(), head_, y, query, count, grad_mode::overwrite);
+    io_.store(m.rows, value_pitch(), head_, y, query, count, grad_mode::overwrite);
     if (state.data() == nullptr) return;
     for (index_t i = 0; i < count; ++i) {
-      state(head_.batch, head_.head, query + i, 0) = most[i];
-      state(head_.batch, head_.head, query + i, 1) = total[i];
+      state(head_.batch, head_.head, query + i, 0) = row_max[i];
+      state(head_.batch, head_.head, query + i, 1) = row_sum[i];
     }
   }
 
@@ -171,7 +171,7 @@ class attention_forward_task {
   attention_inputs<T> const& in_;
   detail::attention_shape const shape_;
   attention_head const head_;
-  attention_mover<T> const mover_;
+  row_io<T> const io_;
 };
 
 // What a call takes from the workspace.

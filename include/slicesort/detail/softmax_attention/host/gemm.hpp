@@ -101,8 +101,8 @@ class attention_product {
     if (rows == 0 || columns == 0) return;  // there may be no memory
     index_t const first = row * from.row + column * from.column;
     if (from.sums == nullptr)
-      return attention_mover<T>(use).load(from.elements + first, from.row, from.column, rows,
-                                          columns, to, pitch);
+      return row_io<T>(use).load(from.elements + first, from.row, from.column, rows, columns, to,
+                                 pitch);
     for (index_t i = 0; i < rows; ++i)
       for (index_t c = 0; c < columns; ++c)
         to[i * pitch + c] = from.sums[first + i * from.row + c * from.column];

@@ -26,13 +26,13 @@ struct attention_kernels {
   using A = detail::accumulator_t<T>;
 
   void (*multiply)(product_call<A> const&);
-  void (*limit)(attention_limits<A> const&);
-  void (*step)(attention_step<A> const&);
-  void (*slope)(attention_slope<A> const&);
-  void (*dots)(A const*, A const*, index_t depth, A*);
-  A (*soften)(A* row, index_t count);
+  void (*mask_scores)(mask_scores_call<A> const&);
+  void (*online_softmax)(online_softmax_call<A> const&);
+  void (*dscore)(dscore_call<A> const&);
+  void (*row_dots)(A const*, A const*, index_t depth, A*);
+  A (*softmax_row)(A* row, index_t count);
   void (*scale_row)(A* row, index_t count, A factor);
-  void (*slope_row)(A const* weights, A* products, index_t count, A mean);
+  void (*dscore_row)(A const* weights, A* products, index_t count, A delta);
   // load moves any number of rows; store and add are called for one at a time.
   void (*load)(T const*, index_t pitch, index_t rows, index_t width, A*, index_t to_pitch);
   void (*store)(A const*, index_t rows, index_t width, T*, index_t pitch);

@@ -18,7 +18,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// A mask, asked for many pairs at once.
+// A mask, evaluated for many pairs at once.
 struct attention_mask {
   void const* self;
   // The ranges of queries query, query + 1, .. over so many keys.
@@ -89,7 +89,7 @@ struct attention_ranges {
   key_range any, all;  // no key outside the one; every lane at all keys of the other
 
   // Unused lanes get the full key range, so they never stop a tile from counting as unmasked.
-  void ask(attention_mask const& mask, index_t query, int queries, index_t keys) {
+  void evaluate(attention_mask const& mask, index_t query, int queries, index_t keys) {
     mask.range(mask.self, query, queries, keys, of);
     for (int i = queries; i < attention_queries; ++i) of[i] = {0, keys};
     any = {keys, 0}, all = {0, keys};

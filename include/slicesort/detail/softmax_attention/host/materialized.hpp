@@ -34,9 +34,9 @@ namespace impl {
 template <class T>
 struct attention_map_memory {
   using A = detail::accumulator_t<T>;
-  A* map;                                 // [query][key]
-  A* row;                                 // [key]
-  A *rows, *dy_turned, *y_turned, *mean;  // of a tile of queries
+  A* map;                                          // [query][key]
+  A* row;                                          // [key]
+  A *rows, *dy_transposed, *y_transposed, *delta;  // of a tile of queries
   std::uint64_t* allowed;
   attention_ranges* ranges;
   attention_product<T> product;
@@ -46,8 +46,8 @@ struct attention_map_memory {
     constexpr index_t lanes = attention_queries;
     auto const take = [&](index_t n) { return a.take<A>(static_cast<std::size_t>(n)); };
     map = take(s.queries * s.keys), row = take(s.keys);
-    rows = take(lanes * s.values), mean = take(lanes);
-    dy_turned = take(lanes * s.values), y_turned = take(lanes * s.values);
+    rows = take(lanes * s.values), delta = take(lanes);
+    dy_transposed = take(lanes * s.values), y_transposed = take(lanes * s.values);
     allowed = a.take<std::uint64_t>(attention_keys);
     ranges = a.take<attention_ranges>(1);
   }
@@ -68,7 +68,7 @@ class attention_map_task {
         m_(m),
         shape_(detail::attention_shape::of(in)),
         head_(rule, shape_, pair),
-        mover_(use) {}
+        io_(use) {}
 
   void forward(tensor4<T> y, tensor4<T> state) const {
     index_t const queries = head_.queries, keys = head_.keys;
@@ -81,25 +81,25 @@ class attention_map_task {
     into_map(map, pitch, rule_.scale, {queries, keys, shape_.channels}, rows_of(in_.q),
              rows_of(in_.k).transposed());
     for (index_t query = 0; query < queries; query += attention_queries)
-      limit(map + query * pitch, pitch, query);
+      mask_scores(map + query * pitch, pitch, query);
     for (index_t i = 0; i < queries; ++i) {
       A* const row = map + i * pitch;
-      use_.scale_row(row, keys, share_of(use_.soften(row, keys)));
+      use_.scale_row(row, keys, inverse_sum(use_.softmax_row(row, keys)));
     }
     into_rows(y, 1, grad_mode::overwrite, {queries, shape_.values, keys},
               matrix::of_sums(map, pitch, 1), rows_of(in_.v));
-    mover_.clear(head_, y, queries, shape_.queries, grad_mode::overwrite);
+    io_.clear(head_, y, queries, shape_.queries, grad_mode::overwrite);
     if (state.data() == nullptr) return;
     index_t const step = state.strides().channels;
     for (index_t i = 0; i < queries; ++i) {
       T* const to = head_.at(state, i);
-      if (!in_state) mover_.store(map + i * pitch, 0, 1, keys, to, 0, step, grad_mode::overwrite);
+      if (!in_state) io_.store(map + i * pitch, 0, 1, keys, to, 0, step, grad_mode::overwrite);
       for (index_t j = keys; j < shape_.keys; ++j) to[j * step] = T(0.0F);
     }
-    mover_.clear(head_, state, queries, shape_.queries, grad_mode::overwrite);
+    io_.clear(head_, state, queries, shape_.queries, grad_mode::overwrite);
   }
 
-  void backward(tensor4<T const> state, attention_slopes<T> const& out) const {
+  void backward(tensor4<T const> state, attention_backward_tensors<T> const& out) const {
     index_t const queries = head_.queries, keys = head_.keys;
     attention_gradients<T> const& to = out.to;
     if (to.dv.data() != nullptr)
@@ -109,7 +109,8 @@ class attention_map_task {
       index_t const pitch = shape_.keys;
       into_map(m_.map, pitch, 1, {queries, keys, shape_.values}, rows_of(out.dy),
                rows_of(in_.v).transposed());
-      for (index_t query = 0; query < queries; query += attention_queries) slope(state, out, query);
+      for (index_t query = 0; query < queries; query += attention_queries)
+        dscores(state, out, query);
       matrix const map = matrix::of_sums(m_.map, pitch, 1);
       if (to.dq.data() != nullptr)
         into_rows(to.dq, rule_.scale, out.mode, {queries, shape_.channels, keys}, map,
@@ -117,11 +118,11 @@ class attention_map_task {
       if (to.dk.data() != nullptr)
         into_rows(to.dk, rule_.scale, out.mode, {keys, shape_.channels, queries}, map.transposed(),
                   rows_of(in_.q));
-      mover_.clear(head_, to.dbias, queries, shape_.queries, out.mode);
+      io_.clear(head_, to.dbias, queries, shape_.queries, out.mode);
     }
-    mover_.clear(head_, to.dq, queries, shape_.queries, out.mode);
-    mover_.clear(head_, to.dk, keys, shape_.keys, out.mode);
-    mover_.clear(head_, to.dv, keys, shape_.keys, out.mode);
+    io_.clear(head_, to.dq, queries, shape_.queries, out.mode);
+    io_.clear(head_, to.dk, keys, shape_.keys, out.mode);
+    io_.clear(head_, to.dv, keys, shape_.keys, out.mode);
   }
 
  private:
@@ -134,8 +135,8 @@ class attention_map_task {
   }
 
   // Whether a BLAS, or what the caller has for one, did it: only for types that need no conversion.
-  bool asked(double alpha, double beta, size n, matrix const& a, matrix const& b, void* c,
-             index_t row, index_t column) const {
+  bool try_gemm(double alpha, double beta, size n, matrix const& a, matrix const& b, void* c,
+                index_t row, index_t column) const {
     if constexpr (sums_are_elements) {
       if (n.rows == 0 || n.columns == 0 || n.depth == 0) return false;
       element_kind const kind = sizeof(A) == 8 ? element_kind::f64 : element_kind::f32;
@@ -151,7 +152,7 @@ class attention_map_task {
   }
   void into_map(A* map, index_t pitch, double scale, size n, matrix const& a,
                 matrix const& b) const {
-    if (asked(scale, 0, n, a, b, map, pitch, 1)) return;
+    if (try_gemm(scale, 0, n, a, b, map, pitch, 1)) return;
     m_.product.form(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
                     [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
                         index_t column, index_t columns) {
@@ -163,22 +164,22 @@ class attention_map_task {
   void into_rows(tensor4<T> to, double scale, grad_mode mode, size n, matrix const& a,
                  matrix const& b) const {
     index_t const row_step = to.strides().length, step = to.strides().channels;
-    if (asked(scale, mode == grad_mode::accumulate ? 1 : 0, n, a, b, head_.at(to, 0), row_step,
-              step))
+    if (try_gemm(scale, mode == grad_mode::accumulate ? 1 : 0, n, a, b, head_.at(to, 0), row_step,
+                 step))
       return;
     m_.product.form(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
                     [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
                         index_t column, index_t columns) {
-                      mover_.store(tile, tile_pitch, rows, columns,
-                                   head_.at(to, row) + column * step, row_step, step, mode);
+                      io_.store(tile, tile_pitch, rows, columns, head_.at(to, row) + column * step,
+                                row_step, step, mode);
                     });
   }
 
   // Adds the bias to the scores of a tile of queries, and masks.
-  void limit(A* scores, index_t pitch, index_t query) const {
+  void mask_scores(A* scores, index_t pitch, index_t query) const {
     index_t const keys = head_.keys;
     int const count = static_cast<int>(std::min<index_t>(attention_queries, head_.queries - query));
-    m_.ranges->ask(rule_.mask, query, count, keys);
+    m_.ranges->evaluate(rule_.mask, query, count, keys);
     for (int i = 0; i < count; ++i) {
       A* const row = scores + i * pitch;
       key_range const range = m_.ranges->of[i];
@@ -202,15 +203,16 @@ class attention_map_task {
   }
 
   // Rows of products dy v become gradients of the scores.
-  void slope(tensor4<T const> state, attention_slopes<T> const& out, index_t query) const {
+  void dscores(tensor4<T const> state, attention_backward_tensors<T> const& out,
+               index_t query) const {
     constexpr int lanes = attention_queries;
     index_t const keys = head_.keys, values = shape_.values, step = state.strides().channels;
     index_t const count = std::min<index_t>(lanes, head_.queries - query);
-    mover_.load(head_, out.dy, query, count, m_.rows, values, lanes);
-    turn_rows(m_.rows, values, lanes, values, m_.dy_turned);
-    mover_.load(head_, out.y, query, count, m_.rows, values, lanes);
-    turn_rows(m_.rows, values, lanes, values, m_.y_turned);
-    use_.dots(m_.dy_turned, m_.y_turned, values, m_.mean);
+    io_.load(head_, out.dy, query, count, m_.rows, values, lanes);
+    transpose_rows(m_.rows, values, lanes, values, m_.dy_transposed);
+    io_.load(head_, out.y, query, count, m_.rows, values, lanes);
+    transpose_rows(m_.rows, values, lanes, values, m_.y_transposed);
+    use_.row_dots(m_.dy_transposed, m_.y_transposed, values, m_.delta);
     for (index_t i = 0; i < count; ++i) {
       A* const row = m_.map + (query + i) * shape_.keys;
       T const* const saved = head_.at(state, query + i);
@@ -219,18 +221,18 @@ class attention_map_task {
         if (step == 1)
           weights = saved;
         else
-          mover_.load(saved, 0, step, 1, keys, m_.row, 0);
+          io_.load(saved, 0, step, 1, keys, m_.row, 0);
       } else {
-        mover_.load(saved, 0, step, 1, keys, m_.row, 0);
+        io_.load(saved, 0, step, 1, keys, m_.row, 0);
       }
-      use_.slope_row(weights, row, keys, m_.mean[i]);
-      if (out.to.dbias.data() != nullptr) give_bias(row, out, query + i);
+      use_.dscore_row(weights, row, keys, m_.delta[i]);
+      if (out.to.dbias.data() != nullptr) store_dbias(row, out, query + i);
     }
   }
-  void give_bias(A const* row, attention_slopes<T> const& out, index_t query) const {
+  void store_dbias(A const* row, attention_backward_tensors<T> const& out, index_t query) const {
     index_t const step = out.to.dbias.strides().channels;
     T* const to = head_.at(out.to.dbias, query);
-    mover_.store(row, 0, 1, head_.keys, to, 0, step, out.mode);
+    io_.store(row, 0, 1, head_.keys, to, 0, step, out.mode);
     if (out.mode == grad_mode::overwrite)
       for (index_t j = head_.keys; j < shape_.keys; ++j) to[j * step] = T(0.0F);
   }
@@ -241,7 +243,7 @@ class attention_map_task {
   attention_map_memory<T> const& m_;
   detail::attention_shape const shape_;
   attention_head const head_;
-  attention_mover<T> const mover_;
+  row_io<T> const io_;
 };
 
 template <class T, class Exec>
@@ -274,7 +276,7 @@ void materialized_forward(Exec const& on, attention_rule const& rule, attention_
 template <class T, class Exec>
 void materialized_backward(Exec const& on, attention_rule const& rule,
                            attention_inputs<T> const& in, tensor4<T const> state,
-                           attention_slopes<T> const& out, workspace w) {
+                           attention_backward_tensors<T> const& out, workspace w) {
   for_each_map(on, rule, in, w,
                [&](attention_map_task<T> const& task) { task.backward(state, out); });
 }

@@ -16,26 +16,26 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// rows[i * pitch + c] to turned[c * attention_queries + i], times factor[i].
+// rows[i * pitch + c] to transposed[c * attention_queries + i], times factor[i].
 template <class A>
-void turn_rows(A const* rows, index_t pitch, int count, index_t columns, A* turned) {
+void transpose_rows(A const* rows, index_t pitch, int count, index_t columns, A* transposed) {
   for (index_t c = 0; c < columns; ++c)
-    for (int i = 0; i < count; ++i) turned[c * attention_queries + i] = rows[i * pitch + c];
+    for (int i = 0; i < count; ++i) transposed[c * attention_queries + i] = rows[i * pitch + c];
 }
 template <class A>
-void turn_back(A const* turned, int count, index_t columns, A const* factor, A* rows,
-               index_t pitch) {
+void transpose_back(A const* transposed, int count, index_t columns, A const* factor, A* rows,
+                    index_t pitch) {
   for (index_t c = 0; c < columns; ++c)
     for (int i = 0; i < count; ++i)
-      rows[i * pitch + c] = turned[c * attention_queries + i] * factor[i];
+      rows[i * pitch + c] = transposed[c * attention_queries + i] * factor[i];
 }
 
 template <class T>
-class attention_mover {
+class row_io {
  public:
   using A = detail::accumulator_t<T>;
 
-  explicit attention_mover(attention_kernels<T> const& use) : use_(use) {}
+  explicit row_io(attention_kernels<T> const& use) : use_(use) {}
 
   // Rows [first, first + count), and zeros up to `pitch` and `padded` rows.
   void load(attention_head const& h, tensor4<T const> from, index_t first, index_t count, A* to,

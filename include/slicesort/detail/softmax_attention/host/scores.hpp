@@ -23,12 +23,12 @@ namespace impl {
 template <class A>
 A no_score() {
   return detail::bit_cast<A>(
-      static_cast<lane_word<A>>(~lane_word<A>{0} << detail::binary_format<A>::fraction_bits));
+      static_cast<lane_uint<A>>(~lane_uint<A>{0} << detail::binary_format<A>::fraction_bits));
 }
 // What weights are multiplied by.
 template <class A>
-A share_of(A total) {
-  return total == A(0) ? A(0) : A(1) / total;
+A inverse_sum(A row_sum) {
+  return row_sum == A(0) ? A(0) : A(1) / row_sum;
 }
 
 // Queries [query, query + queries) of a head against keys [key, key + keys).
@@ -48,8 +48,8 @@ class attention_scratch {
     constexpr std::size_t lanes = attention_queries, tile = lanes * attention_keys;
     scores = a.take<A>(tile);
     bias_ = a.take<A>(tile);
-    first_ = a.take<lane_word<A>>(lanes);
-    last_ = a.take<lane_word<A>>(lanes);
+    first_ = a.take<lane_uint<A>>(lanes);
+    last_ = a.take<lane_uint<A>>(lanes);
     allowed_ = a.take<std::uint64_t>(attention_keys);
   }
 
@@ -65,22 +65,22 @@ class attention_scratch {
                   static_cast<int>(padded_rows(at.keys)), attention_queries, channels, false,
                   nullptr, biased ? A(1) : scale});
     if (!biased && rule.mask.allowed == nullptr && ranges.covers(at.key, at.key + at.keys)) return;
-    if (biased) take_bias(head, bias, at);
+    if (biased) load_bias(head, bias, at);
     for (int i = 0; i < attention_queries; ++i) {
-      auto const place = [&](index_t key) {
-        return static_cast<lane_word<A>>(std::clamp<index_t>(key - at.key, 0, at.keys));
+      auto const row_of = [&](index_t key) {
+        return static_cast<lane_uint<A>>(std::clamp<index_t>(key - at.key, 0, at.keys));
       };
-      first_[i] = place(ranges.of[i].first), last_[i] = place(ranges.of[i].last);
+      first_[i] = row_of(ranges.of[i].first), last_[i] = row_of(ranges.of[i].last);
     }
     if (rule.mask.allowed != nullptr)
       rule.mask.allowed(rule.mask.self, at.query, at.queries, at.key, at.keys, allowed_);
-    use.limit({scores, at.keys, biased ? bias_ : nullptr, scale, first_, last_,
-               rule.mask.allowed != nullptr ? allowed_ : nullptr});
+    use.mask_scores({scores, at.keys, biased ? bias_ : nullptr, scale, first_, last_,
+                     rule.mask.allowed != nullptr ? allowed_ : nullptr});
   }
 
  private:
   template <class T>
-  void take_bias(attention_head const& head, tensor4<T const> bias, attention_pairs at) const {
+  void load_bias(attention_head const& head, tensor4<T const> bias, attention_pairs at) const {
     index_t const step = bias.strides().channels;
     if (at.queries < attention_queries)
       std::fill_n(bias_, static_cast<index_t>(at.keys) * attention_queries, A(0));
@@ -92,7 +92,7 @@ class attention_scratch {
   }
 
   A* bias_;  // [key][lane]
-  lane_word<A>*first_, *last_;
+  lane_uint<A>*first_, *last_;
   std::uint64_t* allowed_;
 };
 

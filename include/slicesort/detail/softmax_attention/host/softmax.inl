@@ -7,17 +7,17 @@ template <class A>
 struct attention_rows {
   using lanes = number_lanes<A>;
   using V = typename lanes::V;
-  using uint_lanes = vec<lane_word<A>, lanes::count>;
+  using uint_lanes = vec<lane_uint<A>, lanes::count>;
   static constexpr int pitch = attention_queries;
 
-  static void limit(attention_limits<A> const& p) {
+  static void mask_scores(mask_scores_call<A> const& p) {
     for (int column = 0; column < pitch; column += lanes::count) {
       uint_lanes const first = load_lanes<uint_lanes>(p.first + column),
                        last = load_lanes<uint_lanes>(p.last + column);
       V const scale = lanes::every(p.scale);
       A* s = p.scores + column;
       for (int j = 0; j < p.keys; ++j, s += pitch) {
-        uint_lanes const row = broadcast<uint_lanes>(static_cast<lane_word<A>>(j));
+        uint_lanes const row = broadcast<uint_lanes>(static_cast<lane_uint<A>>(j));
         uint_lanes keep = greater(last, row) & ~greater(first, row);
         if (p.allowed != nullptr) keep = keep & of_bits(p.allowed[j] >> column);
         V score = load_lanes<V>(s);
@@ -28,42 +28,42 @@ struct attention_rows {
     }
   }
 
-  static void step(attention_step<A> const& p) {
+  static void online_softmax(online_softmax_call<A> const& p) {
     for (int column = 0; column < pitch; column += lanes::count) {
       A* const s = p.scores + column;
-      V const before = load_lanes<V>(p.most + column);
-      V const most = greatest(before, s, p.keys);
-      store_lanes(p.most + column, most);
-      V const minus = minus_finite(most);
-      V const factor = exponential(sum(before, minus));
-      store_lanes(p.factor + column, factor);
-      V total = product(load_lanes<V>(p.total + column), factor);
+      V const before = load_lanes<V>(p.row_max + column);
+      V const max = greatest(before, s, p.keys);
+      store_lanes(p.row_max + column, max);
+      V const minus = minus_finite(max);
+      V const rescale = exponential(sum(before, minus));
+      store_lanes(p.rescale + column, rescale);
+      V row_sum = product(load_lanes<V>(p.row_sum + column), rescale);
       for (int j = 0; j < p.keys; ++j) {
         V const weight = exponential(sum(load_lanes<V>(s + j * pitch), minus));
         store_lanes(s + j * pitch, weight);
-        total = lanes::plus(total, weight);
+        row_sum = lanes::plus(row_sum, weight);
       }
-      store_lanes(p.total + column, total);
+      store_lanes(p.row_sum + column, row_sum);
     }
   }
 
-  static void slope(attention_slope<A> const& p) {
+  static void dscore(dscore_call<A> const& p) {
     for (int column = 0; column < pitch; column += lanes::count) {
       A* s = p.scores + column;
       A* products = p.products + column;
-      V const minus = minus_finite(load_lanes<V>(p.most + column));
-      V const share = load_lanes<V>(p.share + column);
-      V const mean = load_lanes<V>(p.mean + column);
+      V const minus = minus_finite(load_lanes<V>(p.row_max + column));
+      V const inv_sum = load_lanes<V>(p.inv_sum + column);
+      V const delta = load_lanes<V>(p.delta + column);
       for (int j = 0; j < p.keys; ++j, s += pitch, products += pitch) {
-        V const weight = product(exponential(sum(load_lanes<V>(s), minus)), share);
+        V const weight = product(exponential(sum(load_lanes<V>(s), minus)), inv_sum);
         store_lanes(s, weight);
-        store_lanes(products, times_slope(weight, load_lanes<V>(products), mean));
+        store_lanes(products, dscore_of(weight, load_lanes<V>(products), delta));
       }
     }
   }
 
   // to[c] = sum of a[k][c] * b[k][c]
-  static void dots(A const* a, A const* b, index_t depth, A* to) {
+  static void row_dots(A const* a, A const* b, index_t depth, A* to) {
     for (int column = 0; column < pitch; column += lanes::count) {
       V sum{};
       for (index_t k = 0; k < depth; ++k)
@@ -74,25 +74,25 @@ struct attention_rows {
   }
 
   // A row of scores becomes exp(score - their maximum). Returns the sum.
-  static A soften(A* row, index_t count) {
-    V most = as<V>(every_uint(no_score));
+  static A softmax_row(A* row, index_t count) {
+    V max = as<V>(every_uint(no_score));
     A rest[row_lanes];
     index_t const whole = count / row_lanes * row_lanes;
     for (int i = 0; i < row_lanes; ++i)
       rest[i] = whole + i < count ? row[whole + i] : lowest_score();
-    for (index_t j = 0; j < whole; j += lanes::count) most = higher(most, load_lanes<V>(row + j));
-    for (int j = 0; j < row_lanes; j += lanes::count) most = higher(most, load_lanes<V>(rest + j));
+    for (index_t j = 0; j < whole; j += lanes::count) max = higher(max, load_lanes<V>(row + j));
+    for (int j = 0; j < row_lanes; j += lanes::count) max = higher(max, load_lanes<V>(rest + j));
     A each[lanes::count];
-    store_lanes(each, most);
-    for (A const one : each) most = higher(most, lanes::every(one));
-    V const minus = minus_finite(most);
+    store_lanes(each, max);
+    for (A const one : each) max = higher(max, lanes::every(one));
+    V const minus = minus_finite(max);
     A sums[row_lanes] = {};
-    for (index_t j = 0; j < whole; j += row_lanes) soften_some(row + j, minus, sums);
-    soften_some(rest, minus, sums);
+    for (index_t j = 0; j < whole; j += row_lanes) exponentials(row + j, minus, sums);
+    exponentials(rest, minus, sums);
     for (index_t j = whole; j < count; ++j) row[j] = rest[j - whole];
-    V total = lanes::every(sums[0]);
-    for (int i = 1; i < row_lanes; ++i) total = lanes::plus(total, lanes::every(sums[i]));
-    store_lanes(each, total);
+    V row_sum = lanes::every(sums[0]);
+    for (int i = 1; i < row_lanes; ++i) row_sum = lanes::plus(row_sum, lanes::every(sums[i]));
+    store_lanes(each, row_sum);
     return each[0];
   }
 
@@ -104,16 +104,16 @@ struct attention_rows {
     for (; j < count; ++j) row[j] *= factor;
   }
 
-  // products[j] becomes weights[j] * (products[j] - mean).
-  static void slope_row(A const* weights, A* products, index_t count, A mean) {
+  // products[j] becomes weights[j] * (products[j] - delta).
+  static void dscore_row(A const* weights, A* products, index_t count, A delta) {
     index_t j = 0;
-    V const m = lanes::every(mean);
+    V const m = lanes::every(delta);
     for (; j + lanes::count <= count; j += lanes::count)
       store_lanes(products + j,
-                  times_slope(load_lanes<V>(weights + j), load_lanes<V>(products + j), m));
+                  dscore_of(load_lanes<V>(weights + j), load_lanes<V>(products + j), m));
     A w[lanes::count] = {}, d[lanes::count] = {};
     for (index_t i = j; i < count; ++i) w[i - j] = weights[i], d[i - j] = products[i];
-    store_lanes(d, times_slope(load_lanes<V>(w), load_lanes<V>(d), m));
+    store_lanes(d, dscore_of(load_lanes<V>(w), load_lanes<V>(d), m));
     for (index_t i = j; i < count; ++i) products[i] = d[i - j];
   }
 
@@ -121,13 +121,13 @@ struct attention_rows {
   using format = detail::binary_format<A>;
   static constexpr int row_lanes = 16;  // sums of a row, on every instruction set
   // The bits of -infinity.
-  static constexpr lane_word<A> no_score = (~lane_word<A>{0} << format::fraction_bits);
+  static constexpr lane_uint<A> no_score = (~lane_uint<A>{0} << format::fraction_bits);
 
   template <class To, class From>
   static SLICESORT_INLINE To as(From const& v) {
     return load_lanes<To>(&v);
   }
-  static SLICESORT_INLINE uint_lanes every_uint(lane_word<A> value) {
+  static SLICESORT_INLINE uint_lanes every_uint(lane_uint<A> value) {
     return broadcast<uint_lanes>(value);
   }
   static SLICESORT_INLINE A lowest_score() { return detail::bit_cast<A>(no_score); }
@@ -151,20 +151,20 @@ struct attention_rows {
 
   // All ones where the lane's bit is set.
   static SLICESORT_INLINE uint_lanes of_bits(std::uint64_t bits) {
-    lane_word<A> bit[lanes::count];
-    for (int i = 0; i < lanes::count; ++i) bit[i] = lane_word<A>{1} << i;
-    return ~equal(every_uint(static_cast<lane_word<A>>(bits)) & load_lanes<uint_lanes>(bit),
+    lane_uint<A> bit[lanes::count];
+    for (int i = 0; i < lanes::count; ++i) bit[i] = lane_uint<A>{1} << i;
+    return ~equal(every_uint(static_cast<lane_uint<A>>(bits)) & load_lanes<uint_lanes>(bit),
                   uint_lanes{});
   }
   // -m; 0 where m is -infinity, whose differences would be no numbers.
   static SLICESORT_INLINE V minus_finite(V const& m) {
     uint_lanes const bits = as<uint_lanes>(m),
-                     sign = every_uint(lane_word<A>{1} << (8 * sizeof(A) - 1));
+                     sign = every_uint(lane_uint<A>{1} << (8 * sizeof(A) - 1));
     return as<V>((bits ^ sign) & ~equal(bits, every_uint(no_score)));
   }
-  // A key without weight has no slope, whatever its value.
-  static SLICESORT_INLINE V times_slope(V const& weight, V const& dot, V const& mean) {
-    V const difference = fused_lanes(mean, lanes::every(A(-1)), dot);
+  // A key without weight has a gradient of 0, whatever its value.
+  static SLICESORT_INLINE V dscore_of(V const& weight, V const& dot, V const& delta) {
+    V const difference = fused_lanes(delta, lanes::every(A(-1)), dot);
     uint_lanes const none = equal(as<uint_lanes>(weight), uint_lanes{});
     return as<V>(as<uint_lanes>(product(weight, difference)) & ~none);
   }
@@ -194,7 +194,7 @@ struct attention_rows {
     return product(near_one, as<V>(as<uint_lanes>(biased) << format::fraction_bits));
   }
 
-  static SLICESORT_INLINE void soften_some(A* row, V const& minus, A* sums) {
+  static SLICESORT_INLINE void exponentials(A* row, V const& minus, A* sums) {
     for (int i = 0; i < row_lanes; i += lanes::count) {
       V const weight = exponential(sum(load_lanes<V>(row + i), minus));
       store_lanes(row + i, weight);

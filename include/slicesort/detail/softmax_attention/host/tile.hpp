@@ -46,36 +46,36 @@ struct product_call {
 
 // Numbers as wide as an A.
 template <class A>
-using lane_word = std::conditional_t<sizeof(A) == 8, std::uint64_t, std::uint32_t>;
+using lane_uint = std::conditional_t<sizeof(A) == 8, std::uint64_t, std::uint32_t>;
 
 // The bias and the mask of a tile's scores. Lane c may look at the rows [first[c], last[c]), and
 // among these at those whose bit c is set.
 template <class A>
-struct attention_limits {
+struct mask_scores_call {
   A* scores;
   int keys;
   A const* bias;  // to be added to scale * scores; null: nothing is
   A scale;
-  lane_word<A> const *first, *last;
+  lane_uint<A> const *first, *last;
   std::uint64_t const* allowed;  // null: all
 };
 
-// A tile's step of the online softmax: scores become exp(score - most).
+// A tile's step of the online softmax: scores become exp(score - row_max).
 template <class A>
-struct attention_step {
+struct online_softmax_call {
   A* scores;
   int keys;
-  A *most, *total;  // of every lane so far
-  A* factor;        // what becomes of sums that were formed with the maxima before
+  A *row_max, *row_sum;  // of every lane so far
+  A* rescale;            // what becomes of sums that were formed with the maxima before
 };
 
 // Scores and products dy v of a tile become weights and gradients of the scores.
 template <class A>
-struct attention_slope {
+struct dscore_call {
   A *scores, *products;
   int keys;
-  A const *most, *share;  // 1 / total; 0 where there is no key
-  A const* mean;          // <dy, y>
+  A const *row_max, *inv_sum;  // 1 / row_sum; 0 where there is no key
+  A const* delta;              // <dy, y>
 };
 
 }  // namespace impl

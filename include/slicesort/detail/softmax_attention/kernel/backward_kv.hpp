@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Backward of streaming attention with respect to keys and values: a block takes some keys of a head and walks
-// over the queries that look at any of them. Scores are formed turned, a row for every key, so that weights
+// over the queries that look at any of them. Scores are formed transposed, a row for every key, so that weights
 // lie in registers as the next product wants them, and nobody adds to what another block adds to.
 #pragma once
 
@@ -90,7 +90,7 @@ struct attention_backward_kv_body {
     int const depths = chunks();
     index_t const chunk = block.index() % depths, number = block.index() / depths;
     index_t const first_key = number % tiles() * keys_of_block(), pair = number / tiles();
-    head_place const at{pair / s.heads, pair % s.heads};
+    head_index const at{pair / s.heads, pair % s.heads};
     index_t const queries = rows_of(lengths.queries, at.sample, s.queries);
     index_t const keys = rows_of(lengths.keys, at.sample, s.keys);
     int const own = block.rank() / 32 * 16, rows = keys_of_block();
@@ -120,7 +120,7 @@ struct attention_backward_kv_body {
       return detail::has_allows<Mask> || biased || !bounds_of(tile).covers(task.first, end());
     };
     // What is to know of a tile's queries.
-    auto const fetch_stats = [&](int buffer, int tile) {
+    auto const load_stats_async = [&](int buffer, int tile) {
       index_t const query = index_t{tile} * queries_of_tile;
       auto* const known = reinterpret_cast<unsigned char*>(m.stats + buffer * queries_of_tile);
       auto const* const from = reinterpret_cast<unsigned char const*>(
@@ -135,7 +135,7 @@ struct attention_backward_kv_body {
                                        : key_range{0, 0};
     };
 
-    tile_sums<A, 1, Width / 8> of_keys, of_values;
+    register_tile<A, 1, Width / 8> of_keys, of_values;
     of_keys.clear(), of_values.clear();
     // Where the next tile is fetched while one is worked on, the first round does nothing but fetch.
     int following = task.first < end() ? next(0) : count, tile = -1, buffer = 0;
@@ -145,7 +145,7 @@ struct attention_backward_kv_body {
     while (tile < 0 ? following < count : tile < count) {
       piece const* const of_q = m.tiles + buffer * (2 * queries_of_tile * pieces);
       piece const* const of_dy = of_q + queries_of_tile * pieces;
-      tile_sums<A, 1, columns> p, dp;
+      register_tile<A, 1, columns> p, dp;
       p.clear(), dp.clear();
       // The last is what gradients are formed with.
       SLICESORT_NO_UNROLL
@@ -156,18 +156,19 @@ struct attention_backward_kv_body {
         block.sync();
         if (now < count) {
           if (depths > 1 || !fetched)
-            fetch_tiles<Width>(block, m.rows, m.sources, 2, task.first, rows, depth * Width);
-          fetch_tiles<Width>(block, m.tiles + into * (2 * queries_of_tile * pieces), m.sources + 2,
-                             2, index_t{now} * queries_of_tile, queries_of_tile, depth * Width);
-          fetch_stats(into, now);
+            load_tiles_async<Width>(block, m.rows, m.sources, 2, task.first, rows, depth * Width);
+          load_tiles_async<Width>(block, m.tiles + into * (2 * queries_of_tile * pieces),
+                                  m.sources + 2, 2, index_t{now} * queries_of_tile, queries_of_tile,
+                                  depth * Width);
+          load_stats_async(into, now);
         }
         fetched = true;
         if (tile < 0) break;
         if (!ahead) block.await_copies(), block.sync();
-        block.template multiply_tiles<Width>(p, m.rows + own * pieces, of_q,
-                                             used(channels - depth * Width));
-        block.template multiply_tiles<Width>(dp, m.rows + (rows + own) * pieces, of_dy,
-                                             used(values - depth * Width));
+        block.template mma_abt<Width>(p, m.rows + own * pieces, of_q,
+                                      used(channels - depth * Width));
+        block.template mma_abt<Width>(dp, m.rows + (rows + own) * pieces, of_dy,
+                                      used(values - depth * Width));
       }
       if (tile >= 0) {
         index_t const query = index_t{tile} * queries_of_tile;
@@ -177,7 +178,7 @@ struct attention_backward_kv_body {
                                             m.ranges + buffer * queries_of_tile, query, task.first,
                                             m.sources[4]);
           block.sync();
-          add_terms(block, p, scale, m.terms + own * queries_of_tile);
+          mask_scores(block, p, scale, m.terms + own * queries_of_tile);
           times = A(1);
         }
         int const t = tile_lane(Block::opaque(block.rank())).t;
@@ -186,19 +187,17 @@ struct attention_backward_kv_body {
           query_stats<A> const of = m.stats[buffer * queries_of_tile + j / 2 * 8 + 2 * t + j % 2];
           SLICESORT_UNROLL
           for (int e = j % 2; e < 4; e += 2) {
-            A &weight = p(0, j / 2, e), &slope = dp(0, j / 2, e);
-            weight_and_slope<T> const both(block, weight, times, of, slope);
-            weight = both.weight, slope = both.slope;
+            A &weight = p(0, j / 2, e), &dscore = dp(0, j / 2, e);
+            weight_and_dscore<T> const both(block, weight, times, of, dscore);
+            weight = both.weight, dscore = both.dscore;
           }
         }
-        auto const weights = block.template weights_of<T>(p);
-        auto const slopes = block.template weights_of<T>(dp);
+        auto const weights = block.template mma_operand<T>(p);
+        auto const dscores = block.template mma_operand<T>(dp);
         if (dv.data() != nullptr)
-          block.template multiply_weights<Width>(of_values, weights, of_dy,
-                                                 used(values - task.channel));
+          block.template mma_ab<Width>(of_values, weights, of_dy, used(values - task.channel));
         if (dk.data() != nullptr)
-          block.template multiply_weights<Width>(of_keys, slopes, of_q,
-                                                 used(channels - task.channel));
+          block.template mma_ab<Width>(of_keys, dscores, of_q, used(channels - task.channel));
         if (ahead) buffer = 1 - buffer;
       }
       tile = following;
@@ -208,11 +207,11 @@ struct attention_backward_kv_body {
     for (int j = 0; j < of_keys.count; ++j) of_keys[j] *= scale;
     A* const staging = reinterpret_cast<A*>(m.rows);
     if (dk.data() != nullptr)
-      put_rows<Width>(block, staging, of_keys, 0, head_results<T>(dk, task.at, task.keys, mode),
-                      task.first, 1, task.channel);
+      store_tile<Width>(block, staging, of_keys, 0, head_results<T>(dk, task.at, task.keys, mode),
+                        task.first, 1, task.channel);
     if (dv.data() != nullptr)
-      put_rows<Width>(block, staging, of_values, 0, head_results<T>(dv, task.at, task.keys, mode),
-                      task.first, 1, task.channel);
+      store_tile<Width>(block, staging, of_values, 0, head_results<T>(dv, task.at, task.keys, mode),
+                        task.first, 1, task.channel);
   }
 
  private:

@@ -33,7 +33,7 @@ struct attention_backward_q_body {
   static constexpr int keys_of_tile = sizeof(A) == 8 ? 16 : 32;
   static constexpr int columns = keys_of_tile / 8, pieces = Width / elements_of_piece<T>;
 
-  using scores = tile_sums<A, tiles_of_warp, columns>;
+  using scores = register_tile<A, tiles_of_warp, columns>;
 
   Mask mask;
   A scale;
@@ -53,7 +53,7 @@ struct attention_backward_q_body {
     query_stats<A>* stats;
     key_range* ranges;
     range_bounds* bounds;
-    T* terms;  // what is added to the scores; or slopes, A
+    T* terms;  // what is added to the scores; or dscores, A
   };
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
@@ -97,7 +97,7 @@ struct attention_backward_q_body {
     int const depths = chunks_of<Width>(wider);
     bool const ahead = depths == 1 && buffers > 1;
 
-    tile_sums<A, tiles_of_warp, Width / 8> sums;
+    register_tile<A, tiles_of_warp, Width / 8> sums;
     sums.clear();
     // Where the next tile is fetched while one is worked on, the first round does nothing but fetch.
     index_t const end = biasing ? in.v.extents().length : m.bounds->last;
@@ -120,19 +120,18 @@ struct attention_backward_q_body {
         block.sync();
         if (now < end) {
           if (depths > 1 || !fetched)
-            fetch_tiles<Width>(block, m.rows, m.sources, 2, task.first, rows, depth * Width);
-          fetch_tiles<Width>(
+            load_tiles_async<Width>(block, m.rows, m.sources, 2, task.first, rows, depth * Width);
+          load_tiles_async<Width>(
               block, m.tiles + (ahead && !idle ? 1 - buffer : 0) * (2 * keys_of_tile * pieces),
               m.sources + 2, 2, now, keys_of_tile, depth * Width);
         }
         fetched = true;
         if (idle) break;
         if (!ahead) block.await_copies(), block.sync();
-        block.template multiply_tiles<Width>(p, m.rows + own * pieces, tile,
-                                             used(channels - depth * Width));
-        block.template multiply_tiles<Width>(dp, m.rows + (rows + own) * pieces,
-                                             tile + keys_of_tile * pieces,
-                                             used(values - depth * Width));
+        block.template mma_abt<Width>(p, m.rows + own * pieces, tile,
+                                      used(channels - depth * Width));
+        block.template mma_abt<Width>(dp, m.rows + (rows + own) * pieces,
+                                      tile + keys_of_tile * pieces, used(values - depth * Width));
       }
       if (idle) continue;
       A times = scale;
@@ -141,21 +140,21 @@ struct attention_backward_q_body {
         stage_bias<false, keys_of_tile>(block, m.terms, rows, mask, m.ranges, task.first, from,
                                         m.sources[4]);
         block.sync();
-        add_terms(block, p, scale, m.terms + own * keys_of_tile);
+        mask_scores(block, p, scale, m.terms + own * keys_of_tile);
         times = A(1);
       }
       int const g = tile_lane(Block::opaque(block.rank())).g;
       SLICESORT_UNROLL
       for (int i = 0; i < scores::count; ++i)
-        dp[i] = weight_and_slope<T>(block, p[i], times, m.stats[own + scores::lane_row(i) * 8 + g],
-                                    dp[i])
-                    .slope;
+        dp[i] = weight_and_dscore<T>(block, p[i], times, m.stats[own + scores::lane_row(i) * 8 + g],
+                                     dp[i])
+                    .dscore;
       if (biasing)
-        put_slopes(block, reinterpret_cast<A*>(m.terms), dp, {dbias, task.at, task.queries, mode},
-                   task.first, from);
+        store_dscores(block, reinterpret_cast<A*>(m.terms), dp,
+                      {dbias, task.at, task.queries, mode}, task.first, from);
       if (dq.data() != nullptr)
-        block.template multiply_weights<Width>(sums, block.template weights_of<T>(dp), tile,
-                                               used(channels - task.channel));
+        block.template mma_ab<Width>(sums, block.template mma_operand<T>(dp), tile,
+                                     used(channels - task.channel));
       if (ahead) buffer = 1 - buffer;
     }
     if (dq.data() == nullptr) return;
@@ -164,8 +163,8 @@ struct attention_backward_q_body {
     for (int i = 0; i < tiles_of_warp; ++i) {
       SLICESORT_UNROLL
       for (int j = 0; j < Width / 2; ++j) sums(i, j / 4, j % 4) *= scale;
-      put_rows<Width>(block, reinterpret_cast<A*>(m.rows), sums, i, to, task.first + 16 * i,
-                      tiles_of_warp, task.channel);
+      store_tile<Width>(block, reinterpret_cast<A*>(m.rows), sums, i, to, task.first + 16 * i,
+                        tiles_of_warp, task.channel);
     }
   }
 
@@ -175,7 +174,7 @@ struct attention_backward_q_body {
     index_t const heads = in.q.extents().batch, rows = in.q.extents().length;
     index_t const number = block.index() / chunks(), pair = number / tiles();
     index_t const first = (tiles() - 1 - number % tiles()) * queries_of_block();
-    head_place const at{pair / heads, pair % heads};
+    head_index const at{pair / heads, pair % heads};
     index_t const queries = rows_of(lengths.queries, at.sample, rows);
     index_t const keys = rows_of(lengths.keys, at.sample, in.v.extents().length);
     if (block.rank() == 0) {
@@ -193,16 +192,17 @@ struct attention_backward_q_body {
   static SLICESORT_HD int used(index_t left) {
     return left < 0 ? 0 : left < Width ? static_cast<int>(left) : Width;
   }
-  // What is not allowed has a slope of 0: nothing to add.
+  // What is not allowed has a dscore of 0: nothing to add.
   template <class Block>
-  static SLICESORT_HD_INLINE void put_slopes(Block& block, A* staging, scores const& slopes,
-                                             head_results<T> const& to, index_t row, index_t key) {
+  static SLICESORT_HD_INLINE void store_dscores(Block& block, A* staging, scores const& dscores,
+                                                head_results<T> const& to, index_t row,
+                                                index_t key) {
     tile_lane const me(block.rank());
     A* const mine = staging + block.rank() / 32 * (16 * tiles_of_warp * keys_of_tile);
     block.sync();
     SLICESORT_UNROLL
     for (int i = 0; i < scores::count; ++i)
-      mine[scores::row(i, me) * keys_of_tile + scores::column(i, me)] = slopes[i];
+      mine[scores::row(i, me) * keys_of_tile + scores::column(i, me)] = dscores[i];
     block.sync();
     SLICESORT_NO_UNROLL
     for (int i = block.rank(); i < block.size() / 2 * tiles_of_warp * keys_of_tile;

@@ -34,7 +34,7 @@ struct attention_forward_body {
   static constexpr int keys_of_tile = sizeof(A) == 8 ? 32 : 64;
   static constexpr int columns = keys_of_tile / 8, pieces = Width / elements_of_piece<T>;
 
-  using scores = tile_sums<A, tiles_of_warp, columns>;
+  using scores = register_tile<A, tiles_of_warp, columns>;
   // Something for each of a lane's rows.
   struct lane_rows {
     A of[static_cast<std::size_t>(2 * tiles_of_warp)];
@@ -92,7 +92,7 @@ struct attention_forward_body {
     int const depths = chunks_of<Width>(channels);
     int const own = block.rank() / 32 * (16 * tiles_of_warp);  // the warp's first query
 
-    tile_sums<A, tiles_of_warp, Width / 8> sums;
+    register_tile<A, tiles_of_warp, Width / 8> sums;
     sums.clear();
     lane_rows most, total;
     constexpr A none = least_score<A>;
@@ -107,8 +107,10 @@ struct attention_forward_body {
     index_t from = m.bounds->first / keys_of_tile * keys_of_tile;
     auto const fetch = [&](bool queries_too, index_t key, int depth) {
       if (queries_too)
-        fetch_rows<Width>(block, m.q, m.sources[0], task.first, queries_of_block(), depth * Width);
-      if (key < end) fetch_rows<Width>(block, m.k, m.sources[1], key, keys_of_tile, depth * Width);
+        load_tile_async<Width>(block, m.q, m.sources[0], task.first, queries_of_block(),
+                               depth * Width);
+      if (key < end)
+        load_tile_async<Width>(block, m.k, m.sources[1], key, keys_of_tile, depth * Width);
     };
     fetch(true, from, 0);
     SLICESORT_NO_UNROLL
@@ -124,9 +126,8 @@ struct attention_forward_body {
         block.await_copies();
         block.sync();
         if (depth == 0)
-          fetch_rows<Width>(block, m.v, m.sources[2], from, keys_of_tile, task.channel);
-        block.template multiply_tiles<Width>(p, m.q + own * pieces, m.k,
-                                             used(channels - depth * Width));
+          load_tile_async<Width>(block, m.v, m.sources[2], from, keys_of_tile, task.channel);
+        block.template mma_abt<Width>(p, m.q + own * pieces, m.k, used(channels - depth * Width));
       }
       if (detail::has_allows<Mask> || !direct || !m.bounds->covers(from, from + keys_of_tile)) {
         T* const terms = m.k->value;
@@ -134,15 +135,15 @@ struct attention_forward_body {
         stage_bias<false, keys_of_tile>(block, terms, queries_of_block(), mask, m.ranges,
                                         task.first, from, m.sources[3]);
         block.sync();
-        add_terms(block, p, direct ? A(1) : scale, terms + own * keys_of_tile);
+        mask_scores(block, p, direct ? A(1) : scale, terms + own * keys_of_tile);
       }
-      weigh(block, p, sums, most, total, factor);
-      auto const weights = block.template weights_of<T>(p);
+      update_softmax(block, p, sums, most, total, factor);
+      auto const weights = block.template mma_operand<T>(p);
 
       block.await_copies();
       block.sync();
       fetch(depths > 1 && from + keys_of_tile < end, from + keys_of_tile, 0);
-      block.template multiply_weights<Width>(sums, weights, m.v, used(values - task.channel));
+      block.template mma_ab<Width>(sums, weights, m.v, used(values - task.channel));
     }
     block.await_copies();
 
@@ -167,8 +168,8 @@ struct attention_forward_body {
     A* const staging = reinterpret_cast<A*>(m.q);
     SLICESORT_UNROLL
     for (int i = 0; i < tiles_of_warp; ++i)
-      put_rows<Width>(block, staging, sums, i, to, task.first + 16 * i, tiles_of_warp,
-                      task.channel);
+      store_tile<Width>(block, staging, sums, i, to, task.first + 16 * i, tiles_of_warp,
+                        task.channel);
   }
 
  private:
@@ -178,7 +179,7 @@ struct attention_forward_body {
     index_t const number = block.index() / chunks(), pair = number / tiles();
     // Causal masks leave most to the last.
     index_t const first = (tiles() - 1 - number % tiles()) * queries_of_block();
-    head_place const at{pair / heads, pair % heads};
+    head_index const at{pair / heads, pair % heads};
     index_t const queries = rows_of(lengths.queries, at.sample, in.q.extents().length);
     index_t const keys = rows_of(lengths.keys, at.sample, in.v.extents().length);
     if (block.rank() == 0) {
@@ -196,9 +197,9 @@ struct attention_forward_body {
 
   // Scores become weights relative to the greatest score so far, and sums are brought down to it.
   template <class Block>
-  static SLICESORT_HD_INLINE void weigh(Block& block, scores& p,
-                                        tile_sums<A, tiles_of_warp, Width / 8>& sums,
-                                        lane_rows& most, lane_rows& total, A factor) {
+  static SLICESORT_HD_INLINE void update_softmax(Block& block, scores& p,
+                                                 register_tile<A, tiles_of_warp, Width / 8>& sums,
+                                                 lane_rows& most, lane_rows& total, A factor) {
     constexpr A none = least_score<A>;
     auto const greater = [](A a, A b) { return std::fmax(a, b); };  // a NaN shows in the sums
     SLICESORT_UNROLL

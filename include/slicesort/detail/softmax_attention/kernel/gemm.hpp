@@ -27,7 +27,7 @@ struct head_matrices {
   T* data;
   index_t row_stride, column_stride, head_stride;
 
-  SLICESORT_HD head_matrices turned() const {
+  SLICESORT_HD head_matrices transposed() const {
     return {data, column_stride, row_stride, head_stride};
   }
   template <class U = T, std::enable_if_t<!std::is_const_v<U>, int> = 0>
@@ -80,26 +80,26 @@ struct multiply_heads_body {
     index_t const row = number % row_tiles() * rows_of_block, head = number / row_tiles();
     index_t const valid = valid_of(depth);
     head_rows<T> const left = rows_of_matrix(a, head, valid_of(rows), valid),
-                       right = rows_of_matrix(b.turned(), head, valid_of(columns), valid);
-    tile_sums<A, 1, columns_of_block / 8> sums;
+                       right = rows_of_matrix(b.transposed(), head, valid_of(columns), valid);
+    register_tile<A, 1, columns_of_block / 8> sums;
     sums.clear();
     SLICESORT_NO_UNROLL
     for (index_t k = 0; k < valid; k += width) {
       block.sync();
-      fetch_rows<width>(block, mine, left, row, rows_of_block, k);
-      fetch_rows<width>(block, others, right, column, columns_of_block, k);
+      load_tile_async<width>(block, mine, left, row, rows_of_block, k);
+      load_tile_async<width>(block, others, right, column, columns_of_block, k);
       block.await_copies();
       block.sync();
-      block.template multiply_tiles<width>(sums, mine + block.rank() / 32 * (16 * pieces), others,
-                                           valid - k < width ? static_cast<int>(valid - k) : width);
+      block.template mma_abt<width>(sums, mine + block.rank() / 32 * (16 * pieces), others,
+                                    valid - k < width ? static_cast<int>(valid - k) : width);
     }
     SLICESORT_UNROLL
     for (int j = 0; j < sums.count; ++j) sums[j] *= alpha;
     tensor4<Out> const whole(c.data, {1, heads, rows.size, columns.size},
                              {0, c.head_stride, c.row_stride, c.column_stride});
-    put_rows<columns_of_block>(block, reinterpret_cast<A*>(mine), sums, 0,
-                               head_results<Out>(whole, {0, head}, valid_of(rows), mode), row, 1,
-                               column);
+    store_tile<columns_of_block>(block, reinterpret_cast<A*>(mine), sums, 0,
+                                 head_results<Out>(whole, {0, head}, valid_of(rows), mode), row, 1,
+                                 column);
   }
 
  private:

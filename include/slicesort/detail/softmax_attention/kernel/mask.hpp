@@ -45,7 +45,7 @@ struct range_bounds {
   }
 };
 
-// The ranges of `count` queries, those from `queries` on empty ones, and, first of `bounds`, which has a place
+// The ranges of `count` queries, those from `queries` on empty ones, and, first of `bounds`, which has an element
 // for every warp, what they have together; those past the end do not count.
 template <class Block, class Mask>
 SLICESORT_HD_INLINE void stage_ranges(Block& block, Mask const& mask, key_range* ranges,
@@ -58,11 +58,12 @@ SLICESORT_HD_INLINE void stage_ranges(Block& block, Mask const& mask, key_range*
     ranges[r] = detail::range_of_keys(mask, first + r, keys);
     mine.add(ranges[r], keys);
   }
-  auto const least = [](index_t a, index_t b) { return a < b ? a : b; };
-  auto const most = [](index_t a, index_t b) { return a > b ? a : b; };
-  mine = {block.template reduce<32>(mine.first, least), block.template reduce<32>(mine.last, most),
-          block.template reduce<32>(mine.all_first, most),
-          block.template reduce<32>(mine.all_last, least)};
+  auto const smaller = [](index_t a, index_t b) { return a < b ? a : b; };
+  auto const greater = [](index_t a, index_t b) { return a > b ? a : b; };
+  mine = {block.template reduce<32>(mine.first, smaller),
+          block.template reduce<32>(mine.last, greater),
+          block.template reduce<32>(mine.all_first, greater),
+          block.template reduce<32>(mine.all_last, smaller)};
   if (block.rank() % 32 == 0) bounds[block.rank() / 32] = mine;
   block.sync();
   if (block.rank() == 0)
@@ -75,17 +76,18 @@ template <int Columns>
 using score_tile = swizzled_tile<Columns, 8, Columns / 8>;
 
 // What is to be added to each of a tile's scores: the bias, if there is one, or -infinity where the pair is
-// not allowed, whose bias is not read. Rows are queries and columns keys, or, Turned, rows are keys. `ranges`
-// are those of the tile's queries. Behind a sync() every thread finds its own by add_terms.
-template <bool Turned, int Columns, class Block, class Mask, class T>
+// not allowed, whose bias is not read. Rows are queries and columns keys, or, Transposed, rows are keys. `ranges`
+// are those of the tile's queries. Behind a sync() every thread finds its own by mask_scores.
+template <bool Transposed, int Columns, class Block, class Mask, class T>
 SLICESORT_HD_INLINE void stage_bias(Block& block, T* terms, int rows, Mask const& mask,
                                     key_range const* ranges, index_t first_query, index_t first_key,
                                     head_rows<T> const& bias) {
   SLICESORT_NO_UNROLL
   for (int i = Block::opaque(block.rank()); i < rows * Columns; i += block.size()) {
-    int const row = Turned ? i % rows : i / Columns, column = Turned ? i / rows : i % Columns;
-    int const query = Turned ? column : row;
-    index_t const key = first_key + (Turned ? row : column);
+    int const row = Transposed ? i % rows : i / Columns,
+              column = Transposed ? i / rows : i % Columns;
+    int const query = Transposed ? column : row;
+    index_t const key = first_key + (Transposed ? row : column);
     key_range const range = ranges[query];
     T term = static_cast<T>(least_score<detail::accumulator_t<T>>);
     if (range.first <= key && key < range.last &&
@@ -98,8 +100,8 @@ SLICESORT_HD_INLINE void stage_bias(Block& block, T* terms, int rows, Mask const
 }
 // Products become scores, from the warp's first row of terms.
 template <class Block, class A, class T, int Rows, int Columns>
-SLICESORT_HD_INLINE void add_terms(Block& block, tile_sums<A, Rows, Columns>& s, A scale,
-                                   T const* terms) {
+SLICESORT_HD_INLINE void mask_scores(Block& block, register_tile<A, Rows, Columns>& s, A scale,
+                                     T const* terms) {
   using tile = score_tile<8 * Columns>;
   tile_lane const me(Block::opaque(block.rank()));
   SLICESORT_UNROLL

@@ -43,7 +43,7 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
     each_part(s, m.heads, [&](map_rows const& part) {
       products<T> const of{p.lengths, part, p.in, p.gemm};
       head_matrices<T> const weights = p.saving ? matrices(p.state, part) : map_of(m.second, part);
-      of.multiply(grid, A(1), matrices(p.in.q, part), matrices(p.in.k, part).turned(),
+      of.multiply(grid, A(1), matrices(p.in.q, part), matrices(p.in.k, part).transposed(),
                   map_of(m.first, part), of.queries(), of.keys(), of.channels(),
                   grad_mode::overwrite);
       softmax_rows_body<Mask, T> const rows{
@@ -70,13 +70,13 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
       products<T> const of{p.lengths, part, p.in, p.gemm};
       auto const weights = matrices(p.state, part), dy = matrices(p.dy, part);
       if (p.to.dv.data() != nullptr)
-        of.multiply(grid, A(1), weights.turned(), dy, matrices(p.to.dv, part), of.keys(),
+        of.multiply(grid, A(1), weights.transposed(), dy, matrices(p.to.dv, part), of.keys(),
                     of.values(), of.queries(), p.mode);
       if (!scored) return;
       if (s.queries > 0) {
-        of.multiply(grid, A(1), dy, matrices(p.in.v, part).turned(), map_of(m.first, part),
+        of.multiply(grid, A(1), dy, matrices(p.in.v, part).transposed(), map_of(m.first, part),
                     of.queries(), of.keys(), of.values(), grad_mode::overwrite);
-        slope_rows_body<T> const rows{
+        dscore_rows_body<T> const rows{
             part,
             weights,
             m.first,
@@ -86,13 +86,13 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
             p.mode};
         grid.run(rows, part.blocks(), rows.max_threads);
       }
-      head_matrices<T const> const slopes = map_of(m.second, part);
+      head_matrices<T const> const dscores = map_of(m.second, part);
       if (p.to.dq.data() != nullptr)
-        of.multiply(grid, scale, slopes, matrices(p.in.k, part), matrices(p.to.dq, part),
+        of.multiply(grid, scale, dscores, matrices(p.in.k, part), matrices(p.to.dq, part),
                     of.queries(), of.channels(), of.keys(), p.mode);
       if (p.to.dk.data() != nullptr)
-        of.multiply(grid, scale, slopes.turned(), matrices(p.in.q, part), matrices(p.to.dk, part),
-                    of.keys(), of.channels(), of.queries(), p.mode);
+        of.multiply(grid, scale, dscores.transposed(), matrices(p.in.q, part),
+                    matrices(p.to.dk, part), of.keys(), of.channels(), of.queries(), p.mode);
     });
   }
 

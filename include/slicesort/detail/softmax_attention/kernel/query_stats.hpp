@@ -37,19 +37,19 @@ struct query_stats_body {
     extents4 const e = y.extents();
     index_t const pair = block.index() / tiles();
     index_t const row = block.index() % tiles() * rows_of_block + block.rank() / 4;
-    head_place const at{pair / e.batch, pair % e.batch};
+    head_index const at{pair / e.batch, pair % e.batch};
     bool const valid = row < rows_of(lengths.queries, at.sample, e.length);
-    A product(0);
+    A delta(0);
     if (valid)
       for (index_t c = block.rank() % 4; c < e.channels; c += 4)
-        product += static_cast<A>(dy(at.sample, at.head, row, c)) *
-                   static_cast<A>(y(at.sample, at.head, row, c));
-    product = block.template reduce<4>(product, [](A a, A b) { return a + b; });
+        delta += static_cast<A>(dy(at.sample, at.head, row, c)) *
+                 static_cast<A>(y(at.sample, at.head, row, c));
+    delta = block.template reduce<4>(delta, [](A a, A b) { return a + b; });
     if (row >= e.length || block.rank() % 4 != 0) return;
-    query_stats<A> it{A(0), A(0), product, A(0)};
+    query_stats<A> it{A(0), A(0), delta, A(0)};
     if (valid && state.data() != nullptr) {
-      A const most = state(at.sample, at.head, row, 0), total = state(at.sample, at.head, row, 1);
-      if (most != least_score<A>) it.most = most, it.share = A(1) / total;
+      A const max = state(at.sample, at.head, row, 0), sum = state(at.sample, at.head, row, 1);
+      if (max != least_score<A>) it.max = max, it.inv_sum = A(1) / sum;
     }
     stats[pair * e.length + row] = it;
   }

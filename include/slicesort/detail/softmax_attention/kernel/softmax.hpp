@@ -40,22 +40,22 @@ SLICESORT_HD_INLINE A exp_of(Block& block, A x, A factor) {
 // without keys, and one past the length), and <dy, y>.
 template <class A>
 struct alignas(16) query_stats {
-  A most, share, product, unused;
+  A max, inv_sum, delta, unused;
 };
 
-// The weight of a score, and its gradient where `slope` is that of the weight. A product is a score when it
+// The weight of a score, and its gradient where `dscore` is that of the weight. A product is a score when it
 // is multiplied by `times`. Rounding must not make a score greater than the greatest.
 template <class T>
-struct weight_and_slope {
+struct weight_and_dscore {
   using A = detail::accumulator_t<T>;
-  A weight, slope;
+  A weight, dscore;
 
   template <class Block>
-  SLICESORT_HD_INLINE weight_and_slope(Block& block, A product, A times, query_stats<A> const& of,
-                                       A of_weight) {
-    A const past = block.multiply_add(product, times, -of.most);
-    weight = exp_of<T>(block, past > A(0) ? A(0) : past, factor_of<T>(A(1))) * of.share;
-    slope = weight * (of_weight - of.product);
+  SLICESORT_HD_INLINE weight_and_dscore(Block& block, A product, A times, query_stats<A> const& of,
+                                        A dweight) {
+    A const past = block.multiply_add(product, times, -of.max);
+    weight = exp_of<T>(block, past > A(0) ? A(0) : past, factor_of<T>(A(1))) * of.inv_sum;
+    dscore = weight * (dweight - of.delta);
   }
 };
 

@@ -27,11 +27,11 @@ struct map_rows {
   static constexpr int rows_of_block = 4;
   SLICESORT_HD index_t blocks() const { return heads * divide_up(queries, rows_of_block); }
 
-  struct place {
+  struct position {
     index_t head, row;  // of those heads
     bool inside;
   };
-  SLICESORT_HD place at(index_t block, int rank) const {
+  SLICESORT_HD position at(index_t block, int rank) const {
     index_t const tiles = divide_up(queries, rows_of_block);
     index_t const row = block % tiles * rows_of_block + rank / 32;
     return {block / tiles, row, row < queries};
@@ -53,7 +53,7 @@ struct softmax_rows_body {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    map_rows::place const at = rows.at(block.index(), block.rank());
+    map_rows::position const at = rows.at(block.index(), block.rank());
     int const lane = block.rank() % 32;
     constexpr A none = least_score<A>;
     bool const valid = at.inside && at.row < rows_of(lengths.queries, rows.sample, rows.queries);
@@ -70,63 +70,63 @@ struct softmax_rows_body {
     };
     A const factor = factor_of<T>(A(1));
 
-    A most = none, total(0);
+    A max = none, sum(0);
     for (index_t key = lane; key < range.last; key += 32) {
       A const one = score_of(key);
       if (one == none) continue;
-      if (one > most) {
-        total = total * exp_of<T>(block, most - one, factor) + A(1);
-        most = one;
+      if (one > max) {
+        sum = sum * exp_of<T>(block, max - one, factor) + A(1);
+        max = one;
       } else {
-        total += exp_of<T>(block, one - most, factor);
+        sum += exp_of<T>(block, one - max, factor);
       }
     }
-    A const greatest = block.template reduce<32>(most, [](A a, A b) { return a > b ? a : b; });
-    A const base = greatest == none ? A(0) : greatest;
-    total = block.template reduce<32>(total * exp_of<T>(block, most - base, factor),
-                                      [](A a, A b) { return a + b; });
+    A const row_max = block.template reduce<32>(max, [](A a, A b) { return a > b ? a : b; });
+    A const base = row_max == none ? A(0) : row_max;
+    sum = block.template reduce<32>(sum * exp_of<T>(block, max - base, factor),
+                                    [](A a, A b) { return a + b; });
     if (!at.inside) return;
-    A const share = total > A(0) ? A(1) / total : total - total;  // or NaN
+    A const inv_sum = sum > A(0) ? A(1) / sum : sum - sum;  // or NaN
     for (index_t key = lane; key < rows.keys; key += 32) {
       A const one = score_of(key);
       weights.data[at.head * weights.head_stride + at.row * weights.row_stride +
                    key * weights.column_stride] =
-          static_cast<T>(one == none ? A(0) : exp_of<T>(block, one - base, factor) * share);
+          static_cast<T>(one == none ? A(0) : exp_of<T>(block, one - base, factor) * inv_sum);
     }
   }
 };
 
 // Gradients of weights become those of scores.
 template <class T>
-struct slope_rows_body {
+struct dscore_rows_body {
   static constexpr int max_threads = 32 * map_rows::rows_of_block;
   using A = detail::accumulator_t<T>;
 
   map_rows rows;
   head_matrices<T const> weights;
-  A const* of_weights;  // [heads, queries, keys]; the slopes may lie in the same place
-  T* slopes;
+  A const* dweights;  // [heads, queries, keys]; the dscores may lie in the same place
+  T* dscores;
   query_stats<A> const* stats;  // of the first of the heads
   tensor4<T> dbias;
   grad_mode mode;
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    map_rows::place const at = rows.at(block.index(), block.rank());
+    map_rows::position const at = rows.at(block.index(), block.rank());
     if (!at.inside) return;
     index_t const row = at.head * rows.queries + at.row;
-    A const product = stats[row].product;
+    A const delta = stats[row].delta;
     for (index_t key = block.rank() % 32; key < rows.keys; key += 32) {
       A const weight =
           static_cast<A>(weights.data[at.head * weights.head_stride + at.row * weights.row_stride +
                                       key * weights.column_stride]);
       index_t const i = row * rows.keys + key;
       // What has no weight may be beyond a length, and anything.
-      A const slope = weight == A(0) ? A(0) : weight * (of_weights[i] - product);
-      slopes[i] = static_cast<T>(slope);
-      if (dbias.data() != nullptr && (mode == grad_mode::overwrite || slope != A(0)))
+      A const dscore = weight == A(0) ? A(0) : weight * (dweights[i] - delta);
+      dscores[i] = static_cast<T>(dscore);
+      if (dbias.data() != nullptr && (mode == grad_mode::overwrite || dscore != A(0)))
         store_or_accumulate<Block>(mode, dbias(rows.sample, rows.first_head + at.head, at.row, key),
-                                   slope);
+                                   dscore);
     }
   }
 };

@@ -19,14 +19,14 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-struct head_place {
+struct head_index {
   index_t sample, head;
 };
 
 // What a block works on: rows from `first` on, and a chunk of channels from `channel` on. It lies in shared
 // memory, as registers are wanted for sums.
 struct attention_task {
-  head_place at;
+  head_index at;
   index_t first, channel, queries, keys;  // valid ones
 };
 
@@ -37,7 +37,7 @@ struct head_rows {
   index_t stride, channel_stride, rows, channels;
   bool in_pieces;  // every row is aligned and its channels are neighbors
 
-  SLICESORT_HD head_rows(tensor4<T const> t, head_place at, index_t valid)
+  SLICESORT_HD head_rows(tensor4<T const> t, head_index at, index_t valid)
       : data(t.data()),
         stride(t.strides().length),
         channel_stride(t.strides().channels),
@@ -53,8 +53,9 @@ struct head_rows {
 // Fetches `count` rows from `row` on, `Width` channels from `channel` on; they are there after
 // await_copies() and sync().
 template <int Width, class Block, class T>
-SLICESORT_HD_INLINE void fetch_rows(Block& block, tile_piece<T>* to, head_rows<T> const& source,
-                                    index_t row, int count, index_t channel) {
+SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
+                                         head_rows<T> const& source, index_t row, int count,
+                                         index_t channel) {
   head_rows<T> const from = source;
   using tile = piece_tile<T, Width>;
   constexpr int elements = elements_of_piece<T>, pieces = Width / elements;
@@ -82,10 +83,10 @@ SLICESORT_HD_INLINE void fetch_rows(Block& block, tile_piece<T>* to, head_rows<T
   SLICESORT_NO_UNROLL
   for (int r = rank / pieces; r < count; r += step) {
     index_t const offset = (row + r) * from.stride + first * from.channel_stride;
-    T* const place = to[tile::offset(r, k)].value;
+    T* const piece = to[tile::offset(r, k)].value;
     SLICESORT_NO_UNROLL
     for (int u = 0; u < elements; ++u)
-      place[u] = u < wanted && r < valid ? from.data[offset + u * from.channel_stride]
+      piece[u] = u < wanted && r < valid ? from.data[offset + u * from.channel_stride]
                                          : static_cast<T>(0.0f);
   }
 }
@@ -93,12 +94,12 @@ SLICESORT_HD_INLINE void fetch_rows(Block& block, tile_piece<T>* to, head_rows<T
 // The same of several tensors, tile behind tile. What is known of them lies in shared memory, as registers
 // are wanted for sums.
 template <int Width, class Block, class T>
-SLICESORT_HD_INLINE void fetch_tiles(Block& block, tile_piece<T>* to, head_rows<T> const* from,
-                                     int tensors, index_t row, int count, index_t channel) {
+SLICESORT_HD_INLINE void load_tiles_async(Block& block, tile_piece<T>* to, head_rows<T> const* from,
+                                          int tensors, index_t row, int count, index_t channel) {
   SLICESORT_NO_UNROLL
   for (int i = 0; i < tensors; ++i)
-    fetch_rows<Width>(block, to + i * count * (Width / elements_of_piece<T>), from[i], row, count,
-                      channel);
+    load_tile_async<Width>(block, to + i * count * (Width / elements_of_piece<T>), from[i], row,
+                           count, channel);
 }
 
 // Where rows of results go: those from `valid` to `total` become 0, or are left alone where gradients
@@ -109,7 +110,7 @@ struct head_results {
   index_t stride, channel_stride, valid, total, channels;
   grad_mode mode;
 
-  SLICESORT_HD head_results(tensor4<T> t, head_place at, index_t valid_rows, grad_mode how)
+  SLICESORT_HD head_results(tensor4<T> t, head_index at, index_t valid_rows, grad_mode how)
       : data(t.data()),
         stride(t.strides().length),
         channel_stride(t.strides().channels),
@@ -124,10 +125,10 @@ struct head_results {
 // Puts the 16 rows of a warp's sums (i, ..) to rows `row + 16 * spread * warp ..` of the results. `staging` has room for
 // 16 x Width numbers of every warp; nobody reads it any more.
 template <int Width, class Block, class A, class T, int Rows>
-SLICESORT_HD_INLINE void put_rows(Block& block, A* staging,
-                                  tile_sums<A, Rows, Width / 8> const& sums, int i,
-                                  head_results<T> const& to, index_t row, int spread,
-                                  index_t channel) {
+SLICESORT_HD_INLINE void store_tile(Block& block, A* staging,
+                                    register_tile<A, Rows, Width / 8> const& sums, int i,
+                                    head_results<T> const& to, index_t row, int spread,
+                                    index_t channel) {
   using tile = swizzled_tile<Width, 8, 8>;
   tile_lane const me(block.rank());
   block.sync();
@@ -147,11 +148,11 @@ SLICESORT_HD_INLINE void put_rows(Block& block, A* staging,
     int const r = n / Width, c = n % Width;
     index_t const at = row + r / 16 * (16 * spread) + r % 16;
     if (c >= width || at >= to.total) continue;
-    T& place = to.data[at * to.stride + (channel + c) * to.channel_stride];
+    T& element = to.data[at * to.stride + (channel + c) * to.channel_stride];
     if (at < to.valid)
-      store_or_accumulate<Block>(to.mode, place, staging[tile::offset(r, c)]);
+      store_or_accumulate<Block>(to.mode, element, staging[tile::offset(r, c)]);
     else if (to.mode == grad_mode::overwrite)
-      place = static_cast<T>(0.0f);
+      element = static_cast<T>(0.0f);
   }
 }
 

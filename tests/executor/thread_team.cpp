@@ -15,7 +15,7 @@ namespace support {
 
 namespace {
 
-struct cancelled {};
+struct canceled {};
 
 // A barrier that knows who came for what.
 class meeting {
@@ -32,7 +32,7 @@ class meeting {
     unsigned const round = passed / 2;
     ++passed;
     std::unique_lock<std::mutex> lock(p.mutex);
-    if (p.failed) throw cancelled{};
+    if (p.failed) throw canceled{};
     p.arrivals[static_cast<std::size_t>(who)] = how;
     p.vote = p.vote || vote;
     if (++p.arrived == size_) {
@@ -45,7 +45,7 @@ class meeting {
       p.all_here.notify_all();
     } else {
       p.all_here.wait(lock, [&] { return p.round == round + 1 || p.failed; });
-      if (p.round != round + 1) throw cancelled{};
+      if (p.round != round + 1) throw canceled{};
     }
     return p.verdict;
   }
@@ -120,7 +120,7 @@ void run_thread(launch const& how, thread_function function, void const* body, t
     }
   } catch (block_fault const& fault) {
     team.fail(std::make_exception_ptr(in_block(cluster, how, fault.what())));
-  } catch (cancelled) {
+  } catch (canceled) {
   } catch (...) {
     team.fail(std::current_exception());
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door: every rule that an operator's arguments must keep, checked before anything is written.
-// A checker remembers the first broken rule; its message names the argument and both values.
+// Every rule that an operator's arguments must keep, checked at its door before anything is
+// written. A checker remembers the first broken rule; its message names the argument and both
+// values.
 #pragma once
 
 #include <slicesort/detail/core/nested_axes.hpp>
@@ -24,7 +25,7 @@ namespace detail {
 
 class checker {
  public:
-  // `reads_memory`: whether values behind the views, lengths that is, may be looked at.
+  // `reads_memory`: whether the values behind views may be read here (the lengths, that is).
   explicit checker(char const* op, bool reads_memory = true)
       : op_(op), reads_memory_(reads_memory) {}
 
@@ -92,14 +93,14 @@ class checker {
     extent(v, v.axes.length, v.extents.length, other, want.length);
     extent(v, v.axes.channels, v.extents.channels, other, want.channels);
   }
-  // One axis of a view, whose extent must be that of `other`, or what `other` says.
+  // The extent of one axis of a view must equal that of `other`, or the number that `other` states.
   void extent(view_info const& v, char const* axis, index_t is, char const* other, index_t want) {
     if (is != want)
       fail(error_kind::argument, "%s.%s is %lld, must be %lld (%s.%s)", v.name, axis,
            static_cast<long long>(is), static_cast<long long>(want), other, axis);
   }
 
-  // Rows of a column are saved in 16 or 32 bits.
+  // The saved rows of a column must fit their 16 or 32 bits.
   void index_holds(view_info const& perm, index_t length) {
     if (perm.element_bytes == 1)
       fail(error_kind::argument, "%s has 8-bit indices, must have 16-bit or 32-bit ones",
@@ -112,7 +113,7 @@ class checker {
            static_cast<long long>(length));
   }
 
-  // Rows are numbered in 32 bits inside, also when nothing is saved.
+  // Rows must be countable in 32 bits, in which backends number them even if nothing is saved.
   void rows_countable(view_info const& v) {
     index_t const largest = index_t{1} << 31;
     if (v.extents.length > largest)
@@ -126,7 +127,7 @@ class checker {
            static_cast<long long>(is), static_cast<long long>(want), other);
   }
 
-  // Two views may be the very same elements (in place) where `in_place`, else must share none.
+  // Two views must share no element; with `in_place` they may also be the very same elements.
   void no_overlap(view_info const& a, view_info const& b, bool in_place = false);
 
   void lengths(tensor1<index_t const> lengths, extents3 e) {
@@ -187,7 +188,7 @@ class checker {
       fail(error_kind::argument, "%s.%s is %lld, must not be negative", v.name, name,
            static_cast<long long>(extent));
   }
-  // The stride of an axis with one place is never used.
+  // The stride of an axis of extent 1 is never used.
   void step(view_info const& v, char const* name, index_t extent, index_t stride) {
     if (extent > 1 && (stride < 0 || (stride == 0 && v.written)))
       fail(error_kind::argument, "%s.stride.%s is %lld, must be %s", v.name, name,

@@ -22,7 +22,7 @@ struct gemm_layout {
 inline bool fits_blas(index_t number) { return number <= std::numeric_limits<int>::max(); }
 
 inline gemm_layout layout_of(gemm_operand const& m, index_t rows, index_t columns) {
-  // The stride of an axis with one place is never used, but a BLAS looks at it.
+  // The stride of an axis of extent 1 is never used, but a BLAS checks it.
   auto const along = [](index_t count, index_t stride) { return count <= 1 || stride == 1; };
   auto const apart = [](index_t count, index_t stride, index_t least) {
     least = std::max<index_t>(least, 1);

@@ -32,7 +32,8 @@ struct matrix_place {
   index_t number;
   char const* name;
 };
-// Refuses what no operator has a word for, and says how many rows of the sample are valid.
+// Reports wrong arguments that no operator knows, and returns how many rows of the sample are
+// valid.
 inline index_t matrix_rows(detail::view_info const& in, index_t batch, index_t batches,
                            matrix_place place, index_t places, tensor1<index_t const> lengths) {
   detail::checker c("equivalent_matrix");
@@ -49,7 +50,7 @@ inline index_t matrix_rows(detail::view_info const& in, index_t batch, index_t b
   return lengths.size() == 0 ? in.extents.length : lengths(batch);
 }
 
-// The sample that a matrix is asked of, in double, and memory to run operators on it.
+// The sample whose matrix is formed, in double, and the memory to run operators on it.
 class matrix_sample {
  public:
   template <class X>
@@ -97,8 +98,9 @@ class matrix_sample {
          workspace{scratch.data(), scratch.size()}, forward_options{{&rows_, 1}});
   }
 
-  // Row i of the matrix is the gradient of y[i]: where y is linear in x, given the state. All of
-  // them are samples of one batch. call(dy, state, dx, workspace, options)
+  // Forms the matrix of an operator that is linear in x, given its state: row i is the gradient of
+  // y[i]. The gradients of all y[i] are samples of one batch. call(dy, state, dx, workspace,
+  // options)
   template <class Op, class Call>
   dense_matrix by_gradients(Op const& op, Call const& call) const {
     index_t const n = extents_.length;

@@ -38,7 +38,7 @@ struct nested_axes {
     }
   }
 
-  // Is there a difference of two positions in the view with offset `d`? Exact when nested.
+  // Whether two positions of the view are `d` apart. Exact if the axes are nested.
   bool reaches(index_t d, int i = 0) const {
     if (i == count) return d == 0;
     if (axis[i].stride == 0) return reaches(d, i + 1);

@@ -11,8 +11,8 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// How messages call the axes of a view. A view of rank 3 is a stack of one, whose outer axis has no
-// name.
+// The names of the axes of a view in messages. A view of rank 3 is a stack of one, whose outer axis
+// has no name.
 struct axis_names {
   char const *outer, *batch, *length, *channels;
 };

@@ -5,7 +5,7 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/exec.hpp>
 
-// GNU vector extensions: GCC and Clang. Others take the plain loops of `portable`.
+// GCC and Clang have GNU vector extensions. Other compilers take the plain loops of `portable`.
 #if defined(__GNUC__) && !defined(__CUDACC__) && !defined(SLICESORT_NO_VECTOR_EXTENSIONS)
 #  define SLICESORT_GNU_VECTORS 1
 #else
@@ -33,7 +33,7 @@ inline bool isa_available(isa set) {
   return set == isa::best || set == isa::portable;
 }
 
-// The set to run: the one asked for, or the widest there is.
+// The instruction set to use: the one asked for, or the widest that the processor has.
 inline isa chosen_isa(isa set) {
   if (set != isa::best) return set;
   if (isa_available(isa::avx512)) return isa::avx512;

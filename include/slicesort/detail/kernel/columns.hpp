@@ -21,8 +21,8 @@ SLICESORT_HD constexpr column_index column_index_of(index_t column, index_t chan
   return {batch, column - batch * channels};
 }
 
-// How many leading rows of a sample are valid. Lengths lie in device memory, which nobody has
-// checked: a wrong one is brought into range.
+// How many leading rows of a sample are valid. Lengths are in device memory, where nothing has
+// checked them, so a wrong one is clamped.
 SLICESORT_HD inline index_t rows_of(tensor1<index_t const> lengths, index_t batch, index_t length) {
   if (lengths.data() == nullptr) return length;
   index_t const n = lengths(batch);
@@ -95,8 +95,8 @@ struct tile_walk {
         step(size / width) {}
 };
 
-// What a thread does of a tile of a tensor's columns. The last tile may be wider than what is left:
-// a thread that is not inside stands in the first column, where it must not do anything.
+// A thread's part of a tile of a tensor's columns. The last tile may be wider than the columns that
+// are left: a thread that is not `inside` is given the first column, where it must not do anything.
 struct tile_share {
   tile_walk walk;
   index_t number;  // of the column
@@ -111,8 +111,8 @@ struct tile_share {
         at(inside ? column_index_of(number, e.channels) : column_index{0, 0}) {}
 };
 
-// From one of a thread's rows to the next; 0 where there is no next, for the stride of an axis of
-// one element may be anything.
+// The distance from one of a thread's rows to the next; 0 if there is no next row, because the
+// stride of an axis of extent 1 may be anything.
 SLICESORT_HD constexpr index_t jump_of(index_t step, index_t rows, index_t stride) {
   return step < rows ? step * stride : 0;
 }

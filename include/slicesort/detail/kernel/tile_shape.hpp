@@ -13,10 +13,10 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Neighbors in memory are rows, not channels.
+// Whether rows, not channels, are neighbors in memory.
 inline bool rows_are_adjacent(strides3 s) { return s.length < s.channels; }
 
-// The columns of a tile whose column fills `column_bytes` of shared memory; 0 where none fits.
+// How many columns a tile has if a column takes `column_bytes` of shared memory; 0 if none fits.
 inline int tile_width(device_info device, permute_tuning const& t, std::size_t column_bytes,
                       index_t length, index_t columns) {
   auto const fits = [&](int width, std::size_t bytes) {
@@ -24,8 +24,8 @@ inline int tile_width(device_info device, permute_tuning const& t, std::size_t c
   };
   if (!fits(1, device.shared_bytes)) return 0;
   int width = 1;
-  // Narrow tiles as wide as can be, then wider ones as long as several share a processor and every
-  // processor has some; of short columns more than that, so that a block has work.
+  // Tiles are widened as long as several share a processor and every processor has some. Short
+  // columns get wider tiles than that, so that a block has enough work.
   while (width < t.least_columns && width < columns && fits(2 * width, device.shared_bytes))
     width *= 2;
   while (width < t.tile_columns && width < columns && fits(2 * width, t.shared_tile_bytes) &&
@@ -41,7 +41,7 @@ inline int tile_width(device_info device, permute_tuning const& t, std::size_t c
 // Every thread gets `tile_elements` elements or more.
 inline int tile_threads(permute_tuning const& t, std::size_t column_bytes, index_t length,
                         int width) {
-  // A tile that has a processor to itself needs twice the threads.
+  // A tile that has a processor to itself gets twice as many threads.
   bool const shares = column_bytes * static_cast<std::size_t>(width) <= t.shared_tile_bytes;
   index_t const most = std::max(width, shares ? std::max(t.tile_threads / 2, 32) : t.tile_threads);
   return static_cast<int>(std::clamp<index_t>(

@@ -13,7 +13,8 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// A power of two from `low` to `high`, which are two themselves.
+// `value` clamped to low .. high and rounded down to a power of two; `low` and `high` are powers of
+// two.
 inline int power_of_two_in(index_t value, int low, int high) {
   return static_cast<int>(power_of_two_below(std::clamp<index_t>(value, low, high)));
 }

@@ -30,13 +30,14 @@ struct upload_body {
   }
 };
 
-// What is known of the numbers once they are noted.
+// What is known about the numbers once they are uploaded.
 struct uploaded_numbers {
   index_t first = 0;
   bool alike = true;  // all are the first
 };
 
-// Asks for every number, once, and writes them to `memory`; false if one is too wide for `Number`.
+// Computes every number once and uploads it to `memory`. Returns false if one is too wide for
+// `Number`.
 template <class Number, class Grid, class Ask>
 bool upload_as(Grid const& grid, index_t count, Ask const& ask, index_t* memory, bool if_alike,
                uploaded_numbers& noted) {

@@ -31,7 +31,7 @@ inline constexpr int elements_of_piece = tile_piece<T>::elements;
 template <class T, int Width>
 using piece_tile = swizzled_tile<Width / elements_of_piece<T>, 1, 8>;
 
-// Where a lane's numbers of a tile of 16 x 8 are.
+// Where the numbers that a lane holds are in a tile of 16 x 8.
 struct tile_lane {
   int g, t;
   SLICESORT_HD explicit tile_lane(int rank) : g(rank % 32 / 4), t(rank % 4) {}
@@ -66,8 +66,8 @@ struct register_tile {
   }
 };
 
-// sums of row r and column c += sum over k < depth of a[r][k] * b[c][k]. `depth` may be brought up to whole
-// pieces: the rest of these is 0.
+// sums of row r and column c += sum over k < depth of a[r][k] * b[c][k]. `depth` may be brought up
+// to whole pieces: the rest of these is 0.
 template <int Width, class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void plain_mma_abt(Block& block, register_tile<A, Rows, Columns>& sums,
                                        tile_piece<T> const* a, tile_piece<T> const* b, int depth) {
@@ -113,8 +113,8 @@ SLICESORT_HD_INLINE register_tile<A, Rows, Columns> plain_mma_operand(
   }
 }
 
-// sums of row r and column c += sum over k of weights[r][k] * x[k][c], for c < width at least; the rest of
-// the sums is of no use. Weights lie as sums do.
+// sums of row r and column c += sum over k of weights[r][k] * x[k][c], for c < width at least; the
+// rest of the sums is of no use. Weights lie as sums do.
 template <int Width, class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void plain_mma_ab(Block& block, register_tile<A, Rows, Width / 8>& sums,
                                       register_tile<A, Rows, Columns> const& weights,

@@ -107,8 +107,8 @@ SLICESORT_HD_INLINE A log_of_sum(Arithmetic& on, A x) {
   A const m = bit_cast<A>(fraction | one);  // in [1, 2)
   bool const halved = m > static_cast<A>(1.4142135623730951);
   int const exponent = static_cast<int>(bits >> format::fraction_bits) - format::bias + halved;
-  A const power = static_cast<A>(exponent), centred = halved ? m * static_cast<A>(0.5) : m;
-  A const s = (centred - 1) / (centred + 1);
+  A const power = static_cast<A>(exponent), centered = halved ? m * static_cast<A>(0.5) : m;
+  A const s = (centered - 1) / (centered + 1);
   constexpr A last = static_cast<A>(2.0 / (2 * format::log_terms - 1));
   A const series = log_terms_after<format::log_terms - 2>(on, s * s, last);
   A const low = on.multiply_add(s, series, power * format::log2_low);

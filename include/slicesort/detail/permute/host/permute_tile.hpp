@@ -34,8 +34,8 @@ struct permuted_tile {
   T* scratch;   // rows * tile_columns
 };
 
-// One row of dy to the rows that `perm` names. All lanes are moved, with constant offsets; unused
-// ones carry garbage to lanes of the tile that nobody reads.
+// Scatters one row of dy to the rows that `perm` names. All lanes are moved, with constant offsets;
+// unused ones move garbage between lanes that nobody reads.
 template <class T, class Index, std::size_t... Lane>
 SLICESORT_INLINE void scatter_row(T const* dy, Index const* perm, T* tile,
                                   std::index_sequence<Lane...>) {

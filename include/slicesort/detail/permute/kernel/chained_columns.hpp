@@ -66,7 +66,7 @@ struct chained_columns {
     return t;
   }
 
-  // What a thread works on; outside the tensor, no rows.
+  // A thread's column and rows; no rows if it is outside the tensor.
   struct share {
     bool inside;
     column_index at;
@@ -90,7 +90,7 @@ struct chained_columns {
   }
   SLICESORT_HD row pitch() const { return rows_adjacent ? row{1} : static_cast<row>(width); }
 
-  // Brings the tile to shared memory; a barrier.
+  // Loads the tile into shared memory, and ends with a barrier.
   template <class Block>
   SLICESORT_HD chained_column<T, InShared> open(Block& block, tile const& t, share const& s) const {
     column_of<T const> const from(values, s.at);

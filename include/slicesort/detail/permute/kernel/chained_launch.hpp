@@ -20,7 +20,8 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Strides of a tensor in the workspace, whose columns are also those of one sample.
+// Strides of a tensor in the workspace in which the columns of all samples lie side by side, like
+// those of one sample.
 inline strides3 side_by_side(extents3 e, bool rows_adjacent) {
   if (rows_adjacent) return {e.channels * e.length, 1, e.length};
   return {e.channels, e.batch * e.channels, 1};

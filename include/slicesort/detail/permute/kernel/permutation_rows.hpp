@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A permutation of every column as the kernels that move rows read it: opened at a column, where it
-// gives the number that stands at a row, or at one row after the other.
+// A permutation of every column as the permute kernels read it. It is opened at a column, and then
+// gives the number stored at a row, or at one row after the other.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -35,7 +35,7 @@ struct permutation_rows {
         return there;
       }
     };
-    // From row `first` on, `step` rows apart, of `end`.
+    // The numbers at rows first, first + step, .. below `end`.
     SLICESORT_HD_INLINE walker walk(int first, int step, int end) const {
       return {data + first * stride, jump_of(step, end, stride)};
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moving the rows of every column of a tensor to where a permutation says: through tiles in shared
-// memory, or directly where a column does not fit there.
+// Permutes the rows of every column of a tensor: through tiles in shared memory, or directly where
+// a column does not fit there.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -30,7 +30,7 @@ struct column_transfer {
   bool gather;
   grad_mode mode;
 };
-// The same by a tensor of row numbers.
+// Columns to permute by a tensor of row numbers.
 template <class T>
 struct column_permutation {
   tensor3<T const> in;
@@ -40,7 +40,7 @@ struct column_permutation {
   grad_mode mode;
 };
 
-// Workspace. Where columns are too long for tiles, what moves in place moves out of a copy.
+// Workspace: columns too long for tiles are copied first if they are permuted in place.
 template <class T>
 struct permute_layout {
   T* copy = nullptr;    // of the columns that move at one time; null: columns fit in tiles
@@ -96,7 +96,7 @@ void permute_columns(Grid const& grid, column_transfer<T> const& job, Rows const
   permute_tuning const t = permute_tuning_of<T>(grid);
   std::size_t const column = sizeof(T) * static_cast<std::size_t>(e.length);
   index_t const columns = e.batch * e.channels;
-  // Rows are scattered among those of the tile: its other side decides what lies side by side.
+  // Rows are scattered inside the tile, so the side that is not scattered decides what is adjacent.
   bool const adjacent = rows_are_adjacent(job.gather ? job.in.strides() : job.out.strides());
   bool const in_place = job.in.data() == job.out.data();
 

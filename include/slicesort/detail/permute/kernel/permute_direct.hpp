@@ -40,7 +40,7 @@ struct column_slab {
   }
 };
 
-// Copies a part of a tensor to one of a single sample, `to`.
+// Copies a part of a tensor to `to`, a tensor of one sample.
 template <class T>
 struct copy_columns_body {
   static constexpr int max_threads = 256;
@@ -66,7 +66,7 @@ struct copy_columns_body {
   }
 };
 
-// Rows: as in permute_tile_body.
+// Rows: a permutation of every column (permutation_rows.hpp).
 template <class T, class Rows>
 struct permute_direct_body {
   static constexpr int max_threads = 256;

@@ -69,7 +69,7 @@ struct permute_tile_body {
     int first, end, step;
   };
 
-  // Loads come first, and wait for each other only at their first use.
+  // All loads come first, so that none waits for another before its first use.
   template <bool Permuted>
   SLICESORT_HD void load(rows_here const& rows, column_of<T const> from,
                          typename Rows::column const& p) const {

@@ -54,7 +54,7 @@ class device_block {
     return static_cast<T*>(__cluster_map_shared_rank(mine, static_cast<unsigned>(rank)));
   }
 #else
-  // Never run: a grid that was not compiled for sm_90 says that it has no clusters.
+  // Never called: a grid that was not compiled for sm_90 reports that it has no clusters.
   __device__ int cluster_rank() const { return 0; }
   __device__ void sync_cluster() { __trap(); }
   template <class T>
@@ -125,7 +125,7 @@ class device_block {
       plain_mma_ab<Width>(*this, sums, weights, x, width);
   }
 
-  // The compiler would fuse a plain expression, and round once.
+  // An intrinsic, because the compiler would fuse a plain expression and round once.
   __device__ float multiply_add(float a, float b, float c) { return __fadd_rn(c, __fmul_rn(a, b)); }
   __device__ double multiply_add(double a, double b, double c) {
     return __dadd_rn(c, __dmul_rn(a, b));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Grid of detail/kernel/grid.hpp on a CUDA stream, and the one kernel shell that runs all
-// bodies.
+// The Grid of detail/kernel/grid.hpp on a CUDA stream, and the one kernel that runs all bodies.
 #pragma once
 
 #include <slicesort/detail/core/check.hpp>
@@ -27,8 +26,9 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Hidden, or two shared libraries of one process could swap kernels built for other architectures.
-// (An attribute on the kernel itself would warn where a body is local to a file.)
+// Hidden symbols, because two shared libraries of one process could otherwise swap kernels built
+// for different architectures. (An attribute on the kernel itself would warn where a body is local
+// to a file.)
 #pragma GCC visibility push(hidden)
 template <class Body>
 __global__ void __launch_bounds__(Body::max_threads, 1)
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(Body::max_threads, 1)
 }
 #pragma GCC visibility pop
 
-// To ask what the kernels were compiled for.
+// An empty body, to ask what the kernels were compiled for.
 struct nothing_body {
   static constexpr int max_threads = 1;
   template <class Block>
@@ -87,7 +87,8 @@ class cuda_grid {
     index_t const most = ((index_t{1} << 31) - 1) / cluster * cluster;  // blocks of one launch
     auto const kernel = reinterpret_cast<void const*>(&run_body<Body>);
     std::size_t const shared = shared_bytes(body);
-    // Always the same number: another thread may be between here and its own launch.
+    // The same number at every launch, because another thread may be between this call and its own
+    // launch.
     if (shared > shared_bytes_unasked)
       enforce_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(info_.shared_bytes)),
@@ -106,7 +107,7 @@ class cuda_grid {
       in_clusters.val.clusterDim.y = in_clusters.val.clusterDim.z = 1;
       how.attrs = &in_clusters;
       how.numAttrs = cluster > 1 ? 1 : 0;
-      // Not <<<>>>, whose status would come mixed with errors that are none of ours.
+      // Not <<<>>>, whose status may report errors of earlier calls that are not ours.
       enforce_cuda(cudaLaunchKernelExC(&how, kernel, arguments), "cudaLaunchKernelExC");
     }
   }

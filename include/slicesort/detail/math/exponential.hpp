@@ -13,8 +13,8 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// What both need to know of a format. log 2 is `log2_high + log2_low`; the higher part has so few
-// bits that its product with an exponent is exact.
+// What exp and log need to know about a format. log 2 is `log2_high + log2_low`; the higher part
+// has so few bits that its product with an exponent is exact.
 template <class A>
 struct binary_format;
 template <>
@@ -61,7 +61,7 @@ SLICESORT_HD_INLINE A exp_terms_after(Arithmetic& on, A r, A sum) {
   }
 }
 
-// exp of the lesser of x and 0, to two units in the last place; 0 where that is no normal number. A
+// exp(min(x, 0)), to two units in the last place; 0 if the result would not be a normal number. A
 // NaN stays one.
 template <class Arithmetic, class A>
 SLICESORT_HD_INLINE A exp_at_most_one(Arithmetic& on, A x) {

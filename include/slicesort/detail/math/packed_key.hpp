@@ -113,7 +113,7 @@ struct packed_key<
 
   static SLICESORT_HD type make(std::uint32_t value, bool ascending, std::uint32_t row) {
     std::uint32_t const magnitude = value & 0x7fffffffu;
-    // NaN and zero have no sign.
+    // The sign of NaN and zero is not kept.
     std::uint32_t const sign = key_loses<T>(value) ? 0u : value & 0x80000000u;
     std::uint32_t const ordered_sign = sign ^ (ascending ? 0u : 0x80000000u);
     return join(ordered_sign | ((magnitude < nan ? magnitude : nan) + shift),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sinkhorn's algorithm on one group of rows, in the log domain, and its gradient. The matrix
-// T[i][j] = exp(u[i] w[j] + f[i] + h[j]) is never written down: whoever needs an element computes
-// it.
+// T[i][j] = exp(u[i] w[j] + f[i] + h[j]) is never stored: its elements are computed where they are
+// needed.
 //
 // A *worker* is what one thread is to this algorithm:
 //   static constexpr int lanes          // columns of the group that it takes side by side

@@ -15,7 +15,8 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// Through y = T w: a, which comes in as dy, becomes df, b becomes dh, and du and dw are begun.
+// The step through y = T w: `a` holds dy and becomes df, `b` becomes dh, and du and dw get their
+// first terms.
 template <class Worker, class A>
 SLICESORT_HD_INLINE void leave_mixture(Worker& on, sinkhorn_group<A> const& m) {
   constexpr int lanes = Worker::lanes;
@@ -46,7 +47,8 @@ SLICESORT_HD_INLINE void leave_mixture(Worker& on, sinkhorn_group<A> const& m) {
   }
 }
 
-// du or dw of a row: value -= a potential's gradient times the mean of the other side under it.
+// Updates du or dw of a row: subtracts a potential's gradient times the mean of the other side
+// under it.
 template <class Worker, class A>
 SLICESORT_HD_INLINE void subtract_mean(Worker& on, A* value, A const* gradient, A const* mean) {
   for (int l = 0; l < Worker::lanes; ++l)
@@ -62,7 +64,7 @@ SLICESORT_HD_INLINE void differentiate_group(Worker& on, sinkhorn_group<A> const
   lanes_of<A, lanes> p, own, sum, weighted;
   leave_mixture(on, m);
   for (index_t s = iterations - 1; s >= 0; --s) {
-    // Through the columns' potentials h, which were made from the rows' f.
+    // The step through the columns' potentials h, which were computed from the rows' f.
     bool const last = s == iterations - 1;
     for (index_t i = on.first; i < m.rows; i += on.step) {
       index_t const at = i * m.pitch;
@@ -78,7 +80,7 @@ SLICESORT_HD_INLINE void differentiate_group(Worker& on, sinkhorn_group<A> const
       subtract_mean(on, m.dw + at, m.b + at, m.past(s, 3) + at);
     }
     on.sync();
-    // Through f, which was made from the h before, at first 0.
+    // The step through f, which was computed from the previous h (at first 0).
     for (index_t j = on.first; j < m.rows; j += on.step) {
       index_t const at = j * m.pitch;
       load_lanes(m.w + at, p);

@@ -47,7 +47,7 @@ struct implementation<detail::sparse_mix_op, detail::host_backend> {
   static void backward(Exec const& on, detail::sparse_mix_backward<T> const& p, workspace w);
 
  private:
-  // What a call takes from the workspace. Without factors rows are copied, which takes none.
+  // The memory of a call. A chain without factors copies rows, which takes none.
   template <class T>
   struct memory {
     index_t* offsets;
@@ -82,7 +82,7 @@ struct implementation<detail::sparse_mix_op, detail::host_backend> {
         for (index_t i = 0; i < e.length; ++i)
           for (index_t k = 0; k < e.channels; ++k) t(m, b, i, k) = T(0.0F);
   }
-  // f(slot, block) for every block of channels: first all of a sample.
+  // Calls f(slot, run) for every run of channels, sample by sample.
   template <class Exec, class F>
   static void for_each_tile(Exec const& on, extents3 e, F const& f) {
     index_t const tiles = (e.channels + mix_columns - 1) / mix_columns;

@@ -47,7 +47,7 @@ class mix_chain {
   column_run const& block() const { return block_; }
   index_t rows() const { return rows_; }
 
-  // The valid rows of a tensor's block to a tile, and back.
+  // Copies the valid rows of the chain's channels from a tensor to a tile, and back.
   void load(tensor3<T const> from, A* tile) const {
     if (from.strides().channels == 1)
       return call_.use.load(from.data() + from.offset(block_.batch, 0, block_.channel),
@@ -73,7 +73,7 @@ class mix_chain {
     });
   }
 
-  // `ahead[k]` becomes how many rows after a row its link first + k lies: in 0..rows-1.
+  // Sets `ahead[k]` to how many rows after a row its link first + k is: 0..rows-1.
   void ask(index_t factor, index_t first, int links, index_t* ahead) const {
     index_t const* const offset = call_.offsets + factor * call_.rule.links + first;
     for (int k = 0; k < links; ++k)
@@ -81,7 +81,7 @@ class mix_chain {
           0 <= offset[k] && offset[k] < rows_ ? offset[k] : detail::wrapped(offset[k], rows_);
   }
 
-  // One factor, or its transpose: sums that begin with `start` (null: 0; may be `to`).
+  // Applies one factor, or its transpose. Sums begin with `start` (null: 0; may be `to`).
   void mix(mix_direction direction, index_t factor, A const* start, A const* from, A* to,
            bool round) const {
     row_span<A> s{};
@@ -112,7 +112,7 @@ class mix_chain {
  private:
   static constexpr int most_links = std::is_same_v<T, A> ? mix_links : mix_staged_links;
 
-  // Returns the distance from link to link.
+  // Makes the weights of some links ready, and returns the distance from one link to the next.
   index_t bring_weights(index_t factor, index_t first, row_span<A>& s) const {
     tensor3<T const> const w = call_.weights[factor];
     T const* const from = w.data() + w.offset(block_.batch, 0, first);
@@ -133,7 +133,7 @@ class mix_chain {
       return 1;
     }
   }
-  // Are rows whole cache lines?
+  // Whether rows are whole cache lines.
   bool on_lines(T const* first, index_t pitch) const {
     constexpr index_t size = sizeof(T);
     return reinterpret_cast<std::uintptr_t>(first) % 64 == 0 && pitch * size % 64 == 0 &&

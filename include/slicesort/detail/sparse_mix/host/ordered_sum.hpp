@@ -16,13 +16,13 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// For every number of a row of sums: how many have added to it.
+// For every row of sums, how many tasks have added to it.
 class ordered_sum {
  public:
   ordered_sum(detail::arena& a, index_t count)
       : count_(count), done_(a.take<std::atomic<index_t>>(static_cast<std::size_t>(count))) {}
 
-  // Before the tasks begin.
+  // To be called before the tasks begin.
   void begin() const {
     for (index_t i = 0; i < count_; ++i)
       ::new (static_cast<void*>(done_ + i)) std::atomic<index_t>(0);

@@ -14,7 +14,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Factor f forward, from tile to tile.
+// Applies factor f forward, from one tile to another.
 template <class T, class A>
 void mix_onwards(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A const* from, A* to) {
   detail::residual_form const residual = chain.call().rule.residual;
@@ -72,8 +72,8 @@ class mix_states {
   }
 
  private:
-  // How many of so many states are best formed from the one kept, itself among them: as many as
-  // take no more steps than going on from the first.
+  // How many of `states` states are best recomputed from the kept one (itself included): as many as
+  // take no more steps than starting from the first.
   static index_t steps_left(index_t states) {
     index_t most = 1;
     while ((most + 1) * (most + 2) / 2 <= states) ++most;

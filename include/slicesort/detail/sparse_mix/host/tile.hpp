@@ -21,7 +21,7 @@ inline constexpr int mix_dots_at_once = 16;                // products of a roun
 inline constexpr int mix_links = 64;                       // links of a pass, at most
 inline constexpr int mix_staged_links = 16;                // where weights must be converted
 
-// Rows [first, last) of a factor, or of a part of its links, in which no link leaps from the
+// Rows [first, last) of a factor, or of a part of its links, in which no link wraps around from the
 // sample's end to its beginning: from row i, link k is `row[k]` elements of the tile away, and its
 // weight is `weights[i * weight_pitch + weight[k]]`.
 template <class A>
@@ -45,8 +45,8 @@ struct mix_pairs {
   bool one_row;  // all a[s] are 0
 };
 
-// Calls f(first, last) for such stretches of rows [0, rows), with the distances of the links in
-// `step`; `ahead` are their offsets, in 0..rows-1.
+// Calls f(first, last) for the spans of rows [0, rows) in which no link wraps around, with the
+// distances of the links in `step`; `ahead` are their offsets, in 0..rows-1.
 template <class F>
 void for_each_stretch(index_t const* ahead, int links, index_t rows, index_t* step, F const& f) {
   for (index_t first = 0, last; first < rows; first = last) {
@@ -60,8 +60,8 @@ void for_each_stretch(index_t const* ahead, int links, index_t rows, index_t* st
   }
 }
 
-// What a slot needs memory for. A tile has some rows more: products are formed a round at a time,
-// of which the last may reach past the rows.
+// The memory of a slot. A tile has a few extra rows, because products are formed in rounds, and the
+// last round may reach past the rows.
 template <class T>
 struct mix_scratch {
   using A = detail::accumulator_t<T>;

@@ -81,7 +81,7 @@ class mix_products {
     turns_.finish(sample * shape_.factors + factor, tile + 1);
   }
 
-  // Rows past the valid ones.
+  // Gradients of the weights of rows past the valid ones.
   void clear(index_t sample, index_t factor, index_t first) const {
     for (index_t i = first; i < shape_.extents.length; ++i)
       for (index_t k = 0; k < shape_.links; ++k) to_(factor, sample, i, k) = static_cast<T>(A(0));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole chain of factors in shared memory: a block takes all rows of some channels of one sample
-// there and leaves them there from factor to factor. A thread forms its rows' outputs in registers,
-// and when all threads have, stores them over their inputs; so one copy of a tile is enough. A
-// weight serves all channels that a thread takes.
+// A whole chain of factors in shared memory: a block loads all rows of some channels of one sample,
+// and keeps them there from factor to factor. A thread forms its rows' outputs in registers, and
+// when all threads have, stores them over their inputs; so one copy of a tile is enough. A weight
+// serves all channels that a thread takes.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -86,7 +86,7 @@ struct mix_tile_body {
     if (n > 0) fetch(own, mine, values);
     int next = 0, wait = every;  // state to save, after so many factors
     for (int step = 0; step < count; ++step) {
-      // Rows are computed anew wherever they are needed: registers are full of values.
+      // Row numbers are recomputed wherever they are needed, because registers are full of values.
       mine.slot = Block::opaque(mine.slot);
       if (n > 0) mix(block, own, mine, first_factor + (back ? count - 1 - step : step), values);
       block.sync();
@@ -111,7 +111,8 @@ struct mix_tile_body {
   };
   template <class Block>
   SLICESORT_HD_INLINE cell_place cell_of(Block& block, index_t sample, index_t channel) const {
-    // Renewed, or what this takes would stay in registers from factor to factor.
+    // Opaque, because what is computed here would otherwise stay in registers from factor to
+    // factor.
     tile_walk const here(Block::opaque(block.rank()), block.size(), width() / cell::channels,
                          rows_adjacent);
     index_t const c = channel + here.column * cell::channels, left = in.extents().channels - c;
@@ -124,7 +125,7 @@ struct mix_tile_body {
     return tile[column / cells * pitch() + row].value[column % cells];
   }
 
-  // Rows that are not valid go straight to where they belong.
+  // Loads the valid rows into the tile, and copies the others straight to the outputs.
   template <class Block>
   SLICESORT_HD_INLINE void load(Block&, piece* tile, cell_place const& here, int n) const {
     bool const twice = start == mix_start::first;
@@ -190,13 +191,13 @@ struct mix_tile_body {
     }
   }
 
-  // One factor: the thread's rows in `values` become what it makes of them.
+  // Applies one factor to the thread's rows in `values`.
   template <class Block>
   SLICESORT_HD_INLINE void mix(Block& block, piece const* own, place mine, index_t factor,
                                values_of_rows& values) const {
     std::uint32_t const* const jumps = factors.jumps_of(mine.sample, factor);
     A const* const weights = factors.weights_of(mine.sample, factor);
-    // Most topologies link a row with itself first. Its values are at hand.
+    // Most topologies link a row with itself first, and its values are in registers already.
     auto const links = static_cast<std::uint32_t>(factors.links);
     bool const itself = links > 0 && jumps[0] == 0 && start != mix_start::first;
     mine.slot = Block::opaque(mine.slot);
@@ -229,8 +230,8 @@ struct mix_tile_body {
     }
   }
 
-  // What sums begin with, where that is not the row's own value; first: the rows of the first
-  // input, if they are wanted.
+  // Sets what sums begin with, unless that is the row's own value. `first`: the rows of the chain's
+  // first input, if needed.
   SLICESORT_HD_INLINE void begin(piece const* first, place mine, values_of_rows& values) const {
     if (start == mix_start::first) return fetch(first, mine, values);
     SLICESORT_UNROLL
@@ -255,7 +256,7 @@ struct mix_tile_body {
     }
   }
 
-  // `values`, rounded, to their places.
+  // Stores `values`, rounded, over the inputs.
   SLICESORT_HD_INLINE void put_back(piece* own, place mine, values_of_rows& values) const {
     SLICESORT_UNROLL
     for (int r = 0; r < Rows; ++r) {

@@ -125,8 +125,7 @@ bool run_in_tile(Grid const& grid, chain_args<T> const& job, index_t begin, inde
          run_in_tile<mix_tile_body<T, 8, channels / 2>>(grid, job, begin, end);
 }
 
-// Runs factors [begin, end), of which there are some, from job.in to job.out. Only the last may add
-// to what is there.
+// Runs factors [begin, end), at least one, from job.in to job.out. Only the last may accumulate.
 template <class Grid, class T>
 void run_factors(Grid const& grid, chain_args<T> const& job, index_t begin, index_t end) {
   index_t const count = end - begin;
@@ -135,7 +134,8 @@ void run_factors(Grid const& grid, chain_args<T> const& job, index_t begin, inde
     return job.every != 0 && step % job.every == 0 ? job.states[step / job.every - 1]
                                                    : job.between[step % 2];
   };
-  // A tile keeps what is rounded. Where more is to be added, the last factor goes alone.
+  // A tile keeps rounded values. If the last factor accumulates to 16-bit elements, it runs on its
+  // own.
   index_t const together = sizeof(T) == 2 && job.mode == grad_mode::accumulate ? count - 1 : count;
   chain_args<T> now = job;
   index_t done = 0;
@@ -158,7 +158,7 @@ void run_factors(Grid const& grid, chain_args<T> const& job, index_t begin, inde
   }
 }
 
-// A chain of no factors.
+// Runs a chain without factors, which copies.
 template <class Grid, class T>
 void copy_rows(Grid const& grid, chain_args<T> job) {
   job.factors.links = 0;

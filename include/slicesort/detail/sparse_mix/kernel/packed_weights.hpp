@@ -42,7 +42,7 @@ SLICESORT_HD_INLINE std::uint32_t row_behind(std::uint32_t row, std::uint32_t ju
   return wrapped < there ? wrapped : there;  // below n, there - n is huge
 }
 
-// Makes them of w. A block turns a tile of rows and links.
+// Packs the weights w. A block transposes a tile of rows and links.
 template <class T>
 struct pack_weights_body {
   static constexpr int max_threads = 256;

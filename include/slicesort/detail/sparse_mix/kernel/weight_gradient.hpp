@@ -122,7 +122,7 @@ struct link_gradient_body {
     }
   }
 
-  // Recursion, for an array must have constant indices.
+  // Recursive, because an array in registers needs constant indices.
   template <int Half>
   static SLICESORT_HD_INLINE void fold(A (&lanes)[detail::channel_lanes]) {
     SLICESORT_UNROLL

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One walk over the workspace, two uses: without memory it counts, with memory it carves.
+// Allocates the parts of a workspace one after the other. An arena without memory only counts
+// bytes, so that one piece of code both computes the size of a workspace and divides it up.
 //
-// Whoever needs workspace writes the walk once, as a *layout*: a struct of pointers whose
-// constructor takes an arena, and then all that the sizes depend on.
+// That piece of code is a *layout*: a struct of pointers whose constructor takes an arena, followed
+// by everything that the sizes depend on.
 //
 //   template <class T>
 //   struct layout {
@@ -13,9 +14,9 @@
 //     }
 //   };
 //
-// `plan` makes one over the arena that counts, `forward` and `backward` make one over the caller's
-// memory, so the size query and the run cannot disagree. What every thread needs for itself is a
-// layout too, of which `slots` (detail/host/slots.hpp) takes as many as there are threads.
+// `plan` constructs the layout over a counting arena, `forward` and `backward` over the caller's
+// memory, so the size query and the run cannot disagree. What each thread needs for itself is also
+// a layout; `slots` (detail/host/slots.hpp) allocates one for every thread.
 #pragma once
 
 #include <slicesort/workspace.hpp>
@@ -38,7 +39,7 @@ class arena {
     carving_ = true;
   }
 
-  // `count` elements on a cache line of their own; null while counting.
+  // Allocates `count` elements that start on a cache line; null while counting.
   template <class T>
   T* take(std::size_t count) {
     std::size_t const offset = used_;
@@ -46,8 +47,8 @@ class arena {
     return carving_ && count != 0 ? reinterpret_cast<T*>(base_ + offset) : nullptr;
   }
 
-  // Two walks over the same bytes, of which only one is in use at a time: takes as many as the
-  // larger of them.
+  // Allocates two layouts over the same bytes, for uses that never coincide: the larger one decides
+  // the size.
   template <class First, class Second>
   void overlap(First const& first, Second const& second) {
     arena other = *this;
@@ -56,7 +57,7 @@ class arena {
     if (other.used_ > used_) used_ = other.used_;
   }
 
-  // What the caller must bring, wherever its memory starts.
+  // The bytes allocated so far, with room to align memory that starts at any address.
   std::size_t bytes() const { return used_ == 0 ? 0 : used_ + alignment - 1; }
 
  private:

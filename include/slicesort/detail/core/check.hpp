@@ -56,9 +56,9 @@ class checker {
     if (ok()) verdict_ = v;
   }
 
-  // Extents not negative, their product and every offset below 2^63 bytes, strides positive where
-  // they matter (an input may repeat rows with stride 0), an output's elements distinct, data not
-  // null.
+  // The rules of a single view: extents are not negative; their product and every offset fit in
+  // 2^63 bytes; strides that matter are positive (an input may repeat rows with stride 0); the
+  // elements of an output are distinct; data is not null.
   void view(view_info const& v) {
     one_axis(v, v.axes.outer, v.extents.outer);
     one_axis(v, v.axes.batch, v.extents.batch);
@@ -133,7 +133,7 @@ class checker {
   void lengths(tensor1<index_t const> lengths, extents3 e) {
     this->lengths("lengths", lengths, e.batch, e.length);
   }
-  // The lengths of `batch` samples of at most `most` rows.
+  // There must be `batch` lengths, each in 0..most.
   void lengths(char const* name, tensor1<index_t const> lengths, index_t batch, index_t most) {
     if (!ok() || (lengths.data() == nullptr && lengths.size() == 0)) return;
     size(name, lengths.size(), batch, "batch");
@@ -151,7 +151,7 @@ class checker {
     }
   }
 
-  // A semantic policy that says which numbers of channels, or of what else it is told, it accepts.
+  // A policy may reject a number of channels, or of whatever else `of_what` names.
   template <class Policy>
   void policy(char const* name, Policy const& policy, index_t number,
               char const* of_what = "channels") {
@@ -224,8 +224,8 @@ inline void checker::no_overlap(view_info const& a, view_info const& b, bool in_
     return;
   if (a.extents == b.extents && a.strides == b.strides && a.element_bytes == b.element_bytes) {
     if (in_place && a0 == b0) return;
-    // Views of one lattice, shifted: slices of one packed tensor may interleave without sharing an
-    // element.
+    // Views of the same extents and strides may interleave without sharing an element, such as the
+    // queries and keys of one packed tensor.
     index_t const bytes = a0 > b0 ? static_cast<index_t>(a0 - b0) : static_cast<index_t>(b0 - a0);
     nested_axes const axes(a.extents, a.strides);
     if (axes.nested && bytes % a.element_bytes == 0 && !axes.reaches(bytes / a.element_bytes))

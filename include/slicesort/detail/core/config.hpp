@@ -5,20 +5,20 @@
 
 #if defined(__CUDACC__)
 #  define SLICESORT_HD __host__ __device__
-// For functions that hand registers on by reference: a call would put them in memory.
+// For functions that pass registers by reference: a call that is not inlined would spill them.
 #  define SLICESORT_HD_INLINE __host__ __device__ __forceinline__
 #else
 #  define SLICESORT_HD
 #  define SLICESORT_HD_INLINE inline
 #endif
 
-// The host compiler behind a CUDA compiler warns of pragmas that it does not know.
+// Device code only: the host compiler behind a CUDA compiler warns about unknown pragmas.
 #if defined(__CUDA_ARCH__)
-// Before a loop of constant length over an array that must stay in registers.
+// Goes before a loop of constant length over an array that must stay in registers.
 #  define SLICESORT_UNROLL _Pragma("unroll")
-// Before a loop whose loads should be in flight together.
+// Goes before a loop whose loads should be in flight together.
 #  define SLICESORT_UNROLL_4 _Pragma("unroll 4")
-// Before a loop that must stay one.
+// Goes before a loop that must not be unrolled.
 #  define SLICESORT_NO_UNROLL _Pragma("unroll 1")
 #else
 #  define SLICESORT_UNROLL
@@ -32,10 +32,10 @@
 #  define SLICESORT_EXCEPTIONS 0
 #endif
 
-// Words (views, policies, errors) live in `slicesort::v0` and may cross between compilers.
-// Operators and backends live in `slicesort::SLICESORT_BUILD`: their code differs by CUDA
-// architecture list and by -fno-exceptions, so objects built differently must not share their weak
-// symbols.
+// Views, policies and errors live in `slicesort::v0`: they are the same for every compiler.
+// Operators and backends live in `slicesort::SLICESORT_BUILD`: their code depends on the list of
+// CUDA architectures and on -fno-exceptions, and the linker must not merge weak symbols of object
+// files that were built differently.
 #define SLICESORT_PP_CAT_(a, b) a##b
 #define SLICESORT_PP_CAT(a, b) SLICESORT_PP_CAT_(a, b)
 

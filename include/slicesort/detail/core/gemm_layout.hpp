@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a BLAS sees a matrix: rows of adjacent elements at a leading dimension, or the transpose of
-// that.
+// A matrix as a BLAS describes it: rows of adjacent elements at a leading dimension, or the
+// transpose of such a matrix.
 #pragma once
 
 #include <slicesort/gemm.hpp>

@@ -32,8 +32,8 @@ struct matrix_place {
   index_t number;
   char const* name;
 };
-// Reports wrong arguments that no operator knows, and returns how many rows of the sample are
-// valid.
+// Checks the arguments that are equivalent_matrix's own, and returns how many rows of the sample
+// are valid.
 inline index_t matrix_rows(detail::view_info const& in, index_t batch, index_t batches,
                            matrix_place place, index_t places, tensor1<index_t const> lengths) {
   detail::checker c("equivalent_matrix");
@@ -75,7 +75,7 @@ class matrix_sample {
     return x_[static_cast<std::size_t>(n * extents_.channels + c)];
   }
 
-  // Memory for an operator's row numbers, and the same as the state of every sample of a batch.
+  // Memory for an operator's row numbers, and a view that repeats it for every sample of a batch.
   index_tensor3 state(extents3 e, index_width width) {
     state_.resize(static_cast<std::size_t>(e.size()));
     extents3 const all{extents_.length, e.length, e.channels};
@@ -98,9 +98,9 @@ class matrix_sample {
          workspace{scratch.data(), scratch.size()}, forward_options{{&rows_, 1}});
   }
 
-  // Forms the matrix of an operator that is linear in x, given its state: row i is the gradient of
-  // y[i]. The gradients of all y[i] are samples of one batch. call(dy, state, dx, workspace,
-  // options)
+  // Forms the matrix of an operator that is linear in x once its state is given: row i is the
+  // gradient of y[i]. One call of backward, call(dy, state, dx, workspace, options), computes the
+  // gradients of all y[i] as the samples of one batch.
   template <class Op, class Call>
   dense_matrix by_gradients(Op const& op, Call const& call) const {
     index_t const n = extents_.length;
@@ -131,7 +131,7 @@ class matrix_sample {
   const_index_tensor3 repeated_;
 };
 
-// What an operator saves of a sample: row numbers.
+// The row numbers that an operator saves for one sample.
 struct matrix_state {
   extents3 extents;
   index_width width = index_width::bits32;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic of strided axes: whether a view's elements are distinct, and whether two views meet.
+// Arithmetic of strided axes: whether a view's elements are distinct, and whether two views share
+// any.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -38,7 +39,7 @@ struct nested_axes {
     }
   }
 
-  // Whether two positions of the view are `d` apart. Exact if the axes are nested.
+  // Whether any two elements of the view are `d` apart. Exact if the axes are nested.
   bool reaches(index_t d, int i = 0) const {
     if (i == count) return d == 0;
     if (axis[i].stride == 0) return reaches(d, i + 1);

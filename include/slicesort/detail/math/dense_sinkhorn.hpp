@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole Sinkhorn matrix, formed as the formula says. The operator never forms it.
+// A whole Sinkhorn matrix, formed directly from its definition. The operator never forms it.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -14,8 +14,8 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// put(i, j, element) for all elements of the matrix of `size` rows that `iterations` normalizations
-// make of exp(v(i) w(j) / tau), rows first; in the log domain.
+// Normalizes the matrix exp(v(i) w(j) / tau) of `size` rows `iterations` times, rows first, in the
+// log domain, and calls put(i, j, element) for every element of the result.
 template <class V, class W, class Put>
 void dense_sinkhorn(index_t size, double tau, index_t iterations, V const& v, W const& w,
                     Put const& put) {
@@ -24,7 +24,7 @@ void dense_sinkhorn(index_t size, double tau, index_t iterations, V const& v, W 
   auto const logit = [&](std::size_t i, std::size_t j) {
     return v(static_cast<index_t>(i)) * w(static_cast<index_t>(j)) / tau;
   };
-  // What makes the exponentials of all term(k) sum up to 1.
+  // The number that must be added to every term(k) for their exponentials to sum to 1.
   auto const potential = [&](auto const& term) {
     double most = -std::numeric_limits<double>::infinity(), sum = 0;
     for (std::size_t k = 0; k < n; ++k) most = std::max(most, term(k));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// exp and log from additions, multiplications and integers alone, so that they give the same bits
-// on every processor and device. `Arithmetic` has `multiply_add(a, b, c)`, which is c + a * b
-// rounded twice.
+// exp and log made only of additions, multiplications and integer operations, so that they give the
+// same bits on every processor and device. `Arithmetic::multiply_add(a, b, c)` is c + a * b with
+// two roundings.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -36,14 +36,14 @@ struct binary_format<double> {
   static constexpr int exp_terms = 14, log_terms = 12;
 };
 
-// The bits of `number` where `keep` is all ones, else 0: a choice that no compiler makes a branch
-// of, which would keep it from working on several numbers at once.
+// `number` if `keep` is all ones, 0 if it is zero. A mask, because a branch would stop compilers
+// from vectorizing the callers.
 template <class A>
 SLICESORT_HD_INLINE A masked(A number, typename binary_format<A>::integer keep) {
   return bit_cast<A>(bit_cast<typename binary_format<A>::integer>(number) & keep);
 }
 
-// 1 / k!, to be evaluated by the compiler.
+// 1 / k!, evaluated at compile time.
 template <class A>
 SLICESORT_HD constexpr A reciprocal_factorial(int k) {
   double product = 1;
@@ -70,9 +70,8 @@ SLICESORT_HD_INLINE A exp_at_most_one(Arithmetic& on, A x) {
   constexpr A log2_e = static_cast<A>(1.4426950408889634);
   integer const keep = static_cast<integer>(x < format::least_exponent) - integer{1};
   A const y = masked(x, keep & (static_cast<integer>(x > A{0}) - integer{1}));
-  // The last bits of the sum are those of a whole number n. The detour through a sum of integers
-  // hides from compilers that may reorder sums (-ffast-math) that `whole` is added and subtracted
-  // again.
+  // Adding `whole` rounds to a whole number n, whose bits are the last ones of the sum. The detour
+  // through integers keeps compilers that may reorder sums (-ffast-math) from cancelling `whole`.
   integer const rounded = bit_cast<integer>(on.multiply_add(y, log2_e, format::whole));
   constexpr integer detour = 1024;
   A const power = bit_cast<A>(rounded + detour) - (format::whole + static_cast<A>(detour));
@@ -96,7 +95,8 @@ SLICESORT_HD_INLINE A log_terms_after(Arithmetic& on, A square, A sum) {
   }
 }
 
-// log(x) for finite x >= 1, to two units in the last place of max(log(x), 1). A NaN stays one.
+// log(x) for finite x >= 1, accurate to two units in the last place of max(log(x), 1). NaN gives
+// NaN.
 template <class Arithmetic, class A>
 SLICESORT_HD_INLINE A log_of_sum(Arithmetic& on, A x) {
   using format = binary_format<A>;

@@ -24,17 +24,18 @@ SLICESORT_HD constexpr bits_t<T> column_value(bits_t<T> key, bool ascending) {
   else
     return unsortable_bits(up);
 }
-// Whether a value cannot be told from its key: zeros lose their sign, NaN its sign and payload.
-// (No short circuits: a branch costs a GPU more than a comparison.)
+// Whether a key does not determine its value: zeros lose their sign, NaN its sign and payload.
+// (Written without short-circuit operators: a branch costs a GPU more than a comparison.)
 template <class T>
 SLICESORT_HD constexpr bool key_loses(bits_t<T> value) {
   if constexpr (std::is_same_v<T, raw_key32>) return false;
   using Bits = bits_t<T>;
   Bits const magnitude = static_cast<Bits>(value & static_cast<Bits>(~sign_bit<Bits>));
-  // One comparison for both: 0 - 1 is the largest of all.
+  // Tests for zero and NaN with one comparison, since 0 - 1 wraps to the largest integer.
   return static_cast<Bits>(magnitude - 1) >= dtype_traits<T>::infinity;
 }
-// Whether a value may come back different from its key. +0 does not: every zero comes back as +0.
+// Whether a value may differ from the one decoded from its key. +0 does not differ: every zero is
+// decoded as +0.
 template <class T>
 SLICESORT_HD constexpr bool key_alters(bits_t<T> value) {
   return key_loses<T>(value) & (value != 0);
@@ -42,10 +43,10 @@ SLICESORT_HD constexpr bool key_alters(bits_t<T> value) {
 
 // The packed keys of elements T, as static functions:
 //   make(bits, ascending, row)    packs a value of a column in that order; row < 65536
-//   value(key, ascending)         the bits of the value; of zero and NaN, those of one such value
+//   value(key, ascending)         the bits of the value; any zero for a zero, any NaN for a NaN
 //   row(key)                      the row
-//   last()                        above every other key
-//   before(a, b)                  the order
+//   last()                        a key that is greater than every other
+//   before(a, b)                  whether a sorts before b
 // In memory a packed key is `high` and, where that is too narrow, 16 more bits, `low`. With
 // `InDouble` a 32-bit key and its row are packed into a double, and compared as one.
 template <class T, bool InDouble, class = void>
@@ -100,9 +101,9 @@ struct packed_key<
 };
 
 // A 32-bit key and its row as a double, which one instruction compares: the float is its upper
-// half, the row its lower half, complemented below zero, where larger magnitudes come first.
-// Exponents stay away from both ends, so that no compiler flag finds a denormal, an infinity or a
-// NaN to change.
+// half, the row its lower half, complemented for negative numbers, whose larger magnitudes sort
+// first. Exponents stay away from both ends of their range: there is no denormal, infinity or NaN
+// for a compiler flag to change.
 template <class T, bool InDouble>
 struct packed_key<
     T, InDouble,
@@ -138,7 +139,7 @@ struct packed_key<
   }
 
  private:
-  static constexpr std::uint32_t shift = 0x00100000u;  // one in the exponent of a double
+  static constexpr std::uint32_t shift = 0x00100000u;  // 1 in the exponent of a double
   static constexpr std::uint32_t nan = dtype_traits<T>::infinity + 1;  // every NaN's magnitude
 
   static SLICESORT_HD std::uint32_t low_word(type w) {

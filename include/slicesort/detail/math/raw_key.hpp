@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An element that is a key itself: 32 bits, ordered as an unsigned integer. Sorting numbers that
-// are not floating point goes through the same kernels.
+// An element that is its own key: 32 bits, ordered as an unsigned integer. With it the kernels that
+// sort floating-point numbers also sort integers.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Division of many row numbers by one number, which is known before a kernel runs: a multiplication
+// Division of many row numbers by a divisor that is known before a kernel runs, as a multiplication
 // and a shift (Granlund and Montgomery, "Division by invariant integers using multiplication", PLDI
 // 1994, fig. 4.1).
 #pragma once

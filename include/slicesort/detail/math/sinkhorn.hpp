@@ -3,12 +3,13 @@
 // T[i][j] = exp(u[i] w[j] + f[i] + h[j]) is never stored: its elements are computed where they are
 // needed.
 //
-// A *worker* is what one thread is to this algorithm:
-//   static constexpr int lanes          // columns of the group that it takes side by side
+// A *worker* is one thread of this algorithm:
+//   static constexpr int lanes          // columns of the group that it processes side by side
 //   index_t first, step                 // its rows: first, first + step, ..
 //   void sync()                         // waits for the other workers of the group
 //   A multiply_add(A a, A b, A c)       // c + a * b, rounded twice
-// Every sum is formed by one worker in one order, so the result depends on no number of workers.
+// Each sum is computed by one worker in a fixed order, so the result does not depend on the number
+// of workers.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -21,17 +22,17 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// The numbers of a group. Those with a pitch have an element for every column: [row][pitch]. `u` is
+// The arrays of a group. Those with a pitch have an element for every column: [row][pitch]. `u` is
 // the reference divided by tau, for all columns; f and h, a and b are two numbers for every row.
 template <class A>
 struct sinkhorn_group {
   index_t rows, pitch;
   A* u;        // [rows]
-  A* values;   // what is mixed
-  A* w;        // the same, as the logits take it
+  A* values;   // the rows that T mixes
+  A* w;        // those rows, as factors of the logits
   A *f, *h;    // the potentials of rows and of columns
-  A *a, *b;    // backward: the gradients with respect to them; a comes in as that of the output
-  A *du, *dw;  // backward: the results
+  A *a, *b;    // backward: the gradients of f and h; initially a is the gradient of the output
+  A *du, *dw;  // backward: the gradients of u and w
   A* history;  // backward: [iterations][f, h, mean of w, mean of u][row][pitch]
 
   SLICESORT_HD A* past(index_t iteration, int what) const {
@@ -39,7 +40,7 @@ struct sinkhorn_group {
   }
 };
 
-// A side of T that is summed over: its values, and other numbers of its rows.
+// The side of T that a sum runs over: its values, and a second number for each of its rows.
 template <class A>
 struct sinkhorn_side {
   A const* values;
@@ -47,7 +48,7 @@ struct sinkhorn_side {
   index_t rows, pitch;
 };
 
-// A number for every column that a worker takes.
+// A number for each column that a worker processes.
 template <class A, int Lanes>
 struct lanes_of {
   A number[static_cast<std::size_t>(Lanes)];
@@ -69,12 +70,12 @@ SLICESORT_HD_INLINE void fill_lanes(A value, lanes_of<A, Lanes>& to) {
   for (int l = 0; l < Lanes; ++l) to[l] = value;
 }
 
-// Sums in pieces: the error grows with the length of a piece and their number, not with the
-// product.
+// Sums are formed in pieces: the error grows with the length of a piece plus the number of pieces,
+// not with their product.
 inline constexpr index_t sum_piece = 64;
 
-// -log sum_k exp(p q[k] + g[k]): the potential that makes a row (or column) of T sum to 1, and the
-// mean of q under that row. SharedValues: q has one value for all lanes.
+// Returns -log sum_k exp(p q[k] + g[k]), the potential that makes a row (or column) of T sum to 1,
+// and the mean of q under that row. SharedValues: q has one value for all lanes.
 template <bool SharedValues, class Worker, class A, int Lanes>
 SLICESORT_HD_INLINE void normalize(Worker& on, sinkhorn_side<A> const& side, A const* g,
                                    lanes_of<A, Lanes> const& p, lanes_of<A, Lanes>& potential,
@@ -114,15 +115,15 @@ SLICESORT_HD_INLINE void normalize(Worker& on, sinkhorn_side<A> const& side, A c
     }
   }
   for (int l = 0; l < Lanes; ++l) {
-    // The greatest term is exp(0), unless a compiler may round twice differently.
+    // The greatest term is exp(0), unless the compiler may change how products and sums round.
     A const total = sum[l] < A{1} ? A{1} : sum[l];
     potential[l] = -(most[l] + log_of_sum(on, total));
     mean[l] = weighted[l] / total;
   }
 }
 
-// sum_k T[k] v[k] and sum_k T[k] v[k] q[k], of a row (or column) of T whose own potential is `own`.
-// Elements of T are at most 1: what rounding adds is cut off.
+// Returns sum_k T[k] v[k] and sum_k T[k] v[k] q[k] for a row (or column) of T with the potential
+// `own`. Elements of T that rounding makes greater than 1 are taken as 1.
 template <bool SharedValues, class Worker, class A, int Lanes>
 SLICESORT_HD_INLINE void weigh(Worker& on, sinkhorn_side<A> const& side, A const* g, A const* v,
                                lanes_of<A, Lanes> const& p, lanes_of<A, Lanes> const& own,
@@ -153,8 +154,8 @@ SLICESORT_HD_INLINE void weigh(Worker& on, sinkhorn_side<A> const& side, A const
   }
 }
 
-// f and h after `iterations` of rows, then columns, from h = 0 (which this writes). Kept: the
-// history.
+// Computes f and h by `iterations` normalizations of the rows, then the columns, starting from
+// h = 0. Kept: records the history that backward needs.
 template <bool Kept, class Worker, class A>
 SLICESORT_HD_INLINE void scale_group(Worker& on, sinkhorn_group<A> const& m, index_t iterations) {
   constexpr int lanes = Worker::lanes;
@@ -187,7 +188,7 @@ SLICESORT_HD_INLINE void scale_group(Worker& on, sinkhorn_group<A> const& m, ind
   }
 }
 
-// Row i of T w, with the potentials of `scale_group`.
+// Computes row i of T w, with the potentials that `scale_group` has computed.
 template <class Worker, class A, int Lanes>
 SLICESORT_HD_INLINE void mix_row(Worker& on, sinkhorn_group<A> const& m, index_t i,
                                  lanes_of<A, Lanes>& y) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradient of y = T w through every iteration of Sinkhorn's algorithm (sinkhorn.hpp).
 //
-// With C and R the matrix T after a column's and a row's potentials: the gradient of the logits L =
-// u w' grows by T * (dy w') at the end, and by -C * dh and -R * df at every potential on the way
-// back, where dh and df are those potentials' own gradients. Of L only the sums du[i] = sum_j
-// dL[i][j] w[j] and dw[j] = sum_i dL[i][j] u[i] are wanted.
+// Let C and R be the matrix T after an update of the columns' and of the rows' potentials. The
+// gradient of the logits L = u w' gets T * (dy w') from the output, and -C * dh and -R * df from
+// each update on the way back, where dh and df are the gradients of the updated potentials. Only
+// the sums du[i] = sum_j dL[i][j] w[j] and dw[j] = sum_i dL[i][j] u[i] are computed, never L.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -55,7 +55,7 @@ SLICESORT_HD_INLINE void subtract_mean(Worker& on, A* value, A const* gradient, 
     value[l] = on.multiply_add(-gradient[l], mean[l], value[l]);
 }
 
-// du and dw from dy, which a holds; `scale_group<true>` has been there.
+// Computes du and dw from dy, which is in `a`, and from the history of `scale_group<true>`.
 template <class Worker, class A>
 SLICESORT_HD_INLINE void differentiate_group(Worker& on, sinkhorn_group<A> const& m,
                                              index_t iterations) {

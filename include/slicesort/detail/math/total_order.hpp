@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one total order, on integer keys: -0 equals +0, all NaN are equal and come last. It is
-// decided on bits, so no compiler flag can change it.
+// The total order of values, on integer keys: -0 equals +0, all NaN are equal and come last. It is
+// decided on the bits, so no compiler flag can change it.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -13,14 +13,13 @@ namespace detail {
 template <class Bits>
 inline constexpr Bits sign_bit = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
 
-// All ones where the sign bit is set, else zero; without a branch, for signs are random.
+// All ones if the sign bit is set, else zero. Without a branch, which random signs would mispredict.
 template <class Bits>
 SLICESORT_HD constexpr Bits sign_mask(Bits bits) {
   return static_cast<Bits>(Bits{0} - static_cast<Bits>(bits >> (8 * sizeof(Bits) - 1)));
 }
 
-// Keys compare as unsigned integers. The largest key belongs to every NaN; no value has the
-// smallest.
+// Keys compare as unsigned integers. Every NaN has the largest key; no value has the smallest.
 template <class T>
 SLICESORT_HD constexpr bits_t<T> sortable_key(bits_t<T> bits) {
   using Bits = bits_t<T>;
@@ -30,14 +29,15 @@ SLICESORT_HD constexpr bits_t<T> sortable_key(bits_t<T> bits) {
   return magnitude > dtype_traits<T>::infinity ? static_cast<Bits>(~Bits{0}) : one_zero;
 }
 
-// The bits of the value behind a key; of zero and NaN, which lost a sign or a payload, one of
-// several.
+// The bits of a value that has this key. Zeros and NaN, whose keys lack the sign or payload, come
+// back as one fixed zero and NaN.
 template <class Bits>
 SLICESORT_HD constexpr Bits unsortable_bits(Bits key) {
   return static_cast<Bits>(key ^ (static_cast<Bits>(~sign_mask(key)) | sign_bit<Bits>));
 }
 
-// A descending column sorts the complement, ascending: ties keep their order, NaN comes first.
+// A descending column sorts its complemented keys in ascending order, so that ties keep their order
+// and NaN comes first.
 template <class T>
 SLICESORT_HD constexpr bits_t<T> column_key(bits_t<T> bits, bool ascending) {
   bits_t<T> const key = sortable_key<T>(bits);

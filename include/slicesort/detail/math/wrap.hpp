@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a sample taken as a circle.
+// Row numbers that wrap around at the end of a sample.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -9,7 +9,7 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// A number of rows, of any sign, brought into 0..length-1. (0 where there are no rows.)
+// Brings a row number of either sign into 0..length-1, or to 0 if there are no rows.
 SLICESORT_HD constexpr index_t wrapped(index_t rows, index_t length) {
   if (length <= 0) return 0;
   index_t const rest = rows % length;

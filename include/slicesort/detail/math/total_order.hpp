@@ -13,7 +13,7 @@ namespace detail {
 template <class Bits>
 inline constexpr Bits sign_bit = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
 
-// All ones if the sign bit is set, else zero. Without a branch, which random signs would mispredict.
+// All ones if the sign bit is set, else zero. No branch: random signs would mispredict it.
 template <class Bits>
 SLICESORT_HD constexpr Bits sign_mask(Bits bits) {
   return static_cast<Bits>(Bits{0} - static_cast<Bits>(bits >> (8 * sizeof(Bits) - 1)));

@@ -2,6 +2,7 @@
 // The Grid of detail/kernel/grid.hpp on a CUDA stream, and the one kernel that runs all bodies.
 #pragma once
 
+#include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/core/implementation.hpp>

@@ -3,6 +3,7 @@
 /// `{state}`.
 #pragma once
 
+#include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {
@@ -17,35 +18,20 @@ struct attention_inputs {
   tensor4<T const> bias{};
 };
 
-namespace detail {
-// Inputs that have a name are not a dy.
-template <class T>
-inline constexpr bool is_attention_inputs = false;
-template <class T>
-inline constexpr bool is_attention_inputs<attention_inputs<T>> = true;
-}  // namespace detail
-
 /// Gradient outputs, each of the shape of its input. Pass `{}` to skip one.
 template <class T>
 struct attention_gradients {
   tensor4<T> dq{}, dk{}, dv{}, dbias{};
 };
 
-/// The state that attention's forward writes for backward, of shape
-/// `softmax_attention::saved_extents`.
+/// The state that attention's forward writes for backward, in braces: `{state}`, of shape
+/// `softmax_attention::saved_extents`. Or `no_saved`.
 template <class S>
-struct saved_attention {
-  tensor4<S> state;
-};
+using saved_attention = detail::saved_argument<tensor4<S>>;
 
 /// The state of attention as backward reads it.
 template <class S>
-struct const_saved_attention {
-  tensor4<S const> state;
-
-  constexpr const_saved_attention(tensor4<S const> view) : state(view) {}
-  constexpr const_saved_attention(saved_attention<S> saved) : state(saved.state) {}
-};
+using const_saved_attention = detail::const_saved_argument<tensor4<S const>>;
 
 }  // namespace v0
 }  // namespace slicesort

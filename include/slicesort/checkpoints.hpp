@@ -28,22 +28,15 @@ constexpr checkpoints save_every(index_t factors) { return {factors}; }
 /// None: backward recomputes every state.
 inline constexpr checkpoints recompute{0};
 
-/// The saved states of a chain, `[checkpoints::states, batch, length, channels]`: `states[s]` is
-/// the input of factor `(s + 1) * every`.
+/// The saved states of a chain, in braces: `{states}`,
+/// `[checkpoints::states, batch, length, channels]`; `states[s]` is the input of factor
+/// `(s + 1) * every`. Or `no_saved`.
 template <class T>
-struct saved_states {
-  tensor4<T> states;
-};
+using saved_states = detail::saved_argument<tensor4<T>>;
 
 /// The saved states of a chain as `backward` reads them; `no_saved` if there are none.
 template <class T>
-struct const_saved_states {
-  tensor4<T const> states;
-
-  constexpr const_saved_states(tensor4<T const> view) : states(view) {}
-  constexpr const_saved_states(saved_states<T> saved) : states(saved.states) {}
-  constexpr const_saved_states(no_saved_t) : states() {}
-};
+using const_saved_states = detail::saved_argument<tensor4<T const>>;
 
 }  // namespace v0
 }  // namespace slicesort

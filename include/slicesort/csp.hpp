@@ -30,17 +30,10 @@ inline namespace v0 {
 /// whether the rows of pair `p` were exchanged. Larger groups: `order[b, n, c]`, the row of its
 /// group that became row `n`, `[batch, length, channels]` of `std::uint8_t` (groups of up to 256
 /// rows), `std::uint16_t` (65536), or a 32-bit type. Groups of one row have no state.
-struct saved_order {
-  index_tensor3 order;
-};
+using saved_order = detail::saved_argument<index_tensor3>;
 
 /// The state of `csp` as `backward` reads it.
-struct const_saved_order {
-  const_index_tensor3 order;
-
-  constexpr const_saved_order(const_index_tensor3 view) : order(view) {}
-  constexpr const_saved_order(saved_order saved) : order(saved.order) {}
-};
+using const_saved_order = detail::const_saved_argument<const_index_tensor3>;
 
 }  // namespace v0
 
@@ -91,10 +84,10 @@ class csp {
   /// Rows of a whole group in tensors of this shape, `1..max(length, 1)`.
   constexpr index_t group(extents3 extents) const { return groups_.rows(extents.length); }
 
-  /// By how many rows a channel moves in a sample with `length` valid rows, of a tensor of this
+  /// By how many rows a channel is shifted in a sample with `length` valid rows, of a tensor of this
   /// shape: `0..length-1`.
   constexpr index_t shift_of(index_t channel, extents3 extents, index_t length) const {
-    return detail::wrapped(detail::shift_of(move(channel, extents)), length);
+    return detail::wrapped(detail::shift_of(channel_shift(channel, extents)), length);
   }
 
   /// Shape and element width of the state that a call of this shape saves.
@@ -106,26 +99,25 @@ class csp {
   }
 
   /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents`
-  /// must be acceptable to `check`.
+  /// must be acceptable to `check_forward`.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
     impl::require_dtype<T>();
-    detail::arena counting;
-    backend<Exec>::template plan<T>(on, {extents, group(extents)}, counting);
-    return counting.bytes();
+    return impl::workspace_bytes<op, T>(on, {extents, group(extents)});
   }
 
-  /// Permutes `x` into `y` and writes the order.
+  /// Permutes `x` into `y` and writes the order, unless `state` is `no_saved`.
   template <class Exec, class X, class Y>
   void forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
                forward_options options = {}) const {
-    run(on, permuting(x, y, state.order, true, options), scratch);
+    auto const p = forward_problem(x, y, state, options);
+    impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
-  /// Permutes `x` into `y`; keeps nothing for backward.
+  /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class X, class Y>
-  void forward(Exec const& on, X const& x, Y const& y, no_saved_t, workspace scratch = {},
-               forward_options options = {}) const {
-    run(on, permuting(x, y, {}, false, options), scratch);
+  verdict check_forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
+                        forward_options options = {}) const {
+    return check(on, forward_problem(x, y, state, options), scratch);
   }
 
   /// The row of `dy` goes to where the row of `x` came from; or `+=` with `grad_mode::accumulate`.
@@ -133,29 +125,18 @@ class csp {
   template <class Exec, class DY, class DX>
   void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
                 workspace scratch = {}, backward_options options = {}) const {
-    run(on, gradient(dy, state, dx, options), scratch);
+    auto const p = backward_problem(dy, state, dx, options);
+    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
-
-  /// The verdict that the same call of `forward` or `backward` would act on, as a value.
-  template <class Exec, class X, class Y>
-  verdict check(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
-                forward_options options = {}) const {
-    return check_problem(on, permuting(x, y, state.order, true, options), scratch);
-  }
-  template <class Exec, class X, class Y>
-  verdict check(Exec const& on, X const& x, Y const& y, no_saved_t, workspace scratch = {},
-                forward_options options = {}) const {
-    return check_problem(on, permuting(x, y, {}, false, options), scratch);
-  }
+  /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class DX>
-  verdict check(Exec const& on, DY const& dy, const_saved state, DX const& dx,
-                workspace scratch = {}, backward_options options = {}) const {
-    return check_problem(on, gradient(dy, state, dx, options), scratch);
+  verdict check_backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
+                         workspace scratch = {}, backward_options options = {}) const {
+    return check(on, backward_problem(dy, state, dx, options), scratch);
   }
 
  private:
-  template <class Exec>
-  using backend = impl::implementation_for<detail::csp_op<aligned>, Exec>;
+  using op = detail::csp_op<aligned>;
 
   constexpr index_t reference_of(index_t channels) const {
     if constexpr (aligned)
@@ -163,66 +144,63 @@ class csp {
     else
       return 0;
   }
-  constexpr detail::channel_shift move(index_t channel, extents3 e) const {
+  constexpr detail::channel_shift channel_shift(index_t channel, extents3 e) const {
     index_t const rows = shift_.shift(channel, e.channels, e.length);
     if constexpr (aligned)
-      return detail::move_of(channel == reference_of(e.channels) ? 0 : rows, false);
+      return detail::shift_by(channel == reference_of(e.channels) ? 0 : rows, false);
     else
-      return detail::move_of(rows, !detail::ascends(alignment_, channel, e.channels));
+      return detail::shift_by(rows, !detail::ascends(alignment_, channel, e.channels));
   }
   detail::csp_rule rule(extents3 e) const {
     return {group(e), reference_of(e.channels), this,
             [](void const* policies, index_t channel, extents3 extents) {
-              return static_cast<csp const*>(policies)->move(channel, extents);
+              return static_cast<csp const*>(policies)->channel_shift(channel, extents);
             }};
   }
 
   template <class X, class Y>
-  auto permuting(X const& x, Y const& y, index_tensor3 order, bool saving,
-                 forward_options options) const {
+  auto forward_problem(X const& x, Y const& y, saved state, forward_options options) const {
     auto const v = impl::transfer_of(x, y);
-    using T = typename decltype(v)::element;
-    return detail::csp_forward<T>{rule(v.in.extents()), v.in, v.out, order, saving,
-                                  options.lengths};
+    detail::csp_forward<typename decltype(v)::element> p{};
+    p.rule = rule(v.in.extents());
+    p.x = v.in;
+    p.y = v.out;
+    p.order = state.view;
+    p.saving = state.saving;
+    p.lengths = options.lengths;
+    return p;
   }
   template <class DY, class DX>
-  auto gradient(DY const& dy, const_saved state, DX const& dx, backward_options options) const {
+  auto backward_problem(DY const& dy, const_saved state, DX const& dx,
+                        backward_options options) const {
     auto const v = impl::transfer_of(dy, dx);
-    using T = typename decltype(v)::element;
-    return detail::csp_backward<T>{rule(v.in.extents()), v.in,           state.order, v.out,
-                                   options.mode,         options.lengths};
+    detail::csp_backward<typename decltype(v)::element> p{};
+    p.rule = rule(v.in.extents());
+    p.dy = v.in;
+    p.order = state.view;
+    p.dx = v.out;
+    p.mode = options.mode;
+    p.lengths = options.lengths;
+    return p;
   }
 
-  template <class Exec, class T>
-  void run(Exec const& on, detail::csp_forward<T> const& p, workspace scratch) const {
-    impl::enforce(check_problem(on, p, scratch));
-    backend<Exec>::forward(on, p, scratch);
+  template <class Exec, class Problem>
+  verdict check(Exec const& on, Problem const& p, workspace scratch) const {
+    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
   }
-  template <class Exec, class T>
-  void run(Exec const& on, detail::csp_backward<T> const& p, workspace scratch) const {
-    impl::enforce(check_problem(on, p, scratch));
-    backend<Exec>::backward(on, p, scratch);
-  }
-
-  template <class Exec, class T>
-  verdict check_problem(Exec const& on, detail::csp_forward<T> const& p, workspace scratch) const {
-    detail::checker c(p.name, impl::reads_memory<Exec>);
+  template <class T>
+  void check_views(detail::checker& c, detail::csp_forward<T> const& p) const {
     auto const in = detail::describe("x", p.x, false);
     auto const out = detail::describe("y", p.y, true);
     check_policies(c, in, out, p.lengths);
     if (p.saving) check_order(c, detail::describe("order", p.order, true), in, out);
-    return impl::finish_check<backend<Exec>>(c, on, scratch,
-                                             [&] { return workspace_bytes<T>(on, p.x.extents()); });
   }
-  template <class Exec, class T>
-  verdict check_problem(Exec const& on, detail::csp_backward<T> const& p, workspace scratch) const {
-    detail::checker c(p.name, impl::reads_memory<Exec>);
+  template <class T>
+  void check_views(detail::checker& c, detail::csp_backward<T> const& p) const {
     auto const in = detail::describe("dy", p.dy, false);
     auto const out = detail::describe("dx", p.dx, true);
     check_policies(c, in, out, p.lengths);
     check_order(c, detail::describe("order", p.order, false), in, out);
-    return impl::finish_check<backend<Exec>>(
-        c, on, scratch, [&] { return workspace_bytes<T>(on, p.dy.extents()); });
   }
 
   void check_policies(detail::checker& c, detail::view_info const& in, detail::view_info const& out,

@@ -21,17 +21,10 @@ inline namespace v0 {
 /// The state that `max_exchange` saves, `[batch, 1, channels]`: `maximum[b, 0, c]` is the row that
 /// was exchanged with the readout row. 16-bit (`std::uint16_t`, length <= 65536) or 32-bit
 /// (`std::int32_t`, `std::uint32_t`).
-struct saved_maximum {
-  index_tensor3 maximum;
-};
+using saved_maximum = detail::saved_argument<index_tensor3>;
 
 /// The state of `max_exchange` as `backward` reads it.
-struct const_saved_maximum {
-  const_index_tensor3 maximum;
-
-  constexpr const_saved_maximum(const_index_tensor3 view) : maximum(view) {}
-  constexpr const_saved_maximum(saved_maximum saved) : maximum(saved.maximum) {}
-};
+using const_saved_maximum = detail::const_saved_argument<const_index_tensor3>;
 
 }  // namespace v0
 
@@ -68,22 +61,21 @@ class max_exchange {
   template <class T, class Exec>
   static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
     impl::require_dtype<T>();
-    detail::arena counting;
-    backend<Exec>::template plan<T>(on, extents, counting);
-    return counting.bytes();
+    return impl::workspace_bytes<op, T>(on, extents);
   }
 
-  /// Writes `x` with the exchange to `y`, and the maxima's rows.
+  /// Writes `x` with the exchange to `y`, and the maxima's rows, unless `state` is `no_saved`.
   template <class Exec, class X, class Y>
   void forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
                forward_options options = {}) const {
-    run_forward(on, exchange(x, y, state.maximum, true, options), scratch);
+    auto const p = forward_problem(x, y, state, options);
+    impl::run_forward<op>(on, p, scratch, check(on, p, scratch, options.lengths));
   }
-  /// Writes `x` with the exchange to `y`; keeps nothing for backward.
+  /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class X, class Y>
-  void forward(Exec const& on, X const& x, Y const& y, no_saved_t, workspace scratch = {},
-               forward_options options = {}) const {
-    run_forward(on, exchange(x, y, {}, false, options), scratch);
+  verdict check_forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
+                        forward_options options = {}) const {
+    return check(on, forward_problem(x, y, state, options), scratch, options.lengths);
   }
 
   /// `dx` becomes, or grows by, `dy` with the exchange. `state` is what forward wrote; its indices
@@ -91,77 +83,61 @@ class max_exchange {
   template <class Exec, class DY, class DX>
   void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
                 workspace scratch = {}, backward_options options = {}) const {
-    auto const p = gradient(dy, state, dx, options);
-    impl::enforce(check_backward(on, p, scratch, options.lengths));
-    backend<Exec>::backward(on, p, scratch);
+    auto const p = backward_problem(dy, state, dx, options);
+    impl::run_backward<op>(on, p, scratch, check(on, p, scratch, options.lengths));
   }
-
-  /// The verdict that the same call of `forward` or `backward` would act on, as a value.
-  template <class Exec, class X, class Y>
-  verdict check(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
-                forward_options options = {}) const {
-    return check_forward(on, exchange(x, y, state.maximum, true, options), scratch);
-  }
-  template <class Exec, class X, class Y>
-  verdict check(Exec const& on, X const& x, Y const& y, no_saved_t, workspace scratch = {},
-                forward_options options = {}) const {
-    return check_forward(on, exchange(x, y, {}, false, options), scratch);
-  }
+  /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class DX>
-  verdict check(Exec const& on, DY const& dy, const_saved state, DX const& dx,
-                workspace scratch = {}, backward_options options = {}) const {
-    return check_backward(on, gradient(dy, state, dx, options), scratch, options.lengths);
+  verdict check_backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
+                         workspace scratch = {}, backward_options options = {}) const {
+    return check(on, backward_problem(dy, state, dx, options), scratch, options.lengths);
   }
 
  private:
-  template <class Exec>
-  using backend = impl::implementation_for<detail::max_exchange_op, Exec>;
+  using op = detail::max_exchange_op;
 
   template <class X, class Y>
-  auto exchange(X const& x, Y const& y, index_tensor3 maximum, bool saving,
-                forward_options options) const {
+  auto forward_problem(X const& x, Y const& y, saved state, forward_options options) const {
     auto const v = impl::transfer_of(x, y);
-    using T = typename decltype(v)::element;
-    return detail::max_exchange_forward<T>{row_, v.in, v.out, maximum, saving, options.lengths};
+    detail::max_exchange_forward<typename decltype(v)::element> p{};
+    p.row = row_;
+    p.x = v.in;
+    p.y = v.out;
+    p.maximum = state.view;
+    p.saving = state.saving;
+    p.lengths = options.lengths;
+    return p;
   }
   template <class DY, class DX>
-  auto gradient(DY const& dy, const_saved state, DX const& dx, backward_options options) const {
+  auto backward_problem(DY const& dy, const_saved state, DX const& dx,
+                        backward_options options) const {
     auto const v = impl::transfer_of(dy, dx);
     using T = typename decltype(v)::element;
-    return detail::max_exchange_backward<T>{row_, v.in, state.maximum, v.out, options.mode};
+    return detail::max_exchange_backward<T>{row_, v.in, state.view, v.out, options.mode};
   }
 
-  template <class Exec, class T>
-  void run_forward(Exec const& on, detail::max_exchange_forward<T> const& p,
-                   workspace scratch) const {
-    impl::enforce(check_forward(on, p, scratch));
-    backend<Exec>::forward(on, p, scratch);
+  template <class Exec, class Problem>
+  verdict check(Exec const& on, Problem const& p, workspace scratch,
+                tensor1<index_t const> lengths) const {
+    return impl::check_call<op>(on, p, scratch,
+                                [&](detail::checker& c) { check_views(c, p, lengths); });
   }
-
-  template <class Exec, class T>
-  verdict check_forward(Exec const& on, detail::max_exchange_forward<T> const& p,
-                        workspace scratch) const {
-    detail::checker c(p.name, impl::reads_memory<Exec>);
+  template <class T>
+  void check_views(detail::checker& c, detail::max_exchange_forward<T> const& p,
+                   tensor1<index_t const> lengths) const {
     auto const in = detail::describe("x", p.x, false);
     auto const out = detail::describe("y", p.y, true);
-    check_rows(c, in, out, p.lengths);
+    check_rows(c, in, out, lengths);
     if (p.saving) check_maximum(c, detail::describe("maximum", p.maximum, true), in, out);
-    return impl::finish_check<backend<Exec>>(c, on, scratch,
-                                             [&] { return workspace_bytes<T>(on, p.x.extents()); });
   }
-
-  template <class Exec, class T>
-  verdict check_backward(Exec const& on, detail::max_exchange_backward<T> const& p,
-                         workspace scratch, tensor1<index_t const> lengths) const {
-    detail::checker c(p.name, impl::reads_memory<Exec>);
+  template <class T>
+  void check_views(detail::checker& c, detail::max_exchange_backward<T> const& p,
+                   tensor1<index_t const> lengths) const {
     auto const in = detail::describe("dy", p.dy, false);
     auto const out = detail::describe("dx", p.dx, true);
     check_rows(c, in, out, lengths);
     check_maximum(c, detail::describe("maximum", p.maximum, false), in, out);
-    return impl::finish_check<backend<Exec>>(
-        c, on, scratch, [&] { return workspace_bytes<T>(on, p.dy.extents()); });
   }
-
   void check_rows(detail::checker& c, detail::view_info const& in, detail::view_info const& out,
                   tensor1<index_t const> lengths) const {
     impl::check_transfer(c, in, out, lengths);

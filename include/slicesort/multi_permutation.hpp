@@ -75,107 +75,99 @@ class multi_permutation {
   constexpr Order const& order() const { return order_; }
 
   /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents`
-  /// must be acceptable to `check`.
+  /// must be acceptable to `check_forward`.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
     impl::require_dtype<T>();
-    detail::arena counting;
-    backend<Exec>::template plan<T>(on, {extents, terms_}, counting);
-    return counting.bytes();
+    return impl::workspace_bytes<op, T>(on, {extents, terms_});
   }
 
-  /// Writes the weighted powers of `x` to `y`, and the permutation. `weights`: a view of `terms`
-  /// elements, or `uniform_weights`.
+  /// Writes the weighted powers of `x` to `y`, and the permutation, unless `state` is `no_saved`.
+  /// `weights`: a view of `terms` elements, or `uniform_weights`.
   template <class Exec, class X, class Weights, class Y>
   void forward(Exec const& on, X const& x, Weights const& weights, Y const& y, saved state,
                workspace scratch = {}, forward_options options = {}) const {
-    run_forward(on, moving(x, weights, y, state.perm, true, options), scratch);
+    auto const p = forward_problem(x, weights, y, state, options);
+    impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
-  /// Writes the weighted powers of `x` to `y`; keeps nothing for backward.
+  /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class X, class Weights, class Y>
-  void forward(Exec const& on, X const& x, Weights const& weights, Y const& y, no_saved_t,
-               workspace scratch = {}, forward_options options = {}) const {
-    run_forward(on, moving(x, weights, y, {}, false, options), scratch);
+  verdict check_forward(Exec const& on, X const& x, Weights const& weights, Y const& y, saved state,
+                        workspace scratch = {}, forward_options options = {}) const {
+    return check(on, forward_problem(x, weights, y, state, options), scratch);
   }
 
   /// The gradient of `x`. `state` is what forward wrote; its indices are trusted, not checked.
   template <class Exec, class DY, class Weights, class DX>
   void backward(Exec const& on, DY const& dy, Weights const& weights, const_saved state,
                 DX const& dx, workspace scratch = {}, backward_options options = {}) const {
-    run_backward(on, gradient(dy, weights, state, dx, options), scratch);
+    auto const p = backward_problem(dy, weights, state, dx, options);
+    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// The gradients of `x` and of the weights; `options.mode` holds for both.
   template <class Exec, class DY, class X, class Weights, class DX, class DWeights>
   void backward(Exec const& on, DY const& dy, X const& x, Weights const& weights, const_saved state,
                 DX const& dx, DWeights const& dweights, workspace scratch = {},
                 backward_options options = {}) const {
-    run_backward(on, gradients(dy, x, weights, state, dx, dweights, options), scratch);
+    auto const p = backward_problem(dy, x, weights, state, dx, dweights, options);
+    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
-
-  /// The verdict that the same call of `forward` or `backward` would act on, as a value.
-  template <class Exec, class X, class Weights, class Y>
-  verdict check(Exec const& on, X const& x, Weights const& weights, Y const& y, saved state,
-                workspace scratch = {}, forward_options options = {}) const {
-    return check_forward(on, moving(x, weights, y, state.perm, true, options), scratch);
-  }
-  template <class Exec, class X, class Weights, class Y>
-  verdict check(Exec const& on, X const& x, Weights const& weights, Y const& y, no_saved_t,
-                workspace scratch = {}, forward_options options = {}) const {
-    return check_forward(on, moving(x, weights, y, {}, false, options), scratch);
-  }
+  /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class Weights, class DX>
-  verdict check(Exec const& on, DY const& dy, Weights const& weights, const_saved state,
-                DX const& dx, workspace scratch = {}, backward_options options = {}) const {
-    return check_backward(on, gradient(dy, weights, state, dx, options), scratch);
+  verdict check_backward(Exec const& on, DY const& dy, Weights const& weights, const_saved state,
+                         DX const& dx, workspace scratch = {},
+                         backward_options options = {}) const {
+    return check(on, backward_problem(dy, weights, state, dx, options), scratch);
   }
-  // Not forward's arguments with a workspace and options at the places of dx and dweights.
-  template <class Exec, class DY, class X, class Weights, class DX, class DWeights,
-            std::enable_if_t<!std::is_same_v<DWeights, forward_options>, int> = 0>
-  verdict check(Exec const& on, DY const& dy, X const& x, Weights const& weights, const_saved state,
-                DX const& dx, DWeights const& dweights, workspace scratch = {},
-                backward_options options = {}) const {
-    return check_backward(on, gradients(dy, x, weights, state, dx, dweights, options), scratch);
+  template <class Exec, class DY, class X, class Weights, class DX, class DWeights>
+  verdict check_backward(Exec const& on, DY const& dy, X const& x, Weights const& weights,
+                         const_saved state, DX const& dx, DWeights const& dweights,
+                         workspace scratch = {}, backward_options options = {}) const {
+    return check(on, backward_problem(dy, x, weights, state, dx, dweights, options), scratch);
   }
 
  private:
-  template <class Exec>
-  using backend = impl::implementation_for<detail::multi_permutation_op<Order>, Exec>;
-  template <class T>
-  using forward_problem = detail::multi_permutation_forward<Order, T>;
-  template <class T>
-  using backward_problem = detail::multi_permutation_backward<T>;
+  using op = detail::multi_permutation_op<Order>;
 
   template <class X, class Weights, class Y>
-  auto moving(X const& x, Weights const& weights, Y const& y, index_tensor3 perm, bool saving,
-              forward_options options) const {
+  auto forward_problem(X const& x, Weights const& weights, Y const& y, saved state,
+                       forward_options options) const {
     auto const v = impl::transfer_of(x, y);
     using T = typename decltype(v)::element;
-    return forward_problem<T>{order_, v.in,   given<T>(weights), v.out,
-                              perm,   saving, options.lengths};
+    detail::multi_permutation_forward<Order, T> p{order_};
+    p.x = v.in;
+    p.weights = given<T>(weights);
+    p.y = v.out;
+    p.perm = state.view;
+    p.saving = state.saving;
+    p.lengths = options.lengths;
+    return p;
   }
   template <class DY, class Weights, class DX>
-  auto gradient(DY const& dy, Weights const& weights, const_saved state, DX const& dx,
-                backward_options options) const {
+  auto backward_problem(DY const& dy, Weights const& weights, const_saved state, DX const& dx,
+                        backward_options options) const {
     auto const v = impl::transfer_of(dy, dx);
     using T = typename decltype(v)::element;
-    return backward_problem<T>{v.in, {},    given<T>(weights), state.perm,     v.out,
-                               {},   false, options.mode,      options.lengths};
+    detail::multi_permutation_backward<T> p{};
+    p.dy = v.in;
+    p.weights = given<T>(weights);
+    p.perm = state.view;
+    p.dx = v.out;
+    p.mode = options.mode;
+    p.lengths = options.lengths;
+    return p;
   }
   template <class DY, class X, class Weights, class DX, class DWeights>
-  auto gradients(DY const& dy, X const& x, Weights const& weights, const_saved state, DX const& dx,
-                 DWeights const& dweights, backward_options options) const {
-    auto p = gradient(dy, weights, state, dx, options);
-    auto const in = impl::input(x);
-    static_assert(
-        std::is_same_v<typename decltype(in)::value_type, typename decltype(p.dx)::value_type>,
-        "slicesort: input and output must have the same element type.");
-    using A = detail::accumulator_t<typename decltype(in)::value_type>;
-    static_assert(std::is_convertible_v<DWeights const&, tensor1<A>>,
+  auto backward_problem(DY const& dy, X const& x, Weights const& weights, const_saved state,
+                        DX const& dx, DWeights const& dweights, backward_options options) const {
+    auto p = backward_problem(dy, weights, state, dx, options);
+    using T = typename decltype(p)::element;
+    static_assert(std::is_convertible_v<DWeights const&, tensor1<detail::accumulator_t<T>>>,
                   "slicesort: dweights must be a tensor1 (or mdspan of rank 1) of the "
                   "accumulator's type: double for double, float for every other element type.");
-    p.x = in;
+    p.x = impl::input_of<T>(x);
     p.dweights = dweights;
-    p.of_weights = true;
+    p.needs_weight_gradient = true;
     return p;
   }
   template <class T, class Weights>
@@ -192,20 +184,12 @@ class multi_permutation {
     }
   }
 
-  template <class Exec, class T>
-  void run_forward(Exec const& on, forward_problem<T> const& p, workspace scratch) const {
-    impl::enforce(check_forward(on, p, scratch));
-    backend<Exec>::forward(on, p, scratch);
+  template <class Exec, class Problem>
+  verdict check(Exec const& on, Problem const& p, workspace scratch) const {
+    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
   }
-  template <class Exec, class T>
-  void run_backward(Exec const& on, backward_problem<T> const& p, workspace scratch) const {
-    impl::enforce(check_backward(on, p, scratch));
-    backend<Exec>::backward(on, p, scratch);
-  }
-
-  template <class Exec, class T>
-  verdict check_forward(Exec const& on, forward_problem<T> const& p, workspace scratch) const {
-    detail::checker c(p.name, impl::reads_memory<Exec>);
+  template <class T>
+  void check_views(detail::checker& c, detail::multi_permutation_forward<Order, T> const& p) const {
     auto const in = detail::describe("x", p.x, false);
     auto const out = detail::describe("y", p.y, true);
     auto const perm = detail::describe("perm", p.perm, true);
@@ -215,13 +199,9 @@ class multi_permutation {
     c.policy("order", order_, p.x.extents().channels);
     check_weights(c, p.weights, weights, out);
     if (p.saving) c.no_overlap(perm, weights);
-    return impl::finish_check<backend<Exec>>(c, on, scratch,
-                                             [&] { return workspace_bytes<T>(on, p.x.extents()); });
   }
-
-  template <class Exec, class T>
-  verdict check_backward(Exec const& on, backward_problem<T> const& p, workspace scratch) const {
-    detail::checker c(p.name, impl::reads_memory<Exec>);
+  template <class T>
+  void check_views(detail::checker& c, detail::multi_permutation_backward<T> const& p) const {
     auto const in = detail::describe("dy", p.dy, false);
     auto const out = detail::describe("dx", p.dx, true);
     auto const perm = detail::describe("perm", p.perm, false);
@@ -229,18 +209,15 @@ class multi_permutation {
     impl::check_transfer(c, in, out, p.lengths);
     impl::check_permutation(c, perm, in, out);
     check_weights(c, p.weights, weights, out);
-    if (p.of_weights) {
-      auto const x = detail::describe("x", p.x, false);
-      auto const dweights = detail::describe("dweights", p.dweights, true);
-      c.view(x);
-      c.same_extents(x, "dy", p.dy.extents());
-      c.no_overlap(out, x);
-      c.size("dweights", p.dweights.size(), terms_, "terms");
-      c.view(dweights);
-      for (auto const& other : {in, x, weights, perm, out}) c.no_overlap(dweights, other);
-    }
-    return impl::finish_check<backend<Exec>>(
-        c, on, scratch, [&] { return workspace_bytes<T>(on, p.dy.extents()); });
+    if (!p.needs_weight_gradient) return;
+    auto const x = detail::describe("x", p.x, false);
+    auto const dweights = detail::describe("dweights", p.dweights, true);
+    c.view(x);
+    c.same_extents(x, "dy", p.dy.extents());
+    c.no_overlap(out, x);
+    c.size("dweights", p.dweights.size(), terms_, "terms");
+    c.view(dweights);
+    for (auto const& other : {in, x, weights, perm, out}) c.no_overlap(dweights, other);
   }
 
   template <class A>

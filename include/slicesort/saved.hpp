@@ -70,19 +70,40 @@ class basic_index_tensor3 {
 using index_tensor3 = detail::basic_index_tensor3<false>;
 using const_index_tensor3 = detail::basic_index_tensor3<true>;
 
-/// The state of a sort: `perm[b, n, c]` is the row of the input that became row `n` of the output.
-/// 16-bit (`std::uint16_t`, length <= 65536) or 32-bit (`std::int32_t`, `std::uint32_t`).
-struct saved_permutation {
-  index_tensor3 perm;
+namespace detail {
+
+// The state as an argument of `forward`: a view to write it to, or `no_saved`. That nothing is saved
+// is a flag and not a null pointer, which the view of an empty tensor may have too.
+template <class View>
+struct saved_argument {
+  View view;
+  bool saving = true;
+
+  constexpr saved_argument(View to) : view(to) {}
+  constexpr saved_argument(no_saved_t) : view(), saving(false) {}
+  template <class Other, std::enable_if_t<std::is_convertible_v<Other, View>, int> = 0>
+  constexpr saved_argument(saved_argument<Other> other) : view(other.view), saving(other.saving) {}
 };
+
+// The state as an argument of `backward`.
+template <class View>
+struct const_saved_argument {
+  View view;
+
+  constexpr const_saved_argument(View from) : view(from) {}
+  template <class Other, std::enable_if_t<std::is_convertible_v<Other, View>, int> = 0>
+  constexpr const_saved_argument(saved_argument<Other> saved) : view(saved.view) {}
+};
+
+}  // namespace detail
+
+/// The state of a sort, in braces: `{perm}`. `perm[b, n, c]` is the row of the input that became row
+/// `n` of the output. 16-bit (`std::uint16_t`, length <= 65536) or 32-bit (`std::int32_t`,
+/// `std::uint32_t`). Or `no_saved`.
+using saved_permutation = detail::saved_argument<index_tensor3>;
 
 /// The state of a sort as `backward` reads it.
-struct const_saved_permutation {
-  const_index_tensor3 perm;
-
-  constexpr const_saved_permutation(const_index_tensor3 view) : perm(view) {}
-  constexpr const_saved_permutation(saved_permutation saved) : perm(saved.perm) {}
-};
+using const_saved_permutation = detail::const_saved_argument<const_index_tensor3>;
 
 }  // namespace v0
 }  // namespace slicesort

@@ -59,75 +59,70 @@ class shuffle {
   constexpr std::uint64_t seed() const { return seed_; }
 
   /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents`
-  /// must be acceptable to `check`.
+  /// must be acceptable to `check_forward`.
   template <class T, class Exec>
   static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
     impl::require_dtype<T>();
-    detail::arena counting;
-    backend<Exec>::template plan<T>(on, extents, counting);
-    return counting.bytes();
+    return impl::workspace_bytes<op, T>(on, extents);
   }
 
   /// Writes the rows of `x` in their shuffled order to `y`.
   template <class Exec, class X, class Y>
   void forward(Exec const& on, X const& x, Y const& y, workspace scratch = {},
                forward_options options = {}) const {
-    auto const p = rows(x, y, options);
-    impl::enforce(check_rows("shuffle.forward", on, "x", p.x, "y", p.y, scratch, p.lengths));
-    backend<Exec>::forward(on, p, scratch);
+    auto const p = forward_problem(x, y, options);
+    impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
+  }
+  /// Returns what `forward` would report for these arguments, without running it.
+  template <class Exec, class X, class Y>
+  verdict check_forward(Exec const& on, X const& x, Y const& y, workspace scratch = {},
+                        forward_options options = {}) const {
+    return check(on, forward_problem(x, y, options), scratch);
   }
 
   /// `dx` becomes, or grows by, the rows of `dy` in the order before the shuffle.
   template <class Exec, class DY, class DX>
   void backward(Exec const& on, DY const& dy, DX const& dx, workspace scratch = {},
                 backward_options options = {}) const {
-    auto const p = gradient(dy, dx, options);
-    impl::enforce(check_rows("shuffle.backward", on, "dy", p.dy, "dx", p.dx, scratch, p.lengths));
-    backend<Exec>::backward(on, p, scratch);
+    auto const p = backward_problem(dy, dx, options);
+    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
-
-  /// The verdict that the same call of `forward` would act on, as a value.
-  template <class Exec, class X, class Y>
-  verdict check(Exec const& on, X const& x, Y const& y, workspace scratch = {},
-                forward_options options = {}) const {
-    auto const p = rows(x, y, options);
-    return check_rows("shuffle.forward", on, "x", p.x, "y", p.y, scratch, p.lengths);
-  }
-  /// The verdict of the same call of `backward`. Only the options tell the two apart: name their
-  /// type.
+  /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class DX>
-  verdict check(Exec const& on, DY const& dy, DX const& dx, workspace scratch,
-                backward_options options) const {
-    auto const p = gradient(dy, dx, options);
-    return check_rows("shuffle.backward", on, "dy", p.dy, "dx", p.dx, scratch, p.lengths);
+  verdict check_backward(Exec const& on, DY const& dy, DX const& dx, workspace scratch = {},
+                         backward_options options = {}) const {
+    return check(on, backward_problem(dy, dx, options), scratch);
   }
 
  private:
-  template <class Exec>
-  using backend = impl::implementation_for<detail::shuffle_op<Form>, Exec>;
+  using op = detail::shuffle_op<Form>;
 
   template <class X, class Y>
-  auto rows(X const& x, Y const& y, forward_options options) const {
+  auto forward_problem(X const& x, Y const& y, forward_options options) const {
     auto const v = impl::transfer_of(x, y);
     using T = typename decltype(v)::element;
     return detail::shuffle_forward<T>{seed_, v.in, v.out, options.lengths};
   }
   template <class DY, class DX>
-  auto gradient(DY const& dy, DX const& dx, backward_options options) const {
+  auto backward_problem(DY const& dy, DX const& dx, backward_options options) const {
     auto const v = impl::transfer_of(dy, dx);
     using T = typename decltype(v)::element;
     return detail::shuffle_backward<T>{seed_, v.in, v.out, options.mode, options.lengths};
   }
 
-  template <class Exec, class T>
-  static verdict check_rows(char const* call, Exec const& on, char const* from, tensor3<T const> in,
-                            char const* to, tensor3<T> out, workspace scratch,
-                            tensor1<index_t const> lengths) {
-    detail::checker c(call, impl::reads_memory<Exec>);
-    impl::check_transfer(c, detail::describe(from, in, false), detail::describe(to, out, true),
-                         lengths);
-    return impl::finish_check<backend<Exec>>(c, on, scratch,
-                                             [&] { return workspace_bytes<T>(on, in.extents()); });
+  template <class Exec, class Problem>
+  static verdict check(Exec const& on, Problem const& p, workspace scratch) {
+    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
+  }
+  template <class T>
+  static void check_views(detail::checker& c, detail::shuffle_forward<T> const& p) {
+    impl::check_transfer(c, detail::describe("x", p.x, false), detail::describe("y", p.y, true),
+                         p.lengths);
+  }
+  template <class T>
+  static void check_views(detail::checker& c, detail::shuffle_backward<T> const& p) {
+    impl::check_transfer(c, detail::describe("dy", p.dy, false), detail::describe("dx", p.dx, true),
+                         p.lengths);
   }
 
   std::uint64_t seed_;

@@ -86,56 +86,50 @@ class sinkhorn_csp {
   /// Rows of a whole group in tensors of this shape, `1..max(length, 1)`.
   constexpr index_t group(extents3 extents) const { return groups_.rows(extents.length); }
 
-  /// By how many rows a channel moves in a sample with `length` valid rows, of a tensor of this
+  /// By how many rows a channel is shifted in a sample with `length` valid rows, of a tensor of this
   /// shape: `0..length-1`.
   constexpr index_t shift_of(index_t channel, extents3 extents, index_t length) const {
-    return detail::wrapped(detail::shift_of(move(channel, extents)), length);
+    return detail::wrapped(detail::shift_of(channel_shift(channel, extents)), length);
   }
 
   /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents`
-  /// must be acceptable to `check`.
+  /// must be acceptable to `check_forward`.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
     require_element<T>();
-    detail::arena counting;
-    backend<Exec>::template plan<T>(on, {extents, group(extents), relaxation_.iterations},
-                                    counting);
-    return counting.bytes();
+    return impl::workspace_bytes<op, T>(on, {extents, group(extents), relaxation_.iterations});
   }
 
   /// Mixes the rows of `x` into `y`.
   template <class Exec, class X, class Y>
   void forward(Exec const& on, X const& x, Y const& y, workspace scratch = {},
                forward_options options = {}) const {
-    auto const p = mixing(x, y, options);
-    impl::enforce(check_forward(on, p, scratch));
-    backend<Exec>::forward(on, p, scratch);
+    auto const p = forward_problem(x, y, options);
+    impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
+  }
+  /// Returns what `forward` would report for these arguments, without running it.
+  template <class Exec, class X, class Y>
+  verdict check_forward(Exec const& on, X const& x, Y const& y, workspace scratch = {},
+                        forward_options options = {}) const {
+    return check(on, forward_problem(x, y, options), scratch);
   }
 
   /// `dx` becomes, or grows by, the gradient. `x` is what forward read.
   template <class Exec, class DY, class X, class DX>
   void backward(Exec const& on, DY const& dy, X const& x, DX const& dx, workspace scratch = {},
                 backward_options options = {}) const {
-    auto const p = gradient(dy, x, dx, options);
-    impl::enforce(check_backward(on, p, scratch));
-    backend<Exec>::backward(on, p, scratch);
+    auto const p = backward_problem(dy, x, dx, options);
+    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
-
-  /// The verdict that the same call of `forward` or `backward` would act on, as a value.
-  template <class Exec, class X, class Y>
-  verdict check(Exec const& on, X const& x, Y const& y, workspace scratch = {},
-                forward_options options = {}) const {
-    return check_forward(on, mixing(x, y, options), scratch);
-  }
+  /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class X, class DX>
-  verdict check(Exec const& on, DY const& dy, X const& x, DX const& dx, workspace scratch = {},
-                backward_options options = {}) const {
-    return check_backward(on, gradient(dy, x, dx, options), scratch);
+  verdict check_backward(Exec const& on, DY const& dy, X const& x, DX const& dx,
+                         workspace scratch = {}, backward_options options = {}) const {
+    return check(on, backward_problem(dy, x, dx, options), scratch);
   }
 
  private:
-  template <class Exec>
-  using backend = impl::implementation_for<detail::sinkhorn_csp_op, Exec>;
+  using op = detail::sinkhorn_csp_op;
 
   template <class T>
   static constexpr void require_element() {
@@ -145,45 +139,57 @@ class sinkhorn_csp {
         "exponentials say nothing in 16 bits.");
   }
 
-  constexpr detail::channel_shift move(index_t channel, extents3 e) const {
+  constexpr detail::channel_shift channel_shift(index_t channel, extents3 e) const {
     bool const stays = channel == reference_.channel;
-    return detail::move_of(stays ? 0 : shift_.shift(channel, e.channels, e.length), false);
+    return detail::shift_by(stays ? 0 : shift_.shift(channel, e.channels, e.length), false);
   }
   detail::csp_rule rule(extents3 e) const {
     return {group(e), reference_.channel, this,
             [](void const* policies, index_t channel, extents3 extents) {
-              return static_cast<sinkhorn_csp const*>(policies)->move(channel, extents);
+              return static_cast<sinkhorn_csp const*>(policies)->channel_shift(channel, extents);
             }};
   }
 
   template <class X, class Y>
-  auto mixing(X const& x, Y const& y, forward_options options) const {
+  auto forward_problem(X const& x, Y const& y, forward_options options) const {
     auto const v = impl::transfer_of(x, y);
     using T = typename decltype(v)::element;
     require_element<T>();
-    return detail::sinkhorn_csp_forward<T>{
-        rule(v.in.extents()), relaxation_.tau, relaxation_.iterations, v.in, v.out,
-        options.lengths};
+    detail::sinkhorn_csp_forward<T> p{};
+    p.rule = rule(v.in.extents());
+    p.tau = relaxation_.tau;
+    p.iterations = relaxation_.iterations;
+    p.x = v.in;
+    p.y = v.out;
+    p.lengths = options.lengths;
+    return p;
   }
   template <class DY, class X, class DX>
-  auto gradient(DY const& dy, X const& x, DX const& dx, backward_options options) const {
+  auto backward_problem(DY const& dy, X const& x, DX const& dx, backward_options options) const {
     auto const v = impl::transfer_of(dy, dx);
     auto const values = impl::input(x);
     using T = typename decltype(v)::element;
     require_element<T>();
     constexpr bool same = std::is_same_v<typename decltype(values)::value_type, T>;
     static_assert(same, "slicesort: x and dy must have the same element type.");
-    tensor3<T const> in;
-    if constexpr (same) in = values;
-    return detail::sinkhorn_csp_backward<T>{
-        rule(in.extents()), relaxation_.tau, relaxation_.iterations, v.in, in, v.out,
-        options.mode,       options.lengths};
+    detail::sinkhorn_csp_backward<T> p{};
+    if constexpr (same) p.x = values;
+    p.rule = rule(p.x.extents());
+    p.tau = relaxation_.tau;
+    p.iterations = relaxation_.iterations;
+    p.dy = v.in;
+    p.dx = v.out;
+    p.mode = options.mode;
+    p.lengths = options.lengths;
+    return p;
   }
 
-  template <class Exec, class T>
-  verdict check_forward(Exec const& on, detail::sinkhorn_csp_forward<T> const& p,
-                        workspace scratch) const {
-    detail::checker c(p.name, impl::reads_memory<Exec>);
+  template <class Exec, class Problem>
+  verdict check(Exec const& on, Problem const& p, workspace scratch) const {
+    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
+  }
+  template <class T>
+  void check_views(detail::checker& c, detail::sinkhorn_csp_forward<T> const& p) const {
     auto const in = detail::describe("x", p.x, false);
     auto const out = detail::describe("y", p.y, true);
     c.view(in);
@@ -191,14 +197,9 @@ class sinkhorn_csp {
     c.same_extents(out, in.name, in.extents.each());
     c.no_overlap(out, in);
     check_policies(c, in, p.lengths);
-    return impl::finish_check<backend<Exec>>(c, on, scratch,
-                                             [&] { return workspace_bytes<T>(on, p.x.extents()); });
   }
-
-  template <class Exec, class T>
-  verdict check_backward(Exec const& on, detail::sinkhorn_csp_backward<T> const& p,
-                         workspace scratch) const {
-    detail::checker c(p.name, impl::reads_memory<Exec>);
+  template <class T>
+  void check_views(detail::checker& c, detail::sinkhorn_csp_backward<T> const& p) const {
     auto const dy = detail::describe("dy", p.dy, false);
     auto const in = detail::describe("x", p.x, false);
     auto const out = detail::describe("dx", p.dx, true);
@@ -210,8 +211,6 @@ class sinkhorn_csp {
     c.no_overlap(out, dy);
     c.no_overlap(out, in);
     check_policies(c, in, p.lengths);
-    return impl::finish_check<backend<Exec>>(c, on, scratch,
-                                             [&] { return workspace_bytes<T>(on, p.x.extents()); });
   }
 
   void check_policies(detail::checker& c, detail::view_info const& in,

@@ -51,27 +51,26 @@ class slicing_sort {
   constexpr Order const& order() const { return order_; }
 
   /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents`
-  /// must be acceptable to `check`. It does not always grow with the length: past 65536 rows
+  /// must be acceptable to `check_forward`. It does not always grow with the length: past 65536 rows
   /// another algorithm needs less.
   template <class T, class Exec>
   static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
     impl::require_dtype<T>();
-    detail::arena counting;
-    backend<Exec>::template plan<T>(on, extents, counting);
-    return counting.bytes();
+    return impl::workspace_bytes<op, T>(on, extents);
   }
 
-  /// Sorts `x` into `y` and writes the permutation.
+  /// Sorts `x` into `y` and writes the permutation, unless `state` is `no_saved`.
   template <class Exec, class X, class Y>
   void forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
                forward_options options = {}) const {
-    run(on, sorting(x, y, state.perm, true, options), scratch);
+    auto const p = forward_problem(x, y, state, options);
+    impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
-  /// Sorts `x` into `y`; keeps nothing for backward.
+  /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class X, class Y>
-  void forward(Exec const& on, X const& x, Y const& y, no_saved_t, workspace scratch = {},
-               forward_options options = {}) const {
-    run(on, sorting(x, y, {}, false, options), scratch);
+  verdict check_forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
+                        forward_options options = {}) const {
+    return check(on, forward_problem(x, y, state, options), scratch);
   }
 
   /// `dx[b, perm[b, n, c], c] = dy[b, n, c]`, or `+=` with `grad_mode::accumulate`. `state` is what
@@ -79,79 +78,56 @@ class slicing_sort {
   template <class Exec, class DY, class DX>
   void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
                 workspace scratch = {}, backward_options options = {}) const {
-    run(on, gradient(dy, state, dx, options), scratch);
+    auto const p = backward_problem(dy, state, dx, options);
+    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
-
-  /// The verdict that the same call of `forward` or `backward` would act on, as a value.
-  template <class Exec, class X, class Y>
-  verdict check(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
-                forward_options options = {}) const {
-    return check_problem(on, sorting(x, y, state.perm, true, options), scratch);
-  }
-  template <class Exec, class X, class Y>
-  verdict check(Exec const& on, X const& x, Y const& y, no_saved_t, workspace scratch = {},
-                forward_options options = {}) const {
-    return check_problem(on, sorting(x, y, {}, false, options), scratch);
-  }
+  /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class DX>
-  verdict check(Exec const& on, DY const& dy, const_saved state, DX const& dx,
-                workspace scratch = {}, backward_options options = {}) const {
-    return check_problem(on, gradient(dy, state, dx, options), scratch);
+  verdict check_backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
+                         workspace scratch = {}, backward_options options = {}) const {
+    return check(on, backward_problem(dy, state, dx, options), scratch);
   }
 
  private:
-  template <class Exec>
-  using backend = impl::implementation_for<detail::slicing_sort_op<Order>, Exec>;
-  template <class T>
-  using forward_problem = detail::slicing_sort_forward<Order, T>;
-  template <class T>
-  using backward_problem = detail::slicing_sort_backward<T>;
+  using op = detail::slicing_sort_op<Order>;
 
   template <class X, class Y>
-  auto sorting(X const& x, Y const& y, index_tensor3 perm, bool saving,
-               forward_options options) const {
+  auto forward_problem(X const& x, Y const& y, saved state, forward_options options) const {
     auto const v = impl::transfer_of(x, y);
-    using T = typename decltype(v)::element;
-    return forward_problem<T>{order_, v.in, v.out, perm, saving, options.lengths};
+    detail::slicing_sort_forward<Order, typename decltype(v)::element> p{order_};
+    p.x = v.in;
+    p.y = v.out;
+    p.perm = state.view;
+    p.saving = state.saving;
+    p.lengths = options.lengths;
+    return p;
   }
   template <class DY, class DX>
-  static auto gradient(DY const& dy, const_saved state, DX const& dx, backward_options options) {
+  static auto backward_problem(DY const& dy, const_saved state, DX const& dx,
+                               backward_options options) {
     auto const v = impl::transfer_of(dy, dx);
     using T = typename decltype(v)::element;
-    return backward_problem<T>{v.in, v.out, state.perm, options.mode, options.lengths};
+    return detail::slicing_sort_backward<T>{v.in, v.out, state.view, options.mode, options.lengths};
   }
 
-  template <class Exec, class T>
-  void run(Exec const& on, forward_problem<T> const& p, workspace scratch) const {
-    impl::enforce(check_problem(on, p, scratch));
-    backend<Exec>::forward(on, p, scratch);
+  template <class Exec, class Problem>
+  verdict check(Exec const& on, Problem const& p, workspace scratch) const {
+    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
   }
-  template <class Exec, class T>
-  void run(Exec const& on, backward_problem<T> const& p, workspace scratch) const {
-    impl::enforce(check_problem(on, p, scratch));
-    backend<Exec>::backward(on, p, scratch);
-  }
-
-  template <class Exec, class T>
-  verdict check_problem(Exec const& on, forward_problem<T> const& p, workspace scratch) const {
-    detail::checker c(p.name, impl::reads_memory<Exec>);
+  template <class T>
+  void check_views(detail::checker& c, detail::slicing_sort_forward<Order, T> const& p) const {
     auto const in = detail::describe("x", p.x, false);
     auto const out = detail::describe("y", p.y, true);
     impl::check_transfer(c, in, out, p.lengths);
     if (p.saving) impl::check_permutation(c, detail::describe("perm", p.perm, true), in, out);
     c.policy("order", order_, p.x.extents().channels);
-    return impl::finish_check<backend<Exec>>(c, on, scratch,
-                                             [&] { return workspace_bytes<T>(on, p.x.extents()); });
   }
-  template <class Exec, class T>
-  verdict check_problem(Exec const& on, backward_problem<T> const& p, workspace scratch) const {
-    detail::checker c(p.name, impl::reads_memory<Exec>);
+  template <class T>
+  static void check_views(detail::checker& c, detail::slicing_sort_backward<T> const& p) {
     auto const in = detail::describe("dy", p.dy, false);
     auto const out = detail::describe("dx", p.dx, true);
     impl::check_transfer(c, in, out, p.lengths);
     impl::check_permutation(c, detail::describe("perm", p.perm, false), in, out);
-    return impl::finish_check<backend<Exec>>(
-        c, on, scratch, [&] { return workspace_bytes<T>(on, p.dy.extents()); });
   }
 
   Order order_{};

@@ -105,26 +105,26 @@ class softmax_attention {
   }
 
   /// Bytes of workspace for a forward or backward call with q and v of these shapes; arithmetic
-  /// only. They must be acceptable to `check`.
+  /// only. They must be acceptable to `check_forward`.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents4 q, extents4 v) const {
     impl::require_dtype<T>();
-    detail::arena counting;
-    backend<Exec>::template plan<T>(on, detail::attention_shape::of(q, v), counting);
-    return counting.bytes();
+    return impl::workspace_bytes<op, T>(on, detail::attention_shape::of(q, v));
   }
 
-  /// Writes attention of `in`, `{q, k, v}` or `{q, k, v, bias}`, to `y`, and the state.
+  /// Writes attention of `in`, `{q, k, v}` or `{q, k, v, bias}`, to `y`, and the state, unless
+  /// `state` is `no_saved`.
   template <class Exec, class Y>
   void forward(Exec const& on, inputs_of<Y> const& in, Y const& y, saved_of<Y> state,
                workspace scratch = {}, attention_options options = {}) const {
-    run_forward(on, attending(in, y, state, true, options), scratch);
+    auto const p = forward_problem(in, y, state, options);
+    impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
-  /// The same, and keeps nothing for backward.
+  /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class Y>
-  void forward(Exec const& on, inputs_of<Y> const& in, Y const& y, no_saved_t,
-               workspace scratch = {}, attention_options options = {}) const {
-    run_forward(on, attending(in, y, saved_of<Y>{}, false, options), scratch);
+  verdict check_forward(Exec const& on, inputs_of<Y> const& in, Y const& y, saved_of<Y> state,
+                        workspace scratch = {}, attention_options options = {}) const {
+    return check(on, forward_problem(in, y, state, options), scratch);
   }
 
   /// Writes the gradients `to`, `{dq, dk, dv}` or `{dq, dk, dv, dbias}`; one that is `{}` is left
@@ -133,80 +133,66 @@ class softmax_attention {
   void backward(Exec const& on, DY const& dy, inputs_of<DY> const& in, Y const& y,
                 const_saved_of<DY> state, gradients_of<DY> const& to, workspace scratch = {},
                 attention_backward_options options = {}) const {
-    run_backward(on, gradient(dy, in, y, state, to, options), scratch);
+    auto const p = backward_problem(dy, in, y, state, to, options);
+    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
-
-  /// The verdict that the same call of `forward` or `backward` would act on, as a value.
-  template <class Exec, class Y>
-  verdict check(Exec const& on, inputs_of<Y> const& in, Y const& y, saved_of<Y> state,
-                workspace scratch = {}, attention_options options = {}) const {
-    return check_forward(on, attending(in, y, state, true, options), scratch);
-  }
-  template <class Exec, class Y>
-  verdict check(Exec const& on, inputs_of<Y> const& in, Y const& y, no_saved_t,
-                workspace scratch = {}, attention_options options = {}) const {
-    return check_forward(on, attending(in, y, saved_of<Y>{}, false, options), scratch);
-  }
-  template <class Exec, class DY, class Y,
-            std::enable_if_t<!detail::is_attention_inputs<DY>, int> = 0>
-  verdict check(Exec const& on, DY const& dy, inputs_of<DY> const& in, Y const& y,
-                const_saved_of<DY> state, gradients_of<DY> const& to, workspace scratch = {},
-                attention_backward_options options = {}) const {
-    return check_backward(on, gradient(dy, in, y, state, to, options), scratch);
+  /// Returns what `backward` would report for these arguments, without running it.
+  template <class Exec, class DY, class Y>
+  verdict check_backward(Exec const& on, DY const& dy, inputs_of<DY> const& in, Y const& y,
+                         const_saved_of<DY> state, gradients_of<DY> const& to,
+                         workspace scratch = {}, attention_backward_options options = {}) const {
+    return check(on, backward_problem(dy, in, y, state, to, options), scratch);
   }
 
  private:
-  template <class Exec>
-  using backend = impl::implementation_for<op, Exec>;
   template <class T>
   using forward_of = typename op::template forward<T>;
   template <class T>
   using backward_of = typename op::template backward<T>;
 
-  template <class T, class Y>
-  forward_of<T> attending(attention_inputs<T> const& in, Y const& y,
-                          saved_attention<state_element<T>> state, bool saving,
-                          attention_options options) const {
-    return {mask_,
-            scale(in.q.extents().channels),
-            traits::gemm(algorithm_),
-            in,
-            impl::output_stack<T>(y),
-            state.state,
-            saving,
-            {options.lengths, options.query_lengths}};
+  template <class T, class Y, class State>
+  forward_of<T> forward_problem(attention_inputs<T> const& in, Y const& y, State const& state,
+                                attention_options options) const {
+    forward_of<T> p{mask_};
+    p.scale = scale(in.q.extents().channels);
+    p.gemm = traits::gemm(algorithm_);
+    p.in = in;
+    p.y = impl::output_stack<T>(y);
+    p.state = state.view;
+    p.saving = state.saving;
+    p.lengths = {options.lengths, options.query_lengths};
+    return p;
   }
-  template <class T, class DY, class Y>
-  backward_of<T> gradient(DY const& dy, attention_inputs<T> const& in, Y const& y,
-                          const_saved_attention<state_element<T>> state,
-                          attention_gradients<T> const& to,
-                          attention_backward_options options) const {
-    return {mask_,
-            scale(in.q.extents().channels),
-            traits::gemm(algorithm_),
-            impl::input_stack_of<T>(dy),
-            in,
-            impl::input_stack_of<T>(y),
-            state.state,
-            to,
-            options.mode,
-            {options.lengths, options.query_lengths}};
-  }
-
-  template <class Exec, class T>
-  void run_forward(Exec const& on, forward_of<T> const& p, workspace scratch) const {
-    impl::enforce(check_forward(on, p, scratch));
-    backend<Exec>::forward(on, p, scratch);
-  }
-  template <class Exec, class T>
-  void run_backward(Exec const& on, backward_of<T> const& p, workspace scratch) const {
-    impl::enforce(check_backward(on, p, scratch));
-    backend<Exec>::backward(on, p, scratch);
+  template <class T, class DY, class Y, class State>
+  backward_of<T> backward_problem(DY const& dy, attention_inputs<T> const& in, Y const& y,
+                                  State const& state, attention_gradients<T> const& to,
+                                  attention_backward_options options) const {
+    backward_of<T> p{mask_};
+    p.scale = scale(in.q.extents().channels);
+    p.gemm = traits::gemm(algorithm_);
+    p.dy = impl::input_stack_of<T>(dy);
+    p.in = in;
+    p.y = impl::input_stack_of<T>(y);
+    p.state = state.view;
+    p.to = to;
+    p.mode = options.mode;
+    p.lengths = {options.lengths, options.query_lengths};
+    return p;
   }
 
-  template <class Exec, class T>
-  verdict check_forward(Exec const& on, forward_of<T> const& p, workspace scratch) const {
-    detail::checker c(p.name, impl::reads_memory<Exec>);
+  template <class Exec, class Problem>
+  verdict check(Exec const& on, Problem const& p, workspace scratch) const {
+    static_assert(
+        traits::runs_on(impl::reads_memory<Exec>),
+        "slicesort: materialized<Gemm> needs a Gemm for the memory of its execution policy: "
+        "cblas with exec::host, cublas with exec::cuda.");
+    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) {
+      check_views(c, p);
+      if (c.ok()) c.policy("mask", mask_, p.in.v.extents().length, "keys");
+    });
+  }
+  template <class T, class State>
+  void check_views(detail::checker& c, detail::attention_forward<Mask, T, State> const& p) const {
     detail::attention_info const in(p.in);
     auto const y = detail::describe("y", p.y, true, detail::head_axes);
     auto const state = detail::describe("state", p.state, true, state_axes);
@@ -214,15 +200,12 @@ class softmax_attention {
     detail::check_means(c, y, in);
     if (p.saving) detail::check_attention_state(c, state, in, numbers_saved(p.in));
     in.each([&](detail::view_info const& other) { c.no_overlap(y, other); });
-    if (p.saving) {
-      in.each([&](detail::view_info const& other) { c.no_overlap(state, other); });
-      c.no_overlap(state, y);
-    }
-    return finish(c, on, scratch, p.in);
+    if (!p.saving) return;
+    in.each([&](detail::view_info const& other) { c.no_overlap(state, other); });
+    c.no_overlap(state, y);
   }
-  template <class Exec, class T>
-  verdict check_backward(Exec const& on, backward_of<T> const& p, workspace scratch) const {
-    detail::checker c(p.name, impl::reads_memory<Exec>);
+  template <class T, class State>
+  void check_views(detail::checker& c, detail::attention_backward<Mask, T, State> const& p) const {
     detail::attention_info const in(p.in), to(p.to);
     auto const dy = detail::describe("dy", p.dy, false, detail::head_axes);
     auto const y = detail::describe("y", p.y, false, detail::head_axes);
@@ -239,7 +222,6 @@ class softmax_attention {
         if (&other != &one) c.no_overlap(one, other);
       });
     });
-    return finish(c, on, scratch, p.in);
   }
 
   static constexpr detail::axis_names state_axes =
@@ -248,18 +230,6 @@ class softmax_attention {
   template <class T>
   index_t numbers_saved(attention_inputs<T> const& in) const {
     return saved_extents(in.q.extents(), in.v.extents()).channels;
-  }
-  // The mask's rules, the backend's, and the workspace's.
-  template <class Exec, class T>
-  verdict finish(detail::checker& c, Exec const& on, workspace scratch,
-                 attention_inputs<T> const& in) const {
-    static_assert(
-        traits::runs_on(impl::reads_memory<Exec>),
-        "slicesort: materialized<Gemm> needs a Gemm for the memory of its execution policy: "
-        "cblas with exec::host, cublas with exec::cuda.");
-    if (c.ok()) c.policy("mask", mask_, in.v.extents().length, "keys");
-    return impl::finish_check<backend<Exec>>(
-        c, on, scratch, [&] { return workspace_bytes<T>(on, in.q.extents(), in.v.extents()); });
   }
 
   Mask mask_;

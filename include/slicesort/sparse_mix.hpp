@@ -86,33 +86,34 @@ class sparse_mix {
   }
 
   /// Bytes of workspace for a forward or backward call with x and w of these shapes; arithmetic
-  /// only. They must be acceptable to `check`.
+  /// only. They must be acceptable to `check_forward`.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 x, extents4 w) const {
     impl::require_dtype<T>();
-    detail::arena counting;
-    backend<Exec>::template plan<T>(on, {x, w.outer, w.channels, saved_.every}, counting);
-    return counting.bytes();
+    return impl::workspace_bytes<op, T>(on, {x, w.outer, w.channels, saved_.every});
   }
 
-  /// Writes the mixture of `x` by the factors `w` to `y`, and the states.
+  /// Writes the mixture of `x` by the factors `w` to `y`, and the states, unless `state` is
+  /// `no_saved`.
   template <class Exec, class X, class W, class Y>
   void forward(Exec const& on, X const& x, W const& w, Y const& y, saved_of<X> state,
                workspace scratch = {}, forward_options options = {}) const {
-    run_forward(on, mixing(x, w, y, state.states, true, options), scratch);
+    auto const p = forward_problem(x, w, y, state, options);
+    impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
-  /// Writes the mixture of `x` by the factors `w` to `y`; keeps nothing for backward.
+  /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class X, class W, class Y>
-  void forward(Exec const& on, X const& x, W const& w, Y const& y, no_saved_t,
-               workspace scratch = {}, forward_options options = {}) const {
-    run_forward(on, mixing(x, w, y, saved_of<X>{}.states, false, options), scratch);
+  verdict check_forward(Exec const& on, X const& x, W const& w, Y const& y, saved_of<X> state,
+                        workspace scratch = {}, forward_options options = {}) const {
+    return check(on, forward_problem(x, w, y, state, options), scratch);
   }
 
   /// The gradient of x alone, which needs neither x nor states.
   template <class Exec, class DY, class W, class DX>
   void backward(Exec const& on, DY const& dy, W const& w, DX const& dx, workspace scratch = {},
                 backward_options options = {}) const {
-    run_backward(on, gradient(dy, w, dx, options), scratch);
+    auto const p = backward_problem(dy, w, dx, options);
+    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// The gradients of x and of w; `options.mode` holds for both. `x` is what forward read, `state`
   /// what it wrote, or `no_saved` where it saves none.
@@ -120,136 +121,116 @@ class sparse_mix {
   void backward(Exec const& on, DY const& dy, X const& x, W const& w, const_saved_of<DY> state,
                 DX const& dx, DW const& dw, workspace scratch = {},
                 backward_options options = {}) const {
-    run_backward(on, gradients(dy, x, w, state.states, dx, dw, options), scratch);
+    auto const p = backward_problem(dy, x, w, state, dx, dw, options);
+    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
-
-  /// The verdict that the same call of `forward` or `backward` would act on, as a value.
-  template <class Exec, class X, class W, class Y>
-  verdict check(Exec const& on, X const& x, W const& w, Y const& y, saved_of<X> state,
-                workspace scratch = {}, forward_options options = {}) const {
-    return check_forward(on, mixing(x, w, y, state.states, true, options), scratch);
-  }
-  template <class Exec, class X, class W, class Y>
-  verdict check(Exec const& on, X const& x, W const& w, Y const& y, no_saved_t,
-                workspace scratch = {}, forward_options options = {}) const {
-    return check_forward(on, mixing(x, w, y, saved_of<X>{}.states, false, options), scratch);
-  }
+  /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class W, class DX>
-  verdict check(Exec const& on, DY const& dy, W const& w, DX const& dx, workspace scratch = {},
-                backward_options options = {}) const {
-    return check_backward(on, gradient(dy, w, dx, options), scratch);
+  verdict check_backward(Exec const& on, DY const& dy, W const& w, DX const& dx,
+                         workspace scratch = {}, backward_options options = {}) const {
+    return check(on, backward_problem(dy, w, dx, options), scratch);
   }
-  // Not forward's arguments with a workspace and options at the places of dx and dw.
-  template <class Exec, class DY, class X, class W, class DX, class DW,
-            std::enable_if_t<!std::is_same_v<DW, forward_options>, int> = 0>
-  verdict check(Exec const& on, DY const& dy, X const& x, W const& w, const_saved_of<DY> state,
-                DX const& dx, DW const& dw, workspace scratch = {},
-                backward_options options = {}) const {
-    return check_backward(on, gradients(dy, x, w, state.states, dx, dw, options), scratch);
+  template <class Exec, class DY, class X, class W, class DX, class DW>
+  verdict check_backward(Exec const& on, DY const& dy, X const& x, W const& w,
+                         const_saved_of<DY> state, DX const& dx, DW const& dw,
+                         workspace scratch = {}, backward_options options = {}) const {
+    return check(on, backward_problem(dy, x, w, state, dx, dw, options), scratch);
   }
 
  private:
-  template <class Exec>
-  using backend = impl::implementation_for<detail::sparse_mix_op, Exec>;
+  using op = detail::sparse_mix_op;
 
   static constexpr detail::residual_form form() {
     if (std::is_same_v<Residual, residual::per_factor>) return detail::residual_form::per_factor;
     return std::is_same_v<Residual, residual::none> ? detail::residual_form::none
                                                     : detail::residual_form::initial;
   }
-  static index_t ask(void const* topology, index_t link, index_t factor) {
-    return static_cast<Topology const*>(topology)->offset(link, factor);
-  }
   detail::mix_rule rule_for(extents4 w) const {
-    return {form(), w.outer, w.channels, saved_.every, &topology_, ask};
+    detail::mix_rule rule{};
+    rule.residual = form();
+    rule.factors = w.outer;
+    rule.links = w.channels;
+    rule.every = saved_.every;
+    rule.topology = &topology_;
+    rule.evaluate = [](void const* topology, index_t link, index_t factor) {
+      return static_cast<Topology const*>(topology)->offset(link, factor);
+    };
+    return rule;
   }
 
-  template <class X, class W, class Y, class States>
-  auto mixing(X const& x, W const& w, Y const& y, States const& states, bool saving,
-              forward_options options) const {
+  template <class X, class W, class Y, class State>
+  auto forward_problem(X const& x, W const& w, Y const& y, State const& state,
+                       forward_options options) const {
     auto const v = impl::transfer_of(x, y);
     using T = typename decltype(v)::element;
-    auto const weights = impl::input_stack_of<T>(w);
-    return detail::sparse_mix_forward<T>{
-        rule_for(weights.extents()), v.in, weights, v.out, states, saving, options.lengths};
-  }
-  template <class DY, class W, class DX>
-  auto gradient(DY const& dy, W const& w, DX const& dx, backward_options options) const {
-    auto const v = impl::transfer_of(dy, dx);
-    using T = typename decltype(v)::element;
-    auto const weights = impl::input_stack_of<T>(w);
-    return detail::sparse_mix_backward<T>{rule_for(weights.extents()),
-                                          v.in,
-                                          {},
-                                          weights,
-                                          {},
-                                          v.out,
-                                          {},
-                                          false,
-                                          options.mode,
-                                          options.lengths};
-  }
-  template <class DY, class X, class W, class States, class DX, class DW>
-  auto gradients(DY const& dy, X const& x, W const& w, States const& states, DX const& dx,
-                 DW const& dw, backward_options options) const {
-    auto p = gradient(dy, w, dx, options);
-    using T = typename decltype(p.dx)::value_type;
-    p.x = impl::input_of<T>(x);
-    p.states = states;
-    p.dweights = impl::output_stack<T>(dw);
-    p.of_weights = true;
+    detail::sparse_mix_forward<T> p{};
+    p.x = v.in;
+    p.weights = impl::input_stack_of<T>(w);
+    p.rule = rule_for(p.weights.extents());
+    p.y = v.out;
+    p.states = state.view;
+    p.saving = state.saving;
+    p.lengths = options.lengths;
     return p;
   }
-  template <class Exec, class T>
-  void run_forward(Exec const& on, detail::sparse_mix_forward<T> const& p,
-                   workspace scratch) const {
-    impl::enforce(check_forward(on, p, scratch));
-    backend<Exec>::forward(on, p, scratch);
+  template <class DY, class W, class DX>
+  auto backward_problem(DY const& dy, W const& w, DX const& dx, backward_options options) const {
+    auto const v = impl::transfer_of(dy, dx);
+    using T = typename decltype(v)::element;
+    detail::sparse_mix_backward<T> p{};
+    p.dy = v.in;
+    p.weights = impl::input_stack_of<T>(w);
+    p.rule = rule_for(p.weights.extents());
+    p.dx = v.out;
+    p.mode = options.mode;
+    p.lengths = options.lengths;
+    return p;
   }
-  template <class Exec, class T>
-  void run_backward(Exec const& on, detail::sparse_mix_backward<T> const& p,
-                    workspace scratch) const {
-    impl::enforce(check_backward(on, p, scratch));
-    backend<Exec>::backward(on, p, scratch);
+  template <class DY, class X, class W, class State, class DX, class DW>
+  auto backward_problem(DY const& dy, X const& x, W const& w, State const& state, DX const& dx,
+                        DW const& dw, backward_options options) const {
+    auto p = backward_problem(dy, w, dx, options);
+    using T = typename decltype(p)::element;
+    p.x = impl::input_of<T>(x);
+    p.states = state.view;
+    p.dweights = impl::output_stack<T>(dw);
+    p.needs_weight_gradient = true;
+    return p;
   }
 
-  template <class Exec, class T>
-  verdict check_forward(Exec const& on, detail::sparse_mix_forward<T> const& p,
-                        workspace scratch) const {
-    detail::checker c(p.name, impl::reads_memory<Exec>);
+  template <class Exec, class Problem>
+  verdict check(Exec const& on, Problem const& p, workspace scratch) const {
+    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
+  }
+  template <class T>
+  void check_views(detail::checker& c, detail::sparse_mix_forward<T> const& p) const {
     auto const in = detail::describe("x", p.x, false), out = detail::describe("y", p.y, true);
     auto const w = detail::describe("w", p.weights, false, weight_axes);
-    auto const states = detail::describe("states", p.states, true, state_axes);
     check_chain(c, in, w, out, p.lengths);
-    if (p.saving) {
-      check_states(c, states, w, in);
-      for (auto const& other : {in, w, out}) c.no_overlap(states, other);
-    }
-    return finish<T>(c, on, scratch, p.x.extents(), p.weights.extents());
+    if (!p.saving) return;
+    auto const states = detail::describe("states", p.states, true, state_axes);
+    check_states(c, states, w, in);
+    for (auto const& other : {in, w, out}) c.no_overlap(states, other);
   }
-  template <class Exec, class T>
-  verdict check_backward(Exec const& on, detail::sparse_mix_backward<T> const& p,
-                         workspace scratch) const {
-    detail::checker c(p.name, impl::reads_memory<Exec>);
+  template <class T>
+  void check_views(detail::checker& c, detail::sparse_mix_backward<T> const& p) const {
     auto const in = detail::describe("dy", p.dy, false), out = detail::describe("dx", p.dx, true);
     auto const w = detail::describe("w", p.weights, false, weight_axes);
     check_chain(c, in, w, out, p.lengths);
-    if (p.of_weights) {
-      auto const x = detail::describe("x", p.x, false);
-      auto const states = detail::describe("states", p.states, false, state_axes);
-      auto const dw = detail::describe("dw", p.dweights, true, weight_axes);
-      c.view(x);
-      c.same_extents(x, in.name, in.extents.each());
-      check_states(c, states, w, in);
-      c.view(dw);
-      c.extent(dw, "factors", dw.extents.outer, w.name, w.extents.outer);
-      c.extent(dw, "batch", dw.extents.batch, in.name, in.extents.batch);
-      c.extent(dw, "length", dw.extents.length, in.name, in.extents.length);
-      c.extent(dw, "links", dw.extents.channels, w.name, w.extents.channels);
-      for (auto const& other : {x, states}) c.no_overlap(out, other);
-      for (auto const& other : {in, x, w, states, out}) c.no_overlap(dw, other);
-    }
-    return finish<T>(c, on, scratch, p.dy.extents(), p.weights.extents());
+    if (!p.needs_weight_gradient) return;
+    auto const x = detail::describe("x", p.x, false);
+    auto const states = detail::describe("states", p.states, false, state_axes);
+    auto const dw = detail::describe("dw", p.dweights, true, weight_axes);
+    c.view(x);
+    c.same_extents(x, in.name, in.extents.each());
+    check_states(c, states, w, in);
+    c.view(dw);
+    c.extent(dw, "factors", dw.extents.outer, w.name, w.extents.outer);
+    c.extent(dw, "batch", dw.extents.batch, in.name, in.extents.batch);
+    c.extent(dw, "length", dw.extents.length, in.name, in.extents.length);
+    c.extent(dw, "links", dw.extents.channels, w.name, w.extents.channels);
+    for (auto const& other : {x, states}) c.no_overlap(out, other);
+    for (auto const& other : {in, x, w, states, out}) c.no_overlap(dw, other);
   }
 
   static constexpr detail::axis_names weight_axes{"factors", "batch", "length", "links"},
@@ -286,12 +267,6 @@ class sparse_mix {
     c.view(states);
     c.extent(states, "states", states.extents.outer, "checkpoints", saved_.states(w.extents.outer));
     c.same_extents(states, in.name, in.extents.each());
-  }
-  template <class T, class Exec>
-  verdict finish(detail::checker& c, Exec const& on, workspace scratch, extents3 x,
-                 extents4 w) const {
-    return impl::finish_check<backend<Exec>>(c, on, scratch,
-                                             [&] { return workspace_bytes<T>(on, x, w); });
   }
 
   Topology topology_;

@@ -44,24 +44,24 @@ struct multi_call {
   }
   std::string forward() {
     ss::forward_options const options{view_of(rows)};
-    return unchanged(refusal(op().check(on, from, weights, to, {perm}, scratch, options), [&] {
-      op().forward(on, from, weights, to, {perm}, scratch, options);
-    }));
+    return unchanged(
+        refusal(op().check_forward(on, from, weights, to, {perm}, scratch, options),
+                [&] { op().forward(on, from, weights, to, {perm}, scratch, options); }));
   }
   std::string forward_uniform() {
     return unchanged(
-        refusal(op().check(on, from, ss::uniform_weights, to, ss::no_saved, scratch),
+        refusal(op().check_forward(on, from, ss::uniform_weights, to, ss::no_saved, scratch),
                 [&] { op().forward(on, from, ss::uniform_weights, to, ss::no_saved, scratch); }));
   }
   std::string backward() {
     ss::const_saved_permutation const saved{ss::const_index_tensor3(perm)};
-    return unchanged(refusal(op().check(on, from, weights, saved, to, scratch),
+    return unchanged(refusal(op().check_backward(on, from, weights, saved, to, scratch),
                              [&] { op().backward(on, from, weights, saved, to, scratch); }));
   }
   std::string backward_with_weights() {
     ss::const_saved_permutation const saved{ss::const_index_tensor3(perm)};
     return unchanged(
-        refusal(op().check(on, from, values, weights, saved, to, dweights, scratch),
+        refusal(op().check_backward(on, from, values, weights, saved, to, dweights, scratch),
                 [&] { op().backward(on, from, values, weights, saved, to, dweights, scratch); }));
   }
 
@@ -184,7 +184,8 @@ TEST_CASE("the rules of every sort") {
     c.from = {c.y.view().data(), {1, length, 1}, {0, 0, 0}};
     c.to = {c.y.view().data() + 1, {1, length, 1}};  // reaches up, not to `from`
     CHECK(
-        std::string(c.op().check(c.on, c.from, ss::uniform_weights, c.to, ss::no_saved).message) ==
+        std::string(
+            c.op().check_forward(c.on, c.from, ss::uniform_weights, c.to, ss::no_saved).message) ==
         "multi_permutation.forward: x.length is 2147483649, must be at most 2147483648");
   }
   SUBCASE("workspace") {

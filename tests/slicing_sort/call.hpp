@@ -41,18 +41,18 @@ struct call_of {
   // The message of the refusal ("" when accepted); forward and backward, called and checked.
   std::string forward() {
     ss::slicing_sort<Order> const op(order);
-    return agree(op.check(on, x, y, {perm}, scratch, {lengths_view()}),
+    return agree(op.check_forward(on, x, y, {perm}, scratch, {lengths_view()}),
                  [&] { op.forward(on, x, y, {perm}, scratch, {lengths_view()}); });
   }
   std::string forward_not_saved() {
     ss::slicing_sort<Order> const op(order);
-    return agree(op.check(on, x, y, ss::no_saved, scratch, {lengths_view()}),
+    return agree(op.check_forward(on, x, y, ss::no_saved, scratch, {lengths_view()}),
                  [&] { op.forward(on, x, y, ss::no_saved, scratch, {lengths_view()}); });
   }
   std::string backward() {
     ss::slicing_sort<Order> const op(order);
     ss::backward_options const options{ss::grad_mode::overwrite, lengths_view()};
-    return agree(op.check(on, x, {ss::const_index_tensor3(perm)}, y, scratch, options),
+    return agree(op.check_backward(on, x, {ss::const_index_tensor3(perm)}, y, scratch, options),
                  [&] { op.backward(on, x, {ss::const_index_tensor3(perm)}, y, scratch, options); });
   }
 

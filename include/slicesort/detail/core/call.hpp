@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every operator's door does alike: turn the caller's views into ours, and check a transfer of
-// rows from one tensor to another.
+// What every operator's door does alike: it turns the caller's views into ours, checks a call, and runs
+// it. A door itself is its operator's documentation and rules.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/dtype.hpp>
+#include <slicesort/error.hpp>
 #include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
 
+#include <cstddef>
 #include <type_traits>
 
 namespace slicesort {
@@ -121,13 +124,36 @@ inline void check_permutation(detail::checker& c, detail::view_info const& perm,
   c.no_overlap(perm, out);
 }
 
-// The rules that come last: the policy's own, and the workspace's size, which only sound arguments
-// have.
-template <class Backend, class Exec, class Bytes>
-verdict finish_check(detail::checker& c, Exec const& on, workspace scratch, Bytes const& bytes) {
-  Backend::check(on, c);
-  if (c.ok()) c.workspace_holds(scratch, bytes());
+// Bytes of workspace that calls of this shape need.
+template <class Op, class T, class Exec>
+std::size_t workspace_bytes(Exec const& on, typename Op::shape const& shape) {
+  detail::arena counting;
+  implementation_for<Op, Exec>::template plan<T>(on, shape, counting);
+  return counting.bytes();
+}
+
+// The verdict on a call: rules(checker) of its arguments, then the backend's, and last the size of
+// the workspace, which is known for sound arguments only.
+template <class Op, class Exec, class Problem, class Rules>
+verdict check_call(Exec const& on, Problem const& p, workspace scratch, Rules const& rules) {
+  detail::checker c(p.name, reads_memory<Exec>);
+  rules(c);
+  implementation_for<Op, Exec>::check(on, c);
+  if (c.ok())
+    c.workspace_holds(scratch, workspace_bytes<Op, typename Problem::element>(on, p.shape()));
   return c.result();
+}
+
+// A call that has been checked: runs, or reports what is wrong.
+template <class Op, class Exec, class Problem>
+void run_forward(Exec const& on, Problem const& p, workspace scratch, verdict const& checked) {
+  enforce(checked);
+  implementation_for<Op, Exec>::forward(on, p, scratch);
+}
+template <class Op, class Exec, class Problem>
+void run_backward(Exec const& on, Problem const& p, workspace scratch, verdict const& checked) {
+  enforce(checked);
+  implementation_for<Op, Exec>::backward(on, p, scratch);
 }
 
 }  // namespace impl

@@ -11,10 +11,10 @@ namespace detail {
 // Multiplies matrices for a caller's BLAS. Null selects the library's own loops.
 struct gemm_rule {
   void const* self = nullptr;
-  bool (*ask)(void const* self, CUstream_st* stream, gemm_call const& call) = nullptr;
+  bool (*evaluate)(void const* self, CUstream_st* stream, gemm_call const& call) = nullptr;
 
   bool multiply(CUstream_st* stream, gemm_call const& call) const {
-    return ask != nullptr && ask(self, stream, call);
+    return evaluate != nullptr && evaluate(self, stream, call);
   }
 };
 

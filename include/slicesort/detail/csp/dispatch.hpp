@@ -49,14 +49,14 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    layout<T> const m(a, grid, {e, p.rule.group});
-    csp_shifts const moves = upload_shifts(grid, p.rule, e, m.moves);
+    layout<T> const m(a, grid, p.shape());
+    csp_shifts const shifts = upload_shifts(grid, p.rule, e, m.shifts);
     if (p.rule.group == 1) {
       move_rows(grid, column_transfer<T>{p.x, p.y, true, grad_mode::overwrite},
-                groups_of(p.rule, e, moves, p.lengths), {}, m.permute);
+                groups_of(p.rule, e, shifts, p.lengths), {}, m.permute);
       return;
     }
-    groups_view<T> job{groups_of(p.rule, e, moves, p.lengths), p.x, p.y, {}, {}};
+    groups_view<T> job{groups_of(p.rule, e, shifts, p.lengths), p.x, p.y, {}, {}};
     if (p.saving) job.order = group_rows(p.order);
     if constexpr (Aligned) {
       job.destinations = destinations_in(m.destinations, e, p.rule.group);
@@ -69,8 +69,8 @@ struct grid_implementation<detail::csp_op<Aligned>> {
       reference.destinations = {};
       sort_groups(grid, reference, false, m.reference);
     }
-    bool const overwriting = moves.shifting && p.x.data() == p.y.data();
-    if (!overwriting || m.copy == nullptr) return sort_groups(grid, job, moves.shifting, m.sort);
+    bool const overwriting = shifts.shifting && p.x.data() == p.y.data();
+    if (!overwriting || m.copy == nullptr) return sort_groups(grid, job, shifts.shifting, m.sort);
 
     bool const adjacent = rows_are_adjacent(p.x.strides());
     for (index_t first = 0; first < e.batch; first += m.samples) {
@@ -92,10 +92,10 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     extents3 const e = p.dy.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    layout<T> const m(a, grid, {e, p.rule.group});
-    csp_shifts const moves = upload_shifts(grid, p.rule, e, m.moves);
-    csp_groups const groups = groups_of(p.rule, e, moves, p.lengths);
-    if (p.rule.group == 2 && !moves.shifting)
+    layout<T> const m(a, grid, p.shape());
+    csp_shifts const shifts = upload_shifts(grid, p.rule, e, m.shifts);
+    csp_groups const groups = groups_of(p.rule, e, shifts, p.lengths);
+    if (p.rule.group == 2 && !shifts.shifting)
       run_on_groups(grid, return_pairs_body<T>{groups, p.dy, p.dx, group_rows(p.order), p.mode, {}},
                     p.dy, p.dy.data() == p.dx.data(), false, rows_of_byte);
     else
@@ -106,7 +106,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
  private:
   template <class T>
   struct layout {
-    detail::channel_shift* moves = nullptr;
+    detail::channel_shift* shifts = nullptr;
     unsigned char* destinations = nullptr;  // the order of every sample's reference, as saved
     sort_layout<T> reference, sort;
     index_t samples = 0;  // that `copy` holds
@@ -116,7 +116,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     template <class Grid>
     layout(detail::arena& a, Grid const& grid, detail::csp_shape const& s) {
       if (s.extents.empty()) return;
-      moves = a.take<detail::channel_shift>(static_cast<std::size_t>(s.extents.channels));
+      shifts = a.take<detail::channel_shift>(static_cast<std::size_t>(s.extents.channels));
       a.overlap(
           [&](detail::arena& sorting) { take_sort(sorting, grid, s.extents, s.group); },
           [&](detail::arena& moving) { permute = permute_layout<T>(moving, grid, s.extents); });
@@ -142,9 +142,9 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     }
   };
 
-  static csp_groups groups_of(detail::csp_rule const& rule, extents3 e, csp_shifts const& moves,
+  static csp_groups groups_of(detail::csp_rule const& rule, extents3 e, csp_shifts const& shifts,
                               tensor1<index_t const> lengths) {
-    return {e, rule.group, detail::row_division(rule.group), moves.all, moves.first, lengths};
+    return {e, rule.group, detail::row_division(rule.group), shifts.all, shifts.first, lengths};
   }
 
   // Places are kept as the state of one channel would be saved.

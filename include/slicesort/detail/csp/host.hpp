@@ -37,8 +37,8 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
 
   // What a call takes from the workspace.
   struct memory {
-    detail::channel_shift* moves;  // of every channel
-    bool moving, mixed;            // whether any is shifted; whether some descend and some do not
+    detail::channel_shift* shifts;  // of every channel
+    bool shifting, mixed;           // whether any is shifted; whether some descend and some do not
     // Where a group's sorted rows go, [batch][length], where groups are aligned; the second where
     // row numbers in a group exceed 16 bits.
     std::uint16_t* destinations;
@@ -51,12 +51,12 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     index_t const group = s.group;
     bool const any = !e.empty(), wide = is_long(group);
     auto const rows = static_cast<std::size_t>(any && Aligned ? e.batch * e.length : 0);
-    auto* const moves =
+    auto* const shifts =
         a.take<detail::channel_shift>(static_cast<std::size_t>(any ? e.channels : 0));
     auto* const destinations = a.take<std::uint16_t>(wide ? 0 : rows);
     auto* const long_destinations = a.take<std::uint32_t>(wide ? rows : 0);
     index_t const tasks = any ? std::max(column_runs(e, tile_columns).count(), e.batch) : 0;
-    return {moves,
+    return {shifts,
             false,
             false,
             destinations,
@@ -89,14 +89,14 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
 
   static void evaluate_shifts(detail::csp_rule const& rule, extents3 e, memory& m) {
     for (index_t c = 0; c < e.channels; ++c) {
-      m.moves[c] = rule.move(c, e);
-      m.moving |= detail::shift_of(m.moves[c]) != 0;
-      m.mixed |= detail::descends(m.moves[c]) != detail::descends(m.moves[0]);
+      m.shifts[c] = rule.shift(c, e);
+      m.shifting |= detail::shift_of(m.shifts[c]) != 0;
+      m.mixed |= detail::descends(m.shifts[c]) != detail::descends(m.shifts[0]);
     }
   }
 
   static bool unshifted_pairs(memory const& m, index_t group) {
-    return group == 2 && !m.moving && !m.mixed;
+    return group == 2 && !m.shifting && !m.mixed;
   }
 
   static tile_operand operand(extents3 e, strides3 s, column_run b) {
@@ -114,10 +114,10 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     t.rows = valid_rows(lengths, b.batch, e.length);
     t.group = group;
     for (int lane = 0; lane < t.width; ++lane) {
-      detail::channel_shift const move = m.moves[b.channel + lane];
-      t.shift[lane] = detail::wrapped(detail::shift_of(move), t.rows);
+      detail::channel_shift const shift = m.shifts[b.channel + lane];
+      t.shift[lane] = detail::wrapped(detail::shift_of(shift), t.rows);
       t.shifted |= t.shift[lane] != 0;
-      if (detail::descends(move))
+      if (detail::descends(shift))
         t.flip[lane] = static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0});
     }
     t.mode = grad_mode::overwrite;
@@ -199,7 +199,7 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
   extents3 const e = p.x.extents();
   if (e.empty()) return;
   detail::arena a(w);
-  memory m = plan<T>(on, {e, p.rule.group}, a);
+  memory m = plan<T>(on, p.shape(), a);
   evaluate_shifts(p.rule, e, m);
   if constexpr (Aligned) align(on, p, m);
   isa const set = chosen_isa(on.instructions);
@@ -208,7 +208,7 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
   if (unshifted > 0)
     for_each_unshifted_piece(
         on, p.x, p.y, p.order, p.saving, unshifted, p.lengths, [&](index_t batch, pair_rows<T>& r) {
-          r.flip = detail::descends(m.moves[0])
+          r.flip = detail::descends(m.shifts[0])
                        ? static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0})
                        : detail::bits_t<T>{0};
           r.destinations = Aligned ? m.destinations + batch * e.length : nullptr;
@@ -240,7 +240,7 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::backward(
   extents3 const e = p.dy.extents();
   if (e.empty()) return;
   detail::arena a(w);
-  memory m = plan<T>(on, {e, p.rule.group}, a);
+  memory m = plan<T>(on, p.shape(), a);
   evaluate_shifts(p.rule, e, m);
   isa const set = chosen_isa(on.instructions);
   index_t const unshifted = unshifted_pairs(m, p.rule.group) && p.mode == grad_mode::overwrite

@@ -15,24 +15,24 @@ inline namespace v0 {
 namespace detail {
 
 // What becomes of one channel: 2 * shift + (1 if its groups descend). Where groups are aligned none
-// descends, and the reference does not move.
+// descends, and the reference is not shifted.
 using channel_shift = std::int64_t;
-constexpr channel_shift move_of(index_t shift, bool descends) {
-  return 2 * shift + static_cast<channel_shift>(descends);
+constexpr channel_shift shift_by(index_t rows, bool descends) {
+  return 2 * rows + static_cast<channel_shift>(descends);
 }
-SLICESORT_HD constexpr index_t shift_of(channel_shift move) { return (move - (move & 1)) / 2; }
-SLICESORT_HD constexpr bool descends(channel_shift move) { return (move & 1) != 0; }
+SLICESORT_HD constexpr index_t shift_of(channel_shift shift) { return (shift - (shift & 1)) / 2; }
+SLICESORT_HD constexpr bool descends(channel_shift shift) { return (shift & 1) != 0; }
 
-// The policies of a call. Moves are asked for on the host, once for every channel: policies need not
+// The policies of a call. Shifts are evaluated on the host, once for every channel: policies need not
 // be device code.
 struct csp_rule {
   index_t group;      // rows of a group, 1..max(length, 1)
   index_t reference;  // the channel, where groups are aligned
   void const* policies;
-  channel_shift (*ask)(void const* policies, index_t channel, extents3 extents);
+  channel_shift (*evaluate)(void const* policies, index_t channel, extents3 extents);
 
-  channel_shift move(index_t channel, extents3 extents) const {
-    return ask(policies, channel, extents);
+  channel_shift shift(index_t channel, extents3 extents) const {
+    return evaluate(policies, channel, extents);
   }
 };
 
@@ -49,6 +49,12 @@ constexpr index_width saved_order_width(index_t group) {
                           : index_width::bits32;
 }
 
+// What a workspace depends on.
+struct csp_shape {
+  extents3 extents;
+  index_t group;  // rows of one
+};
+
 template <class T>
 struct csp_forward {
   using element = T;
@@ -59,6 +65,8 @@ struct csp_forward {
   index_tensor3 order;
   bool saving;  // whether order is written
   tensor1<index_t const> lengths;
+
+  csp_shape shape() const { return {x.extents(), rule.group}; }
 };
 
 template <class T>
@@ -71,12 +79,8 @@ struct csp_backward {
   tensor3<T> dx;
   grad_mode mode;
   tensor1<index_t const> lengths;
-};
 
-// What a workspace depends on.
-struct csp_shape {
-  extents3 extents;
-  index_t group;  // rows of one
+  csp_shape shape() const { return {dy.extents(), rule.group}; }
 };
 
 // Aligned: whether groups take the order of a reference channel's, else they are sorted.

@@ -20,6 +20,8 @@ struct max_exchange_forward {
   index_tensor3 maximum;  // [batch, 1, channels]
   bool saving;            // whether maximum is written
   tensor1<index_t const> lengths;
+
+  extents3 shape() const { return x.extents(); }
 };
 
 // Rows past a length lie outside the exchange by themselves: it needs no lengths.
@@ -32,6 +34,8 @@ struct max_exchange_backward {
   const_index_tensor3 maximum;
   tensor3<T> dx;
   grad_mode mode;
+
+  extents3 shape() const { return dy.extents(); }
 };
 
 struct max_exchange_op {

@@ -73,8 +73,8 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
                        workspace w) {
     extents3 const e = p.dy.extents();
     detail::arena a(w);
-    backward_layout<T> const m(a, grid, {e, p.weights.terms});
-    if (p.of_weights) weigh(grid, p, m.sums);
+    backward_layout<T> const m(a, grid, p.shape());
+    if (p.needs_weight_gradient) weigh(grid, p, m.sums);
     if (e.empty()) return;
     if (m.dy == nullptr) return transpose_powers<true>(grid, p, p.dy, p.dx, p.perm, p.lengths);
     if (p.dy.data() != p.dx.data())

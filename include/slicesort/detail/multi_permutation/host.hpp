@@ -196,7 +196,7 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
     Exec const& on, detail::multi_permutation_forward<Order, T> const& p, workspace w) {
   detail::arena a(w);
   extents3 const e = p.x.extents();
-  memory const m = plan<T>(on, {e, p.weights.terms}, a);
+  memory const m = plan<T>(on, p.shape(), a);
   column_runs const runs(e, run_columns);
   for_each_task(on, runs.count(), [&](unsigned slot, index_t task) {
     sample_run const run = runs[task];
@@ -222,7 +222,7 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
   detail::arena a(w);
   extents3 const e = p.dy.extents();
   index_t const terms = p.weights.terms;
-  memory const m = plan<T>(on, {e, terms}, a);
+  memory const m = plan<T>(on, p.shape(), a);
   column_runs const runs(e, run_columns);
   for_each_task(on, runs.count(), [&](unsigned slot, index_t task) {
     sample_run const run = runs[task];
@@ -233,10 +233,10 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
       index_t const rows = valid_rows(p.lengths, b.batch, e.length);
       with_index_type(p.perm, [&](auto perm) { load_columns(perm, b, 0, rows, l.perm, l.pitch); });
       load_columns(p.dy, b, 0, rows, l.sums, l.pitch);
-      if (p.of_weights) load_columns(p.x, b, 0, rows, l.values, l.pitch);
+      if (p.needs_weight_gradient) load_columns(p.x, b, 0, rows, l.values, l.pitch);
       for (index_t c = 0; c < b.channels; ++c) {
         A<T>* const d = l.sums + c * l.pitch;
-        if (p.of_weights)
+        if (p.needs_weight_gradient)
           l.powers(c, rows).weights_gradient(
               d, l.values + c * l.pitch, terms,
               m.of_weights + (b.batch * e.channels + b.channel + c) * terms);
@@ -246,7 +246,7 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
       transfer_rows(p.dy, p.dx, b, rows, e.length, p.mode);
     }
   });
-  if (p.of_weights) add_columns(p, m.of_weights);
+  if (p.needs_weight_gradient) add_columns(p, m.of_weights);
 }
 
 }  // namespace impl

@@ -24,17 +24,25 @@ struct term_weights {
   }
 };
 
+// What a workspace depends on.
+struct multi_permutation_shape {
+  extents3 extents;
+  index_t terms;
+};
+
 template <class Order, class T>
 struct multi_permutation_forward {
   using element = T;
   static constexpr char const* name = "multi_permutation.forward";
   Order order;
-  tensor3<T const> x;
-  term_weights<accumulator_t<T>> weights;
-  tensor3<T> y;
-  index_tensor3 perm;
-  bool saving;  // whether perm is written
-  tensor1<index_t const> lengths;
+  tensor3<T const> x{};
+  term_weights<accumulator_t<T>> weights{};
+  tensor3<T> y{};
+  index_tensor3 perm{};
+  bool saving = false;  // whether perm is written
+  tensor1<index_t const> lengths{};
+
+  multi_permutation_shape shape() const { return {x.extents(), weights.terms}; }
 };
 
 template <class T>
@@ -47,15 +55,11 @@ struct multi_permutation_backward {
   const_index_tensor3 perm;
   tensor3<T> dx;
   tensor1<accumulator_t<T>> dweights;
-  bool of_weights;  // whether dweights is wanted
+  bool needs_weight_gradient;
   grad_mode mode;
   tensor1<index_t const> lengths;
-};
 
-// What a workspace depends on.
-struct multi_permutation_shape {
-  extents3 extents;
-  index_t terms;
+  multi_permutation_shape shape() const { return {dy.extents(), weights.terms}; }
 };
 
 template <class Order>

@@ -19,6 +19,8 @@ struct shuffle_forward {
   tensor3<T const> x;
   tensor3<T> y;
   tensor1<index_t const> lengths;
+
+  extents3 shape() const { return x.extents(); }
 };
 
 template <class T>
@@ -30,6 +32,8 @@ struct shuffle_backward {
   tensor3<T> dx;
   grad_mode mode;
   tensor1<index_t const> lengths;
+
+  extents3 shape() const { return dy.extents(); }
 };
 
 template <class Form>

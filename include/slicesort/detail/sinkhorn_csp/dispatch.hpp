@@ -32,8 +32,8 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<T> const m(grid, {e, p.rule.group, p.iterations}, a);
-    note_shifts(grid, p.rule, e, m.shifts);
+    memory<T> const m(grid, p.shape(), a);
+    upload_shifts(grid, p.rule, e, m.shifts);
     auto const tiles = tiles_of(p, m, m.forward);
     if (m.forward.hot_in_shared)
       run(grid, mix_groups_body<T, true>{tiles, p.y}, m.forward, e.batch);
@@ -46,8 +46,8 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<T> const m(grid, {e, p.rule.group, p.iterations}, a);
-    note_shifts(grid, p.rule, e, m.shifts);
+    memory<T> const m(grid, p.shape(), a);
+    upload_shifts(grid, p.rule, e, m.shifts);
     auto tiles = tiles_of(p, m, m.backward);
     index_t const at_once = detail::samples_at_once(e);
     for (index_t first = 0; first < e.batch; first += at_once) {
@@ -150,10 +150,10 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
   }
 
   template <class Grid>
-  static void note_shifts(Grid const& grid, detail::csp_rule const& rule, extents3 e,
-                          index_t* shifts) {
-    auto const ask = [&](index_t channel) { return detail::shift_of(rule.move(channel, e)); };
-    upload_numbers(grid, e.channels, ask, shifts, true);
+  static void upload_shifts(Grid const& grid, detail::csp_rule const& rule, extents3 e,
+                            index_t* shifts) {
+    auto const shift = [&](index_t channel) { return detail::shift_of(rule.shift(channel, e)); };
+    upload_numbers(grid, e.channels, shift, shifts, true);
   }
 
   template <class Grid, class Body>

@@ -58,8 +58,8 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<A> const m(on, {e, p.rule.group, p.iterations}, a, false);
-    m.note_shifts(p.rule, e);
+    memory<A> const m(on, p.shape(), a, false);
+    m.fill_shifts(p.rule, e);
     sinkhorn_tasks const tasks(e, p.rule.group, 0, e.batch);
     for_each_task(on, tasks.count(), [&](unsigned slot, index_t number) {
       sinkhorn_task const t = tasks.at(number, p.lengths);
@@ -78,8 +78,8 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<A> const m(on, {e, p.rule.group, p.iterations}, a, true);
-    m.note_shifts(p.rule, e);
+    memory<A> const m(on, p.shape(), a, true);
+    m.fill_shifts(p.rule, e);
     index_t const at_once = detail::samples_at_once(e);
     for (index_t first = 0; first < e.batch; first += at_once) {
       index_t const samples = std::min(at_once, e.batch - first);
@@ -122,8 +122,8 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
               [s](detail::arena& slot) { group_in<sinkhorn_lanes>(slot, s.group, s.iterations); }),
           shape(s) {}
 
-    void note_shifts(detail::csp_rule const& rule, extents3 e) const {
-      for (index_t c = 0; c < e.channels; ++c) shifts[c] = detail::shift_of(rule.move(c, e));
+    void fill_shifts(detail::csp_rule const& rule, extents3 e) const {
+      for (index_t c = 0; c < e.channels; ++c) shifts[c] = detail::shift_of(rule.shift(c, e));
     }
     template <int Lanes>
     detail::sinkhorn_group<A> group_of(unsigned slot, index_t rows) const {

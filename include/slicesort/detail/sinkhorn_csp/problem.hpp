@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entropic relaxation of CSP: what a call is about. Channels move as in `csp`; the rows of a group
+// The entropic relaxation of CSP: what a call is about. Channels are shifted as in `csp`; the rows of a group
 // are mixed by a matrix instead of permuted.
 #pragma once
 
@@ -47,6 +47,8 @@ struct sinkhorn_csp_forward {
   tensor3<T const> x;
   tensor3<T> y;
   tensor1<index_t const> lengths;
+
+  sinkhorn_shape shape() const { return {x.extents(), rule.group, iterations}; }
 };
 
 template <class T>
@@ -60,6 +62,8 @@ struct sinkhorn_csp_backward {
   tensor3<T> dx;
   grad_mode mode;
   tensor1<index_t const> lengths;
+
+  sinkhorn_shape shape() const { return {x.extents(), rule.group, iterations}; }
 };
 
 struct sinkhorn_csp_op {

@@ -15,11 +15,13 @@ struct slicing_sort_forward {
   using element = T;
   static constexpr char const* name = "slicing_sort.forward";
   Order order;
-  tensor3<T const> x;
-  tensor3<T> y;
-  index_tensor3 perm;
-  bool saving;  // whether perm is written
-  tensor1<index_t const> lengths;
+  tensor3<T const> x{};
+  tensor3<T> y{};
+  index_tensor3 perm{};
+  bool saving = false;  // whether perm is written
+  tensor1<index_t const> lengths{};
+
+  extents3 shape() const { return x.extents(); }
 };
 
 template <class T>
@@ -31,6 +33,8 @@ struct slicing_sort_backward {
   const_index_tensor3 perm;
   grad_mode mode;
   tensor1<index_t const> lengths;
+
+  extents3 shape() const { return dy.extents(); }
 };
 
 template <class Order>

@@ -59,13 +59,15 @@ struct attention_forward {
   using element = T;
   static constexpr char const* name = "softmax_attention.forward";
   Mask mask;
-  double scale;
-  gemm_rule gemm;
-  attention_inputs<T> in;
-  tensor4<T> y;
-  tensor4<State> state;
-  bool saving;  // whether the state is written
-  attention_lengths lengths;
+  double scale = 0;
+  gemm_rule gemm{};
+  attention_inputs<T> in{};
+  tensor4<T> y{};
+  tensor4<State> state{};
+  bool saving = false;  // whether the state is written
+  attention_lengths lengths{};
+
+  attention_shape shape() const { return attention_shape::of(in); }
 };
 
 template <class Mask, class T, class State>
@@ -73,15 +75,17 @@ struct attention_backward {
   using element = T;
   static constexpr char const* name = "softmax_attention.backward";
   Mask mask;
-  double scale;
-  gemm_rule gemm;
-  tensor4<T const> dy;
-  attention_inputs<T> in;
-  tensor4<T const> y;
-  tensor4<State const> state;
-  attention_gradients<T> to;
-  grad_mode mode;
-  attention_lengths lengths;
+  double scale = 0;
+  gemm_rule gemm{};
+  tensor4<T const> dy{};
+  attention_inputs<T> in{};
+  tensor4<T const> y{};
+  tensor4<State const> state{};
+  attention_gradients<T> to{};
+  grad_mode mode = grad_mode::overwrite;
+  attention_lengths lengths{};
+
+  attention_shape shape() const { return attention_shape::of(in); }
 };
 
 // Two operators behind one door, which differ in what they save.

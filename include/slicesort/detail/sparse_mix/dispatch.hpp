@@ -45,7 +45,7 @@ struct grid_implementation<detail::sparse_mix_op> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<T> const m(grid, detail::mix_shape::of(e, p.rule), a);
+    memory<T> const m(grid, p.shape(), a);
     upload_offsets(grid, p.rule, m.offsets);
     for (index_t first = 0; first < e.batch; first += m.samples) {
       chain_args<T> chain = job_of(p, m, first, p.x, p.y);
@@ -64,9 +64,9 @@ struct grid_implementation<detail::sparse_mix_op> {
   template <class Grid, class T>
   static void backward(Grid const& grid, detail::sparse_mix_backward<T> const& p, workspace w) {
     extents3 const e = p.dy.extents();
-    if (e.batch == 0 || e.length == 0 || (e.channels == 0 && !p.of_weights)) return;
+    if (e.batch == 0 || e.length == 0 || (e.channels == 0 && !p.needs_weight_gradient)) return;
     detail::arena a(w);
-    memory<T> const m(grid, detail::mix_shape::of(e, p.rule), a);
+    memory<T> const m(grid, p.shape(), a);
     upload_offsets(grid, p.rule, m.offsets);
     for (index_t first = 0; first < e.batch; first += m.samples) {
       chain_args<T> chain = job_of(p, m, first, p.dy, p.dx);
@@ -76,7 +76,7 @@ struct grid_implementation<detail::sparse_mix_op> {
       chain.inputs = chain.start == mix_start::all ? m.inputs : nullptr;
       if (p.rule.factors == 0) {
         copy_rows(grid, chain);
-      } else if (p.of_weights) {
+      } else if (p.needs_weight_gradient) {
         with_weights(grid, p, m, chain, first);
       } else {
         spread(grid, chain, 0, p.rule.factors, true);

@@ -102,7 +102,7 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::forward(
   extents3 const e = p.x.extents();
   if (e.empty()) return;
   detail::arena a(w);
-  memory<T> const m(on, detail::mix_shape::of(e, p.rule), a);
+  memory<T> const m(on, p.shape(), a);
   index_t const factors = p.rule.factors;
   mix_call<T> const call = call_of<T>(on.instructions, p.rule, m.offsets, p.weights, p.lengths);
   for_each_tile(on, e, [&](unsigned slot, column_run block) {
@@ -132,12 +132,12 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
   using A = detail::accumulator_t<T>;
   extents3 const e = p.dy.extents();
   detail::arena a(w);
-  memory<T> m(on, detail::mix_shape::of(e, p.rule), a);
+  memory<T> m(on, p.shape(), a);
   if (e.empty()) {  // without channels, the weights' gradients are sums of nothing
-    if (p.of_weights && p.mode == grad_mode::overwrite) clear(p.dweights);
+    if (p.needs_weight_gradient && p.mode == grad_mode::overwrite) clear(p.dweights);
     return;
   }
-  if (p.of_weights) m.products.begin(p.dweights, p.mode);
+  if (p.needs_weight_gradient) m.products.begin(p.dweights, p.mode);
   mix_call<T> const call = call_of<T>(on.instructions, p.rule, m.offsets, p.weights, p.lengths);
   bool const initial = p.rule.residual == detail::residual_form::initial;
   for_each_tile(on, e, [&](unsigned slot, column_run block) {
@@ -151,7 +151,7 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
     chain.load(p.dy, dz);
     if (initial) std::fill_n(sum, size, A(0));
     for (index_t f = p.rule.factors; f-- > 0;) {
-      if (p.of_weights) m.products.add(chain, f, dz, states.input_of(f, next));
+      if (p.needs_weight_gradient) m.products.add(chain, f, dz, states.input_of(f, next));
       if (initial)
         for (index_t i = 0; i < size; ++i) sum[i] += dz[i];
       A const* const start = p.rule.residual == detail::residual_form::per_factor ? dz

@@ -21,9 +21,9 @@ struct mix_rule {
   index_t factors, links;
   index_t every;  // states saved: see `checkpoints`
   void const* topology;
-  index_t (*ask)(void const* topology, index_t link, index_t factor);
+  index_t (*evaluate)(void const* topology, index_t link, index_t factor);
 
-  index_t offset(index_t link, index_t factor) const { return ask(topology, link, factor); }
+  index_t offset(index_t link, index_t factor) const { return evaluate(topology, link, factor); }
 };
 
 // What a workspace depends on.
@@ -33,10 +33,6 @@ struct mix_shape {
   extents3 extents;  // of x
   index_t factors, links;
   index_t every;  // states saved: see `checkpoints`
-
-  static constexpr mix_shape of(extents3 extents, mix_rule const& rule) {
-    return {extents, rule.factors, rule.links, rule.every};
-  }
 };
 
 // A gradient with respect to a weight is a sum over channels. A block of so many channels is summed
@@ -57,6 +53,8 @@ struct sparse_mix_forward {
   tensor4<T> states;
   bool saving;  // whether states are written
   tensor1<index_t const> lengths;
+
+  mix_shape shape() const { return {x.extents(), rule.factors, rule.links, rule.every}; }
 };
 
 template <class T>
@@ -70,9 +68,11 @@ struct sparse_mix_backward {
   tensor4<T const> states;
   tensor3<T> dx;
   tensor4<T> dweights;
-  bool of_weights;  // whether dweights is wanted
+  bool needs_weight_gradient;  // whether dweights is wanted
   grad_mode mode;
   tensor1<index_t const> lengths;
+
+  mix_shape shape() const { return {dy.extents(), rule.factors, rule.links, rule.every}; }
 };
 
 struct sparse_mix_op {

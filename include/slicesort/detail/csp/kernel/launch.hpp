@@ -99,7 +99,7 @@ void sort_groups_in_registers(Grid const& grid, groups_view<T> const& view, bool
   }
 }
 
-// `shifting`: whether any channel moves.
+// `shifting`: whether any channel is shifted.
 template <class Grid, class T>
 void sort_groups(Grid const& grid, groups_view<T> const& view, bool shifting,
                  sort_layout<T> const& m) {

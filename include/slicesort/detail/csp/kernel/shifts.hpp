@@ -25,9 +25,9 @@ csp_shifts upload_shifts(Grid const& grid, detail::csp_rule const& rule, extents
                          detail::channel_shift* memory) {
   csp_shifts m;
   auto const evaluate = [&](index_t channel) {
-    detail::channel_shift const move = rule.move(channel, e);
-    m.shifting |= detail::shift_of(move) != 0;
-    return move;
+    detail::channel_shift const shift = rule.shift(channel, e);
+    m.shifting |= detail::shift_of(shift) != 0;
+    return shift;
   };
   uploaded_numbers const noted = upload_numbers(grid, e.channels, evaluate, memory, false);
   m.all = noted.alike ? nullptr : memory;

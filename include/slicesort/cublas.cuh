@@ -32,7 +32,7 @@ struct cublas {
     if (handle == nullptr) return false;
     bool const wide = call.a.kind == element_kind::f64;
     if (call.a.kind != call.b.kind || (wide && call.c.kind != element_kind::f64)) return false;
-    // cuBLAS is column-major: it sees the transposes of row-major matrices, so b comes first. Where c
+    // cuBLAS is column-major: it sees the transposes of row-major matrices, so b comes first. If c
     // is column-major, all three are transposed once more.
     if (!detail::layout_of(call.c, call.rows, call.columns).transposed)
       return multiply_rows(stream, call);

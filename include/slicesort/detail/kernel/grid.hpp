@@ -34,8 +34,8 @@
 //                                            // to 16 bytes of shared memory, all aligned; bytes
 //                                            // after `bytes` become 0
 //   void await_copies()                      // this thread's; those of others after a sync()
-//   void mma_abt<Width>(sums, a, b, depth)      // sums += a b^T
-//   void mma_ab<Width>(sums, weights, x, width) // sums += weights x
+//   void mma_abt<Width>(sums, a, b, depth)   // sums += a b^T
+//   void mma_ab<Width>(sums, weights, x, width)  // sums += weights x
 //                                            // (both on tensor cores where they can)
 //   auto mma_operand<T>(sums)                // sums as weights, rounded to T if it has 16 bits
 // and, in a launch with clusters, for the blocks of one:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the elements of a tile lie in shared memory, so that no bank is hit twice at once.
 //
-// Shared memory has 32 banks of 4 bytes, which the 8 pieces of 16 bytes in 128 bytes fill. In a plain
-// row-major tile, piece k lies in the same four banks in every row, and reading piece k of eight rows
-// takes eight turns. A swizzled tile exchanges the pieces of each row: piece k of row r lies where
-// piece k ^ (r % 8) would. With rows of eight pieces:
+// Shared memory has 32 banks of 4 bytes, which the 8 pieces of 16 bytes in 128 bytes fill. In a
+// plain row-major tile, piece k lies in the same four banks in every row, and reading piece k of
+// eight rows takes eight turns. A swizzled tile exchanges the pieces of each row: piece k of row r
+// lies where piece k ^ (r % 8) would. With rows of eight pieces:
 //
 //             banks 0..3  4..7  8..11  12..15  16..19  20..23  24..27  28..31
 //      row 0       [ 0      1      2      3       4       5       6       7 ]
@@ -14,7 +14,7 @@
 //      ...
 //      row 7       [ 7      6      5      4       3       2       1       0 ]
 //
-// Every column of the picture and every row of it names eight different pieces: rows are written, and
+// Every row and every column of the picture names eight different pieces: a row is written, and the
 // pieces k of eight rows are read, in one turn each.
 #pragma once
 
@@ -24,7 +24,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// The three numbers of a swizzle, in units of the caller's choice (whole pieces, or single numbers):
+// The three numbers of a swizzle, in units of the caller's choice (pieces, or single numbers):
 //   RowLength  the length of a row, and the distance from row to row
 //   Together   how many neighbors stay together: the length of a piece
 //   Rows       after how many rows the pattern repeats

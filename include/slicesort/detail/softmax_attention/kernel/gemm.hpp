@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix products of materialized attention: those of all heads of a sample, or of some.
+// The matrix products of materialized attention, for all heads of a sample or some of them.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -21,7 +21,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// A matrix for every head.
+// Matrices, one for every head.
 template <class T>
 struct head_matrices {
   T* data;
@@ -36,14 +36,15 @@ struct head_matrices {
   }
 };
 
-// Whose length a side of a matrix has.
+// What the length of a side of a matrix counts.
 enum class side_of { channels, queries, keys };
 struct matrix_side {
   side_of what;
   index_t size;
 };
 
-// c = alpha * a * b, or added to c. Beyond a sample's length a and b are not read, but taken to be 0.
+// c = alpha * a * b, or c += alpha * a * b. Elements of a and b past a sample's length are not
+// read; they count as 0.
 template <class T, class Out>
 struct multiply_heads_body {
   static constexpr int max_threads = 128;
@@ -130,7 +131,8 @@ gemm_operand operand_of(head_matrices<T> const& m) {
           m.head_stride};
 }
 
-// By whom the caller asked for, or here. Another knows nothing of lengths.
+// Multiplies with the product that the caller chose, or with the loops here. A BLAS knows nothing
+// about lengths.
 template <class Grid, class T, class Out>
 void multiply_heads(Grid const& grid, detail::gemm_rule const& rule,
                     multiply_heads_body<T, Out> const& all) {

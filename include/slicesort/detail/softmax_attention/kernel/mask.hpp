@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pairs of queries and keys a tile of scores has.
+// Which pairs of queries and keys of a tile of scores take part.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -16,15 +16,16 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// A variable: device code may not call numeric_limits.
+// A variable, because device code may not call numeric_limits.
 template <class A>
 inline constexpr A least_score = -std::numeric_limits<A>::infinity();
 
-// Of some queries: what their keys' ranges cover together, and what all of them have.
+// The key ranges of some queries: their hull [first, last), and their intersection [all_first,
+// all_last).
 struct range_bounds {
   index_t first, last, all_first, all_last;
 
-  // Of none.
+  // The bounds of no queries.
   static SLICESORT_HD range_bounds none(index_t keys) { return {keys, 0, 0, keys}; }
   SLICESORT_HD void add(range_bounds const& o) {
     if (o.first < first) first = o.first;
@@ -32,7 +33,7 @@ struct range_bounds {
     if (o.all_first > all_first) all_first = o.all_first;
     if (o.all_last < all_last) all_last = o.all_last;
   }
-  // An empty range keeps whatever has all of it from being whole.
+  // An empty range empties the intersection.
   SLICESORT_HD void add(key_range r, index_t keys) {
     if (r.first < r.last)
       add({r.first, r.last, r.first, r.last});
@@ -45,8 +46,8 @@ struct range_bounds {
   }
 };
 
-// The ranges of `count` queries, those from `queries` on empty ones, and, first of `bounds`, which has an element
-// for every warp, what they have together; those past the end do not count.
+// Stages the ranges of `count` queries, empty ones from query `queries` on. The first element of
+// `bounds`, which has one for every warp, becomes the bounds of all, except those past the end.
 template <class Block, class Mask>
 SLICESORT_HD_INLINE void stage_ranges(Block& block, Mask const& mask, key_range* ranges,
                                       range_bounds* bounds, index_t first, int count,
@@ -75,9 +76,10 @@ SLICESORT_HD_INLINE void stage_ranges(Block& block, Mask const& mask, key_range*
 template <int Columns>
 using score_tile = swizzled_tile<Columns, 8, Columns / 8>;
 
-// What is to be added to each of a tile's scores: the bias, if there is one, or -infinity where the pair is
-// not allowed, whose bias is not read. Rows are queries and columns keys, or, Transposed, rows are keys. `ranges`
-// are those of the tile's queries. Behind a sync() every thread finds its own by mask_scores.
+// Stages what is added to each score of a tile: the bias, if there is one, or -infinity for a pair
+// that is not allowed, whose bias is not read. Rows are queries and columns are keys; if
+// Transposed, rows are keys. `ranges` are those of the tile's queries. After a sync() mask_scores
+// adds each thread's terms.
 template <bool Transposed, int Columns, class Block, class Mask, class T>
 SLICESORT_HD_INLINE void stage_bias(Block& block, T* terms, int rows, Mask const& mask,
                                     key_range const* ranges, index_t first_query, index_t first_key,
@@ -98,7 +100,7 @@ SLICESORT_HD_INLINE void stage_bias(Block& block, T* terms, int rows, Mask const
     terms[score_tile<Columns>::offset(row, column)] = term;
   }
 }
-// Products become scores, from the warp's first row of terms.
+// Turns products into scores with the staged terms, beginning at the warp's first row of them.
 template <class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void mask_scores(Block& block, register_tile<A, Rows, Columns>& s, A scale,
                                      T const* terms) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention with its map in memory: matrix products, by whom the caller names, and a softmax of rows between,
-// a sample's heads at once as far as the workspace holds their maps.
+// Attention with its map in memory: a matrix product (of the caller's choice), a softmax of rows,
+// and another product. It takes as many heads of a sample at a time as the workspace holds maps
+// for.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -137,7 +138,7 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
                         : t.data() + part.sample * d.outer + part.first_head * d.batch;
     return {data, d.length, d.channels, d.batch};
   }
-  // A map of the workspace.
+  // A map in the workspace.
   template <class T>
   static head_matrices<T> map_of(T* data, map_rows const& part) {
     return {data, part.keys, 1, part.queries * part.keys};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What backward needs to know first: of every query, and of every tile of queries which keys it has.
+// What backward computes first: the statistics of every query, and the key range of every tile of
+// queries.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -17,7 +18,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Four threads take a query. Without a state (materialized) the product alone is of use.
+// Four threads take a query. Without a state (materialized) only `delta` is needed.
 template <class T>
 struct query_stats_body {
   static constexpr int max_threads = 128;
@@ -55,7 +56,7 @@ struct query_stats_body {
   }
 };
 
-// A thread takes a tile of queries.
+// The key ranges of tiles of queries: a thread takes a tile.
 template <class Mask>
 struct query_bounds_body {
   static constexpr int max_threads = 128;

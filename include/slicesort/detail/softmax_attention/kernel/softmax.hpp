@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From scores to weights.
+// The arithmetic from scores to weights.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -11,8 +11,8 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// The widths of tiles: channels that a block has at once. The wide one, of 16-bit types, leaves no register for
-// more than one chunk of channels; where there are more, they are narrow.
+// The widths of tiles, in channels. The wide one, for 16-bit types, leaves no registers for a
+// second chunk of channels, so longer heads take narrow tiles.
 inline constexpr int narrow_tile = 64, wide_tile = 128;
 template <int Width>
 SLICESORT_HD constexpr int chunks_of(index_t channels) {
@@ -23,7 +23,8 @@ SLICESORT_HD constexpr int chunks_of(index_t channels) {
 template <class A>
 inline constexpr A log2_e = static_cast<A>(1.4426950408889634);
 
-// exp(x * scale) for x <= 0; `factor` is factor_of(scale). Weights of 16-bit types need not be as good.
+// exp(x * scale) for x <= 0; `factor` is factor_of(scale). Less accurate for weights of 16-bit
+// types, which are rounded anyway.
 template <class T, class A>
 SLICESORT_HD_INLINE A factor_of(A scale) {
   return sizeof(T) == 2 ? scale * log2_e<A> : scale;
@@ -36,15 +37,15 @@ SLICESORT_HD_INLINE A exp_of(Block& block, A x, A factor) {
     return detail::exp_at_most_one(block, x * factor);
 }
 
-// What backward knows of a query: its greatest score, one over its sum of exponentials (0 for a query
-// without keys, and one past the length), and <dy, y>.
+// What backward knows about a query: its greatest score, the inverse of its sum of exponentials (0
+// for a query without keys or past the length), and delta = <dy, y>.
 template <class A>
 struct alignas(16) query_stats {
   A max, inv_sum, delta, unused;
 };
 
-// The weight of a score, and its gradient where `dscore` is that of the weight. A product is a score when it
-// is multiplied by `times`. Rounding must not make a score greater than the greatest.
+// The weight of a score, and the gradient of the score from that of the weight. A product times
+// `times` is a score. Rounding must not make a score greater than the maximum.
 template <class T>
 struct weight_and_dscore {
   using A = detail::accumulator_t<T>;

@@ -20,7 +20,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Rows of some heads of a sample.
+// Computes the softmax of rows of some heads of a sample.
 struct map_rows {
   index_t sample, first_head, heads, queries, keys;
 
@@ -96,7 +96,7 @@ struct softmax_rows_body {
   }
 };
 
-// Gradients of weights become those of scores.
+// Turns gradients of weights into gradients of scores.
 template <class T>
 struct dscore_rows_body {
   static constexpr int max_threads = 32 * map_rows::rows_of_block;
@@ -121,7 +121,7 @@ struct dscore_rows_body {
           static_cast<A>(weights.data[at.head * weights.head_stride + at.row * weights.row_stride +
                                       key * weights.column_stride]);
       index_t const i = row * rows.keys + key;
-      // What has no weight may be beyond a length, and anything.
+      // An element without a weight may be past a length, and hold anything.
       A const dscore = weight == A(0) ? A(0) : weight * (dweights[i] - delta);
       dscores[i] = static_cast<T>(dscore);
       if (dbias.data() != nullptr && (mode == grad_mode::overwrite || dscore != A(0)))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How rows of attention's tensors come to shared memory, as tiles of tile_product.hpp, and sums from
-// registers to their tensor.
+// Loads rows of attention's tensors into shared memory, as the tiles of kernel/warp_mma.hpp, and
+// stores sums from registers to their tensor.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -23,14 +23,14 @@ struct head_index {
   index_t sample, head;
 };
 
-// What a block works on: rows from `first` on, and a chunk of channels from `channel` on. It lies in shared
-// memory, as registers are wanted for sums.
+// What a block works on: rows from `first` on, and a chunk of channels from `channel` on. It is
+// kept in shared memory, because registers are needed for sums.
 struct attention_task {
   head_index at;
   index_t first, channel, queries, keys;  // valid ones
 };
 
-// The rows of one head, of which `rows` are read; what is asked for beyond is 0.
+// The rows of one head. Only `rows` of them are read; the others count as 0.
 template <class T>
 struct head_rows {
   T const* data;
@@ -50,8 +50,8 @@ struct head_rows {
   }
 };
 
-// Fetches `count` rows from `row` on, `Width` channels from `channel` on; they are there after
-// await_copies() and sync().
+// Starts to load `count` rows from `row` on, `Width` channels from `channel` on. They have arrived
+// after await_copies() and sync().
 template <int Width, class Block, class T>
 SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
                                          head_rows<T> const& source, index_t row, int count,
@@ -91,8 +91,8 @@ SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
   }
 }
 
-// The same of several tensors, tile behind tile. What is known of them lies in shared memory, as registers
-// are wanted for sums.
+// Starts to load tiles of several tensors, one after the other. Their descriptions are in shared
+// memory, because registers are needed for sums.
 template <int Width, class Block, class T>
 SLICESORT_HD_INLINE void load_tiles_async(Block& block, tile_piece<T>* to, head_rows<T> const* from,
                                           int tensors, index_t row, int count, index_t channel) {
@@ -102,8 +102,8 @@ SLICESORT_HD_INLINE void load_tiles_async(Block& block, tile_piece<T>* to, head_
                            count, channel);
 }
 
-// Where rows of results go: those from `valid` to `total` become 0, or are left alone where gradients
-// are added.
+// Where rows of results are stored. Rows from `valid` to `total` become 0, or stay unchanged if
+// gradients accumulate.
 template <class T>
 struct head_results {
   T* data;
@@ -122,8 +122,8 @@ struct head_results {
   }
 };
 
-// Puts the 16 rows of a warp's sums (i, ..) to rows `row + 16 * spread * warp ..` of the results. `staging` has room for
-// 16 x Width numbers of every warp; nobody reads it any more.
+// Stores the 16 rows of a warp's sums (i, ..) to rows `row + 16 * spread * warp ..` of the results.
+// `staging` has room for 16 x Width numbers of every warp, and is no longer read.
 template <int Width, class Block, class A, class T, int Rows>
 SLICESORT_HD_INLINE void store_tile(Block& block, A* staging,
                                     register_tile<A, Rows, Width / 8> const& sums, int i,

@@ -116,7 +116,7 @@ void for_each_grid(std::uint64_t number, F const& f) {
                 "a test of every backend says #define SLICESORT_TEST_EVERY_BACKEND first, so that "
                 "it also runs on a GPU");
   // Under AddressSanitizer fibers take five times as long: every third problem will do. Under
-  // ThreadSanitizer every CUDA thread is a thread: executor/basic.cpp does that.
+  // ThreadSanitizer every CUDA thread is a thread: executor/bodies.cpp does that.
   bool const sampled =
       SLICESORT_TEST_TSAN == 0 && (SLICESORT_TEST_ASAN == 0 || full_suite() || number % 3 == 0);
   if (testing(backend_kind::blocks) && sampled) f(block_exec_number(number));

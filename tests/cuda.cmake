@@ -74,10 +74,11 @@ endif()
 
 # What only a GPU can show.
 add_library(slicesort_test_calls STATIC)
-target_link_libraries(slicesort_test_calls PUBLIC slicesort_test_remote)
+target_link_libraries(slicesort_test_calls PUBLIC slicesort_test_remote slicesort_test_host)
 set(_slicesort_first SLICESORT_TEST_FIRST)
 foreach(_type IN LISTS _slicesort_call_types)
   _slicesort_objects(slicesort_calls_${_type} cuda/calls.cpp SLICESORT_TEST_DTYPE=${_type} ${_slicesort_first})
+  target_link_libraries(slicesort_calls_${_type} PRIVATE slicesort_test_host)
   target_sources(slicesort_test_calls PRIVATE $<TARGET_OBJECTS:slicesort_calls_${_type}>)
   set(_slicesort_first)
 endforeach()
@@ -97,7 +98,8 @@ foreach(_source IN LISTS _slicesort_cuda_sources)
 endforeach()
 # What proves the same for one architecture is compiled for one.
 list(GET CMAKE_CUDA_ARCHITECTURES -1 _slicesort_architecture)
-set_target_properties(slicesort_cuda_cub slicesort_cuda_thrust slicesort_cuda_attention PROPERTIES CUDA_ARCHITECTURES ${_slicesort_architecture})
+set_target_properties(slicesort_cuda_attention slicesort_cuda_cub slicesort_cuda_errors slicesort_cuda_large slicesort_cuda_thrust
+  PROPERTIES CUDA_ARCHITECTURES ${_slicesort_architecture})
 target_link_libraries(slicesort_cuda_attention PRIVATE slicesort_cublas CUDA::cublas)
 set_tests_properties(cuda_large PROPERTIES RUN_SERIAL ON)  # most of the device's memory
 set_tests_properties(cuda_streams PROPERTIES RUN_SERIAL ON)

@@ -33,7 +33,6 @@ using test_host_on = slicesort::exec::host_on<test_executor>;
                                                    slicesort::impl::column_tile<T> const&); \
   linkage template void slicesort::impl::permute_tile(slicesort::impl::permuted_tile<T> const&);
 
-#if !defined(SLICESORT_TEST_DTYPE)
 SLICESORT_TEST_OPERATORS(SLICESORT_TEST_COMPILED_ELSEWHERE, float)
 SLICESORT_TEST_OPERATORS(SLICESORT_TEST_COMPILED_ELSEWHERE, double)
 SLICESORT_TEST_OPERATORS(SLICESORT_TEST_COMPILED_ELSEWHERE, slicesort::float16)
@@ -42,4 +41,3 @@ SLICESORT_TEST_HOST_TILES(extern, float)
 SLICESORT_TEST_HOST_TILES(extern, double)
 SLICESORT_TEST_HOST_TILES(extern, slicesort::float16)
 SLICESORT_TEST_HOST_TILES(extern, slicesort::bfloat16)
-#endif

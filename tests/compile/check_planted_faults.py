@@ -15,16 +15,17 @@ TESTS = HERE.parent
 EXECUTOR = ("block_executor", "fiber", "fiber_team", "thread_team")
 SOURCES = [HERE / "planted_faults.cpp", *(TESTS / "executor" / f"{part}.cpp" for part in EXECUTOR)]
 RACE = "WARNING: ThreadSanitizer: data race"
-# Kind: flags, environment, and what must be reported of each fault ("" is nothing).
+# Kind: flags, and for each environment what must be reported of each fault ("" is nothing).
 KINDS = {
-    "thread": (["-fsanitize=thread"], {"TSAN_OPTIONS": "exitcode=66"}, {
-        "none": "", "missing barrier": RACE, "missing second barrier": RACE, "between blocks": RACE}),
-    "address": (["-fsanitize=address,undefined", "-fno-sanitize-recover=all"], {}, {
-        "none": "", "past the pool": "use-after-poison", "into the next slice": "use-after-poison",
-        "padding of a slice": "use-after-poison", "before the pool": "use-after-poison",
-        "past the output": "heap-buffer-overflow"}),
-    "address, threads": (["-fsanitize=address,undefined"], {"SLICESORT_BLOCK_THREADS": "1"}, {
-        "none": "", "past the pool": "use-after-poison"}),
+    "thread": (["-fsanitize=thread"], [
+        ({"TSAN_OPTIONS": "exitcode=66"}, {
+            "none": "", "missing barrier": RACE, "missing second barrier": RACE, "between blocks": RACE})]),
+    "address": (["-fsanitize=address,undefined", "-fno-sanitize-recover=all"], [
+        ({}, {
+            "none": "", "past the pool": "use-after-poison", "into the next slice": "use-after-poison",
+            "padding of a slice": "use-after-poison", "before the pool": "use-after-poison",
+            "past the output": "heap-buffer-overflow"}),
+        ({"SLICESORT_BLOCK_THREADS": "1"}, {"none": "", "past the pool": "use-after-poison"})]),
 }
 
 
@@ -38,21 +39,22 @@ def without_randomization() -> list[str]:
 
 
 def check(compiler: str, kind: str, folder: Path) -> tuple[int, list[str]]:
-    flags, environment, faults = KINDS[kind]
+    flags, runs = KINDS[kind]
+    cases = [(environment, fault, report) for environment, faults in runs for fault, report in faults.items()]
     program = folder / f"{compiler.replace('/', '-')}-{kind}"
     build = subprocess.run([compiler, "-std=c++17", "-O1", "-g1", *WARNINGS, *flags, f"-I{INCLUDE}", f"-I{TESTS}", *map(str, SOURCES),
                             "-o", str(program), "-pthread"], capture_output=True, text=True)
     if build.returncode != 0:
-        return len(faults), [f"{compiler} {kind}: does not build\n{build.stderr[:2000]}"] * len(faults)
+        return len(cases), [f"{compiler} {kind}: does not build\n{build.stderr[:2000]}"] * len(cases)
     complaints = []
-    for fault, report in faults.items():
+    for environment, fault, report in cases:
         run = subprocess.run([*without_randomization(), str(program), fault], capture_output=True, text=True,
                              env={**os.environ, **environment})
         good = run.returncode == 0 and not run.stderr if not report else run.returncode != 0 and report in run.stderr
         if not good:
-            complaints.append(f"{compiler} {kind}, {fault}: wanted '{report or 'no report'}', exit status {run.returncode}\n"
-                              f"{run.stdout[:300]}{run.stderr[:1500]}")
-    return len(faults), complaints
+            complaints.append(f"{compiler} {kind}, {fault} {environment or ''}: wanted '{report or 'no report'}', "
+                              f"exit status {run.returncode}\n{run.stdout[:300]}{run.stderr[:1500]}")
+    return len(cases), complaints
 
 
 def main() -> None:

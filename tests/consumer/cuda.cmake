@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A program that a CUDA compiler builds, in the project that includes this.
-set(CMAKE_CUDA_ARCHITECTURES 90)
+set(CMAKE_CUDA_ARCHITECTURES 90-virtual)
 enable_language(CUDA)
 find_package(CUDAToolkit REQUIRED)
 add_executable(consumer_cuda ../main.cu)

@@ -20,7 +20,7 @@ using index_t = std::int64_t;
 
 namespace detail {
 template <class... Extent>
-inline constexpr bool integers = (std::is_integral_v<Extent> && ...);
+using require_integers = std::enable_if_t<(std::is_integral_v<Extent> && ...)>;
 }  // namespace detail
 
 /// The shape `[batch, length, channels]`. Integers of any type make one.
@@ -28,7 +28,7 @@ struct extents3 {
   index_t batch = 0, length = 0, channels = 0;
 
   extents3() = default;
-  template <class B, class L, class C, std::enable_if_t<detail::integers<B, L, C>, int> = 0>
+  template <class B, class L, class C, class = detail::require_integers<B, L, C>>
   SLICESORT_HD constexpr extents3(B b, L l, C c)
       : batch(index_t(b)), length(index_t(l)), channels(index_t(c)) {}
 
@@ -62,8 +62,7 @@ struct extents4 {
   index_t outer = 0, batch = 0, length = 0, channels = 0;
 
   extents4() = default;
-  template <class O, class B, class L, class C,
-            std::enable_if_t<detail::integers<O, B, L, C>, int> = 0>
+  template <class O, class B, class L, class C, class = detail::require_integers<O, B, L, C>>
   SLICESORT_HD constexpr extents4(O o, B b, L l, C c)
       : outer(index_t(o)), batch(index_t(b)), length(index_t(l)), channels(index_t(c)) {}
 
@@ -192,8 +191,7 @@ class tensor3 {
   strides3 strides_;
 };
 
-/// A strided view `[outer, batch, length, channels]`: a stack of `tensor3`. A `tensor3` is a stack
-/// of one.
+/// A strided view `[outer, batch, length, channels]`: a stack of `tensor3`; a `tensor3` converts.
 template <class T>
 class tensor4 {
  public:

@@ -84,8 +84,8 @@ class csp {
   /// Rows of a whole group in tensors of this shape, `1..max(length, 1)`.
   constexpr index_t group(extents3 extents) const { return groups_.rows(extents.length); }
 
-  /// By how many rows a channel is shifted in a sample with `length` valid rows, of a tensor of this
-  /// shape: `0..length-1`.
+  /// The shift of a channel, `0..length-1` rows, in a sample with `length` valid rows of a tensor
+  /// of this shape.
   constexpr index_t shift_of(index_t channel, extents3 extents, index_t length) const {
     return detail::wrapped(detail::shift_of(channel_shift(channel, extents)), length);
   }
@@ -120,8 +120,8 @@ class csp {
     return check(on, forward_problem(x, y, state, options), scratch);
   }
 
-  /// The row of `dy` goes to where the row of `x` came from; or `+=` with `grad_mode::accumulate`.
-  /// `state` is what forward wrote; its indices are trusted, not checked.
+  /// Writes each row of `dy` to where the row of `x` came from, or adds it with
+  /// `grad_mode::accumulate`. `state` is what forward wrote; its indices are trusted, not checked.
   template <class Exec, class DY, class DX>
   void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
                 workspace scratch = {}, backward_options options = {}) const {

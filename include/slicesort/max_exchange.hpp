@@ -78,8 +78,8 @@ class max_exchange {
     return check(on, forward_problem(x, y, state, options), scratch, options.lengths);
   }
 
-  /// `dx` becomes, or grows by, `dy` with the exchange. `state` is what forward wrote; its indices
-  /// are trusted, not checked.
+  /// Writes `dy` with the exchange to `dx`, or adds it with `grad_mode::accumulate`. `state` is
+  /// what forward wrote; its indices are trusted, not checked.
   template <class Exec, class DY, class DX>
   void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
                 workspace scratch = {}, backward_options options = {}) const {

@@ -97,14 +97,15 @@ class multi_permutation {
     return check(on, forward_problem(x, weights, y, state, options), scratch);
   }
 
-  /// The gradient of `x`. `state` is what forward wrote; its indices are trusted, not checked.
+  /// Writes the gradient of `x`. `state` is what forward wrote; its indices are trusted, not
+  /// checked.
   template <class Exec, class DY, class Weights, class DX>
   void backward(Exec const& on, DY const& dy, Weights const& weights, const_saved state,
                 DX const& dx, workspace scratch = {}, backward_options options = {}) const {
     auto const p = backward_problem(dy, weights, state, dx, options);
     impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
-  /// The gradients of `x` and of the weights; `options.mode` holds for both.
+  /// Writes the gradients of `x` and of the weights; `options.mode` holds for both.
   template <class Exec, class DY, class X, class Weights, class DX, class DWeights>
   void backward(Exec const& on, DY const& dy, X const& x, Weights const& weights, const_saved state,
                 DX const& dx, DWeights const& dweights, workspace scratch = {},

@@ -72,8 +72,8 @@ using const_index_tensor3 = detail::basic_index_tensor3<true>;
 
 namespace detail {
 
-// The state as an argument of `forward`: a view to write it to, or `no_saved`. That nothing is saved
-// is a flag and not a null pointer, which the view of an empty tensor may have too.
+// The state as an argument of `forward`: a view to write it to, or `no_saved`. That nothing is
+// saved is a flag and not a null pointer, which the view of an empty tensor may have too.
 template <class View>
 struct saved_argument {
   View view;
@@ -97,8 +97,8 @@ struct const_saved_argument {
 
 }  // namespace detail
 
-/// The state of a sort, in braces: `{perm}`. `perm[b, n, c]` is the row of the input that became row
-/// `n` of the output. 16-bit (`std::uint16_t`, length <= 65536) or 32-bit (`std::int32_t`,
+/// The state of a sort, in braces: `{perm}`. `perm[b, n, c]` is the row of the input that became
+/// row `n` of the output. 16-bit (`std::uint16_t`, length <= 65536) or 32-bit (`std::int32_t`,
 /// `std::uint32_t`). Or `no_saved`.
 using saved_permutation = detail::saved_argument<index_tensor3>;
 

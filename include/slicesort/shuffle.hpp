@@ -80,7 +80,8 @@ class shuffle {
     return check(on, forward_problem(x, y, options), scratch);
   }
 
-  /// `dx` becomes, or grows by, the rows of `dy` in the order before the shuffle.
+  /// Writes the rows of `dy` to `dx` in the order before the shuffle, or adds them with
+  /// `grad_mode::accumulate`.
   template <class Exec, class DY, class DX>
   void backward(Exec const& on, DY const& dy, DX const& dx, workspace scratch = {},
                 backward_options options = {}) const {

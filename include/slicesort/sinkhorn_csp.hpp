@@ -86,8 +86,8 @@ class sinkhorn_csp {
   /// Rows of a whole group in tensors of this shape, `1..max(length, 1)`.
   constexpr index_t group(extents3 extents) const { return groups_.rows(extents.length); }
 
-  /// By how many rows a channel is shifted in a sample with `length` valid rows, of a tensor of this
-  /// shape: `0..length-1`.
+  /// The shift of a channel, `0..length-1` rows, in a sample with `length` valid rows of a tensor
+  /// of this shape.
   constexpr index_t shift_of(index_t channel, extents3 extents, index_t length) const {
     return detail::wrapped(detail::shift_of(channel_shift(channel, extents)), length);
   }
@@ -114,7 +114,8 @@ class sinkhorn_csp {
     return check(on, forward_problem(x, y, options), scratch);
   }
 
-  /// `dx` becomes, or grows by, the gradient. `x` is what forward read.
+  /// Writes the gradient to `dx`, or adds it with `grad_mode::accumulate`. `x` is what forward
+  /// read.
   template <class Exec, class DY, class X, class DX>
   void backward(Exec const& on, DY const& dy, X const& x, DX const& dx, workspace scratch = {},
                 backward_options options = {}) const {

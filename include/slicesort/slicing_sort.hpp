@@ -51,8 +51,8 @@ class slicing_sort {
   constexpr Order const& order() const { return order_; }
 
   /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents`
-  /// must be acceptable to `check_forward`. It does not always grow with the length: past 65536 rows
-  /// another algorithm needs less.
+  /// must be acceptable to `check_forward`. It does not always grow with the length: past 65536
+  /// rows another algorithm needs less.
   template <class T, class Exec>
   static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
     impl::require_dtype<T>();

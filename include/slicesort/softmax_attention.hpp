@@ -72,7 +72,7 @@ class softmax_attention {
   template <class T>
   using state_element = typename traits::template state<T>;
 
-  // What braces stand for in a call whose y, or dy, is a Y.
+  // The types of braced arguments in a call whose y, or dy, is a Y.
   template <class Y>
   using element_of = typename detail::view_of_rank4_t<Y>::value_type;
   template <class Y>
@@ -92,14 +92,14 @@ class softmax_attention {
 
   constexpr Mask const& mask() const { return mask_; }
   constexpr Algorithm const& algorithm() const { return algorithm_; }
-  /// What scores are multiplied by where q has so many channels.
+  /// The factor of the scores if q has `channels` channels.
   double scale(index_t channels) const {
     return scale_.value_or(channels > 0 ? 1 / std::sqrt(static_cast<double>(channels)) : 1.0);
   }
 
   /// Shape of the state that a call with q and v of these shapes saves:
-  /// `[batch, heads, queries, 2]`, every query's greatest score and sum of exponentials, or the
-  /// map, `[batch, heads, queries, keys]`.
+  /// `[batch, heads, queries, 2]` for the greatest score and the sum of exponentials of every
+  /// query, or `[batch, heads, queries, keys]` for the map.
   constexpr extents4 saved_extents(extents4 q, extents4 v) const {
     return {q.outer, q.batch, q.length, traits::saves_map ? v.length : 2};
   }

@@ -67,7 +67,7 @@ class sparse_mix {
                     std::is_same_v<Residual, residual::initial>,
                 "slicesort: the residual must be residual::per_factor, none or initial.");
 
-  // The state's element type is x's, so that braces can stand for it.
+  // The state's element type is that of x, so that a braced argument has a type.
   template <class X>
   using saved_of = saved_states<typename detail::view_of_rank3_t<X>::value_type>;
   template <class X>
@@ -108,15 +108,15 @@ class sparse_mix {
     return check(on, forward_problem(x, w, y, state, options), scratch);
   }
 
-  /// The gradient of x alone, which needs neither x nor states.
+  /// Writes the gradient of x alone, which needs neither x nor states.
   template <class Exec, class DY, class W, class DX>
   void backward(Exec const& on, DY const& dy, W const& w, DX const& dx, workspace scratch = {},
                 backward_options options = {}) const {
     auto const p = backward_problem(dy, w, dx, options);
     impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
-  /// The gradients of x and of w; `options.mode` holds for both. `x` is what forward read, `state`
-  /// what it wrote, or `no_saved` where it saves none.
+  /// Writes the gradients of x and of w; `options.mode` holds for both. `x` is what forward read,
+  /// and `state` is what it wrote, or `no_saved` if it saved none.
   template <class Exec, class DY, class X, class W, class DX, class DW>
   void backward(Exec const& on, DY const& dy, X const& x, W const& w, const_saved_of<DY> state,
                 DX const& dx, DW const& dw, workspace scratch = {},
@@ -236,7 +236,7 @@ class sparse_mix {
   static constexpr detail::axis_names weight_axes{"factors", "batch", "length", "links"},
       state_axes{"states", "batch", "length", "channels"};
 
-  // What holds of any call: rows of `in` mixed by `w` into `out`.
+  // Rules of every call, which mixes rows of `in` by `w` into `out`.
   void check_chain(detail::checker& c, detail::view_info const& in, detail::view_info const& w,
                    detail::view_info const& out, tensor1<index_t const> lengths) const {
     c.view(in);

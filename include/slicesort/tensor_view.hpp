@@ -36,7 +36,7 @@ struct extents3 {
     return a.batch == b.batch && a.length == b.length && a.channels == b.channels;
   }
   friend SLICESORT_HD constexpr bool operator!=(extents3 a, extents3 b) { return !(a == b); }
-  /// `batch * length * channels`; 64-bit. The door has checked that it fits.
+  /// `batch * length * channels` in 64 bits. Operators check that it fits.
   SLICESORT_HD constexpr index_t size() const { return batch * length * channels; }
   SLICESORT_HD constexpr bool empty() const { return batch == 0 || length == 0 || channels == 0; }
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Thrust's execution policies as this library's. Optional; needs a CUDA compiler and Thrust, which
-/// comes with the CUDA toolkit. Nothing else here includes it. Thrust's vectors need no header:
-/// `view(vector, extents)` takes them, and they convert to `workspace`.
+/// comes with the CUDA toolkit. No other header of the library includes it. Thrust's vectors need
+/// no header: `view(vector, extents)` takes them, and they convert to `workspace`.
 #pragma once
 
 #include <slicesort/exec.hpp>

@@ -51,8 +51,8 @@ constexpr void require_lasting() {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Fails unless the container holds what the extents say. Negative extents pass here: the operator
-// names the axis.
+// Fails unless the container holds what the extents say. Negative extents pass here, because the
+// operator's own error names the axis.
 template <std::size_t Rank>
 void require_size(std::size_t is, index_t const (&extents)[Rank]) {
   constexpr index_t largest = std::numeric_limits<index_t>::max();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every operator's door does alike: it turns the caller's views into ours, checks a call, and runs
-// it. A door itself is its operator's documentation and rules.
+// What all operators' doors share: turning the caller's views into ours, checking a call, and
+// running it. A door adds its operator's documentation and rules.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -34,8 +34,8 @@ auto input(X const& x) {
   return tensor3<T const>(view(x));
 }
 
-// An input's view, where another of elements T is beside it. Whatever is wrong, the type returned is right, so
-// that the sentence is the last word on it.
+// The view of an input beside another input of elements T. The returned type is right even if the
+// argument is wrong, so that the static_assert is the only error that a compiler prints.
 template <class T, template <class> class Tensor, class U>
 Tensor<T const> of_element(Tensor<U const> view) {
   static_assert(std::is_same_v<T, U>,
@@ -50,7 +50,8 @@ tensor3<T const> input_of(X const& x) {
   return of_element<T>(input(x));
 }
 
-// Whether an argument may be written beside an input of elements T, or else the sentence that says why not.
+// Whether an argument can be written, as an output beside an input of elements T. If not, a
+// static_assert says why.
 template <class T, class View>
 constexpr bool is_output() {
   constexpr bool writable = !std::is_const_v<typename View::element_type>;
@@ -59,7 +60,7 @@ constexpr bool is_output() {
   static_assert(same, "slicesort: input and output must have the same element type.");
   return writable && same;
 }
-// Its view.
+// The view of an argument that is written, beside an input of elements T.
 template <class T, class Y>
 tensor3<T> output(Y const& y) {
   using view = detail::view_of_rank3_t<Y>;
@@ -69,7 +70,7 @@ tensor3<T> output(Y const& y) {
     return {};
 }
 
-// The same of stacks; a view of rank 3 is a stack of one.
+// Views of arguments that are stacks; a view of rank 3 is a stack of one.
 template <class X>
 auto input_stack(X const& x) {
   using view = detail::view_of_rank4_t<X>;
@@ -89,7 +90,7 @@ tensor4<T> output_stack(Y const& y) {
     return {};
 }
 
-// Both views of a call that moves rows from one tensor to another.
+// The two views of a call that moves rows from one tensor to another.
 template <class T>
 struct transfer {
   using element = T;
@@ -114,7 +115,7 @@ inline void check_transfer(detail::checker& c, detail::view_info const& in,
   c.rows_countable(in);
 }
 
-// Rules of a saved permutation beside such a transfer.
+// Rules of a saved permutation in a call that moves `in` to `out`.
 inline void check_permutation(detail::checker& c, detail::view_info const& perm,
                               detail::view_info const& in, detail::view_info const& out) {
   c.view(perm);
@@ -132,8 +133,8 @@ std::size_t workspace_bytes(Exec const& on, typename Op::shape const& shape) {
   return counting.bytes();
 }
 
-// The verdict on a call: rules(checker) of its arguments, then the backend's, and last the size of
-// the workspace, which is known for sound arguments only.
+// The verdict on a call: first rules(checker) of its arguments, then the rules of the backend, and
+// last the size of the workspace, which is known only for sound arguments.
 template <class Op, class Exec, class Problem, class Rules>
 verdict check_call(Exec const& on, Problem const& p, workspace scratch, Rules const& rules) {
   detail::checker c(p.name, reads_memory<Exec>);
@@ -144,7 +145,7 @@ verdict check_call(Exec const& on, Problem const& p, workspace scratch, Rules co
   return c.result();
 }
 
-// A call that has been checked: runs, or reports what is wrong.
+// Runs a call that has been checked, or reports what is wrong.
 template <class Op, class Exec, class Problem>
 void run_forward(Exec const& on, Problem const& p, workspace scratch, verdict const& checked) {
   enforce(checked);

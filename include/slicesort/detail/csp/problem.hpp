@@ -14,7 +14,7 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// What becomes of one channel: 2 * shift + (1 if its groups descend). Where groups are aligned none
+// How one channel is permuted: 2 * shift + (1 if its groups descend). If groups are aligned, none
 // descends, and the reference is not shifted.
 using channel_shift = std::int64_t;
 constexpr channel_shift shift_by(index_t rows, bool descends) {
@@ -23,8 +23,8 @@ constexpr channel_shift shift_by(index_t rows, bool descends) {
 SLICESORT_HD constexpr index_t shift_of(channel_shift shift) { return (shift - (shift & 1)) / 2; }
 SLICESORT_HD constexpr bool descends(channel_shift shift) { return (shift & 1) != 0; }
 
-// The policies of a call. Shifts are evaluated on the host, once for every channel: policies need not
-// be device code.
+// The policies of a call. Shifts are evaluated on the host, once for every channel: policies need
+// not be device code.
 struct csp_rule {
   index_t group;      // rows of a group, 1..max(length, 1)
   index_t reference;  // the channel, where groups are aligned
@@ -36,8 +36,8 @@ struct csp_rule {
   }
 };
 
-// How `order` is saved. Groups of one row need none; of two, a bit says whether the rows change
-// places: bit p % 8 of row p / 8 belongs to pair p.
+// How `order` is saved. Groups of one row need none. For groups of two, a bit says whether the rows
+// are exchanged: bit p % 8 of row p / 8 belongs to pair p.
 constexpr extents3 saved_order_extents(extents3 e, index_t group) {
   if (group == 1) return {e.batch, 0, e.channels};
   if (group == 2) return {e.batch, (e.length + 15) / 16, e.channels};
@@ -49,7 +49,7 @@ constexpr index_width saved_order_width(index_t group) {
                           : index_width::bits32;
 }
 
-// What a workspace depends on.
+// What the size of the workspace depends on.
 struct csp_shape {
   extents3 extents;
   index_t group;  // rows of one
@@ -83,7 +83,7 @@ struct csp_backward {
   csp_shape shape() const { return {dy.extents(), rule.group}; }
 };
 
-// Aligned: whether groups take the order of a reference channel's, else they are sorted.
+// Aligned: whether groups take the order of a reference channel; otherwise they are sorted.
 template <bool Aligned>
 struct csp_op {
   using shape = csp_shape;

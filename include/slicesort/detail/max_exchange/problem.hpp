@@ -24,7 +24,7 @@ struct max_exchange_forward {
   extents3 shape() const { return x.extents(); }
 };
 
-// Rows past a length lie outside the exchange by themselves: it needs no lengths.
+// Needs no lengths: the saved row is a valid one, so rows past a length are not exchanged.
 template <class T>
 struct max_exchange_backward {
   using element = T;

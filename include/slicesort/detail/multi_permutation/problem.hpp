@@ -24,7 +24,7 @@ struct term_weights {
   }
 };
 
-// What a workspace depends on.
+// What the size of the workspace depends on.
 struct multi_permutation_shape {
   extents3 extents;
   index_t terms;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entropic relaxation of CSP: what a call is about. Channels are shifted as in `csp`; the rows of a group
-// are mixed by a matrix instead of permuted.
+// The entropic relaxation of CSP: what a call is about. Channels are shifted as in `csp`; the rows
+// of a group are mixed by a matrix instead of permuted.
 #pragma once
 
 #include <slicesort/detail/csp/problem.hpp>
@@ -11,7 +11,7 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// What a workspace depends on.
+// What the size of the workspace depends on.
 struct sinkhorn_shape {
   static constexpr index_t max_iterations = 65536;
 
@@ -20,8 +20,8 @@ struct sinkhorn_shape {
   index_t iterations;
 };
 
-// Backward keeps the reference's gradient of every channel until they are summed: of so many samples
-// at a time.
+// How many samples backward works on at a time: it keeps what every channel contributes to the
+// gradient of the reference until all are summed.
 constexpr index_t samples_at_once(extents3 e) {
   constexpr index_t most_elements = index_t{1} << 20;
   index_t const rows = e.length < 1 ? 1 : e.length;
@@ -29,7 +29,7 @@ constexpr index_t samples_at_once(extents3 e) {
   return most < 1 ? 1 : most < e.batch ? most : e.batch;
 }
 
-// The factors of a logit are cut off where any product of two is far below infinity.
+// The factors of a logit are clamped so that the product of any two is far below infinity.
 template <class A>
 SLICESORT_HD inline A logit_factor(double value) {
   constexpr double most = sizeof(A) == 4 ? 0x1p60 : 0x1p508;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention: what a call is about. For every sample, head and query i, over the keys j that the
-// mask, the lengths and nothing else leave to it:
-//   s_j = scale * <q_i, k_j> + bias_ij,  m = max s_j,  l = sum exp(s_j - m),  p_j = exp(s_j - m) / l
+// Softmax attention: what a call is about. For every sample, head and query i, over the keys j that
+// the mask and the lengths leave to it:
+//   s_j = scale * <q_i, k_j> + bias_ij,  m = max s_j,  l = sum exp(s_j - m),  p_j = exp(s_j - m) /
+//   l
 //   y_i = sum p_j v_j;  0 where no key is left, or every s_j is -infinity
 // and backward, with g_i = <dy_i, y_i>:
 //   dv_j = sum_i p_ij dy_i,  ds_ij = p_ij (<dy_i, v_j> - g_i),  dbias = ds,
@@ -25,7 +26,7 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// What a workspace depends on.
+// What the size of the workspace depends on.
 struct attention_shape {
   index_t batch, heads, queries, keys;
   index_t channels, values;  // channels of q and k; of v and y
@@ -51,9 +52,10 @@ struct attention_lengths {
   tensor1<index_t const> keys, queries;
 };
 
-// `State` is the element type of what is saved. streaming: the accumulator's, [batch, heads, queries, 2],
-// m and l of every query (-infinity and 0 where no key is left). materialized: T, [batch, heads, queries,
-// keys], p. (One number, m + log l, would lose l beside a large m.)
+// `State` is the element type of the saved state. streaming saves m and l of every query in the
+// accumulator's type, [batch, heads, queries, 2] (-infinity and 0 if no key is left); the single
+// number m + log l would lose l beside a large m. materialized saves p in T, [batch, heads,
+// queries, keys].
 template <class Mask, class T, class State>
 struct attention_forward {
   using element = T;
@@ -106,7 +108,7 @@ struct materialized_attention_op {
   using backward = attention_backward<Mask, T, T>;
 };
 
-// What the door must know of an algorithm.
+// What the door must know about an algorithm.
 template <class Algorithm>
 struct attention_traits {
   static_assert(std::is_same_v<Algorithm, streaming>,

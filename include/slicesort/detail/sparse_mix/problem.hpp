@@ -26,7 +26,7 @@ struct mix_rule {
   index_t offset(index_t link, index_t factor) const { return evaluate(topology, link, factor); }
 };
 
-// What a workspace depends on.
+// What the size of the workspace depends on.
 struct mix_shape {
   static constexpr index_t limit = 65535;  // of factors, links and every
 

@@ -118,7 +118,8 @@ class attention_job : public job {
         backward ? head_of(dy->values) : matrix(), [this](std::size_t i, std::size_t j) {
           return policy.looks(static_cast<ss::index_t>(i), static_cast<ss::index_t>(j));
         });
-    double const allowed = oracle.tolerance(unit<ss::detail::accumulator_t<T>>(), unit<T>());
+    double const allowed =
+        oracle.tolerance(unit_roundoff<ss::detail::accumulator_t<T>>(), unit_roundoff<T>());
     std::vector<std::size_t> const rows = sampled_rows();
     double error = 0.0;
     if (!backward) {
@@ -143,15 +144,6 @@ class attention_job : public job {
   buffer<T> y, dq, dk, dv;
 
  private:
-  template <class U>
-  static constexpr double unit() {
-    if (sizeof(U) == 8) return 0x1p-53;
-    if (sizeof(U) == 4) return 0x1p-24;
-    return ss::dtype_traits<U>::infinity == 0x7c00u ? 0x1p-11 : 0x1p-8;
-  }
-  // The larger error; NaN counts as the largest.
-  static double worst(double a, double b) { return b <= a ? a : b; }
-
   std::size_t channels() const {
     return static_cast<std::size_t>(at.extents.channels / policy.heads);
   }

@@ -74,11 +74,7 @@ class mix_job : public job {
             static_cast<double>(shape.outer * shape.channels) *
             (f.direction == "backward" ? 2.0 : 1.0);
     // One rounding per link and factor, relative to the sums of absolute values.
-    double const unit = sizeof(T) == 8                             ? 0x1p-53
-                        : sizeof(T) == 4                           ? 0x1p-24
-                        : ss::dtype_traits<T>::infinity == 0x7c00u ? 0x1p-11
-                                                                   : 0x1p-8;
-    tolerance = static_cast<double>((shape.channels + 2) * shape.outer) * unit;
+    tolerance = static_cast<double>((shape.channels + 2) * shape.outer) * unit_roundoff<T>();
   }
 
   // Recomputes some columns of y or dx in double.
@@ -139,8 +135,7 @@ class mix_job : public job {
     for (std::size_t i = 0; i < v.size(); ++i) {
       double const is = decoded(to[start + i * static_cast<std::size_t>(at.extents.channels)]);
       double const bound = size[i] + std::numeric_limits<double>::min();
-      double const wrong_by = std::abs(is - v[i]) / bound;
-      error = wrong_by <= error ? error : wrong_by;  // NaN too
+      error = worst(error, std::abs(is - v[i]) / bound);
     }
     return error;
   }

@@ -80,13 +80,10 @@ class shuffle_of_rows : public move_job<T> {
 
 // multi_permutation with two terms of weight 1/2.
 
-// The largest rounding error of a mean of two values below 8 in T; the epsilon of T is the gap
-// between 1 and the next value.
+// The largest rounding error of a mean of two values below 8 in T.
 template <class T>
 constexpr double rounding_of_means() {
-  if (sizeof(T) == 8) return 8 * 0x1p-52;
-  if (sizeof(T) == 4) return 8 * 0x1p-23;
-  return std::is_same_v<T, ss::float16> ? 8 * 0x1p-10 : 8 * 0x1p-7;
+  return 16 * unit_roundoff<T>();
 }
 
 template <class T>

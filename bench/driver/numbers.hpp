@@ -45,4 +45,15 @@ inline double decoded_16(std::uint16_t bits, int exponent_bits) {
 inline double decoded(ss::float16 value) { return decoded_16(value.bits, 5); }
 inline double decoded(ss::bfloat16 value) { return decoded_16(value.bits, 8); }
 
+// The largest relative error of rounding to T: half the gap between 1 and the next value.
+template <class T>
+constexpr double unit_roundoff() {
+  if (sizeof(T) == 8) return 0x1p-53;
+  if (sizeof(T) == 4) return 0x1p-24;
+  return std::is_same_v<T, ss::float16> ? 0x1p-11 : 0x1p-8;
+}
+
+// The larger error; NaN counts as the largest.
+inline double worst(double a, double b) { return b <= a ? a : b; }
+
 }  // namespace bench

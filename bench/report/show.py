@@ -19,6 +19,8 @@ def can_draw() -> bool:
 
 def report_arena(results: list[Path], torch: Path, page: Path) -> None:
     """Table, pictures and page; the pictures lie in a folder beside their results, of the same name."""
+    if not results:
+        return
     parts = [(path.with_suffix(""), *rows_of(str(path))) for path in results]
     for i, (_, context, rows) in enumerate(parts):
         print("\n" * (i > 0), end="")
@@ -30,8 +32,7 @@ def report_arena(results: list[Path], torch: Path, page: Path) -> None:
         from . import arena_plot
         for folder, context, rows in parts:
             arena_plot.draw(rows, machine_of(context), folder)
-    if parts:
-        write_page(page, parts)
+    write_page(page, parts)
 
 
 def report_groups(path: Path) -> None:

@@ -93,7 +93,7 @@ class sinkhorn_job final : public job {
     workspace_bytes = scratch_.bytes();
     // The bound of docs/operators/sinkhorn_csp.md for logits up to 50 and values up to 5; backward
     // is compared with a difference quotient, which is less exact.
-    tolerance = std::max(0x1p16 * (sizeof(T) == 4 ? 0x1p-24 : 0x1p-53), backward_ ? 1e-7 : 0.0);
+    tolerance = std::max(0x1p16 * unit_roundoff<T>(), backward_ ? 1e-7 : 0.0);
   }
 
   void run() override {

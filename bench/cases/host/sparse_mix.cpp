@@ -92,8 +92,7 @@ class mix_call_job final : public mix_job<T> {
             double const product = decoded(dz(b, i, c)) * decoded(v(b, other, c));
             want += product, size += std::abs(product);
           }
-          double const wrong_by = std::abs(decoded(dw(m, b, i, k)) - want) / size;
-          error = wrong_by <= error ? error : wrong_by;
+          error = worst(error, std::abs(decoded(dw(m, b, i, k)) - want) / size);
         }
     return error;
   }

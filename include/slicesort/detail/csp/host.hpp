@@ -35,34 +35,9 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     check_host(on, c);
   }
 
-  // What a call takes from the workspace.
-  struct memory {
-    detail::channel_shift* shifts;  // of every channel
-    bool shifting, mixed;           // whether any is shifted; whether some descend and some do not
-    // Where a group's sorted rows go, [batch][length], where groups are aligned; the second where
-    // row numbers in a group exceed 16 bits.
-    std::uint16_t* destinations;
-    std::uint32_t* long_destinations;
-    slots each;
-  };
   template <class T, class Exec>
-  static memory plan(Exec const& on, detail::csp_shape const& s, detail::arena& a) {
-    extents3 const e = s.extents;
-    index_t const group = s.group;
-    bool const any = !e.empty(), wide = is_long(group);
-    auto const rows = static_cast<std::size_t>(any && Aligned ? e.batch * e.length : 0);
-    auto* const shifts =
-        a.take<detail::channel_shift>(static_cast<std::size_t>(any ? e.channels : 0));
-    auto* const destinations = a.take<std::uint16_t>(wide ? 0 : rows);
-    auto* const long_destinations = a.take<std::uint32_t>(wide ? rows : 0);
-    index_t const tasks = any ? std::max(column_runs(e, tile_columns).count(), e.batch) : 0;
-    return {shifts,
-            false,
-            false,
-            destinations,
-            long_destinations,
-            slots(a, on.threads, tasks,
-                  [&](detail::arena& slot) { (void)scratch<T>(slot, e.length, group); })};
+  static void plan(Exec const& on, detail::csp_shape const& s, detail::arena& a) {
+    (void)layout<T>(a, on, s);
   }
 
   template <class Exec, class T>
@@ -73,38 +48,59 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
  private:
   static constexpr bool is_long(index_t group) { return group > longest_csp_network; }
   template <class T>
-  struct scratch {
+  struct slot_layout {
     csp_scratch<T> tile;
-    detail::arena rest;  // for long groups
+    csp_long_groups<T> long_groups;
 
-    scratch(detail::arena& a, index_t length, index_t group)
-        : tile(a, length, group, group > 2 && !is_long(group)), rest(a) {
-      if (is_long(group)) (void)csp_long_groups<T>(a, group, Aligned);
-    }
-    csp_long_groups<T> long_groups(index_t group) const {
-      detail::arena a = rest;
-      return {a, group, Aligned};
+    slot_layout(detail::arena& a, index_t length, index_t group)
+        : tile(a, length, group, group > 2 && !is_long(group)) {
+      if (is_long(group)) long_groups = csp_long_groups<T>(a, group, Aligned);
     }
   };
 
-  static void evaluate_shifts(detail::csp_rule const& rule, extents3 e, memory& m) {
-    for (index_t c = 0; c < e.channels; ++c) {
-      m.shifts[c] = rule.shift(c, e);
-      m.shifting |= detail::shift_of(m.shifts[c]) != 0;
-      m.mixed |= detail::descends(m.shifts[c]) != detail::descends(m.shifts[0]);
-    }
-  }
+  // The workspace, and what the rule says of the channels.
+  template <class T>
+  struct layout {
+    detail::channel_shift* shifts;         // of every channel
+    bool shifting = false, mixed = false;  // whether any is shifted; whether only some descend
+    // Where a group's sorted rows go, [batch][length], where groups are aligned; the second where
+    // row numbers in a group exceed 16 bits.
+    std::uint16_t* destinations;
+    std::uint32_t* long_destinations;
+    slots<slot_layout<T>, index_t, index_t> each;
 
-  static bool unshifted_pairs(memory const& m, index_t group) {
-    return group == 2 && !m.shifting && !m.mixed;
-  }
+    template <class Exec>
+    layout(detail::arena& a, Exec const& on, detail::csp_shape const& s)
+        : shifts(a.take<detail::channel_shift>(
+              static_cast<std::size_t>(s.extents.empty() ? 0 : s.extents.channels))),
+          destinations(a.take<std::uint16_t>(is_long(s.group) ? 0 : rows_of(s.extents))),
+          long_destinations(a.take<std::uint32_t>(is_long(s.group) ? rows_of(s.extents) : 0)),
+          each(a, on.threads, tasks_of(s.extents), s.extents.length, s.group) {}
+
+    void evaluate_shifts(detail::csp_rule const& rule, extents3 e) {
+      for (index_t c = 0; c < e.channels; ++c) {
+        shifts[c] = rule.shift(c, e);
+        shifting |= detail::shift_of(shifts[c]) != 0;
+        mixed |= detail::descends(shifts[c]) != detail::descends(shifts[0]);
+      }
+    }
+    bool unshifted_pairs(index_t group) const { return group == 2 && !shifting && !mixed; }
+
+   private:
+    static std::size_t rows_of(extents3 e) {
+      return static_cast<std::size_t>(Aligned && !e.empty() ? e.batch * e.length : 0);
+    }
+    static index_t tasks_of(extents3 e) {
+      return e.empty() ? 0 : std::max(column_runs(e, tile_columns).count(), e.batch);
+    }
+  };
 
   static tile_operand operand(extents3 e, strides3 s, column_run b) {
     return {column_range{e, b.batch * e.channels + b.channel, static_cast<int>(b.channels)}, s};
   }
   template <class T>
   static csp_tile<T> tile_of(tensor3<T const> from, tensor3<T> to, column_run b, index_t group,
-                             tensor1<index_t const> lengths, memory const& m,
+                             tensor1<index_t const> lengths, layout<T> const& m,
                              csp_scratch<T> const& scratch) {
     extents3 const e = from.extents();
     csp_tile<T> t{};
@@ -156,19 +152,17 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
 
   // Finds the order of every sample's reference.
   template <class Exec, class T>
-  static void align(Exec const& on, detail::csp_forward<T> const& p, memory const& m) {
+  static void align(Exec const& on, detail::csp_forward<T> const& p, layout<T> const& m) {
     extents3 const e = p.x.extents();
     index_t const group = p.rule.group;
     isa const set = chosen_isa(on.instructions);
     for_each_task(on, e.batch, [&](unsigned slot, index_t batch) {
-      detail::arena memory_of_slot = m.each[slot];
-      scratch<T> const s(memory_of_slot, e.length, group);
+      slot_layout<T> const s = m.each[slot];
       column_run const b{batch, p.rule.reference, 1};
       T const* const x = p.x.data() + p.x.offset(batch, 0, p.rule.reference);
       index_t const rows = valid_rows(p.lengths, batch, e.length), first = batch * e.length;
       if (is_long(group)) {
-        s.long_groups(group).argsort(x, p.x.strides().length, rows, group,
-                                     m.long_destinations + first);
+        s.long_groups.argsort(x, p.x.strides().length, rows, group, m.long_destinations + first);
       } else if (group == 2) {
         align_pairs(x, p.x.strides().length, rows, m.destinations + first);
       } else if (group > 2) {
@@ -199,12 +193,12 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
   extents3 const e = p.x.extents();
   if (e.empty()) return;
   detail::arena a(w);
-  memory m = plan<T>(on, p.shape(), a);
-  evaluate_shifts(p.rule, e, m);
+  layout<T> m(a, on, p.shape());
+  m.evaluate_shifts(p.rule, e);
   if constexpr (Aligned) align(on, p, m);
   isa const set = chosen_isa(on.instructions);
   index_t const unshifted =
-      unshifted_pairs(m, p.rule.group) ? unshifted_channels(p.x, p.y, p.order, p.saving) : 0;
+      m.unshifted_pairs(p.rule.group) ? unshifted_channels(p.x, p.y, p.order, p.saving) : 0;
   if (unshifted > 0)
     for_each_unshifted_piece(
         on, p.x, p.y, p.order, p.saving, unshifted, p.lengths, [&](index_t batch, pair_rows<T>& r) {
@@ -215,15 +209,14 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
           exchange_pair_rows(set, r, csp_step::forward);
         });
   for_each_column_run(on, e, [&](unsigned slot, column_run b) {
-    detail::arena memory_of_slot = m.each[slot];
-    scratch<T> const s(memory_of_slot, e.length, p.rule.group);
+    slot_layout<T> const s = m.each[slot];
     csp_tile<T> t = tile_of(p.x, p.y, b, p.rule.group, p.lengths, m, s.tile);
     if (p.saving) add_order(t, p.order, p.order.data(), b);
     t.stream = worth_streaming<T>(e) && t.to_at.dense && t.to_at.on_lines(t.to, sizeof(T));
     index_t const first = b.batch * e.length;
     if (is_long(p.rule.group)) {
       move_csp_tile(set, t, csp_step::gather_shifted);
-      s.long_groups(p.rule.group).run(t, Aligned ? m.long_destinations + first : nullptr);
+      s.long_groups.run(t, Aligned ? m.long_destinations + first : nullptr);
     } else {
       t.destinations = Aligned ? m.destinations + first : nullptr;
       if (b.channel >= unshifted) move_csp_tile(set, t, csp_step::forward);
@@ -240,10 +233,10 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::backward(
   extents3 const e = p.dy.extents();
   if (e.empty()) return;
   detail::arena a(w);
-  memory m = plan<T>(on, p.shape(), a);
-  evaluate_shifts(p.rule, e, m);
+  layout<T> m(a, on, p.shape());
+  m.evaluate_shifts(p.rule, e);
   isa const set = chosen_isa(on.instructions);
-  index_t const unshifted = unshifted_pairs(m, p.rule.group) && p.mode == grad_mode::overwrite
+  index_t const unshifted = m.unshifted_pairs(p.rule.group) && p.mode == grad_mode::overwrite
                                 ? unshifted_channels(p.dy, p.dx, p.order, true)
                                 : 0;
   if (unshifted > 0)
@@ -251,8 +244,7 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::backward(
         on, p.dy, p.dx, p.order, true, unshifted, p.lengths,
         [&](index_t, pair_rows<T> const& r) { exchange_pair_rows(set, r, csp_step::backward); });
   for_each_column_run(on, e, [&](unsigned slot, column_run b) {
-    detail::arena memory_of_slot = m.each[slot];
-    scratch<T> const s(memory_of_slot, e.length, p.rule.group);
+    slot_layout<T> const s = m.each[slot];
     csp_tile<T> t = tile_of(p.dy, p.dx, b, p.rule.group, p.lengths, m, s.tile);
     add_order(t, p.order, const_cast<void*>(p.order.data()), b);
     t.mode = p.mode;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workspace of each thread of a call: as many parts as there are slots, all with one layout
-// (detail/core/arena.hpp).
+// Workspace of each thread of a call: one layout (detail/core/arena.hpp) for every slot.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -9,32 +8,39 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
+// `Shape`: what the layout's constructor takes besides an arena.
+template <class Layout, class... Shape>
 class slots {
  public:
-  // `walk(arena)` makes the layout; `tasks` tasks cannot occupy more slots than that.
-  template <class Walk>
-  slots(detail::arena& a, unsigned threads, index_t tasks, Walk const& walk) {
+  // `tasks` tasks cannot occupy more slots than that.
+  slots(detail::arena& a, unsigned threads, index_t tasks, Shape... shape) : shape_(shape...) {
     detail::arena counting;
-    walk(counting);
+    (void)Layout(counting, shape...);
     bytes_ = (counting.bytes() + detail::arena::alignment - 1) / detail::arena::alignment *
              detail::arena::alignment;
     index_t const busy = std::min(static_cast<index_t>(threads), tasks);
     memory_ = a.take<unsigned char>(static_cast<std::size_t>(busy) * bytes_);
   }
 
-  // The arena of one slot, over which to make the same layout.
-  detail::arena operator[](unsigned slot) const {
+  Layout operator[](unsigned slot) const {
+    detail::arena a = arena_of(slot);
+    return std::apply([&a](Shape const&... shape) { return Layout(a, shape...); }, shape_);
+  }
+  // For a layout that needs no more than that.
+  detail::arena arena_of(unsigned slot) const {
     return detail::arena(workspace{memory_ + slot * bytes_, bytes_});
   }
 
  private:
   unsigned char* memory_;
   std::size_t bytes_;
+  std::tuple<Shape...> shape_;
 };
 
 }  // namespace impl

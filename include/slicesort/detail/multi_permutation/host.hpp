@@ -96,19 +96,9 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     check_host(on, c);
   }
 
-  struct memory {
-    slots of_slots;
-    double* of_weights;  // per column, the gradient of each weight
-  };
   template <class T, class Exec>
-  static memory plan(Exec const& on, detail::multi_permutation_shape const& s, detail::arena& a) {
-    extents3 const e = s.extents;
-    column_runs const runs(e, run_columns);
-    slots const of_slots(a, on.threads, runs.count(),
-                         [&](detail::arena& slot) { local<T>(slot, e, runs); });
-    return {of_slots,
-            a.take<double>(static_cast<std::size_t>(e.empty() ? 0 : e.batch * e.channels) *
-                           static_cast<std::size_t>(s.terms))};
+  static void plan(Exec const& on, detail::multi_permutation_shape const& s, detail::arena& a) {
+    (void)layout<T>(a, on, s);
   }
 
   template <class Exec, class T>
@@ -122,20 +112,19 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
   template <class T>
   using A = detail::accumulator_t<T>;
 
-  // Memory of one slot: the columns of one sample, and what a whole run needs for its sort.
+  // The columns of one sample, and what a whole run of columns needs for its sort.
   template <class T>
-  struct local {
+  struct slot_layout {
     index_t pitch;
     std::uint32_t* perm;
     A<T>*values, *sums;
     A<T>*now, *next;  // one column each
     std::uint32_t* unsaved;
-    slots sorting;
+    sort_scratch<T> sorting;
 
-    local(detail::arena& a, extents3 e, column_runs const& runs)
-        : pitch(column_pitch(e.length)), sorting(a, 1, e.empty() ? 0 : 1, [&](detail::arena& slot) {
-            take_sort_scratch<T>(slot, e.length);
-          }) {
+    slot_layout(detail::arena& a, extents3 e)
+        : pitch(column_pitch(e.length)), sorting(a, e.length) {
+      column_runs const runs(e, run_columns);
       auto const elements = static_cast<std::size_t>(runs.channels() * pitch);
       perm = a.take<std::uint32_t>(elements);
       values = a.take<A<T>>(elements);
@@ -149,11 +138,25 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     }
   };
 
+  template <class T>
+  struct layout {
+    slots<slot_layout<T>, extents3> each;
+    double* of_weights;  // per column, the gradient of each weight
+
+    template <class Exec>
+    layout(detail::arena& a, Exec const& on, detail::multi_permutation_shape const& s)
+        : each(a, on.threads, column_runs(s.extents, run_columns).count(), s.extents),
+          of_weights(
+              a.take<double>(static_cast<std::size_t>(
+                                 s.extents.empty() ? 0 : s.extents.batch * s.extents.channels) *
+                             static_cast<std::size_t>(s.terms))) {}
+  };
+
   // Sorts a run of x into y. Returns its permutation: the saved tensor, or that of this run alone.
   template <class T>
   static index_tensor3 sort_run(isa instructions,
                                 detail::multi_permutation_forward<Order, T> const& p,
-                                sample_run const& b, local<T> const& l) {
+                                sample_run const& b, slot_layout<T> const& l) {
     extents3 const e{b.batches, p.x.extents().length, b.channels};
     index_tensor3 perm = p.perm, of_run;
     if (p.saving)
@@ -167,7 +170,7 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     sort_columns(exec::host{1, instructions},
                  columns_to_sort<T, order_of_run<Order>>{order, part(p.x, b, e), part(p.y, b, e),
                                                          of_run, true, lengths},
-                 l.sorting);
+                 [&](unsigned) { return l.sorting; });
     return perm;
   }
   template <class V>
@@ -196,12 +199,11 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
     Exec const& on, detail::multi_permutation_forward<Order, T> const& p, workspace w) {
   detail::arena a(w);
   extents3 const e = p.x.extents();
-  memory const m = plan<T>(on, p.shape(), a);
+  layout<T> const m(a, on, p.shape());
   column_runs const runs(e, run_columns);
   for_each_task(on, runs.count(), [&](unsigned slot, index_t task) {
     sample_run const run = runs[task];
-    detail::arena carving = m.of_slots[slot];
-    local<T> const l(carving, e, runs);
+    slot_layout<T> const l = m.each[slot];
     index_tensor3 const perm = sort_run(on.instructions, p, run, l);
     for (index_t s = 0; s < run.batches; ++s) {
       column_run const b = run[s], of_perm = p.saving ? b : column_run{s, 0, b.channels};
@@ -222,12 +224,11 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
   detail::arena a(w);
   extents3 const e = p.dy.extents();
   index_t const terms = p.weights.terms;
-  memory const m = plan<T>(on, p.shape(), a);
+  layout<T> const m(a, on, p.shape());
   column_runs const runs(e, run_columns);
   for_each_task(on, runs.count(), [&](unsigned slot, index_t task) {
     sample_run const run = runs[task];
-    detail::arena carving = m.of_slots[slot];
-    local<T> const l(carving, e, runs);
+    slot_layout<T> const l = m.each[slot];
     for (index_t s = 0; s < run.batches; ++s) {
       column_run const b = run[s];
       index_t const rows = valid_rows(p.lengths, b.batch, e.length);

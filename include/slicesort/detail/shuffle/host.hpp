@@ -39,17 +39,9 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
     check_host(on, c);
   }
 
-  struct memory {
-    std::uint32_t* permutations;  // one, or one for every channel
-    slots of_hashes, of_runs;
-  };
   template <class T, class Exec>
-  static memory plan(Exec const& on, extents3 const& e, detail::arena& a) {
-    column_runs const runs(e, run_columns);
-    auto* const p = a.take<std::uint32_t>(static_cast<std::size_t>(permutations(e) * e.length));
-    return {p, slots(a, on.threads, permutations(e), [&](detail::arena& slot) { hashes(slot, e); }),
-            slots(a, on.threads, runs.count(),
-                  [&](detail::arena& slot) { local<T>(slot, e, runs.channels()); })};
+  static void plan(Exec const& on, extents3 const& e, detail::arena& a) {
+    (void)layout<T>(a, on, e);
   }
 
   template <class Exec, class T>
@@ -59,20 +51,37 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
 
  private:
   static index_t permutations(extents3 e) { return e.empty() ? 0 : Form::shared ? 1 : e.channels; }
-  static std::uint64_t* hashes(detail::arena& a, extents3 e) {
-    return a.take<std::uint64_t>(static_cast<std::size_t>(e.length));
-  }
 
-  // Columns of one slot: a run of one sample.
+  struct hashed_rows {
+    std::uint64_t* hashes;
+    hashed_rows(detail::arena& a, index_t length)
+        : hashes(a.take<std::uint64_t>(static_cast<std::size_t>(length))) {}
+  };
+  // A run of columns of one sample, before and after.
   template <class T>
-  struct local {
+  struct moved_columns {
     index_t pitch;
     T *from, *to;
 
-    local(detail::arena& a, extents3 e, index_t columns) : pitch(column_pitch(e.length)) {
-      from = a.take<T>(static_cast<std::size_t>(columns * pitch));
-      to = a.take<T>(static_cast<std::size_t>(columns * pitch));
+    moved_columns(detail::arena& a, extents3 e) : pitch(column_pitch(e.length)) {
+      auto const elements =
+          static_cast<std::size_t>(column_runs(e, run_columns).channels() * pitch);
+      from = a.take<T>(elements);
+      to = a.take<T>(elements);
     }
+  };
+  template <class T>
+  struct layout {
+    std::uint32_t* permutations;  // one, or one for every channel
+    slots<hashed_rows, index_t> hashing;
+    slots<moved_columns<T>, extents3> moving;
+
+    template <class Exec>
+    layout(detail::arena& a, Exec const& on, extents3 e)
+        : permutations(a.take<std::uint32_t>(
+              static_cast<std::size_t>(implementation::permutations(e) * e.length))),
+          hashing(a, on.threads, implementation::permutations(e), e.length),
+          moving(a, on.threads, column_runs(e, run_columns).count(), e) {}
   };
 
   template <bool Back, class Exec, class T>
@@ -80,18 +89,15 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
                   tensor1<index_t const> lengths, grad_mode mode, workspace w) {
     extents3 const e = from.extents();
     detail::arena a(w);
-    memory const m = plan<T>(on, e, a);
+    layout<T> const m(a, on, e);
     for_each_task(on, permutations(e), [&](unsigned slot, index_t channel) {
-      detail::arena carving = m.of_hashes[slot];
-      argsort_hashes(seed, channel, e.length, hashes(carving, e),
+      argsort_hashes(seed, channel, e.length, m.hashing[slot].hashes,
                      m.permutations + channel * e.length);
     });
     bool const whole_rows =
         Form::shared && from.strides().channels == 1 && to.strides().channels == 1;
-    index_t const columns = column_runs(e, run_columns).channels();
     for_each_column_run(on, e, [&](unsigned slot, column_run b) {
-      detail::arena carving = m.of_runs[slot];
-      local<T> const l(carving, e, columns);
+      moved_columns<T> const l = m.moving[slot];
       index_t const rows = valid_rows(lengths, b.batch, e.length);
       if (whole_rows)
         move_rows<Back>(m.permutations, rows, from, to, b, mode, l.from);
@@ -136,7 +142,7 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
 
   template <bool Back, class T>
   static void move_columns(std::uint32_t const* orders, index_t rows, tensor3<T const> from,
-                           tensor3<T> to, column_run b, grad_mode mode, local<T> const& l) {
+                           tensor3<T> to, column_run b, grad_mode mode, moved_columns<T> const& l) {
     load_columns(from, b, 0, rows, l.from, l.pitch);
     for (index_t c = 0; c < b.channels; ++c) {
       T const* const in = l.from + c * l.pitch;

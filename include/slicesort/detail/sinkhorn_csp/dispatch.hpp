@@ -24,7 +24,7 @@ template <>
 struct grid_implementation<detail::sinkhorn_csp_op> {
   template <class T, class Grid>
   static void plan(Grid const& grid, detail::sinkhorn_shape const& s, detail::arena& a) {
-    memory<T>(grid, s, a);
+    (void)layout<T>(a, grid, s);
   }
 
   template <class Grid, class T>
@@ -32,7 +32,7 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<T> const m(grid, p.shape(), a);
+    layout<T> const m(a, grid, p.shape());
     upload_shifts(grid, p.rule, e, m.shifts);
     auto const tiles = tiles_of(p, m, m.forward);
     if (m.forward.hot_in_shared)
@@ -46,14 +46,14 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<T> const m(grid, p.shape(), a);
+    layout<T> const m(a, grid, p.shape());
     upload_shifts(grid, p.rule, e, m.shifts);
     auto tiles = tiles_of(p, m, m.backward);
     index_t const at_once = detail::samples_at_once(e);
     for (index_t first = 0; first < e.batch; first += at_once) {
       index_t const samples = std::min(at_once, e.batch - first);
       // Rows are neighbors: the sum takes them side by side.
-      tensor3<typename memory<T>::A> const du(m.du, {samples, e.length, e.channels},
+      tensor3<typename layout<T>::A> const du(m.du, {samples, e.length, e.channels},
                                               {e.length, 1, samples * e.length});
       tiles.first_sample = first;
       bool const cold = m.backward.cold_in_shared;
@@ -124,9 +124,8 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     std::size_t scratch() const { return scratch_bytes * static_cast<std::size_t>(blocks_at_once); }
   };
 
-  // The walk over the workspace.
   template <class T>
-  struct memory {
+  struct layout {
     using A = detail::accumulator_t<T>;
     shape forward, backward;
     index_t* shifts;  // of every channel
@@ -134,7 +133,7 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     unsigned char* scratch;
 
     template <class Grid>
-    memory(Grid const& grid, detail::sinkhorn_shape const& s, detail::arena& a)
+    layout(detail::arena& a, Grid const& grid, detail::sinkhorn_shape const& s)
         : forward(shape::template of<T>(grid, s, false)),
           backward(shape::template of<T>(grid, s, true)),
           shifts(a.take<index_t>(static_cast<std::size_t>(s.extents.channels))),
@@ -144,7 +143,7 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
   };
 
   template <class Problem, class T>
-  static grouped_tiles<T> tiles_of(Problem const& p, memory<T> const& m, shape const& s) {
+  static grouped_tiles<T> tiles_of(Problem const& p, layout<T> const& m, shape const& s) {
     return {p.x,          p.lengths, m.shifts, p.tau,   p.iterations, p.rule.reference,
             p.rule.group, 0,         0,        s.width, m.scratch,    s.scratch_bytes};
   }

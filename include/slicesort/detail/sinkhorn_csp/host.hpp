@@ -49,7 +49,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
 
   template <class T, class Exec>
   static void plan(Exec const& on, detail::sinkhorn_shape const& s, detail::arena& a) {
-    memory<accumulator<T>>(on, s, a, true);
+    (void)layout<accumulator<T>>(a, on, s, true);
   }
 
   template <class Exec, class T>
@@ -58,7 +58,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<A> const m(on, p.shape(), a, false);
+    layout<A> const m(a, on, p.shape(), false);
     m.fill_shifts(p.rule, e);
     sinkhorn_tasks const tasks(e, p.rule.group, 0, e.batch);
     for_each_task(on, tasks.count(), [&](unsigned slot, index_t number) {
@@ -78,7 +78,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<A> const m(on, p.shape(), a, true);
+    layout<A> const m(a, on, p.shape(), true);
     m.fill_shifts(p.rule, e);
     index_t const at_once = detail::samples_at_once(e);
     for (index_t first = 0; first < e.batch; first += at_once) {
@@ -104,22 +104,42 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
   template <class T>
   using accumulator = detail::accumulator_t<T>;
 
-  // The memory of a call. Forward uses only a part of it, so that one size serves both directions.
+  // The numbers of one group, for Lanes channels.
+  template <class A, int Lanes>
+  struct group_layout {
+    detail::sinkhorn_group<A> group{};
+
+    group_layout(detail::arena& a, index_t rows, index_t iterations) {
+      auto const take = [&](index_t numbers) {
+        return a.take<A>(static_cast<std::size_t>(numbers));
+      };
+      index_t const all = rows * Lanes;
+      auto& g = group;
+      g.pitch = Lanes;
+      g.u = take(rows), g.values = take(all), g.w = take(all);
+      g.f = take(all), g.h = take(all);
+      g.a = take(all), g.b = take(all), g.du = take(all), g.dw = take(all);
+      g.history = take(4 * iterations * all);
+    }
+  };
+
+  // The workspace of a call. Forward uses only a part of it, so that one size serves both
+  // directions.
   template <class A>
-  struct memory {
+  struct layout {
     index_t* shifts;  // of every channel
     A* du;            // the reference's gradient, of every channel of some samples
-    slots own;
+    slots<group_layout<A, sinkhorn_lanes>, index_t, index_t> each;
     detail::sinkhorn_shape shape;
 
     template <class Exec>
-    memory(Exec const& on, detail::sinkhorn_shape const& s, detail::arena& a, bool backward)
+    layout(detail::arena& a, Exec const& on, detail::sinkhorn_shape const& s, bool backward)
         : shifts(a.take<index_t>(static_cast<std::size_t>(s.extents.channels))),
           du(backward ? a.take<A>(static_cast<std::size_t>(detail::samples_at_once(s.extents) *
                                                            s.extents.length * s.extents.channels))
                       : nullptr),
-          own(a, on.threads, sinkhorn_tasks(s.extents, s.group, 0, s.extents.batch).count(),
-              [s](detail::arena& slot) { group_in<sinkhorn_lanes>(slot, s.group, s.iterations); }),
+          each(a, on.threads, sinkhorn_tasks(s.extents, s.group, 0, s.extents.batch).count(),
+               s.group, s.iterations),
           shape(s) {}
 
     void fill_shifts(detail::csp_rule const& rule, extents3 e) const {
@@ -127,26 +147,10 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     }
     template <int Lanes>
     detail::sinkhorn_group<A> group_of(unsigned slot, index_t rows) const {
-      detail::arena mine = own[slot];
-      auto group = group_in<Lanes>(mine, shape.group, shape.iterations);
+      detail::arena a = each.arena_of(slot);
+      auto group = group_layout<A, Lanes>(a, shape.group, shape.iterations).group;
       group.rows = rows;
       return group;
-    }
-
-   private:
-    template <int Lanes>
-    static detail::sinkhorn_group<A> group_in(detail::arena& a, index_t rows, index_t iterations) {
-      auto const take = [&](index_t numbers) {
-        return a.take<A>(static_cast<std::size_t>(numbers));
-      };
-      index_t const all = rows * Lanes;
-      detail::sinkhorn_group<A> g{};
-      g.pitch = Lanes;
-      g.u = take(rows), g.values = take(all), g.w = take(all);
-      g.f = take(all), g.h = take(all);
-      g.a = take(all), g.b = take(all), g.du = take(all), g.dw = take(all);
-      g.history = take(4 * iterations * all);
-      return g;
     }
   };
 

@@ -26,22 +26,19 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
     check_host(on, c);
   }
 
-  // Scratch of every slot: what forward sorts in, or the tile that backward scatters into.
   template <class T, class Exec>
-  static slots plan(Exec const& on, extents3 const& e, detail::arena& a) {
-    return slots(a, on.threads, sort_tasks<T>(e), [&](detail::arena& slot) {
-      slot.overlap([&](detail::arena& s) { take_sort_scratch<T>(s, e.length); },
-                   [&](detail::arena& s) { (void)take_permuted_rows<T>(s, e.length); });
-    });
+  static void plan(Exec const& on, extents3 const& e, detail::arena& a) {
+    (void)layout<T>(a, on.threads, sort_tasks<T>(e), e.length);
   }
 
   template <class Exec, class T>
   static void forward(Exec const& on, detail::slicing_sort_forward<Order, T> const& p,
                       workspace w) {
     detail::arena a(w);
-    slots const scratch = plan<T>(on, p.x.extents(), a);
+    extents3 const e = p.x.extents();
+    layout<T> const each(a, on.threads, sort_tasks<T>(e), e.length);
     sort_columns(on, columns_to_sort<T, Order>{p.order, p.x, p.y, p.perm, p.saving, p.lengths},
-                 scratch);
+                 [&](unsigned slot) { return each[slot].sort; });
   }
 
   template <class Exec, class T>
@@ -49,7 +46,7 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
     extents3 const e = p.dy.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    slots const scratch = plan<T>(on, e, a);
+    layout<T> const each(a, on.threads, sort_tasks<T>(e), e.length);
     for_each_task(on, tiles_of(e, tile_columns), [&](unsigned slot, index_t task) {
       column_range const columns = columns_of_tile(e, task, tile_columns);
       tile_rows const rows(columns, p.lengths);
@@ -61,18 +58,28 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
       t.width = columns.width, t.rows = e.length, t.mode = p.mode;
       t.ragged = !rows.uniform || rows.longest < e.length;
       for (int lane = 0; lane < t.width; ++lane) t.valid[lane] = rows.valid[lane];
-      detail::arena carving = scratch[slot];
-      t.scratch = take_permuted_rows<T>(carving, e.length);
+      t.scratch = each[slot].permuted;
       t.stream = worth_streaming<T>(e) && t.dx_at.on_lines(t.dx, sizeof(T));
       permute_tile(t);
     });
   }
 
  private:
+  // What forward sorts in, or the tile that backward scatters into.
   template <class T>
-  static T* take_permuted_rows(detail::arena& a, index_t length) {
-    return a.take<T>(tile_columns * static_cast<std::size_t>(length));
-  }
+  struct slot_layout {
+    sort_scratch<T> sort;
+    T* permuted = nullptr;
+
+    slot_layout(detail::arena& a, index_t length) {
+      a.overlap([&](detail::arena& forward) { sort = sort_scratch<T>(forward, length); },
+                [&](detail::arena& backward) {
+                  permuted = backward.take<T>(tile_columns * static_cast<std::size_t>(length));
+                });
+    }
+  };
+  template <class T>
+  using layout = slots<slot_layout<T>, index_t>;
 };
 
 }  // namespace impl

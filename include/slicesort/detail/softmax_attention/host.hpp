@@ -14,9 +14,6 @@
 #include <slicesort/detail/softmax_attention/problem.hpp>
 #include <slicesort/workspace.hpp>
 
-#include <algorithm>
-#include <cstddef>
-
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
@@ -29,11 +26,9 @@ struct implementation<detail::streaming_attention_op<Mask>, detail::host_backend
   }
   template <class T, class Exec>
   static void plan(Exec const& on, detail::attention_shape const& s, detail::arena& a) {
-    detail::arena forward, backward;
-    (void)streaming_forward_memory<T>(on, s, forward);
-    (void)streaming_backward_memory<T>(on, s, backward);
-    std::size_t const larger = std::max(forward.bytes(), backward.bytes());
-    if (larger > 0) a.take<unsigned char>(larger - (detail::arena::alignment - 1));
+    a.overlap(
+        [&](detail::arena& forward) { (void)streaming_forward_layout<T>(forward, on, s); },
+        [&](detail::arena& backward) { (void)streaming_backward_layout<T>(backward, on, s); });
   }
 
   template <class Exec, class Problem>
@@ -63,7 +58,7 @@ struct implementation<detail::materialized_attention_op<Mask>, detail::host_back
   }
   template <class T, class Exec>
   static void plan(Exec const& on, detail::attention_shape const& s, detail::arena& a) {
-    (void)map_memory<T>(on, s, a);
+    (void)attention_map_layout<T>(a, on, s);
   }
 
   template <class Exec, class Problem>

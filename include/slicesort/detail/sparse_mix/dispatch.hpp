@@ -37,7 +37,7 @@ template <>
 struct grid_implementation<detail::sparse_mix_op> {
   template <class T, class Grid>
   static void plan(Grid const& grid, detail::mix_shape const& s, detail::arena& a) {
-    memory<T>(grid, s, a);
+    (void)layout<T>(a, grid, s);
   }
 
   template <class Grid, class T>
@@ -45,7 +45,7 @@ struct grid_implementation<detail::sparse_mix_op> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     detail::arena a(w);
-    memory<T> const m(grid, p.shape(), a);
+    layout<T> const m(a, grid, p.shape());
     upload_offsets(grid, p.rule, m.offsets);
     for (index_t first = 0; first < e.batch; first += m.samples) {
       chain_args<T> chain = job_of(p, m, first, p.x, p.y);
@@ -66,7 +66,7 @@ struct grid_implementation<detail::sparse_mix_op> {
     extents3 const e = p.dy.extents();
     if (e.batch == 0 || e.length == 0 || (e.channels == 0 && !p.needs_weight_gradient)) return;
     detail::arena a(w);
-    memory<T> const m(grid, p.shape(), a);
+    layout<T> const m(a, grid, p.shape());
     upload_offsets(grid, p.rule, m.offsets);
     for (index_t first = 0; first < e.batch; first += m.samples) {
       chain_args<T> chain = job_of(p, m, first, p.dy, p.dx);
@@ -89,7 +89,7 @@ struct grid_implementation<detail::sparse_mix_op> {
   // The walk over the workspace. It holds weights and rows of `samples` samples: about as many
   // elements as a chunk may have, or one sample's.
   template <class T>
-  struct memory {
+  struct layout {
     using A = detail::accumulator_t<T>;
     index_t samples, segment;  // factors between two states that are saved
     index_t* offsets;
@@ -101,7 +101,7 @@ struct grid_implementation<detail::sparse_mix_op> {
     T* passed;      // gradients between them
 
     template <class Grid>
-    memory(Grid const& grid, detail::mix_shape const& s, detail::arena& a) {
+    layout(detail::arena& a, Grid const& grid, detail::mix_shape const& s) {
       extents3 const e = s.extents;
       index_t const links = s.factors * s.links;
       index_t const rows = std::max(e.length * e.channels, links * e.length);
@@ -138,7 +138,7 @@ struct grid_implementation<detail::sparse_mix_op> {
 
   // Some samples, from `first` on, of what takes `in` to `out`.
   template <class Problem, class T>
-  static chain_args<T> job_of(Problem const& p, memory<T> const& m, index_t first,
+  static chain_args<T> job_of(Problem const& p, layout<T> const& m, index_t first,
                               tensor3<T const> in, tensor3<T> out) {
     extents3 const e = in.extents();
     extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
@@ -156,7 +156,7 @@ struct grid_implementation<detail::sparse_mix_op> {
   // their weights.
   template <class Grid, class T>
   static void with_weights(Grid const& grid, detail::sparse_mix_backward<T> const& p,
-                           memory<T> const& m, chain_args<T> const& chain, index_t first) {
+                           layout<T> const& m, chain_args<T> const& chain, index_t first) {
     index_t const factors = p.rule.factors;
     extents3 const some = chain.in.extents(), of_weights{some.batch, some.length, p.rule.links};
     chain_args<T> forming = chain;  // states that are not saved

@@ -38,7 +38,7 @@ struct implementation<detail::sparse_mix_op, detail::host_backend> {
 
   template <class T, class Exec>
   static void plan(Exec const& on, detail::mix_shape const& s, detail::arena& a) {
-    (void)memory<T>(on, s, a);
+    (void)layout<T>(a, on, s);
   }
 
   template <class Exec, class T>
@@ -47,23 +47,21 @@ struct implementation<detail::sparse_mix_op, detail::host_backend> {
   static void backward(Exec const& on, detail::sparse_mix_backward<T> const& p, workspace w);
 
  private:
-  // The memory of a call. A chain without factors copies rows, which takes none.
+  // The workspace of a call. A chain without factors copies rows, which takes none.
   template <class T>
-  struct memory {
+  struct layout {
     index_t* offsets;
     mix_products<T> products;
-    slots each;
+    slots<mix_scratch<T>, index_t, index_t> each;
 
     template <class Exec>
-    memory(Exec const& on, detail::mix_shape const& s, detail::arena& a)
+    layout(detail::arena& a, Exec const& on, detail::mix_shape const& s)
         : offsets(a.take<index_t>(
               static_cast<std::size_t>(s.extents.empty() ? 0 : s.factors * s.links))),
           products(a, s.extents.empty() ? detail::mix_shape{} : s, on.threads),
-          each(
-              a, on.threads,
-              s.extents.empty() || s.factors == 0 ? 0 : s.extents.batch * products.tiles(),
-              [&](detail::arena& slot) { (void)mix_scratch<T>(slot, s.extents.length, s.links); }) {
-    }
+          each(a, on.threads,
+               s.extents.empty() || s.factors == 0 ? 0 : s.extents.batch * products.tiles(),
+               s.extents.length, s.links) {}
   };
 
   template <class T>
@@ -102,13 +100,12 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::forward(
   extents3 const e = p.x.extents();
   if (e.empty()) return;
   detail::arena a(w);
-  memory<T> const m(on, p.shape(), a);
+  layout<T> const m(a, on, p.shape());
   index_t const factors = p.rule.factors;
   mix_call<T> const call = call_of<T>(on.instructions, p.rule, m.offsets, p.weights, p.lengths);
   for_each_tile(on, e, [&](unsigned slot, column_run block) {
     if (factors == 0) return transfer_rows(p.x, p.y, block, 0, e.length, grad_mode::overwrite);
-    detail::arena own = m.each[slot];
-    mix_scratch<T> const scratch(own, e.length, p.rule.links);
+    mix_scratch<T> const scratch = m.each[slot];
     mix_chain<T> const chain(call, block, e.length, scratch.staged);
     A *v = scratch.first, *next = scratch.second;
     chain.load(p.x, v);
@@ -132,7 +129,7 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
   using A = detail::accumulator_t<T>;
   extents3 const e = p.dy.extents();
   detail::arena a(w);
-  memory<T> m(on, p.shape(), a);
+  layout<T> m(a, on, p.shape());
   if (e.empty()) {  // without channels, the weights' gradients are sums of nothing
     if (p.needs_weight_gradient && p.mode == grad_mode::overwrite) clear(p.dweights);
     return;
@@ -142,8 +139,7 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
   bool const initial = p.rule.residual == detail::residual_form::initial;
   for_each_tile(on, e, [&](unsigned slot, column_run block) {
     if (p.rule.factors == 0) return transfer_rows(p.dy, p.dx, block, 0, e.length, p.mode);
-    detail::arena own = m.each[slot];
-    mix_scratch<T> const scratch(own, e.length, p.rule.links);
+    mix_scratch<T> const scratch = m.each[slot];
     mix_chain<T> const chain(call, block, e.length, scratch.staged);
     mix_states<T> states(chain, p.x, p.states, scratch.third, initial ? nullptr : scratch.fourth);
     A *dz = scratch.first, *next = scratch.second, *const sum = scratch.fourth;

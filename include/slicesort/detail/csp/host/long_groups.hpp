@@ -22,6 +22,7 @@ inline constexpr index_t longest_csp_network = 65536;  // what a 16-bit row of a
 template <class T>
 class csp_long_groups {
  public:
+  csp_long_groups() = default;
   csp_long_groups(detail::arena& a, index_t group, bool aligned) : radix_(a, group) {
     auto const elements = static_cast<std::size_t>(aligned ? radix_tile<T>::columns * group : 0);
     values_ = a.take<T>(elements);
@@ -107,8 +108,8 @@ class csp_long_groups {
   }
 
   radix_tile<T> mutable radix_;  // its scratch
-  T* values_;                    // [columns][group], where groups are aligned
-  std::uint32_t* rows_;
+  T* values_ = nullptr;          // [columns][group], where groups are aligned
+  std::uint32_t* rows_ = nullptr;
 };
 
 }  // namespace impl

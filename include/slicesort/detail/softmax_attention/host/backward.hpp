@@ -39,7 +39,7 @@ struct attention_backward_tensors {
 };
 
 template <class A>
-struct attention_backward_memory {
+struct attention_backward_slot {
   A *keys, *values, *dkeys, *dvalues;                    // of the head: [key][channel]
   A *queries, *dy, *rows;                                // of a tile: [lane][channel]
   A *queries_transposed, *dy_transposed, *y_transposed;  // [channel][lane]
@@ -48,7 +48,7 @@ struct attention_backward_memory {
   attention_ranges* ranges;
   attention_scratch<A> scores;
 
-  attention_backward_memory(detail::arena& a, detail::attention_shape s) : scores(a) {
+  attention_backward_slot(detail::arena& a, detail::attention_shape s) : scores(a) {
     constexpr index_t lanes = attention_queries;
     auto const take = [&](index_t n) { return a.take<A>(static_cast<std::size_t>(n)); };
     index_t const rows_of_keys = padded_rows(s.keys), q = padded_columns(s.channels),
@@ -72,7 +72,7 @@ class attention_backward_task {
   attention_backward_task(attention_rule const& rule, attention_kernels<T> const& use,
                           attention_inputs<T> const& in, tensor4<A const> state,
                           attention_backward_tensors<T> const& out,
-                          attention_backward_memory<A> const& m, index_t pair)
+                          attention_backward_slot<A> const& m, index_t pair)
       : rule_(rule),
         use_(use),
         in_(in),
@@ -192,18 +192,21 @@ class attention_backward_task {
   attention_inputs<T> const& in_;
   tensor4<A const> const state_;
   attention_backward_tensors<T> const& out_;
-  attention_backward_memory<A> const& m_;
+  attention_backward_slot<A> const& m_;
   detail::attention_shape const shape_;
   attention_head const head_;
   row_io<T> const io_;
 };
 
-template <class T, class Exec>
-slots streaming_backward_memory(Exec const& on, detail::attention_shape s, detail::arena& a) {
-  return slots(a, on.threads, s.pairs(), [&](detail::arena& slot) {
-    (void)attention_backward_memory<detail::accumulator_t<T>>(slot, s);
-  });
-}
+// Workspace of a call.
+template <class T>
+struct streaming_backward_layout {
+  slots<attention_backward_slot<detail::accumulator_t<T>>, detail::attention_shape> each;
+
+  template <class Exec>
+  streaming_backward_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s)
+      : each(a, on.threads, s.pairs(), s) {}
+};
 
 template <class T, class Exec>
 void streaming_backward(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
@@ -211,12 +214,11 @@ void streaming_backward(Exec const& on, attention_rule const& rule, attention_in
                         attention_backward_tensors<T> const& out, workspace w) {
   auto const s = detail::attention_shape::of(in);
   detail::arena a(w);
-  slots const own = streaming_backward_memory<T>(on, s, a);
+  streaming_backward_layout<T> const m(a, on, s);
   attention_kernels<T> const use(on.instructions);
   for_each_task(on, s.pairs(), [&](unsigned slot, index_t task) {
-    detail::arena mine = own[slot];
-    attention_backward_memory<detail::accumulator_t<T>> const m(mine, s);
-    attention_backward_task<T>(rule, use, in, state, out, m, task).run();
+    auto const own = m.each[slot];
+    attention_backward_task<T>(rule, use, in, state, out, own, task).run();
   });
 }
 

@@ -47,7 +47,7 @@ struct attention_tasks {
 
 // Lanes of some tiles of queries, tile by tile, and the keys in turn.
 template <class A>
-struct attention_memory {
+struct attention_slot {
   attention_ranges* ranges;
   A *queries, *sums;     // [tile][channel][lane]
   A *row_max, *row_sum;  // [tile][lane]
@@ -55,7 +55,7 @@ struct attention_memory {
   A *rows, *rescale;     // queries as they lie; of a tile's step
   attention_scratch<A> scores;
 
-  attention_memory(detail::arena& a, detail::attention_shape s, index_t tiles) : scores(a) {
+  attention_slot(detail::arena& a, detail::attention_shape s, index_t tiles) : scores(a) {
     constexpr index_t lanes = attention_queries;
     auto const size = [](index_t n) { return static_cast<std::size_t>(n); };
     ranges = a.take<attention_ranges>(size(tiles));
@@ -84,7 +84,7 @@ class attention_forward_task {
         head_(rule, shape_, pair),
         io_(use) {}
 
-  void run(attention_memory<A> const& m, index_t first_tile, index_t tiles, tensor4<T> y,
+  void run(attention_slot<A> const& m, index_t first_tile, index_t tiles, tensor4<T> y,
            tensor4<A> state) const {
     index_t any_first = head_.keys, any_last = 0;
     for (index_t t = 0; t < tiles; ++t) {
@@ -114,17 +114,17 @@ class attention_forward_task {
  private:
   index_t key_pitch() const { return padded_columns(shape_.channels); }
   index_t value_pitch() const { return padded_columns(shape_.values); }
-  A* queries(attention_memory<A> const& m, index_t t) const {
+  A* queries(attention_slot<A> const& m, index_t t) const {
     return m.queries + t * shape_.channels * attention_queries;
   }
-  A* sums(attention_memory<A> const& m, index_t t) const {
+  A* sums(attention_slot<A> const& m, index_t t) const {
     return m.sums + t * padded_rows(shape_.values) * attention_queries;
   }
   int valid(index_t query) const {
     return static_cast<int>(std::clamp<index_t>(head_.queries - query, 0, attention_queries));
   }
 
-  void begin(attention_memory<A> const& m, index_t t, index_t query) const {
+  void begin(attention_slot<A> const& m, index_t t, index_t query) const {
     int const count = valid(query);
     io_.load(head_, in_.q, query, count, m.rows, key_pitch(), attention_queries);
     transpose_rows(m.rows, key_pitch(), attention_queries, shape_.channels, queries(m, t));
@@ -134,7 +134,7 @@ class attention_forward_task {
     m.ranges[t].evaluate(rule_.mask, query, count, head_.keys);
   }
 
-  void process_tile(attention_memory<A> const& m, index_t t, index_t query, index_t key,
+  void process_tile(attention_slot<A> const& m, index_t t, index_t query, index_t key,
                     key_range some) const {
     index_t const first = some.first - key;
     int const keys = static_cast<int>(some.last - some.first);
@@ -149,7 +149,7 @@ class attention_forward_task {
                    m.rescale, A(1)});
   }
 
-  void finish(attention_memory<A> const& m, index_t t, index_t query, tensor4<T> y,
+  void finish(attention_slot<A> const& m, index_t t, index_t query, tensor4<T> y,
               tensor4<A> state) const {
     index_t const count = std::min<index_t>(attention_queries, shape_.queries - query);
     A* const row_max = m.row_max + t * attention_queries;
@@ -174,30 +174,31 @@ class attention_forward_task {
   row_io<T> const io_;
 };
 
-// What a call takes from the workspace.
-template <class T, class Exec>
-slots streaming_forward_memory(Exec const& on, detail::attention_shape s, detail::arena& a) {
+// Workspace of a call, and the tasks that it is cut into.
+template <class T>
+struct streaming_forward_layout {
   using A = detail::accumulator_t<T>;
-  attention_tasks const tasks(s, on.threads, sizeof(A));
-  return slots(a, on.threads, s.pairs() * tasks.tasks,
-               [&](detail::arena& slot) { (void)attention_memory<A>(slot, s, tasks.each); });
-}
+  attention_tasks tasks;
+  slots<attention_slot<A>, detail::attention_shape, index_t> each;
+
+  template <class Exec>
+  streaming_forward_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s)
+      : tasks(s, on.threads, sizeof(A)),
+        each(a, on.threads, s.pairs() * tasks.tasks, s, tasks.each) {}
+};
 
 template <class T, class Exec>
 void streaming_forward(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
                        tensor4<T> y, tensor4<detail::accumulator_t<T>> state, workspace w) {
-  using A = detail::accumulator_t<T>;
   auto const s = detail::attention_shape::of(in);
-  attention_tasks const tasks(s, on.threads, sizeof(A));
   detail::arena a(w);
-  slots const own = streaming_forward_memory<T>(on, s, a);
+  streaming_forward_layout<T> const m(a, on, s);
+  attention_tasks const& tasks = m.tasks;
   attention_kernels<T> const use(on.instructions);
   for_each_task(on, s.pairs() * tasks.tasks, [&](unsigned slot, index_t task) {
-    detail::arena mine = own[slot];
-    attention_memory<A> const m(mine, s, tasks.each);
     index_t const first = task % tasks.tasks * tasks.each;
     attention_forward_task<T>(rule, use, in, task / tasks.tasks)
-        .run(m, first, std::min(tasks.each, tasks.tiles - first), y, state);
+        .run(m.each[slot], first, std::min(tasks.each, tasks.tiles - first), y, state);
   });
 }
 

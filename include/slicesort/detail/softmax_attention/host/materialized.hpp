@@ -32,7 +32,7 @@ inline namespace SLICESORT_BUILD {
 namespace impl {
 
 template <class T>
-struct attention_map_memory {
+struct attention_map_slot {
   using A = detail::accumulator_t<T>;
   A* map;                                          // [query][key]
   A* row;                                          // [key]
@@ -41,7 +41,7 @@ struct attention_map_memory {
   attention_ranges* ranges;
   attention_product<T> product;
 
-  attention_map_memory(detail::arena& a, detail::attention_shape s)
+  attention_map_slot(detail::arena& a, detail::attention_shape s)
       : product(a, std::max({s.queries, s.keys, s.channels, s.values})) {
     constexpr index_t lanes = attention_queries;
     auto const take = [&](index_t n) { return a.take<A>(static_cast<std::size_t>(n)); };
@@ -61,7 +61,7 @@ class attention_map_task {
 
  public:
   attention_map_task(attention_rule const& rule, attention_kernels<T> const& use,
-                     attention_inputs<T> const& in, attention_map_memory<T> const& m, index_t pair)
+                     attention_inputs<T> const& in, attention_map_slot<T> const& m, index_t pair)
       : rule_(rule),
         use_(use),
         in_(in),
@@ -240,17 +240,21 @@ class attention_map_task {
   attention_rule const& rule_;
   attention_kernels<T> const& use_;
   attention_inputs<T> const& in_;
-  attention_map_memory<T> const& m_;
+  attention_map_slot<T> const& m_;
   detail::attention_shape const shape_;
   attention_head const head_;
   row_io<T> const io_;
 };
 
-template <class T, class Exec>
-slots map_memory(Exec const& on, detail::attention_shape s, detail::arena& a) {
-  return slots(a, on.threads, s.pairs(),
-               [&](detail::arena& slot) { (void)attention_map_memory<T>(slot, s); });
-}
+// Workspace of a call.
+template <class T>
+struct attention_map_layout {
+  slots<attention_map_slot<T>, detail::attention_shape> each;
+
+  template <class Exec>
+  attention_map_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s)
+      : each(a, on.threads, s.pairs(), s) {}
+};
 
 // f(task) for every head.
 template <class T, class Exec, class F>
@@ -258,12 +262,11 @@ void for_each_map(Exec const& on, attention_rule const& rule, attention_inputs<T
                   workspace w, F const& f) {
   auto const s = detail::attention_shape::of(in);
   detail::arena a(w);
-  slots const own = map_memory<T>(on, s, a);
+  attention_map_layout<T> const m(a, on, s);
   attention_kernels<T> const use(on.instructions);
   for_each_task(on, s.pairs(), [&](unsigned slot, index_t task) {
-    detail::arena mine = own[slot];
-    attention_map_memory<T> const m(mine, s);
-    f(attention_map_task<T>(rule, use, in, m, task));
+    auto const own = m.each[slot];
+    f(attention_map_task<T>(rule, use, in, own, task));
   });
 }
 

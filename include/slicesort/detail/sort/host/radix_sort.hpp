@@ -23,6 +23,7 @@ class radix_tile {
   using bits = detail::bits_t<T>;
   static constexpr int columns = 64 / static_cast<int>(sizeof(T));
 
+  radix_tile() = default;
   // Takes the scratch memory of one tile of `rows` rows.
   radix_tile(detail::arena& a, index_t rows)
       : pitch_(static_cast<std::size_t>(rows) + batch + 96 / sizeof(bits)),  // not a power of two
@@ -214,10 +215,10 @@ class radix_tile {
     portable::finish_streaming<true>();
   }
 
-  std::size_t pitch_;
-  bits* keys_;           // [columns][pitch], then the sorted values
-  std::uint32_t* rows_;  // [columns][pitch]
-  item *front_, *back_;  // [rows] each: one column, and where a pass moves it
+  std::size_t pitch_ = 0;
+  bits* keys_ = nullptr;                     // [columns][pitch], then the sorted values
+  std::uint32_t* rows_ = nullptr;            // [columns][pitch]
+  item *front_ = nullptr, *back_ = nullptr;  // [rows] each: one column, and where a pass moves it
 };
 
 }  // namespace impl

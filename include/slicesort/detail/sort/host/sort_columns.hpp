@@ -7,7 +7,6 @@
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/detail/sort/host/radix_sort.hpp>
 #include <slicesort/detail/sort/host/sort_tile.hpp>
@@ -43,14 +42,21 @@ template <class T>
 index_t sort_tasks(extents3 e) {
   return e.empty() ? 0 : tiles_of(e, sort_tile_width<T>(e.length));
 }
-// Takes the scratch memory of one task.
+
+// The workspace of one task.
 template <class T>
-void take_sort_scratch(detail::arena& a, index_t length) {
-  if (length > longest_network)
-    (void)radix_tile<T>(a, length);
-  else
-    (void)a.take<unsigned char>(tile_scratch_bytes<T>(length));
-}
+struct sort_scratch {
+  radix_tile<T> radix;                // of columns too long for networks
+  unsigned char* networks = nullptr;  // of the others
+
+  sort_scratch() = default;
+  sort_scratch(detail::arena& a, index_t length) {
+    if (length > longest_network)
+      radix = radix_tile<T>(a, length);
+    else
+      networks = a.take<unsigned char>(tile_scratch_bytes<T>(length));
+  }
+};
 
 template <class T, class Order>
 column_tile<T> make_sort_tile(columns_to_sort<T, Order> const& all, column_range const& columns) {
@@ -92,19 +98,20 @@ void copy_rows_past_tile(column_tile<T> const& t, index_t length) {
     }
 }
 
-// Sorts all columns. `scratch` has what take_sort_scratch takes, for every slot.
-template <class Exec, class T, class Order>
-void sort_columns(Exec const& on, columns_to_sort<T, Order> const& all, slots const& scratch) {
+// Sorts all columns; scratch_of(slot) is the sort_scratch of a slot.
+template <class Exec, class T, class Order, class ScratchOf>
+void sort_columns(Exec const& on, columns_to_sort<T, Order> const& all,
+                  ScratchOf const& scratch_of) {
   extents3 const e = all.x.extents();
   isa const set = chosen_isa(on.instructions);
   int const width = sort_tile_width<T>(e.length);
   for_each_task(on, sort_tasks<T>(e), [&](unsigned slot, index_t task) {
     column_tile<T> t = make_sort_tile(all, columns_of_tile(e, task, width));
-    detail::arena a = scratch[slot];
+    sort_scratch<T> scratch = scratch_of(slot);
     if (e.length > longest_network) {
-      radix_tile<T>(a, e.length).run(t);
+      scratch.radix.run(t);
     } else if (t.rows > 0) {
-      t.scratch = a.take<unsigned char>(tile_scratch_bytes<T>(e.length));
+      t.scratch = scratch.networks;
       sort_tile(set, t);
     }
     copy_rows_past_tile(t, e.length);

@@ -1,9 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A file fits on three screens: 300 lines is a smell, 500 a fault."""
+"""A file fits on three screens: 300 lines is a smell, 500 a fault. A folder has at most 20 files."""
+from collections import Counter
+
 from common import files, finish, name
 
 SOURCES = (".hpp", ".cuh", ".inl", ".cpp", ".cu", ".py", ".cmake", ".txt")
+MOST_FILES = 20
+# Each is a catalogue, whose one list is what a reader wants: what every user may include, with docs/design.md as its
+# map; a program for each thing to show; a program for each mistake that must be refused.
+LARGE_FOLDERS = ("include/slicesort", "examples", "tests/compile/refused")
 
 complaints = []
 for path in files(*SOURCES):
@@ -12,4 +18,7 @@ for path in files(*SOURCES):
         complaints.append(f"{name(path)}: {lines} lines, at most 500")
     elif lines > 300:
         print(f"warning: {name(path)}: {lines} lines, better at most 300")
+for folder, count in Counter(name(path.parent) for path in files()).items():
+    if count > MOST_FILES and folder not in LARGE_FOLDERS:
+        complaints.append(f"{folder}: {count} files, at most {MOST_FILES}: what are the two things in it?")
 finish("sizes", complaints)

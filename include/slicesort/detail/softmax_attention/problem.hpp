@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax attention: what a call is about. For every sample, head and query i, over the keys j that
 // the mask and the lengths leave to it:
-//   s_j = scale * <q_i, k_j> + bias_ij,  m = max s_j,  l = sum exp(s_j - m),  p_j = exp(s_j - m) /
-//   l
+//   s_j = scale * <q_i, k_j> + bias_ij,  m = max s_j,
+//   l = sum exp(s_j - m),  p_j = exp(s_j - m) / l,
 //   y_i = sum p_j v_j;  0 where no key is left, or every s_j is -infinity
 // and backward, with g_i = <dy_i, y_i>:
 //   dv_j = sum_i p_ij dy_i,  ds_ij = p_ij (<dy_i, v_j> - g_i),  dbias = ds,

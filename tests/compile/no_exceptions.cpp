@@ -37,6 +37,12 @@ bool bad_calls_reach_the_handler() {
   if (last.kind != ss::error_kind::argument) return fail("wrong kind");
   if (std::strcmp(last.message, "slicing_sort.forward: y.length is 3, must be 4 (x.length)") != 0)
     return fail("wrong message");
+  if (setjmp(back) == 0) {
+    ss::view(x.values, {1, 5, 1});
+    return fail("a view of a container that is too small was made");
+  }
+  if (std::strcmp(last.message, "view: container.size is 4, must be 5 (extents [1, 5, 1])") != 0)
+    return fail("wrong message for a view");
   static all_operators::tensor<float> z({1, 4, 1});
   for (float& v : z.values) v = 5;
   x.values = {4, 3, 2, 1};
@@ -55,8 +61,7 @@ bool good_calls_work() {
   all_operators::tensor<float> x({1, 4, 1}), y({1, 4, 1});
   x.values = {3, 1, 2, 0};
   std::vector<unsigned char> memory(1 << 16);
-  ss::slicing_sort<>{}.forward(ss::exec::host{}, x.read(), y.view(), ss::no_saved,
-                               {memory.data(), memory.size()});
+  ss::slicing_sort<>{}.forward(ss::exec::host{}, x.read(), y.view(), ss::no_saved, memory);
   if (y.values != std::vector<float>{0, 1, 2, 3}) return fail("wrong result");
   return all_operators::fingerprint() == all_operators::fingerprint({2}) ||
          fail("threads changed the result");

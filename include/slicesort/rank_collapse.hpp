@@ -40,11 +40,11 @@ struct rank_report {
 
 namespace detail {
 
-inline void refuse_rank_collapse(char const* what, index_t is, index_t most) {
+inline void refuse_rank_collapse(char const* what, index_t is, index_t limit) {
   verdict v;
   v.kind = error_kind::argument;
   std::snprintf(v.message, sizeof v.message, "rank_collapse: %s is %lld, must be in 0..%lld", what,
-                static_cast<long long>(is), static_cast<long long>(most));
+                static_cast<long long>(is), static_cast<long long>(limit));
   impl::enforce(v);
 }
 

@@ -20,12 +20,12 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// base^exponent for base >= 1, or some number above `most` if it is more.
-constexpr index_t bounded_power(index_t base, index_t exponent, index_t most) {
+// base^exponent for base >= 1, or some number above `limit` if it is more.
+constexpr index_t bounded_power(index_t base, index_t exponent, index_t limit) {
   if (base == 1) return 1;
   index_t power = 1;
-  for (; exponent > 0 && power <= most; --exponent) {
-    if (power > most / base) return most + 1;
+  for (; exponent > 0 && power <= limit; --exponent) {
+    if (power > limit / base) return limit + 1;
     power *= base;
   }
   return power;

@@ -133,8 +133,8 @@ class checker {
   void lengths(tensor1<index_t const> lengths, extents3 e) {
     this->lengths("lengths", lengths, e.batch, e.length);
   }
-  // There must be `batch` lengths, each in 0..most.
-  void lengths(char const* name, tensor1<index_t const> lengths, index_t batch, index_t most) {
+  // There must be `batch` lengths, each in 0..limit.
+  void lengths(char const* name, tensor1<index_t const> lengths, index_t batch, index_t limit) {
     if (!ok() || (lengths.data() == nullptr && lengths.size() == 0)) return;
     size(name, lengths.size(), batch, "batch");
     if (!ok()) return;
@@ -144,10 +144,10 @@ class checker {
     if (!reads_memory_) return;
     for (index_t b = 0; b < batch; ++b) {
       index_t const n = lengths(b);
-      if (n < 0 || n > most)
+      if (n < 0 || n > limit)
         return fail(error_kind::argument, "%s[%lld] is %lld, must be in 0..%lld (length)", name,
                     static_cast<long long>(b), static_cast<long long>(n),
-                    static_cast<long long>(most));
+                    static_cast<long long>(limit));
     }
   }
 

@@ -95,12 +95,16 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     layout<T> const m(a, grid, p.shape());
     csp_shifts const shifts = upload_shifts(grid, p.rule, e, m.shifts);
     csp_groups const groups = groups_of(p.rule, e, shifts, p.lengths);
-    if (p.rule.group == 2 && !shifts.shifting)
-      run_on_groups(grid, return_pairs_body<T>{groups, p.dy, p.dx, group_rows(p.order), p.mode, {}},
-                    p.dy, p.dy.data() == p.dx.data(), false, rows_of_byte);
-    else
-      move_rows(grid, column_transfer<T>{p.dy, p.dx, false, p.mode}, groups, group_rows(p.order),
-                m.permute);
+    if (p.rule.group != 2 || shifts.shifting)
+      return move_rows(grid, column_transfer<T>{p.dy, p.dx, false, p.mode}, groups,
+                       group_rows(p.order), m.permute);
+    return_pairs_body<T> pairs{};
+    pairs.groups = groups;
+    pairs.in = p.dy;
+    pairs.out = p.dx;
+    pairs.order = group_rows(p.order);
+    pairs.mode = p.mode;
+    run_on_groups(grid, pairs, p.dy, p.dy.data() == p.dx.data(), false, rows_of_byte);
   }
 
  private:
@@ -144,7 +148,14 @@ struct grid_implementation<detail::csp_op<Aligned>> {
 
   static csp_groups groups_of(detail::csp_rule const& rule, extents3 e, csp_shifts const& shifts,
                               tensor1<index_t const> lengths) {
-    return {e, rule.group, detail::row_division(rule.group), shifts.all, shifts.first, lengths};
+    csp_groups groups{};
+    groups.extents = e;
+    groups.group = rule.group;
+    groups.by_group = detail::row_division(rule.group);
+    groups.shifts = shifts.all;
+    groups.uniform_shift = shifts.first;
+    groups.lengths = lengths;
+    return groups;
   }
 
   // Places are kept as the state of one channel would be saved.

@@ -28,10 +28,16 @@ struct grid_implementation<detail::max_exchange_op> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     shape const s = shape_of<T>(grid, e);
-    index_rows const maximum = p.saving ? index_rows(p.maximum) : index_rows();
-    grid.run(max_exchange_body<T>{p.row, p.x, p.y, maximum, p.lengths, s.width, s.threads,
-                                  rows_are_adjacent(p.x.strides())},
-             divide_up(e.batch * e.channels, s.width), s.threads);
+    max_exchange_body<T> body{};
+    body.row = p.row;
+    body.x = p.x;
+    body.y = p.y;
+    if (p.saving) body.maximum = index_rows(p.maximum);
+    body.lengths = p.lengths;
+    body.width = s.width;
+    body.threads = s.threads;
+    body.rows_adjacent = rows_are_adjacent(p.x.strides());
+    grid.run(body, divide_up(e.batch * e.channels, s.width), s.threads);
   }
 
   template <class Grid, class T>
@@ -39,9 +45,15 @@ struct grid_implementation<detail::max_exchange_op> {
     extents3 const e = p.dy.extents();
     if (e.empty()) return;
     shape const s = shape_of<T>(grid, e);
-    grid.run(exchange_rows_body<T>{p.row, p.dy, p.maximum, p.dx, p.mode, s.width,
-                                   rows_are_adjacent(p.dx.strides())},
-             divide_up(e.batch * e.channels, s.width), s.threads);
+    exchange_rows_body<T> body{};
+    body.row = p.row;
+    body.dy = p.dy;
+    body.maximum = index_rows(p.maximum);
+    body.dx = p.dx;
+    body.mode = p.mode;
+    body.width = s.width;
+    body.rows_adjacent = rows_are_adjacent(p.dx.strides());
+    grid.run(body, divide_up(e.batch * e.channels, s.width), s.threads);
   }
 
  private:

@@ -177,12 +177,11 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
                                double* sums) {
     extents3 const e = p.dy.extents();
     index_t const terms = p.weights.terms;
-    bool const adjacent = rows_are_adjacent(p.x.strides());
     device_info device = grid.info();
     // Products take no more than a quarter of shared memory, if that can be.
     using body_in_shared = weights_gradient_body<T, true>;
     int threads = body_in_shared::max_threads;
-    auto at_once = static_cast<int>(std::min<index_t>(terms, body_in_shared::most_terms_at_once));
+    auto at_once = static_cast<int>(std::min<index_t>(terms, body_in_shared::max_terms_at_once));
     auto const bytes = [&] {
       return sizeof(double) * static_cast<std::size_t>(threads) * static_cast<std::size_t>(at_once);
     };
@@ -194,17 +193,21 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
     std::size_t const column = chained_bytes<T>(e.length) + sizeof(std::uint32_t);
     int const fitting =
         narrow_rows(e.length) ? tile_width(device, t, column, e.length, e.batch * e.channels) : 0;
-    int const most = static_cast<int>(power_of_two_below(threads / at_once));
+    int const limit = static_cast<int>(power_of_two_below(threads / at_once));
+    int const width = std::min(fitting > 0 ? fitting : warp_threads, limit);
     auto const run = [&](auto body) {
-      body.x.width = std::min(fitting > 0 ? fitting : warp_threads, most);
-      grid.run(body, divide_up(e.batch * e.channels, body.x.width), threads);
+      body.x = {p.x, p.perm, p.lengths, width, rows_are_adjacent(p.x.strides())};
+      body.dy = p.dy;
+      body.sums = sums;
+      body.terms = terms;
+      body.terms_at_once = at_once;
+      body.threads = threads;
+      grid.run(body, divide_up(e.batch * e.channels, width), threads);
     };
     if (fitting > 0)
-      run(weights_gradient_body<T, true>{
-          {p.x, p.perm, p.lengths, 0, adjacent}, p.dy, sums, terms, at_once, threads});
+      run(weights_gradient_body<T, true>{});
     else
-      run(weights_gradient_body<T, false>{
-          {p.x, p.perm, p.lengths, 0, adjacent}, p.dy, sums, terms, at_once, threads});
+      run(weights_gradient_body<T, false>{});
   }
 };
 

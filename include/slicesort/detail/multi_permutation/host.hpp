@@ -169,7 +169,7 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     order_of_run<Order> const order{p.order, b.channel, p.x.extents().channels};
     sort_columns(exec::host{1, instructions},
                  columns_to_sort<T, order_of_run<Order>>{order, part(p.x, b, e), part(p.y, b, e),
-                                                         of_run, true, lengths},
+                                                         of_run, lengths},
                  [&](unsigned) { return l.sorting; });
     return perm;
   }

@@ -120,7 +120,13 @@ struct grid_implementation<detail::shuffle_op<Form>> {
                              tensor1<index_t const> lengths, int threads) {
     int const width =
         static_cast<int>(std::min<index_t>(power_of_two_below(e.channels), warp_threads));
-    shorten_orders_body const body{order, shorter, e, lengths, width, threads};
+    shorten_orders_body body{};
+    body.order = order;
+    body.shorter = shorter;
+    body.extents = e;
+    body.lengths = lengths;
+    body.width = width;
+    body.threads = threads;
     grid.run(body, divide_up(e.batch * e.channels, width), threads);
   }
 };

@@ -56,16 +56,29 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
       tensor3<typename layout<T>::A> const du(m.du, {samples, e.length, e.channels},
                                               {e.length, 1, samples * e.length});
       tiles.first_sample = first;
-      bool const cold = m.backward.cold_in_shared;
+      auto const unmix = [&](auto body) {
+        body.tiles = tiles;
+        body.cold_in_shared = m.backward.cold_in_shared;
+        body.dy = p.dy;
+        body.dx = p.dx;
+        body.du = du;
+        body.mode = p.mode;
+        run(grid, body, m.backward, samples);
+      };
       if (m.backward.hot_in_shared)
-        run(grid, unmix_groups_body<T, true>{tiles, cold, p.dy, p.dx, du, p.mode}, m.backward,
-            samples);
+        unmix(unmix_groups_body<T, true>{});
       else
-        run(grid, unmix_groups_body<T, false>{tiles, cold, p.dy, p.dx, du, p.mode}, m.backward,
-            samples);
-      grid.run(
-          sum_reference_body<T>{du, p.lengths, first, p.rule.reference, p.tau, p.dy, p.dx, p.mode},
-          divide_up(samples * e.length, most_mixing_threads), most_mixing_threads);
+        unmix(unmix_groups_body<T, false>{});
+      sum_reference_body<T> sum{};
+      sum.du = du;
+      sum.lengths = p.lengths;
+      sum.first_sample = first;
+      sum.reference = p.rule.reference;
+      sum.tau = p.tau;
+      sum.dy = p.dy;
+      sum.dx = p.dx;
+      sum.mode = p.mode;
+      grid.run(sum, divide_up(samples * e.length, max_mixing_threads), max_mixing_threads);
     }
   }
 
@@ -109,7 +122,7 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
       s.hot_in_shared = hot <= device.shared_bytes;
       s.cold_in_shared = s.hot_in_shared && hot + cold <= device.shared_bytes / 2;
       s.threads = static_cast<int>(
-          std::clamp<index_t>(power_of_two_above(s.width * size.group), 32, most_mixing_threads));
+          std::clamp<index_t>(power_of_two_above(s.width * size.group), 32, max_mixing_threads));
       s.blocks_of_sample = groups * divide_up(columns, s.width);
       s.scratch_bytes = (s.hot_in_shared ? 0 : hot) + (s.cold_in_shared ? 0 : cold);
       index_t const samples = backward ? detail::samples_at_once(e) : e.batch;
@@ -144,8 +157,18 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
 
   template <class Problem, class T>
   static grouped_tiles<T> tiles_of(Problem const& p, layout<T> const& m, shape const& s) {
-    return {p.x,          p.lengths, m.shifts, p.tau,   p.iterations, p.rule.reference,
-            p.rule.group, 0,         0,        s.width, m.scratch,    s.scratch_bytes};
+    grouped_tiles<T> tiles{};
+    tiles.x = p.x;
+    tiles.lengths = p.lengths;
+    tiles.shifts = m.shifts;
+    tiles.tau = p.tau;
+    tiles.iterations = p.iterations;
+    tiles.reference = p.rule.reference;
+    tiles.group = p.rule.group;
+    tiles.width = s.width;
+    tiles.scratch = m.scratch;
+    tiles.scratch_bytes = s.scratch_bytes;
+    return tiles;
   }
 
   template <class Grid>

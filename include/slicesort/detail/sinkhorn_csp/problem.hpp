@@ -23,18 +23,18 @@ struct sinkhorn_shape {
 // How many samples backward works on at a time: it keeps what every channel contributes to the
 // gradient of the reference until all are summed.
 constexpr index_t samples_at_once(extents3 e) {
-  constexpr index_t most_elements = index_t{1} << 20;
+  constexpr index_t max_elements = index_t{1} << 20;
   index_t const rows = e.length < 1 ? 1 : e.length;
-  index_t const most = most_elements / rows / (e.channels < 1 ? 1 : e.channels);
-  return most < 1 ? 1 : most < e.batch ? most : e.batch;
+  index_t const limit = max_elements / rows / (e.channels < 1 ? 1 : e.channels);
+  return limit < 1 ? 1 : limit < e.batch ? limit : e.batch;
 }
 
 // The factors of a logit are clamped so that the product of any two is far below infinity.
 template <class A>
 SLICESORT_HD inline A logit_factor(double value) {
-  constexpr double most = sizeof(A) == 4 ? 0x1p60 : 0x1p508;
-  double const below = value > most ? most : value;
-  return static_cast<A>(below < -most ? -most : below);
+  constexpr double limit = sizeof(A) == 4 ? 0x1p60 : 0x1p508;
+  double const below = value > limit ? limit : value;
+  return static_cast<A>(below < -limit ? -limit : below);
 }
 
 template <class T>

@@ -37,7 +37,8 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
     detail::arena a(w);
     extents3 const e = p.x.extents();
     layout<T> const each(a, on.threads, sort_tasks<T>(e), e.length);
-    sort_columns(on, columns_to_sort<T, Order>{p.order, p.x, p.y, p.perm, p.saving, p.lengths},
+    index_tensor3 const perm = p.saving ? p.perm : index_tensor3();
+    sort_columns(on, columns_to_sort<T, Order>{p.order, p.x, p.y, perm, p.lengths},
                  [&](unsigned slot) { return each[slot].sort; });
   }
 

@@ -39,7 +39,7 @@ SLICESORT_HD inline double add_in_order(double const* v, Pitch count, Pitch pitc
 template <class T, bool InShared>
 struct weights_gradient_body {
   static constexpr int max_threads = 256;
-  static constexpr int most_terms_at_once = 4;
+  static constexpr int max_terms_at_once = 4;
   using A = detail::accumulator_t<T>;
 
   chained_columns<T, InShared> x;

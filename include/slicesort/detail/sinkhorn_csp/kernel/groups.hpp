@@ -22,7 +22,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-inline constexpr int most_mixing_threads = 256;
+inline constexpr int max_mixing_threads = 256;
 
 // The worker that math/sinkhorn.hpp asks for: one thread of a block.
 template <class Block>
@@ -155,7 +155,7 @@ struct grouped_tiles {
 // y = T w. InShared: whether the hot arrays lie in shared memory.
 template <class T, bool InShared>
 struct mix_groups_body {
-  static constexpr int max_threads = most_mixing_threads;
+  static constexpr int max_threads = max_mixing_threads;
   using A = detail::accumulator_t<T>;
 
   grouped_tiles<T> tiles;
@@ -199,7 +199,7 @@ struct mix_groups_body {
 // them.
 template <class T, bool InShared>
 struct unmix_groups_body {
-  static constexpr int max_threads = most_mixing_threads;
+  static constexpr int max_threads = max_mixing_threads;
   using A = detail::accumulator_t<T>;
 
   grouped_tiles<T> tiles;
@@ -248,7 +248,7 @@ struct unmix_groups_body {
 // The gradient of the reference: its own, then the parts through the other channels in their order.
 template <class T>
 struct sum_reference_body {
-  static constexpr int max_threads = most_mixing_threads;
+  static constexpr int max_threads = max_mixing_threads;
   using A = detail::accumulator_t<T>;
 
   tensor3<A const> du;

@@ -28,8 +28,7 @@ struct columns_to_sort {
   Order const& order;
   tensor3<T const> x;              // [batch, length, channels]
   tensor3<T> y;                    // [batch, length, channels]
-  index_tensor3 perm;              // [batch, length, channels]
-  bool saving;                     // whether perm is written
+  index_tensor3 perm;              // [batch, length, channels]; without data, not written
   tensor1<index_t const> lengths;  // [batch], or none
 };
 
@@ -64,8 +63,8 @@ column_tile<T> make_sort_tile(columns_to_sort<T, Order> const& all, column_range
   column_tile<T> t;
   t.x = all.x.data(), t.x_at = {columns, all.x.strides()};
   t.y = all.y.data(), t.y_at = {columns, all.y.strides()};
-  t.perm = all.saving ? all.perm.data() : nullptr;
-  t.perm_at = all.saving ? tile_operand(columns, all.perm.strides()) : t.y_at;
+  t.perm = all.perm.data();
+  t.perm_at = t.perm != nullptr ? tile_operand(columns, all.perm.strides()) : t.y_at;
   t.perm_width = all.perm.width();
   t.width = columns.width, t.rows = rows.longest, t.ragged = !rows.uniform;
   t.group = t.rows, t.destinations = nullptr;
@@ -78,7 +77,7 @@ column_tile<T> make_sort_tile(columns_to_sort<T, Order> const& all, column_range
       t.flip[lane] = static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0});
   });
   t.stream = worth_streaming<T>(columns.extents) && t.y_at.on_lines(t.y, sizeof(T)) &&
-             (!all.saving || t.perm_at.on_lines(t.perm, static_cast<index_t>(t.perm_width)));
+             (t.perm == nullptr || t.perm_at.on_lines(t.perm, static_cast<index_t>(t.perm_width)));
   t.stream_perm = t.stream;
   return t;
 }

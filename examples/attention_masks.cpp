@@ -34,7 +34,7 @@ struct window_and_globals {
 };
 // [/snippet own]
 
-// Where 16 queries look among 16 keys: a line of the picture for each.
+// A picture of which of 16 keys each of 16 queries looks at, a line for each query.
 using lines = std::vector<std::string>;
 template <class Mask>
 lines picture(Mask mask) {

@@ -75,7 +75,7 @@ column sorted(column const& x) {
 struct measured {
   double deviation = 0, difference = 0, equal = 0;
 
-  // Of an output, and of what should be the same.
+  // Adds the statistics of an output y, and of `same`, which should equal it.
   void add(column const& y, column const& same, int trials) {
     auto const n = static_cast<double>(y.size());
     double mean = 0, squares = 0, apart = 0, agree = 0;

@@ -27,7 +27,7 @@ auto with_csp(fields const& at, F const& f) {
   return p.shift == "none" ? with_shift(ss::shift::none{}) : with_shift(ss::shift::linear{});
 }
 
-// By how many rows a channel moves; the reference, channel 0, does not.
+// The shift of a channel; the reference, channel 0, is not shifted.
 inline std::size_t expected_shift(fields const& at, std::size_t channel) {
   csp_policy const p(at.policy);
   if (p.shift == "none" || (p.aligned() && channel == 0)) return 0;

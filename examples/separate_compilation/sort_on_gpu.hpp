@@ -12,7 +12,7 @@
 void sort_on_gpu(slicesort::exec::cuda on, slicesort::tensor3<float const> x,
                  slicesort::tensor3<float> y, slicesort::index_tensor3 perm);
 
-// The same for memory of the host: there, sorted, and back.
+// Copies `x` from host memory to the GPU, sorts it there, and returns the result.
 std::vector<float> sorted_on_gpu(std::vector<float> const& x, slicesort::extents3 shape);
 
 bool has_gpu();

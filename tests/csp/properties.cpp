@@ -118,8 +118,8 @@ TEST_CASE("every column is permuted within its valid rows, and the reference sta
       }
 }
 
-// Of all ways to put the rows of a group, the one with the greatest inner product with the
-// reference's (CSP, section 3.1): tried one by one, in exact integers.
+// The order of a group's rows that has the greatest inner product with the reference's (CSP,
+// section 3.1), found by trying all orders in exact integers.
 TEST_CASE("the matching is the best of all") {
   std::uint64_t seed = 100;
   for (index_t group = 1; group <= 7; ++group)

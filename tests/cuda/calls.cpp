@@ -50,7 +50,7 @@ constexpr int csp_of(int call) { return (call - first_csp) / 2; }
 
 // sinkhorn_csp, then sparse_mix twice: all states saved; and none, where backward is of x alone.
 constexpr int first_sinkhorn = first_csp + 2 * csps, first_mix = first_sinkhorn + 2;
-// It has no 16-bit types: there the calls of sparse_mix stand in.
+// sinkhorn_csp has no 16-bit types; for these, calls of sparse_mix take its numbers.
 template <class T>
 constexpr bool relaxes = sizeof(T) > 2;
 inline ss::sinkhorn_csp<> relaxed() { return ss::sinkhorn_csp<>{ss::group_size{12}, {0.5, 3}}; }

@@ -61,7 +61,7 @@ struct attention_on_device {
     op.backward(on, from(3, q_shape), in, to(0, q_shape), {ss::tensor4<state_type const>(saved)},
                 {to(1, q_shape), to(2, k_shape), to(3, k_shape)}, lent);
   }
-  // As bits, and as numbers.
+  // The results as bits; values() has them as numbers.
   std::vector<unsigned char> results() const {
     stream.wait();
     CHECK(outputs.red_zones_intact());

@@ -185,7 +185,7 @@ index_t zeros(Topology const& topology, index_t n, index_t factors,
              {scratch.data(), scratch.size()});
   return std::count(y.elements().begin(), y.elements().end(), 0.0);
 }
-// The same of the whole matrix.
+// How many zeros the whole matrix has.
 template <class Topology>
 index_t zeros(Topology const& topology, index_t n, index_t factors) {
   ss::sparse_mix<Topology, ss::residual::none> const op{topology};
@@ -246,7 +246,7 @@ TEST_CASE("attention: means of the keys that a query looks at") {
       CHECK(map(i, j) ==
             doctest::Approx(j < i ? 1.0 / static_cast<double>(std::min<index_t>(5, i)) : 0.0)
                 .epsilon(1e-15));
-  // By any algorithm the same; a bias; lengths.
+  // The map does not depend on the algorithm; now with a bias, and with lengths.
   in.bias = {bias.data(), {3, 2, 7, 5}, {0, 0, 5, 1}};
   std::vector<index_t> const keys = {5, 5, 3}, queries = {7, 7, 4};
   ss::softmax_attention<ss::mask::full, ss::materialized<>> const all;

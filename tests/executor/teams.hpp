@@ -28,7 +28,7 @@ class block_order {
 
 // What is wrong with the arrivals of threads at one point; "" when they agree.
 std::string disagreement(std::vector<arrival> const& arrivals);
-// The same fault, with where it happened.
+// A block_fault whose message says where it happened.
 block_fault in_block(index_t cluster, launch const& how, std::string const& what);
 
 void run_with_fibers(launch const& how, thread_function thread, void const* body);

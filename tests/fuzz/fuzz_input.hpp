@@ -89,8 +89,8 @@ inline std::vector<index_t> read_lengths(byte_reader& in, extents3 e) {
   return lengths;
 }
 
-// By columns: a kind of input for each. Else the fuzzer's own bits, then few values over and over:
-// ties.
+// Reads a tensor. By columns: a kind of input for each column. Otherwise the fuzzer's own bits, and
+// then a few values over and over, which make ties.
 template <class T>
 tensor<T> read_tensor(byte_reader& in, extents3 e, std::uint64_t seed, bool by_columns) {
   tensor<T> x(e);
@@ -150,7 +150,8 @@ void require_moves(Problem const& p, Op const& op, extents3 saved_extents,
   if (!scratch.red_zones_intact()) fail("wrote beside the workspace", problem, where);
 }
 
-// Who runs it: threads and instruction set from the flags that every input begins with.
+// The execution policy, with threads and instruction set from the flags that every input begins
+// with.
 struct fuzzed_exec {
   test_executor executor;
   unsigned threads;

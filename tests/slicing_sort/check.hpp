@@ -29,7 +29,7 @@ struct sort_problem {
   std::uint64_t order = up;
   tensor<T> x, dy;
   std::vector<index_t> lengths;  // empty: none given
-  // By the oracle.
+  // The answers of the oracle.
   tensor<T> y, dx;
   tensor<std::uint32_t> perm;
 

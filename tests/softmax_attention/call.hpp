@@ -72,7 +72,7 @@ struct attention_call {
     CHECK(forward_not_saved() == one);
     return same_rest(one, two);
   }
-  // Of the two that have a state.
+  // The verdicts of the two calls that have a state.
   std::string with_state() { return same_rest(forward(), backward()); }
 
  private:

@@ -119,7 +119,8 @@ attention_results<T, attention_state_of<Algorithm, T>> run_attention_by(
   return results;
 }
 
-// The same by a problem's own; masks that are a range by a mask that is nothing more.
+// Runs attention with the problem's own mask. Masks that are only a range are passed as a type that
+// has nothing else.
 template <class Algorithm, class T, class Exec>
 attention_results<T, attention_state_of<Algorithm, T>> run_attention(attention_problem<T> const& p,
                                                                      Exec const& on,
@@ -240,7 +241,7 @@ std::string check_attention(solved_attention<T> const& s, Exec const& on, Algori
              p.describe() + " layout=" + std::to_string(layout.number) + describe_exec(on);
   return wrong;
 }
-// By both algorithms.
+// Checks a problem with both algorithms.
 template <class T, class Exec>
 std::string check_attention(solved_attention<T> const& s, Exec const& on, memory_layout layout = {},
                             attention_shares* shares = nullptr) {

@@ -99,7 +99,7 @@ void check_type(Mask mask, pattern_mask same) {
   check(ss::materialized<>{});
 }
 
-// Of this file alone: as the pattern, but without a range.
+// A mask for this file: a pattern without a range.
 struct every_third {
   bool allows(index_t query, index_t key) const {
     return (query < key ? key - query : query - key) % 3 == 0;

@@ -229,7 +229,7 @@ class attention_oracle {
     for (std::size_t k = 0; k < n; ++k) gradients(keys[k], p[k], g);
   }
 
-  // Of one pair.
+  // Adds the gradients of one pair of a query and a key.
   void gradients(index_t j, bounded p, bounded g) {
     auto const& s = p_.size;
     long double const to_keys = r_.gamma(s.keys + s.keys / 8 + 20),

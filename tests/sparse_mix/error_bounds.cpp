@@ -94,7 +94,7 @@ matrix chain_matrix(mix_problem<T> const& p, index_t b) {
     matrix w(n, std::vector<long long>(n));
     for (index_t i = 0; i < p.rows(b); ++i)
       for (index_t k = 0; k < p.links; ++k) {
-        // As the definition says, and in no way like the oracle of the bits.
+        // Written from the definition, and independent of the oracle of the bits.
         index_t j = i + p.offsets[static_cast<std::size_t>(m * p.links + k)];
         while (j < 0) j += p.rows(b);
         while (j >= p.rows(b)) j -= p.rows(b);

@@ -229,7 +229,7 @@ mix_problem<T> normal_mix(extents3 e, index_t factors, index_t links, residual_k
   solve(p);
   return p;
 }
-// The same, of any shape up to this one.
+// A random problem of any shape up to `most`.
 template <class T>
 mix_problem<T> any_mix(extents3 most, index_t factors, index_t links, residual_kind residual,
                        std::uint64_t seed) {
@@ -240,7 +240,7 @@ mix_problem<T> any_mix(extents3 most, index_t factors, index_t links, residual_k
   extents3 const e{up_to(most.batch), up_to(most.length), up_to(most.channels)};
   return normal_mix<T>(e, factors, links, residual, seed, all_lengths(e, seed + 78));
 }
-// With gradients that overwrite or accumulate, as the caller says.
+// The problem with gradients that overwrite or accumulate, as the caller says.
 template <class T>
 mix_problem<T> with_mode(mix_problem<T> p, ss::grad_mode mode) {
   p.mode = mode;

@@ -84,7 +84,7 @@ inline std::vector<block_exec> const& block_execs() {
   }();
   return all;
 }
-// The same one for the same number, and over many numbers all.
+// One of block_execs(): always the same one for the same number, and all of them over many numbers.
 inline block_exec block_exec_number(std::uint64_t n) {
   auto const& all = block_execs();
   block_exec on = all[(n * 0x9e3779b97f4a7c15u >> 32) % all.size()];
@@ -124,14 +124,14 @@ void for_each_grid(std::uint64_t number, F const& f) {
   if (testing(backend_kind::cuda)) f(cuda_exec_number(number));
 #endif
 }
-// The same, and every instruction set of the host backend.
+// Calls f for the grids, and for every instruction set of the host backend.
 template <class F>
 void for_each_backend(std::uint64_t number, F const& f) {
   if (testing(backend_kind::host))
     for (ss::isa set : available_isas()) f(ss::exec::host{1, set});
   for_each_grid(number, f);
 }
-// The same, and the host backend once.
+// Calls f for the grids, and once for the host backend.
 template <class F>
 void for_each_backend_once(std::uint64_t number, F const& f) {
   if (testing(backend_kind::host)) f(ss::exec::host{2});

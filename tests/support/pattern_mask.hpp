@@ -49,8 +49,7 @@ struct pattern_mask {
   char const* validate(slicesort::index_t) const { return nullptr; }
 };
 
-// The same for masks that are a range and nothing more: what kernels do where no key is asked
-// about.
+// Masks that are only a range, decided at run time: kernels then ask about no key.
 struct range_mask {
   mask_kind kind = mask_kind::full;
   slicesort::index_t a = 0, b = 0;

@@ -150,7 +150,7 @@ TEST_CASE("what they refuse") {
   for (mask::strided wrong : {mask::strided{0, 1}, {-1, 0}, {1, -1}})
     CHECK(std::string(wrong.validate(5)) ==
           "strided: stride must be at least 1, near_by at least 0");
-  // Either of two; masks that have no such word are content.
+  // `both` reports what either of its masks reports; a mask without validate() accepts everything.
   CHECK(std::string(mask::both{mask::strided{0}, by_range{}}.validate(5)) ==
         "strided: stride must be at least 1, near_by at least 0");
   CHECK(std::string(mask::both{by_word{}, mask::block_local{0}}.validate(5)) ==

@@ -74,7 +74,8 @@ class mix_call_job final : public mix_job<T> {
   auto input() const { return const_view(this->x->values, this->at.extents); }
   ss::tensor4<T> states() const { return {states_.data(), states_shape_}; }
 
-  // Of the last factor, where its input was saved: sums over channels.
+  // The error of the gradient of the last factor's weights, which are sums over channels. 0 if the
+  // factor's input was not saved.
   double error_of_gradients() const {
     ss::index_t const m = this->shape.outer - 1;
     if (m > 0 && every_.every != 1) return 0.0;

@@ -11,7 +11,7 @@
 
 namespace bench {
 
-// With a workspace of its own, so that its calls can be captured in a graph.
+// A cuBLAS handle with a workspace of its own, so that its calls can be captured in a graph.
 inline cublasHandle_t cublas_handle() {
   static device_buffer<unsigned char> const workspace(std::size_t{32} << 20);
   static cublasHandle_t const one = [] {

@@ -17,7 +17,8 @@ std::string no_device() {
 
 namespace {
 
-// Where images lie on the device: kept from call to call, for allocating takes longer than sorting.
+// The memory of images on the device. It is kept from call to call, because allocating takes longer
+// than sorting.
 struct device_memory {
   void* data = nullptr;
   std::size_t bytes = 0;

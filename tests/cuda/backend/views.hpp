@@ -52,7 +52,7 @@ byte_range range_of(ss::detail::basic_index_tensor3<Const> v) {
   return range_of(v.data(), v.extents(), v.strides(), static_cast<std::size_t>(v.width()));
 }
 
-// The same view of other memory.
+// Makes a view the same view of other memory.
 template <class T>
 void move_to(ss::tensor4<T>& v, void* data) {
   v = {static_cast<T*>(data), v.extents(), v.strides()};

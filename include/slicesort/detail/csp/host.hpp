@@ -63,8 +63,8 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
   struct layout {
     detail::channel_shift* shifts;         // of every channel
     bool shifting = false, mixed = false;  // whether any is shifted; whether only some descend
-    // Where a group's sorted rows go, [batch][length], where groups are aligned; the second where
-    // row numbers in a group exceed 16 bits.
+    // If groups are aligned, the destinations of sorted rows in their group, [batch][length]. The
+    // long ones are used if row numbers in a group exceed 16 bits.
     std::uint16_t* destinations;
     std::uint32_t* long_destinations;
     slots<slot_layout<T>, index_t, index_t> each;

@@ -94,7 +94,7 @@ struct exchange_pairs_body {
   }
 };
 
-// Backward where nothing is shifted: exchanges rows of `in` as the saved bits say.
+// Backward of unshifted pairs: exchanges rows of `in` as the saved bits say.
 template <class T>
 struct return_pairs_body {
   static constexpr int max_threads = 256;

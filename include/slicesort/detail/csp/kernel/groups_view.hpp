@@ -67,7 +67,7 @@ struct groups_view {
             static_cast<std::uint32_t>(at.first)};
   }
 
-  // Where the k-th smallest row of the group goes. Rows past the valid ones stay.
+  // The destination of the k-th smallest row of the group. Rows past the valid ones stay in place.
   struct target {
     any_group_column destinations;
     bool aligned;

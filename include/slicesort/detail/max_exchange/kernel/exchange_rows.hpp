@@ -53,7 +53,7 @@ struct max_exchange_body {
     auto const [walk, number, inside, at] = tile_share(block, e, width, rows_adjacent);
     column_of<T const> const from(x, at);
     column_of<T> const to(y, at);
-    // Only valid rows are exchanged: where `row` lies past the length, none are.
+    // Only valid rows are exchanged: none if `row` is past the length.
     auto valid = static_cast<std::uint32_t>(inside ? rows_of(lengths, at.batch, e.length) : 0);
     if (valid <= row) valid = 0;
 

@@ -57,6 +57,8 @@ class arena {
     if (other.used_ > used_) used_ = other.used_;
   }
 
+  // The bytes allocated so far, in memory that starts on a cache line.
+  std::size_t aligned_bytes() const { return used_; }
   // The bytes allocated so far, with room to align memory that starts at any address.
   std::size_t bytes() const { return used_ == 0 ? 0 : used_ + alignment - 1; }
 

@@ -22,8 +22,7 @@ class slots {
   slots(detail::arena& a, unsigned threads, index_t tasks, Shape... shape) : shape_(shape...) {
     detail::arena counting;
     (void)Layout(counting, shape...);
-    bytes_ = (counting.bytes() + detail::arena::alignment - 1) / detail::arena::alignment *
-             detail::arena::alignment;
+    bytes_ = counting.aligned_bytes();
     index_t const busy = std::min(static_cast<index_t>(threads), tasks);
     memory_ = a.take<unsigned char>(static_cast<std::size_t>(busy) * bytes_);
   }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the arena: every operator beside softmax attention, length by length, and keeps what is finished, so that
-an interrupted run goes on where it was. bench/run calls it."""
+"""Runs the arena: every operator beside softmax attention, length by length. What is finished is kept, so that an
+interrupted run goes on where it was."""
 import argparse
 import hashlib
 import json
@@ -18,7 +18,7 @@ from .progress import Progress
 from .results import BadResults, Case, case_named, run_main
 from .show import report_arena
 
-PASSED_ON = 200  # lines of a program's stderr that are kept for its obituary
+PASSED_ON = 200  # lines of a program's stderr that are kept, to be shown if it fails
 
 
 @dataclass
@@ -68,7 +68,7 @@ class NothingMeasured(Exception):
 
 
 class Program:
-    """A bench program at work on one group, read line by line. Its process is ended with this one."""
+    """A bench program that times one group; its output is read line by line. It does not outlive this process."""
 
     def __init__(self, command: list[str]) -> None:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -8,8 +8,8 @@ from .results import case_named
 
 
 class Journal:
-    """What is finished, a line each, beside the results; of the same programs, text and settings, or it is not
-    read."""
+    """A file beside the results with a line for everything finished. It is used only by a run with the same programs,
+    text and settings."""
 
     def __init__(self, path: Path, key: dict, fresh: bool) -> None:
         self.path, self.lines = path, []
@@ -40,7 +40,7 @@ class Journal:
             file.write(json.dumps(line) + "\n")
 
     def finished(self, group: str, cases: set[str]) -> bool:
-        """All cases of a group, or it is timed again: only what ran in the same rounds may be compared."""
+        """Whether all cases of a group are there. Else it is timed again: only cases of the same rounds may be compared."""
         return {line["case"]["name"] for line in self.lines if line.get("group") == group} >= cases
 
     def results(self, part: str) -> tuple[dict, list[dict]]:

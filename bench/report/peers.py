@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch beside this library, in a process of its own. The arena times its forms before each of our rounds; for
---targets, python3 -m report.peers RESULTS.json TORCH.json times those of the GPU's cases in the one file and writes them
-into the other. Without torch or a GPU that says so and writes an empty list."""
+--targets, python3 -m report.peers RESULTS.json TORCH.json times the forms of the GPU's cases in the first file and writes
+the times to the second. Without torch or a GPU it says so and writes an empty list."""
 import argparse
 import json
 import statistics

@@ -97,14 +97,14 @@ struct tile_walk {
 
 // A thread's part of a tile of a tensor's columns. The last tile may be wider than the columns that
 // are left: a thread that is not `inside` is given the first column, where it must not do anything.
-struct tile_share {
+struct column_work {
   tile_walk walk;
   index_t number;  // of the column
   bool inside;
   column_index at;
 
   template <class Block>
-  SLICESORT_HD tile_share(Block& block, extents3 e, int width, bool rows_adjacent)
+  SLICESORT_HD column_work(Block& block, extents3 e, int width, bool rows_adjacent)
       : walk(block.rank(), block.size(), width, rows_adjacent),
         number(block.index() * width + walk.column),
         inside(number < e.batch * e.channels),

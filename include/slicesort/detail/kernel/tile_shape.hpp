@@ -43,9 +43,9 @@ inline int tile_threads(permute_tuning const& t, std::size_t column_bytes, index
                         int width) {
   // A tile that has a processor to itself gets twice as many threads.
   bool const shares = column_bytes * static_cast<std::size_t>(width) <= t.shared_tile_bytes;
-  index_t const most = std::max(width, shares ? std::max(t.tile_threads / 2, 32) : t.tile_threads);
+  index_t const limit = std::max(width, shares ? std::max(t.tile_threads / 2, 32) : t.tile_threads);
   return static_cast<int>(std::clamp<index_t>(
-      power_of_two_above(divide_up(width * length, t.tile_elements)), std::max(32, width), most));
+      power_of_two_above(divide_up(width * length, t.tile_elements)), std::max(32, width), limit));
 }
 
 }  // namespace impl

@@ -18,11 +18,11 @@ namespace impl {
 template <class Number>
 struct upload_body {
   static constexpr int max_threads = 128;
-  static constexpr int most = 3840 / static_cast<int>(sizeof(Number));
+  static constexpr int max_count = 3840 / static_cast<int>(sizeof(Number));
 
   index_t* to;
   int count;
-  Number numbers[static_cast<std::size_t>(most)];
+  Number numbers[static_cast<std::size_t>(max_count)];
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
@@ -33,25 +33,25 @@ struct upload_body {
 // What is known about the numbers once they are uploaded.
 struct uploaded_numbers {
   index_t first = 0;
-  bool alike = true;  // all are the first
+  bool uniform = true;  // all are the first
 };
 
 // Computes every number once and uploads it to `memory`. Returns false if one is too wide for
 // `Number`.
-template <class Number, class Grid, class Ask>
-bool upload_as(Grid const& grid, index_t count, Ask const& ask, index_t* memory, bool if_alike,
-               uploaded_numbers& noted) {
+template <class Number, class Grid, class NumberOf>
+bool upload_as(Grid const& grid, index_t count, NumberOf const& number_of, index_t* memory,
+               bool always, uploaded_numbers& uploaded) {
   using body = upload_body<Number>;
-  noted = {};
+  uploaded = {};
   body part{};
   for (index_t i = 0; i < count; ++i) {
-    index_t const number = ask(i);
+    index_t const number = number_of(i);
     if (number != static_cast<Number>(number)) return false;
-    if (i == 0) noted.first = number;
-    if (number != noted.first) noted.alike = false;
+    if (i == 0) uploaded.first = number;
+    if (number != uploaded.first) uploaded.uniform = false;
     part.numbers[part.count++] = static_cast<Number>(number);
     bool const last = i + 1 == count;
-    if (part.count < body::most && !(last && (if_alike || !noted.alike))) continue;
+    if (part.count < body::max_count && !(last && (always || !uploaded.uniform))) continue;
     part.to = memory + (i + 1 - part.count);
     grid.run(part, 1, body::max_threads);
     part.count = 0;
@@ -59,15 +59,15 @@ bool upload_as(Grid const& grid, index_t count, Ask const& ask, index_t* memory,
   return true;
 }
 
-// Uploads ask(0) .. ask(count - 1) to `memory`. If all are equal and `if_alike` is false, only
-// `first` of the result is set and `memory` may stay unwritten.
-template <class Grid, class Ask>
-uploaded_numbers upload_numbers(Grid const& grid, index_t count, Ask const& ask, index_t* memory,
-                                bool if_alike) {
-  uploaded_numbers noted;
-  if (!upload_as<std::int32_t>(grid, count, ask, memory, if_alike, noted))
-    upload_as<index_t>(grid, count, ask, memory, if_alike, noted);
-  return noted;
+// Uploads number_of(0) .. number_of(count - 1) to `memory`. If all are equal and `always` is false,
+// only `first` of the result is set and `memory` may stay unwritten.
+template <class Grid, class NumberOf>
+uploaded_numbers upload_numbers(Grid const& grid, index_t count, NumberOf const& number_of,
+                                index_t* memory, bool always) {
+  uploaded_numbers uploaded;
+  if (!upload_as<std::int32_t>(grid, count, number_of, memory, always, uploaded))
+    upload_as<index_t>(grid, count, number_of, memory, always, uploaded);
+  return uploaded;
 }
 
 }  // namespace impl

@@ -48,7 +48,7 @@ struct grid_implementation<detail::sparse_mix_op> {
     layout<T> const m(a, grid, p.shape());
     upload_offsets(grid, p.rule, m.offsets);
     for (index_t first = 0; first < e.batch; first += m.samples) {
-      chain_args<T> chain = job_of(p, m, first, p.x, p.y);
+      chain_args<T> chain = chain_of(p, m, first, p.x, p.y);
       chain.every = p.saving && p.rule.every < p.rule.factors ? p.rule.every : 0;
       chain.first = chain.in;
       chain.states = slice_batch(p.states, first, chain.in.extents().batch);
@@ -56,7 +56,7 @@ struct grid_implementation<detail::sparse_mix_op> {
         copy_rows(grid, chain);
         continue;
       }
-      spread(grid, chain, 0, p.rule.factors, false);
+      pack_weights(grid, chain, 0, p.rule.factors, false);
       run_factors(grid, chain, 0, p.rule.factors);
     }
   }
@@ -69,7 +69,7 @@ struct grid_implementation<detail::sparse_mix_op> {
     layout<T> const m(a, grid, p.shape());
     upload_offsets(grid, p.rule, m.offsets);
     for (index_t first = 0; first < e.batch; first += m.samples) {
-      chain_args<T> chain = job_of(p, m, first, p.dy, p.dx);
+      chain_args<T> chain = chain_of(p, m, first, p.dy, p.dx);
       chain.back = true;
       chain.mode = p.mode;
       if (chain.start == mix_start::first) chain.start = mix_start::all;
@@ -77,28 +77,28 @@ struct grid_implementation<detail::sparse_mix_op> {
       if (p.rule.factors == 0) {
         copy_rows(grid, chain);
       } else if (p.needs_weight_gradient) {
-        with_weights(grid, p, m, chain, first);
+        backward_with_weights(grid, p, m, chain, first);
       } else {
-        spread(grid, chain, 0, p.rule.factors, true);
+        pack_weights(grid, chain, 0, p.rule.factors, true);
         run_factors(grid, chain, 0, p.rule.factors);
       }
     }
   }
 
  private:
-  // The walk over the workspace. It holds weights and rows of `samples` samples: about as many
-  // elements as a chunk may have, or one sample's.
+  // Holds weights and rows of `samples` samples: about as many elements as a chunk may have, or
+  // one sample's.
   template <class T>
   struct layout {
     using A = detail::accumulator_t<T>;
-    index_t samples, segment;  // factors between two states that are saved
+    index_t samples, segment;  // samples at a time; factors from one saved state to the next
     index_t* offsets;
     packed_weights<A> factors;
-    T* between[2];  // gradients, or states, of one factor and the next
-    A* inputs;      // the sum of gradients of residual::initial
-    T* formed;      // states of a segment that are not saved
-    index_t span;   // factors that backward takes at once
-    T* passed;      // gradients between them
+    T* between[2];    // gradients, or states, of one factor and the next
+    A* inputs;        // the sum of gradients of residual::initial
+    T* formed;        // states of a segment that are not saved
+    index_t at_once;  // factors that backward takes at once
+    T* passed;        // gradients between them
 
     template <class Grid>
     layout(detail::arena& a, Grid const& grid, detail::mix_shape const& s) {
@@ -120,8 +120,8 @@ struct grid_implementation<detail::sparse_mix_op> {
       for (T*& one : between) one = a.take<T>(count(s.factors > 1 ? elements : 0));
       inputs = a.take<A>(count(s.factors > 1 ? elements : 0));
       formed = a.take<T>(count(std::max<index_t>(segment - 1, 0) * elements));
-      span = std::clamp<index_t>(s.factors, 1, mix_tuning_of<T>(grid).backward_factors);
-      passed = a.take<T>(count((span - 1) * elements));
+      at_once = std::clamp<index_t>(s.factors, 1, mix_tuning_of<T>(grid).backward_factors);
+      passed = a.take<T>(count((at_once - 1) * elements));
     }
   };
 
@@ -132,14 +132,14 @@ struct grid_implementation<detail::sparse_mix_op> {
   }
   template <class Grid>
   static void upload_offsets(Grid const& grid, detail::mix_rule const& rule, index_t* to) {
-    auto const ask = [&](index_t i) { return rule.offset(i % rule.links, i / rule.links); };
-    upload_numbers(grid, rule.factors * rule.links, ask, to, true);
+    auto const offset = [&](index_t i) { return rule.offset(i % rule.links, i / rule.links); };
+    upload_numbers(grid, rule.factors * rule.links, offset, to, true);
   }
 
   // Some samples, from `first` on, of what takes `in` to `out`.
   template <class Problem, class T>
-  static chain_args<T> job_of(Problem const& p, layout<T> const& m, index_t first,
-                              tensor3<T const> in, tensor3<T> out) {
+  static chain_args<T> chain_of(Problem const& p, layout<T> const& m, index_t first,
+                                tensor3<T const> in, tensor3<T> out) {
     extents3 const e = in.extents();
     extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
     chain_args<T> chain{m.factors, m.offsets, slice_batch(p.weights, first, some.batch),
@@ -155,8 +155,8 @@ struct grid_implementation<detail::sparse_mix_op> {
   // For a few factors at a time it computes first the gradients that they pass on, then those of
   // their weights.
   template <class Grid, class T>
-  static void with_weights(Grid const& grid, detail::sparse_mix_backward<T> const& p,
-                           layout<T> const& m, chain_args<T> const& chain, index_t first) {
+  static void backward_with_weights(Grid const& grid, detail::sparse_mix_backward<T> const& p,
+                                    layout<T> const& m, chain_args<T> const& chain, index_t first) {
     index_t const factors = p.rule.factors;
     extents3 const some = chain.in.extents(), of_weights{some.batch, some.length, p.rule.links};
     chain_args<T> forming = chain;  // states that are not saved
@@ -177,29 +177,29 @@ struct grid_implementation<detail::sparse_mix_op> {
     };
     chain_args<T> now = chain;
     now.every = 1;
-    now.states = tensor4<T>(m.passed, {m.span - 1, some.batch, some.length, some.channels});
-    int turn = 0;  // which of two places the last gradient is in
+    now.states = tensor4<T>(m.passed, {m.at_once - 1, some.batch, some.length, some.channels});
+    int side = 0;  // which of `between` the next gradient goes to
     for (index_t s = divide_up(factors, segment); s-- > 0;) {
       index_t const begin = s * segment, end = std::min(begin + segment, factors);
       if (m.segment > 1 && end - begin > 1) {
         forming.in = input_of(begin);
         forming.out = forming.states[end - begin - 2];
-        spread(grid, forming, begin, end - 1, false);
+        pack_weights(grid, forming, begin, end - 1, false);
         run_factors(grid, forming, begin, end - 1);
       }
-      spread(grid, chain, begin, end, true);
+      pack_weights(grid, chain, begin, end, true);
       for (index_t to = end; to > begin;) {
-        index_t const from = std::max(begin, to - m.span);
-        now.out = from == 0 ? chain.out : chain.between[turn];
+        index_t const from = std::max(begin, to - m.at_once);
+        now.out = from == 0 ? chain.out : chain.between[side];
         now.mode = from == 0 ? chain.mode : grad_mode::overwrite;
         if (some.channels > 0) run_factors(grid, now, from, to);
         for (index_t f = from; f < to; ++f)
-          link_gradient(grid, chain, f, input_of(f),
-                        f + 1 == to ? now.in : tensor3<T const>(now.states[to - 2 - f]),
-                        slice_batch(p.dweights[f], first, of_weights));
+          weight_gradient(grid, chain, f, input_of(f),
+                          f + 1 == to ? now.in : tensor3<T const>(now.states[to - 2 - f]),
+                          slice_batch(p.dweights[f], first, of_weights));
         now.in = now.out;
         to = from;
-        turn = 1 - turn;
+        side = 1 - side;
       }
     }
   }

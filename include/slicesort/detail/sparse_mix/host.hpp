@@ -103,23 +103,23 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::forward(
   layout<T> const m(a, on, p.shape());
   index_t const factors = p.rule.factors;
   mix_call<T> const call = call_of<T>(on.instructions, p.rule, m.offsets, p.weights, p.lengths);
-  for_each_tile(on, e, [&](unsigned slot, column_run block) {
-    if (factors == 0) return transfer_rows(p.x, p.y, block, 0, e.length, grad_mode::overwrite);
+  for_each_tile(on, e, [&](unsigned slot, column_run run) {
+    if (factors == 0) return transfer_rows(p.x, p.y, run, 0, e.length, grad_mode::overwrite);
     mix_scratch<T> const scratch = m.each[slot];
-    mix_chain<T> const chain(call, block, e.length, scratch.staged);
+    mix_chain<T> const chain(call, run, e.length, scratch.staged);
     A *v = scratch.first, *next = scratch.second;
     chain.load(p.x, v);
     for (index_t f = 0; f < factors; ++f) {
-      mix_onwards(chain, p.x, f, v, next);
+      mix_forward(chain, p.x, f, v, next);
       std::swap(v, next);
       if (p.saving && f + 1 < factors && p.rule.every > 0 && (f + 1) % p.rule.every == 0) {
         tensor3<T> const state = p.states[(f + 1) / p.rule.every - 1];
         chain.store(v, state, grad_mode::overwrite);
-        transfer_rows(p.x, state, block, chain.rows(), e.length, grad_mode::overwrite);
+        transfer_rows(p.x, state, run, chain.rows(), e.length, grad_mode::overwrite);
       }
     }
     chain.store(v, p.y, grad_mode::overwrite);
-    transfer_rows(p.x, p.y, block, chain.rows(), e.length, grad_mode::overwrite);
+    transfer_rows(p.x, p.y, run, chain.rows(), e.length, grad_mode::overwrite);
   });
 }
 
@@ -137,27 +137,29 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
   if (p.needs_weight_gradient) m.products.begin(p.dweights, p.mode);
   mix_call<T> const call = call_of<T>(on.instructions, p.rule, m.offsets, p.weights, p.lengths);
   bool const initial = p.rule.residual == detail::residual_form::initial;
-  for_each_tile(on, e, [&](unsigned slot, column_run block) {
-    if (p.rule.factors == 0) return transfer_rows(p.dy, p.dx, block, 0, e.length, p.mode);
+  for_each_tile(on, e, [&](unsigned slot, column_run run) {
+    if (p.rule.factors == 0) return transfer_rows(p.dy, p.dx, run, 0, e.length, p.mode);
     mix_scratch<T> const scratch = m.each[slot];
-    mix_chain<T> const chain(call, block, e.length, scratch.staged);
-    mix_states<T> states(chain, p.x, p.states, scratch.third, initial ? nullptr : scratch.fourth);
-    A *dz = scratch.first, *next = scratch.second, *const sum = scratch.fourth;
+    mix_chain<T> const chain(call, run, e.length, scratch.staged);
+    A *dz = scratch.first, *const sum = scratch.fourth;
+    mix_states<T> states(chain, p.x, p.states, scratch.second, scratch.third,
+                         initial ? nullptr : scratch.fourth);
     index_t const size = chain.rows() * mix_columns;
     chain.load(p.dy, dz);
     if (initial) std::fill_n(sum, size, A(0));
     for (index_t f = p.rule.factors; f-- > 0;) {
-      if (p.needs_weight_gradient) m.products.add(chain, f, dz, states.input_of(f, next));
+      if (p.needs_weight_gradient) m.products.add(chain, f, dz, states.input_of(f));
       if (initial)
         for (index_t i = 0; i < size; ++i) sum[i] += dz[i];
       A const* const start = p.rule.residual == detail::residual_form::per_factor ? dz
                              : initial && f == 0                                  ? sum
                                                                                   : nullptr;
+      A* const next = states.exchange_spare(dz);
       chain.mix(mix_direction::backward, f, start, dz, next, f > 0);
-      std::swap(dz, next);
+      dz = next;
     }
     chain.store(dz, p.dx, p.mode);
-    transfer_rows(p.dy, p.dx, block, chain.rows(), e.length, p.mode);
+    transfer_rows(p.dy, p.dx, run, chain.rows(), e.length, p.mode);
   });
 }
 

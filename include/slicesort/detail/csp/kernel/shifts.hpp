@@ -29,9 +29,9 @@ csp_shifts upload_shifts(Grid const& grid, detail::csp_rule const& rule, extents
     m.shifting |= detail::shift_of(shift) != 0;
     return shift;
   };
-  uploaded_numbers const noted = upload_numbers(grid, e.channels, evaluate, memory, false);
-  m.all = noted.alike ? nullptr : memory;
-  m.first = noted.first;
+  uploaded_numbers const uploaded = upload_numbers(grid, e.channels, evaluate, memory, false);
+  m.all = uploaded.uniform ? nullptr : memory;
+  m.first = uploaded.first;
   return m;
 }
 

@@ -50,7 +50,7 @@ struct max_exchange_body {
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const e = x.extents();
     candidates const best = shared(block);
-    auto const [walk, number, inside, at] = tile_share(block, e, width, rows_adjacent);
+    auto const [walk, number, inside, at] = column_work(block, e, width, rows_adjacent);
     column_of<T const> const from(x, at);
     column_of<T> const to(y, at);
     // Only valid rows are exchanged: none if `row` is past the length.
@@ -126,7 +126,7 @@ struct exchange_rows_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const e = dy.extents();
-    auto const [walk, number, inside, at] = tile_share(block, e, width, rows_adjacent);
+    auto const [walk, number, inside, at] = column_work(block, e, width, rows_adjacent);
     column_of<T const> const from(dy, at);
     column_of<T> const to(dx, at);
     auto const mine = static_cast<std::uint32_t>(row);

@@ -66,7 +66,7 @@ struct sum_powers_body {
   SLICESORT_HD void operator()(Block& block) const {
     using row = typename chained_columns<T, InShared>::row;
     auto const tile = shared(block);
-    auto const here = sorted.share_of(block);
+    auto const here = sorted.thread_work_of(block);
     auto const column = sorted.open(block, tile, here);
     if (!here.inside) return;
     weights_of_terms<A> const a(weights);
@@ -123,7 +123,7 @@ struct transpose_powers_body {
   SLICESORT_HD void operator()(Block& block) const {
     using row = typename chained_columns<T, InShared>::row;
     memory const m = shared(block);
-    auto const here = gradient.share_of(block);
+    auto const here = gradient.thread_work_of(block);
     auto const column = gradient.open(block, m.tile, here);
     weights_of_terms<A> const a(weights);
     column_of<T> const to(dx, here.at);

@@ -65,7 +65,7 @@ struct weights_gradient_body {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    auto const here = x.share_of(block);
+    auto const here = x.thread_work_of(block);
     memory const m = shared(block);
     auto const column = x.open(block, m.tile, here);
     column_of<T const> const d(dy, here.at);

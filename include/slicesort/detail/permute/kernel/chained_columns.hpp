@@ -67,16 +67,16 @@ struct chained_columns {
   }
 
   // A thread's column and rows; no rows if it is outside the tensor.
-  struct share {
+  struct thread_work {
     bool inside;
     column_index at;
     row length, valid;  // rows of the column
     row first, step;
   };
   template <class Block>
-  SLICESORT_HD share share_of(Block& block) const {
+  SLICESORT_HD thread_work thread_work_of(Block& block) const {
     extents3 const e = values.extents();
-    auto const [walk, number, inside, at] = tile_share(block, e, width, rows_adjacent);
+    auto const [walk, number, inside, at] = column_work(block, e, width, rows_adjacent);
     return {inside,
             at,
             inside ? static_cast<row>(e.length) : row{0},
@@ -84,7 +84,7 @@ struct chained_columns {
             static_cast<row>(walk.first_row),
             static_cast<row>(walk.step)};
   }
-  SLICESORT_HD row place_in_tile(int column) const {
+  SLICESORT_HD row offset_in_tile(int column) const {
     return rows_adjacent ? column * static_cast<row>(values.extents().length)
                          : static_cast<row>(column);
   }
@@ -92,13 +92,14 @@ struct chained_columns {
 
   // Loads the tile into shared memory, and ends with a barrier.
   template <class Block>
-  SLICESORT_HD chained_column<T, InShared> open(Block& block, tile const& t, share const& s) const {
+  SLICESORT_HD chained_column<T, InShared> open(Block& block, tile const& t,
+                                                thread_work const& s) const {
     column_of<T const> const from(values, s.at);
     index_column const p(perm, s.at);
     if constexpr (InShared) {
       int const column = tile_walk(block.rank(), block.size(), width, rows_adjacent).column;
-      chained_column<T, true> const c{t.values + place_in_tile(column),
-                                      t.rows + place_in_tile(column), pitch()};
+      chained_column<T, true> const c{t.values + offset_in_tile(column),
+                                      t.rows + offset_in_tile(column), pitch()};
       for (int first = s.first; first < s.length; first += chained_at_once * s.step) {
         T value[chained_at_once];
         std::uint16_t next[chained_at_once];

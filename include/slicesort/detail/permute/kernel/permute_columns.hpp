@@ -59,13 +59,13 @@ struct permute_layout {
 };
 
 template <class Grid, class T, class Rows>
-void permute_directly(Grid const& grid, column_transfer<T> const& job, Rows const& perm,
+void permute_directly(Grid const& grid, column_transfer<T> const& transfer, Rows const& perm,
                       permute_layout<T> const& m) {
   int const threads = grid_tuning_of<T>(grid).element_threads;
   permute_tuning const t = permute_tuning_of<T>(grid);
-  extents3 const e = job.in.extents();
+  extents3 const e = transfer.in.extents();
   index_t const all = e.batch * e.channels;
-  bool const in_place = job.in.data() == job.out.data();
+  bool const in_place = transfer.in.data() == transfer.out.data();
   index_t const chunk = in_place ? m.columns : all;
   int width = t.direct_columns;
   std::size_t const column = sizeof(T) * static_cast<std::size_t>(e.length);
@@ -73,45 +73,55 @@ void permute_directly(Grid const& grid, column_transfer<T> const& job, Rows cons
   while (width > sector && static_cast<std::size_t>(width) * column > t.direct_bytes) width /= 2;
   for (index_t first = 0; first < all; first += chunk) {
     index_t const count = std::min(chunk, all - first);
-    strides3 const s = (job.gather ? job.out.strides() : job.in.strides());
+    strides3 const s = (transfer.gather ? transfer.out.strides() : transfer.in.strides());
     column_slab const part{first, count, e.length, width, rows_are_adjacent(s)};
-    tensor3<T const> in = job.in;
+    tensor3<T const> in = transfer.in;
     if (in_place) {
       strides3 const copied = part.rows_adjacent ? strides3{0, 1, e.length} : strides3{0, count, 1};
       tensor3<T> const copy(m.copy, {1, e.length, count}, copied);
-      grid.run(copy_columns_body<T>{job.in, copy, part}, part.blocks(threads), threads);
+      grid.run(copy_columns_body<T>{transfer.in, copy, part}, part.blocks(threads), threads);
       in = copy;
     }
-    grid.run(permute_direct_body<T, Rows>{in, in_place, job.out, perm, job.gather, job.mode, part},
-             part.blocks(threads), threads);
+    permute_direct_body<T, Rows> body{in, in_place, transfer.out, perm};
+    body.gather = transfer.gather;
+    body.mode = transfer.mode;
+    body.part = part;
+    grid.run(body, part.blocks(threads), threads);
   }
 }
 
 template <class Grid, class T, class Rows>
-void permute_columns(Grid const& grid, column_transfer<T> const& job, Rows const& perm,
+void permute_columns(Grid const& grid, column_transfer<T> const& transfer, Rows const& perm,
                      permute_layout<T> const& m) {
-  extents3 const e = job.in.extents();
+  extents3 const e = transfer.in.extents();
   if (e.empty()) return;
   device_info const device = grid.info();
   permute_tuning const t = permute_tuning_of<T>(grid);
   std::size_t const column = sizeof(T) * static_cast<std::size_t>(e.length);
   index_t const columns = e.batch * e.channels;
   // Rows are scattered inside the tile, so the side that is not scattered decides what is adjacent.
-  bool const adjacent = rows_are_adjacent(job.gather ? job.in.strides() : job.out.strides());
-  bool const in_place = job.in.data() == job.out.data();
+  bool const adjacent =
+      rows_are_adjacent(transfer.gather ? transfer.in.strides() : transfer.out.strides());
+  bool const in_place = transfer.in.data() == transfer.out.data();
 
   int const width = tile_width(device, t, column, e.length, columns);
   bool const worth = adjacent || in_place || width >= t.worthwhile_columns || width >= columns;
-  if (width == 0 || !worth) return permute_directly(grid, job, perm, m);
-  grid.run(permute_tile_body<T, Rows>{job.in, job.out, perm, job.gather, job.mode, width, adjacent},
-           divide_up(columns, width), tile_threads(t, column, e.length, width));
+  if (width == 0 || !worth) return permute_directly(grid, transfer, perm, m);
+  permute_tile_body<T, Rows> body{transfer.in, transfer.out, perm};
+  body.gather = transfer.gather;
+  body.mode = transfer.mode;
+  body.width = width;
+  body.rows_adjacent = adjacent;
+  grid.run(body, divide_up(columns, width), tile_threads(t, column, e.length, width));
 }
 
 template <class Grid, class T>
-void permute_columns(Grid const& grid, column_permutation<T> const& job,
+void permute_columns(Grid const& grid, column_permutation<T> const& transfer,
                      permute_layout<T> const& m) {
-  with_row_numbers(job.perm, [&](auto const& perm) {
-    permute_columns(grid, column_transfer<T>{job.in, job.out, job.gather, job.mode}, perm, m);
+  with_row_numbers(transfer.perm, [&](auto const& perm) {
+    permute_columns(grid,
+                    column_transfer<T>{transfer.in, transfer.out, transfer.gather, transfer.mode},
+                    perm, m);
   });
 }
 

@@ -75,9 +75,9 @@ struct permute_direct_body {
   bool copied;          // in: the part alone, as copy_columns_body leaves it
   tensor3<T> out;
   Rows perm;
-  bool gather;
-  grad_mode mode;
-  column_slab part;
+  bool gather = false;
+  grad_mode mode = grad_mode::overwrite;
+  column_slab part{};
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {

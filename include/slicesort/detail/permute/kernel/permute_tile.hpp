@@ -26,10 +26,10 @@ struct permute_tile_body {
   tensor3<T const> in;
   tensor3<T> out;
   Rows perm;
-  bool gather;
-  grad_mode mode;
-  int width;
-  bool rows_adjacent;  // in the tile, and in the tensor on the side that is not scattered
+  bool gather = false;
+  grad_mode mode = grad_mode::overwrite;
+  int width = 1;
+  bool rows_adjacent = false;  // in the tile, and in the tensor on the side that is not scattered
 
   template <class SharedAllocator>
   SLICESORT_HD T* tile(SharedAllocator& shared_memory) const {
@@ -44,7 +44,7 @@ struct permute_tile_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const e = in.extents();
-    auto const [walk, number, inside, at] = tile_share(block, e, width, rows_adjacent);
+    auto const [walk, number, inside, at] = column_work(block, e, width, rows_adjacent);
     auto const p = perm.open(at);
     int const length = static_cast<int>(e.length), first = inside ? walk.first_row : length;
     rows_here const rows{tile(block) + (rows_adjacent ? walk.column * length : walk.column),

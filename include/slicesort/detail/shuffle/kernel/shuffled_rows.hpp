@@ -54,7 +54,7 @@ struct shorten_orders_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     std::uint32_t* const counts = shared(block);
-    auto const [walk, number, inside, at] = tile_share(block, extents, width, false);
+    auto const [walk, number, inside, at] = column_work(block, extents, width, false);
     index_column const from(order, at);
     index_t const valid = inside ? rows_of(lengths, at.batch, extents.length) : 0;
     index_t const run = divide_up(extents.length, walk.step);

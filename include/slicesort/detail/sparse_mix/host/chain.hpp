@@ -37,44 +37,44 @@ class mix_chain {
  public:
   using A = detail::accumulator_t<T>;
 
-  mix_chain(mix_call<T> const& call, column_run block, index_t length, A* staged)
+  mix_chain(mix_call<T> const& call, column_run run, index_t length, A* staged)
       : call_(call),
-        block_(block),
-        rows_(valid_rows(call.lengths, block.batch, length)),
+        run_(run),
+        rows_(valid_rows(call.lengths, run.batch, length)),
         staged_(staged) {}
 
   mix_call<T> const& call() const { return call_; }
-  column_run const& block() const { return block_; }
+  column_run const& run() const { return run_; }
   index_t rows() const { return rows_; }
 
   // Copies the valid rows of the chain's channels from a tensor to a tile, and back.
   void load(tensor3<T const> from, A* tile) const {
     if (from.strides().channels == 1)
-      return call_.use.load(from.data() + from.offset(block_.batch, 0, block_.channel),
-                            from.strides().length, rows_, block_.channels, tile, mix_columns);
-    for_each_element(from, block_, 0, rows_, [=](index_t c, index_t i, T const& element) {
+      return call_.use.load(from.data() + from.offset(run_.batch, 0, run_.channel),
+                            from.strides().length, rows_, run_.channels, tile, mix_columns);
+    for_each_element(from, run_, 0, rows_, [=](index_t c, index_t i, T const& element) {
       tile[i * mix_columns + c] = static_cast<A>(element);
     });
   }
   void store(A const* tile, tensor3<T> to, grad_mode mode) const {
     if (to.strides().channels == 1) {
-      T* const first = to.data() + to.offset(block_.batch, 0, block_.channel);
+      T* const first = to.data() + to.offset(run_.batch, 0, run_.channel);
       index_t const pitch = to.strides().length;
       auto const store_or_add = mode == grad_mode::accumulate ? call_.use.add
                                 : worth_streaming<T>(to.extents()) && on_lines(first, pitch)
                                     ? call_.use.stream
                                     : call_.use.store;
-      return store_or_add(tile, rows_, block_.channels, first, pitch);
+      return store_or_add(tile, rows_, run_.channels, first, pitch);
     }
     with_store<T>(mode, [&](auto store) {
-      for_each_element(to, block_, 0, rows_, [=](index_t c, index_t i, T& element) {
+      for_each_element(to, run_, 0, rows_, [=](index_t c, index_t i, T& element) {
         store(element, tile[i * mix_columns + c]);
       });
     });
   }
 
   // Sets `ahead[k]` to how many rows after a row its link first + k is: 0..rows-1.
-  void ask(index_t factor, index_t first, int links, index_t* ahead) const {
+  void wrapped_offsets(index_t factor, index_t first, int links, index_t* ahead) const {
     index_t const* const offset = call_.offsets + factor * call_.rule.links + first;
     for (int k = 0; k < links; ++k)
       ahead[k] =
@@ -85,15 +85,15 @@ class mix_chain {
   void mix(mix_direction direction, index_t factor, A const* start, A const* from, A* to,
            bool round) const {
     row_span<A> s{};
-    s.from = from, s.to = to, s.width = static_cast<int>(block_.channels);
+    s.from = from, s.to = to, s.width = static_cast<int>(run_.channels);
     index_t const all = call_.rule.links;
     index_t ahead[mix_links];
     for (index_t first = 0; first == 0 || first < all; first += s.links) {
-      s.links = static_cast<int>(std::min<index_t>(all - first, most_links));
+      s.links = static_cast<int>(std::min<index_t>(all - first, max_links));
       s.start = first == 0 ? start : to;
       s.round = round && first + s.links == all;
       index_t const link_pitch = bring_weights(factor, first, s);
-      ask(factor, first, s.links, ahead);
+      wrapped_offsets(factor, first, s.links, ahead);
       if (direction == mix_direction::backward)
         for (int k = 0; k < s.links; ++k) ahead[k] = ahead[k] == 0 ? 0 : rows_ - ahead[k];
       for_each_stretch(ahead, s.links, rows_, s.row, [&](index_t begin, index_t end) {
@@ -110,12 +110,12 @@ class mix_chain {
   }
 
  private:
-  static constexpr int most_links = std::is_same_v<T, A> ? mix_links : mix_staged_links;
+  static constexpr int max_links = std::is_same_v<T, A> ? mix_links : mix_staged_links;
 
   // Makes the weights of some links ready, and returns the distance from one link to the next.
   index_t bring_weights(index_t factor, index_t first, row_span<A>& s) const {
     tensor3<T const> const w = call_.weights[factor];
-    T const* const from = w.data() + w.offset(block_.batch, 0, first);
+    T const* const from = w.data() + w.offset(run_.batch, 0, first);
     strides3 const at = w.strides();
     if constexpr (std::is_same_v<T, A>) {
       s.weights = from, s.weight_pitch = at.length;
@@ -137,11 +137,11 @@ class mix_chain {
   bool on_lines(T const* first, index_t pitch) const {
     constexpr index_t size = sizeof(T);
     return reinterpret_cast<std::uintptr_t>(first) % 64 == 0 && pitch * size % 64 == 0 &&
-           block_.channels * size % 64 == 0;
+           run_.channels * size % 64 == 0;
   }
 
   mix_call<T> const& call_;
-  column_run const block_;
+  column_run const run_;
   index_t const rows_;
   A* const staged_;
 };

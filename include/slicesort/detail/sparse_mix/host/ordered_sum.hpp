@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which tasks add to sums that they share, so that threads never show in a result.
+// The order in sum tasks add to sums that they share, so that threads never show in a result.
 // Tasks are handed out in that order, and one that has started waits for earlier ones alone: none
 // waits forever.
 #pragma once
@@ -27,16 +27,16 @@ class ordered_sum {
     for (index_t i = 0; i < count_; ++i)
       ::new (static_cast<void*>(done_ + i)) std::atomic<index_t>(0);
   }
-  void wait_for(index_t which, index_t turns) const {
+  void wait_for(index_t sum, index_t additions) const {
     if (count_ == 0) return;
-    while (done_[which].load(std::memory_order_acquire) < turns) {
+    while (done_[sum].load(std::memory_order_acquire) < additions) {
 #if SLICESORT_X86_DISPATCH
       __builtin_ia32_pause();
 #endif
     }
   }
-  void finish(index_t which, index_t turns) const {
-    if (count_ != 0) done_[which].store(turns, std::memory_order_release);
+  void finish(index_t sum, index_t additions) const {
+    if (count_ != 0) done_[sum].store(additions, std::memory_order_release);
   }
 
  private:

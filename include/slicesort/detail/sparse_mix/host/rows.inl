@@ -27,14 +27,14 @@ struct mix_sums {
   static SLICESORT_INLINE void columns(row_span<A> const& s, int column) {
     index_t i = s.first;
     for (; i + rows <= s.last; i += rows)
-      block<Across>(s, i, column, std::make_index_sequence<std::size_t{rows * Across}>{});
+      sums_of<Across>(s, i, column, std::make_index_sequence<std::size_t{rows * Across}>{});
     for (; i < s.last; ++i)
-      block<Across>(s, i, column, std::make_index_sequence<std::size_t{Across}>{});
+      sums_of<Across>(s, i, column, std::make_index_sequence<std::size_t{Across}>{});
   }
   // Forms sum number `At` of row At / Across and vector At % Across.
   template <int Across, std::size_t... At>
-  static SLICESORT_INLINE void block(row_span<A> const& s, index_t i, int column,
-                                     std::index_sequence<At...>) {
+  static SLICESORT_INLINE void sums_of(row_span<A> const& s, index_t i, int column,
+                                       std::index_sequence<At...>) {
     constexpr std::size_t wide = Across;
     index_t const here = i * mix_columns + column;
     V sum[] = {start<At / wide, At % wide>(s.start, here)...};

@@ -16,7 +16,7 @@ namespace impl {
 
 // Applies factor f forward, from one tile to another.
 template <class T, class A>
-void mix_onwards(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A const* from, A* to) {
+void mix_forward(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A const* from, A* to) {
   detail::residual_form const residual = chain.call().rule.residual;
   if (residual == detail::residual_form::initial && f > 0) chain.load(x, to);
   A const* const start = residual == detail::residual_form::none                   ? nullptr
@@ -34,13 +34,13 @@ class mix_states {
  public:
   using A = detail::accumulator_t<T>;
 
-  // `kept` may be null.
+  // The tiles are memory for states; `kept` may be null.
   mix_states(mix_chain<T> const& chain, tensor3<T const> x, tensor4<T const> saved, A* tile,
-             A* kept)
-      : chain_(chain), x_(x), saved_(saved), tile_(tile), kept_(kept) {}
+             A* spare, A* kept)
+      : chain_(chain), x_(x), saved_(saved), tile_(tile), spare_(spare), kept_(kept) {}
 
-  // The returned tile is valid until the next call. `spare` may be swapped for another free tile.
-  A* input_of(index_t factor, A*& spare) {
+  // The input of a factor. Its tile is valid until the next call.
+  A* input_of(index_t factor) {
     if (factor == tile_factor_) return tile_;
     tile_factor_ = -1;
     index_t const saved = chain_.call().rule.every,
@@ -58,32 +58,36 @@ class mix_states {
       kept_factor_ = -1;
     }
     while (at < factor) {
-      A* const to = at + 1 == keep ? kept_ : v == tile_ ? spare : tile_;
+      A* const to = at + 1 == keep ? kept_ : v == tile_ ? spare_ : tile_;
       if (to == tile_) tile_factor_ = -1;
-      mix_onwards(chain_, x_, at, v, to);
+      mix_forward(chain_, x_, at, v, to);
       if (++at == keep) kept_factor_ = keep;
       v = to;
     }
-    if (v == spare) {
-      std::swap(spare, tile_);
+    if (v == spare_) {
+      std::swap(spare_, tile_);
       tile_factor_ = -1;
     }
     return v;
   }
 
+  // Hands out the tile that holds no state, for another one, whose numbers may be overwritten from
+  // the next call of input_of on.
+  A* exchange_spare(A* other) { return std::exchange(spare_, other); }
+
  private:
   // How many of `states` states are best recomputed from the kept one (itself included): as many as
   // take no more steps than starting from the first.
   static index_t steps_left(index_t states) {
-    index_t most = 1;
-    while ((most + 1) * (most + 2) / 2 <= states) ++most;
-    return most;
+    index_t count = 1;
+    while ((count + 1) * (count + 2) / 2 <= states) ++count;
+    return count;
   }
 
   mix_chain<T> const& chain_;
   tensor3<T const> const x_;
   tensor4<T const> const saved_;
-  A *tile_, *kept_;
+  A *tile_, *spare_, *kept_;
   index_t kept_factor_ = -1, tile_factor_ = -1;  // whose inputs they hold
 };
 

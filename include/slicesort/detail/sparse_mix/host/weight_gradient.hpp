@@ -34,7 +34,7 @@ class mix_products {
       : tiles_((s.extents.channels + mix_columns - 1) / mix_columns),
         under_way_(std::min(s.extents.batch, static_cast<index_t>(threads))),
         shape_(s),
-        turns_(a, tiles_ > 1 && threads > 1 ? s.extents.batch * s.factors : 0),
+        order_(a, tiles_ > 1 && threads > 1 ? s.extents.batch * s.factors : 0),
         sums_(a.take<A>(static_cast<std::size_t>(
             tiles_ > 1 && !in_place ? under_way_ * s.factors * s.extents.length * s.links : 0))) {}
 
@@ -42,28 +42,28 @@ class mix_products {
   void begin(tensor4<T> dweights, grad_mode mode) {
     to_ = dweights;
     mode_ = mode;
-    turns_.begin();
+    order_.begin();
   }
 
   // `dz`: gradients of a factor's output; `v`: its input. Rows and columns past the valid ones are
   // written.
   void add(mix_chain<T> const& chain, index_t factor, A* dz, A* v) const {
-    index_t const sample = chain.block().batch, tile = chain.block().channel / mix_columns;
+    index_t const sample = chain.run().batch, tile = chain.run().channel / mix_columns;
     index_t const rows = chain.rows();
     complete(chain, dz, v);
-    wait_for_turn(sample, factor, tile);
+    wait_for_order(sample, factor, tile);
     // A round takes a power of two of links, and as many rows as there is room for.
-    int const most = chain.call().use.dots_of_round;
+    int const at_once = chain.call().use.dots_of_round;
     int taken = 1;
-    while (taken < most && taken < shape_.links) taken *= 2;
+    while (taken < at_once && taken < shape_.links) taken *= 2;
     mix_pairs at{};
-    at.step = most / taken, at.one_row = taken == most;
+    at.step = at_once / taken, at.one_row = taken == at_once;
     for (index_t first = 0; first < shape_.links; first += taken) {
       int const links = static_cast<int>(std::min<index_t>(shape_.links - first, taken));
       index_t ahead[mix_dots_at_once], away[mix_dots_at_once];
-      chain.ask(factor, first, links, ahead);
+      chain.wrapped_offsets(factor, first, links, ahead);
       for_each_stretch(ahead, links, rows, away, [&](index_t begin, index_t end) {
-        for (int s = 0; s < most; ++s) {
+        for (int s = 0; s < at_once; ++s) {
           index_t const row = s / taken, k = s % taken < links ? s % taken : 0;
           at.a[s] = row * mix_columns, at.b[s] = (row + away[k]) * mix_columns;
         }
@@ -78,7 +78,7 @@ class mix_products {
       });
     }
     if (tile + 1 == tiles_ && mode_ == grad_mode::overwrite) clear(sample, factor, rows);
-    turns_.finish(sample * shape_.factors + factor, tile + 1);
+    order_.finish(sample * shape_.factors + factor, tile + 1);
   }
 
   // Gradients of the weights of rows past the valid ones.
@@ -93,7 +93,7 @@ class mix_products {
   // Products take whole tiles of channels, so channels past the last one get values that add
   // nothing, not even the sign of a zero.
   static void complete(mix_chain<T> const& chain, A* dz, A* v) {
-    index_t const rows = chain.rows(), width = chain.block().channels;
+    index_t const rows = chain.rows(), width = chain.run().channels;
     if (width == mix_columns) return;
     for (index_t i = 0; i < rows; ++i) {
       std::fill(dz + i * mix_columns + width, dz + (i + 1) * mix_columns, -A(0));
@@ -101,11 +101,11 @@ class mix_products {
     }
   }
 
-  void wait_for_turn(index_t sample, index_t factor, index_t tile) const {
+  void wait_for_order(index_t sample, index_t factor, index_t tile) const {
     if (tile > 0)
-      turns_.wait_for(sample * shape_.factors + factor, tile);
+      order_.wait_for(sample * shape_.factors + factor, tile);
     else if (!in_place && sample >= under_way_)  // the sums are still another's
-      turns_.wait_for((sample - under_way_) * shape_.factors + factor, tiles_);
+      order_.wait_for((sample - under_way_) * shape_.factors + factor, tiles_);
   }
 
   // Product `of[q * pitch + k]` belongs to row row + q, link first + k.
@@ -137,7 +137,7 @@ class mix_products {
 
   index_t tiles_, under_way_;
   detail::mix_shape shape_;
-  ordered_sum turns_;
+  ordered_sum order_;
   A* sums_;
   tensor4<T> to_;
   grad_mode mode_ = grad_mode::overwrite;

@@ -79,8 +79,8 @@ struct mix_tile_body {
     auto const n = static_cast<int>(rows_of(lengths, sample, in.extents().length));
     load(block, tile, cell_of(block, sample, channel), n);
     block.sync();
-    place mine{block.rank() % row_threads, n, sample,
-               channel + block.rank() / row_threads * Channels};
+    thread_work mine{block.rank() % row_threads, n, sample,
+                     channel + block.rank() / row_threads * Channels};
     piece* const own = tile + block.rank() / row_threads * pieces * pitch();
     A values[static_cast<std::size_t>(Rows)][static_cast<std::size_t>(Channels)] = {};
     if (n > 0) fetch(own, mine, values);
@@ -104,13 +104,13 @@ struct mix_tile_body {
 
  private:
   // Loads and stores take a cell at a time, of a row's neighbors one by one.
-  struct cell_place {
+  struct cell_index {
     tile_walk walk;
     index_t sample, channel;  // the cell's first
     int channels;             // of it, inside the tensor
   };
   template <class Block>
-  SLICESORT_HD_INLINE cell_place cell_of(Block& block, index_t sample, index_t channel) const {
+  SLICESORT_HD_INLINE cell_index cell_of(Block& block, index_t sample, index_t channel) const {
     // Opaque, because what is computed here would otherwise stay in registers from factor to
     // factor.
     tile_walk const here(Block::opaque(block.rank()), block.size(), width() / cell::channels,
@@ -127,7 +127,7 @@ struct mix_tile_body {
 
   // Loads the valid rows into the tile, and copies the others straight to the outputs.
   template <class Block>
-  SLICESORT_HD_INLINE void load(Block&, piece* tile, cell_place const& here, int n) const {
+  SLICESORT_HD_INLINE void load(Block&, piece* tile, cell_index const& here, int n) const {
     bool const twice = start == mix_start::first;
     SLICESORT_UNROLL_4
     for (int row = here.walk.first_row; row < n; row += here.walk.step) {
@@ -153,7 +153,7 @@ struct mix_tile_body {
 
   template <class Block>
   SLICESORT_HD_INLINE void store(Block&, piece* tile, tensor3<T> to, grad_mode how,
-                                 cell_place const& here, int n) const {
+                                 cell_index const& here, int n) const {
     for (int row = here.walk.first_row; row < n; row += here.walk.step) {
       cell_type const value = at(tile, row, here.walk.column);
       SLICESORT_UNROLL
@@ -166,18 +166,18 @@ struct mix_tile_body {
 
   // What a thread takes: rows slot, slot + row_threads, .. of n, and channels from `channel` on.
   // Rows past the end are the last one again, and are not written.
-  struct place {
+  struct thread_work {
     int slot, n;
     index_t sample, channel;
   };
   using values_of_rows = A[static_cast<std::size_t>(Rows)][static_cast<std::size_t>(Channels)];
 
-  SLICESORT_HD_INLINE int row_of(place mine, int r) const {
+  SLICESORT_HD_INLINE int row_of(thread_work mine, int r) const {
     int const row = mine.slot + r * row_threads;
     return row < mine.n ? row : mine.n - 1;
   }
 
-  SLICESORT_HD_INLINE void fetch(piece const* own, place mine, values_of_rows& values) const {
+  SLICESORT_HD_INLINE void fetch(piece const* own, thread_work mine, values_of_rows& values) const {
     SLICESORT_UNROLL
     for (int r = 0; r < Rows; ++r) {
       SLICESORT_UNROLL
@@ -193,7 +193,7 @@ struct mix_tile_body {
 
   // Applies one factor to the thread's rows in `values`.
   template <class Block>
-  SLICESORT_HD_INLINE void mix(Block& block, piece const* own, place mine, index_t factor,
+  SLICESORT_HD_INLINE void mix(Block& block, piece const* own, thread_work mine, index_t factor,
                                values_of_rows& values) const {
     std::uint32_t const* const jumps = factors.jumps_of(mine.sample, factor);
     A const* const weights = factors.weights_of(mine.sample, factor);
@@ -232,7 +232,8 @@ struct mix_tile_body {
 
   // Sets what sums begin with, unless that is the row's own value. `first`: the rows of the chain's
   // first input, if needed.
-  SLICESORT_HD_INLINE void begin(piece const* first, place mine, values_of_rows& values) const {
+  SLICESORT_HD_INLINE void begin(piece const* first, thread_work mine,
+                                 values_of_rows& values) const {
     if (start == mix_start::first) return fetch(first, mine, values);
     SLICESORT_UNROLL
     for (int r = 0; r < Rows; ++r) {
@@ -242,7 +243,7 @@ struct mix_tile_body {
   }
   // Adds the rows' own inputs, for residuals that do not need the chain's first input.
   template <class Block>
-  SLICESORT_HD_INLINE void add_own(Block& block, A const* weights, place mine,
+  SLICESORT_HD_INLINE void add_own(Block& block, A const* weights, thread_work mine,
                                    values_of_rows& values) const {
     SLICESORT_UNROLL
     for (int r = 0; r < Rows; ++r) {
@@ -257,7 +258,7 @@ struct mix_tile_body {
   }
 
   // Stores `values`, rounded, over the inputs.
-  SLICESORT_HD_INLINE void put_back(piece* own, place mine, values_of_rows& values) const {
+  SLICESORT_HD_INLINE void put_back(piece* own, thread_work mine, values_of_rows& values) const {
     SLICESORT_UNROLL
     for (int r = 0; r < Rows; ++r) {
       int const row = mine.slot + r * row_threads;

@@ -113,12 +113,12 @@ struct mix_rows_body {
       if (c >= e.channels) continue;
       if (start == mix_start::first) sum[j] = static_cast<A>(first(sample, row, c));
       if (inputs == nullptr && start != mix_start::all) continue;
-      index_t const place = (sample * e.length + row) * e.channels + c;
-      A const all = (adding ? inputs[place] : A(0)) + own;
+      index_t const offset = (sample * e.length + row) * e.channels + c;
+      A const all = (adding ? inputs[offset] : A(0)) + own;
       if (start == mix_start::all)
         sum[j] = all;
       else
-        inputs[place] = all;
+        inputs[offset] = all;
     }
   }
 };

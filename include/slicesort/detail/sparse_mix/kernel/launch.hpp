@@ -37,22 +37,31 @@ struct chain_args {
   tensor3<T const> in{};
   tensor3<T> out{};
   tensor4<T> states{};
-  tensor3<T> between[2]{};   // for what one factor hands to the next, if it needs a place
-  tensor3<T const> first{};  // of mix_start::first
+  tensor3<T> between[2]{};                     // what factors pass on, if nothing else holds it
+  tensor3<T const> first{};                    // of mix_start::first
   detail::accumulator_t<T>* inputs = nullptr;  // of mix_start::all: their sum so far
   bool adding = false;                         // to it
 };
 
-// Lays out factors [begin, end).
+// Packs the weights of factors [begin, end), for forward or backward.
 template <class Grid, class T>
-void spread(Grid const& grid, chain_args<T> const& c, index_t begin, index_t end, bool back) {
+void pack_weights(Grid const& grid, chain_args<T> const& c, index_t begin, index_t end, bool back) {
   if (c.factors.links == 0 || begin >= end) return;
-  int const lanes = static_cast<int>(power_of_two_above(std::min<index_t>(c.factors.links, 32)));
   using body = pack_weights_body<T>;
-  body const all{c.weights, c.offsets, c.lengths, begin, end - begin, back, lanes, c.factors};
+  body all{};
+  all.w = c.weights;
+  all.offsets = c.offsets;
+  all.lengths = c.lengths;
+  all.first_factor = begin;
+  all.count = end - begin;
+  all.back = back;
+  all.lanes = static_cast<int>(
+      power_of_two_above(std::min<index_t>(c.factors.links, body::links_of_block)));
+  all.to = c.factors;
   grid.run(all, all.blocks(), body::max_threads);
 }
 
+// Runs one factor over global memory.
 template <class Grid, class T>
 void run_factor(Grid const& grid, chain_args<T> const& c, index_t factor, tensor3<T const> in,
                 tensor3<T> out) {
@@ -67,17 +76,36 @@ void run_factor(Grid const& grid, chain_args<T> const& c, index_t factor, tensor
   while (width > t.few_channel_threads &&
          channels_of_one * static_cast<std::size_t>(width) > t.cache_bytes)
     width /= 2;
-  body const all{c.factors, factor,   c.lengths, in,     out,   c.start,
-                 c.first,   c.inputs, c.adding,  c.mode, width, rows_are_adjacent(in.strides())};
+  body all{};
+  all.factors = c.factors;
+  all.factor = factor;
+  all.lengths = c.lengths;
+  all.in = in;
+  all.out = out;
+  all.start = c.start;
+  all.first = c.first;
+  all.inputs = c.inputs;
+  all.adding = c.adding;
+  all.mode = c.mode;
+  all.width = width;
+  all.rows_adjacent = rows_are_adjacent(in.strides());
   grid.run(all, all.blocks(body::max_threads), body::max_threads);
 }
 
+// Sums the gradient of one factor's weights.
 template <class Grid, class T>
-void link_gradient(Grid const& grid, chain_args<T> const& c, index_t factor, tensor3<T const> in,
-                   tensor3<T const> dz, tensor3<T> dw) {
+void weight_gradient(Grid const& grid, chain_args<T> const& c, index_t factor, tensor3<T const> in,
+                     tensor3<T const> dz, tensor3<T> dw) {
   using body = link_gradient_body<T>;
   if (c.factors.links == 0) return;
-  body const all{c.factors, factor, c.lengths, in, dz, dw, c.mode};
+  body all{};
+  all.factors = c.factors;
+  all.factor = factor;
+  all.lengths = c.lengths;
+  all.in = in;
+  all.dz = dz;
+  all.dw = dw;
+  all.mode = c.mode;
   grid.run(all, all.blocks(), body::max_threads);
 }
 
@@ -89,22 +117,21 @@ bool run_in_tile(Grid const& grid, chain_args<T> const& c, index_t begin, index_
   mix_tuning const t = mix_tuning_of<T>(grid);
   // Every row must have a thread; and a row's pieces lie at 32-bit distances.
   if (e.length > Body::max_threads * Body::rows) return false;
-  auto const count = static_cast<int>(end - begin), every = static_cast<int>(c.every);
-  Body all{c.factors,
-           static_cast<int>(begin),
-           count,
-           c.lengths,
-           c.in,
-           c.out,
-           c.states,
-           every,
-           every == 0 ? 0 : (count - 1) / every,
-           c.start,
-           c.back,
-           c.mode,
-           0,
-           1,
-           rows_are_adjacent(c.in.strides())};
+  Body all{};
+  all.factors = c.factors;
+  all.first_factor = static_cast<int>(begin);
+  all.count = static_cast<int>(end - begin);
+  all.lengths = c.lengths;
+  all.in = c.in;
+  all.out = c.out;
+  all.states = c.states;
+  all.every = static_cast<int>(c.every);
+  all.saved = all.every == 0 ? 0 : (all.count - 1) / all.every;
+  all.start = c.start;
+  all.back = c.back;
+  all.mode = c.mode;
+  all.groups = 1;
+  all.rows_adjacent = rows_are_adjacent(c.in.strides());
   all.row_threads = static_cast<int>(divide_up(divide_up(e.length, Body::rows), 8) * 8);
   if (shared_bytes(all) > t.tile_bytes) return false;
   // Small tiles take more channels, as long as every processor has several.
@@ -118,40 +145,42 @@ bool run_in_tile(Grid const& grid, chain_args<T> const& c, index_t begin, index_
 }
 
 template <class Grid, class T>
-bool run_in_tile(Grid const& grid, chain_args<T> const& job, index_t begin, index_t end) {
+bool run_in_tile(Grid const& grid, chain_args<T> const& chain, index_t begin, index_t end) {
   constexpr int channels = sizeof(T) == 8 ? 4 : 8;
-  if (job.start == mix_start::all || (job.start == mix_start::first && begin != 0)) return false;
-  return run_in_tile<mix_tile_body<T, 4, channels>>(grid, job, begin, end) ||
-         run_in_tile<mix_tile_body<T, 8, channels / 2>>(grid, job, begin, end);
+  if (chain.start == mix_start::all || (chain.start == mix_start::first && begin != 0))
+    return false;
+  return run_in_tile<mix_tile_body<T, 4, channels>>(grid, chain, begin, end) ||
+         run_in_tile<mix_tile_body<T, 8, channels / 2>>(grid, chain, begin, end);
 }
 
-// Runs factors [begin, end), at least one, from job.in to job.out. Only the last may accumulate.
+// Runs factors [begin, end), at least one, from chain.in to chain.out. Only the last may accumulate.
 template <class Grid, class T>
-void run_factors(Grid const& grid, chain_args<T> const& job, index_t begin, index_t end) {
+void run_factors(Grid const& grid, chain_args<T> const& chain, index_t begin, index_t end) {
   index_t const count = end - begin;
   auto const after = [&](index_t step) {  // where what `step` factors make is put
-    if (step == count) return job.out;
-    return job.every != 0 && step % job.every == 0 ? job.states[step / job.every - 1]
-                                                   : job.between[step % 2];
+    if (step == count) return chain.out;
+    return chain.every != 0 && step % chain.every == 0 ? chain.states[step / chain.every - 1]
+                                                       : chain.between[step % 2];
   };
   // A tile keeps rounded values. If the last factor accumulates to 16-bit elements, it runs on its
   // own.
-  index_t const together = sizeof(T) == 2 && job.mode == grad_mode::accumulate ? count - 1 : count;
-  chain_args<T> now = job;
+  index_t const together =
+      sizeof(T) == 2 && chain.mode == grad_mode::accumulate ? count - 1 : count;
+  chain_args<T> now = chain;
   index_t done = 0;
   if (together < count) now.mode = grad_mode::overwrite;
   if (together > 0) now.out = after(together);
-  if (together > 0 &&
-      run_in_tile(grid, now, job.back ? end - together : begin, job.back ? end : begin + together))
+  if (together > 0 && run_in_tile(grid, now, chain.back ? end - together : begin,
+                                  chain.back ? end : begin + together))
     done = together;
 
-  tensor3<T const> in = done == 0 ? job.in : tensor3<T const>(now.out);
+  tensor3<T const> in = done == 0 ? chain.in : tensor3<T const>(now.out);
   for (; done < count; ++done) {
-    index_t const factor = job.back ? end - 1 - done : begin + done;
-    now.mode = done + 1 == count ? job.mode : grad_mode::overwrite;
-    now.adding = factor + 1 != job.factors.factors;
-    if (job.start == mix_start::all && factor != 0) now.start = mix_start::nothing;
-    if (factor == 0) now.start = job.start;
+    index_t const factor = chain.back ? end - 1 - done : begin + done;
+    now.mode = done + 1 == count ? chain.mode : grad_mode::overwrite;
+    now.adding = factor + 1 != chain.factors.factors;
+    if (chain.start == mix_start::all && factor != 0) now.start = mix_start::nothing;
+    if (factor == 0) now.start = chain.start;
     tensor3<T> const out = after(done + 1);
     run_factor(grid, now, factor, in, out);
     in = out;
@@ -160,11 +189,11 @@ void run_factors(Grid const& grid, chain_args<T> const& job, index_t begin, inde
 
 // Runs a chain without factors, which copies.
 template <class Grid, class T>
-void copy_rows(Grid const& grid, chain_args<T> job) {
-  job.factors.links = 0;
-  job.start = mix_start::own;
-  job.inputs = nullptr;
-  run_factor(grid, job, 0, job.in, job.out);
+void copy_rows(Grid const& grid, chain_args<T> chain) {
+  chain.factors.links = 0;
+  chain.start = mix_start::own;
+  chain.inputs = nullptr;
+  run_factor(grid, chain, 0, chain.in, chain.out);
 }
 
 }  // namespace impl

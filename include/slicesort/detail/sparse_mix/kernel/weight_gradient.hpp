@@ -62,7 +62,7 @@ struct link_gradient_body {
     index_t const first_row = block.index() % parts * rows_of_block;
     index_t const n = rows_of(lengths, sample, dw.extents().length);
     std::uint32_t const* const jumps = factors.jumps_of(sample, factor);
-    int const lane = block.rank() % rows_of_block, turn = block.rank() / rows_of_block;
+    int const lane = block.rank() % rows_of_block, link_lane = block.rank() / rows_of_block;
     index_t const row = first_row + lane;
 
     constexpr int step = links_of_block * sums_of_thread;
@@ -70,7 +70,7 @@ struct link_gradient_body {
       A sum[static_cast<std::size_t>(sums_of_thread)];
       SLICESORT_UNROLL
       for (int i = 0; i < sums_of_thread; ++i) {
-        index_t const k = first_link + i * links_of_block + turn;
+        index_t const k = first_link + i * links_of_block + link_lane;
         bool const kept = mode == grad_mode::accumulate && k < factors.links && row < n;
         sum[i] = kept ? static_cast<A>(dw(sample, row, k)) : A(0);
       }
@@ -86,7 +86,7 @@ struct link_gradient_body {
                   values + (t + 1) * rows_of_block * pitch, sample, first_row, n, c, A(0));
           }
           block.sync();
-          if (link + turn < factors.links && row < n)
+          if (link + link_lane < factors.links && row < n)
             sum[i] += dot(block, memory + lane * (pitch / piece),
                           memory + (block.rank() + rows_of_block) * (pitch / piece));
           block.sync();
@@ -94,7 +94,7 @@ struct link_gradient_body {
       }
       SLICESORT_UNROLL
       for (int i = 0; i < sums_of_thread; ++i) {
-        index_t const k = first_link + i * links_of_block + turn;
+        index_t const k = first_link + i * links_of_block + link_lane;
         if (k >= factors.links || row >= dw.extents().length) continue;
         if (row < n || mode == grad_mode::overwrite) dw(sample, row, k) = static_cast<T>(sum[i]);
       }

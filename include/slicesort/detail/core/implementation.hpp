@@ -12,7 +12,7 @@ namespace impl {
 template <class>
 inline constexpr bool always_false = false;
 
-template <class Problem, class Backend>
+template <class Op, class Backend>
 struct implementation {
   static_assert(
       always_false<Backend>,
@@ -37,8 +37,8 @@ struct backend_of<Exec, decltype(void(sizeof(typename Exec::backend)))> {
 template <class Exec>
 inline constexpr bool reads_memory = backend_of<Exec>::type::host_memory;
 
-template <class Problem, class Exec>
-using implementation_for = implementation<Problem, typename backend_of<Exec>::type>;
+template <class Op, class Exec>
+using implementation_for = implementation<Op, typename backend_of<Exec>::type>;
 
 }  // namespace impl
 }  // namespace SLICESORT_BUILD

@@ -40,7 +40,7 @@ template <class Mask>
 struct grid_implementation<detail::streaming_attention_op<Mask>> {
   template <class T, class Grid>
   static void plan(Grid const&, detail::attention_shape const& s, detail::arena& a) {
-    (void)memory<T>(s, a);
+    (void)layout<T>(a, s);
   }
 
   template <class Grid, class T, class State>
@@ -63,7 +63,7 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
                        workspace w) {
     auto const s = detail::attention_shape::of(p.in);
     detail::arena a(w);
-    auto const m = memory<T>(s, a);
+    layout<T> const m(a, s);
     auto const scale = static_cast<State>(p.scale);
     attention_tuning const tuning = attention_tuning_of<T>(grid);
     query_stats_body<T> const stats{p.dy, p.y, p.state, p.lengths, m.stats};
@@ -113,21 +113,18 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
   }
 
  private:
-  template <class A>
-  struct memory_of {
-    int tile;  // queries of one
-    query_stats<A>* stats;
-    range_bounds* bounds;
-  };
   template <class T>
-  static memory_of<detail::accumulator_t<T>> memory(detail::attention_shape const& s,
-                                                    detail::arena& a) {
+  struct layout {
     using A = detail::accumulator_t<T>;
-    constexpr int tile = attention_backward_kv_body<Mask, T, 64>::queries_of_tile;
-    auto* const stats = a.take<query_stats<A>>(static_cast<std::size_t>(s.pairs() * s.queries));
-    return {tile, stats,
-            a.take<range_bounds>(static_cast<std::size_t>(s.batch * divide_up(s.queries, tile)))};
-  }
+    static constexpr int tile = attention_backward_kv_body<Mask, T, narrow_tile>::queries_of_tile;
+    query_stats<A>* stats;  // of every query
+    range_bounds* bounds;   // of every tile of queries
+
+    layout(detail::arena& a, detail::attention_shape const& s)
+        : stats(a.take<query_stats<A>>(static_cast<std::size_t>(s.pairs() * s.queries))),
+          bounds(a.take<range_bounds>(
+              static_cast<std::size_t>(s.batch * divide_up(s.queries, tile)))) {}
+  };
 
   // One buffer, then fewer warps, where shared memory is small.
   template <class Grid, class Body>

@@ -77,12 +77,14 @@ struct chained_columns {
   SLICESORT_HD thread_work thread_work_of(Block& block) const {
     extents3 const e = values.extents();
     auto const [walk, number, inside, at] = column_work(block, e, width, rows_adjacent);
-    return {inside,
-            at,
-            inside ? static_cast<row>(e.length) : row{0},
-            inside ? static_cast<row>(rows_of(lengths, at.batch, e.length)) : row{0},
-            static_cast<row>(walk.first_row),
-            static_cast<row>(walk.step)};
+    thread_work work{};
+    work.inside = inside;
+    work.at = at;
+    work.length = inside ? static_cast<row>(e.length) : row{0};
+    work.valid = inside ? static_cast<row>(rows_of(lengths, at.batch, e.length)) : row{0};
+    work.first = static_cast<row>(walk.first_row);
+    work.step = static_cast<row>(walk.step);
+    return work;
   }
   SLICESORT_HD row offset_in_tile(int column) const {
     return rows_adjacent ? column * static_cast<row>(values.extents().length)

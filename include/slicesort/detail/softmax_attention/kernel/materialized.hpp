@@ -30,7 +30,7 @@ template <class Mask>
 struct grid_implementation<detail::materialized_attention_op<Mask>> {
   template <class T, class Grid>
   static void plan(Grid const& grid, detail::attention_shape const& s, detail::arena& a) {
-    (void)memory<T>(grid, s, a);
+    (void)layout<T>(a, grid, s);
   }
 
   template <class Grid, class T, class State>
@@ -40,7 +40,7 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
     auto const s = detail::attention_shape::of(p.in);
     if (s.queries == 0) return;
     detail::arena a(w);
-    auto const m = memory<T>(grid, s, a);
+    layout<T> const m(a, grid, s);
     each_part(s, m.heads, [&](map_rows const& part) {
       products<T> const of{p.lengths, part, p.in, p.gemm};
       head_matrices<T> const weights = p.saving ? matrices(p.state, part) : map_of(m.second, part);
@@ -61,7 +61,7 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
     using A = detail::accumulator_t<T>;
     auto const s = detail::attention_shape::of(p.in);
     detail::arena a(w);
-    auto const m = memory<T>(grid, s, a);
+    layout<T> const m(a, grid, s);
     auto const scale = static_cast<A>(p.scale);
     bool const scored =
         p.to.dq.data() != nullptr || p.to.dk.data() != nullptr || p.to.dbias.data() != nullptr;
@@ -99,29 +99,28 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
 
  private:
   template <class T>
-  struct memory_of {
-    index_t heads;  // at once
-    detail::accumulator_t<T>* first;
-    T* second;  // the same place where the types are
-    query_stats<detail::accumulator_t<T>>* stats;
-  };
-  template <class T, class Grid>
-  static memory_of<T> memory(Grid const& grid, detail::attention_shape const& s, detail::arena& a) {
+  struct layout {
     using A = detail::accumulator_t<T>;
-    index_t const map = std::max<index_t>(s.queries * s.keys, 1);
-    index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
-    index_t const heads = std::clamp<index_t>(chunk / map, 1, std::max<index_t>(s.heads, 1));
-    auto const elements = static_cast<std::size_t>(heads * s.queries * s.keys);
-    A* const first = a.take<A>(s.pairs() == 0 ? 0 : elements);
-    T* const second = [&] {
+    index_t heads;  // at once
+    A* first;       // a map of each
+    T* second;      // another, or the same if A is T
+    query_stats<A>* stats;
+
+    template <class Grid>
+    layout(detail::arena& a, Grid const& grid, detail::attention_shape const& s) {
+      index_t const map = std::max<index_t>(s.queries * s.keys, 1);
+      index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
+      heads = std::clamp<index_t>(chunk / map, 1, std::max<index_t>(s.heads, 1));
+      auto const elements =
+          static_cast<std::size_t>(s.pairs() == 0 ? 0 : heads * s.queries * s.keys);
+      first = a.take<A>(elements);
       if constexpr (std::is_same_v<T, A>)
-        return first;
+        second = first;
       else
-        return a.take<T>(s.pairs() == 0 ? 0 : elements);
-    }();
-    return {heads, first, second,
-            a.take<query_stats<A>>(static_cast<std::size_t>(s.pairs() * s.queries))};
-  }
+        second = a.take<T>(elements);
+      stats = a.take<query_stats<A>>(static_cast<std::size_t>(s.pairs() * s.queries));
+    }
+  };
 
   template <class F>
   static void each_part(detail::attention_shape const& s, index_t heads, F const& f) {

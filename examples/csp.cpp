@@ -39,7 +39,7 @@ void show(char const* name, Op const& op, ss::tensor3<float const> x) {
     for (ss::index_t n = 0; n < shape.length; ++n) {
       ss::index_t row = n;
       if (group == 2)
-        row = n ^ (order(0, n / 16, c) >> n / 2 % 8 & 1);  // the pair's bit: did it change places?
+        row = n ^ (order(0, n / 16, c) >> n / 2 % 8 & 1);  // the pair's bit: was it exchanged?
       else if (group > 2)
         row = n / group * group + order(0, n, c);
       ss::index_t const from = (row - shift + shape.length) % shape.length;

@@ -96,7 +96,7 @@ class mix_chain {
       wrapped_offsets(factor, first, s.links, ahead);
       if (direction == mix_direction::backward)
         for (int k = 0; k < s.links; ++k) ahead[k] = ahead[k] == 0 ? 0 : rows_ - ahead[k];
-      for_each_stretch(ahead, s.links, rows_, s.row, [&](index_t begin, index_t end) {
+      for_each_row_span(ahead, s.links, rows_, s.row, [&](index_t begin, index_t end) {
         s.first = begin, s.last = end;
         for (int k = 0; k < s.links; ++k) {
           s.weight[k] = k * link_pitch;

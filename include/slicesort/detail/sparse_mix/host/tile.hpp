@@ -48,7 +48,7 @@ struct mix_pairs {
 // Calls f(first, last) for the spans of rows [0, rows) in which no link wraps around, with the
 // distances of the links in `step`; `ahead` are their offsets, in 0..rows-1.
 template <class F>
-void for_each_stretch(index_t const* ahead, int links, index_t rows, index_t* step, F const& f) {
+void for_each_row_span(index_t const* ahead, int links, index_t rows, index_t* step, F const& f) {
   for (index_t first = 0, last; first < rows; first = last) {
     last = rows;
     for (int k = 0; k < links; ++k) {

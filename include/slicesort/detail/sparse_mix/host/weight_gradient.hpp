@@ -62,7 +62,7 @@ class mix_products {
       int const links = static_cast<int>(std::min<index_t>(shape_.links - first, taken));
       index_t ahead[mix_dots_at_once], away[mix_dots_at_once];
       chain.wrapped_offsets(factor, first, links, ahead);
-      for_each_stretch(ahead, links, rows, away, [&](index_t begin, index_t end) {
+      for_each_row_span(ahead, links, rows, away, [&](index_t begin, index_t end) {
         for (int s = 0; s < at_once; ++s) {
           index_t const row = s / taken, k = s % taken < links ? s % taken : 0;
           at.a[s] = row * mix_columns, at.b[s] = (row + away[k]) * mix_columns;

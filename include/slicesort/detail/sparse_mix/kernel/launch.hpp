@@ -153,7 +153,8 @@ bool run_in_tile(Grid const& grid, chain_args<T> const& chain, index_t begin, in
          run_in_tile<mix_tile_body<T, 8, channels / 2>>(grid, chain, begin, end);
 }
 
-// Runs factors [begin, end), at least one, from chain.in to chain.out. Only the last may accumulate.
+// Runs factors [begin, end), at least one, from chain.in to chain.out. Only the last may
+// accumulate.
 template <class Grid, class T>
 void run_factors(Grid const& grid, chain_args<T> const& chain, index_t begin, index_t end) {
   index_t const count = end - begin;

@@ -30,10 +30,7 @@ class forward_job final : public device_sort_job<T> {
     auto const in = this->x_on_device.const_view();
     auto const out = this->y_on_device.view();
     with_sort(this->at, [&](auto const& op) {
-      if (this->perm_on_device.present())
-        op.forward(on_device(), in, out, {this->perm_on_device.view()}, lend(this->scratch));
-      else
-        op.forward(on_device(), in, out, ss::no_saved, lend(this->scratch));
+      op.forward(on_device(), in, out, this->perm_on_device.saved(), lend(this->scratch));
     });
   }
 };

@@ -34,10 +34,8 @@ class exchange_job final : public device_move_job<T, exchange_of_maximum<T>> {
     auto const out = this->to_on_device.view();
     if (this->backward)
       op_.backward(on_device(), in, {maximum_on_device_.view()}, out, lend(this->scratch));
-    else if (maximum_on_device_.present())
-      op_.forward(on_device(), in, out, {maximum_on_device_.view()}, lend(this->scratch));
     else
-      op_.forward(on_device(), in, out, ss::no_saved, lend(this->scratch));
+      op_.forward(on_device(), in, out, maximum_on_device_.saved(), lend(this->scratch));
   }
   double max_error() override {
     if (!maximum_on_device_.fetch(this->maximum)) return wrong;
@@ -83,14 +81,9 @@ class powers_job final : public device_sort_job<T> {
     this->flops = 2.0 * static_cast<double>(f.extents.size());
   }
   void run() override {
-    auto const in = this->x_on_device.const_view();
-    auto const out = this->y_on_device.view();
-    if (this->perm_on_device.present())
-      two_terms().forward(on_device(), in, ss::uniform_weights, out, {this->perm_on_device.view()},
-                          lend(this->scratch));
-    else
-      two_terms().forward(on_device(), in, ss::uniform_weights, out, ss::no_saved,
-                          lend(this->scratch));
+    two_terms().forward(on_device(), this->x_on_device.const_view(), ss::uniform_weights,
+                        this->y_on_device.view(), this->perm_on_device.saved(),
+                        lend(this->scratch));
   }
 
  private:

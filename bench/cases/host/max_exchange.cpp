@@ -27,10 +27,8 @@ class exchange_job final : public exchange_of_maximum<T> {
     auto const on = this->at.exec();
     if (this->backward)
       op_.backward(on, this->source(), {this->maximum.view()}, this->target(), lend(scratch_));
-    else if (this->maximum.bytes() != 0)
-      op_.forward(on, this->source(), this->target(), {this->maximum.view()}, lend(scratch_));
     else
-      op_.forward(on, this->source(), this->target(), ss::no_saved, lend(scratch_));
+      op_.forward(on, this->source(), this->target(), this->maximum.saved(), lend(scratch_));
   }
 
  private:

@@ -19,13 +19,9 @@ class forward_job final : public sort_job<T> {
     this->flops = 2.0 * static_cast<double>(f.extents.size());
   }
   void run() override {
-    auto const on = this->at.exec();
-    auto const in = const_view(this->x->values, this->at.extents);
-    auto const out = view(this->y, this->at.extents);
-    if (this->saving)
-      op_.forward(on, in, ss::uniform_weights, out, {this->perm.view()}, lend(scratch_));
-    else
-      op_.forward(on, in, ss::uniform_weights, out, ss::no_saved, lend(scratch_));
+    ss::extents3 const e = this->at.extents;
+    op_.forward(this->at.exec(), const_view(this->x->values, e), ss::uniform_weights,
+                view(this->y, e), this->perm.saved(), lend(scratch_));
   }
   double max_error() override {
     return mean_of_powers_error(*this->x, this->at, this->y, this->saving ? &this->perm : nullptr);

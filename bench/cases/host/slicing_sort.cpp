@@ -13,12 +13,8 @@ namespace {
 
 template <class T, class Order>
 void forward(Order order, ss::exec::host on, buffer<T> const& x, buffer<T> const& y,
-             index_buffer const* perm, ss::extents3 e, ss::workspace scratch) {
-  ss::slicing_sort<Order> const op(order);
-  if (perm != nullptr)
-    op.forward(on, const_view(x, e), view(y, e), {perm->view()}, scratch);
-  else
-    op.forward(on, const_view(x, e), view(y, e), ss::no_saved, scratch);
+             index_buffer const& perm, ss::extents3 e, ss::workspace scratch) {
+  ss::slicing_sort<Order>(order).forward(on, const_view(x, e), view(y, e), perm.saved(), scratch);
 }
 
 template <class T>
@@ -36,8 +32,8 @@ class forward_job final : public sort_job<T> {
   }
   void run() override {
     with_order(this->at.policy, [&](auto order) {
-      forward(order, this->at.exec(), this->x->values, this->y,
-              this->saving ? &this->perm : nullptr, this->at.extents, lend(scratch_));
+      forward(order, this->at.exec(), this->x->values, this->y, this->perm, this->at.extents,
+              lend(scratch_));
     });
   }
 
@@ -73,7 +69,7 @@ void unsort_job<T>::sort_once() {
   widest.instructions = ss::isa::best;
   buffer<unsigned char> const scratch(workspace_of<T>(widest));
   with_order(at.policy, [&](auto order) {
-    forward(order, widest.exec(), x->values, y, &perm, at.extents, lend(scratch));
+    forward(order, widest.exec(), x->values, y, perm, at.extents, lend(scratch));
   });
 }
 template void unsort_job<SLICESORT_BENCH_DTYPE>::sort_once();

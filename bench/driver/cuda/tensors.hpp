@@ -71,14 +71,18 @@ class device_indices {
     });
   }
 
-  bool present() const { return sample_bytes_ != 0; }
   ss::index_tensor3 view() const { return view_; }
+  // As an argument of forward; empty indices ask for nothing.
+  ss::saved_permutation saved() const {
+    if (sample_bytes_ == 0) return ss::no_saved;
+    return view_;
+  }
   std::size_t bytes() const { return values_.bytes(); }
   void fill(index_buffer const& sample) const {
     repeat_sample(values_.data(), sample.view().data(), sample_bytes_, samples_);
   }
   bool fetch(index_buffer const& sample) const {
-    if (!present()) return true;
+    if (sample_bytes_ == 0) return true;
     return fetch_sample(sample.view().data(), values_.data(), sample_bytes_, samples_);
   }
 

@@ -19,15 +19,17 @@ struct device_info {
   std::size_t shared_bytes = 166912;  ///< the most shared memory that one block can have
 };
 
-/// What all operators share. Values out of range are brought into it.
+/// What all operators read. Values out of range are clamped.
 struct grid_tuning {
-  index_t chunk_elements;     ///< elements worked on at once where the workspace holds them
-  std::size_t scratch_bytes;  ///< workspace that blocks may have in place of shared memory
-  int element_threads;        ///< threads of a block where each has a few elements of its own: a
-                              ///< power of two, 32..256
+  /// Elements that the workspace holds at a time, where it holds some.
+  index_t chunk_elements;
+  /// Workspace for blocks whose shared memory is too small.
+  std::size_t scratch_bytes;
+  /// Threads per block in kernels that give each thread a few elements: a power of two, 32..256.
+  int element_threads;
 };
 
-/// The defaults.
+/// The default grid_tuning.
 constexpr grid_tuning default_grid_tuning(device_info, std::size_t) {
   grid_tuning t{};
   t.chunk_elements = index_t{1} << 24;
@@ -36,25 +38,34 @@ constexpr grid_tuning default_grid_tuning(device_info, std::size_t) {
   return t;
 }
 
-/// How columns, and the groups of rows of `csp`, are sorted. Values out of range are brought into
-/// it.
+/// How columns, and the row groups of `csp`, are sorted. Values out of range are clamped.
 struct sort_tuning {
-  index_t register_rows;   ///< longest column kept in one thread's registers: at most 64, and 128
-                           ///< for 16-bit elements, 32 for 64-bit ones
-  int register_threads;    ///< threads of such a block, one column each: a multiple of 32
-  int tile_columns;        ///< columns that a block takes where they fit: a power of two up to 32
-  int tile_threads;        ///< most threads of such a block: a power of two, 32..512
-  std::size_t tile_bytes;  ///< shared memory a block may fill to take more columns than one
-  index_t run_rows;        ///< most rows that a block sorts; longer columns are merged from runs
-  int merge_threads;       ///< threads of a block that merges: a power of two, 32..512
-  bool clusters;           ///< sort columns of up to two runs in two blocks, where the device can
-  int group_threads;       ///< threads of a block that sorts groups without moving their columns to
-                           ///< shared memory: a power of two, 32..256
-  int group_rows;  ///< rows that such a thread takes, or one group if that has more: 1..1024
+  /// Columns up to this length are sorted in one thread's registers: at most 64, or 128 for
+  /// 16-bit elements and 32 for 64-bit ones.
+  index_t register_rows;
+  /// Threads per block when sorting in registers: a multiple of 32, 32..128.
+  int register_threads;
+  /// Columns per block when sorting in shared memory, if they fit: a power of two up to 32.
+  int tile_columns;
+  /// Most threads per block when sorting in shared memory: a power of two, 32..512.
+  int tile_threads;
+  /// Shared memory that a block may fill with more than one column.
+  std::size_t tile_bytes;
+  /// Most rows that a block sorts; longer columns are merged from runs.
+  index_t run_rows;
+  /// Threads per block when merging runs: a power of two, 32..512.
+  int merge_threads;
+  /// Sort columns of up to two runs by two blocks, on devices that can.
+  bool clusters;
+  /// Threads per block for short groups that are sorted without staging their columns in shared
+  /// memory: a power of two, 32..256.
+  int group_threads;
+  /// Rows per thread for short groups that are not staged (at least one whole group): 1..1024.
+  int group_rows;
 };
 
-/// The defaults. A tile row is a whole 32-byte sector of memory; two tiles share a processor as
-/// long as that does not make them narrower.
+/// The default sort_tuning. A tile row is a whole 32-byte sector of memory; two tiles share a
+/// processor as long as that does not make them narrower.
 constexpr sort_tuning default_sort_tuning(device_info device, std::size_t element_bytes) {
   sort_tuning t{};
   t.register_rows = element_bytes == 2 ? 128 : element_bytes == 4 ? 64 : 32;
@@ -70,22 +81,32 @@ constexpr sort_tuning default_sort_tuning(device_info device, std::size_t elemen
   return t;
 }
 
-/// How the variants and every backward pass take columns through shared memory. Values out of range
-/// are brought into it.
+/// How columns are permuted, by `shuffle` and by most backward passes. Values out of range are
+/// clamped.
 struct permute_tuning {
-  int tile_columns;               ///< columns that a block takes where several such blocks share a
-                                  ///< processor: a power of two; of short columns it takes more
-  std::size_t shared_tile_bytes;  ///< the most shared memory of such a block
-  int least_columns;              ///< columns that it takes even if it needs all shared memory
-  int worthwhile_columns;    ///< with fewer, elements go straight to their place where they can
-  int tile_threads;          ///< most threads of a block: a power of two, 32..1024
-  int tile_elements;         ///< elements that are worth another thread
-  int direct_columns;        ///< neighboring columns of elements that go straight to their place: a
-                             ///< power of two up to 32; fewer, but a 32-byte sector, where
-  std::size_t direct_bytes;  ///< so many columns have more bytes than this, which caches hold
+  /// Columns per block when several blocks share a processor: a power of two; a block takes more
+  /// if columns are short.
+  int tile_columns;
+  /// Most shared memory per block when several share a processor.
+  std::size_t shared_tile_bytes;
+  /// Columns per block even if they need all shared memory.
+  int least_columns;
+  /// If fewer columns fit in a block, elements are moved directly from global to global memory
+  /// where possible.
+  int worthwhile_columns;
+  /// Most threads per block: a power of two, 32..1024.
+  int tile_threads;
+  /// Elements that are worth another thread.
+  int tile_elements;
+  /// Neighboring columns per block when elements are moved directly: a power of two up to 32.
+  int direct_columns;
+  /// Cache that `direct_columns` columns may fill; a block takes fewer of longer columns, but no
+  /// less than 32 bytes of a row.
+  std::size_t direct_bytes;
 };
 
-/// The defaults. A tile row is a whole 128-byte line of memory, or at least a 32-byte sector.
+/// The default permute_tuning. A tile row is a whole 128-byte line of memory, or at least a
+/// 32-byte sector.
 constexpr permute_tuning default_permute_tuning(device_info device, std::size_t element_bytes) {
   permute_tuning t{};
   t.tile_columns = element_bytes == 2 ? 64 : element_bytes == 4 ? 32 : 16;
@@ -99,44 +120,52 @@ constexpr permute_tuning default_permute_tuning(device_info device, std::size_t 
   return t;
 }
 
-/// How `sparse_mix` takes a chain of factors through the device. Values out of range are brought
-/// into it.
+/// How `sparse_mix` applies its factors. Values out of range are clamped.
 struct mix_tuning {
-  std::size_t tile_bytes;  ///< shared memory of a block that keeps all rows of some channels there
-                           ///< from factor to factor; of short samples it takes more channels, up
-                           ///< to half of that memory
-  int tile_threads;        ///< threads that such a block may have even if some processors then have
-                           ///< fewer than two blocks
-  int channel_threads;     ///< where a kernel runs for each factor: most threads of a block side by
-                           ///< side along a row, four channels each: a power of two up to 32
-  int few_channel_threads;  ///< that many even if the channels that they read have more bytes
-  std::size_t cache_bytes;  ///< than this: the second-level cache that may be counted on
-  int backward_factors;  ///< factors that backward with the gradient of the weights takes at once;
-                         ///< the workspace holds what they hand on
+  /// Shared memory per block when a chain of factors runs in one kernel, with all rows of some
+  /// channels; several channel groups take up to half.
+  std::size_t tile_bytes;
+  /// A block may have this many threads even if that leaves processors with fewer than two blocks
+  /// each.
+  int tile_threads;
+  /// Most threads side by side along a row, four channels each, when every factor is a kernel: a
+  /// power of two up to 32.
+  int channel_threads;
+  /// How few threads side by side a block may have so that `cache_bytes` suffice: a power of two.
+  int min_channel_threads;
+  /// L2 cache that the rows which concurrent blocks read may fill.
+  std::size_t cache_bytes;
+  /// Factors per step of backward with the gradient of the weights; the workspace holds the
+  /// gradients between them.
+  int backward_factors;
 };
 
-/// The defaults.
+/// The default mix_tuning.
 constexpr mix_tuning default_mix_tuning(device_info device, std::size_t) {
   mix_tuning t{};
   t.tile_bytes = device.shared_bytes;
   t.tile_threads = 128;
   t.channel_threads = 32;
-  t.few_channel_threads = 8;
+  t.min_channel_threads = 8;
   t.cache_bytes = std::size_t{1} << 24;
   t.backward_factors = 4;
   return t;
 }
 
-/// How `softmax_attention` computes without the matrix of all scores. Values out of range are
-/// brought into it, and lowered where tensors are small or the device has little shared memory.
+/// How `softmax_attention` with `streaming` runs. Values out of range are clamped; small tensors
+/// and devices with little shared memory get fewer warps and buffers.
 struct attention_tuning {
-  int forward_warps;      ///< warps of a block of forward: 1, 2 or 4
-  int backward_kv_warps;  ///< of the gradients of keys and values: 1, 2, 4 or 8
-  int backward_q_warps;   ///< of the gradients of queries and bias: 1, 2 or 4
-  int backward_buffers;   ///< 2: backward reads one tile ahead; 1: it does not
+  /// Warps per block of forward: 1, 2 or 4.
+  int forward_warps;
+  /// Warps per block for the gradients of keys and values: 1, 2, 4 or 8.
+  int backward_kv_warps;
+  /// Warps per block for the gradients of queries and bias: 1, 2 or 4.
+  int backward_q_warps;
+  /// 2: backward loads the next tile during the current one; 1: it does not.
+  int backward_buffers;
 };
 
-/// The defaults.
+/// The default attention_tuning.
 constexpr attention_tuning default_attention_tuning(device_info, std::size_t) {
   attention_tuning t{};
   t.forward_warps = 4;

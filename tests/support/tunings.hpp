@@ -93,7 +93,7 @@ inline constexpr named_tuning all[] = {
       },
       [](device_info, std::size_t, mix_tuning t) {
         t.tile_threads = 1024;
-        t.few_channel_threads = 32;
+        t.min_channel_threads = 32;
         return t;
       },
       [](device_info, std::size_t, attention_tuning t) {
@@ -145,7 +145,7 @@ inline constexpr named_tuning all[] = {
       [](device_info device, std::size_t, mix_tuning t) {
         t.tile_bytes = device.shared_bytes / 2;
         t.cache_bytes = 2048;
-        t.few_channel_threads = 2;
+        t.min_channel_threads = 2;
         t.backward_factors = 2;
         return t;
       }}},
@@ -196,7 +196,7 @@ inline constexpr named_tuning all[] = {
         t.tile_bytes = std::numeric_limits<std::size_t>::max();
         t.tile_threads = -1;
         t.channel_threads = 1000;
-        t.few_channel_threads = -5;
+        t.min_channel_threads = -5;
         t.cache_bytes = 0;
         t.backward_factors = 1 << 30;
         return t;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tunings of a grid for elements of one type: what the selectors of its policy make of the
-// defaults, brought into range.
+// defaults, clamped to their ranges.
 #pragma once
 
 #include <slicesort/detail/kernel/grid.hpp>
@@ -27,7 +27,7 @@ grid_tuning grid_tuning_of(Grid const& grid) {
   return t;
 }
 
-// What depends on the length as well, `shape_of_sort` brings into range.
+// `shape_of_sort` clamps register_rows, run_rows and merge_threads, whose range depends on more.
 template <class T, class Grid>
 sort_tuning sort_tuning_of(Grid const& grid) {
   sort_tuning t = grid.tuning(default_sort_tuning(grid.info(), sizeof(T)), sizeof(T));
@@ -57,7 +57,7 @@ mix_tuning mix_tuning_of(Grid const& grid) {
   mix_tuning t = grid.tuning(default_mix_tuning(grid.info(), sizeof(T)), sizeof(T));
   t.tile_bytes = std::min(t.tile_bytes, grid.info().shared_bytes);
   t.channel_threads = power_of_two_in(t.channel_threads, 1, 32);
-  t.few_channel_threads = power_of_two_in(t.few_channel_threads, 1, t.channel_threads);
+  t.min_channel_threads = power_of_two_in(t.min_channel_threads, 1, t.channel_threads);
   t.backward_factors = std::max(t.backward_factors, 1);
   return t;
 }

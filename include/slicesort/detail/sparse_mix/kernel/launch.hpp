@@ -73,7 +73,7 @@ void run_factor(Grid const& grid, chain_args<T> const& c, index_t factor, tensor
   // Blocks that run together read the same channels: these should stay in the second-level cache.
   std::size_t const channels_of_one = static_cast<std::size_t>(e.length) * sizeof(T) *
                                       static_cast<std::size_t>(body::channels_of_thread);
-  while (width > t.few_channel_threads &&
+  while (width > t.min_channel_threads &&
          channels_of_one * static_cast<std::size_t>(width) > t.cache_bytes)
     width /= 2;
   body all{};

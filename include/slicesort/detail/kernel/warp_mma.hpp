@@ -2,13 +2,10 @@
 // Products of tiles in shared memory, a warp at a time, without tensor cores.
 //
 // A tile has rows of `Width` elements, in pieces of 16 bytes that lie as `piece_tile` says.
-//
-// Sums lie as tensor cores leave them (the accumulators of mma.m16n8): of a tile of 16 rows and 8
-// columns, lane `4 * g + t` of the warp has the numbers (g, 2t), (g, 2t + 1), (g + 8, 2t) and
-// (g + 8, 2t + 1).
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/kernel/register_tile.hpp>
 #include <slicesort/detail/kernel/swizzled_tile.hpp>
 #include <slicesort/dtype.hpp>
 
@@ -30,41 +27,6 @@ inline constexpr int elements_of_piece = tile_piece<T>::elements;
 // The layout of a tile with rows of `Width` elements T: which piece lies where.
 template <class T, int Width>
 using piece_tile = swizzled_tile<Width / elements_of_piece<T>, 1, 8>;
-
-// Where the numbers that a lane holds are in a tile of 16 x 8.
-struct tile_lane {
-  int g, t;
-  SLICESORT_HD explicit tile_lane(int rank) : g(rank % 32 / 4), t(rank % 4) {}
-};
-
-// A lane's numbers of a warp's Rows x Columns tiles.
-template <class A, int Rows, int Columns>
-struct register_tile {
-  static constexpr int count = Rows * Columns * 4;
-  A number[static_cast<std::size_t>(count)];
-
-  SLICESORT_HD_INLINE A& operator[](int i) { return number[i]; }
-  SLICESORT_HD_INLINE A const& operator[](int i) const { return number[i]; }
-  // The e-th of tile (i, j).
-  SLICESORT_HD_INLINE A& operator()(int i, int j, int e) {
-    return number[(i * Columns + j) * 4 + e];
-  }
-  SLICESORT_HD_INLINE A const& operator()(int i, int j, int e) const {
-    return number[(i * Columns + j) * 4 + e];
-  }
-  SLICESORT_HD_INLINE void clear() {
-    SLICESORT_UNROLL
-    for (int i = 0; i < count; ++i) number[i] = A(0);
-  }
-  // Of number i: its row of the lane's (two of every tile), its place in the warp's tiles.
-  static SLICESORT_HD_INLINE constexpr int lane_row(int i) {
-    return i / (4 * Columns) * 2 + i / 2 % 2;
-  }
-  static SLICESORT_HD_INLINE int row(int i, tile_lane me) { return lane_row(i) * 8 + me.g; }
-  static SLICESORT_HD_INLINE int column(int i, tile_lane me) {
-    return i / 4 % Columns * 8 + 2 * me.t + i % 2;
-  }
-};
 
 // sums of row r and column c += sum over k < depth of a[r][k] * b[c][k]. `depth` may be brought up
 // to whole pieces: the rest of these is 0.

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backward of streaming attention with respect to keys and values: a block takes some keys of a head and walks
-// over the queries that look at any of them. Scores are formed transposed, a row for every key, so that weights
-// lie in registers as the next product wants them, and nobody adds to what another block adds to.
+// The backward pass with respect to keys and values. A block takes some keys of a head and walks
+// over the queries that look at any of them. Scores are formed transposed, with a row for every
+// key: so the weights lie in registers as the next product wants them, and no two blocks add to the
+// same gradient.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/kernel/columns.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/register_tile.hpp>
 #include <slicesort/detail/kernel/warp_mma.hpp>
 #include <slicesort/detail/softmax_attention/kernel/mask.hpp>
 #include <slicesort/detail/softmax_attention/kernel/softmax.hpp>
@@ -33,49 +35,49 @@ struct attention_backward_kv_body {
   static constexpr int columns = queries_of_tile / 8, pieces = Width / elements_of_piece<T>;
   static constexpr int pieces_of_stats = static_cast<int>(sizeof(query_stats<A>)) / 16;
 
+  using scores = register_tile<A, 1, columns>;       // [keys of the warp, queries]
+  using gradients = register_tile<A, 1, Width / 8>;  // [keys of the warp, channels]
+
   Mask mask;
   A scale;
   attention_inputs<T> in;
-  tensor4<T const> dy;
-  query_stats<A> const* stats;
-  range_bounds const* bounds;  // of tiles of queries
-  tensor4<T> dk, dv;
+  tensor4<T const> dy;          // [batch, heads, queries, channels]
+  query_stats<A> const* stats;  // [batch, heads, queries]
+  range_bounds const* bounds;   // [batch, tiles of queries]
+  tensor4<T> dk, dv;            // [batch, heads, keys, channels]
   grad_mode mode;
   detail::attention_lengths lengths;
   int warps;
   int buffers;  // of queries and dy: 1 or 2
 
   struct memory {
-    piece *rows, *tiles;  // keys and values; queries and dy
+    piece* rows;   // [k, v][keys of the block, Width]
+    piece* tiles;  // [buffers][q, dy][queries_of_tile, Width]
     attention_task* task;
     head_rows<T>* sources;  // k, v, q, dy, bias
-    query_stats<A>* stats;
-    key_range* ranges;
-    T* terms;  // what is added to the scores
+    query_stats<A>* stats;  // [buffers, queries_of_tile]
+    key_range* ranges;      // [buffers, queries_of_tile]
+    T* terms;               // [keys of the block, queries_of_tile]: what is added to the scores
   };
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     auto const rows = static_cast<std::size_t>(2 * keys_of_block());
     auto const tiles = static_cast<std::size_t>(buffers * queries_of_tile);
+    auto const pairs = static_cast<std::size_t>(keys_of_block() * queries_of_tile);
     constexpr auto row = static_cast<std::size_t>(pieces);
-    piece* const own = shared_memory.template allocate<piece>(rows * row);
-    piece* const others = shared_memory.template allocate<piece>(2 * tiles * row);
-    attention_task* const task = shared_memory.template allocate<attention_task>(1);
-    head_rows<T>* const sources = shared_memory.template allocate<head_rows<T>>(5);
-    query_stats<A>* const known = shared_memory.template allocate<query_stats<A>>(tiles);
-    key_range* const ranges = shared_memory.template allocate<key_range>(tiles);
-    return {own,
-            others,
-            task,
-            sources,
-            known,
-            ranges,
-            shared_memory.template allocate<T>(
-                static_cast<std::size_t>(keys_of_block() * queries_of_tile))};
+    memory m{};
+    m.rows = shared_memory.template allocate<piece>(rows * row);
+    m.tiles = shared_memory.template allocate<piece>(2 * tiles * row);
+    m.task = shared_memory.template allocate<attention_task>(1);
+    m.sources = shared_memory.template allocate<head_rows<T>>(5);
+    m.stats = shared_memory.template allocate<query_stats<A>>(tiles);
+    m.ranges = shared_memory.template allocate<key_range>(tiles);
+    m.terms = shared_memory.template allocate<T>(pairs);
+    return m;
   }
 
   SLICESORT_HD int keys_of_block() const { return warps * 16; }
-  // Of the wider of dk and dv, and of what is summed over.
+  // The chunks of the wider of dk and dv: so many passes also form a product q k^T or dy v^T.
   SLICESORT_HD int chunks() const {
     index_t const c = in.q.extents().channels, v = in.v.extents().channels;
     return chunks_of<Width>(c > v ? c : v);
@@ -86,6 +88,50 @@ struct attention_backward_kv_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     memory const m = shared(block);
+    begin(block, m);
+    attention_task const& task = *m.task;
+    index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
+    gradients sums_k, sums_v;
+    sums_k.clear(), sums_v.clear();
+    walk at = first_tile(block, m);
+    SLICESORT_NO_UNROLL
+    while (at.tile < 0 ? at.next < at.count : at.tile < at.count) {
+      piece const* const q = m.tiles + at.buffer * (2 * queries_of_tile * pieces);
+      piece const* const dy_rows = q + queries_of_tile * pieces;
+      scores s, dw;
+      s.clear(), dw.clear();
+      multiply(block, m, at, s, dw, q, dy_rows);
+      if (at.tile >= 0) {
+        weights_and_dscores(block, m, at, s, dw);
+        auto const weights = block.template mma_operand<T>(s);
+        auto const dscores = block.template mma_operand<T>(dw);
+        if (dv.data() != nullptr)
+          block.template mma_ab<Width>(sums_v, weights, dy_rows, used(values - task.channel));
+        if (dk.data() != nullptr)
+          block.template mma_ab<Width>(sums_k, dscores, q, used(channels - task.channel));
+        if (at.ahead) at.buffer = 1 - at.buffer;
+      }
+      at.tile = at.next;
+      at.next = tile_from(m, at, at.tile + 1);
+    }
+    finish(block, m, sums_k, sums_v);
+  }
+
+ private:
+  // Where the walk over the tiles of queries is. With two buffers a tile is copied while the one
+  // before it is worked on; the first round then only copies.
+  struct walk {
+    int own;         // the warp's first key, of the block's
+    int depths;      // chunks of the channels
+    int count;       // tiles of the head
+    int tile, next;  // the one that is worked on (-1: none yet), and the one after it
+    int buffer;      // where `tile` lies
+    bool ahead;      // whether there are two buffers
+    bool loaded;     // whether the keys and values have been copied
+  };
+
+  template <class Block>
+  SLICESORT_HD_INLINE void begin(Block& block, memory const& m) const {
     detail::attention_shape const s = detail::attention_shape::of(in);
     int const depths = chunks();
     index_t const chunk = block.index() % depths, number = block.index() / depths;
@@ -93,7 +139,6 @@ struct attention_backward_kv_body {
     head_index const at{pair / s.heads, pair % s.heads};
     index_t const queries = rows_of(lengths.queries, at.sample, s.queries);
     index_t const keys = rows_of(lengths.keys, at.sample, s.keys);
-    int const own = block.rank() / 32 * 16, rows = keys_of_block();
     if (block.rank() == 0) {
       *m.task = {at, first_key, chunk * Width, queries, keys};
       m.sources[0] = {in.k, at, keys};
@@ -103,120 +148,132 @@ struct attention_backward_kv_body {
       m.sources[4] = {in.bias, at, queries};
     }
     block.sync();
-    attention_task const& task = *m.task;
-    bool const biased = in.bias.data() != nullptr, ahead = depths == 1 && buffers > 1;
-    index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
-    auto const end = [&] { return task.first + rows < task.keys ? task.first + rows : task.keys; };
-
-    int const count = static_cast<int>(divide_up(s.queries, queries_of_tile));
-    auto const bounds_of = [&](int tile) -> range_bounds const& {
-      return bounds[task.at.sample * count + tile];
-    };
-    auto const next = [&](int tile) {
-      while (tile < count && !bounds_of(tile).meets(task.first, end())) ++tile;
-      return tile;
-    };
-    auto const is_masked = [&](int tile) {
-      return detail::has_allows<Mask> || biased || !bounds_of(tile).covers(task.first, end());
-    };
-    // What is to know of a tile's queries.
-    auto const load_stats_async = [&](int buffer, int tile) {
-      index_t const query = index_t{tile} * queries_of_tile;
-      auto* const known = reinterpret_cast<unsigned char*>(m.stats + buffer * queries_of_tile);
-      auto const* const from = reinterpret_cast<unsigned char const*>(
-          stats + (task.at.sample * s.heads + task.at.head) * s.queries + query);
-      for (int i = block.rank(); i < queries_of_tile * pieces_of_stats; i += block.size())
-        block.copy_async(known + 16 * i, from + 16 * i,
-                         query + i / pieces_of_stats < s.queries ? 16 : 0);
-      if (is_masked(tile))
-        for (int i = block.rank(); i < queries_of_tile; i += block.size())
-          m.ranges[buffer * queries_of_tile + i] =
-              query + i < task.queries ? detail::range_of_keys(mask, query + i, task.keys)
-                                       : key_range{0, 0};
-    };
-
-    register_tile<A, 1, Width / 8> of_keys, of_values;
-    of_keys.clear(), of_values.clear();
-    // Where the next tile is fetched while one is worked on, the first round does nothing but fetch.
-    int following = task.first < end() ? next(0) : count, tile = -1, buffer = 0;
-    if (!ahead && following < count) tile = following, following = next(tile + 1);
-    bool fetched = false;
-    SLICESORT_NO_UNROLL
-    while (tile < 0 ? following < count : tile < count) {
-      piece const* const of_q = m.tiles + buffer * (2 * queries_of_tile * pieces);
-      piece const* const of_dy = of_q + queries_of_tile * pieces;
-      register_tile<A, 1, columns> p, dp;
-      p.clear(), dp.clear();
-      // The last is what gradients are formed with.
-      SLICESORT_NO_UNROLL
-      for (int step = 1; step <= depths; ++step) {
-        int const depth = (static_cast<int>(task.channel / Width) + step) % depths;
-        int const now = ahead ? following : tile, into = ahead && tile >= 0 ? 1 - buffer : 0;
-        if (ahead) block.await_copies();
-        block.sync();
-        if (now < count) {
-          if (depths > 1 || !fetched)
-            load_tiles_async<Width>(block, m.rows, m.sources, 2, task.first, rows, depth * Width);
-          load_tiles_async<Width>(block, m.tiles + into * (2 * queries_of_tile * pieces),
-                                  m.sources + 2, 2, index_t{now} * queries_of_tile, queries_of_tile,
-                                  depth * Width);
-          load_stats_async(into, now);
-        }
-        fetched = true;
-        if (tile < 0) break;
-        if (!ahead) block.await_copies(), block.sync();
-        block.template mma_abt<Width>(p, m.rows + own * pieces, of_q,
-                                      used(channels - depth * Width));
-        block.template mma_abt<Width>(dp, m.rows + (rows + own) * pieces, of_dy,
-                                      used(values - depth * Width));
-      }
-      if (tile >= 0) {
-        index_t const query = index_t{tile} * queries_of_tile;
-        A times = scale;
-        if (is_masked(tile)) {
-          stage_bias<true, queries_of_tile>(block, m.terms, rows, mask,
-                                            m.ranges + buffer * queries_of_tile, query, task.first,
-                                            m.sources[4]);
-          block.sync();
-          mask_scores(block, p, scale, m.terms + own * queries_of_tile);
-          times = A(1);
-        }
-        int const t = tile_lane(Block::opaque(block.rank())).t;
-        SLICESORT_UNROLL
-        for (int j = 0; j < 2 * columns; ++j) {
-          query_stats<A> const of = m.stats[buffer * queries_of_tile + j / 2 * 8 + 2 * t + j % 2];
-          SLICESORT_UNROLL
-          for (int e = j % 2; e < 4; e += 2) {
-            A &weight = p(0, j / 2, e), &dscore = dp(0, j / 2, e);
-            weight_and_dscore<T> const both(block, weight, times, of, dscore);
-            weight = both.weight, dscore = both.dscore;
-          }
-        }
-        auto const weights = block.template mma_operand<T>(p);
-        auto const dscores = block.template mma_operand<T>(dp);
-        if (dv.data() != nullptr)
-          block.template mma_ab<Width>(of_values, weights, of_dy, used(values - task.channel));
-        if (dk.data() != nullptr)
-          block.template mma_ab<Width>(of_keys, dscores, of_q, used(channels - task.channel));
-        if (ahead) buffer = 1 - buffer;
-      }
-      tile = following;
-      following = next(tile + 1);
-    }
-    SLICESORT_UNROLL
-    for (int j = 0; j < of_keys.count; ++j) of_keys[j] *= scale;
-    A* const staging = reinterpret_cast<A*>(m.rows);
-    if (dk.data() != nullptr)
-      store_tile<Width>(block, staging, of_keys, 0, head_results<T>(dk, task.at, task.keys, mode),
-                        task.first, 1, task.channel);
-    if (dv.data() != nullptr)
-      store_tile<Width>(block, staging, of_values, 0, head_results<T>(dv, task.at, task.keys, mode),
-                        task.first, 1, task.channel);
+  }
+  template <class Block>
+  SLICESORT_HD_INLINE walk first_tile(Block& block, memory const& m) const {
+    walk at{};
+    at.own = block.rank() / 32 * 16;
+    at.depths = chunks();
+    at.count = static_cast<int>(divide_up(in.q.extents().length, queries_of_tile));
+    at.ahead = at.depths == 1 && buffers > 1;
+    at.next = m.task->first < end_of_keys(m) ? tile_from(m, at, 0) : at.count;
+    at.tile = -1;
+    if (!at.ahead && at.next < at.count) at.tile = at.next, at.next = tile_from(m, at, at.tile + 1);
+    return at;
   }
 
- private:
   static SLICESORT_HD int used(index_t left) {
     return left < 0 ? 0 : left < Width ? static_cast<int>(left) : Width;
+  }
+  SLICESORT_HD index_t end_of_keys(memory const& m) const {
+    index_t const end = m.task->first + keys_of_block();
+    return end < m.task->keys ? end : m.task->keys;
+  }
+  SLICESORT_HD range_bounds const& bounds_of(memory const& m, walk const& at, int tile) const {
+    return bounds[m.task->at.sample * at.count + tile];
+  }
+  // The first tile, from `tile` on, with a query that looks at any of the keys.
+  SLICESORT_HD int tile_from(memory const& m, walk const& at, int tile) const {
+    while (tile < at.count && !bounds_of(m, at, tile).meets(m.task->first, end_of_keys(m))) ++tile;
+    return tile;
+  }
+  SLICESORT_HD bool is_masked(memory const& m, walk const& at, int tile) const {
+    return detail::has_allows<Mask> || in.bias.data() != nullptr ||
+           !bounds_of(m, at, tile).covers(m.task->first, end_of_keys(m));
+  }
+
+  // Starts to copy chunk `depth` of the channels of a tile's q and dy, of k and v if not yet there.
+  template <class Block>
+  SLICESORT_HD_INLINE void load_async(Block& block, memory const& m, walk const& at, int tile,
+                                      int buffer, int depth) const {
+    index_t const query = index_t{tile} * queries_of_tile;
+    if (at.depths > 1 || !at.loaded)
+      load_tiles_async<Width>(block, m.rows, m.sources, 2, m.task->first, keys_of_block(),
+                              depth * Width);
+    load_tiles_async<Width>(block, m.tiles + buffer * (2 * queries_of_tile * pieces), m.sources + 2,
+                            2, query, queries_of_tile, depth * Width);
+    load_stats_async(block, m, at, tile, buffer);
+  }
+  template <class Block>
+  SLICESORT_HD_INLINE void load_stats_async(Block& block, memory const& m, walk const& at, int tile,
+                                            int buffer) const {
+    attention_task const& task = *m.task;
+    index_t const query = index_t{tile} * queries_of_tile, queries = in.q.extents().length;
+    auto* const to = reinterpret_cast<unsigned char*>(m.stats + buffer * queries_of_tile);
+    auto const* const from = reinterpret_cast<unsigned char const*>(
+        stats + (task.at.sample * in.q.extents().batch + task.at.head) * queries + query);
+    for (int i = block.rank(); i < queries_of_tile * pieces_of_stats; i += block.size())
+      block.copy_async(to + 16 * i, from + 16 * i, query + i / pieces_of_stats < queries ? 16 : 0);
+    if (is_masked(m, at, tile))
+      for (int i = block.rank(); i < queries_of_tile; i += block.size())
+        m.ranges[buffer * queries_of_tile + i] =
+            query + i < task.queries ? detail::range_of_keys(mask, query + i, task.keys)
+                                     : key_range{0, 0};
+  }
+
+  // S^T += K Q^T and dP^T += V dO^T, chunk by chunk of the channels; the last one is that of which
+  // gradients are formed. Copies what is needed, and ahead of it the next tile.
+  template <class Block>
+  SLICESORT_HD_INLINE void multiply(Block& block, memory const& m, walk& at, scores& s, scores& dw,
+                                    piece const* q, piece const* dy_rows) const {
+    index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
+    SLICESORT_NO_UNROLL
+    for (int step = 1; step <= at.depths; ++step) {
+      int const depth = (static_cast<int>(m.task->channel / Width) + step) % at.depths;
+      int const coming = at.ahead ? at.next : at.tile;
+      if (at.ahead) block.await_copies();
+      block.sync();
+      if (coming < at.count)
+        load_async(block, m, at, coming, at.ahead && at.tile >= 0 ? 1 - at.buffer : 0, depth);
+      at.loaded = true;
+      if (at.tile < 0) break;
+      if (!at.ahead) block.await_copies(), block.sync();
+      block.template mma_abt<Width>(s, m.rows + at.own * pieces, q, used(channels - depth * Width));
+      block.template mma_abt<Width>(dw, m.rows + (keys_of_block() + at.own) * pieces, dy_rows,
+                                    used(values - depth * Width));
+    }
+  }
+
+  // S becomes P, and dP becomes dS = P * (dP - D).
+  template <class Block>
+  SLICESORT_HD_INLINE void weights_and_dscores(Block& block, memory const& m, walk const& at,
+                                               scores& s, scores& dw) const {
+    int const first = at.buffer * queries_of_tile;
+    A times = scale;
+    if (is_masked(m, at, at.tile)) {
+      stage_bias<true, queries_of_tile>(block, m.terms, keys_of_block(), mask, m.ranges + first,
+                                        index_t{at.tile} * queries_of_tile, m.task->first,
+                                        m.sources[4]);
+      block.sync();
+      mask_scores(block, s, scale, m.terms + at.own * queries_of_tile);
+      times = A(1);
+    }
+    int const t = tile_lane(Block::opaque(block.rank())).t;
+    SLICESORT_UNROLL
+    for (int column = 0; column < scores::lane_columns; ++column) {
+      query_stats<A> const of = m.stats[first + column / 2 * 8 + 2 * t + column % 2];
+      SLICESORT_UNROLL
+      for (int row = 0; row < scores::lane_rows; ++row) {
+        A &score = s.at(row, column), &dweight = dw.at(row, column);
+        weight_and_dscore<T> const both(block, score, times, of, dweight);
+        score = both.weight, dweight = both.dscore;
+      }
+    }
+  }
+
+  // dK = scale * (dS^T Q), dV = P^T dO.
+  template <class Block>
+  SLICESORT_HD_INLINE void finish(Block& block, memory const& m, gradients& sums_k,
+                                  gradients& sums_v) const {
+    attention_task const& task = *m.task;
+    scale_tile(sums_k, scale);
+    A* const staging = reinterpret_cast<A*>(m.rows);
+    if (dk.data() != nullptr)
+      store_tile<Width>(block, staging, sums_k, 0, head_results<T>(dk, task.at, task.keys, mode),
+                        task.first, 1, task.channel);
+    if (dv.data() != nullptr)
+      store_tile<Width>(block, staging, sums_v, 0, head_results<T>(dv, task.at, task.keys, mode),
+                        task.first, 1, task.channel);
   }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backward of streaming attention with respect to queries and bias: a block takes some queries of a head and
+// The backward pass with respect to queries and bias. A block takes some queries of a head and
 // walks over its keys, forming scores and weights again.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/kernel/columns.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/kernel/register_tile.hpp>
 #include <slicesort/detail/kernel/store.hpp>
 #include <slicesort/detail/kernel/warp_mma.hpp>
 #include <slicesort/detail/softmax_attention/kernel/mask.hpp>
@@ -33,46 +34,48 @@ struct attention_backward_q_body {
   static constexpr int keys_of_tile = sizeof(A) == 8 ? 16 : 32;
   static constexpr int columns = keys_of_tile / 8, pieces = Width / elements_of_piece<T>;
 
-  using scores = register_tile<A, tiles_of_warp, columns>;
+  using scores = register_tile<A, tiles_of_warp, columns>;       // [queries of the warp, keys]
+  using gradients = register_tile<A, tiles_of_warp, Width / 8>;  // [queries of the warp, channels]
 
   Mask mask;
   A scale;
   attention_inputs<T> in;
-  tensor4<T const> dy;
-  query_stats<A> const* stats;
-  tensor4<T> dq, dbias;
+  tensor4<T const> dy;          // [batch, heads, queries, channels]
+  query_stats<A> const* stats;  // [batch, heads, queries]
+  tensor4<T> dq;                // [batch, heads, queries, channels]
+  tensor4<T> dbias;             // [batch, heads, queries, keys]
   grad_mode mode;
   detail::attention_lengths lengths;
   int warps;
   int buffers;  // of keys and values: 1 or 2
 
   struct memory {
-    piece *rows, *tiles;  // queries and dy; keys and values
+    piece* rows;   // [q, dy][queries of the block, Width]
+    piece* tiles;  // [buffers][k, v][keys_of_tile, Width]
     attention_task* task;
     head_rows<T>* sources;  // q, dy, k, v, bias
-    query_stats<A>* stats;
-    key_range* ranges;
-    range_bounds* bounds;
-    T* terms;  // what is added to the scores; or dscores, A
+    query_stats<A>* stats;  // [queries of the block]
+    key_range* ranges;      // [queries of the block]
+    range_bounds* bounds;   // [warps]
+    T* terms;  // [queries of the block, keys_of_tile]: what is added to the scores; then A, dS
   };
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
     auto const count = static_cast<std::size_t>(queries_of_block());
-    piece* const rows =
-        shared_memory.template allocate<piece>(2 * count * static_cast<std::size_t>(pieces));
-    piece* const tiles = shared_memory.template allocate<piece>(
-        static_cast<std::size_t>(2 * buffers) * static_cast<std::size_t>(keys_of_tile * pieces));
-    attention_task* const task = shared_memory.template allocate<attention_task>(1);
-    head_rows<T>* const sources = shared_memory.template allocate<head_rows<T>>(5);
-    query_stats<A>* const known = shared_memory.template allocate<query_stats<A>>(count);
-    key_range* const ranges = shared_memory.template allocate<key_range>(count);
-    range_bounds* const bounds =
-        shared_memory.template allocate<range_bounds>(static_cast<std::size_t>(warps));
-    std::size_t const pairs = count * static_cast<std::size_t>(keys_of_tile);
-    constexpr std::size_t numbers = sizeof(A) / sizeof(T);
-    T* const terms =
-        shared_memory.template allocate<T>(dbias.data() != nullptr ? pairs * numbers : pairs);
-    return {rows, tiles, task, sources, known, ranges, bounds, terms};
+    constexpr auto row = static_cast<std::size_t>(pieces);
+    constexpr auto keys = static_cast<std::size_t>(keys_of_tile);
+    std::size_t const numbers = dbias.data() != nullptr ? sizeof(A) / sizeof(T) : 1;
+    memory m{};
+    m.rows = shared_memory.template allocate<piece>(2 * count * row);
+    m.tiles =
+        shared_memory.template allocate<piece>(static_cast<std::size_t>(2 * buffers) * keys * row);
+    m.task = shared_memory.template allocate<attention_task>(1);
+    m.sources = shared_memory.template allocate<head_rows<T>>(5);
+    m.stats = shared_memory.template allocate<query_stats<A>>(count);
+    m.ranges = shared_memory.template allocate<key_range>(count);
+    m.bounds = shared_memory.template allocate<range_bounds>(static_cast<std::size_t>(warps));
+    m.terms = shared_memory.template allocate<T>(count * keys * numbers);
+    return m;
   }
 
   SLICESORT_HD int queries_of_block() const { return warps * 16 * tiles_of_warp; }
@@ -87,92 +90,51 @@ struct attention_backward_q_body {
     memory const m = shared(block);
     begin(block, m);
     attention_task const& task = *m.task;
-    int const rows = queries_of_block();
-    bool const biased = in.bias.data() != nullptr;
-    bool const biasing = dbias.data() != nullptr && task.channel == 0;
-    int const own = block.rank() / 32 * (16 * tiles_of_warp);
-    index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
-    index_t const wider = channels > values ? channels : values;
-    int const chunk = static_cast<int>(task.channel / Width);
-    int const depths = chunks_of<Width>(wider);
-    bool const ahead = depths == 1 && buffers > 1;
-
-    register_tile<A, tiles_of_warp, Width / 8> sums;
+    gradients sums;
     sums.clear();
-    // Where the next tile is fetched while one is worked on, the first round does nothing but fetch.
-    index_t const end = biasing ? in.v.extents().length : m.bounds->last;
-    index_t from = biasing ? 0 : m.bounds->first / keys_of_tile * keys_of_tile;
-    bool fetched = false;
-    if (ahead) from -= keys_of_tile;
-    int buffer = 0;
+    walk at = first_tile(block, m);
     SLICESORT_NO_UNROLL
-    for (; from + (ahead && !fetched ? keys_of_tile : 0) < end; from += keys_of_tile) {
-      bool const idle = ahead && !fetched;
-      piece const* const tile = m.tiles + buffer * (2 * keys_of_tile * pieces);
-      scores p, dp;
-      p.clear(), dp.clear();
-      // The last is what dq is formed with.
-      SLICESORT_NO_UNROLL
-      for (int step = 1; step <= depths; ++step) {
-        int const depth = (chunk + step) % depths;
-        index_t const now = ahead ? from + keys_of_tile : from;
-        if (ahead) block.await_copies();
-        block.sync();
-        if (now < end) {
-          if (depths > 1 || !fetched)
-            load_tiles_async<Width>(block, m.rows, m.sources, 2, task.first, rows, depth * Width);
-          load_tiles_async<Width>(
-              block, m.tiles + (ahead && !idle ? 1 - buffer : 0) * (2 * keys_of_tile * pieces),
-              m.sources + 2, 2, now, keys_of_tile, depth * Width);
-        }
-        fetched = true;
-        if (idle) break;
-        if (!ahead) block.await_copies(), block.sync();
-        block.template mma_abt<Width>(p, m.rows + own * pieces, tile,
-                                      used(channels - depth * Width));
-        block.template mma_abt<Width>(dp, m.rows + (rows + own) * pieces,
-                                      tile + keys_of_tile * pieces, used(values - depth * Width));
-      }
+    for (; at.key + (at.idle() ? keys_of_tile : 0) < at.end; at.key += keys_of_tile) {
+      bool const idle = at.idle();
+      piece const* const k = m.tiles + at.buffer * (2 * keys_of_tile * pieces);
+      scores s, dw;
+      s.clear(), dw.clear();
+      multiply(block, m, at, s, dw, k);
       if (idle) continue;
-      A times = scale;
-      if (detail::has_allows<Mask> || biased || biasing ||
-          !m.bounds->covers(from, from + keys_of_tile)) {
-        stage_bias<false, keys_of_tile>(block, m.terms, rows, mask, m.ranges, task.first, from,
-                                        m.sources[4]);
-        block.sync();
-        mask_scores(block, p, scale, m.terms + own * keys_of_tile);
-        times = A(1);
-      }
-      int const g = tile_lane(Block::opaque(block.rank())).g;
-      SLICESORT_UNROLL
-      for (int i = 0; i < scores::count; ++i)
-        dp[i] = weight_and_dscore<T>(block, p[i], times, m.stats[own + scores::lane_row(i) * 8 + g],
-                                     dp[i])
-                    .dscore;
-      if (biasing)
-        store_dscores(block, reinterpret_cast<A*>(m.terms), dp,
-                      {dbias, task.at, task.queries, mode}, task.first, from);
+      weights_to_dscores(block, m, at, s, dw);
+      if (at.biasing)
+        store_dscores(block, reinterpret_cast<A*>(m.terms), dw,
+                      {dbias, task.at, task.queries, mode}, task.first, at.key);
       if (dq.data() != nullptr)
-        block.template mma_ab<Width>(sums, block.template mma_operand<T>(dp), tile,
-                                     used(channels - task.channel));
-      if (ahead) buffer = 1 - buffer;
+        block.template mma_ab<Width>(sums, block.template mma_operand<T>(dw), k,
+                                     used(in.q.extents().channels - task.channel));
+      if (at.ahead) at.buffer = 1 - at.buffer;
     }
-    if (dq.data() == nullptr) return;
-    head_results<T> const to(dq, task.at, task.queries, mode);
-    SLICESORT_UNROLL
-    for (int i = 0; i < tiles_of_warp; ++i) {
-      SLICESORT_UNROLL
-      for (int j = 0; j < Width / 2; ++j) sums(i, j / 4, j % 4) *= scale;
-      store_tile<Width>(block, reinterpret_cast<A*>(m.rows), sums, i, to, task.first + 16 * i,
-                        tiles_of_warp, task.channel);
-    }
+    finish(block, m, sums);
   }
 
  private:
+  // Where the walk over the tiles of keys is. With two buffers a tile is copied while the one
+  // before it is worked on; the first round then only copies.
+  struct walk {
+    int own;       // the warp's first query, of the block's
+    int chunk;     // of the channels, of which dq is formed
+    int depths;    // chunks of the channels that are summed over
+    index_t key;   // the tile's first
+    index_t end;   // of the keys
+    int buffer;    // where the tile lies
+    bool biasing;  // whether dbias is formed, here
+    bool ahead;    // whether there are two buffers
+    bool loaded;   // whether the queries and dy have been copied
+
+    SLICESORT_HD bool idle() const { return ahead && !loaded; }
+  };
+
   template <class Block>
   SLICESORT_HD_INLINE void begin(Block& block, memory const& m) const {
     index_t const heads = in.q.extents().batch, rows = in.q.extents().length;
     index_t const number = block.index() / chunks(), pair = number / tiles();
+    // With a causal mask the last queries have the most keys: their blocks start first.
     index_t const first = (tiles() - 1 - number % tiles()) * queries_of_block();
     head_index const at{pair / heads, pair % heads};
     index_t const queries = rows_of(lengths.queries, at.sample, rows);
@@ -189,10 +151,78 @@ struct attention_backward_q_body {
       m.stats[i] = first + i < rows ? stats[pair * rows + first + i] : query_stats<A>{};
     stage_ranges(block, mask, m.ranges, m.bounds, first, queries_of_block(), queries, keys);
   }
+  template <class Block>
+  SLICESORT_HD_INLINE walk first_tile(Block& block, memory const& m) const {
+    index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
+    walk at{};
+    at.own = block.rank() / 32 * (16 * tiles_of_warp);
+    at.chunk = static_cast<int>(m.task->channel / Width);
+    at.depths = chunks_of<Width>(channels > values ? channels : values);
+    at.biasing = dbias.data() != nullptr && m.task->channel == 0;
+    at.ahead = at.depths == 1 && buffers > 1;
+    // dbias is written for every key.
+    at.key = at.biasing ? 0 : m.bounds->first / keys_of_tile * keys_of_tile;
+    at.end = at.biasing ? in.v.extents().length : m.bounds->last;
+    if (at.ahead) at.key -= keys_of_tile;
+    return at;
+  }
   static SLICESORT_HD int used(index_t left) {
     return left < 0 ? 0 : left < Width ? static_cast<int>(left) : Width;
   }
-  // What is not allowed has a dscore of 0: nothing to add.
+
+  // S += Q K^T and dP += dO V^T, chunk by chunk of the channels; the last one is that of which dq
+  // is formed. Copies what is needed, and ahead of it the next tile.
+  template <class Block>
+  SLICESORT_HD_INLINE void multiply(Block& block, memory const& m, walk& at, scores& s, scores& dw,
+                                    piece const* k) const {
+    bool const idle = at.idle();
+    int const rows = queries_of_block();
+    index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
+    SLICESORT_NO_UNROLL
+    for (int step = 1; step <= at.depths; ++step) {
+      int const depth = (at.chunk + step) % at.depths;
+      index_t const coming = at.ahead ? at.key + keys_of_tile : at.key;
+      if (at.ahead) block.await_copies();
+      block.sync();
+      if (coming < at.end) {
+        if (at.depths > 1 || !at.loaded)
+          load_tiles_async<Width>(block, m.rows, m.sources, 2, m.task->first, rows, depth * Width);
+        int const buffer = at.ahead && !idle ? 1 - at.buffer : 0;
+        load_tiles_async<Width>(block, m.tiles + buffer * (2 * keys_of_tile * pieces),
+                                m.sources + 2, 2, coming, keys_of_tile, depth * Width);
+      }
+      at.loaded = true;
+      if (idle) break;
+      if (!at.ahead) block.await_copies(), block.sync();
+      block.template mma_abt<Width>(s, m.rows + at.own * pieces, k, used(channels - depth * Width));
+      block.template mma_abt<Width>(dw, m.rows + (rows + at.own) * pieces,
+                                    k + keys_of_tile * pieces, used(values - depth * Width));
+    }
+  }
+
+  // dP becomes dS = P * (dP - D), where P = exp(S - m) / l.
+  template <class Block>
+  SLICESORT_HD_INLINE void weights_to_dscores(Block& block, memory const& m, walk const& at,
+                                              scores& s, scores& dw) const {
+    A times = scale;
+    if (detail::has_allows<Mask> || in.bias.data() != nullptr || at.biasing ||
+        !m.bounds->covers(at.key, at.key + keys_of_tile)) {
+      stage_bias<false, keys_of_tile>(block, m.terms, queries_of_block(), mask, m.ranges,
+                                      m.task->first, at.key, m.sources[4]);
+      block.sync();
+      mask_scores(block, s, scale, m.terms + at.own * keys_of_tile);
+      times = A(1);
+    }
+    int const g = tile_lane(Block::opaque(block.rank())).g;
+    SLICESORT_UNROLL
+    for (int i = 0; i < scores::count; ++i)
+      dw[i] = weight_and_dscore<T>(block, s[i], times,
+                                   m.stats[at.own + scores::lane_row(i) * 8 + g], dw[i])
+                  .dscore;
+  }
+
+  // Pairs that the mask forbids have a gradient of 0: where gradients are added up, they are
+  // skipped.
   template <class Block>
   static SLICESORT_HD_INLINE void store_dscores(Block& block, A* staging, scores const& dscores,
                                                 head_results<T> const& to, index_t row,
@@ -213,6 +243,19 @@ struct attention_backward_q_body {
       store_or_accumulate<Block>(to.mode, to.data[query * to.stride + column * to.channel_stride],
                                  staging[i]);
     }
+  }
+
+  // dQ = scale * (dS K).
+  template <class Block>
+  SLICESORT_HD_INLINE void finish(Block& block, memory const& m, gradients& sums) const {
+    if (dq.data() == nullptr) return;
+    attention_task const& task = *m.task;
+    head_results<T> const to(dq, task.at, task.queries, mode);
+    scale_tile(sums, scale);
+    SLICESORT_UNROLL
+    for (int i = 0; i < tiles_of_warp; ++i)
+      store_tile<Width>(block, reinterpret_cast<A*>(m.rows), sums, i, to, task.first + 16 * i,
+                        tiles_of_warp, task.channel);
   }
 };
 

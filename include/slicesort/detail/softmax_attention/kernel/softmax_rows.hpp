@@ -20,7 +20,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Computes the softmax of rows of some heads of a sample.
+// The rows of the maps of some heads of a sample, and which of them a warp takes.
 struct map_rows {
   index_t sample, first_head, heads, queries, keys;
 

@@ -33,7 +33,7 @@ struct upload_body {
 // What is known about the numbers once they are uploaded.
 struct uploaded_numbers {
   index_t first = 0;
-  bool uniform = true;  // all are the first
+  bool uniform = true;  // all numbers equal the first
 };
 
 // Computes every number once and uploads it to `memory`. Returns false if one is too wide for

@@ -7,10 +7,11 @@
 //                               but residual::initial
 //   do not fit                  a kernel for each factor (factor.hpp), through the L2 cache
 //
-// Backward with the gradient of the weights takes four factors at a time, from the last to the
-// first: it keeps the gradients that they pass on, then a kernel for each sums the gradient of its
-// weights (weight_gradient.hpp). States that are not saved are recomputed, all between two saved
-// ones at once, or all of the chain: that is the workspace that `recompute` costs.
+// Backward with the gradient of the weights takes mix_tuning::backward_factors factors at a time,
+// from the last to the first: it keeps the gradients that they pass on, then one kernel per factor
+// sums the gradient of its weights (weight_gradient.hpp). States that are not saved are recomputed,
+// all between two saved ones at a time, or all of the chain: that is the workspace that `recompute`
+// costs.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -97,8 +98,8 @@ struct grid_implementation<detail::sparse_mix_op> {
     T* between[2];    // gradients, or states, of one factor and the next
     A* inputs;        // the sum of gradients of residual::initial
     T* formed;        // states of a segment that are not saved
-    index_t at_once;  // factors that backward takes at once
-    T* passed;        // gradients between them
+    index_t at_once;  // factors that backward with the gradient of the weights takes at a time
+    T* passed;        // gradients between those factors
 
     template <class Grid>
     layout(detail::arena& a, Grid const& grid, detail::mix_shape const& s) {
@@ -136,7 +137,7 @@ struct grid_implementation<detail::sparse_mix_op> {
     upload_numbers(grid, rule.factors * rule.links, offset, to, true);
   }
 
-  // Some samples, from `first` on, of what takes `in` to `out`.
+  // The chain that takes `in` to `out`, of as many samples from `first` on as the workspace holds.
   template <class Problem, class T>
   static chain_args<T> chain_of(Problem const& p, layout<T> const& m, index_t first,
                                 tensor3<T const> in, tensor3<T> out) {

@@ -130,7 +130,7 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
   extents3 const e = p.dy.extents();
   detail::arena a(w);
   layout<T> m(a, on, p.shape());
-  if (e.empty()) {  // without channels, the weights' gradients are sums of nothing
+  if (e.empty()) {  // without channels, the gradients of the weights are 0
     if (p.needs_weight_gradient && p.mode == grad_mode::overwrite) clear(p.dweights);
     return;
   }

@@ -35,11 +35,11 @@ struct mix_shape {
   index_t every;  // states saved: see `checkpoints`
 };
 
-// A gradient with respect to a weight is a sum over channels. A block of so many channels is summed
-// by `channel_lanes` lanes, lane l over channels l and l + channel_lanes by fused multiply-adds
-// from 0; then lane l takes lane l + 8, then l + 4, l + 2, l + 1. Blocks are added up in their
-// order, to 0 or, where gradients accumulate, to what is there; all in the accumulator's type,
-// rounded once.
+// The gradient of a weight is a sum over channels, whose order is defined here. `channel_block`
+// channels are summed by `channel_lanes` lanes: lane l sums channels l and l + channel_lanes by
+// fused multiply-adds from 0, then adds lane l + 8, then l + 4, l + 2 and l + 1. The sums of these
+// blocks of channels are added up in order, to 0 or, if gradients accumulate, to the element's
+// value. All is in the accumulator's type, and rounded once.
 inline constexpr int channel_block = 32, channel_lanes = 16;
 
 template <class T>
@@ -63,7 +63,7 @@ struct sparse_mix_backward {
   static constexpr char const* name = "sparse_mix.backward";
   mix_rule rule;
   tensor3<T const> dy;
-  tensor3<T const> x;  // for dweights alone, as are the states
+  tensor3<T const> x;  // x and states are read for dweights only
   tensor4<T const> weights;
   tensor4<T const> states;
   tensor3<T> dx;

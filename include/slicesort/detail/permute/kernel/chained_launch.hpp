@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching bodies that follow chains, on parts of a problem that the workspace holds.
+// Launches bodies that follow chains (chained_columns.hpp).
 #pragma once
 
 #include <slicesort/detail/kernel/columns.hpp>
@@ -43,7 +43,7 @@ std::size_t chained_bytes(index_t length) {
   return (sizeof(T) + sizeof(std::uint16_t)) * static_cast<std::size_t>(length);
 }
 
-// The columns of a tile, or 0 where none fits.
+// How many columns a tile has; 0 if none fits.
 template <class T, class Grid>
 int chained_width(Grid const& grid, std::size_t column_bytes, extents3 e) {
   if (!narrow_rows(e.length)) return 0;

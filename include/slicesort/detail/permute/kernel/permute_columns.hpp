@@ -22,7 +22,8 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// out[perm[n]] = in[n], or out[n] = in[perm[n]] (gather); or += .
+// Rows to move: out[perm[n]] = in[n], or with `gather` out[n] = in[perm[n]]; or += if `mode`
+// accumulates.
 template <class T>
 struct column_transfer {
   tensor3<T const> in;
@@ -43,8 +44,8 @@ struct column_permutation {
 // Workspace: columns too long for tiles are copied first if they are permuted in place.
 template <class T>
 struct permute_layout {
-  T* copy = nullptr;    // of the columns that move at one time; null: columns fit in tiles
-  index_t columns = 0;  // as many
+  T* copy = nullptr;    // of the columns that move at a time; null: columns fit in tiles
+  index_t columns = 0;  // how many columns the copy holds
 
   permute_layout() = default;
   template <class Grid>

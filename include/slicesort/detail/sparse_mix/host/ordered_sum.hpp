@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in sum tasks add to sums that they share, so that threads never show in a result.
+// The order in which tasks add to sums that they share, so that threads never show in a result.
 // Tasks are handed out in that order, and one that has started waits for earlier ones alone: none
 // waits forever.
 #pragma once

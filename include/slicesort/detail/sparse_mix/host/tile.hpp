@@ -16,10 +16,10 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-inline constexpr int mix_columns = detail::channel_block;  // from row to row of a tile
-inline constexpr int mix_dots_at_once = 16;                // products of a round, at most
-inline constexpr int mix_links = 64;                       // links of a pass, at most
-inline constexpr int mix_staged_links = 16;                // where weights must be converted
+inline constexpr int mix_columns = detail::channel_block;  // the pitch of a tile
+inline constexpr int mix_dots_at_once = 16;                // most products of a round
+inline constexpr int mix_links = 64;                       // most links of a pass
+inline constexpr int mix_staged_links = 16;  // most links of a pass if weights must be converted
 
 // Rows [first, last) of a factor, or of a part of its links, in which no link wraps around from the
 // sample's end to its beginning: from row i, link k is `row[k]` elements of the tile away, and its
@@ -33,7 +33,7 @@ struct row_span {
   index_t weight_pitch;
   index_t first, last;
   int width, links;
-  bool round;  // the sums, to the element type
+  bool round;  // whether sums are rounded to the element type
   index_t row[mix_links], weight[mix_links];
 };
 
@@ -60,14 +60,14 @@ void for_each_row_span(index_t const* ahead, int links, index_t rows, index_t* s
   }
 }
 
-// The memory of a slot. A tile has a few extra rows, because products are formed in rounds, and the
-// last round may reach past the rows.
+// The workspace of a slot. A tile has a few extra rows, because products are formed in rounds, and
+// the last round may reach past the rows.
 template <class T>
 struct mix_scratch {
   using A = detail::accumulator_t<T>;
   A *first, *second;  // a factor's input and output
-  A *third, *fourth;  // backward: states, and one state or sum kept
-  A* staged;          // weights, where their type is another
+  A *third, *fourth;  // in backward: a state, and a state or a sum that is kept
+  A* staged;          // weights, if they must be converted
 
   mix_scratch(detail::arena& a, index_t length, index_t links) {
     auto const tile = static_cast<std::size_t>((length + mix_dots_at_once) * mix_columns);

@@ -22,9 +22,9 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Every tile of a sample adds its products to those of the tiles before it: where they lie in the
-// accumulator's type in dweights itself, else in sums of the samples that are under way, and the
-// last tile rounds them.
+// Every tile of a sample adds its products to those of the tiles before it: in dweights itself if
+// that has the accumulator's type, else in sums for the samples that are under way, which the last
+// tile rounds.
 template <class T>
 class mix_products {
  public:
@@ -45,8 +45,8 @@ class mix_products {
     order_.begin();
   }
 
-  // `dz`: gradients of a factor's output; `v`: its input. Rows and columns past the valid ones are
-  // written.
+  // `dz`: gradients of a factor's output; `v`: its input. Both tiles are written past the valid
+  // rows and columns.
   void add(mix_chain<T> const& chain, index_t factor, A* dz, A* v) const {
     index_t const sample = chain.run().batch, tile = chain.run().channel / mix_columns;
     index_t const rows = chain.rows();
@@ -104,11 +104,11 @@ class mix_products {
   void wait_for_order(index_t sample, index_t factor, index_t tile) const {
     if (tile > 0)
       order_.wait_for(sample * shape_.factors + factor, tile);
-    else if (!in_place && sample >= under_way_)  // the sums are still another's
+    else if (!in_place && sample >= under_way_)  // a sample before still uses these sums
       order_.wait_for((sample - under_way_) * shape_.factors + factor, tiles_);
   }
 
-  // Product `of[q * pitch + k]` belongs to row row + q, link first + k.
+  // Adds products to the sums: `of[q * pitch + k]` is that of row row + q and link first + k.
   void add_rows(index_t sample, index_t factor, index_t tile, index_t row, index_t count,
                 index_t first, int links, A const* of, int pitch) const {
     bool const anew = tile == 0 && mode_ == grad_mode::overwrite, last = tile + 1 == tiles_;

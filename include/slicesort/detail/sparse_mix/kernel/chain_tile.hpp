@@ -23,7 +23,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Rows, Channels: of a thread.
+// A thread has Rows rows of Channels channels.
 template <class T, int Rows, int Channels>
 struct mix_tile_body {
   // With 1024 threads a thread has 64 registers, which are too few for the numbers of eight rows.
@@ -33,20 +33,21 @@ struct mix_tile_body {
   using cell = mix_cell<T>;
 
   packed_weights<A> factors;
-  int first_factor, count;  // those of this chain, at least one
+  int first_factor, count;  // of the chain's factors, at least one
   tensor1<index_t const> lengths;
   tensor3<T const> in;
   tensor3<T> out;
   tensor4<T> states;
-  int every, saved;  // every so many-th state, so many in all
+  int every, saved;  // after every `every` factors a state is saved, `saved` states in all
   mix_start start;
   bool back;  // the last factor first
   grad_mode mode;
-  int row_threads;  // a multiple of Channels; as many take all rows
-  int groups;       // of channels
+  int row_threads;  // threads for the rows of one group of channels: a multiple of 8
+  int groups;       // groups of Channels channels
   bool rows_adjacent;
 
-  // Channels of a row that are read at once. Those of neighboring rows are neighbors.
+  // A piece is what is read at once: some channels of a row. Pieces of neighboring rows are
+  // adjacent.
   using cell_type = typename cell::type;
   static constexpr int widest = 16 / static_cast<int>(sizeof(cell_type)) * cell::channels;
   static constexpr int per_piece = Channels < widest ? Channels : widest;
@@ -55,7 +56,7 @@ struct mix_tile_body {
   struct alignas(cells * sizeof(cell_type)) piece {
     cell_type value[static_cast<std::size_t>(cells)];
   };
-  // Between pieces of one row: so that they lie in other banks.
+  // The distance between two pieces of a row, which puts them in different banks.
   SLICESORT_HD int pitch() const { return (static_cast<int>(in.extents().length) + 7) / 8 * 8 + 4; }
   SLICESORT_HD int size() const { return groups * pieces * pitch(); }
   template <class SharedAllocator>
@@ -84,7 +85,7 @@ struct mix_tile_body {
     piece* const own = tile + block.rank() / row_threads * pieces * pitch();
     A values[static_cast<std::size_t>(Rows)][static_cast<std::size_t>(Channels)] = {};
     if (n > 0) fetch(own, mine, values);
-    int next = 0, wait = every;  // state to save, after so many factors
+    int next = 0, wait = every;  // the state to save next, and the factors until then
     for (int step = 0; step < count; ++step) {
       // Row numbers are recomputed wherever they are needed, because registers are full of values.
       mine.slot = Block::opaque(mine.slot);
@@ -103,11 +104,11 @@ struct mix_tile_body {
   }
 
  private:
-  // Loads and stores take a cell at a time, of a row's neighbors one by one.
+  // Loads and stores take one cell at a time; neighboring threads take neighboring cells.
   struct cell_index {
     tile_walk walk;
-    index_t sample, channel;  // the cell's first
-    int channels;             // of it, inside the tensor
+    index_t sample, channel;  // the first channel of the cell
+    int channels;             // how many of the cell's channels the tensor has
   };
   template <class Block>
   SLICESORT_HD_INLINE cell_index cell_of(Block& block, index_t sample, index_t channel) const {
@@ -164,8 +165,8 @@ struct mix_tile_body {
     }
   }
 
-  // What a thread takes: rows slot, slot + row_threads, .. of n, and channels from `channel` on.
-  // Rows past the end are the last one again, and are not written.
+  // A thread has rows slot, slot + row_threads, .. of n, and channels from `channel` on. A row past
+  // the end is read as the last one and not written.
   struct thread_work {
     int slot, n;
     index_t sample, channel;
@@ -206,7 +207,7 @@ struct mix_tile_body {
     else if (start != mix_start::own)
       begin(own + size(), mine, values);
 
-    // A tile's rows times links, below 2^31, is the distance of two weights.
+    // 32-bit offsets: the rows of a tile times its links are fewer than 2^31.
     auto const length = static_cast<std::uint32_t>(factors.length);
     for (std::uint32_t k = itself ? 1 : 0; k < links; ++k) {
       std::uint32_t const jump = jumps[k];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One factor of sparse_mix over global memory: forward, or backward with respect to its input. A
-// thread takes four channels of one row.
+// One factor of sparse_mix in global memory, forward or backward. A thread has four channels of one
+// row.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -38,9 +38,9 @@ struct mix_rows_body {
   tensor3<T const> in;
   tensor3<T> out;
   mix_start start;
-  tensor3<T const> first;  // of mix_start::first
-  A* inputs;               // their sum so far, [samples, length, channels], if it is kept
-  bool adding;             // something is there
+  tensor3<T const> first;  // what sums begin with, for mix_start::first
+  A* inputs;               // the sum of all inputs so far, [samples, length, channels], or null
+  bool adding;             // `inputs` holds a sum already
   grad_mode mode;
   int width;  // threads side by side, each with four channels: a power of two
   bool rows_adjacent;
@@ -56,7 +56,7 @@ struct mix_rows_body {
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const e = in.extents();
     tile_walk const here(block.rank(), block.size(), width, rows_adjacent);
-    // Blocks that run together share channels, and so what they read.
+    // Blocks that run at the same time work on the same channels, so they share what they read.
     index_t const parts = divide_up(e.length, here.step);
     index_t const part = block.index() % parts, rest = block.index() / parts;
     index_t const sample = rest / tiles(), row = part * here.step + here.first_row;
@@ -64,7 +64,7 @@ struct mix_rows_body {
     if (row >= e.length) return;
     index_t const n = rows_of(lengths, sample, e.length);
 
-    // A channel past the end is the last one again, and is not written.
+    // A channel past the end is read as the last one and not written.
     T const* source[channels_of_thread];
     SLICESORT_UNROLL
     for (int j = 0; j < channels_of_thread; ++j) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a chain of factors of some samples is launched.
+// Launches a chain of factors, of as many samples as the workspace holds.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -23,7 +23,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// The samples of a chain, forward from x to y or backward from dy to dx.
+// A chain of some samples: forward from x to y, or backward from dy to dx.
 template <class T>
 struct chain_args {
   packed_weights<detail::accumulator_t<T>> factors;
@@ -33,14 +33,14 @@ struct chain_args {
   mix_start start = mix_start::nothing;
   bool back = false;
   grad_mode mode = grad_mode::overwrite;
-  index_t every = 0;  // states saved; 0: none
+  index_t every = 0;  // a state is saved after so many factors; 0: none is
   tensor3<T const> in{};
   tensor3<T> out{};
   tensor4<T> states{};
-  tensor3<T> between[2]{};                     // what factors pass on, if nothing else holds it
-  tensor3<T const> first{};                    // of mix_start::first
-  detail::accumulator_t<T>* inputs = nullptr;  // of mix_start::all: their sum so far
-  bool adding = false;                         // to it
+  tensor3<T> between[2]{};                     // what factors pass on, unless it is saved
+  tensor3<T const> first{};                    // what sums begin with, for mix_start::first
+  detail::accumulator_t<T>* inputs = nullptr;  // the sum of all inputs so far, for mix_start::all
+  bool adding = false;                         // `inputs` holds a sum already
 };
 
 // Packs the weights of factors [begin, end), for forward or backward.
@@ -115,7 +115,7 @@ bool run_in_tile(Grid const& grid, chain_args<T> const& c, index_t begin, index_
   extents3 const e = c.in.extents();
   device_info const device = grid.info();
   mix_tuning const t = mix_tuning_of<T>(grid);
-  // Every row must have a thread; and a row's pieces lie at 32-bit distances.
+  // Every row needs a thread.
   if (e.length > Body::max_threads * Body::rows) return false;
   Body all{};
   all.factors = c.factors;
@@ -134,7 +134,8 @@ bool run_in_tile(Grid const& grid, chain_args<T> const& c, index_t begin, index_
   all.rows_adjacent = rows_are_adjacent(c.in.strides());
   all.row_threads = static_cast<int>(divide_up(divide_up(e.length, Body::rows), 8) * 8);
   if (shared_bytes(all) > t.tile_bytes) return false;
-  // Small tiles take more channels, as long as every processor has several.
+  // Small tiles take more channels; with more than `tile_threads` threads, only as long as every
+  // processor has two blocks.
   for (Body wider = all; all.width() < e.channels; all = wider) {
     wider.groups *= 2;
     if (wider.threads() > Body::max_threads / 2 || shared_bytes(wider) > t.tile_bytes / 2) break;
@@ -158,7 +159,7 @@ bool run_in_tile(Grid const& grid, chain_args<T> const& chain, index_t begin, in
 template <class Grid, class T>
 void run_factors(Grid const& grid, chain_args<T> const& chain, index_t begin, index_t end) {
   index_t const count = end - begin;
-  auto const after = [&](index_t step) {  // where what `step` factors make is put
+  auto const after = [&](index_t step) {  // where the result of `step` factors goes
     if (step == count) return chain.out;
     return chain.every != 0 && step % chain.every == 0 ? chain.states[step / chain.every - 1]
                                                        : chain.between[step % 2];

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The factors of sparse_mix as its kernels read them: the weights of neighboring rows side by side,
-// in the accumulator's type, and every link as a number of rows in 0..n-1. So no kernel that mixes
-// rows divides, and backward, which takes weight and row from where a link comes from, is forward
-// with other factors.
+// in the accumulator's type, and every link as a distance of 0..n-1 rows. So the kernels need no
+// division, and backward, which follows links from their other end, is forward with other factors.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -39,7 +38,7 @@ struct packed_weights {
 SLICESORT_HD_INLINE std::uint32_t row_behind(std::uint32_t row, std::uint32_t jump,
                                              std::uint32_t n) {
   std::uint32_t const there = row + jump, wrapped = there - n;
-  return wrapped < there ? wrapped : there;  // below n, there - n is huge
+  return wrapped < there ? wrapped : there;  // unsigned: if there < n, there - n is huge
 }
 
 // Packs the weights w. A block transposes a tile of rows and links.
@@ -52,13 +51,13 @@ struct pack_weights_body {
   tensor4<T const> w;      // [factors, samples, length, links]
   index_t const* offsets;  // [factors, links]
   tensor1<index_t const> lengths;
-  index_t first_factor, count;  // those that are made
-  bool back;                    // for backward
-  int lanes;                    // a power of two, at least the links up to 32
+  index_t first_factor, count;  // the factors to pack
+  bool back;                    // packs for backward
+  int lanes;                    // threads side by side along links: a power of two up to 32
   packed_weights<A> to;
 
   struct memory {
-    A* tile;  // [links, rows], one more against bank conflicts
+    A* tile;  // [links, rows], padded by a row against bank conflicts
     std::uint32_t* ahead;
   };
   static constexpr int pitch = rows_of_block + 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradient of one factor's weights: for every row and link a sum over channels, in the order
-// that sparse_mix/problem.hpp lays down. A thread forms the sums of a row alone; what it needs of
-// 32 channels comes to shared memory.
+// that sparse_mix/problem.hpp defines. A sum is formed by one thread; the block stages 32 channels
+// at a time in shared memory.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -24,11 +24,11 @@ template <class T>
 struct link_gradient_body {
   static constexpr int max_threads = 128;
   static constexpr int rows_of_block = 32;
-  static constexpr int links_of_block = max_threads / rows_of_block;  // at once
-  static constexpr int sums_of_thread = 4;  // of one row, for which dz is fetched once
+  static constexpr int links_of_block = max_threads / rows_of_block;  // that are staged at once
+  static constexpr int sums_of_thread = 4;  // sums of one row, for which dz is fetched once
   using A = detail::accumulator_t<T>;
 
-  packed_weights<A> factors;  // of backward
+  packed_weights<A> factors;  // packed for backward; only its jumps are read
   index_t factor;
   tensor1<index_t const> lengths;
   tensor3<T const> in;  // the factor's input
@@ -36,7 +36,7 @@ struct link_gradient_body {
   tensor3<T> dw;        // [samples, length, links]
   grad_mode mode;
 
-  // A row of 32 channels, with room against bank conflicts, in pieces of 16 bytes.
+  // A row of 32 channels in pieces of 16 bytes, padded against bank conflicts.
   static constexpr int piece = 16 / static_cast<int>(sizeof(A));
   static constexpr int pitch = detail::channel_block + piece;
   struct alignas(16) channels {
@@ -102,8 +102,8 @@ struct link_gradient_body {
   }
 
  private:
-  // 32 channels of the rows that lie `jump` behind the block's. What stands for channels past the
-  // end is -0 in one factor of a product and +0 in the other: that changes no sum, not even -0.
+  // Stages 32 channels of the rows that are `jump` rows after the block's. Channels past the end
+  // are -0 in one factor of a product and +0 in the other, which changes no sum, not even -0.
   template <class Block>
   SLICESORT_HD_INLINE static void fetch(Block const& block, tensor3<T const> const& from,
                                         std::uint32_t jump, A* values, index_t sample,

@@ -49,9 +49,13 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
     auto const s = detail::attention_shape::of(p.in);
     attention_tuning const tuning = attention_tuning_of<T>(grid);
     with_tile_width<T>(s, [&](auto width) {
-      attention_forward_body<Mask, T, width> all{
-          p.mask,    static_cast<State>(p.scale), p.in, p.y, p.saving ? p.state : tensor4<State>{},
-          p.lengths, tuning.forward_warps};
+      attention_forward_body<Mask, T, width> all{p.mask};
+      all.scale = static_cast<State>(p.scale);
+      all.in = p.in;
+      all.y = p.y;
+      if (p.saving) all.state = p.state;
+      all.lengths = p.lengths;
+      all.warps = tuning.forward_warps;
       while (all.warps > 1 && all.queries_of_block() >= 2 * s.queries) all.warps /= 2;
       while (all.warps > 1 && shared_bytes(all) > grid.info().shared_bytes) all.warps /= 2;
       if (all.blocks() > 0) grid.run(all, all.blocks(), warp_threads * all.warps);
@@ -71,40 +75,45 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
     bool const of_keys = p.to.dk.data() != nullptr || p.to.dv.data() != nullptr;
     bool const of_queries = p.to.dq.data() != nullptr || p.to.dbias.data() != nullptr;
     if (of_keys) {
-      query_bounds_body<Mask> const bounds{p.mask, p.lengths, s.batch, s.queries,
-                                           s.keys, m.tile,    m.bounds};
+      query_bounds_body<Mask> bounds{p.mask};
+      bounds.lengths = p.lengths;
+      bounds.samples = s.batch;
+      bounds.queries = s.queries;
+      bounds.keys = s.keys;
+      bounds.queries_of_tile = m.tile;
+      bounds.bounds = m.bounds;
       if (bounds.blocks() > 0) grid.run(bounds, bounds.blocks(), bounds.max_threads);
     }
     with_tile_width<T>(s, [&](auto width) {
       if (of_keys) {
-        attention_backward_kv_body<Mask, T, width> all{p.mask,
-                                                       scale,
-                                                       p.in,
-                                                       p.dy,
-                                                       m.stats,
-                                                       m.bounds,
-                                                       p.to.dk,
-                                                       p.to.dv,
-                                                       p.mode,
-                                                       p.lengths,
-                                                       tuning.backward_kv_warps,
-                                                       tuning.backward_buffers};
+        attention_backward_kv_body<Mask, T, width> all{p.mask};
+        all.scale = scale;
+        all.in = p.in;
+        all.dy = p.dy;
+        all.stats = m.stats;
+        all.bounds = m.bounds;
+        all.dk = p.to.dk;
+        all.dv = p.to.dv;
+        all.mode = p.mode;
+        all.lengths = p.lengths;
+        all.warps = tuning.backward_kv_warps;
+        all.buffers = tuning.backward_buffers;
         while (all.warps > 1 && all.keys_of_block() >= 2 * s.keys) all.warps /= 2;
         fit(grid, all);
         if (all.blocks() > 0) grid.run(all, all.blocks(), warp_threads * all.warps);
       }
       if (of_queries) {
-        attention_backward_q_body<Mask, T, width> all{p.mask,
-                                                      scale,
-                                                      p.in,
-                                                      p.dy,
-                                                      m.stats,
-                                                      p.to.dq,
-                                                      p.to.dbias,
-                                                      p.mode,
-                                                      p.lengths,
-                                                      tuning.backward_q_warps,
-                                                      tuning.backward_buffers};
+        attention_backward_q_body<Mask, T, width> all{p.mask};
+        all.scale = scale;
+        all.in = p.in;
+        all.dy = p.dy;
+        all.stats = m.stats;
+        all.dq = p.to.dq;
+        all.dbias = p.to.dbias;
+        all.mode = p.mode;
+        all.lengths = p.lengths;
+        all.warps = tuning.backward_q_warps;
+        all.buffers = tuning.backward_buffers;
         while (all.warps > 1 && all.queries_of_block() >= 2 * s.queries) all.warps /= 2;
         fit(grid, all);
         if (all.blocks() > 0) grid.run(all, all.blocks(), warp_threads * all.warps);

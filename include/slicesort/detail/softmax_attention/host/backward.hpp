@@ -152,22 +152,33 @@ class attention_backward_task {
     int const keys = static_cast<int>(some.last - some.first),
               rows = static_cast<int>(padded_rows(keys));
     A* const weights = m_.scores.scores;
+    typename product_call<A>::epilogue const add{true, nullptr, A(1)};
     m_.scores.form(use_, rule_, *m_.ranges, head_, in_.bias, {query, count, some.first, keys},
                    m_.keys + some.first * q, q, m_.queries_transposed, shape_.channels);
     if (out_.of_scores())
-      use_.multiply({m_.values + some.first * v, v, 1, m_.dy_transposed, lanes, m_.products, lanes,
-                     rows, lanes, shape_.values, false, nullptr, A(1)});
-    use_.dscore({weights, m_.products, keys, m_.row_max, m_.inv_sum, m_.delta});
+      use_.multiply({{m_.values + some.first * v, v, 1},
+                     {m_.dy_transposed, lanes},
+                     {m_.products, lanes},
+                     {rows, lanes, shape_.values}});
+    use_.dscore({weights, m_.products, keys, {m_.row_max, m_.inv_sum, m_.delta}});
     if (out_.to.dv.data() != nullptr)
-      use_.multiply({weights, lanes, 1, m_.dy, v, m_.dvalues + some.first * v, v, rows,
-                     static_cast<int>(v), count, true, nullptr, A(1)});
+      use_.multiply({{weights, lanes, 1},
+                     {m_.dy, v},
+                     {m_.dvalues + some.first * v, v},
+                     {rows, static_cast<int>(v), count},
+                     add});
     if (out_.to.dq.data() != nullptr)
-      use_.multiply({m_.keys + some.first * q, 1, q, m_.products, lanes, m_.dqueries, lanes,
-                     static_cast<int>(padded_rows(shape_.channels)), lanes, keys, true, nullptr,
-                     A(1)});
+      use_.multiply({{m_.keys + some.first * q, 1, q},
+                     {m_.products, lanes},
+                     {m_.dqueries, lanes},
+                     {static_cast<int>(padded_rows(shape_.channels)), lanes, keys},
+                     add});
     if (out_.to.dk.data() != nullptr)
-      use_.multiply({m_.products, lanes, 1, m_.queries, q, m_.dkeys + some.first * q, q, rows,
-                     static_cast<int>(q), count, true, nullptr, A(1)});
+      use_.multiply({{m_.products, lanes, 1},
+                     {m_.queries, q},
+                     {m_.dkeys + some.first * q, q},
+                     {rows, static_cast<int>(q), count},
+                     add});
   }
 
   void store_dbias(index_t query, int count, key_range some) const {

@@ -143,10 +143,11 @@ class attention_forward_task {
                   key_pitch(), queries(m, t), shape_.channels);
     use_.online_softmax({m.scores.scores, keys, m.row_max + t * attention_queries,
                          m.row_sum + t * attention_queries, m.rescale});
-    use_.multiply({m.values + first * value_pitch(), 1, value_pitch(), m.scores.scores,
-                   attention_queries, sums(m, t), attention_queries,
-                   static_cast<int>(padded_rows(shape_.values)), attention_queries, keys, true,
-                   m.rescale, A(1)});
+    use_.multiply({{m.values + first * value_pitch(), 1, value_pitch()},
+                   {m.scores.scores, attention_queries},
+                   {sums(m, t), attention_queries},
+                   {static_cast<int>(padded_rows(shape_.values)), attention_queries, keys},
+                   {true, m.rescale, A(1)}});
   }
 
   void finish(attention_slot<A> const& m, index_t t, index_t query, tensor4<T> y,

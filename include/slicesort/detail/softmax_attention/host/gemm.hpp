@@ -61,28 +61,20 @@ class attention_product {
       if (width < padded) std::fill_n(panel_, depth * attention_queries, A(0));
       bring(use, b, 0, column, depth, width, panel_);
       for (index_t row = 0, count; row < rows; row += count) {
-        product_call<A> p{nullptr,
-                          0,
-                          0,
-                          panel_,
-                          attention_queries,
-                          tile_,
-                          attention_queries,
-                          0,
-                          static_cast<int>(padded),
-                          depth,
-                          false,
-                          nullptr,
-                          scale};
+        product_call<A> p{};
+        p.b = {panel_, attention_queries};
+        p.c = {tile_, attention_queries};
+        p.size = {0, static_cast<int>(padded), depth};
+        p.end.scale = scale;
         count = std::min<index_t>(attention_keys, rows - row);
         if (lies_well(a) && count >= product_rows) {
           count = count / product_rows * product_rows;
-          p.a = a.sums + row * a.row, p.a_row = a.row, p.a_step = a.column;
+          p.a = {a.sums + row * a.row, a.row, a.column};
         } else {
           count = std::min<index_t>(product_rows, count);
           bring_rows(use, a, row, count, depth, p);
         }
-        p.rows = static_cast<int>(padded_rows(count));
+        p.size.rows = static_cast<int>(padded_rows(count));
         use.multiply(p);
         put(tile_, index_t{attention_queries}, row, count, column, width);
       }
@@ -109,15 +101,14 @@ class attention_product {
   }
   void bring_rows(attention_kernels<T> const& use, matrix const& a, index_t row, index_t count,
                   index_t depth, product_call<A>& p) const {
-    p.a = block_;
     if (a.row == 1) {  // as columns
       if (count < product_rows) std::fill_n(block_, depth * product_rows, A(0));
       bring(use, a.transposed(), 0, row, depth, count, block_, product_rows);
-      p.a_row = 1, p.a_step = product_rows;
+      p.a = {block_, 1, product_rows};
     } else {
       std::fill(block_ + count * depth, block_ + product_rows * depth, A(0));
       bring(use, a, row, 0, count, depth, block_, depth);
-      p.a_row = depth, p.a_step = 1;
+      p.a = {block_, depth, 1};
     }
   }
 

@@ -12,7 +12,7 @@ struct product_block {
   static constexpr int rows = register_count == 32 ? 8 : vector_bytes == 32 ? 4 : 2;
 
   static void run(product_call<A> const& p) {
-    for (int left = p.columns / lanes::count, column = 0; left > 0;) {
+    for (int left = p.size.columns / lanes::count, column = 0; left > 0;) {
       int const vectors = left == 3 || left > 4 ? 3 : left > 1 ? 2 : 1;
       if (vectors == 3)
         panel<3>(p, column);
@@ -28,8 +28,8 @@ struct product_block {
   template <int Across>
   static void panel(product_call<A> const& p, int column) {
     using places = std::make_index_sequence<std::size_t{rows * Across}>;
-    for (int row = 0; row < p.rows; row += rows)
-      if (p.a_step == 1)
+    for (int row = 0; row < p.size.rows; row += rows)
+      if (p.a.step == 1)
         block<Across, true>(p, row, column, places{});
       else
         block<Across, false>(p, row, column, places{});
@@ -41,24 +41,24 @@ struct product_block {
   static SLICESORT_INLINE void block(product_call<A> const& p, int row, int column,
                                      std::index_sequence<At...>) {
     constexpr std::size_t wide = Across;
-    index_t const a_row = Along ? p.a_row : 1;
-    bool const any = p.depth > 0;  // else there may be no memory
-    A const* a = any ? p.a + row * a_row : nullptr;
-    A const* b = any ? p.b + column : nullptr;
-    A* const c = p.c + row * p.c_pitch + column;
-    V sum[] = {start<At % wide>(p, c + static_cast<index_t>(At / wide) * p.c_pitch, column)...};
-    for (index_t k = 0; k < p.depth; ++k, b += p.b_pitch, a += Along ? 1 : p.a_step) {
+    index_t const a_row = Along ? p.a.row : 1;
+    bool const any = p.size.depth > 0;  // else there may be no memory
+    A const* a = any ? p.a.data + row * a_row : nullptr;
+    A const* b = any ? p.b.data + column : nullptr;
+    A* const c = p.c.data + row * p.c.pitch + column;
+    V sum[] = {start<At % wide>(p, c + static_cast<index_t>(At / wide) * p.c.pitch, column)...};
+    for (index_t k = 0; k < p.size.depth; ++k, b += p.b.pitch, a += Along ? 1 : p.a.step) {
       V const right[] = {load_lanes<V>(b + first_lane<At % wide, At / wide>)...};
       V every{};
       ((every = At % wide == 0 ? lanes::every(a[static_cast<index_t>(At / wide) * a_row]) : every,
         sum[At] = fused_lanes(every, right[At % wide], sum[At])),
        ...);
     }
-    if (p.scale != A(1)) {
-      V const scale = lanes::every(p.scale);
+    if (p.end.scale != A(1)) {
+      V const scale = lanes::every(p.end.scale);
       ((sum[At] = fused_lanes(sum[At], scale, V{})), ...);
     }
-    (store_lanes(c + static_cast<index_t>(At / wide) * p.c_pitch + first_lane<At % wide, 0>,
+    (store_lanes(c + static_cast<index_t>(At / wide) * p.c.pitch + first_lane<At % wide, 0>,
                  sum[At]),
      ...);
   }
@@ -67,9 +67,9 @@ struct product_block {
   static constexpr index_t first_lane = static_cast<index_t>(Vector) * lanes::count;
   template <std::size_t Vector>
   static SLICESORT_INLINE V start(product_call<A> const& p, A const* c, int column) {
-    if (!p.adds) return V{};
+    if (!p.end.adds) return V{};
     V const there = load_lanes<V>(c + first_lane<Vector, 0>);
-    if (p.factors == nullptr) return there;
-    return fused_lanes(there, load_lanes<V>(p.factors + column + first_lane<Vector, 0>), V{});
+    if (p.end.factors == nullptr) return there;
+    return fused_lanes(there, load_lanes<V>(p.end.factors + column + first_lane<Vector, 0>), V{});
   }
 };

@@ -140,7 +140,10 @@ class attention_map_task {
     if constexpr (sums_are_elements) {
       if (n.rows == 0 || n.columns == 0 || n.depth == 0) return false;
       element_kind const kind = sizeof(A) == 8 ? element_kind::f64 : element_kind::f32;
-      gemm_call call{n.rows, n.columns, n.depth, 1, alpha, beta, {}, {}, {}};
+      gemm_call call{};
+      call.rows = n.rows, call.columns = n.columns, call.depth = n.depth;
+      call.matrices = 1;
+      call.alpha = alpha, call.beta = beta;
       call.a = gemm_operand{a.sums, kind, a.row, a.column, 0};
       call.b = gemm_operand{b.sums, kind, b.row, b.column, 0};
       call.c = gemm_operand{c, kind, row, column, 0};

@@ -61,9 +61,12 @@ class attention_scratch {
             index_t channels) const {
     bool const biased = bias.data() != nullptr;
     A const scale = static_cast<A>(rule.scale);
-    use.multiply({keys, pitch, 1, queries, attention_queries, scores, attention_queries,
-                  static_cast<int>(padded_rows(at.keys)), attention_queries, channels, false,
-                  nullptr, biased ? A(1) : scale});
+    constexpr int lanes = attention_queries;
+    use.multiply({{keys, pitch, 1},
+                  {queries, lanes},
+                  {scores, lanes},
+                  {static_cast<int>(padded_rows(at.keys)), lanes, channels},
+                  {false, nullptr, biased ? A(1) : scale}});
     if (!biased && rule.mask.allowed == nullptr && ranges.covers(at.key, at.key + at.keys)) return;
     if (biased) load_bias(head, bias, at);
     for (int i = 0; i < attention_queries; ++i) {
@@ -74,8 +77,11 @@ class attention_scratch {
     }
     if (rule.mask.allowed != nullptr)
       rule.mask.allowed(rule.mask.self, at.query, at.queries, at.key, at.keys, allowed_);
-    use.mask_scores({scores, at.keys, biased ? bias_ : nullptr, scale, first_, last_,
-                     rule.mask.allowed != nullptr ? allowed_ : nullptr});
+    use.mask_scores({scores,
+                     at.keys,
+                     biased ? bias_ : nullptr,
+                     scale,
+                     {first_, last_, rule.mask.allowed != nullptr ? allowed_ : nullptr}});
   }
 
  private:

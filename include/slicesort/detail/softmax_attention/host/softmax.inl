@@ -12,14 +12,14 @@ struct attention_rows {
 
   static void mask_scores(mask_scores_call<A> const& p) {
     for (int column = 0; column < pitch; column += lanes::count) {
-      uint_lanes const first = load_lanes<uint_lanes>(p.first + column),
-                       last = load_lanes<uint_lanes>(p.last + column);
+      uint_lanes const first = load_lanes<uint_lanes>(p.keep.first + column),
+                       last = load_lanes<uint_lanes>(p.keep.last + column);
       V const scale = lanes::every(p.scale);
       A* s = p.scores + column;
       for (int j = 0; j < p.keys; ++j, s += pitch) {
         uint_lanes const row = broadcast<uint_lanes>(static_cast<lane_uint<A>>(j));
         uint_lanes keep = greater(last, row) & ~greater(first, row);
-        if (p.allowed != nullptr) keep = keep & of_bits(p.allowed[j] >> column);
+        if (p.keep.allowed != nullptr) keep = keep & of_bits(p.keep.allowed[j] >> column);
         V score = load_lanes<V>(s);
         if (p.bias != nullptr)
           score = fused_lanes(score, scale, load_lanes<V>(p.bias + j * pitch + column));
@@ -51,9 +51,9 @@ struct attention_rows {
     for (int column = 0; column < pitch; column += lanes::count) {
       A* s = p.scores + column;
       A* products = p.products + column;
-      V const minus = minus_finite(load_lanes<V>(p.row_max + column));
-      V const inv_sum = load_lanes<V>(p.inv_sum + column);
-      V const delta = load_lanes<V>(p.delta + column);
+      V const minus = minus_finite(load_lanes<V>(p.of.row_max + column));
+      V const inv_sum = load_lanes<V>(p.of.inv_sum + column);
+      V const delta = load_lanes<V>(p.of.delta + column);
       for (int j = 0; j < p.keys; ++j, s += pitch, products += pitch) {
         V const weight = product(exponential(sum(load_lanes<V>(s), minus)), inv_sum);
         store_lanes(s, weight);

@@ -27,21 +27,36 @@ constexpr index_t padded_rows(index_t rows) {
   return (rows + product_rows - 1) / product_rows * product_rows;
 }
 
-// c = scale * (a * b), or scale * (c * factors + a * b). Element (r, k) of a is
-// `a[r * a_row + k * a_step]`, and one of the two distances is 1.
+// A matrix whose element (r, k) is `data[r * row + k * step]`; one of the two distances is 1.
+template <class A>
+struct strided_rows {
+  A const* data;
+  index_t row, step;
+};
+// A matrix whose rows are `pitch` elements apart.
+template <class A>
+struct pitched_rows {
+  A* data;
+  index_t pitch;
+};
+
+// A product of matrices: c = scale * (a * b), or c = scale * (c * factors + a * b).
 template <class A>
 struct product_call {
-  A const* a;
-  index_t a_row, a_step;
-  A const* b;
-  index_t b_pitch;
-  A* c;
-  index_t c_pitch;
-  int rows, columns;  // whole blocks
-  index_t depth;
-  bool adds;         // to c
-  A const* factors;  // of c's columns; null: 1
-  A scale;
+  struct extent {
+    int rows, columns;  // of c, in whole blocks
+    index_t depth;
+  };
+  struct epilogue {
+    bool adds = false;           // to c
+    A const* factors = nullptr;  // of c's columns; null: 1
+    A scale = A(1);
+  };
+  strided_rows<A> a;        // [rows, depth]
+  pitched_rows<A const> b;  // [depth, columns]
+  pitched_rows<A> c;        // [rows, columns]
+  extent size;
+  epilogue end{};
 };
 
 // Numbers as wide as an A.
@@ -56,8 +71,10 @@ struct mask_scores_call {
   int keys;
   A const* bias;  // to be added to scale * scores; null: nothing is
   A scale;
-  lane_uint<A> const *first, *last;
-  std::uint64_t const* allowed;  // null: all
+  struct mask {
+    lane_uint<A> const *first, *last;
+    std::uint64_t const* allowed;  // null: all
+  } keep;
 };
 
 // A tile's step of the online softmax: scores become exp(score - row_max).
@@ -74,8 +91,10 @@ template <class A>
 struct dscore_call {
   A *scores, *products;
   int keys;
-  A const *row_max, *inv_sum;  // 1 / row_sum; 0 where there is no key
-  A const* delta;              // <dy, y>
+  struct statistics {
+    A const *row_max, *inv_sum;  // 1 / row_sum; 0 where there is no key
+    A const* delta;              // <dy, y>
+  } of;
 };
 
 }  // namespace impl

@@ -39,16 +39,16 @@ struct attention_backward_kv_body {
   using gradients = register_tile<A, 1, Width / 8>;  // [keys of the warp, channels]
 
   Mask mask;
-  A scale;
-  attention_inputs<T> in;
-  tensor4<T const> dy;          // [batch, heads, queries, channels]
-  query_stats<A> const* stats;  // [batch, heads, queries]
-  range_bounds const* bounds;   // [batch, tiles of queries]
-  tensor4<T> dk, dv;            // [batch, heads, keys, channels]
-  grad_mode mode;
-  detail::attention_lengths lengths;
-  int warps;
-  int buffers;  // of queries and dy: 1 or 2
+  A scale{};
+  attention_inputs<T> in{};
+  tensor4<T const> dy{};          // [batch, heads, queries, channels]
+  query_stats<A> const* stats{};  // [batch, heads, queries]
+  range_bounds const* bounds{};   // [batch, tiles of queries]
+  tensor4<T> dk{}, dv{};          // [batch, heads, keys, channels]
+  grad_mode mode{};
+  detail::attention_lengths lengths{};
+  int warps{};
+  int buffers{};  // of queries and dy: 1 or 2
 
   struct memory {
     piece* rows;   // [k, v][keys of the block, Width]

@@ -38,16 +38,16 @@ struct attention_backward_q_body {
   using gradients = register_tile<A, tiles_of_warp, Width / 8>;  // [queries of the warp, channels]
 
   Mask mask;
-  A scale;
-  attention_inputs<T> in;
-  tensor4<T const> dy;          // [batch, heads, queries, channels]
-  query_stats<A> const* stats;  // [batch, heads, queries]
-  tensor4<T> dq;                // [batch, heads, queries, channels]
-  tensor4<T> dbias;             // [batch, heads, queries, keys]
-  grad_mode mode;
-  detail::attention_lengths lengths;
-  int warps;
-  int buffers;  // of keys and values: 1 or 2
+  A scale{};
+  attention_inputs<T> in{};
+  tensor4<T const> dy{};          // [batch, heads, queries, channels]
+  query_stats<A> const* stats{};  // [batch, heads, queries]
+  tensor4<T> dq{};                // [batch, heads, queries, channels]
+  tensor4<T> dbias{};             // [batch, heads, queries, keys]
+  grad_mode mode{};
+  detail::attention_lengths lengths{};
+  int warps{};
+  int buffers{};  // of keys and values: 1 or 2
 
   struct memory {
     piece* rows;   // [q, dy][queries of the block, Width]

@@ -41,12 +41,12 @@ struct attention_forward_body {
   using row_stats = row_numbers<A, tiles_of_warp>;             // [queries of the lane]
 
   Mask mask;
-  A scale;
-  attention_inputs<T> in;
-  tensor4<T> y;      // [batch, heads, queries, channels]
-  tensor4<A> state;  // [batch, heads, queries, 2]; empty: not saved
-  detail::attention_lengths lengths;
-  int warps;
+  A scale{};
+  attention_inputs<T> in{};
+  tensor4<T> y{};      // [batch, heads, queries, channels]
+  tensor4<A> state{};  // [batch, heads, queries, 2]; empty: not saved
+  detail::attention_lengths lengths{};
+  int warps{};
 
   struct memory {
     piece* q;  // [queries of the block, Width]

@@ -139,15 +139,16 @@ void multiply_heads(Grid const& grid, detail::gemm_rule const& rule,
   if (all.blocks() == 0) return;
   bool const alike = all.lengths.queries.data() == nullptr && all.lengths.keys.data() == nullptr;
   if (alike && all.depth.size > 0) {
-    gemm_call const call{all.rows.size,
-                         all.columns.size,
-                         all.depth.size,
-                         all.heads,
-                         static_cast<double>(all.alpha),
-                         all.mode == grad_mode::accumulate ? 1.0 : 0.0,
-                         operand_of(all.a),
-                         operand_of(all.b),
-                         operand_of(all.c)};
+    gemm_call call{};
+    call.rows = all.rows.size;
+    call.columns = all.columns.size;
+    call.depth = all.depth.size;
+    call.matrices = all.heads;
+    call.alpha = static_cast<double>(all.alpha);
+    call.beta = all.mode == grad_mode::accumulate ? 1.0 : 0.0;
+    call.a = operand_of(all.a);
+    call.b = operand_of(all.b);
+    call.c = operand_of(all.c);
     if (grid.multiply(rule, call)) return;
   }
   grid.run(all, all.blocks(), multiply_heads_body<T, Out>::max_threads);

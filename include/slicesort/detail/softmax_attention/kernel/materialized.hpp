@@ -47,8 +47,13 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
       of.multiply(grid, A(1), matrices(p.in.q, part), matrices(p.in.k, part).transposed(),
                   map_of(m.first, part), of.queries(), of.keys(), of.channels(),
                   grad_mode::overwrite);
-      softmax_rows_body<Mask, T> const rows{
-          p.mask, static_cast<A>(p.scale), part, m.first, weights, p.in.bias, p.lengths};
+      softmax_rows_body<Mask, T> rows{p.mask};
+      rows.scale = static_cast<A>(p.scale);
+      rows.rows = part;
+      rows.products = m.first;
+      rows.weights = weights;
+      rows.bias = p.in.bias;
+      rows.lengths = p.lengths;
       grid.run(rows, part.blocks(), rows.max_threads);
       of.multiply(grid, A(1), weights, matrices(p.in.v, part), matrices(p.y, part), of.queries(),
                   of.values(), of.keys(), grad_mode::overwrite);
@@ -77,14 +82,14 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
       if (s.queries > 0) {
         of.multiply(grid, A(1), dy, matrices(p.in.v, part).transposed(), map_of(m.first, part),
                     of.queries(), of.keys(), of.values(), grad_mode::overwrite);
-        dscore_rows_body<T> const rows{
-            part,
-            weights,
-            m.first,
-            m.second,
-            m.stats + (part.sample * s.heads + part.first_head) * s.queries,
-            p.to.dbias,
-            p.mode};
+        dscore_rows_body<T> rows{};
+        rows.rows = part;
+        rows.weights = weights;
+        rows.dweights = m.first;
+        rows.dscores = m.second;
+        rows.stats = m.stats + (part.sample * s.heads + part.first_head) * s.queries;
+        rows.dbias = p.to.dbias;
+        rows.mode = p.mode;
         grid.run(rows, part.blocks(), rows.max_threads);
       }
       head_matrices<T const> const dscores = map_of(m.second, part);
@@ -159,9 +164,15 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
     void multiply(Grid const& grid, detail::accumulator_t<T> alpha, head_matrices<T const> a,
                   head_matrices<T const> b, head_matrices<Out> c, matrix_side rows,
                   matrix_side columns, matrix_side depth, grad_mode mode) const {
-      multiply_heads(grid, gemm,
-                     multiply_heads_body<T, Out>{alpha, a, b, c, rows, columns, depth, part.heads,
-                                                 mode, lengths, part.sample});
+      multiply_heads_body<T, Out> all{};
+      all.alpha = alpha;
+      all.a = a, all.b = b, all.c = c;
+      all.rows = rows, all.columns = columns, all.depth = depth;
+      all.heads = part.heads;
+      all.mode = mode;
+      all.lengths = lengths;
+      all.sample = part.sample;
+      multiply_heads(grid, gemm, all);
     }
   };
 };

@@ -62,10 +62,10 @@ struct query_bounds_body {
   static constexpr int max_threads = 128;
 
   Mask mask;
-  detail::attention_lengths lengths;
-  index_t samples, queries, keys;
-  int queries_of_tile;
-  range_bounds* bounds;  // [samples, tiles]
+  detail::attention_lengths lengths{};
+  index_t samples{}, queries{}, keys{};
+  int queries_of_tile{};
+  range_bounds* bounds{};  // [samples, tiles]
 
   SLICESORT_HD index_t tiles() const { return divide_up(queries, queries_of_tile); }
   index_t blocks() const { return divide_up(samples * tiles(), max_threads); }

@@ -44,12 +44,12 @@ struct softmax_rows_body {
   using A = detail::accumulator_t<T>;
 
   Mask mask;
-  A scale;
-  map_rows rows;
-  A const* products;  // [heads, queries, keys]; the weights may lie in the same place
-  head_matrices<T> weights;
-  tensor4<T const> bias;
-  detail::attention_lengths lengths;
+  A scale{};
+  map_rows rows{};
+  A const* products{};  // [heads, queries, keys]; the weights may lie in the same place
+  head_matrices<T> weights{};
+  tensor4<T const> bias{};
+  detail::attention_lengths lengths{};
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {

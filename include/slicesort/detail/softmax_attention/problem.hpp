@@ -4,8 +4,8 @@
 //   s_j = scale * <q_i, k_j> + bias_ij,  m = max s_j,
 //   l = sum exp(s_j - m),  p_j = exp(s_j - m) / l,
 //   y_i = sum p_j v_j;  0 where no key is left, or every s_j is -infinity
-// and backward, with g_i = <dy_i, y_i>:
-//   dv_j = sum_i p_ij dy_i,  ds_ij = p_ij (<dy_i, v_j> - g_i),  dbias = ds,
+// and backward, with delta_i = <dy_i, y_i> (FlashAttention: D = rowsum(dO * O)):
+//   dv_j = sum_i p_ij dy_i,  ds_ij = p_ij (<dy_i, v_j> - delta_i),  dbias = ds,
 //   dq_i = scale * sum_j ds_ij k_j,  dk_j = scale * sum_i ds_ij q_i
 // all in the accumulator's type, rounded once.
 #pragma once

@@ -26,7 +26,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// What an attention's gradients are formed of, and where they go.
+// The tensors that only backward has: the output, its gradient, and the gradients to write.
 template <class T>
 struct attention_backward_tensors {
   tensor4<T const> dy, y;
@@ -145,7 +145,7 @@ class attention_backward_task {
     m_.ranges->evaluate(rule_.mask, query, count, head_.keys);
   }
 
-  // The weights of a tile, the gradients of its scores, and their parts of the gradients.
+  // Computes P and dS = P * (dP - D) of a tile, and adds P^T dO to dV, dS K to dQ and dS^T Q to dK.
   void form(index_t query, int count, key_range some) const {
     constexpr int lanes = attention_queries;
     index_t const q = key_pitch(), v = value_pitch();

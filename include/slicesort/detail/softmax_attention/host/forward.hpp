@@ -26,10 +26,10 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// How queries are cut into tasks. A task's tiles share the keys that are loaded; results do not
-// depend on it.
+// How queries are divided into tasks. The tiles of a task share the keys that are loaded. Results
+// do not depend on the division.
 struct attention_tasks {
-  index_t tiles, each, tasks;  // of a head: tiles, tiles of a task, tasks
+  index_t tiles, each, tasks;  // tiles of a head, tiles of a task, tasks of a head
 
   attention_tasks(detail::attention_shape s, unsigned threads, std::size_t element)
       : tiles((s.queries + attention_queries - 1) / attention_queries) {
@@ -45,14 +45,14 @@ struct attention_tasks {
   }
 };
 
-// Lanes of some tiles of queries, tile by tile, and the keys in turn.
+// The memory of a task: all its tiles of queries, and one tile of keys at a time.
 template <class A>
 struct attention_slot {
   attention_ranges* ranges;
   A *queries, *sums;     // [tile][channel][lane]
   A *row_max, *row_sum;  // [tile][lane]
   A *keys, *values;      // [key][channel]
-  A *rows, *rescale;     // queries as they lie; of a tile's step
+  A *rows, *rescale;     // [lane][channel], [lane]
   attention_scratch<A> scores;
 
   attention_slot(detail::arena& a, detail::attention_shape s, index_t tiles) : scores(a) {

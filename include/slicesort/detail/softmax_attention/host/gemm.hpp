@@ -18,13 +18,13 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// A matrix of elements T, or of their accumulators.
+// A matrix, either of elements T or of the accumulator's type.
 template <class T>
 struct attention_matrix {
   using A = detail::accumulator_t<T>;
 
   T const* elements;
-  A const* sums;  // null: it is of elements
+  A const* sums;  // null: a matrix of elements
   index_t row, column;
 
   static attention_matrix of(T const* data, index_t row, index_t column) {
@@ -45,13 +45,13 @@ class attention_product {
   using A = detail::accumulator_t<T>;
   using matrix = attention_matrix<T>;
 
-  // `depth`: no side of a matrix is longer.
+  // No side of a matrix may be longer than `depth`.
   attention_product(detail::arena& a, index_t depth)
       : panel_(a.take<A>(static_cast<std::size_t>(depth * attention_queries))),
         block_(a.take<A>(static_cast<std::size_t>(depth * product_rows))),
         tile_(a.take<A>(std::size_t{attention_keys * attention_queries})) {}
 
-  // put(tile, pitch, first row, rows, first column, columns) for all parts of scale * a * b.
+  // Calls put(tile, pitch, first row, rows, first column, columns) for all parts of scale * a * b.
   template <class Put>
   void form(attention_kernels<T> const& use, index_t rows, index_t columns, index_t depth,
             matrix const& a, matrix const& b, A scale, Put const& put) const {
@@ -86,11 +86,11 @@ class attention_product {
     return a.sums != nullptr && (a.row == 1 || a.column == 1);
   }
 
-  // Rows [row, row + rows) and columns of `from`, to rows of `to`.
+  // Copies rows [row, row + rows) and columns [column, column + columns) of `from` to rows of `to`.
   static void bring(attention_kernels<T> const& use, matrix const& from, index_t row,
                     index_t column, index_t rows, index_t columns, A* to,
                     index_t pitch = attention_queries) {
-    if (rows == 0 || columns == 0) return;  // there may be no memory
+    if (rows == 0 || columns == 0) return;  // an empty matrix may have no memory
     index_t const first = row * from.row + column * from.column;
     if (from.sums == nullptr)
       return row_io<T>(use).load(from.elements + first, from.row, from.column, rows, columns, to,

@@ -21,7 +21,7 @@ namespace impl {
 // A mask, evaluated for many pairs at once.
 struct attention_mask {
   void const* self;
-  // The ranges of queries query, query + 1, .. over so many keys.
+  // Writes the key ranges of queries query, query + 1, .., for a head of `keys` keys.
   void (*range)(void const* self, index_t query, int queries, index_t keys, key_range* to);
   // Bit i of to[j]: whether query + i may look at key + j. Null: yes, wherever its range is.
   void (*allowed)(void const* self, index_t query, int queries, index_t key, int keys,
@@ -51,7 +51,7 @@ struct attention_mask {
   }
 };
 
-// What a problem says beside its tensors.
+// The parameters of a call other than its tensors.
 struct attention_rule {
   attention_mask mask;
   double scale;
@@ -64,7 +64,7 @@ struct attention_rule {
   }
 };
 
-// A head of a sample.
+// One head of one sample, with its valid rows.
 struct attention_head {
   index_t batch, head;
   index_t queries, keys;  // the valid ones
@@ -86,7 +86,7 @@ struct attention_head {
 // Which keys a tile's queries look at.
 struct attention_ranges {
   key_range of[attention_queries];
-  key_range any, all;  // no key outside the one; every lane at all keys of the other
+  key_range any, all;  // the hull of the ranges, and their intersection
 
   // Unused lanes get the full key range, so they never stop a tile from counting as unmasked.
   void evaluate(attention_mask const& mask, index_t query, int queries, index_t keys) {

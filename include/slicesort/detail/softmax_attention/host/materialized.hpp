@@ -134,7 +134,8 @@ class attention_map_task {
     return matrix::of(head_.at(t, 0), t.strides().length, t.strides().channels);
   }
 
-  // Whether a BLAS, or what the caller has for one, did it: only for types that need no conversion.
+  // Asks the caller's BLAS, if the types need no conversion. Returns whether it computed the
+  // product.
   bool try_gemm(double alpha, double beta, size n, matrix const& a, matrix const& b, void* c,
                 index_t row, index_t column) const {
     if constexpr (sums_are_elements) {
@@ -178,7 +179,7 @@ class attention_map_task {
                     });
   }
 
-  // Adds the bias to the scores of a tile of queries, and masks.
+  // Adds the bias to the scores of a tile of queries, and masks them.
   void mask_scores(A* scores, index_t pitch, index_t query) const {
     index_t const keys = head_.keys;
     int const count = static_cast<int>(std::min<index_t>(attention_queries, head_.queries - query));
@@ -205,7 +206,7 @@ class attention_map_task {
     for (index_t j = range.first; j < range.last; ++j) row[j] += static_cast<A>(bias[j * step]);
   }
 
-  // Rows of products dy v become gradients of the scores.
+  // Turns rows of dP = dO V^T into dS = P * (dP - D).
   void dscores(tensor4<T const> state, attention_backward_tensors<T> const& out,
                index_t query) const {
     constexpr int lanes = attention_queries;

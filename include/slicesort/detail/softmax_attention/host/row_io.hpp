@@ -16,12 +16,13 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// rows[i * pitch + c] to transposed[c * attention_queries + i], times factor[i].
+// Transposes a tile of queries: rows [query][channel] become lanes [channel][query].
 template <class A>
 void transpose_rows(A const* rows, index_t pitch, int count, index_t columns, A* transposed) {
   for (index_t c = 0; c < columns; ++c)
     for (int i = 0; i < count; ++i) transposed[c * attention_queries + i] = rows[i * pitch + c];
 }
+// Transposes lanes [channel][query] back to rows [query][channel], each times its factor.
 template <class A>
 void transpose_back(A const* transposed, int count, index_t columns, A const* factor, A* rows,
                     index_t pitch) {
@@ -37,11 +38,11 @@ class row_io {
 
   explicit row_io(attention_kernels<T> const& use) : use_(use) {}
 
-  // Rows [first, first + count), and zeros up to `pitch` and `padded` rows.
+  // Loads rows [first, first + count), filled up with zeros to `pitch` columns and `padded` rows.
   void load(attention_head const& h, tensor4<T const> from, index_t first, index_t count, A* to,
             index_t pitch, index_t padded) const {
     index_t const width = from.extents().channels;
-    if (width > 0)  // else there may be no memory
+    if (width > 0)  // an empty view may have no memory
       load(h.at(from, first), from.strides().length, from.strides().channels, count, width, to,
            pitch);
     for (index_t i = 0; i < count; ++i)
@@ -74,7 +75,7 @@ class row_io {
           for (index_t c = 0; c < width; ++c) put(to[c * column], from[c]);
         });
   }
-  // Zeros, where a gradient is not added to.
+  // Writes zeros to rows [first, last), unless gradients are added up.
   void clear(attention_head const& h, tensor4<T> to, index_t first, index_t last,
              grad_mode mode) const {
     if (to.data() == nullptr || mode == grad_mode::accumulate) return;

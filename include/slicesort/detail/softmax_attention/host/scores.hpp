@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scores of a tile: a product, the bias, and the mask. Forward and backward form them by the
-// same operations, so that what backward subtracts forward's maximum from has forward's bits.
+// The scores of a tile: S = scale * Q K^T + bias, masked. Forward and backward compute them by the
+// same operations, so that the scores from which backward subtracts the saved maximum have the same
+// bits.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -19,13 +20,13 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// -infinity, whatever the compiler was told of it.
+// -infinity, built from its bits: with -ffast-math the compiler may assume that there is none.
 template <class A>
 A no_score() {
   return detail::bit_cast<A>(
       static_cast<lane_uint<A>>(~lane_uint<A>{0} << detail::binary_format<A>::fraction_bits));
 }
-// What weights are multiplied by.
+// The factor that normalizes weights; 0 for a query without keys.
 template <class A>
 A inverse_sum(A row_sum) {
   return row_sum == A(0) ? A(0) : A(1) / row_sum;
@@ -53,7 +54,7 @@ class attention_scratch {
     allowed_ = a.take<std::uint64_t>(attention_keys);
   }
 
-  // `keys` are the keys' rows, `queries` the lanes.
+  // Computes the scores. `keys` are rows [key][channel], `queries` are lanes [channel][lane].
   template <class T>
   void form(attention_kernels<T> const& use, attention_rule const& rule,
             attention_ranges const& ranges, attention_head const& head, tensor4<T const> bias,

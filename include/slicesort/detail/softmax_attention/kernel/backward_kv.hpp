@@ -88,12 +88,14 @@ struct attention_backward_kv_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     memory const m = shared(block);
-    begin(block, m);
+    // Asked once and handed on: asked again in the parts, they cost registers.
+    int const rows = keys_of_block(), own = block.rank() / 32 * 16, depths = chunks();
+    begin(block, m, rows, depths);
     attention_task const& task = *m.task;
     index_t const channels = in.q.extents().channels, values = in.v.extents().channels;
     gradients sums_k, sums_v;
     sums_k.clear(), sums_v.clear();
-    walk at = first_tile(block, m);
+    walk at = first_tile(m, rows, own, depths);
     SLICESORT_NO_UNROLL
     while (at.tile < 0 ? at.next < at.count : at.tile < at.count) {
       piece const* const q = m.tiles + at.buffer * (2 * queries_of_tile * pieces);
@@ -121,7 +123,8 @@ struct attention_backward_kv_body {
   // Where the walk over the tiles of queries is. With two buffers a tile is copied while the one
   // before it is worked on; the first round then only copies.
   struct walk {
-    int own;         // the warp's first key, of the block's
+    int rows;        // keys of the block
+    int own;         // the warp's first of them
     int depths;      // chunks of the channels
     int count;       // tiles of the head
     int tile, next;  // the one that is worked on (-1: none yet), and the one after it
@@ -131,11 +134,10 @@ struct attention_backward_kv_body {
   };
 
   template <class Block>
-  SLICESORT_HD_INLINE void begin(Block& block, memory const& m) const {
+  SLICESORT_HD_INLINE void begin(Block& block, memory const& m, int rows, int depths) const {
     detail::attention_shape const s = detail::attention_shape::of(in);
-    int const depths = chunks();
     index_t const chunk = block.index() % depths, number = block.index() / depths;
-    index_t const first_key = number % tiles() * keys_of_block(), pair = number / tiles();
+    index_t const first_key = number % tiles() * rows, pair = number / tiles();
     head_index const at{pair / s.heads, pair % s.heads};
     index_t const queries = rows_of(lengths.queries, at.sample, s.queries);
     index_t const keys = rows_of(lengths.keys, at.sample, s.keys);
@@ -149,14 +151,14 @@ struct attention_backward_kv_body {
     }
     block.sync();
   }
-  template <class Block>
-  SLICESORT_HD_INLINE walk first_tile(Block& block, memory const& m) const {
+  SLICESORT_HD_INLINE walk first_tile(memory const& m, int rows, int own, int depths) const {
     walk at{};
-    at.own = block.rank() / 32 * 16;
-    at.depths = chunks();
+    at.rows = rows;
+    at.own = own;
+    at.depths = depths;
     at.count = static_cast<int>(divide_up(in.q.extents().length, queries_of_tile));
     at.ahead = at.depths == 1 && buffers > 1;
-    at.next = m.task->first < end_of_keys(m) ? tile_from(m, at, 0) : at.count;
+    at.next = m.task->first < end_of_keys(m, at) ? tile_from(m, at, 0) : at.count;
     at.tile = -1;
     if (!at.ahead && at.next < at.count) at.tile = at.next, at.next = tile_from(m, at, at.tile + 1);
     return at;
@@ -165,8 +167,8 @@ struct attention_backward_kv_body {
   static SLICESORT_HD int used(index_t left) {
     return left < 0 ? 0 : left < Width ? static_cast<int>(left) : Width;
   }
-  SLICESORT_HD index_t end_of_keys(memory const& m) const {
-    index_t const end = m.task->first + keys_of_block();
+  SLICESORT_HD index_t end_of_keys(memory const& m, walk const& at) const {
+    index_t const end = m.task->first + at.rows;
     return end < m.task->keys ? end : m.task->keys;
   }
   SLICESORT_HD range_bounds const& bounds_of(memory const& m, walk const& at, int tile) const {
@@ -174,12 +176,13 @@ struct attention_backward_kv_body {
   }
   // The first tile, from `tile` on, with a query that looks at any of the keys.
   SLICESORT_HD int tile_from(memory const& m, walk const& at, int tile) const {
-    while (tile < at.count && !bounds_of(m, at, tile).meets(m.task->first, end_of_keys(m))) ++tile;
+    while (tile < at.count && !bounds_of(m, at, tile).meets(m.task->first, end_of_keys(m, at)))
+      ++tile;
     return tile;
   }
   SLICESORT_HD bool is_masked(memory const& m, walk const& at, int tile) const {
     return detail::has_allows<Mask> || in.bias.data() != nullptr ||
-           !bounds_of(m, at, tile).covers(m.task->first, end_of_keys(m));
+           !bounds_of(m, at, tile).covers(m.task->first, end_of_keys(m, at));
   }
 
   // Starts to copy chunk `depth` of the channels of a tile's q and dy, of k and v if not yet there.
@@ -188,8 +191,7 @@ struct attention_backward_kv_body {
                                       int buffer, int depth) const {
     index_t const query = index_t{tile} * queries_of_tile;
     if (at.depths > 1 || !at.loaded)
-      load_tiles_async<Width>(block, m.rows, m.sources, 2, m.task->first, keys_of_block(),
-                              depth * Width);
+      load_tiles_async<Width>(block, m.rows, m.sources, 2, m.task->first, at.rows, depth * Width);
     load_tiles_async<Width>(block, m.tiles + buffer * (2 * queries_of_tile * pieces), m.sources + 2,
                             2, query, queries_of_tile, depth * Width);
     load_stats_async(block, m, at, tile, buffer);
@@ -229,7 +231,7 @@ struct attention_backward_kv_body {
       if (at.tile < 0) break;
       if (!at.ahead) block.await_copies(), block.sync();
       block.template mma_abt<Width>(s, m.rows + at.own * pieces, q, used(channels - depth * Width));
-      block.template mma_abt<Width>(dw, m.rows + (keys_of_block() + at.own) * pieces, dy_rows,
+      block.template mma_abt<Width>(dw, m.rows + (at.rows + at.own) * pieces, dy_rows,
                                     used(values - depth * Width));
     }
   }
@@ -241,7 +243,7 @@ struct attention_backward_kv_body {
     int const first = at.buffer * queries_of_tile;
     A times = scale;
     if (is_masked(m, at, at.tile)) {
-      stage_bias<true, queries_of_tile>(block, m.terms, keys_of_block(), mask, m.ranges + first,
+      stage_bias<true, queries_of_tile>(block, m.terms, at.rows, mask, m.ranges + first,
                                         index_t{at.tile} * queries_of_tile, m.task->first,
                                         m.sources[4]);
       block.sync();

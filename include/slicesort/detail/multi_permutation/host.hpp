@@ -123,15 +123,18 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     sort_scratch<T> sorting;
 
     slot_layout(detail::arena& a, extents3 e)
-        : pitch(column_pitch(e.length)), sorting(a, e.length) {
-      column_runs const runs(e, run_columns);
-      auto const elements = static_cast<std::size_t>(runs.channels() * pitch);
-      perm = a.take<std::uint32_t>(elements);
-      values = a.take<A<T>>(elements);
-      sums = a.take<A<T>>(elements);
-      now = a.take<A<T>>(static_cast<std::size_t>(pitch));
-      next = a.take<A<T>>(static_cast<std::size_t>(pitch));
-      unsaved = a.take<std::uint32_t>(static_cast<std::size_t>(runs.columns() * e.length));
+        : pitch(column_pitch(e.length)),
+          perm(a.take<std::uint32_t>(elements(e))),
+          values(a.take<A<T>>(elements(e))),
+          sums(a.take<A<T>>(elements(e))),
+          now(a.take<A<T>>(static_cast<std::size_t>(pitch))),
+          next(a.take<A<T>>(static_cast<std::size_t>(pitch))),
+          unsaved(a.take<std::uint32_t>(
+              static_cast<std::size_t>(column_runs(e, run_columns).columns() * e.length))),
+          sorting(a, e.length) {}
+    static std::size_t elements(extents3 e) {
+      return static_cast<std::size_t>(column_runs(e, run_columns).channels() *
+                                      column_pitch(e.length));
     }
     powers_of_column<A<T>> powers(index_t c, index_t rows) const {
       return {perm + c * pitch, rows, now, next};

@@ -4,6 +4,7 @@
 // memory of the task's slot.
 #pragma once
 
+#include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
@@ -127,6 +128,23 @@ void with_store(grad_mode mode, F const& f) {
     });
 }
 
+// Calls f(store), where store(to, from, count) does so for neighboring elements of a run's row.
+// 16-bit elements are assigned as bytes: whether a compiler turns a loop over them into vectors
+// depends on the code around it.
+template <class T, class F>
+void with_row_store(grad_mode mode, F const& f) {
+  if (sizeof(T) == 2 && mode == grad_mode::overwrite)
+    f([](T* to, T const* from, index_t count) {
+      copy_elements<sizeof(T)>(to, from, static_cast<int>(count));
+    });
+  else
+    with_store<T>(mode, [&](auto store) {
+      f([store](T* to, T const* from, index_t count) {
+        for (index_t c = 0; c < count; ++c) store(to[c], from[c]);
+      });
+    });
+}
+
 // Copies rows [first, last) of a run into slot-local columns.
 template <class From, class To>
 void load_columns(tensor3<From> from, column_run b, index_t first, index_t last, To* to,
@@ -161,18 +179,17 @@ void transfer_rows(tensor3<T const> from, tensor3<T> to, column_run b, index_t f
   if (mode == grad_mode::overwrite && from.data() == to.data()) return;  // in place
   T const* const source = from.data() + from.offset(b.batch, 0, b.channel);
   strides3 const s = from.strides();
-  with_store<T>(mode, [&](auto store) {
-    if (s.channels == 1 && to.strides().channels == 1)
-      for (index_t i = first; i < last; ++i) {
-        T const* const in = source + i * s.length;
-        T* const out = to.data() + to.offset(b.batch, i, b.channel);
-        for (index_t c = 0; c < b.channels; ++c) store(out[c], in[c]);
-      }
-    else
+  if (s.channels == 1 && to.strides().channels == 1)
+    with_row_store<T>(mode, [&](auto store) {
+      for (index_t i = first; i < last; ++i)
+        store(to.data() + to.offset(b.batch, i, b.channel), source + i * s.length, b.channels);
+    });
+  else
+    with_store<T>(mode, [&](auto store) {
       for_each_element(to, b, first, last, [=](index_t c, index_t i, T& element) {
         store(element, source[i * s.length + c * s.channels]);
       });
-  });
+    });
 }
 
 }  // namespace impl

@@ -6,7 +6,6 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/detail/host/column_run.hpp>
-#include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/math/counter_hash.hpp>
@@ -132,23 +131,12 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
       source = copy;
       pitch = b.channels;
     }
-    auto const for_each_move = [&](auto const& move) {
+    with_row_store<T>(mode, [&](auto store) {
       for_each_row(order, rows, [&](index_t n, index_t p) {
-        move(source + (Back ? n : p) * pitch, target + (Back ? p : n) * to.strides().length);
+        store(target + (Back ? p : n) * to.strides().length, source + (Back ? n : p) * pitch,
+              b.channels);
       });
-    };
-    // 16-bit elements as bytes: whether a compiler turns a loop over them into vectors depends on
-    // the code around it.
-    if (sizeof(T) == 2 && mode == grad_mode::overwrite)
-      for_each_move([&](T const* in, T* out) {
-        copy_elements<sizeof(T)>(out, in, static_cast<int>(b.channels));
-      });
-    else
-      with_store<T>(mode, [&](auto store) {
-        for_each_move([&](T const* in, T* out) {
-          for (index_t c = 0; c < b.channels; ++c) store(out[c], in[c]);
-        });
-      });
+    });
   }
 
   template <bool Back, class T>

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of PTX that name what an instruction works on. PTX ISA 5.1 "State Spaces", 5.2 "Types".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ptx {
+
+enum class type : std::uint8_t {
+  none,
+  pred,
+  b8,
+  b16,
+  b32,
+  b64,
+  u8,
+  u16,
+  u32,
+  u64,
+  s8,
+  s16,
+  s32,
+  s64,
+  f16,
+  bf16,
+  f16x2,
+  bf16x2,
+  f32,
+  f64
+};
+
+// none where `name` is no type: type_named("u32").
+type type_named(std::string_view name);
+// In memory; a predicate counts as one byte.
+std::size_t bytes_of(type t);
+
+// generic: the address itself says which space it lies in.
+enum class space : std::uint8_t { generic, global, shared, param, local, constant };
+
+}  // namespace ptx

@@ -11,16 +11,17 @@
 
 namespace ptx {
 
-// One statement of a kernel's text, `@p opcode.modifier.type a, b, c;`, while it is being decoded.
-// Every modifier and every operand must be taken: what is left over is not known here, and a fault.
 class statement;
 
 struct form {
   char const* opcode;   // the first word: "add", "ld", "bar", "cp"
   char const* section;  // "9.7.1.1"
+  // Takes every modifier and operand from the statement, and chooses the action by them.
   void (*decode)(statement&, instruction&);
 };
 
 std::vector<form> const& instruction_table();
+// Null where no row has this opcode.
+form const* find_form(std::string_view opcode);
 
 }  // namespace ptx

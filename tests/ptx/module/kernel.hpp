@@ -30,6 +30,7 @@ using action = void (*)(warp&, instruction const&, lane_mask active);
 // predicate is 0 or 1.
 struct operand {
   bool constant = false;
+  std::uint8_t bytes = 0;  // of the register as it was declared, or of the constant's type
   std::int32_t row = -1;
 };
 

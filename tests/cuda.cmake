@@ -1,9 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-# What needs a CUDA compiler. Without a GPU the programs are built all the same; their cases are
-# skipped, but for those of tests/cuda/link, which are about linking.
+# What needs a CUDA compiler. Without a GPU the programs are built all the same; SLICESORT_TEST_PTX runs
+# them on the PTX machine, else their cases are skipped, but for those of tests/cuda/link, which are
+# about linking.
 
-# tests/cuda/interpose.cpp comes between the program and a shared runtime only.
-set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
+# What runs the kernels: a GPU, the PTX machine, or nothing.
+execute_process(COMMAND nvidia-smi -L RESULT_VARIABLE _slicesort_status OUTPUT_QUIET ERROR_QUIET)
+option(SLICESORT_TEST_PTX "Run the kernels' PTX on the CPU, where there is no GPU" OFF)
+set(_slicesort_device)
+set(_slicesort_environment)
+list(GET CMAKE_CUDA_ARCHITECTURES -1 _slicesort_architecture)
+if(_slicesort_status EQUAL 0)
+  set(_slicesort_device gpu)
+elseif(SLICESORT_TEST_PTX)
+  set(_slicesort_device ptx)
+  set(SLICESORT_PTX_RUNTIME "" CACHE FILEPATH "The CUDA runtime that runs PTX")
+  set(_slicesort_environment LD_PRELOAD=${SLICESORT_PTX_RUNTIME})
+endif()
 
 add_library(slicesort_cuda_developer INTERFACE)
 target_link_libraries(slicesort_cuda_developer INTERFACE slicesort_developer slicesort_cuda CUDA::cudart)
@@ -11,6 +23,10 @@ target_compile_features(slicesort_cuda_developer INTERFACE cuda_std_17)
 target_include_directories(slicesort_cuda_developer INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_options(slicesort_cuda_developer INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror>)
+# The PTX machine reads text.
+if(_slicesort_device STREQUAL "ptx")
+  target_compile_options(slicesort_cuda_developer INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--no-compress>)
+endif()
 
 # Objects of one source: _slicesort_objects(NAME SOURCE [DEFINITION...])
 function(_slicesort_objects name source)
@@ -22,18 +38,17 @@ endfunction()
 # The kernels of all operators, a part for each element type, for sources that are plain C++.
 add_library(slicesort_test_remote STATIC cuda/backend/device.cpp cuda/backend/image.cpp)
 target_link_libraries(slicesort_test_remote PUBLIC slicesort_cuda_developer)
-# Where no GPU is there to run them, PTX of the types that the programs below need shows that they compile and link,
+# Where nothing is there to run them, PTX of the types that the programs below need shows that they compile and link,
 # and the operator suite is spared the backend; compile/check_kernels.py makes machine code for all types.
-execute_process(COMMAND nvidia-smi -L RESULT_VARIABLE _slicesort_gpu OUTPUT_QUIET ERROR_QUIET)
 set(_slicesort_call_types float double bfloat16)
 set(_slicesort_remote_types ${_slicesort_call_types})
-if(_slicesort_gpu EQUAL 0)
+if(_slicesort_device)
   list(APPEND _slicesort_remote_types float16)
 endif()
 set(_slicesort_first SLICESORT_TEST_FIRST)
 foreach(_type IN LISTS _slicesort_remote_types)
   _slicesort_objects(slicesort_remote_${_type} cuda/backend/remote.cu SLICESORT_TEST_DTYPE=${_type} ${_slicesort_first})
-  if(NOT _slicesort_gpu EQUAL 0)
+  if(NOT _slicesort_device STREQUAL "gpu")
     set_target_properties(slicesort_remote_${_type} PROPERTIES CUDA_ARCHITECTURES 90-virtual)
   endif()
   target_sources(slicesort_test_remote PRIVATE $<TARGET_OBJECTS:slicesort_remote_${_type}>)
@@ -42,6 +57,13 @@ endforeach()
 _slicesort_objects(slicesort_test_skip cuda/backend/skip.cpp)
 _slicesort_objects(slicesort_test_needs_device cuda/backend/skip.cpp SLICESORT_TEST_NEEDS_DEVICE)
 
+# _slicesort_device_test(NAME PROGRAM...): runs on a GPU or the PTX machine; is skipped without both.
+function(_slicesort_device_test name)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS "${_slicesort_device}"
+    ENVIRONMENT "SLICESORT_TEST_BACKEND=cuda;${_slicesort_environment}")
+endfunction()
+# Runs on a GPU only.
 function(_slicesort_gpu_test name)
   add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS gpu)
@@ -52,11 +74,10 @@ foreach(_source IN LISTS _slicesort_sources)
   file(STRINGS ${_source} _slicesort_mark REGEX "^#define SLICESORT_TEST_EVERY_BACKEND$")
   if(_slicesort_mark)
     _slicesort_program_name(${_source} _stem)
-    if(_slicesort_gpu EQUAL 0)
+    if(_slicesort_device)
       target_compile_definitions(slicesort_test_${_stem} PRIVATE SLICESORT_TEST_CUDA)
       target_link_libraries(slicesort_test_${_stem} PRIVATE slicesort_test_skip slicesort_test_remote)
-      _slicesort_gpu_test(cuda_${_stem} slicesort_test_${_stem})
-      set_tests_properties(cuda_${_stem} PROPERTIES ENVIRONMENT SLICESORT_TEST_BACKEND=cuda)
+      _slicesort_device_test(cuda_${_stem} slicesort_test_${_stem})
     else()
       _slicesort_gpu_test(cuda_${_stem} ${CMAKE_COMMAND} -E echo "SKIP: there is no GPU")
       set_tests_properties(cuda_${_stem} PROPERTIES SKIP_REGULAR_EXPRESSION "there is no GPU")
@@ -65,14 +86,14 @@ foreach(_source IN LISTS _slicesort_sources)
 endforeach()
 
 # The same of attention, by PyTorch.
-if(SLICESORT_PYTHON AND _slicesort_gpu EQUAL 0)
+if(SLICESORT_PYTHON AND _slicesort_device)
   target_compile_definitions(slicesort_attention_file PRIVATE SLICESORT_TEST_CUDA)
   target_link_libraries(slicesort_attention_file PRIVATE slicesort_test_remote)
-  _slicesort_gpu_test(cuda_torch_attention ${SLICESORT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/torch/check_attention.py
+  _slicesort_device_test(cuda_torch_attention ${SLICESORT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/torch/check_attention.py
     $<TARGET_FILE:slicesort_attention_file> cuda)
 endif()
 
-# What only a GPU can show.
+# What only a device can show.
 add_library(slicesort_test_calls STATIC)
 target_link_libraries(slicesort_test_calls PUBLIC slicesort_test_remote slicesort_test_host)
 set(_slicesort_first SLICESORT_TEST_FIRST)
@@ -94,12 +115,15 @@ foreach(_source IN LISTS _slicesort_cuda_sources)
   add_executable(slicesort_cuda_${_stem} ${_source} ${_slicesort_more})
   target_link_libraries(slicesort_cuda_${_stem} PRIVATE
     slicesort_test_main slicesort_test_needs_device slicesort_test_calls ${CMAKE_DL_LIBS} Threads::Threads)
-  _slicesort_gpu_test(cuda_${_stem} slicesort_cuda_${_stem})
+  _slicesort_device_test(cuda_${_stem} slicesort_cuda_${_stem})
 endforeach()
 # What proves the same for one architecture is compiled for one.
-list(GET CMAKE_CUDA_ARCHITECTURES -1 _slicesort_architecture)
+set(_slicesort_one_architecture ${_slicesort_architecture})
+if(_slicesort_device STREQUAL "ptx")
+  set(_slicesort_one_architecture 90-virtual)
+endif()
 set_target_properties(slicesort_cuda_attention slicesort_cuda_cub slicesort_cuda_errors slicesort_cuda_large slicesort_cuda_thrust
-  PROPERTIES CUDA_ARCHITECTURES ${_slicesort_architecture})
+  PROPERTIES CUDA_ARCHITECTURES ${_slicesort_one_architecture})
 target_link_libraries(slicesort_cuda_attention PRIVATE slicesort_cublas CUDA::cublas)
 set_tests_properties(cuda_large PROPERTIES RUN_SERIAL ON)  # most of the device's memory
 set_tests_properties(cuda_streams PROPERTIES RUN_SERIAL ON)
@@ -121,7 +145,7 @@ foreach(_tool IN ITEMS memcheck racecheck initcheck synccheck)
   endif()
   set_tests_properties(sanitizer_${_tool} PROPERTIES ENVIRONMENT SLICESORT_TEST_RED_ZONES=0 TIMEOUT 300)
   # Attention promises no bits between backends, and is not among those calls.
-  if(SLICESORT_COMPUTE_SANITIZER AND _slicesort_gpu EQUAL 0)
+  if(SLICESORT_COMPUTE_SANITIZER AND _slicesort_device STREQUAL "gpu")
     _slicesort_gpu_test(sanitizer_${_tool}_attention ${SLICESORT_COMPUTE_SANITIZER} --tool ${_tool} --error-exitcode 1
       $<TARGET_FILE:slicesort_test_softmax_attention_special_values>)
     set_tests_properties(sanitizer_${_tool}_attention PROPERTIES TIMEOUT 600

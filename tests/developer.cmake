@@ -14,11 +14,16 @@ enable_testing()
 # Here, at the top, where slicesort::blas can see it; only its own test and the benches link it.
 find_package(BLAS QUIET)
 
+# tests/run --keep-going turns it off: a compiler that nobody has tried may warn of what others do not.
+option(SLICESORT_WARNINGS_ARE_ERRORS "Warnings in slicesort's own programs are errors" ON)
+mark_as_advanced(SLICESORT_WARNINGS_ARE_ERRORS)
+set(_slicesort_if_errors $<BOOL:${SLICESORT_WARNINGS_ARE_ERRORS}>)
+
 # Link it PRIVATE to every program of this repository.
 add_library(slicesort_developer INTERFACE)
 target_link_libraries(slicesort_developer INTERFACE slicesort)
 target_compile_options(slicesort_developer INTERFACE
-  $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wsign-conversion;-Wshadow;-Werror>)
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wsign-conversion;-Wshadow;$<${_slicesort_if_errors}:-Werror>>)
 if(SLICESORT_SANITIZE STREQUAL "address")
   # The four left out are checked at every access and would double the compile time of the vector code;
   # the fuzz targets (tests/run_fuzz) run with all of them.
@@ -40,8 +45,8 @@ if(PROJECT_IS_TOP_LEVEL AND NOT SLICESORT_CUDA STREQUAL "OFF")
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     # CMake's default of 52 is older than CUDA 13 can build. With a GPU at hand its own architecture
-    # will do; else two that cannot run each other's code.
-    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    # will do; else two that cannot run each other's code. CMake itself reads the variable CUDAARCHS.
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND "$ENV{CUDAARCHS}" STREQUAL "")
       set(CMAKE_CUDA_ARCHITECTURES 80 90)
       execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
         RESULT_VARIABLE _slicesort_status OUTPUT_VARIABLE _slicesort_found ERROR_QUIET)

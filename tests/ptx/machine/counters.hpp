@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace ptx {
 
@@ -18,6 +19,8 @@ struct counters {
   // alone need. A sector is 32 bytes.
   std::uint64_t shared_requests = 0, shared_wavefronts = 0, shared_ideal = 0;
   std::uint64_t global_requests = 0, global_sectors = 0, global_bytes = 0;
+  // By watch::count_memory: warp_instructions of each instruction of kernel::code; else empty.
+  std::vector<std::uint64_t> executed;
 
   counters& operator+=(counters const& other);
 };

@@ -19,10 +19,13 @@ class names;
 
 class statement {
  public:
-  // `text` without guard and semicolon; `line` is of the kernel's text. Both arguments outlive it.
-  statement(std::string_view text, int line, names& known);
+  // `text` is without guard and semicolon, of that line of the kernel's text; `index` will be its
+  // instruction's in the kernel's code.
+  statement(std::string_view text, int line, int index, names& known);
 
   std::string_view opcode() const { return words_.front(); }
+  // What the last modifier names; none where it names no type.
+  type last_type() const { return type_named(words_.back()); }
 
   // Modifiers. `shared::cta` is one.
 
@@ -36,9 +39,9 @@ class statement {
   // Operands, appended to the instruction's results and sources. A register must be as wide as the
   // type; `wide` allows a wider one (PTX ISA 9.4.1), and operand::bytes then says how wide.
 
-  void result(instruction& n, type t, bool wide = false);
+  void result(instruction& n, type t, bool wide = false) { results(n, t, 1, wide); }
   // A register, a special register, an immediate, or the name of a variable (its address).
-  void source(instruction& n, type t, bool wide = false);
+  void source(instruction& n, type t, bool wide = false) { sources(n, t, 1, wide); }
   // `{a, b}` of so many elements; where that is 1, `a`.
   void results(instruction& n, type t, std::size_t count, bool wide = false);
   void sources(instruction& n, type t, std::size_t count, bool wide = false);
@@ -53,7 +56,7 @@ class statement {
   // Whether another operand follows, for those that may be left out.
   bool more() const { return at_ < operands_.size(); }
   // Whether the next operand is a vector.
-  bool vector() const;
+  bool vector();
   // The bar of `d|p`, behind the first result.
   bool take_bar();
   // The mark of `!p`, before a source.
@@ -67,18 +70,26 @@ class statement {
   [[noreturn]] void fail(std::string const& what) const;
 
  private:
-  bool next_is(char c) const;
-  void expect_operand(char c);
+  bool next_is(char c) const { return more() && operands_[at_] == c; }
+  void step();
+  void expect_mark(char c);
   void separate();
   std::string_view word();
-  operand constant(std::string_view text, type t);
+  std::string rest() const { return std::string(operands_.substr(at_)); }
+
+  operand checked(operand o, std::string_view name, type t, bool wide) const;
+  operand destination(type t, bool wide);
+  operand value(type t, bool wide);
+  std::uint64_t literal(std::string_view s, type t) const;
+  void append_result(instruction& n, operand o) const;
+  void append_source(instruction& n, operand o) const;
 
   std::string_view text_, operands_;
   std::vector<std::string_view> words_;
   std::size_t next_word_ = 1;
-  std::size_t at_ = 0;  // in operands_
-  bool first_ = true;   // no operand was taken yet
-  int line_;
+  std::size_t at_ = 0;     // in operands_
+  bool separated_ = true;  // the comma before the next operand was taken, or there is none
+  int line_, index_;
   names& known_;
 };
 

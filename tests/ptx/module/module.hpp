@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -26,10 +27,14 @@ class module {
   int target() const { return target_; }
 
  private:
+  void read_directive(std::string_view directive, std::string_view line);
+  void read_declaration(std::string_view declaration);
+
   std::string text_;
   int target_ = 0;
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::size_t> places_;  // behind ".entry"
+  std::vector<std::size_t> dynamic_shared_;              // behind ".extern .shared"
   std::unordered_map<std::string, std::unique_ptr<ptx::kernel>> decoded_;
 };
 

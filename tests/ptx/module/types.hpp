@@ -33,8 +33,12 @@ enum class type : std::uint8_t {
 
 // none where `name` is no type: type_named("u32").
 type type_named(std::string_view name);
+// "u32"
+std::string_view name_of(type t);
 // In memory; a predicate counts as one byte.
 std::size_t bytes_of(type t);
+// f16 to f64, and pairs of them.
+bool is_floating_point(type t);
 
 // generic: the address itself says which space it lies in.
 enum class space : std::uint8_t { generic, global, shared, param, local, constant };

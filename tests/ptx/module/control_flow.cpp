@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control_flow.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace ptx {
+
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+using edges = std::vector<std::vector<int>>;
+
+edges reversed(edges const& next) {
+  edges before(next.size());
+  for (std::size_t b = 0; b < next.size(); ++b)
+    for (int const n : next[b]) before[at(n)].push_back(static_cast<int>(b));
+  return before;
+}
+
+// The blocks from which a way leads to the end, so that each but the end comes behind one that may
+// follow it: reverse postorder of the reversed graph.
+std::vector<int> order_from_end(block_graph const& graph) {
+  edges const before = reversed(graph.next);
+  struct visit {
+    int block;
+    std::size_t next;  // of before[block]
+  };
+  std::vector<visit> stack{{graph.end(), 0}};
+  std::vector<bool> seen(graph.next.size());
+  seen[at(graph.end())] = true;
+  std::vector<int> order;
+  while (!stack.empty()) {
+    visit& v = stack.back();
+    if (v.next == before[at(v.block)].size()) {
+      order.push_back(v.block);
+      stack.pop_back();
+      continue;
+    }
+    int const b = before[at(v.block)][v.next++];
+    if (seen[at(b)]) continue;
+    seen[at(b)] = true;
+    stack.push_back({b, 0});
+  }
+  std::reverse(order.begin(), order.end());
+  return order;
+}
+
+}  // namespace
+
+block_graph blocks_of(std::vector<instruction> const& code) {
+  std::vector<bool> leads(code.size() + 1);
+  leads.front() = leads.back() = true;
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    if (code[i].then == flow::next) continue;
+    leads[i + 1] = true;
+    if (code[i].then == flow::branch) leads[at(code[i].target)] = true;
+  }
+  block_graph graph;
+  std::vector<int> block(code.size() + 1);  // of each instruction
+  for (std::size_t i = 0; i <= code.size(); ++i) {
+    if (leads[i]) graph.first.push_back(static_cast<int>(i));
+    block[i] = static_cast<int>(graph.first.size()) - 1;
+  }
+  graph.next.resize(graph.first.size());
+  for (int b = 0; b < graph.blocks(); ++b) {
+    instruction const& last = code[at(graph.first[at(b) + 1]) - 1];
+    auto& next = graph.next[at(b)];
+    if (last.then == flow::branch) next.push_back(block[at(last.target)]);
+    if (last.then == flow::exit) next.push_back(graph.end());
+    bool const goes_on = last.then == flow::next || last.guard >= 0;
+    if (goes_on && std::find(next.begin(), next.end(), b + 1) == next.end()) next.push_back(b + 1);
+  }
+  return graph;
+}
+
+// Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", on the reversed graph.
+std::vector<int> immediate_post_dominators(block_graph const& graph) {
+  std::vector<int> const order = order_from_end(graph);
+  std::vector<int> rank(graph.next.size(), -1);  // in the order
+  for (std::size_t i = 0; i < order.size(); ++i) rank[at(order[i])] = static_cast<int>(i);
+
+  std::vector<int> found(graph.next.size(), -1);
+  found[at(graph.end())] = graph.end();
+  auto const common = [&](int a, int b) {
+    while (a != b) {
+      int& later = rank[at(a)] > rank[at(b)] ? a : b;
+      later = found[at(later)];
+    }
+    return a;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t i = 1; i < order.size(); ++i) {
+      int now = -1;
+      for (int const n : graph.next[at(order[i])])
+        if (found[at(n)] >= 0) now = now < 0 ? n : common(now, n);
+      int& known = found[at(order[i])];
+      changed = changed || known != now;
+      known = now;
+    }
+  }
+  std::replace(found.begin(), found.end(), -1, graph.end());
+  return found;
+}
+
+void join_branches(std::vector<instruction>& code, block_graph const& graph) {
+  std::vector<int> const joins = immediate_post_dominators(graph);
+  for (int b = 0; b < graph.blocks(); ++b) {
+    instruction& last = code[at(graph.first[at(b) + 1]) - 1];
+    if (last.then == flow::branch && last.guard >= 0) last.join = graph.first[at(joins[at(b)])];
+  }
+}
+
+}  // namespace ptx

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "entry.hpp"
+
+#include "../machine/fault.hpp"
+#include "text.hpp"
+#include "variable.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace ptx {
+
+namespace {
+
+void read_parameters(std::string_view list, kernel& k, names& known) {
+  for (std::string_view declaration : split(list, ',')) {
+    if (take_word(declaration) != ".param")
+      throw fault("PTX: a parameter that is not known here: `" + std::string(declaration) + "`");
+    variable const v = parse_variable(declaration);
+    std::size_t const offset = aligned(k.parameter_bytes, v.alignment);
+    known.declare_variable(v.name, {space::param, offset});
+    k.parameters.push_back({offset, v.bytes});
+    k.parameter_bytes = offset + v.bytes;
+  }
+}
+
+// ".maxntid 512, 1, 1 .minnctapersm 1".
+void read_tuning(std::string_view directives, kernel& k) {
+  auto const unknown = [&] {
+    throw fault("PTX: directives that are not known here: `" + std::string(directives) + "`");
+  };
+  for (std::string_view rest = directives; !rest.empty();) {
+    std::string_view const directive = take_word(rest);
+    std::size_t const end = std::min(rest.find('.'), rest.size());
+    std::uint64_t product = 1;
+    for (std::string_view const extent : split(rest.substr(0, end), ',')) {
+      auto const n = number(extent);
+      if (!n || *n > 1u << 16) unknown();
+      product *= *n;
+    }
+    rest.remove_prefix(end);
+    if (directive == ".maxntid")
+      k.max_threads = static_cast<unsigned>(product);
+    else if (directive != ".minnctapersm" && directive != ".maxnreg")  // of the compiler
+      unknown();
+  }
+}
+
+}  // namespace
+
+kernel_body read_entry(std::string_view text, kernel& k, names& known) {
+  std::size_t const brace = find_outside(text, "{", 0);
+  std::string_view const head = text.substr(0, brace);
+  std::size_t const open = head.find('('), close = head.find(')');
+  k.name = std::string(trimmed(head.substr(0, std::min(open, head.find_first_of(" \t\n.")))));
+  if (open != std::string_view::npos) {
+    if (close == std::string_view::npos)
+      throw fault("PTX: parameters of " + k.name + " do not end");
+    read_parameters(head.substr(open + 1, close - open - 1), k, known);
+  }
+  read_tuning(trimmed(head.substr(open == std::string_view::npos ? k.name.size() + 1 : close + 1)),
+              k);
+  std::size_t const end = end_of_braces(text, brace);
+  for (std::string_view lines = text.substr(0, end);;) {
+    std::size_t const newline = lines.find('\n');
+    k.lines.emplace_back(lines.substr(0, newline));
+    if (newline == std::string_view::npos) break;
+    lines.remove_prefix(newline + 1);
+  }
+  return {text.substr(brace + 1, end - brace - 2),
+          1 + static_cast<int>(std::count(head.begin(), head.end(), '\n'))};
+}
+
+}  // namespace ptx

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "names.hpp"
+
+#include "../machine/fault.hpp"
+#include "text.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace ptx {
+
+namespace {
+
+// Those that the machine knows how to fill; all have 32 bits. PTX ISA 10 "Special Registers".
+constexpr std::string_view special_registers[] = {
+    "%tid.x",           "%tid.y",           "%tid.z",           "%ntid.x",
+    "%ntid.y",          "%ntid.z",          "%ctaid.x",         "%ctaid.y",
+    "%ctaid.z",         "%nctaid.x",        "%nctaid.y",        "%nctaid.z",
+    "%laneid",          "%lanemask_lt",     "%cluster_ctarank", "%cluster_nctarank",
+    "%cluster_ctaid.x", "%cluster_nctaid.x"};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// "%r12" is register 12 of "%r".
+struct numbered {
+  std::string_view stem;
+  std::optional<std::uint64_t> number;
+};
+numbered parts_of(std::string_view name) {
+  std::size_t digits = name.size();
+  while (digits > 0 && is_digit(name[digits - 1])) --digits;
+  return {name.substr(0, digits), number(name.substr(digits))};
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> number(std::string_view s) {
+  unsigned base = 10;
+  if (s.substr(0, 2) == "0x" || s.substr(0, 2) == "0X") {
+    base = 16;
+    s.remove_prefix(2);
+  }
+  if (s.empty() || (base == 10 && s.size() > 1 && s.front() == '0')) return std::nullopt;  // octal
+  std::uint64_t value = 0;
+  for (char const c : s) {
+    unsigned const digit = is_digit(c)              ? static_cast<unsigned>(c - '0')
+                           : (c >= 'a' && c <= 'f') ? static_cast<unsigned>(c - 'a') + 10
+                           : (c >= 'A' && c <= 'F') ? static_cast<unsigned>(c - 'A') + 10
+                                                    : base;
+    if (digit >= base || value > (~std::uint64_t{0} - digit) / base) return std::nullopt;
+    value = value * base + digit;
+  }
+  return value;
+}
+
+void names::open() {
+  scopes_.push_back({scope_, {}, {}, {}});
+  scope_ = static_cast<int>(scopes_.size()) - 1;
+}
+
+void names::close() { scope_ = scopes_[static_cast<std::size_t>(scope_)].parent; }
+
+void names::declare_registers(std::string_view declaration) {
+  std::string_view rest = declaration;
+  std::string_view const word = take_word(rest);
+  type const t = word.substr(0, 1) == "." ? type_named(word.substr(1)) : type::none;
+  // Registers of 8 bits have no instructions, so that one byte always is a predicate.
+  if (t == type::none || (bytes_of(t) == 1 && t != type::pred) || rest.empty())
+    throw fault("PTX: registers that are not known here: `.reg " + std::string(declaration) + "`");
+  scope& here = scopes_[static_cast<std::size_t>(scope_)];
+  auto const bytes = static_cast<std::uint8_t>(bytes_of(t));
+  for (std::string_view const name : split(rest, ',')) {
+    std::size_t const bracket = name.find('<');
+    bool const range = bracket != std::string_view::npos;
+    auto const count = range ? number(name.substr(bracket + 1, name.size() - bracket - 2))
+                             : std::optional<std::uint64_t>(1);
+    if (!count || *count > 1u << 24)
+      throw fault("PTX: so many registers: `.reg " + std::string(declaration) + "`");
+    (range ? here.ranges : here.registers)[name.substr(0, bracket)] = {
+        registers_, static_cast<int>(*count), bytes};
+    registers_ += static_cast<int>(*count);
+  }
+}
+
+void names::declare_label(std::string_view name, int index) {
+  if (!scopes_[static_cast<std::size_t>(scope_)].labels.emplace(name, index).second)
+    throw fault("PTX: a second label " + std::string(name));
+}
+
+std::optional<operand> names::find_register(std::string_view name) {
+  numbered const parts = parts_of(name);
+  for (int s = scope_; s >= 0; s = scopes_[static_cast<std::size_t>(s)].parent) {
+    scope const& in = scopes_[static_cast<std::size_t>(s)];
+    if (auto const found = in.registers.find(name); found != in.registers.end())
+      return operand{false, found->second.bytes, found->second.first};
+    if (!parts.number) continue;
+    auto const found = in.ranges.find(parts.stem);
+    if (found == in.ranges.end()) continue;
+    declared const& range = found->second;
+    if (*parts.number < static_cast<std::uint64_t>(range.count))
+      return operand{false, range.bytes, range.first + static_cast<int>(*parts.number)};
+  }
+  if (std::find(std::begin(special_registers), std::end(special_registers), name) ==
+      std::end(special_registers))
+    return std::nullopt;
+  auto const used = std::find_if(specials_.begin(), specials_.end(),
+                                 [&](auto const& s) { return s.first == name; });
+  if (used != specials_.end()) return operand{false, 4, used->second};
+  specials_.emplace_back(name, registers_);
+  return operand{false, 4, registers_++};
+}
+
+names::variable const* names::find_variable(std::string_view name) const {
+  auto const found = variables_.find(name);
+  return found == variables_.end() ? nullptr : &found->second;
+}
+
+operand names::unread(std::size_t bytes) {
+  return {false, static_cast<std::uint8_t>(bytes), registers_++};
+}
+
+operand names::constant(std::uint64_t value, std::size_t bytes) {
+  auto const [at, fresh] = rows_.try_emplace(value, static_cast<int>(rows_.size()));
+  if (fresh) constants_.insert(constants_.end(), warp_lanes, value);
+  return {true, static_cast<std::uint8_t>(bytes), at->second};
+}
+
+void names::resolve(std::vector<instruction>& code) const {
+  for (pending_branch const& b : branches_) {
+    int& target = code[static_cast<std::size_t>(b.index)].target;
+    for (int s = b.scope; s >= 0 && target < 0; s = scopes_[static_cast<std::size_t>(s)].parent) {
+      auto const& labels = scopes_[static_cast<std::size_t>(s)].labels;
+      if (auto const found = labels.find(b.label); found != labels.end()) target = found->second;
+    }
+    if (target < 0) throw fault("PTX: no label " + std::string(b.label));
+  }
+}
+
+}  // namespace ptx

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "variable.hpp"
+
+#include "../machine/fault.hpp"
+#include "names.hpp"
+#include "text.hpp"
+#include "types.hpp"
+
+#include <string>
+
+namespace ptx {
+
+variable parse_variable(std::string_view declaration) {
+  auto const unknown = [&]() -> std::size_t {
+    throw fault("PTX: a declaration that is not known here: `" + std::string(declaration) + "`");
+  };
+  auto const size = [&](std::string_view s) {
+    auto const n = number(trimmed(s));
+    return n && *n <= 1u << 30 ? static_cast<std::size_t>(*n) : unknown();
+  };
+  std::string_view rest = declaration;
+  std::string_view word = take_word(rest);
+  std::size_t alignment = 0;
+  if (word == ".align") {
+    alignment = size(take_word(rest));
+    word = take_word(rest);
+  }
+  type const element = word.empty() ? type::none : type_named(word.substr(1));
+  if (word.substr(0, 1) != "." || element == type::none) unknown();
+  // What a parameter that is a pointer points to: `.u64 .ptr .global .align 1 a`.
+  if (rest.substr(0, 5) == ".ptr ")
+    while (rest.substr(0, 1) == ".")
+      if (take_word(rest) == ".align") take_word(rest);
+
+  std::size_t const bracket = rest.find('[');
+  std::size_t count = 1;
+  if (bracket != std::string_view::npos) {
+    if (rest.back() != ']') unknown();
+    std::string_view const inside = rest.substr(bracket + 1, rest.size() - bracket - 2);
+    count = trimmed(inside).empty() ? 0 : size(inside);
+  }
+  std::string_view const name = trimmed(rest.substr(0, bracket));
+  for (char const c : name)
+    if (!is_name(c)) unknown();
+  if (name.empty()) unknown();
+  std::size_t const each = bytes_of(element);
+  return {name, alignment == 0 ? each : alignment, each * count};
+}
+
+}  // namespace ptx

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one device, of the limits that SLICESORT_PTX_DEVICE names.
+#include "../errors.hpp"
+#include "../memory.hpp"
+#include "../settings.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+#include <string>
+
+using namespace ptx::runtime;
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* devices) {
+  *devices = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) {
+  return call([&] {
+    *device = 0;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaSetDevice(int device) {
+  return call([&] { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; });
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  return call([&] {
+    if (device != 0) return cudaErrorInvalidDevice;
+    ptx::device_limits const& limits = asked().device;
+    switch (attribute) {
+      case cudaDevAttrComputeCapabilityMajor:
+        *value = limits.compute_capability / 10;
+        break;
+      case cudaDevAttrComputeCapabilityMinor:
+        *value = limits.compute_capability % 10;
+        break;
+      case cudaDevAttrMultiProcessorCount:
+        *value = limits.multiprocessors;
+        break;
+      case cudaDevAttrMaxThreadsPerBlock:
+        *value = static_cast<int>(limits.threads_a_block);
+        break;
+      case cudaDevAttrWarpSize:
+        *value = 32;
+        break;
+      case cudaDevAttrMaxGridDimX:
+        *value = static_cast<int>(limits.grid_x);
+        break;
+      case cudaDevAttrMaxSharedMemoryPerBlock:
+        *value = static_cast<int>(limits.shared_a_block);
+        break;
+      case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+        *value = static_cast<int>(limits.shared_opt_in);
+        break;
+      case cudaDevAttrL2CacheSize:
+        *value = limits.l2_bytes;
+        break;
+      default:
+        give_up("cudaDeviceGetAttribute: attribute " + std::to_string(attribute) +
+                " is not known here");
+    }
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+}  // extern "C"

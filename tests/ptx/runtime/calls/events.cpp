@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../streams.hpp"
+
+#include <chrono>
+#include <memory>
+
+using namespace ptx::runtime;
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+
+struct event {
+  bool timed;
+  task_ptr recorded{};
+  std::shared_ptr<clock_type::time_point> when{};
+};
+
+event* event_of(cudaEvent_t handle) { return reinterpret_cast<event*>(handle); }
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* handle, unsigned flags) {
+  return call([&] {
+    *handle = reinterpret_cast<cudaEvent_t>(new event{(flags & cudaEventDisableTiming) == 0});
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaEventCreate(cudaEvent_t* handle) {
+  return cudaEventCreateWithFlags(handle, cudaEventDefault);
+}
+cudaError_t cudaEventDestroy(cudaEvent_t handle) {
+  return call([&] {
+    delete event_of(handle);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
+  return call([&] {
+    stream_ptr const s = find_stream(stream);
+    if (s == nullptr) return cudaErrorInvalidResourceHandle;
+    must_not_capture(*s, "an event recorded");
+    auto const when = std::make_shared<clock_type::time_point>();
+    event_of(handle)->when = when;
+    return submit(*s, {cudaGraphNodeTypeEventRecord, [when] { *when = clock_type::now(); }},
+                  &event_of(handle)->recorded);
+  });
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigned) {
+  return call([&] {
+    stream_ptr const s = find_stream(stream);
+    if (s == nullptr) return cudaErrorInvalidResourceHandle;
+    must_not_capture(*s, "an event awaited");
+    return submit_wait(*s, event_of(handle)->recorded);
+  });
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t handle) {
+  return call_outside_capture(
+      [&] { return is_done(event_of(handle)->recorded) ? cudaSuccess : cudaErrorNotReady; });
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  return call_outside_capture([&] {
+    wait_for(event_of(handle)->recorded);
+    return cudaSuccess;
+  });
+}
+// Of the machine's own execution; it says nothing about a device.
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
+  return call([&] {
+    for (event const* e : {event_of(from), event_of(to)}) {
+      if (!e->timed || e->recorded == nullptr) return cudaErrorInvalidResourceHandle;
+      if (!is_done(e->recorded)) return cudaErrorNotReady;
+    }
+    *milliseconds =
+        std::chrono::duration<float, std::milli>(*event_of(to)->when - *event_of(from)->when)
+            .count();
+    return cudaSuccess;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Captures of one stream, and the graphs that they make.
+#include "../streams.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+using namespace ptx::runtime;
+
+namespace {
+
+// Shared with the launches that are still under way when the graph is destroyed.
+struct graph {
+  std::shared_ptr<graph_nodes const> nodes;
+};
+
+graph* graph_of(void* handle) { return static_cast<graph*>(handle); }
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode) {
+  return call([&] {
+    stream_ptr const s = find_stream(handle);
+    return s == nullptr ? cudaErrorInvalidResourceHandle : begin_capture(*s, mode);
+  });
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* result) {
+  return call([&] {
+    *result = nullptr;
+    stream_ptr const s = find_stream(handle);
+    if (s == nullptr) return cudaErrorInvalidResourceHandle;
+    graph_nodes nodes;
+    cudaError_t const code = end_capture(*s, nodes);
+    if (code == cudaSuccess)
+      *result = reinterpret_cast<cudaGraph_t>(
+          new graph{std::make_shared<graph_nodes const>(std::move(nodes))});
+    return code;
+  });
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
+  return call([&] {
+    stream_ptr const s = find_stream(handle);
+    if (s == nullptr) return cudaErrorInvalidResourceHandle;
+    *status = capture_status(*s);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t handle, cudaGraphNode_t* nodes, std::size_t* count) {
+  return call([&] {
+    graph_nodes const& all = *graph_of(handle)->nodes;
+    if (nodes != nullptr)
+      for (std::size_t i = 0; i < std::min(*count, all.size()); ++i)
+        nodes[i] = reinterpret_cast<cudaGraphNode_t>(const_cast<node*>(&all[i]));
+    *count = all.size();
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t handle, cudaGraphNodeType* type) {
+  return call([&] {
+    *type = reinterpret_cast<node const*>(handle)->type;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* result, cudaGraph_t handle, unsigned long long) {
+  return call([&] {
+    *result = reinterpret_cast<cudaGraphExec_t>(new graph(*graph_of(handle)));
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t stream) {
+  return call([&] {
+    stream_ptr const s = find_stream(stream);
+    if (s == nullptr) return cudaErrorInvalidResourceHandle;
+    must_not_capture(*s, "a graph launched");
+    auto const nodes = graph_of(handle)->nodes;
+    return submit(*s, {cudaGraphNodeTypeGraph, [nodes] {
+                         for (node const& n : *nodes)
+                           if (lost() == cudaSuccess) n.work();
+                       }});
+  });
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t handle) {
+  return call([&] {
+    delete graph_of(handle);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t handle) {
+  return call([&] {
+    delete graph_of(handle);
+    return cudaSuccess;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../memory.hpp"
+
+#include "../streams.hpp"
+
+#include <cstddef>
+#include <cstring>
+
+using namespace ptx::runtime;
+
+namespace {
+
+cudaError_t allocate_into(void** result, std::size_t bytes, memory_kind kind) {
+  return call_outside_capture([&] {
+    *result = bytes == 0 ? nullptr : allocate(bytes, kind);
+    return bytes != 0 && *result == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+  });
+}
+// Waits for the device, as CUDA does.
+cudaError_t release_of(void* data, memory_kind kind) {
+  return call_outside_capture([&] {
+    if (data == nullptr) return cudaSuccess;
+    wait_for_device();
+    return release(data, kind) ? cudaSuccess : cudaErrorInvalidValue;
+  });
+}
+
+bool is_host(memory_kind k) { return k == memory_kind::pinned || k == memory_kind::pageable; }
+
+struct copy {
+  void* to;
+  void const* from;
+  std::size_t bytes;
+  memory_kind there, here;
+
+  copy(void* destination, void const* source, std::size_t size)
+      : to(destination),
+        from(source),
+        bytes(size),
+        there(size == 0 ? memory_kind::pageable : kind_of(destination, size)),
+        here(size == 0 ? memory_kind::pageable : kind_of(source, size)) {}
+
+  bool is(cudaMemcpyKind kind) const {
+    bool const to_device = there == memory_kind::device, from_device = here == memory_kind::device;
+    if (!(to_device || is_host(there)) || !(from_device || is_host(here))) return false;
+    switch (kind) {
+      case cudaMemcpyHostToHost:
+        return !to_device && !from_device;
+      case cudaMemcpyHostToDevice:
+        return to_device && !from_device;
+      case cudaMemcpyDeviceToHost:
+        return !to_device && from_device;
+      case cudaMemcpyDeviceToDevice:
+        return to_device && from_device;
+      default:
+        return true;
+    }
+  }
+  bool has_pageable() const {
+    return there == memory_kind::pageable || here == memory_kind::pageable;
+  }
+  node work() const {
+    return {cudaGraphNodeTypeMemcpy,
+            [to = to, from = from, bytes = bytes] { std::memmove(to, from, bytes); }};
+  }
+};
+
+// The host's pageable memory is the caller's again when the call returns.
+cudaError_t submit_copy(copy const& c, cudaMemcpyKind kind, cudaStream_t stream, bool wait) {
+  if (c.bytes == 0) return cudaSuccess;
+  if (!c.is(kind)) return cudaErrorInvalidValue;
+  stream_ptr const s = find_stream(stream);
+  if (s == nullptr) return cudaErrorInvalidResourceHandle;
+  task_ptr done;
+  cudaError_t const code = submit(*s, c.work(), &done);
+  if (wait) wait_for(done);
+  return code;
+}
+
+cudaError_t submit_fill(void* data, int value, std::size_t bytes, cudaStream_t stream) {
+  if (bytes == 0) return cudaSuccess;
+  memory_kind const kind = kind_of(data, bytes);
+  if (kind != memory_kind::device && kind != memory_kind::pinned) return cudaErrorInvalidValue;
+  return submit(stream, {cudaGraphNodeTypeMemset, [=] { std::memset(data, value, bytes); }});
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaMalloc(void** result, std::size_t bytes) {
+  return allocate_into(result, bytes, memory_kind::device);
+}
+cudaError_t cudaFree(void* data) { return release_of(data, memory_kind::device); }
+cudaError_t cudaMallocHost(void** result, std::size_t bytes) {
+  return allocate_into(result, bytes, memory_kind::pinned);
+}
+cudaError_t cudaHostAlloc(void** result, std::size_t bytes, unsigned) {
+  return cudaMallocHost(result, bytes);
+}
+cudaError_t cudaFreeHost(void* data) { return release_of(data, memory_kind::pinned); }
+
+cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* all) {
+  return call([&] {
+    *unused = free_device_bytes();
+    *all = device_bytes;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemcpy(void* to, void const* from, std::size_t bytes, cudaMemcpyKind kind) {
+  return call_outside_capture([&] {
+    copy const c(to, from, bytes);
+    bool const on_device = c.there == memory_kind::device && c.here == memory_kind::device;
+    return submit_copy(c, kind, nullptr, !on_device);
+  });
+}
+cudaError_t cudaMemcpyAsync(void* to, void const* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  return call([&] {
+    copy const c(to, from, bytes);
+    return submit_copy(c, kind, stream, c.has_pageable());
+  });
+}
+// Both return before it is done.
+cudaError_t cudaMemset(void* data, int value, std::size_t bytes) {
+  return call_outside_capture([&] { return submit_fill(data, value, bytes, nullptr); });
+}
+cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t stream) {
+  return call([&] { return submit_fill(data, value, bytes, stream); });
+}
+
+}  // extern "C"

@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <string>
 
 namespace ptx::runtime {
 
@@ -39,6 +41,7 @@ constexpr column columns[] = {{"launches", &counters::launches},
                               {"global_bytes", &counters::global_bytes}};
 
 struct totals {
+  kernel const* what;
   counters counted;
   double seconds = 0;
 };
@@ -52,29 +55,48 @@ all_kernels& all() {
   return there;
 }
 
-__attribute__((destructor)) void write_log() {
-  std::lock_guard<std::mutex> const hold(all().lock);
-  if (asked().log.empty() || all().by_name.empty()) return;
-  std::string const path =
-      asked().log + "/" + program_invocation_short_name + "-" + std::to_string(getpid()) + ".tsv";
-  std::ofstream file(path);
-  file << "# device sm_" << asked().device.compute_capability << "\nkernel";
-  for (column const& c : columns) file << '\t' << c.name;
-  file << "\tseconds\n";
+void write_kernels(std::ostream& to) {
+  to << "# device sm_" << asked().device.compute_capability << "\nkernel";
+  for (column const& c : columns) to << '\t' << c.name;
+  to << "\tseconds\n";
   for (auto const& [name, total] : all().by_name) {
-    file << name;
-    for (column const& c : columns) file << '\t' << total.counted.*c.value;
-    file << '\t' << total.seconds << '\n';
+    to << name;
+    for (column const& c : columns) to << '\t' << total.counted.*c.value;
+    to << '\t' << total.seconds << '\n';
   }
+}
+void write_instructions(std::ostream& to) {
+  to << "kernel\tline\tinstruction\twarps\n";
+  for (auto const& [name, total] : all().by_name)
+    for (std::size_t i = 0; i < total.counted.executed.size(); ++i) {
+      auto const line = static_cast<std::size_t>(total.what->code[i].line);
+      if (total.counted.executed[i] != 0)
+        to << name << '\t' << line << '\t' << total.what->lines[line - 1] << '\t'
+           << total.counted.executed[i] << '\n';
+    }
+}
+void write(std::string const& ending, void (*table)(std::ostream&)) {
+  std::string const path =
+      asked().log + "/" + program_invocation_short_name + "-" + std::to_string(getpid()) + ending;
+  std::ofstream file(path);
+  table(file);
   file.close();
   if (!file) say("cannot write " + path);
 }
 
+__attribute__((destructor)) void write_log() {
+  std::lock_guard<std::mutex> const hold(all().lock);
+  if (asked().log.empty() || all().by_name.empty()) return;
+  write(".tsv", write_kernels);
+  if (asked().watched.count_memory) write(".instructions.tsv", write_instructions);
+}
+
 }  // namespace
 
-void log_launch(std::string const& kernel, counters const& counted, double seconds) {
+void log_launch(kernel const& what, counters const& counted, double seconds) {
   std::lock_guard<std::mutex> const hold(all().lock);
-  totals& total = all().by_name[kernel];
+  totals& total = all().by_name[what.name];
+  total.what = &what;
   total.counted += counted;
   total.seconds += seconds;
 }

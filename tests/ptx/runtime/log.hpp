@@ -3,13 +3,14 @@
 #pragma once
 
 #include "../machine/counters.hpp"
-
-#include <string>
+#include "../module/kernel.hpp"
 
 namespace ptx::runtime {
 
-// At the end of the process a table <log>/<program>-<process>.tsv is written: a line "# device
-// sm_90", which limits launches were held to, a line of names, and one for each kernel that ran.
-void log_launch(std::string const& kernel, counters const& counted, double seconds);
+// At the end of the process two tables are written. <log>/<program>-<process>.tsv: a line
+// "# device sm_90", which limits launches were held to, a line of names, and one for each kernel
+// that ran. With SLICESORT_PTX_COUNT_MEMORY also <program>-<process>.instructions.tsv: how many
+// warps executed each instruction that was executed.
+void log_launch(kernel const& what, counters const& counted, double seconds);
 
 }  // namespace ptx::runtime

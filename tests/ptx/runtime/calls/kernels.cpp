@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 #include <fatbinary_section.h>
 
+#include <algorithm>
 #include <cstddef>
 
 using namespace ptx::runtime;
@@ -41,6 +42,21 @@ cudaError_t cudaFuncSetAttribute(void const* function, cudaFuncAttribute attribu
         static_cast<std::size_t>(value) + found.what->static_shared > asked().device.shared_opt_in)
       return cudaErrorInvalidValue;
     set_dynamic_shared_bytes(function, static_cast<std::size_t>(value));
+    return cudaSuccess;
+  });
+}
+// As far as threads and shared memory go: how many registers a kernel needs is not known here.
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int* blocks, void const* function, int threads, std::size_t shared_bytes, unsigned) {
+  return call([&] {
+    found_kernel const found = find_kernel(function);
+    if (found.code != cudaSuccess) return found.code;
+    if (threads <= 0) return cudaErrorInvalidValue;
+    constexpr std::size_t multiprocessor_threads = 2048;
+    std::size_t const shared = shared_bytes + found.what->static_shared;
+    std::size_t most = multiprocessor_threads / static_cast<std::size_t>(threads);
+    if (shared != 0) most = std::min(most, asked().device.shared_opt_in / shared);
+    *blocks = static_cast<int>(most);
     return cudaSuccess;
   });
 }

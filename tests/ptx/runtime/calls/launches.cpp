@@ -38,7 +38,7 @@ void run_now(ptx::kernel const& k, ptx::launch how) {
   try {
     ptx::counters const counted = ptx::run(k, how);
     std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - start;
-    log_launch(k.name, counted, seconds.count());
+    log_launch(k, counted, seconds.count());
   } catch (ptx::fault const& f) {
     say(f.what());
     if (asked().abort_at_fault) std::abort();

@@ -63,6 +63,10 @@ def groups_of(part: str, names: list[str], lengths: list[int], smoke: bool) -> l
     return sorted(found.values(), key=lambda g: (order[g.dtype], g.n, g.direction))
 
 
+class Broken(Exception):
+    """The program ended before its time; other groups have programs of their own."""
+
+
 class NothingMeasured(Exception):
     """The program says that this machine lacks what it needs."""
 
@@ -131,7 +135,7 @@ def run_group(group: Group, command: list[str], journal: Journal, progress: Prog
         if status not in (0, 1) or sum("case" in line for line in found) != len(group.cases):
             progress.clear()
             print("\n".join(program.complaints), file=sys.stderr)
-            raise BadResults(f"the bench program ended with status {status} in {group.title}")
+            raise Broken(f"the bench program ended with status {status} in {group.title}")
     for line in found:
         journal.add(line)
     if peers:
@@ -202,6 +206,9 @@ def main() -> int:
                 missing.add(group.part)
                 progress.clear()
                 print(why)
+            except Broken as why:
+                right = False
+                print(why, file=sys.stderr)
             progress.done()
     except KeyboardInterrupt:
         progress.clear()
@@ -218,7 +225,8 @@ def main() -> int:
         path.unlink(missing_ok=True)
         write_results(path, journal, part, more)
     report_arena([files[part] for part in ("host", "cuda") if files[part].exists()], files["torch"], a.json.with_suffix(".html"))
-    journal.path.unlink()
+    if right or all(finished(group, journal) for group in groups):
+        journal.path.unlink()
     return 0 if right else 1
 
 

@@ -3,6 +3,7 @@
 --targets, python3 -m report.peers RESULTS.json TORCH.json times the forms of the GPU's cases in the first file and writes
 the times to the second. Without torch or a GPU it says so and writes an empty list."""
 import argparse
+import importlib.util
 import json
 import statistics
 import subprocess
@@ -19,7 +20,9 @@ ROUNDS = 6
 
 
 def python_with_torch(folder: Path) -> str:
-    """The Python of a virtual environment that has torch; made and filled if it is not there."""
+    """This Python, or that of a virtual environment that has torch; made and filled if it is not there."""
+    if importlib.util.find_spec("torch"):
+        return sys.executable
     python = str(folder / "bin" / "python")
     if not folder.exists() or subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode != 0:
         print(f"  installing torch in {folder} (5 GB)", file=sys.stderr, flush=True)
@@ -117,7 +120,7 @@ def main() -> int:
     if ready.returncode == 0:
         context, rows = time_targets(arguments.results)
     else:
-        print(f"torch is left out: {ready.stderr.strip().splitlines()[-1]}")
+        print(f"torch is left out: {(ready.stderr.strip() or f'status {ready.returncode}').splitlines()[-1]}")
     arguments.torch_results.write_text(json.dumps({"context": context, "benchmarks": rows}, indent=1), encoding="utf-8")
     return 0
 

@@ -96,8 +96,8 @@ class FormTimer:
                 self.peak = torch.cuda.max_memory_allocated() - before
         except (torch.OutOfMemoryError, MemoryError):
             self.failed = "out of memory"
-        except RuntimeError as error:
-            text = str(error)
+        except Exception as error:  # whatever torch has against this form, the others are timed
+            text = str(error) or type(error).__name__
             self.failed = "out of memory" if "can't allocate memory" in text or "out of memory" in text else text.splitlines()[0]
 
     def result(self) -> dict:

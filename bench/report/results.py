@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what the bench programs wrote, for every table and picture of this package."""
+"""Reads what the bench programs wrote, for every table and picture of this package. python3 -m report.results ALL.json
+[PART.json ...] makes one file of several runs of a program; a run that was stopped left nothing that can be read."""
 import json
 import re
 import statistics
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 NAME = re.compile(
     r"(?P<subject>[^/@]+(@\w+)?)/(?P<backend>\w+)/(?P<direction>\w+)/(?P<dtype>\w+)/(?P<policy>[\w:-]+)"
@@ -103,6 +105,19 @@ def load(*paths: str) -> tuple[dict, dict[str, Case]]:
     return contexts[0], cases
 
 
+def merge(whole: Path, parts: list[Path]) -> None:
+    """The context is the first one's. Without anything readable there will be no file."""
+    runs = []
+    for part in parts:
+        try:
+            runs.append(json.loads(part.read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            continue
+    rows = [row for run in runs for row in run["benchmarks"]]
+    if rows:
+        whole.write_text(json.dumps({"context": runs[0]["context"], "benchmarks": rows}, indent=1), encoding="utf-8")
+
+
 def table(rows: list[list[str]], left: int = 1) -> str:
     """Aligned columns; the first `left` to the left, the others to the right. Row 0 is the heading."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
@@ -138,3 +153,7 @@ def run_main(main) -> None:
         sys.exit(2)
     except BrokenPipeError:
         sys.exit(0)
+
+
+if __name__ == "__main__":
+    merge(Path(sys.argv[1]), [Path(part) for part in sys.argv[2:]])

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether this package does what it says, on tiny cases: python3 -m report.smoke FOLDER RESULTS.json [the arena's flags].
 An arena is interrupted and goes on; its table, pictures and page are there; a planted change is found, and nothing else;
-csp's groups, which RESULTS.json has, are drawn; the programs know the cases that the targets ask for."""
+csp's groups, which RESULTS.json has, are drawn; the programs know the cases that the targets ask for, and verdicts on
+made-up results are right."""
 import importlib.util
 import json
 import re
@@ -21,9 +22,8 @@ def run(module: str, *arguments: str, status: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-def interrupted_arena(results: Path, flags: list[str]) -> str:
+def interrupted_arena(journal: Path, results: list[Path], flags: list[str]) -> str:
     """Stops an arena as Ctrl-C would once a group of its cases is kept, leaves half a line behind, and runs it again."""
-    journal = results.with_suffix(".partial.jsonl")
     first = subprocess.Popen([sys.executable, "-m", "report.arena", *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     while first.poll() is None and not (journal.exists() and '"group"' in journal.read_text(encoding="utf-8")):
         time.sleep(0.01)
@@ -35,7 +35,7 @@ def interrupted_arena(results: Path, flags: list[str]) -> str:
     again = run("arena", *flags)
     assert "going on" in again, again
     assert not journal.exists()
-    rows = json.loads(results.read_text(encoding="utf-8"))["benchmarks"]
+    rows = [row for path in results if path.exists() for row in json.loads(path.read_text(encoding="utf-8"))["benchmarks"]]
     for line in kept.splitlines():  # what was kept was not timed again
         case = json.loads(line).get("case")
         if case:
@@ -44,9 +44,9 @@ def interrupted_arena(results: Path, flags: list[str]) -> str:
     return again
 
 
-def check_page(page: Path, results: dict) -> None:
+def check_page(page: Path, results: list[dict]) -> None:
     text = page.read_text(encoding="utf-8")
-    names = {row["name"] for row in results["benchmarks"]}
+    names = {row["name"] for part in results for row in part["benchmarks"]}
     assert text.count("<tr>") == len(names) + 1, "a case is missing in the page's table"
     outside = re.findall(r'(?:src|href)="(?!#)[^"]*"', text)
     assert not outside, f"the page needs other files: {outside}"
@@ -79,22 +79,42 @@ def check_targets(flags: list[str]) -> None:
             assert not missing or "torch" in case.subject or "@" in case.subject, f"no case {case.name}"
 
 
+def check_verdicts(folder: Path) -> None:
+    """Made-up results of the GPU, ten times as fast as asked, meet every target; a case that fails misses its own."""
+    row = {"run_type": "iteration", "items_per_second": 1e14, "flops_per_second": 1e16, "share_of_copy": 10, "share_of_peak": 1,
+           "workspace_bytes": 0, "kernels": 1}
+    rows = [{**row, "name": name, "ns_per_element": 100 if name.startswith("baseline") else 1}
+            for name in dict.fromkeys(name for target in gpu_targets() for name in target.cases())]
+    made_up = folder / "made_up.json"
+
+    def judge(status: int) -> str:
+        made_up.write_text(json.dumps({"context": {}, "benchmarks": rows}), encoding="utf-8")
+        return run("targets", str(made_up), status=status)
+    asked = sum(target.asked != "beside it" for target in gpu_targets())
+    assert f"{asked} of {asked} measured targets met" in judge(0)
+    rows[0] = {"name": rows[0]["name"], "run_type": "iteration", "error_occurred": True, "error_message": "planted"}
+    assert "failed: planted" in judge(1)
+
+
 def main() -> int:
     folder = Path(sys.argv[1])
     path = folder / "arena.json"
     drawing = importlib.util.find_spec("matplotlib") is not None
     flags = [*sys.argv[3:], "--json", str(path), "--smoke", "--rounds", "4", "--lengths", "37", "--batch", "2"]
     run("verdicts")
-    said = interrupted_arena(path, flags)
-    results = json.loads(path.read_text(encoding="utf-8"))
+    of_gpu = path.with_name("arena-cuda.json")
+    said = interrupted_arena(path.with_suffix(".partial.jsonl"), [path, of_gpu], flags)
+    files = [file for file in (path, of_gpu) if file.exists()]
+    results = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     if drawing:
-        parts = ("--host" in flags) + ("--cuda" in flags and path.with_name("arena-cuda.json").exists())
-        assert said.count(".png") == said.count(".svg") == 4 * parts, said
+        assert said.count(".png") == said.count(".svg") == 4 * len(files), said
     check_page(path.with_suffix(".html"), results)
-    check_compare(path, results)
+    check_compare(files[0], results[0])
     check_targets(flags)
-    said = run("show", sys.argv[2])
-    assert not drawing or "csp_group_size.png" in said, said
+    check_verdicts(folder)
+    if path in files:
+        said = run("show", sys.argv[2])
+        assert not drawing or "csp_group_size.png" in said, said
     print("the arena is interrupted, goes on, and is drawn; a planted change is found")
     return 0
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The speeds that this library promises. python3 -m report.targets --filter host (or cuda) prints the regular expression
-of the cases that they need; with RESULTS.json [MORE.json ...] it evaluates them: asked, measured, met. The GPU's are not
-measured where no file has a case of the GPU."""
+"""The speeds that this library promises. python3 -m report.targets --filter host (or cuda) prints regular expressions of
+the cases that they need, a line for each process; with RESULTS.json [MORE.json ...] it evaluates them: asked, measured,
+met. The GPU's are not measured where no file has a case of the GPU. A case that failed misses its targets."""
 import argparse
 import statistics
 from dataclasses import dataclass
@@ -230,8 +230,13 @@ def gpu_targets() -> list[Target | Level]:
     return found
 
 
-def expression(found: list) -> str:
-    return "^(" + "|".join(dict.fromkeys(name for target in found for name in target.cases())) + ")$"
+def expressions(found: list, alone: bool) -> list[str]:
+    """Of all cases, or of each operator's."""
+    names: dict[str, list[str]] = {}
+    for target in found:
+        first = target.cases()[0]
+        names.setdefault(first.split("/")[0] if alone else "", []).extend(target.cases())
+    return ["^(" + "|".join(dict.fromkeys(of_process)) + ")$" for of_process in names.values()]
 
 
 def verdict(target: Target | Level, cases: dict[str, Case], clock: str, context: dict) -> tuple[str, str]:
@@ -241,6 +246,9 @@ def verdict(target: Target | Level, cases: dict[str, Case], clock: str, context:
     if target.what.startswith("GPU"):
         if not any(case.backend == "cuda" for case in cases.values()):
             return "not measured (no GPU)", ""
+        broken = next((name for name in target.cases() if name in cases and cases[name].failed and "torch" not in name), None)
+        if broken or target.cases()[0] not in cases:
+            return f"failed: {cases[broken].failed}" if broken else "its program was stopped", "MISSED"
         if any("torch" in name and (name not in cases or cases[name].failed) for name in target.cases()):
             return "not measured (no torch)", ""
     measured, met = target.judge(cases, clock)
@@ -257,7 +265,8 @@ def main() -> int:
                         help="cpu: of the calling thread, for cases of one thread on a busy machine")
     arguments = parser.parse_args()
     if arguments.filter:
-        print(expression(targets() if arguments.filter == "host" else gpu_targets()))
+        on_gpu = arguments.filter == "cuda"
+        print("\n".join(expressions(gpu_targets() if on_gpu else targets(), alone=on_gpu)))
         return 0
     if not arguments.results:
         parser.error("RESULTS.json is missing")

@@ -70,6 +70,8 @@ template <auto f>
 struct lanewise_of;
 template <class R, class... A, R (*f)(A...)>
 struct lanewise_of<f> {
+  static constexpr std::size_t sources = sizeof...(A);
+
   static void act(warp& w, instruction const& n, lane_mask active) {
     run(w, n, active, std::index_sequence_for<A...>{});
   }

@@ -5,6 +5,7 @@
 #include "../module/names.hpp"
 #include "../module/text.hpp"
 
+#include <algorithm>
 #include <iterator>
 
 namespace ptx {
@@ -192,10 +193,12 @@ void statement::target(instruction& n) {
   n.then = flow::branch;
 }
 
-bool statement::vector() {
+std::size_t statement::vector_size() {
   separate();
   separated_ = true;
-  return next_is('{');
+  if (!next_is('{')) return 1;
+  std::string_view const elements = operands_.substr(at_, operands_.find('}', at_) - at_);
+  return 1 + static_cast<std::size_t>(std::count(elements.begin(), elements.end(), ','));
 }
 
 bool statement::take_bar() {

@@ -55,8 +55,8 @@ class statement {
 
   // Whether another operand follows, for those that may be left out.
   bool more() const { return at_ < operands_.size(); }
-  // Whether the next operand is a vector.
-  bool vector();
+  // How many elements the vector has that is the next operand; 1: it is no vector.
+  std::size_t vector_size();
   // The bar of `d|p`, behind the first result.
   bool take_bar();
   // The mark of `!p`, before a source.

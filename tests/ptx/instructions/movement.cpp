@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// PTX ISA 9.7.9 "Data Movement and Conversion Instructions", those from registers to registers.
+#include "form.hpp"
+#include "lanes.hpp"
+#include "statement.hpp"
+
+namespace ptx {
+
+namespace {
+
+std::uint64_t copy(std::uint64_t a) { return a; }
+
+// The first element lies lowest.
+template <int elements, int bits>
+void pack(warp& w, instruction const& n, lane_mask active) {
+  std::uint64_t* const to = w.result(n.results[0]);
+  each_lane(active, [&](int l) {
+    std::uint64_t all = 0;
+    for (int i = 0; i < elements; ++i) all |= w.source(n.sources[i])[l] << (bits * i);
+    to[l] = all;
+  });
+}
+template <int elements, int bits>
+void unpack(warp& w, instruction const& n, lane_mask active) {
+  std::uint64_t const* const from = w.source(n.sources[0]);
+  for (int i = 0; i < elements; ++i) {
+    std::uint64_t* const to = w.result(n.results[i]);
+    each_lane(active, [&](int l) { to[l] = from[l] << (64 - bits * (i + 1)) >> (64 - bits); });
+  }
+}
+
+void decode_vector(statement& s, instruction& n, std::size_t elements, bool packs) {
+  std::size_t const bits = 8 * bytes_of(n.t) / elements;
+  type const part = bits == 32 ? type::b32 : type::b16;
+  if (elements == 2 && bits == 16)
+    n.act = packs ? pack<2, 16> : unpack<2, 16>;
+  else if (elements == 2 && bits == 32)
+    n.act = packs ? pack<2, 32> : unpack<2, 32>;
+  else if (elements == 4 && bits == 16)
+    n.act = packs ? pack<4, 16> : unpack<4, 16>;
+  else
+    s.fail("so many elements are not known here");
+  if (packs)
+    s.sources(n, part, elements);
+  else
+    s.source(n, n.t);
+}
+
+void decode_mov(statement& s, instruction& n) {
+  n.t = s.take_type({type::pred, type::b16, type::b32, type::b64, type::u16, type::u32, type::u64,
+                     type::s16, type::s32, type::s64, type::f32, type::f64});
+  std::size_t const results = s.vector_size();
+  if (results > 1) {
+    s.results(n, results * 4 == bytes_of(n.t) ? type::b32 : type::b16, results);
+    return decode_vector(s, n, results, false);
+  }
+  s.result(n, n.t);
+  std::size_t const sources = s.vector_size();
+  if (sources > 1) return decode_vector(s, n, sources, true);
+  s.source(n, n.t);
+  n.act = lanewise<copy>;
+}
+
+// Four bytes of the eight in b:a, each chosen by three bits; a fourth asks for its sign instead.
+std::uint32_t permute(std::uint32_t a, std::uint32_t b, std::uint32_t selection) {
+  std::uint64_t const bytes = std::uint64_t{b} << 32 | a;
+  std::uint32_t found = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    std::uint32_t const choice = selection >> (4 * i) & 15;
+    auto const byte = static_cast<std::uint32_t>(bytes >> (8 * (choice & 7)) & 0xff);
+    std::uint32_t const sign = (byte >> 7) * 0xff;
+    found |= ((choice & 8) != 0 ? sign : byte) << (8 * i);
+  }
+  return found;
+}
+void decode_prmt(statement& s, instruction& n) {
+  n.t = s.take_type({type::b32});
+  n.act = lanewise<permute>;
+  s.result(n, n.t);
+  for (int i = 0; i < 3; ++i) s.source(n, n.t);
+}
+
+}  // namespace
+
+std::vector<form> movement() {
+  return {{"mov", "9.7.9.3", decode_mov}, {"prmt", "9.7.9.7", decode_prmt}};
+}
+
+}  // namespace ptx

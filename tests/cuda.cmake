@@ -147,6 +147,12 @@ add_executable(slicesort_test_image cuda/backend/image_without_device.cpp cuda/b
 target_link_libraries(slicesort_test_image PRIVATE slicesort_test_main)
 add_test(NAME cuda_image COMMAND slicesort_test_image)
 
+# <slicesort/cublas.cuh> on a stand-in for cuBLAS, without any device.
+add_executable(slicesort_test_cublas cuda/cublas/without_device.cpp cuda/cublas/stand_in.cpp)
+target_link_libraries(slicesort_test_cublas PRIVATE slicesort_test_main)
+target_include_directories(slicesort_test_cublas SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+add_test(NAME cuda_cublas COMMAND slicesort_test_cublas)
+
 # compute-sanitizer on the few cases that reach every kernel.
 find_program(SLICESORT_COMPUTE_SANITIZER compute-sanitizer HINTS ${CUDAToolkit_BIN_DIR} ${CUDAToolkit_BIN_DIR}/../compute-sanitizer)
 foreach(_tool IN ITEMS memcheck racecheck initcheck synccheck)

@@ -19,10 +19,14 @@ inline namespace SLICESORT_BUILD {
 
 /// Multiplies with `cublasGemmStridedBatchedEx`, sums in double for double and else in float (no
 /// TF32 unless the handle's math mode asks for it). The handle is the caller's: of the stream's
-/// device, and used by one thread at a time; its stream is set to the call's. To be captured in a
-/// graph it needs a workspace of its own (`cublasSetWorkspace`).
+/// device, and used by one thread at a time. Its stream becomes the call's, if it is another; its
+/// pointer mode stays what it is.
 ///
-/// Errors: `cuda_error` with cuBLAS's status where that is not `CUBLAS_STATUS_NOT_SUPPORTED`.
+/// To be captured in a graph the handle needs a workspace of its own. Set the stream first, then
+/// the workspace (`cublasSetStream`, `cublasSetWorkspace`): a new stream makes cuBLAS forget it.
+///
+/// Errors: `cuda_error` with cuBLAS's status, where a product's is not
+/// `CUBLAS_STATUS_NOT_SUPPORTED`.
 struct cublas {
   cublasHandle_t handle = nullptr;
   static constexpr bool host_memory = false;
@@ -65,18 +69,34 @@ struct cublas {
     void const* const factors = wide ? static_cast<void const*>(full) : narrow;
     void const* const beta = wide ? static_cast<void const*>(full + 1) : narrow + 1;
     auto const count = [](index_t n) { return static_cast<int>(n); };
-    cublasStatus_t status = cublasSetStream(handle, stream);
-    if (status == CUBLAS_STATUS_SUCCESS)
-      status = cublasGemmStridedBatchedEx(
-          handle, operation(b), operation(a), count(call.columns), count(call.rows),
-          count(call.depth), factors, call.b.data, type_of(call.b.kind), b.leading,
-          call.b.matrix_stride, call.a.data, type_of(call.a.kind), a.leading, call.a.matrix_stride,
-          beta, const_cast<void*>(call.c.data), type_of(call.c.kind), c.leading,
-          call.c.matrix_stride, count(call.matrices),
-          wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    use_stream(stream);
+    cublasPointerMode_t const mode = pointer_mode();
+    set_pointer_mode(mode, CUBLAS_POINTER_MODE_HOST);  // where alpha and beta are
+    cublasStatus_t const status = cublasGemmStridedBatchedEx(
+        handle, operation(b), operation(a), count(call.columns), count(call.rows),
+        count(call.depth), factors, call.b.data, type_of(call.b.kind), b.leading,
+        call.b.matrix_stride, call.a.data, type_of(call.a.kind), a.leading, call.a.matrix_stride,
+        beta, const_cast<void*>(call.c.data), type_of(call.c.kind), c.leading, call.c.matrix_stride,
+        count(call.matrices), wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    set_pointer_mode(CUBLAS_POINTER_MODE_HOST, mode);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
-    impl::enforce(verdict_of(status));
+    enforce(status, "cublasGemmStridedBatchedEx");
     return true;
+  }
+
+  // cublasSetStream takes the handle's workspace away, even if the stream is what it was.
+  void use_stream(CUstream_st* stream) const {
+    cudaStream_t current = nullptr;
+    enforce(cublasGetStream(handle, &current), "cublasGetStream");
+    if (current != stream) enforce(cublasSetStream(handle, stream), "cublasSetStream");
+  }
+  cublasPointerMode_t pointer_mode() const {
+    cublasPointerMode_t mode = CUBLAS_POINTER_MODE_HOST;
+    enforce(cublasGetPointerMode(handle, &mode), "cublasGetPointerMode");
+    return mode;
+  }
+  void set_pointer_mode(cublasPointerMode_t from, cublasPointerMode_t to) const {
+    if (from != to) enforce(cublasSetPointerMode(handle, to), "cublasSetPointerMode");
   }
 
   static cudaDataType_t type_of(element_kind kind) {
@@ -91,14 +111,13 @@ struct cublas {
         return CUDA_R_16BF;
     }
   }
-  static verdict verdict_of(cublasStatus_t status) {
+  static void enforce(cublasStatus_t status, char const* function) {
+    if (status == CUBLAS_STATUS_SUCCESS) return;
     verdict v;
-    if (status == CUBLAS_STATUS_SUCCESS) return v;
     v.kind = error_kind::cuda;
     v.code = static_cast<int>(status);
-    std::snprintf(v.message, sizeof v.message, "cublasGemmStridedBatchedEx: %s",
-                  cublasGetStatusString(status));
-    return v;
+    std::snprintf(v.message, sizeof v.message, "%s: %s", function, cublasGetStatusString(status));
+    impl::enforce(v);
   }
 };
 

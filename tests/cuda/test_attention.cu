@@ -95,34 +95,60 @@ struct attention_on_device {
   }
 };
 
-TEST_CASE("attention in a graph: kernels alone, and the same bits at every replay") {
-  device_stream const stream;
-  attention_on_device<ss::bfloat16, ss::streaming> call(ss::softmax_attention<ss::mask::causal>{},
-                                                        stream);
+// The types of the nodes that a captured call leaves; its replays must give the bits of the call.
+template <class Call>
+std::vector<cudaGraphNodeType> check_replays(Call& call) {
   call.forward_and_backward();
   auto const want = call.results();
-  cudaGraph_t const graph = captured(stream, [&] { call.forward_and_backward(); });
+  cudaGraph_t const graph = captured(call.stream, [&] { call.forward_and_backward(); });
+  std::vector<cudaGraphNodeType> types;
   for (cudaGraphNode_t node : nodes_of(graph)) {
-    cudaGraphNodeType type{};
-    SLICESORT_TEST_CUDA_CALL(cudaGraphNodeGetType(node, &type));
-    CHECK(type == cudaGraphNodeTypeKernel);
+    types.emplace_back();
+    SLICESORT_TEST_CUDA_CALL(cudaGraphNodeGetType(node, &types.back()));
   }
   cudaGraphExec_t runnable = nullptr;
   SLICESORT_TEST_CUDA_CALL(cudaGraphInstantiate(&runnable, graph, 0));
   for (int i = 0; i < 20; ++i) {
     call.outputs.set(0xcb);
-    SLICESORT_TEST_CUDA_CALL(cudaGraphLaunch(runnable, stream.get()));
+    SLICESORT_TEST_CUDA_CALL(cudaGraphLaunch(runnable, call.stream.get()));
     CHECK(call.results() == want);
   }
   SLICESORT_TEST_CUDA_CALL(cudaGraphExecDestroy(runnable));
   SLICESORT_TEST_CUDA_CALL(cudaGraphDestroy(graph));
+  return types;
+}
+
+TEST_CASE("attention in a graph: kernels alone, and the same bits at every replay") {
+  device_stream const stream;
+  attention_on_device<ss::bfloat16, ss::streaming> call(ss::softmax_attention<ss::mask::causal>{},
+                                                        stream);
+  for (cudaGraphNodeType type : check_replays(call)) CHECK(type == cudaGraphNodeTypeKernel);
+}
+
+using by_cublas = ss::materialized<ss::cublas>;
+
+TEST_CASE("attention by cuBLAS in a graph: nothing is allocated where the handle has a workspace") {
+  device_stream const stream;
+  device_bytes const workspace(std::size_t{32} << 20);
+  cublasHandle_t handle = nullptr;
+  if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS ||
+      cublasSetStream(handle, stream.get()) != CUBLAS_STATUS_SUCCESS ||
+      cublasSetWorkspace(handle, workspace.data(), workspace.size()) != CUBLAS_STATUS_SUCCESS)
+    throw std::runtime_error("cuBLAS cannot be started");
+  attention_on_device<ss::bfloat16, by_cublas> call(
+      ss::softmax_attention<ss::mask::causal, by_cublas>{{}, {}, {{handle}}}, stream);
+  for (cudaGraphNodeType type : check_replays(call)) {
+    CHECK(type != cudaGraphNodeTypeMemAlloc);
+    CHECK(type != cudaGraphNodeTypeMemFree);
+  }
+  CHECK(workspace.red_zones_intact());
+  (void)cublasDestroy(handle);
 }
 
 TEST_CASE("attention by cuBLAS is attention") {
   device_stream const stream;
   cublasHandle_t handle = nullptr;
   if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS) throw std::runtime_error("cublasCreate");
-  using by_cublas = ss::materialized<ss::cublas>;
   attention_on_device<ss::bfloat16, by_cublas> one(
       ss::softmax_attention<ss::mask::causal, by_cublas>{{}, {}, {{handle}}}, stream);
   attention_on_device<ss::bfloat16, ss::streaming> other(ss::softmax_attention<ss::mask::causal>{},

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// <slicesort/cublas.cuh> on a stand-in for cuBLAS: the products it asks for, what it leaves of the
+// caller's handle, and what it makes of cuBLAS's answers.
+#include "stand_in.hpp"
+
+#include "softmax_attention/gemm_layouts.hpp"
+#include "support/refusal.hpp"
+
+#include <slicesort/cublas.cuh>
+#include <slicesort/error.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace support;
+
+namespace {
+
+namespace ss = slicesort;
+
+// An address to compare; nobody looks what is there.
+template <class Pointer>
+Pointer somewhere(int i) {
+  static unsigned char places[4];
+  return reinterpret_cast<Pointer>(places + i);
+}
+
+// One product on a stream.
+bool multiply(cublasContext& handle, cudaStream_t stream) {
+  matrices<float> const a(2, 3, 1, lie::rows, 1), b(3, 4, 1, lie::rows, 2);
+  matrices<float> c(2, 4, 1, lie::rows, 3);
+  return ss::cublas{&handle}.multiply(stream, {2, 4, 3, 1, 1.0, 0.0, a.said, b.said, c.said});
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("products in every layout", T, float, double, float16, bfloat16) {
+  cublasContext handle;
+  for (lie a : {lie::rows, lie::rows_apart, lie::columns, lie::columns_apart})
+    for (lie b : {lie::rows, lie::rows_apart, lie::columns, lie::columns_apart})
+      for (lie c : {lie::rows, lie::rows_apart, lie::columns, lie::columns_apart})
+        for (double beta : {0.0, 1.0}) {
+          CHECK(multiplies<T>(ss::cublas{&handle}, 5, 7, 3, a, b, c, 0.5, beta));
+          if constexpr (sizeof(T) == 2)
+            CHECK(multiplies<T, float>(ss::cublas{&handle}, 5, 7, 3, a, b, c, 0.5, beta));
+        }
+  for (index_t rows : {1, 4})
+    for (index_t columns : {1, 4})
+      for (index_t depth : {1, 4})
+        for (lie how : {lie::rows, lie::columns_apart})
+          CHECK(
+              multiplies<T>(ss::cublas{&handle}, rows, columns, depth, how, how, lie::rows, 1, 0));
+}
+
+TEST_CASE("what cuBLAS cannot be told is left alone") {
+  cublasContext handle;
+  ss::cublas const gemm{&handle};
+  CHECK(!multiplies<float>(gemm, 3, 4, 5, lie::both_apart, lie::rows, lie::rows, 1.0, 0.0));
+  CHECK(!multiplies<float>(gemm, 3, 4, 5, lie::rows, lie::both_apart, lie::rows, 1.0, 0.0));
+  CHECK(!multiplies<float>(gemm, 3, 4, 5, lie::rows, lie::rows, lie::both_apart, 1.0, 0.0));
+  CHECK(!multiplies<double, float>(gemm, 3, 4, 5, lie::rows, lie::rows, lie::rows, 1.0, 0.0));
+  CHECK(!multiplies<float>(ss::cublas{}, 3, 4, 5, lie::rows, lie::rows, lie::rows, 1.0, 0.0));
+  CHECK(handle.products.empty());
+}
+
+TEST_CASE("the caller's workspace serves every product on the handle's stream") {
+  auto const stream = somewhere<cudaStream_t>(0), other = somewhere<cudaStream_t>(1);
+  auto* const workspace = somewhere<void*>(2);
+  cublasContext handle;
+  REQUIRE(cublasSetStream(&handle, stream) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasSetWorkspace(&handle, workspace, 1) == CUBLAS_STATUS_SUCCESS);
+  for (int i = 0; i < 3; ++i) CHECK(multiply(handle, stream));
+  REQUIRE(handle.products.size() == 3);
+  for (auto const& product : handle.products) {
+    CHECK(product.stream == stream);
+    CHECK(product.workspace == workspace);
+  }
+  CHECK(multiply(handle, other));
+  CHECK(handle.products.back().stream == other);
+  CHECK(handle.products.back().workspace == nullptr);
+}
+
+TEST_CASE("a handle that looks for factors on the device is told otherwise, and back") {
+  for (auto mode : {CUBLAS_POINTER_MODE_HOST, CUBLAS_POINTER_MODE_DEVICE}) {
+    cublasContext handle;
+    handle.pointer_mode = mode;
+    CHECK(
+        multiplies<float>(ss::cublas{&handle}, 3, 4, 5, lie::rows, lie::rows, lie::rows, 0.5, 1.0));
+    CHECK(handle.products.back().pointer_mode == CUBLAS_POINTER_MODE_HOST);
+    CHECK(handle.pointer_mode == mode);
+    handle.failing = "cublasGemmStridedBatchedEx";
+    handle.failure = CUBLAS_STATUS_NOT_SUPPORTED;
+    CHECK(!multiply(handle, nullptr));
+    CHECK(handle.pointer_mode == mode);
+    handle.failure = CUBLAS_STATUS_EXECUTION_FAILED;
+    CHECK_THROWS_AS(multiply(handle, nullptr), ss::cuda_error);
+    CHECK(handle.pointer_mode == mode);
+  }
+}
+
+TEST_CASE("an error of cuBLAS names its function") {
+  for (std::string const function : {"cublasGetStream", "cublasSetStream", "cublasGetPointerMode",
+                                     "cublasSetPointerMode", "cublasGemmStridedBatchedEx"}) {
+    cublasContext handle;
+    handle.pointer_mode = CUBLAS_POINTER_MODE_DEVICE;
+    handle.failing = function;
+    handle.failure = CUBLAS_STATUS_EXECUTION_FAILED;
+    std::string message;
+    try {
+      (void)multiply(handle, somewhere<cudaStream_t>(0));
+    } catch (ss::cuda_error const& error) {
+      CHECK(error.code == CUBLAS_STATUS_EXECUTION_FAILED);
+      message = error.what();
+    }
+    CHECK(says(message, (function + ": the stand-in says no").c_str()));
+  }
+}

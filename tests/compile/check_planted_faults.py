@@ -19,7 +19,8 @@ RACE = "WARNING: ThreadSanitizer: data race"
 KINDS = {
     "thread": (["-fsanitize=thread"], [
         ({"TSAN_OPTIONS": "exitcode=66"}, {
-            "none": "", "missing barrier": RACE, "missing second barrier": RACE, "between blocks": RACE})]),
+            "none": "", "missing barrier": RACE, "missing second barrier": RACE, "a warp's meeting for a barrier": RACE,
+            "copy before all have read": RACE, "between blocks": RACE})]),
     "address": (["-fsanitize=address,undefined", "-fno-sanitize-recover=all"], [
         ({}, {
             "none": "", "past the pool": "use-after-poison", "into the next slice": "use-after-poison",

@@ -37,12 +37,18 @@ void run(Body const& body) {
 int main(int argc, char** argv) {
   std::string const fault = argc == 2 ? argv[1] : "";
   std::vector<int> y(192);
+  std::vector<next_row::row> const rows(128);
   if (fault == "none")
-    run(right{y.data()});
+    run(right{y.data()}), run(to_the_other_warp{{y.data()}, true}),
+        run(next_row{rows.data(), y.data(), true});
   else if (fault == "missing barrier")
     run(missing_barrier{y.data()});
   else if (fault == "missing second barrier")
     run(missing_second_barrier{y.data()});
+  else if (fault == "a warp's meeting for a barrier")
+    run(to_the_other_warp{{y.data()}, false});
+  else if (fault == "copy before all have read")
+    run(next_row{rows.data(), y.data(), false});
   else if (fault == "between blocks")
     run(between_blocks{y.data()});
   else if (fault == "past the pool")

@@ -78,14 +78,15 @@ void shared_pool::check() {
   }
 }
 
-std::string disagreement(std::vector<arrival> const& arrivals) {
+std::string disagreement(std::vector<arrival> const& arrivals, std::size_t first) {
   auto const other = std::find_if(arrivals.begin(), arrivals.end(),
                                   [&](arrival a) { return a != arrivals.front(); });
   if (other == arrivals.end()) return {};
-  constexpr char const* does[] = {"ends", "waits at sync()", "waits at any()",
+  constexpr char const* does[] = {"ends", "waits for its warp", "waits at sync()", "waits at any()",
                                   "waits at sync_cluster()"};
-  return "divergent barrier: thread 0 " + std::string(does[static_cast<int>(arrivals.front())]) +
-         " while thread " + std::to_string(other - arrivals.begin()) + " " +
+  std::size_t const one = first + static_cast<std::size_t>(other - arrivals.begin());
+  return "divergent barrier: thread " + std::to_string(first) + " " +
+         does[static_cast<int>(arrivals.front())] + " while thread " + std::to_string(one) + " " +
          does[static_cast<int>(*other)];
 }
 

@@ -8,10 +8,15 @@
 // - The threads of a block must agree: all wait at a barrier of one kind, or all end.
 // - Between two barriers the threads run one after another in a random order, each time another;
 //   so do the blocks. A seed repeats a schedule.
+// - Where the threads of a warp show each other numbers, they meet, and nobody else does: the first
+//   warp that is complete runs on to its next barrier while others have not begun.
+// - An asynchronous copy is made when it is started or when it is waited for, by lot.
 //
 // With threads instead of fibers (`launch::os_threads`) a ThreadSanitizer sees every race, between
 // blocks as well. The blocks of a cluster run together, in one team.
 #pragma once
+
+#include "pending_copies.hpp"
 
 #include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/detail/kernel/warp_mma.hpp>
@@ -88,26 +93,29 @@ class shared_pool {
 };
 
 // What a thread does when it stops running.
-enum class arrival : unsigned char { end, sync, any, cluster };
+enum class arrival : unsigned char { end, warp, sync, any, cluster };
 
 // The threads of one block, or of the blocks of one cluster, numbered through.
 class block_team {
  public:
   explicit block_team(launch const& how)
-      : size_(how.threads), slots_(static_cast<std::size_t>(2 * how.threads * how.cluster)) {
+      : size_(how.threads),
+        seed_(how.seed),
+        slots_(static_cast<std::size_t>(2 * how.threads * how.cluster)) {
     for (int i = 0; i < how.cluster; ++i) pools_.emplace_back(how.shared_bytes);
   }
   virtual ~block_team() = default;
 
-  // Waits until all threads of the block, or of the cluster, have arrived; whether any of the block
-  // said true.
+  // Waits until all threads of the warp, the block or the cluster have arrived; whether any of the
+  // block said true.
   virtual bool arrive(int thread, arrival how, bool vote) = 0;
   int size() const { return size_; }  // of a block
   int blocks() const { return static_cast<int>(pools_.size()); }
+  std::uint64_t seed() const { return seed_; }
   shared_pool& pool(int block) { return pools_[static_cast<std::size_t>(block)]; }
 
   // What the threads of a warp show each other lies in two places in turn: whoever has passed the
-  // barrier behind one may write the other, while the last still read.
+  // meeting behind one may write the other, while the last still read.
   struct alignas(16) slot {
     static constexpr std::size_t bytes = 512;
     unsigned char value[bytes];
@@ -118,6 +126,7 @@ class block_team {
 
  private:
   int size_;
+  std::uint64_t seed_;
   std::deque<shared_pool> pools_;
   std::vector<slot> slots_;
 };
@@ -129,7 +138,7 @@ class host_block {
   static constexpr bool fast_double = FastDouble, big_register_file = FastDouble;
 
   host_block(block_team& team, int thread, index_t cluster)
-      : team_(team), thread_(thread), cluster_(cluster) {}
+      : team_(team), thread_(thread), cluster_(cluster), copies_(lot_of(team, thread, cluster)) {}
 
   int rank() const { return thread_ % team_.size(); }
   int size() const { return team_.size(); }
@@ -159,7 +168,6 @@ class host_block {
     return hidden;
   }
 
-  // Of a warp the executor knows nothing: all threads of the block meet to show a number.
   template <int Lanes, class V, class F>
   V reduce(V mine, F const& combine) {
     unsigned const turn = show(mine);
@@ -178,15 +186,8 @@ class host_block {
 
   static float exp2(float x) { return std::exp2(x); }
 
-  // Copies come as late as they may: whoever does not wait for one misses it.
-  void copy_async(void* to, void const* from, int bytes) { copies_.push_back({to, from, bytes}); }
-  void await_copies() {
-    for (copy const& c : copies_) {
-      std::memset(c.to, 0, 16);
-      if (c.bytes != 0) std::memcpy(c.to, c.from, static_cast<std::size_t>(c.bytes));
-    }
-    copies_.clear();
-  }
+  void copy_async(void* to, void const* from, int bytes) { copies_.start(to, from, bytes); }
+  void await_copies() { copies_.await(); }
 
   template <int Width, class A, class T, int Rows, int Columns>
   void mma_abt(slicesort::impl::register_tile<A, Rows, Columns>& sums,
@@ -215,18 +216,21 @@ class host_block {
   }
 
  private:
-  struct copy {
-    void* to;
-    void const* from;
-    int bytes;
-  };
+  // Another for every thread of a launch, and always the same.
+  static random_stream lot_of(block_team const& team, int thread, index_t cluster) {
+    index_t const number = cluster * team.blocks() * team.size() + thread;
+    return random_stream(random_stream::mix(team.seed()) + static_cast<std::uint64_t>(number));
+  }
 
   template <class V>
   unsigned show(V const& mine) {
     static_assert(sizeof(V) <= block_team::slot::bytes && std::is_trivially_copyable_v<V>);
+    if (team_.size() % slicesort::impl::warp_threads != 0)
+      throw block_fault("threads show each other numbers in a block of " +
+                        std::to_string(team_.size()) + ", which are no whole warps");
     unsigned const turn = turn_++;
     std::memcpy(team_.shown(thread_, turn).value, &mine, sizeof mine);
-    team_.arrive(thread_, arrival::sync, false);
+    team_.arrive(thread_, arrival::warp, false);
     return turn;
   }
   template <class V>
@@ -239,7 +243,7 @@ class host_block {
   index_t cluster_;
   shared_pool::cursor at_;
   unsigned turn_ = 0;
-  std::vector<copy> copies_;
+  pending_copies copies_;
 };
 
 // What one thread of one cluster does.

@@ -149,7 +149,9 @@ TEST_CASE("planted: divergent barriers") {
       CHECK(says(message(way_out::wrong_kind),
                  "divergent barrier: thread 0 waits at sync() while thread 5 waits at any()"));
       CHECK(says(message(way_out::one_more),
-                 "divergent barrier: thread 0 ends while thread 63 waits at sync()"));
+                 "divergent barrier: thread 32 ends while thread 63 waits at sync()"));
+      CHECK(says(message(way_out::half_of_a_warp),
+                 "divergent barrier: thread 32 waits for its warp while thread 48 ends"));
       CHECK(says(message(way_out::one_more),
                  ("of 3 (64 threads, seed " + std::to_string(seed)).c_str()));
     }

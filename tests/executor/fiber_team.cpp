@@ -56,17 +56,12 @@ class fiber_team final : public block_team {
     for (;;) {
       for (std::size_t i = order_.size(); i > 1; --i)
         std::swap(order_[i - 1], order_[random.below(i)]);
-      for (std::size_t i : order_) {
-        if (held[i / block_size()]) continue;
-        arrivals_[i] = arrival::end;
-        fibers_[i]->resume();
-        if (failure_) std::rethrow_exception(failure_);
-      }
+      for (std::size_t i : order_)
+        if (!held[i / block_size()]) run_to_barrier(i, random);
       std::vector<arrival> whole(votes_.size());
       for (std::size_t b = 0; b < whole.size(); ++b) {
-        auto const first = arrivals_.begin() + static_cast<std::ptrdiff_t>(b * block_size());
-        whole[b] = *first;
-        agree({first, first + size()});
+        whole[b] = arrivals_[b * block_size()];
+        agree_in_block(b);
         verdicts_[b] = votes_[b];
         votes_[b] = 0;
         held[b] = whole[b] == arrival::end || whole[b] == arrival::cluster;
@@ -85,9 +80,37 @@ class fiber_team final : public block_team {
     int thread;
   };
   std::size_t block_size() const { return static_cast<std::size_t>(size()); }
-  static void agree(std::vector<arrival> const& arrivals) {
-    std::string const wrong = disagreement(arrivals);
+
+  void resume(std::size_t thread) {
+    arrivals_[thread] = arrival::end;
+    fibers_[thread]->resume();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+  // Runs a thread; and if it is the last of its warp to come to a meeting, all of the warp, until
+  // the next barrier.
+  void run_to_barrier(std::size_t thread, random_stream& random) {
+    resume(thread);
+    if (arrivals_[thread] != arrival::warp) return;
+    constexpr auto size = static_cast<std::size_t>(warp_threads);
+    std::size_t const first = thread / size * size;
+    auto const lanes = arrivals_.begin() + static_cast<std::ptrdiff_t>(first);
+    while (std::count(lanes, lanes + warp_threads, arrival::warp) == warp_threads) {
+      block_order const order(warp_threads, random);
+      for (index_t i = 0; i < warp_threads; ++i) resume(first + static_cast<std::size_t>(order(i)));
+    }
+  }
+
+  static void agree(std::vector<arrival> const& arrivals, std::size_t first = 0) {
+    std::string const wrong = disagreement(arrivals, first);
     if (!wrong.empty()) throw block_fault(wrong);
+  }
+  // First every warp for itself, then all.
+  void agree_in_block(std::size_t block) const {
+    auto const begin = arrivals_.begin() + static_cast<std::ptrdiff_t>(block * block_size());
+    for (int first = 0; first < size(); first += warp_threads)
+      agree({begin + first, begin + std::min(first + warp_threads, size())},
+            static_cast<std::size_t>(first));
+    agree({begin, begin + size()});
   }
   static void run_thread(void* argument) {
     auto const [team, thread] = *static_cast<thread_of*>(argument);

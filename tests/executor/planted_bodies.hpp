@@ -97,6 +97,58 @@ struct missing_second_barrier : with_a_slice {
   }
 };
 
+// Everyone passes a number on to the other warp, and shows another to its own.
+struct to_the_other_warp : with_a_slice {
+  bool waits;  // as it must: what a warp shows itself is no barrier of the block
+  template <class Block>
+  void operator()(Block& block) const {
+    int* const s = shared(block);
+    s[block.rank()] = (block.rank() + 33) % 64;
+    int const most =
+        block.template reduce<32>(block.rank(), [](int a, int b) { return a > b ? a : b; });
+    if (waits) block.sync();
+    y[block.index() * 64 + block.rank()] =
+        s[(block.rank() + 32) % 64] + most - block.rank() / 32 * 32 - 31;
+  }
+};
+// Half a warp, which shows itself a number.
+struct half_a_warp {
+  static constexpr int max_threads = 1024;
+  template <class Block>
+  void operator()(Block& block) const {
+    (void)block.template reduce<4>(block.rank(), [](int a, int b) { return a + b; });
+  }
+};
+// Everyone reads the row of the next thread, and brings another into its own.
+struct next_row {
+  static constexpr int max_threads = 1024;
+  struct alignas(16) row {
+    int value;
+  };
+  row const* rows;  // 64 twice: those to read, and those to bring
+  int* y;
+  bool all_have_read;  // before the first is overwritten, as it must be
+
+  template <class SharedAllocator>
+  row* shared(SharedAllocator& shared_memory) const {
+    return shared_memory.template allocate<row>(64);
+  }
+  template <class Block>
+  void operator()(Block& block) const {
+    row* const s = shared(block);
+    int const i = block.rank();
+    s[i] = rows[i];
+    block.sync();
+    auto const bring = [&] { block.copy_async(&s[i], &rows[64 + i], sizeof(row)); };
+    if (!all_have_read) bring();
+    int const next = s[(i + 1) % 64].value;
+    block.sync();
+    if (all_have_read) bring();
+    block.await_copies();
+    y[block.index() * 64 + i] = s[i].value == rows[64 + i].value ? next : -1;
+  }
+};
+
 // Clusters of two blocks: everyone writes what the same thread of the other block has.
 struct exchange_in_cluster : with_a_slice {
   bool waits;     // as it must
@@ -116,7 +168,7 @@ struct exchange_in_cluster : with_a_slice {
   }
 };
 
-enum class way_out { some_end, wrong_kind, one_more };
+enum class way_out { some_end, wrong_kind, one_more, half_of_a_warp };
 
 struct divergent {
   static constexpr int max_threads = 1024;
@@ -130,6 +182,8 @@ struct divergent {
     else
       block.sync();
     if (how == way_out::one_more && block.rank() == 63) block.sync();
+    if (how == way_out::half_of_a_warp && block.rank() < 48)
+      (void)block.template reduce<4>(0, [](int a, int b) { return a + b; });
   }
 };
 

@@ -26,8 +26,13 @@ class block_order {
   std::uint64_t blocks_, first_, step_ = 1;
 };
 
-// What is wrong with the arrivals of threads at one point; "" when they agree.
-std::string disagreement(std::vector<arrival> const& arrivals);
+// The warps of a block, the last of which may have fewer threads than a device's.
+inline constexpr int warp_threads = slicesort::impl::warp_threads;
+inline int warps_of(int threads) { return slicesort::impl::divide_up(threads, warp_threads); }
+
+// What is wrong with the arrivals of threads at one point; "" when they agree. They are numbered
+// from `first`.
+std::string disagreement(std::vector<arrival> const& arrivals, std::size_t first = 0);
 // A block_fault whose message says where it happened.
 block_fault in_block(index_t cluster, launch const& how, std::string const& what);
 

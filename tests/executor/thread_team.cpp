@@ -3,6 +3,7 @@
 // same time, so that it sees what two blocks do to each other.
 #include "teams.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -20,7 +21,11 @@ struct canceled {};
 // A barrier that knows who came for what.
 class meeting {
  public:
-  explicit meeting(int size) : size_(size), passed_(static_cast<std::size_t>(size)) {
+  // Of `size` threads, the first of which has the number `first` in its block.
+  meeting(int size, int first)
+      : size_(size),
+        first_(static_cast<std::size_t>(first)),
+        passed_(static_cast<std::size_t>(size)) {
     for (phase& p : phases_) p.arrivals.resize(passed_.size());
   }
 
@@ -36,7 +41,7 @@ class meeting {
     p.arrivals[static_cast<std::size_t>(who)] = how;
     p.vote = p.vote || vote;
     if (++p.arrived == size_) {
-      std::string const wrong = disagreement(p.arrivals);
+      std::string const wrong = disagreement(p.arrivals, first_);
       if (!wrong.empty()) throw block_fault(wrong);
       p.verdict = p.vote;
       p.vote = false;
@@ -68,6 +73,7 @@ class meeting {
     bool vote = false, verdict = false, failed = false;
   };
   int size_;
+  std::size_t first_;
   phase phases_[2];
   std::vector<unsigned> passed_;  // barriers, by thread
 };
@@ -75,14 +81,21 @@ class meeting {
 class thread_team final : public block_team {
  public:
   explicit thread_team(launch const& how)
-      : block_team(how), in_cluster_(how.threads * how.cluster) {
-    for (int b = 0; b < how.cluster; ++b) in_block_.emplace_back(how.threads);
+      : block_team(how), in_cluster_(how.threads * how.cluster, 0) {
+    for (int b = 0; b < how.cluster; ++b) {
+      in_block_.emplace_back(how.threads, 0);
+      for (int first = 0; first < how.threads; first += warp_threads)
+        in_warp_.emplace_back(std::min(warp_threads, how.threads - first), first);
+    }
   }
 
-  // A block first agrees in itself that it ends or waits for the cluster.
+  // A warp first agrees in itself what its threads wait for, then a block.
   bool arrive(int thread, arrival how, bool vote) override {
-    bool const verdict =
-        in_block_[static_cast<std::size_t>(thread / size())].arrive(thread % size(), how, vote);
+    int const block = thread / size(), rank = thread % size();
+    int const warp = block * warps_of(size()) + rank / warp_threads;
+    in_warp_[static_cast<std::size_t>(warp)].arrive(rank % warp_threads, how, false);
+    if (how == arrival::warp) return false;
+    bool const verdict = in_block_[static_cast<std::size_t>(block)].arrive(rank, how, vote);
     if (how == arrival::end || how == arrival::cluster) in_cluster_.arrive(thread, how, false);
     return verdict;
   }
@@ -90,13 +103,14 @@ class thread_team final : public block_team {
   void fail(std::exception_ptr what) {
     std::lock_guard<std::mutex> const first(failing_);
     if (!failure_) failure_ = what;
-    for (meeting& m : in_block_) m.fail();
+    for (auto* const meetings : {&in_warp_, &in_block_})
+      for (meeting& m : *meetings) m.fail();
     in_cluster_.fail();
   }
   std::exception_ptr failure() const { return failure_; }
 
  private:
-  std::deque<meeting> in_block_;
+  std::deque<meeting> in_warp_, in_block_;
   meeting in_cluster_;
   std::mutex failing_;
   std::exception_ptr failure_;

@@ -2,6 +2,9 @@
 // What the block executor does for tiles: numbers that neighboring threads show each other, copies
 // that nobody may use before he waited, and the products of tiles.
 #include "block_executor.hpp"
+#include "planted_bodies.hpp"
+#include "support/refusal.hpp"
+#include "support/sanitizers.hpp"
 
 #include <slicesort/detail/kernel/warp_mma.hpp>
 
@@ -10,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 using namespace support;
@@ -111,6 +115,56 @@ TEST_CASE("threads see what their neighbors show") {
       CHECK(third[at] == (r / 4 * 4 + 3) * 37 % 64);
     }
   }
+}
+
+#if !SLICESORT_TEST_TSAN
+namespace {
+
+// Of 20 seeds, those with which the body that `make` makes of y does not write the number of the
+// next thread.
+template <class Make>
+int wrong_seeds(Make const& make) {
+  int wrong = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    std::vector<int> y(2 * 64);
+    run(make(y.data()), 64, seed);
+    bool right = true;
+    for (std::size_t i = 0; i < y.size(); ++i)
+      right = right && y[i] == static_cast<int>((i % 64 + 1) % 64);
+    wrong += !right;
+  }
+  return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("planted: what a warp shows itself is taken for a barrier of the block") {
+  auto const body = [](bool waits) {
+    return [waits](int* y) { return to_the_other_warp{{y}, waits}; };
+  };
+  CHECK(wrong_seeds(body(true)) == 0);
+  CHECK(wrong_seeds(body(false)) == 20);
+}
+
+TEST_CASE("planted: a copy into what others still read, which late copies would not show") {
+  std::vector<next_row::row> rows;
+  for (int i = 0; i < 128; ++i) rows.push_back({i % 64 + i / 64 * 1000});
+  auto const body = [&](bool all_have_read) {
+    return [&, all_have_read](int* y) { return next_row{rows.data(), y, all_have_read}; };
+  };
+  CHECK(wrong_seeds(body(true)) == 0);
+  CHECK(wrong_seeds(body(false)) == 20);
+}
+#endif
+
+TEST_CASE("planted: a block of less than a warp, whose threads show each other numbers") {
+  std::string fault;
+  try {
+    run(half_a_warp{}, 16, 1);
+  } catch (block_fault const& thrown) {
+    fault = thrown.what();
+  }
+  CHECK(says(fault, "threads show each other numbers in a block of 16, which are no whole warps"));
 }
 
 TEST_CASE("a swizzled tile keeps every row, and no column has two pieces in one bank") {

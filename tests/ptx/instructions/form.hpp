@@ -32,6 +32,12 @@ std::vector<form> logic_and_shift();
 std::vector<form> movement();
 std::vector<form> conversion();
 std::vector<form> control_flow();
+std::vector<form> loads_and_stores();
+std::vector<form> addresses();
+std::vector<form> asynchronous_copies();
+std::vector<form> shuffles();
+std::vector<form> barriers();
+std::vector<form> matrices();
 
 std::vector<form> const& instruction_table();
 // Null where no row has this opcode. `last` is what the last modifier names.

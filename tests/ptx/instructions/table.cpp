@@ -19,7 +19,8 @@ std::vector<form> joined(std::initializer_list<std::vector<form>> chapters) {
 std::vector<form> const& instruction_table() {
   static std::vector<form> const table =
       joined({integer_arithmetic(), floating_point(), comparison(), logic_and_shift(), movement(),
-              conversion(), control_flow()});
+              conversion(), control_flow(), loads_and_stores(), addresses(), asynchronous_copies(),
+              shuffles(), barriers(), matrices()});
   return table;
 }
 

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// PTX ISA 9.7.9.25.3 "Non-bulk copy". When a copy lands between its start and its wait is open:
+// in some clusters at once, in others at the wait.
+#include "../machine/cluster.hpp"
+#include "../watch/global_races.hpp"
+#include "access.hpp"
+#include "form.hpp"
+#include "statement.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace ptx {
+
+namespace {
+
+void move_bytes(warp& w, pending_copy const& c) {
+  unsigned char* const to = w.in->shared.data() + c.to;
+  std::memset(to, 0, c.bytes);
+  if (c.source != 0) std::memcpy(to, reinterpret_cast<void const*>(c.from), c.source);
+}
+
+void start_copy(warp& w, instruction const& n, lane_mask active) {
+  cluster& all = *w.in->of;
+  std::uint64_t const *const to = w.source(n.sources[0]), *const from = w.source(n.sources[1]);
+  std::uint64_t const* const sizes = n.source_count > 2 ? w.source(n.sources[2]) : nullptr;
+  std::size_t const bytes = n.count;
+  all.counted.async_copies += static_cast<unsigned>(__builtin_popcount(active));
+  in_turn(active, [&](unsigned l) {
+    auto const at = static_cast<std::uint32_t>(to[l]);
+    std::uint64_t const source = sizes != nullptr ? sizes[l] : bytes;
+    if (at % bytes != 0) w.fail("copies to shared memory, misaligned", l, at);
+    if (from[l] % bytes != 0) w.fail("copies from global memory, misaligned", l, from[l]);
+    if (source > bytes)
+      w.fail("copies " + std::to_string(source) + " of " + std::to_string(bytes) + " bytes", l,
+             from[l]);
+    if (at + bytes > w.in->shared.size()) w.fail("copies past the end of shared memory", l, at);
+    if (source != 0) {
+      if (!all.last_memory_of(n).holds(from[l], source) &&
+          !all.memory_of(n, from[l]).holds(from[l], source))
+        w.fail("copies from outside of global memory", l, from[l]);
+      if (all.global) all.global->read(w, l, from[l], source);
+    }
+    w.in->shared.start_copy(w, l, at, bytes);
+    w.copies.push_back({at, from[l], static_cast<std::uint8_t>(bytes),
+                        static_cast<std::uint8_t>(source), static_cast<std::uint8_t>(l),
+                        w.copy_groups[l]});
+    if (!all.late_copies) move_bytes(w, w.copies.back());
+  });
+}
+
+void commit_group(warp& w, instruction const&, lane_mask active) {
+  in_turn(active, [&](unsigned l) { ++w.copy_groups[l]; });
+}
+
+template <class F>
+void land(warp& w, lane_mask active, F const& is_awaited) {
+  auto const landed = std::stable_partition(
+      w.copies.begin(), w.copies.end(),
+      [&](pending_copy const& c) { return (active >> c.lane & 1) == 0 || !is_awaited(c); });
+  for (auto c = landed; c != w.copies.end(); ++c) {
+    if (w.in->of->late_copies) move_bytes(w, *c);
+    w.in->shared.land_copy(w, c->lane, c->to, c->bytes);
+  }
+  w.copies.erase(landed, w.copies.end());
+}
+
+void wait_all(warp& w, instruction const&, lane_mask active) {
+  land(w, active, [](pending_copy const&) { return true; });
+}
+// All groups but the last n.offset.
+void wait_group(warp& w, instruction const& n, lane_mask active) {
+  land(w, active, [&](pending_copy const& c) {
+    return c.group + static_cast<std::uint64_t>(n.offset) < w.copy_groups[c.lane];
+  });
+}
+
+void decode_cp(statement& s, instruction& n) {
+  s.expect("async");
+  std::size_t const which = s.take_one_of({"ca", "cg", "commit_group", "wait_group", "wait_all"});
+  switch (which) {
+    case 0:
+    case 1: {
+      if (!s.take("shared::cta")) s.expect("shared");
+      s.expect("global");
+      if (s.address(n, space::shared) != 0 || s.address(n, space::global) != 0)
+        s.fail("an offset beside an address of a copy");
+      std::int64_t const bytes = s.integer();
+      if (bytes != 16 && (which == 1 || (bytes != 8 && bytes != 4)))
+        s.fail("a copy of a size that there is not");
+      n.count = static_cast<std::uint8_t>(bytes);
+      n.act = start_copy;
+      if (s.more()) s.source(n, type::u32);
+      break;
+    }
+    case 2:
+      n.act = commit_group;
+      break;
+    case 3:
+      n.offset = s.integer();
+      n.act = wait_group;
+      s.synchronizes(n);
+      break;
+    default:
+      n.act = wait_all;
+      s.synchronizes(n);
+  }
+}
+
+}  // namespace
+
+std::vector<form> asynchronous_copies() { return {{"cp", "9.7.9.25.3", decode_cp}}; }
+
+}  // namespace ptx

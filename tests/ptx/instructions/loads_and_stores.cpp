@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// PTX ISA 9.7.9.8 "ld", 9.7.9.9 "ld.global.nc", 9.7.9.12 "st".
+#include "access.hpp"
+#include "form.hpp"
+#include "statement.hpp"
+
+#include <cstring>
+#include <initializer_list>
+#include <mutex>
+
+namespace ptx {
+
+namespace {
+
+using finder = void (*)(warp&, instruction const&, operand const&, lane_mask, std::size_t, doing,
+                        places&);
+
+// Memory that several host threads may access at a time, as ld.relaxed says: a vector as a whole.
+std::mutex relaxed_access;
+constexpr std::uint8_t relaxed = 1;  // instruction::mode
+
+template <std::size_t Bytes>
+std::uint64_t load_word(unsigned char const* from) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, from, Bytes);
+  return word;
+}
+
+template <std::size_t Bytes, std::size_t Count, finder find>
+void load(warp& w, instruction const& n, lane_mask active) {
+  places at;
+  find(w, n, n.sources[0], active, Bytes * Count, doing::read, at);
+  std::unique_lock<std::mutex> lock(relaxed_access, std::defer_lock);
+  if (n.mode == relaxed) lock.lock();
+  for (std::size_t i = 0; i < Count; ++i) {
+    std::uint64_t* const to = w.result(n.results[i]);
+    in_turn(active, [&](unsigned l) { to[l] = load_word<Bytes>(at[l] + i * Bytes); });
+  }
+}
+
+template <std::size_t Bytes, std::size_t Count, finder find>
+void store(warp& w, instruction const& n, lane_mask active) {
+  places at;
+  find(w, n, n.sources[0], active, Bytes * Count, doing::write, at);
+  std::unique_lock<std::mutex> lock(relaxed_access, std::defer_lock);
+  if (n.mode == relaxed) lock.lock();
+  for (std::size_t i = 0; i < Count; ++i) {
+    std::uint64_t const* const from = w.source(n.sources[1 + i]);
+    in_turn(active, [&](unsigned l) { std::memcpy(at[l] + i * Bytes, &from[l], Bytes); });
+  }
+}
+
+// Its address is the same for all.
+template <std::size_t Bytes, std::size_t Count>
+void load_parameter(warp& w, instruction const& n, lane_mask active) {
+  std::vector<unsigned char> const& all = w.in->of->how.parameters;
+  std::uint64_t const* const base = w.source(n.sources[0]);
+  in_turn(active, [&](unsigned l) {
+    std::uint64_t const at = base[l] + static_cast<std::uint64_t>(n.offset);
+    if (at % (Bytes * Count) != 0) w.fail("reads a parameter, misaligned", l, at);
+    if (at > all.size() || Bytes * Count > all.size() - at)
+      w.fail("reads past the parameters", l, at);
+    for (std::size_t i = 0; i < Count; ++i)
+      w.result(n.results[i])[l] = load_word<Bytes>(all.data() + at + i * Bytes);
+  });
+}
+
+// Narrow signed numbers fill the register.
+template <action load>
+void load_signed(warp& w, instruction const& n, lane_mask active) {
+  load(w, n, active);
+  std::size_t const loaded = 64 - 8 * bytes_of(n.t);
+  for (std::size_t i = 0; i < n.count; ++i) {
+    std::uint64_t* const to = w.result(n.results[i]);
+    std::size_t const spare = 64 - 8 * std::size_t{n.results[i].bytes};
+    in_turn(active, [&](unsigned l) {
+      auto const number = static_cast<std::int64_t>(to[l] << loaded) >> loaded;
+      to[l] = static_cast<std::uint64_t>(number) << spare >> spare;
+    });
+  }
+}
+
+template <std::size_t Bytes, std::size_t Count>
+action load_from(space where) {
+  switch (where) {
+    case space::shared:
+      return load<Bytes, Count, find_shared>;
+    case space::global:
+      return load<Bytes, Count, find_global>;
+    case space::param:
+      return load_parameter<Bytes, Count>;
+    default:
+      return load<Bytes, Count, find_generic>;
+  }
+}
+template <std::size_t Bytes>
+action signed_load_from(space where) {
+  switch (where) {
+    case space::shared:
+      return load_signed<load<Bytes, 1, find_shared>>;
+    case space::global:
+      return load_signed<load<Bytes, 1, find_global>>;
+    case space::param:
+      return load_signed<load_parameter<Bytes, 1>>;
+    default:
+      return load_signed<load<Bytes, 1, find_generic>>;
+  }
+}
+template <std::size_t Bytes, std::size_t Count>
+action store_to(space where) {
+  switch (where) {
+    case space::shared:
+      return store<Bytes, Count, find_shared>;
+    case space::global:
+      return store<Bytes, Count, find_global>;
+    default:
+      return store<Bytes, Count, find_generic>;
+  }
+}
+
+struct width {
+  std::size_t bytes, count;
+  action (*load)(space);
+  action (*store)(space);
+};
+constexpr width widths[] = {
+    {1, 1, load_from<1, 1>, store_to<1, 1>}, {1, 2, load_from<1, 2>, store_to<1, 2>},
+    {1, 4, load_from<1, 4>, store_to<1, 4>}, {2, 1, load_from<2, 1>, store_to<2, 1>},
+    {2, 2, load_from<2, 2>, store_to<2, 2>}, {2, 4, load_from<2, 4>, store_to<2, 4>},
+    {4, 1, load_from<4, 1>, store_to<4, 1>}, {4, 2, load_from<4, 2>, store_to<4, 2>},
+    {4, 4, load_from<4, 4>, store_to<4, 4>}, {8, 1, load_from<8, 1>, store_to<8, 1>},
+    {8, 2, load_from<8, 2>, store_to<8, 2>}};
+
+// `.relaxed.gpu.global.v2.u64`, of which all but the type may be left out.
+width const& take_modifiers(statement& s, instruction& n) {
+  if (s.take("relaxed")) {
+    s.take_one_of({"cta", "gpu"});
+    n.mode = relaxed;
+  } else {
+    s.take("volatile");  // every access is
+  }
+  if (s.take("global"))
+    n.where = space::global;
+  else if (s.take("shared"))
+    n.where = space::shared;
+  else if (s.opcode() == "ld" && s.take("param"))
+    n.where = space::param;
+  // Memory that nobody writes meanwhile, as watch::global_races sees to.
+  if (s.opcode() == "ld" && n.where == space::global) s.take("nc");
+  n.count = s.take("v2") ? 2 : s.take("v4") ? 4 : 1;
+  n.t = s.take_type({type::b8, type::u8, type::s8, type::b16, type::u16, type::s16, type::b32,
+                     type::u32, type::s32, type::f32, type::b64, type::u64, type::s64, type::f64});
+  for (width const& w : widths)
+    if (w.bytes == bytes_of(n.t) && w.count == n.count) return w;
+  s.fail("a vector of more than 16 bytes");
+}
+
+void decode_ld(statement& s, instruction& n) {
+  width const& w = take_modifiers(s, n);
+  s.results(n, n.t, n.count, true);
+  n.offset = s.address(n, n.where);
+  n.act = w.load(n.where);
+  bool const is_signed = n.t == type::s8 || n.t == type::s16 || n.t == type::s32;
+  if (!is_signed || n.results[0].bytes == w.bytes) return;
+  if (n.count != 1) s.fail("a vector of numbers that are narrower than their registers");
+  n.act = w.bytes == 1   ? signed_load_from<1>(n.where)
+          : w.bytes == 2 ? signed_load_from<2>(n.where)
+                         : signed_load_from<4>(n.where);
+}
+
+void decode_st(statement& s, instruction& n) {
+  width const& w = take_modifiers(s, n);
+  n.offset = s.address(n, n.where);
+  s.sources(n, n.t, n.count, true);
+  n.act = w.store(n.where);
+}
+
+}  // namespace
+
+std::vector<form> loads_and_stores() {
+  return {{"ld", "9.7.9.8", decode_ld}, {"st", "9.7.9.12", decode_st}};
+}
+
+}  // namespace ptx

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "address.hpp"
+#include "launch.hpp"
+#include "shared_memory.hpp"
+#include "warp.hpp"
+
+#include <array>
+#include <vector>
+
+namespace ptx {
+
+class cluster;
+
+struct block {
+  cluster* of = nullptr;
+  unsigned rank = 0;  // in the cluster
+  extent index;       // %ctaid
+  shared_memory shared;
+  std::vector<warp> warps;
+  unsigned running = 0;  // warps that have not ended
+};
+
+}  // namespace ptx

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block's shared memory, and who did what with it.
+#pragma once
+
+#include "../watch/cell.hpp"
+#include "warp.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ptx {
+
+struct block;
+struct watch;
+
+class shared_memory {
+ public:
+  // For a launch. `grain`: all accesses are of so many bytes or of a multiple, a power of two.
+  void prepare(block& owner, std::size_t bytes, std::size_t grain, watch const& watched);
+  // At a block's start; memory then holds anything.
+  void start(unsigned char anything);
+  // Moments begin anew.
+  void forget();
+  // At its end, by the last warp.
+  void end(warp const& last);
+
+  std::size_t size() const { return bytes_.size(); }
+  unsigned char* data() { return bytes_.data(); }
+
+  // Accesses of bytes that are inside and aligned. They throw fault if it is a race, or a read of
+  // what nobody wrote.
+  void read(warp& w, unsigned lane, std::size_t at, std::size_t bytes);
+  void write(warp& w, unsigned lane, std::size_t at, std::size_t bytes);
+  // A read of which each of `lanes` gets a part; at least two of them, so that a lane that wrote
+  // there itself does not go unnoticed.
+  void read_together(warp& w, lane_mask lanes, std::size_t at, std::size_t bytes);
+  // Until the copy has landed nobody must touch these bytes.
+  void start_copy(warp& w, unsigned lane, std::size_t at, std::size_t bytes);
+  void land_copy(warp& w, unsigned lane, std::size_t at, std::size_t bytes);
+
+ private:
+  void visit(warp const& w, unsigned lane);
+  void read_slowly(warp& w, unsigned lane, std::size_t i);
+  void write_slowly(warp& w, unsigned lane, std::size_t i);
+  [[noreturn]] void race(warp const& w, unsigned lane, std::size_t i, char const* does,
+                         std::string const& who, char const* did) const;
+
+  block* owner_ = nullptr;
+  std::vector<unsigned char> bytes_;
+  std::vector<cell> cells_;      // one for each grain; empty: nothing is watched
+  std::vector<reading> far_;     // by other blocks of the cluster
+  std::vector<writing> visits_;  // the last access by each block of the cluster
+  unsigned shift_ = 0;           // log2 of the grain
+  bool races_ = true, unwritten_ = true;
+};
+
+inline void shared_memory::read(warp& w, unsigned lane, std::size_t at, std::size_t bytes) {
+  if (cells_.empty()) return;
+  order const& past = w.past;
+  unsigned const thread = w.first_thread | lane;
+  auto const mine = static_cast<std::uint16_t>(thread >> 5);
+  bool const own = owner_ == w.in;
+  if (!own) visit(w, lane);
+  for (std::size_t i = at >> shift_, end = (at + bytes) >> shift_; i != end; ++i) {
+    cell& c = cells_[i];
+    bool const settled = c.written - past.born < past.calm - past.born ||
+                         (c.writer == thread && c.written >= past.born);
+    if (settled && own) {
+      if (c.read == past.now && c.reader == mine) {
+        c.lanes |= lane_mask{1} << lane;
+        continue;
+      }
+      if (c.read < past.calm) {
+        c.read = past.now;
+        c.reader = mine;
+        c.lanes = lane_mask{1} << lane;
+        continue;
+      }
+    }
+    read_slowly(w, lane, i);
+  }
+}
+
+inline void shared_memory::read_together(warp& w, lane_mask lanes, std::size_t at,
+                                         std::size_t bytes) {
+  if (cells_.empty()) return;
+  order const& past = w.past;
+  auto const mine = static_cast<std::uint16_t>(w.first_thread >> 5);
+  for (std::size_t i = at >> shift_, end = (at + bytes) >> shift_; i != end; ++i) {
+    cell& c = cells_[i];
+    if (c.written - past.born < past.calm - past.born) {
+      if (c.read == past.now && c.reader == mine) {
+        c.lanes |= lanes;
+        continue;
+      }
+      if (c.read < past.calm) {
+        c.read = past.now;
+        c.reader = mine;
+        c.lanes = lanes;
+        continue;
+      }
+    }
+    for (lane_mask rest = lanes; rest != 0; rest &= rest - 1)
+      read_slowly(w, static_cast<unsigned>(__builtin_ctz(rest)), i);
+  }
+}
+
+inline void shared_memory::write(warp& w, unsigned lane, std::size_t at, std::size_t bytes) {
+  if (cells_.empty()) return;
+  order const& past = w.past;
+  unsigned const thread = w.first_thread | lane;
+  bool const own = owner_ == w.in;
+  if (!own) visit(w, lane);
+  for (std::size_t i = at >> shift_, end = (at + bytes) >> shift_; i != end; ++i) {
+    cell& c = cells_[i];
+    bool const settled =
+        (c.written < past.calm || c.writer == thread) &&
+        (c.read < past.calm || (c.reader == thread >> 5 && c.lanes == lane_mask{1} << lane)) &&
+        (far_.empty() || far_[i].last < past.calm);
+    if (!settled) write_slowly(w, lane, i);
+    c.written = past.now;
+    c.writer = static_cast<std::uint16_t>(thread);
+  }
+}
+
+}  // namespace ptx

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grain.hpp"
+
+#include "../instructions/form.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace ptx {
+
+grains smallest_accesses(std::vector<instruction> const& code) {
+  grains found;
+  for (instruction const& n : code) {
+    if (n.of == nullptr) continue;
+    char const first = n.of->opcode[0];
+    if (first != 'l' && first != 's' && first != 'c') continue;
+    std::string_view const opcode = n.of->opcode;
+    if (opcode == "ld" || opcode == "st") {
+      if (n.where == space::param) continue;
+      std::size_t const width = bytes_of(n.t);
+      if (n.where != space::global) found.shared = std::min(found.shared, width);
+      if (n.where != space::shared) found.global = std::min(found.global, width);
+    } else if (opcode == "cp") {
+      if (n.source_count == 0) continue;
+      found.shared = std::min<std::size_t>(found.shared, n.count);
+      found.global = 1;  // it reads as many bytes as a register says
+    }
+  }
+  return found;
+}
+
+}  // namespace ptx

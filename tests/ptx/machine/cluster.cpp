@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster.hpp"
 
-#include "../instructions/barrier.hpp"
+#include "../instructions/communication/barriers.hpp"
 #include "../watch/global_races.hpp"
 #include "../watch/grain.hpp"
 #include "fault.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX ISA 9.7.13 "Parallel Synchronization and Communication Instructions": barriers, fences.
-#include "../machine/cluster.hpp"
-#include "barrier.hpp"
-#include "form.hpp"
-#include "lanes.hpp"
+#include "barriers.hpp"
+#include "../../machine/cluster.hpp"
+#include "../form.hpp"
+#include "../lanes.hpp"
+#include "../statement.hpp"
 #include "members.hpp"
-#include "statement.hpp"
 
 #include <cstdint>
 #include <vector>

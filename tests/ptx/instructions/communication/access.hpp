@@ -2,8 +2,8 @@
 // How instructions reach memory: an address for each lane, checked.
 #pragma once
 
-#include "../machine/cluster.hpp"
-#include "../module/kernel.hpp"
+#include "../../machine/cluster.hpp"
+#include "../../module/kernel.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "access.hpp"
 
-#include "../watch/global_races.hpp"
-#include "../watch/traffic.hpp"
+#include "../../watch/global_races.hpp"
+#include "../../watch/traffic.hpp"
 
 #include <string>
 

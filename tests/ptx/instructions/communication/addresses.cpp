@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX ISA 9.7.9.20 "cvta", 9.7.9.24 "mapa".
-#include "../machine/cluster.hpp"
+#include "../../machine/cluster.hpp"
+#include "../form.hpp"
+#include "../lanes.hpp"
+#include "../statement.hpp"
 #include "access.hpp"
-#include "form.hpp"
-#include "lanes.hpp"
-#include "statement.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX ISA 9.7.14.5 "Matrix multiply-accumulate operation using mma instruction", with the fragments
 // of its sections 8 "m16n8k16 with floating point type" and 15 "ldmatrix".
-#include "../machine/cluster.hpp"
-#include "../watch/traffic.hpp"
+#include "../../machine/cluster.hpp"
+#include "../../watch/traffic.hpp"
+#include "../floating_point.hpp"
+#include "../form.hpp"
+#include "../lanes.hpp"
+#include "../statement.hpp"
 #include "access.hpp"
-#include "form.hpp"
-#include "lanes.hpp"
-#include "statement.hpp"
 
 #include <array>
 #include <cmath>
@@ -65,16 +66,6 @@ void load_matrices(warp& w, instruction const& n, lane_mask active) {
   }
 }
 
-double from_bf16(std::uint32_t half) { return static_cast<double>(bits_as<float>(half << 16)); }
-double from_f16(std::uint32_t half) {
-  // The exponent's bias is 112 less. Infinities and NaN have a 5-bit exponent of ones.
-  std::uint32_t const magnitude = (half & 0x7fff) << 13;
-  float const scaled = bits_as<float>(magnitude) * 0x1p112f;
-  std::uint32_t const bits =
-      magnitude >= 0x7c00u << 13 ? magnitude | 0x7f800000u : bits_as<std::uint32_t>(scaled);
-  return static_cast<double>(bits_as<float>(bits | (half & 0x8000) << 16));
-}
-
 struct fragments {
   double a[16][16], b[16][8], c[16][8];
 };
@@ -89,7 +80,7 @@ PTX_WIDE_VECTORS void multiply(fragments& m) {
 // (g, t + 8), (g + 8, t + 8) and those to their right; of B, (t, g), (t + 8, g) and those below;
 // of C, one a register, (g, t), (g, t + 1), (g + 8, t), (g + 8, t + 1). A device sums in an order
 // and with a precision of its own; here the sum is exact but for doubles' rounding.
-template <double number(std::uint32_t)>
+template <float number(std::uint16_t)>
 void multiply_add(warp& w, instruction const& n, lane_mask active) {
   w.demand_whole(active, "mma");
   if (active != all_lanes) w.fail("mma by a warp of fewer than 32 lanes");
@@ -99,16 +90,16 @@ void multiply_add(warp& w, instruction const& n, lane_mask active) {
     std::uint64_t const* const a = w.source(n.sources[i]);
     for (int l = 0; l < warp_lanes; ++l) {
       double* const to = &m.a[l / 4 + i % 2 * 8][l % 4 * 2 + i / 2 * 8];
-      to[0] = number(static_cast<std::uint32_t>(a[l]) & 0xffff);
-      to[1] = number(static_cast<std::uint32_t>(a[l]) >> 16);
+      to[0] = static_cast<double>(number(static_cast<std::uint16_t>(a[l])));
+      to[1] = static_cast<double>(number(static_cast<std::uint16_t>(a[l] >> 16)));
     }
   }
   for (int i = 0; i < 2; ++i) {
     std::uint64_t const* const b = w.source(n.sources[4 + i]);
     for (int l = 0; l < warp_lanes; ++l) {
       int const row = l % 4 * 2 + i * 8, column = l / 4;
-      m.b[row][column] = number(static_cast<std::uint32_t>(b[l]) & 0xffff);
-      m.b[row + 1][column] = number(static_cast<std::uint32_t>(b[l]) >> 16);
+      m.b[row][column] = static_cast<double>(number(static_cast<std::uint16_t>(b[l])));
+      m.b[row + 1][column] = static_cast<double>(number(static_cast<std::uint16_t>(b[l] >> 16)));
     }
   }
   for (int i = 0; i < 4; ++i) {
@@ -150,7 +141,7 @@ void decode_mma(statement& s, instruction& n) {
   n.from = s.take_type({type::f16, type::bf16});
   s.take_type({n.from});
   s.take_type({n.t});
-  n.act = n.from == type::f16 ? multiply_add<from_f16> : multiply_add<from_bf16>;
+  n.act = n.from == type::f16 ? multiply_add<float_of_half> : multiply_add<float_of_bfloat>;
   s.results(n, type::f32, 4);
   s.sources(n, type::b32, 4);
   s.sources(n, type::b32, 2);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX ISA 9.7.9.8 "ld", 9.7.9.9 "ld.global.nc", 9.7.9.12 "st".
+#include "../form.hpp"
+#include "../statement.hpp"
 #include "access.hpp"
-#include "form.hpp"
-#include "statement.hpp"
 
 #include <cstring>
 #include <initializer_list>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX ISA 9.7.9.25.3 "Non-bulk copy". When a copy lands between its start and its wait is open:
 // in some clusters at once, in others at the wait.
-#include "../machine/cluster.hpp"
-#include "../watch/global_races.hpp"
+#include "../../machine/cluster.hpp"
+#include "../../watch/global_races.hpp"
+#include "../form.hpp"
+#include "../statement.hpp"
 #include "access.hpp"
-#include "form.hpp"
-#include "statement.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "../machine/warp.hpp"
+#include "../../machine/warp.hpp"
 
 #include <cstdint>
 

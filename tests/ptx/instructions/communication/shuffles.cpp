@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX ISA 9.7.9.6 "shfl.sync", 9.7.13.9 "vote.sync".
-#include "../machine/cluster.hpp"
-#include "form.hpp"
-#include "lanes.hpp"
+#include "../../machine/cluster.hpp"
+#include "../form.hpp"
+#include "../lanes.hpp"
+#include "../statement.hpp"
 #include "members.hpp"
-#include "statement.hpp"
 
 #include <algorithm>
 #include <array>

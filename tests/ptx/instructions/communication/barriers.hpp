@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "../module/kernel.hpp"
+#include "../../module/kernel.hpp"
 
 #include <vector>
 

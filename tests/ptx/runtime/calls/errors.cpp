@@ -34,6 +34,9 @@ constexpr named_error errors[] = {
                         "operation not permitted when stream is capturing"),
     SLICESORT_PTX_ERROR(cudaErrorStreamCaptureInvalidated,
                         "operation failed due to a previous error during capture"),
+    SLICESORT_PTX_ERROR(
+        cudaErrorStreamCaptureImplicit,
+        "operation would make the legacy stream depend on a capturing blocking stream"),
     SLICESORT_PTX_ERROR(cudaErrorStreamCaptureWrongThread,
                         "attempt to terminate a thread-local capture sequence from another thread"),
     SLICESORT_PTX_ERROR(cudaErrorInvalidClusterSize, "invalid cluster size")};

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_runtime.h>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace {
+
+std::size_t unused_bytes() {
+  std::size_t now = 0, all = 0;
+  CHECK(cudaMemGetInfo(&now, &all) == cudaSuccess);
+  CHECK(now <= all);
+  return now;
+}
+
+}  // namespace
+
+TEST_CASE("memory comes and goes") {
+  std::size_t const before = unused_bytes();
+  unsigned char* data = nullptr;
+  CHECK(cudaMalloc(reinterpret_cast<void**>(&data), 1000) == cudaSuccess);
+  CHECK(unused_bytes() == before - 1000);
+  CHECK(cudaFree(data) == cudaSuccess);
+  CHECK(unused_bytes() == before);
+  CHECK(cudaFree(data) == cudaErrorInvalidValue);
+  CHECK(cudaFree(nullptr) == cudaSuccess);
+  int not_ours = 0;
+  CHECK(cudaFree(&not_ours) == cudaErrorInvalidValue);
+
+  void* nothing = data;
+  CHECK(cudaMalloc(&nothing, 0) == cudaSuccess);
+  CHECK(nothing == nullptr);
+  CHECK(cudaMalloc(&nothing, before + 1) == cudaErrorMemoryAllocation);
+}
+
+TEST_CASE("pinned memory is freed as what it is") {
+  void* data = nullptr;
+  CHECK(cudaMallocHost(&data, 100) == cudaSuccess);
+  CHECK(cudaFree(data) == cudaErrorInvalidValue);
+  CHECK(cudaFreeHost(data) == cudaSuccess);
+}
+
+TEST_CASE("a copy goes where its kind says, and stays within allocations") {
+  std::vector<unsigned char> host(100, 7), back(100);
+  unsigned char *one = nullptr, *other = nullptr;
+  CHECK(cudaMalloc(reinterpret_cast<void**>(&one), 100) == cudaSuccess);
+  CHECK(cudaMalloc(reinterpret_cast<void**>(&other), 100) == cudaSuccess);
+  CHECK(cudaMemcpy(one, host.data(), 100, cudaMemcpyHostToDevice) == cudaSuccess);
+  CHECK(cudaMemcpy(other, one, 100, cudaMemcpyDeviceToDevice) == cudaSuccess);
+  CHECK(cudaMemcpy(back.data(), other, 100, cudaMemcpyDefault) == cudaSuccess);
+  CHECK(back == host);
+  CHECK(cudaMemset(one + 10, 9, 90) == cudaSuccess);
+  CHECK(cudaMemcpy(back.data(), one, 100, cudaMemcpyDeviceToHost) == cudaSuccess);
+  CHECK(back[9] == 7);
+  CHECK(back[10] == 9);
+
+  CHECK(cudaMemcpy(one, host.data(), 100, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpy(one, host.data(), 100, cudaMemcpyDeviceToDevice) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpy(one + 1, host.data(), 100, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpy(back.data(), one + 1, 100, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
+  CHECK(cudaMemset(one + 1, 0, 100) == cudaErrorInvalidValue);
+  CHECK(cudaMemset(host.data(), 0, 100) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpy(one + 100, host.data(), 0, cudaMemcpyHostToDevice) == cudaSuccess);
+
+  CHECK(cudaFree(one) == cudaSuccess);
+  CHECK(cudaMemcpy(back.data(), one, 100, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpy(back.data(), one, 100, cudaMemcpyDefault) == cudaErrorInvalidValue);
+  CHECK(cudaFree(other) == cudaSuccess);
+}
+
+TEST_CASE("device memory holds garbage at first") {
+  std::vector<unsigned char> back(64);
+  void* data = nullptr;
+  CHECK(cudaMalloc(&data, 64) == cudaSuccess);
+  CHECK(cudaMemcpy(back.data(), data, 64, cudaMemcpyDeviceToHost) == cudaSuccess);
+  for (unsigned char byte : back) CHECK(byte != 0);
+  CHECK(cudaFree(data) == cudaSuccess);
+}
+
+TEST_CASE("an error is remembered until somebody asks") {
+  (void)cudaGetLastError();
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
+  CHECK(cudaSetDevice(1) == cudaErrorInvalidDevice);
+  int device = -1;
+  CHECK(cudaGetDevice(&device) == cudaSuccess);
+  CHECK(device == 0);
+  CHECK(cudaPeekAtLastError() == cudaErrorInvalidDevice);
+  CHECK(cudaGetLastError() == cudaErrorInvalidDevice);
+  CHECK(cudaGetLastError() == cudaSuccess);
+  CHECK(cudaGetErrorName(cudaErrorInvalidDevice) == std::string("cudaErrorInvalidDevice"));
+  CHECK(cudaGetErrorString(cudaErrorInvalidDevice) == std::string("invalid device ordinal"));
+}

@@ -125,40 +125,6 @@ void decode_ex2(statement& s, instruction& n) {
 
 }  // namespace
 
-float float_of_half(std::uint16_t h) {
-  std::uint32_t const sign = (h & 0x8000u) << 16, exponent = (h >> 10) & 31u, digits = h & 1023u;
-  if (exponent == 31) return canonical(bits_as<float>(sign | 0x7f800000u | digits << 13));
-  float const magnitude = exponent == 0
-                              ? std::ldexp(static_cast<float>(digits), -24)
-                              : bits_as<float>((exponent + 127 - 15) << 23 | digits << 13);
-  return sign != 0 ? -magnitude : magnitude;
-}
-
-float float_of_bfloat(std::uint16_t b) { return canonical(bits_as<float>(std::uint32_t{b} << 16)); }
-
-std::uint16_t half_of_float(float x) {
-  std::uint32_t const bits = bits_as<std::uint32_t>(x), sign = (bits >> 16) & 0x8000u;
-  std::uint32_t const magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return 0x7fff;
-  std::uint32_t result = 0;
-  if (magnitude < 0x38800000u) {  // below 2^-14: in units of 2^-24, which adding 0.5 rounds to
-    float const sum = bits_as<float>(magnitude) + 0.5f;
-    result = bits_as<std::uint32_t>(sum) - bits_as<std::uint32_t>(0.5f);
-  } else if (magnitude >= 0x477ff000u) {  // from 65520 on
-    result = 0x7c00;
-  } else {
-    std::uint32_t const rebased = magnitude - (std::uint32_t{127 - 15} << 23);
-    result = (rebased + 0xfffu + ((rebased >> 13) & 1u)) >> 13;
-  }
-  return static_cast<std::uint16_t>(sign | result);
-}
-
-std::uint16_t bfloat_of_float(float x) {
-  if (x != x) return 0x7fff;
-  std::uint32_t const bits = bits_as<std::uint32_t>(x);
-  return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
-
 std::vector<form> floating_point() {
   constexpr numbers floats = numbers::floating_point;
   return {

@@ -33,10 +33,38 @@ struct flushing<f> {
   static bool of(A... a) { return f(flushed(a)...); }
 };
 
-float float_of_half(std::uint16_t h);
-float float_of_bfloat(std::uint16_t b);
-// To nearest, ties to even.
-std::uint16_t half_of_float(float x);
-std::uint16_t bfloat_of_float(float x);
+// 16-bit floats, without branches, so that loops over them can be vectorized. To 16 bits they round
+// to nearest, ties to even.
+
+inline float float_of_bfloat(std::uint16_t b) {
+  return canonical(bits_as<float>(std::uint32_t{b} << 16));
+}
+inline std::uint16_t bfloat_of_float(float x) {
+  std::uint32_t const bits = bits_as<std::uint32_t>(x);
+  std::uint32_t const rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  return static_cast<std::uint16_t>(x != x ? 0x7fffu : rounded);
+}
+
+inline float float_of_half(std::uint16_t h) {
+  std::uint32_t const sign = (h & 0x8000u) << 16, magnitude = h & 0x7fffu;
+  // As a float with the exponent of a half: 2^(15 - 127) of what it should be, subnormal or not.
+  float const scaled = bits_as<float>(magnitude << 13) * 0x1p112f;
+  float const finite = bits_as<float>(bits_as<std::uint32_t>(scaled) | sign);
+  float const infinite = bits_as<float>(sign | 0x7f800000u | magnitude << 13);
+  return canonical(magnitude < 0x7c00u ? finite : infinite);
+}
+inline std::uint16_t half_of_float(float x) {
+  std::uint32_t const bits = bits_as<std::uint32_t>(x), sign = (bits >> 16) & 0x8000u;
+  std::uint32_t const magnitude = bits & 0x7fffffffu;
+  // Below 2^-14, in units of 2^-24: those are what a sum with 0.5 is rounded to.
+  std::uint32_t const subnormal =
+      bits_as<std::uint32_t>(bits_as<float>(magnitude) + 0.5f) - bits_as<std::uint32_t>(0.5f);
+  std::uint32_t const rebased = magnitude - (std::uint32_t{127 - 15} << 23);
+  std::uint32_t const normal = (rebased + 0xfffu + ((rebased >> 13) & 1u)) >> 13;
+  std::uint32_t const finite = magnitude < 0x38800000u ? subnormal : normal;
+  // From 65520 on, half a unit beyond the largest half.
+  std::uint32_t const number = magnitude >= 0x477ff000u ? 0x7c00u : finite;
+  return static_cast<std::uint16_t>(magnitude > 0x7f800000u ? 0x7fffu : sign | number);
+}
 
 }  // namespace ptx

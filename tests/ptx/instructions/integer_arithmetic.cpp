@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
 namespace ptx {
 
@@ -191,18 +192,24 @@ void decode_mad(statement& s, instruction& n) {
 
 // The manual leaves open what division by zero gives.
 template <auto f>
-void divide(warp& w, instruction const& n, lane_mask active) {
-  std::uint64_t const* const by = w.source(n.sources[1]);
-  lane_mask zero = 0;
-  for (int l = 0; l < warp_lanes; ++l) zero |= lane_mask{by[l] == 0} << l;
-  if ((zero & active) != 0)
-    w.fail("division by zero in lane " + std::to_string(__builtin_ctz(zero & active)));
-  lanewise<f>(w, n, active);
-}
+struct dividing;
+template <class T, T (*f)(T, T)>
+struct dividing<f> {
+  static void act(warp& w, instruction const& n, lane_mask active) {
+    std::uint64_t* const to = w.result(n.results[0]);
+    std::uint64_t const* const a = w.source(n.sources[0]);
+    std::uint64_t const* const b = w.source(n.sources[1]);
+    each_lane(active, [&](int l) {
+      if (b[l] == 0) w.fail("division by zero in lane " + std::to_string(l));
+      to[l] = widen(f(narrow<T>(a[l]), narrow<T>(b[l])));
+    });
+  }
+};
 template <template <class> class Operation>
 void decode_division(statement& s, instruction& n) {
   alike<Operation>(s, n, all_integers);
-  n.act = with_integer(n.t, [](auto z) -> action { return divide<Operation<decltype(z)>::of>; });
+  n.act =
+      with_integer(n.t, [](auto z) -> action { return dividing<Operation<decltype(z)>::of>::act; });
 }
 
 // `opcode.b32 d, a;` where d is a count.

@@ -48,24 +48,26 @@ std::uint64_t widen(T value) {
     return static_cast<std::make_unsigned_t<T>>(value);
 }
 
-// f(lane) for each active lane.
+// f(lane) for all 32 lanes, in an order that does not matter: no lane writes what another reads.
 template <class F>
-void each_lane(lane_mask active, F f) {
-  if (active == all_lanes) {
-    // Rows are the same or apart, so that no lane waits for another.
+void all_lanes_at_once(F f) {
 #if defined(__clang__)
 #  pragma clang loop vectorize(assume_safety)
 #else
 #  pragma GCC ivdep
 #endif
-    for (int l = 0; l < warp_lanes; ++l) f(l);
-  } else {
-    for (lane_mask rest = active; rest != 0; rest &= rest - 1) f(__builtin_ctz(rest));
-  }
+  for (int l = 0; l < warp_lanes; ++l) f(l);
+}
+
+// f(lane) for each active lane.
+template <class F>
+void each_lane(lane_mask active, F f) {
+  if (active == all_lanes) return all_lanes_at_once(f);
+  for (lane_mask rest = active; rest != 0; rest &= rest - 1) f(__builtin_ctz(rest));
 }
 
 // The action that computes its one result of a lane from the sources of that lane: lanewise<f>
-// where f is `R f(A, B, ...)`.
+// where f is `R f(A, B, ...)`, which any values may be given to.
 template <auto f>
 struct lanewise_of;
 template <class R, class... A, R (*f)(A...)>
@@ -81,7 +83,15 @@ struct lanewise_of<f> {
   static void run(warp& w, instruction const& n, lane_mask active, std::index_sequence<I...>) {
     std::uint64_t* const to = w.result(n.results[0]);
     std::uint64_t const* const from[] = {w.source(n.sources[I])...};
-    each_lane(active, [&](int l) { to[l] = widen(f(narrow<A>(from[I][l])...)); });
+    if (active == all_lanes)
+      return all_lanes_at_once([&](int l) { to[l] = widen(f(narrow<A>(from[I][l])...)); });
+    // To compute what is not wanted is cheaper than to go from lane to lane.
+    std::uint64_t made[warp_lanes];
+    all_lanes_at_once([&](int l) { made[l] = widen(f(narrow<A>(from[I][l])...)); });
+    all_lanes_at_once([&](int l) {
+      std::uint64_t const wanted = 0 - std::uint64_t{(active >> l) & 1};
+      to[l] = (made[l] & wanted) | (to[l] & ~wanted);
+    });
   }
 };
 template <auto f>

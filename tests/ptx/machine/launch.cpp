@@ -7,6 +7,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <string>
 #include <thread>
 
 namespace ptx {
@@ -61,6 +62,9 @@ class grid {
 }  // namespace
 
 counters run(kernel const& k, launch const& how) {
+  if (how.parameters.size() != k.parameter_bytes)
+    throw fault(k.name + ": " + std::to_string(how.parameters.size()) +
+                " bytes of parameters, the kernel takes " + std::to_string(k.parameter_bytes));
   grid g(k, how);
   g.run();
   g.counted.launches = 1;

@@ -40,9 +40,6 @@ std::string refusal(kernel const& k, launch const& how, device_limits const& dev
                 opted_in);
   if (shared > device.shared_opt_in)
     return more("bytes of shared memory:", shared, device.shared_opt_in);
-  if (how.parameters.size() != k.parameter_bytes)
-    return "parameters: " + std::to_string(how.parameters.size()) + " bytes, the kernel takes " +
-           std::to_string(k.parameter_bytes);
   return "";
 }
 

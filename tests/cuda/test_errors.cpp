@@ -2,7 +2,7 @@
 // What CUDA refuses becomes a cuda_error with CUDA's own code, once, and is not laid at anyone
 // else's door. The last case loses the device for good, so this is a program of its own.
 #include "bad_launches.hpp"
-#include "calls.hpp"
+#include "calls/calls.hpp"
 
 #include <doctest/doctest.h>
 #include <slicesort/error.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every call of every operator on a stream gives the bits of the host backend, in a workspace of
 // exactly the size it asks for that lies anywhere and holds anything.
-#include "calls.hpp"
+#include "calls/calls.hpp"
 
 #include "support/tunings.hpp"
 

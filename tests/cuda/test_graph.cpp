@@ -2,7 +2,7 @@
 // Calls captured in CUDA graphs: kernels of one stream and nothing else, which replay with the same
 // bits and follow what the inputs hold at the time.
 #include "backend/graph.hpp"
-#include "calls.hpp"
+#include "calls/calls.hpp"
 
 #include <doctest/doctest.h>
 

@@ -100,4 +100,6 @@ TEST_CASE("few elements, far apart" * doctest::skip(device_is_small())) {
   check_large<std::uint16_t>({3, 50, 40}, {(index_t{1} << 31) + 12345, 41, 1});
   check_large<std::uint16_t>({2, 50, 40}, {1, 3, (index_t{1} << 26) + 77});
   check_large<std::uint32_t>({1, 40, 2}, {0, (index_t{1} << 26) + 5, 1});
+  check_large<std::uint16_t>({1, 3, 40}, {0, (index_t{1} << 31) + 7, 1});
+  check_large<std::uint32_t>({1, 40, 3}, {0, 1, (index_t{1} << 31) + 64});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An operator allocates nothing, on neither side, waits for nothing, and copies nothing.
-#include "calls.hpp"
+#include "calls/calls.hpp"
 #include "interpose.hpp"
 
 #include <doctest/doctest.h>

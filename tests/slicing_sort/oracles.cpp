@@ -14,7 +14,7 @@ TEST_CASE_TEMPLATE("the three oracles agree with each other", T, float, double, 
       for (bool ascending : {true, false}) {
         auto const column = make_column<T>(static_cast<input_kind>(k), n, 11 * n);
         row_order const sorted = argsort_by_stable_sort(column, ascending);
-        CAPTURE(kind_name(static_cast<input_kind>(k)));
+        CAPTURE(std::string(kind_name(static_cast<input_kind>(k))));
         CAPTURE(n);
         CHECK(sorted == argsort_by_ranks(column, ascending));
         permutation_matrix const p(sorted), q = sorting_matrix(column, ascending);

@@ -30,7 +30,7 @@ void check_large(extents3 e, strides3 s, std::size_t off, std::vector<index_t> c
     on_line<T> x(p.x, s, off), dy(p.dy, s, off), y(e, s, off), dx(e, s, off);
     on_line<Index> perm(e, s, off);
     CAPTURE(p.describe());
-    CAPTURE(ss::impl::isa_name(set));
+    CAPTURE(std::string(ss::impl::isa_name(set)));
     op.forward(on, x.view(), y.view(), {perm.view()}, scratch.get(), {p.lengths_view()});
     CHECK(difference("y", y.contents(), p.y) == "");
     CHECK(difference("perm", perm.contents(), p.perm) == "");

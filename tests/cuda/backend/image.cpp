@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 
 namespace support {
 
@@ -33,6 +35,9 @@ void memory_image::take() {
     p.offset = (used / line + 2) * line + address % line;
     used = p.offset + p.host.bytes;
   }
+  if (used > most_bytes)
+    throw std::length_error("an image of " + std::to_string(used) + " bytes, at most " +
+                            std::to_string(most_bytes));
   bytes_.assign((used / line + 2) * line, zone);
   for (piece const& p : pieces_) std::memcpy(bytes_.data() + p.offset, p.host.begin, p.host.bytes);
 }

@@ -20,11 +20,15 @@ class memory_image {
     std::size_t offset;    // in the image
     unsigned char* moved;  // where the piece lies in the other memory
   };
+  // A GPU has more, but every call moves and compares all of an image. Views that lie far apart are
+  // tested on the device alone (tests/cuda/test_large.cpp).
+  static constexpr std::size_t most_bytes = std::size_t{4} << 30;
   // Pieces keep their address modulo this, so that both sides see the same alignment.
   static constexpr std::size_t line = 256;
 
   void add(byte_range range, access use);
-  // After the last `add`: places the pieces and copies what they hold.
+  // After the last `add`: places the pieces and copies what they hold. Throws std::length_error if
+  // they take more than `most_bytes`, gaps included.
   void take();
 
   std::vector<piece>& pieces() { return pieces_; }

@@ -11,6 +11,7 @@
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,6 +117,14 @@ TEST_CASE("addresses keep their alignment; empty views are left alone") {
   tensor3<float> const none(memory.data(), {0, 5, 3});
   CHECK(elsewhere({{}, none, none, {}, false, {}},
                   [&](problem const& moved) { CHECK(moved.x.data() == none.data()); }) == "");
+}
+
+TEST_CASE("views with gigabytes between their samples are refused, not copied") {
+  float nowhere = 0;
+  tensor3<float const> const apart(&nowhere, e, {index_t{1} << 31, e.channels, 1});
+  memory_image image;
+  image.add(range_of(apart), access::read);
+  CHECK_THROWS_AS(image.take(), std::length_error);
 }
 
 TEST_CASE("a write beside the views, or into an input, is found") {

@@ -3,20 +3,23 @@
 // all of them must do alike. calls.cpp is compiled once for each element type.
 #pragma once
 
-#include "backend/device.hpp"
-#include "backend/remote.hpp"
+#include "cuda/backend/device.hpp"
+#include "cuda/backend/remote.hpp"
 
 #include <slicesort/exec.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace support {
 
 inline constexpr int all_calls = 26;
-char const* call_name(int call);
+std::string call_name(int call);
+// Whether the call adds to what its gradients hold: it is not the same when it is made twice.
+constexpr bool accumulates(int call) { return call == 3 || call == 15 || call == 25; }
 
 // Inputs on the device, outputs on the device, and what the host backend makes of them.
 template <class T>

@@ -1,0 +1,26 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a failing test says about itself can be read: doctest prints a captured `char const*` as an address, so such a
+text is captured as a std::string."""
+import re
+
+from common import files, finish, name
+
+DECLARED = re.compile(r"\bchar const\* (\w+)(?:(\()| =|;)")
+CAPTURED = re.compile(r"\bCAPTURE\((.*)\);")
+LAST_NAME = re.compile(r"(\w+)(\()?(?(2).*\))$")  # of a function that is called, or of what is no function
+
+sources = {path: path.read_text() for folder in ("include", "tests") for path in files(".cpp", ".hpp", ".cu", under=folder)}
+texts = {found for source in sources.values() for found in DECLARED.findall(source)}
+complaints, captures = [], 0
+for path, source in sources.items():
+    for number, line in enumerate(source.splitlines(), 1):
+        for captured in CAPTURED.findall(line):
+            captures += 1
+            last = LAST_NAME.search(captured)
+            if last and last.groups(default="") in texts and not captured.startswith("std::string("):
+                complaints.append(f"{name(path)}:{number}: captures a char const*, of which doctest prints the address: "
+                                  f"std::string({captured})")
+if not captures:
+    complaints.append("no CAPTURE is found")
+finish("captures", complaints)

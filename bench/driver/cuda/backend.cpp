@@ -3,6 +3,7 @@
 #include "driver/backend.hpp"
 
 #include "device.hpp"
+#include "l2_flush.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -14,26 +15,6 @@
 
 namespace bench {
 namespace {
-
-// Overwrites the L2 cache. The device is still busy with that while the host enqueues the call
-// behind it, so the events measure the call's work and not the latency of its launches.
-class l2_flush {
- public:
-  l2_flush() : memory_(std::max<std::size_t>(std::size_t{256} << 20, 4 * l2_bytes())) {}
-  void operator()() const {
-    enforce(cudaMemsetAsync(memory_.data(), 0, memory_.bytes(), stream()), "cudaMemset");
-  }
-
- private:
-  static std::size_t l2_bytes() {
-    int device = 0, bytes = 0;
-    enforce(cudaGetDevice(&device), "cudaGetDevice");
-    enforce(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device),
-            "cudaDevAttrL2CacheSize");
-    return static_cast<std::size_t>(bytes);
-  }
-  device_buffer<unsigned char> memory_;
-};
 
 class event {
  public:

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the PTX machine ran every kernel of the library: those of tests/compile/kernels/golden.txt for sm_90,
+against the logs that the tests' programs left (SLICESORT_PTX_LOG).
+
+usage: check_coverage.py [--summary] FOLDER     --summary only says what was run"""
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "compile"))
+from check_kernels import GOLDEN, read_table, short  # noqa: E402
+
+
+@dataclass
+class Total:
+    symbols: set[str] = field(default_factory=set)
+    launches: int = 0
+    instructions: int = 0
+    seconds: float = 0
+
+
+def read_logs(folder: Path) -> dict[str, Total]:
+    """What ran on each device, "sm_90"."""
+    totals: dict[str, Total] = {}
+    for path in sorted(folder.glob("*.tsv")):
+        first, *table = path.read_text().splitlines()
+        device = re.fullmatch(r"# device (sm_\d+)", first)
+        if not device:
+            continue  # the table of instructions
+        total = totals.setdefault(device[1], Total())
+        names = table[0].split("\t")
+        for line in table[1:]:
+            row = dict(zip(names, line.split("\t")))
+            total.symbols.add(row["kernel"])
+            total.launches += int(row["launches"])
+            total.instructions += int(row["warp_instructions"])
+            total.seconds += float(row["seconds"])
+    return totals
+
+
+def main() -> int:
+    summary = sys.argv[1:2] == ["--summary"]
+    folder = Path(sys.argv[-1])
+    totals = read_logs(folder)
+    library = {kernel for kernel, arch in read_table(GOLDEN.read_text())[1] if arch == "sm_90"}
+    for device, total in sorted(totals.items()):
+        ran = {short(symbol) for symbol in total.symbols}
+        print(f"PTX machine, {device}: {len(library & ran)} of {len(library)} kernels of the library and {len(ran - library)} others, "
+              f"{total.launches} launches, {total.instructions / 1e6:.0f} million instructions of warps, {total.seconds:.0f} s")
+    if summary:
+        return 0
+    never = sorted(library - {short(symbol) for symbol in totals.get("sm_90", Total()).symbols})
+    for kernel in never:
+        print(f"never run: {kernel}")
+    return 1 if never else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

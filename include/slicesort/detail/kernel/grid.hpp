@@ -27,7 +27,7 @@
 //                                            // compiler what it knows about it
 // for tiles of rows of 16-byte pieces (detail/kernel/warp_mma.hpp), by all threads of the block:
 //   V reduce<Lanes>(V, F combine)            // over Lanes = 2^k neighboring threads, which all get
-//                                            // the result
+//                                            // the result; by whole warps, and no barrier
 //   auto shfl_quad(Array const&)             // (lane, i): element i of another of four neighbors
 //   float exp2(float)                        // approximate, to some units in the last place
 //   void copy_async(void* to, void const* from, int bytes)

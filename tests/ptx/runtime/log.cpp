@@ -75,6 +75,14 @@ void write_instructions(std::ostream& to) {
            << total.counted.executed[i] << '\n';
     }
 }
+void write_synchronizations(std::ostream& to) {
+  to << "kernel\tnumber\tline\tinstruction\n";
+  for (auto const& [name, total] : all().by_name)
+    for (instruction const& n : total.what->code)
+      if (n.synchronization >= 0)
+        to << name << '\t' << n.synchronization << '\t' << n.line << '\t'
+           << total.what->lines[static_cast<std::size_t>(n.line) - 1] << '\n';
+}
 void write(std::string const& ending, void (*table)(std::ostream&)) {
   std::string const path =
       asked().log + "/" + program_invocation_short_name + "-" + std::to_string(getpid()) + ending;
@@ -88,6 +96,7 @@ __attribute__((destructor)) void write_log() {
   std::lock_guard<std::mutex> const hold(all().lock);
   if (asked().log.empty() || all().by_name.empty()) return;
   write(".tsv", write_kernels);
+  write(".synchronizations.tsv", write_synchronizations);
   if (asked().watched.count_memory) write(".instructions.tsv", write_instructions);
 }
 

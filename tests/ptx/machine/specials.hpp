@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 
 namespace ptx {
 
@@ -12,7 +12,7 @@ class warp;
 // What it holds in a lane.
 using special = std::uint32_t (*)(warp const& w, unsigned lane);
 
-// "%tid.x". Throws fault where the name is not known.
-special special_register(std::string const& name);
+// "%tid.x". Null where the name is not known.
+special special_register(std::string_view name);
 
 }  // namespace ptx

@@ -2,22 +2,14 @@
 #include "names.hpp"
 
 #include "../machine/fault.hpp"
+#include "../machine/specials.hpp"
 #include "text.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 namespace ptx {
 
 namespace {
-
-// Those that the machine knows how to fill; all have 32 bits. PTX ISA 10 "Special Registers".
-constexpr std::string_view special_registers[] = {
-    "%tid.x",           "%tid.y",           "%tid.z",           "%ntid.x",
-    "%ntid.y",          "%ntid.z",          "%ctaid.x",         "%ctaid.y",
-    "%ctaid.z",         "%nctaid.x",        "%nctaid.y",        "%nctaid.z",
-    "%laneid",          "%lanemask_lt",     "%cluster_ctarank", "%cluster_nctarank",
-    "%cluster_ctaid.x", "%cluster_nctaid.x"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -100,14 +92,12 @@ std::optional<operand> names::find_register(std::string_view name) {
     if (*parts.number < static_cast<std::uint64_t>(range.count))
       return operand{false, range.bytes, range.first + static_cast<int>(*parts.number)};
   }
-  if (std::find(std::begin(special_registers), std::end(special_registers), name) ==
-      std::end(special_registers))
-    return std::nullopt;
+  if (special_register(name) == nullptr) return std::nullopt;
   auto const used = std::find_if(specials_.begin(), specials_.end(),
                                  [&](auto const& s) { return s.first == name; });
   if (used != specials_.end()) return operand{false, 4, used->second};
   specials_.emplace_back(name, registers_);
-  return operand{false, 4, registers_++};
+  return operand{false, 4, registers_++};  // special registers have 32 bits
 }
 
 names::variable const* names::find_variable(std::string_view name) const {

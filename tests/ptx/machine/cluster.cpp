@@ -167,6 +167,7 @@ void cluster::settle(warp& w) const {
     w.past.calm = w.past.block_barrier;
   else if (w.past.cluster_barriers != 0)
     w.past.calm = first_arrivals[(w.past.cluster_barriers - 1) % 4];
+  w.past.block_calm = std::max(w.past.calm, w.past.block_barrier);
 }
 
 void cluster::deadlock() const {

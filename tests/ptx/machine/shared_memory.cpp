@@ -11,6 +11,8 @@ namespace ptx {
 void shared_memory::prepare(block& owner, std::size_t bytes, std::size_t grain,
                             watch const& watched) {
   owner_ = &owner;
+  rank_ = owner.rank;
+  several_ = static_cast<std::uint16_t>(several_warps | rank_ << 5);
   races_ = watched.shared_races;
   unwritten_ = watched.unwritten_shared;
   bytes_.resize(bytes);
@@ -54,24 +56,21 @@ void shared_memory::race(warp const& w, unsigned lane, std::size_t i, char const
          who + " " + did + ", and nothing orders the two");
 }
 
-void shared_memory::read_slowly(warp& w, unsigned lane, std::size_t i) {
-  cell& c = cells_[i];
-  bool const known = c.written >= w.past.born;
-  if (!known && unwritten_)
-    w.fail(name_of_thread(w, w.first_thread | lane) + " reads byte " + std::to_string(i << shift_) +
-           " of shared memory, which nobody wrote");
+void shared_memory::check_read(warp& w, unsigned lane, std::size_t i) const {
+  cell const& c = cells_[i];
+  if (c.written < w.past.born) {
+    if (unwritten_)
+      w.fail(name_of_thread(w, w.first_thread | lane) + " reads byte " +
+             std::to_string(i << shift_) + " of shared memory, which nobody wrote");
+    return;
+  }
   if (!races_) return;
-  if (known && c.writer == copying)
-    race(w, lane, i, "reads", "an asynchronous copy", "is still writing");
-  if (known && !came_before(w, lane, c.written, c.writer))
+  if (c.writer == copying) race(w, lane, i, "reads", "an asynchronous copy", "is still writing");
+  if (!came_before(w, lane, c.written, c.writer))
     race(w, lane, i, "reads", name_of_thread(w, c.writer), "wrote");
-  if (owner_ == w.in)
-    c.set(joined(w, lane, c.last_reading()));
-  else
-    far_[i] = joined(w, lane, far_[i]);
 }
 
-void shared_memory::write_slowly(warp& w, unsigned lane, std::size_t i) {
+void shared_memory::check_write(warp& w, unsigned lane, std::size_t i) const {
   if (!races_) return;
   cell const& c = cells_[i];
   if (c.written >= w.past.born) {

@@ -42,12 +42,17 @@ class shared_memory {
 
  private:
   void visit(warp const& w, unsigned lane);
-  void read_slowly(warp& w, unsigned lane, std::size_t i);
-  void write_slowly(warp& w, unsigned lane, std::size_t i);
+  bool is_own(unsigned thread) const { return thread >> 10 == rank_; }
+  bool is_settled(order const& past, cell const& c) const;
+  void add_readers(warp& w, cell& c, lane_mask lanes);
+  void check_read(warp& w, unsigned lane, std::size_t i) const;
+  void check_write(warp& w, unsigned lane, std::size_t i) const;
   [[noreturn]] void race(warp const& w, unsigned lane, std::size_t i, char const* does,
                          std::string const& who, char const* did) const;
 
   block* owner_ = nullptr;
+  unsigned rank_ = 0;          // the owner's
+  std::uint16_t several_ = 0;  // warps of the owner
   std::vector<unsigned char> bytes_;
   std::vector<cell> cells_;      // one for each grain; empty: nothing is watched
   std::vector<reading> far_;     // by other blocks of the cluster
@@ -56,54 +61,55 @@ class shared_memory {
   bool races_ = true, unwritten_ = true;
 };
 
+inline bool shared_memory::is_settled(order const& past, cell const& c) const {
+  // Modulo 2^32, what was written before `born` is not below.
+  moment const age = c.written - past.born;
+  return age < past.calm - past.born || (age < past.block_calm - past.born && is_own(c.writer));
+}
+
+inline void shared_memory::add_readers(warp& w, cell& c, lane_mask lanes) {
+  order const& past = w.past;
+  auto const mine = static_cast<std::uint16_t>(w.first_thread >> 5);
+  if (c.read < past.block_calm) {
+    c.read = past.now;
+    c.reader = mine;
+    c.lanes = lanes;
+  } else if (c.reader != mine) {
+    c.read = std::max(c.read, past.now);
+    c.reader = several_;
+  } else if (c.read == past.now) {
+    c.lanes |= lanes;
+  } else {
+    for (lane_mask rest = lanes; rest != 0; rest &= rest - 1)
+      c.set(joined(w, static_cast<unsigned>(__builtin_ctz(rest)), c.last_reading()));
+  }
+}
+
 inline void shared_memory::read(warp& w, unsigned lane, std::size_t at, std::size_t bytes) {
   if (cells_.empty()) return;
-  order const& past = w.past;
   unsigned const thread = w.first_thread | lane;
-  auto const mine = static_cast<std::uint16_t>(thread >> 5);
   bool const own = owner_ == w.in;
   if (!own) visit(w, lane);
   for (std::size_t i = at >> shift_, end = (at + bytes) >> shift_; i != end; ++i) {
     cell& c = cells_[i];
-    bool const settled = c.written - past.born < past.calm - past.born ||
-                         (c.writer == thread && c.written >= past.born);
-    if (settled && own) {
-      if (c.read == past.now && c.reader == mine) {
-        c.lanes |= lane_mask{1} << lane;
-        continue;
-      }
-      if (c.read < past.calm) {
-        c.read = past.now;
-        c.reader = mine;
-        c.lanes = lane_mask{1} << lane;
-        continue;
-      }
-    }
-    read_slowly(w, lane, i);
+    if (!is_settled(w.past, c) && !(c.writer == thread && c.written >= w.past.born))
+      check_read(w, lane, i);
+    if (own)
+      add_readers(w, c, lane_mask{1} << lane);
+    else
+      far_[i] = joined(w, lane, far_[i]);
   }
 }
 
 inline void shared_memory::read_together(warp& w, lane_mask lanes, std::size_t at,
                                          std::size_t bytes) {
   if (cells_.empty()) return;
-  order const& past = w.past;
-  auto const mine = static_cast<std::uint16_t>(w.first_thread >> 5);
   for (std::size_t i = at >> shift_, end = (at + bytes) >> shift_; i != end; ++i) {
     cell& c = cells_[i];
-    if (c.written - past.born < past.calm - past.born) {
-      if (c.read == past.now && c.reader == mine) {
-        c.lanes |= lanes;
-        continue;
-      }
-      if (c.read < past.calm) {
-        c.read = past.now;
-        c.reader = mine;
-        c.lanes = lanes;
-        continue;
-      }
-    }
-    for (lane_mask rest = lanes; rest != 0; rest &= rest - 1)
-      read_slowly(w, static_cast<unsigned>(__builtin_ctz(rest)), i);
+    if (!is_settled(w.past, c))
+      for (lane_mask rest = lanes; rest != 0; rest &= rest - 1)
+        check_read(w, static_cast<unsigned>(__builtin_ctz(rest)), i);
+    add_readers(w, c, lanes);
   }
 }
 
@@ -113,13 +119,13 @@ inline void shared_memory::write(warp& w, unsigned lane, std::size_t at, std::si
   unsigned const thread = w.first_thread | lane;
   bool const own = owner_ == w.in;
   if (!own) visit(w, lane);
+  moment const calm_readers = own ? past.block_calm : past.calm;
   for (std::size_t i = at >> shift_, end = (at + bytes) >> shift_; i != end; ++i) {
     cell& c = cells_[i];
-    bool const settled =
-        (c.written < past.calm || c.writer == thread) &&
-        (c.read < past.calm || (c.reader == thread >> 5 && c.lanes == lane_mask{1} << lane)) &&
-        (far_.empty() || far_[i].last < past.calm);
-    if (!settled) write_slowly(w, lane, i);
+    bool const written = c.writer == thread || c.written < past.born || is_settled(past, c);
+    bool const read =
+        c.read < calm_readers || (c.reader == thread >> 5 && c.lanes == lane_mask{1} << lane);
+    if (!written || !read || (!far_.empty() && far_[i].last >= past.calm)) check_write(w, lane, i);
     c.written = past.now;
     c.writer = static_cast<std::uint16_t>(thread);
   }

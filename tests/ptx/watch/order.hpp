@@ -28,13 +28,14 @@ class order {
  public:
   void start(moment begin) {
     *this = order();
-    born = now = calm = block_barrier = lanes = begin;
+    born = now = calm = block_calm = block_barrier = lanes = begin;
   }
 
   moment born = 0;  // when the cluster began
   moment now = 0;   // the warp's own last synchronization
   // Whatever any thread of the cluster did before this moment comes before what the warp does now.
   moment calm = 0;
+  moment block_calm = 0;  // whatever any thread of its block did
   moment block_barrier = 0;
   std::uint32_t cluster_barriers = 0;  // that are over, as the warp knows
   // When the warp came to the cluster barrier n: at n % 4. Another warp of the cluster can be at

@@ -87,7 +87,7 @@ class csp {
   /// The shift of a channel, `0..length-1` rows, in a sample with `length` valid rows of a tensor
   /// of this shape.
   constexpr index_t shift_of(index_t channel, extents3 extents, index_t length) const {
-    return detail::wrapped(detail::shift_of(channel_shift(channel, extents)), length);
+    return detail::wrapped(shift_in(channel, extents), length);
   }
 
   /// Shape and element width of the state that a call of this shape saves.
@@ -98,12 +98,22 @@ class csp {
     return detail::saved_order_width(group(extents));
   }
 
-  /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents`
-  /// must be acceptable to `check_forward`.
+  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
+  /// shape, or policies, that `forward` refuses are refused here.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
+    impl::enforce(check_workspace_bytes<T>(on, extents));
+    return impl::planned_bytes<op, T>(on, {extents, group(extents)});
+  }
+  /// Returns what `workspace_bytes` would report for these arguments.
+  template <class T, class Exec>
+  verdict check_workspace_bytes(Exec const& on, extents3 extents) const {
     impl::require_dtype<T>();
-    return impl::workspace_bytes<op, T>(on, {extents, group(extents)});
+    return impl::check_shape<op>(on, "csp.workspace_bytes", [&](detail::checker& c) {
+      auto const in = detail::describe_shape("x", extents);
+      impl::check_extents(c, in);
+      check_policies(c, in);
+    });
   }
 
   /// Permutes `x` into `y` and writes the order, unless `state` is `no_saved`.
@@ -144,18 +154,29 @@ class csp {
     else
       return 0;
   }
-  constexpr detail::channel_shift channel_shift(index_t channel, extents3 e) const {
-    index_t const rows = shift_.shift(channel, e.channels, e.length);
+  // The shift as the policy gives it, which any length turns into rows.
+  constexpr index_t shift_in(index_t channel, extents3 e) const {
+    if (aligned && channel == reference_of(e.channels)) return 0;
+    return shift_.shift(channel, e.channels, e.length);
+  }
+  constexpr bool descends(index_t channel, extents3 e) const {
     if constexpr (aligned)
-      return detail::shift_by(channel == reference_of(e.channels) ? 0 : rows, false);
+      return (void)channel, (void)e, false;
     else
-      return detail::shift_by(rows, !detail::ascends(alignment_, channel, e.channels));
+      return !detail::ascends(alignment_, channel, e.channels);
   }
   detail::csp_rule rule(extents3 e) const {
-    return {group(e), reference_of(e.channels), this,
-            [](void const* policies, index_t channel, extents3 extents) {
-              return static_cast<csp const*>(policies)->channel_shift(channel, extents);
-            }};
+    detail::csp_rule r{};
+    r.group = group(e);
+    r.reference = reference_of(e.channels);
+    r.policies = this;
+    r.shift_by = [](void const* policies, index_t channel, extents3 extents) {
+      return static_cast<csp const*>(policies)->shift_in(channel, extents);
+    };
+    r.is_descending = [](void const* policies, index_t channel, extents3 extents) {
+      return static_cast<csp const*>(policies)->descends(channel, extents);
+    };
+    return r;
   }
 
   template <class X, class Y>
@@ -192,20 +213,21 @@ class csp {
   void check_views(detail::checker& c, detail::csp_forward<T> const& p) const {
     auto const in = detail::describe("x", p.x, false);
     auto const out = detail::describe("y", p.y, true);
-    check_policies(c, in, out, p.lengths);
+    impl::check_transfer(c, in, out, p.lengths);
+    check_policies(c, in);
     if (p.saving) check_order(c, detail::describe("order", p.order, true), in, out);
   }
   template <class T>
   void check_views(detail::checker& c, detail::csp_backward<T> const& p) const {
     auto const in = detail::describe("dy", p.dy, false);
     auto const out = detail::describe("dx", p.dx, true);
-    check_policies(c, in, out, p.lengths);
+    impl::check_transfer(c, in, out, p.lengths);
+    check_policies(c, in);
     check_order(c, detail::describe("order", p.order, false), in, out);
   }
 
-  void check_policies(detail::checker& c, detail::view_info const& in, detail::view_info const& out,
-                      tensor1<index_t const> lengths) const {
-    impl::check_transfer(c, in, out, lengths);
+  // Rules of the policies in a call with a tensor of this shape.
+  void check_policies(detail::checker& c, detail::view_info const& in) const {
     if (char const* what = groups_.validate()) c.fail(error_kind::argument, "groups %s", what);
     c.policy("shift", shift_, in.extents.channels);
     c.policy("alignment", alignment_, in.extents.channels);

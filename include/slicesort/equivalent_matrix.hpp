@@ -172,7 +172,7 @@ dense_matrix equivalent_matrix(sparse_mix<Topology, Residual> const& op, W const
   for (index_t n = 0; n < unit.size; ++n) unit(n, n) = 1;
   extents3 const e{1, unit.size, unit.size};
   exec::host const on;
-  std::vector<unsigned char> scratch(op.template workspace_bytes<double>(on, e, one));
+  std::vector<unsigned char> scratch = impl::scratch_of(op, e, one);
   op.forward(on, tensor3<double const>(unit.elements.data(), e), mine,
              tensor3<double>(mixed.elements.data(), e), no_saved, {scratch.data(), scratch.size()},
              {{&rows, 1}});
@@ -209,8 +209,7 @@ dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
   one.v = tensor4<double const>(zeros.data(), {1, 1, map.columns, 1});
   softmax_attention<Mask, materialized<>> const whole(op.mask(), op.scale(in.q.extents().channels));
   exec::host const on;
-  std::vector<unsigned char> scratch(
-      whole.template workspace_bytes<double>(on, one.q.extents(), one.v.extents()));
+  std::vector<unsigned char> scratch = impl::scratch_of(whole, one.q.extents(), one.v.extents());
   whole.forward(on, one, tensor4<double>(means.data(), {1, 1, map.size, 1}),
                 {tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns})},
                 {scratch.data(), scratch.size()}, {{&keys, 1}, {&queries, 1}});

@@ -50,9 +50,11 @@ unsigned concurrency_of(E const& executor) {
 
 namespace exec {
 
-/// The calling thread, or `threads` threads (0 is an error). The workspace grows with `threads`;
-/// results do not depend on it. Threads beyond the first are started for each call, which allocates
-/// and may throw `std::system_error`. `host_on` with a pool of yours does neither.
+/// The calling thread, or `threads` threads (0 is an error), but no more than the call has tasks:
+/// any number is accepted, and a very large one starts a thread for every task. The workspace grows
+/// with `threads` up to the same limit; results do not depend on it. Threads beyond the first are
+/// started for each call, which allocates and may throw `std::system_error`. `host_on` with a pool
+/// of yours does neither.
 struct host {
   using backend = detail::host_backend;
 

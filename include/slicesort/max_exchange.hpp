@@ -57,11 +57,20 @@ class max_exchange {
 
   constexpr index_t row() const { return row_; }
 
-  /// Bytes of workspace for a forward or backward call of this shape; arithmetic only.
+  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
+  /// shape that every call refuses is refused here.
   template <class T, class Exec>
   static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
+    impl::enforce(check_workspace_bytes<T>(on, extents));
+    return impl::planned_bytes<op, T>(on, extents);
+  }
+  /// Returns what `workspace_bytes` would report for these arguments.
+  template <class T, class Exec>
+  static verdict check_workspace_bytes(Exec const& on, extents3 extents) {
     impl::require_dtype<T>();
-    return impl::workspace_bytes<op, T>(on, extents);
+    return impl::check_shape<op>(on, "max_exchange.workspace_bytes", [&](detail::checker& c) {
+      impl::check_extents(c, detail::describe_shape("x", extents));
+    });
   }
 
   /// Writes `x` with the exchange to `y`, and the maxima's rows, unless `state` is `no_saved`.

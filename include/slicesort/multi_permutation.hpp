@@ -74,12 +74,22 @@ class multi_permutation {
   constexpr index_t terms() const { return terms_; }
   constexpr Order const& order() const { return order_; }
 
-  /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents`
-  /// must be acceptable to `check_forward`.
+  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
+  /// shape, order or number of terms that `forward` refuses is refused here.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
+    impl::enforce(check_workspace_bytes<T>(on, extents));
+    return impl::planned_bytes<op, T>(on, {extents, terms_});
+  }
+  /// Returns what `workspace_bytes` would report for these arguments.
+  template <class T, class Exec>
+  verdict check_workspace_bytes(Exec const& on, extents3 extents) const {
     impl::require_dtype<T>();
-    return impl::workspace_bytes<op, T>(on, {extents, terms_});
+    return impl::check_shape<op>(on, "multi_permutation.workspace_bytes", [&](detail::checker& c) {
+      impl::check_extents(c, detail::describe_shape("x", extents));
+      c.policy("order", order_, extents.channels);
+      check_terms(c);
+    });
   }
 
   /// Writes the weighted powers of `x` to `y`, and the permutation, unless `state` is `no_saved`.
@@ -221,12 +231,15 @@ class multi_permutation {
     for (auto const& other : {in, x, weights, perm, out}) c.no_overlap(dweights, other);
   }
 
-  template <class A>
-  void check_weights(detail::checker& c, detail::term_weights<A> const& w,
-                     detail::view_info const& weights, detail::view_info const& out) const {
+  void check_terms(detail::checker& c) const {
     if (terms_ < 1)
       c.fail(error_kind::argument, "terms is %lld, must be at least 1",
              static_cast<long long>(terms_));
+  }
+  template <class A>
+  void check_weights(detail::checker& c, detail::term_weights<A> const& w,
+                     detail::view_info const& weights, detail::view_info const& out) const {
+    check_terms(c);
     if (w.uniform) return;
     c.size("weights", w.given.size(), terms_, "terms");
     c.view(weights);

@@ -14,6 +14,30 @@
 
 namespace slicesort {
 inline namespace v0 {
+namespace detail {
+
+// a * b modulo m, for a and b in 0..m-1 and m up to 2^62. No product overflows.
+SLICESORT_HD constexpr index_t product_modulo(index_t a, index_t b, index_t m) {
+  index_t sum = 0;
+  for (; b > 0; b /= 2) {
+    if (b % 2 == 1) sum = sum >= m - a ? sum - (m - a) : sum + a;
+    a = a >= m - a ? a - (m - a) : a + a;
+  }
+  return sum;
+}
+
+// a * 2^k modulo m, for a in 0..m-1, m in 2..2^62 and k >= 0: a few steps for every bit of k.
+SLICESORT_HD constexpr index_t doubled_modulo(index_t a, index_t k, index_t m) {
+  constexpr index_t few = 64;
+  for (; 0 < k && k <= few; --k) a = a >= m - a ? a - (m - a) : a + a;
+  for (index_t power = 2 % m; k > 0; k /= 2) {
+    if (k % 2 == 1) a = product_modulo(a, power, m);
+    power = product_modulo(power, power, m);
+  }
+  return a;
+}
+
+}  // namespace detail
 
 /// Every channel ascends.
 struct ascending {};
@@ -44,13 +68,9 @@ struct interleave {
   index_t layers = 1;
 
   SLICESORT_HD constexpr bool ascending(index_t channel, index_t channels) const {
-    // q mod 2 and r follow from 2^k * i mod 2 * channels; doubling k times never overflows.
+    // q mod 2 and r follow from 2^k * i mod 2 * channels.
     index_t const period = 2 * channels;
-    index_t phase = (channel + 1) % period;
-    for (index_t k = layer; k < layers; ++k) {
-      phase = phase >= channels ? 2 * (phase - channels) : 2 * phase;
-    }
-    return phase <= channels;
+    return detail::doubled_modulo((channel + 1) % period, layers - layer, period) <= channels;
   }
   constexpr char const* validate(index_t) const {
     return layer >= 1 && layer <= layers ? nullptr : "interleave: layer must be in 1..layers";

@@ -84,7 +84,8 @@ matrix_norms norms_without(tensor3<T const> x, index_t sample, index_t rows, F c
 /// if the minimum is 0.
 ///
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; sums in double.
-/// - **Errors** `invalid_argument`: no such sample, or more rows than the length.
+/// - **Errors** `invalid_argument`: no such sample, more rows than the length, or channels that no
+///   operator accepts.
 /// - **Memory** two doubles for every channel, which are allocated: unlike an operator, it takes no
 ///   workspace.
 template <class X>
@@ -96,6 +97,10 @@ rank_report rank_collapse(X const& x, index_t sample, index_t rows) {
                 "slicesort::bfloat16, or have a slicesort::dtype_traits specialization.");
   tensor3<T const> const values = view(x);
   extents3 const e = values.extents();
+  // What no tensor has would be asked of the allocator.
+  constexpr index_t most = index_t{1} << 57;
+  if (e.channels < 0 || e.channels > most)
+    detail::refuse_rank_collapse("x.channels", e.channels, most);
   if (sample < 0 || sample >= e.batch) detail::refuse_rank_collapse("sample", sample, e.batch - 1);
   if (rows < 0 || rows > e.length) detail::refuse_rank_collapse("rows", rows, e.length);
   auto const at = [&](index_t n, index_t c) {

@@ -31,6 +31,13 @@ constexpr index_t bounded_power(index_t base, index_t exponent, index_t limit) {
   return power;
 }
 
+// Whether a * b <= limit, for numbers >= 0.
+constexpr bool product_at_most(index_t a, index_t b, index_t limit) {
+  return b == 0 || a <= limit / b;
+}
+// A double holds every integer up to this one.
+inline constexpr index_t exact_in_double = index_t{1} << 53;
+
 }  // namespace detail
 
 namespace shift {
@@ -68,7 +75,9 @@ struct per_head {
   index_t heads = 1;
 
   constexpr index_t shift(index_t channel, index_t channels, index_t length) const {
-    return length == 0 ? 0 : heads * (channel / (channels / heads)) % length;
+    if (length == 0) return 0;
+    index_t const head = channel / (channels / heads);
+    return heads % length * (head % length) % length;
   }
   constexpr char const* validate(index_t channels) const {
     return heads >= 1 && channels % heads == 0 ? nullptr
@@ -85,7 +94,7 @@ struct modular {
 
 /// `round(length^(t / (layers * channels - 1))) - 1` with `t = layer * channels + c`, `layer` in
 /// `0..layers-1`: the paper's `J^(c-1) - 1` with a real J, from 0 in the first channel of the first
-/// layer to `length - 1` in the last channel of the last.
+/// layer to `length - 1` in the last channel of the last. `layers * channels` is at most 2^53.
 struct power {
   index_t layer = 0;
   index_t layers = 1;
@@ -96,13 +105,16 @@ struct power {
     double const exponent = static_cast<double>(t) / static_cast<double>(last);
     return static_cast<index_t>(std::round(std::pow(static_cast<double>(length), exponent))) - 1;
   }
-  constexpr char const* validate(index_t) const {
-    return 0 <= layer && layer < layers ? nullptr : "power: layer must be in 0..layers-1";
+  constexpr char const* validate(index_t channels) const {
+    if (layer < 0 || layer >= layers) return "power: layer must be in 0..layers-1";
+    return detail::product_at_most(layers, channels, detail::exact_in_double)
+               ? nullptr
+               : "power: layers * channels must be at most 2^53";
   }
 };
 
 /// `ceil(length^(t / (layers * channels)))` with `t = layer * channels + c`, `layer` in
-/// `0..layers-1` (published code).
+/// `0..layers-1` (published code). `layers * channels` is at most 2^53.
 struct power_ceil {
   index_t layer = 0;
   index_t layers = 1;
@@ -121,8 +133,11 @@ struct power_ceil {
     return static_cast<index_t>(
         std::ceil(std::pow(real, static_cast<double>(numerator) / static_cast<double>(root))));
   }
-  constexpr char const* validate(index_t) const {
-    return 0 <= layer && layer < layers ? nullptr : "power_ceil: layer must be in 0..layers-1";
+  constexpr char const* validate(index_t channels) const {
+    if (layer < 0 || layer >= layers) return "power_ceil: layer must be in 0..layers-1";
+    return detail::product_at_most(layers, channels, detail::exact_in_double)
+               ? nullptr
+               : "power_ceil: layers * channels must be at most 2^53";
   }
 };
 

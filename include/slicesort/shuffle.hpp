@@ -58,12 +58,20 @@ class shuffle {
 
   constexpr std::uint64_t seed() const { return seed_; }
 
-  /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents`
-  /// must be acceptable to `check_forward`.
+  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
+  /// shape that every call refuses is refused here.
   template <class T, class Exec>
   static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
+    impl::enforce(check_workspace_bytes<T>(on, extents));
+    return impl::planned_bytes<op, T>(on, extents);
+  }
+  /// Returns what `workspace_bytes` would report for these arguments.
+  template <class T, class Exec>
+  static verdict check_workspace_bytes(Exec const& on, extents3 extents) {
     impl::require_dtype<T>();
-    return impl::workspace_bytes<op, T>(on, extents);
+    return impl::check_shape<op>(on, "shuffle.workspace_bytes", [&](detail::checker& c) {
+      impl::check_extents(c, detail::describe_shape("x", extents));
+    });
   }
 
   /// Writes the rows of `x` in their shuffled order to `y`.

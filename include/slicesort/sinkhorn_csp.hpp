@@ -89,15 +89,25 @@ class sinkhorn_csp {
   /// The shift of a channel, `0..length-1` rows, in a sample with `length` valid rows of a tensor
   /// of this shape.
   constexpr index_t shift_of(index_t channel, extents3 extents, index_t length) const {
-    return detail::wrapped(detail::shift_of(channel_shift(channel, extents)), length);
+    return detail::wrapped(shift_in(channel, extents), length);
   }
 
-  /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents`
-  /// must be acceptable to `check_forward`.
+  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
+  /// shape, or policies, that `forward` refuses are refused here.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
+    impl::enforce(check_workspace_bytes<T>(on, extents));
+    return impl::planned_bytes<op, T>(on, {extents, group(extents), relaxation_.iterations});
+  }
+  /// Returns what `workspace_bytes` would report for these arguments.
+  template <class T, class Exec>
+  verdict check_workspace_bytes(Exec const& on, extents3 extents) const {
     require_element<T>();
-    return impl::workspace_bytes<op, T>(on, {extents, group(extents), relaxation_.iterations});
+    return impl::check_shape<op>(on, "sinkhorn_csp.workspace_bytes", [&](detail::checker& c) {
+      auto const in = detail::describe_shape("x", extents);
+      impl::check_extents(c, in);
+      check_policies(c, in);
+    });
   }
 
   /// Mixes the rows of `x` into `y`.
@@ -140,15 +150,20 @@ class sinkhorn_csp {
         "exponentials say nothing in 16 bits.");
   }
 
-  constexpr detail::channel_shift channel_shift(index_t channel, extents3 e) const {
-    bool const stays = channel == reference_.channel;
-    return detail::shift_by(stays ? 0 : shift_.shift(channel, e.channels, e.length), false);
+  // The shift as the policy gives it, which any length turns into rows.
+  constexpr index_t shift_in(index_t channel, extents3 e) const {
+    return channel == reference_.channel ? 0 : shift_.shift(channel, e.channels, e.length);
   }
   detail::csp_rule rule(extents3 e) const {
-    return {group(e), reference_.channel, this,
-            [](void const* policies, index_t channel, extents3 extents) {
-              return static_cast<sinkhorn_csp const*>(policies)->channel_shift(channel, extents);
-            }};
+    detail::csp_rule r{};
+    r.group = group(e);
+    r.reference = reference_.channel;
+    r.policies = this;
+    r.shift_by = [](void const* policies, index_t channel, extents3 extents) {
+      return static_cast<sinkhorn_csp const*>(policies)->shift_in(channel, extents);
+    };
+    r.is_descending = [](void const*, index_t, extents3) { return false; };
+    return r;
   }
 
   template <class X, class Y>
@@ -197,7 +212,9 @@ class sinkhorn_csp {
     c.view(out);
     c.same_extents(out, in.name, in.extents.each());
     c.no_overlap(out, in);
-    check_policies(c, in, p.lengths);
+    c.lengths(p.lengths, in.extents.each());
+    c.rows_countable(in);
+    check_policies(c, in);
   }
   template <class T>
   void check_views(detail::checker& c, detail::sinkhorn_csp_backward<T> const& p) const {
@@ -211,13 +228,13 @@ class sinkhorn_csp {
     c.same_extents(out, in.name, in.extents.each());
     c.no_overlap(out, dy);
     c.no_overlap(out, in);
-    check_policies(c, in, p.lengths);
+    c.lengths(p.lengths, in.extents.each());
+    c.rows_countable(in);
+    check_policies(c, in);
   }
 
-  void check_policies(detail::checker& c, detail::view_info const& in,
-                      tensor1<index_t const> lengths) const {
-    c.lengths(lengths, in.extents.each());
-    c.rows_countable(in);
+  // Rules of the policies in a call with a tensor of this shape.
+  void check_policies(detail::checker& c, detail::view_info const& in) const {
     if (char const* what = groups_.validate()) c.fail(error_kind::argument, "groups %s", what);
     if (!(relaxation_.tau > 0) || relaxation_.tau > std::numeric_limits<double>::max())
       c.fail(error_kind::argument, "tau is %g, must be positive and finite", relaxation_.tau);

@@ -50,13 +50,21 @@ class slicing_sort {
 
   constexpr Order const& order() const { return order_; }
 
-  /// Bytes of workspace for a forward or backward call of this shape; arithmetic only. `extents`
-  /// must be acceptable to `check_forward`. It does not always grow with the length: past 65536
-  /// rows another algorithm needs less.
+  /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
+  /// shape that every call refuses is refused here. The size does not always grow with the length:
+  /// past 65536 rows another algorithm needs less.
   template <class T, class Exec>
   static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
+    impl::enforce(check_workspace_bytes<T>(on, extents));
+    return impl::planned_bytes<op, T>(on, extents);
+  }
+  /// Returns what `workspace_bytes` would report for these arguments.
+  template <class T, class Exec>
+  static verdict check_workspace_bytes(Exec const& on, extents3 extents) {
     impl::require_dtype<T>();
-    return impl::workspace_bytes<op, T>(on, extents);
+    return impl::check_shape<op>(on, "slicing_sort.workspace_bytes", [&](detail::checker& c) {
+      impl::check_extents(c, detail::describe_shape("x", extents));
+    });
   }
 
   /// Sorts `x` into `y` and writes the permutation, unless `state` is `no_saved`.

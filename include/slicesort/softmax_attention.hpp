@@ -105,11 +105,20 @@ class softmax_attention {
   }
 
   /// Bytes of workspace for a forward or backward call with q and v of these shapes; arithmetic
-  /// only. They must be acceptable to `check_forward`.
+  /// only. Shapes, a mask or a scale that `forward` refuses are refused here.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents4 q, extents4 v) const {
+    impl::enforce(check_workspace_bytes<T>(on, q, v));
+    return impl::planned_bytes<op, T>(on, detail::attention_shape::of(q, v));
+  }
+  /// Returns what `workspace_bytes` would report for these arguments.
+  template <class T, class Exec>
+  verdict check_workspace_bytes(Exec const& on, extents4 q, extents4 v) const {
     impl::require_dtype<T>();
-    return impl::workspace_bytes<op, T>(on, detail::attention_shape::of(q, v));
+    return impl::check_shape<op>(on, "softmax_attention.workspace_bytes", [&](detail::checker& c) {
+      detail::check_attention_shapes(c, q, v, scale(q.channels));
+      if (c.ok()) c.policy("mask", mask_, v.length, "keys");
+    });
   }
 
   /// Writes attention of `in`, `{q, k, v}` or `{q, k, v, bias}`, to `y`, and the state, unless

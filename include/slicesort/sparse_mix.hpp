@@ -86,11 +86,23 @@ class sparse_mix {
   }
 
   /// Bytes of workspace for a forward or backward call with x and w of these shapes; arithmetic
-  /// only. They must be acceptable to `check_forward`.
+  /// only. Shapes, a topology or checkpoints that `forward` refuses are refused here.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 x, extents4 w) const {
+    impl::enforce(check_workspace_bytes<T>(on, x, w));
+    return impl::planned_bytes<op, T>(on, {x, w.outer, w.channels, saved_.every});
+  }
+  /// Returns what `workspace_bytes` would report for these arguments.
+  template <class T, class Exec>
+  verdict check_workspace_bytes(Exec const& on, extents3 x, extents4 w) const {
     impl::require_dtype<T>();
-    return impl::workspace_bytes<op, T>(on, {x, w.outer, w.channels, saved_.every});
+    return impl::check_shape<op>(on, "sparse_mix.workspace_bytes", [&](detail::checker& c) {
+      auto const in = detail::describe_shape("x", x),
+                 weights = detail::describe_shape("w", w, weight_axes);
+      c.shape(in);
+      c.shape(weights);
+      check_factors(c, in, weights);
+    });
   }
 
   /// Writes the mixture of `x` by the factors `w` to `y`, and the states, unless `state` is
@@ -244,6 +256,12 @@ class sparse_mix {
     c.view(out);
     c.same_extents(out, in.name, in.extents.each());
     c.lengths(lengths, in.extents.each());
+    check_factors(c, in, w);
+    for (auto const& other : {in, w}) c.no_overlap(out, other);
+  }
+  // Rules of the shapes and policies of every call.
+  void check_factors(detail::checker& c, detail::view_info const& in,
+                     detail::view_info const& w) const {
     c.rows_countable(in);
     c.extent(w, "batch", w.extents.batch, in.name, in.extents.batch);
     c.extent(w, "length", w.extents.length, in.name, in.extents.length);
@@ -254,7 +272,6 @@ class sparse_mix {
     if (c.ok()) c.policy("topology", topology_, factors, "w.factors");
     if constexpr (detail::has_links<Topology>)
       if (c.ok()) c.extent(w, "links", links, "topology", topology_.links(factors));
-    for (auto const& other : {in, w}) c.no_overlap(out, other);
   }
   static void at_most(detail::checker& c, char const* name, index_t is) {
     if (is < 0 || is > detail::mix_shape::limit)

@@ -43,6 +43,15 @@ bool bad_calls_reach_the_handler() {
   }
   if (std::strcmp(last.message, "view: container.size is 4, must be 5 (extents [1, 5, 1])") != 0)
     return fail("wrong message for a view");
+  if (setjmp(back) == 0) {
+    (void)ss::shuffle<>::workspace_bytes<float>(ss::exec::host{}, {1, 4, -1});
+    return fail("a shape that no call accepts has a size");
+  }
+  if (std::strcmp(last.message, "shuffle.workspace_bytes: x.channels is -1, must not be negative"))
+    return fail("wrong message for a size");
+  if (ss::shuffle<>::check_workspace_bytes<float>(ss::exec::host{}, {1, 4, -1}) ||
+      !ss::shuffle<>::check_workspace_bytes<float>(ss::exec::host{}, {1, 4, 1}))
+    return fail("a wrong verdict on a size");
   static all_operators::tensor<float> z({1, 4, 1});
   for (float& v : z.values) v = 5;
   x.values = {4, 3, 2, 1};

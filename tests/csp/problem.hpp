@@ -25,7 +25,7 @@ namespace support {
 // shift. Or a table's.
 struct any_shift {
   std::uint64_t seed = 0;
-  std::vector<std::int32_t> table = {};
+  std::vector<index_t> table = {};
 
   index_t shift(index_t channel, index_t, index_t length) const {
     if (!table.empty()) return table[static_cast<std::size_t>(channel)];

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -112,6 +113,13 @@ TEST_CASE("strides, and what is refused") {
         "rank_collapse: sample is -1, must be in 0..0");
   CHECK(refusal([&] { ss::rank_collapse(x.view(), 0, 7); }) ==
         "rank_collapse: rows is 7, must be in 0..6");
+  for (index_t channels : {index_t{-4}, (index_t{1} << 57) + 1}) {
+    float const none = 0;
+    ss::tensor3<float const> const rows(&none, {1, 0, channels}, {1, 1, 1});
+    CHECK(refusal([&] { (void)ss::rank_collapse(rows); }) ==
+          "rank_collapse: x.channels is " + std::to_string(channels) +
+              ", must be in 0..144115188075855872");
+  }
 }
 
 TEST_CASE("no row is better than the mean in the Frobenius norm, nor twice as good in the others") {

@@ -24,9 +24,9 @@ void run_type(byte_reader& in) {
   if (aligned && e.channels > 0) p.reference = static_cast<index_t>(in.take()) % e.channels;
   p.order = in.take() < 128 ? in.take(8) : (flags & 128) != 0 ? up : down;
   for (index_t c = 0; c < e.channels; ++c) {
-    // One byte for a small shift, or four for any.
-    auto const byte = static_cast<std::int32_t>(in.take());
-    p.shifts.table.push_back(byte < 200 ? byte - 100 : static_cast<std::int32_t>(in.take(4)));
+    // One byte for a small shift, or eight for any.
+    auto const byte = static_cast<index_t>(in.take());
+    p.shifts.table.push_back(byte < 200 ? byte - 100 : static_cast<index_t>(in.take(8)));
   }
   if (ragged) p.lengths = read_lengths(in, e);
   std::uint64_t const seed = in.take(4);

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -124,6 +125,37 @@ TEST_CASE("the default moves channels as csp does by default") {
     CHECK(same_bits(y.elements(), same_y.elements()));
     CHECK(same_bits(dx.elements(), same_dx.elements()));
   });
+}
+
+TEST_CASE("shifts of any 64 bits are those that their remainders are") {
+  constexpr index_t most = std::numeric_limits<index_t>::max(),
+                    least = std::numeric_limits<index_t>::min();
+  // `length` rows take part: 2^62 is 4 modulo 6 and modulo 7, most is 1 and 0, least 4 and 6.
+  struct far {
+    index_t shift(index_t channel, index_t, index_t) const {
+      constexpr index_t all[] = {index_t{1} << 62, most, least, 0};
+      return all[channel];
+    }
+  };
+  for (bool of_six : {true, false}) {
+    extents3 const e{1, 7, 4};
+    std::vector<index_t> const lengths{of_six ? 6 : 7};
+    sinkhorn_case c{
+        e, 3, 0.5, 3,
+        of_six ? std::vector<std::int32_t>{4, 1, 4, 0} : std::vector<std::int32_t>{4, 0, 6, 0}};
+    c.reference = 3;
+    ss::sinkhorn_csp const op{ss::group_size{3}, ss::sinkhorn{0.5, 3}, far{}, ss::reference{3}};
+    for (index_t channel = 0; channel < 4; ++channel)
+      CHECK(op.shift_of(channel, e, lengths[0]) == c.shifts[static_cast<std::size_t>(channel)]);
+    tensor<double> const x = normal_tensor<double>(e, 5);
+    for_each_backend_once(of_six ? 3 : 6, [&](auto const& on) {
+      tensor<double> y(e), dx(e), same_y(e), same_dx(e);
+      run_sinkhorn(op, on, x.view(), y.view(), x.view(), dx.view(), view_of(lengths));
+      run_sinkhorn(c.op(), on, x.view(), same_y.view(), x.view(), same_dx.view(), view_of(lengths));
+      CHECK(same_bits(y.elements(), same_y.elements()));
+      CHECK(same_bits(dx.elements(), same_dx.elements()));
+    });
+  }
 }
 
 TEST_CASE_TEMPLATE("accumulation", T, float, double) {

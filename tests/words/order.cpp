@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <slicesort/order.hpp>
 
+#include <limits>
 #include <set>
 
 using namespace support;
@@ -22,7 +23,7 @@ channel_set descending_channels(Order const& order, index_t channels, index_t fi
   return set;
 }
 
-// 2^k * i mod m by squaring; the policy doubles step by step.
+// 2^k * i mod m by squaring, for m below 2^31.
 index_t times_power_of_two(index_t i, index_t k, index_t m) {
   index_t result = i % m, base = 2 % m;
   for (; k > 0; k /= 2) {
@@ -30,6 +31,12 @@ index_t times_power_of_two(index_t i, index_t k, index_t m) {
     base = base * base % m;
   }
   return result;
+}
+
+// The same number in k steps, for m up to 2^62.
+index_t phase_by_doubling(index_t i, index_t k, index_t m) {
+  for (; k > 0; --k) i = 2 * i % m;
+  return i;
 }
 
 // The rule in the words of the specification: blocks first, then the tail behind the last of them.
@@ -90,6 +97,27 @@ TEST_CASE("interleave of a thousand layers does not overflow") {
       if (phase > channels) want.insert(i);
     }
     CHECK(descending_channels(ss::interleave{1, 1000}, channels, 1) == want);
+  }
+}
+
+TEST_CASE("interleave of layers without end takes as long as its channels") {
+  // One step for every layer would not come to an end.
+  index_t const most = std::numeric_limits<index_t>::max();
+  for (index_t layers : {index_t{65}, index_t{66}, index_t{100'000'000}, most})
+    for (index_t layer : {index_t{1}, layers - 64, layers - 1, layers})
+      for (index_t channels : {1, 6, 64, 1021}) {
+        channel_set want;
+        for (index_t i = 1; i <= channels; ++i)
+          if (times_power_of_two(i, layers - layer, 2 * channels) > channels) want.insert(i);
+        CHECK(descending_channels(ss::interleave{layer, layers}, channels, 1) == want);
+      }
+}
+
+TEST_CASE("interleave of more channels than a product of 64 bits holds") {
+  index_t const channels = (index_t{1} << 57) - 1;
+  for (index_t k : {56, 57, 58, 113, 114, 171, 1000, 1'000'003}) {
+    index_t const phase = phase_by_doubling(1, k, 2 * channels);
+    CHECK(ss::interleave{1, k + 1}.ascending(0, channels) == (phase <= channels));
   }
 }
 

@@ -106,6 +106,13 @@ TEST_CASE("per_head") {
       }
 }
 
+TEST_CASE("per_head of more heads than a product of 64 bits holds") {
+  // Head h moves by h * heads rows: with 2^40 + 1 heads of one channel and 1000 rows, the last head
+  // by 2^40 * (2^40 + 1) modulo 1000, where 2^40 is 776 and 776 * 777 is 952.
+  index_t const heads = (index_t{1} << 40) + 1;
+  CHECK(shift::per_head{heads}.shift(heads - 1, heads, 1000) == 952);
+}
+
 TEST_CASE("modular, and a table") {
   CHECK(shifts_of(shift::modular{}, 5, 3) == list{0, 1, 2, 0, 1});
   std::vector<std::int32_t> const numbers{7, -3, 0, std::numeric_limits<std::int32_t>::min()};
@@ -217,6 +224,15 @@ TEST_CASE("what policies refuse") {
     CHECK(std::string(shift::power{layer, 2}.validate(3)) == "power: layer must be in 0..layers-1");
     CHECK(std::string(shift::power_ceil{layer, 2}.validate(3)) ==
           "power_ceil: layer must be in 0..layers-1");
+  }
+  index_t const layers = index_t{1} << 51;  // times four channels: 2^53, the last that is exact
+  CHECK(shift::power{0, layers}.validate(4) == nullptr);
+  CHECK(shift::power_ceil{0, layers}.validate(4) == nullptr);
+  for (index_t many : {layers + 1, index_t{1} << 62, std::numeric_limits<index_t>::max()}) {
+    CHECK(std::string(shift::power{0, many}.validate(4)) ==
+          "power: layers * channels must be at most 2^53");
+    CHECK(std::string(shift::power_ceil{0, many}.validate(4)) ==
+          "power_ceil: layers * channels must be at most 2^53");
   }
   CHECK(shift::power{1, 2}.validate(3) == nullptr);
   CHECK(shift::power_ceil{1, 2}.validate(3) == nullptr);

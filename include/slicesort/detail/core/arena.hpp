@@ -19,14 +19,39 @@
 // a layout; `slots` (detail/host/slots.hpp) allocates one for every thread.
 #pragma once
 
+#include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace slicesort {
 inline namespace v0 {
 namespace detail {
+
+// How many elements or bytes a layout needs. A sum or product beyond 2^64 - 1 stays there, where no
+// workspace is large enough; it never comes out small.
+class amount {
+ public:
+  static constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+
+  constexpr amount(std::size_t n) : number_(n) {}
+  constexpr amount(index_t n) : number_(static_cast<std::size_t>(n)) {}
+  constexpr amount(int n) : number_(static_cast<std::size_t>(n)) {}
+
+  constexpr std::size_t number() const { return number_; }
+  friend constexpr amount operator+(amount a, amount b) {
+    return a.number_ > most - b.number_ ? amount(most) : amount(a.number_ + b.number_);
+  }
+  friend constexpr amount operator*(amount a, amount b) {
+    return a.number_ != 0 && b.number_ > most / a.number_ ? amount(most)
+                                                          : amount(a.number_ * b.number_);
+  }
+
+ private:
+  std::size_t number_;
+};
 
 class arena {
  public:
@@ -41,10 +66,10 @@ class arena {
 
   // Allocates `count` elements that start on a cache line; null while counting.
   template <class T>
-  T* take(std::size_t count) {
+  T* take(amount count) {
     std::size_t const offset = used_;
-    used_ = round_up(offset + count * sizeof(T));
-    return carving_ && count != 0 ? reinterpret_cast<T*>(base_ + offset) : nullptr;
+    used_ = round_up((offset + count * sizeof(T)).number());
+    return carving_ && count.number() != 0 ? reinterpret_cast<T*>(base_ + offset) : nullptr;
   }
 
   // Allocates two layouts over the same bytes, for uses that never coincide: the larger one decides
@@ -60,11 +85,12 @@ class arena {
   // The bytes allocated so far, in memory that starts on a cache line.
   std::size_t aligned_bytes() const { return used_; }
   // The bytes allocated so far, with room to align memory that starts at any address.
-  std::size_t bytes() const { return used_ == 0 ? 0 : used_ + alignment - 1; }
+  std::size_t bytes() const { return used_ == 0 ? 0 : (amount(used_) + (alignment - 1)).number(); }
 
  private:
   static constexpr std::size_t round_up(std::size_t n) {
-    return (n + alignment - 1) / alignment * alignment;
+    return n > amount::most - (alignment - 1) ? amount::most
+                                              : (n + alignment - 1) / alignment * alignment;
   }
 
   unsigned char* base_ = nullptr;

@@ -125,9 +125,25 @@ inline void check_permutation(detail::checker& c, detail::view_info const& perm,
   c.no_overlap(perm, out);
 }
 
-// Bytes of workspace that calls of this shape need.
+// Rules of a tensor's shape in a call that moves or mixes its rows.
+inline void check_extents(detail::checker& c, detail::view_info const& x) {
+  c.shape(x);
+  c.rows_countable(x);
+}
+
+// The verdict on a question for the size of a workspace: first rules(checker) of the shapes and
+// policies that it names, then the rules of the backend. They are those of the call, in its words.
+template <class Op, class Exec, class Rules>
+verdict check_shape(Exec const& on, char const* name, Rules const& rules) {
+  detail::checker c(name, reads_memory<Exec>);
+  rules(c);
+  implementation_for<Op, Exec>::check(on, c);
+  return c.result();
+}
+
+// Bytes of workspace that calls of this shape need, which must have been checked.
 template <class Op, class T, class Exec>
-std::size_t workspace_bytes(Exec const& on, typename Op::shape const& shape) {
+std::size_t planned_bytes(Exec const& on, typename Op::shape const& shape) {
   detail::arena counting;
   implementation_for<Op, Exec>::template plan<T>(on, shape, counting);
   return counting.bytes();
@@ -141,7 +157,7 @@ verdict check_call(Exec const& on, Problem const& p, workspace scratch, Rules co
   rules(c);
   implementation_for<Op, Exec>::check(on, c);
   if (c.ok())
-    c.workspace_holds(scratch, workspace_bytes<Op, typename Problem::element>(on, p.shape()));
+    c.workspace_holds(scratch, planned_bytes<Op, typename Problem::element>(on, p.shape()));
   return c.result();
 }
 

@@ -60,10 +60,7 @@ class checker {
   // 2^63 bytes; strides that matter are positive (an input may repeat rows with stride 0); the
   // elements of an output are distinct; data is not null.
   void view(view_info const& v) {
-    one_axis(v, v.axes.outer, v.extents.outer);
-    one_axis(v, v.axes.batch, v.extents.batch);
-    one_axis(v, v.axes.length, v.extents.length);
-    one_axis(v, v.axes.channels, v.extents.channels);
+    axes(v);
     if (!ok() || v.extents.empty()) return;
     step(v, v.axes.outer, v.extents.outer, v.strides.outer);
     step(v, v.axes.batch, v.extents.batch, v.strides.batch);
@@ -72,20 +69,24 @@ class checker {
     if (!ok()) return;
     if (v.data == nullptr)
       fail(error_kind::argument, "%s.data is null, must point to %s", v.name, shape_of(v).text);
-    index_t span = 0, product = 1;
+    index_t span = 0;
     auto const axis = [&](index_t extent, index_t stride) {
-      return multiply_add(extent - 1, stride, span) && multiply_into(product, extent);
+      return multiply_add(extent - 1, stride, span);
     };
     bool const fits =
         axis(v.extents.outer, v.strides.outer) && axis(v.extents.batch, v.strides.batch) &&
         axis(v.extents.length, v.strides.length) && axis(v.extents.channels, v.strides.channels) &&
-        product <= max_index / 64 && span < max_index / v.element_bytes;
+        few_elements(v.extents) && span < max_index / v.element_bytes;
     if (!fits)
-      fail(error_kind::argument,
-           "%s %s spans more than 2^63 bytes or 2^57 elements, must span less", v.name,
-           shape_of(v).text);
+      too_large(v);
     else if (v.written)
       distinct_elements(v);
+  }
+
+  // The rules of a view that a shape alone can break.
+  void shape(view_info const& v) {
+    axes(v);
+    if (ok() && !v.extents.empty() && !few_elements(v.extents)) too_large(v);
   }
 
   void same_extents(view_info const& v, char const* other, extents3 want) {
@@ -183,6 +184,23 @@ class checker {
     return true;
   }
 
+  static bool few_elements(extents4 e) {
+    index_t product = 1;
+    return multiply_into(product, e.outer) && multiply_into(product, e.batch) &&
+           multiply_into(product, e.length) && multiply_into(product, e.channels) &&
+           product <= max_index / 64;
+  }
+  void too_large(view_info const& v) {
+    fail(error_kind::argument, "%s %s spans more than 2^63 bytes or 2^57 elements, must span less",
+         v.name, shape_of(v).text);
+  }
+
+  void axes(view_info const& v) {
+    one_axis(v, v.axes.outer, v.extents.outer);
+    one_axis(v, v.axes.batch, v.extents.batch);
+    one_axis(v, v.axes.length, v.extents.length);
+    one_axis(v, v.axes.channels, v.extents.channels);
+  }
   void one_axis(view_info const& v, char const* name, index_t extent) {
     if (extent < 0)
       fail(error_kind::argument, "%s.%s is %lld, must not be negative", v.name, name,

@@ -72,6 +72,18 @@ view_info describe(char const* name, tensor4<T> v, bool written, axis_names axes
   return info;
 }
 
+// The description of a shape for which there is no memory yet: without data, strides and a type.
+inline view_info describe_shape(char const* name, extents4 e, axis_names axes) {
+  view_info info;
+  info.name = name;
+  info.extents = e;
+  info.axes = axes;
+  return info;
+}
+inline view_info describe_shape(char const* name, extents3 e) {
+  return describe_shape(name, stack_of_one(e), three_axes);
+}
+
 // A shape as a message shows it.
 struct shape_text {
   char text[96];

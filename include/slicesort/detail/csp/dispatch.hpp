@@ -110,7 +110,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
  private:
   template <class T>
   struct layout {
-    detail::channel_shift* shifts = nullptr;
+    index_t* shifts = nullptr;              // and directions, of every channel
     unsigned char* destinations = nullptr;  // the order of every sample's reference, as saved
     sort_layout<T> reference, sort;
     index_t samples = 0;  // that `copy` holds
@@ -120,7 +120,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     template <class Grid>
     layout(detail::arena& a, Grid const& grid, detail::csp_shape const& s) {
       if (s.extents.empty()) return;
-      shifts = a.take<detail::channel_shift>(static_cast<std::size_t>(s.extents.channels));
+      shifts = a.take<index_t>(csp_shift_numbers(s.extents.channels));
       a.overlap(
           [&](detail::arena& sorting) { take_sort(sorting, grid, s.extents, s.group); },
           [&](detail::arena& moving) { permute = permute_layout<T>(moving, grid, s.extents); });
@@ -154,6 +154,8 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     groups.by_group = detail::row_division(rule.group);
     groups.shifts = shifts.all;
     groups.uniform_shift = shifts.first;
+    groups.descending = shifts.descending;
+    groups.all_descend = shifts.first_descends;
     groups.lengths = lengths;
     return groups;
   }

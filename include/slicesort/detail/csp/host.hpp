@@ -61,7 +61,8 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
   // The workspace, and what the rule says of the channels.
   template <class T>
   struct layout {
-    detail::channel_shift* shifts;         // of every channel
+    index_t* shifts;                       // of every channel
+    bool* descending;                      // whether a channel descends, for every channel
     bool shifting = false, mixed = false;  // whether any is shifted; whether only some descend
     // If groups are aligned, the destinations of sorted rows in their group, [batch][length]. The
     // long ones are used if row numbers in a group exceed 16 bits.
@@ -71,17 +72,18 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
 
     template <class Exec>
     layout(detail::arena& a, Exec const& on, detail::csp_shape const& s)
-        : shifts(a.take<detail::channel_shift>(
-              static_cast<std::size_t>(s.extents.empty() ? 0 : s.extents.channels))),
+        : shifts(a.take<index_t>(s.extents.empty() ? 0 : s.extents.channels)),
+          descending(a.take<bool>(s.extents.empty() ? 0 : s.extents.channels)),
           destinations(a.take<std::uint16_t>(is_long(s.group) ? 0 : rows_of(s.extents))),
           long_destinations(a.take<std::uint32_t>(is_long(s.group) ? rows_of(s.extents) : 0)),
           each(a, on.threads, tasks_of(s.extents), s.extents.length, s.group) {}
 
-    void evaluate_shifts(detail::csp_rule const& rule, extents3 e) {
+    void ask_policies(detail::csp_rule const& rule, extents3 e) {
       for (index_t c = 0; c < e.channels; ++c) {
         shifts[c] = rule.shift(c, e);
-        shifting |= detail::shift_of(shifts[c]) != 0;
-        mixed |= detail::descends(shifts[c]) != detail::descends(shifts[0]);
+        descending[c] = rule.descends(c, e);
+        shifting |= shifts[c] != 0;
+        mixed |= descending[c] != descending[0];
       }
     }
     bool unshifted_pairs(index_t group) const { return group == 2 && !shifting && !mixed; }
@@ -110,10 +112,9 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     t.rows = valid_rows(lengths, b.batch, e.length);
     t.group = group;
     for (int lane = 0; lane < t.width; ++lane) {
-      detail::channel_shift const shift = m.shifts[b.channel + lane];
-      t.shift[lane] = detail::wrapped(detail::shift_of(shift), t.rows);
+      t.shift[lane] = detail::wrapped(m.shifts[b.channel + lane], t.rows);
       t.shifted |= t.shift[lane] != 0;
-      if (detail::descends(shift))
+      if (m.descending[b.channel + lane])
         t.flip[lane] = static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0});
     }
     t.mode = grad_mode::overwrite;
@@ -194,7 +195,7 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
   if (e.empty()) return;
   detail::arena a(w);
   layout<T> m(a, on, p.shape());
-  m.evaluate_shifts(p.rule, e);
+  m.ask_policies(p.rule, e);
   if constexpr (Aligned) align(on, p, m);
   isa const set = chosen_isa(on.instructions);
   index_t const unshifted =
@@ -202,9 +203,8 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
   if (unshifted > 0)
     for_each_unshifted_piece(
         on, p.x, p.y, p.order, p.saving, unshifted, p.lengths, [&](index_t batch, pair_rows<T>& r) {
-          r.flip = detail::descends(m.shifts[0])
-                       ? static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0})
-                       : detail::bits_t<T>{0};
+          r.flip = m.descending[0] ? static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0})
+                                   : detail::bits_t<T>{0};
           r.destinations = Aligned ? m.destinations + batch * e.length : nullptr;
           exchange_pair_rows(set, r, csp_step::forward);
         });
@@ -234,7 +234,7 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::backward(
   if (e.empty()) return;
   detail::arena a(w);
   layout<T> m(a, on, p.shape());
-  m.evaluate_shifts(p.rule, e);
+  m.ask_policies(p.rule, e);
   isa const set = chosen_isa(on.instructions);
   index_t const unshifted = m.unshifted_pairs(p.rule.group) && p.mode == grad_mode::overwrite
                                 ? unshifted_channels(p.dy, p.dx, p.order, true)

@@ -3,36 +3,30 @@
 // groups of `group` consecutive rows; row `n` of the output is the row `order` of its group of `w`.
 #pragma once
 
-#include <slicesort/detail/core/config.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
-
-#include <cstdint>
 
 namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// How one channel is permuted: 2 * shift + (1 if its groups descend). If groups are aligned, none
-// descends, and the reference is not shifted.
-using channel_shift = std::int64_t;
-constexpr channel_shift shift_by(index_t rows, bool descends) {
-  return 2 * rows + static_cast<channel_shift>(descends);
-}
-SLICESORT_HD constexpr index_t shift_of(channel_shift shift) { return (shift - (shift & 1)) / 2; }
-SLICESORT_HD constexpr bool descends(channel_shift shift) { return (shift & 1) != 0; }
-
-// The policies of a call. Shifts are evaluated on the host, once for every channel: policies need
-// not be device code.
+// The policies of a call. They are asked on the host, for every channel: they need not be device
+// code.
 struct csp_rule {
   index_t group;      // rows of a group, 1..max(length, 1)
-  index_t reference;  // the channel, where groups are aligned
+  index_t reference;  // the channel, where groups are aligned; it is not shifted
   void const* policies;
-  channel_shift (*evaluate)(void const* policies, index_t channel, extents3 extents);
+  index_t (*shift_by)(void const* policies, index_t channel, extents3 extents);
+  bool (*is_descending)(void const* policies, index_t channel, extents3 extents);
 
-  channel_shift shift(index_t channel, extents3 extents) const {
-    return evaluate(policies, channel, extents);
+  // Any integer: rows are counted modulo the valid ones.
+  index_t shift(index_t channel, extents3 extents) const {
+    return shift_by(policies, channel, extents);
+  }
+  // Whether the channel's groups descend. Where groups are aligned none does.
+  bool descends(index_t channel, extents3 extents) const {
+    return is_descending(policies, channel, extents);
   }
 };
 
@@ -40,7 +34,7 @@ struct csp_rule {
 // are exchanged: bit p % 8 of row p / 8 belongs to pair p.
 constexpr extents3 saved_order_extents(extents3 e, index_t group) {
   if (group == 1) return {e.batch, 0, e.channels};
-  if (group == 2) return {e.batch, (e.length + 15) / 16, e.channels};
+  if (group == 2) return {e.batch, e.length / 16 + (e.length % 16 != 0), e.channels};
   return e;
 }
 constexpr index_width saved_order_width(index_t group) {

@@ -41,7 +41,7 @@ class column_runs {
       : extents_(e),
         channels_(std::min(width, e.channels)),
         samples_(e.channels == 0 ? 0 : std::min(e.batch, std::max<index_t>(width / e.channels, 1))),
-        across_(e.channels == 0 ? 0 : (e.channels + width - 1) / width) {}
+        across_(e.empty() ? 0 : (e.channels + width - 1) / width) {}
 
   index_t count() const {
     return extents_.empty() ? 0 : (extents_.batch + samples_ - 1) / samples_ * across_;

@@ -18,13 +18,14 @@ namespace impl {
 template <class Layout, class... Shape>
 class slots {
  public:
-  // `tasks` tasks cannot occupy more slots than that.
-  slots(detail::arena& a, unsigned threads, index_t tasks, Shape... shape) : shape_(shape...) {
+  // `tasks` tasks cannot occupy more slots than that. Without any, the shape is not looked at.
+  slots(detail::arena& a, unsigned threads, detail::amount tasks, Shape... shape)
+      : shape_(shape...) {
+    std::size_t const busy = std::min<std::size_t>(threads, tasks.number());
     detail::arena counting;
-    (void)Layout(counting, shape...);
+    if (busy > 0) (void)Layout(counting, shape...);
     bytes_ = counting.aligned_bytes();
-    index_t const busy = std::min(static_cast<index_t>(threads), tasks);
-    memory_ = a.take<unsigned char>(static_cast<std::size_t>(busy) * bytes_);
+    memory_ = a.take<unsigned char>(detail::amount(busy) * bytes_);
   }
 
   Layout operator[](unsigned slot) const {

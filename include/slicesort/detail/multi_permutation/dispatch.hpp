@@ -130,8 +130,7 @@ struct grid_implementation<detail::multi_permutation_op<Order>> {
     backward_layout(detail::arena& a, Grid const& grid, detail::multi_permutation_shape const& s) {
       extents3 const e = s.extents;
       if (e.empty()) return;
-      sums = a.take<double>(static_cast<std::size_t>(e.batch * e.channels) *
-                            static_cast<std::size_t>(s.terms));
+      sums = a.take<double>(detail::amount(e.batch * e.channels) * s.terms);
       if (chained_width<T>(grid, transposed_bytes<T>(e.length), e) > 0) return;
       samples = samples_at_once<T>(grid, e);
       dy = a.take<T>(static_cast<std::size_t>(samples * e.length * e.channels));

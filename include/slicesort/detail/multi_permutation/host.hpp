@@ -149,10 +149,9 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     template <class Exec>
     layout(detail::arena& a, Exec const& on, detail::multi_permutation_shape const& s)
         : each(a, on.threads, column_runs(s.extents, run_columns).count(), s.extents),
-          of_weights(
-              a.take<double>(static_cast<std::size_t>(
-                                 s.extents.empty() ? 0 : s.extents.batch * s.extents.channels) *
-                             static_cast<std::size_t>(s.terms))) {}
+          of_weights(a.take<double>(
+              detail::amount(s.extents.empty() ? 0 : s.extents.batch * s.extents.channels) *
+              s.terms)) {}
   };
 
   // Sorts a run of x into y. Returns its permutation: the saved tensor, or that of this run alone.

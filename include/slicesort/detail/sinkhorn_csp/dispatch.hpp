@@ -93,8 +93,10 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
 
     template <class T, class Grid>
     static shape of(Grid const& grid, detail::sinkhorn_shape const& size, bool backward) {
-      device_info const device = grid.info();
+      shape s{};
       extents3 const e = size.extents;
+      if (e.empty()) return s;
+      device_info const device = grid.info();
       auto const bytes = [&](int columns_of_tile, bool cold) {
         grouped_tiles<T> tiles{};
         tiles.group = size.group, tiles.iterations = size.iterations, tiles.width = columns_of_tile;
@@ -106,12 +108,10 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
           tiles.hot(counter, unused, backward);
         return counter.bytes();
       };
-      index_t const groups = divide_up(std::max<index_t>(e.length, 1), size.group);
-      index_t const columns = std::max<index_t>(e.channels, 1);
+      index_t const groups = divide_up(e.length, size.group), columns = e.channels;
       auto const blocks = [&](int columns_of_tile) {
         return e.batch * groups * divide_up(columns, columns_of_tile);
       };
-      shape s{};
       // Neighboring channels read a line of memory together; but two blocks should share a
       // processor, and every processor should have some.
       s.width = static_cast<int>(std::min<index_t>(power_of_two_above(columns), 32));
@@ -149,7 +149,7 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
     layout(detail::arena& a, Grid const& grid, detail::sinkhorn_shape const& s)
         : forward(shape::template of<T>(grid, s, false)),
           backward(shape::template of<T>(grid, s, true)),
-          shifts(a.take<index_t>(static_cast<std::size_t>(s.extents.channels))),
+          shifts(a.take<index_t>(s.extents.empty() ? 0 : s.extents.channels)),
           du(a.take<A>(static_cast<std::size_t>(detail::samples_at_once(s.extents) *
                                                 s.extents.length * s.extents.channels))),
           scratch(a.take<unsigned char>(std::max(forward.scratch(), backward.scratch()))) {}
@@ -174,7 +174,7 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
   template <class Grid>
   static void upload_shifts(Grid const& grid, detail::csp_rule const& rule, extents3 e,
                             index_t* shifts) {
-    auto const shift = [&](index_t channel) { return detail::shift_of(rule.shift(channel, e)); };
+    auto const shift = [&](index_t channel) { return rule.shift(channel, e); };
     upload_numbers(grid, e.channels, shift, shifts, true);
   }
 

@@ -134,7 +134,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
 
     template <class Exec>
     layout(detail::arena& a, Exec const& on, detail::sinkhorn_shape const& s, bool backward)
-        : shifts(a.take<index_t>(static_cast<std::size_t>(s.extents.channels))),
+        : shifts(a.take<index_t>(s.extents.empty() ? 0 : s.extents.channels)),
           du(backward ? a.take<A>(static_cast<std::size_t>(detail::samples_at_once(s.extents) *
                                                            s.extents.length * s.extents.channels))
                       : nullptr),
@@ -143,7 +143,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
           shape(s) {}
 
     void fill_shifts(detail::csp_rule const& rule, extents3 e) const {
-      for (index_t c = 0; c < e.channels; ++c) shifts[c] = detail::shift_of(rule.shift(c, e));
+      for (index_t c = 0; c < e.channels; ++c) shifts[c] = rule.shift(c, e);
     }
     template <int Lanes>
     detail::sinkhorn_group<A> group_of(unsigned slot, index_t rows) const {

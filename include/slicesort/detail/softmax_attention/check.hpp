@@ -76,6 +76,24 @@ inline void check_pairs(checker& c, view_info const& of, attention_info const& i
   check_rows(c, of, in.q, in.q, in.k, in.k.axes.length);
 }
 
+inline void check_scale(checker& c, double scale) {
+  if (!(std::abs(scale) <= 1e300))
+    c.fail(error_kind::argument, "scale is %g, must be finite", scale);
+}
+
+// Rules that the shapes of q and v decide, with those of k and y, which follow from them.
+inline void check_attention_shapes(checker& c, extents4 q, extents4 v, double scale) {
+  auto const queries = describe_shape("q", q, head_axes),
+             values = describe_shape("v", v, head_axes);
+  auto const keys = describe_shape("k", {q.outer, q.batch, v.length, q.channels}, head_axes);
+  for (auto const& one : {queries, keys, values}) c.shape(one);
+  check_rows(c, values, queries, keys, values, values.axes.channels);
+  c.rows_countable(queries);
+  c.rows_countable(keys);
+  check_scale(c, scale);
+  c.shape(describe_shape("y", {q.outer, q.batch, q.length, v.channels}, head_axes));
+}
+
 // Whatever forward and backward have in common: the inputs.
 inline void check_attention(checker& c, attention_info const& in, double scale,
                             tensor1<index_t const> key_lengths,
@@ -88,8 +106,7 @@ inline void check_attention(checker& c, attention_info const& in, double scale,
   c.rows_countable(in.k);
   c.lengths("lengths", key_lengths, in.q.extents.outer, in.k.extents.length);
   c.lengths("query_lengths", query_lengths, in.q.extents.outer, in.q.extents.length);
-  if (!(std::abs(scale) <= 1e300))
-    c.fail(error_kind::argument, "scale is %g, must be finite", scale);
+  check_scale(c, scale);
 }
 
 // y or dy: a row of v's width for each of q's.

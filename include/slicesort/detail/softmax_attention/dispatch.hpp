@@ -130,9 +130,8 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
     range_bounds* bounds;   // of every tile of queries
 
     layout(detail::arena& a, detail::attention_shape const& s)
-        : stats(a.take<query_stats<A>>(static_cast<std::size_t>(s.pairs() * s.queries))),
-          bounds(a.take<range_bounds>(
-              static_cast<std::size_t>(s.batch * divide_up(s.queries, tile)))) {}
+        : stats(a.take<query_stats<A>>(detail::amount(s.batch) * s.heads * s.queries)),
+          bounds(a.take<range_bounds>(detail::amount(s.batch) * divide_up(s.queries, tile))) {}
   };
 
   // One buffer, then fewer warps, where shared memory is small.

@@ -46,6 +46,8 @@ struct attention_shape {
     return of(in.q.extents(), in.v.extents());
   }
   SLICESORT_HD constexpr index_t pairs() const { return batch * heads; }  // of a sample and a head
+  // Whether no tensor of a call has an element, however many channels there are.
+  constexpr bool empty() const { return batch == 0 || heads == 0 || (queries == 0 && keys == 0); }
 };
 
 struct attention_lengths {

@@ -92,26 +92,27 @@ struct grid_implementation<detail::sparse_mix_op> {
   template <class T>
   struct layout {
     using A = detail::accumulator_t<T>;
-    index_t samples, segment;  // samples at a time; factors from one saved state to the next
-    index_t* offsets;
+    index_t samples = 0,
+            segment = 0;  // samples at a time; factors from one saved state to the next
+    index_t* offsets = nullptr;
     packed_weights<A> factors;
-    T* between[2];    // gradients, or states, of one factor and the next
-    A* inputs;        // the sum of gradients of residual::initial
-    T* formed;        // states of a segment that are not saved
-    index_t at_once;  // factors that backward with the gradient of the weights takes at a time
-    T* passed;        // gradients between those factors
+    T* between[2] = {};   // gradients, or states, of one factor and the next
+    A* inputs = nullptr;  // the sum of gradients of residual::initial
+    T* formed = nullptr;  // states of a segment that are not saved
+    index_t at_once = 0;  // factors that backward with the gradient of the weights takes at a time
+    T* passed = nullptr;  // gradients between those factors
 
     template <class Grid>
     layout(detail::arena& a, Grid const& grid, detail::mix_shape const& s) {
       extents3 const e = s.extents;
+      if (e.batch == 0 || e.length == 0) return;
       index_t const links = s.factors * s.links;
       index_t const rows = std::max(e.length * e.channels, links * e.length);
       index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
-      samples =
-          std::clamp<index_t>(chunk / std::max<index_t>(rows, 1), 1, std::max<index_t>(e.batch, 1));
+      samples = std::clamp<index_t>(chunk / std::max<index_t>(rows, 1), 1, e.batch);
       segment = s.every == 0 ? s.factors : std::min(s.every, s.factors);
-      auto const count = [&](index_t each) { return static_cast<std::size_t>(samples * each); };
-      offsets = a.take<index_t>(static_cast<std::size_t>(links));
+      auto const count = [&](detail::amount each) { return each * samples; };
+      offsets = a.take<index_t>(links);
       factors.factors = s.factors;
       factors.links = s.links;
       factors.length = e.length;
@@ -120,9 +121,9 @@ struct grid_implementation<detail::sparse_mix_op> {
       index_t const elements = e.length * e.channels;
       for (T*& one : between) one = a.take<T>(count(s.factors > 1 ? elements : 0));
       inputs = a.take<A>(count(s.factors > 1 ? elements : 0));
-      formed = a.take<T>(count(std::max<index_t>(segment - 1, 0) * elements));
+      formed = a.take<T>(count(detail::amount(std::max<index_t>(segment - 1, 0)) * elements));
       at_once = std::clamp<index_t>(s.factors, 1, mix_tuning_of<T>(grid).backward_factors);
-      passed = a.take<T>(count((at_once - 1) * elements));
+      passed = a.take<T>(count(detail::amount(at_once - 1) * elements));
     }
   };
 

@@ -36,8 +36,10 @@ struct csp_groups {
   extents3 extents;  // of the tensor
   index_t group;
   detail::row_division by_group;
-  detail::channel_shift const* shifts;  // of every channel; null where all are equal
-  detail::channel_shift uniform_shift;  // of every channel, where all are equal
+  index_t const* shifts;      // of every channel; null where all are equal
+  index_t uniform_shift;      // of every channel, where all are equal
+  index_t const* descending;  // not 0 for every channel that descends; null where all agree
+  bool all_descend;           // then
   tensor1<index_t const> lengths;
 
   // Groups of a sample.
@@ -45,12 +47,11 @@ struct csp_groups {
 
   SLICESORT_HD csp_column column(column_index at) const {
     index_t const valid = rows_of(lengths, at.batch, extents.length);
-    detail::channel_shift const mine = shifts != nullptr ? shifts[at.channel] : uniform_shift;
-    index_t shift = detail::shift_of(mine);
+    index_t shift = shifts != nullptr ? shifts[at.channel] : uniform_shift;
     // Divides only where it must: a division costs as much as a dozen elements.
     if (shift < 0 || shift >= valid) shift = detail::wrapped(shift, valid);
-    return {static_cast<std::uint32_t>(valid), static_cast<std::uint32_t>(shift),
-            !detail::descends(mine)};
+    bool const descends = descending != nullptr ? descending[at.channel] != 0 : all_descend;
+    return {static_cast<std::uint32_t>(valid), static_cast<std::uint32_t>(shift), !descends};
   }
   // The first row of the group of row `n`.
   SLICESORT_HD_INLINE std::uint32_t first_of(std::uint32_t n) const {

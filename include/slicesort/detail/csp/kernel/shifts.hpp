@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shifts of csp's channels in device memory.
+// The shifts and directions of csp's channels in device memory.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -11,27 +11,39 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// The shifts of a call's channels.
+// What the policies say of a call's channels. What differs between them lies in the workspace.
 struct csp_shifts {
-  detail::channel_shift* all =
-      nullptr;                      // of every channel, in the workspace; null where all are equal
-  detail::channel_shift first = 0;  // then
-  bool shifting = false;            // whether any shift is not 0
+  index_t* all = nullptr;         // every channel's shift; null where all are equal
+  index_t first = 0;              // then
+  index_t* descending = nullptr;  // 1 for every channel that descends, else 0; null where all agree
+  bool first_descends = false;    // then
+  bool shifting = false;          // whether any shift is not 0
 };
 
-// Evaluates every channel's shift, and uploads them to `memory` unless all are equal.
+// Numbers of the workspace that are written for so many channels, at most.
+constexpr index_t csp_shift_numbers(index_t channels) { return 2 * channels; }
+
+// Asks the policies for every channel, and uploads what differs to `memory`: the shifts, followed
+// by the directions. A shift can be any 64-bit number, which leaves no bit for the direction.
 template <class Grid>
 csp_shifts upload_shifts(Grid const& grid, detail::csp_rule const& rule, extents3 e,
-                         detail::channel_shift* memory) {
+                         index_t* memory) {
   csp_shifts m;
-  auto const evaluate = [&](index_t channel) {
-    detail::channel_shift const shift = rule.shift(channel, e);
-    m.shifting |= detail::shift_of(shift) != 0;
+  bool mixed = false;
+  m.first_descends = rule.descends(0, e);
+  for (index_t c = 1; c < e.channels && !mixed; ++c)
+    mixed = rule.descends(c, e) != m.first_descends;
+  auto const number = [&](index_t i) -> index_t {
+    if (i >= e.channels) return rule.descends(i - e.channels, e);
+    index_t const shift = rule.shift(i, e);
+    m.shifting |= shift != 0;
     return shift;
   };
-  uploaded_numbers const uploaded = upload_numbers(grid, e.channels, evaluate, memory, false);
-  m.all = uploaded.uniform ? nullptr : memory;
+  uploaded_numbers const uploaded =
+      upload_numbers(grid, mixed ? 2 * e.channels : e.channels, number, memory, mixed);
   m.first = uploaded.first;
+  if (mixed) m.descending = memory + e.channels;
+  if (mixed || !uploaded.uniform) m.all = memory;
   return m;
 }
 

@@ -30,7 +30,7 @@ class sinkhorn_tasks {
         first_(first),
         samples_(samples),
         groups_((e.length + group - 1) / group),
-        tiles_((e.channels + sinkhorn_lanes - 1) / sinkhorn_lanes) {}
+        tiles_(e.empty() ? 0 : (e.channels + sinkhorn_lanes - 1) / sinkhorn_lanes) {}
 
   index_t count() const { return extents_.empty() ? 0 : samples_ * groups_ * tiles_; }
   sinkhorn_task at(index_t task, tensor1<index_t const> lengths) const {

@@ -50,12 +50,13 @@ struct attention_backward_slot {
 
   attention_backward_slot(detail::arena& a, detail::attention_shape s) : scores(a) {
     constexpr index_t lanes = attention_queries;
-    auto const take = [&](index_t n) { return a.take<A>(static_cast<std::size_t>(n)); };
-    index_t const rows_of_keys = padded_rows(s.keys), q = padded_columns(s.channels),
-                  v = padded_columns(s.values);
+    auto const take = [&](detail::amount n) { return a.take<A>(n); };
+    detail::amount const rows_of_keys = padded_rows(s.keys), q = padded_columns(s.channels),
+                         v = padded_columns(s.values),
+                         widest = padded_columns(std::max(s.channels, s.values));
     keys = take(rows_of_keys * q), values = take(rows_of_keys * v);
     dkeys = take(rows_of_keys * q), dvalues = take(rows_of_keys * v);
-    queries = take(lanes * q), dy = take(lanes * v), rows = take(lanes * std::max(q, v));
+    queries = take(lanes * q), dy = take(lanes * v), rows = take(lanes * widest);
     queries_transposed = take(q * lanes), dy_transposed = take(v * lanes),
     y_transposed = take(v * lanes);
     dqueries = take(q * lanes), products = take(lanes * attention_keys);
@@ -216,7 +217,7 @@ struct streaming_backward_layout {
 
   template <class Exec>
   streaming_backward_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s)
-      : each(a, on.threads, s.pairs(), s) {}
+      : each(a, on.threads, detail::amount(s.empty() ? 0 : s.batch) * s.heads, s) {}
 };
 
 template <class T, class Exec>
@@ -225,6 +226,7 @@ void streaming_backward(Exec const& on, attention_rule const& rule, attention_in
                         attention_backward_tensors<T> const& out, workspace w) {
   auto const s = detail::attention_shape::of(in);
   detail::arena a(w);
+  if (s.empty()) return;
   streaming_backward_layout<T> const m(a, on, s);
   attention_kernels<T> const use(on.instructions);
   for_each_task(on, s.pairs(), [&](unsigned slot, index_t task) {

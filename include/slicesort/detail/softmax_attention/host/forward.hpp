@@ -32,15 +32,22 @@ struct attention_tasks {
   index_t tiles, each, tasks;  // tiles of a head, tiles of a task, tasks of a head
 
   attention_tasks(detail::attention_shape s, unsigned threads, std::size_t element)
-      : tiles((s.queries + attention_queries - 1) / attention_queries) {
+      : tiles(s.empty() ? 0 : (s.queries + attention_queries - 1) / attention_queries) {
+    using detail::amount;
+    auto const all = static_cast<std::size_t>(tiles);
+    if (all == 0) {
+      each = 1, tasks = 0;
+      return;
+    }
     // The queries and sums of the tiles of a task stay in a cache of two megabytes.
-    index_t const bytes = attention_queries * (s.channels + padded_columns(s.values) + 1) *
-                          static_cast<index_t>(element);
-    index_t const limit = std::clamp<index_t>((index_t{1} << 20) / bytes, 1, 24);
+    amount const bytes =
+        (amount(s.channels) + padded_columns(s.values) + 1) * attention_queries * element;
+    std::size_t const limit =
+        std::clamp<std::size_t>((std::size_t{1} << 20) / bytes.number(), 1, 24);
     // Two tasks for every thread, if there is enough to do.
-    index_t const fair =
-        threads > 1 ? s.pairs() * tiles / (2 * static_cast<index_t>(threads)) : tiles;
-    each = std::clamp<index_t>(std::min(fair, tiles), 1, limit);
+    std::size_t const fair =
+        threads > 1 ? (amount(s.batch) * s.heads * all).number() / (2 * std::size_t{threads}) : all;
+    each = static_cast<index_t>(std::clamp<std::size_t>(std::min(fair, all), 1, limit));
     tasks = (tiles + each - 1) / each;
   }
 };
@@ -57,16 +64,16 @@ struct attention_slot {
 
   attention_slot(detail::arena& a, detail::attention_shape s, index_t tiles) : scores(a) {
     constexpr index_t lanes = attention_queries;
-    auto const size = [](index_t n) { return static_cast<std::size_t>(n); };
-    ranges = a.take<attention_ranges>(size(tiles));
-    queries = a.take<A>(size(tiles * s.channels * lanes));
-    sums = a.take<A>(size(tiles * padded_rows(s.values) * lanes));
-    row_max = a.take<A>(size(tiles * lanes));
-    row_sum = a.take<A>(size(tiles * lanes));
-    keys = a.take<A>(size(attention_keys * padded_columns(s.channels)));
-    values = a.take<A>(size(attention_keys * padded_columns(s.values)));
-    rows = a.take<A>(size(lanes * padded_columns(std::max(s.channels, s.values))));
-    rescale = a.take<A>(size(lanes));
+    detail::amount const all = tiles * lanes;
+    ranges = a.take<attention_ranges>(tiles);
+    queries = a.take<A>(all * s.channels);
+    sums = a.take<A>(all * padded_rows(s.values));
+    row_max = a.take<A>(all);
+    row_sum = a.take<A>(all);
+    keys = a.take<A>(detail::amount(attention_keys) * padded_columns(s.channels));
+    values = a.take<A>(detail::amount(attention_keys) * padded_columns(s.values));
+    rows = a.take<A>(detail::amount(lanes) * padded_columns(std::max(s.channels, s.values)));
+    rescale = a.take<A>(lanes);
   }
 };
 
@@ -185,7 +192,7 @@ struct streaming_forward_layout {
   template <class Exec>
   streaming_forward_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s)
       : tasks(s, on.threads, sizeof(A)),
-        each(a, on.threads, s.pairs() * tasks.tasks, s, tasks.each) {}
+        each(a, on.threads, detail::amount(s.batch) * s.heads * tasks.tasks, s, tasks.each) {}
 };
 
 template <class T, class Exec>

@@ -47,9 +47,9 @@ class attention_product {
 
   // No side of a matrix may be longer than `depth`.
   attention_product(detail::arena& a, index_t depth)
-      : panel_(a.take<A>(static_cast<std::size_t>(depth * attention_queries))),
-        block_(a.take<A>(static_cast<std::size_t>(depth * product_rows))),
-        tile_(a.take<A>(std::size_t{attention_keys * attention_queries})) {}
+      : panel_(a.take<A>(detail::amount(depth) * attention_queries)),
+        block_(a.take<A>(detail::amount(depth) * product_rows)),
+        tile_(a.take<A>(attention_keys * attention_queries)) {}
 
   // Calls put(tile, pitch, first row, rows, first column, columns) for all parts of scale * a * b.
   template <class Put>

@@ -44,10 +44,11 @@ struct attention_map_slot {
   attention_map_slot(detail::arena& a, detail::attention_shape s)
       : product(a, std::max({s.queries, s.keys, s.channels, s.values})) {
     constexpr index_t lanes = attention_queries;
-    auto const take = [&](index_t n) { return a.take<A>(static_cast<std::size_t>(n)); };
+    auto const take = [&](detail::amount n) { return a.take<A>(n); };
+    detail::amount const values = detail::amount(lanes) * s.values;
     map = take(s.queries * s.keys), row = take(s.keys);
-    rows = take(lanes * s.values), delta = take(lanes);
-    dy_transposed = take(lanes * s.values), y_transposed = take(lanes * s.values);
+    rows = take(values), delta = take(lanes);
+    dy_transposed = take(values), y_transposed = take(values);
     allowed = a.take<std::uint64_t>(attention_keys);
     ranges = a.take<attention_ranges>(1);
   }
@@ -257,7 +258,7 @@ struct attention_map_layout {
 
   template <class Exec>
   attention_map_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s)
-      : each(a, on.threads, s.pairs(), s) {}
+      : each(a, on.threads, detail::amount(s.empty() ? 0 : s.batch) * s.heads, s) {}
 };
 
 // f(task) for every head.
@@ -266,6 +267,7 @@ void for_each_map(Exec const& on, attention_rule const& rule, attention_inputs<T
                   workspace w, F const& f) {
   auto const s = detail::attention_shape::of(in);
   detail::arena a(w);
+  if (s.empty()) return;
   attention_map_layout<T> const m(a, on, s);
   attention_kernels<T> const use(on.instructions);
   for_each_task(on, s.pairs(), [&](unsigned slot, index_t task) {

@@ -116,14 +116,13 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
       index_t const map = std::max<index_t>(s.queries * s.keys, 1);
       index_t const chunk = grid_tuning_of<T>(grid).chunk_elements;
       heads = std::clamp<index_t>(chunk / map, 1, std::max<index_t>(s.heads, 1));
-      auto const elements =
-          static_cast<std::size_t>(s.pairs() == 0 ? 0 : heads * s.queries * s.keys);
+      index_t const elements = s.batch == 0 || s.heads == 0 ? 0 : heads * s.queries * s.keys;
       first = a.take<A>(elements);
       if constexpr (std::is_same_v<T, A>)
         second = first;
       else
         second = a.take<T>(elements);
-      stats = a.take<query_stats<A>>(static_cast<std::size_t>(s.pairs() * s.queries));
+      stats = a.take<query_stats<A>>(detail::amount(s.batch) * s.heads * s.queries);
     }
   };
 

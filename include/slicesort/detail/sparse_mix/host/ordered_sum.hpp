@@ -16,15 +16,16 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// For every row of sums, how many tasks have added to it.
+// For every one of rows * columns sums, how many tasks have added to it.
 class ordered_sum {
  public:
-  ordered_sum(detail::arena& a, index_t count)
-      : count_(count), done_(a.take<std::atomic<index_t>>(static_cast<std::size_t>(count))) {}
+  ordered_sum(detail::arena& a, index_t rows, index_t columns)
+      : count_((detail::amount(rows) * columns).number()),
+        done_(a.take<std::atomic<index_t>>(count_)) {}
 
   // To be called before the tasks begin.
   void begin() const {
-    for (index_t i = 0; i < count_; ++i)
+    for (std::size_t i = 0; i < count_; ++i)
       ::new (static_cast<void*>(done_ + i)) std::atomic<index_t>(0);
   }
   void wait_for(index_t sum, index_t additions) const {
@@ -40,7 +41,7 @@ class ordered_sum {
   }
 
  private:
-  index_t count_;
+  std::size_t count_;
   std::atomic<index_t>* done_;
 };
 

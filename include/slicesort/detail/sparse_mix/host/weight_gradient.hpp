@@ -34,9 +34,9 @@ class mix_products {
       : tiles_((s.extents.channels + mix_columns - 1) / mix_columns),
         under_way_(std::min(s.extents.batch, static_cast<index_t>(threads))),
         shape_(s),
-        order_(a, tiles_ > 1 && threads > 1 ? s.extents.batch * s.factors : 0),
-        sums_(a.take<A>(static_cast<std::size_t>(
-            tiles_ > 1 && !in_place ? under_way_ * s.factors * s.extents.length * s.links : 0))) {}
+        order_(a, tiles_ > 1 && threads > 1 ? s.extents.batch : 0, s.factors),
+        sums_(a.take<A>(detail::amount(tiles_ > 1 && !in_place ? under_way_ : 0) * s.factors *
+                        s.extents.length * s.links)) {}
 
   index_t tiles() const { return tiles_; }
   void begin(tensor4<T> dweights, grad_mode mode) {

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes that no call can have, or that no memory can hold, and views of them.
+#pragma once
+
+#include "support/inputs.hpp"
+
+#include <slicesort/error.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace support {
+
+namespace ss = slicesort;
+using ss::index_t;
+
+__extension__ typedef __int128 wide;
+
+// Extents on both sides of every limit: 0, 2^31 rows, 2^57 elements, 2^63.
+inline constexpr index_t extent_limits[] = {std::numeric_limits<index_t>::min(),
+                                            -4,
+                                            -1,
+                                            0,
+                                            1,
+                                            2,
+                                            9,
+                                            100,
+                                            65536,
+                                            index_t{1} << 31,
+                                            (index_t{1} << 31) + 1,
+                                            index_t{1} << 40,
+                                            (index_t{1} << 57) - 1,
+                                            index_t{1} << 57,
+                                            (index_t{1} << 57) + 1,
+                                            index_t{1} << 62,
+                                            std::numeric_limits<index_t>::max()};
+inline constexpr std::size_t extent_limit_count = sizeof extent_limits / sizeof extent_limits[0];
+
+// Any of the limits, but mostly one that calls accept.
+inline index_t any_extent(random_stream& random) {
+  return random.below(4) == 0 ? extent_limits[random.below(extent_limit_count)]
+                              : extent_limits[3 + random.below(6)];
+}
+
+inline bool is_countable(wide a, wide b, wide c, wide d = 1) {
+  // Extents below 2^63 could overflow 128 bits from the third on.
+  constexpr wide most = wide{1} << 57;
+  wide product = 1;
+  for (wide extent : {a, b, c, d}) {
+    if (extent < 0 || extent > most) return false;
+    product *= extent;
+    if (product > most) return false;
+  }
+  return true;
+}
+
+// Views that begin 2^61 bytes apart, so that none overlaps another. There is nothing behind them.
+template <class T>
+T* far_address(std::uintptr_t number) {
+  return reinterpret_cast<T*>(number << 61);
+}
+template <class T>
+ss::tensor3<T> view_of_nothing(std::uintptr_t number, ss::extents3 e) {
+  if (!is_countable(e.batch, e.length, e.channels)) return {far_address<T>(number), e, {1, 1, 1}};
+  return {far_address<T>(number), e};
+}
+template <class T>
+ss::tensor4<T> view_of_nothing(std::uintptr_t number, ss::extents4 e) {
+  if (!is_countable(e.outer, e.batch, e.length, e.channels))
+    return {far_address<T>(number), e, {1, 1, 1, 1}};
+  return {far_address<T>(number), e};
+}
+
+// What a verdict says after the name of the call.
+inline std::string sentence(ss::verdict const& v) {
+  std::string const message = v.message;
+  std::size_t const colon = message.find(": ");
+  return colon == std::string::npos ? message : message.substr(colon + 2);
+}
+
+// The size of a workspace is refused where the call is, in the same words; otherwise the call lacks
+// nothing but its workspace. Returns whether there is a size.
+inline bool check_same_refusal(char const* name, ss::verdict const& size, ss::verdict const& call) {
+  CAPTURE(size.message);
+  CAPTURE(call.message);
+  if (size) {
+    CHECK((call || call.kind == ss::error_kind::workspace));
+    return true;
+  }
+  CHECK(size.kind == call.kind);
+  CHECK(sentence(size) == sentence(call));
+  CHECK(std::string(size.message).find(std::string(name) + ".workspace_bytes: ") == 0);
+  return false;
+}
+
+// A size that is at least `needed`, or the greatest there is.
+inline bool at_least(std::size_t bytes, wide needed) {
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  return bytes == most || static_cast<wide>(bytes) >= needed;
+}
+
+}  // namespace support

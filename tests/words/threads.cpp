@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A number of threads is a limit: however large, a call is cut into no more parts than it has
+// tasks, its workspace has room for no more, and its results are those of one thread.
+#include "support/backends.hpp"
+#include "support/buffers.hpp"
+#include "support/inputs.hpp"
+#include "support/problems.hpp"
+
+#include <slicesort/slicesort.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+using namespace support;
+using ss::extents4;
+
+namespace {
+
+constexpr unsigned too_many = 4'000'000'000u;
+
+// Remembers the most parts that it was asked for.
+struct counting_executor {
+  unsigned parts = 0;
+
+  template <class F>
+  void parallel_for(unsigned n, F const& f) {
+    parts = std::max(parts, n);
+    for (unsigned i = 0; i < n; ++i) f(i);
+  }
+};
+
+// call(policy) runs forward and returns y; bytes(policy) is its workspace.
+template <class Call, class Bytes>
+void check_threads(unsigned tasks, Call const& call, Bytes const& bytes) {
+  auto const want = call(ss::exec::host{});
+  counting_executor counting;
+  ss::exec::host_on<counting_executor> const on(counting, too_many);
+  CHECK(same_bits(call(on), want));
+  CHECK(counting.parts == tasks);
+  CHECK(bytes(on) == bytes(ss::exec::host{tasks}));
+  CHECK(bytes(ss::exec::host{too_many}) == bytes(ss::exec::host{tasks}));
+  CHECK(bytes(ss::exec::host{too_many}) > bytes(ss::exec::host{tasks - 1}));
+  CHECK(same_bits(call(ss::exec::host{too_many}), want));  // on threads
+}
+
+template <class Op>
+void check_moves(Op const& op, unsigned tasks) {
+  extents3 const e{3, 50, 40};  // samples of two tiles of up to 32 channels
+  auto const x = mixed_tensor<float>(e, all_kinds, 5);
+  check_threads(
+      tasks,
+      [&](auto const& on) {
+        tensor<float> y(e);
+        std::vector<unsigned char> scratch(op.template workspace_bytes<float>(on, e));
+        op.forward(on, x.view(), y.view(), ss::no_saved, scratch);
+        return y.elements();
+      },
+      [&](auto const& on) { return op.template workspace_bytes<float>(on, e); });
+}
+
+}  // namespace
+
+TEST_CASE("operators that sort: a task is a tile of columns") {
+  check_moves(ss::slicing_sort<>{}, 4);  // 120 columns, whatever their samples
+  check_moves(ss::csp{ss::group_size{4}}, 6);
+}
+
+TEST_CASE("sparse_mix: a task is a tile of channels") {
+  extents3 const e{3, 50, 40};
+  extents4 const w{2, 3, 50, 3};
+  auto const x = mixed_tensor<float>(e, ordinary_kinds, 5);
+  std::vector<float> const weights(static_cast<std::size_t>(w.size()), 0.25f);
+  ss::sparse_mix<> const op;
+  check_threads(
+      6,
+      [&](auto const& on) {
+        tensor<float> y(e);
+        std::vector<unsigned char> scratch(op.template workspace_bytes<float>(on, e, w));
+        op.forward(on, x.view(), ss::tensor4<float const>(weights.data(), w), y.view(),
+                   ss::no_saved, scratch);
+        return y.elements();
+      },
+      [&](auto const& on) { return op.template workspace_bytes<float>(on, e, w); });
+}
+
+TEST_CASE("softmax_attention: a task is some queries of a head") {
+  extents4 const e{2, 3, 10, 4};
+  std::vector<float> x(static_cast<std::size_t>(e.size()));
+  random_stream random(3);
+  for (float& number : x) number = static_cast<float>(random.normal());
+  ss::tensor4<float const> const all(x.data(), e);
+  ss::softmax_attention<> const op;
+  check_threads(
+      6,
+      [&](auto const& on) {
+        std::vector<float> y(x.size());
+        std::vector<unsigned char> scratch(op.template workspace_bytes<float>(on, e, e));
+        op.forward(on, {all, all, all, {}}, ss::tensor4<float>(y.data(), e), ss::no_saved, scratch);
+        return y;
+      },
+      [&](auto const& on) { return op.template workspace_bytes<float>(on, e, e); });
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// The size of a workspace, of every operator and on every backend: a shape that the call refuses
+// has none, and the refusal is the call's; any other has one that is not too small, however large
+// the shape.
+#define SLICESORT_TEST_EVERY_BACKEND
+#include "shapes.hpp"
+#include "support/backends.hpp"
+#include "support/pattern_mask.hpp"
+#include "support/pattern_order.hpp"
+#include "support/refusal.hpp"
+
+#include <slicesort/slicesort.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+using namespace support;
+using ss::extents3;
+using ss::extents4;
+using ss::index_t;
+
+namespace {
+
+constexpr index_t most = std::numeric_limits<index_t>::max();
+constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
+
+template <class Exec>
+constexpr bool on_host = std::is_same_v<typename Exec::backend, ss::detail::host_backend>;
+
+// f(policy) for the host with one thread and with too many, and for devices large and small.
+template <class F>
+void for_each_policy(F const& f) {
+  if (testing(backend_kind::host)) {
+    f(ss::exec::host{});
+    f(ss::exec::host{4'000'000'000u});
+  }
+  for (std::uint64_t number = 0; number < 9; number += 3) for_each_grid(number, f);
+}
+
+// f(extents) for every shape whose extents are limits.
+template <class F>
+void for_each_shape(F const& f) {
+  for (index_t batch : extent_limits)
+    for (index_t length : extent_limits)
+      for (index_t channels : extent_limits) f(extents3{batch, length, channels});
+}
+
+// What an operator on one tensor needs at least: bytes(extents, whether it is the host's).
+template <class T, class Op, class Call, class Bytes>
+void check_sizes(char const* name, Op const& op, Call const& check_call, Bytes const& bytes) {
+  for_each_policy([&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    for_each_shape([&](extents3 e) {
+      CAPTURE(e.batch);
+      CAPTURE(e.length);
+      CAPTURE(e.channels);
+      ss::verdict const size = op.template check_workspace_bytes<T>(on, e);
+      auto const x = view_of_nothing<T const>(1, e);
+      if (!check_same_refusal(name, size, check_call(on, x, view_of_nothing<T>(2, e)))) return;
+      std::size_t const found = op.template workspace_bytes<T>(on, e);
+      CHECK(at_least(found, e.empty() ? 0 : bytes(e, on_host<std::decay_t<decltype(on)>>)));
+    });
+  });
+}
+
+template <class Op>
+auto forward_of(Op const& op) {
+  return [&op](auto const& on, auto x, auto y) { return op.check_forward(on, x, y, ss::no_saved); };
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("slicing_sort", T, float, float16) {
+  ss::slicing_sort<pattern_order> const op;
+  check_sizes<T>("slicing_sort", op, forward_of(op), [](extents3 e, bool host) -> wide {
+    return host ? wide{32 * sizeof(T)} * e.length : 0;
+  });
+}
+
+TEST_CASE("multi_permutation") {
+  for (index_t terms : {index_t{1}, index_t{7}, index_t{1} << 40, most}) {
+    ss::multi_permutation<pattern_order> const op{terms};
+    check_sizes<double>(
+        "multi_permutation", op,
+        [&](auto const& on, auto x, auto y) {
+          return op.check_forward(on, x, ss::uniform_weights, y, ss::no_saved);
+        },
+        [&](extents3 e, bool) -> wide {
+          // 2^57 elements of 2^63 terms of 8 bytes are within 2^127.
+          return wide{e.batch} * e.channels * terms * 8;
+        });
+  }
+}
+
+TEST_CASE("max_exchange") {
+  ss::max_exchange const op;
+  check_sizes<double>("max_exchange", op, forward_of(op), [](extents3, bool) { return wide{0}; });
+}
+
+TEST_CASE("shuffle") {
+  auto const with = [](auto const& op, bool shared) {
+    check_sizes<float>(
+        "shuffle", op, [&](auto const& on, auto x, auto y) { return op.check_forward(on, x, y); },
+        [=](extents3 e, bool) { return wide{2} * e.length * (shared ? 1 : e.channels); });
+  };
+  with(ss::shuffle<>{3}, true);
+  with(ss::shuffle<ss::per_channel>{3}, false);
+}
+
+TEST_CASE("csp") {
+  auto const with = [](auto const& op) {
+    check_sizes<float>("csp", op, forward_of(op),
+                       [](extents3 e, bool) { return wide{8} * e.channels; });
+  };
+  for (index_t rows : {index_t{1}, index_t{2}, index_t{9}, index_t{70000}, most}) {
+    with(ss::csp{ss::group_size{rows}});
+    with(ss::csp{ss::group_size{rows}, ss::shift::none{}, ss::descending{}});
+  }
+  with(ss::csp{ss::group_count{3}});
+}
+
+TEST_CASE("sinkhorn_csp") {
+  for (index_t iterations : {1, 10, 65536})
+    for (index_t rows : {index_t{2}, most}) {
+      ss::sinkhorn_csp const op{ss::group_size{rows}, ss::sinkhorn{0.5, iterations}};
+      check_sizes<double>(
+          "sinkhorn_csp", op,
+          [&](auto const& on, auto x, auto y) { return op.check_forward(on, x, y); },
+          [](extents3 e, bool) { return wide{8} * e.length * e.channels; });
+    }
+}
+
+TEST_CASE("sparse_mix") {
+  random_stream random(1);
+  for (int i = 0; i < (full_suite() ? 200'000 : 20'000); ++i) {
+    extents3 const e{any_extent(random), any_extent(random), any_extent(random)};
+    extents4 w{any_extent(random), e.batch, e.length, any_extent(random)};
+    if (random.below(10) == 0) w.batch = any_extent(random);
+    if (random.below(10) == 0) w.length = any_extent(random);
+    if (random.below(2) == 0) w.channels = static_cast<index_t>(random.below(5));
+    auto const with = [&](auto const& op) {
+      CAPTURE(i);
+      for_each_policy([&](auto const& on) {
+        auto const x = view_of_nothing<float const>(1, e);
+        auto const weights = view_of_nothing<float const>(2, w);
+        ss::verdict const size = op.template check_workspace_bytes<float>(on, e, w);
+        if (!check_same_refusal(
+                "sparse_mix", size,
+                op.check_forward(on, x, weights, view_of_nothing<float>(3, e), ss::no_saved)))
+          return;
+        bool const host = on_host<std::decay_t<decltype(on)>>;
+        wide const rows = e.empty() || w.outer == 0 ? 0
+                          : host                    ? wide{4 * 32 * 4} * e.length
+                                                    : wide{4} * w.outer * w.channels * e.length;
+        CHECK(at_least(op.template workspace_bytes<float>(on, e, w), rows));
+      });
+    };
+    constexpr index_t every[] = {0, 1, 2, 65535, 65536, -1, most};
+    ss::checkpoints const saved{every[random.below(12) < 6 ? random.below(7) : 1]};
+    switch (random.below(3)) {
+      case 0:
+        with(ss::sparse_mix<ss::topology::chord>{{w.channels}, saved});
+        break;
+      case 1:
+        with(ss::sparse_mix<ss::topology::cdil>{{any_extent(random)}, saved});
+        break;
+      default: {
+        struct any {
+          index_t offset(index_t, index_t) const { return 1; }
+        };
+        with(ss::sparse_mix<any>{{}, saved});
+      }
+    }
+  }
+}
+
+TEST_CASE("softmax_attention") {
+  random_stream random(2);
+  for (int i = 0; i < (full_suite() ? 200'000 : 20'000); ++i) {
+    extents4 const q{any_extent(random), any_extent(random), any_extent(random),
+                     any_extent(random)};
+    extents4 v{q.outer, q.batch, any_extent(random), any_extent(random)};
+    if (random.below(10) == 0) v.outer = any_extent(random);
+    if (random.below(10) == 0) v.batch = any_extent(random);
+    extents4 const k{q.outer, q.batch, v.length, q.channels};
+    extents4 const y{q.outer, q.batch, q.length, v.channels};
+    double const scales[] = {1, 1, 1, std::numeric_limits<double>::infinity()};
+    double const scale = scales[random.below(4)];
+    auto const with = [&](auto const& op, bool map) {
+      CAPTURE(i);
+      for_each_policy([&](auto const& on) {
+        ss::attention_inputs<float> const in{view_of_nothing<float const>(1, q),
+                                             view_of_nothing<float const>(2, k),
+                                             view_of_nothing<float const>(3, v),
+                                             {}};
+        ss::verdict const size = op.template check_workspace_bytes<float>(on, q, v);
+        if (!check_same_refusal(
+                "softmax_attention", size,
+                op.check_forward(on, in, view_of_nothing<float>(4, y), ss::no_saved)))
+          return;
+        bool const host = on_host<std::decay_t<decltype(on)>>;
+        bool const none = q.outer == 0 || q.batch == 0 || q.length == 0;
+        wide const maps = wide{4} * q.length * v.length;
+        wide const tiles = wide{128 * 4} * (wide{q.channels} + v.channels);
+        // Batch and heads may be of 62 bits each if nothing has a channel.
+        wide const heads = std::min(wide{q.outer} * q.batch, wide{unlimited});
+        wide const stats = 8 * heads * q.length;
+        CHECK(at_least(op.template workspace_bytes<float>(on, q, v), none   ? 0
+                                                                     : map  ? maps
+                                                                     : host ? tiles
+                                                                            : stats));
+      });
+    };
+    with(ss::softmax_attention<pattern_mask>{{}, scale}, false);
+    with(ss::softmax_attention<pattern_mask, ss::materialized<>>{{}, scale}, true);
+  }
+}
+
+TEST_CASE("parameters that calls refuse have no size, by exception or verdict") {
+  auto const refused = [](auto const& op, auto... shapes) {
+    ss::exec::host const on;
+    return refusal(op.template check_workspace_bytes<float>(on, shapes...),
+                   [&] { (void)op.template workspace_bytes<float>(on, shapes...); });
+  };
+  extents3 const e{2, 9, 4};
+  CHECK(refused(ss::slicing_sort<>{}, extents3{2, 9, -4}) ==
+        "slicing_sort.workspace_bytes: x.channels is -4, must not be negative");
+  CHECK(refused(ss::multi_permutation{0}, e) ==
+        "multi_permutation.workspace_bytes: terms is 0, must be at least 1");
+  CHECK(refused(ss::multi_permutation{3, ss::half_half{3}}, e) ==
+        "multi_permutation.workspace_bytes: order half_half: channels must be a multiple of heads "
+        "(channels is 4)");
+  CHECK(refused(ss::shuffle<>{}, extents3{index_t{1} << 40, index_t{1} << 31, index_t{1} << 40}) ==
+        "shuffle.workspace_bytes: x [1099511627776, 2147483648, 1099511627776] spans more than "
+        "2^63 bytes or 2^57 elements, must span less");
+  CHECK(refused(ss::max_exchange{}, extents3{1, most, 1}) ==
+        "max_exchange.workspace_bytes: x [1, 9223372036854775807, 1] spans more than 2^63 bytes or "
+        "2^57 elements, must span less");
+  CHECK(refused(ss::csp{ss::group_size{0}}, e) == "csp.workspace_bytes: groups must be at least 1");
+  CHECK(refused(ss::csp{ss::group_count{-1}}, e) ==
+        "csp.workspace_bytes: groups must be at least 1");
+  CHECK(refused(ss::csp{ss::group_size{2}, ss::shift::per_head{3}}, e) ==
+        "csp.workspace_bytes: shift per_head: channels must be a multiple of heads (channels is "
+        "4)");
+  CHECK(refused(ss::csp{ss::group_size{2}, ss::shift::none{}, ss::reference{4}}, e) ==
+        "csp.workspace_bytes: alignment reference: channel must be one of the channels (channels "
+        "is 4)");
+  CHECK(refused(ss::sinkhorn_csp{ss::group_size{2}, ss::sinkhorn{0.5, 0}}, e) ==
+        "sinkhorn_csp.workspace_bytes: iterations is 0, must be in 1..65536");
+  CHECK(refused(ss::sinkhorn_csp{ss::group_size{2}, ss::sinkhorn{-1, 3}}, e) ==
+        "sinkhorn_csp.workspace_bytes: tau is -1, must be positive and finite");
+  ss::sparse_mix<> const chord;
+  CHECK(refused(ss::sparse_mix<>{{}, ss::checkpoints{most}}, e, extents4{3, 2, 9, 4}) ==
+        "sparse_mix.workspace_bytes: checkpoints.every is 9223372036854775807, must be in "
+        "0..65535");
+  CHECK(refused(chord, e, extents4{-1, 2, 9, 4}) ==
+        "sparse_mix.workspace_bytes: w.factors is -1, must not be negative");
+  CHECK(refused(chord, extents3{0, 9, 4}, extents4{index_t{1} << 62, 0, 9, 4}) ==
+        "sparse_mix.workspace_bytes: w.factors is 4611686018427387904, must be in 0..65535");
+  CHECK(refused(chord, e, extents4{3, 2, 9, -1}) ==
+        "sparse_mix.workspace_bytes: w.links is -1, must not be negative");
+  CHECK(refused(chord, e, extents4{3, 2, 9, 5}) ==
+        "sparse_mix.workspace_bytes: w.links is 5, must be 4 (topology.links)");
+  CHECK(refused(chord, e, extents4{3, 1, 9, 4}) ==
+        "sparse_mix.workspace_bytes: w.batch is 1, must be 2 (x.batch)");
+  ss::softmax_attention<> const attention;
+  CHECK(refused(attention, extents4{1, 2, 5, 3}, extents4{1, 3, 5, 3}) ==
+        "softmax_attention.workspace_bytes: v.heads is 3, must be 2 (q.heads)");
+  CHECK(refused(attention, extents4{1, 1, 5, -3}, extents4{1, 1, 5, 3}) ==
+        "softmax_attention.workspace_bytes: q.channels is -3, must not be negative");
+  CHECK(refused(ss::softmax_attention{ss::mask::block_local{0}}, extents4{1, 2, 5, 3},
+                extents4{1, 2, 7, 3}) ==
+        "softmax_attention.workspace_bytes: mask block_local: size must be in 1..2^40 (keys is 7)");
+  CHECK(sentence(ss::slicing_sort<>::check_workspace_bytes<float>(ss::exec::host{0}, e)) ==
+        "exec.threads is 0, must be at least 1");
+}
+
+TEST_CASE("a size beyond 64 bits is the greatest there is, which no workspace has") {
+  ss::multi_permutation const op{most};
+  extents3 const e{1, 1, 4};
+  float number[4] = {};
+  ss::tensor3<float> const x(number, e);
+  for_each_policy([&](auto const& on) {
+    if constexpr (on_host<std::decay_t<decltype(on)>>) {
+      CHECK(op.template workspace_bytes<float>(on, e) == unlimited);
+      CHECK(std::string(op.check_forward(on, ss::tensor3<float const>(x), ss::uniform_weights, x,
+                                         ss::no_saved)
+                            .message) ==
+            "multi_permutation.forward: workspace.bytes is 0, must be at least "
+            "18446744073709551615");
+    }
+  });
+}

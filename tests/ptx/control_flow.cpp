@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the sides of a branch meet again, and that they do.
+#include "ptx/module/control_flow.hpp"
+
+#include "run_text.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+
+using run_text::after;
+using run_text::module_text;
+
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+// Whether a way leads from one block to the end that does not pass `avoided`.
+bool reaches_end(ptx::block_graph const& graph, int from, int avoided) {
+  std::vector<bool> seen(graph.next.size());
+  std::vector<int> open{from};
+  while (!open.empty()) {
+    int const b = open.back();
+    open.pop_back();
+    if (b == avoided || seen[at(b)]) continue;
+    if (b == graph.end()) return true;
+    seen[at(b)] = true;
+    open.insert(open.end(), graph.next[at(b)].begin(), graph.next[at(b)].end());
+  }
+  return false;
+}
+
+// A post-dominator is on every way from a block to the end; the immediate one is that from which
+// all others still lie ahead.
+int immediate_by_definition(ptx::block_graph const& graph, int b) {
+  if (b == graph.end() || !reaches_end(graph, b, -1)) return graph.end();
+  std::vector<int> all;
+  for (int p = 0; p <= graph.end(); ++p)
+    if (p != b && !reaches_end(graph, b, p)) all.push_back(p);
+  for (int const p : all)
+    if (std::all_of(all.begin(), all.end(),
+                    [&](int q) { return q == p || !reaches_end(graph, p, q); }))
+      return p;
+  return -1;
+}
+
+ptx::block_graph graph_of(std::vector<std::vector<int>> next) {
+  ptx::block_graph graph;
+  for (std::size_t b = 0; b < next.size(); ++b) graph.first.push_back(static_cast<int>(b));
+  graph.next = std::move(next);
+  return graph;
+}
+
+// Joins of the branches that some lanes may not take, as indices of instructions.
+std::vector<int> joins(std::string const& statements) {
+  ptx::module m(module_text(statements));
+  std::vector<int> found;
+  for (ptx::instruction const& n : m.get("k").code)
+    if (n.then == ptx::flow::branch && n.guard >= 0) found.push_back(n.join);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("blocks begin at labels and behind branches and exits") {
+  ptx::module m(
+      module_text("mov.u32 %r1, 1;\n"     // 0
+                  "@%p1 bra B;\n"         // 1
+                  "mov.u32 %r1, 2;\n"     // 2
+                  "@%p2 ret;\n"           // 3
+                  "B: mov.u32 %r1, 3;\n"  // 4
+                  "ret;"));               // 5
+  ptx::block_graph const graph = ptx::blocks_of(m.get("k").code);
+  CHECK(graph.first == std::vector<int>{0, 2, 4, 6});
+  CHECK(graph.next == std::vector<std::vector<int>>{{2, 1}, {3, 2}, {3}, {}});
+}
+
+TEST_CASE("an if joins behind it, an if-else behind both sides") {
+  CHECK(joins("@%p1 bra B;\nmov.u32 %r1, 1;\nB: ret;") == std::vector<int>{2});
+  CHECK(joins("@%p1 bra B;\nmov.u32 %r1, 1;\nbra.uni C;\nB: mov.u32 %r1, 2;\nC: ret;") ==
+        std::vector<int>{4});
+}
+
+TEST_CASE("nested ifs join from the inside outwards") {
+  CHECK(joins("@%p1 bra C;\n"         // 0
+              "@%p2 bra B;\n"         // 1
+              "mov.u32 %r1, 1;\n"     // 2
+              "B: mov.u32 %r1, 2;\n"  // 3
+              "C: ret;") == std::vector<int>{4, 3});
+}
+
+TEST_CASE("a loop joins behind it, also where it is left from its midst") {
+  CHECK(joins("A: mov.u32 %r1, 1;\n@%p1 bra A;\nret;") == std::vector<int>{2});
+  CHECK(joins("A: @%p1 bra C;\n"   // 0: leaves the loop
+              "@%p2 bra B;\n"      // 1: continues it
+              "mov.u32 %r1, 1;\n"  // 2
+              "B: @%p3 bra A;\n"   // 3
+              "mov.u32 %r1, 2;\n"  // 4
+              "C: ret;") == std::vector<int>{5, 3, 5});
+}
+
+TEST_CASE("a loop with two entrances") {
+  CHECK(joins("@%p1 bra B;\n"         // 0
+              "A: mov.u32 %r1, 1;\n"  // 1
+              "B: mov.u32 %r1, 2;\n"  // 2
+              "@%p2 bra A;\n"         // 3
+              "ret;") == std::vector<int>{2, 4});
+}
+
+TEST_CASE("sides that end by themselves meet at the kernel's end") {
+  CHECK(joins("@%p1 bra B;\nret;\nB: ret;") == std::vector<int>{3});
+  CHECK(joins("@%p1 bra B;\nmov.u32 %r1, 1;\n@%p2 ret;\nB: ret;") == std::vector<int>{4});
+  CHECK(joins("@%p1 bra B;\nA: bra A;\nB: ret;") == std::vector<int>{2});  // one never ends
+}
+
+TEST_CASE("immediate post-dominators of random graphs are those of the definition") {
+  std::mt19937 random(1);
+  for (int round = 0; round < 2000; ++round) {
+    int const blocks = 1 + static_cast<int>(random() % 12);
+    std::vector<std::vector<int>> next(at(blocks) + 1);
+    for (int b = 0; b < blocks; ++b) {
+      auto const any = [&] {
+        return static_cast<int>(random() % (static_cast<unsigned>(blocks) + 1));
+      };
+      next[at(b)].push_back(random() % 4 == 0 ? any() : b + 1);
+      if (int const other = any(); random() % 2 == 0 && other != next[at(b)][0])
+        next[at(b)].push_back(other);
+    }
+    ptx::block_graph const graph = graph_of(std::move(next));
+    std::vector<int> const found = ptx::immediate_post_dominators(graph);
+    for (int b = 0; b <= blocks; ++b) REQUIRE(found[at(b)] == immediate_by_definition(graph, b));
+  }
+}
+
+TEST_CASE("lanes take their own ways through nested and irregular loops, and meet again") {
+  // The steps of Collatz' sequence from lane + 1 to 1, found in one loop of two sides.
+  auto const steps = after(
+      "mov.u32 %r1, %laneid;\nadd.s32 %r1, %r1, 1;\nmov.u32 %r2, 0;\n"
+      "A: setp.eq.s32 %p1, %r1, 1;\n@%p1 bra D;\n"
+      "and.b32 %r3, %r1, 1;\nsetp.eq.s32 %p2, %r3, 0;\n@%p2 bra B;\n"
+      "mad.lo.s32 %r1, %r1, 3, 1;\nbra.uni C;\n"
+      "B: shr.u32 %r1, %r1, 1;\n"
+      "C: add.s32 %r2, %r2, 1;\nbra.uni A;\nD:",
+      "%r2");
+  for (std::size_t l = 0; l < steps.size(); ++l) {
+    std::uint64_t expected = 0;
+    for (std::uint64_t n = l + 1; n != 1; ++expected) n = n % 2 == 0 ? n / 2 : 3 * n + 1;
+    CHECK(steps[l] == expected);
+  }
+  // Behind the loop all lanes are together again: a shuffle of the whole warp demands it.
+  auto const neighbours = after(
+      "mov.u32 %r1, %laneid;\nmov.u32 %r2, %r1;\n"
+      "A: sub.s32 %r2, %r2, 3;\nsetp.gt.s32 %p1, %r2, 0;\n@%p1 bra A;\n"
+      "shfl.sync.bfly.b32 %r3, %r2, 1, 31, -1;",
+      "%r3");
+  for (std::uint32_t l = 0; l < neighbours.size(); ++l) {
+    auto rest = static_cast<std::int32_t>(l ^ 1);
+    do rest -= 3;
+    while (rest > 0);
+    CHECK(neighbours[l] == static_cast<std::uint32_t>(rest));
+  }
+}
+
+TEST_CASE("lanes that have left do not come back") {
+  auto const kept = after("mov.u32 %r1, %laneid;\nsetp.lt.s32 %p1, %r1, 5;\n@%p1 exit;", "%r1");
+  for (std::size_t l = 0; l < kept.size(); ++l) CHECK(kept[l] == (l < 5 ? 0 : l));
+  CHECK_THROWS_WITH_AS(after("trap;", "%r1"), doctest::Contains("trap"), ptx::fault);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of the register file are never shared by registers that live at the same time.
+#include "ptx/module/registers.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+ptx::operand reg(int number) { return {false, 4, number}; }
+
+// Code of random instructions, of which branches go anywhere.
+std::vector<ptx::instruction> random_code(std::mt19937& random, int size, int registers) {
+  auto const any = [&] { return static_cast<int>(random() % static_cast<unsigned>(registers)); };
+  std::vector<ptx::instruction> code(at(size));
+  for (ptx::instruction& n : code) {
+    if (random() % 4 == 0) n.guard = any();
+    for (auto i = random() % 3; i > 0; --i) n.sources[n.source_count++] = reg(any());
+    auto const kind = random() % 8;
+    if (kind == 0) {
+      n.then = ptx::flow::branch;
+      n.target = static_cast<int>(random() % static_cast<unsigned>(size));
+    } else if (kind == 1) {
+      n.then = ptx::flow::exit;
+    } else {
+      for (auto i = random() % 3; i > 0; --i) n.results[n.result_count++] = reg(any());
+    }
+  }
+  code.back().then = ptx::flow::exit;
+  code.back().guard = -1;
+  code.back().result_count = 0;
+  return code;
+}
+
+// What is read behind each instruction before it is written, from instruction to instruction.
+std::vector<std::set<int>> live_behind(std::vector<ptx::instruction> const& code) {
+  std::vector<std::set<int>> before(code.size() + 1), behind(code.size());
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t i = code.size(); i-- > 0;) {
+      ptx::instruction const& n = code[i];
+      std::set<int> now;
+      auto const follow = [&](std::size_t next) {
+        now.insert(before[next].begin(), before[next].end());
+      };
+      if (n.then == ptx::flow::branch) follow(at(n.target));
+      if (n.then == ptx::flow::next || n.guard >= 0) follow(i + 1);
+      behind[i] = now;
+      if (n.guard < 0)
+        for (int r = 0; r < n.result_count; ++r) now.erase(n.results[r].row);
+      else
+        now.insert(n.guard);
+      for (int s = 0; s < n.source_count; ++s) now.insert(n.sources[s].row);
+      changed = changed || now != before[i];
+      before[i] = std::move(now);
+    }
+  }
+  return behind;
+}
+
+}  // namespace
+
+TEST_CASE("rows of random code") {
+  constexpr int registers = 12;
+  std::mt19937 random(1);
+  std::size_t shared = 0;
+  for (int round = 0; round < 1000; ++round) {
+    ptx::kernel k;
+    k.code = random_code(random, 2 + static_cast<int>(random() % 40), registers);
+    std::vector<ptx::instruction> const before = k.code;
+    ptx::assign_rows(k, ptx::blocks_of(k.code), registers);
+
+    // Each register has one row everywhere.
+    std::vector<int> row(registers, -1);
+    auto const same = [&](int number, int now) {
+      REQUIRE(now >= 0);
+      REQUIRE(now < k.registers);
+      REQUIRE((row[at(number)] < 0 || row[at(number)] == now));
+      row[at(number)] = now;
+    };
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (before[i].guard >= 0) same(before[i].guard, k.code[i].guard);
+      for (int s = 0; s < before[i].source_count; ++s)
+        same(before[i].sources[s].row, k.code[i].sources[s].row);
+      for (int r = 0; r < before[i].result_count; ++r)
+        same(before[i].results[r].row, k.code[i].results[r].row);
+    }
+    // What an instruction writes lies apart from all that is still wanted, and from its sources.
+    std::vector<std::set<int>> const live = live_behind(before);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      std::set<int> wanted = live[i];
+      for (int s = 0; s < before[i].source_count; ++s) wanted.insert(before[i].sources[s].row);
+      if (before[i].guard >= 0) wanted.insert(before[i].guard);
+      for (int r = 0; r < before[i].result_count; ++r) wanted.insert(before[i].results[r].row);
+      for (int r = 0; r < before[i].result_count; ++r)
+        for (int const other : wanted)
+          if (other != before[i].results[r].row)
+            REQUIRE(row[at(other)] != row[at(before[i].results[r].row)]);
+    }
+    std::set<int> const rows(row.begin(), row.end());
+    shared += static_cast<std::size_t>(registers) - rows.size();
+  }
+  CHECK(shared > 1000);  // rows are shared at all
+}
+
+TEST_CASE("a chain of registers needs two rows") {
+  ptx::kernel k;
+  for (int i = 0; i < 100; ++i) {
+    ptx::instruction n;
+    n.sources[n.source_count++] = reg(i);
+    n.results[n.result_count++] = reg(i + 1);
+    k.code.push_back(n);
+  }
+  ptx::assign_rows(k, ptx::blocks_of(k.code), 101);
+  CHECK(k.registers == 2);
+}
+
+TEST_CASE("special registers and constants keep their rows") {
+  ptx::kernel k;
+  k.specials = {{"%tid.x", 7}};
+  for (int i = 0; i < 20; ++i) {
+    ptx::instruction n;
+    n.sources[n.source_count++] = i % 2 == 0 ? reg(7) : ptx::operand{true, 4, 3};
+    n.results[n.result_count++] = reg(i < 7 ? i : i + 1);
+    k.code.push_back(n);
+  }
+  ptx::assign_rows(k, ptx::blocks_of(k.code), 21);
+  int const special = k.specials[0].second;
+  for (std::size_t i = 0; i < k.code.size(); ++i) {
+    CHECK(k.code[i].sources[0].row == (i % 2 == 0 ? special : 3));
+    CHECK(k.code[i].results[0].row != special);
+  }
+}

@@ -13,10 +13,14 @@ using run_text::refusal;
 
 namespace {
 
-void check_refused(std::initializer_list<std::pair<char const*, char const*>> statements) {
-  for (auto const& [statement, why] : statements) {
-    std::string const said = refusal(statement);
-    CHECK_MESSAGE(said.find(why) != std::string::npos, std::string(statement), ": ", said);
+struct refused {
+  std::string statement, why;
+};
+
+void check_refused(std::initializer_list<refused> statements) {
+  for (refused const& r : statements) {
+    std::string const said = refusal(r.statement);
+    CHECK_MESSAGE(said.find(r.why) != std::string::npos, r.statement, ": ", said);
   }
 }
 

@@ -51,9 +51,7 @@ std::uint64_t widen(T value) {
 // f(lane) for all 32 lanes, in an order that does not matter: no lane writes what another reads.
 template <class F>
 void all_lanes_at_once(F f) {
-#if defined(__clang__)
-#  pragma clang loop vectorize(assume_safety)
-#else
+#if !defined(__clang__)  // which finds out while it runs
 #  pragma GCC ivdep
 #endif
   for (int l = 0; l < warp_lanes; ++l) f(l);

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Would anybody notice a missing barrier? Removes every synchronization of every compiled kernel, one at a time (barriers,
+bar.warp.sync, pairs of a cluster's barrier, waits for asynchronous copies), and runs tests that execute it on the PTX
+machine: a fault of the machine or a failed assertion must notice. docs/ptx_mutants.md has the table, and why survivors
+survive.
+
+  tests/run --ptx && python3 tests/ptx/mutants.py [--build FOLDER] [--fresh] [REGEX of mangled kernels]
+
+What is finished is kept in FOLDER/mutants, and goes on there. Exit status 1: there are survivors."""
+import argparse
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LONGEST_CASE = 20.0  # seconds without a mutant; longer ones are left out
+FIRST_TRIES = 3  # the quickest cases that execute a synchronization; then the quickest of every other program
+
+# What a fault of the machine says, and what it is called in the table.
+FAULTS = (("race in global memory", "global race"), ("race", "race"), ("nobody wrote", "unwritten read"), ("under way", "copy under way"),
+          ("leaves the cluster", "early exit"), ("", "other fault"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A test case on the machine."""
+    program: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Mutant:
+    kernel: str  # mangled
+    number: int
+    instruction: str
+
+    @property
+    def kind(self) -> str:
+        opcode = re.sub(r"^@\S+\s+", "", self.instruction).split()[0].rstrip(";")
+        return opcode.replace("barrier.cluster.arrive", "barrier.cluster")
+
+
+class Machine:
+    """The programs of a build of tests/run --ptx, as ctest runs them."""
+
+    def __init__(self, build: Path) -> None:
+        self.environment: dict[str, dict] = {}
+        listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True, text=True).stdout
+        for test in json.loads(listed)["tests"]:
+            properties = {p["name"]: p["value"] for p in test.get("properties", [])}
+            command = test.get("command", [])
+            if "ptx" in properties.get("LABELS", []) and test["name"].startswith("cuda_") and len(command) == 1:
+                variables = dict(v.split("=", 1) for v in properties.get("ENVIRONMENT", []))
+                self.environment[command[0]] = {**os.environ, **variables}
+        if not self.environment:
+            sys.exit(f"{build} has no tests that run on the PTX machine: tests/run --ptx builds them")
+
+    def cases(self) -> list[Case]:
+        found = []
+        for program, environment in self.environment.items():
+            listed = subprocess.run([program, "--list-test-cases", "--no-colors"], check=True, capture_output=True, text=True,
+                                    env=environment).stdout
+            names = [line for line in listed.splitlines() if line and not line.startswith(("[doctest]", "===="))]
+            found += [Case(program, name) for name in dict.fromkeys(names)]
+        return found
+
+    def run(self, case: Case, limit: float, **variables: str) -> subprocess.CompletedProcess | None:
+        """None: it takes longer than that."""
+        name = case.name.replace(",", "\\,")
+        try:
+            return subprocess.run([case.program, f"--test-case={name}", "--no-colors"], capture_output=True, text=True, errors="replace",
+                                  timeout=limit, check=False, env={**self.environment[case.program], **variables})
+        except subprocess.TimeoutExpired:
+            return None
+
+
+def table(path: Path) -> list[dict]:
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+class Journal:
+    """A file with a line of JSON for everything finished."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.lock = path, threading.Lock()
+        self.lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+    def add(self, line: dict) -> None:
+        with self.lock, self.path.open("a", encoding="utf-8") as file:
+            self.lines.append(line)
+            file.write(json.dumps(line) + "\n")
+
+
+class Executions:
+    """Which case executes which synchronization, and how long a case takes."""
+
+    def __init__(self, machine: Machine, folder: Path) -> None:
+        self.machine, self.logs, self.journal = machine, folder / "logs", Journal(folder / "executions.jsonl")
+        self.seconds = {Case(*line["case"]): line["seconds"] for line in self.journal.lines}
+
+    def measure(self, case: Case) -> None:
+        if case in self.seconds:
+            return
+        log = self.logs / str(threading.get_ident())
+        shutil.rmtree(log, ignore_errors=True)
+        log.mkdir(parents=True)
+        begun = time.monotonic()
+        done = self.machine.run(case, 4 * LONGEST_CASE, SLICESORT_PTX_LOG=str(log), SLICESORT_PTX_COUNT_MEMORY="1")
+        seconds = time.monotonic() - begun
+        if done is not None and done.returncode != 0:
+            raise SystemExit(f"{case.program} --test-case='{case.name}' fails without any mutant:\n{done.stdout}{done.stderr}")
+        found = []
+        for path in log.glob("*.synchronizations.tsv") if done else ():
+            executed = {(row["kernel"], row["line"]) for row in table(Path(str(path).replace(".synchronizations", ".instructions")))}
+            found += [[row["kernel"], int(row["number"]), row["instruction"].strip(), (row["kernel"], row["line"]) in executed]
+                      for row in table(path)]
+        shutil.rmtree(log)
+        self.seconds[case] = seconds
+        self.journal.add({"case": [case.program, case.name], "seconds": seconds, "synchronizations": found})
+
+    def mutants(self) -> dict[Mutant, list[Case]]:
+        """With the cases that execute the synchronization, the quickest first."""
+        found: dict[Mutant, list[Case]] = {}
+        for line in self.journal.lines:
+            case = Case(*line["case"])
+            for kernel, number, instruction, executed in line["synchronizations"]:
+                cases = found.setdefault(Mutant(kernel, number, instruction), [])
+                if executed and self.seconds[case] <= LONGEST_CASE:
+                    cases.append(case)
+        for cases in found.values():
+            cases.sort(key=self.seconds.get)
+        return found
+
+
+def tries(cases: list[Case]) -> list[Case]:
+    """The quickest, and the quickest of every other program."""
+    chosen = cases[:FIRST_TRIES]
+    for case in cases[FIRST_TRIES:]:
+        if all(case.program != other.program for other in chosen):
+            chosen.append(case)
+    return chosen
+
+
+def what_noticed(done: subprocess.CompletedProcess | None) -> str:
+    """Empty: nothing did."""
+    if done is None:
+        return "endless"
+    if done.returncode == 0:
+        return ""
+    fault = re.search(r"^PTX machine: (.*)", done.stderr, re.MULTILINE)
+    return next(name for said, name in FAULTS if said in fault[1]) if fault else "wrong result"
+
+
+def judge(mutant: Mutant, cases: list[Case], executions: Executions, journal: Journal) -> None:
+    removed = f"{mutant.kernel}:{mutant.number}"
+    by, noticed_by = "", None
+    runs = [(case, "0") for case in tries(cases)] + [(case, "1") for case in cases[:FIRST_TRIES]]
+    for case, global_races in runs:
+        limit = 20 + 30 * executions.seconds[case]
+        done = executions.machine.run(case, limit, SLICESORT_PTX_REMOVE=removed, SLICESORT_PTX_ABORT="1", SLICESORT_PTX_GLOBAL_RACES=global_races)
+        by = what_noticed(done)
+        if by:
+            noticed_by = [Path(case.program).name, case.name]
+            break
+    journal.add({"kernel": mutant.kernel, "number": mutant.number, "by": by, "case": noticed_by, "tried": len(runs)})
+
+
+def print_table(mutants: dict[Mutant, list[Case]], verdicts: dict[tuple, dict]) -> int:
+    by_kind: dict[str, Counter] = {}
+    survivors = []
+    for mutant, cases in mutants.items():
+        verdict = verdicts[mutant.kernel, mutant.number]
+        by_kind.setdefault(mutant.kind, Counter())[verdict["by"] or "survived"] += 1
+        if not verdict["by"]:
+            survivors.append((mutant, len(cases), verdict["tried"]))
+    columns = sorted({by for counts in by_kind.values() for by in counts}, key=lambda by: (by == "survived", by))
+    rows = [["removed", "all", *columns]]
+    rows += [[kind, str(sum(counts.values())), *(str(counts[by]) for by in columns)] for kind, counts in sorted(by_kind.items())]
+    total = sum(by_kind.values(), Counter())
+    rows.append(["all", str(sum(total.values())), *(str(total[by]) for by in columns)])
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+    demangled = subprocess.run(["c++filt"], input="\n".join(mutant.kernel for mutant, _, _ in survivors), capture_output=True, text=True,
+                               check=False).stdout.splitlines()
+    for (mutant, cases, tried), kernel in zip(survivors, demangled):
+        print(f"survivor: {kernel}: {mutant.number} ({mutant.instruction}), executed by {cases} cases, {tried} runs")
+    print(f"{sum(total.values()) - len(survivors)} of {sum(total.values())} noticed, in {len({m.kernel for m in mutants})} kernels")
+    return 1 if survivors else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kernels", nargs="?", default="")
+    parser.add_argument("--build", type=Path, default=ROOT / "build/tests-cuda-ptx")
+    parser.add_argument("--fresh", action="store_true")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    arguments = parser.parse_args()
+    folder = arguments.build / "mutants"
+    if arguments.fresh:
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(exist_ok=True)
+    machine = Machine(arguments.build)
+    executions = Executions(machine, folder)
+    journal = Journal(folder / "verdicts.jsonl")
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        list(pool.map(executions.measure, machine.cases()))
+        mutants = {mutant: cases for mutant, cases in executions.mutants().items() if re.search(arguments.kernels, mutant.kernel)}
+        judged = {(line["kernel"], line["number"]) for line in journal.lines}
+        left = [mutant for mutant in mutants if (mutant.kernel, mutant.number) not in judged]
+        print(f"{len(mutants)} synchronizations, {len(left)} to be removed", file=sys.stderr)
+        list(pool.map(lambda mutant: judge(mutant, mutants[mutant], executions, journal), left))
+    return print_table(mutants, {(line["kernel"], line["number"]): line for line in journal.lines})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,12 +8,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace ptx {
 
 struct block;
 struct watch;
+
+enum class doing : std::uint8_t { read, write };
 
 class shared_memory {
  public:
@@ -33,6 +36,9 @@ class shared_memory {
   // what nobody wrote.
   void read(warp& w, unsigned lane, std::size_t at, std::size_t bytes);
   void write(warp& w, unsigned lane, std::size_t at, std::size_t bytes);
+  // By lanes of the block's own warps, in turn.
+  template <std::size_t Bytes, doing What>
+  void note(warp& w, std::array<std::uint32_t, warp_lanes> const& at, lane_mask active);
   // A read of which each of `lanes` gets a part; at least two of them, so that a lane that wrote
   // there itself does not go unnoticed.
   void read_together(warp& w, lane_mask lanes, std::size_t at, std::size_t bytes);
@@ -99,6 +105,53 @@ inline void shared_memory::read(warp& w, unsigned lane, std::size_t at, std::siz
     else
       far_[i] = joined(w, lane, far_[i]);
   }
+}
+
+template <std::size_t Bytes, doing What>
+void shared_memory::note(warp& w, std::array<std::uint32_t, warp_lanes> const& at,
+                         lane_mask active) {
+  if (cells_.empty()) return;
+  // What is usual is seen at a glance: nobody has touched the bytes since the last barrier, or the
+  // thread itself, or, of reads, its warp.
+  moment const born = w.past.born, calm = w.past.calm, now = w.past.now;
+  unsigned const first = w.first_thread, shift = shift_;
+  auto const mine = static_cast<std::uint16_t>(first >> 5);
+  cell* const cells = cells_.data();
+  reading const* const far = far_.empty() ? nullptr : far_.data();
+  auto const one = [&](unsigned l) {
+    std::size_t i = at[l] >> shift;
+    lane_mask const lane = lane_mask{1} << l;
+    for (std::size_t const end = i + (Bytes >> shift); i != end; ++i) {
+      cell& c = cells[i];
+      if (What == doing::read) {
+        bool const settled = c.written - born < calm - born;
+        bool const by_itself = c.writer == (first | l) && c.written >= born;
+        if (!settled && !by_itself) {
+          read(w, l, i << shift, std::size_t{1} << shift);
+        } else if (c.read < calm) {
+          c.read = now, c.lanes = lane, c.reader = mine;
+        } else if (c.read == now && c.reader == mine) {
+          c.lanes |= lane;
+        } else {
+          add_readers(w, c, lane);
+        }
+      } else {
+        bool const settled = c.written < calm || c.writer == (first | l);
+        bool const unread = c.read < calm || (c.reader == mine && c.lanes == lane);
+        if (!settled || !unread || far != nullptr) {
+          write(w, l, i << shift, std::size_t{1} << shift);
+        } else {
+          c.written = now;
+          c.writer = static_cast<std::uint16_t>(first | l);
+        }
+      }
+    }
+  };
+  if (active == all_lanes)
+    for (unsigned l = 0; l < warp_lanes; ++l) one(l);
+  else
+    for (lane_mask rest = active; rest != 0; rest &= rest - 1)
+      one(static_cast<unsigned>(__builtin_ctz(rest)));
 }
 
 inline void shared_memory::read_together(warp& w, lane_mask lanes, std::size_t at,

@@ -2,15 +2,12 @@
 #include "access.hpp"
 
 #include "../../watch/global_races.hpp"
-#include "../../watch/traffic.hpp"
 
 #include <string>
 
 namespace ptx {
 
 namespace {
-
-using addresses = std::array<std::uint64_t, warp_lanes>;
 
 std::string bytes_to(std::size_t bytes, doing what) {
   return (what == doing::read ? "reads " : "writes ") + std::to_string(bytes) + " bytes";
@@ -20,6 +17,8 @@ void demand_aligned(warp const& w, unsigned lane, std::uint64_t address, std::si
                     doing what) {
   if (address % bytes != 0) w.fail(bytes_to(bytes, what) + ", misaligned", lane, address);
 }
+
+}  // namespace
 
 unsigned char* find_shared(warp& w, block& of, unsigned lane, std::uint64_t at, std::size_t bytes,
                            doing what) {
@@ -50,51 +49,28 @@ unsigned char* find_global(warp& w, instruction const& n, unsigned lane, std::ui
   return reinterpret_cast<unsigned char*>(at);
 }
 
-}  // namespace
-
-void find_shared(warp& w, instruction const& n, operand const& address, lane_mask active,
-                 std::size_t bytes, doing what, places& found) {
-  std::uint64_t const* const base = w.source(address);
-  addresses at;
-  for (unsigned l = 0; l < warp_lanes; ++l)
-    at[l] = static_cast<std::uint32_t>(base[l] + static_cast<std::uint64_t>(n.offset));
-  if (w.in->of->how.watched.count_memory) count_shared(w.in->of->counted, at.data(), bytes, active);
-  in_turn(active, [&](unsigned l) { found[l] = find_shared(w, *w.in, l, at[l], bytes, what); });
-}
-
-void find_global(warp& w, instruction const& n, operand const& address, lane_mask active,
-                 std::size_t bytes, doing what, places& found) {
-  std::uint64_t const* const base = w.source(address);
-  addresses at;
-  for (unsigned l = 0; l < warp_lanes; ++l) at[l] = base[l] + static_cast<std::uint64_t>(n.offset);
-  if (w.in->of->how.watched.count_memory) count_global(w.in->of->counted, at.data(), bytes, active);
-  in_turn(active, [&](unsigned l) { found[l] = find_global(w, n, l, at[l], bytes, what); });
-}
-
-void find_generic(warp& w, instruction const& n, operand const& address, lane_mask active,
+void find_generic(warp& w, instruction const& n, lane_addresses const& at, lane_mask active,
                   std::size_t bytes, doing what, places& found) {
-  std::uint64_t const* const base = w.source(address);
-  addresses at, shared{};
+  std::vector<block>& blocks = w.in->of->blocks;
+  lane_addresses shared{};
   lane_mask in_shared = 0;
   in_turn(active, [&](unsigned l) {
-    at[l] = base[l] + static_cast<std::uint64_t>(n.offset);
     if (!in_shared_window(at[l])) {
       found[l] = find_global(w, n, l, at[l], bytes, what);
       return;
     }
+    unsigned const rank = block_of_shared(at[l]);
+    if (rank >= blocks.size())
+      w.fail(bytes_to(bytes, what) + " of shared memory of block " + std::to_string(rank) +
+                 " of a cluster of " + std::to_string(blocks.size()),
+             l, at[l]);
     in_shared |= lane_mask{1} << l;
     shared[l] = offset_of_shared(at[l]);
-    unsigned const rank = block_of_shared(at[l]);
-    if (rank >= w.in->of->blocks.size())
-      w.fail(bytes_to(bytes, what) + " of shared memory of block " + std::to_string(rank) +
-                 " of a cluster of " + std::to_string(w.in->of->blocks.size()),
-             l, at[l]);
-    found[l] = find_shared(w, w.in->of->blocks[rank], l, shared[l], bytes, what);
+    found[l] = find_shared(w, blocks[rank], l, shared[l], bytes, what);
   });
   if (!w.in->of->how.watched.count_memory) return;
   if (in_shared != 0) count_shared(w.in->of->counted, shared.data(), bytes, in_shared);
-  if ((active & ~in_shared) != 0)
-    count_global(w.in->of->counted, at.data(), bytes, active & ~in_shared);
+  if (active != in_shared) count_global(w.in->of->counted, at.data(), bytes, active & ~in_shared);
 }
 
 }  // namespace ptx

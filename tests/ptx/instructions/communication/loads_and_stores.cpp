@@ -12,8 +12,7 @@ namespace ptx {
 
 namespace {
 
-using finder = void (*)(warp&, instruction const&, operand const&, lane_mask, std::size_t, doing,
-                        places&);
+using finder = void (*)(warp&, instruction const&, operand const&, lane_mask, places&);
 
 // Memory that several host threads may access at a time, as ld.relaxed says: a vector as a whole.
 std::mutex relaxed_access;
@@ -29,7 +28,7 @@ std::uint64_t load_word(unsigned char const* from) {
 template <std::size_t Bytes, std::size_t Count, finder find>
 void load(warp& w, instruction const& n, lane_mask active) {
   places at;
-  find(w, n, n.sources[0], active, Bytes * Count, doing::read, at);
+  find(w, n, n.sources[0], active, at);
   std::unique_lock<std::mutex> lock(relaxed_access, std::defer_lock);
   if (n.mode == relaxed) lock.lock();
   for (std::size_t i = 0; i < Count; ++i) {
@@ -41,7 +40,7 @@ void load(warp& w, instruction const& n, lane_mask active) {
 template <std::size_t Bytes, std::size_t Count, finder find>
 void store(warp& w, instruction const& n, lane_mask active) {
   places at;
-  find(w, n, n.sources[0], active, Bytes * Count, doing::write, at);
+  find(w, n, n.sources[0], active, at);
   std::unique_lock<std::mutex> lock(relaxed_access, std::defer_lock);
   if (n.mode == relaxed) lock.lock();
   for (std::size_t i = 0; i < Count; ++i) {
@@ -84,37 +83,37 @@ template <std::size_t Bytes, std::size_t Count>
 action load_from(space where) {
   switch (where) {
     case space::shared:
-      return load<Bytes, Count, find_shared>;
+      return load<Bytes, Count, find_shared<Bytes * Count, doing::read>>;
     case space::global:
-      return load<Bytes, Count, find_global>;
+      return load<Bytes, Count, find_global<Bytes * Count, doing::read>>;
     case space::param:
       return load_parameter<Bytes, Count>;
     default:
-      return load<Bytes, Count, find_generic>;
+      return load<Bytes, Count, find_generic<Bytes * Count, doing::read>>;
   }
 }
 template <std::size_t Bytes>
 action signed_load_from(space where) {
   switch (where) {
     case space::shared:
-      return load_signed<load<Bytes, 1, find_shared>>;
+      return load_signed<load<Bytes, 1, find_shared<Bytes, doing::read>>>;
     case space::global:
-      return load_signed<load<Bytes, 1, find_global>>;
+      return load_signed<load<Bytes, 1, find_global<Bytes, doing::read>>>;
     case space::param:
       return load_signed<load_parameter<Bytes, 1>>;
     default:
-      return load_signed<load<Bytes, 1, find_generic>>;
+      return load_signed<load<Bytes, 1, find_generic<Bytes, doing::read>>>;
   }
 }
 template <std::size_t Bytes, std::size_t Count>
 action store_to(space where) {
   switch (where) {
     case space::shared:
-      return store<Bytes, Count, find_shared>;
+      return store<Bytes, Count, find_shared<Bytes * Count, doing::write>>;
     case space::global:
-      return store<Bytes, Count, find_global>;
+      return store<Bytes, Count, find_global<Bytes * Count, doing::write>>;
     default:
-      return store<Bytes, Count, find_generic>;
+      return store<Bytes, Count, find_generic<Bytes * Count, doing::write>>;
   }
 }
 

@@ -15,14 +15,6 @@
 #include <cstring>
 #include <vector>
 
-// The product is a loop over the row of a result; a wider vector makes it as much faster, and
-// changes no bit, as products of 16-bit numbers are exact.
-#if defined(__x86_64__) && defined(__gnu_linux__)
-#  define PTX_WIDE_VECTORS __attribute__((target_clones("avx2", "default")))
-#else
-#  define PTX_WIDE_VECTORS
-#endif
-
 namespace ptx {
 
 namespace {
@@ -70,7 +62,7 @@ struct fragments {
   double a[16][16], b[16][8], c[16][8];
 };
 
-PTX_WIDE_VECTORS void multiply(fragments& m) {
+void multiply(fragments& m) {
   for (int row = 0; row < 16; ++row)
     for (int k = 0; k < 16; ++k)
       for (int column = 0; column < 8; ++column) m.c[row][column] += m.a[row][k] * m.b[k][column];

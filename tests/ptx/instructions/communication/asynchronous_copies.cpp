@@ -3,6 +3,7 @@
 // in some clusters at once, in others at the wait.
 #include "../../machine/cluster.hpp"
 #include "../../watch/global_races.hpp"
+#include "../../watch/traffic.hpp"
 #include "../form.hpp"
 #include "../statement.hpp"
 #include "access.hpp"
@@ -29,6 +30,7 @@ void start_copy(warp& w, instruction const& n, lane_mask active) {
   std::uint64_t const* const sizes = n.source_count > 2 ? w.source(n.sources[2]) : nullptr;
   std::size_t const bytes = n.count;
   all.counted.async_copies += static_cast<unsigned>(__builtin_popcount(active));
+  lane_mask reading = 0;
   in_turn(active, [&](unsigned l) {
     auto const at = static_cast<std::uint32_t>(to[l]);
     std::uint64_t const source = sizes != nullptr ? sizes[l] : bytes;
@@ -39,6 +41,7 @@ void start_copy(warp& w, instruction const& n, lane_mask active) {
              from[l]);
     if (at + bytes > w.in->shared.size()) w.fail("copies past the end of shared memory", l, at);
     if (source != 0) {
+      reading |= lane_mask{1} << l;
       if (!all.last_memory_of(n).holds(from[l], source) &&
           !all.memory_of(n, from[l]).holds(from[l], source))
         w.fail("copies from outside of global memory", l, from[l]);
@@ -50,6 +53,9 @@ void start_copy(warp& w, instruction const& n, lane_mask active) {
                         w.copy_groups[l]});
     if (!all.late_copies) move_bytes(w, w.copies.back());
   });
+  if (!all.how.watched.count_memory) return;
+  count_shared(all.counted, to, bytes, active);
+  if (reading != 0) count_global(all.counted, from, bytes, reading);
 }
 
 void commit_group(warp& w, instruction const&, lane_mask active) {

@@ -5,7 +5,8 @@
 
 # What runs the kernels: a GPU, the PTX machine, or nothing.
 execute_process(COMMAND nvidia-smi -L RESULT_VARIABLE _slicesort_status OUTPUT_QUIET ERROR_QUIET)
-option(SLICESORT_TEST_PTX "Run the kernels' PTX on the CPU, where there is no GPU" OFF)
+set(SLICESORT_TEST_PTX OFF CACHE STRING "Kernels on the CPU, where there is no GPU: OFF, ON (a share of the cases) or ALL")
+set_property(CACHE SLICESORT_TEST_PTX PROPERTY STRINGS OFF ON ALL)
 set(_slicesort_device)
 set(_slicesort_environment)
 list(GET CMAKE_CUDA_ARCHITECTURES -1 _slicesort_architecture)
@@ -13,13 +14,11 @@ if(_slicesort_status EQUAL 0)
   set(_slicesort_device gpu)
 elseif(SLICESORT_TEST_PTX)
   set(_slicesort_device ptx)
-  set(SLICESORT_PTX_RUNTIME "" CACHE FILEPATH "The CUDA runtime that runs PTX, if not that of tests/ptx")
-  if(SLICESORT_PTX_RUNTIME)
-    set(_slicesort_environment LD_PRELOAD=${SLICESORT_PTX_RUNTIME})
-  else()
-    add_subdirectory(ptx/runtime)
-    set(_slicesort_environment LD_PRELOAD=$<TARGET_FILE:slicesort_ptx_runtime>)
-  endif()
+  set(_slicesort_log ${PROJECT_BINARY_DIR}/ptx_log)
+  file(MAKE_DIRECTORY ${_slicesort_log})
+  # What SLICESORT_FULL adds would take hours.
+  set(_slicesort_environment SLICESORT_FULL=0 SLICESORT_PTX_LOG=${_slicesort_log}
+    LD_PRELOAD=$<TARGET_FILE:slicesort_ptx_runtime>)
 endif()
 
 add_library(slicesort_cuda_developer INTERFACE)
@@ -28,9 +27,10 @@ target_compile_features(slicesort_cuda_developer INTERFACE cuda_std_17)
 target_include_directories(slicesort_cuda_developer INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_options(slicesort_cuda_developer INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:$<${_slicesort_if_errors}:-Werror=all-warnings>;-Xcompiler=-Wall,-Wextra$<${_slicesort_if_errors}:$<COMMA>-Werror>>)
-# The PTX machine reads text.
 if(_slicesort_device STREQUAL "ptx")
+  # The machine reads text.
   target_compile_options(slicesort_cuda_developer INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--no-compress>)
+  add_subdirectory(ptx/runtime)
 endif()
 
 # Objects of one source: _slicesort_objects(NAME SOURCE [DEFINITION...])
@@ -139,8 +139,15 @@ if(TARGET slicesort_cuda_attention)
   set_target_properties(slicesort_cuda_attention PROPERTIES CUDA_ARCHITECTURES ${_slicesort_one_architecture})
   target_link_libraries(slicesort_cuda_attention PRIVATE slicesort_cublas CUDA::cublas)
 endif()
-set_tests_properties(cuda_large PROPERTIES RUN_SERIAL ON)  # most of the device's memory
-set_tests_properties(cuda_streams PROPERTIES RUN_SERIAL ON)
+if(_slicesort_device STREQUAL "gpu")
+  set_tests_properties(cuda_large PROPERTIES RUN_SERIAL ON)  # most of the device's memory
+  set_tests_properties(cuda_streams PROPERTIES RUN_SERIAL ON)
+elseif(_slicesort_device STREQUAL "ptx")
+  if(TARGET slicesort_cuda_attention)
+    target_compile_definitions(slicesort_cuda_attention PRIVATE SLICESORT_TEST_PTX)
+  endif()
+  include(ptx/device_tests.cmake)
+endif()
 
 # The image of memory that the suite's calls are made on, without any device.
 add_executable(slicesort_test_image cuda/backend/image_without_device.cpp cuda/backend/image.cpp)

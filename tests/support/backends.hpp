@@ -11,6 +11,7 @@
 
 #include "block_backend.hpp"
 #include "sanitizers.hpp"
+#include "share.hpp"
 #include "tunings.hpp"
 #if defined(SLICESORT_TEST_CUDA)
 #  include "cuda/backend/mirror.hpp"
@@ -121,7 +122,7 @@ void for_each_grid(std::uint64_t number, F const& f) {
       SLICESORT_TEST_TSAN == 0 && (SLICESORT_TEST_ASAN == 0 || full_suite() || number % 3 == 0);
   if (testing(backend_kind::blocks) && sampled) f(block_exec_number(number));
 #if defined(SLICESORT_TEST_CUDA)
-  if (testing(backend_kind::cuda)) f(cuda_exec_number(number));
+  if (testing(backend_kind::cuda) && in_share()) f(cuda_exec_number(number));
 #endif
 }
 // Calls f for the grids, and for every instruction set of the host backend.

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is particular to the PTX machine among the tests that need a device: how large a share of each is
+# run, what is run once more as on a device of sm_80, the CUDA examples, and whether all kernels were run.
+
+# A program of minutes runs one of so many of its cases (support/share.hpp), unless SLICESORT_TEST_PTX is ALL.
+if(NOT SLICESORT_TEST_PTX STREQUAL "ALL")
+  foreach(_test_and_share IN ITEMS
+      cuda_every_call=16 cuda_runtime_calls=64 cuda_graph=64 cuda_streams=16 cuda_attention=10
+      cuda_slicing_sort=8 cuda_slicing_sort_sizes=8 cuda_slicing_sort_in_place=8)
+    string(REGEX MATCH "^(.*)=(.*)$" _match ${_test_and_share})
+    set_property(TEST ${CMAKE_MATCH_1} APPEND PROPERTY ENVIRONMENT SLICESORT_TEST_SHARE=${CMAKE_MATCH_2})
+    set_tests_properties(${CMAKE_MATCH_1} PROPERTIES COST 2000)
+  endforeach()
+endif()
+
+# Every call on few numbers, whole.
+_slicesort_device_test(ptx_small slicesort_cuda_every_call --test-case=small*)
+
+# bfloat16's kernels are compiled for sm_80 too: they have no clusters there, and less shared memory.
+set_target_properties(slicesort_remote_bfloat16 PROPERTIES CUDA_ARCHITECTURES "80-virtual;90-virtual")
+_slicesort_device_test(ptx_small_sm_80 slicesort_cuda_every_call --test-case=small*bfloat16*)
+_slicesort_device_test(ptx_softmax_attention_sm_80 slicesort_test_softmax_attention --test-case=*bfloat16*)
+foreach(_test IN ITEMS ptx_small_sm_80 ptx_softmax_attention_sm_80)
+  set_property(TEST ${_test} APPEND PROPERTY ENVIRONMENT SLICESORT_PTX_DEVICE=sm_80)
+endforeach()
+
+# The CUDA examples must print what they say.
+file(GLOB _slicesort_examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.cu)
+foreach(_source IN LISTS _slicesort_examples)
+  get_filename_component(_stem ${_source} NAME_WE)
+  add_executable(slicesort_ptx_example_${_stem} ${_source})
+  target_link_libraries(slicesort_ptx_example_${_stem} PRIVATE slicesort_cuda_developer)
+  set_target_properties(slicesort_ptx_example_${_stem} PROPERTIES CUDA_ARCHITECTURES 90-virtual)
+  _slicesort_device_test(ptx_example_${_stem} ${SLICESORT_PYTHON} ${PROJECT_SOURCE_DIR}/examples/check_output.py
+    ${_source} $<TARGET_FILE:slicesort_ptx_example_${_stem}>)
+endforeach()
+
+# After all that runs kernels. tests/run removes the logs of earlier runs.
+get_property(_slicesort_tests DIRECTORY PROPERTY TESTS)
+set(_slicesort_on_ptx)
+foreach(_test IN LISTS _slicesort_tests)
+  get_test_property(${_test} LABELS _label)
+  if(_label STREQUAL "ptx")
+    list(APPEND _slicesort_on_ptx ${_test})
+  endif()
+endforeach()
+add_test(NAME ptx_coverage COMMAND ${SLICESORT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/ptx/check_coverage.py ${_slicesort_log})
+set_tests_properties(ptx_coverage PROPERTIES DEPENDS "${_slicesort_on_ptx}")

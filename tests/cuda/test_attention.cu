@@ -3,9 +3,9 @@
 // materialized by cuBLAS. What it computes is compared with oracles by the operator suite.
 #include "backend/device.hpp"
 #include "backend/graph.hpp"
+#include "backend/share.hpp"
 
 #include "support/inputs.hpp"
-#include "support/share.hpp"
 
 #include <slicesort/cublas.cuh>
 #include <slicesort/slicesort.hpp>

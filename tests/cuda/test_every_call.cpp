@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every call of every operator on a stream gives the bits of the host backend, in a workspace of
 // exactly the size it asks for that lies anywhere and holds anything.
+#include "backend/share.hpp"
 #include "calls/calls.hpp"
 
-#include "support/share.hpp"
 #include "support/tunings.hpp"
 
 #include <doctest/doctest.h>

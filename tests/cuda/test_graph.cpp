@@ -2,9 +2,8 @@
 // Calls captured in CUDA graphs: kernels of one stream and nothing else, which replay with the same
 // bits and follow what the inputs hold at the time.
 #include "backend/graph.hpp"
+#include "backend/share.hpp"
 #include "calls/calls.hpp"
-
-#include "support/share.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An operator allocates nothing, on neither side, waits for nothing, and copies nothing.
+#include "backend/share.hpp"
 #include "calls/calls.hpp"
 #include "interpose.hpp"
-
-#include "support/share.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams: many at once, from many threads, and nothing outside the one that was given.
+#include "backend/share.hpp"
 #include "calls/calls.hpp"
-
-#include "support/share.hpp"
 
 #include <doctest/doctest.h>
 

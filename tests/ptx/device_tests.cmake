@@ -2,7 +2,7 @@
 # What is particular to the PTX machine among the tests that need a device: how large a share of each is
 # run, what is run once more as on a device of sm_80, the CUDA examples, and whether all kernels were run.
 
-# A program of minutes runs one of so many of its cases (support/share.hpp), unless SLICESORT_TEST_PTX is ALL.
+# A program of minutes runs one of so many of its cases (cuda/backend/share.hpp), unless SLICESORT_TEST_PTX is ALL.
 if(NOT SLICESORT_TEST_PTX STREQUAL "ALL")
   foreach(_test_and_share IN ITEMS
       cuda_every_call=16 cuda_runtime_calls=64 cuda_graph=64 cuda_streams=16 cuda_attention=10

@@ -11,10 +11,10 @@
 
 #include "block_backend.hpp"
 #include "sanitizers.hpp"
-#include "share.hpp"
 #include "tunings.hpp"
 #if defined(SLICESORT_TEST_CUDA)
 #  include "cuda/backend/mirror.hpp"
+#  include "cuda/backend/share.hpp"
 #endif
 
 #include <slicesort/detail/host/isa.hpp>

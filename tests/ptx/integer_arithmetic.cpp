@@ -110,7 +110,13 @@ TEST_CASE("bits are counted, reversed, extracted and inserted") {
          {"bfi.b32 %r1, 0xff, 0x12345678, 32, 8", 0x12345678},
          {"bfi.b64 %d1, 0x89abcdef, 0x1234567, 32, 32", 0x89abcdef01234567},
          {"bfi.b64 %d1, -1, 7, 0, 64", 0xffffffffffffffff},
-         {"bfi.b64 %d1, -1, 7, 0, 0", 7}});
+         {"bfi.b64 %d1, -1, 7, 0, 0", 7},
+         {"bmsk.clamp.b32 %r1, 4, 8", 0xff0},
+         {"bmsk.clamp.b32 %r1, 28, 8", 0xf0000000},
+         {"bmsk.clamp.b32 %r1, 4, 99", 0xfffffff0},
+         {"bmsk.clamp.b32 %r1, 32, 1", 0},
+         {"bmsk.wrap.b32 %r1, 33, 34", 6},
+         {"bmsk.wrap.b32 %r1, 0, 32", 0}});
 }
 
 TEST_CASE("a lane computes with its own values, also when a result replaces its source") {

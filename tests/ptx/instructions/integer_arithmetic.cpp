@@ -146,6 +146,17 @@ struct inserted_field {
   }
 };
 
+// So many ones from a position on.
+template <bool clamp>
+std::uint32_t mask(std::uint32_t position, std::uint32_t length) {
+  if (!clamp) {
+    position %= 32;
+    length %= 32;
+  }
+  std::uint64_t const low = length < 32 ? (std::uint64_t{1} << length) - 1 : 0xffffffffu;
+  return position < 32 ? static_cast<std::uint32_t>(low << position) : 0;
+}
+
 // `opcode.type d, a, ..;` where all operands have the type.
 template <template <class> class Operation>
 void alike(statement& s, instruction& n, std::initializer_list<type> types) {
@@ -243,6 +254,14 @@ void decode_bfi(statement& s, instruction& n) {
   s.source(n, type::u32);
 }
 
+void decode_bmsk(statement& s, instruction& n) {
+  n.act = s.take_one_of({"clamp", "wrap"}) == 0 ? lanewise<mask<true>> : lanewise<mask<false>>;
+  n.t = s.take_type({type::b32});
+  s.result(n, n.t);
+  s.source(n, n.t);
+  s.source(n, n.t);
+}
+
 }  // namespace
 
 std::vector<form> integer_arithmetic() {
@@ -268,6 +287,7 @@ std::vector<form> integer_arithmetic() {
        }},
       {"bfe", "9.7.1.19", decode_bfe},
       {"bfi", "9.7.1.20", decode_bfi},
+      {"bmsk", "9.7.1.22", decode_bmsk},
   };
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
+#include <utility>
 
 namespace {
 
@@ -14,6 +16,19 @@ using slicesort::float16;
 // A function that fails as the test wants it to.
 cublasStatus_t answer(cublasHandle_t handle, char const* function) {
   return handle->failing == function ? handle->failure : CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t do_in_stream(cublasHandle_t handle, std::function<void()> work) {
+#if defined(SLICESORT_TEST_PTX)
+  handle->in_stream.push_back(std::move(work));
+  auto const call = [](void* data) { (*static_cast<std::function<void()>*>(data))(); };
+  cudaError_t const code = cudaLaunchHostFunc(handle->stream, call, &handle->in_stream.back());
+  return code == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+#else
+  (void)handle;
+  work();
+  return CUBLAS_STATUS_SUCCESS;
+#endif
 }
 
 // One operand of a batch: matrices with adjacent elements in a column.
@@ -131,17 +146,19 @@ cublasStatus_t cublasGemmStridedBatchedEx(
     return compute == CUBLAS_COMPUTE_64F ? *static_cast<double const*>(at)
                                          : static_cast<double>(*static_cast<float const*>(at));
   };
+  double const of_product = factor(alpha), of_before = factor(beta);
   operand const a{a_data, a_type, a_leading, a_stride}, b{b_data, b_type, b_leading, b_stride},
       c{c_data, c_type, c_leading, c_stride};
-  for (int batch = 0; batch < batches; ++batch)
-    for (int j = 0; j < columns; ++j)
-      for (int i = 0; i < rows; ++i) {
-        double sum = 0;
-        for (int k = 0; k < depth; ++k)
-          sum += (a_turned ? a.read(batch, k, i) : a.read(batch, i, k)) *
-                 (b_turned ? b.read(batch, j, k) : b.read(batch, k, j));
-        double const before = factor(beta) != 0 ? factor(beta) * c.read(batch, i, j) : 0;
-        c.write(batch, i, j, factor(alpha) * sum + before);
-      }
-  return CUBLAS_STATUS_SUCCESS;
+  return do_in_stream(handle, [=] {
+    for (int batch = 0; batch < batches; ++batch)
+      for (int j = 0; j < columns; ++j)
+        for (int i = 0; i < rows; ++i) {
+          double sum = 0;
+          for (int k = 0; k < depth; ++k)
+            sum += (a_turned ? a.read(batch, k, i) : a.read(batch, i, k)) *
+                   (b_turned ? b.read(batch, j, k) : b.read(batch, k, j));
+          double const before = of_before != 0 ? of_before * c.read(batch, i, j) : 0;
+          c.write(batch, i, j, of_product * sum + before);
+        }
+  });
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stand-in for cuBLAS on host memory, so that no GPU is needed: the functions that
 // <slicesort/cublas.cuh> and its callers use, as NVIDIA's manual describes them. It is linked in
-// cuBLAS's place, and a test sees what a handle was told.
+// cuBLAS's place, and a test sees what a handle was told. Products are taken at once; by
+// SLICESORT_TEST_PTX in their stream, since the PTX machine's memory is the host's.
 #pragma once
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
+#include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,6 +25,7 @@ struct cublasContext {
     cublasPointerMode_t pointer_mode;
   };
   std::vector<product> products;
+  std::deque<std::function<void()>> in_stream;  // what a stream or a graph may still have to do
 
   // What the function of this name shall answer, without doing anything.
   std::string failing;

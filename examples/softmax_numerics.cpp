@@ -2,7 +2,7 @@
 // What floating point does to softmax over long sequences (Sliceformer's first version, Algorithm 1
 // and Figure 2), and not to slicing-sort: for x ~ N(0, 1) of length N and a random permutation P,
 // how far softmax(P x) is from P softmax(x), in how many places the two agree to the last bit, and
-// how flat the output is. Docs: docs/softmax_numerics.md.
+// how flat the output is. Docs: docs/softmax_numerics/README.md.
 //
 //   softmax_numerics [trials [longest]]      by default 20 and 1000; the figure: 100 1000000
 #include <slicesort/slicesort.hpp>

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE / "operators"))
+sys.path.insert(0, str(HERE.parent / "operators"))
 from draw_attention import COLOURS, MARGIN, STYLE  # noqa: E402
 
 WIDTH, HEIGHT, LEFT, TOP, BETWEEN, BOTTOM = 196, 190, 44, 78, 62, 46
@@ -77,7 +77,7 @@ def main():
     if sys.argv[1:] != ["--check"]:
         target.write_text(text)
     elif not target.exists() or target.read_text() != text:
-        sys.exit(f"{target.name} is out of date: run docs/draw_softmax_numerics.py")
+        sys.exit(f"{target.name} is out of date: run docs/softmax_numerics/draw_softmax_numerics.py")
 
 
 main()

@@ -31,6 +31,7 @@ if(_slicesort_device STREQUAL "ptx")
   # The machine reads text.
   target_compile_options(slicesort_cuda_developer INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--no-compress>)
   add_subdirectory(ptx/runtime)
+  add_subdirectory(ptx/counters)
 endif()
 
 # Objects of one source: _slicesort_objects(NAME SOURCE [DEFINITION...])

@@ -1,0 +1,10 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of docs/gpu_model.md are what bench/report/gpu_model.py makes of the golden counts."""
+import subprocess
+import sys
+
+from common import ROOT, finish
+
+check = subprocess.run([sys.executable, "-m", "report.gpu_model", "--check"], cwd=ROOT / "bench", capture_output=True, text=True)
+finish("gpu_model", (check.stdout + check.stderr).splitlines() if check.returncode else [])

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// The benches' cases that have a target on the GPU (bench/report/targets.py), and some beside them,
+// with any execution policy: count.cpp runs them, kernels.cu only has their kernels compiled.
+#pragma once
+
+#include "driver/numbers.hpp"
+#include "driver/random.hpp"
+
+#include <slicesort/csp.hpp>
+#include <slicesort/slicing_sort.hpp>
+#include <slicesort/softmax_attention.hpp>
+#include <slicesort/sparse_mix.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace counting {
+
+namespace ss = slicesort;
+
+// Memory of zeros. Where the policy runs anything it is mapped by `map`, else there is none.
+struct memory_source {
+  void* (*map)(std::size_t bytes, void*& place) = nullptr;
+};
+
+template <class T>
+class array {
+ public:
+  array(memory_source from, ss::index_t size) : bytes_(static_cast<std::size_t>(size) * sizeof(T)) {
+    if (from.map != nullptr) memory_ = static_cast<T*>(from.map(bytes_, place_));
+  }
+
+  T* place() const { return static_cast<T*>(place_); }  // for views
+  T* memory() const { return memory_; }
+  ss::workspace scratch() const { return {place_, bytes_}; }
+
+ private:
+  void* place_ = nullptr;
+  T* memory_ = nullptr;
+  std::size_t bytes_;
+};
+
+// The elements that blocks may read which are the first of their kernels: the first channels of the
+// first sample, and of the other samples the first channel, which csp aligns by.
+template <class F>
+void for_each_column_read(ss::extents3 e, ss::index_t samples, F const& f) {
+  constexpr ss::index_t channels = 64;
+  for (ss::index_t b = 0; b < samples; ++b)
+    for (ss::index_t c = 0; c < (b == 0 ? std::min(e.channels, channels) : 1); ++c)
+      f(b * e.length * e.channels + c);
+}
+
+template <class Exec>
+class cases {
+ public:
+  cases(Exec on, memory_source memory) : on_(on), memory_(memory) {
+    // The shapes of bench/cases/cuda/settings.hpp.
+    auto const shape = [](ss::index_t n) {
+      return ss::extents3{n <= 64 ? 2048 : n <= 1024 ? 128 : n <= 4096 ? 32 : 16, n, 512};
+    };
+    for (ss::index_t const n : {64, 1024, 4096, 16384, 65536}) {
+      add("slicing_sort", "forward", "f32", "ascending", shape(n),
+          [=](ss::extents3 e) { return sort<float>(e); });
+      add("slicing_sort", "forward", "bf16", "ascending", shape(n),
+          [=](ss::extents3 e) { return sort<ss::bfloat16>(e); });
+      if (n == 64) continue;
+      add("slicing_sort", "backward", "f32", "ascending", shape(n),
+          [=](ss::extents3 e) { return unsort<float>(e); });
+    }
+    for (ss::index_t const group : {2, 16, 64}) {
+      std::string const size = std::to_string(group);
+      add("csp", "forward", "f32", "linear-reference-G:" + size, shape(4096),
+          [=](ss::extents3 e) { return csp<ss::reference>(e, group); });
+      add("csp", "forward", "f32", "linear-ascending-G:" + size, shape(4096),
+          [=](ss::extents3 e) { return csp<ss::ascending>(e, group); });
+    }
+    for (char const* direction : {"forward", "forward_values", "backward"}) {
+      std::string const way = direction;
+      add("sparse_mix", way, "f32", "chord-per_factor-M:12", shape(4096),
+          [=](ss::extents3 e) { return mix(e, 12, ss::topology::chord{}, way); });
+      add("sparse_mix", way, "f32", "cdil-per_factor-M:12", shape(4096),
+          [=](ss::extents3 e) { return mix(e, 12, ss::topology::cdil{1}, way); });
+    }
+    ss::extents3 const tokens{4, 4096, 2048};
+    for (char const* direction : {"forward", "backward"}) {
+      bool const backward = direction == std::string("backward");
+      add("softmax_attention", direction, "bf16", "streaming-full-H:16", tokens,
+          [=](ss::extents3 e) { return attention(e, 16, backward); });
+    }
+  }
+
+  // A case makes one call, or a part of it that stands for all; it returns how many elements of x
+  // that has.
+  std::map<std::string, std::function<ss::index_t()>> const& all() const { return all_; }
+
+ private:
+  template <class F>
+  void add(std::string const& subject, std::string const& direction, std::string const& dtype,
+           std::string const& policy, ss::extents3 e, F const& run) {
+    std::string const shape = "/B:" + std::to_string(e.batch) + "/N:" + std::to_string(e.length) +
+                              "/C:" + std::to_string(e.channels);
+    all_[subject + "/cuda/" + direction + '/' + dtype + '/' + policy + "/normal" + shape] = [=] {
+      return run(e);
+    };
+  }
+
+  template <class T>
+  array<T> zeros(ss::index_t size) const {
+    return {memory_, size};
+  }
+  array<unsigned char> scratch(std::size_t bytes) const {
+    return {memory_, static_cast<ss::index_t>(bytes)};
+  }
+  template <class T>
+  array<T> normal(ss::extents3 e, ss::index_t samples) const {
+    array<T> const x(memory_, samples * e.length * e.channels);
+    if (x.memory() != nullptr)
+      for_each_column_read(e, samples, [&](ss::index_t first) {
+        for (ss::index_t n = 0; n < e.length; ++n) {
+          ss::index_t const at = first + n * e.channels;
+          auto const number = static_cast<std::uint64_t>(at);
+          x.memory()[at] = bench::rounded<T>(bench::random_normals(2024, number).even);
+        }
+      });
+    return x;
+  }
+  // Of one sample.
+  array<std::uint16_t> permutations(ss::extents3 e) const {
+    array<std::uint16_t> const perm(memory_, e.length * e.channels);
+    std::vector<std::uint16_t> rows(static_cast<std::size_t>(e.length));
+    if (perm.memory() != nullptr)
+      for_each_column_read(e, 1, [&](ss::index_t first) {
+        std::iota(rows.begin(), rows.end(), std::uint16_t{0});
+        for (std::size_t n = rows.size(); n > 1; --n)
+          std::swap(rows[n - 1],
+                    rows[bench::random_bits(static_cast<std::uint64_t>(first), n) % n]);
+        for (std::size_t n = 0; n < rows.size(); ++n)
+          perm.memory()[first + static_cast<ss::index_t>(n) * e.channels] = rows[n];
+      });
+    return perm;
+  }
+  template <class T>
+  static ss::tensor3<T> view(array<T> const& a, ss::extents3 e) {
+    return {a.place(), e};
+  }
+  template <class T>
+  static ss::tensor3<T const> const_view(array<T> const& a, ss::extents3 e) {
+    return {a.place(), e};
+  }
+
+  template <class T>
+  ss::index_t sort(ss::extents3 e) const {
+    ss::slicing_sort<> const op;
+    auto const x = normal<T>(e, 1);
+    auto const y = zeros<T>(e.length * e.channels);
+    auto const perm = zeros<std::uint16_t>(e.length * e.channels);
+    auto const work = scratch(op.workspace_bytes<T>(on_, e));
+    op.forward(on_, const_view(x, e), view(y, e), {view(perm, e)}, work.scratch());
+    return e.size();
+  }
+  template <class T>
+  ss::index_t unsort(ss::extents3 e) const {
+    ss::slicing_sort<> const op;
+    auto const dy = normal<T>(e, 1);
+    auto const dx = zeros<T>(e.length * e.channels);
+    auto const perm = permutations(e);
+    auto const work = scratch(op.workspace_bytes<T>(on_, e));
+    op.backward(on_, const_view(dy, e), {const_view(perm, e)}, view(dx, e), work.scratch());
+    return e.size();
+  }
+
+  template <class Alignment>
+  ss::index_t csp(ss::extents3 e, ss::index_t group) const {
+    using T = float;
+    ss::csp<ss::shift::linear, Alignment> const op{ss::group_size{group}};
+    ss::extents3 const saved = op.saved_extents(e);
+    auto const x = normal<T>(e, e.batch);
+    auto const y = zeros<T>(e.size());
+    auto const order = zeros<std::uint8_t>(saved.size());
+    auto const work = scratch(op.template workspace_bytes<T>(on_, e));
+    op.forward(on_, const_view(x, e), view(y, e), {view(order, saved)}, work.scratch());
+    return e.size();
+  }
+
+  // A sample's stack of tensors is contiguous, as in the benches.
+  template <class T>
+  static ss::tensor4<T> stack(array<T> const& a, ss::extents4 e) {
+    ss::index_t const each = e.length * e.channels;
+    return {a.place(), e, {each, e.outer * each, e.channels, 1}};
+  }
+  template <class Topology>
+  ss::index_t mix(ss::extents3 whole, ss::index_t factors, Topology topology,
+                  std::string const& direction) const {
+    using T = float;
+    // The workspace holds 8 samples: all 8 of the batch take the same launches.
+    ss::extents3 const e{std::min<ss::index_t>(whole.batch, 8), whole.length, whole.channels};
+    ss::index_t const links = topology.links(factors), one = e.length * e.channels;
+    ss::extents4 const of_weights{factors, e.batch, e.length, links};
+    ss::extents4 const of_states{factors - 1, e.batch, e.length, e.channels};
+    ss::sparse_mix<Topology> const op{topology};
+    auto const x = zeros<T>(one), y = zeros<T>(one), dy = zeros<T>(one);
+    auto const w = zeros<T>(factors * e.length * links), dw = zeros<T>(factors * e.length * links);
+    auto const states = zeros<T>((factors - 1) * one);
+    auto const work = scratch(op.template workspace_bytes<T>(on_, e, of_weights));
+    ss::tensor4<T const> const by = stack(w, of_weights);
+    ss::tensor4<T> const kept = stack(states, of_states);
+    if (direction == "forward")
+      op.forward(on_, const_view(x, e), by, view(y, e), {kept}, work.scratch());
+    else if (direction == "forward_values")
+      op.forward(on_, const_view(x, e), by, view(y, e), ss::no_saved, work.scratch());
+    else
+      op.backward(on_, const_view(dy, e), const_view(x, e), by, {ss::tensor4<T const>(kept)},
+                  view(y, e), stack(dw, of_weights), work.scratch());
+    return e.size();
+  }
+
+  ss::index_t attention(ss::extents3 e, ss::index_t heads, bool backward) const {
+    using T = ss::bfloat16;
+    ss::softmax_attention<> const op;
+    ss::index_t const one = e.length * e.channels;
+    auto const q = normal<T>(e, 1), k = normal<T>(e, 1), v = normal<T>(e, 1);
+    auto const y = zeros<T>(one), dy = zeros<T>(one);
+    auto const dq = zeros<T>(one), dk = zeros<T>(one), dv = zeros<T>(one);
+    auto const numbers = zeros<float>(heads * e.length * 2);
+    auto const split = [&](array<T> const& a) { return ss::split_heads(view(a, e), heads); };
+    ss::tensor4<float> const state(numbers.place(), {e.batch, heads, e.length, 2});
+    ss::attention_inputs<T> const in{split(q), split(k), split(v)};
+    ss::extents4 const each = split(q).extents();
+    auto const work = scratch(op.workspace_bytes<T>(on_, each, each));
+    if (backward)
+      op.backward(on_, split(dy), in, split(y), {state}, {split(dq), split(dk), split(dv)},
+                  work.scratch());
+    else
+      op.forward(on_, in, split(y), {state}, work.scratch());
+    return e.size();
+  }
+
+  Exec on_;
+  memory_source memory_;
+  std::map<std::string, std::function<ss::index_t()>> all_;
+};
+
+}  // namespace counting

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// An execution policy that plans a call for all of a tensor, as on an H200, and runs only the first
+// blocks of every kernel on the PTX machine: what a block does can be counted in seconds, in the
+// configuration that the whole call has. Views hold places, not addresses: tensors of any size have
+// room between them, and only what these blocks touch is ever made memory.
+#pragma once
+
+#include "../machine/launch.hpp"
+#include "../module/module.hpp"
+#include "cuda/backend/views.hpp"
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/check.hpp>
+#include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/operators.hpp>
+#include <slicesort/gemm.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/tuning.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <typeinfo>
+#include <vector>
+
+namespace counting {
+
+namespace ss = slicesort;
+
+// What a launch was to be, and what its first blocks did.
+struct counted_launch {
+  std::string body;  // demangled, without namespaces
+  std::string kernel;
+  ss::index_t blocks, counted;
+  int threads, cluster;
+  std::size_t shared;
+  ptx::counters counts;
+};
+
+// Runs kernels of one module, and keeps their counts.
+class recorder {
+ public:
+  explicit recorder(ptx::module& kernels);
+
+  // The kernel is run_body<Body>, with a Body of so many bytes; `name` is the type's.
+  void run(char const* name, void const* body, std::size_t bytes, counted_launch launch);
+
+  std::vector<counted_launch> const& launches() const { return launches_; }
+
+ private:
+  ptx::module& kernels_;
+  std::vector<std::pair<std::string, std::string>> bodies_;  // and the mangled kernel
+  std::vector<counted_launch> launches_;
+};
+
+// slicesort::v0::impl::some_body<...> without the namespaces, which depend on the compiler.
+std::string short_name(char const* mangled);
+
+// The memory behind a place.
+void* new_place(void* memory);
+void* memory_at(void const* place);
+
+struct backend {
+  static constexpr bool host_memory = false;
+};
+
+// The policy.
+struct first_blocks {
+  using backend = counting::backend;
+
+  recorder* to;
+};
+
+class counting_grid {
+ public:
+  explicit counting_grid(first_blocks on) : to_(on.to) {}
+
+  static constexpr ss::device_info info() {
+    auto const h200 = ptx::sm_90;
+    return {h200.compute_capability, h200.multiprocessors, h200.shared_opt_in};
+  }
+  template <class Tuning>
+  Tuning tuning(Tuning defaults, std::size_t) const {
+    return defaults;
+  }
+  bool clusters() const { return true; }
+  bool multiply(ss::detail::gemm_rule const&, ss::gemm_call const&) const {
+    throw std::logic_error("no case here multiplies by a BLAS");
+  }
+
+  template <class Body>
+  void run(Body const& body, ss::index_t blocks, int threads, int cluster = 1) const {
+    counted_launch launch{};
+    launch.blocks = blocks;
+    launch.counted = std::min<ss::index_t>(blocks, cluster);
+    launch.threads = threads;
+    launch.cluster = cluster;
+    launch.shared = ss::impl::shared_bytes(body);
+    to_->run(typeid(Body).name(), &body, sizeof(Body), launch);
+  }
+
+ private:
+  recorder* to_;
+};
+
+template <class Problem>
+Problem in_memory(Problem problem) {
+  support::for_each_view(
+      problem, [](auto& view, support::access) { support::move_to(view, memory_at(view.data())); });
+  return problem;
+}
+inline ss::workspace in_memory(ss::workspace w) {
+  return {w.data == nullptr ? nullptr : memory_at(w.data), w.bytes};
+}
+
+}  // namespace counting
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class Op>
+struct implementation<Op, counting::backend> {
+  static void check(counting::first_blocks, detail::checker&) {}
+  template <class T>
+  static auto plan(counting::first_blocks on, typename Op::shape const& s, detail::arena& a) {
+    return grid_implementation<Op>::template plan<T>(counting::counting_grid(on), s, a);
+  }
+  template <class Problem>
+  static void forward(counting::first_blocks on, Problem const& p, workspace w) {
+    grid_implementation<Op>::forward(counting::counting_grid(on), counting::in_memory(p),
+                                     counting::in_memory(w));
+  }
+  template <class Problem>
+  static void backward(counting::first_blocks on, Problem const& p, workspace w) {
+    grid_implementation<Op>::backward(counting::counting_grid(on), counting::in_memory(p),
+                                      counting::in_memory(w));
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -34,16 +34,21 @@ FAULTS = (("race in global memory", "global race"), ("race", "race"), ("nobody w
 
 @dataclass(frozen=True)
 class Case:
-    """A test case on the machine."""
-    program: str
+    """A test case of a program, run as the test of that name is."""
+    test: str
     name: str
 
 
 @dataclass(frozen=True)
 class Mutant:
+    device: str  # sm_80 has other code for the same kernel
     kernel: str  # mangled
     number: int
     instruction: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.device} {self.kernel}:{self.number}"
 
     @property
     def kind(self) -> str:
@@ -52,35 +57,39 @@ class Mutant:
 
 
 class Machine:
-    """The programs of a build of tests/run --ptx, as ctest runs them."""
+    """The tests that ctest runs on the PTX machine, in a build of tests/run --ptx."""
 
     def __init__(self, build: Path) -> None:
-        self.environment: dict[str, dict] = {}
+        self.commands: dict[str, list[str]] = {}
+        self.environments: dict[str, dict] = {}
         listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True, text=True).stdout
         for test in json.loads(listed)["tests"]:
             properties = {p["name"]: p["value"] for p in test.get("properties", [])}
-            command = test.get("command", [])
-            if "ptx" in properties.get("LABELS", []) and test["name"].startswith("cuda_") and len(command) == 1:
-                variables = dict(v.split("=", 1) for v in properties.get("ENVIRONMENT", []))
-                self.environment[command[0]] = {**os.environ, **variables}
-        if not self.environment:
+            if "ptx" in properties.get("LABELS", []) and re.match("cuda_|ptx_small|ptx_softmax", test["name"]) and "command" in test:
+                self.commands[test["name"]] = test["command"]
+                self.environments[test["name"]] = {**os.environ, **dict(v.split("=", 1) for v in properties["ENVIRONMENT"])}
+        if not self.commands:
             sys.exit(f"{build} has no tests that run on the PTX machine: tests/run --ptx builds them")
+
+    def device(self, test: str) -> str:
+        return self.environments[test].get("SLICESORT_PTX_DEVICE", "sm_90")
 
     def cases(self) -> list[Case]:
         found = []
-        for program, environment in self.environment.items():
-            listed = subprocess.run([program, "--list-test-cases", "--no-colors"], check=True, capture_output=True, text=True,
-                                    env=environment).stdout
-            names = [line for line in listed.splitlines() if line and not line.startswith(("[doctest]", "===="))]
-            found += [Case(program, name) for name in dict.fromkeys(names)]
+        for test, command in self.commands.items():
+            listed = subprocess.run([*command, "--list-test-cases", "--no-colors"], capture_output=True, text=True, check=False,
+                                    env=self.environments[test]).stdout
+            if listed.startswith("[doctest]"):
+                names = [line for line in listed.splitlines() if line and not line.startswith(("[doctest]", "===="))]
+                found += [Case(test, name) for name in dict.fromkeys(names)]
         return found
 
     def run(self, case: Case, limit: float, **variables: str) -> subprocess.CompletedProcess | None:
         """None: it takes longer than that."""
         name = case.name.replace(",", "\\,")
         try:
-            return subprocess.run([case.program, f"--test-case={name}", "--no-colors"], capture_output=True, text=True, errors="replace",
-                                  timeout=limit, check=False, env={**self.environment[case.program], **variables})
+            return subprocess.run([self.commands[case.test][0], f"--test-case={name}", "--no-colors"], capture_output=True, text=True,
+                                  errors="replace", timeout=limit, check=False, env={**self.environments[case.test], **variables})
         except subprocess.TimeoutExpired:
             return None
 
@@ -121,7 +130,7 @@ class Executions:
         seconds = time.monotonic() - begun
         passes = done is not None and done.returncode == 0
         if done is not None and not passes:
-            print(f"left out, for it fails without any mutant: {case.program} --test-case='{case.name}'", file=sys.stderr)
+            print(f"left out, for it fails without any mutant: {case.test}, '{case.name}'", file=sys.stderr)
         found = []
         for path in log.glob("*.synchronizations.tsv") if passes else ():
             executed = {(row["kernel"], row["line"]) for row in table(Path(str(path).replace(".synchronizations", ".instructions")))}
@@ -129,7 +138,7 @@ class Executions:
                       for row in table(path)]
         shutil.rmtree(log)
         self.seconds[case] = seconds
-        self.journal.add({"case": [case.program, case.name], "seconds": seconds, "synchronizations": found})
+        self.journal.add({"case": [case.test, case.name], "seconds": seconds, "synchronizations": found})
 
     def mutants(self) -> dict[Mutant, list[Case]]:
         """With the cases that execute the synchronization, the quickest first."""
@@ -137,7 +146,7 @@ class Executions:
         for line in self.journal.lines:
             case = Case(*line["case"])
             for kernel, number, instruction, executed in line["synchronizations"]:
-                cases = found.setdefault(Mutant(kernel, number, instruction), [])
+                cases = found.setdefault(Mutant(self.machine.device(case.test), kernel, number, instruction), [])
                 if executed and self.seconds[case] <= LONGEST_CASE:
                     cases.append(case)
         for cases in found.values():
@@ -146,10 +155,10 @@ class Executions:
 
 
 def tries(cases: list[Case]) -> list[Case]:
-    """The quickest, and the quickest of every other program."""
+    """The quickest, and the quickest of every other test."""
     chosen = cases[:FIRST_TRIES]
     for case in cases[FIRST_TRIES:]:
-        if all(case.program != other.program for other in chosen):
+        if all(case.test != other.test for other in chosen):
             chosen.append(case)
     return chosen
 
@@ -173,9 +182,9 @@ def judge(mutant: Mutant, cases: list[Case], executions: Executions, journal: Jo
         done = executions.machine.run(case, limit, SLICESORT_PTX_REMOVE=removed, SLICESORT_PTX_ABORT="1", SLICESORT_PTX_GLOBAL_RACES=global_races)
         by = what_noticed(done)
         if by:
-            noticed_by = [Path(case.program).name, case.name]
+            noticed_by = [case.test, case.name]
             break
-    journal.add({"kernel": mutant.kernel, "number": mutant.number, "by": by, "case": noticed_by, "tried": len(runs)})
+    journal.add({"mutant": mutant.id, "by": by, "case": noticed_by, "tried": len(runs)})
 
 
 def short_names(kernels: list[str]) -> list[str]:
@@ -184,11 +193,11 @@ def short_names(kernels: list[str]) -> list[str]:
     return [re.sub(r"\w+::", "", name).partition("run_body<")[2].partition(" >(")[0] or name for name in demangled]
 
 
-def print_table(mutants: dict[Mutant, list[Case]], verdicts: dict[tuple, dict]) -> int:
+def print_table(mutants: dict[Mutant, list[Case]], verdicts: dict[str, dict]) -> int:
     by_kind: dict[str, Counter] = {}
     survivors = []
     for mutant, cases in mutants.items():
-        verdict = verdicts[mutant.kernel, mutant.number]
+        verdict = verdicts[mutant.id]
         by_kind.setdefault(mutant.kind, Counter())[verdict["by"] or ("survived" if cases else "never executed")] += 1
         if not verdict["by"]:
             survivors.append((mutant, len(cases), verdict["tried"]))
@@ -201,8 +210,8 @@ def print_table(mutants: dict[Mutant, list[Case]], verdicts: dict[tuple, dict]) 
         print("| " + " | ".join(row) + " |")
     bodies = short_names([mutant.kernel for mutant, _, _ in survivors])
     for (mutant, cases, tried), body in zip(survivors, bodies):
-        print(f"survivor: {body} {mutant.number} ({mutant.instruction}): executed by {cases} cases, {tried} runs")
-    print(f"{sum(total.values()) - len(survivors)} of {sum(total.values())} noticed, in {len({m.kernel for m in mutants})} kernels")
+        print(f"survivor: {mutant.device} {body} {mutant.number} ({mutant.instruction}): executed by {cases} cases, {tried} runs")
+    print(f"{sum(total.values()) - len(survivors)} of {sum(total.values())} noticed, in {len({(m.device, m.kernel) for m in mutants})} kernels")
     return 1 if survivors else 0
 
 
@@ -210,7 +219,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kernels", nargs="?", default="")
     parser.add_argument("--build", type=Path, default=ROOT / "build/tests-cuda-ptx", help="the folder of a build of tests/run --ptx")
-    parser.add_argument("--cases", default="", help="only 'program case' that match this regular expression")
+    parser.add_argument("--cases", default="", help="only 'test case' that match this regular expression")
     parser.add_argument("--fresh", action="store_true", help="start anew")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
@@ -222,14 +231,14 @@ def main() -> int:
     executions = Executions(machine, folder)
     journal = Journal(folder / "verdicts.jsonl")
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        cases = [case for case in machine.cases() if re.search(arguments.cases, f"{Path(case.program).name} {case.name}")]
+        cases = [case for case in machine.cases() if re.search(arguments.cases, f"{case.test} {case.name}")]
         list(pool.map(executions.measure, cases))
         mutants = {mutant: cases for mutant, cases in executions.mutants().items() if re.search(arguments.kernels, mutant.kernel)}
-        judged = {(line["kernel"], line["number"]) for line in journal.lines}
-        left = [mutant for mutant in mutants if (mutant.kernel, mutant.number) not in judged]
+        judged = {line["mutant"] for line in journal.lines}
+        left = [mutant for mutant in mutants if mutant.id not in judged]
         print(f"{len(mutants)} synchronizations, {len(left)} to be removed", file=sys.stderr)
         list(pool.map(lambda mutant: judge(mutant, mutants[mutant], executions, journal), left))
-    return print_table(mutants, {(line["kernel"], line["number"]): line for line in journal.lines})
+    return print_table(mutants, {line["mutant"]: line for line in journal.lines})
 
 
 if __name__ == "__main__":

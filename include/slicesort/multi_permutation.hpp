@@ -185,13 +185,13 @@ class multi_permutation {
   auto given(Weights const& weights) const {
     using A = detail::accumulator_t<T>;
     if constexpr (std::is_same_v<Weights, uniform_weights_t>) {
-      return detail::term_weights<A>{terms_, true, {}};
+      return detail::term_weights<A>{terms_, true, A(1) / static_cast<A>(terms_), {}};
     } else {
       static_assert(std::is_convertible_v<Weights const&, tensor1<A const>>,
                     "slicesort: weights must be slicesort::uniform_weights or a tensor1 (or mdspan "
                     "of rank 1) of the accumulator's type: double for double, float for every "
                     "other element type.");
-      return detail::term_weights<A>{terms_, false, weights};
+      return detail::term_weights<A>{terms_, false, A(0), weights};
     }
   }
 

@@ -214,6 +214,10 @@ class host_block {
   A fused_multiply_add(A a, A b, A c) {
     return std::fma(a, b, c);
   }
+  template <class A>
+  A divide(A a, A b) {
+    return a / b;
+  }
 
  private:
   // Another for every thread of a launch, and always the same.

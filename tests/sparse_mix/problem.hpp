@@ -120,9 +120,7 @@ void solve(mix_problem<T>& p) {
   p.y = p.x;
   p.dx = adds ? p.dx_before : tensor<T>(p.e);
   p.dw = adds ? p.dw_before : std::vector<T>(p.w.size());
-  auto const give = [&](T& to, wide value) {
-    to = static_cast<T>(adds ? static_cast<wide>(to) + value : value);
-  };
+  auto const stored = [](wide sum) { return with_one_nan(static_cast<T>(sum)); };
   for (index_t b = 0; b < p.e.batch; ++b) {
     mix_chain const chain = p.chain(b);
     auto const w = weights_of_sample<math>(p, p.w, b, widened);
@@ -131,17 +129,20 @@ void solve(mix_problem<T>& p) {
                                        weights_of_sample<math>(p, p.dw, b, widened));
     for (index_t i = 0; i < p.e.length; ++i)
       for (index_t c = 0; c < p.e.channels; ++c) {
-        bool const mixed = i < chain.rows;
-        give(p.dx(b, i, c), mixed ? g.dx[chain.at(i, c)] : widened(p.dy(b, i, c)));
+        bool const mixed = i < chain.rows && p.factors > 0;
+        T const& dy = p.dy(b, i, c);
+        T& dx = p.dx(b, i, c);
+        wide const sum = mixed ? g.dx[chain.at(i, c)] : widened(dy);
+        dx = adds ? stored(widened(dx) + sum) : mixed ? stored(sum) : dy;
         if (!mixed) continue;
-        p.y(b, i, c) = static_cast<T>(states.back()[chain.at(i, c)]);
-        for (std::size_t m = 0; m < p.states.size(); ++m)
-          p.states[m](b, i, c) = static_cast<T>(states[m][chain.at(i, c)]);
+        p.y(b, i, c) = stored(states.back()[chain.at(i, c)]);
+        for (std::size_t m = 1; m < p.states.size(); ++m)
+          p.states[m](b, i, c) = stored(states[m][chain.at(i, c)]);
       }
     for (index_t m = 0; m < p.factors; ++m)
       for (index_t i = 0; i < chain.rows; ++i)
         for (index_t k = 0; k < p.links; ++k)
-          p.dw[p.weight(m, b, i, k)] = static_cast<T>(g.dw[chain.weight(m, i, k)]);
+          p.dw[p.weight(m, b, i, k)] = stored(g.dw[chain.weight(m, i, k)]);
   }
 }
 

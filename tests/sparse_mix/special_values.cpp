@@ -44,6 +44,11 @@ TEST_CASE_TEMPLATE("special values spread as in any sum of products", T, float, 
       random_stream random(seed);
       if (random.below(2) == 0) p.dy.elements() = values(p.dy.elements().size());
       if (random.below(3) == 0) p.w = values(p.w.size());
+      if (random.below(2) == 0) {
+        p.mode = ss::grad_mode::accumulate;
+        p.dx_before.elements() = values(p.dx_before.elements().size());
+        p.dw_before = values(p.dw_before.size());
+      }
       solve(p);
       for_each_backend(p.number() + seed, [&](auto const& on) { CHECK(check_mix(p, on) == ""); });
     }

@@ -119,6 +119,14 @@ number decode(T const& element) {
   return decode_bits<T>(bits_of(element));
 }
 
+// What is stored of a sum or product of arithmetic: if it is no number, always the same NaN.
+template <class T>
+T with_one_nan(T const& element) {
+  constexpr number_format f = format_of<T>();
+  std::uint64_t const quiet = f.infinity() | (f.fraction_mask() + 1) / 2;
+  return decode(element).kind == number_class::nan ? from_bits<T>(quiet) : element;
+}
+
 inline bool less(number const& a, number const& b) {
   if (a.kind != b.kind) return static_cast<int>(a.kind) < static_cast<int>(b.kind);
   return a.kind == number_class::finite && a.value < b.value;

@@ -133,6 +133,9 @@ class device_block {
 
   __device__ float fused_multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c); }
   __device__ double fused_multiply_add(double a, double b, double c) { return __fma_rn(a, b, c); }
+  // With -use_fast_math a plain division of floats is an approximation.
+  __device__ float divide(float a, float b) { return __fdiv_rn(a, b); }
+  __device__ double divide(double a, double b) { return __ddiv_rn(a, b); }
   // Written as min and max, a network of a thousand comparators keeps the compiler's front end busy
   // for twenty seconds; it does not look into this.
   static __device__ void compare_exchange(std::uint32_t& low, std::uint32_t& high) {

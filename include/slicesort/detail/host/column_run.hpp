@@ -4,8 +4,10 @@
 // memory of the task's slot.
 #pragma once
 
+#include <slicesort/detail/host/add_elements.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/saved.hpp>
@@ -116,16 +118,32 @@ void with_index_type(const_index_tensor3 v, F const& f) {
                                    v.strides()));
 }
 
-// Calls f(store), where store(to, value) assigns, or adds in the accumulator type and rounds once.
+// How gradients are stored: assigned, or added in the accumulator type and rounded once.
+template <class T, bool Add>
+struct element_store {
+  using A = detail::accumulator_t<T>;
+
+  // An element that is moved keeps every bit.
+  void operator()(T& to, T const& value) const {
+    if constexpr (Add)
+      to = detail::rounded<T>(static_cast<A>(to) + static_cast<A>(value));
+    else
+      to = value;
+  }
+  void sum(T& to, A value) const {
+    if constexpr (Add)
+      to = detail::rounded<T>(static_cast<A>(to) + value);
+    else
+      to = detail::rounded<T>(value);
+  }
+};
+// Calls f(store) with an element_store.
 template <class T, class F>
 void with_store(grad_mode mode, F const& f) {
-  using A = detail::accumulator_t<T>;
   if (mode == grad_mode::overwrite)
-    f([](T& to, auto const& value) { to = static_cast<T>(value); });
+    f(element_store<T, false>{});
   else
-    f([](T& to, auto const& value) {
-      to = static_cast<T>(static_cast<A>(to) + static_cast<A>(value));
-    });
+    f(element_store<T, true>{});
 }
 
 // Calls f(store), where store(to, from, count) does so for neighboring elements of a run's row.
@@ -133,15 +151,15 @@ void with_store(grad_mode mode, F const& f) {
 // depends on the code around it.
 template <class T, class F>
 void with_row_store(grad_mode mode, F const& f) {
-  if (sizeof(T) == 2 && mode == grad_mode::overwrite)
+  if (mode == grad_mode::accumulate)
+    f([](T* to, T const* from, index_t count) { add_elements(to, from, count); });
+  else if (sizeof(T) == 2)
     f([](T* to, T const* from, index_t count) {
       copy_elements<sizeof(T)>(to, from, static_cast<int>(count));
     });
   else
-    with_store<T>(mode, [&](auto store) {
-      f([store](T* to, T const* from, index_t count) {
-        for (index_t c = 0; c < count; ++c) store(to[c], from[c]);
-      });
+    f([](T* to, T const* from, index_t count) {
+      for (index_t c = 0; c < count; ++c) to[c] = from[c];
     });
 }
 
@@ -162,12 +180,21 @@ void store_columns(From const* from, index_t pitch, tensor3<To> to, column_run b
     element = static_cast<To>(from[c * pitch + i]);
   });
 }
-template <class From, class T>
-void store_gradient(From const* from, index_t pitch, tensor3<T> to, column_run b, index_t first,
+template <class T>
+void store_gradient(T const* from, index_t pitch, tensor3<T> to, column_run b, index_t first,
                     index_t last, grad_mode mode) {
   with_store<T>(mode, [&](auto store) {
     for_each_element(to, b, first, last, [=](index_t c, index_t i, T& element) {
       store(element, from[c * pitch + i]);
+    });
+  });
+}
+template <class T>
+void store_sums(detail::accumulator_t<T> const* from, index_t pitch, tensor3<T> to, column_run b,
+                index_t first, index_t last, grad_mode mode) {
+  with_store<T>(mode, [&](auto store) {
+    for_each_element(to, b, first, last, [=](index_t c, index_t i, T& element) {
+      store.sum(element, from[c * pitch + i]);
     });
   });
 }

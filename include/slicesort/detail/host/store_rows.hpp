@@ -2,9 +2,9 @@
 // Rows of a tile, 32 elements each, on their way to a tensor.
 #pragma once
 
+#include <slicesort/detail/host/add_elements.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/simd/vectors.hpp>
-#include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -31,15 +31,11 @@ inline constexpr int store_batch_rows = 16;
 template <bool Stream, class T>
 void store_rows(T const* from, index_t i, int count, tile_operand const& at, int width,
                 grad_mode mode, T* to) {
-  using A = detail::accumulator_t<T>;
   T sums[std::size_t{store_batch_rows} * tile_columns];
   if (mode == grad_mode::accumulate) {
     gather_rows(to, at, 0, width, i, count, sums, tile_columns);
     for (int k = 0; k < count; ++k)
-      for (int lane = 0; lane < width; ++lane) {
-        T& sum = sums[k * tile_columns + lane];
-        sum = static_cast<T>(static_cast<A>(sum) + static_cast<A>(from[k * tile_columns + lane]));
-      }
+      add_elements(sums + k * tile_columns, from + k * tile_columns, width);
     from = sums;
   }
   if (at.dense)

@@ -18,6 +18,7 @@
 //                                            // block gets the same
 //   A multiply_add(A a, A b, A c)            // c + a * b, rounded twice, as the host does
 //   A fused_multiply_add(A a, A b, A c)      // c + a * b, rounded once, as std::fma does
+//   A divide(A a, A b)                       // a / b, rounded once, whatever the compiler's flags
 //   static constexpr bool fast_double        // comparing two doubles is as cheap as two floats
 //   static constexpr bool big_register_file  // the compiler fits 32 doubles and more in 128
 //                                            // registers

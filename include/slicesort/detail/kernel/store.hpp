@@ -3,6 +3,7 @@
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
 
@@ -12,13 +13,14 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// What an element `old` becomes: `value`, to the bit, or the sum of both, added in the
-// accumulator's type and rounded once. `old` has some value also where it is overwritten.
-template <class Block, class T, class Value>
-SLICESORT_HD inline T stored_or_accumulated(grad_mode mode, T old, Value value) {
+// What an element `old` becomes when another one moves to its place: `value`, to the bit, or the
+// sum of both, added in the accumulator's type and rounded once. `old` has some value also where it
+// is overwritten.
+template <class Block, class T>
+SLICESORT_HD inline T stored_or_accumulated(grad_mode mode, T old, T value) {
   using A = detail::accumulator_t<T>;
-  if (mode == grad_mode::overwrite) return static_cast<T>(value);
-  T const sum = static_cast<T>(static_cast<A>(old) + static_cast<A>(value));
+  if (mode == grad_mode::overwrite) return value;
+  T const sum = detail::rounded<T>(static_cast<A>(old) + static_cast<A>(value));
   // Without this a compiler may always add, and add -0 where the mode is overwrite, which would
   // quiet a signaling NaN.
   if constexpr (std::is_floating_point_v<T>)
@@ -27,12 +29,26 @@ SLICESORT_HD inline T stored_or_accumulated(grad_mode mode, T old, Value value) 
     return sum;
 }
 // Stores to `to`, or adds to it; `to` is read only to accumulate.
-template <class Block, class T, class Value>
-SLICESORT_HD inline void store_or_accumulate(grad_mode mode, T& to, Value value) {
+template <class Block, class T>
+SLICESORT_HD inline void store_or_accumulate(grad_mode mode, T& to, T value) {
   if (mode == grad_mode::overwrite)
-    to = static_cast<T>(value);
+    to = value;
   else
     to = stored_or_accumulated<Block>(mode, to, value);
+}
+
+// What an element `old` becomes by a sum that is not rounded yet: the sum, or both added.
+template <class T>
+SLICESORT_HD inline T stored_or_accumulated_sum(grad_mode mode, T old,
+                                                detail::accumulator_t<T> sum) {
+  if (mode == grad_mode::accumulate) sum = static_cast<detail::accumulator_t<T>>(old) + sum;
+  return detail::rounded<T>(sum);
+}
+// Stores such a sum to `to`, or adds it; `to` is read only to accumulate.
+template <class T>
+SLICESORT_HD inline void store_or_accumulate_sum(grad_mode mode, T& to,
+                                                 detail::accumulator_t<T> sum) {
+  to = stored_or_accumulated_sum(mode, mode == grad_mode::accumulate ? to : T{}, sum);
 }
 
 }  // namespace impl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// exp and log made only of additions, multiplications and integer operations, so that they give the
-// same bits on every processor and device. `Arithmetic::multiply_add(a, b, c)` is c + a * b with
-// two roundings.
+// exp and log made only of additions, multiplications, one division and integer operations, so that
+// they give the same bits on every processor and device. `Arithmetic::multiply_add(a, b, c)` is c +
+// a * b with two roundings, `Arithmetic::divide(a, b)` is a / b rounded once.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -108,7 +108,7 @@ SLICESORT_HD_INLINE A log_of_sum(Arithmetic& on, A x) {
   bool const halved = m > static_cast<A>(1.4142135623730951);
   int const exponent = static_cast<int>(bits >> format::fraction_bits) - format::bias + halved;
   A const power = static_cast<A>(exponent), centered = halved ? m * static_cast<A>(0.5) : m;
-  A const s = (centered - 1) / (centered + 1);
+  A const s = on.divide(centered - 1, centered + 1);
   constexpr A last = static_cast<A>(2.0 / (2 * format::log_terms - 1));
   A const series = log_terms_after<format::log_terms - 2>(on, s * s, last);
   A const low = on.multiply_add(s, series, power * format::log2_low);

@@ -8,6 +8,7 @@
 //   index_t first, step                 // its rows: first, first + step, ..
 //   void sync()                         // waits for the other workers of the group
 //   A multiply_add(A a, A b, A c)       // c + a * b, rounded twice
+//   A divide(A a, A b)                  // a / b, rounded once
 // Each sum is computed by one worker in a fixed order, so the result does not depend on the number
 // of workers.
 #pragma once
@@ -118,7 +119,7 @@ SLICESORT_HD_INLINE void normalize(Worker& on, sinkhorn_side<A> const& side, A c
     // The greatest term is exp(0), unless the compiler may change how products and sums round.
     A const total = sum[l] < A{1} ? A{1} : sum[l];
     potential[l] = -(most[l] + log_of_sum(on, total));
-    mean[l] = weighted[l] / total;
+    mean[l] = on.divide(weighted[l], total);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <slicesort/detail/host/column_run.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/multi_permutation/problem.hpp>
 #include <slicesort/detail/sort/host/sort_columns.hpp>
 #include <slicesort/order.hpp>
@@ -72,8 +73,7 @@ struct powers_of_column {
       A const weight = a(k);
       for (index_t i = 0; i < rows; ++i) now[i] += weight * d[i];
     }
-    transpose();
-    std::copy_n(now, rows, d);
+    for (index_t i = 0; i < rows; ++i) d[p[i]] = now[i];
   }
 
   // of_weight[k - 1] = dy . (P^k v), in row order.
@@ -190,7 +190,7 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     for (index_t k = 0; k < terms; ++k) {
       double sum = p.mode == grad_mode::overwrite ? 0 : static_cast<double>(p.dweights(k));
       for (index_t i = 0; i < columns; ++i) sum += of_weights[i * terms + k];
-      p.dweights(k) = static_cast<A<T>>(sum);
+      p.dweights(k) = detail::rounded<A<T>>(sum);
     }
   }
 };
@@ -214,7 +214,7 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
       load_columns(p.y, b, 0, rows, l.values, l.pitch);
       for (index_t c = 0; c < b.channels; ++c)
         l.powers(c, rows).forward(l.values + c * l.pitch, p.weights, l.sums + c * l.pitch);
-      store_columns(l.sums, l.pitch, p.y, b, 0, rows);
+      store_sums(l.sums, l.pitch, p.y, b, 0, rows, grad_mode::overwrite);
     }
   });
 }
@@ -245,7 +245,7 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
               m.of_weights + (b.batch * e.channels + b.channel + c) * terms);
         l.powers(c, rows).backward(p.weights, d);
       }
-      store_gradient(l.sums, l.pitch, p.dx, b, 0, rows, p.mode);
+      store_sums(l.sums, l.pitch, p.dx, b, 0, rows, p.mode);
       transfer_rows(p.dy, p.dx, b, rows, e.length, p.mode);
     }
   });

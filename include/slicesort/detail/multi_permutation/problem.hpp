@@ -17,11 +17,10 @@ template <class A>
 struct term_weights {
   index_t terms;
   bool uniform;
+  A each;                  // if uniform
   tensor1<A const> given;  // unless uniform
 
-  SLICESORT_HD A operator()(index_t power) const {
-    return uniform ? A(1) / static_cast<A>(terms) : given(power - 1);
-  }
+  SLICESORT_HD A operator()(index_t power) const { return uniform ? each : given(power - 1); }
 };
 
 // What the size of the workspace depends on.

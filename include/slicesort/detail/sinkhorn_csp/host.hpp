@@ -8,6 +8,7 @@
 #include <slicesort/detail/host/column_run.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/math/sinkhorn.hpp>
 #include <slicesort/detail/math/sinkhorn_gradient.hpp>
 #include <slicesort/detail/math/wrap.hpp>
@@ -37,6 +38,10 @@ struct sinkhorn_worker {
   template <class A>
   SLICESORT_HD A multiply_add(A a, A b, A c) const {
     return c + a * b;
+  }
+  template <class A>
+  SLICESORT_HD A divide(A a, A b) const {
+    return a / b;
   }
 };
 
@@ -212,7 +217,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
         index_t const channel = t.channel + lane;
         p.y(t.batch, row, channel) = channel == p.rule.reference
                                          ? p.x(t.batch, row, channel)
-                                         : static_cast<T>(y[static_cast<int>(lane)]);
+                                         : detail::rounded<T>(y[static_cast<int>(lane)]);
       }
     }
     for (index_t row = t.first_row + t.rows; row < t.end; ++row)
@@ -230,7 +235,8 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
         if (channel == p.rule.reference) return;
         for (index_t i = 0; i < t.rows; ++i) {
           index_t const row = t.first_row + i;
-          store(p.dx(t.batch, source_of(row, shift, t.valid), channel), g.dw[i * g.pitch + lane]);
+          store.sum(p.dx(t.batch, source_of(row, shift, t.valid), channel),
+                    g.dw[i * g.pitch + lane]);
           du(sample, row, channel) = g.du[i * g.pitch + lane];
         }
         for (index_t row = t.first_row + t.rows; row < t.end; ++row)
@@ -262,7 +268,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
           double sum = 0;
           for (index_t c = 0; c < e.channels; ++c)
             if (c != r) sum += static_cast<double>(du(sample, row, c));
-          store(to, static_cast<A>(static_cast<double>(static_cast<A>(own)) + sum / p.tau));
+          store.sum(to, static_cast<A>(static_cast<double>(static_cast<A>(own)) + sum / p.tau));
         }
       });
     });

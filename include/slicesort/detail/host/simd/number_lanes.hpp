@@ -5,6 +5,7 @@
 
 #include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/detail/host/simd/vectors.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/dtype.hpp>
 
 #include <cmath>

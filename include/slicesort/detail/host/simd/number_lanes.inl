@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lanes of the accumulator's type for elements of type T: how they are loaded, rounded, added and
-// stored. 16-bit types are converted by integer arithmetic, bit for bit as dtype.hpp does. Included
-// once per instruction set.
+// stored. 16-bit types are converted by integer arithmetic, bit for bit as dtype.hpp does, but that
+// NaN become one as in math/rounded.hpp. Included once per instruction set.
 
 // clang-format off
 #include <slicesort/detail/host/simd/fused_lanes.inl>
@@ -40,10 +40,11 @@ struct number_lanes {
   template <bool Stream>
   static SLICESORT_INLINE void store(T* to, V const& v) {
     if constexpr (std::is_same_v<T, A>)
-      store_vector<Stream>(to, v);
+      store_vector<Stream>(to, with_one_nan(v));
     else
       store_lanes(to, convert<narrow>(narrowed(v)));
   }
+  // Rounds to T a sum that is not stored: any NaN will do.
   static SLICESORT_INLINE V rounded(V const& v) {
     if constexpr (std::is_same_v<T, A>)
       return v;
@@ -96,12 +97,15 @@ struct number_lanes {
       uint_lanes const subnormal = reinterpret_cast<uint_lanes>(beside) - number(0x3f000000u);
       uint_lanes r = select(greater(number(0x38800000u), size), subnormal, normal);
       r = select(greater(size, number(0x477fefffu)), number(0x7c00u), r);
-      r = select(is_nan, number(0x7e00u) | ((size >> 13) & number(0x3ffu)), r);
-      return sign | r;
+      return select(is_nan, number(detail::nan_bits<T>), sign | r);
     } else {
       uint_lanes const even = (u + number(0x7fffu) + ((u >> 16) & number(1u))) >> 16;
-      return select(is_nan, (u >> 16) | number(0x40u), even);
+      return select(is_nan, number(detail::nan_bits<T>), even);
     }
+  }
+  static SLICESORT_INLINE V with_one_nan(V const& v) {
+    SLICESORT_AS_WRITTEN
+    return v == v ? v : every(detail::bit_cast<A>(detail::nan_bits<A>));
   }
 
   template <int Half, std::size_t... At>
@@ -144,7 +148,7 @@ struct number_lanes {
   }
   template <bool Stream>
   static void store(T* to, V const& v) {
-    for (int i = 0; i < count; ++i) to[i] = static_cast<T>(v[i]);
+    for (int i = 0; i < count; ++i) to[i] = detail::rounded<T>(v[i]);
   }
   static V rounded(V const& v) {
     return V::map([&](int i) { return static_cast<A>(static_cast<T>(v[i])); });

@@ -6,6 +6,7 @@
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/simd/number_lanes.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {

@@ -25,7 +25,7 @@ struct row_transfer {
       index_t c = 0;
       for (; c + lanes::count <= width; c += lanes::count)
         lanes::template store<Stream>(to + c, load_lanes<V>(from + c));
-      for (; c < width; ++c) to[c] = static_cast<T>(from[c]);
+      for (; c < width; ++c) to[c] = detail::rounded<T>(from[c]);
     }
     finish_streaming<Stream>();
   }
@@ -35,7 +35,7 @@ struct row_transfer {
       for (; c + lanes::count <= width; c += lanes::count)
         lanes::template store<false>(to + c,
                                      lanes::plus(lanes::load(to + c), load_lanes<V>(from + c)));
-      for (; c < width; ++c) to[c] = static_cast<T>(static_cast<A>(to[c]) + from[c]);
+      for (; c < width; ++c) to[c] = detail::rounded<T>(static_cast<A>(to[c]) + from[c]);
     }
   }
 };

@@ -7,6 +7,7 @@
 #include <slicesort/detail/kernel/columns.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/detail/kernel/store.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/multi_permutation/problem.hpp>
 #include <slicesort/detail/permute/kernel/chained_columns.hpp>
 #include <slicesort/dtype.hpp>
@@ -18,21 +19,6 @@
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
-
-// Weights for a loop over terms: uniform ones are divided once, before it.
-template <class A>
-class weights_of_terms {
- public:
-  SLICESORT_HD explicit weights_of_terms(detail::term_weights<A> const& a)
-      : a_(a), uniform_(a.uniform ? a(1) : A{}) {}
-  SLICESORT_HD A operator()(index_t power) const {
-    return a_.uniform ? uniform_ : a_.given(power - 1);
-  }
-
- private:
-  detail::term_weights<A> const& a_;
-  A uniform_;
-};
 
 // The rows that a thread's next chains start from, and the first terms of their sums. Chains past
 // the valid rows repeat the first one, and are not stored.
@@ -69,16 +55,15 @@ struct sum_powers_body {
     auto const here = sorted.thread_work_of(block);
     auto const column = sorted.open(block, tile, here);
     if (!here.inside) return;
-    weights_of_terms<A> const a(weights);
     column_of<T> const to(y, here.at);
 
-    A const first_weight = a(1);
+    A const first_weight = weights(1);
     for (row first = here.first; first < here.valid; first += chained_at_once * here.step) {
       row n[chained_at_once];
       A sum[chained_at_once];
       begin_chains(column, here, first, first_weight, n, sum);
       for (index_t power = 2; power <= weights.terms; ++power) {
-        A const weight = a(power);
+        A const weight = weights(power);
         SLICESORT_UNROLL
         for (int k = 0; k < chained_at_once; ++k) {
           n[k] = column.next(n[k]);
@@ -87,7 +72,8 @@ struct sum_powers_body {
       }
       SLICESORT_UNROLL
       for (int k = 0; k < chained_at_once; ++k)
-        if (first + k * here.step < here.valid) to[first + k * here.step] = static_cast<T>(sum[k]);
+        if (first + k * here.step < here.valid)
+          to[first + k * here.step] = detail::rounded<T>(sum[k]);
     }
     for (row n = here.first; n < here.length; n += here.step)
       if (n >= here.valid) to[n] = column.value(n);
@@ -125,12 +111,11 @@ struct transpose_powers_body {
     memory const m = shared(block);
     auto const here = gradient.thread_work_of(block);
     auto const column = gradient.open(block, m.tile, here);
-    weights_of_terms<A> const a(weights);
     column_of<T> const to(dx, here.at);
     A* sums = nullptr;
     if constexpr (InShared) sums = m.sums + (column.values - m.tile.values);
 
-    A const last_weight = a(weights.terms);
+    A const last_weight = weights(weights.terms);
     for (row first = here.first; first < here.valid; first += chained_at_once * here.step) {
       row n[chained_at_once];
       A sum[chained_at_once];
@@ -138,7 +123,7 @@ struct transpose_powers_body {
       SLICESORT_UNROLL
       for (int k = 0; k < chained_at_once; ++k) n[k] = column.next(n[k]);
       for (index_t power = weights.terms - 1; power >= 1; --power) {
-        A const weight = a(power);
+        A const weight = weights(power);
         SLICESORT_UNROLL
         for (int k = 0; k < chained_at_once; ++k) {
           sum[k] = block.multiply_add(weight, static_cast<A>(column.value(n[k])), sum[k]);
@@ -151,7 +136,7 @@ struct transpose_powers_body {
         if constexpr (InShared)
           sums[n[k] * column.pitch] = sum[k];
         else
-          store_or_accumulate<Block>(mode, to[n[k]], sum[k]);
+          store_or_accumulate_sum(mode, to[n[k]], sum[k]);
       }
     }
     if constexpr (InShared) {
@@ -165,7 +150,7 @@ struct transpose_powers_body {
         SLICESORT_UNROLL
         for (int k = 0; k < chained_at_once; ++k)
           if (row const n = first + k * here.step; n < here.valid)
-            to[n] = stored_or_accumulated<Block>(mode, old[k], sums[n * column.pitch]);
+            to[n] = stored_or_accumulated_sum(mode, old[k], sums[n * column.pitch]);
       }
     }
     for (row n = here.first; n < here.length; n += here.step)

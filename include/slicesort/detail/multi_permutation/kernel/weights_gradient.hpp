@@ -6,6 +6,7 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/kernel/columns.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/permute/kernel/chained_columns.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
@@ -134,7 +135,7 @@ struct add_columns_body {
     if (term >= terms) return;
     double sum = mode == grad_mode::overwrite ? 0 : static_cast<double>(dweights(term));
     sum = add_in_order(sums + term, columns, terms, sum);
-    dweights(term) = static_cast<A>(sum);
+    dweights(term) = detail::rounded<A>(sum);
   }
 };
 

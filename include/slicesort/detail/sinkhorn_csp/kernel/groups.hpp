@@ -7,6 +7,7 @@
 #include <slicesort/detail/kernel/columns.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/detail/kernel/store.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/math/sinkhorn.hpp>
 #include <slicesort/detail/math/sinkhorn_gradient.hpp>
 #include <slicesort/detail/math/wrap.hpp>
@@ -35,6 +36,10 @@ struct mixing_thread {
   template <class A>
   SLICESORT_HD_INLINE A multiply_add(A a, A b, A c) {
     return block.multiply_add(a, b, c);
+  }
+  template <class A>
+  SLICESORT_HD_INLINE A divide(A a, A b) {
+    return block.divide(a, b);
   }
 };
 
@@ -190,7 +195,7 @@ struct mix_groups_body {
       }
       detail::lanes_of<A, 1> mixed;
       detail::mix_row(worker, g, i, mixed);
-      y(s.batch, row, s.channel) = static_cast<T>(mixed[0]);
+      y(s.batch, row, s.channel) = detail::rounded<T>(mixed[0]);
     }
   }
 };
@@ -236,7 +241,7 @@ struct unmix_groups_body {
     for (index_t i = s.first; i < s.end - s.begin; i += s.step) {
       index_t const row = s.begin + i;
       if (i < s.rows) {
-        store_or_accumulate<Block>(mode, dx(s.batch, s.source(i), s.channel), g.dw[i * g.pitch]);
+        store_or_accumulate_sum(mode, dx(s.batch, s.source(i), s.channel), g.dw[i * g.pitch]);
         du(s.sample, row, s.channel) = g.du[i * g.pitch];
       } else {
         store_or_accumulate<Block>(mode, dx(s.batch, row, s.channel), dy(s.batch, row, s.channel));
@@ -275,8 +280,8 @@ struct sum_reference_body {
     double sum = 0;
     for (index_t c = 0; c < e.channels; ++c)
       if (c != reference) sum += static_cast<double>(du(sample, row, c));
-    store_or_accumulate<Block>(
-        mode, to, static_cast<A>(static_cast<double>(static_cast<A>(own)) + sum / tau));
+    store_or_accumulate_sum(mode, to,
+                            static_cast<A>(static_cast<double>(static_cast<A>(own)) + sum / tau));
   }
 };
 

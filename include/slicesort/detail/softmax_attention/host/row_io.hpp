@@ -72,7 +72,7 @@ class row_io {
         store_or_add(from, 1, width, to, row);
       else
         with_store<T>(mode, [&](auto put) {
-          for (index_t c = 0; c < width; ++c) put(to[c * column], from[c]);
+          for (index_t c = 0; c < width; ++c) put.sum(to[c * column], from[c]);
         });
   }
   // Writes zeros to rows [first, last), unless gradients are added up.

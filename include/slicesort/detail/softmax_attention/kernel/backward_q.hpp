@@ -240,8 +240,8 @@ struct attention_backward_q_body {
       index_t const query = row + i / keys_of_tile, column = key + i % keys_of_tile;
       if (query >= to.total || column >= to.channels) continue;
       if (to.mode == grad_mode::accumulate && staging[i] == A(0)) continue;
-      store_or_accumulate<Block>(to.mode, to.data[query * to.stride + column * to.channel_stride],
-                                 staging[i]);
+      store_or_accumulate_sum(to.mode, to.data[query * to.stride + column * to.channel_stride],
+                              staging[i]);
     }
   }
 

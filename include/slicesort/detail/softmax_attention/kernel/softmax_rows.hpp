@@ -125,8 +125,8 @@ struct dscore_rows_body {
       A const dscore = weight == A(0) ? A(0) : weight * (dweights[i] - delta);
       dscores[i] = static_cast<T>(dscore);
       if (dbias.data() != nullptr && (mode == grad_mode::overwrite || dscore != A(0)))
-        store_or_accumulate<Block>(mode, dbias(rows.sample, rows.first_head + at.head, at.row, key),
-                                   dscore);
+        store_or_accumulate_sum(mode, dbias(rows.sample, rows.first_head + at.head, at.row, key),
+                                dscore);
     }
   }
 };

@@ -150,7 +150,7 @@ SLICESORT_HD_INLINE void store_tile(Block& block, A* staging,
     if (c >= width || at >= to.total) continue;
     T& element = to.data[at * to.stride + (channel + c) * to.channel_stride];
     if (at < to.valid)
-      store_or_accumulate<Block>(to.mode, element, staging[tile::offset(r, c)]);
+      store_or_accumulate_sum(to.mode, element, staging[tile::offset(r, c)]);
     else if (to.mode == grad_mode::overwrite)
       element = static_cast<T>(0.0f);
   }

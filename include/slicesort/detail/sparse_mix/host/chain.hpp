@@ -68,7 +68,7 @@ class mix_chain {
     }
     with_store<T>(mode, [&](auto store) {
       for_each_element(to, run_, 0, rows_, [=](index_t c, index_t i, T& element) {
-        store(element, tile[i * mix_columns + c]);
+        store.sum(element, tile[i * mix_columns + c]);
       });
     });
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/sparse_mix/host/chain.hpp>
 #include <slicesort/detail/sparse_mix/host/kernels.hpp>
 #include <slicesort/detail/sparse_mix/host/ordered_sum.hpp>
@@ -116,14 +117,15 @@ class mix_products {
     for (index_t q = 0; q < count; ++q, of += pitch) {
       T* const to = &to_(factor, sample, row + q, first);
       if constexpr (in_place) {
-        for (int k = 0; k < links; ++k) to[k * step] = (anew ? A(0) : to[k * step]) + of[k];
+        for (int k = 0; k < links; ++k)
+          to[k * step] = detail::rounded<T>((anew ? A(0) : to[k * step]) + of[k]);
       } else {
         A* const kept = tiles_ == 1 ? nullptr : sums_of(sample, factor, row + q) + first;
         for (int k = 0; k < links; ++k) {
           A const before = anew ? A(0) : tile == 0 ? static_cast<A>(to[k * step]) : kept[k];
           A const sum = before + of[k];
           if (last)
-            to[k * step] = static_cast<T>(sum);
+            to[k * step] = detail::rounded<T>(sum);
           else
             kept[k] = sum;
         }

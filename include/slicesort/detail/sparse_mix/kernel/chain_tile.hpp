@@ -160,8 +160,8 @@ struct mix_tile_body {
       SLICESORT_UNROLL
       for (int j = 0; j < cell::channels; ++j)
         if (j < here.channels)
-          store_or_accumulate<Block>(how, to(here.sample, row, here.channel + j),
-                                     cell::value(value, j));
+          store_or_accumulate_sum(how, to(here.sample, row, here.channel + j),
+                                  cell::value(value, j));
     }
   }
 

@@ -62,7 +62,8 @@ struct mix_rows_body {
     index_t const sample = rest / tiles(), row = part * here.step + here.first_row;
     index_t const channel = rest % tiles() * (channels_of_thread * width) + here.column;
     if (row >= e.length) return;
-    index_t const n = rows_of(lengths, sample, e.length);
+    // A chain without factors copies all rows, as every chain does those past a length.
+    index_t const n = factors.factors == 0 ? 0 : rows_of(lengths, sample, e.length);
 
     // A channel past the end is read as the last one and not written.
     T const* source[channels_of_thread];
@@ -97,7 +98,7 @@ struct mix_rows_body {
     SLICESORT_UNROLL
     for (int j = 0; j < channels_of_thread; ++j)
       if (channel + j * width < e.channels)
-        store_or_accumulate<Block>(mode, out(sample, row, channel + j * width), sum[j]);
+        store_or_accumulate_sum(mode, out(sample, row, channel + j * width), sum[j]);
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/kernel/columns.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/sparse_mix/kernel/packed_weights.hpp>
 #include <slicesort/detail/sparse_mix/problem.hpp>
 #include <slicesort/dtype.hpp>
@@ -96,7 +97,8 @@ struct link_gradient_body {
       for (int i = 0; i < sums_of_thread; ++i) {
         index_t const k = first_link + i * links_of_block + link_lane;
         if (k >= factors.links || row >= dw.extents().length) continue;
-        if (row < n || mode == grad_mode::overwrite) dw(sample, row, k) = static_cast<T>(sum[i]);
+        if (row < n || mode == grad_mode::overwrite)
+          dw(sample, row, k) = detail::rounded<T>(sum[i]);
       }
     }
   }

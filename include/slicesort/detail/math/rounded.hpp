@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums as elements of a tensor. Which NaN an addition or a product makes is up to the processor
+// and, where both operands are NaN, to the order in which a compiler put them. So no NaN of
+// arithmetic is stored: every one becomes the same, and results have the same bits everywhere.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/dtype.hpp>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+// Positive and quiet, without a payload: that of std::numeric_limits.
+template <class T>
+inline constexpr bits_t<T> nan_bits = static_cast<bits_t<T>>(dtype_traits<T>::infinity |
+                                                             dtype_traits<T>::infinity >> 1);
+
+// A sum in the accumulator's type (or in double), rounded to T.
+template <class T, class A>
+SLICESORT_HD inline T rounded(A sum) {
+  T const nan = bit_cast<T>(nan_bits<T>);
+  if constexpr (sizeof(T) == 2) {
+    // Conversions to 16 bits ask the same, so that it costs nothing.
+    auto const magnitude = bit_cast<bits_t<A>>(sum) & ~sign_bit<bits_t<A>>;
+    return magnitude > dtype_traits<A>::infinity ? nan : static_cast<T>(sum);
+  } else {
+    return sum != sum ? nan : static_cast<T>(sum);
+  }
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sum that is no number is stored as one and the same NaN by every operator, on every backend and
+// instruction set, whatever NaN, infinities and opposite signs went into it. That values which are
+// only moved keep their NaN is the matter of the operators' own tests; so is sparse_mix, whose
+// oracle knows the one NaN (sparse_mix/special_values.cpp).
+#define SLICESORT_TEST_EVERY_BACKEND
+#include "support/backends.hpp"
+#include "support/buffers.hpp"
+#include "support/inputs.hpp"
+#include "support/pattern_order.hpp"
+#include "support/problems.hpp"
+#include "support/stacks.hpp"
+
+#include <slicesort/slicesort.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+using namespace support;
+
+// -ffast-math promises the compiler that none of these numbers is there.
+#if !defined(__FAST_MATH__)
+
+namespace {
+
+template <class T>
+using accumulator = ss::detail::accumulator_t<T>;
+constexpr ss::grad_mode both_modes[] = {ss::grad_mode::overwrite, ss::grad_mode::accumulate};
+
+// The sums that a call stored.
+template <class T>
+struct sums_of_call {
+  std::vector<T> elements;
+  std::vector<accumulator<T>> of_weights;
+
+  void append(std::vector<T> const& more) {
+    elements.insert(elements.end(), more.begin(), more.end());
+  }
+};
+
+template <class Number>
+void check_sums(std::vector<Number> const& sums) {
+  std::size_t nans = 0, others = 0;
+  for (Number const& sum : sums) {
+    nans += decode(sum).kind == number_class::nan;
+    others += !same_bits(sum, with_one_nan(sum));
+  }
+  CHECK((nans > 0 || sums.empty()));
+  CHECK(others == 0);
+}
+// run(on) makes a call.
+template <class Run>
+void check_call(std::uint64_t number, Run const& run) {
+  auto const want = run(ss::exec::host{1, ss::isa::portable});
+  check_sums(want.elements);
+  check_sums(want.of_weights);
+  auto const check = [&](auto const& on) {
+    auto const got = run(on);
+    CAPTURE(describe_exec(on));
+    CHECK(same_bits(got.elements, want.elements));
+    CHECK(same_bits(got.of_weights, want.of_weights));
+  };
+  for (std::uint64_t i = 0; i < 3; ++i) for_each_grid(number + i, check);
+  if (!testing(backend_kind::host)) return;
+  for (ss::isa set : available_isas()) check(ss::exec::host{1, set});
+  check(ss::exec::host{3});
+}
+
+// Ordinary numbers among NaN of every payload and sign, infinities and zeros.
+template <class Number>
+std::vector<Number> some_special(std::size_t size, std::uint64_t seed) {
+  random_stream random(seed);
+  std::vector<Number> numbers(size);
+  for (Number& number : numbers)
+    number = random.below(3) == 0 ? random_special<Number>(random)
+                                  : from_double<Number>(random.normal());
+  return numbers;
+}
+template <class T>
+tensor<T> some_special(extents3 e, std::uint64_t seed) {
+  tensor<T> t(e);
+  t.elements() = some_special<T>(t.elements().size(), seed);
+  return t;
+}
+
+// backward(on, dy, dx): of an operator that only moves values, adding to dx.
+template <class T, class Backward>
+void check_accumulation(extents3 e, Backward const& backward) {
+  tensor<T> const dy = some_special<T>(e, 1), before = some_special<T>(e, 2);
+  check_call(static_cast<std::uint64_t>(e.length), [&](auto const& on) {
+    tensor<T> dx = before, twice = dy;
+    backward(on, std::as_const(dy).view(), dx.view());
+    backward(on, std::as_const(twice).view(), twice.view());
+    sums_of_call<T> sums{dx.elements(), {}};
+    sums.append(twice.elements());
+    return sums;
+  });
+}
+
+constexpr ss::backward_options add{ss::grad_mode::accumulate, {}};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("slicing_sort", T, float, double, float16, bfloat16) {
+  for (extents3 e : {extents3{2, 50, 37}, extents3{1, 3000, 3}}) {
+    ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
+    check_accumulation<T>(e, [&](auto const& on, auto dy, auto dx) {
+      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+      tensor<T> y(e);
+      tensor<std::uint16_t> perm(e);
+      tensor<T> const x = some_special<T>(e, 3);
+      op.forward(on, x.view(), y.view(), {perm.view()}, scratch.get());
+      op.backward(on, dy, {perm.view()}, dx, scratch.get(), add);
+    });
+  }
+}
+
+TEST_CASE_TEMPLATE("shuffle", T, float, double, float16, bfloat16) {
+  for (extents3 e : {extents3{2, 50, 37}, extents3{1, 3000, 3}}) {
+    auto const check = [&](auto const& op) {
+      check_accumulation<T>(e, [&](auto const& on, auto dy, auto dx) {
+        guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+        op.backward(on, dy, dx, scratch.get(), add);
+      });
+    };
+    check(ss::shuffle<ss::shared_by_channels>(5));
+    check(ss::shuffle<ss::per_channel>(5));
+  }
+}
+
+TEST_CASE_TEMPLATE("max_exchange", T, float, double, float16, bfloat16) {
+  extents3 const e{2, 50, 37};
+  tensor<std::uint16_t> maximum({2, 1, 37});
+  random_stream random(1);
+  for (std::uint16_t& row : maximum.elements()) row = static_cast<std::uint16_t>(random.below(50));
+  check_accumulation<T>(e, [&](auto const& on, auto dy, auto dx) {
+    ss::max_exchange(3).backward(on, dy, {std::as_const(maximum).view()}, dx, {}, add);
+  });
+}
+
+TEST_CASE_TEMPLATE("csp", T, float, double, float16, bfloat16) {
+  extents3 const e{2, 700, 37};
+  auto const check = [&](auto const& op) {
+    check_accumulation<T>(e, [&](auto const& on, auto dy, auto dx) {
+      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+      std::vector<std::uint16_t> order(static_cast<std::size_t>(e.size()));
+      auto const saved = [&]() -> ss::index_tensor3 {
+        if (op.saved_width(e) == ss::index_width::bits16)
+          return tensor3<std::uint16_t>(order.data(), op.saved_extents(e));
+        return tensor3<std::uint8_t>(reinterpret_cast<std::uint8_t*>(order.data()),
+                                     op.saved_extents(e));
+      }();
+      tensor<T> y(e);
+      tensor<T> const x = some_special<T>(e, 3);
+      op.forward(on, x.view(), y.view(), {saved}, scratch.get());
+      op.backward(on, dy, {saved}, dx, scratch.get(), add);
+    });
+  };
+  pattern_order const order{irregular};
+  check(ss::csp{ss::group_size{2}, ss::shift::none{}, order});
+  check(ss::csp{ss::group_size{2}, ss::shift::linear{}, order});
+  check(ss::csp{ss::group_size{24}, ss::shift::linear{}, ss::reference{1}});
+  check(ss::csp{ss::group_size{300}, ss::shift::linear{}, order});
+}
+
+TEST_CASE_TEMPLATE("multi_permutation", T, float, double, float16, bfloat16) {
+  using A = accumulator<T>;
+  index_t constexpr terms = 3;
+  ss::multi_permutation<pattern_order> const op(terms, pattern_order{irregular});
+  std::vector<A> const weights = {A(0.7), A(-1.3), A(0)};  // 0 times infinity is a NaN, too
+  for (extents3 e : {extents3{2, 50, 37}, extents3{1, 3000, 3}})
+    for (ss::grad_mode mode : both_modes)
+      for (bool uniform : {false, true}) {
+        tensor<T> const x = some_special<T>(e, 4), dy = some_special<T>(e, 5),
+                        before = some_special<T>(e, 6);
+        check_call(static_cast<std::uint64_t>(e.length) + uniform, [&](auto const& on) {
+          guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+          tensor<T> y(e), dx = before, dx_alone = before;
+          tensor<std::uint16_t> perm(e);
+          std::vector<A> dweights = some_special<A>(terms, 7);
+          ss::tensor1<A> const to(dweights.data(), terms);
+          auto const call = [&](auto w) {
+            op.forward(on, x.view(), w, y.view(), {perm.view()}, scratch.get());
+            op.backward(on, dy.view(), x.view(), w, {perm.view()}, dx.view(), to, scratch.get(),
+                        {mode, {}});
+            op.backward(on, dy.view(), w, {perm.view()}, dx_alone.view(), scratch.get(),
+                        {mode, {}});
+          };
+          if (uniform)
+            call(ss::uniform_weights);
+          else
+            call(ss::tensor1<A const>(weights.data(), terms));
+          sums_of_call<T> sums{y.elements(), dweights};
+          sums.append(dx.elements());
+          sums.append(dx_alone.elements());
+          return sums;
+        });
+      }
+}
+
+TEST_CASE_TEMPLATE("sinkhorn_csp", T, float, double) {
+  extents3 const e{2, 40, 21};
+  constexpr index_t reference = 1;
+  ss::sinkhorn_csp const op{ss::group_size{8}, ss::sinkhorn{0.5, 2}, ss::shift::linear{},
+                            ss::reference{reference}};
+  tensor<T> x = some_special<T>(e, 8), dy = some_special<T>(e, 9);
+  tensor<T> const before = some_special<T>(e, 10);
+  // A NaN spreads over its group, and from the reference over all channels.
+  for_each_position(e, [&](index_t b, index_t n, index_t c) {
+    if (b == 0 || c == reference)
+      x(b, n, c) = dy(b, n, c) = from_double<T>(0.01 * static_cast<double>(n + c));
+  });
+  random_stream random(1);
+  x(1, 3, reference) = random_nan<T>(random);
+  dy(0, 30, 5) = random_nan<T>(random);
+  for (ss::grad_mode mode : both_modes)
+    check_call(11, [&](auto const& on) {
+      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+      tensor<T> y(e), dx = before;
+      op.forward(on, std::as_const(x).view(), y.view(), scratch.get());
+      op.backward(on, std::as_const(dy).view(), std::as_const(x).view(), dx.view(), scratch.get(),
+                  {mode, {}});
+      sums_of_call<T> sums{dx.elements(), {}};
+      for_each_position(e, [&](index_t b, index_t n, index_t c) {
+        if (c != reference) sums.elements.push_back(y(b, n, c));  // the reference is moved
+      });
+      return sums;
+    });
+}
+
+#endif

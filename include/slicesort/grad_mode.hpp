@@ -6,7 +6,7 @@ namespace slicesort {
 inline namespace v0 {
 
 /// `overwrite`: `dx = gradient` (the default). `accumulate`: `dx += gradient`; 16-bit types add in
-/// float.
+/// float, and a sum that is no number is one and the same NaN.
 enum class grad_mode { overwrite, accumulate };
 
 }  // namespace v0

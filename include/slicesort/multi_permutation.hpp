@@ -47,7 +47,8 @@ inline namespace SLICESORT_BUILD {
 /// - **Order** as in `slicing_sort`.
 /// - **Arithmetic** in the accumulator's type, forward with k rising, backward by Horner's rule,
 ///   rounded once to the element type. dweights: products and sums in double, each column in row
-///   order, then over the columns b * channels + c in order, rounded once.
+///   order, then over the columns b * channels + c in order, rounded once. A sum that is no number
+///   is one and the same NaN.
 /// - **Saved** `perm`, as of `slicing_sort`: 16-bit (length <= 65536) or 32-bit; or `no_saved`.
 /// - **Lengths** P acts on the valid rows. Rows past a length are copied through (`y = x`,
 ///   `dx = dy`) and have no part in dweights.

@@ -59,7 +59,7 @@ inline namespace SLICESORT_BUILD {
 /// - **Aliasing** outputs share no element with inputs.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **NaN** and infinities spread over their group of that channel, and from the reference over
-///   all channels of its group.
+///   all channels of its group. A result that is no number is one and the same NaN.
 /// - **Determinism** bit-identical for any backend, thread count and split of the batch, unless a
 ///   compiler may change roundings (`-ffast-math`, or fused multiply-add by `-ffp-contract`).
 /// - **Cost** `G * (2 * iterations + 1)` exponentials an element; backward two to three times that.

@@ -43,6 +43,7 @@ inline namespace SLICESORT_BUILD {
 ///   has zeros as its output and its gradients. Finite scores, however large, make no NaN.
 /// - **NaN** and infinities of a query stay in its row. Those of a key or value may show in every
 ///   row of the head, even in rows that do not look at it, but not if they are past the length.
+///   Which NaN it is, the processor decides.
 /// - **Saved** by `streaming` two numbers for each query; by `materialized` the map, one number for
 ///   each pair of a query and a key.
 /// - **Gradients** of q, k, v and the bias, each if asked for.

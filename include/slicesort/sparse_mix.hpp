@@ -48,7 +48,8 @@ inline namespace SLICESORT_BUILD {
 ///   gradients of their weights are 0.
 /// - **Aliasing** outputs share no element with inputs or each other.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
-/// - **NaN** and infinities spread as in any sum of products.
+/// - **NaN** and infinities spread as in any sum of products; a sum that is no number is stored as
+///   one and the same NaN.
 /// - **Determinism** bit-identical for any backend, thread count, instruction set, split of the
 ///   batch and `checkpoints`.
 /// - **Cost** `factors * links` multiply-adds an element, backward twice that, three times with dw;

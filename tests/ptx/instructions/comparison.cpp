@@ -61,7 +61,7 @@ struct combining<compare> {
     std::uint64_t* const p = w.result(n.results[0]);
     std::uint64_t* const q = n.result_count > 1 ? w.result(n.results[1]) : nullptr;
     unsigned const table = n.mode;
-    each_lane(active, [&](int l) {
+    each_lane(active, [&](unsigned l) {
       unsigned const met = compare(narrow<T>(a[l]), narrow<T>(b[l]));
       auto const with = c != nullptr ? static_cast<unsigned>(c[l]) : 0;
       p[l] = (table >> (2 * met + with)) & 1;

@@ -22,7 +22,7 @@ struct signed_lanes<f> {
     std::uint64_t* const to = w.result(n.results[0]);
     std::uint64_t const* const from = w.source(n.sources[0]);
     std::uint64_t const kept = ~std::uint64_t{0} >> (64 - 8 * n.results[0].bytes);
-    each_lane(active, [&](int l) {
+    each_lane(active, [&](unsigned l) {
       to[l] = static_cast<std::uint64_t>(std::int64_t{f(narrow<A>(from[l]))}) & kept;
     });
   }

@@ -210,7 +210,7 @@ struct dividing<f> {
     std::uint64_t* const to = w.result(n.results[0]);
     std::uint64_t const* const a = w.source(n.sources[0]);
     std::uint64_t const* const b = w.source(n.sources[1]);
-    each_lane(active, [&](int l) {
+    each_lane(active, [&](unsigned l) {
       if (b[l] == 0) w.fail("division by zero in lane " + std::to_string(l));
       to[l] = widen(f(narrow<T>(a[l]), narrow<T>(b[l])));
     });

@@ -54,14 +54,15 @@ void all_lanes_at_once(F f) {
 #if !defined(__clang__)  // which finds out while it runs
 #  pragma GCC ivdep
 #endif
-  for (int l = 0; l < warp_lanes; ++l) f(l);
+  for (unsigned l = 0; l < warp_lanes; ++l) f(l);
 }
 
 // f(lane) for each active lane.
 template <class F>
 void each_lane(lane_mask active, F f) {
   if (active == all_lanes) return all_lanes_at_once(f);
-  for (lane_mask rest = active; rest != 0; rest &= rest - 1) f(__builtin_ctz(rest));
+  for (lane_mask rest = active; rest != 0; rest &= rest - 1)
+    f(static_cast<unsigned>(__builtin_ctz(rest)));
 }
 
 // The action that computes its one result of a lane from the sources of that lane: lanewise<f>
@@ -82,11 +83,11 @@ struct lanewise_of<f> {
     std::uint64_t* const to = w.result(n.results[0]);
     std::uint64_t const* const from[] = {w.source(n.sources[I])...};
     if (active == all_lanes)
-      return all_lanes_at_once([&](int l) { to[l] = widen(f(narrow<A>(from[I][l])...)); });
+      return all_lanes_at_once([&](unsigned l) { to[l] = widen(f(narrow<A>(from[I][l])...)); });
     // To compute what is not wanted is cheaper than to go from lane to lane.
     std::uint64_t made[warp_lanes];
-    all_lanes_at_once([&](int l) { made[l] = widen(f(narrow<A>(from[I][l])...)); });
-    all_lanes_at_once([&](int l) {
+    all_lanes_at_once([&](unsigned l) { made[l] = widen(f(narrow<A>(from[I][l])...)); });
+    all_lanes_at_once([&](unsigned l) {
       std::uint64_t const wanted = 0 - std::uint64_t{(active >> l) & 1};
       to[l] = (made[l] & wanted) | (to[l] & ~wanted);
     });

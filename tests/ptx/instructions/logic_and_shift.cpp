@@ -73,7 +73,7 @@ void combine_three(warp& w, instruction const& n, lane_mask active) {
   std::uint64_t const* const b = w.source(n.sources[1]);
   std::uint64_t const* const c = w.source(n.sources[2]);
   std::uint64_t* const to = w.result(n.results[0]);
-  each_lane(active, [&](int l) {
+  each_lane(active, [&](unsigned l) {
     std::uint64_t found = 0;
     for (unsigned i = 0; i < 8; ++i)
       if ((n.mode >> i & 1) != 0)

@@ -14,7 +14,7 @@ std::uint64_t copy(std::uint64_t a) { return a; }
 template <int elements, int bits>
 void pack(warp& w, instruction const& n, lane_mask active) {
   std::uint64_t* const to = w.result(n.results[0]);
-  each_lane(active, [&](int l) {
+  each_lane(active, [&](unsigned l) {
     std::uint64_t all = 0;
     for (int i = 0; i < elements; ++i) all |= w.source(n.sources[i])[l] << (bits * i);
     to[l] = all;
@@ -25,7 +25,7 @@ void unpack(warp& w, instruction const& n, lane_mask active) {
   std::uint64_t const* const from = w.source(n.sources[0]);
   for (int i = 0; i < elements; ++i) {
     std::uint64_t* const to = w.result(n.results[i]);
-    each_lane(active, [&](int l) { to[l] = from[l] << (64 - bits * (i + 1)) >> (64 - bits); });
+    each_lane(active, [&](unsigned l) { to[l] = from[l] << (64 - bits * (i + 1)) >> (64 - bits); });
   }
 }
 

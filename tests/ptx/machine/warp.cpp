@@ -11,9 +11,6 @@ namespace ptx {
 
 namespace {
 
-// A warp that spins until another one stores a number must let that one run.
-constexpr int branches_a_turn = 1 << 14;
-
 std::string place(extent const& e) {
   std::string s = std::to_string(e.x);
   if (e.y != 0 || e.z != 0) s += "," + std::to_string(e.y) + "," + std::to_string(e.z);

@@ -45,25 +45,25 @@ void find_shared(warp& w, instruction const& n, operand const& address, lane_mas
   std::uint64_t const* const base = w.source(address);
   auto const offset = static_cast<std::uint64_t>(n.offset);
   std::array<std::uint32_t, warp_lanes> at;
-  all_lanes_at_once([&](int l) { at[l] = static_cast<std::uint32_t>(base[l] + offset); });
+  all_lanes_at_once([&](unsigned l) { at[l] = static_cast<std::uint32_t>(base[l] + offset); });
   auto const size = static_cast<std::uint32_t>(memory.size());
   bool const room = size >= Bytes;
   std::uint32_t const last = room ? size - static_cast<std::uint32_t>(Bytes) : 0;
   lane_mask wrong = 0;
   if (active == all_lanes)
-    all_lanes_at_once([&](int l) { wrong |= at[l] > last || at[l] % Bytes != 0 ? 1 : 0; });
+    all_lanes_at_once([&](unsigned l) { wrong |= at[l] > last || at[l] % Bytes != 0 ? 1u : 0u; });
   else
-    in_turn(active, [&](unsigned l) { wrong |= at[l] > last || at[l] % Bytes != 0 ? 1 : 0; });
+    in_turn(active, [&](unsigned l) { wrong |= at[l] > last || at[l] % Bytes != 0 ? 1u : 0u; });
   if (wrong != 0 || !room)
     in_turn(active, [&](unsigned l) { find_shared(w, *w.in, l, at[l], Bytes, What); });
   if (w.in->of->how.watched.count_memory) {
     lane_addresses wide;
-    for (int l = 0; l < warp_lanes; ++l) wide[l] = at[l];
+    for (unsigned l = 0; l < warp_lanes; ++l) wide[l] = at[l];
     count_shared(w.in->of->counted, wide.data(), Bytes, active);
   }
   memory.note<Bytes, What>(w, at, active);
   unsigned char* const data = memory.data();
-  all_lanes_at_once([&](int l) { found[l] = data + at[l]; });
+  all_lanes_at_once([&](unsigned l) { found[l] = data + at[l]; });
 }
 
 template <std::size_t Bytes, doing What>
@@ -72,22 +72,22 @@ void find_global(warp& w, instruction const& n, operand const& address, lane_mas
   std::uint64_t const* const base = w.source(address);
   auto const offset = static_cast<std::uint64_t>(n.offset);
   lane_addresses at;
-  all_lanes_at_once([&](int l) { at[l] = base[l] + offset; });
+  all_lanes_at_once([&](unsigned l) { at[l] = base[l] + offset; });
   cluster& all = *w.in->of;
   if (all.how.watched.count_memory) count_global(all.counted, at.data(), Bytes, active);
   // Mostly all lie in the allocation that the instruction went to before.
   allocation const memory = all.last_memory_of(n);
   std::uint64_t const last = memory.bytes - Bytes;
-  std::uint64_t wrong = memory.bytes < Bytes || all.global ? 1 : 0;
+  std::uint64_t wrong = memory.bytes < Bytes || all.global ? 1u : 0u;
   if (active == all_lanes)
-    for (int l = 0; l < warp_lanes; ++l)
-      wrong |= at[l] - memory.begin > last || at[l] % Bytes != 0 ? 1 : 0;
+    for (unsigned l = 0; l < warp_lanes; ++l)
+      wrong |= at[l] - memory.begin > last || at[l] % Bytes != 0 ? 1u : 0u;
   else
     in_turn(active, [&](unsigned l) {
-      wrong |= at[l] - memory.begin > last || at[l] % Bytes != 0 ? 1 : 0;
+      wrong |= at[l] - memory.begin > last || at[l] % Bytes != 0 ? 1u : 0u;
     });
   if (wrong != 0) in_turn(active, [&](unsigned l) { find_global(w, n, l, at[l], Bytes, What); });
-  for (int l = 0; l < warp_lanes; ++l) found[l] = reinterpret_cast<unsigned char*>(at[l]);
+  for (unsigned l = 0; l < warp_lanes; ++l) found[l] = reinterpret_cast<unsigned char*>(at[l]);
 }
 
 template <std::size_t Bytes, doing What>
@@ -96,7 +96,7 @@ void find_generic(warp& w, instruction const& n, operand const& address, lane_ma
   std::uint64_t const* const base = w.source(address);
   auto const offset = static_cast<std::uint64_t>(n.offset);
   lane_addresses at;
-  all_lanes_at_once([&](int l) { at[l] = base[l] + offset; });
+  all_lanes_at_once([&](unsigned l) { at[l] = base[l] + offset; });
   find_generic(w, n, at, active, Bytes, What, found);
 }
 

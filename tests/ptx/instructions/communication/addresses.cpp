@@ -20,7 +20,7 @@ void shared_to_generic(warp& w, instruction const& n, lane_mask active) {
   std::uint64_t const begin = shared_window + w.in->rank * shared_stride;
   std::uint64_t* const to = w.result(n.results[0]);
   std::uint64_t const* const from = w.source(n.sources[0]);
-  each_lane(active, [&](int l) { to[l] = begin + from[l]; });
+  each_lane(active, [&](unsigned l) { to[l] = begin + from[l]; });
 }
 
 void demand_shared(warp const& w, unsigned lane, std::uint64_t address) {

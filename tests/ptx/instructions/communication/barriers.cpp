@@ -52,7 +52,7 @@ struct votes {
 void give(warp& w, instruction const& n, votes const& of_all) {
   std::uint64_t* const to = w.result(n.results[0]);
   std::uint64_t const result = of_all.result(n.mode);
-  each_lane(w.alive, [&](int l) { to[l] = result; });
+  each_lane(w.alive, [&](unsigned l) { to[l] = result; });
 }
 
 void vote_alone(warp& w, instruction const& n, lane_mask active) {

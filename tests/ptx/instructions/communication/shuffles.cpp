@@ -53,17 +53,16 @@ void shuffle(warp& w, instruction const& n, lane_mask active) {
     if (!chosen[l].inside) chosen[l].lane = l;
   }
   std::uint64_t* const to = w.result(n.results[0]);
-  each_lane(active, [&](int l) {
-    auto const lane = static_cast<unsigned>(l);
-    unsigned const source = chosen[lane].lane;
-    if ((members_of(w, masks, lane) >> source & 1) == 0)
-      w.fail("lane " + std::to_string(lane) + " reads lane " + std::to_string(source) +
+  each_lane(active, [&](unsigned l) {
+    unsigned const source = chosen[l].lane;
+    if ((members_of(w, masks, l) >> source & 1) == 0)
+      w.fail("lane " + std::to_string(l) + " reads lane " + std::to_string(source) +
              ", which takes no part");
     to[l] = values[source];
   });
   if (n.result_count == 1) return;
   std::uint64_t* const inside = w.result(n.results[1]);
-  each_lane(active, [&](int l) { inside[l] = chosen[static_cast<unsigned>(l)].inside; });
+  each_lane(active, [&](unsigned l) { inside[l] = chosen[l].inside; });
 }
 
 void decode_shfl(statement& s, instruction& n) {
@@ -87,8 +86,8 @@ void vote(warp& w, instruction const& n, lane_mask active) {
   for (unsigned l = 0; l < warp_lanes; ++l)
     yes |= static_cast<lane_mask>((p[l] != 0) != n.transposed ? 1 : 0) << l;  // !p
   std::uint64_t* const to = w.result(n.results[0]);
-  each_lane(active, [&](int l) {
-    lane_mask const members = members_of(w, masks, static_cast<unsigned>(l)), of = yes & members;
+  each_lane(active, [&](unsigned l) {
+    lane_mask const members = members_of(w, masks, l), of = yes & members;
     to[l] = q == question::all       ? of == members
             : q == question::any     ? of != 0
             : q == question::uniform ? of == 0 || of == members

@@ -44,6 +44,9 @@ endfunction()
 # The kernels of all operators, a part for each element type, for sources that are plain C++.
 add_library(slicesort_test_remote STATIC cuda/backend/device.cpp cuda/backend/image.cpp)
 target_link_libraries(slicesort_test_remote PUBLIC slicesort_cuda_developer)
+if(_slicesort_device STREQUAL "ptx")
+  add_dependencies(slicesort_test_remote slicesort_ptx_runtime)  # what programs are run by
+endif()
 # Where nothing is there to run them, PTX of the types that the programs below need shows that they compile and link,
 # and the operator suite is spared the backend; compile/check_kernels.py makes machine code for all types.
 set(_slicesort_call_types float double bfloat16)

@@ -31,6 +31,7 @@ foreach(_source IN LISTS _slicesort_examples)
   add_executable(slicesort_ptx_example_${_stem} ${_source})
   target_link_libraries(slicesort_ptx_example_${_stem} PRIVATE slicesort_cuda_developer)
   set_target_properties(slicesort_ptx_example_${_stem} PROPERTIES CUDA_ARCHITECTURES 90-virtual)
+  add_dependencies(slicesort_ptx_example_${_stem} slicesort_ptx_runtime)
   _slicesort_device_test(ptx_example_${_stem} ${SLICESORT_PYTHON} ${PROJECT_SOURCE_DIR}/examples/check_output.py
     ${_source} $<TARGET_FILE:slicesort_ptx_example_${_stem}>)
 endforeach()

@@ -85,7 +85,10 @@ class arena {
   // The bytes allocated so far, in memory that starts on a cache line.
   std::size_t aligned_bytes() const { return used_; }
   // The bytes allocated so far, with room to align memory that starts at any address.
-  std::size_t bytes() const { return used_ == 0 ? 0 : (amount(used_) + (alignment - 1)).number(); }
+  std::size_t bytes() const {
+    // nvcc 13.0 loses the parentheses of `amount(used_) + (alignment - 1)`.
+    return used_ == 0 ? 0 : (amount(used_) + amount(alignment - 1)).number();
+  }
 
  private:
   static constexpr std::size_t round_up(std::size_t n) {

@@ -6,7 +6,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cfenv>
+
 using run_text::check;
+using run_text::value;
 
 TEST_CASE("add, sub and mul round to nearest, ties to even") {
   check({{"add.f32 %f1, 0f3f800000, 0f40000000", 0x40400000},
@@ -96,4 +99,13 @@ TEST_CASE("ex2 of whole numbers and of those beyond all range") {
          {"ex2.approx.ftz.f32 %f1, 0fff800000", 0},
          {"ex2.approx.ftz.f32 %f1, 0f43000000", 0x7f800000},  // 2^128
          {"ex2.approx.ftz.f32 %f1, 0f00000001", 0x3f800000}});
+}
+
+TEST_CASE("how the program around rounds does not matter, and is not changed") {
+  std::fesetround(FE_UPWARD);
+  std::uint64_t const sum = value("add.rn.f32 %f1, 0f3f800000, 0f33000000");  // 1 + 2^-25
+  int const after = std::fegetround();
+  std::fesetround(FE_TONEAREST);
+  CHECK(sum == 0x3f800000);
+  CHECK(after == FE_UPWARD);
 }

@@ -2,6 +2,7 @@
 #include "launch.hpp"
 
 #include "cluster.hpp"
+#include "rounding.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -34,6 +35,7 @@ class grid {
 
  private:
   void work() {
+    device_rounding const rounding;
     std::uint64_t number = 0;
     try {
       cluster machine(k_, how_);

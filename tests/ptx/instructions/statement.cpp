@@ -141,13 +141,19 @@ void statement::append_source(instruction& n, operand o) const {
 }
 
 void statement::results(instruction& n, type t, std::size_t count, bool wide) {
+  if (count > 1) return result_vector(n, t, count, wide);
   separate();
-  if (count > 1) expect_mark('{');
+  append_result(n, destination(t, wide));
+}
+
+void statement::result_vector(instruction& n, type t, std::size_t count, bool wide) {
+  separate();
+  expect_mark('{');
   for (std::size_t i = 0; i < count; ++i) {
     if (i > 0) expect_mark(',');
     append_result(n, destination(t, wide));
   }
-  if (count > 1) expect_mark('}');
+  expect_mark('}');
 }
 
 void statement::sources(instruction& n, type t, std::size_t count, bool wide) {

@@ -45,6 +45,8 @@ class statement {
   // `{a, b}` of so many elements; where that is 1, `a`.
   void results(instruction& n, type t, std::size_t count, bool wide = false);
   void sources(instruction& n, type t, std::size_t count, bool wide = false);
+  // `{a}` where it is 1.
+  void result_vector(instruction& n, type t, std::size_t count, bool wide = false);
   // `[a+8]`: appends a to the sources and returns 8. A name must be of a variable of that space;
   // its source is a constant.
   std::int64_t address(instruction& n, space where);

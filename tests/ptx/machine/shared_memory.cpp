@@ -80,7 +80,7 @@ void shared_memory::check_write(warp& w, unsigned lane, std::size_t i) const {
   }
   auto const check = [&](reading const& r) {
     if (r.last >= w.past.born && !came_before(w, lane, r))
-      race(w, lane, i, "writes", name_of_readers(w, r), "read");
+      race(w, lane, i, "writes", name_of_readers(w, r, w.first_thread | lane), "read");
   };
   check(c.last_reading());
   if (!far_.empty()) check(far_[i]);

@@ -21,10 +21,6 @@ std::array<moment, 4> const& arrivals_of(warp const& w, unsigned other) {
   block const& b = w.in->of->blocks[block_of(other)];
   return b.warps[other % 32].past.arrivals;
 }
-// The thread of the only lane.
-unsigned thread_in(reading const& r) {
-  return static_cast<unsigned>(r.reader) << 5 | static_cast<unsigned>(__builtin_ctz(r.lanes));
-}
 
 }  // namespace
 
@@ -77,9 +73,12 @@ std::string name_of_thread(warp const& w, unsigned thread) {
   return name;
 }
 
-std::string name_of_readers(warp const& w, reading const& r) {
+std::string name_of_readers(warp const& w, reading const& r, unsigned thread) {
   if (r.reader >= several_warps) return "several threads";
-  return name_of_thread(w, thread_in(r));
+  bool const same_warp = warp_of(thread) == r.reader;
+  lane_mask const others = same_warp ? r.lanes & ~(lane_mask{1} << thread % 32) : r.lanes;
+  return name_of_thread(
+      w, static_cast<unsigned>(r.reader) << 5 | static_cast<unsigned>(__builtin_ctz(others)));
 }
 
 }  // namespace ptx

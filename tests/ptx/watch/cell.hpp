@@ -43,8 +43,9 @@ bool came_before(warp const& w, unsigned lane, reading const& r);
 // The reading with this lane as a reader.
 reading joined(warp const& w, unsigned lane, reading const& r);
 
-// "thread 3 of block 1"; of several, "several threads".
+// "thread 3"; where there is more than one block, its number in the cluster too.
 std::string name_of_thread(warp const& w, unsigned thread);
-std::string name_of_readers(warp const& w, reading const& r);
+// One of them that is not `thread`, or "several threads".
+std::string name_of_readers(warp const& w, reading const& r, unsigned thread);
 
 }  // namespace ptx

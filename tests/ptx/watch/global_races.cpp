@@ -66,7 +66,8 @@ void global_races::write(warp const& w, unsigned lane, std::uint64_t address, st
       if (c.read < w.past.born || c.reader == several_clusters)
         race(w, lane, a, "writes", "another block", "read");
       if (!came_before(w, lane, c.last_reading()))
-        race(w, lane, a, "writes", name_of_readers(w, c.last_reading()), "read");
+        race(w, lane, a, "writes", name_of_readers(w, c.last_reading(), w.first_thread | lane),
+             "read");
     }
     c.written = w.past.now;
     c.writer = static_cast<std::uint16_t>(w.first_thread | lane);

@@ -118,8 +118,7 @@ void decode_ldmatrix(statement& s, instruction& n) {
   if (!s.take("shared::cta")) s.expect("shared");
   s.take_type({type::b16});
   n.where = space::shared;
-  // A vector of one has its braces too.
-  s.results(n, type::b32, n.count);
+  s.result_vector(n, type::b32, n.count);
   n.offset = s.address(n, space::shared);
 }
 

@@ -2,10 +2,10 @@
 #include "launch.hpp"
 
 #include "cluster.hpp"
-#include "rounding.hpp"
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -14,6 +14,22 @@
 namespace ptx {
 
 namespace {
+
+// While it lives, this thread rounds to nearest and knows subnormal numbers, as a device does: a
+// program that is linked with -ffast-math begins without them.
+class device_rounding {
+ public:
+  device_rounding() {
+    std::fegetenv(&before_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~device_rounding() { std::fesetenv(&before_); }
+  device_rounding(device_rounding const&) = delete;
+  device_rounding& operator=(device_rounding const&) = delete;
+
+ private:
+  std::fenv_t before_;
+};
 
 // Host threads take the clusters of a grid in turn: whoever waits for what an earlier block writes
 // gets it. A fault in an earlier cluster goes before one in a later.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An execution policy that plans a call for all of a tensor, as on an H200, and runs only the first
 // blocks of every kernel on the PTX machine: what a block does can be counted in seconds, in the
-// configuration that the whole call has. Views hold places, not addresses: tensors of any size have
-// room between them, and only what these blocks touch is ever made memory.
+// configuration that the whole call has. Views hold places, not addresses: there is room between
+// tensors of any size, though only the samples that these blocks touch have memory.
 #pragma once
 
 #include "../machine/launch.hpp"
@@ -25,6 +25,7 @@
 #include <stdexcept>
 #include <string>
 #include <typeinfo>
+#include <utility>
 #include <vector>
 
 namespace counting {

@@ -119,6 +119,39 @@ TEST_CASE("bits are counted, reversed, extracted and inserted") {
          {"bmsk.wrap.b32 %r1, 0, 32", 0}});
 }
 
+TEST_CASE("every type, at the ends of its range, against whole numbers that do not overflow") {
+  __extension__ typedef __int128 whole;
+  struct operation {
+    std::string name;
+    whole (*of)(whole, whole);
+  };
+  operation const operations[] = {{"add", [](whole a, whole b) { return a + b; }},
+                                  {"sub", [](whole a, whole b) { return a - b; }},
+                                  {"mul.lo", [](whole a, whole b) { return a * b; }},
+                                  {"div", [](whole a, whole b) { return a / b; }},
+                                  {"rem", [](whole a, whole b) { return a % b; }},
+                                  {"min", [](whole a, whole b) { return a < b ? a : b; }},
+                                  {"max", [](whole a, whole b) { return a < b ? b : a; }}};
+  for (int const bits : {16, 32, 64})
+    for (bool const is_signed : {true, false}) {
+      whole const size = whole{1} << bits, least = is_signed ? -size / 2 : 0;
+      whole const numbers[] = {least, least + 1, is_signed ? -1 : 3, 1, 2, least + size - 1};
+      std::string const type = (is_signed ? ".s" : ".u") + std::to_string(bits);
+      std::string const to = bits == 16 ? " %h1, " : bits == 32 ? " %r1, " : " %d1, ";
+      auto const low = [&](whole n) {
+        return static_cast<std::uint64_t>((n % size + size) % size);
+      };
+      for (operation const& o : operations)
+        for (whole const a : numbers)
+          for (whole const b : numbers) {
+            if (b == 0 && (o.name == "div" || o.name == "rem")) continue;
+            std::string const statement =
+                o.name + type + to + std::to_string(low(a)) + ", " + std::to_string(low(b));
+            CHECK_MESSAGE(value(statement) == low(o.of(a, b)), statement);
+          }
+    }
+}
+
 TEST_CASE("a lane computes with its own values, also when a result replaces its source") {
   auto const squares = after("mov.u32 %r1, %laneid;\nmul.lo.s32 %r1, %r1, %r1;", "%r1");
   for (std::size_t l = 0; l < squares.size(); ++l) CHECK(squares[l] == l * l);

@@ -8,7 +8,6 @@
 #include <set>
 #include <utility>
 
-using run_text::module_text;
 using run_text::refusal;
 
 namespace {
@@ -72,6 +71,8 @@ TEST_CASE("modifiers: of another instruction, in another order, too many, too fe
                  {"cvt.rzi.ftz.s32.f64 %r1, %e1;", "unknown modifier .ftz"},
                  {"cvt.rn.ftz.f32.s32 %f1, %r1;", "unknown modifier .ftz"},
                  {"cvt.rn.relu.f16x2.f32 %r1, %f1, %f2;", "unknown modifier .relu"},
+                 {"mul %r1, %r2, %r3;", "a modifier is missing"},
+                 {"fma %f1, %f2, %f3, %f4;", "no modifier .rn"},
                  {"bra.conv L;\nL:", "unknown modifier .conv"},
                  {"ret.uni;", "unknown modifier .uni"}});
 }
@@ -103,6 +104,18 @@ TEST_CASE("operands: of another type, unknown, too many, too few") {
                  {"L:\nL:\nbra L;", "a second label L"}});
 }
 
+TEST_CASE("addresses") {
+  check_refused({{"ld.global.u32 %r1, %d1;", "no `[` before `%d1`"},
+                 {"ld.global.u32 %r1, [%d1;", "no `]` before"},
+                 {"ld.global.u32 %r1, [%r1];", "%r1 does not have the type .b64"},
+                 {"ld.shared.u32 %r1, [%h1];", "%h1 does not have the type .b32"},
+                 {"ld.global.u32 %r1, [nothing];", "unknown operand `nothing`"},
+                 {"ld.global.u32 %r1, [%d1+x];", "unknown operand `x`"},
+                 {".shared .b32 s;\nld.global.u32 %r1, [s];", "s lies in another state space"},
+                 {".shared .b32 s;\nmov.u16 %h1, s;", "an address does not fit"},
+                 {".shared .b32 s;\nadd.f32 %f1, %f2, s;", "an address does not fit"}});
+}
+
 TEST_CASE("immediates that do not fit") {
   check_refused({{"mov.u16 %h1, 65536;", "`65536` does not fit"},
                  {"mov.s16 %h1, -32769;", "`-32769` does not fit"},
@@ -131,20 +144,24 @@ TEST_CASE("directives, declarations and braces") {
        {".shared .v4 .f32 s;", "a declaration that is not known here"},
        {".shared .b32 s[n];", "a declaration that is not known here"},
        {"add.s32 %r1, %r2, %r3", "one operand too many, `ret`"}});
-  auto const of_entry = [](std::string const& directives) {
-    std::string text = module_text("ret;");
-    text.replace(text.find(")\n{"), 1, ")\n" + directives);
+  auto const of_entry = [](std::string const& between) {
     try {
-      ptx::module m(text);
+      ptx::module m(".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k" + between);
       m.get("k");
     } catch (ptx::fault const& f) {
       return std::string(f.what());
     }
     return std::string();
   };
-  CHECK(of_entry(".maxntid 32\n.minnctapersm 2 .maxnreg 40") == "");
-  CHECK(of_entry(".reqntid 32").find("directives that are not known here") != std::string::npos);
-  CHECK(of_entry(".maxntid many").find("directives that are not known here") != std::string::npos);
+  CHECK(of_entry("() .maxntid 32\n.minnctapersm 2 .maxnreg 40\n{ ret; }") == "");
+  for (char const* const directives : {".reqntid 32", ".maxntid many"})
+    CHECK(of_entry(std::string("() ") + directives + " { ret; }") ==
+          std::string("kernel k: PTX: directives that are not known here: `") + directives + "`");
+  CHECK(of_entry("(.reg .b32 a) { ret; }") ==
+        "kernel k: PTX: a parameter that is not known here: `.reg .b32 a`");
+  CHECK(of_entry("(.param .b32 a { ret; }") == "kernel k: PTX: parameters of k do not end");
+  CHECK(of_entry("() { ret }") == "kernel k: PTX: a statement does not end: `ret `");
+  CHECK(of_entry("() { } ret; }") == "unknown directive `ret;`");
 }
 
 TEST_CASE("every row of the table has an opcode of its own, and a section of the manual") {

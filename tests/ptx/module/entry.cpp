@@ -13,9 +13,10 @@ namespace ptx {
 namespace {
 
 void read_parameters(std::string_view list, kernel& k, names& known) {
-  for (std::string_view declaration : split(list, ',')) {
+  for (std::string_view const parameter : split(list, ',')) {
+    std::string_view declaration = parameter;
     if (take_word(declaration) != ".param")
-      throw fault("PTX: a parameter that is not known here: `" + std::string(declaration) + "`");
+      throw fault("PTX: a parameter that is not known here: `" + std::string(parameter) + "`");
     variable const v = parse_variable(declaration);
     std::size_t const offset = aligned(k.parameter_bytes, v.alignment);
     known.declare_variable(v.name, {space::param, offset});

@@ -67,6 +67,25 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   });
 }
 
+// What is not set here is -1, which is no device's.
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  return call([&] {
+    if (device != 0) return cudaErrorInvalidDevice;
+    ptx::device_limits const& limits = asked().device;
+    std::memset(static_cast<void*>(properties), 0xff, sizeof *properties);
+    std::strcpy(properties->name, "PTX machine");
+    properties->major = limits.compute_capability / 10;
+    properties->minor = limits.compute_capability % 10;
+    properties->multiProcessorCount = limits.multiprocessors;
+    properties->maxThreadsPerBlock = static_cast<int>(limits.threads_a_block);
+    properties->warpSize = 32;
+    properties->sharedMemPerBlock = limits.shared_a_block;
+    properties->sharedMemPerBlockOptin = limits.shared_opt_in;
+    properties->l2CacheSize = limits.l2_bytes;
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = CUDART_VERSION;
   return cudaSuccess;

@@ -40,6 +40,17 @@ cudaError_t launch(void (*kernel)(int*), int* to, dim3 grid, dim3 block, std::si
 
 }  // namespace
 
+TEST_CASE("properties and attributes of the device agree") {
+  cudaDeviceProp properties;
+  CHECK(cudaGetDeviceProperties(&properties, 0) == cudaSuccess);
+  CHECK(10 * properties.major + properties.minor == capability());
+  CHECK(properties.multiProcessorCount == attribute(cudaDevAttrMultiProcessorCount));
+  CHECK(static_cast<int>(properties.sharedMemPerBlockOptin) ==
+        attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  CHECK(cudaGetDeviceProperties(&properties, 1) == cudaErrorInvalidDevice);
+  (void)cudaGetLastError();
+}
+
 TEST_CASE("the PTX for the device is run") {
   device_int const there(0);
   CHECK(launch(write_architecture, there.data(), 1, 1) == cudaSuccess);

@@ -90,9 +90,10 @@ class attention_call_job final : public attention_job<T> {
         f(op, state_of<T>(all_.extents.length));
     });
   }
-  static materialized algorithm_of_map() {
+  // Streaming attention runs where cuBLAS does not.
+  materialized algorithm_of_map() const {
 #if SLICESORT_BENCH_CUBLAS
-    return materialized{ss::cublas { cublas_handle() }};
+    return materialized{ss::cublas { this->policy.materialized() ? cublas_handle() : nullptr }};
 #else
     return {};
 #endif

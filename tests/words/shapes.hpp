@@ -60,18 +60,20 @@ inline bool is_countable(wide a, wide b, wide c, wide d = 1) {
 }
 
 // Views that begin 2^61 bytes apart, so that none overlaps another. There is nothing behind them.
+// Those of no element, or too many, have strides of 1, since others need not fit in 64 bits.
 template <class T>
 T* far_address(std::uintptr_t number) {
   return reinterpret_cast<T*>(number << 61);
 }
 template <class T>
 ss::tensor3<T> view_of_nothing(std::uintptr_t number, ss::extents3 e) {
-  if (!is_countable(e.batch, e.length, e.channels)) return {far_address<T>(number), e, {1, 1, 1}};
+  if (e.empty() || !is_countable(e.batch, e.length, e.channels))
+    return {far_address<T>(number), e, {1, 1, 1}};
   return {far_address<T>(number), e};
 }
 template <class T>
 ss::tensor4<T> view_of_nothing(std::uintptr_t number, ss::extents4 e) {
-  if (!is_countable(e.outer, e.batch, e.length, e.channels))
+  if (e.empty() || !is_countable(e.outer, e.batch, e.length, e.channels))
     return {far_address<T>(number), e, {1, 1, 1, 1}};
   return {far_address<T>(number), e};
 }

@@ -150,8 +150,7 @@ struct grid_implementation<detail::sinkhorn_csp_op> {
         : forward(shape::template of<T>(grid, s, false)),
           backward(shape::template of<T>(grid, s, true)),
           shifts(a.take<index_t>(s.extents.empty() ? 0 : s.extents.channels)),
-          du(a.take<A>(static_cast<std::size_t>(detail::samples_at_once(s.extents) *
-                                                s.extents.length * s.extents.channels))),
+          du(a.take<A>(detail::elements_at_once(s.extents))),
           scratch(a.take<unsigned char>(std::max(forward.scratch(), backward.scratch()))) {}
   };
 

@@ -140,9 +140,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     template <class Exec>
     layout(detail::arena& a, Exec const& on, detail::sinkhorn_shape const& s, bool backward)
         : shifts(a.take<index_t>(s.extents.empty() ? 0 : s.extents.channels)),
-          du(backward ? a.take<A>(static_cast<std::size_t>(detail::samples_at_once(s.extents) *
-                                                           s.extents.length * s.extents.channels))
-                      : nullptr),
+          du(backward ? a.take<A>(detail::elements_at_once(s.extents)) : nullptr),
           each(a, on.threads, sinkhorn_tasks(s.extents, s.group, 0, s.extents.batch).count(),
                s.group, s.iterations),
           shape(s) {}

@@ -29,6 +29,11 @@ constexpr index_t samples_at_once(extents3 e) {
   return limit < 1 ? 1 : limit < e.batch ? limit : e.batch;
 }
 
+// Elements of the samples that backward works on at a time.
+constexpr index_t elements_at_once(extents3 e) {
+  return e.empty() ? 0 : samples_at_once(e) * e.length * e.channels;
+}
+
 // The factors of a logit are clamped so that the product of any two is far below infinity.
 template <class A>
 SLICESORT_HD inline A logit_factor(double value) {

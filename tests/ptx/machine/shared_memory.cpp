@@ -11,8 +11,7 @@ namespace ptx {
 void shared_memory::prepare(block& owner, std::size_t bytes, std::size_t grain,
                             watch const& watched) {
   owner_ = &owner;
-  rank_ = owner.rank;
-  several_ = static_cast<std::uint16_t>(several_warps | rank_ << 5);
+  several_ = static_cast<std::uint16_t>(several_warps | owner.rank << 5);
   races_ = watched.shared_races;
   unwritten_ = watched.unwritten_shared;
   bytes_.resize(bytes);

@@ -48,8 +48,7 @@ class shared_memory {
 
  private:
   void visit(warp const& w, unsigned lane);
-  bool is_own(unsigned thread) const { return thread >> 10 == rank_; }
-  bool is_settled(order const& past, cell const& c) const;
+  static bool is_settled(warp const& w, cell const& c);
   void add_readers(warp& w, cell& c, lane_mask lanes);
   void check_read(warp& w, unsigned lane, std::size_t i) const;
   void check_write(warp& w, unsigned lane, std::size_t i) const;
@@ -57,7 +56,6 @@ class shared_memory {
                          std::string const& who, char const* did) const;
 
   block* owner_ = nullptr;
-  unsigned rank_ = 0;          // the owner's
   std::uint16_t several_ = 0;  // warps of the owner
   std::vector<unsigned char> bytes_;
   std::vector<cell> cells_;      // one for each grain; empty: nothing is watched
@@ -67,10 +65,13 @@ class shared_memory {
   bool races_ = true, unwritten_ = true;
 };
 
-inline bool shared_memory::is_settled(order const& past, cell const& c) const {
+inline bool shared_memory::is_settled(warp const& w, cell const& c) {
+  order const& past = w.past;
   // Modulo 2^32, what was written before `born` is not below.
   moment const age = c.written - past.born;
-  return age < past.calm - past.born || (age < past.block_calm - past.born && is_own(c.writer));
+  return age < past.calm - past.born ||
+         (age < past.block_calm - past.born &&
+          block_of_thread(c.writer) == block_of_thread(w.first_thread));
 }
 
 inline void shared_memory::add_readers(warp& w, cell& c, lane_mask lanes) {
@@ -98,7 +99,7 @@ inline void shared_memory::read(warp& w, unsigned lane, std::size_t at, std::siz
   if (!own) visit(w, lane);
   for (std::size_t i = at >> shift_, end = (at + bytes) >> shift_; i != end; ++i) {
     cell& c = cells_[i];
-    if (!is_settled(w.past, c) && !(c.writer == thread && c.written >= w.past.born))
+    if (!is_settled(w, c) && !(c.writer == thread && c.written >= w.past.born))
       check_read(w, lane, i);
     if (own)
       add_readers(w, c, lane_mask{1} << lane);
@@ -159,7 +160,7 @@ inline void shared_memory::read_together(warp& w, lane_mask lanes, std::size_t a
   if (cells_.empty()) return;
   for (std::size_t i = at >> shift_, end = (at + bytes) >> shift_; i != end; ++i) {
     cell& c = cells_[i];
-    if (!is_settled(w.past, c))
+    if (!is_settled(w, c))
       for (lane_mask rest = lanes; rest != 0; rest &= rest - 1)
         check_read(w, static_cast<unsigned>(__builtin_ctz(rest)), i);
     add_readers(w, c, lanes);
@@ -175,7 +176,7 @@ inline void shared_memory::write(warp& w, unsigned lane, std::size_t at, std::si
   moment const calm_readers = own ? past.block_calm : past.calm;
   for (std::size_t i = at >> shift_, end = (at + bytes) >> shift_; i != end; ++i) {
     cell& c = cells_[i];
-    bool const written = c.writer == thread || c.written < past.born || is_settled(past, c);
+    bool const written = c.writer == thread || c.written < past.born || is_settled(w, c);
     bool const read =
         c.read < calm_readers || (c.reader == thread >> 5 && c.lanes == lane_mask{1} << lane);
     if (!written || !read || (!far_.empty() && far_[i].last >= past.calm)) check_write(w, lane, i);

@@ -11,6 +11,9 @@ namespace ptx {
 
 namespace {
 
+// A warp that spins until another one stores a number must let that one run.
+constexpr int branches_a_turn = 1 << 14;
+
 std::string place(extent const& e) {
   std::string s = std::to_string(e.x);
   if (e.y != 0 || e.z != 0) s += "," + std::to_string(e.y) + "," + std::to_string(e.z);
@@ -58,7 +61,8 @@ void warp::start(unsigned threads, moment begin) {
 }
 
 void warp::run() {
-  while (state == progress::running) {
+  turn = branches_a_turn;
+  while (state == progress::running && turn > 0) {
     if (paths.empty()) fail("runs past the end of the kernel");
     path& p = paths.back();
     together = p.lanes & alive;
@@ -116,6 +120,7 @@ void warp::follow(path& p) {
       return;
     } else if (active == together) {
       n = code + n->target;
+      if (--turn == 0) break;
     } else {
       stop();
       fork(p, *n, active);

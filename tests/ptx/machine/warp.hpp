@@ -76,6 +76,8 @@ class warp {
   lane_mask chosen(instruction const& n) const;
   void fork(path& p, instruction const& n, lane_mask taken);
   void leave(lane_mask lanes);
+
+  int turn = 0;  // branches until others have theirs
 };
 
 }  // namespace ptx

@@ -22,6 +22,7 @@ inline constexpr unsigned thread_of(unsigned block, unsigned warp, unsigned lane
   return block << 10 | warp << 5 | lane;
 }
 inline constexpr unsigned warp_of(unsigned thread) { return thread >> 5; }
+inline constexpr unsigned block_of_thread(unsigned thread) { return thread >> 10; }
 
 // What a warp knows of the past.
 class order {

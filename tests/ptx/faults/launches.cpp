@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device refuses to launch, and what a launch's settings do.
+#include "../run_kernel.hpp"
+
+using run_kernel::contains;
+using run_kernel::numbers;
+using run_kernel::run;
+using run_kernel::setup;
+
+namespace {
+
+// Of a kernel with 1000 bytes of static shared memory and at most 512 threads.
+std::string refused(ptx::launch const& how, ptx::device_limits const& device,
+                    std::size_t opted_in = 0) {
+  ptx::kernel k;
+  k.static_shared = 1000;
+  k.max_threads = 512;
+  return ptx::refusal(k, how, device, opted_in);
+}
+ptx::launch plain() {
+  ptx::launch how;
+  how.grid = {8, 8, 8};
+  how.block = {32, 2, 2};
+  return how;
+}
+
+}  // namespace
+
+TEST_CASE("grids and blocks beyond the limits") {
+  for (ptx::device_limits const& device : {ptx::sm_80, ptx::sm_90}) {
+    CHECK(refused(plain(), device) == "");
+    auto const with = [&](auto const& change) {
+      ptx::launch how = plain();
+      change(how);
+      return refused(how, device);
+    };
+    CHECK(contains(with([](auto& h) { h.grid.y = 0; }), "a grid without blocks"));
+    CHECK(contains(with([](auto& h) { h.block.y = 0; }), "a block without threads"));
+    CHECK(with([](auto& h) { h.block = {512}; }) == "");
+    CHECK(contains(with([](auto& h) { h.block = {513}; }), "launch bounds: 513, at most 512"));
+    CHECK(contains(with([](auto& h) { h.block = {1025}; }), "block: 1025, at most 1024"));
+    CHECK(contains(with([](auto& h) { h.block = {1, 1, 65}; }), "block.z: 65, at most 64"));
+    CHECK(with([](auto& h) { h.grid = {0x7fffffff}; }) == "");
+    CHECK(contains(with([](auto& h) { h.grid = {0x80000000}; }), "grid.x: 2147483648, at most"));
+    CHECK(with([](auto& h) { h.grid = {1, 65535, 65535}; }) == "");
+    CHECK(contains(with([](auto& h) { h.grid = {1, 65536}; }), "grid.y: 65536, at most 65535"));
+    CHECK(contains(with([](auto& h) { h.grid = {1, 1, 65536}; }), "grid.z: 65536, at most 65535"));
+  }
+}
+
+TEST_CASE("clusters beyond the limits") {
+  ptx::launch how = plain();
+  how.cluster = 8;
+  CHECK(refused(how, ptx::sm_90) == "");
+  CHECK(contains(refused(how, ptx::sm_80), "blocks of a cluster: 8, at most 1"));
+  how.cluster = 16;
+  how.grid.x = 16;
+  CHECK(contains(refused(how, ptx::sm_90), "blocks of a cluster: 16, at most 8"));
+  how.cluster = 8;
+  how.grid.x = 12;
+  CHECK(contains(refused(how, ptx::sm_90), "grid.x: 12, no multiple of the cluster's 8 blocks"));
+  how.cluster = 0;
+  CHECK(contains(refused(how, ptx::sm_90), "a cluster without blocks"));
+}
+
+TEST_CASE("shared memory beyond the limits") {
+  ptx::launch how = plain();
+  how.shared_bytes = (48 << 10) - 1000;
+  CHECK(refused(how, ptx::sm_80) == "");
+  ++how.shared_bytes;
+  CHECK(contains(refused(how, ptx::sm_80), "bytes of dynamic shared memory"));
+  CHECK(refused(how, ptx::sm_80, how.shared_bytes) == "");
+  how.shared_bytes = (163 << 10) - 1000;
+  CHECK(refused(how, ptx::sm_80, how.shared_bytes) == "");
+  ++how.shared_bytes;
+  CHECK(contains(refused(how, ptx::sm_80, how.shared_bytes),
+                 "bytes of shared memory: 166913, at most 166912"));
+  CHECK(refused(how, ptx::sm_90, how.shared_bytes) == "");
+  how.shared_bytes = (227 << 10) - 1000;
+  CHECK(refused(how, ptx::sm_90, how.shared_bytes) == "");
+  ++how.shared_bytes;
+  CHECK(contains(refused(how, ptx::sm_90, how.shared_bytes), "232449, at most 232448"));
+}
+
+TEST_CASE("parameters must be all there") {
+  ptx::module m(run_kernel::text(""));
+  std::string said;
+  try {
+    ptx::run(m.get("k"), ptx::launch());
+  } catch (ptx::fault const& f) {
+    said = f.what();
+  }
+  CHECK(said == "k: 0 bytes of parameters, the kernel takes 16");
+}
+
+TEST_CASE("host threads share the clusters of a grid, and change nothing") {
+  std::string const text =
+      "add.s32 %a0, %t, 4;\nand.b32 %a0, %a0, 63;\nshl.b32 %a0, %a0, 2;\n"
+      "mad.lo.s32 %a1, %c, 100, %t;\nst.shared.u32 [%at], %a1;\nbar.sync 0;\n"
+      "ld.shared.u32 %a2, [%a0];\nsetp.lt.u32 %q0, %a2, 1000;\n"
+      "@%q0 add.s32 %a2, %a2, 7;\nst.global.u32 [%there], %a2;";
+  setup s = {64, 100};
+  auto const alone = run(text, s);
+  s.watched.threads = 4;
+  auto const shared = run(text, s);
+  CHECK(alone.fault == "");
+  CHECK(shared.fault == "");
+  CHECK(shared.out == alone.out);
+  CHECK(shared.counted.warp_instructions == alone.counted.warp_instructions);
+  CHECK(shared.counted.thread_instructions == alone.counted.thread_instructions);
+  CHECK(shared.counted.blocks == 100);
+  CHECK(shared.counted.threads == 6400);
+  CHECK(shared.counted.barriers == 100);
+  CHECK(shared.counted.launches == 1);
+}
+
+TEST_CASE("the fault of the first cluster is the launch's, however many host threads there are") {
+  setup s = {32, 50};
+  s.watched.threads = 4;
+  for (int i = 0; i < 20; ++i) {
+    auto const o = run("setp.ge.u32 %q0, %c, 17;\n@%q0 trap;", s);
+    CHECK(o.fault == "trap");
+    CHECK(contains(o.where, "block 17, "));
+  }
+}
+
+TEST_CASE("instructions are counted, a warp once or its active lanes") {
+  auto const empty = run("", {64}).counted;
+  auto const o =
+      run("setp.lt.s32 %q0, %t, 8;\nadd.s32 %a0, %t, 1;\n@%q0 add.s32 %a0, %t, 2;", {64});
+  CHECK(o.counted.warp_instructions - empty.warp_instructions == 6);
+  CHECK(o.counted.thread_instructions - empty.thread_instructions == 64 + 64 + 8);
+  CHECK(o.counted.divergent_branches == 0);
+  auto const sides = run("setp.lt.s32 %q0, %t, 8;\n@%q0 bra A;\nadd.s32 %a0, %t, 1;\nA:", {64});
+  CHECK(sides.counted.divergent_branches == 1);  // the second warp goes one way
+  CHECK(sides.counted.thread_instructions - empty.thread_instructions == 64 + 8 + 56);
+}
+
+TEST_CASE("what accesses cost is counted where it is asked for") {
+  setup s;
+  s.shared = 8192;
+  s.watched.count_memory = true;
+  s.watched.unwritten_shared = s.watched.shared_races = false;
+  auto const shared = [&](std::string const& address, std::string const& load) {
+    auto const c = run(address + "\nld.shared." + load + ", [%a0];", s).counted;
+    return std::vector<std::uint64_t>{c.shared_requests, c.shared_wavefronts, c.shared_ideal};
+  };
+  using counts = std::vector<std::uint64_t>;
+  CHECK(shared("shl.b32 %a0, %t, 2;", "u32 %a1") == counts{1, 1, 1});
+  CHECK(shared("shl.b32 %a0, %t, 3;", "u32 %a1") == counts{1, 2, 1});   // every other bank
+  CHECK(shared("shl.b32 %a0, %t, 7;", "u32 %a1") == counts{1, 32, 1});  // one bank
+  CHECK(shared("mov.u32 %a0, 64;", "u32 %a1") == counts{1, 1, 1});      // one word
+  CHECK(shared("shl.b32 %a0, %t, 1;", "u16 %h1") == counts{1, 1, 1});
+  CHECK(shared("shl.b32 %a0, %t, 3;", "v2.u32 {%a1, %a2}") == counts{1, 2, 2});
+  CHECK(shared("shl.b32 %a0, %t, 4;", "v4.u32 {%a1, %a2, %a3, %a4}") == counts{1, 4, 4});
+
+  numbers const in(1024);
+  auto const global = [&](std::string const& address, std::string const& load) {
+    auto const c =
+        run(address + "\nadd.s64 %g0, %g0, %in;\nld.global." + load + ", [%g0];", s, in).counted;
+    return std::vector<std::uint64_t>{c.global_requests, c.global_sectors, c.global_bytes};
+  };
+  // The array begins at a multiple of 16, not always of 32.
+  auto const near = [](counts const& c, std::uint64_t sectors) {
+    return c[1] == sectors || c[1] == sectors + 1;
+  };
+  counts const contiguous = global("mul.wide.u32 %g0, %t, 4;", "u32 %a1");
+  CHECK(contiguous[0] == 1);
+  CHECK(contiguous[2] == 128);
+  CHECK(near(contiguous, 4));
+  CHECK(global("mul.wide.u32 %g0, %t, 64;", "u32 %a1") == counts{1, 32, 128});
+  CHECK(global("mov.u64 %g0, 64;", "u32 %a1") == counts{1, 1, 128});
+  CHECK(near(global("mul.wide.u32 %g0, %t, 16;", "v4.u32 {%a1, %a2, %a3, %a4}"), 16));
+}
+
+TEST_CASE("each instruction is counted where memory is") {
+  setup s = {64, 3};
+  s.watched.count_memory = true;
+  auto const c = run("setp.lt.s32 %q0, %t, 32;\n@%q0 bra A;\nadd.s32 %a0, %t, 1;\nA:", s).counted;
+  std::uint64_t sum = 0;
+  for (std::uint64_t const n : c.executed) sum += n;
+  CHECK(sum == c.warp_instructions);
+  CHECK(c.executed.front() == 6);
+  CHECK(c.executed[c.executed.size() - 2] == 3);  // the addition
+}

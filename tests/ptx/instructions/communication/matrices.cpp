@@ -58,55 +58,77 @@ void load_matrices(warp& w, instruction const& n, lane_mask active) {
   }
 }
 
-struct fragments {
-  double a[16][16], b[16][8], c[16][8];
-};
-
-void multiply(fragments& m) {
-  for (int row = 0; row < 16; ++row)
-    for (int k = 0; k < 16; ++k)
-      for (int column = 0; column < 8; ++column) m.c[row][column] += m.a[row][k] * m.b[k][column];
+// A quarter of A, or half of B transposed: a register of 32 lanes holds 8 rows of 8 elements, each
+// of which four lanes have a pair of.
+using quarter = double[8][8];
+template <float number(std::uint16_t)>
+void read_quarter(std::uint64_t const* words, quarter& q) {
+  std::uint32_t pairs[warp_lanes];
+  for (int l = 0; l < warp_lanes; ++l) pairs[l] = static_cast<std::uint32_t>(words[l]);
+  float even[warp_lanes], odd[warp_lanes];
+  for (int l = 0; l < warp_lanes; ++l) {
+    even[l] = number(static_cast<std::uint16_t>(pairs[l]));
+    odd[l] = number(static_cast<std::uint16_t>(pairs[l] >> 16));
+  }
+  for (int row = 0; row < 8; ++row)
+    for (int i = 0; i < 4; ++i) {
+      q[row][2 * i] = static_cast<double>(even[4 * row + i]);
+      q[row][2 * i + 1] = static_cast<double>(odd[4 * row + i]);
+    }
 }
 
-// With g = lane / 4 and t = 2 (lane % 4), two elements a register: of A, (g, t), (g + 8, t),
-// (g, t + 8), (g + 8, t + 8) and those to their right; of B, (t, g), (t + 8, g) and those below;
-// of C, one a register, (g, t), (g, t + 1), (g + 8, t), (g + 8, t + 1). A device sums in an order
-// and with a precision of its own; here the sum is exact but for doubles' rounding.
+// Half of C: a register of even columns and one of odd columns.
+void read_half(std::uint64_t const* even, std::uint64_t const* odd, quarter& q) {
+  for (int l = 0; l < warp_lanes; ++l) {
+    q[l / 4][l % 4 * 2] = static_cast<double>(narrow<float>(even[l]));
+    q[l / 4][l % 4 * 2 + 1] = static_cast<double>(narrow<float>(odd[l]));
+  }
+}
+void write_half(quarter const& q, std::uint64_t* even, std::uint64_t* odd) {
+  auto const word = [](double x) -> std::uint64_t {
+    auto const sum = static_cast<float>(x);
+    return std::isnan(sum) ? 0x7fffffff : widen(sum);
+  };
+  for (int l = 0; l < warp_lanes; ++l) {
+    even[l] = word(q[l / 4][l % 4 * 2]);
+    odd[l] = word(q[l / 4][l % 4 * 2 + 1]);
+  }
+}
+
+// Eight numbers as the compilers' own vectors, which are fast whatever vectors the processor has.
+using vector = double __attribute__((vector_size(64)));
+static_assert(sizeof(vector) == sizeof(double[8]));
+
+// sums += a x b, where b_columns[c] is column c of b. Products of 16-bit floats are exact.
+void add_product(quarter const& a, quarter const& b_columns, quarter& sums) {
+  vector b[8];
+  for (int k = 0; k < 8; ++k)
+    for (int column = 0; column < 8; ++column) b[k][column] = b_columns[column][k];
+  for (int row = 0; row < 8; ++row) {
+    vector sum;
+    std::memcpy(&sum, sums[row], sizeof sum);
+    for (int k = 0; k < 8; ++k) sum += a[row][k] * b[k];
+    std::memcpy(sums[row], &sum, sizeof sum);
+  }
+}
+
+// Registers of A are its quarters: upper left, lower left, upper right, lower right; those of B its
+// upper and its lower half; of C, the first two are its upper half. A device sums in an order and
+// with a precision of its own; here the sum is exact but for doubles' rounding.
 template <float number(std::uint16_t)>
 void multiply_add(warp& w, instruction const& n, lane_mask active) {
   w.demand_whole(active, "mma");
   if (active != all_lanes) w.fail("mma by a warp of fewer than 32 lanes");
   ++w.in->of->counted.matrix_products;
-  fragments m;
-  for (int i = 0; i < 4; ++i) {
-    std::uint64_t const* const a = w.source(n.sources[i]);
-    for (int l = 0; l < warp_lanes; ++l) {
-      double* const to = &m.a[l / 4 + i % 2 * 8][l % 4 * 2 + i / 2 * 8];
-      to[0] = static_cast<double>(number(static_cast<std::uint16_t>(a[l])));
-      to[1] = static_cast<double>(number(static_cast<std::uint16_t>(a[l] >> 16)));
-    }
+  quarter a[4], b[2], c[2];
+  for (int i = 0; i < 4; ++i) read_quarter<number>(w.source(n.sources[i]), a[i]);
+  for (int i = 0; i < 2; ++i) read_quarter<number>(w.source(n.sources[4 + i]), b[i]);
+  for (int half = 0; half < 2; ++half) {
+    read_half(w.source(n.sources[6 + 2 * half]), w.source(n.sources[7 + 2 * half]), c[half]);
+    for (int k = 0; k < 2; ++k) add_product(a[half + 2 * k], b[k], c[half]);
   }
-  for (int i = 0; i < 2; ++i) {
-    std::uint64_t const* const b = w.source(n.sources[4 + i]);
-    for (int l = 0; l < warp_lanes; ++l) {
-      int const row = l % 4 * 2 + i * 8, column = l / 4;
-      m.b[row][column] = static_cast<double>(number(static_cast<std::uint16_t>(b[l])));
-      m.b[row + 1][column] = static_cast<double>(number(static_cast<std::uint16_t>(b[l] >> 16)));
-    }
-  }
-  for (int i = 0; i < 4; ++i) {
-    std::uint64_t const* const c = w.source(n.sources[6 + i]);
-    for (int l = 0; l < warp_lanes; ++l)
-      m.c[l / 4 + i / 2 * 8][l % 4 * 2 + i % 2] = static_cast<double>(narrow<float>(c[l]));
-  }
-  multiply(m);
-  for (int i = 0; i < 4; ++i) {
-    std::uint64_t* const to = w.result(n.results[i]);
-    for (int l = 0; l < warp_lanes; ++l) {
-      auto const sum = static_cast<float>(m.c[l / 4 + i / 2 * 8][l % 4 * 2 + i % 2]);
-      to[l] = std::isnan(sum) ? 0x7fffffff : widen(sum);
-    }
-  }
+  for (int half = 0; half < 2; ++half)
+    write_half(c[half], w.result(n.results[2 * half]), w.result(n.results[2 * half + 1]));
 }
 
 void decode_ldmatrix(statement& s, instruction& n) {

@@ -141,8 +141,8 @@ set(_slicesort_one_architecture ${_slicesort_architecture})
 if(_slicesort_device STREQUAL "ptx")
   set(_slicesort_one_architecture 90-virtual)
 endif()
-set_target_properties(slicesort_cuda_cub slicesort_cuda_errors slicesort_cuda_large slicesort_cuda_thrust
-  PROPERTIES CUDA_ARCHITECTURES ${_slicesort_one_architecture})
+set_target_properties(slicesort_cuda_cub slicesort_cuda_errors slicesort_cuda_known_masks slicesort_cuda_known_orders
+  slicesort_cuda_large slicesort_cuda_thrust PROPERTIES CUDA_ARCHITECTURES ${_slicesort_one_architecture})
 if(TARGET slicesort_cuda_attention)
   set_target_properties(slicesort_cuda_attention PROPERTIES CUDA_ARCHITECTURES ${_slicesort_one_architecture})
   if(_slicesort_device STREQUAL "ptx")

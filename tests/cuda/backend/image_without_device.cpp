@@ -153,7 +153,7 @@ TEST_CASE("every view of a problem is found, but for those without data") {
   auto const mode = ss::grad_mode::accumulate;
   CHECK(views({dy.view(),
                x.view(),
-               {4, false, {weights.data(), 4}},
+               {4, false, 0.0f, {weights.data(), 4}},
                {perm.view()},
                dx.view(),
                {dweights.data(), 4},
@@ -166,8 +166,9 @@ TEST_CASE("every view of a problem is found, but for those without data") {
                                               {dx.view().data(), access::written},
                                               {dweights.data(), access::written},
                                               {lengths.data(), access::read}});
-  CHECK(views({dy.view(), {}, {4, true, {}}, {perm.view()}, dx.view(), {}, false, mode, {}}) ==
-        found{{dy.view().data(), access::read},
-              {perm.view().data(), access::read},
-              {dx.view().data(), access::written}});
+  CHECK(
+      views({dy.view(), {}, {4, true, 0.25f, {}}, {perm.view()}, dx.view(), {}, false, mode, {}}) ==
+      found{{dy.view().data(), access::read},
+            {perm.view().data(), access::read},
+            {dx.view().data(), access::written}});
 }

@@ -85,6 +85,14 @@ void shared_memory::check_write(warp& w, unsigned lane, std::size_t i) const {
   if (!far_.empty()) check(far_[i]);
 }
 
+void shared_memory::note_slowly(warp& w, unsigned lane, std::size_t i, doing what) {
+  std::size_t const at = i << shift_, bytes = std::size_t{1} << shift_;
+  if (what == doing::read)
+    read(w, lane, at, bytes);
+  else
+    write(w, lane, at, bytes);
+}
+
 void shared_memory::start_copy(warp& w, unsigned lane, std::size_t at, std::size_t bytes) {
   if (cells_.empty()) return;
   write(w, lane, at, bytes);

@@ -48,6 +48,16 @@ class shared_memory {
 
  private:
   void visit(warp const& w, unsigned lane);
+  // Of a warp, what the usual case depends on.
+  struct glance {
+    moment born, calm, block_calm, now;
+    unsigned first_thread;
+    std::uint16_t mine, several;
+  };
+  // False where it is not the usual case, and nothing was noted.
+  static bool note_read(glance const& g, cell& c, unsigned lane);
+  static bool note_write(glance const& g, cell& c, unsigned lane);
+  void note_slowly(warp& w, unsigned lane, std::size_t i, doing what);
   static bool is_settled(warp const& w, cell const& c);
   void add_readers(warp& w, cell& c, lane_mask lanes);
   void check_read(warp& w, unsigned lane, std::size_t i) const;
@@ -108,44 +118,49 @@ inline void shared_memory::read(warp& w, unsigned lane, std::size_t at, std::siz
   }
 }
 
+// What is usual is seen at a glance: since the last barrier nobody has written the bytes, or the
+// thread itself.
+inline bool shared_memory::note_read(glance const& g, cell& c, unsigned lane) {
+  bool const settled = c.written - g.born < g.calm - g.born ||
+                       (c.writer == (g.first_thread | lane) && c.written >= g.born);
+  if (!settled) return false;
+  if (c.read < g.block_calm) {
+    c.read = g.now;
+    c.lanes = lane_mask{1} << lane;
+    c.reader = g.mine;
+  } else if (c.reader == g.several) {
+    c.read = std::max(c.read, g.now);
+  } else if (c.read == g.now && c.reader == g.mine) {
+    c.lanes |= lane_mask{1} << lane;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+inline bool shared_memory::note_write(glance const& g, cell& c, unsigned lane) {
+  bool const settled = c.written < g.calm || c.writer == (g.first_thread | lane);
+  bool const unread = c.read < g.calm || (c.reader == g.mine && c.lanes == lane_mask{1} << lane);
+  if (!settled || !unread) return false;
+  c.written = g.now;
+  c.writer = static_cast<std::uint16_t>(g.first_thread | lane);
+  return true;
+}
+
 template <std::size_t Bytes, doing What>
 void shared_memory::note(warp& w, std::array<std::uint32_t, warp_lanes> const& at,
                          lane_mask active) {
   if (cells_.empty()) return;
-  // What is usual is seen at a glance: nobody has touched the bytes since the last barrier, or the
-  // thread itself, or, of reads, its warp.
-  moment const born = w.past.born, calm = w.past.calm, now = w.past.now;
-  unsigned const first = w.first_thread, shift = shift_;
-  auto const mine = static_cast<std::uint16_t>(first >> 5);
-  cell* const cells = cells_.data();
-  reading const* const far = far_.empty() ? nullptr : far_.data();
+  glance const g{w.past.born, w.past.calm,    w.past.block_calm,
+                 w.past.now,  w.first_thread, static_cast<std::uint16_t>(warp_of(w.first_thread)),
+                 several_};
+  bool const far = What == doing::write && !far_.empty();
+  unsigned const shift = shift_, cells = static_cast<unsigned>(Bytes >> shift);
   auto const one = [&](unsigned l) {
-    std::size_t i = at[l] >> shift;
-    lane_mask const lane = lane_mask{1} << l;
-    for (std::size_t const end = i + (Bytes >> shift); i != end; ++i) {
-      cell& c = cells[i];
-      if (What == doing::read) {
-        bool const settled = c.written - born < calm - born;
-        bool const by_itself = c.writer == (first | l) && c.written >= born;
-        if (!settled && !by_itself) {
-          read(w, l, i << shift, std::size_t{1} << shift);
-        } else if (c.read < calm) {
-          c.read = now, c.lanes = lane, c.reader = mine;
-        } else if (c.read == now && c.reader == mine) {
-          c.lanes |= lane;
-        } else {
-          add_readers(w, c, lane);
-        }
-      } else {
-        bool const settled = c.written < calm || c.writer == (first | l);
-        bool const unread = c.read < calm || (c.reader == mine && c.lanes == lane);
-        if (!settled || !unread || far != nullptr) {
-          write(w, l, i << shift, std::size_t{1} << shift);
-        } else {
-          c.written = now;
-          c.writer = static_cast<std::uint16_t>(first | l);
-        }
-      }
+    cell* c = cells_.data() + (at[l] >> shift);
+    for (cell* const end = c + cells; c != end; ++c) {
+      bool const noted = !far && (What == doing::read ? note_read(g, *c, l) : note_write(g, *c, l));
+      if (!noted) note_slowly(w, l, static_cast<std::size_t>(c - cells_.data()), What);
     }
   };
   if (active == all_lanes)

@@ -114,6 +114,28 @@ TEST_CASE("neighbors in a word do not race, as each byte is known by itself") {
                  "race at byte 7"));
 }
 
+TEST_CASE("bytes that were written at once, and by themselves") {
+  // 16 bytes by each of 8 threads, then each byte by a thread of its own, then 16 at once again.
+  setup const s = {128};
+  std::string const wide =
+      "setp.lt.s32 %q0, %t, 8;\nshl.b32 %a0, %t, 4;\n"
+      "@%q0 st.shared.v4.u32 [%a0], {%t, %t, %t, %t};\n";
+  std::string const narrow = "st.shared.u8 [%t], 5;\n";
+  std::string const wide_read = "@%q0 ld.shared.v4.u32 {%a1, %a2, %a3, %a4}, [%a0];\n";
+  std::string const narrow_read = "sub.s32 %a5, 127, %t;\nld.shared.u8 %h0, [%a5];\n";
+  std::string const barrier = "bar.sync 0;\n";
+  CHECK(passes(wide + barrier + narrow + barrier + wide_read + barrier + wide + barrier +
+                   narrow_read + barrier + narrow,
+               s));
+  CHECK(contains(found(wide + narrow, s), "race at byte"));
+  CHECK(contains(found(wide + barrier + narrow + wide_read, s), "race at byte"));
+  CHECK(contains(found(wide + barrier + wide_read + narrow, s), "race at byte"));
+  CHECK(contains(found(wide + barrier + narrow_read + wide, s), "race at byte"));
+  CHECK(contains(found(wide + barrier + narrow + barrier + wide + narrow_read, s), "race at byte"));
+  CHECK(contains(found(narrow + barrier + "add.s32 %a0, %a0, 128;\n" + wide_read, s),
+                 "which nobody wrote"));
+}
+
 TEST_CASE("races are not looked for where they are not watched") {
   setup s;
   s.watched.shared_races = false;

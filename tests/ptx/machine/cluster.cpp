@@ -2,8 +2,8 @@
 #include "cluster.hpp"
 
 #include "../instructions/communication/barriers.hpp"
+#include "../watch/access_widths.hpp"
 #include "../watch/global_races.hpp"
-#include "../watch/grain.hpp"
 #include "fault.hpp"
 
 #include <algorithm>
@@ -26,15 +26,15 @@ cluster::cluster(kernel const& k, launch const& l) : of(k), how(l) {
     remove_synchronization(altered_, how.removed.number);
   }
   if (how.watched.count_memory) counted.executed.resize(k.code.size());
-  grains const grain = smallest_accesses(code());
-  if (how.watched.global_races) global = std::make_unique<global_races>(grain.global);
+  access_widths const widths = widths_of(code());
+  if (how.watched.global_races) global = std::make_unique<global_races>(widths.global);
   for (auto const& [name, row] : k.specials) specials_.push_back({special_register(name), row});
   auto const threads = static_cast<unsigned>(how.block.count());
   blocks.resize(how.cluster);
   for (block& b : blocks) {
     b.of = this;
     b.rank = static_cast<unsigned>(&b - blocks.data());
-    b.shared.prepare(b, k.static_shared + how.shared_bytes, grain.shared, how.watched);
+    b.shared.prepare(b, k.static_shared + how.shared_bytes, widths, how.watched);
     b.warps.resize((threads + warp_lanes - 1) / warp_lanes);
     for (warp& w : b.warps) {
       w.in = &b;

@@ -2,6 +2,7 @@
 // A block's shared memory, and who did what with it.
 #pragma once
 
+#include "../watch/access_widths.hpp"
 #include "../watch/cell.hpp"
 #include "warp.hpp"
 
@@ -20,8 +21,8 @@ enum class doing : std::uint8_t { read, write };
 
 class shared_memory {
  public:
-  // For a launch. `grain`: all accesses are of so many bytes or of a multiple, a power of two.
-  void prepare(block& owner, std::size_t bytes, std::size_t grain, watch const& watched);
+  // For a launch of a kernel with these accesses.
+  void prepare(block& owner, std::size_t bytes, access_widths const& widths, watch const& watched);
   // At a block's start; memory then holds anything.
   void start(unsigned char anything);
   // Moments begin anew.
@@ -57,18 +58,31 @@ class shared_memory {
   // False where it is not the usual case, and nothing was noted.
   static bool note_read(glance const& g, cell& c, unsigned lane);
   static bool note_write(glance const& g, cell& c, unsigned lane);
-  void note_slowly(warp& w, unsigned lane, std::size_t i, doing what);
+  void read_cell(warp& w, unsigned lane, cell& c);
+  void write_cell(warp& w, unsigned lane, cell& c);
+  struct cells {
+    cell *first, *last;
+    cell* begin() const { return first; }
+    cell* end() const { return last; }
+  };
+  cells cells_of(std::size_t at, std::size_t bytes);
+  void spread(std::size_t line);
+  void gather(std::size_t at, std::size_t bytes);
+  std::size_t number(cell const& c) const { return static_cast<std::size_t>(&c - cells_.data()); }
   static bool is_settled(warp const& w, cell const& c);
   void add_readers(warp& w, cell& c, lane_mask lanes);
-  void check_read(warp& w, unsigned lane, std::size_t i) const;
-  void check_write(warp& w, unsigned lane, std::size_t i) const;
-  [[noreturn]] void race(warp const& w, unsigned lane, std::size_t i, char const* does,
+  void check_read(warp& w, unsigned lane, cell const& c) const;
+  void check_write(warp& w, unsigned lane, cell const& c) const;
+  [[noreturn]] void race(warp const& w, unsigned lane, cell const& c, char const* does,
                          std::string const& who, char const* did) const;
 
   block* owner_ = nullptr;
   std::uint16_t several_ = 0;  // warps of the owner
   std::vector<unsigned char> bytes_;
-  std::vector<cell> cells_;      // one for each grain; empty: nothing is watched
+  std::vector<cell> cells_;  // one for each grain; empty: nothing is watched
+  // For each 16 bytes whether their first cell speaks for all, as they were written at once and
+  // since then only read at once. Empty: cells speak for themselves.
+  std::vector<unsigned char> whole_;
   std::vector<reading> far_;     // by other blocks of the cluster
   std::vector<writing> visits_;  // the last access by each block of the cluster
   unsigned shift_ = 0;           // log2 of the grain
@@ -102,20 +116,20 @@ inline void shared_memory::add_readers(warp& w, cell& c, lane_mask lanes) {
   }
 }
 
-inline void shared_memory::read(warp& w, unsigned lane, std::size_t at, std::size_t bytes) {
-  if (cells_.empty()) return;
-  unsigned const thread = w.first_thread | lane;
-  bool const own = owner_ == w.in;
-  if (!own) visit(w, lane);
-  for (std::size_t i = at >> shift_, end = (at + bytes) >> shift_; i != end; ++i) {
-    cell& c = cells_[i];
-    if (!is_settled(w, c) && !(c.writer == thread && c.written >= w.past.born))
-      check_read(w, lane, i);
-    if (own)
-      add_readers(w, c, lane_mask{1} << lane);
-    else
-      far_[i] = joined(w, lane, far_[i]);
+inline shared_memory::cells shared_memory::cells_of(std::size_t at, std::size_t bytes) {
+  cell* const first = &cells_[at >> shift_];
+  if (!whole_.empty() && whole_[at / 16] != 0) {
+    if (bytes == 16) return {first, first + 1};
+    spread(at / 16);
   }
+  return {first, first + (bytes >> shift_)};
+}
+
+// After a write. What had been read before has been seen to come before it.
+inline void shared_memory::gather(std::size_t at, std::size_t bytes) {
+  if (bytes != 16 || whole_.empty()) return;
+  cells_[at >> shift_].read = 0;
+  whole_[at / 16] = 1;
 }
 
 // What is usual is seen at a glance: since the last barrier nobody has written the bytes, or the
@@ -155,13 +169,15 @@ void shared_memory::note(warp& w, std::array<std::uint32_t, warp_lanes> const& a
                  w.past.now,  w.first_thread, static_cast<std::uint16_t>(warp_of(w.first_thread)),
                  several_};
   bool const far = What == doing::write && !far_.empty();
-  unsigned const shift = shift_, cells = static_cast<unsigned>(Bytes >> shift);
   auto const one = [&](unsigned l) {
-    cell* c = cells_.data() + (at[l] >> shift);
-    for (cell* const end = c + cells; c != end; ++c) {
-      bool const noted = !far && (What == doing::read ? note_read(g, *c, l) : note_write(g, *c, l));
-      if (!noted) note_slowly(w, l, static_cast<std::size_t>(c - cells_.data()), What);
+    for (cell& c : cells_of(at[l], Bytes)) {
+      if (What == doing::read) {
+        if (!note_read(g, c, l)) read_cell(w, l, c);
+      } else {
+        if (far || !note_write(g, c, l)) write_cell(w, l, c);
+      }
     }
+    if (What == doing::write) gather(at[l], Bytes);
   };
   if (active == all_lanes)
     for (unsigned l = 0; l < warp_lanes; ++l) one(l);
@@ -173,30 +189,11 @@ void shared_memory::note(warp& w, std::array<std::uint32_t, warp_lanes> const& a
 inline void shared_memory::read_together(warp& w, lane_mask lanes, std::size_t at,
                                          std::size_t bytes) {
   if (cells_.empty()) return;
-  for (std::size_t i = at >> shift_, end = (at + bytes) >> shift_; i != end; ++i) {
-    cell& c = cells_[i];
+  for (cell& c : cells_of(at, bytes)) {
     if (!is_settled(w, c))
       for (lane_mask rest = lanes; rest != 0; rest &= rest - 1)
-        check_read(w, static_cast<unsigned>(__builtin_ctz(rest)), i);
+        check_read(w, static_cast<unsigned>(__builtin_ctz(rest)), c);
     add_readers(w, c, lanes);
-  }
-}
-
-inline void shared_memory::write(warp& w, unsigned lane, std::size_t at, std::size_t bytes) {
-  if (cells_.empty()) return;
-  order const& past = w.past;
-  unsigned const thread = w.first_thread | lane;
-  bool const own = owner_ == w.in;
-  if (!own) visit(w, lane);
-  moment const calm_readers = own ? past.block_calm : past.calm;
-  for (std::size_t i = at >> shift_, end = (at + bytes) >> shift_; i != end; ++i) {
-    cell& c = cells_[i];
-    bool const written = c.writer == thread || c.written < past.born || is_settled(w, c);
-    bool const read =
-        c.read < calm_readers || (c.reader == thread >> 5 && c.lanes == lane_mask{1} << lane);
-    if (!written || !read || (!far_.empty() && far_[i].last >= past.calm)) check_write(w, lane, i);
-    c.written = past.now;
-    c.writer = static_cast<std::uint16_t>(thread);
   }
 }
 

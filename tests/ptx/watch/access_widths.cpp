@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "grain.hpp"
+#include "access_widths.hpp"
 
 #include "../instructions/form.hpp"
 
@@ -8,8 +8,8 @@
 
 namespace ptx {
 
-grains smallest_accesses(std::vector<instruction> const& code) {
-  grains found;
+access_widths widths_of(std::vector<instruction> const& code) {
+  access_widths found;
   for (instruction const& n : code) {
     if (n.of == nullptr) continue;
     char const first = n.of->opcode[0];
@@ -20,10 +20,14 @@ grains smallest_accesses(std::vector<instruction> const& code) {
       std::size_t const width = bytes_of(n.t);
       if (n.where != space::global) found.shared = std::min(found.shared, width);
       if (n.where != space::shared) found.global = std::min(found.global, width);
+      if (n.where == space::shared && width * n.count == 16) found.shared_lines = true;
     } else if (opcode == "cp") {
       if (n.source_count == 0) continue;
       found.shared = std::min<std::size_t>(found.shared, n.count);
       found.global = 1;  // it reads as many bytes as a register says
+      if (n.count == 16) found.shared_lines = true;
+    } else if (opcode == "ldmatrix") {
+      found.shared_lines = true;
     }
   }
   return found;

@@ -13,7 +13,7 @@ namespace ptx::runtime {
 // A line of ours on the standard error output.
 void say(std::string const& line);
 
-// Says `why`, and aborts.
+// Says `why`, and ends the process.
 [[noreturn]] void give_up(std::string const& why);
 
 // Makes `code` this thread's last error, unless it is success. Returns it.

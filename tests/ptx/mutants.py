@@ -24,19 +24,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LONGEST_CASE = 20.0  # seconds without a mutant; longer ones are left out
+LONGEST_CASE = 30.0  # seconds without a mutant; longer ones are left out
 FIRST_TRIES = 3  # the quickest cases that execute a synchronization; then the quickest of every other program
 
 # What a fault of the machine says, and what it is called in the table.
 FAULTS = (("race in global memory", "global race"), ("race", "race"), ("nobody wrote", "unwritten read"), ("under way", "copy under way"),
-          ("leaves the cluster", "early exit"), ("", "other fault"))
+          ("leaves the cluster|of the cluster, which has ended", "early exit"), ("", "other fault"))
 
 
 @dataclass(frozen=True)
 class Case:
-    """A test case of a program, run as the test of that name is."""
+    """A test case of a program, run as the test of that name is, on a device."""
     test: str
     name: str
+    device: str
 
 
 @dataclass(frozen=True)
@@ -65,23 +66,24 @@ class Machine:
         listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True, text=True).stdout
         for test in json.loads(listed)["tests"]:
             properties = {p["name"]: p["value"] for p in test.get("properties", [])}
-            if "ptx" in properties.get("LABELS", []) and re.match("cuda_|ptx_small|ptx_softmax", test["name"]) and "command" in test:
-                self.commands[test["name"]] = test["command"]
-                self.environments[test["name"]] = {**os.environ, **dict(v.split("=", 1) for v in properties["ENVIRONMENT"])}
+            if "ptx" in properties.get("LABELS", []) and re.match("cuda_|ptx_small", test["name"]) and "command" in test:
+                environment = dict(v.split("=", 1) for v in properties["ENVIRONMENT"])
+                if "SLICESORT_PTX_DEVICE" not in environment:
+                    self.commands[test["name"]] = test["command"]
+                    self.environments[test["name"]] = {**os.environ, **environment}
         if not self.commands:
             sys.exit(f"{build} has no tests that run on the PTX machine: tests/run --ptx builds them")
 
-    def device(self, test: str) -> str:
-        return self.environments[test].get("SLICESORT_PTX_DEVICE", "sm_90")
-
     def cases(self) -> list[Case]:
+        """Kernels of bfloat16 are compiled for sm_80, too."""
         found = []
         for test, command in self.commands.items():
             listed = subprocess.run([*command, "--list-test-cases", "--no-colors"], capture_output=True, text=True, check=False,
                                     env=self.environments[test]).stdout
             if listed.startswith("[doctest]"):
                 names = [line for line in listed.splitlines() if line and not line.startswith(("[doctest]", "===="))]
-                found += [Case(test, name) for name in dict.fromkeys(names)]
+                for name in dict.fromkeys(names):
+                    found += [Case(test, name, device) for device in ("sm_90", "sm_80") if device == "sm_90" or "bfloat16" in name]
         return found
 
     def run(self, case: Case, limit: float, **variables: str) -> subprocess.CompletedProcess | None:
@@ -89,7 +91,7 @@ class Machine:
         name = case.name.replace(",", "\\,")
         try:
             return subprocess.run([self.commands[case.test][0], f"--test-case={name}", "--no-colors"], capture_output=True, text=True,
-                                  errors="replace", timeout=limit, check=False, env={**self.environments[case.test], **variables})
+                                  errors="replace", timeout=limit, check=False, env={**self.environments[case.test], **variables, "SLICESORT_PTX_DEVICE": case.device})
         except subprocess.TimeoutExpired:
             return None
 
@@ -130,7 +132,7 @@ class Executions:
         seconds = time.monotonic() - begun
         passes = done is not None and done.returncode == 0
         if done is not None and not passes:
-            print(f"left out, for it fails without any mutant: {case.test}, '{case.name}'", file=sys.stderr)
+            print(f"left out, for it fails without any mutant: {case.test}, '{case.name}', {case.device}", file=sys.stderr)
         found = []
         for path in log.glob("*.synchronizations.tsv") if passes else ():
             executed = {(row["kernel"], row["line"]) for row in table(Path(str(path).replace(".synchronizations", ".instructions")))}
@@ -138,7 +140,7 @@ class Executions:
                       for row in table(path)]
         shutil.rmtree(log)
         self.seconds[case] = seconds
-        self.journal.add({"case": [case.test, case.name], "seconds": seconds, "synchronizations": found})
+        self.journal.add({"case": [case.test, case.name, case.device], "seconds": seconds, "synchronizations": found})
 
     def mutants(self) -> dict[Mutant, list[Case]]:
         """With the cases that execute the synchronization, the quickest first."""
@@ -146,7 +148,7 @@ class Executions:
         for line in self.journal.lines:
             case = Case(*line["case"])
             for kernel, number, instruction, executed in line["synchronizations"]:
-                cases = found.setdefault(Mutant(self.machine.device(case.test), kernel, number, instruction), [])
+                cases = found.setdefault(Mutant(case.device, kernel, number, instruction), [])
                 if executed and self.seconds[case] <= LONGEST_CASE:
                     cases.append(case)
         for cases in found.values():
@@ -154,13 +156,13 @@ class Executions:
         return found
 
 
-def tries(cases: list[Case]) -> list[Case]:
-    """The quickest, and the quickest of every other test."""
+def tries(cases: list[Case]) -> list[tuple[Case, str]]:
+    """The quickest, and the quickest of every other test; then all of these with global memory watched for races."""
     chosen = cases[:FIRST_TRIES]
     for case in cases[FIRST_TRIES:]:
         if all(case.test != other.test for other in chosen):
             chosen.append(case)
-    return chosen
+    return [(case, "0") for case in chosen] + [(case, "1") for case in chosen]
 
 
 def what_noticed(done: subprocess.CompletedProcess | None) -> str:
@@ -170,13 +172,13 @@ def what_noticed(done: subprocess.CompletedProcess | None) -> str:
     if done.returncode == 0:
         return ""
     fault = re.search(r"^PTX machine: (.*)", done.stderr, re.MULTILINE)
-    return next(name for said, name in FAULTS if said in fault[1]) if fault else "wrong result"
+    return next(name for said, name in FAULTS if re.search(said, fault[1])) if fault else "wrong result"
 
 
 def judge(mutant: Mutant, cases: list[Case], executions: Executions, journal: Journal) -> None:
     removed = f"{mutant.kernel}:{mutant.number}"
     by, noticed_by = "", None
-    runs = [(case, "0") for case in tries(cases)] + [(case, "1") for case in cases[:FIRST_TRIES]]
+    runs = tries(cases)
     for case, global_races in runs:
         limit = 20 + 30 * executions.seconds[case]
         done = executions.machine.run(case, limit, SLICESORT_PTX_REMOVE=removed, SLICESORT_PTX_ABORT="1", SLICESORT_PTX_GLOBAL_RACES=global_races)
@@ -234,8 +236,10 @@ def main() -> int:
         cases = [case for case in machine.cases() if re.search(arguments.cases, f"{case.test} {case.name}")]
         list(pool.map(executions.measure, cases))
         mutants = {mutant: cases for mutant, cases in executions.mutants().items() if re.search(arguments.kernels, mutant.kernel)}
-        judged = {line["mutant"] for line in journal.lines}
-        left = [mutant for mutant in mutants if mutant.id not in judged]
+        # What survived is tried again once more cases execute it.
+        judged = {line["mutant"]: line for line in journal.lines}
+        left = [mutant for mutant, cases in mutants.items()
+                if mutant.id not in judged or not judged[mutant.id]["by"] and judged[mutant.id]["tried"] != len(tries(cases))]
         print(f"{len(mutants)} synchronizations, {len(left)} to be removed", file=sys.stderr)
         list(pool.map(lambda mutant: judge(mutant, mutants[mutant], executions, journal), left))
     return print_table(mutants, {line["mutant"]: line for line in journal.lines})

@@ -13,6 +13,10 @@ if(NOT SLICESORT_TEST_PTX STREQUAL "ALL")
   endforeach()
 endif()
 
+# What does not fit into shared memory takes kernels of its own; where a block has little, that is soon.
+_slicesort_device_test(ptx_small_shared_memory slicesort_cuda_long_columns "--test-case=*larger than shared memory*")
+set_property(TEST ptx_small_shared_memory APPEND PROPERTY ENVIRONMENT SLICESORT_PTX_SHARED=16384)
+
 # Every call on few numbers, whole.
 _slicesort_device_test(ptx_small slicesort_cuda_every_call --test-case=small*)
 

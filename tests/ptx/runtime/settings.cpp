@@ -3,6 +3,8 @@
 
 #include "errors.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 
 namespace ptx::runtime {
@@ -32,6 +34,10 @@ settings read() {
     s.device = sm_80;
   else if (!device.empty() && device != "sm_90")
     give_up("SLICESORT_PTX_DEVICE=" + device + ": must be sm_80 or sm_90");
+  if (int const bytes = number_of("SLICESORT_PTX_SHARED"); bytes != 0) {
+    s.device.shared_opt_in = static_cast<std::size_t>(bytes);
+    s.device.shared_a_block = std::min(s.device.shared_a_block, s.device.shared_opt_in);
+  }
   s.log = text_of("SLICESORT_PTX_LOG");
   std::string const removed = text_of("SLICESORT_PTX_REMOVE");
   if (!removed.empty()) {

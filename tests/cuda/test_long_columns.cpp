@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Columns and groups that a block's shared memory does not hold, and columns that it just holds:
+// other kernels than for shorter ones. The host backend's bits.
+#include "backend/device.hpp"
+#include "backend/mirror.hpp"
+
+#include "support/backends.hpp"
+#include "support/inputs.hpp"
+#include "support/pattern_order.hpp"
+
+#include <slicesort/csp.hpp>
+#include <slicesort/multi_permutation.hpp>
+#include <slicesort/sinkhorn_csp.hpp>
+#include <slicesort/sparse_mix.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+namespace ss = slicesort;
+
+std::size_t shared_bytes() {
+  int bytes = 0;
+  SLICESORT_TEST_CUDA_CALL(
+      cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
+  return static_cast<std::size_t>(bytes);
+}
+// The rows of a column of T that shared memory does not hold.
+template <class T>
+index_t too_many_rows() {
+  return static_cast<index_t>(shared_bytes() / sizeof(T)) + 1;
+}
+
+template <class T>
+tensor<T> random_tensor(extents3 e, std::uint64_t seed) {
+  tensor<T> made(e);
+  for (index_t b = 0; b < e.batch; ++b)
+    for (index_t c = 0; c < e.channels; ++c)
+      made.set_column(b, c,
+                      make_column<T>(input_kind::normal, static_cast<std::size_t>(e.length),
+                                     seed + static_cast<std::uint64_t>(b * e.channels + c)));
+  return made;
+}
+
+// What a call wrote, as bits.
+using results = std::vector<std::vector<unsigned char>>;
+
+// call(policy) on the host and on the device, which must give the same results.
+template <class Call>
+void check_backends(Call const& call) {
+  results const expected = call(ss::exec::host{});
+  CHECK(call(cuda_exec{}) == expected);
+}
+template <class T, class Exec, class Op>
+std::vector<unsigned char> scratch_of(Exec const& on, Op const& op, extents3 e) {
+  return std::vector<unsigned char>(op.template workspace_bytes<T>(on, e));
+}
+
+template <class T>
+std::vector<unsigned char> bytes_of(std::vector<T> const& elements) {
+  auto const* const first = reinterpret_cast<unsigned char const*>(elements.data());
+  return {first, first + elements.size() * sizeof(T)};
+}
+
+template <class Op>
+ss::index_tensor3 order_view(Op const& op, std::vector<std::uint32_t>& order, extents3 e) {
+  extents3 const saved = op.saved_extents(e);
+  switch (op.saved_width(e)) {
+    case ss::index_width::bits8:
+      return tensor3<std::uint8_t>(reinterpret_cast<std::uint8_t*>(order.data()), saved);
+    case ss::index_width::bits16:
+      return tensor3<std::uint16_t>(reinterpret_cast<std::uint16_t*>(order.data()), saved);
+    default:
+      return tensor3<std::uint32_t>(order.data(), saved);
+  }
+}
+
+template <class T, class Op>
+void check_csp(Op const& op, extents3 e) {
+  tensor<T> const x = random_tensor<T>(e, 1), dy = random_tensor<T>(e, 2);
+  CAPTURE(e.length);
+  check_backends([&](auto const& on) {
+    tensor<T> y(e), dx(e);
+    std::vector<std::uint32_t> order(static_cast<std::size_t>(op.saved_extents(e).size()) + 1);
+    auto scratch = scratch_of<T>(on, op, e);
+    op.forward(on, x.view(), y.view(), {order_view(op, order, e)}, scratch);
+    op.backward(on, dy.view(), {ss::const_index_tensor3(order_view(op, order, e))}, dx.view(),
+                scratch);
+    return results{bytes_of(y.elements()), bytes_of(order), bytes_of(dx.elements())};
+  });
+}
+
+template <class T>
+void check_multi_permutation(extents3 e) {
+  using A = ss::detail::accumulator_t<T>;
+  tensor<T> const x = random_tensor<T>(e, 3), dy = random_tensor<T>(e, 4);
+  std::vector<A> const weights = {A(0.75), A(-0.25), A(-1.25)};
+  ss::multi_permutation<pattern_order> const op(3, pattern_order{irregular});
+  check_backends([&](auto const& on) {
+    tensor<T> y(e), dx(e);
+    tensor<std::uint32_t> perm(e);
+    std::vector<A> dweights(weights.size());
+    auto scratch = scratch_of<T>(on, op, e);
+    ss::tensor1<A const> const w(weights.data(), 3);
+    op.forward(on, x.view(), w, y.view(), {perm.view()}, scratch);
+    op.backward(on, dy.view(), x.view(), w, {perm.view()}, dx.view(),
+                ss::tensor1<A>(dweights.data(), 3), scratch);
+    return results{bytes_of(y.elements()), bytes_of(perm.elements()), bytes_of(dx.elements()),
+                   bytes_of(dweights)};
+  });
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("columns larger than shared memory", T, float, double, float16, bfloat16) {
+  extents3 const e{1, too_many_rows<T>(), 2};
+  check_csp<T>(ss::csp{ss::group_size{1}, ss::shift::linear{}, ss::ascending{}}, e);
+  check_csp<T>(ss::csp{ss::group_size{2}, ss::shift::linear{}, ss::ascending{}}, e);
+  check_csp<T>(ss::csp{ss::group_size{24}, ss::shift::linear_step{5}, ss::reference{1}}, e);
+  check_csp<T>(ss::csp{ss::group_size{600}, ss::shift::power{1, 2}, ss::reference{0}}, e);
+  extents3 const of_wide_order{1, std::max<index_t>(e.length, 70001), 1};
+  check_csp<T>(ss::csp{ss::group_count{1}, ss::shift::modular{}, ss::descending{}}, of_wide_order);
+  check_multi_permutation<T>(e);
+}
+
+TEST_CASE_TEMPLATE("groups larger than shared memory", T, float, double) {
+  // Forward needs five numbers a row; the cost is of the square of a group.
+  index_t const group = static_cast<index_t>(shared_bytes() / (5 * sizeof(T))) + 1;
+  if (group > 2000 && !full_suite()) {
+    MESSAGE("groups of " << group << " rows; SLICESORT_FULL=1 takes the time");
+    return;
+  }
+  extents3 const e{1, group, 1};
+  tensor<T> const x = random_tensor<T>(e, 5), dy = random_tensor<T>(e, 6);
+  ss::sinkhorn_csp<> const op{ss::group_size{group}, {0.5, 1}};
+  check_backends([&](auto const& on) {
+    tensor<T> y(e), dx(e);
+    auto scratch = scratch_of<T>(on, op, e);
+    op.forward(on, x.view(), y.view(), scratch);
+    op.backward(on, dy.view(), x.view(), dx.view(), scratch);
+    return results{bytes_of(y.elements()), bytes_of(dx.elements())};
+  });
+}
+
+TEST_CASE_TEMPLATE("columns of eight rows a thread", T, float, double, float16, bfloat16) {
+  extents3 const e{1, 5000, 3};
+  ss::extents4 const of_weights{2, e.batch, e.length, 3};
+  tensor<T> const x = random_tensor<T>(e, 7);
+  auto const weights =
+      make_column<T>(input_kind::normal, static_cast<std::size_t>(of_weights.size()), 8);
+  ss::sparse_mix<ss::topology::cdil, ss::residual::none> const op{{}, ss::recompute};
+  check_backends([&](auto const& on) {
+    tensor<T> y(e);
+    std::vector<unsigned char> scratch(op.template workspace_bytes<T>(on, e, of_weights));
+    op.forward(on, x.view(), ss::tensor4<T const>(weights.data(), of_weights), y.view(),
+               ss::no_saved, scratch);
+    return results{bytes_of(y.elements())};
+  });
+}

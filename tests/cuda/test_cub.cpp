@@ -3,7 +3,7 @@
 // permutation.
 #include "backend/device.hpp"
 #include "backend/remote.hpp"
-#include "cub_oracle.hpp"
+#include "oracles/cub.hpp"
 
 #include "support/inputs.hpp"
 #include "support/pattern_order.hpp"

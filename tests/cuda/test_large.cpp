@@ -3,7 +3,7 @@
 // the device.
 #include "backend/device.hpp"
 #include "backend/remote.hpp"
-#include "large.hpp"
+#include "oracles/large.hpp"
 
 #include "support/pattern_order.hpp"
 

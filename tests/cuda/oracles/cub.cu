@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cub_oracle.hpp"
+#include "cub.hpp"
 
-#include "backend/device.hpp"
+#include "cuda/backend/device.hpp"
 
 #include <cub/device/device_segmented_radix_sort.cuh>
 #include <cub/device/device_segmented_sort.cuh>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "large.hpp"
 
-#include "backend/device.hpp"
+#include "cuda/backend/device.hpp"
 
 #include <slicesort/detail/math/counter_hash.hpp>
 

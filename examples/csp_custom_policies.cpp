@@ -99,4 +99,4 @@ int main() {
 // table                       0  3 15  5  0  0  4  8
 // there_and_back{2}           2 14  4 12  6 10  8  8
 // last_channel                2 20  4 40  1 10  3 30
-// csp.forward: shift per_head: channels must be a multiple of heads (channels is 8)
+// csp.workspace_bytes: shift per_head: channels must be a multiple of heads (channels is 8)

@@ -4,13 +4,12 @@
 # about linking.
 
 # What runs the kernels: a GPU, the PTX machine, or nothing.
-execute_process(COMMAND nvidia-smi -L RESULT_VARIABLE _slicesort_status OUTPUT_QUIET ERROR_QUIET)
 set(SLICESORT_TEST_PTX OFF CACHE STRING "Kernels on the CPU, where there is no GPU: OFF, ON (a share of the cases) or ALL")
 set_property(CACHE SLICESORT_TEST_PTX PROPERTY STRINGS OFF ON ALL)
 set(_slicesort_device)
 set(_slicesort_environment)
 list(GET CMAKE_CUDA_ARCHITECTURES -1 _slicesort_architecture)
-if(_slicesort_status EQUAL 0)
+if(NOT _slicesort_no_gpu)
   set(_slicesort_device gpu)
 elseif(SLICESORT_TEST_PTX)
   set(_slicesort_device ptx)

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Would anybody notice a missing barrier? Removes every synchronization of every compiled kernel, one at a time (barriers,
 bar.warp.sync, pairs of a cluster's barrier, waits for asynchronous copies), and runs tests that execute it on the PTX
-machine: a fault of the machine or a failed assertion must notice. docs/ptx_mutants.md has the table, and why survivors
-survive.
+machine: a fault of the machine or a failed assertion must notice. docs/ptx_mutants.md has the table and what
+survived.
 
-  tests/run --ptx && python3 tests/ptx/mutants.py [--fresh] [REGEX of mangled kernels]
+  tests/run --ptx && python3 tests/ptx/mutants.py [--fresh] [REGEX of mangled names]
 
 What is finished is kept in the build's folder mutants/, and is not repeated. Exit status 1: there are survivors."""
 import argparse
@@ -219,7 +219,7 @@ def print_table(mutants: dict[Mutant, list[Case]], verdicts: dict[str, dict]) ->
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kernels", nargs="?", default="")
+    parser.add_argument("kernels", nargs="?", default="run_body", help="default: run_body, which is every kernel of the library")
     parser.add_argument("--build", type=Path, default=ROOT / "build/tests-cuda-ptx", help="the folder of a build of tests/run --ptx")
     parser.add_argument("--cases", default="", help="only 'test case' that match this regular expression")
     parser.add_argument("--fresh", action="store_true", help="start anew")

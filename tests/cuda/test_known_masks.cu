@@ -60,8 +60,21 @@ double difference(std::vector<T> const& a, std::vector<T> const& b) {
   return worst / size;
 }
 
-template <class Algorithm, class T>
-void check(index_t channels) {
+struct usual_tuning {
+  ss::attention_tuning operator()(ss::device_info, std::size_t, ss::attention_tuning t) const {
+    return t;
+  }
+};
+// The next tile is not copied while this one is worked on.
+struct one_buffer {
+  ss::attention_tuning operator()(ss::device_info, std::size_t, ss::attention_tuning t) const {
+    t.backward_buffers = 1;
+    return t;
+  }
+};
+
+template <class Algorithm, class T, class Tuning = usual_tuning>
+void check(index_t channels, Tuning tuning = {}) {
   using state_type = typename ss::detail::attention_traits<Algorithm>::template state<T>;
   ss::softmax_attention<ss::mask::causal, Algorithm> const op;
   ss::extents4 const q{1, 2, 70, channels}, k{1, 2, 90, channels};
@@ -78,7 +91,7 @@ void check(index_t channels) {
   forward_and_backward(op, host, m, host_scratch);
 
   device_stream const stream;
-  ss::exec::cuda const on{stream.get()};
+  auto const on = ss::exec::cuda{stream.get()}.tune(tuning);
   device_bytes there(inputs.size() * sizeof(T)), results(outputs.size() * sizeof(T), 0);
   device_bytes const saved(state.size() * sizeof(state_type));
   device_bytes const scratch(op.template workspace_bytes<T>(on, q, k), 0x11);
@@ -105,7 +118,9 @@ void check(index_t channels) {
 
 TEST_CASE_TEMPLATE("causal, streaming", T, float, double, float16, bfloat16) {
   check<ss::streaming, T>(64);
+  check<ss::streaming, T>(64, one_buffer{});
   if (sizeof(T) == 2) check<ss::streaming, T>(128);
+  check<ss::streaming, T>(200);  // more channels than a tile has
 }
 TEST_CASE_TEMPLATE("causal, materialized", T, float, double, float16, bfloat16) {
   check<ss::materialized<>, T>(64);

@@ -25,7 +25,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST_CASE = 30.0  # seconds without a mutant; longer ones are left out
-FIRST_TRIES = 3  # the quickest cases that execute a synchronization; then the quickest of every other program
 
 # What a fault of the machine says, and what it is called in the table.
 FAULTS = (("race in global memory", "global race"), ("race", "race"), ("nobody wrote", "unwritten read"), ("under way", "copy under way"),
@@ -157,12 +156,9 @@ class Executions:
 
 
 def tries(cases: list[Case]) -> list[tuple[Case, str]]:
-    """The quickest, and the quickest of every other test; then all of these with global memory watched for races."""
-    chosen = cases[:FIRST_TRIES]
-    for case in cases[FIRST_TRIES:]:
-        if all(case.test != other.test for other in chosen):
-            chosen.append(case)
-    return [(case, "0") for case in chosen] + [(case, "1") for case in chosen]
+    """All, the quickest first; then the quickest of every test with global memory watched for races."""
+    of_every_test = {case.test: case for case in reversed(cases)}.values()
+    return [(case, "0") for case in cases] + [(case, "1") for case in of_every_test]
 
 
 def what_noticed(done: subprocess.CompletedProcess | None) -> str:

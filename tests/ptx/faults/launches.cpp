@@ -124,6 +124,25 @@ TEST_CASE("the fault of the first cluster is the launch's, however many host thr
   }
 }
 
+TEST_CASE("a block that waits for an earlier one gets what it waits for, or ends with its fault") {
+  // Each block waits until the one before it has stored its number.
+  std::string const chain =
+      "setp.eq.s32 %q0, %c, 0;\n@%q0 bra STORE;\nadd.s64 %g0, %there, -4;\n"
+      "SPIN:\nld.relaxed.gpu.global.u32 %a0, [%g0];\nsetp.eq.s32 %q1, %a0, 0;\n@%q1 bra SPIN;\n"
+      "STORE:\n@@\nadd.s32 %a1, %c, 1;\nst.relaxed.gpu.global.u32 [%there], %a1;";
+  setup s = {1, 200};
+  for (unsigned const hosts : {1u, 4u}) {
+    s.watched.threads = hosts;
+    auto const o = run(std::string(chain).replace(chain.find("@@"), 2, ""), s);
+    CHECK(o.fault == "");
+    CHECK(o.out[199] == 200);
+    CHECK(
+        run(std::string(chain).replace(chain.find("@@"), 2, "setp.eq.s32 %q2, %c, 20;\n@%q2 trap;"),
+            s)
+            .fault == "trap");
+  }
+}
+
 TEST_CASE("instructions are counted, a warp once or its active lanes") {
   auto const empty = run("", {64}).counted;
   auto const o =

@@ -2,7 +2,6 @@
 #include "cluster.hpp"
 
 #include "../instructions/communication/barriers.hpp"
-#include "../watch/access_widths.hpp"
 #include "../watch/global_races.hpp"
 #include "fault.hpp"
 
@@ -20,21 +19,21 @@ bool ended(warp const* w) { return w->state == progress::ended; }
 
 }  // namespace
 
-cluster::cluster(kernel const& k, launch const& l) : of(k), how(l) {
+cluster::cluster(kernel const& k, launch const& l, std::atomic<std::uint64_t> const& faulty)
+    : of(k), how(l), faulty_(faulty) {
   if (how.removed.number >= 0 && how.removed.kernel == k.name) {
     altered_ = k.code;
     remove_synchronization(altered_, how.removed.number);
   }
   if (how.watched.count_memory) counted.executed.resize(k.code.size());
-  access_widths const widths = widths_of(code());
-  if (how.watched.global_races) global = std::make_unique<global_races>(widths.global);
+  if (how.watched.global_races) global = std::make_unique<global_races>(k.widths.global);
   for (auto const& [name, row] : k.specials) specials_.push_back({special_register(name), row});
   auto const threads = static_cast<unsigned>(how.block.count());
   blocks.resize(how.cluster);
   for (block& b : blocks) {
     b.of = this;
     b.rank = static_cast<unsigned>(&b - blocks.data());
-    b.shared.prepare(b, k.static_shared + how.shared_bytes, widths, how.watched);
+    b.shared.prepare(b, k.static_shared + how.shared_bytes, k.widths, how.watched);
     b.warps.resize((threads + warp_lanes - 1) / warp_lanes);
     for (warp& w : b.warps) {
       w.in = &b;
@@ -82,7 +81,7 @@ void cluster::start(std::uint64_t number) {
 // Between barriers warps run in any order, one after the other.
 void cluster::run(std::uint64_t number) {
   start(number);
-  for (;;) {
+  while (number < faulty_) {
     random.shuffle(all_);
     bool ran = false;
     for (warp* w : all_)

@@ -11,6 +11,7 @@
 #include "specials.hpp"
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,7 +23,8 @@ class global_races;
 
 class cluster {
  public:
-  cluster(kernel const& k, launch const& how);
+  // `faulty`: no cluster behind that one matters any more, nor will any get what it waits for.
+  cluster(kernel const& k, launch const& how, std::atomic<std::uint64_t> const& faulty);
   ~cluster();
   cluster(cluster const&) = delete;
   cluster& operator=(cluster const&) = delete;
@@ -60,6 +62,7 @@ class cluster {
     return static_cast<std::size_t>(&n - code().data()) % hints_.size();
   }
 
+  std::atomic<std::uint64_t> const& faulty_;
   std::vector<instruction> altered_;
   moment clock_ = 0;
   memory_map memory_;

@@ -54,15 +54,15 @@ class grid {
     device_rounding const rounding;
     std::uint64_t number = 0;
     try {
-      cluster machine(k_, how_);
+      cluster machine(k_, how_, faulty_);
       while ((number = next_++) < count_) machine.run(number);
       std::lock_guard<std::mutex> const lock(ending_);
       counted += machine.counted;
     } catch (...) {
       std::lock_guard<std::mutex> const lock(ending_);
-      if (!fault_ || number < at_) {
+      if (!fault_ || number < faulty_) {
         fault_ = std::current_exception();
-        at_ = number;
+        faulty_ = number;
       }
       next_ = count_;
     }
@@ -74,7 +74,7 @@ class grid {
   std::atomic<std::uint64_t> next_{0};
   std::mutex ending_;
   std::exception_ptr fault_;
-  std::uint64_t at_ = 0;
+  std::atomic<std::uint64_t> faulty_{~std::uint64_t{0}};  // the first cluster with a fault
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 // A block's shared memory, and who did what with it.
 #pragma once
 
-#include "../watch/access_widths.hpp"
 #include "../watch/cell.hpp"
 #include "warp.hpp"
 

@@ -68,6 +68,13 @@ struct parameter {
   std::size_t offset, bytes;
 };
 
+// The widths of a kernel's accesses to memory in bytes, powers of two up to 16.
+struct access_widths {
+  // The smallest: as accesses are aligned, bytes that share such a grain share their past.
+  std::size_t shared = 16, global = 16;
+  bool shared_lines = false;  // whether there are accesses of 16 bytes to shared memory
+};
+
 struct kernel {
   std::string name;  // mangled
   std::vector<parameter> parameters;
@@ -75,6 +82,7 @@ struct kernel {
   unsigned max_threads = 0;       // .maxntid; 0: none is given
   std::size_t static_shared = 0;  // bytes
   std::vector<instruction> code;
+  access_widths widths;
   int registers = 0;                                  // rows of a warp's register file
   std::vector<std::uint64_t> constants;               // 32 equal words for each
   std::vector<std::pair<std::string, int>> specials;  // "%tid.x" and the row that holds it

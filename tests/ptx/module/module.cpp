@@ -2,6 +2,7 @@
 #include "module.hpp"
 
 #include "../machine/fault.hpp"
+#include "../watch/access_widths.hpp"
 #include "body.hpp"
 #include "control_flow.hpp"
 #include "entry.hpp"
@@ -136,6 +137,7 @@ kernel const& module::get(std::string const& name) {
     k->specials = in_text.specials();
     k->constants = in_text.constants();
     k->synchronizations = in_text.synchronizations();
+    k->widths = widths_of(k->code);
     assign_rows(*k, graph, in_text.registers());
   } catch (fault const& f) {
     throw fault("kernel " + name + ": " + f.what());

@@ -49,18 +49,30 @@ void store(warp& w, instruction const& n, lane_mask active) {
   }
 }
 
-// Its address is the same for all.
 template <std::size_t Bytes, std::size_t Count>
 void load_parameter(warp& w, instruction const& n, lane_mask active) {
   std::vector<unsigned char> const& all = w.in->of->how.parameters;
   std::uint64_t const* const base = w.source(n.sources[0]);
-  in_turn(active, [&](unsigned l) {
+  auto const place = [&](unsigned l) {
     std::uint64_t const at = base[l] + static_cast<std::uint64_t>(n.offset);
     if (at % (Bytes * Count) != 0) w.fail("reads a parameter, misaligned", l, at);
     if (at > all.size() || Bytes * Count > all.size() - at)
       w.fail("reads past the parameters", l, at);
+    return all.data() + at;
+  };
+  if (n.sources[0].constant) {  // the same for all, as a name is
+    unsigned char const* const at = place(static_cast<unsigned>(__builtin_ctz(active)));
+    for (std::size_t i = 0; i < Count; ++i) {
+      std::uint64_t const word = load_word<Bytes>(at + i * Bytes);
+      std::uint64_t* const to = w.result(n.results[i]);
+      each_lane(active, [&](unsigned l) { to[l] = word; });
+    }
+    return;
+  }
+  in_turn(active, [&](unsigned l) {
+    unsigned char const* const at = place(l);
     for (std::size_t i = 0; i < Count; ++i)
-      w.result(n.results[i])[l] = load_word<Bytes>(all.data() + at + i * Bytes);
+      w.result(n.results[i])[l] = load_word<Bytes>(at + i * Bytes);
   });
 }
 

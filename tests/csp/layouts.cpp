@@ -171,7 +171,7 @@ TEST_CASE("the stride of an axis of one is never used") {
     }
 }
 
-TEST_CASE_TEMPLATE("in place, of every group's path", T, float, double, bfloat16) {
+TEST_CASE_TEMPLATE("in place, of every group's path", T, float, double, float16, bfloat16) {
   for (index_t n : {1, 2, 17, 64, 131, 700})
     for (index_t group : {1, 2, 3, 32, 300})
       for (index_t reference : {nobody, index_t{0}, index_t{4}}) {

@@ -21,39 +21,58 @@ namespace {
 
 namespace ss = slicesort;
 
+struct shape {
+  index_t batch, queries, keys, channels;
+  bool of_bias;  // whether the bias has a gradient, too
+
+  ss::extents4 q() const { return {batch, 2, queries, channels}; }
+  ss::extents4 k() const { return {batch, 2, keys, channels}; }
+  ss::extents4 map() const { return {batch, 2, queries, keys}; }
+  // Of the largest tensor.
+  std::size_t elements() const {
+    return static_cast<std::size_t>(std::max({q().size(), k().size(), map().size()}));
+  }
+};
+
 // What a call reads, and what it writes, in one block each.
 template <class T, class State>
 struct attention_memory {
-  ss::extents4 q, k;
+  shape of;
   T *inputs, *outputs;
   State* state;
   ss::extents4 state_shape;
+  index_t* lengths;  // of the keys; null: they are all there
 
   ss::tensor4<T const> from(std::size_t i, ss::extents4 e) const {
-    return {inputs + i * elements(), e};
+    return {inputs + i * of.elements(), e};
   }
-  ss::tensor4<T> to(std::size_t i, ss::extents4 e) const { return {outputs + i * elements(), e}; }
-  // Of the largest tensor.
-  std::size_t elements() const { return static_cast<std::size_t>(std::max(q.size(), k.size())); }
+  ss::tensor4<T> to(std::size_t i, ss::extents4 e) const {
+    return {outputs + i * of.elements(), e};
+  }
 };
 
 template <class Op, class Exec, class T, class State>
 void forward_and_backward(Op const& op, Exec const& on, attention_memory<T, State> const& m,
                           ss::workspace scratch) {
+  ss::extents4 const q = m.of.q(), k = m.of.k();
   ss::tensor4<State> const saved(m.state, m.state_shape);
-  ss::attention_inputs<T> const in{m.from(0, m.q), m.from(1, m.k), m.from(2, m.k)};
-  op.forward(on, in, m.to(0, m.q), {saved}, scratch);
-  op.backward(on, m.from(3, m.q), in, m.to(0, m.q), {ss::tensor4<State const>(saved)},
-              {m.to(1, m.q), m.to(2, m.k), m.to(3, m.k)}, scratch);
+  ss::attention_inputs<T> const in{m.from(0, q), m.from(1, k), m.from(2, k)};
+  ss::tensor1<index_t const> const lengths(m.lengths, m.lengths == nullptr ? 0 : m.of.batch);
+  ss::attention_gradients<T> to{m.to(1, q), m.to(2, k), m.to(3, k), {}};
+  if (m.of.of_bias) to.dbias = m.to(4, m.of.map());
+  op.forward(on, in, m.to(0, q), {saved}, scratch, {lengths});
+  op.backward(on, m.from(3, q), in, m.to(0, q), {ss::tensor4<State const>(saved)}, to, scratch,
+              {ss::grad_mode::overwrite, lengths});
 }
 
-// The largest difference of four results, in units of the largest number.
+// The largest difference of the results, in units of the largest number.
 template <class T>
 double difference(std::vector<T> const& a, std::vector<T> const& b) {
   using number = ss::detail::accumulator_t<T>;
   double worst = 0, size = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     double const x = static_cast<number>(a[i]), y = static_cast<number>(b[i]);
+    if (!std::isfinite(x)) return HUGE_VAL;
     worst = std::max(worst, std::abs(x - y));
     size = std::max(size, std::abs(y));
   }
@@ -73,32 +92,36 @@ struct one_buffer {
   }
 };
 
+// The last sample has only the first `last_keys` keys.
 template <class Algorithm, class T, class Tuning = usual_tuning>
-void check(index_t channels, Tuning tuning = {}) {
+void check(shape of, index_t last_keys, Tuning tuning = {}) {
   using state_type = typename ss::detail::attention_traits<Algorithm>::template state<T>;
   ss::softmax_attention<ss::mask::causal, Algorithm> const op;
-  ss::extents4 const q{1, 2, 70, channels}, k{1, 2, 90, channels};
-  attention_memory<T, state_type> m{q, k, nullptr, nullptr, nullptr, op.saved_extents(q, k)};
-  std::vector<T> inputs(4 * m.elements()), outputs(4 * m.elements(), T(0));
-  std::vector<state_type> state(static_cast<std::size_t>(m.state_shape.size()));
+  std::vector<index_t> lengths(static_cast<std::size_t>(of.batch), of.keys);
+  lengths.back() = last_keys;
+  std::vector<T> inputs(4 * of.elements()), outputs(5 * of.elements(), T(0));
+  ss::extents4 const state_shape = op.saved_extents(of.q(), of.k());
+  std::vector<state_type> state(static_cast<std::size_t>(state_shape.size()));
   random_stream random(3);
   for (T& one : inputs) one = static_cast<T>(static_cast<float>(random.normal()));
-  m.inputs = inputs.data();
-  m.outputs = outputs.data();
-  m.state = state.data();
+  attention_memory<T, state_type> m{of,           inputs.data(), outputs.data(),
+                                    state.data(), state_shape,   lengths.data()};
   ss::exec::host const host{};
-  std::vector<unsigned char> host_scratch(op.template workspace_bytes<T>(host, q, k));
+  std::vector<unsigned char> host_scratch(op.template workspace_bytes<T>(host, of.q(), of.k()));
   forward_and_backward(op, host, m, host_scratch);
 
   device_stream const stream;
   auto const on = ss::exec::cuda{stream.get()}.tune(tuning);
   device_bytes there(inputs.size() * sizeof(T)), results(outputs.size() * sizeof(T), 0);
+  device_bytes keys(lengths.size() * sizeof(index_t));
   device_bytes const saved(state.size() * sizeof(state_type));
-  device_bytes const scratch(op.template workspace_bytes<T>(on, q, k), 0x11);
+  device_bytes const scratch(op.template workspace_bytes<T>(on, of.q(), of.k()), 0x11);
   there.upload(inputs.data());
+  keys.upload(lengths.data());
   m.inputs = static_cast<T*>(there.data());
   m.outputs = static_cast<T*>(results.data());
   m.state = static_cast<state_type*>(saved.data());
+  m.lengths = static_cast<index_t*>(keys.data());
   forward_and_backward(op, on, m, {scratch.data(), scratch.size()});
   stream.wait();
   std::vector<T> on_device(outputs.size(), T(0));
@@ -110,18 +133,26 @@ void check(index_t channels, Tuning tuning = {}) {
   // Sums are taken in another order; those of 16-bit types, weights and slopes are rounded to the
   // type in between.
   double const rounding = sizeof(T) == 8 ? 0x1p-52 : sizeof(T) == 4 ? 0x1p-23 : 0x1p-8;
-  CAPTURE(channels);
+  CAPTURE(of.queries);
+  CAPTURE(of.channels);
   CHECK(difference(on_device, outputs) <= 32 * rounding);
+}
+
+// The diagonal crosses the tiles; or most queries see all the keys, but for a sample without any.
+template <class Algorithm, class T, class Tuning = usual_tuning>
+void check_shapes(index_t channels, Tuning tuning = {}) {
+  check<Algorithm, T>({1, 70, 90, channels, true}, 90, tuning);
+  check<Algorithm, T>({2, 200, 64, channels, false}, 0, tuning);
 }
 
 }  // namespace
 
 TEST_CASE_TEMPLATE("causal, streaming", T, float, double, float16, bfloat16) {
-  check<ss::streaming, T>(64);
-  check<ss::streaming, T>(64, one_buffer{});
-  if (sizeof(T) == 2) check<ss::streaming, T>(128);
-  check<ss::streaming, T>(200);  // more channels than a tile has
+  for (index_t channels : {64, 128, 200}) {  // 128 is one tile in 16 bits, 200 is several in any
+    check_shapes<ss::streaming, T>(channels);
+    check_shapes<ss::streaming, T>(channels, one_buffer{});
+  }
 }
 TEST_CASE_TEMPLATE("causal, materialized", T, float, double, float16, bfloat16) {
-  check<ss::materialized<>, T>(64);
+  check_shapes<ss::materialized<>, T>(128);
 }

@@ -37,7 +37,9 @@ void check(Exec const& on, device_stream const& stream, extents3 e) {
   for (index_t b = 0; b < e.batch; ++b)
     for (index_t c = 0; c < e.channels; ++c) {
       auto const number = static_cast<std::uint64_t>(b * e.channels + c);
-      auto const kind = number % 2 == 0 ? input_kind::normal : input_kind::few_unique;
+      constexpr input_kind kinds[] = {input_kind::normal, input_kind::few_unique,
+                                      input_kind::specials};
+      input_kind const kind = kinds[number % 3];
       x.set_column(b, c, make_column<T>(kind, static_cast<std::size_t>(e.length), number));
       dy.set_column(b, c,
                     make_column<T>(input_kind::normal, static_cast<std::size_t>(e.length), number));
@@ -57,6 +59,9 @@ void check(Exec const& on, device_stream const& stream, extents3 e) {
   CHECK(same_bits(to.download().elements(), y.elements()));
   CHECK(rows.download().elements() == perm.elements());
   CHECK(same_bits(back.download().elements(), dx.elements()));
+  op.forward(on, from.view(), from.view(), ss::no_saved, lent);
+  stream.wait();
+  CHECK(same_bits(from.download().elements(), y.elements()));
 }
 
 // Registers of 16, 32, 64 and 128 rows, a tile, two runs in a cluster, merged runs.

@@ -13,9 +13,12 @@ if(NOT SLICESORT_TEST_PTX STREQUAL "ALL")
   endforeach()
 endif()
 
-# What does not fit into shared memory takes kernels of its own; where a block has little, that is soon.
+# What does not fit into shared memory takes kernels of its own; where a block has little, that is soon. Where it
+# has what most devices after sm_80 have, wide tiles of attention are not copied ahead.
 _slicesort_device_test(ptx_small_shared_memory slicesort_cuda_long_columns "--test-case=*larger than shared memory*")
 set_property(TEST ptx_small_shared_memory APPEND PROPERTY ENVIRONMENT SLICESORT_PTX_SHARED=16384)
+_slicesort_device_test(ptx_small_shared_memory_attention slicesort_test_softmax_attention_sizes "--test-case=blocks of several warps*")
+set_property(TEST ptx_small_shared_memory_attention APPEND PROPERTY ENVIRONMENT SLICESORT_PTX_SHARED=101376)
 
 # Every call on few numbers, whole.
 _slicesort_device_test(ptx_small slicesort_cuda_every_call --test-case=small*)
@@ -29,16 +32,22 @@ foreach(_test IN ITEMS ptx_small_sm_80 ptx_softmax_attention_sm_80)
 endforeach()
 
 # The CUDA examples must print what they say.
+function(_slicesort_example_on_ptx stem)
+  add_executable(slicesort_ptx_example_${stem} ${ARGN})
+  target_link_libraries(slicesort_ptx_example_${stem} PRIVATE slicesort_cuda_developer)
+  set_target_properties(slicesort_ptx_example_${stem} PROPERTIES CUDA_ARCHITECTURES 90-virtual)
+  add_dependencies(slicesort_ptx_example_${stem} slicesort_ptx_runtime)
+  list(GET ARGN 0 _first)
+  _slicesort_device_test(ptx_example_${stem} ${SLICESORT_PYTHON} ${PROJECT_SOURCE_DIR}/examples/check_output.py
+    ${_first} $<TARGET_FILE:slicesort_ptx_example_${stem}>)
+endfunction()
 file(GLOB _slicesort_examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.cu)
 foreach(_source IN LISTS _slicesort_examples)
   get_filename_component(_stem ${_source} NAME_WE)
-  add_executable(slicesort_ptx_example_${_stem} ${_source})
-  target_link_libraries(slicesort_ptx_example_${_stem} PRIVATE slicesort_cuda_developer)
-  set_target_properties(slicesort_ptx_example_${_stem} PROPERTIES CUDA_ARCHITECTURES 90-virtual)
-  add_dependencies(slicesort_ptx_example_${_stem} slicesort_ptx_runtime)
-  _slicesort_device_test(ptx_example_${_stem} ${SLICESORT_PYTHON} ${PROJECT_SOURCE_DIR}/examples/check_output.py
-    ${_source} $<TARGET_FILE:slicesort_ptx_example_${_stem}>)
+  _slicesort_example_on_ptx(${_stem} ${_source})
 endforeach()
+set(_slicesort_example ${PROJECT_SOURCE_DIR}/examples/separate_compilation)
+_slicesort_example_on_ptx(separate_compilation ${_slicesort_example}/main.cpp ${_slicesort_example}/sort_on_gpu.cu)
 
 # After all that runs kernels. tests/run removes the logs of earlier runs.
 get_property(_slicesort_tests DIRECTORY PROPERTY TESTS)

@@ -156,9 +156,8 @@ class Executions:
 
 
 def tries(cases: list[Case]) -> list[tuple[Case, str]]:
-    """All, the quickest first; then the quickest of every test with global memory watched for races."""
-    of_every_test = {case.test: case for case in reversed(cases)}.values()
-    return [(case, "0") for case in cases] + [(case, "1") for case in of_every_test]
+    """All, the quickest first; then all once more, with global memory watched for races."""
+    return [(case, global_races) for global_races in "01" for case in cases]
 
 
 def what_noticed(done: subprocess.CompletedProcess | None) -> str:

@@ -85,3 +85,20 @@ TEST_CASE_TEMPLATE("wide rows", T, float, bfloat16) {
                           [&](auto const& on) { CHECK(check_attention(s, on) == ""); });
   }
 }
+
+// Blocks of several warps on a GPU, each of which looks at more keys than the one before; some end
+// with a tile that all their queries look at, some have no keys. Channels that are copied 16 bytes
+// at a time, in a narrow tile, a wide one, and several.
+TEST_CASE_TEMPLATE("blocks of several warps", T, float, double, float16, bfloat16) {
+  std::uint64_t seed = 9900;
+  for (index_t channels : {40, 72, 136})
+    for (mask_kind kind : {mask_kind::causal, mask_kind::causal_strided})
+      for (unsigned wanted : {wants_dq | wants_dk | wants_dv, unsigned{wants_dbias}}) {
+        if (wanted == wants_dbias && channels != 72) continue;
+        auto p = normal_attention<T>({2, 1, 130, 64, channels, channels}, {kind, 0, 2}, ++seed);
+        p.lengths = {64, 0};
+        p.wanted = wanted;
+        solved_attention<T> const s(p);
+        for_each_backend_untuned([&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+      }
+}

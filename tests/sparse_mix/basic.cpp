@@ -63,7 +63,7 @@ TEST_CASE_TEMPLATE("the bits of the definition", T, float, double, float16, bflo
     }
 }
 
-TEST_CASE_TEMPLATE("many links", T, float, double, float16) {
+TEST_CASE_TEMPLATE("many links", T, float, double, float16, bfloat16) {
   std::uint64_t seed = 300;
   for (index_t links : {15, 16, 17, 33, 40, 63, 64, 65, 130}) {
     auto const p = any_mix<T>({2, 20, 40}, 2, links, residuals[links % 3], ++seed);

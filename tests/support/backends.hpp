@@ -138,6 +138,16 @@ void for_each_backend_once(std::uint64_t number, F const& f) {
   if (testing(backend_kind::host)) f(ss::exec::host{2});
   for_each_grid(number, f);
 }
+// Calls f once for each backend, with the tuning that it has by itself.
+template <class F>
+void for_each_backend_untuned(F const& f) {
+  static_assert(sizeof(F) != 0 && program_is_marked, "see for_each_grid");
+  if (testing(backend_kind::host)) f(ss::exec::host{2});
+  if (testing(backend_kind::blocks) && SLICESORT_TEST_TSAN == 0) f(block_execs()[1]);
+#if defined(SLICESORT_TEST_CUDA)
+  if (testing(backend_kind::cuda)) f(cuda_exec{});
+#endif
+}
 
 // What a policy is called in the message of a failure.
 template <class Exec>

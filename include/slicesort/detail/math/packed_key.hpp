@@ -24,11 +24,14 @@ SLICESORT_HD constexpr bits_t<T> column_value(bits_t<T> key, bool ascending) {
   else
     return unsortable_bits(up);
 }
+// Whether there are keys that do not determine their value.
+template <class T>
+inline constexpr bool has_lossy_keys = !std::is_same_v<T, raw_key32>;
 // Whether a key does not determine its value: zeros lose their sign, NaN its sign and payload.
 // (Written without short-circuit operators: a branch costs a GPU more than a comparison.)
 template <class T>
 SLICESORT_HD constexpr bool key_loses(bits_t<T> value) {
-  if constexpr (std::is_same_v<T, raw_key32>) return false;
+  if constexpr (!has_lossy_keys<T>) return false;
   using Bits = bits_t<T>;
   Bits const magnitude = static_cast<Bits>(value & static_cast<Bits>(~sign_bit<Bits>));
   // Tests for zero and NaN with one comparison, since 0 - 1 wraps to the largest integer.

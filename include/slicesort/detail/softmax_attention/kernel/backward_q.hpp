@@ -229,7 +229,8 @@ struct attention_backward_q_body {
                                                 index_t key) {
     tile_lane const me(block.rank());
     A* const mine = staging + block.rank() / 32 * (16 * tiles_of_warp * keys_of_tile);
-    block.sync();
+    // A thread writes where it has read its own terms, and nobody else has, unless sums are wider.
+    if (sizeof(A) != sizeof(T)) block.sync();
     SLICESORT_UNROLL
     for (int i = 0; i < scores::count; ++i)
       mine[scores::row(i, me) * keys_of_tile + scores::column(i, me)] = dscores[i];

@@ -98,7 +98,11 @@ struct sort_tile_body {
   // Whether any value must be restored.
   template <class Block, class Tile>
   SLICESORT_HD_INLINE bool sort(Block& block, Tile tile) const {
-    bool const lossy = block.any(load(part_of(block, walk_of(block).column), tile, walk_of(block)));
+    bool lossy = load(part_of(block, walk_of(block).column), tile, walk_of(block));
+    if constexpr (detail::has_lossy_keys<T>)
+      lossy = block.any(lossy);
+    else
+      block.sync();
     column_part const c = part_of(block, block.rank() % width);
     tile_network<typename Tile::keys, tile_levels<Block, T>, Block>(block, tile, c.valid)
         .sort(rows_from(c.first_row));

@@ -162,6 +162,12 @@ class host_block {
   static void compare_exchange(std::uint32_t& low, std::uint32_t& high) {
     if (high < low) std::swap(low, high);
   }
+  static float canonicalize(float number) {
+    auto const bits = slicesort::detail::bit_cast<std::uint32_t>(number), size = bits & 0x7fffffffu;
+    return slicesort::detail::bit_cast<float>(size == 0            ? 0u
+                                              : size > 0x7f800000u ? 0x7fffffffu
+                                                                   : bits);
+  }
   template <class N>
   static N opaque(N number) {
     N const volatile hidden = number;

@@ -51,7 +51,7 @@ class array {
 // first sample, and of the other samples the first channel, which csp aligns by.
 template <class F>
 void for_each_column_read(ss::extents3 e, ss::index_t samples, F const& f) {
-  constexpr ss::index_t channels = 64;
+  constexpr ss::index_t channels = 128;
   for (ss::index_t b = 0; b < samples; ++b)
     for (ss::index_t c = 0; c < (b == 0 ? std::min(e.channels, channels) : 1); ++c)
       f(b * e.length * e.channels + c);

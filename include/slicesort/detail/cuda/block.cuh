@@ -146,6 +146,13 @@ class device_block {
     low = least;
     high = most;
   }
+  // Any sum that is a NaN is 0x7fffffff. An instruction that no compiler flag changes: with
+  // -use_fast_math a plain sum flushes denormals.
+  static __device__ float canonicalize(float number) {
+    float sum;
+    asm("add.rn.f32 %0, %1, 0f00000000;" : "=f"(sum) : "f"(number));
+    return sum;
+  }
   static __device__ float opaque(float number) {
     asm volatile("" : "+f"(number));
     return number;

@@ -6,7 +6,8 @@
 #include <slicesort/detail/csp/kernel/group_tile.hpp>
 #include <slicesort/detail/csp/kernel/groups.hpp>
 #include <slicesort/detail/csp/kernel/groups_view.hpp>
-#include <slicesort/detail/sort/kernel/sort_registers.hpp>
+#include <slicesort/detail/sort/kernel/register_rows.hpp>
+#include <slicesort/detail/sort/kernel/sort_packed_rows.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -44,7 +45,7 @@ struct sort_short_groups_body {
       int const length = static_cast<int>(left < view.groups.group ? left : view.groups.group);
       auto const remaining = static_cast<int>(here.column.valid) - static_cast<int>(first);
       int const valid = remaining < 0 ? 0 : remaining < length ? remaining : length;
-      sort_thread_rows<Block, T, Rows>(rows_of_group{view, here, first, length, valid}, length,
+      sort_packed_rows<Block, T, Rows>(rows_of_group{view, here, first, length, valid}, length,
                                        valid, here.column.ascending);
     }
   }

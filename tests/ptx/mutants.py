@@ -7,7 +7,8 @@ survived.
 
   tests/run --ptx && python3 tests/ptx/mutants.py [--fresh] [REGEX of mangled names]
 
-What is finished is kept in the build's folder mutants/, and is not repeated. Exit status 1: there are survivors."""
+What is finished is kept in the build's folder mutants/, and is not repeated. Exit status 1: there are survivors that
+nobody has explained."""
 import argparse
 import csv
 import json
@@ -29,6 +30,13 @@ LONGEST_CASE = 30.0  # seconds without a mutant; longer ones are left out
 # What a fault of the machine says, and what it is called in the table.
 FAULTS = (("race in global memory", "global race"), ("race", "race"), ("nobody wrote", "unwritten read"), ("under way", "copy under way"),
           ("leaves the cluster|of the cluster, which has ended", "early exit"), ("", "other fault"))
+
+# Survivors, as "body number", and why nobody can notice.
+EXPLAINED = (
+    (r"attention_backward_kv_body<pattern_mask, .*> 6", "before gradients are staged where keys lay: such a mask stages every tile, behind a barrier"),
+    (r"attention_backward_q_body<pattern_mask, .*> [89]", "the same, where queries lay"),
+    (r"return_pairs_body<.*> 0", "never executed: only shifted pairs are staged, and other kernels return those"),
+)
 
 
 @dataclass(frozen=True)
@@ -206,10 +214,14 @@ def print_table(mutants: dict[Mutant, list[Case]], verdicts: dict[str, dict]) ->
     for row in rows:
         print("| " + " | ".join(row) + " |")
     bodies = short_names([mutant.kernel for mutant, _, _ in survivors])
+    unexplained = 0
     for (mutant, cases, tried), body in zip(survivors, bodies):
-        print(f"survivor: {mutant.device} {body} {mutant.number} ({mutant.instruction}): executed by {cases} cases, {tried} runs")
-    print(f"{sum(total.values()) - len(survivors)} of {sum(total.values())} noticed, in {len({(m.device, m.kernel) for m in mutants})} kernels")
-    return 1 if survivors else 0
+        why = next((why for known, why in EXPLAINED if re.fullmatch(known, f"{body} {mutant.number}")), "")
+        unexplained += not why
+        print(f"survivor: {mutant.device} {body} {mutant.number} ({mutant.instruction}): executed by {cases} cases, {tried} runs: {why or 'WHY?'}")
+    print(f"{sum(total.values()) - len(survivors)} of {sum(total.values())} noticed, in {len({(m.device, m.kernel) for m in mutants})} kernels; "
+          f"{unexplained} survivors without an explanation")
+    return 1 if unexplained else 0
 
 
 def main() -> int:

@@ -35,9 +35,7 @@ struct row_words {
   static SLICESORT_HD_INLINE type behind(std::uint32_t row) { return ~rows_mask | row; }
   static SLICESORT_HD_INLINE std::uint32_t row(type w) { return w & rows_mask; }
   // Whether the keys of two words may differ in what was cut off only; `difference` is their XOR.
-  static SLICESORT_HD_INLINE bool cut_alike(type difference) {
-    return cuts_keys && difference <= rows_mask;
-  }
+  static SLICESORT_HD_INLINE bool cut_alike(type difference) { return difference <= rows_mask; }
 
  private:
   static constexpr bool upper_half_of_float =

@@ -51,10 +51,16 @@ struct sort_registers_body {
     int const valid = static_cast<int>(view.valid(at));
     sort_row_words<Block, T, Rows>(
         rows_there{view, at, length, view.values(at), m.values + block.rank()},
-        {m.order + block.rank(), max_threads}, length, valid, ascending);
+        order_of(m, block.rank()), length, valid, ascending);
   }
 
  private:
+  static SLICESORT_HD_INLINE row_bytes order_of(memory const& m, int rank) {
+    if constexpr (cuts_keys)
+      return {m.order + rank, max_threads};
+    else
+      return {};
+  }
   struct rows_there {
     View const& view;
     column_index at;

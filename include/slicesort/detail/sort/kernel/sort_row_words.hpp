@@ -49,24 +49,12 @@ SLICESORT_HD_INLINE void insert_rows(row_bytes order, int count, Key const& key)
 // The least XOR of two neighbors among the first `count` words.
 template <std::size_t Rows>
 SLICESORT_HD_INLINE std::uint32_t least_difference(std::uint32_t const (&v)[Rows], int count) {
-  constexpr int rows = static_cast<int>(Rows);
   std::uint32_t least = ~0u;
-  auto const look = [&](int i) {
+  for_register_rows<static_cast<int>(Rows)>(count, [&](int i) {
+    if (i == 0) return;
     std::uint32_t const difference = v[i] ^ v[i - 1];
     least = difference < least ? difference : least;
-  };
-  SLICESORT_UNROLL
-  for (int first = 0; first < rows; first += register_group<rows>) {
-    int const begin = first == 0 ? 1 : first, end = first + register_group<rows>;
-    if (end <= count) {
-      SLICESORT_UNROLL
-      for (int i = begin; i < end; ++i) look(i);
-    } else {
-      SLICESORT_UNROLL
-      for (int i = begin; i < end; ++i)
-        if (i < count) look(i);
-    }
-  }
+  });
   return least;
 }
 

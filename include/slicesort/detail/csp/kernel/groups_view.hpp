@@ -61,6 +61,9 @@ struct groups_view {
     SLICESORT_HD_INLINE T const& operator[](index_t row) const {
       return x[column.source(first + static_cast<std::uint32_t>(row))];
     }
+    SLICESORT_HD_INLINE indexed_walk<reader> walk(index_t start, row_range rows) const {
+      return {*this, start + rows.first, rows.step};
+    }
   };
   SLICESORT_HD reader values(column_index at) const {
     return {column_of<T const>(x, at.of), groups.column(at.of),
@@ -86,6 +89,9 @@ struct groups_view {
     column_of<T> y;
     target to;
     SLICESORT_HD_INLINE T& operator[](index_t k) const { return y[to(k)]; }
+    SLICESORT_HD_INLINE indexed_walk<writer> walk(index_t start, row_range rows) const {
+      return {*this, start + rows.first, rows.step};
+    }
   };
   SLICESORT_HD writer results(column_index at) const {
     return {column_of<T>(y, at.of), target(*this, at)};
@@ -94,6 +100,10 @@ struct groups_view {
     any_group_column order;
     target to;
     SLICESORT_HD_INLINE void set(index_t k, std::uint32_t row) const { order.set(to(k), row); }
+    template <int Count, class Number>
+    SLICESORT_HD_INLINE void set_rows(index_t start, row_range rows, Number const& number) const {
+      copy_rows<Count>(rows, number, [&](int n, std::uint32_t row) { set(start + n, row); });
+    }
   };
   SLICESORT_HD row_writer numbers(column_index at) const {
     return {any_group_column(order, at.of), target(*this, at)};

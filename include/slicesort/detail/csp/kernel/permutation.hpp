@@ -45,17 +45,9 @@ struct csp_rows {
       }
       return static_cast<index_t>(rows.source(m));
     }
-    struct walker {
-      column const& of;
-      int row, step;
-
-      SLICESORT_HD_INLINE int next() {
-        auto const there = static_cast<int>(of[row]);
-        row += step;
-        return there;
-      }
-    };
-    SLICESORT_HD_INLINE walker walk(int first, int step, int) const { return {*this, first, step}; }
+    SLICESORT_HD_INLINE indexed_walk<column> walk(row_range at) const {
+      return {*this, at.first, at.step};
+    }
   };
   SLICESORT_HD_INLINE column open(column_index at) const {
     return {groups.column(at), groups, {order, at}};

@@ -25,19 +25,9 @@ struct permutation_rows {
     SLICESORT_HD_INLINE index_t operator[](index_t row) const {
       return static_cast<index_t>(data[row * stride]);
     }
-    struct walker {
-      Index const* p;
-      index_t jump;
-
-      SLICESORT_HD_INLINE int next() {
-        auto const there = static_cast<int>(*p);
-        p += jump;
-        return there;
-      }
-    };
-    // The numbers at rows first, first + step, .. below `end`.
-    SLICESORT_HD_INLINE walker walk(int first, int step, int end) const {
-      return {data + first * stride, jump_of(step, end, stride)};
+    // The numbers at these rows; there must be one.
+    SLICESORT_HD_INLINE row_walk<Index const> walk(row_range rows) const {
+      return {data + rows.first * stride, jump_of(rows.step, rows.end, stride)};
     }
   };
   SLICESORT_HD_INLINE column open(column_index at) const {

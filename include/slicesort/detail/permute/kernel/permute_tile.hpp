@@ -21,7 +21,7 @@ namespace impl {
 template <class T, class Rows>
 struct permute_tile_body {
   static constexpr int max_threads = 1024;
-  static constexpr int at_once = 8;  // elements that a thread has under way
+  static constexpr int at_once = sizeof(T) == 8 ? 4 : 8;  // elements that a thread has under way
 
   tensor3<T const> in;
   tensor3<T> out;
@@ -46,19 +46,21 @@ struct permute_tile_body {
     extents3 const e = in.extents();
     auto const [walk, number, inside, at] = column_work(block, e, width, rows_adjacent);
     auto const p = perm.open(at);
-    int const length = static_cast<int>(e.length), first = inside ? walk.first_row : length;
+    int const length = static_cast<int>(e.length);
     rows_here const rows{tile(block) + (rows_adjacent ? walk.column * length : walk.column),
-                         rows_adjacent ? 1 : width, first, length, walk.step};
+                         rows_adjacent ? 1 : width, walk.rows(inside ? length : 0)};
 
-    if (gather)
-      load<false>(rows, column_of<T const>(in, at), p);
-    else
-      load<true>(rows, column_of<T const>(in, at), p);
-    block.sync();
-    if (gather)
-      store<true, Block>(rows, column_of<T>(out, at), p);
-    else
-      store<false, Block>(rows, column_of<T>(out, at), p);
+    column_of<T const> const from(in, at);
+    column_of<T> const to(out, at);
+    if (gather) {
+      load<false>(rows, from, p);
+      block.sync();
+      store<true, Block>(rows, to, p);
+    } else {
+      load<true>(rows, from, p);
+      block.sync();
+      store<false, Block>(rows, to, p);
+    }
   }
 
  private:
@@ -66,66 +68,48 @@ struct permute_tile_body {
   struct rows_here {
     T* tile;  // row n lies at tile[n * pitch]
     int pitch;
-    int first, end, step;
+    row_range rows;
+
+    SLICESORT_HD_INLINE T& operator[](int row) const { return tile[row * pitch]; }
   };
 
-  // All loads come first, so that none waits for another before its first use.
+  // All loads of a batch come first, so that none waits for another before its first use.
   template <bool Permuted>
-  SLICESORT_HD void load(rows_here const& rows, column_of<T const> from,
+  SLICESORT_HD void load(rows_here const& here, column_of<T const> from,
                          typename Rows::column const& p) const {
+    row_range const rows = here.rows;
     if (rows.first >= rows.end) return;
-    index_t const jump = jump_of(rows.step, rows.end, from.stride);
-    T const* source = from.data + rows.first * from.stride;
-    auto there = p.walk(rows.first, rows.step, rows.end);
-    for (int row = rows.first; row < rows.end;) {
-      T value[at_once];
-      int to[at_once];
-      SLICESORT_UNROLL
-      for (int k = 0; k < at_once; ++k) {
-        to[k] = row + k * rows.step;
-        if (to[k] < rows.end) {
-          value[k] = *source;
-          if constexpr (Permuted) to[k] = there.next();
-          source += jump;
-        }
-      }
-      SLICESORT_UNROLL
-      for (int k = 0; k < at_once; ++k, row += rows.step)
-        if (row < rows.end) rows.tile[to[k] * rows.pitch] = value[k];
-    }
+    auto source = from.walk(0, rows);
+    auto there = p.walk(rows);
+    for_row_batches<at_once>(rows, [&](auto batch) {
+      T value[static_cast<std::size_t>(at_once)];
+      int to[static_cast<std::size_t>(at_once)];
+      batch.each([&](int k, int row) {
+        value[k] = source.next();
+        to[k] = Permuted ? static_cast<int>(there.next()) : row;
+      });
+      batch.each([&](int k, int) { here[to[k]] = value[k]; });
+    });
   }
 
   template <bool Permuted, class Block>
-  SLICESORT_HD void store(rows_here const& rows, column_of<T> to,
+  SLICESORT_HD void store(rows_here const& here, column_of<T> to,
                           typename Rows::column const& p) const {
+    row_range const rows = here.rows;
     if (rows.first >= rows.end) return;
-    index_t const jump = jump_of(rows.step, rows.end, to.stride);
-    T *target = to.data + rows.first * to.stride, *source = target;
-    auto there = p.walk(rows.first, rows.step, rows.end);
-    for (int row = rows.first; row < rows.end;) {
-      T old[at_once] = {}, value[at_once];
-      int from[at_once];
-      SLICESORT_UNROLL
-      for (int k = 0; k < at_once; ++k) {
-        from[k] = row + k * rows.step;
-        if (from[k] < rows.end) {
-          if (mode == grad_mode::accumulate) {
-            old[k] = *source;
-            source += jump;
-          }
-          if constexpr (Permuted) from[k] = there.next();
-        }
-      }
-      SLICESORT_UNROLL
-      for (int k = 0; k < at_once; ++k)
-        if (row + k * rows.step < rows.end) value[k] = rows.tile[from[k] * rows.pitch];
-      SLICESORT_UNROLL
-      for (int k = 0; k < at_once; ++k, row += rows.step)
-        if (row < rows.end) {
-          *target = stored_or_accumulated<Block>(mode, old[k], value[k]);
-          target += jump;
-        }
-    }
+    auto target = to.walk(0, rows), source = target;
+    auto there = p.walk(rows);
+    for_row_batches<at_once>(rows, [&](auto batch) {
+      constexpr auto count = static_cast<std::size_t>(at_once);
+      T old[count] = {}, value[count];
+      if (mode == grad_mode::accumulate) batch.each([&](int k, int) { old[k] = source.next(); });
+      batch.each([&](int k, int row) {
+        value[k] = here[Permuted ? static_cast<int>(there.next()) : row];
+      });
+      batch.each([&](int k, int) {
+        target.next() = stored_or_accumulated<Block>(mode, old[k], value[k]);
+      });
+    });
   }
 };
 

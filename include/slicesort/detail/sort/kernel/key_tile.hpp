@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of packed keys in shared memory, [rows, width]: the columns of a row are adjacent.
+// A tile of packed keys in shared memory, [width, rows]: the rows of a column are adjacent.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -19,6 +19,18 @@ SLICESORT_HD constexpr int padded_row(int row) {
   return row + (row >> Levels);
 }
 
+// Columns have room for a multiple of the rows that one thread holds, 32 or 16.
+inline constexpr int tile_unit = 32;
+
+// How far apart two columns of a tile lie, of `width` columns whose rows take `padded` places of
+// `bytes` bytes: so that threads with neighboring rows of all columns are out of each other's
+// memory banks.
+SLICESORT_HD constexpr int column_pitch(int padded, int width, int bytes) {
+  if (width == 1) return padded;
+  int const banks = 128 / bytes, wanted = banks / width;
+  return padded + (wanted + banks - padded % banks) % banks;
+}
+
 template <class Keys, int Levels>
 struct key_tile {
   using keys = Keys;
@@ -27,19 +39,20 @@ struct key_tile {
 
   high_type* high;
   std::uint16_t* low;
-  int width;
+  int pitch;  // from one column to the next
 
   template <class SharedAllocator>
   static SLICESORT_HD key_tile allocate(SharedAllocator& shared_memory, int rows, int width) {
-    auto const count =
-        static_cast<std::size_t>(padded_row<Levels>(rows)) * static_cast<std::size_t>(width);
-    key_tile t{shared_memory.template allocate<high_type>(count), nullptr, width};
+    int const filled_up = (rows + tile_unit - 1) / tile_unit * tile_unit;
+    int const pitch = column_pitch(padded_row<Levels>(filled_up), width, sizeof(high_type));
+    auto const count = static_cast<std::size_t>(pitch) * static_cast<std::size_t>(width);
+    key_tile t{shared_memory.template allocate<high_type>(count), nullptr, pitch};
     if constexpr (Keys::has_low) t.low = shared_memory.template allocate<std::uint16_t>(count);
     return t;
   }
 
   SLICESORT_HD int position(int row, int column) const {
-    return padded_row<Levels>(row) * width + column;
+    return column * pitch + padded_row<Levels>(row);
   }
   SLICESORT_HD_INLINE key load(int position) const {
     if constexpr (Keys::has_low)

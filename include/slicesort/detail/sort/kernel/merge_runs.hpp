@@ -7,7 +7,7 @@
 #include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/detail/math/packed_key.hpp>
 #include <slicesort/detail/sort/kernel/merge_path.hpp>
-#include <slicesort/detail/sort/kernel/sort_tile.hpp>
+#include <slicesort/detail/sort/kernel/sorted_runs.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 

@@ -18,6 +18,34 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
+// Whether the bits of a T are those of a float, or its upper half.
+template <class T>
+inline constexpr bool is_upper_part_of_float = std::is_same_v<T, float> ||
+                                               (sizeof(T) == 2 &&
+                                                dtype_traits<T>::infinity ==
+                                                    dtype_traits<float>::infinity >> 16);
+template <class T>
+SLICESORT_HD_INLINE float upper_part_of_float(detail::bits_t<T> value) {
+  constexpr int shift = 32 - 8 * static_cast<int>(sizeof(T));
+  return detail::bit_cast<float>(static_cast<std::uint32_t>(value) << shift);
+}
+
+// The upper 32 bits of a key, or all 16 above zeros or ones.
+template <class Block, class T>
+SLICESORT_HD_INLINE std::uint32_t upper_key(detail::bits_t<T> value) {
+  if constexpr (is_upper_part_of_float<T>) {
+    float const canonical = Block::canonicalize(upper_part_of_float<T>(value));
+    auto const number = detail::bit_cast<std::uint32_t>(canonical);
+    return number ^ (detail::sign_mask(number) | 0x80000000u);
+  } else if constexpr (sizeof(T) == 2) {
+    return static_cast<std::uint32_t>(detail::sortable_key<T>(value)) << 16;
+  } else if constexpr (sizeof(T) == 4) {
+    return detail::sortable_key<T>(value);
+  } else {
+    return static_cast<std::uint32_t>(detail::sortable_key<T>(value) >> 32);
+  }
+}
+
 // Words of at most Rows rows, a power of two. They compare as unsigned integers.
 template <class T, int Rows>
 struct row_words {
@@ -29,35 +57,13 @@ struct row_words {
   // `flip`: ~0 in a descending column, else 0.
   template <class Block>
   static SLICESORT_HD_INLINE type make(bits value, std::uint32_t flip, std::uint32_t row) {
-    return ((upper_key<Block>(value) ^ flip) & ~rows_mask) | row;
+    return ((upper_key<Block, T>(value) ^ flip) & ~rows_mask) | row;
   }
   // A row behind all those that make() made, if its number is larger than theirs.
   static SLICESORT_HD_INLINE type behind(std::uint32_t row) { return ~rows_mask | row; }
   static SLICESORT_HD_INLINE std::uint32_t row(type w) { return w & rows_mask; }
   // Whether the keys of two words may differ in what was cut off only; `difference` is their XOR.
   static SLICESORT_HD_INLINE bool cut_alike(type difference) { return difference <= rows_mask; }
-
- private:
-  static constexpr bool upper_half_of_float =
-      sizeof(T) == 2 && dtype_traits<T>::infinity == dtype_traits<float>::infinity >> 16;
-
-  // The upper 32 bits of a key, or all 16 above zeros or ones.
-  template <class Block>
-  static SLICESORT_HD_INLINE std::uint32_t upper_key(bits value) {
-    if constexpr (std::is_same_v<T, float> || upper_half_of_float) {
-      constexpr int shift = 32 - 8 * static_cast<int>(sizeof(T));
-      float const canonical =
-          Block::canonicalize(detail::bit_cast<float>(static_cast<std::uint32_t>(value) << shift));
-      auto const number = detail::bit_cast<std::uint32_t>(canonical);
-      return number ^ (detail::sign_mask(number) | 0x80000000u);
-    } else if constexpr (sizeof(T) == 2) {
-      return static_cast<std::uint32_t>(detail::sortable_key<T>(value)) << 16;
-    } else if constexpr (sizeof(T) == 4) {
-      return detail::sortable_key<T>(value);
-    } else {
-      return static_cast<std::uint32_t>(detail::sortable_key<T>(value) >> 32);
-    }
-  }
 };
 
 }  // namespace impl

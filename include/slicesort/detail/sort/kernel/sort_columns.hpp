@@ -14,6 +14,7 @@
 #include <slicesort/detail/sort/kernel/merge_runs.hpp>
 #include <slicesort/detail/sort/kernel/sort_registers.hpp>
 #include <slicesort/detail/sort/kernel/sort_tile.hpp>
+#include <slicesort/detail/sort/kernel/sorted_runs.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/tuning.hpp>
@@ -34,6 +35,7 @@ struct sort_shape {
   int width = 0, threads = 0, merge_threads = 0;
   index_t run_rows = 0, runs = 0;
   bool cluster = false;       // the two runs of a column are sorted by the two blocks of a cluster
+  int sharing = 1;            // blocks of a cluster that share a tile
   index_t chunk_columns = 0;  // columns whose runs the workspace holds at once, if any
 };
 
@@ -45,10 +47,10 @@ std::size_t sort_tile_bytes(index_t rows, int width) {
   return counter.bytes();
 }
 
-// The longest run of one column that fits in shared memory. Its rows are numbered in 16 bits.
+// The longest run of one column that fits in shared memory, and that the network can sort.
 template <class T>
 index_t longest_run(std::size_t shared) {
-  index_t fits = tile_unit, large = 65536 + tile_unit;
+  index_t fits = tile_unit, large = (index_t{1} << max_tile_levels) + tile_unit;
   while (large - fits > tile_unit) {
     index_t const middle = (fits + large) / 2 / tile_unit * tile_unit;
     (sort_tile_bytes<T>(middle, 1) <= shared ? fits : large) = middle;
@@ -62,6 +64,21 @@ template <class T>
 inline constexpr int max_register_rows = sizeof(T) == 2   ? 128
                                          : sizeof(T) == 4 ? 64
                                                           : 32;
+
+// How many blocks share a tile, so that its rows are longer: up to 4 where rows are shorter than
+// half a sector of memory. Larger clusters would leave more multiprocessors idle, and longer rows
+// would save less than what passes between the blocks.
+template <class T>
+int sharing_of_tile(sort_shape const& s, index_t columns, std::size_t shared_bytes) {
+  constexpr int half_sector = 16 / static_cast<int>(sizeof(T)), most = 4;
+  if (sort_tile_bytes<T>(s.run_rows, s.width) + shared_slice(most * sizeof(int)) > shared_bytes)
+    return 1;
+  int sharing = 1;
+  while (sharing < most && sharing * s.width < std::min<index_t>(half_sector, columns) &&
+         2 * sharing * s.width <= s.threads)
+    sharing *= 2;
+  return sharing;
+}
 
 template <class T, class Grid>
 sort_shape shape_of_sort(Grid const& grid, extents3 e) {
@@ -96,6 +113,8 @@ sort_shape shape_of_sort(Grid const& grid, extents3 e) {
     s.width *= 2;
   s.threads = static_cast<int>(
       std::clamp<index_t>(power_of_two_above(s.width * groups), 32, t.tile_threads));
+  if (s.runs == 1 && t.clusters && grid.clusters())
+    s.sharing = sharing_of_tile<T>(s, e.batch * e.channels, device.shared_bytes);
   if (s.runs == 1 || s.cluster) return s;
   // 48 KiB is what any kernel may have, so this matters to small devices and tests alone.
   index_t const merged = static_cast<index_t>(device.shared_bytes / (sizeof(T) + 4)) / merge_items;
@@ -150,8 +169,9 @@ void sort_in_tiles(Grid const& grid, View const& view, sort_layout<typename View
   tile.run_rows = static_cast<int>(s.run_rows);
   tile.runs = static_cast<int>(s.runs);
   tile.paired = s.cluster;
+  tile.sharing = s.sharing;
   tile.out = runs[0];
-  grid.run(tile, tile.tiles() * s.runs, s.threads, s.cluster ? 2 : 1);
+  grid.run(tile, tile.blocks(), s.threads, tile.cluster());
   if (s.cluster) return;
 
   int from = 0;

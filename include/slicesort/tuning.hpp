@@ -57,10 +57,10 @@ struct sort_tuning {
   int merge_threads;
   /// Sort columns of up to two runs by two blocks, on devices that can.
   bool clusters;
-  /// Threads per block for short groups that are sorted without staging their columns in shared
+  /// Threads per block for short groups that are sorted without staging whole columns in shared
   /// memory: a power of two, 32..256.
   int group_threads;
-  /// Rows per thread for short groups that are not staged (at least one whole group): 1..1024.
+  /// Rows per thread for such groups (at least one whole group): 1..1024.
   int group_rows;
 };
 
@@ -77,7 +77,7 @@ constexpr sort_tuning default_sort_tuning(device_info device, std::size_t elemen
   t.merge_threads = 256;
   t.clusters = true;
   t.group_threads = 128;
-  t.group_rows = 16;
+  t.group_rows = 32;
   return t;
 }
 

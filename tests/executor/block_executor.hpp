@@ -20,6 +20,7 @@
 
 #include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/detail/kernel/warp_mma.hpp>
+#include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <array>
@@ -161,6 +162,11 @@ class host_block {
 
   static void compare_exchange(std::uint32_t& low, std::uint32_t& high) {
     if (high < low) std::swap(low, high);
+  }
+  static bool at_most(float a, float b) {
+    using namespace slicesort::detail;
+    return sortable_key<float>(bit_cast<std::uint32_t>(a)) <=
+           sortable_key<float>(bit_cast<std::uint32_t>(b));
   }
   static float canonicalize(float number) {
     auto const bits = slicesort::detail::bit_cast<std::uint32_t>(number), size = bits & 0x7fffffffu;

@@ -67,10 +67,11 @@ struct grid_implementation<detail::csp_op<Aligned>> {
       reference.y = {};
       reference.order = job.destinations;
       reference.destinations = {};
-      sort_groups(grid, reference, false, m.reference);
+      sort_groups(grid, reference, {}, m.reference);
     }
     bool const overwriting = shifts.shifting && p.x.data() == p.y.data();
-    if (!overwriting || m.copy == nullptr) return sort_groups(grid, job, shifts.shifting, m.sort);
+    csp_shifting const shifting{shifts.shifting, p.rule};
+    if (!overwriting || m.copy == nullptr) return sort_groups(grid, job, shifting, m.sort);
 
     bool const adjacent = rows_are_adjacent(p.x.strides());
     for (index_t first = 0; first < e.batch; first += m.samples) {
@@ -83,7 +84,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
       part.y = slice_batch(p.y, first, some);
       part.order = slice_batch(job.order, first);
       part.destinations = slice_batch(job.destinations, first);
-      sort_groups(grid, part, true, m.sort);
+      sort_groups(grid, part, shifting, m.sort);
     }
   }
 
@@ -104,7 +105,7 @@ struct grid_implementation<detail::csp_op<Aligned>> {
     pairs.out = p.dx;
     pairs.order = group_rows(p.order);
     pairs.mode = p.mode;
-    run_on_groups(grid, pairs, p.dy, p.dy.data() == p.dx.data(), false, rows_of_byte);
+    run_on_groups(grid, pairs, groups, p.dy, p.dy.data() == p.dx.data(), {}, rows_of_byte);
   }
 
  private:

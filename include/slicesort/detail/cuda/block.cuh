@@ -153,6 +153,19 @@ class device_block {
     asm("add.rn.f32 %0, %1, 0f00000000;" : "=f"(sum) : "f"(number));
     return sum;
   }
+  // Comparisons that -use_fast_math does not change either: it would flush denormals.
+  static __device__ bool at_most(float a, float b) {
+    int result;
+    asm("{\n\t"
+        ".reg .pred p;\n\t"
+        "setp.nan.f32 p, %2, %2;\n\t"
+        "setp.le.or.f32 p, %1, %2, p;\n\t"
+        "selp.s32 %0, 1, 0, p;\n\t"
+        "}"
+        : "=r"(result)
+        : "f"(a), "f"(b));
+    return result != 0;
+  }
   static __device__ float opaque(float number) {
     asm volatile("" : "+f"(number));
     return number;

@@ -25,6 +25,7 @@
 //   static void compare_exchange(std::uint32_t& low, std::uint32_t& high)
 //                                            // swaps them if high < low
 //   static float canonicalize(float)         // +0 for -0, 0x7fffffff for any NaN
+//   static bool at_most(float a, float b)    // whether a is no later than b in the total order
 //   static N opaque(N)                       // the same int, float or double; hides from the
 //                                            // compiler what it knows about it
 // for tiles of rows of 16-byte pieces (detail/kernel/warp_mma.hpp), by all threads of the block:

@@ -33,6 +33,24 @@ class row_division {
   int shift_ = 0;
 };
 
+// Division of any number by a constant of at least 1, quick where both are below 2^31.
+class index_division {
+ public:
+  index_division() = default;
+  explicit constexpr index_division(index_t by) : by_(by) {
+    if (by <= most) quick_ = row_division(by);
+  }
+  SLICESORT_HD constexpr index_t operator()(index_t n) const {
+    return n <= most && by_ <= most ? static_cast<index_t>(quick_(static_cast<std::uint32_t>(n)))
+                                    : n / by_;
+  }
+
+ private:
+  static constexpr index_t most = 0x7fffffff;
+  row_division quick_;
+  index_t by_ = 1;
+};
+
 }  // namespace detail
 }  // namespace v0
 }  // namespace slicesort

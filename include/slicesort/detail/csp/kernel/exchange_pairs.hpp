@@ -10,6 +10,7 @@
 #include <slicesort/detail/kernel/columns.hpp>
 #include <slicesort/detail/kernel/store.hpp>
 #include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/detail/sort/kernel/row_words.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -48,15 +49,15 @@ struct exchange_pairs_body {
       if (view.destinations.present())
         reversed = group_column<std::uint8_t const>(view.destinations, {here.at.batch, 0})[unit];
       if (here.contiguous(first, rows_of_byte))
-        exchange<true>(here, unit, reversed, rows_of_byte, length);
+        exchange<true, Block>(here, unit, reversed, rows_of_byte, length);
       else
-        exchange<false>(here, unit, reversed, here.column.valid, length);
+        exchange<false, Block>(here, unit, reversed, here.column.valid, length);
     }
   }
 
  private:
   // Whole: all rows of the byte are valid and contiguous.
-  template <bool Whole>
+  template <bool Whole, class Block>
   SLICESORT_HD_INLINE void exchange(typename tile_type::thread_work const& here, std::uint32_t unit,
                                     unsigned reversed, std::uint32_t valid,
                                     std::uint32_t length) const {
@@ -66,17 +67,19 @@ struct exchange_pairs_body {
       here.read_contiguous(first, rows_of_byte, value);
     else
       here.read_scattered(first, length, value);
-    unsigned exchanged = 0;
+    unsigned const ordered =
+        here.column.ascending ? in_order<Block, true>(value) : in_order<Block, false>(value);
+    unsigned exchanged = ~(ordered ^ reversed) & 0xffu;
+    if constexpr (!Whole) {  // pairs with a row past the end stay
+      std::uint32_t const pairs = valid > first ? (valid - first) / 2 : 0;
+      if (pairs < rows_of_byte / 2) exchanged &= (1u << pairs) - 1u;
+    }
     SLICESORT_UNROLL
     for (int i = 0; i < rows_of_byte; i += 2) {
+      bool const swap = (exchanged >> (i / 2) & 1u) != 0;
       bits const a = value[i], b = value[i + 1];
-      bool const in_order = detail::column_key<T>(a, here.column.ascending) <=
-                            detail::column_key<T>(b, here.column.ascending);
-      bool const in_vain = !Whole && first + static_cast<unsigned>(i) + 1 >= valid;
-      bool const swap = (in_order == ((reversed >> (i / 2) & 1u) != 0)) & !in_vain;
       value[i] = swap ? b : a;
       value[i + 1] = swap ? a : b;
-      exchanged |= static_cast<unsigned>(swap) << (i / 2);
     }
     if (view.needs_rows()) {
       group_column<std::uint8_t> const order(view.order, here.at);
@@ -91,6 +94,23 @@ struct exchange_pairs_body {
         *to = detail::bit_cast<T>(value[i]);
         if (Whole || first + i + 1 < length) to += y.stride;
       }
+  }
+
+  // Whether the first value of a pair is no later than the second: a bit for each.
+  template <class Block, bool Ascending>
+  static SLICESORT_HD_INLINE unsigned in_order(bits const (&value)[rows_of_byte]) {
+    unsigned all = 0;
+    SLICESORT_UNROLL
+    for (int i = 0; i < rows_of_byte; i += 2) {
+      bits const a = value[Ascending ? i : i + 1], b = value[Ascending ? i + 1 : i];
+      bool at_most = false;
+      if constexpr (is_upper_part_of_float<T>)
+        at_most = Block::at_most(upper_part_of_float<T>(a), upper_part_of_float<T>(b));
+      else
+        at_most = detail::sortable_key<T>(a) <= detail::sortable_key<T>(b);
+      all |= static_cast<unsigned>(at_most) << (i / 2);
+    }
+    return all;
   }
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Columns whose groups are sorted by one thread each. Channels with different shifts read different
-// rows at a time, and memory would deliver eight times the bytes that are needed. So a tile of
-// whole columns is staged in shared memory first. Where nothing is shifted, or a column is too
+// rows at a time, and memory would deliver eight times the bytes that are needed. So rows are
+// staged in shared memory first: a window of those that a block needs, where neighboring channels
+// have similar shifts; else a tile of whole columns. Where nothing is shifted, or a column is too
 // long, groups are read from the tensor.
 #pragma once
 
@@ -9,6 +10,7 @@
 #include <slicesort/detail/csp/kernel/groups.hpp>
 #include <slicesort/detail/kernel/columns.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/math/row_division.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -24,20 +26,30 @@ namespace impl {
 template <class T, int Pad>
 struct group_tile {
   static constexpr int at_once = 8;  // elements that a thread has in flight
+  static constexpr std::uint32_t run = 1u << Pad;
 
   int width;  // columns: a power of two that divides the block
-  bool staged;
+  bool staged, windowed;
   bool rows_adjacent;
-  std::uint32_t units;           // of a column
-  std::uint32_t units_of_block;  // all, if staged
+  std::uint32_t units, rows_of_unit;  // of a column
+  std::uint32_t units_of_block;       // all, if whole columns are staged
   index_t blocks_of_tile;
+  detail::index_division by_blocks, by_channels;  // of a tile, and of a sample
+  shift_spread spread;                            // if windowed; its width is that of the tile
 
   SLICESORT_HD static constexpr index_t padded(index_t rows) { return rows + (rows >> Pad); }
+  // Whether every unit of a window begins behind a free row, and so crosses none.
+  SLICESORT_HD bool aligned() const { return windowed && rows_of_unit == run; }
+  SLICESORT_HD index_t staged_rows(extents3 e) const {
+    if (!windowed) return e.length;
+    return static_cast<index_t>(units_of_block * rows_of_unit) + spread.above + spread.below +
+           (aligned() ? run - 1 : 0);
+  }
 
   template <class SharedAllocator>
   SLICESORT_HD T* shared(SharedAllocator& shared_memory, extents3 e) const {
     if (!staged) return nullptr;
-    return shared_memory.template allocate<T>(static_cast<std::size_t>(padded(e.length)) *
+    return shared_memory.template allocate<T>(static_cast<std::size_t>(padded(staged_rows(e))) *
                                               static_cast<std::size_t>(width));
   }
 
@@ -48,13 +60,15 @@ struct group_tile {
     column_index at{};
     csp_column column{};
     std::uint32_t first = 0, last = 0, step = 0;  // units
-    bool staged = false;
-    T const* tile = nullptr;  // its column of the tile
+    bool staged = false, windowed = false, aligned = false;
+    std::uint32_t window = 0;  // row n after the shift is row n + window of the tile, if windowed
+    T const* tile = nullptr;   // its column of the tile
     int width = 0;
 
     // Whether `count` rows from `row` on are valid and come from consecutive rows.
     SLICESORT_HD_INLINE bool contiguous(std::uint32_t row, std::uint32_t count) const {
-      return row + count <= column.valid && column.source(row) + count <= column.valid;
+      return row + count <= column.valid &&
+             (windowed || column.source(row) + count <= column.valid);
     }
     // value[k] = the bits of row `row` + k after the shift, for rows below `end`.
     template <class Bits, std::size_t Count>
@@ -76,11 +90,15 @@ struct group_tile {
     template <class Bits, std::size_t Count>
     SLICESORT_HD_INLINE void read_contiguous(std::uint32_t row, int wanted,
                                              Bits (&value)[Count]) const {
-      static_assert(Count <= std::size_t{1} << Pad, "they cross one free row at most");
-      std::uint32_t const from = column.source(row);
-      if (staged) {
-        constexpr int run = 1 << Pad;
-        int const before_free = run - static_cast<int>(from % run);
+      static_assert(Count <= run, "they cross one free row at most");
+      std::uint32_t const from = windowed ? row + window : column.source(row);
+      if (aligned) {
+        T const* const source = tile + static_cast<int>(padded_row_of(from)) * width;
+        SLICESORT_UNROLL
+        for (int k = 0; k < static_cast<int>(Count); ++k)
+          value[k] = k < wanted ? detail::bit_cast<Bits>(source[k * width]) : Bits{0};
+      } else if (staged) {
+        int const before_free = static_cast<int>(run - from % run);
         T const* source = tile + static_cast<int>(padded_row_of(from)) * width;
         SLICESORT_UNROLL
         for (int k = 0; k < static_cast<int>(Count); ++k) {
@@ -99,12 +117,13 @@ struct group_tile {
       }
     }
     SLICESORT_HD_INLINE T operator[](std::uint32_t row) const {
-      return staged ? in_tile(row) : in_tensor(row);
+      return staged && !(windowed && row >= column.valid) ? in_tile(row) : in_tensor(row);
     }
 
    private:
     SLICESORT_HD_INLINE T in_tile(std::uint32_t row) const {
-      return tile[static_cast<int>(padded_row_of(column.source(row))) * width];
+      std::uint32_t const from = windowed ? row + window : column.source(row);
+      return tile[static_cast<int>(padded_row_of(from)) * width];
     }
     SLICESORT_HD_INLINE T in_tensor(std::uint32_t row) const {
       return column_of<T const>(x, at)[static_cast<index_t>(column.source(row))];
@@ -121,16 +140,12 @@ struct group_tile {
     extents3 const e = groups.extents;
     T* const tile = shared(block, e);
     tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
-    index_t const of_tile = blocks_of_tile == 1 ? block.index() : block.index() / blocks_of_tile;
+    index_t const of_tile = by_blocks(block.index());
     auto const part = static_cast<std::uint32_t>(block.index() - of_tile * blocks_of_tile);
     index_t const number = of_tile * width + walk.column;
     bool const inside = number < e.batch * e.channels;
-    column_index const at = inside ? column_index_of(number, e.channels) : column_index{0, 0};
-    if (staged) {
-      if (inside)
-        load(column_of<T const>(x, at), static_cast<int>(e.length), walk, tile + walk.column);
-      block.sync();
-    }
+    index_t const sample = inside ? by_channels(number) : 0;
+    column_index const at{sample, inside ? number - sample * e.channels : 0};
     std::uint32_t const first = part * units_of_block;
     std::uint32_t const left = units - first;
     thread_work work{x};
@@ -141,28 +156,55 @@ struct group_tile {
     work.last = first + (left < units_of_block ? left : units_of_block);
     work.step = static_cast<std::uint32_t>(walk.step);
     work.staged = staged;
+    work.windowed = windowed;
     work.tile = tile + walk.column;
     work.width = width;
+    if (windowed) {
+      std::uint32_t const row = first * rows_of_unit;
+      csp_window const rows(groups, at, work.column, spread, row);
+      std::uint32_t const moved = aligned() ? (0u - row - rows.place_of_row_0) % run : 0u;
+      work.window = rows.place_of_row_0 + moved;
+      work.aligned = aligned();
+      if (inside && row < rows.valid)
+        load_window(column_of<T const>(x, at), rows, row, walk, tile + walk.column,
+                    static_cast<int>(moved));
+    } else if (staged && inside && walk.first_row < e.length) {
+      load(column_of<T const>(x, at), 0, walk.rows(static_cast<int>(e.length)), tile + walk.column,
+           0);
+    }
+    if (staged) block.sync();
     return work;
   }
 
  private:
-  SLICESORT_HD_INLINE void load(column_of<T const> from, int length, tile_walk walk,
-                                T* tile) const {
-    if (walk.first_row >= length) return;
-    index_t const jump = jump_of(walk.step, length, from.stride);
-    T const* source = from.data + walk.first_row * from.stride;
-    for (int row = walk.first_row; row < length;) {
-      T value[at_once];
-      SLICESORT_UNROLL
-      for (int k = 0; k < at_once; ++k)
-        if (row + k * walk.step < length) {
-          value[k] = *source;
-          source += jump;
-        }
-      SLICESORT_UNROLL
-      for (int k = 0; k < at_once; ++k, row += walk.step)
-        if (row < length) tile[(row + (row >> Pad)) * width] = value[k];
+  // Puts some rows, of which the first is row `start` + rows.first of the column, into the rows of
+  // the tile from rows.first + `moved` on.
+  SLICESORT_HD_INLINE void load(column_of<T const> from, index_t start, row_range rows, T* tile,
+                                int moved) const {
+    auto source = from.walk(start, rows);
+    auto const next = [&](int) { return source.next(); };
+    if (static_cast<std::uint32_t>(rows.step) % run == 0) {  // then all its rows are as far apart
+      row_walk<T> to{tile + padded(rows.first + moved) * width, padded(rows.step) * width};
+      copy_rows<at_once>(rows, next, [&](int, T value) { to.next() = value; });
+    } else {
+      copy_rows<at_once>(rows, next,
+                         [&](int row, T value) { tile[padded(row + moved) * width] = value; });
+    }
+  }
+  // The window of the units from row `row` on, up to the end of the column, then from its begin.
+  SLICESORT_HD_INLINE void load_window(column_of<T const> from, csp_window const& window,
+                                       std::uint32_t row, tile_walk walk, T* tile,
+                                       int moved) const {
+    std::uint32_t const all = units_of_block * rows_of_unit, left = window.valid - row;
+    int const end = static_cast<int>((left < all ? left : all) + spread.above + spread.below);
+    int n = walk.first_row;
+    SLICESORT_NO_UNROLL
+    while (n < end) {
+      auto const at = static_cast<int>(window.source(static_cast<std::uint32_t>(n)));
+      int const before_end = n + static_cast<int>(window.valid) - at;
+      row_range const rows{n, walk.step, end < before_end ? end : before_end};
+      load(from, at - n, rows, tile, moved);
+      n += (rows.end - n + walk.step - 1) & -walk.step;
     }
   }
 };

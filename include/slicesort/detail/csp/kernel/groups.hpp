@@ -59,6 +59,41 @@ struct csp_groups {
   }
 };
 
+// By how much the shifts of channels differ from that of the first of every `width` neighbors, in
+// rows: the largest is larger by `above`, the smallest smaller by `below`. Rows are counted in a
+// circle, so that it does not matter which of the equal shifts a policy names.
+struct shift_spread {
+  int width = 1;
+  std::uint32_t above = 0, below = 0;
+};
+
+// The valid rows of a column that the rows from `row` on may come from, in the column and in all
+// its neighbors: rows of x from `start` on, in a circle. They are the rows of a window.
+struct csp_window {
+  std::uint32_t valid, start;
+  std::uint32_t place_of_row_0;  // row n after the shift is row n + place_of_row_0 of the window
+
+  SLICESORT_HD_INLINE csp_window(csp_groups const& groups, column_index at, csp_column column,
+                                 shift_spread spread, std::uint32_t row)
+      : valid(column.valid), start(0), place_of_row_0(0) {
+    if (row >= valid) return;
+    index_t const neighbor = at.channel & ~static_cast<index_t>(spread.width - 1);
+    std::uint32_t const shift = groups.column({at.batch, neighbor}).shift;
+    // How much larger this channel's shift is, which is -below .. above in a circle.
+    std::uint32_t const ahead = column.shift - shift + (column.shift < shift ? valid : 0u);
+    std::uint32_t const larger = ahead <= spread.above ? ahead : ahead - valid;
+    place_of_row_0 = spread.above - larger - row;
+    std::uint32_t const before = spread.above < valid ? spread.above : spread.above % valid;
+    std::uint32_t const from = row + (row < shift ? valid : 0u) - shift;
+    start = from + (from < before ? valid : 0u) - before;
+  }
+  // Row `n` of the window in x.
+  SLICESORT_HD_INLINE std::uint32_t source(std::uint32_t n) const {
+    std::uint32_t const row = start + n;
+    return row < valid ? row : row - valid < valid ? row - valid : row % valid;
+  }
+};
+
 // The saved order of groups (detail/csp/problem.hpp), or none.
 struct group_rows {
   void* data = nullptr;

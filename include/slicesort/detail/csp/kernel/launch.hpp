@@ -3,6 +3,7 @@
 #pragma once
 
 #include <slicesort/detail/csp/kernel/exchange_pairs.hpp>
+#include <slicesort/detail/csp/kernel/group_tile_shape.hpp>
 #include <slicesort/detail/csp/kernel/groups.hpp>
 #include <slicesort/detail/csp/kernel/groups_view.hpp>
 #include <slicesort/detail/csp/kernel/sort_short_groups.hpp>
@@ -40,14 +41,6 @@ bool groups_in_registers(Grid const& grid, index_t group) {
   return group <= 2 || group <= std::min<index_t>(longest, max_register_rows<T>);
 }
 
-// The columns of a tile that is staged in shared memory; 0 where not even one fits.
-template <class T, class Grid>
-int staged_width(Grid const& grid, extents3 e) {
-  // At most one free row in eight.
-  std::size_t const column = sizeof(T) * static_cast<std::size_t>(e.length + e.length / 8);
-  return tile_width(grid.info(), permute_tuning_of<T>(grid), column, e.length,
-                    e.batch * e.channels);
-}
 // Whether groups are sorted in registers from a tile in shared memory.
 template <class T, class Grid>
 bool groups_staged(Grid const& grid, extents3 e, index_t group) {
@@ -57,51 +50,40 @@ bool groups_staged(Grid const& grid, extents3 e, index_t group) {
 // Runs a body whose threads take units of `unit_rows` rows of x. In-place calls with shifts need
 // columns that fit in shared memory.
 template <class Grid, class Body, class T>
-void run_on_groups(Grid const& grid, Body body, tensor3<T const> x, bool in_place, bool shifting,
-                   index_t unit_rows) {
+void run_on_groups(Grid const& grid, Body body, csp_groups const& groups, tensor3<T const> x,
+                   bool in_place, csp_shifting const& shifting, index_t unit_rows) {
   extents3 const e = x.extents();
-  index_t const columns = e.batch * e.channels, units = divide_up(e.length, unit_rows);
-  permute_tuning const t = permute_tuning_of<T>(grid);
-  bool const adjacent = rows_are_adjacent(x.strides());
-  int const fitting = shifting ? std::min(staged_width<T>(grid, e), Body::max_threads) : 0;
-  bool const worth = adjacent || in_place || fitting >= t.worthwhile_columns || fitting >= columns;
-
   auto& tile = body.tile;
-  tile.rows_adjacent = adjacent;
-  tile.units = static_cast<std::uint32_t>(units);
-  tile.staged = fitting > 0 && worth;
-  if (tile.staged) {
-    std::size_t const column = sizeof(T) * static_cast<std::size_t>(e.length);
-    tile.width = fitting;
-    tile.units_of_block = tile.units;
-    tile.blocks_of_tile = 1;
-    return grid.run(body, divide_up(columns, fitting),
-                    std::min(tile_threads(t, column, e.length, fitting), Body::max_threads));
-  }
-  sort_tuning const direct = sort_tuning_of<T>(grid);
-  tile.width = power_of_two_in(columns, 1, warp_threads);
-  index_t const wanted =
-      divide_up(direct.group_rows, unit_rows) * (direct.group_threads / tile.width);
-  tile.units_of_block = static_cast<std::uint32_t>(wanted);
-  tile.blocks_of_tile = divide_up(units, wanted);
-  grid.run(body, divide_up(columns, tile.width) * tile.blocks_of_tile, direct.group_threads);
+  tile.rows_adjacent = rows_are_adjacent(x.strides());
+  tile.units = static_cast<std::uint32_t>(divide_up(e.length, unit_rows));
+  tile.rows_of_unit = static_cast<std::uint32_t>(unit_rows);
+  int threads = 0;
+  if (shifting.any && !in_place) threads = shape_window<T>(grid, groups, shifting, tile);
+  if (shifting.any && threads == 0)
+    threads = shape_columns<T>(grid, e, in_place, Body::max_threads, tile);
+  if (threads == 0) threads = shape_unstaged<T>(grid, e, tile);
+  tile.by_blocks = detail::index_division(tile.blocks_of_tile);
+  tile.by_channels = detail::index_division(e.channels);
+  grid.run(body, divide_up(e.batch * e.channels, tile.width) * tile.blocks_of_tile, threads);
 }
 template <class Body, class Grid, class T>
-void run_on_groups(Grid const& grid, groups_view<T> const& view, bool shifting, index_t unit_rows) {
-  run_on_groups(grid, Body{view, {}}, view.x, view.x.data() == view.y.data(), shifting, unit_rows);
+void run_on_groups(Grid const& grid, groups_view<T> const& view, csp_shifting const& shifting,
+                   index_t unit_rows) {
+  run_on_groups(grid, Body{view, {}}, view.groups, view.x, view.x.data() == view.y.data(), shifting,
+                unit_rows);
 }
 
 template <int Rows, class Grid, class T>
-void sort_groups_in_registers(Grid const& grid, groups_view<T> const& view, bool shifting) {
+void sort_groups_in_registers(Grid const& grid, groups_view<T> const& view,
+                              csp_shifting const& shifting) {
   if constexpr (Rows <= max_register_rows<T>) {
     if (view.groups.group > Rows) return sort_groups_in_registers<2 * Rows>(grid, view, shifting);
     run_on_groups<sort_short_groups_body<T, Rows>>(grid, view, shifting, view.groups.group);
   }
 }
 
-// `shifting`: whether any channel is shifted.
 template <class Grid, class T>
-void sort_groups(Grid const& grid, groups_view<T> const& view, bool shifting,
+void sort_groups(Grid const& grid, groups_view<T> const& view, csp_shifting const& shifting,
                  sort_layout<T> const& m) {
   index_t const group = view.groups.group;
   if (group == 2)

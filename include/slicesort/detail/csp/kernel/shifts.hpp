@@ -3,9 +3,14 @@
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/csp/kernel/groups.hpp>
 #include <slicesort/detail/csp/problem.hpp>
 #include <slicesort/detail/kernel/upload.hpp>
+#include <slicesort/detail/math/wrap.hpp>
 #include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cstdint>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
@@ -45,6 +50,29 @@ csp_shifts upload_shifts(Grid const& grid, detail::csp_rule const& rule, extents
   if (mixed) m.descending = memory + e.channels;
   if (mixed || !uploaded.uniform) m.all = memory;
   return m;
+}
+
+// The spread of shifts among `width` neighbors; a width of 0 if it is more than `limit` rows.
+// Shifts are compared in the circle of all rows; as they are where samples have lengths, and so
+// circles of their own.
+inline shift_spread spread_of(detail::csp_rule const& rule, extents3 e, bool lengths, int width,
+                              index_t limit) {
+  // Differences of smaller numbers cannot overflow.
+  constexpr index_t large = index_t{1} << 60;
+  index_t first = 0, above = 0, below = 0;
+  for (index_t c = 0; c < e.channels; ++c) {
+    index_t shift = rule.shift(c, e);
+    if (!lengths) shift = detail::wrapped(shift, e.length);
+    if (shift > large || shift < -large) return {0, 0, 0};
+    if (c % width == 0) first = shift;
+    index_t larger = shift - first;
+    if (!lengths && larger > e.length / 2) larger -= e.length;
+    if (!lengths && larger < -(e.length / 2)) larger += e.length;
+    above = std::max(above, larger);
+    below = std::max(below, -larger);
+  }
+  if (above + below > limit) return {0, 0, 0};
+  return {width, static_cast<std::uint32_t>(above), static_cast<std::uint32_t>(below)};
 }
 
 }  // namespace impl

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// CSP where the shifts of neighboring channels are similar: kernels stage a window of rows then.
+#define SLICESORT_TEST_EVERY_BACKEND
+#include "check.hpp"
+
+#include <slicesort/detail/csp/kernel/shifts.hpp>
+#include <slicesort/detail/csp/problem.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+constexpr extents3 shape{2, 1100, 11};
+
+struct pattern {
+  char const* name;
+  index_t (*shift)(index_t channel);
+};
+constexpr pattern patterns[] = {
+    {"forth", [](index_t c) { return 3 * c; }},
+    {"back", [](index_t c) { return -5 * c - 1; }},
+    {"around the end", [](index_t c) { return shape.length - 4 + c; }},
+    {"named differently", [](index_t c) { return 40 + c * 7 % 5 + (c % 3 - 1) * shape.length; }},
+    {"far from one window to the next", [](index_t c) { return c / 8 * 531 + c * 7 % 5; }},
+    {"apart", [](index_t c) { return c * 397; }},
+};
+
+template <class T>
+csp_problem<T> problem(pattern const& p, index_t group, index_t reference,
+                       std::vector<index_t> lengths) {
+  csp_problem<T> one = mixed_csp<T>(shape, group, reference, 3, std::move(lengths));
+  one.shifts.table.clear();
+  for (index_t c = 0; c < shape.channels; ++c) one.shifts.table.push_back(p.shift(c));
+  one.title += std::string(", ") + p.name;
+  solve(one);
+  return one;
+}
+
+slicesort::impl::shift_spread spread(index_t (*shift)(index_t), bool lengths, index_t limit) {
+  slicesort::detail::csp_rule rule{};
+  rule.policies = reinterpret_cast<void const*>(&shift);
+  rule.shift_by = [](void const* policies, index_t channel, extents3) {
+    return (*reinterpret_cast<index_t (*const*)(index_t)>(policies))(channel);
+  };
+  return slicesort::impl::spread_of(rule, shape, lengths, 8, limit);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("similar shifts", T, float, double, float16, bfloat16) {
+  index_t const groups[] = {2, 16, 5, 2, 7};
+  std::size_t i = sizeof(T);  // so that types differ in what they combine
+  for (pattern const& p : patterns)
+    for (bool cut : {false, true}) {
+      ++i;
+      auto const lengths = cut ? std::vector<index_t>{shape.length - 13, i % 2 == 0 ? 29 : 600}
+                               : std::vector<index_t>();
+      auto const one = problem<T>(p, groups[i % 5], i % 3 == 0 ? 0 : nobody, lengths);
+      for_each_backend_untuned([&](auto const& on) { CHECK(check_csp(one, on) == ""); });
+      for_each_grid(one.number(), [&](auto const& on) { CHECK(check_csp(one, on) == ""); });
+    }
+}
+
+TEST_CASE("how far the shifts of eight neighbors are apart") {
+  auto const same = [](slicesort::impl::shift_spread s, std::uint32_t above, std::uint32_t below) {
+    return s.width == 8 && s.above == above && s.below == below;
+  };
+  CHECK(same(spread(patterns[0].shift, false, 100), 21, 0));
+  CHECK(same(spread(patterns[1].shift, false, 100), 0, 35));
+  CHECK(same(spread(patterns[1].shift, true, 100), 0, 35));
+  // In the circle of 1100 rows 1099 and 0 are neighbors; with lengths it is another circle.
+  CHECK(same(spread(patterns[2].shift, false, 100), 7, 0));
+  CHECK(same(spread(patterns[2].shift, true, 100), 7, 0));
+  CHECK(same(spread(patterns[3].shift, false, 100), 4, 1));
+  CHECK(spread(patterns[3].shift, true, 100).width == 0);
+  CHECK(same(spread(patterns[4].shift, false, 5), 4, 1));
+  CHECK(spread(patterns[4].shift, false, 4).width == 0);
+  CHECK(spread([](index_t c) { return c % 2 == 0 ? index_t{1} << 62 : 0; }, true, 100).width == 0);
+}

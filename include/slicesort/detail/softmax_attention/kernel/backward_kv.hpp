@@ -113,8 +113,7 @@ struct attention_backward_kv_body {
           block.template mma_ab<Width>(sums_k, dscores, q, used(channels - task.channel));
         if (at.ahead) at.buffer = 1 - at.buffer;
       }
-      at.tile = at.next;
-      at.next = tile_from(m, at, at.tile + 1);
+      advance(m, at);
     }
     finish(block, m, sums_k, sums_v);
   }
@@ -123,14 +122,15 @@ struct attention_backward_kv_body {
   // Where the walk over the tiles of queries is. With two buffers a tile is copied while the one
   // before it is worked on; the first round then only copies.
   struct walk {
-    int rows;        // keys of the block
-    int own;         // the warp's first of them
-    int depths;      // chunks of the channels
-    int count;       // tiles of the head
-    int tile, next;  // the one that is worked on (-1: none yet), and the one after it
-    int buffer;      // where `tile` lies
-    bool ahead;      // whether there are two buffers
-    bool loaded;     // whether the keys and values have been copied
+    int rows;                  // keys of the block
+    int own;                   // the warp's first of them
+    int depths;                // chunks of the channels
+    int count;                 // tiles of the head
+    int tile, next;            // the one that is worked on (-1: none yet), and the one after it
+    int buffer;                // where `tile` lies
+    bool ahead;                // whether there are two buffers
+    bool loaded;               // whether the keys and values have been copied
+    bool masked, next_masked;  // whether any of the scores of `tile`, of `next` is masked
   };
 
   template <class Block>
@@ -158,9 +158,12 @@ struct attention_backward_kv_body {
     at.depths = depths;
     at.count = static_cast<int>(divide_up(in.q.extents().length, queries_of_tile));
     at.ahead = at.depths == 1 && buffers > 1;
-    at.next = m.task->first < end_of_keys(m, at) ? tile_from(m, at, 0) : at.count;
-    at.tile = -1;
-    if (!at.ahead && at.next < at.count) at.tile = at.next, at.next = tile_from(m, at, at.tile + 1);
+    at.tile = at.next = -1;
+    if (m.task->first < end_of_keys(m, at))
+      find_next(m, at);
+    else
+      at.next = at.count;
+    if (!at.ahead && at.next < at.count) advance(m, at);
     return at;
   }
 
@@ -171,18 +174,23 @@ struct attention_backward_kv_body {
     index_t const end = m.task->first + at.rows;
     return end < m.task->keys ? end : m.task->keys;
   }
-  SLICESORT_HD range_bounds const& bounds_of(memory const& m, walk const& at, int tile) const {
-    return bounds[m.task->at.sample * at.count + tile];
+  SLICESORT_HD_INLINE void advance(memory const& m, walk& at) const {
+    at.tile = at.next;
+    at.masked = at.next_masked;
+    find_next(m, at);
   }
-  // The first tile, from `tile` on, with a query that looks at any of the keys.
-  SLICESORT_HD int tile_from(memory const& m, walk const& at, int tile) const {
-    while (tile < at.count && !bounds_of(m, at, tile).meets(m.task->first, end_of_keys(m, at)))
-      ++tile;
-    return tile;
-  }
-  SLICESORT_HD bool is_masked(memory const& m, walk const& at, int tile) const {
-    return detail::has_allows<Mask> || in.bias.data() != nullptr ||
-           !bounds_of(m, at, tile).covers(m.task->first, end_of_keys(m, at));
+  // The first tile after `next` with a query that looks at any of the keys.
+  SLICESORT_HD_INLINE void find_next(memory const& m, walk& at) const {
+    index_t const first = m.task->first, end = end_of_keys(m, at);
+    range_bounds const* const of_sample = bounds + m.task->at.sample * at.count;
+    SLICESORT_NO_UNROLL
+    for (++at.next; at.next < at.count; ++at.next) {
+      range_bounds const here = of_sample[at.next];
+      if (!here.meets(first, end)) continue;
+      at.next_masked =
+          detail::has_allows<Mask> || in.bias.data() != nullptr || !here.covers(first, end);
+      return;
+    }
   }
 
   // Starts to copy chunk `depth` of the channels of a tile's q and dy, of k and v if not yet there.
@@ -194,11 +202,11 @@ struct attention_backward_kv_body {
       load_tiles_async<Width>(block, m.rows, m.sources, 2, m.task->first, at.rows, depth * Width);
     load_tiles_async<Width>(block, m.tiles + buffer * (2 * queries_of_tile * pieces), m.sources + 2,
                             2, query, queries_of_tile, depth * Width);
-    load_stats_async(block, m, at, tile, buffer);
+    load_stats_async(block, m, tile, buffer, tile == at.next ? at.next_masked : at.masked);
   }
   template <class Block>
-  SLICESORT_HD_INLINE void load_stats_async(Block& block, memory const& m, walk const& at, int tile,
-                                            int buffer) const {
+  SLICESORT_HD_INLINE void load_stats_async(Block& block, memory const& m, int tile, int buffer,
+                                            bool masked) const {
     attention_task const& task = *m.task;
     index_t const query = index_t{tile} * queries_of_tile, queries = in.q.extents().length;
     auto* const to = reinterpret_cast<unsigned char*>(m.stats + buffer * queries_of_tile);
@@ -206,7 +214,7 @@ struct attention_backward_kv_body {
         stats + (task.at.sample * in.q.extents().batch + task.at.head) * queries + query);
     for (int i = block.rank(); i < queries_of_tile * pieces_of_stats; i += block.size())
       block.copy_async(to + 16 * i, from + 16 * i, query + i / pieces_of_stats < queries ? 16 : 0);
-    if (is_masked(m, at, tile))
+    if (masked)
       for (int i = block.rank(); i < queries_of_tile; i += block.size())
         m.ranges[buffer * queries_of_tile + i] =
             query + i < task.queries ? detail::range_of_keys(mask, query + i, task.keys)
@@ -242,7 +250,7 @@ struct attention_backward_kv_body {
                                                scores& s, scores& dw) const {
     int const first = at.buffer * queries_of_tile;
     A times = scale;
-    if (is_masked(m, at, at.tile)) {
+    if (at.masked) {
       stage_bias<true, queries_of_tile>(block, m.terms, at.rows, mask, m.ranges + first,
                                         index_t{at.tile} * queries_of_tile, m.task->first,
                                         m.sources[4]);

@@ -21,7 +21,7 @@ from counters import machine_code
 
 HERE = Path(__file__).resolve().parent / "counters"
 LAUNCH = ("launches", "blocks", "counted", "threads", "cluster", "shared")  # counted: the blocks that were run, of each launch
-COUNTS = ("instructions", "lanes", "divergent", "barriers", "requests", "wavefronts", "ideal", "accesses", "sectors", "bytes")
+COUNTS = ("instructions", "lanes", "divergent", "barriers", "requests", "wavefronts", "ideal", "accesses", "sectors", "bytes", "remote")
 MACHINE = ("registers", "issued", "far", "near", "alu", "fma", "imad", "fp64", "xu", "lsu", "matrix", "shuffles")
 
 

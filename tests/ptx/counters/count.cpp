@@ -49,6 +49,7 @@ void print(counted_launch const& l, ptx::kernel const& kernel) {
   number("accesses", c.global_requests);
   number("sectors", c.global_sectors);
   number("bytes", c.global_bytes);
+  number("remote", c.remote_sectors);
   std::printf("\nexecuted");
   for (std::size_t i = 0; i < c.executed.size(); ++i)
     if (c.executed[i] != 0)

@@ -25,6 +25,7 @@ counters& counters::operator+=(counters const& other) {
   global_requests += other.global_requests;
   global_sectors += other.global_sectors;
   global_bytes += other.global_bytes;
+  remote_sectors += other.remote_sectors;
   executed.resize(std::max(executed.size(), other.executed.size()));
   for (std::size_t i = 0; i < other.executed.size(); ++i) executed[i] += other.executed[i];
   return *this;

@@ -19,6 +19,7 @@ struct counters {
   // alone need. A sector is 32 bytes.
   std::uint64_t shared_requests = 0, shared_wavefronts = 0, shared_ideal = 0;
   std::uint64_t global_requests = 0, global_sectors = 0, global_bytes = 0;
+  std::uint64_t remote_sectors = 0;  // of shared memory of another block than the warp's own
   // By watch::count_memory: warp_instructions of each instruction of kernel::code; else empty.
   std::vector<std::uint64_t> executed;
 

@@ -50,4 +50,9 @@ void count_global(counters& counted, std::uint64_t const* addresses, std::size_t
   counted.global_bytes += bytes * static_cast<unsigned>(__builtin_popcount(active));
 }
 
+void count_remote(counters& counted, std::uint64_t const* addresses, std::size_t bytes,
+                  lane_mask active) {
+  counted.remote_sectors += units(addresses, bytes, active, 0, warp_lanes, 32).count;
+}
+
 }  // namespace ptx

@@ -16,5 +16,8 @@ void count_shared(counters& counted, std::uint64_t const* addresses, std::size_t
                   lane_mask active);
 void count_global(counters& counted, std::uint64_t const* addresses, std::size_t bytes,
                   lane_mask active);
+// Of shared memory of other blocks; an address says which.
+void count_remote(counters& counted, std::uint64_t const* addresses, std::size_t bytes,
+                  lane_mask active);
 
 }  // namespace ptx

@@ -53,7 +53,7 @@ void find_generic(warp& w, instruction const& n, lane_addresses const& at, lane_
                   std::size_t bytes, doing what, places& found) {
   std::vector<block>& blocks = w.in->of->blocks;
   lane_addresses shared{};
-  lane_mask in_shared = 0;
+  lane_mask in_shared = 0, remote = 0;
   in_turn(active, [&](unsigned l) {
     if (!in_shared_window(at[l])) {
       found[l] = find_global(w, n, l, at[l], bytes, what);
@@ -65,11 +65,13 @@ void find_generic(warp& w, instruction const& n, lane_addresses const& at, lane_
                  " of a cluster of " + std::to_string(blocks.size()),
              l, at[l]);
     in_shared |= lane_mask{1} << l;
+    if (&blocks[rank] != w.in) remote |= lane_mask{1} << l;
     shared[l] = offset_of_shared(at[l]);
     found[l] = find_shared(w, blocks[rank], l, shared[l], bytes, what);
   });
   if (!w.in->of->how.watched.count_memory) return;
   if (in_shared != 0) count_shared(w.in->of->counted, shared.data(), bytes, in_shared);
+  if (remote != 0) count_remote(w.in->of->counted, at.data(), bytes, remote);
   if (active != in_shared) count_global(w.in->of->counted, at.data(), bytes, active & ~in_shared);
 }
 

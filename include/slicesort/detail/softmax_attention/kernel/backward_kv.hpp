@@ -184,7 +184,7 @@ struct attention_backward_kv_body {
     index_t const first = m.task->first, end = end_of_keys(m, at);
     range_bounds const* const of_sample = bounds + m.task->at.sample * at.count;
     SLICESORT_NO_UNROLL
-    for (++at.next; at.next < at.count; ++at.next) {
+    for (++at.next; at.count > at.next; ++at.next) {
       range_bounds const here = of_sample[at.next];
       if (!here.meets(first, end)) continue;
       at.next_masked =

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What one operator, forward and backward, costs to build for one architecture: at most 15 s and 1 MB of
-object code for float. Time is the processor's, summed over nvcc and all that it starts, which a busy machine
-hardly changes."""
+object code for float. Time is the processor's, summed over nvcc and all that it starts. Other work beside it can
+nearly double that where two threads share a core, so measure it alone."""
 import os
 import subprocess
 import sys
@@ -27,7 +27,12 @@ def cost() -> tuple[float, int]:
 if not NVCC:
     print("budget: skipped, there is no nvcc")
     sys.exit(0)
+# Whatever else the machine does only adds: the least of three counts.
 seconds, size = cost()
+for _ in range(2):
+    if size == 0 or seconds <= SECONDS:
+        break
+    seconds = min(seconds, cost()[0])
 over = size == 0 or seconds > SECONDS or size > BYTES
 print(f"slicing_sort<ascending>, float, sm_90: {seconds:.1f} s, {size / 1000:.0f} kB"
       + (f"; must compile, in at most {SECONDS:.0f} s and {BYTES / 1000:.0f} kB" if over else ""))

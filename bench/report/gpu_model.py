@@ -96,8 +96,8 @@ def busy(launch: Launch, device: Device) -> dict[str, float]:
         "FP64": count("fp64") * lanes / device.fp64,
         "XU": count("xu") * lanes / device.xu,
         "matrix": count("matrix") * 2048 / device.schedulers / device.matrix,
-        # Global memory passes where shared memory does, a line of 128 bytes a cycle at best.
         "network": count("remote") * 32 / device.network,
+        # Global memory passes where shared memory does, a line of 128 bytes a cycle at best.
         "shared": count("wavefronts") + count("shuffles") + max(count("accesses"), count("sectors") / 4),
     }
 

@@ -52,6 +52,12 @@ struct row_walk {
     return here;
   }
 };
+// The rows `start` + first, + first + step, .. of a column; there must be one.
+template <class T>
+SLICESORT_HD_INLINE row_walk<T> walk_rows(T* column, index_t stride, index_t start,
+                                          row_range rows) {
+  return {column + (start + rows.first) * stride, jump_of(rows.step, rows.end, stride)};
+}
 // The same of a column that is asked for rows by their numbers.
 template <class Rows>
 struct indexed_walk {
@@ -106,9 +112,8 @@ struct column_of {
   SLICESORT_HD column_of(tensor3<T> t, column_index at)
       : data(t.data() + t.offset(at.batch, 0, at.channel)), stride(t.strides().length) {}
   SLICESORT_HD T& operator[](index_t row) const { return data[row * stride]; }
-  // The rows `start` + first, + first + step, ..; there must be one.
   SLICESORT_HD row_walk<T> walk(index_t start, row_range rows) const {
-    return {data + (start + rows.first) * stride, jump_of(rows.step, rows.end, stride)};
+    return walk_rows(data, stride, start, rows);
   }
 };
 
@@ -165,7 +170,7 @@ struct index_column {
   SLICESORT_HD_INLINE void put(Index* to, index_t start, row_range rows,
                                Number const& number) const {
     if (rows.first >= rows.end) return;
-    row_walk<Index> there{to + (start + rows.first) * stride, jump_of(rows.step, rows.end, stride)};
+    row_walk<Index> there = walk_rows(to, stride, start, rows);
     copy_rows<Count>(rows, number, [&](int, auto row) { there.next() = static_cast<Index>(row); });
   }
 };

@@ -10,7 +10,7 @@
 #include <slicesort/detail/kernel/columns.hpp>
 #include <slicesort/detail/kernel/store.hpp>
 #include <slicesort/detail/math/total_order.hpp>
-#include <slicesort/detail/sort/kernel/row_words.hpp>
+#include <slicesort/detail/math/upper_part_of_float.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -104,8 +104,9 @@ struct exchange_pairs_body {
     for (int i = 0; i < rows_of_byte; i += 2) {
       bits const a = value[Ascending ? i : i + 1], b = value[Ascending ? i + 1 : i];
       bool at_most = false;
-      if constexpr (is_upper_part_of_float<T>)
-        at_most = Block::at_most(upper_part_of_float<T>(a), upper_part_of_float<T>(b));
+      if constexpr (detail::is_upper_part_of_float<T>)
+        at_most =
+            Block::at_most(detail::upper_part_of_float<T>(a), detail::upper_part_of_float<T>(b));
       else
         at_most = detail::sortable_key<T>(a) <= detail::sortable_key<T>(b);
       all |= static_cast<unsigned>(at_most) << (i / 2);

@@ -159,52 +159,45 @@ struct group_tile {
     work.windowed = windowed;
     work.tile = tile + walk.column;
     work.width = width;
+    std::uint32_t const row = first * rows_of_unit;
+    csp_window window{static_cast<std::uint32_t>(e.length), 0, 0};
+    std::uint32_t end = staged ? window.valid : 0u, moved = 0;
     if (windowed) {
-      std::uint32_t const row = first * rows_of_unit;
-      csp_window const rows(groups, at, work.column, spread, row);
-      std::uint32_t const moved = aligned() ? (0u - row - rows.place_of_row_0) % run : 0u;
-      work.window = rows.place_of_row_0 + moved;
+      window = csp_window::of(groups, at, work.column, spread, row);
+      if (aligned()) moved = (0u - row - window.place_of_row_0) % run;
+      work.window = window.place_of_row_0 + moved;
       work.aligned = aligned();
-      if (inside && row < rows.valid)
-        load_window(column_of<T const>(x, at), rows, row, walk, tile + walk.column,
-                    static_cast<int>(moved));
-    } else if (staged && inside && walk.first_row < e.length) {
-      load(column_of<T const>(x, at), 0, walk.rows(static_cast<int>(e.length)), tile + walk.column,
-           0);
+      std::uint32_t const all = units_of_block * rows_of_unit, here = window.valid - row;
+      end = row < window.valid ? (here < all ? here : all) + spread.above + spread.below : 0u;
     }
+    if (inside)
+      load(column_of<T const>(x, at), window, walk.rows(static_cast<int>(end)), tile + walk.column,
+           width, static_cast<int>(moved));
     if (staged) block.sync();
     return work;
   }
 
  private:
-  // Puts some rows, of which the first is row `start` + rows.first of the column, into the rows of
-  // the tile from rows.first + `moved` on.
-  SLICESORT_HD_INLINE void load(column_of<T const> from, index_t start, row_range rows, T* tile,
-                                int moved) const {
-    auto source = from.walk(start, rows);
-    auto const next = [&](int) { return source.next(); };
-    if (static_cast<std::uint32_t>(rows.step) % run == 0) {  // then all its rows are as far apart
-      row_walk<T> to{tile + padded(rows.first + moved) * width, padded(rows.step) * width};
-      copy_rows<at_once>(rows, next, [&](int, T value) { to.next() = value; });
-    } else {
-      copy_rows<at_once>(rows, next,
-                         [&](int row, T value) { tile[padded(row + moved) * width] = value; });
-    }
-  }
-  // The window of the units from row `row` on, up to the end of the column, then from its begin.
-  SLICESORT_HD_INLINE void load_window(column_of<T const> from, csp_window const& window,
-                                       std::uint32_t row, tile_walk walk, T* tile,
-                                       int moved) const {
-    std::uint32_t const all = units_of_block * rows_of_unit, left = window.valid - row;
-    int const end = static_cast<int>((left < all ? left : all) + spread.above + spread.below);
-    int n = walk.first_row;
+  // Puts some rows of the window into the rows of the tile that are `moved` further: up to the end
+  // of the column, then from its begin.
+  SLICESORT_HD_INLINE static void load(column_of<T const> from, csp_window window, row_range rows,
+                                       T* tile, int width, int moved) {
+    bool const jumps = static_cast<std::uint32_t>(rows.step) % run == 0;
     SLICESORT_NO_UNROLL
-    while (n < end) {
-      auto const at = static_cast<int>(window.source(static_cast<std::uint32_t>(n)));
-      int const before_end = n + static_cast<int>(window.valid) - at;
-      row_range const rows{n, walk.step, end < before_end ? end : before_end};
-      load(from, at - n, rows, tile, moved);
-      n += (rows.end - n + walk.step - 1) & -walk.step;
+    while (rows.first < rows.end) {
+      auto const at = static_cast<int>(window.source(static_cast<std::uint32_t>(rows.first)));
+      int const before_end = rows.first + static_cast<int>(window.valid) - at;
+      row_range const here{rows.first, rows.step, rows.end < before_end ? rows.end : before_end};
+      auto source = from.walk(at - rows.first, here);
+      auto const next = [&](int) { return source.next(); };
+      if (jumps) {  // all its rows are as far apart
+        row_walk<T> to{tile + padded(rows.first + moved) * width, padded(rows.step) * width};
+        copy_rows<at_once>(here, next, [&](int, T value) { to.next() = value; });
+      } else {
+        copy_rows<at_once>(here, next,
+                           [&](int row, T value) { tile[padded(row + moved) * width] = value; });
+      }
+      rows.first += (here.end - rows.first + rows.step - 1) & -rows.step;
     }
   }
 };

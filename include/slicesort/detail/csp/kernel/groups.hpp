@@ -73,19 +73,20 @@ struct csp_window {
   std::uint32_t valid, start;
   std::uint32_t place_of_row_0;  // row n after the shift is row n + place_of_row_0 of the window
 
-  SLICESORT_HD_INLINE csp_window(csp_groups const& groups, column_index at, csp_column column,
-                                 shift_spread spread, std::uint32_t row)
-      : valid(column.valid), start(0), place_of_row_0(0) {
-    if (row >= valid) return;
+  SLICESORT_HD_INLINE static csp_window of(csp_groups const& groups, column_index at,
+                                           csp_column column, shift_spread spread,
+                                           std::uint32_t row) {
+    std::uint32_t const valid = column.valid;
+    if (row >= valid) return {valid, 0, 0};
     index_t const neighbor = at.channel & ~static_cast<index_t>(spread.width - 1);
     std::uint32_t const shift = groups.column({at.batch, neighbor}).shift;
     // How much larger this channel's shift is, which is -below .. above in a circle.
     std::uint32_t const ahead = column.shift - shift + (column.shift < shift ? valid : 0u);
     std::uint32_t const larger = ahead <= spread.above ? ahead : ahead - valid;
-    place_of_row_0 = spread.above - larger - row;
     std::uint32_t const before = spread.above < valid ? spread.above : spread.above % valid;
     std::uint32_t const from = row + (row < shift ? valid : 0u) - shift;
-    start = from + (from < before ? valid : 0u) - before;
+    std::uint32_t const start = from + (from < before ? valid : 0u) - before;
+    return {valid, start, spread.above - larger - row};
   }
   // Row `n` of the window in x.
   SLICESORT_HD_INLINE std::uint32_t source(std::uint32_t n) const {

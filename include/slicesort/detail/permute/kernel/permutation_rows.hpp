@@ -27,7 +27,7 @@ struct permutation_rows {
     }
     // The numbers at these rows; there must be one.
     SLICESORT_HD_INLINE row_walk<Index const> walk(row_range rows) const {
-      return {data + rows.first * stride, jump_of(rows.step, rows.end, stride)};
+      return walk_rows(data, stride, 0, rows);
     }
   };
   SLICESORT_HD_INLINE column open(column_index at) const {

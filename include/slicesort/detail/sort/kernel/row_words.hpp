@@ -9,32 +9,20 @@
 #include <slicesort/detail/math/packed_key.hpp>
 #include <slicesort/detail/math/raw_key.hpp>
 #include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/detail/math/upper_part_of_float.hpp>
 #include <slicesort/dtype.hpp>
 
 #include <cstdint>
-#include <type_traits>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Whether the bits of a T are those of a float, or its upper half.
-template <class T>
-inline constexpr bool is_upper_part_of_float = std::is_same_v<T, float> ||
-                                               (sizeof(T) == 2 &&
-                                                dtype_traits<T>::infinity ==
-                                                    dtype_traits<float>::infinity >> 16);
-template <class T>
-SLICESORT_HD_INLINE float upper_part_of_float(detail::bits_t<T> value) {
-  constexpr int shift = 32 - 8 * static_cast<int>(sizeof(T));
-  return detail::bit_cast<float>(static_cast<std::uint32_t>(value) << shift);
-}
-
 // The upper 32 bits of a key, or all 16 above zeros or ones.
 template <class Block, class T>
 SLICESORT_HD_INLINE std::uint32_t upper_key(detail::bits_t<T> value) {
-  if constexpr (is_upper_part_of_float<T>) {
-    float const canonical = Block::canonicalize(upper_part_of_float<T>(value));
+  if constexpr (detail::is_upper_part_of_float<T>) {
+    float const canonical = Block::canonicalize(detail::upper_part_of_float<T>(value));
     auto const number = detail::bit_cast<std::uint32_t>(canonical);
     return number ^ (detail::sign_mask(number) | 0x80000000u);
   } else if constexpr (sizeof(T) == 2) {

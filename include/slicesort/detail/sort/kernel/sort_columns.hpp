@@ -170,6 +170,7 @@ void sort_in_tiles(Grid const& grid, View const& view, sort_layout<typename View
   tile.runs = static_cast<int>(s.runs);
   tile.paired = s.cluster;
   tile.sharing = s.sharing;
+  tile.tiles = divide_up(columns, tile.tile_columns());
   tile.out = runs[0];
   grid.run(tile, tile.blocks(), s.threads, tile.cluster());
   if (s.cluster) return;

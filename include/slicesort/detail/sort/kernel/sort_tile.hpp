@@ -45,12 +45,13 @@ struct sort_tile_body {
 
   View view;
   index_t first_column, columns;  // of all samples' columns, those sorted by this launch
-  int width = 1;                  // columns of a tile, a power of two
+  int width = 1;                  // columns of a block, a power of two
   int run_rows = 0;               // rows that are sorted at once: a multiple of 32 where runs > 1
   int runs = 1;                   // of a column
   bool paired = false;            // two runs, of two blocks in a cluster, one column wide
   int sharing = 1;                // blocks in a cluster that share a tile of so many times `width`
                                   // columns: a power of two; where runs == 1
+  index_t tiles = 1;              // of one run: so many have all columns
   sorted_runs<T> out{};           // where runs > 1 and not paired
 
   // Every kind of packed key takes the same memory; 4 levels leave the largest number of rows free.
@@ -68,8 +69,7 @@ struct sort_tile_body {
   }
   // Columns of a block, or of a cluster that shares.
   SLICESORT_HD_INLINE int tile_columns() const { return width * sharing; }
-  SLICESORT_HD_INLINE index_t tiles() const { return divide_up(columns, tile_columns()); }
-  index_t blocks() const { return tiles() * runs * sharing; }
+  index_t blocks() const { return tiles * runs * sharing; }
   SLICESORT_HD_INLINE int cluster() const { return paired ? 2 : sharing; }
 
   template <class Block>
@@ -100,12 +100,12 @@ struct sort_tile_body {
     }
     if (paired) {
       merge_pair(block, tile, view, c.at, c.ascending, run_rows);
-      copy_tail(c, walk);
     } else if (sharing > 1) {
       store(c, of_owner(block, tile), walk, lossy);
     } else {
       store(c, tile, walk, lossy);
     }
+    copy_tail(c, walk);
     if (cluster() > 1) block.sync_cluster();  // others may still read this block's memory
   }
 
@@ -184,11 +184,12 @@ struct sort_tile_body {
   }
   template <class Block>
   SLICESORT_HD_INLINE auto part_of(Block& block, int column_of_tile) const {
-    // The runs of a pair and the blocks that share are neighbors, else the tiles.
-    index_t const tile = paired        ? block.index() / runs
-                         : sharing > 1 ? block.index() / sharing
-                                       : block.index() % tiles();
-    index_t const run = paired ? block.index() % runs : sharing > 1 ? 0 : block.index() / tiles();
+    // Blocks of a cluster are neighbors; else those of neighboring tiles are.
+    index_t tile = block.index() >> log2_of(cluster()), run = paired ? block.index() & 1 : 0;
+    if (runs > 1 && !paired) {
+      run = tile / tiles;
+      tile -= run * tiles;
+    }
     return column_part(*this, tile * tile_columns() + column_of_tile, run * run_rows);
   }
 
@@ -274,14 +275,13 @@ struct sort_tile_body {
       if (out.rows != nullptr)
         copy_rows<at_once>(rows, row,
                            [&](int n, std::uint32_t from) { sources[n] = start + from; });
-      return copy_tail(c, walk);
+      return;
     }
     if (view.needs_values() && rows.first < rows.end) {
       auto y = view.results(c.at).walk(0, rows);
       copy_rows<at_once>(rows, value, [&](int, T number) { y.next() = number; });
     }
     if (view.needs_rows()) view.numbers(c.at).template set_rows<at_once>(0, rows, row);
-    copy_tail(c, walk);
   }
 
   // Rows past the sample's length stay where they are.

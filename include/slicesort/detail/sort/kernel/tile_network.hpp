@@ -11,6 +11,7 @@
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/kernel/columns.hpp>
 #include <slicesort/detail/sort/kernel/key_tile.hpp>
 #include <slicesort/detail/sort/kernel/network.hpp>
 
@@ -85,9 +86,9 @@ class tile_network {
       : block_(block),
         tile_(tile),
         limit_(limit),
-        column_(block.rank() % width),
-        first_group_(block.rank() / width),
-        groups_(block.size() / width) {}
+        column_(block.rank() & (width - 1)),
+        first_group_(block.rank() >> log2_of(width)),
+        groups_(block.size() >> log2_of(width)) {}
 
   // Sorts the tile, whose longest column has `rows` rows. Before the call the tile must be visible
   // to the whole block, and after it the result is.

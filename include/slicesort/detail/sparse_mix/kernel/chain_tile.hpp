@@ -122,24 +122,44 @@ struct mix_tile_body {
                                                : cell::channels;
     return {here, sample, c, inside};
   }
-  SLICESORT_HD_INLINE cell_type& at(piece* tile, int row, int column) const {
-    return tile[column / cells * pitch() + row].value[column % cells];
+  // The cells of a column of the tile.
+  SLICESORT_HD_INLINE row_walk<cell_type> walk_tile(piece* tile, int column,
+                                                    row_range range) const {
+    piece* const first = tile + column / cells * pitch() + range.first;
+    return {first->value + column % cells, range.step * cells};
+  }
+  // The first elements of the same cells of a tensor; there must be one.
+  template <class Element>
+  SLICESORT_HD_INLINE row_walk<Element> walk_tensor(tensor3<Element> const& t,
+                                                    cell_index const& here, row_range range) const {
+    index_t const channel = here.channels == 0 ? 0 : here.channel;
+    return column_of<Element>(t, {here.sample, channel}).walk(0, range);
   }
 
   // Loads the valid rows into the tile, and copies the others straight to the outputs.
   template <class Block>
   SLICESORT_HD_INLINE void load(Block&, piece* tile, cell_index const& here, int n) const {
-    bool const twice = start == mix_start::first;
-    SLICESORT_UNROLL_4
-    for (int row = here.walk.first_row; row < n; row += here.walk.step) {
-      T elements[static_cast<std::size_t>(cell::channels)];
-      SLICESORT_UNROLL
-      for (int j = 0; j < cell::channels; ++j)
-        elements[j] =
-            j < here.channels ? in(here.sample, row, here.channel + j) : static_cast<T>(A(0));
-      cell_type const value = cell::of(elements);
-      at(tile, row, here.walk.column) = value;
-      if (twice) at(tile + size(), row, here.walk.column) = value;
+    row_range const range = here.walk.rows(n);
+    if (range.first < range.end) {
+      auto from = walk_tensor(in, here, range);
+      auto to = walk_tile(tile, here.walk.column, range);
+      int const copy = start == mix_start::first ? size() * cells : 0;  // how far behind
+      copy_rows<4>(
+          range,
+          [&](int) {
+            T const* const element = &from.next();
+            T elements[static_cast<std::size_t>(cell::channels)];
+            SLICESORT_UNROLL
+            for (int j = 0; j < cell::channels; ++j)
+              elements[j] =
+                  j < here.channels ? element[j * in.strides().channels] : static_cast<T>(A(0));
+            return cell::of(elements);
+          },
+          [&](int, cell_type value) {
+            cell_type* const there = &to.next();
+            *there = value;
+            if (copy != 0) there[copy] = value;
+          });
     }
     auto const length = static_cast<int>(in.extents().length);
     int const first = here.walk.first_row, step = here.walk.step;
@@ -155,13 +175,18 @@ struct mix_tile_body {
   template <class Block>
   SLICESORT_HD_INLINE void store(Block&, piece* tile, tensor3<T> to, grad_mode how,
                                  cell_index const& here, int n) const {
-    for (int row = here.walk.first_row; row < n; row += here.walk.step) {
-      cell_type const value = at(tile, row, here.walk.column);
+    row_range const range = here.walk.rows(n);
+    if (range.first >= range.end) return;
+    auto from = walk_tile(tile, here.walk.column, range);
+    auto target = walk_tensor(to, here, range);
+    SLICESORT_UNROLL_4
+    for (int row = range.first; row < range.end; row += range.step) {
+      cell_type const value = from.next();
+      T* const element = &target.next();
       SLICESORT_UNROLL
       for (int j = 0; j < cell::channels; ++j)
         if (j < here.channels)
-          store_or_accumulate_sum(how, to(here.sample, row, here.channel + j),
-                                  cell::value(value, j));
+          store_or_accumulate_sum(how, element[j * to.strides().channels], cell::value(value, j));
     }
   }
 
@@ -174,8 +199,8 @@ struct mix_tile_body {
   using values_of_rows = A[static_cast<std::size_t>(Rows)][static_cast<std::size_t>(Channels)];
 
   SLICESORT_HD_INLINE int row_of(thread_work mine, int r) const {
-    int const row = mine.slot + r * row_threads;
-    return row < mine.n ? row : mine.n - 1;
+    int const row = mine.slot + r * row_threads, last = mine.n - 1;
+    return row < last ? row : last;  // a minimum, which is one instruction
   }
 
   SLICESORT_HD_INLINE void fetch(piece const* own, thread_work mine, values_of_rows& values) const {
@@ -197,25 +222,25 @@ struct mix_tile_body {
   SLICESORT_HD_INLINE void mix(Block& block, piece const* own, thread_work mine, index_t factor,
                                values_of_rows& values) const {
     std::uint32_t const* const jumps = factors.jumps_of(mine.sample, factor);
-    A const* const weights = factors.weights_of(mine.sample, factor);
+    A const* weights = factors.weights_of(mine.sample, factor);  // of one link after the other
     // Most topologies link a row with itself first, and its values are in registers already.
     auto const links = static_cast<std::uint32_t>(factors.links);
     bool const itself = links > 0 && jumps[0] == 0 && start != mix_start::first;
     mine.slot = Block::opaque(mine.slot);
-    if (itself)
+    if (itself) {
       add_own(block, weights, mine, values);
-    else if (start != mix_start::own)
+      weights += factors.length;
+    } else if (start != mix_start::own) {
       begin(own + size(), mine, values);
+    }
 
-    // 32-bit offsets: the rows of a tile times its links are fewer than 2^31.
-    auto const length = static_cast<std::uint32_t>(factors.length);
     for (std::uint32_t k = itself ? 1 : 0; k < links; ++k) {
       std::uint32_t const jump = jumps[k];
       mine.slot = Block::opaque(mine.slot);
       SLICESORT_UNROLL
       for (int r = 0; r < Rows; ++r) {
         auto const row = static_cast<std::uint32_t>(row_of(mine, r));
-        A const weight = weights[k * length + row];
+        A const weight = weights[row];
         auto const from =
             static_cast<int>(row_behind(row, jump, static_cast<std::uint32_t>(mine.n)));
         SLICESORT_UNROLL
@@ -228,6 +253,7 @@ struct mix_tile_body {
                 values[r][p * per_piece + j]);
         }
       }
+      weights += factors.length;
     }
   }
 

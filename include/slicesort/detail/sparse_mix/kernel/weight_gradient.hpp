@@ -111,17 +111,30 @@ struct link_gradient_body {
                                         std::uint32_t jump, A* values, index_t sample,
                                         index_t first_row, index_t n, index_t first_channel,
                                         A beyond) {
-    constexpr int width = detail::channel_block;
-    int const channel = block.rank() % width;
+    constexpr int width = detail::channel_block, step = max_threads / width;
+    int const channel = block.rank() % width, first = block.rank() / width;
     index_t const c = first_channel + channel;
     bool const inside = c < from.extents().channels;
-    SLICESORT_UNROLL_4
-    for (int i = block.rank() / width; i < rows_of_block; i += block.size() / width) {
-      if (first_row + i >= n) break;
-      index_t const row = row_behind(static_cast<std::uint32_t>(first_row + i), jump,
-                                     static_cast<std::uint32_t>(n));
-      values[i * pitch + channel] = inside ? static_cast<A>(from(sample, row, c)) : beyond;
+    column_of<T const> const column(from, {sample, inside ? c : 0});
+    A* const to = values + first * pitch + channel;
+    auto const row_of = [&](int i) -> index_t {
+      return row_behind(static_cast<std::uint32_t>(first_row + i), jump,
+                        static_cast<std::uint32_t>(n));
+    };
+    constexpr index_t last = rows_of_block - 1;
+    if (first_row + last < n && row_of(0) + last < n) {  // they are neighbors in memory, too
+      auto source = column.walk(row_of(0), {first, step, rows_of_block});
+      A value[static_cast<std::size_t>(rows_of_block / step)];
+      SLICESORT_UNROLL
+      for (int k = 0; k < rows_of_block / step; ++k) value[k] = static_cast<A>(source.next());
+      SLICESORT_UNROLL
+      for (int k = 0; k < rows_of_block / step; ++k)
+        to[k * step * pitch] = inside ? value[k] : beyond;
+      return;
     }
+    SLICESORT_NO_UNROLL
+    for (int i = first; i < rows_of_block && first_row + i < n; i += step)
+      to[(i - first) * pitch] = inside ? static_cast<A>(column[row_of(i)]) : beyond;
   }
 
   // Recursive, because an array in registers needs constant indices.

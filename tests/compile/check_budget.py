@@ -13,7 +13,9 @@ from pathlib import Path
 from common import HERE, INCLUDE, NVCC
 
 SECONDS, YARDSTICK, BYTES = 15.0, 4.5, 1_000_000
-ROUNDS = 3  # whatever else the machine does only adds, so the least time counts
+# Whatever else the machine does only adds, so the least times count: of two rounds, or of up to six while they are over
+# the limit.
+ROUNDS, MOST_ROUNDS = 2, 6
 
 
 def cost(source: str) -> tuple[float, int]:
@@ -32,10 +34,12 @@ def cost(source: str) -> tuple[float, int]:
 if not NVCC:
     print("budget: skipped, there is no nvcc")
     sys.exit(0)
-rounds = [(cost("yardstick.cu")[0], *cost("budget.cu")) for _ in range(ROUNDS)]
-yardstick, seconds, size = (min(column) for column in zip(*rounds))
-limit = SECONDS * yardstick / YARDSTICK
-over = seconds > limit or size > BYTES
+rounds, over = [], True
+while len(rounds) < ROUNDS or (over and len(rounds) < MOST_ROUNDS):
+    rounds.append((cost("yardstick.cu")[0], *cost("budget.cu")))
+    yardstick, seconds, size = (min(column) for column in zip(*rounds))
+    limit = SECONDS * yardstick / YARDSTICK
+    over = seconds > limit or size > BYTES
 print(f"slicing_sort<ascending>, float, sm_90: {seconds:.1f} s ({seconds * YARDSTICK / yardstick:.1f} s where yardstick.cu "
       f"takes {YARDSTICK} s; here {yardstick:.1f} s), {size / 1000:.0f} kB"
       + (f"; at most {limit:.1f} s and {BYTES / 1000:.0f} kB" if over else ""))

@@ -31,11 +31,12 @@ LONGEST_CASE = 30.0  # seconds without a mutant; longer ones are left out
 FAULTS = (("race in global memory", "global race"), ("race", "race"), ("nobody wrote", "unwritten read"), ("under way", "copy under way"),
           ("leaves the cluster|of the cluster, which has ended", "early exit"), ("", "other fault"))
 
-# Survivors, as "body number", and why nobody can notice.
+# Survivors, as "body number instruction", and why nobody can notice.
 EXPLAINED = (
-    (r"attention_backward_kv_body<pattern_mask, .*> 6", "before gradients are staged where keys lay: such a mask stages every tile, behind a barrier"),
-    (r"attention_backward_q_body<pattern_mask, .*> [89]", "the same, where queries lay"),
-    (r"return_pairs_body<.*> 0", "never executed: only shifted pairs are staged, and other kernels return those"),
+    (r"attention_backward_kv_body<pattern_mask, .*> 6 bar\.sync.*", "before gradients are staged where keys lay: such a mask stages every tile, behind a barrier"),
+    (r"attention_backward_q_body<pattern_mask, .*> [89] bar\.sync.*", "the same, where queries lay"),
+    (r"sort_tile_body<.*> 0 barrier\.cluster\.arrive;", "waits until the blocks that share a tile have begun: the machine begins them together"),
+    (r"return_pairs_body<.*> 0 bar\.sync.*", "never executed: only shifted pairs are staged, and other kernels return those"),
 )
 
 
@@ -216,7 +217,7 @@ def print_table(mutants: dict[Mutant, list[Case]], verdicts: dict[str, dict]) ->
     bodies = short_names([mutant.kernel for mutant, _, _ in survivors])
     unexplained = 0
     for (mutant, cases, tried), body in zip(survivors, bodies):
-        why = next((why for known, why in EXPLAINED if re.fullmatch(known, f"{body} {mutant.number}")), "")
+        why = next((why for known, why in EXPLAINED if re.fullmatch(known, f"{body} {mutant.number} {mutant.instruction}")), "")
         unexplained += not why
         print(f"survivor: {mutant.device} {body} {mutant.number} ({mutant.instruction}): executed by {cases} cases, {tried} runs: {why or 'WHY?'}")
     print(f"{sum(total.values()) - len(survivors)} of {sum(total.values())} noticed, in {len({(m.device, m.kernel) for m in mutants})} kernels; "

@@ -47,6 +47,21 @@ TEST_CASE_TEMPLATE("whole tiles of long columns", T, float, bfloat16) {
     }
 }
 
+// Rows of such a tile are shorter than half a sector. The warp that loads the NaN, which its key
+// does not determine, is not the one that stores it, and may be of another block.
+TEST_CASE_TEMPLATE("one NaN in a tile that the blocks of a cluster share", T, float, double,
+                   float16, bfloat16) {
+  auto const kind_of = [](std::uint64_t column) {
+    return column == 5 ? input_kind::nan_among : input_kind::normal;
+  };
+  for (std::uint64_t order : {up, down}) {
+    auto const p = make_problem_of<T>({1, 13000, 8}, kind_of, 91, order);
+    for_each_backend_untuned([&](auto const& on) {
+      CHECK(check_saved<T, std::uint16_t>(p, on, pattern_order{order}) == "");
+    });
+  }
+}
+
 TEST_CASE_TEMPLATE("radix lengths, each kind of input alone", T, float, double, float16) {
   for (int k = 0; k < all_kinds; ++k) {
     auto const kind = static_cast<input_kind>(k);

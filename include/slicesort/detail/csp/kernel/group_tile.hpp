@@ -160,6 +160,7 @@ struct group_tile {
     work.tile = tile + walk.column;
     work.width = width;
     std::uint32_t const row = first * rows_of_unit;
+    // All rows of the column, where there is no smaller window.
     csp_window window{static_cast<std::uint32_t>(e.length), 0, 0};
     std::uint32_t end = staged ? window.valid : 0u, moved = 0;
     if (windowed) {

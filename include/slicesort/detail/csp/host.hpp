@@ -103,7 +103,7 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
   template <class T>
   static csp_tile<T> tile_of(tensor3<T const> from, tensor3<T> to, column_run b, index_t group,
                              tensor1<index_t const> lengths, layout<T> const& m,
-                             csp_scratch<T> const& scratch) {
+                             csp_scratch<T> const& scratch, csp_step step) {
     extents3 const e = from.extents();
     csp_tile<T> t{};
     t.from = from.data(), t.from_at = operand(e, from.strides(), b);
@@ -119,6 +119,7 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     }
     t.mode = grad_mode::overwrite;
     t.scratch = scratch;
+    t.spread_channels(step);
     return t;
   }
   template <class T, class Order>
@@ -168,7 +169,7 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
         align_pairs(x, p.x.strides().length, rows, m.destinations + first);
       } else if (group > 2) {
         tensor3<T> const unwanted(s.tile.columns, {1, rows, 1});
-        csp_tile<T> t = tile_of(p.x, unwanted, b, group, p.lengths, m, s.tile);
+        csp_tile<T> t = tile_of(p.x, unwanted, b, group, p.lengths, m, s.tile, csp_step::forward);
         t.to_at = operand({1, rows, 1}, unwanted.strides(), {0, 0, 1});
         t.order = m.destinations + first, t.order_width = index_width::bits16, t.order_at = t.to_at;
         move_csp_tile(set, t, csp_step::forward);
@@ -210,7 +211,7 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
         });
   for_each_column_run(on, e, [&](unsigned slot, column_run b) {
     slot_layout<T> const s = m.each[slot];
-    csp_tile<T> t = tile_of(p.x, p.y, b, p.rule.group, p.lengths, m, s.tile);
+    csp_tile<T> t = tile_of(p.x, p.y, b, p.rule.group, p.lengths, m, s.tile, csp_step::forward);
     if (p.saving) add_order(t, p.order, p.order.data(), b);
     t.stream = worth_streaming<T>(e) && t.to_at.dense && t.to_at.on_lines(t.to, sizeof(T));
     index_t const first = b.batch * e.length;
@@ -245,7 +246,7 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::backward(
         [&](index_t, pair_rows<T> const& r) { exchange_pair_rows(set, r, csp_step::backward); });
   for_each_column_run(on, e, [&](unsigned slot, column_run b) {
     slot_layout<T> const s = m.each[slot];
-    csp_tile<T> t = tile_of(p.dy, p.dx, b, p.rule.group, p.lengths, m, s.tile);
+    csp_tile<T> t = tile_of(p.dy, p.dx, b, p.rule.group, p.lengths, m, s.tile, csp_step::backward);
     add_order(t, p.order, const_cast<void*>(p.order.data()), b);
     t.mode = p.mode;
     t.stream = worth_streaming<T>(e) && t.to_at.dense && t.to_at.on_lines(t.to, sizeof(T));

@@ -32,11 +32,39 @@ constexpr index_t csp_chunk_rows(index_t group, index_t length) {
   return group * std::clamp<index_t>(enough / group, 1, std::max<index_t>(groups, 1));
 }
 
+// From one channel of a tile to the next in scratch: `least` elements, or a little more. Channels
+// are written side by side, each from a row of its own on. Where the shifts make up for the pitch,
+// as linear ones do at many a power of two, those places lie multiples of 4 KB apart, and lines
+// that are still being filled drive each other out of one set of the first-level cache.
+inline constexpr index_t csp_pitches = 4, csp_pitch_step = 32;
+constexpr index_t widest_csp_pitch(index_t least) {
+  return least + (csp_pitches - 1) * csp_pitch_step;
+}
+// The first of these pitches at which few channels share a set, or else the one at which the fewest
+// do. `row` is the first row that each channel is written to.
+template <class T>
+index_t spread_pitch(index_t least, index_t const* row, int width) {
+  constexpr index_t line = 64 / static_cast<index_t>(sizeof(T));
+  constexpr std::size_t sets = 64;
+  constexpr int few = 4;  // of the 8 ways and more that caches have
+  index_t best = least;
+  for (int fewest = tile_columns + 1, k = 0; k < csp_pitches && fewest > few; ++k) {
+    index_t const pitch = least + k * csp_pitch_step;
+    int sharing[sets] = {}, most = 0;
+    for (int lane = 0; lane < width; ++lane) {
+      auto const set = static_cast<std::size_t>((lane * pitch + row[lane]) / line) % sets;
+      most = std::max(most, ++sharing[set]);
+    }
+    if (most < fewest) fewest = most, best = pitch;
+  }
+  return best;
+}
+
 // The scratch memory of one slot, that is, of one tile at a time.
 template <class T>
 struct csp_scratch {
-  T* columns;  // the shifted channels, each contiguous: [32][pitch]
-  index_t pitch;
+  T* columns;             // the shifted channels, each contiguous: [32][pitch]
+  index_t pitch;          // the least of those that there is room for
   T* stage;               // the rows of a chunk or a batch: [..][32]
   std::uint16_t* order;   // the permutation of a chunk: [..][32]
   unsigned char* sorter;  // scratch of the sorter of a chunk
@@ -44,7 +72,7 @@ struct csp_scratch {
   csp_scratch() = default;
   csp_scratch(detail::arena& a, index_t length, index_t group, bool sorting)
       : pitch(column_pitch(length + csp_batch)) {
-    columns = a.take<T>(tile_columns * static_cast<std::size_t>(pitch));
+    columns = a.take<T>(tile_columns * static_cast<std::size_t>(widest_csp_pitch(pitch)));
     index_t const chunk =
         sorting ? std::max<index_t>(csp_chunk_rows(group, length), csp_batch) : csp_batch;
     auto const elements = tile_columns * static_cast<std::size_t>(chunk);
@@ -74,6 +102,19 @@ struct csp_tile {
   grad_mode mode;
   bool stream;  // store around the cache
   csp_scratch<T> scratch;
+
+  // The row that shifting the channel of `lane` moved to `row`.
+  index_t source_row(index_t row, int lane) const {
+    index_t const source = row - shift[lane];
+    return source < 0 ? source + rows : source;
+  }
+  // Call it once the shifts are known.
+  void spread_channels(csp_step step) {
+    index_t first[tile_columns];
+    for (int lane = 0; lane < width; ++lane)
+      first[lane] = step == csp_step::backward ? source_row(0, lane) : shift[lane];
+    scratch.pitch = spread_pitch<T>(scratch.pitch, first, width);
+  }
 };
 
 // Unshifted pairs of rows of one sample, in channels that are adjacent in memory.

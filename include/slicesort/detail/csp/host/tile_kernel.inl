@@ -126,7 +126,7 @@ class csp_tile_kernel {
     alignas(64) T moved[batch_size];
     alignas(64) std::uint8_t saved[tile_columns] = {};
     index_t offset[tile_columns];
-    for (int lane = 0; lane < tile_columns; ++lane) offset[lane] = source_row(0, lane);
+    for (int lane = 0; lane < tile_columns; ++lane) offset[lane] = t_.source_row(0, lane);
     for (index_t i = 0; i < t_.rows; i += csp_batch) {
       int const count = batch_at(i);
       auto rows = rows_at(t_.from, t_.from_at, t_.width, i, count, t_.scratch.stage);
@@ -218,11 +218,6 @@ class csp_tile_kernel {
     else
       f(static_cast<std::uint32_t const*>(t_.order));
   }
-  // The row that shifting the channel of `lane` moved to `row`.
-  index_t source_row(index_t row, int lane) const {
-    index_t const from = row - t_.shift[lane];
-    return from < 0 ? from + t_.rows : from;
-  }
   // Writes every row of dy to the row that its row of x came from, in the shifted channels.
   template <class Index>
   void scatter_gradient(Index const* order) const {
@@ -239,7 +234,7 @@ class csp_tile_kernel {
           group_row += t_.group;
           in_group = 0;
           for (int lane = 0; lane < tile_columns; ++lane)
-            first[lane] = static_cast<std::uint32_t>(source_row(group_row, lane));
+            first[lane] = static_cast<std::uint32_t>(t_.source_row(group_row, lane));
         }
         for (int lane = 0; lane < tile_columns; ++lane) {
           std::uint32_t const to =

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .contestants import DIRECTIONS, REFERENCE, contestant_of
 from .journal import Journal, write_results
-from .peers import Peers, python_with_torch
+from .in_torch.peers import Peers, python_with_torch
 from .progress import Progress
 from .results import BadResults, Case, case_named, run_main
 from .show import report_arena

@@ -49,7 +49,7 @@ def reference_of(case: Case, cases: dict[str, Case]) -> Case | None:
 
 
 def torch_forms_of(case: Case) -> list[str]:
-    """What the case looks like in PyTorch, by name (torch_forms.py)."""
+    """What the case looks like in PyTorch, by name (in_torch/forms.py)."""
     if case.subject == "softmax_attention":
         mask = case.policy.split("-")[1]
         return ["torch_sdpa_masked" if mask != "full" else "torch_sdpa_flash" if case.policy.startswith("streaming") else "torch_sdpa_math"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .arena_html import write_page
 from .arena_table import machine_of, print_table, rows_of
-from .peers import table_of_peers
+from .in_torch.peers import table_of_peers
 from .results import Case, load, run_main
 
 

@@ -8,7 +8,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from .results import Case
+from ..results import Case
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch beside this library, in a process of its own. The arena times its forms before each of our rounds; for
---targets, python3 -m report.peers RESULTS.json TORCH.json times the forms of the GPU's cases in the first file and writes
+--targets, python3 -m report.in_torch.peers RESULTS.json TORCH.json times the forms of the GPU's cases in the first file and writes
 the times to the second. Without torch or a GPU it says so and writes an empty list."""
 import argparse
 import importlib.util
@@ -10,11 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .arena_table import Row
-from .contestants import torch_forms_of
-from .journal import rows_of_result
-from .results import BadResults, Case, load, run_main, size, table, time_of
-from .verdicts import paired
+from ..arena_table import Row
+from ..contestants import torch_forms_of
+from ..journal import rows_of_result
+from ..results import BadResults, Case, load, run_main, size, table, time_of
+from ..verdicts import paired
 
 ROUNDS = 6
 
@@ -37,7 +37,7 @@ class Peers:
     """A worker that times torch's forms of a group of cases, once whenever it is asked. Our program waits meanwhile."""
 
     def __init__(self, python: str) -> None:
-        self.worker = subprocess.Popen([python, "-m", "report.peers_worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.worker = subprocess.Popen([python, "-m", "report.in_torch.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.context = self._answer()["context"]
 
     def _answer(self) -> dict:

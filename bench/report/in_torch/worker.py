@@ -11,9 +11,9 @@ from pathlib import Path
 
 import torch
 
-from .contestants import torch_forms_of
-from .results import case_named
-from .torch_forms import Form, forms_of
+from ..contestants import torch_forms_of
+from ..results import case_named
+from .forms import Form, forms_of
 
 SHORT = 0.03  # seconds that a form is timed at least in a round
 FLUSH_BYTES = 256 << 20  # beyond any GPU's L2 cache

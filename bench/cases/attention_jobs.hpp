@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cases of softmax attention. Their policy is a name such as streaming-window-H:4: algorithm,
-// mask and heads. Windows and blocks are those of the Long Range Arena's Longformer and local
-// attention.
+// mask and heads. The algorithm `native` is streaming with native products. Windows and blocks are
+// those of the Long Range Arena's Longformer and local attention.
 #pragma once
 
 #include "attention_oracle.hpp"
@@ -56,6 +56,8 @@ auto with_attention(fields const& at, Materialized map, F const& f) {
     return f(ss::softmax_attention<ss::mask::window>{ss::mask::window{p.left, p.right}});
   if (p.mask == "block_local")
     return f(ss::softmax_attention<ss::mask::block_local>{ss::mask::block_local{p.block}});
+  if (p.algorithm == "native")
+    return f(ss::softmax_attention<>{ss::mask::full{}, {}, ss::streaming{ss::products::native}});
   return f(ss::softmax_attention<>{ss::mask::full{}});
 }
 
@@ -204,6 +206,16 @@ void for_each_attention_setting(F const& f) {
   // Small enough to run everything once.
   for (char const* const input : {"normal", "text"})
     for_each_attention_direction<T>(all, input, {2, 37, 24}, f);
+}
+
+// The same settings, where they have all keys and no map.
+template <class T, class F>
+void for_each_native_setting(F const& f) {
+  for (ss::index_t const n : text_lengths())
+    for_each_attention_direction<T>({"native-full-H:4"}, "text", {text_batch(), n, 256}, f);
+  for_each_attention_direction<T>({"native-full-H:8"}, "normal", {1, 4096, 512}, f);
+  for (char const* const input : {"normal", "text"})
+    for_each_attention_direction<T>({"native-full-H:4"}, input, {2, 37, 24}, f);
 }
 
 }  // namespace bench

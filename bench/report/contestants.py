@@ -30,6 +30,7 @@ CONTESTANTS = (
     Contestant("sparse_mix", "chord-per_factor-M:\\d+", "CHORD", "#b0307a", "X", True),
     Contestant("sparse_mix", "cdil-per_factor-M:\\d+", "CDIL", "#3a4f8f", "*"),
     REFERENCE,
+    Contestant("softmax_attention", "native-full-H:4", "softmax, native products", "#d06a1b", "d", True),
     Contestant("softmax_attention", "materialised-full-H:4", "softmax, materialized", "#777777", "P"),
     Contestant("softmax_attention", "streaming-window-H:4", "softmax, window of 512", "#9a7fc4", "v", True),
     Contestant("softmax_attention", "streaming-block_local-H:4", "softmax, blocks of 50", "#c9b3e6", "<"),
@@ -52,7 +53,8 @@ def torch_forms_of(case: Case) -> list[str]:
     """What the case looks like in PyTorch, by name (in_torch/forms.py)."""
     if case.subject == "softmax_attention":
         mask = case.policy.split("-")[1]
-        return ["torch_sdpa_masked" if mask != "full" else "torch_sdpa_flash" if case.policy.startswith("streaming") else "torch_sdpa_math"]
+        tiled = case.policy.startswith(("streaming", "native"))
+        return ["torch_sdpa_masked" if mask != "full" else "torch_sdpa_flash" if tiled else "torch_sdpa_math"]
     known = {"sparse_mix": ["torch_roll", "torch_gather"], "csp": ["torch_gather_sort"], "max_exchange": ["torch_max_scatter"],
              "multi_permutation": ["torch_sort_gather"]}
     return known.get(case.subject) or (["torch_signed_sort"] if case.policy == "interleave" else ["torch_stable_sort", "torch_sort"])

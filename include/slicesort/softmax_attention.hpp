@@ -51,16 +51,18 @@ inline namespace SLICESORT_BUILD {
 /// - **Aliasing** outputs share no element with inputs or each other.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Accuracy** sums and softmax are in the accumulator's type, results rounded once. On a GPU,
-///   weights of 16-bit types are rounded to the element type before they are multiplied by the
-///   values, as tensor cores require.
-/// - **Determinism** the same bits for every thread count, instruction set and split of the batch.
-///   Between backends, algorithms and BLAS libraries results differ in rounding.
+///   and with `products::native`, weights of 16-bit types are rounded to the element type before
+///   they are multiplied by the values, as tensor cores require.
+/// - **Determinism** the same bits for every thread count, instruction set and split of the batch;
+///   `products::native` may depend on the instruction set. Between backends, algorithms and BLAS
+///   libraries results differ in rounding.
 /// - **Cost** forward `2 * queries * keys * (channels + values)` operations for each head, less the
 ///   tiles that the mask leaves out; backward takes two and a half times as many.
 ///
 /// @tparam Mask which keys a query looks at: `mask::full`, `causal`, `window`, `block_local`,
 ///         `strided`, `both`, or a type of yours (`mask.hpp`).
-/// @tparam Algorithm `streaming` or `materialized<Gemm>` (`attention_algorithm.hpp`).
+/// @tparam Algorithm `streaming`, with exact or native products, or `materialized<Gemm>`
+///         (`attention_algorithm.hpp`).
 template <class Mask = mask::full, class Algorithm = streaming>
 class softmax_attention {
   static_assert(
@@ -166,6 +168,7 @@ class softmax_attention {
     forward_of<T> p{mask_};
     p.scale = scale(in.q.extents().channels);
     p.gemm = traits::gemm(algorithm_);
+    p.multiply = traits::multiply(algorithm_);
     p.in = in;
     p.y = impl::output_stack<T>(y);
     p.state = state.view;
@@ -180,6 +183,7 @@ class softmax_attention {
     backward_of<T> p{mask_};
     p.scale = scale(in.q.extents().channels);
     p.gemm = traits::gemm(algorithm_);
+    p.multiply = traits::multiply(algorithm_);
     p.dy = impl::input_stack_of<T>(dy);
     p.in = in;
     p.y = impl::input_stack_of<T>(y);

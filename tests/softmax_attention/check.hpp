@@ -132,7 +132,28 @@ attention_results<T, attention_state_of<Algorithm, T>> run_attention(attention_p
                           on, layout);
 }
 
-// A problem and its answers: one for the host, one for who rounds weights, one for kernels.
+// Whether this processor multiplies pairs of bfloat16, and this compiler lets the library know.
+inline bool processor_multiplies_pairs() {
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__CUDACC__) && \
+    (defined(__clang__) || __GNUC__ >= 11)
+  return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw");
+#else
+  return false;
+#endif
+}
+// Whether a call multiplies by such an instruction.
+template <class T, class Algorithm, class Exec>
+bool native_products(Algorithm const& algorithm, Exec const& on) {
+  if constexpr (std::is_same_v<Algorithm, ss::streaming> && std::is_same_v<T, bfloat16> &&
+                std::is_same_v<typename Exec::backend, ss::detail::host_backend>)
+    return algorithm.kind == ss::products::native && processor_multiplies_pairs() &&
+           (on.instructions == ss::isa::best || on.instructions == ss::isa::avx512);
+  else
+    return (void)algorithm, (void)on, false;
+}
+
+// A problem and its answers: one for the host, one for who rounds weights, one for kernels, one for
+// native products.
 template <class T>
 class solved_attention {
  public:
@@ -141,18 +162,19 @@ class solved_attention {
   explicit solved_attention(attention_problem<T> p) : problem(std::move(p)) {}
 
   template <class Algorithm, class Exec>
-  attention_answer const& answer() const {
+  attention_answer const& answer(bool native = false) const {
     constexpr bool host = std::is_same_v<typename Exec::backend, ss::detail::host_backend>;
     constexpr bool map = slicesort::detail::attention_traits<Algorithm>::saves_map;
-    constexpr int way = sizeof(T) > 2 ? 0 : !host ? 2 : map ? 1 : 0;
+    int const way = sizeof(T) > 2 ? 0 : !host ? 2 : native ? 3 : map ? 1 : 0;
     if (!answers_[way])
       answers_[way] =
-          attention_oracle<T>(problem, attention_roundings<T>(way > 0, way == 2)).answer();
+          attention_oracle<T>(problem, attention_roundings<T>(way > 0, way == 2, way == 3))
+              .answer();
     return *answers_[way];
   }
 
  private:
-  mutable std::optional<attention_answer> answers_[3];
+  mutable std::optional<attention_answer> answers_[4];
 };
 
 // The greatest part of its bound that any error takes up.
@@ -209,7 +231,8 @@ template <class Algorithm, class T, class Exec>
 std::string check_attention(solved_attention<T> const& s, Exec const& on, Algorithm algorithm,
                             memory_layout layout = {}, attention_shares* shares = nullptr) {
   attention_problem<T> const& p = s.problem;
-  attention_answer const& want = s.template answer<Algorithm, Exec>();
+  bool const native = native_products<T>(algorithm, on);
+  attention_answer const& want = s.template answer<Algorithm, Exec>(native);
   auto const got = run_attention(p, on, algorithm, layout);
   attention_shares part;
   std::string wrong = got.wrong;
@@ -237,6 +260,7 @@ std::string check_attention(solved_attention<T> const& s, Exec const& on, Algori
   if (!wrong.empty())
     wrong += std::string(": ") +
              (slicesort::detail::attention_traits<Algorithm>::saves_map ? "materialized "
+              : native                                                  ? "native streaming "
                                                                         : "streaming ") +
              p.describe() + " layout=" + std::to_string(layout.number) + describe_exec(on);
   return wrong;

@@ -22,6 +22,10 @@
 // - 16-bit results are rounded once more. Kernels, and whoever saves the map, round p and ds so
 //   too, before they are multiplied; and tensor cores cut off where others round, so that their u
 //   is twice as large.
+// - Native products round p and ds as well. They form the sums above in another order, with no more
+//   roundings of a term (an odd depth adds a zero), but count what is below f = 2^-126 as 0: an
+//   element, which is off by f times the other factor, and what a term is added to, off by f. So a
+//   sum of n products a b is off by f sum (|a| + |b| + 1) more, times what it is scaled by.
 #pragma once
 
 #include "problem.hpp"
@@ -71,11 +75,12 @@ struct attention_answer {
 template <class T>
 class attention_roundings {
  public:
-  attention_roundings(bool narrow, bool cut_off)
+  attention_roundings(bool narrow, bool cut_off, bool flushes = false)
       : narrow_(wide ? 0 : half_unit(element)),
         narrow_tiny_(wide ? 0 : least(element)),
         of_weights_(narrow),
-        unit_(half_unit(accumulator) * (cut_off && !wide ? 2 : 1)) {}
+        unit_(half_unit(accumulator) * (cut_off && !wide ? 2 : 1)),
+        flushed_(flushes ? std::ldexp(1.0L, 1 - accumulator.bias()) : 0) {}
 
   // For the roundings of long double a little more.
   long double gamma(index_t n) const {
@@ -84,6 +89,10 @@ class attention_roundings {
   }
   long double unit() const { return unit_; }
   long double tiny() const { return 4 * std::ldexp(1.0L, -accumulator.bias()); }
+  // What a term a b of a sum may lose because denormals count as 0.
+  long double flushed(long double a, long double b) const {
+    return flushed_ * (std::fabs(a) + std::fabs(b) + 1);
+  }
   // The error of a weight that may be rounded to T.
   long double weight(bounded p) const { return of_weights_ ? stored(p) : p.error; }
   long double stored(bounded x) const {
@@ -110,7 +119,7 @@ class attention_roundings {
   }
   long double narrow_, narrow_tiny_;
   bool of_weights_;
-  long double unit_;
+  long double unit_, flushed_;
 };
 
 // One head of one sample at a time.
@@ -165,15 +174,15 @@ class attention_oracle {
       number const bias = p_.bias.empty() ? number{} : decode(p_.bias[at(s.map(), i_, j)]);
       if (bias.kind == number_class::minus_infinity) continue;
       long double const scale = p_.op(ss::streaming{}).scale(s.channels);
-      long double dot = 0, terms = 0;
+      long double dot = 0, terms = 0, flushed = 0;
       for (index_t c = 0; c < s.channels; ++c) {
-        long double const x = value(p_.q[at(s.q(), i_, c)]) * value(p_.k[at(s.k(), j, c)]);
-        dot += x, terms += std::fabs(x);
+        long double const q = value(p_.q[at(s.q(), i_, c)]), k = value(p_.k[at(s.k(), j, c)]);
+        dot += q * k, terms += std::fabs(q * k), flushed += r_.flushed(q, k);
       }
       bounded const one{
           scale * dot + bias.value,
           r_.gamma(s.channels + 4) * (std::fabs(scale) * terms + std::fabs(bias.value)) +
-              r_.tiny() * static_cast<long double>(s.channels)};
+              r_.tiny() * static_cast<long double>(s.channels) + std::fabs(scale) * flushed};
       if (keys.empty() || one.value > most) most = one.value;
       if (keys.empty() || one.value + one.error > above) above = one.value + one.error;
       if (keys.empty() || one.value - one.error > below) below = one.value - one.error;
@@ -218,7 +227,8 @@ class attention_oracle {
       for (std::size_t k = 0; k < n; ++k) {
         long double const v = value(p_.v[at(s.v(), keys[k], c)]);
         add(y, p[k].value * v,
-            p[k].error * std::fabs(v) + r * (p[k].value + p[k].error) * std::fabs(v) + r_.tiny());
+            p[k].error * std::fabs(v) + r * (p[k].value + p[k].error) * std::fabs(v) + r_.tiny() +
+                r_.flushed(p[k].value + p[k].error, 0));
       }
       y = a_.y[at(s.y(), i_, c)] = r_.result(y.value, y.error);
       long double const dy = value(p_.dy[at(s.y(), i_, c)]);
@@ -234,15 +244,18 @@ class attention_oracle {
     auto const& s = p_.size;
     long double const to_keys = r_.gamma(s.keys + s.keys / 8 + 20),
                       to_queries = r_.gamma(s.queries + s.queries / 8 + 20);
-    auto const product = [&](bounded& sum, bounded a, long double b, long double roundings) {
-      add(sum, a.value * b,
-          std::fabs(b) * (a.error + roundings * (std::fabs(a.value) + a.error)) + r_.tiny());
+    auto const product = [&](bounded& sum, bounded a, long double b, long double roundings,
+                             long double scale = 1) {
+      long double const most = std::fabs(a.value) + a.error;
+      add(sum, a.value * scale * b,
+          std::fabs(scale * b) * (a.error + roundings * most) + r_.tiny() +
+              std::fabs(scale) * r_.flushed(most, b));
     };
     bounded dp;
     long double terms = 0;
     for (index_t c = 0; c < s.values; ++c) {
       long double const dy = value(p_.dy[at(s.y(), i_, c)]), v = value(p_.v[at(s.v(), j, c)]);
-      add(dp, dy * v, r_.tiny());
+      add(dp, dy * v, r_.tiny() + r_.flushed(dy, v));
       terms += std::fabs(dy * v);
       product(dv_[at(s.v(), j, c)], p, dy, to_queries);
     }
@@ -254,8 +267,8 @@ class attention_oracle {
     ds.error = r_.weight(ds);
     long double const scale = p_.op(ss::streaming{}).scale(s.channels);
     for (index_t c = 0; c < s.channels; ++c) {
-      product(dq_[at(s.q(), i_, c)], ds, scale * value(p_.k[at(s.k(), j, c)]), to_keys);
-      product(dk_[at(s.k(), j, c)], ds, scale * value(p_.q[at(s.q(), i_, c)]), to_queries);
+      product(dq_[at(s.q(), i_, c)], ds, value(p_.k[at(s.k(), j, c)]), to_keys, scale);
+      product(dk_[at(s.k(), j, c)], ds, value(p_.q[at(s.q(), i_, c)]), to_queries, scale);
     }
   }
 

@@ -4,6 +4,7 @@
 #include "cases/attention_jobs.hpp"
 #include "driver/subjects.hpp"
 
+#include <slicesort/detail/host/isa.hpp>
 #include <slicesort/softmax_attention.hpp>
 
 #if SLICESORT_BENCH_BLAS
@@ -87,12 +88,16 @@ class attention_call_job final : public attention_job<T> {
 
 template <class T>
 void add_softmax_attention() {
-  for_each_attention_setting<T>([](fields at) {
+  auto const add = [](fields at) {
     for (unsigned const threads : {1u, 2u}) {
       at.threads = threads;
       add_case<attention_call_job<T>>(at);
     }
-  });
+  };
+  for_each_attention_setting<T>(add);
+  // Anywhere else native products are exact ones under another name.
+  if constexpr (std::is_same_v<T, ss::bfloat16>)
+    if (ss::impl::has_bfloat16_pairs()) for_each_native_setting<T>(add);
 }
 subject_of<SLICESORT_BENCH_DTYPE> const here("softmax_attention",
                                              add_softmax_attention<SLICESORT_BENCH_DTYPE>);

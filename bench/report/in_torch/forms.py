@@ -104,7 +104,7 @@ def attention(case: Case) -> Iterator[Form]:
     if looks is not None:
         fused = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
         yield Form("torch_sdpa_masked", [q, k, v], lambda: call(*fused))
-    elif algorithm == "streaming":
+    elif algorithm in ("streaming", "native"):
         yield Form("torch_sdpa_flash", [q, k, v], lambda: call(SDPBackend.FLASH_ATTENTION))
     else:
         yield Form("torch_sdpa_math", [q, k, v], lambda: call(SDPBackend.MATH))

@@ -19,6 +19,14 @@
 #  define SLICESORT_X86_DISPATCH 0
 #endif
 
+// AVX512-BF16, an extension that some processors with AVX-512 have, is known to the compiler's test
+// of the processor and to its assembler.
+#if SLICESORT_X86_DISPATCH && (defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 11)
+#  define SLICESORT_BFLOAT16_PAIRS 1
+#else
+#  define SLICESORT_BFLOAT16_PAIRS 0
+#endif
+
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
@@ -47,6 +55,15 @@ inline isa fused_isa(isa wanted) {
   if (set == isa::avx2 && !__builtin_cpu_supports("fma")) return isa::portable;
 #endif
   return set;
+}
+
+// Whether code for isa::avx512 may use the instructions of AVX512-BF16.
+inline bool has_bfloat16_pairs() {
+#if SLICESORT_BFLOAT16_PAIRS
+  return __builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
 }
 
 inline char const* isa_name(isa set) {

@@ -65,6 +65,7 @@ struct attention_forward {
   Mask mask;
   double scale = 0;
   gemm_rule gemm{};
+  products multiply = products::exact;  // on the host
   attention_inputs<T> in{};
   tensor4<T> y{};
   tensor4<State> state{};
@@ -81,6 +82,7 @@ struct attention_backward {
   Mask mask;
   double scale = 0;
   gemm_rule gemm{};
+  products multiply = products::exact;  // on the host
   tensor4<T const> dy{};
   attention_inputs<T> in{};
   tensor4<T const> y{};
@@ -122,6 +124,7 @@ struct attention_traits {
   static constexpr bool saves_map = false;
   static constexpr bool runs_on(bool) { return true; }
   static constexpr gemm_rule gemm(Algorithm const&) { return {}; }
+  static constexpr products multiply(Algorithm const& algorithm) { return algorithm.kind; }
 };
 template <class Gemm>
 struct attention_traits<materialized<Gemm>> {
@@ -136,6 +139,7 @@ struct attention_traits<materialized<Gemm>> {
     else
       return Gemm::host_memory == host_memory;
   }
+  static constexpr products multiply(materialized<Gemm> const&) { return products::exact; }
   static constexpr gemm_rule gemm(materialized<Gemm> const& algorithm) {
     if constexpr (std::is_same_v<Gemm, plain_gemm>)
       return {};

@@ -86,8 +86,9 @@ class attention_backward_task {
 
   void run() const {
     index_t const rows = padded_rows(head_.keys);
-    io_.load(head_, in_.k, 0, head_.keys, m_.keys, key_pitch(), rows);
+    load_keys(rows);
     io_.load(head_, in_.v, 0, head_.keys, m_.values, value_pitch(), rows);
+    use_.to_operand_of_columns(m_.values, rows * value_pitch());
     std::fill_n(m_.dkeys, rows * key_pitch(), A(0));
     std::fill_n(m_.dvalues, rows * value_pitch(), A(0));
     std::fill_n(m_.scale, attention_queries, static_cast<A>(rule_.scale));
@@ -109,6 +110,19 @@ class attention_backward_task {
  private:
   index_t key_pitch() const { return padded_columns(shape_.channels); }
   index_t value_pitch() const { return padded_columns(shape_.values); }
+  // The keys as an operand of sums over keys; as one of sums over channels they are m_.keys. Exact
+  // products take the same numbers for both; pairs lie in the buffer's two halves.
+  A* keys_for_sums() const {
+    return use_.native() ? m_.keys + padded_rows(head_.keys) * use_.words(key_pitch()) : m_.keys;
+  }
+
+  void load_keys(index_t rows) const {
+    A* const numbers = use_.native() ? m_.dkeys : m_.keys;  // dkeys are not begun yet
+    io_.load(head_, in_.k, 0, head_.keys, numbers, key_pitch(), rows);
+    if (!use_.native()) return;
+    use_.pair_columns(numbers, rows * key_pitch(), m_.keys);
+    use_.pair_rows(numbers, key_pitch(), rows, keys_for_sums());
+  }
 
   void process_tile(index_t query, int count) const {
     begin(query, count);
@@ -120,6 +134,7 @@ class attention_backward_task {
       form(query, count, some);
       clear_dbias(query, count, done, some.first);
       if (out_.to.dbias.data() != nullptr) store_dbias(query, count, some);
+      add_gradients(count, some);
       done = some.last;
     }
     clear_dbias(query, count, done, shape_.keys);
@@ -138,6 +153,10 @@ class attention_backward_task {
     io_.load(head_, out_.y, query, count, m_.rows, v, lanes);
     transpose_rows(m_.rows, v, lanes, shape_.values, m_.y_transposed);
     use_.row_dots(m_.dy_transposed, m_.y_transposed, shape_.values, m_.delta);
+    use_.to_operand_of_rows(m_.queries, q, lanes);
+    use_.to_operand_of_rows(m_.queries_transposed, lanes, shape_.channels);
+    use_.to_operand_of_rows(m_.dy, v, lanes);
+    use_.to_operand_of_rows(m_.dy_transposed, lanes, shape_.values);
     for (int i = 0; i < lanes; ++i) {
       m_.row_max[i] = i < count ? state_(head_.batch, head_.head, query + i, 0) : A(0);
       m_.inv_sum[i] = i < count ? inverse_sum(state_(head_.batch, head_.head, query + i, 1)) : A(0);
@@ -146,39 +165,53 @@ class attention_backward_task {
     m_.ranges->evaluate(rule_.mask, query, count, head_.keys);
   }
 
-  // Computes P and dS = P * (dP - D) of a tile, and adds P^T dO to dV, dS K to dQ and dS^T Q to dK.
+  // Computes P and dS = P * (dP - D) of a tile.
   void form(index_t query, int count, key_range some) const {
     constexpr int lanes = attention_queries;
-    index_t const q = key_pitch(), v = value_pitch();
+    index_t const q = use_.words(key_pitch()), v = use_.words(value_pitch());
     int const keys = static_cast<int>(some.last - some.first),
               rows = static_cast<int>(padded_rows(keys));
-    A* const weights = m_.scores.scores;
-    typename product_call<A>::epilogue const add{true, nullptr, A(1)};
     m_.scores.form(use_, rule_, *m_.ranges, head_, in_.bias, {query, count, some.first, keys},
                    m_.keys + some.first * q, q, m_.queries_transposed, shape_.channels);
     if (out_.of_scores())
       use_.multiply({{m_.values + some.first * v, v, 1},
                      {m_.dy_transposed, lanes},
                      {m_.products, lanes},
-                     {rows, lanes, shape_.values}});
-    use_.dscore({weights, m_.products, keys, {m_.row_max, m_.inv_sum, m_.delta}});
+                     {rows, lanes, use_.words(shape_.values)}});
+    use_.dscore({m_.scores.scores, m_.products, keys, {m_.row_max, m_.inv_sum, m_.delta}});
+  }
+
+  // Adds P^T dO to dV, dS K to dQ and dS^T Q to dK. P and dS do not outlive it.
+  void add_gradients(int count, key_range some) const {
+    constexpr int lanes = attention_queries;
+    index_t const q = key_pitch(), v = value_pitch(), words = use_.words(lanes);
+    int const keys = static_cast<int>(some.last - some.first),
+              rows = static_cast<int>(padded_rows(keys));
+    typename product_call<A>::epilogue const add{true, nullptr, A(1)};
+    A *const weights = m_.scores.scores, *dscores_for_sums = m_.products;
+    if (use_.native()) {
+      use_.pair_columns(weights, index_t{rows} * lanes, weights);
+      dscores_for_sums = weights + rows * words;  // over keys; the tile's second half is free now
+      use_.pair_rows(m_.products, lanes, keys, dscores_for_sums);
+      use_.pair_columns(m_.products, index_t{rows} * lanes, m_.products);
+    }
     if (out_.to.dv.data() != nullptr)
-      use_.multiply({{weights, lanes, 1},
+      use_.multiply({{weights, words, 1},
                      {m_.dy, v},
                      {m_.dvalues + some.first * v, v},
-                     {rows, static_cast<int>(v), count},
+                     {rows, static_cast<int>(v), use_.words(count)},
                      add});
     if (out_.to.dq.data() != nullptr)
-      use_.multiply({{m_.keys + some.first * q, 1, q},
-                     {m_.products, lanes},
+      use_.multiply({{keys_for_sums() + use_.words(some.first) * q, 1, q},
+                     {dscores_for_sums, lanes},
                      {m_.dqueries, lanes},
-                     {static_cast<int>(padded_rows(shape_.channels)), lanes, keys},
+                     {static_cast<int>(padded_rows(shape_.channels)), lanes, use_.words(keys)},
                      add});
     if (out_.to.dk.data() != nullptr)
-      use_.multiply({{m_.products, lanes, 1},
+      use_.multiply({{m_.products, words, 1},
                      {m_.queries, q},
                      {m_.dkeys + some.first * q, q},
-                     {rows, static_cast<int>(q), count},
+                     {rows, static_cast<int>(q), use_.words(count)},
                      add});
   }
 
@@ -228,7 +261,7 @@ void streaming_backward(Exec const& on, attention_rule const& rule, attention_in
   detail::arena a(w);
   if (s.empty()) return;
   streaming_backward_layout<T> const m(a, on, s);
-  attention_kernels<T> const use(on.instructions);
+  attention_kernels<T> const use(on.instructions, rule.multiply);
   for_each_task(on, s.pairs(), [&](unsigned slot, index_t task) {
     auto const own = m.each[slot];
     attention_backward_task<T>(rule, use, in, state, out, own, task).run();

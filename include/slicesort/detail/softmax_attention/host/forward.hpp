@@ -109,6 +109,8 @@ class attention_forward_task {
         if (!loaded) {
           io_.load(head_, in_.k, key, end - key, m.keys, key_pitch(), padded_rows(end - key));
           io_.load(head_, in_.v, key, end - key, m.values, value_pitch(), end - key);
+          use_.to_operand_of_columns(m.keys, padded_rows(end - key) * key_pitch());
+          use_.to_operand_of_rows(m.values, value_pitch(), end - key);
           loaded = true;
         }
         process_tile(m, t, (first_tile + t) * attention_queries, key, some);
@@ -135,6 +137,7 @@ class attention_forward_task {
     int const count = valid(query);
     io_.load(head_, in_.q, query, count, m.rows, key_pitch(), attention_queries);
     transpose_rows(m.rows, key_pitch(), attention_queries, shape_.channels, queries(m, t));
+    use_.to_operand_of_rows(queries(m, t), attention_queries, shape_.channels);
     std::fill_n(sums(m, t), padded_rows(shape_.values) * attention_queries, A(0));
     std::fill_n(m.row_max + t * attention_queries, attention_queries, no_score<A>());
     std::fill_n(m.row_sum + t * attention_queries, attention_queries, A(0));
@@ -143,18 +146,20 @@ class attention_forward_task {
 
   void process_tile(attention_slot<A> const& m, index_t t, index_t query, index_t key,
                     key_range some) const {
-    index_t const first = some.first - key;
+    index_t const first = some.first - key, words = use_.words(key_pitch());
     int const keys = static_cast<int>(some.last - some.first);
     m.scores.form(use_, rule_, m.ranges[t], head_, in_.bias,
-                  {query, valid(query), some.first, keys}, m.keys + first * key_pitch(),
-                  key_pitch(), queries(m, t), shape_.channels);
+                  {query, valid(query), some.first, keys}, m.keys + first * words, words,
+                  queries(m, t), shape_.channels);
     use_.online_softmax({m.scores.scores, keys, m.row_max + t * attention_queries,
                          m.row_sum + t * attention_queries, m.rescale});
-    use_.multiply({{m.values + first * value_pitch(), 1, value_pitch()},
-                   {m.scores.scores, attention_queries},
-                   {sums(m, t), attention_queries},
-                   {static_cast<int>(padded_rows(shape_.values)), attention_queries, keys},
-                   {true, m.rescale, A(1)}});
+    use_.to_operand_of_rows(m.scores.scores, attention_queries, keys);
+    use_.multiply(
+        {{m.values + use_.words(first) * value_pitch(), 1, value_pitch()},
+         {m.scores.scores, attention_queries},
+         {sums(m, t), attention_queries},
+         {static_cast<int>(padded_rows(shape_.values)), attention_queries, use_.words(keys)},
+         {true, m.rescale, A(1)}});
   }
 
   void finish(attention_slot<A> const& m, index_t t, index_t query, tensor4<T> y,
@@ -202,7 +207,7 @@ void streaming_forward(Exec const& on, attention_rule const& rule, attention_inp
   detail::arena a(w);
   streaming_forward_layout<T> const m(a, on, s);
   attention_tasks const& tasks = m.tasks;
-  attention_kernels<T> const use(on.instructions);
+  attention_kernels<T> const use(on.instructions, rule.multiply);
   for_each_task(on, s.pairs() * tasks.tasks, [&](unsigned slot, index_t task) {
     index_t const first = task % tasks.tasks * tasks.each;
     attention_forward_task<T>(rule, use, in, task / tasks.tasks)

@@ -5,6 +5,16 @@
 // instruction set, after number_lanes.inl.
 
 template <class A>
+struct fused_products {
+  using V = typename number_lanes<A>::V;
+  static SLICESORT_INLINE V add(V const& a, V const& b, V const& sum) {
+    return fused_lanes(a, b, sum);
+  }
+};
+
+// `Products` says what a step of the depth adds: fused_products, or pairs of elements that lie in
+// an A.
+template <class A, class Products = fused_products<A>>
 struct product_block {
   using lanes = number_lanes<A>;
   using V = typename lanes::V;
@@ -51,7 +61,7 @@ struct product_block {
       V const right[] = {load_lanes<V>(b + first_lane<At % wide, At / wide>)...};
       V every{};
       ((every = At % wide == 0 ? lanes::every(a[static_cast<index_t>(At / wide) * a_row]) : every,
-        sum[At] = fused_lanes(every, right[At % wide], sum[At])),
+        sum[At] = Products::add(every, right[At % wide], sum[At])),
        ...);
     }
     if (p.end.scale != A(1)) {

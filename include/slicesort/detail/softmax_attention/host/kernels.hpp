@@ -2,6 +2,7 @@
 // The kernels of softmax_attention, on every instruction set.
 #pragma once
 
+#include <slicesort/attention_algorithm.hpp>
 #include <slicesort/detail/host/simd/number_lanes.hpp>
 #include <slicesort/detail/host/simd/row_transfer.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
@@ -37,9 +38,27 @@ struct attention_kernels {
   void (*load)(T const*, index_t pitch, index_t rows, index_t width, A*, index_t to_pitch);
   void (*store)(A const*, index_t rows, index_t width, T*, index_t pitch);
   void (*add)(A const*, index_t rows, index_t width, T*, index_t pitch);
+  // Native products: the operands of `multiply` are pairs of bfloat16 where they were numbers A,
+  // two neighbors along the depth, the first one in the lower half. These round numbers to such
+  // pairs, of neighboring rows or of neighbors in a row. Null: products are exact.
+  void (*pair_rows)(A const* from, index_t pitch, index_t rows, A* to) = nullptr;
+  void (*pair_columns)(A const* from, index_t count, A* to) = nullptr;
 
-  explicit attention_kernels(isa wanted) {
-    dispatch(fused_isa(wanted), [&](auto target) { choose_kernels(target, *this); });
+  explicit attention_kernels(isa wanted, products kind = products::exact) {
+    dispatch(fused_isa(wanted), [&](auto target) {
+      choose_kernels(target, *this);
+      if (kind == products::native) choose_native_products(target, *this);
+    });
+  }
+  bool native() const { return pair_rows != nullptr; }
+  // How many A hold so many elements along the depth.
+  index_t words(index_t elements) const { return native() ? (elements + 1) / 2 : elements; }
+  // Makes operands of numbers, where they lie.
+  void to_operand_of_rows(A* x, index_t pitch, index_t rows) const {
+    if (native()) pair_rows(x, pitch, rows, x);
+  }
+  void to_operand_of_columns(A* x, index_t count) const {
+    if (native()) pair_columns(x, count, x);
   }
 };
 

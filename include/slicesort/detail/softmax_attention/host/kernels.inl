@@ -3,6 +3,7 @@
 
 // clang-format off
 #include <slicesort/detail/softmax_attention/host/gemm_block.inl>
+#include <slicesort/detail/softmax_attention/host/native_products.inl>
 #include <slicesort/detail/softmax_attention/host/softmax.inl>
 // clang-format on
 

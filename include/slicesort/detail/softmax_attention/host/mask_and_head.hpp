@@ -3,6 +3,7 @@
 // the rest is compiled once for each element type.
 #pragma once
 
+#include <slicesort/attention_algorithm.hpp>
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/host/column_run.hpp>
@@ -56,11 +57,12 @@ struct attention_rule {
   attention_mask mask;
   double scale;
   detail::gemm_rule gemm;
+  products multiply;
   detail::attention_lengths lengths;
 
   template <class Problem>
   static attention_rule of(Problem const& p) {
-    return {attention_mask::of(p.mask), p.scale, p.gemm, p.lengths};
+    return {attention_mask::of(p.mask), p.scale, p.gemm, p.multiply, p.lengths};
   }
 };
 

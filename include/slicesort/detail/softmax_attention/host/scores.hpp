@@ -54,7 +54,8 @@ class attention_scratch {
     allowed_ = a.take<std::uint64_t>(attention_keys);
   }
 
-  // Computes the scores. `keys` are rows [key][channel], `queries` are lanes [channel][lane].
+  // Computes the scores. `keys` are rows [key][channel], `queries` are lanes [channel][lane], both
+  // operands of `use.multiply`.
   template <class T>
   void form(attention_kernels<T> const& use, attention_rule const& rule,
             attention_ranges const& ranges, attention_head const& head, tensor4<T const> bias,
@@ -66,7 +67,7 @@ class attention_scratch {
     use.multiply({{keys, pitch, 1},
                   {queries, lanes},
                   {scores, lanes},
-                  {static_cast<int>(padded_rows(at.keys)), lanes, channels},
+                  {static_cast<int>(padded_rows(at.keys)), lanes, use.words(channels)},
                   {false, nullptr, biased ? A(1) : scale}});
     if (!biased && rule.mask.allowed == nullptr && ranges.covers(at.key, at.key + at.keys)) return;
     if (biased) load_bias(head, bias, at);

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax_attention by streaming{products::native}: within its own bounds where the processor has
+// an instruction for pairs of bfloat16, the bits of exact products everywhere else.
+#define SLICESORT_TEST_EVERY_BACKEND
+#include "check.hpp"
+#include "support/executors.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+constexpr ss::streaming native{ss::products::native};
+
+// Errors as parts of their bounds: what a run says at its end.
+void say(attention_shares const& worst) {
+  MESSAGE("errors of y, state, dq, dk, dv and dbias take up " << worst.text()
+                                                              << " of their bounds");
+}
+
+template <class T>
+T not_a_number() {
+  return from_bits<T>(format_of<T>().all() >> 1);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("other types and backends: the bits of exact products", T, float, double,
+                   float16) {
+  std::uint64_t seed = 100;
+  for (attention_size size :
+       {attention_size{2, 2, 50, 70, 9, 8}, attention_size{1, 1, 130, 129, 16, 5}}) {
+    auto const p = any_attention<T>(size, ++seed);
+    for_each_backend(p.number(), [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      CHECK(same_results(run_attention(p, on, native), run_attention(p, on, ss::streaming{})));
+    });
+  }
+}
+
+// Where the processor has no such instruction, or may not use it, and on a GPU, nothing changes;
+// where it has, everything does, or it was not used.
+TEST_CASE("bfloat16: the bits of exact products, unless the processor multiplies pairs") {
+  auto const p =
+      normal_attention<bfloat16>({1, 2, 100, 150, 64, 64}, {mask_kind::causal, 50, 0}, 7);
+  auto const differ = [](std::vector<bfloat16> const& a, std::vector<bfloat16> const& b) {
+    return !same_bits(a, b);
+  };
+  for_each_backend(p.number(), [&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    auto const is = run_attention(p, on, native), exact = run_attention(p, on, ss::streaming{});
+    if (!native_products<bfloat16>(native, on)) {
+      CHECK(same_results(is, exact));
+      return;
+    }
+    CHECK(differ(is.y, exact.y));
+    CHECK(!same_bits(is.state, exact.state));
+    CHECK((differ(is.dq, exact.dq) && differ(is.dk, exact.dk) && differ(is.dv, exact.dv)));
+  });
+  if (!processor_multiplies_pairs()) MESSAGE("this processor does not multiply pairs of bfloat16");
+}
+
+TEST_CASE("every mask") {
+  attention_shares worst;
+  std::uint64_t seed = 300;
+  attention_size const sizes[] = {{2, 2, 33, 33, 8, 8},
+                                  {1, 2, 40, 21, 5, 17},
+                                  {2, 1, 19, 70, 16, 3},
+                                  {1, 1, 64, 64, 33, 40},
+                                  {1, 1, 130, 259, 64, 64}};
+  for (int kind = 0; kind < mask_kinds; ++kind)
+    for (attention_size size : sizes) {
+      solved_attention<bfloat16> const s(any_attention<bfloat16>(size, ++seed, kind));
+      for_each_backend(s.problem.number(), [&](auto const& on) {
+        CHECK(check_attention(s, on, native, memory_layout{}, &worst) == "");
+      });
+    }
+  say(worst);
+}
+
+// Odd and even numbers of everything, around the edges of tiles; nothing and next to nothing.
+TEST_CASE("every size") {
+  attention_shares worst;
+  std::uint64_t seed = 500;
+  index_t const edges[] = {1, 2, 3, 7, 8, 9, 47, 48, 49, 63, 64, 65, 127, 128, 129, 130};
+  index_t const channels[] = {1, 2, 3, 5, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100};
+  random_stream random(seed);
+  auto const among = [&](auto const& list) {
+    return list[random.below(sizeof list / sizeof list[0])];
+  };
+  for (int i = 0; i < (full_suite() ? 200 : 40); ++i) {
+    attention_size size{1, 1, among(edges), among(edges), among(channels), among(channels)};
+    if (size.queries * size.keys < 3000) size.batch = 1 + static_cast<index_t>(random.below(2));
+    if (size.queries * size.keys < 1500) size.heads = 1 + static_cast<index_t>(random.below(3));
+    solved_attention<bfloat16> const s(any_attention<bfloat16>(size, ++seed));
+    for_each_backend_once(s.problem.number(), [&](auto const& on) {
+      CHECK(check_attention(s, on, native, memory_layout{}, &worst) == "");
+    });
+  }
+  for (attention_size size : {attention_size{1, 1, 5, 6, 0, 3}, attention_size{1, 1, 5, 6, 4, 0},
+                              attention_size{1, 1, 5, 0, 4, 3}, attention_size{1, 1, 0, 6, 4, 3}}) {
+    solved_attention<bfloat16> const s(normal_attention<bfloat16>(size, {}, ++seed, true));
+    for_each_backend_once(s.problem.number(),
+                          [&](auto const& on) { CHECK(check_attention(s, on, native) == ""); });
+  }
+  say(worst);
+}
+
+TEST_CASE("any layout, every gradient, added or written") {
+  std::uint64_t seed = 700;
+  for (unsigned wanted = 0; wanted < 16; ++wanted)
+    for (int layout = 1; layout < memory_layout::count; ++layout) {
+      auto p = any_attention<bfloat16>({1, 2, 33, 34, 5, 17}, ++seed);
+      p.wanted = wanted;
+      p.mode = layout % 2 == 0 ? ss::grad_mode::overwrite : ss::grad_mode::accumulate;
+      solved_attention<bfloat16> const s(p);
+      for_each_backend_once(s.problem.number(), [&](auto const& on) {
+        CHECK(check_attention(s, on, native, memory_layout{layout}) == "");
+      });
+    }
+}
+
+TEST_CASE("each gradient alone has the bits of all at once") {
+  auto p = normal_attention<bfloat16>({1, 2, 35, 37, 8, 9}, {mask_kind::causal, 2, 0}, 130, true);
+  for_each_backend_once(p.number(), [&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    p.wanted = 15;
+    auto const all = run_attention(p, on, native);
+    for (unsigned bit : {wants_dq, wants_dk, wants_dv, wants_dbias}) {
+      p.wanted = bit;
+      auto const one = run_attention(p, on, native);
+      if (bit == wants_dq) CHECK(same_bits(one.dq, all.dq));
+      if (bit == wants_dk) CHECK(same_bits(one.dk, all.dk));
+      if (bit == wants_dv) CHECK(same_bits(one.dv, all.dv));
+      if (bit == wants_dbias) CHECK(same_bits(one.dbias, all.dbias));
+    }
+  });
+}
+
+TEST_CASE("any number of threads, any executor") {
+  if (!testing(backend_kind::host)) return;
+  std::uint64_t seed = 800;
+  for (attention_size size :
+       {attention_size{2, 3, 40, 35, 8, 9}, attention_size{1, 1, 150, 131, 16, 5},
+        attention_size{3, 1, 17, 70, 33, 32}}) {
+    auto const p = any_attention<bfloat16>(size, ++seed);
+    auto const want = run_attention(p, ss::exec::host{}, native);
+    auto const check = [&](auto const& on) {
+      CAPTURE(p.describe());
+      CAPTURE(describe_exec(on));
+      CHECK(same_results(run_attention(p, on, native), want));
+    };
+    for (unsigned threads : {2u, 3u, 33u}) check(ss::exec::host{threads});
+    test_executor executor{test_executor::way::scattered};
+    check(ss::exec::host_on<test_executor>(executor, 5));
+    ss::softmax_attention<ss::mask::full> const op{{}, {}, native}, exact;
+    ss::exec::host const on{3};
+    CHECK(op.workspace_bytes<bfloat16>(on, size.q(), size.v()) ==
+          exact.workspace_bytes<bfloat16>(on, size.q(), size.v()));
+  }
+}
+
+// Denormals count as 0, and their products with great numbers are lost. The bounds know.
+TEST_CASE("denormals") {
+  attention_size const size{1, 1, 18, 35, 4, 5};
+  auto p = normal_attention<bfloat16>(size, {}, 30, true);
+  auto const check = [&] {
+    solved_attention<bfloat16> const s(p);
+    for_each_backend(p.number(),
+                     [&](auto const& on) { CHECK(check_attention(s, on, native) == ""); });
+  };
+  p.q = make_column<bfloat16>(input_kind::denormals, p.q.size(), 1);
+  p.bias = make_column<bfloat16>(input_kind::denormals, p.bias.size(), 2);
+  check();
+  for (bfloat16& k : p.k)
+    k = from_double<bfloat16>(std::ldexp(static_cast<double>(decode(k).value), 120));
+  check();
+  p = normal_attention<bfloat16>(size, {}, 31, true);
+  p.v = make_column<bfloat16>(input_kind::denormals, p.v.size(), 3);
+  p.dy = make_column<bfloat16>(input_kind::denormals, p.dy.size(), 4);
+  check();
+  for (bfloat16& k : p.k)
+    k = from_double<bfloat16>(std::ldexp(static_cast<double>(decode(k).value), -124));
+  p.scale = 0x1p100;
+  check();
+}
+
+// What the documentation promises of the instruction: 2^-130 times 2^126 is 0.
+TEST_CASE("denormals, by hand") {
+  if (!testing(backend_kind::host) || !processor_multiplies_pairs()) return;
+  auto p = normal_attention<bfloat16>({1, 1, 1, 2, 1, 1}, {}, 1);
+  p.q = elements_of<bfloat16>({0x1p-130});
+  p.k = elements_of<bfloat16>({0x1p127, -0x1p127});
+  p.v = elements_of<bfloat16>({1, 2});
+  p.scale = 64;
+  auto const y = [&](ss::streaming algorithm) {
+    return decode(run_attention(p, ss::exec::host{}, algorithm).y[0]).value;
+  };
+  CHECK(y(ss::streaming{}) == 1);  // scores of 8 and -8
+  CHECK(y(native) == 1.5L);        // scores of 0
+}
+
+TEST_CASE("no NaN from finite scores, and equal ones share the weight") {
+  attention_size const size{1, 2, 21, 40, 1, 3};
+  double const far = 0x1p50, values[] = {far, -far, 1, -1, 0, 1 / far, 0.3 * far, -far, far};
+  for (std::uint64_t seed = 0; seed < 14; ++seed) {
+    auto p = normal_attention<bfloat16>(
+        size, any_mask(static_cast<int>(seed % mask_kinds), size, seed), seed, seed % 2 == 0);
+    random_stream random(seed);
+    auto const some = [&] { return from_double<bfloat16>(values[random.below(9)]); };
+    for (bfloat16& q : p.q) q = some();
+    for (bfloat16& k : p.k) k = some();
+    for (bfloat16& bias : p.bias)
+      bias = random.below(4) == 0 ? from_double<bfloat16>(-std::numeric_limits<double>::infinity())
+                                  : some();
+    for_each_backend_once(p.number(), [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      auto const r = run_attention(p, on, native);
+      for (auto const* results : {&r.y, &r.dq, &r.dk, &r.dv, &r.dbias})
+        for (bfloat16 one : *results) CHECK(decode(one).kind != number_class::nan);
+    });
+  }
+  auto p = normal_attention<bfloat16>({1, 1, 1, 3, 1, 1}, {}, 1);
+  p.q = elements_of<bfloat16>({0x1p50});
+  p.k = elements_of<bfloat16>({0x1p50, -0x1p50, 0x1p50});
+  p.v = elements_of<bfloat16>({2, 100, 4});
+  for_each_backend_once(p.number(), [&](auto const& on) {
+    CHECK(decode(run_attention(p, on, native).y[0]).value == 3);
+  });
+}
+
+TEST_CASE("rows past a length are not read; a NaN of a query stays in its row") {
+  attention_size const size{4, 1, 34, 37, 9, 8};
+  for (int kind = 0; kind < mask_kinds; ++kind) {
+    auto p = normal_attention<bfloat16>(size, any_mask(kind, size, 9), 50, kind % 2 == 0);
+    p.lengths = {37, 1, 0, 20};
+    p.query_lengths = {1, 34, 20, 0};
+    auto poisoned = p;
+    auto const spoil = [&](std::vector<bfloat16>& values, extents4 e, bool rows_are_keys) {
+      for (index_t b = 0; b < e.outer; ++b)
+        for (index_t i = rows_are_keys ? p.valid_keys(b) : p.valid_queries(b); i < e.length; ++i)
+          for (index_t c = 0; c < e.channels; ++c)
+            values[attention_size::at(e, b, 0, i, c)] = not_a_number<bfloat16>();
+    };
+    spoil(poisoned.q, size.q(), false);
+    spoil(poisoned.dy, size.y(), false);
+    spoil(poisoned.k, size.k(), true);
+    spoil(poisoned.v, size.v(), true);
+    solved_attention<bfloat16> const s(p);
+    for_each_backend_once(p.number(), [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      CHECK(check_attention(s, on, native) == "");
+      CHECK(same_results(run_attention(poisoned, on, native), run_attention(p, on, native)));
+    });
+  }
+  auto p = normal_attention<bfloat16>({1, 1, 33, 40, 8, 8}, {}, 70);
+  p.wanted = wants_dq | wants_dbias;
+  auto spoiled = p;
+  spoiled.q[attention_size::at(p.size.q(), 0, 0, 17, 3)] = not_a_number<bfloat16>();
+  for_each_backend_once(p.number(), [&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    auto const is = run_attention(spoiled, on, native), must = run_attention(p, on, native);
+    auto const same_rows = [&](std::vector<bfloat16> const& a, std::vector<bfloat16> const& b,
+                               index_t width) {
+      for (std::size_t i = 0; i < a.size(); ++i)
+        if (i / static_cast<std::size_t>(width) != 17) CHECK(same_bits(a[i], b[i]));
+    };
+    same_rows(is.y, must.y, 8);
+    same_rows(is.dq, must.dq, 8);
+    same_rows(is.dbias, must.dbias, 40);
+    CHECK(decode(is.y[17 * 8]).kind == number_class::nan);
+  });
+}

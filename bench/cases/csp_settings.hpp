@@ -73,6 +73,10 @@ void for_each_csp_setting(std::string const& subject, std::string const& directi
     }
   // Several samples, so that two threads have work.
   add({"linear"}, {"reference"}, {"2", "16"}, {"normal"}, {8, 4096, 512});
+  for_each_sweep_shape([&](ss::extents3 e) {
+    add({"linear"}, alignments, {"1", "2", "16", "64", "N"}, {"uniform"}, e);
+    add({"none"}, {"ascending"}, {"2", "16"}, {"uniform"}, e);
+  });
   // Small enough to run everything once.
   add(shifts, alignments, {"1", "2", "16", "N"}, {"normal"}, {2, 37, 24});
   add({"linear"}, {"reference"}, {"2"}, {"text"}, {2, 37, 24});

@@ -25,6 +25,13 @@ inline ss::index_t& text_batch() {
   return batch;
 }
 
+// The sweep (bench/run --sweep; bench/report/sweep.py names these too): a power of two, at which
+// places a column apart can fall on the same few cache sets, between two lengths without that.
+template <class F>
+void for_each_sweep_shape(F const& f) {
+  for (ss::index_t const n : {4032, 4096, 4160}) f(ss::extents3{1, n, 256});
+}
+
 // Calls `f(fields)`, which adds the case, for every setting of one subject and direction.
 template <class T, class F>
 void for_each_setting(std::string const& subject, std::string const& direction, F const& f) {
@@ -58,6 +65,7 @@ void for_each_setting(std::string const& subject, std::string const& direction, 
   add("ascending", "normal", {1, ss::index_t{1} << 20, 512});
   // Several samples, so that two threads have work.
   for (ss::index_t const n : {1024, 4096}) add("ascending", "normal", {8, n, 512});
+  for_each_sweep_shape([&](ss::extents3 e) { add("ascending", "uniform", e); });
   // Small enough to run everything once.
   for (char const* input : {"normal", "text"}) add("ascending", input, {2, 37, 24});
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether this package does what it says, on tiny cases: python3 -m report.smoke FOLDER RESULTS.json [the arena's flags].
 An arena is interrupted and goes on; its table, pictures and page are there; a planted change is found, and nothing else;
-csp's groups, which RESULTS.json has, are drawn; the programs know the cases that the targets ask for, and verdicts on
-made-up results are right."""
+csp's groups, which RESULTS.json has, are drawn; the programs know the cases that the targets and the sweep ask for, and
+verdicts on made-up results are right."""
 import importlib.util
 import json
 import re
@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from .results import case_named
+from .sweep import expressions, LENGTHS
 from .targets import gpu_targets, targets
 
 
@@ -66,13 +67,20 @@ def check_compare(path: Path, results: dict) -> None:
     assert len(slower) == 1 and " 0 faster, 1 slower" in said, said
 
 
+def known_cases(part: str, flags: list[str]) -> set[str] | None:
+    """None where that program is not built."""
+    if f"--{part}" not in flags:
+        return None
+    program = flags[flags.index(f"--{part}") + 1]
+    return set(subprocess.run([program, "--benchmark_list_tests"], check=True, capture_output=True, text=True).stdout.split())
+
+
 def check_targets(flags: list[str]) -> None:
     """Of the element types that are built; a processor may lack a forced instruction set."""
     for part, asked in (("host", targets()), ("cuda", gpu_targets())):
-        if f"--{part}" not in flags:
+        known = known_cases(part, flags)
+        if known is None:
             continue
-        program = flags[flags.index(f"--{part}") + 1]
-        known = set(subprocess.run([program, "--benchmark_list_tests"], check=True, capture_output=True, text=True).stdout.split())
         built = {case_named(name).dtype for name in known}
         for case in (case_named(name) for target in asked for name in target.cases()):
             missing = case.name not in known and case.dtype in built
@@ -96,6 +104,33 @@ def check_verdicts(folder: Path) -> None:
     assert "failed: planted" in judge(1)
 
 
+def check_sweep(folder: Path, flags: list[str]) -> None:
+    """It has every operator of the host in every direction and element type that is built, and finds a planted cliff."""
+    known = known_cases("host", flags)
+    if known is None:
+        return
+    swept = [name for name in known if any(re.search(expression, name) for expression in expressions())]
+    directions = {(case.subject, case.direction, case.dtype, case.n) for case in map(case_named, swept)}
+    for case in map(case_named, known):
+        if case.direction != "training" and not case.subject.startswith("baseline") and "@" not in case.subject:
+            missing = [n for n in LENGTHS if (case.subject, case.direction, case.dtype, n) not in directions]
+            assert not missing, f"the sweep lacks {case.subject} {case.direction} {case.dtype} at N = {missing}"
+    rows = [{"name": name, "run_type": "iteration", "ns_per_element": 1} for name in swept]
+    made_up = folder / "sweep.json"
+
+    def judge(status: int) -> str:
+        made_up.write_text(json.dumps({"context": {}, "benchmarks": rows}), encoding="utf-8")
+        return run("sweep", str(made_up), status=status)
+    assert f"{len(swept) // 3} of {len(swept) // 3} are" in judge(0)
+    cliff = next(row for row in rows if "/N:4096/" in row["name"])
+    cliff["ns_per_element"] = 1.2
+    assert judge(1).count("MISSED") == 1
+    cliff["ns_per_element"] = 1.1
+    judge(0)
+    rows.remove(cliff)
+    judge(2)
+
+
 def main() -> int:
     folder = Path(sys.argv[1])
     path = folder / "arena.json"
@@ -111,6 +146,7 @@ def main() -> int:
     check_page(path.with_suffix(".html"), results)
     check_compare(files[0], results[0])
     check_targets(flags)
+    check_sweep(folder, flags)
     check_verdicts(folder)
     if path in files:
         said = run("show", sys.argv[2])

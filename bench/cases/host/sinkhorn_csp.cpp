@@ -158,6 +158,7 @@ void add_sinkhorn_csp() {
          {"linear-sinkhorn-G:4", "linear-sinkhorn-G:16", "linear-sinkhorn-G:64"})
       add(policy, "normal", {1, 1024, 256});
     add("linear-sinkhorn-G:16", "text", {2, 1024, 256});
+    for_each_sweep_shape([&](ss::extents3 e) { add("linear-sinkhorn-G:16", "uniform", e); });
     add("linear-sinkhorn-G:8", "normal", {2, 37, 24});
   }
 }

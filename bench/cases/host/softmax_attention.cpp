@@ -95,9 +95,19 @@ void add_softmax_attention() {
     }
   };
   for_each_attention_setting<T>(add);
+  for_each_sweep_shape([&](ss::extents3 e) {
+    for_each_attention_direction<T>({"streaming-full-H:4", "streaming-window-H:4",
+                                     "streaming-block_local-H:4", "materialised-full-H:4"},
+                                    "uniform", e, add);
+  });
   // Anywhere else native products are exact ones under another name.
   if constexpr (std::is_same_v<T, ss::bfloat16>)
-    if (ss::impl::has_bfloat16_pairs()) for_each_native_setting<T>(add);
+    if (ss::impl::has_bfloat16_pairs()) {
+      for_each_native_setting<T>(add);
+      for_each_sweep_shape([&](ss::extents3 e) {
+        for_each_attention_direction<T>({"native-full-H:4"}, "uniform", e, add);
+      });
+    }
 }
 subject_of<SLICESORT_BENCH_DTYPE> const here("softmax_attention",
                                              add_softmax_attention<SLICESORT_BENCH_DTYPE>);

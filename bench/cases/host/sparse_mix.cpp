@@ -202,6 +202,7 @@ void add_sparse_mix() {
     // The model of the papers' text task.
     for (ss::index_t const n : text_lengths())
       add(policy("per_factor", ss::ceil_log2(n)), "text", {text_batch(), n, 256});
+    for_each_sweep_shape([&](ss::extents3 e) { add(policy("per_factor", 12), "uniform", e); });
     // Small enough to run everything once.
     for (char const* residual : {"per_factor", "none", "initial"})
       add(policy(residual, 6), "normal", {2, 37, 24});

@@ -75,6 +75,17 @@ TEST_CASE_TEMPLATE("long rows", T, float, float16) {
   say<T>(worst);
 }
 
+// `materialized` on the host forms a map of more than four megabytes in slabs of rows.
+TEST_CASE_TEMPLATE("slabs of a large map", T, float, bfloat16) {
+  if (!testing(backend_kind::host)) return;
+  auto p = normal_attention<T>({1, 1, 333, 3700, 2, 3}, {mask_kind::causal, 3400, 0}, 9400);
+  p.wanted = wants_dv;
+  p.query_lengths = {310};
+  solved_attention<T> const s(p);
+  for (int layout : {0, 1})
+    CHECK(check_attention(s, ss::exec::host{}, ss::materialized<>{}, memory_layout{layout}) == "");
+}
+
 TEST_CASE_TEMPLATE("wide rows", T, float, bfloat16) {
   std::uint64_t seed = 9500;
   for (attention_size size :

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Materialized attention on threads: a task is a head, whose whole map of weights is formed by a
-// product, normalized row by row by a softmax, and multiplied by the values. A BLAS multiplies
-// where it can.
+// Materialized attention on threads: a task is a head, whose map of weights is formed by a product,
+// normalized row by row by a softmax, and multiplied by the values; forward some megabytes of it at
+// a time. A BLAS multiplies where it can.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/softmax_attention/host/backward.hpp>
 #include <slicesort/detail/softmax_attention/host/gemm.hpp>
 #include <slicesort/detail/softmax_attention/host/kernels.hpp>
+#include <slicesort/detail/softmax_attention/host/map_layout.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/row_io.hpp>
 #include <slicesort/detail/softmax_attention/host/scores.hpp>
@@ -32,29 +32,6 @@ inline namespace SLICESORT_BUILD {
 namespace impl {
 
 template <class T>
-struct attention_map_slot {
-  using A = detail::accumulator_t<T>;
-  A* map;                                          // [query][key]
-  A* row;                                          // [key]
-  A *rows, *dy_transposed, *y_transposed, *delta;  // of a tile of queries
-  std::uint64_t* allowed;
-  attention_ranges* ranges;
-  attention_product<T> product;
-
-  attention_map_slot(detail::arena& a, detail::attention_shape s)
-      : product(a, std::max({s.queries, s.keys, s.channels, s.values})) {
-    constexpr index_t lanes = attention_queries;
-    auto const take = [&](detail::amount n) { return a.take<A>(n); };
-    detail::amount const values = detail::amount(lanes) * s.values;
-    map = take(s.queries * s.keys), row = take(s.keys);
-    rows = take(values), delta = take(lanes);
-    dy_transposed = take(values), y_transposed = take(values);
-    allowed = a.take<std::uint64_t>(attention_keys);
-    ranges = a.take<attention_ranges>(1);
-  }
-};
-
-template <class T>
 class attention_map_task {
   using A = detail::accumulator_t<T>;
   using matrix = attention_matrix<T>;
@@ -72,39 +49,19 @@ class attention_map_task {
         io_(use) {}
 
   void forward(tensor4<T> y, tensor4<T> state) const {
-    index_t const queries = head_.queries, keys = head_.keys;
-    A* map = m_.map;
-    index_t pitch = shape_.keys;
-    bool in_state = false;
-    if constexpr (sums_are_elements)
-      if (state.data() != nullptr && state.strides().channels == 1)
-        map = head_.at(state, 0), pitch = state.strides().length, in_state = true;
-    into_map(map, pitch, rule_.scale, {queries, keys, shape_.channels}, rows_of(in_.q),
-             rows_of(in_.k).transposed());
-    for (index_t query = 0; query < queries; query += attention_queries)
-      mask_scores(map + query * pitch, pitch, query);
-    for (index_t i = 0; i < queries; ++i) {
-      A* const row = map + i * pitch;
-      use_.scale_row(row, keys, inverse_sum(use_.softmax_row(row, keys)));
-    }
-    into_rows(y, 1, grad_mode::overwrite, {queries, shape_.values, keys},
-              matrix::of_sums(map, pitch, 1), rows_of(in_.v));
-    io_.clear(head_, y, queries, shape_.queries, grad_mode::overwrite);
-    if (state.data() == nullptr) return;
-    index_t const step = state.strides().channels;
-    for (index_t i = 0; i < queries; ++i) {
-      T* const to = head_.at(state, i);
-      if (!in_state) io_.store(map + i * pitch, 0, 1, keys, to, 0, step, grad_mode::overwrite);
-      for (index_t j = keys; j < shape_.keys; ++j) to[j * step] = T(0.0F);
-    }
-    io_.clear(head_, state, queries, shape_.queries, grad_mode::overwrite);
+    index_t const slab = slab_rows();
+    for (index_t query = 0; query < head_.queries; query += slab)
+      form_rows(query, std::min(slab, head_.queries - query), y, state);
+    io_.clear(head_, y, head_.queries, shape_.queries, grad_mode::overwrite);
+    if (state.data() != nullptr)
+      io_.clear(head_, state, head_.queries, shape_.queries, grad_mode::overwrite);
   }
 
   void backward(tensor4<T const> state, attention_backward_tensors<T> const& out) const {
     index_t const queries = head_.queries, keys = head_.keys;
     attention_gradients<T> const& to = out.to;
     if (to.dv.data() != nullptr)
-      into_rows(to.dv, 1, out.mode, {keys, shape_.values, queries}, rows_of(state).transposed(),
+      into_rows(to.dv, 0, 1, out.mode, {keys, shape_.values, queries}, rows_of(state).transposed(),
                 rows_of(out.dy));
     if (out.of_scores()) {
       index_t const pitch = shape_.keys;
@@ -114,11 +71,11 @@ class attention_map_task {
         dscores(state, out, query);
       matrix const map = matrix::of_sums(m_.map, pitch, 1);
       if (to.dq.data() != nullptr)
-        into_rows(to.dq, rule_.scale, out.mode, {queries, shape_.channels, keys}, map,
+        into_rows(to.dq, 0, rule_.scale, out.mode, {queries, shape_.channels, keys}, map,
                   rows_of(in_.k));
       if (to.dk.data() != nullptr)
-        into_rows(to.dk, rule_.scale, out.mode, {keys, shape_.channels, queries}, map.transposed(),
-                  rows_of(in_.q));
+        into_rows(to.dk, 0, rule_.scale, out.mode, {keys, shape_.channels, queries},
+                  map.transposed(), rows_of(in_.q));
       io_.clear(head_, to.dbias, queries, shape_.queries, out.mode);
     }
     io_.clear(head_, to.dq, queries, shape_.queries, out.mode);
@@ -131,8 +88,46 @@ class attention_map_task {
     index_t rows, columns, depth;
   };
 
-  matrix rows_of(tensor4<T const> t) const {
-    return matrix::of(head_.at(t, 0), t.strides().length, t.strides().channels);
+  matrix rows_of(tensor4<T const> t, index_t first = 0) const {
+    return matrix::of(head_.at(t, first), t.strides().length, t.strides().channels);
+  }
+
+  // How many rows of the map are formed, normalized and multiplied before the next ones: some four
+  // megabytes, which a shared cache keeps, in slabs of about one size, of whole tiles of queries.
+  // Fewer rows would not be worth bringing k and v once more.
+  index_t slab_rows() const {
+    constexpr index_t tile = attention_queries, bytes = index_t{4} << 20, fewest = 6 * tile;
+    auto const parts = [](index_t n, index_t most) { return (n + most - 1) / most; };
+    index_t const row = std::max<index_t>(head_.keys, 1) * static_cast<index_t>(sizeof(A)),
+                  slabs = std::max<index_t>(parts(head_.queries, std::max(bytes / row, fewest)), 1);
+    return parts(parts(head_.queries, slabs), tile) * tile;
+  }
+  // Rows [query, query + queries) of the map and of y.
+  void form_rows(index_t query, index_t queries, tensor4<T> y, tensor4<T> state) const {
+    index_t const keys = head_.keys;
+    A* map = m_.map;
+    index_t pitch = shape_.keys;
+    bool in_state = false;
+    if constexpr (sums_are_elements)
+      if (state.data() != nullptr && state.strides().channels == 1)
+        map = head_.at(state, query), pitch = state.strides().length, in_state = true;
+    into_map(map, pitch, rule_.scale, {queries, keys, shape_.channels}, rows_of(in_.q, query),
+             rows_of(in_.k).transposed());
+    for (index_t i = 0; i < queries; i += attention_queries)
+      mask_scores(map + i * pitch, pitch, query + i);
+    for (index_t i = 0; i < queries; ++i) {
+      A* const row = map + i * pitch;
+      use_.scale_row(row, keys, inverse_sum(use_.softmax_row(row, keys)));
+    }
+    into_rows(y, query, 1, grad_mode::overwrite, {queries, shape_.values, keys},
+              matrix::of_sums(map, pitch, 1), rows_of(in_.v));
+    if (state.data() == nullptr) return;
+    index_t const step = state.strides().channels;
+    for (index_t i = 0; i < queries; ++i) {
+      T* const to = head_.at(state, query + i);
+      if (!in_state) io_.store(map + i * pitch, 0, 1, keys, to, 0, step, grad_mode::overwrite);
+      for (index_t j = keys; j < shape_.keys; ++j) to[j * step] = T(0.0F);
+    }
   }
 
   // Asks the caller's BLAS, if the types need no conversion. Returns whether it computed the
@@ -166,17 +161,17 @@ class attention_map_task {
                                     map + (row + i) * pitch + column);
                     });
   }
-  void into_rows(tensor4<T> to, double scale, grad_mode mode, size n, matrix const& a,
-                 matrix const& b) const {
+  void into_rows(tensor4<T> to, index_t first, double scale, grad_mode mode, size n,
+                 matrix const& a, matrix const& b) const {
     index_t const row_step = to.strides().length, step = to.strides().channels;
-    if (try_gemm(scale, mode == grad_mode::accumulate ? 1 : 0, n, a, b, head_.at(to, 0), row_step,
-                 step))
+    if (try_gemm(scale, mode == grad_mode::accumulate ? 1 : 0, n, a, b, head_.at(to, first),
+                 row_step, step))
       return;
     m_.product.form(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
                     [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
                         index_t column, index_t columns) {
-                      io_.store(tile, tile_pitch, rows, columns, head_.at(to, row) + column * step,
-                                row_step, step, mode);
+                      io_.store(tile, tile_pitch, rows, columns,
+                                head_.at(to, first + row) + column * step, row_step, step, mode);
                     });
   }
 
@@ -249,16 +244,6 @@ class attention_map_task {
   detail::attention_shape const shape_;
   attention_head const head_;
   row_io<T> const io_;
-};
-
-// Workspace of a call.
-template <class T>
-struct attention_map_layout {
-  slots<attention_map_slot<T>, detail::attention_shape> each;
-
-  template <class Exec>
-  attention_map_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s)
-      : each(a, on.threads, detail::amount(s.empty() ? 0 : s.batch) * s.heads, s) {}
 };
 
 // f(task) for every head.

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of materialized attention on the host.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/softmax_attention/host/gemm.hpp>
+#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
+#include <slicesort/detail/softmax_attention/host/tile.hpp>
+#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class T>
+struct attention_map_slot {
+  using A = detail::accumulator_t<T>;
+  A* map;                                          // [query][key]
+  A* row;                                          // [key]
+  A *rows, *dy_transposed, *y_transposed, *delta;  // of a tile of queries
+  std::uint64_t* allowed;
+  attention_ranges* ranges;
+  attention_product<T> product;
+
+  attention_map_slot(detail::arena& a, detail::attention_shape s)
+      : product(a, std::max({s.queries, s.keys, s.channels, s.values})) {
+    constexpr index_t lanes = attention_queries;
+    auto const take = [&](detail::amount n) { return a.take<A>(n); };
+    detail::amount const values = detail::amount(lanes) * s.values;
+    map = take(s.queries * s.keys), row = take(s.keys);
+    rows = take(values), delta = take(lanes);
+    dy_transposed = take(values), y_transposed = take(values);
+    allowed = a.take<std::uint64_t>(attention_keys);
+    ranges = a.take<attention_ranges>(1);
+  }
+};
+
+// Workspace of a call.
+template <class T>
+struct attention_map_layout {
+  slots<attention_map_slot<T>, detail::attention_shape> each;
+
+  template <class Exec>
+  attention_map_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s)
+      : each(a, on.threads, detail::amount(s.empty() ? 0 : s.batch) * s.heads, s) {}
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

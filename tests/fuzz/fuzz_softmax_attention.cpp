@@ -60,6 +60,7 @@ void run_type(byte_reader& in) {
   p.mode = (flags & 2048) != 0 ? ss::grad_mode::accumulate : ss::grad_mode::overwrite;
   memory_layout const layout{static_cast<int>(in.take() % memory_layout::count)};
   bool const any_bits = (flags & 4096) != 0, streaming = (flags & 8192) != 0;
+  ss::streaming const tiled{(flags & 32768) != 0 ? ss::products::native : ss::products::exact};
   p.title = "fuzzed";
 
   fuzzed_exec exec(flags >> 3);
@@ -77,11 +78,11 @@ void run_type(byte_reader& in) {
         require(one.wrong, p.describe(), describe_exec(on));
       if (!same_bits(one.state, two.state)) fail("two states", p.describe(), describe_exec(on));
     };
-    streaming ? twice(ss::streaming{}) : twice(ss::materialized<>{});
+    streaming ? twice(tiled) : twice(ss::materialized<>{});
     return;
   }
   solved_attention<T> const s(p);
-  require(streaming ? check_attention(s, on, ss::streaming{}, layout)
+  require(streaming ? check_attention(s, on, tiled, layout)
                     : check_attention(s, on, ss::materialized<>{}, layout),
           "", "");
 }
@@ -89,7 +90,6 @@ void run_type(byte_reader& in) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  // bfloat16 differs from float16 in its conversions alone.
-  return fuzz_element_types<float, double, float16>(
+  return fuzz_element_types<float, double, float16, bfloat16>(
       data, size, [](byte_reader& in, auto element) { run_type<decltype(element)>(in); });
 }

@@ -208,6 +208,19 @@ TEST_CASE("denormals, by hand") {
   CHECK(y(native) == 1.5L);        // scores of 0
 }
 
+// Backward multiplies natively, too: three equal weights, rounded to bfloat16, of 40 queries.
+TEST_CASE("weights of backward, by hand") {
+  if (!testing(backend_kind::host) || !processor_multiplies_pairs()) return;
+  auto p = normal_attention<bfloat16>({1, 1, 40, 3, 1, 1}, {}, 1);
+  for (bfloat16& q : p.q) q = from_double<bfloat16>(0);
+  for (bfloat16& dy : p.dy) dy = from_double<bfloat16>(1);
+  auto const dv = [&](ss::streaming algorithm) {
+    return decode(run_attention(p, ss::exec::host{}, algorithm).dv[0]).value;
+  };
+  CHECK(dv(ss::streaming{}) == 13.3125L);  // 40 / 3, rounded
+  CHECK(dv(native) == 13.375L);            // 40 * 0.333984375, rounded
+}
+
 TEST_CASE("no NaN from finite scores, and equal ones share the weight") {
   attention_size const size{1, 2, 21, 40, 1, 3};
   double const far = 0x1p50, values[] = {far, -far, 1, -1, 0, 1 / far, 0.3 * far, -far, far};

@@ -99,6 +99,69 @@ TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) 
     }
 }
 
+// The host reads a row once for all sums of a block that have one of CHORD's near links to it.
+TEST_CASE_TEMPLATE("links of CHORD, on every instruction set", T, float, double, float16) {
+  if (!testing(backend_kind::host)) return;
+  std::uint64_t seed = 140;
+  for (extents3 e : {extents3{1, 53, 40}, extents3{2, 24, 64}, extents3{1, 16, 33}})
+    for (residual_kind residual : residuals) {
+      ++seed;
+      auto p = normal_mix<T>(e, 3, 6, residual, seed, all_lengths(e, seed));
+      for (index_t k = 0; k < p.links; ++k)
+        for (index_t m = 0; m < p.factors; ++m) {  // ahead, behind, and all but CHORD's
+          index_t const chord = k == 0 ? 0 : index_t{1} << (k - 1);
+          p.offsets[static_cast<std::size_t>(m * p.links + k)] = m == 0   ? chord
+                                                                 : m == 1 ? -chord
+                                                                 : k == 4 ? 7
+                                                                          : chord;
+        }
+      solve(p);
+      for (ss::isa set : available_isas()) CHECK(check_mix(p, ss::exec::host{1, set}) == "");
+    }
+}
+
+// Tensors of a megabyte on cache lines are stored around the caches, and where a tile is whole,
+// while it is formed; the others have a last tile of 16 channels, or begin beside a line.
+TEST_CASE_TEMPLATE("large tensors", T, float, bfloat16) {
+  if (!testing(backend_kind::host)) return;
+  for (index_t channels : {64, 48})
+    for (residual_kind residual : residuals) {
+      index_t const length = (index_t{1} << 20) / (channels * index_t{sizeof(T)}) + 1;
+      extents3 const e{1, length, channels};
+      auto const p =
+          with_mode(normal_mix<T>(e, 3, 2, residual, 160, {length - 5}), ss::grad_mode::overwrite);
+      extents4 const saved{2, 1, length, channels};
+      tensor4<T const> const w(p.w.data(), p.weight_extents());
+      for (index_t beside : {0, 1}) {
+        auto const size = static_cast<std::size_t>(e.size()), room = 64 / sizeof(T) + 1;
+        std::vector<T> outputs[] = {std::vector<T>(size + room), std::vector<T>(2 * size + room),
+                                    std::vector<T>(size + room)};
+        T* at[3];
+        for (int n = 0; n < 3; ++n) {
+          auto const address = reinterpret_cast<std::uintptr_t>(outputs[n].data());
+          at[n] = outputs[n].data() + (64 - address % 64) % 64 / sizeof(T) + beside;
+        }
+        for (ss::isa set : available_isas()) {
+          ss::exec::host const on{1, set};
+          with_mix(p, ss::save_all, [&](auto const& op) {
+            guarded_workspace scratch(op.template workspace_bytes<T>(on, e, p.weight_extents()));
+            op.forward(on, p.x.view(), w, tensor3<T>(at[0], e), {tensor4<T>(at[1], saved)},
+                       scratch.get(), {view_of(p.lengths)});
+            op.backward(on, p.dy.view(), w, tensor3<T>(at[2], e), scratch.get(),
+                        {ss::grad_mode::overwrite, view_of(p.lengths)});
+          });
+          auto const is = [&](T const* got, std::vector<T> const& want) {
+            return same_bits(std::vector<T>(got, got + size), want);
+          };
+          CHECK(is(at[0], p.y.elements()));
+          CHECK(is(at[1], p.states[1].elements()));
+          CHECK(is(at[1] + size, p.states[2].elements()));
+          CHECK(is(at[2], p.dx.elements()));
+        }
+      }
+    }
+}
+
 TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
   std::vector<index_t> const lengths = {11, 7, 0, 11, 10};
   for (residual_kind residual : residuals) {

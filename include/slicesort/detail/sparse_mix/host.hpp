@@ -110,16 +110,18 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::forward(
     A *v = scratch.first, *next = scratch.second;
     chain.load(p.x, v);
     for (index_t f = 0; f < factors; ++f) {
-      mix_forward(chain, p.x, f, v, next);
+      bool const last = f + 1 == factors;
+      bool const saved = p.saving && !last && p.rule.every > 0 && (f + 1) % p.rule.every == 0;
+      tensor3<T> const out = last    ? p.y
+                             : saved ? p.states[(f + 1) / p.rule.every - 1]
+                                     : tensor3<T>{};
+      bool const streams = (last || saved) && chain.mixes_into(out);
+      mix_forward(chain, p.x, f, v, next, streams ? &out : nullptr, last);
       std::swap(v, next);
-      if (p.saving && f + 1 < factors && p.rule.every > 0 && (f + 1) % p.rule.every == 0) {
-        tensor3<T> const state = p.states[(f + 1) / p.rule.every - 1];
-        chain.store(v, state, grad_mode::overwrite);
-        transfer_rows(p.x, state, run, chain.rows(), e.length, grad_mode::overwrite);
-      }
+      if (!last && !saved) continue;
+      if (!streams) chain.store(v, out, grad_mode::overwrite);
+      transfer_rows(p.x, out, run, chain.rows(), e.length, grad_mode::overwrite);
     }
-    chain.store(v, p.y, grad_mode::overwrite);
-    transfer_rows(p.x, p.y, run, chain.rows(), e.length, grad_mode::overwrite);
   });
 }
 
@@ -154,11 +156,13 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
       A const* const start = p.rule.residual == detail::residual_form::per_factor ? dz
                              : initial && f == 0                                  ? sum
                                                                                   : nullptr;
-      A* const next = states.exchange_spare(dz);
-      chain.mix(mix_direction::backward, f, start, dz, next, f > 0);
+      A* const next = states.exchange(dz);
+      bool const streams = f == 0 && p.mode == grad_mode::overwrite && chain.mixes_into(p.dx);
+      chain.mix(mix_direction::backward, f, start, dz, next, f > 0, streams ? &p.dx : nullptr,
+                streams);
       dz = next;
+      if (f == 0 && !streams) chain.store(dz, p.dx, p.mode);
     }
-    chain.store(dz, p.dx, p.mode);
     transfer_rows(p.dy, p.dx, run, chain.rows(), e.length, p.mode);
   });
 }

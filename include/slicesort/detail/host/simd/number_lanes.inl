@@ -42,7 +42,7 @@ struct number_lanes {
     if constexpr (std::is_same_v<T, A>)
       store_vector<Stream>(to, with_one_nan(v));
     else
-      store_lanes(to, convert<narrow>(narrowed(v)));
+      store_vector<Stream>(to, convert<narrow>(narrowed(v)));
   }
   // Rounds to T a sum that is not stored: any NaN will do.
   static SLICESORT_INLINE V rounded(V const& v) {

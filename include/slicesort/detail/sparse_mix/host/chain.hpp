@@ -58,13 +58,10 @@ class mix_chain {
   }
   void store(A const* tile, tensor3<T> to, grad_mode mode) const {
     if (to.strides().channels == 1) {
-      T* const first = to.data() + to.offset(run_.batch, 0, run_.channel);
-      index_t const pitch = to.strides().length;
       auto const store_or_add = mode == grad_mode::accumulate ? call_.use.add
-                                : worth_streaming<T>(to.extents()) && on_lines(first, pitch)
-                                    ? call_.use.stream
-                                    : call_.use.store;
-      return store_or_add(tile, rows_, run_.channels, first, pitch);
+                                : streams_to(to)              ? call_.use.stream
+                                                              : call_.use.store;
+      return store_or_add(tile, rows_, run_.channels, first_of(to), to.strides().length);
     }
     with_store<T>(mode, [&](auto store) {
       for_each_element(to, run_, 0, rows_, [=](index_t c, index_t i, T& element) {
@@ -81,17 +78,27 @@ class mix_chain {
           0 <= offset[k] && offset[k] < rows_ ? offset[k] : detail::wrapped(offset[k], rows_);
   }
 
-  // Applies one factor, or its transpose. Sums begin with `start` (null: 0; may be `to`).
+  // Whether mix can store its sums in a tensor itself. Kernels form sums of whole tiles.
+  bool mixes_into(tensor3<T> to) const { return run_.channels == mix_columns && streams_to(to); }
+
+  // Applies one factor, or its transpose. Sums begin with `start` (null: 0; may be `to`). If it
+  // mixes_into `stream` too, a row is stored there when it is formed, for memory has time then;
+  // with `last`, the result is needed there alone.
   void mix(mix_direction direction, index_t factor, A const* start, A const* from, A* to,
-           bool round) const {
-    row_span<A> s{};
+           bool round, tensor3<T> const* stream = nullptr, bool last = false) const {
+    row_span<T> s{};
     s.from = from, s.to = to, s.width = static_cast<int>(run_.channels);
     index_t const all = call_.rule.links;
     index_t ahead[mix_links];
     for (index_t first = 0; first == 0 || first < all; first += s.links) {
       s.links = static_cast<int>(std::min<index_t>(all - first, max_links));
       s.start = first == 0 ? start : to;
-      s.round = round && first + s.links == all;
+      bool const complete = first + s.links == all;
+      s.round = round && complete;
+      if (complete && stream != nullptr) {
+        s.stream = first_of(*stream), s.stream_pitch = stream->strides().length;
+        if (last) s.to = nullptr;
+      }
       index_t const link_pitch = bring_weights(factor, first, s);
       wrapped_offsets(factor, first, s.links, ahead);
       if (direction == mix_direction::backward)
@@ -113,7 +120,7 @@ class mix_chain {
   static constexpr int max_links = std::is_same_v<T, A> ? mix_links : mix_staged_links;
 
   // Makes the weights of some links ready, and returns the distance from one link to the next.
-  index_t bring_weights(index_t factor, index_t first, row_span<A>& s) const {
+  index_t bring_weights(index_t factor, index_t first, row_span<T>& s) const {
     tensor3<T const> const w = call_.weights[factor];
     T const* const from = w.data() + w.offset(run_.batch, 0, first);
     strides3 const at = w.strides();
@@ -133,12 +140,14 @@ class mix_chain {
       return 1;
     }
   }
-  // Whether rows are whole cache lines.
-  bool on_lines(T const* first, index_t pitch) const {
+  // Whether a tensor is stored around the caches: it is large, and its rows are whole cache lines.
+  bool streams_to(tensor3<T> to) const {
     constexpr index_t size = sizeof(T);
-    return reinterpret_cast<std::uintptr_t>(first) % 64 == 0 && pitch * size % 64 == 0 &&
-           run_.channels * size % 64 == 0;
+    return to.strides().channels == 1 && worth_streaming<T>(to.extents()) &&
+           reinterpret_cast<std::uintptr_t>(first_of(to)) % 64 == 0 &&
+           to.strides().length * size % 64 == 0 && run_.channels * size % 64 == 0;
   }
+  T* first_of(tensor3<T> t) const { return t.data() + t.offset(run_.batch, 0, run_.channel); }
 
   mix_call<T> const& call_;
   column_run const run_;

@@ -23,9 +23,10 @@ template <class T>
 struct mix_kernels {
   using A = detail::accumulator_t<T>;
 
-  void (*sums)(row_span<A> const&);
+  void (*sums)(row_span<T> const&);
   void (*dots)(A const*, A const*, mix_pairs const&, int rounds, A*);
   int dots_of_round;
+  void (*add_numbers)(A const*, index_t count, A*, bool anew);
   void (*load)(T const*, index_t pitch, index_t rows, index_t width, A*, index_t to_pitch);
   void (*store)(A const*, index_t rows, index_t width, T*, index_t pitch);
   void (*stream)(A const*, index_t rows, index_t width, T*, index_t pitch);

@@ -14,15 +14,16 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Applies factor f forward, from one tile to another.
+// Applies factor f forward, from one tile to another and, as mix_chain::mix does, to a tensor.
 template <class T, class A>
-void mix_forward(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A const* from, A* to) {
+void mix_forward(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A const* from, A* to,
+                 tensor3<T> const* stream = nullptr, bool last = false) {
   detail::residual_form const residual = chain.call().rule.residual;
   if (residual == detail::residual_form::initial && f > 0) chain.load(x, to);
   A const* const start = residual == detail::residual_form::none                   ? nullptr
                          : residual == detail::residual_form::per_factor || f == 0 ? from
                                                                                    : to;
-  chain.mix(mix_direction::forward, f, start, from, to, true);
+  chain.mix(mix_direction::forward, f, start, from, to, true, stream, last);
 }
 
 // If there is memory for it, one of the states that are not saved is kept while others are
@@ -41,7 +42,7 @@ class mix_states {
 
   // The input of a factor. Its tile is valid until the next call.
   A* input_of(index_t factor) {
-    if (factor == tile_factor_) return tile_;
+    if (factor == tile_factor_) return handed_out(tile_);
     tile_factor_ = -1;
     index_t const saved = chain_.call().rule.every,
                   every = saved == 1 && kept_ != nullptr ? 2 : saved;
@@ -67,15 +68,24 @@ class mix_states {
     if (v == spare_) {
       std::swap(spare_, tile_);
       tile_factor_ = -1;
+      v = tile_;
     }
-    return v;
+    return handed_out(v);
   }
 
-  // Hands out the tile that holds no state, for another one, whose numbers may be overwritten from
-  // the next call of input_of on.
-  A* exchange_spare(A* other) { return std::exchange(spare_, other); }
+  // Hands out the tile of the last input, which is in cache and needed no longer, or one that holds
+  // no state if there was none, for another one, whose numbers may be overwritten from the next
+  // call of input_of on.
+  A* exchange(A* other) {
+    A*& used = last_ == tile_ ? tile_ : last_ == kept_ && kept_ != nullptr ? kept_ : spare_;
+    if (used == tile_) tile_factor_ = -1;
+    if (used == kept_) kept_factor_ = -1;
+    last_ = nullptr;
+    return std::exchange(used, other);
+  }
 
  private:
+  A* handed_out(A* tile) { return last_ = tile; }
   // How many of `states` states are best recomputed from the kept one (itself included): as many as
   // take no more steps than starting from the first.
   static index_t steps_left(index_t states) {
@@ -87,7 +97,7 @@ class mix_states {
   mix_chain<T> const& chain_;
   tensor3<T const> const x_;
   tensor4<T const> const saved_;
-  A *tile_, *spare_, *kept_;
+  A *tile_, *spare_, *kept_, *last_ = nullptr;
   index_t kept_factor_ = -1, tile_factor_ = -1;  // whose inputs they hold
 };
 

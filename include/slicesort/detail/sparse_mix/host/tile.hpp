@@ -24,11 +24,15 @@ inline constexpr int mix_staged_links = 16;  // most links of a pass if weights 
 // Rows [first, last) of a factor, or of a part of its links, in which no link wraps around from the
 // sample's end to its beginning: from row i, link k is `row[k]` elements of the tile away, and its
 // weight is `weights[i * weight_pitch + weight[k]]`.
-template <class A>
+template <class T>
 struct row_span {
+  using A = detail::accumulator_t<T>;
+
   A const* start;  // what the sums begin with: rows of a tile; null: 0
   A const* from;
-  A* to;
+  A* to;      // rows of a tile; null: `stream` alone is written
+  T* stream;  // rows of a tensor that are stored too, around the cache; may be null
+  index_t stream_pitch;
   A const* weights;
   index_t weight_pitch;
   index_t first, last;
@@ -42,6 +46,7 @@ struct row_span {
 struct mix_pairs {
   index_t a[mix_dots_at_once], b[mix_dots_at_once];
   index_t step;  // rows from round to round
+  int used;      // products of a round that are asked for: the first ones
   bool one_row;  // all a[s] are 0
 };
 

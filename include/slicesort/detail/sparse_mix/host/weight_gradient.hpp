@@ -53,30 +53,30 @@ class mix_products {
     index_t const rows = chain.rows();
     complete(chain, dz, v);
     wait_for_order(sample, factor, tile);
-    // A round takes a power of two of links, and as many rows as there is room for.
+    // A round takes all links that it has room for, and as many rows.
     int const at_once = chain.call().use.dots_of_round;
-    int taken = 1;
-    while (taken < at_once && taken < shape_.links) taken *= 2;
-    mix_pairs at{};
-    at.step = at_once / taken, at.one_row = taken == at_once;
-    for (index_t first = 0; first < shape_.links; first += taken) {
-      int const links = static_cast<int>(std::min<index_t>(shape_.links - first, taken));
+    for (index_t first = 0, links; first < shape_.links; first += links) {
+      links = std::min<index_t>(shape_.links - first, at_once);
+      mix_pairs at{};
+      at.step = at_once / links, at.one_row = at.step == 1;
+      at.used = static_cast<int>(at.step * links);
       index_t ahead[mix_dots_at_once], away[mix_dots_at_once];
-      chain.wrapped_offsets(factor, first, links, ahead);
-      for_each_row_span(ahead, links, rows, away, [&](index_t begin, index_t end) {
-        for (int s = 0; s < at_once; ++s) {
-          index_t const row = s / taken, k = s % taken < links ? s % taken : 0;
-          at.a[s] = row * mix_columns, at.b[s] = (row + away[k]) * mix_columns;
-        }
-        constexpr int rounds = 16;
-        A products[rounds * mix_dots_at_once];
-        for (index_t i = begin; i < end; i += rounds * at.step) {
-          index_t const count = std::min(rounds * at.step, end - i);
-          chain.call().use.dots(dz + i * mix_columns, v + i * mix_columns, at,
-                                static_cast<int>((count + at.step - 1) / at.step), products);
-          add_rows(sample, factor, tile, i, count, first, links, products, taken);
-        }
-      });
+      chain.wrapped_offsets(factor, first, static_cast<int>(links), ahead);
+      for_each_row_span(
+          ahead, static_cast<int>(links), rows, away, [&](index_t begin, index_t end) {
+            for (int s = 0; s < at.used; ++s) {
+              index_t const row = s / links, k = s % links;
+              at.a[s] = row * mix_columns, at.b[s] = (row + away[k]) * mix_columns;
+            }
+            constexpr int rounds = 16;
+            A products[rounds * mix_dots_at_once];
+            for (index_t i = begin; i < end; i += rounds * at.step) {
+              index_t const count = std::min(rounds * at.step, end - i);
+              chain.call().use.dots(dz + i * mix_columns, v + i * mix_columns, at,
+                                    static_cast<int>((count + at.step - 1) / at.step), products);
+              add_rows(chain, factor, i, count, first, links, products);
+            }
+          });
     }
     if (tile + 1 == tiles_ && mode_ == grad_mode::overwrite) clear(sample, factor, rows);
     order_.finish(sample * shape_.factors + factor, tile + 1);
@@ -109,26 +109,37 @@ class mix_products {
       order_.wait_for((sample - under_way_) * shape_.factors + factor, tiles_);
   }
 
-  // Adds products to the sums: `of[q * pitch + k]` is that of row row + q and link first + k.
-  void add_rows(index_t sample, index_t factor, index_t tile, index_t row, index_t count,
-                index_t first, int links, A const* of, int pitch) const {
+  // Adds products to the sums: `of[q * links + k]` is that of row row + q and link first + k.
+  void add_rows(mix_chain<T> const& chain, index_t factor, index_t row, index_t count,
+                index_t first, index_t links, A const* of) const {
+    index_t const sample = chain.run().batch, tile = chain.run().channel / mix_columns;
     bool const anew = tile == 0 && mode_ == grad_mode::overwrite, last = tile + 1 == tiles_;
     index_t const step = to_.strides().channels;
-    for (index_t q = 0; q < count; ++q, of += pitch) {
+    A* sums = nullptr;  // where a row's sums lie side by side, in the accumulator's type
+    index_t pitch = shape_.links;
+    if constexpr (in_place) {
+      if (step == 1) sums = &to_(factor, sample, row, first), pitch = to_.strides().length;
+    } else {
+      if (!last && (tile > 0 || anew)) sums = sums_of(sample, factor, row) + first;
+    }
+    auto const add = chain.call().use.add_numbers;
+    if (sums != nullptr && pitch == links) return add(of, count * links, sums, anew);
+    for (index_t q = 0; q < count; ++q, of += links) {
+      if (sums != nullptr) {
+        add(of, links, sums + q * pitch, anew);
+        continue;
+      }
       T* const to = &to_(factor, sample, row + q, first);
-      if constexpr (in_place) {
-        for (int k = 0; k < links; ++k)
-          to[k * step] = detail::rounded<T>((anew ? A(0) : to[k * step]) + of[k]);
-      } else {
-        A* const kept = tiles_ == 1 ? nullptr : sums_of(sample, factor, row + q) + first;
-        for (int k = 0; k < links; ++k) {
-          A const before = anew ? A(0) : tile == 0 ? static_cast<A>(to[k * step]) : kept[k];
-          A const sum = before + of[k];
-          if (last)
-            to[k * step] = detail::rounded<T>(sum);
-          else
-            kept[k] = sum;
-        }
+      A* const kept = in_place || tiles_ == 1 ? nullptr : sums_of(sample, factor, row + q) + first;
+      for (index_t k = 0; k < links; ++k) {
+        A const before = anew                    ? A(0)
+                         : in_place || tile == 0 ? static_cast<A>(to[k * step])
+                                                 : kept[k];
+        A const sum = before + of[k];
+        if (in_place || last)
+          to[k * step] = detail::rounded<T>(sum);
+        else
+          kept[k] = sum;
       }
     }
   }

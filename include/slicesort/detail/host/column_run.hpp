@@ -72,6 +72,21 @@ void for_each_column_run(Exec const& on, extents3 e, F const& f) {
   });
 }
 
+// f(run) for runs as wide as leaves every thread one: for copies of rows whose channels are
+// adjacent in memory. Pieces of rows a power of two apart fall on few cache sets, and what is
+// fetched along with them is lost before its turn.
+template <class Exec, class F>
+void for_each_wide_run(Exec const& on, extents3 e, F const& f) {
+  auto const threads = static_cast<index_t>(on.threads);
+  index_t const parts = e.batch < threads ? threads : 1;
+  index_t const tiles = (e.channels + run_columns - 1) / run_columns;
+  column_runs const runs(e, std::max<index_t>((tiles + parts - 1) / parts, 1) * run_columns);
+  for_each_task(on, runs.count(), [&](unsigned, index_t task) {
+    sample_run const run = runs[task];
+    for (index_t s = 0; s < run.batches; ++s) f(run[s]);
+  });
+}
+
 // Elements from one slot-local column to the next: at least `rows`, rounded up to an odd number of
 // cache lines, so that columns of a power-of-two length do not fall on the same cache sets.
 constexpr index_t column_pitch(index_t rows) { return 16 * ((rows + 15) / 16 | 1); }
@@ -147,20 +162,14 @@ void with_store(grad_mode mode, F const& f) {
 }
 
 // Calls f(store), where store(to, from, count) does so for neighboring elements of a run's row.
-// 16-bit elements are assigned as bytes: whether a compiler turns a loop over them into vectors
-// depends on the code around it.
+// Elements are assigned as bytes: whether a compiler turns a loop over them into vectors depends on
+// the code around it.
 template <class T, class F>
 void with_row_store(grad_mode mode, F const& f) {
   if (mode == grad_mode::accumulate)
     f([](T* to, T const* from, index_t count) { add_elements(to, from, count); });
-  else if (sizeof(T) == 2)
-    f([](T* to, T const* from, index_t count) {
-      copy_elements<sizeof(T)>(to, from, static_cast<int>(count));
-    });
   else
-    f([](T* to, T const* from, index_t count) {
-      for (index_t c = 0; c < count; ++c) to[c] = from[c];
-    });
+    f([](T* to, T const* from, index_t count) { copy_elements<sizeof(T)>(to, from, count); });
 }
 
 // Copies rows [first, last) of a run into slot-local columns.

@@ -139,10 +139,10 @@ void prefetch_after(T const* row, index_t pitch) {
 #endif
 }
 
-// Copies `count` elements, at most a row of a tile. The sizes of a whole row and of a cache line
-// are constants to the compiler, which turns them into vector moves.
+// Copies `count` elements. The sizes of a tile's row and of a cache line are constants to the
+// compiler, which turns them into vector moves.
 template <std::size_t Element>
-void copy_elements(void* to, void const* from, int count) {
+void copy_elements(void* to, void const* from, index_t count) {
   constexpr std::size_t row = Element * tile_columns;
   std::size_t const bytes = Element * static_cast<std::size_t>(count);
   if (bytes == row)

@@ -101,12 +101,18 @@ void implementation<detail::max_exchange_op, detail::host_backend>::forward(
 template <class Exec, class T>
 void implementation<detail::max_exchange_op, detail::host_backend>::backward(
     Exec const& on, detail::max_exchange_backward<T> const& p, workspace) {
-  for_each_column_run(on, p.dy.extents(), [&](unsigned, column_run b) {
+  extents3 const e = p.dy.extents();
+  bool const whole_rows = p.mode == grad_mode::overwrite && p.dy.strides().channels == 1 &&
+                          p.dx.strides().channels == 1;
+  if (whole_rows)
+    for_each_wide_run(on, e,
+                      [&](column_run b) { transfer_rows(p.dy, p.dx, b, 0, e.length, p.mode); });
+  for_each_column_run(on, e, [&](unsigned, column_run b) {
     std::uint32_t maximum[run_columns];
     with_index_type(p.maximum, [&](auto saved) { load_columns(saved, b, 0, 1, maximum, 1); });
-    // In place, or accumulating, copying the rows would overwrite what the exchange reads.
+    // In place, or accumulating, moving the rows would change what the exchange reads.
     exchanged_rows<T> const exchanged(p.dy, p.dx, b, p.row, maximum, p.mode);
-    transfer_rows(p.dy, p.dx, b, 0, p.dy.extents().length, p.mode);
+    if (!whole_rows) transfer_rows(p.dy, p.dx, b, 0, e.length, p.mode);
     exchanged.write();
   });
 }

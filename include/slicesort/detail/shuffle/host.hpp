@@ -96,6 +96,14 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
     });
     bool const whole_rows =
         Form::shared && from.strides().channels == 1 && to.strides().channels == 1;
+    if (whole_rows && from.data() != to.data()) {
+      for_each_wide_run(on, e, [&](column_run b) {
+        index_t const rows = valid_rows(lengths, b.batch, e.length);
+        move_rows<Back>(m.permutations, rows, from, to, b, mode, static_cast<T*>(nullptr));
+        transfer_rows(from, to, b, rows, e.length, mode);
+      });
+      return;
+    }
     for_each_column_run(on, e, [&](unsigned slot, column_run b) {
       moved_columns<T> const l = m.moving[slot];
       index_t const rows = valid_rows(lengths, b.batch, e.length);

@@ -164,9 +164,11 @@ class checker {
 
   void workspace_holds(workspace w, std::size_t need) {
     if (w.bytes < need)
-      fail(error_kind::workspace, "workspace.bytes is %zu, must be at least %zu", w.bytes, need);
+      fail(error_kind::workspace, "workspace.bytes is %llu, must be at least %llu",
+           static_cast<unsigned long long>(w.bytes), static_cast<unsigned long long>(need));
     else if (need != 0 && w.data == nullptr)
-      fail(error_kind::workspace, "workspace.data is null, must point to %zu bytes", need);
+      fail(error_kind::workspace, "workspace.data is null, must point to %llu bytes",
+           static_cast<unsigned long long>(need));
   }
 
  private:

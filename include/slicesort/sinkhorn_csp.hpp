@@ -61,7 +61,7 @@ inline namespace SLICESORT_BUILD {
 /// - **NaN** and infinities spread over their group of that channel, and from the reference over
 ///   all channels of its group. A result that is no number is one and the same NaN.
 /// - **Determinism** bit-identical for any backend, thread count and split of the batch, unless a
-///   compiler may change roundings (`-ffast-math`, or fused multiply-add by `-ffp-contract`).
+///   compiler may change roundings (`-ffast-math`, or Clang's `-ffp-contract=fast`).
 /// - **Cost** `G * (2 * iterations + 1)` exponentials an element; backward two to three times that.
 ///   Workspace: `4 * iterations` groups for every thread (or block), and for backward an element
 ///   for every element of up to a million.

@@ -219,8 +219,9 @@ class host_block {
 
   template <class A>
   A multiply_add(A a, A b, A c) {
-    A const volatile product = a * b;  // or the compiler may fuse the two
-    return c + product;
+    // Not volatile, the compiler could fuse the two, or a product that c is.
+    A const volatile product = a * b, summand = c;
+    return summand + product;
   }
   template <class A>
   A fused_multiply_add(A a, A b, A c) {

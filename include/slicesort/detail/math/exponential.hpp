@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // exp and log made only of additions, multiplications, one division and integer operations, so that
 // they give the same bits on every processor and device. `Arithmetic::multiply_add(a, b, c)` is c +
-// a * b with two roundings, `Arithmetic::divide(a, b)` is a / b rounded once.
+// a * b with two roundings, `Arithmetic::product(a, b)` is a * b and may be that c, and
+// `Arithmetic::divide(a, b)` is a / b rounded once.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -111,7 +112,7 @@ SLICESORT_HD_INLINE A log_of_sum(Arithmetic& on, A x) {
   A const s = on.divide(centered - 1, centered + 1);
   constexpr A last = static_cast<A>(2.0 / (2 * format::log_terms - 1));
   A const series = log_terms_after<format::log_terms - 2>(on, s * s, last);
-  A const low = on.multiply_add(s, series, power * format::log2_low);
+  A const low = on.multiply_add(s, series, on.product(power, format::log2_low));
   return on.multiply_add(power, format::log2_high, low) + (x - x);
 }
 

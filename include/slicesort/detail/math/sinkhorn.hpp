@@ -8,6 +8,7 @@
 //   index_t first, step                 // its rows: first, first + step, ..
 //   void sync()                         // waits for the other workers of the group
 //   A multiply_add(A a, A b, A c)       // c + a * b, rounded twice
+//   A product(A a, A b)                 // a * b, also if it is the c of multiply_add
 //   A divide(A a, A b)                  // a / b, rounded once
 // Each sum is computed by one worker in a fixed order, so the result does not depend on the number
 // of workers.

@@ -8,6 +8,7 @@
 #include <slicesort/detail/host/column_run.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/host/unfused.hpp>
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/multi_permutation/problem.hpp>
 #include <slicesort/detail/sort/host/sort_columns.hpp>
@@ -40,6 +41,7 @@ struct powers_of_column {
   index_t rows;
   A* now;
   A* next;
+  detail::unfused<A> apart{};
 
   void permute() {
     for (index_t i = 0; i < rows; ++i) next[i] = now[p[i]];
@@ -60,7 +62,7 @@ struct powers_of_column {
     for (index_t k = 2; k <= a.terms; ++k) {
       permute();
       A const weight = a(k);
-      for (index_t i = 0; i < rows; ++i) sums[i] += weight * now[i];
+      for (index_t i = 0; i < rows; ++i) sums[i] = apart.multiply_add(weight, now[i], sums[i]);
     }
   }
 
@@ -71,19 +73,20 @@ struct powers_of_column {
     for (index_t k = a.terms - 1; k >= 1; --k) {
       transpose();
       A const weight = a(k);
-      for (index_t i = 0; i < rows; ++i) now[i] += weight * d[i];
+      for (index_t i = 0; i < rows; ++i) now[i] = apart.multiply_add(weight, d[i], now[i]);
     }
     for (index_t i = 0; i < rows; ++i) d[p[i]] = now[i];
   }
 
   // of_weight[k - 1] = dy . (P^k v), in row order.
   void weights_gradient(A const* dy, A const* v, index_t terms, double* of_weight) {
+    detail::unfused<double> const in_double;
     std::copy_n(v, rows, now);
     for (index_t k = 1; k <= terms; ++k) {
       permute();
       double sum = 0;
       for (index_t i = 0; i < rows; ++i)
-        sum += static_cast<double>(dy[i]) * static_cast<double>(now[i]);
+        sum = in_double.multiply_add(static_cast<double>(dy[i]), static_cast<double>(now[i]), sum);
       of_weight[k - 1] = sum;
     }
   }

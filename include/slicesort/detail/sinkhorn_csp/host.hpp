@@ -8,6 +8,7 @@
 #include <slicesort/detail/host/column_run.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/host/unfused.hpp>
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/math/sinkhorn.hpp>
 #include <slicesort/detail/math/sinkhorn_gradient.hpp>
@@ -29,20 +30,16 @@ namespace impl {
 
 // The worker that math/sinkhorn.hpp asks for: one thread, which takes the channels of a task in
 // lanes. The number of lanes does not change results.
-template <int Lanes>
+template <class A, int Lanes>
 struct sinkhorn_worker {
   static constexpr int lanes = Lanes;
   static constexpr index_t first = 0, step = 1;
+  detail::unfused<A> apart{};
 
   SLICESORT_HD void sync() const {}
-  template <class A>
-  SLICESORT_HD A multiply_add(A a, A b, A c) const {
-    return c + a * b;
-  }
-  template <class A>
-  SLICESORT_HD A divide(A a, A b) const {
-    return a / b;
-  }
+  SLICESORT_HD A product(A a, A b) const { return apart.product(a, b); }
+  SLICESORT_HD A multiply_add(A a, A b, A c) const { return apart.multiply_add(a, b, c); }
+  SLICESORT_HD A divide(A a, A b) const { return a / b; }
 };
 
 template <>
@@ -68,7 +65,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     sinkhorn_tasks const tasks(e, p.rule.group, 0, e.batch);
     for_each_task(on, tasks.count(), [&](unsigned slot, index_t number) {
       sinkhorn_task const t = tasks.at(number, p.lengths);
-      with_lanes(t.channels, [&](auto worker) {
+      with_lanes<A>(t.channels, [&](auto worker) {
         auto const group = m.template group_of<decltype(worker)::lanes>(slot, t.rows);
         load(p.x, t, p.rule, p.tau, m.shifts, group);
         detail::scale_group<false>(worker, group, p.iterations);
@@ -91,7 +88,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
       sinkhorn_tasks const tasks(e, p.rule.group, first, samples);
       for_each_task(on, tasks.count(), [&](unsigned slot, index_t number) {
         sinkhorn_task const t = tasks.at(number, p.lengths);
-        with_lanes(t.channels, [&](auto worker) {
+        with_lanes<A>(t.channels, [&](auto worker) {
           auto const group = m.template group_of<decltype(worker)::lanes>(slot, t.rows);
           load(p.x, t, p.rule, p.tau, m.shifts, group);
           load_gradient(p.dy, t, group);
@@ -158,12 +155,12 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
   };
 
   // f(worker) with as few lanes as hold the channels.
-  template <class F>
+  template <class A, class F>
   static void with_lanes(index_t channels, F const& f) {
     if (channels > 4)
-      f(sinkhorn_worker<sinkhorn_lanes>{});
+      f(sinkhorn_worker<A, sinkhorn_lanes>{});
     else
-      f(sinkhorn_worker<4>{});
+      f(sinkhorn_worker<A, 4>{});
   }
 
   // f(lane, channel, shift) for every channel of a task.

@@ -38,6 +38,10 @@ struct mixing_thread {
     return block.multiply_add(a, b, c);
   }
   template <class A>
+  SLICESORT_HD_INLINE A product(A a, A b) {
+    return a * b;
+  }
+  template <class A>
   SLICESORT_HD_INLINE A divide(A a, A b) {
     return block.divide(a, b);
   }

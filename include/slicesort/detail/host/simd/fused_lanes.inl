@@ -3,20 +3,31 @@
 // per instruction set.
 
 #if SLICESORT_VECTOR_BYTES == 16
+#  if SLICESORT_NEON && !defined(__clang__)
+// GCC makes one instruction of the loop below only from -O2 on.
+SLICESORT_INLINE vec<float, 4> fused_lanes(vec<float, 4> const& a, vec<float, 4> const& b,
+                                           vec<float, 4> const& c) {
+  return __builtin_aarch64_fmav4sf(a, b, c);
+}
+SLICESORT_INLINE vec<double, 2> fused_lanes(vec<double, 2> const& a, vec<double, 2> const& b,
+                                            vec<double, 2> const& c) {
+  return __builtin_aarch64_fmav2df(a, b, c);
+}
+#  else
 // Clang under -ffast-math would split a call of fma that it sees into a product and a sum; it does
 // not see through a volatile pointer.
 template <class A>
 SLICESORT_INLINE A fused_lane(A a, A b, A c) {
-#  if defined(__clang__) && defined(__FAST_MATH__)
+#    if defined(__clang__) && defined(__FAST_MATH__)
   A (*volatile fused)(A, A, A);
   if constexpr (std::is_same_v<A, float>)
     fused = ::fmaf;
   else
     fused = ::fma;
   return fused(a, b, c);
-#  else
+#    else
   return std::fma(a, b, c);
-#  endif
+#    endif
 }
 template <class V>
 SLICESORT_INLINE V fused_lanes(V const& a, V const& b, V const& c) {
@@ -25,6 +36,7 @@ SLICESORT_INLINE V fused_lanes(V const& a, V const& b, V const& c) {
     r[i] = fused_lane(a[i], b[i], c[i]);
   return r;
 }
+#  endif
 #elif SLICESORT_VECTOR_BYTES == 32
 SLICESORT_INLINE vec<float, 8> fused_lanes(vec<float, 8> const& a, vec<float, 8> const& b,
                                            vec<float, 8> const& c) {

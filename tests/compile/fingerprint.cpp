@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints a hash of the bits of what every operator writes (outputs, saved state, gradients), a line
+// for each operator, direction and element type. check_fingerprints.py builds it for several
+// processors and compares the lines. The argument is the instruction set to use.
+#include "../support/inputs.hpp"
+#include "../support/pattern_order.hpp"
+#include "../support/problems.hpp"
+
+#include <slicesort/slicesort.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+using namespace support;
+
+// More than one tile of channels, and tails of every vector's width in rows and in channels.
+constexpr extents3 shape{2, 131, 70};
+// Where operators take another way, or would take long.
+constexpr extents3 small{2, 67, 37}, tall{1, 65600, 2};
+std::vector<index_t> const lengths{131, 90}, small_lengths{67, 41}, key_lengths{139, 90};
+
+ss::exec::host on;
+
+class fingerprint {
+ public:
+  template <class T>
+  void add(std::vector<T> const& elements) {
+    for (T const& e : elements) hash_ = random_stream::mix(hash_ ^ bits_of(e)) + 1;
+  }
+  template <class T>
+  void add(tensor<T> const& t) {
+    add(t.elements());
+  }
+  std::uint64_t value() const { return hash_; }
+
+ private:
+  std::uint64_t hash_ = 0;
+};
+
+// The two directions of an operator, each with the bits of all its calls.
+template <class T>
+struct operator_prints {
+  char const* name;
+  fingerprint forward, backward;
+
+  explicit operator_prints(char const* of) : name(of) {}
+  operator_prints(operator_prints const&) = delete;
+  ~operator_prints() {
+    print("forward", forward);
+    print("backward", backward);
+  }
+  void print(char const* direction, fingerprint const& f) const {
+    std::printf("%s %s %s %016llx\n", name, direction, type_name<T>(),
+                static_cast<unsigned long long>(f.value()));
+  }
+};
+
+// Workspace of exactly the size that a call asks for.
+struct scratch {
+  std::vector<unsigned char> memory;
+  explicit scratch(std::size_t bytes) : memory(bytes) {}
+  operator ss::workspace() { return {memory.data(), memory.size()}; }
+};
+
+template <class T>
+std::vector<T> numbers(index_t size, std::uint64_t seed) {
+  return make_column<T>(input_kind::normal, static_cast<std::size_t>(size), seed);
+}
+template <class T>
+tensor<T> number_tensor(extents3 e, std::uint64_t seed) {
+  tensor<T> t(e);
+  t.elements() = numbers<T>(e.size(), seed);
+  return t;
+}
+// The gradients that a call adds to.
+template <class T>
+tensor<T> begun(extents3 e) {
+  return number_tensor<T>(e, 99);
+}
+
+constexpr ss::backward_options add_to(ss::tensor1<index_t const> valid = {}) {
+  return {ss::grad_mode::accumulate, valid};
+}
+
+template <class T, class Index>
+void sorted(operator_prints<T>& prints, extents3 e, std::vector<index_t> const& valid) {
+  ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
+  scratch memory(op.template workspace_bytes<T>(on, e));
+  tensor<T> const x = mixed_tensor<T>(e, all_kinds, 1), dy = mixed_tensor<T>(e, all_kinds, 2);
+  tensor<T> y(e), dx = begun<T>(e);
+  tensor<Index> perm(e);
+  op.forward(on, x.view(), y.view(), {perm.view()}, memory, {view_of(valid)});
+  prints.forward.add(y);
+  prints.forward.add(perm);
+  op.backward(on, dy.view(), {perm.view()}, dx.view(), memory, add_to(view_of(valid)));
+  prints.backward.add(dx);
+}
+template <class T>
+void slicing_sort() {
+  operator_prints<T> prints("slicing_sort");
+  sorted<T, std::uint16_t>(prints, shape, {});
+  sorted<T, std::int32_t>(prints, shape, lengths);
+  sorted<T, std::uint32_t>(prints, tall, {});
+}
+
+template <class T>
+void multi_permutation() {
+  operator_prints<T> prints("multi_permutation");
+  using A = ss::detail::accumulator_t<T>;
+  ss::multi_permutation<pattern_order> const op(3, pattern_order{zigzag});
+  scratch memory(op.template workspace_bytes<T>(on, shape));
+  tensor<T> const x = number_tensor<T>(shape, 1), dy = number_tensor<T>(shape, 2);
+  tensor<T> y(shape), dx = begun<T>(shape);
+  tensor<std::uint16_t> perm(shape);
+  std::vector<A> const w = numbers<A>(3, 3);
+  std::vector<A> dw(3);
+  ss::tensor1<A const> const weights(w.data(), 3);
+  op.forward(on, x.view(), weights, y.view(), {perm.view()}, memory, {view_of(lengths)});
+  prints.forward.add(y);
+  prints.forward.add(perm);
+  op.backward(on, dy.view(), x.view(), weights, {perm.view()}, dx.view(),
+              ss::tensor1<A>(dw.data(), 3), memory, add_to(view_of(lengths)));
+  prints.backward.add(dx);
+  prints.backward.add(dw);
+}
+
+template <class T>
+void max_exchange() {
+  operator_prints<T> prints("max_exchange");
+  ss::max_exchange const op(5);
+  scratch memory(op.workspace_bytes<T>(on, shape));
+  tensor<T> const x = mixed_tensor<T>(shape, all_kinds, 1), dy = number_tensor<T>(shape, 2);
+  tensor<T> y(shape), dx = begun<T>(shape);
+  tensor<std::uint16_t> maximum({shape.batch, 1, shape.channels});
+  op.forward(on, x.view(), y.view(), {maximum.view()}, memory, {view_of(lengths)});
+  prints.forward.add(y);
+  prints.forward.add(maximum);
+  op.backward(on, dy.view(), {maximum.view()}, dx.view(), memory, add_to());
+  prints.backward.add(dx);
+}
+
+template <class T, class Form>
+void shuffled(operator_prints<T>& prints, ss::shuffle<Form> const& op) {
+  scratch memory(op.template workspace_bytes<T>(on, shape));
+  tensor<T> const x = number_tensor<T>(shape, 1);
+  tensor<T> y(shape), dx = begun<T>(shape);
+  op.forward(on, x.view(), y.view(), memory, {view_of(lengths)});
+  prints.forward.add(y);
+  op.backward(on, x.view(), dx.view(), memory, add_to(view_of(lengths)));
+  prints.backward.add(dx);
+}
+template <class T>
+void shuffle() {
+  operator_prints<T> prints("shuffle");
+  shuffled(prints, ss::shuffle<ss::shared_by_channels>(7));
+  shuffled(prints, ss::shuffle<ss::per_channel>(7));
+}
+
+template <class T, class Op>
+void permuted(operator_prints<T>& prints, Op const& op) {
+  scratch memory(op.template workspace_bytes<T>(on, shape));
+  tensor<T> const x = mixed_tensor<T>(shape, all_kinds, 1), dy = number_tensor<T>(shape, 2);
+  tensor<T> y(shape), dx = begun<T>(shape);
+  tensor<std::uint8_t> order(op.saved_extents(shape));
+  op.forward(on, x.view(), y.view(), {order.view()}, memory, {view_of(lengths)});
+  prints.forward.add(y);
+  prints.forward.add(order);
+  op.backward(on, dy.view(), {order.view()}, dx.view(), memory, add_to(view_of(lengths)));
+  prints.backward.add(dx);
+}
+template <class T>
+void csp() {
+  operator_prints<T> prints("csp");
+  for (index_t rows : {2, 16, 131}) {
+    permuted(prints, ss::csp{ss::group_size{rows}});
+    permuted(prints, ss::csp<ss::shift::power, ss::reference>{ss::group_size{rows}});
+  }
+  permuted(prints, ss::csp<ss::shift::none>{ss::group_size{2}});
+}
+
+template <class T>
+void sinkhorn_csp() {
+  operator_prints<T> prints("sinkhorn_csp");
+  for (double tau : {1.0, 0.05}) {
+    ss::sinkhorn_csp<> const op{ss::group_size{9}, ss::sinkhorn{tau, 2}};
+    scratch memory(op.template workspace_bytes<T>(on, small));
+    tensor<T> const x = number_tensor<T>(small, 1), dy = number_tensor<T>(small, 2);
+    tensor<T> y(small), dx = begun<T>(small);
+    op.forward(on, x.view(), y.view(), memory, {view_of(small_lengths)});
+    prints.forward.add(y);
+    op.backward(on, dy.view(), x.view(), dx.view(), memory, add_to(view_of(small_lengths)));
+    prints.backward.add(dx);
+  }
+}
+
+template <class T, class Op>
+void mixed(operator_prints<T>& prints, Op const& op, index_t factors, index_t links) {
+  ss::extents4 const e{factors, small.batch, small.length, links};
+  scratch memory(op.template workspace_bytes<T>(on, small, e));
+  tensor<T> const x = number_tensor<T>(small, 1), dy = number_tensor<T>(small, 2);
+  tensor<T> y(small), dx = begun<T>(small);
+  std::vector<T> const w = numbers<T>(e.size(), 3);
+  std::vector<T> dw = numbers<T>(e.size(), 4);
+  ss::extents4 const saved = op.saved_extents(small, e);
+  std::vector<T> states(static_cast<std::size_t>(saved.size()));
+  ss::tensor4<T const> const weights(w.data(), e);
+  ss::tensor4<T> const state(states.data(), saved);
+  op.forward(on, x.view(), weights, y.view(), {state}, memory, {view_of(small_lengths)});
+  prints.forward.add(y);
+  prints.forward.add(states);
+  op.backward(on, dy.view(), x.view(), weights, {state}, dx.view(), ss::tensor4<T>(dw.data(), e),
+              memory, add_to(view_of(small_lengths)));
+  prints.backward.add(dx);
+  prints.backward.add(dw);
+}
+template <class T>
+void sparse_mix() {
+  operator_prints<T> prints("sparse_mix");
+  mixed<T>(prints, ss::sparse_mix<>{ss::topology::chord{}}, 4, 5);
+  mixed<T>(prints, ss::sparse_mix<ss::topology::cdil>{ss::topology::cdil{2}, ss::recompute}, 3, 5);
+}
+
+template <class T, class State, class Op>
+void attended(operator_prints<T>& prints, Op const& op) {
+  ss::extents4 const q{2, 2, 67, 37}, kv{2, 2, 139, 37}, map{2, 2, 67, 139};
+  scratch memory(op.template workspace_bytes<T>(on, q, kv));
+  // Every tensor as a vector of elements, seen as a tensor4.
+  auto const read = [](std::vector<T> const& of, ss::extents4 e) {
+    return ss::tensor4<T const>(of.data(), e);
+  };
+  auto const write = [](auto& to, ss::extents4 e) { return ss::tensor4(to.data(), e); };
+  std::vector<T> const queries = numbers<T>(q.size(), 1), keys = numbers<T>(kv.size(), 2),
+                       values = numbers<T>(kv.size(), 3), bias = numbers<T>(map.size(), 4),
+                       dy = numbers<T>(q.size(), 5);
+  std::vector<T> y(queries.size()), dq = queries, dk = keys, dv = values, dbias = bias;
+  ss::extents4 const saved = op.saved_extents(q, kv);
+  std::vector<State> state(static_cast<std::size_t>(saved.size()));
+  ss::tensor1<index_t const> const valid = view_of(key_lengths);
+
+  ss::attention_inputs<T> const in{read(queries, q), read(keys, kv), read(values, kv),
+                                   read(bias, map)};
+  op.forward(on, in, write(y, q), {write(state, saved)}, memory, {valid});
+  prints.forward.add(y);
+  prints.forward.add(state);
+  op.backward(on, read(dy, q), in, read(y, q), {write(state, saved)},
+              {write(dq, q), write(dk, kv), write(dv, kv), write(dbias, map)}, memory,
+              {ss::grad_mode::accumulate, valid});
+  for (auto const* gradient : {&dq, &dk, &dv, &dbias}) prints.backward.add(*gradient);
+}
+template <class T>
+void softmax_attention() {
+  operator_prints<T> prints("softmax_attention");
+  attended<T, ss::detail::accumulator_t<T>>(prints, ss::softmax_attention<ss::mask::causal>{});
+  attended<T, T>(prints, ss::softmax_attention<ss::mask::full, ss::materialized<>>{});
+}
+
+template <class T>
+void every_operator() {
+  slicing_sort<T>();
+  multi_permutation<T>();
+  max_exchange<T>();
+  shuffle<T>();
+  csp<T>();
+  if constexpr (sizeof(T) >= sizeof(float)) sinkhorn_csp<T>();
+  sparse_mix<T>();
+  softmax_attention<T>();
+}
+
+}  // namespace
+
+int main(int arguments, char** argument) {
+  std::string const wanted = arguments > 1 ? argument[1] : "best";
+  for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512})
+    if (wanted == ss::impl::isa_name(set)) on.instructions = set;
+  if (!ss::impl::isa_available(on.instructions)) return 77;
+  every_operator<float>();
+  every_operator<double>();
+  every_operator<float16>();
+  every_operator<bfloat16>();
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that uses OpenMP has a thread pool already: OpenMP keeps its threads from one parallel
+// region to the next. This is all that the library needs to work in them.
+#include <slicesort/slicing_sort.hpp>
+
+#include <cstdio>
+#include <vector>
+
+namespace ss = slicesort;
+
+// [snippet]
+struct openmp {
+  template <class F>
+  void parallel_for(unsigned n, F const& f) const {
+#pragma omp parallel for schedule(static, 1)
+    for (int i = 0; i < static_cast<int>(n); ++i) f(static_cast<unsigned>(i));
+  }
+};
+// [/snippet]
+
+int main() {
+  ss::extents3 const shape{8, 500, 40};
+  std::vector<float> x;
+  for (unsigned i = 0; i < 8 * 500 * 40; ++i)
+    x.push_back(static_cast<float>(i * 2654435761u % 9973));
+  std::vector<float> serial(x.size()), parallel(x.size());
+
+  ss::slicing_sort<> const op;
+  auto const sort = [&](auto const& on, std::vector<float>& y) {
+    std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
+    op.forward(on, ss::view(x, shape), ss::view(y, shape), ss::no_saved, scratch);
+  };
+
+  openmp pool;
+  ss::exec::host_on const on(pool);  // as many parts as the machine has hardware threads
+  sort(ss::exec::host{}, serial);
+  sort(on, parallel);
+  std::printf("same as on one thread: %s\n", serial == parallel ? "yes" : "no");
+}
+
+// output:
+// same as on one thread: yes

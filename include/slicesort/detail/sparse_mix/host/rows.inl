@@ -45,8 +45,7 @@ struct mix_sums {
   static SLICESORT_INLINE void columns(row_span<T> const& s, int column) {
     index_t i = s.first;
     for (; i + rows <= s.last; i += rows)
-      sums_of<Across, Ahead>(s, i, column,
-                             std::make_index_sequence<std::size_t{rows * Across}>{});
+      sums_of<Across, Ahead>(s, i, column, std::make_index_sequence<std::size_t{rows * Across}>{});
     for (; i < s.last; ++i)
       sums_of<Across, 0>(s, i, column, std::make_index_sequence<std::size_t{Across}>{});
   }
@@ -90,10 +89,11 @@ struct mix_sums {
   template <int Ahead, std::size_t... Step>
   static SLICESORT_INLINE void add_near(row_span<T> const& s, A const* weights, A const* from,
                                         V* sum, std::index_sequence<Step...>) {
-    (add_row<Ahead,
-             Ahead == 1 ? static_cast<int>(Step) : rows - 1 - static_cast<int>(Step)>(
-         s, weights, from, sum, std::make_index_sequence<near_links>{},
-         std::make_index_sequence<std::size_t{across}>{}),
+    (add_row < Ahead,
+     Ahead == 1 ? static_cast<int>(Step)
+                : rows - 1 - static_cast<int>(Step) >
+                      (s, weights, from, sum, std::make_index_sequence<near_links>{},
+                       std::make_index_sequence<std::size_t{across}>{}),
      ...);
   }
   // Adds row `From` of the block, or before or after it, to the sums that have a link to it.
@@ -105,8 +105,7 @@ struct mix_sums {
                    ...)) {
       V const row[] = {
           load_lanes<V>(from + From * mix_columns + static_cast<int>(Vector) * lanes::count)...};
-      (add_link<From - Ahead * near_row(Link)>(s, weights + s.weight[Link], row, sum,
-                                                       vectors),
+      (add_link<From - Ahead * near_row(Link)>(s, weights + s.weight[Link], row, sum, vectors),
        ...);
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large outputs whose rows start on cache lines may be written around the cache: the same bits as
-// for outputs that are small or off the lines, from any number of threads, with nothing written
-// beside them.
+// Large outputs whose rows start on cache lines may be written around the cache, and tiles that lie
+// side by side in turns: the same bits as for outputs that are small or off the lines, from any
+// number of threads, with nothing written beside them.
 #include "check.hpp"
 #include "support/on_line.hpp"
 
@@ -12,9 +12,7 @@ using namespace support;
 namespace {
 
 template <class T, class Index>
-void check_large(extents3 e, strides3 s, std::size_t off, std::vector<index_t> const& lengths) {
-  REQUIRE(e.size() * static_cast<index_t>(sizeof(T)) >=
-          (index_t{1} << 20));  // else the case is not large
+void check_host(extents3 e, strides3 s, std::size_t off, std::vector<index_t> const& lengths) {
   auto p = make_mixed_problem<T>(e, lengths.empty() ? ordinary_kinds : all_kinds, 31, irregular,
                                  lengths);
   random_stream random(6);
@@ -50,6 +48,13 @@ void check_large(extents3 e, strides3 s, std::size_t off, std::vector<index_t> c
   }
 }
 
+template <class T, class Index>
+void check_large(extents3 e, strides3 s, std::size_t off, std::vector<index_t> const& lengths) {
+  REQUIRE(e.size() * static_cast<index_t>(sizeof(T)) >=
+          (index_t{1} << 20));  // else the case is not large
+  check_host<T, Index>(e, s, off, lengths);
+}
+
 }  // namespace
 
 TEST_CASE_TEMPLATE("rows on cache lines", T, float, double, float16, bfloat16) {
@@ -70,4 +75,22 @@ TEST_CASE("off the lines") {
   extents3 const e{1, 2100, 128};
   check_large<float, std::uint32_t>(e, row_major(e), 1, {2099});
   check_large<float, std::uint16_t>(e, {0, 129, 1}, 0, {});
+}
+
+TEST_CASE_TEMPLATE("two tiles of one task: the last one alone, narrow, or shorter", T, float,
+                   float16, bfloat16) {
+  for (index_t c : {256, 257, 288, 289, 300, 320}) {
+    extents3 const e{1, 300, c};
+    REQUIRE(ss::impl::tiles_of_task(e, 1) == 2);
+    check_host<T, std::uint16_t>(e, row_major(e), 0, {});
+  }
+  // Pairs whose tiles belong to samples of other lengths.
+  extents3 const e{9, 290, 32};
+  check_host<T, std::uint16_t>(e, row_major(e), 0, {290, 1, 0, 257, 33, 31, 256, 290, 5});
+  check_host<T, std::uint32_t>(e, row_major(e), 0, {0, 0, 290, 290, 64, 0, 0, 17, 290});
+}
+
+TEST_CASE("as many threads as would leave some without a pair") {
+  CHECK(ss::impl::tiles_of_task({1, 64, 512}, 2) == 2);
+  CHECK(ss::impl::tiles_of_task({1, 64, 512}, 3) == 1);
 }

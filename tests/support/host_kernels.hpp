@@ -28,10 +28,11 @@ using test_host_on = slicesort::exec::host_on<test_executor>;
   SLICESORT_TEST_HOST_CALLS(, support::test_host_on, Op, T)
 
 // What operators of any order share.
-#define SLICESORT_TEST_HOST_TILES(linkage, T)                                               \
-  linkage template void slicesort::impl::sort_tile(slicesort::isa,                          \
-                                                   slicesort::impl::column_tile<T> const&); \
-  linkage template void slicesort::impl::permute_tile(slicesort::impl::permuted_tile<T> const&);
+#define SLICESORT_TEST_HOST_TILES(linkage, T)                                                     \
+  linkage template void slicesort::impl::sort_tiles(slicesort::isa,                               \
+                                                    slicesort::impl::column_tile<T> const*, int); \
+  linkage template void slicesort::impl::permute_tiles(slicesort::impl::permuted_tile<T> const*,  \
+                                                       int);
 
 SLICESORT_TEST_OPERATORS(SLICESORT_TEST_COMPILED_ELSEWHERE, float)
 SLICESORT_TEST_OPERATORS(SLICESORT_TEST_COMPILED_ELSEWHERE, double)

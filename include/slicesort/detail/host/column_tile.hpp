@@ -68,6 +68,26 @@ inline column_range columns_of_tile(extents3 e, index_t tile, int width) {
   return {e, first, left < width ? static_cast<int>(left) : width};
 }
 
+// How many neighboring tiles a task takes: two, whose rows are then written together, where threads
+// have tasks enough all the same.
+inline int tiles_of_task(extents3 e, unsigned threads) {
+  return tiles_of(e, 2 * tile_columns) >= index_t{4} * static_cast<index_t>(threads) ? 2 : 1;
+}
+// Calls use(tiles, count) with the tiles of task number `task`, made by make(i, columns).
+template <class Make, class Use>
+void with_tiles_of_task(extents3 e, index_t task, int tiles, Make const& make, Use const& use) {
+  index_t const first = task * tiles;
+  column_range const columns = columns_of_tile(e, first, tile_columns);
+  if (tiles == 2 && first + 1 < tiles_of(e, tile_columns)) {
+    decltype(make(0, columns))
+        const pair[] = {make(0, columns), make(1, columns_of_tile(e, first + 1, tile_columns))};
+    use(pair, 2);
+  } else {
+    auto const one = make(0, columns);
+    use(&one, 1);
+  }
+}
+
 // One operand of a tile: where each column starts, and the step from row to row.
 struct tile_operand {
   index_t start[tile_columns];
@@ -190,9 +210,9 @@ void scatter_rows(Stage const* stage, int pitch, int width, index_t i, int count
   }
 }
 
-// Rows between the parts of a tile, so that at a power-of-two length the parts do not fall on the
-// same cache sets.
-inline constexpr index_t tile_padding_rows = 4;
+// Rows of scratch between the parts of a tile. At a power-of-two length neither the parts nor the
+// rows within one may fall on the same cache sets: a row is left out after every 256 or more.
+constexpr std::size_t tile_pitch(std::size_t rows) { return rows + rows / 256 + 4; }
 
 // Scratch bytes per row of a tile, the most that any instruction set takes: keys and indices of 32
 // columns, and the composites of one part, by which ties are put in order.
@@ -203,7 +223,7 @@ inline constexpr std::size_t tile_row_bytes = sizeof(T) == 2 ? 4 * tile_columns
 
 template <class T>
 constexpr std::size_t tile_scratch_bytes(index_t rows) {
-  return tile_row_bytes<T> * static_cast<std::size_t>(rows + tile_padding_rows);
+  return tile_row_bytes<T> * tile_pitch(static_cast<std::size_t>(rows));
 }
 
 }  // namespace impl

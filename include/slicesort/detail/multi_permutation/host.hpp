@@ -134,7 +134,7 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
           next(a.take<A<T>>(static_cast<std::size_t>(pitch))),
           unsaved(a.take<std::uint32_t>(
               static_cast<std::size_t>(column_runs(e, run_columns).columns() * e.length))),
-          sorting(a, e.length) {}
+          sorting(a, {1, e.length, run_columns}, 1) {}
     static std::size_t elements(extents3 e) {
       return static_cast<std::size_t>(column_runs(e, run_columns).channels() *
                                       column_pitch(e.length));

@@ -11,4 +11,5 @@ inline constexpr int vector_bytes = SLICESORT_VECTOR_BYTES,
 #  include <slicesort/detail/host/simd/plain_vector.inl>
 #endif
 #include <slicesort/detail/host/simd/stream.inl>
+#include <slicesort/detail/host/simd/transpose.inl>
 // clang-format on

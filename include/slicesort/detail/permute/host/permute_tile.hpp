@@ -77,25 +77,33 @@ void transpose_permutation(permuted_tile<T> const& t) {
   }
 }
 
+// Writes tiles of as many rows in turns: two lines side by side cost what one does.
 template <bool Stream, class T>
-void write_tile(permuted_tile<T> const& t) {
-  for (index_t i = 0; i < t.rows; i += store_batch_rows) {
-    int const count = static_cast<int>(std::min<index_t>(t.rows - i, store_batch_rows));
-    store_rows<Stream>(t.scratch + i * tile_columns, i, count, t.dx_at, t.width, t.mode, t.dx);
-  }
+void write_tiles(permuted_tile<T> const* tiles, int count) {
+  index_t const rows = tiles->rows;
+  for (index_t i = 0; i < rows; i += store_batch_rows)
+    for (permuted_tile<T> const* t = tiles; t != tiles + count; ++t)
+      store_rows<Stream>(t->scratch + i * tile_columns, i,
+                         static_cast<int>(std::min<index_t>(rows - i, store_batch_rows)), t->dx_at,
+                         t->width, t->mode, t->dx);
   portable::finish_streaming<Stream>();
 }
 
+// One tile, or two that lie side by side.
 template <class T>
-void permute_tile(permuted_tile<T> const& t) {
-  if (t.perm_width == index_width::bits16)
-    transpose_permutation<T, std::uint16_t>(t);
+void permute_tiles(permuted_tile<T> const* tiles, int count) {
+  bool stream = true;
+  for (permuted_tile<T> const* t = tiles; t != tiles + count; ++t) {
+    if (t->perm_width == index_width::bits16)
+      transpose_permutation<T, std::uint16_t>(*t);
+    else
+      transpose_permutation<T, std::uint32_t>(*t);
+    stream &= t->stream;
+  }
+  if (stream)
+    write_tiles<true>(tiles, count);
   else
-    transpose_permutation<T, std::uint32_t>(t);
-  if (t.stream)
-    write_tile<true>(t);
-  else
-    write_tile<false>(t);
+    write_tiles<false>(tiles, count);
 }
 
 }  // namespace impl

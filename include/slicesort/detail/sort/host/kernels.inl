@@ -7,4 +7,5 @@
 #include <slicesort/detail/sort/host/codec.inl>
 #include <slicesort/detail/sort/host/ties.inl>
 #include <slicesort/detail/sort/host/tile_sorter.inl>
+#include <slicesort/detail/sort/host/tile_writer.inl>
 // clang-format on

@@ -2,27 +2,32 @@
 // Sorting network over the rows of a tile: merge sort by bitonic merges whose first level is
 // mirrored, so that every comparator puts the smaller row first. A comparator with a row past the
 // end would never exchange, so it is left out: the cost follows the length, not the next power of
-// two. A pass over memory does up to `Row::fused` levels in registers. Included once per
-// instruction set, after rows.inl.
+// two. A pass over memory does up to `Row::fused` levels in registers. Row i lies at row_at(i).
+// Included once per instruction set, after rows.inl.
 
 template <class Row>
 struct network {
   static constexpr int fused = Row::fused;
   static constexpr std::size_t block = std::size_t{1} << fused;
 
-  static void sort(Row* w, std::size_t n) {
+  // Sorts n rows, of which runs of `sorted` rows are sorted already: 1, or a power of two of at
+  // least `block`.
+  static void sort(Row* w, std::size_t n, std::size_t sorted = 1) {
+    if (n <= sorted) return;
     if (n <= block) {
       sort_block(w, n, indices<fused>{});
       return;
     }
     std::size_t half = block;
     while (2 * half < n) half *= 2;
-    sort(w, half);
-    sort(w + half, n - half);
+    sort(w, half, sorted);
+    sort(w + at(half), n - half, sorted);
     merge(w, n, half);
   }
 
  private:
+  static constexpr std::size_t at(std::size_t i) { return row_at<Row>(i); }
+
   template <int Q>
   using indices = std::make_index_sequence<std::size_t{1} << Q>;
 
@@ -100,9 +105,9 @@ struct network {
   static void clean_pass(Row* w, std::size_t n, std::size_t m) {
     std::size_t const s = m >> Q, before_last = m - s;
     std::size_t const whole = n > before_last ? n - before_last : 0;
-    for (std::size_t r = 0; r < whole; ++r) clean_rows<Q>(w + r, s, indices<Q>{});
+    for (std::size_t r = 0; r < whole; ++r) clean_rows<Q>(w + at(r), at(s), indices<Q>{});
     for (std::size_t r = whole; r < s && r < n; ++r)
-      clean_some_rows<Q>(w + r, s, (n - r + s - 1) / s, indices<Q>{});
+      clean_some_rows<Q>(w + at(r), at(s), (n - r + s - 1) / s, indices<Q>{});
   }
   // All levels over a bitonic sequence of m rows (a power of two), of which the first n exist.
   static void clean(Row* w, std::size_t n, std::size_t m) {
@@ -122,11 +127,11 @@ struct network {
     if (s == 1) return;
     if (s == block) {
       std::size_t b = 0;
-      for (; b + block <= n; b += block) clean_rows<fused>(w + b, 1, indices<fused>{});
-      if (b < n) clean_some_rows<fused>(w + b, 1, n - b, indices<fused>{});
+      for (; b + block <= n; b += block) clean_rows<fused>(w + at(b), 1, indices<fused>{});
+      if (b < n) clean_some_rows<fused>(w + at(b), 1, n - b, indices<fused>{});
       return;
     }
-    for (std::size_t b = 0; b < n; b += s) clean(w + b, n - b < s ? n - b : s, s);
+    for (std::size_t b = 0; b < n; b += s) clean(w + at(b), n - b < s ? n - b : s, s);
   }
 
   // The first Q levels of a merge, for 2^Q rows: `low` and those s, 2s, .. after it, compared with
@@ -161,9 +166,9 @@ struct network {
       std::size_t const first = half + (s - 1 - r);
       std::size_t const valid = n > first ? (n - first + s - 1) / s : 0;
       if (valid == half / s)
-        mirror_rows<Q>(w + r, w + first, s, indices<Q - 1>{});
+        mirror_rows<Q>(w + at(r), w + at(first), at(s), indices<Q - 1>{});
       else
-        mirror_some_rows<Q>(w + r, w + first, s, valid, indices<Q - 1>{});
+        mirror_some_rows<Q>(w + at(r), w + at(first), at(s), valid, indices<Q - 1>{});
     }
   }
   // Merges two sorted runs: the first `half` rows (a power of two) and the n - half after them.

@@ -6,6 +6,7 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/detail/sort/host/radix_transfer.hpp>
 #include <slicesort/detail/sort/host/sort_tile.hpp>
 
 #include <cstddef>
@@ -21,29 +22,33 @@ template <class T>
 class radix_tile {
  public:
   using bits = detail::bits_t<T>;
-  static constexpr int columns = 64 / static_cast<int>(sizeof(T));
+  static constexpr int columns = radix_columns<T>;
 
   radix_tile() = default;
   // Takes the scratch memory of one tile of `rows` rows.
   radix_tile(detail::arena& a, index_t rows)
-      : pitch_(static_cast<std::size_t>(rows) + batch + 96 / sizeof(bits)),  // not a power of two
-        keys_(a.take<bits>(pitch_ * static_cast<std::size_t>(columns))),
-        rows_(a.take<std::uint32_t>(pitch_ * static_cast<std::size_t>(columns))),
+      : pitch_(radix_pitch<T>(rows)),
+        keys_(a.take<bits>(static_cast<std::size_t>(pitch_ * columns))),
+        rows_(a.take<std::uint32_t>(static_cast<std::size_t>(pitch_ * columns))),
         front_(a.take<item>(static_cast<std::size_t>(rows))),
         back_(a.take<item>(static_cast<std::size_t>(rows))) {}
 
   void run(column_tile<T> const& t) {
-    load(t);
-    for (int c = 0; c < t.width; ++c) sort_column(t, c);
-    store(t);
+    bits changed[static_cast<std::size_t>(columns)] = {};
+    load_columns(t, keys_, pitch_, changed);
+    for (int c = 0; c < t.width; ++c) sort_column(t, c, changed[c] != 0);
+    store_columns(keys_, pitch_, t, t.y_at, t.y);
+    if (t.perm == nullptr) return;
+    if (t.perm_width == index_width::bits16)
+      store_columns(rows_, pitch_, t, t.perm_at, static_cast<std::uint16_t*>(t.perm));
+    else
+      store_columns(rows_, pitch_, t, t.perm_at, static_cast<std::uint32_t*>(t.perm));
   }
 
  private:
   static constexpr int key_bits = 8 * static_cast<int>(sizeof(T));
   static constexpr int high_bits = key_bits == 16 ? 8 : 11;
   static constexpr std::size_t buckets = std::size_t{1} << high_bits;
-  static constexpr int batch = 16;
-  static constexpr std::size_t stage_size = static_cast<std::size_t>(batch * columns);
 
   struct item {
     bits key;
@@ -54,30 +59,6 @@ class radix_tile {
     return static_cast<std::size_t>(key >> (key_bits - high_bits));
   }
 
-  void load(column_tile<T> const& t) {
-    alignas(64) bits stage[stage_size] = {};
-    for (index_t i = 0; i < t.rows; i += batch) {
-      int const count = t.rows - i < batch ? static_cast<int>(t.rows - i) : batch;
-      gather_rows(t.x, t.x_at, 0, t.width, i, count, stage, columns);
-      for (int k = 0; k < batch; ++k) canonicalize_row(stage + k * columns, t.flip);
-      // The last batch may write past the rows, into the padding between columns.
-      for (int c = 0; c < columns; ++c)
-        for (int k = 0; k < batch; ++k) keys_[at(c, i + k)] = stage[k * columns + c];
-    }
-  }
-  static void canonicalize_row(bits* row, bits const* flip) {
-    constexpr int lanes = portable::vector_bytes / static_cast<int>(sizeof(bits));
-    using V = portable::vec<bits, lanes>;
-    V changed{};
-    for (int c = 0; c < columns; c += lanes)
-      portable::store_lanes(
-          row + c, portable::canonical_keys<T, lanes>(portable::load_lanes<V>(row + c), changed) ^
-                       portable::load_lanes<V>(flip + c));
-  }
-  std::size_t at(int c, index_t i) const {
-    return pitch_ * static_cast<std::size_t>(c) + static_cast<std::size_t>(i);
-  }
-
   // The output of one column: the bits of its sorted values take the place of its keys.
   struct column {
     bits* keys;
@@ -85,12 +66,13 @@ class radix_tile {
     T const* x;
     index_t x_pitch;
     bits flip;
+    bool lossy;  // some key has lost bits of its value
 
     void put(std::size_t i, item from) const {
       bits const key = static_cast<bits>(from.key ^ flip);
       rows[i] = from.row;
-      if (key == detail::sign_bit<bits> || key == static_cast<bits>(~bits{0}))
-        fetch(i, from.row);  // zero or NaN: the key has lost a sign or a payload
+      if (lossy && (key == detail::sign_bit<bits> || key == static_cast<bits>(~bits{0})))
+        fetch(i, from.row);  // zero or NaN
       else
         keys[i] = detail::unsortable_bits(key);
     }
@@ -106,9 +88,11 @@ class radix_tile {
   // Turns a column of keys into the sorted values and the rows that they came from. One pass over
   // memory distributes the keys by their highest digit; all other passes stay within one bucket of
   // it, in cache.
-  void sort_column(column_tile<T> const& t, int c) {
-    column const out{keys_ + at(c, 0), rows_ + at(c, 0), t.x + t.x_at.start[c], t.x_at.pitch,
-                     t.flip[c]};
+  void sort_column(column_tile<T> const& t, int c, bool lossy) {
+    column out;
+    out.keys = keys_ + pitch_ * c, out.rows = rows_ + pitch_ * c;
+    out.x = t.x + t.x_at.start[c], out.x_pitch = t.x_at.pitch;
+    out.flip = t.flip[c], out.lossy = lossy;
     std::size_t const n = static_cast<std::size_t>(t.valid[c]);
     for (index_t i = t.valid[c]; i < t.rows; ++i) out.copy_through(static_cast<std::uint32_t>(i));
 
@@ -183,39 +167,7 @@ class radix_tile {
     }
   }
 
-  void store(column_tile<T> const& t) const {
-    store_columns(keys_, t, t.y_at, t.y);
-    if (t.perm != nullptr) store_columns(rows_, t, t.perm_at, static_cast<std::uint32_t*>(t.perm));
-  }
-  template <class From, class To>
-  void store_columns(From const* from, column_tile<T> const& t, tile_operand const& to_at,
-                     To* to) const {
-    alignas(64) From stage[stage_size];
-    for (index_t i = 0; i < t.rows; i += batch) {
-      int const count = t.rows - i < batch ? static_cast<int>(t.rows - i) : batch;
-      for (int c = 0; c < columns; ++c)
-        for (int k = 0; k < batch; ++k) stage[k * columns + c] = from[at(c, i + k)];
-      if (t.stream)
-        stream_rows(stage, i, count, to_at, to);
-      else
-        scatter_rows(stage, columns, t.width, i, count, to_at, to);
-    }
-  }
-
-  // Stores rows as whole lines, around the cache.
-  template <class From, class To>
-  static void stream_rows(From const* stage, index_t i, int count, tile_operand const& to_at,
-                          To* to) {
-    using V = portable::vec<std::uint64_t, 2>;
-    constexpr int per_vector = static_cast<int>(sizeof(V) / sizeof(From));
-    To* row = to + to_at.start[0] + i * to_at.pitch;
-    for (int k = 0; k < count; ++k, row += to_at.pitch)
-      for (int c = 0; c < columns; c += per_vector)
-        portable::store_vector<true>(row + c, portable::load_lanes<V>(stage + k * columns + c));
-    portable::finish_streaming<true>();
-  }
-
-  std::size_t pitch_ = 0;
+  index_t pitch_ = 0;
   bits* keys_ = nullptr;                     // [columns][pitch], then the sorted values
   std::uint32_t* rows_ = nullptr;            // [columns][pitch]
   item *front_ = nullptr, *back_ = nullptr;  // [rows] each: one column, and where a pass moves it

@@ -50,8 +50,17 @@ struct pairs {
   }
 };
 
+// Where row i of a part lies, in rows. After each run of rows one is left out, since rows that lie
+// a power of two apart would share a few sets of the cache. The distance of two rows is constant
+// where both are in one run, or whole runs apart: all that a pass of the network asks for.
+template <class Row>
+constexpr std::size_t row_at(std::size_t i) {
+  return i + (i >> (Row::fused == 3 ? 9 : 8));
+}
+
 // Finds out whether the keys of the rows that it is shown ever decrease in some column. Where they
-// do not, the rows are sorted already, and a stable sort would change nothing.
+// do not, the rows are sorted already, and a stable sort would change nothing. `broken` tells of
+// the rows seen since it was asked last, and whether one is below any that came before.
 template <class Row>
 struct ascent {
   typename Row::vector top{}, fell{};
@@ -60,7 +69,11 @@ struct ascent {
     top = higher(top, r.key);
     fell = fell | (top ^ r.key);
   }
-  SLICESORT_INLINE bool broken() const { return any(fell); }
+  SLICESORT_INLINE bool broken() {
+    bool const was = any(fell);
+    fell = typename Row::vector{};
+    return was;
+  }
 };
 
 // AVX-512 has a row of its own for 32-bit keys.

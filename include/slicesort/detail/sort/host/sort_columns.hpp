@@ -32,28 +32,34 @@ struct columns_to_sort {
   tensor1<index_t const> lengths;  // [batch], or none
 };
 
+// What a task sorts. Two tiles at a time pay for narrow elements alone.
 template <class T>
-int sort_tile_width(index_t length) {
-  return length > longest_network ? radix_tile<T>::columns : tile_columns;
-}
-// How many tasks a call is, one for each tile.
-template <class T>
-index_t sort_tasks(extents3 e) {
-  return e.empty() ? 0 : tiles_of(e, sort_tile_width<T>(e.length));
-}
+struct sort_task {
+  bool radix;  // too long for networks
+  int tiles, columns;
+
+  sort_task(extents3 e, unsigned threads)
+      : radix(e.length > longest_network),
+        tiles(!radix && sizeof(T) == 2 ? tiles_of_task(e, threads) : 1),
+        columns(radix ? radix_tile<T>::columns : tiles * tile_columns) {}
+  // How many tasks a call is.
+  index_t count(extents3 e) const { return e.empty() ? 0 : tiles_of(e, columns); }
+};
 
 // The workspace of one task.
 template <class T>
 struct sort_scratch {
-  radix_tile<T> radix;                // of columns too long for networks
-  unsigned char* networks = nullptr;  // of the others
+  radix_tile<T> radix;              // of columns too long for networks
+  unsigned char* networks[2] = {};  // of the others, for each tile
 
   sort_scratch() = default;
-  sort_scratch(detail::arena& a, index_t length) {
-    if (length > longest_network)
-      radix = radix_tile<T>(a, length);
+  sort_scratch(detail::arena& a, extents3 e, unsigned threads) {
+    sort_task<T> const task(e, threads);
+    if (task.radix)
+      radix = radix_tile<T>(a, e.length);
     else
-      networks = a.take<unsigned char>(tile_scratch_bytes<T>(length));
+      for (int i = 0; i < task.tiles; ++i)
+        networks[i] = a.take<unsigned char>(tile_scratch_bytes<T>(e.length));
   }
 };
 
@@ -103,17 +109,25 @@ void sort_columns(Exec const& on, columns_to_sort<T, Order> const& all,
                   ScratchOf const& scratch_of) {
   extents3 const e = all.x.extents();
   isa const set = chosen_isa(on.instructions);
-  int const width = sort_tile_width<T>(e.length);
-  for_each_task(on, sort_tasks<T>(e), [&](unsigned slot, index_t task) {
-    column_tile<T> t = make_sort_tile(all, columns_of_tile(e, task, width));
+  sort_task<T> const shape(e, on.threads);
+  for_each_task(on, shape.count(e), [&](unsigned slot, index_t task) {
     sort_scratch<T> scratch = scratch_of(slot);
-    if (e.length > longest_network) {
+    if (shape.radix) {
+      column_tile<T> const t = make_sort_tile(all, columns_of_tile(e, task, shape.columns));
       scratch.radix.run(t);
-    } else if (t.rows > 0) {
-      t.scratch = scratch.networks;
-      sort_tile(set, t);
+      return copy_rows_past_tile(t, e.length);
     }
-    copy_rows_past_tile(t, e.length);
+    with_tiles_of_task(
+        e, task, shape.tiles,
+        [&](int i, column_range const& columns) {
+          column_tile<T> t = make_sort_tile(all, columns);
+          t.scratch = scratch.networks[i];
+          return t;
+        },
+        [&](column_tile<T> const* tiles, int count) {
+          sort_tiles(set, tiles, count);
+          for (int i = 0; i < count; ++i) copy_rows_past_tile(tiles[i], e.length);
+        });
   });
 }
 

@@ -22,10 +22,10 @@ namespace impl {
 #define SLICESORT_TARGET_TEXT <slicesort/detail/sort/host/kernels.inl>
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
-// Sorts the tile, whose rows must fit 16-bit indices.
+// Sorts one tile or two, whose rows must fit 16-bit indices. Two should lie side by side.
 template <class T>
-void sort_tile(isa set, column_tile<T> const& tile) {
-  dispatch(set, [&](auto target) { sort_tile(target, tile); });
+void sort_tiles(isa set, column_tile<T> const* tiles, int count) {
+  dispatch(set, [&](auto target) { sort_tiles(target, tiles, count); });
 }
 
 }  // namespace impl

@@ -30,11 +30,12 @@ template <class Lane>
 void compose_ties(pairs<Lane> const* w, std::size_t n, int, keys<Lane>* out) {
   using V = typename pairs<Lane>::vector;
   constexpr int half = 4 * sizeof(Lane);
-  V first = broadcast<V>(Lane{0});
+  V first = broadcast<V>(Lane{0}), before = first;
   for (std::size_t i = 0; i < n; ++i) {
-    if (i > 0)
-      first = select(equal(w[i].key, w[i - 1].key), first, broadcast<V>(static_cast<Lane>(i)));
-    out[i].key = first << half | w[i].index;
+    pairs<Lane> const& r = w[row_at<pairs<Lane>>(i)];
+    first = select(equal(r.key, before), first, broadcast<V>(static_cast<Lane>(i)));
+    before = r.key;
+    out[row_at<keys<Lane>>(i)].key = first << half | r.index;
   }
 }
 // Takes the indices of one part from its sorted composites.
@@ -43,7 +44,8 @@ void adopt_indices(keys<Lane> const* from, std::size_t n, int, pairs<Lane>* w) {
   using V = typename pairs<Lane>::vector;
   constexpr int half = 4 * sizeof(Lane);
   for (std::size_t i = 0; i < n; ++i)
-    w[i].index = from[i].key & broadcast<V>(static_cast<Lane>((Lane{1} << half) - 1));
+    w[row_at<pairs<Lane>>(i)].index =
+        from[row_at<keys<Lane>>(i)].key & broadcast<V>(static_cast<Lane>((Lane{1} << half) - 1));
 }
 // How many parts the composites of a row come in.
 template <class Lane>
@@ -73,14 +75,18 @@ void sort_tied_indices(Row* w, std::size_t n, void* scratch) {
 template <class Row>
 void repair_ties(Row* w, std::size_t n, void* scratch) {
   constexpr std::size_t step = 16;
+  constexpr std::size_t (*at)(std::size_t) = row_at<Row>;
   std::size_t budget = n / 16 + 16;
-  for (std::size_t i = 1; i < n; i += step) {
+  Row const* before = w;
+  for (std::size_t i = 0; i < n; i += step) {
     std::size_t const end = i + step < n ? i + step : n;
-    auto flagged = tie_flags(w[i - 1], w[i]);
-    for (std::size_t k = i + 1; k < end; ++k) flagged = flagged | tie_flags(w[k - 1], w[k]);
+    Row const* r = w + at(i);  // the rows of a step lie together
+    auto flagged = tie_flags(*before, *r);
+    for (std::size_t k = i + 1; k < end; ++k, ++r) flagged = flagged | tie_flags(r[0], r[1]);
+    before = r;
     if (!any(flagged)) continue;
-    for (std::size_t k = i; k < end; ++k)
-      for (std::size_t j = k; j > 0 && exchange_ties(w[j - 1], w[j]); --j)
+    for (std::size_t k = i > 0 ? i : 1; k < end; ++k)
+      for (std::size_t j = k; j > 0 && exchange_ties(w[at(j - 1)], w[at(j)]); --j)
         if (--budget == 0) return sort_tied_indices(w, n, scratch);
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorts one tile, each group of its rows by itself: loads keys, sorts every part, makes the order
-// of equal keys stable, restores what the keys had lost of the values, and stores. A part is the
-// `row::lanes` columns that one row of keys holds. Included once per instruction set, last.
+// of equal keys stable, and restores what the keys had lost of the values; tile_writer.inl stores.
+// A part is the `row::lanes` columns that one row of keys holds. Included once per instruction set,
+// after ties.inl.
 
 template <class T, class Codec>
 class tile_sorter {
@@ -14,111 +15,156 @@ class tile_sorter {
   explicit tile_sorter(column_tile<T> const& tile)
       : t_(tile),
         n_(static_cast<std::size_t>(tile.rows)),
+        pitch_(tile_pitch(n_)),
         rows_(reinterpret_cast<row*>(tile.scratch)),
-        spare_(tile.scratch +
-               sizeof(row) * static_cast<std::size_t>(parts) * (n_ + tile_padding_rows)) {}
+        spare_(tile.scratch + sizeof(row) * static_cast<std::size_t>(parts) * pitch_) {
+    if (!t_.x_at.dense) std::memset(stage_, 0, sizeof stage_);  // of lanes without a column
+  }
 
-  // Returns false, having stored nothing, where some value cannot be restored without its index and
-  // the codec keeps none.
-  bool run() {
-    for (int p = 0; p < used_parts(); ++p) load_part(p);
-    if constexpr (Codec::has_index) {
-      if (t_.ragged) pad_columns();
-    } else {
-      for (int p = 0; p < used_parts(); ++p)
-        if (changed_[p] || t_.ragged) return false;
-    }
-    bool restore = false;
-    for (int p = 0; p < used_parts(); ++p) {
-      if (unsorted_[p]) sort_groups(part(p));
-      restore |= changed_[p];
-    }
-    if constexpr (Codec::has_index) {
-      if (restore) {
-        for (int p = 0; p < used_parts(); ++p) restore_part(p);
-        store<true>();
-        return true;
+  // Returns false where some value cannot be restored without its index and the codec keeps none.
+  bool sort() {
+    if (!Codec::has_index && t_.ragged) return false;
+    for (std::size_t first = 0, rows; first < n_; first += rows) {
+      rows = run_from(first);
+      for (int p = 0; p < used_parts(); ++p) load_rows(p, first, rows);
+      if constexpr (Codec::has_index)
+        if (t_.ragged) pad_columns(first, rows);
+      for (int p = 0; p < used_parts(); ++p) {
+        if (!Codec::has_index && changed_[p]) return false;
+        if (!order_[p].broken() && !t_.ragged) continue;
+        unsorted_[p] = true;
+        sort_run(part(p) + place(first), rows);
       }
     }
-    store<false>();
+    if (long_groups())
+      for (int p = 0; p < used_parts(); ++p)
+        if (unsorted_[p]) merge_runs(part(p));
     return true;
   }
 
- private:
-  static constexpr std::size_t stage_size(int columns) {
-    return static_cast<std::size_t>(batch * columns);
+  // Whether some key has lost bits of its value, so that `restore` must come before rows are read.
+  bool lossy() const {
+    bool any_part = false;
+    for (int p = 0; p < used_parts(); ++p) any_part |= changed_[p];
+    return any_part;
   }
-  row* part(int p) const { return rows_ + static_cast<std::size_t>(p) * (n_ + tile_padding_rows); }
-  std::size_t group() const { return static_cast<std::size_t>(t_.group); }
+  // Turns keys into the bits of the values.
+  void restore() {
+    for (int p = 0; p < used_parts(); ++p) restore_part(p);
+  }
+
+  column_tile<T> const& tile() const { return t_; }
+  std::size_t rows() const { return n_; }
   int used_parts() const { return (t_.width + lanes - 1) / lanes; }
+  row* part(int p) const { return rows_ + static_cast<std::size_t>(p) * pitch_; }
+  std::size_t pitch() const { return pitch_; }
+  // Where row i of the tile lies in its part. A batch of rows lies together.
+  std::size_t place(std::size_t i) const {
+    if (group() >= n_) return row_at<row>(i);
+    if (!long_groups()) return i;
+    return i / group() * group_pitch() + row_at<row>(i % group());
+  }
+  // How many rows from row i on are a batch, of those before row `last`: it leaves no long group.
+  int batch_from(std::size_t i, std::size_t last) const {
+    std::size_t left = last - i;
+    if (group() < n_ && long_groups()) left = least(group() - i % group(), left);
+    return static_cast<int>(least(left, batch));
+  }
+
+ private:
+  // Rows that are loaded and sorted while they are in the nearest cache.
+  static constexpr std::size_t run_rows = 256;
+
+  static std::size_t least(std::size_t a, std::size_t b) { return a < b ? a : b; }
+  std::size_t group() const { return static_cast<std::size_t>(t_.group); }
+  bool long_groups() const { return group() > run_rows; }
+  std::size_t group_pitch() const { return row_at<row>(group() - 1) + 1; }
   int used_lanes(int p) const {
     return t_.width - p * lanes < lanes ? t_.width - p * lanes : lanes;
   }
-
-  void sort_groups(row* w) {
-    for (std::size_t first = 0; first < n_; first += group()) {
-      std::size_t const rows = n_ - first < group() ? n_ - first : group();
-      network<row>::sort(w + first, rows);
-      if constexpr (Codec::needs_repair) repair_ties(w + first, rows, spare_);
-    }
+  // How many rows from row i on are one run: a piece of a long group, or whole short groups.
+  std::size_t run_from(std::size_t i) const {
+    if (!long_groups()) return least(run_rows / group() * group(), n_ - i);
+    return least(run_rows, least(group() - i % group(), n_ - i));
   }
 
-  void load_part(int p) {
+  void load_rows(int p, std::size_t first_row, std::size_t rows) {
     typename Codec::flags changed{};
-    ascent<row> order;
-    row* const w = part(p);
-    index_t in_group = 0;
+    ascent<row> order = order_[p];
+    row* const w = part(p) + place(first_row);  // a run lies together
+    index_t in_group = static_cast<index_t>(first_row % group());
     int const first = p * lanes;
     bits const* const flip = t_.flip + first;
-    alignas(64) bits stage[stage_size(lanes)] = {};
-    for (std::size_t i = 0; i < n_; i += batch) {
-      int const count = n_ - i < batch ? static_cast<int>(n_ - i) : batch;
-      bits const* from = stage;
+    for (std::size_t done = 0; done < rows; done += batch) {
+      int const count = static_cast<int>(least(rows - done, batch));
+      index_t const i = static_cast<index_t>(first_row + done);
+      bits const* from = stage_;
       index_t pitch = lanes;
       if (t_.x_at.dense) {
-        from = reinterpret_cast<bits const*>(t_.x + t_.x_at.start[first] +
-                                             static_cast<index_t>(i) * t_.x_at.pitch);
+        from = reinterpret_cast<bits const*>(t_.x + t_.x_at.start[first] + i * t_.x_at.pitch);
         pitch = t_.x_at.pitch;
       } else {
-        gather_rows(t_.x, t_.x_at, first, used_lanes(p), static_cast<index_t>(i), count, stage,
-                    lanes);
+        gather_rows(t_.x, t_.x_at, first, used_lanes(p), i, count, stage_, lanes);
       }
       for (int k = 0; k < count; ++k) {
         if (t_.x_at.dense && p == 0) prefetch_after(from + k * pitch, pitch);
         row const r = Codec::load(from + k * pitch, flip, in_group, changed);
         if (++in_group == t_.group) in_group = 0;
         order.see(r);
-        w[i + static_cast<std::size_t>(k)] = r;
+        w[done + static_cast<std::size_t>(k)] = r;
       }
     }
-    changed_[p] = any(changed);
-    unsorted_[p] = order.broken();
+    changed_[p] |= any(changed);
+    order_[p] = order;
   }
 
   // Gives rows past a column's own length the last key, so that they stay where they are: a NaN may
   // tie with them, but comes first by its index.
-  void pad_columns() {
+  void pad_columns(std::size_t first, std::size_t rows) {
     for (int c = 0; c < t_.width; ++c)
-      for (index_t i = t_.valid[c]; i < t_.rows; ++i) {
-        Codec::set_key(part(c / lanes)[i], c % lanes, static_cast<bits>(~bits{0}));
-        changed_[c / lanes] = unsorted_[c / lanes] = true;
-      }
+      for (std::size_t i = first; i < first + rows; ++i)
+        if (static_cast<index_t>(i) >= t_.valid[c]) {
+          Codec::set_key(part(c / lanes)[place(first) + (i - first)], c % lanes,
+                         static_cast<bits>(~bits{0}));
+          changed_[c / lanes] = true;
+        }
   }
 
-  // Turns keys into the bits of the values. NaN, zeros and rows past a column's end, whose keys
-  // have lost bits, are read again from the row that they came from.
+  void sort_run(row* w, std::size_t n) {
+    if (long_groups()) return network<row>::sort(w, n);
+    for (std::size_t i = 0; i < n; i += group()) {
+      std::size_t const rows = least(group(), n - i);
+      network<row>::sort(w + i, rows);
+      repair(w + i, rows);
+    }
+  }
+  void merge_runs(row* w) {
+    for (std::size_t i = 0; i < n_; i += group(), w += group_pitch()) {
+      std::size_t const rows = least(group(), n_ - i);
+      network<row>::sort(w, rows, run_rows);
+      repair(w, rows);
+    }
+  }
+  void repair(row* w, std::size_t rows) {
+    if constexpr (Codec::needs_repair) repair_ties(w, rows, spare_);
+    (void)w, (void)rows;
+  }
+
+  // NaN, zeros and rows past a column's end, whose keys have lost bits, are read again from the row
+  // that they came from.
   void restore_part(int p) {
     int const first = p * lanes;
     bits const* const flip = t_.flip + first;
-    row* const w = part(p);
+    row* w = part(p);
     index_t in_group = 0, group_row = 0;  // of row i; the first of its group
-    for (std::size_t i = 0; i < n_; ++i, ++in_group) {
+    for (std::size_t i = 0; i < n_; ++i, ++w, ++in_group) {
+      if (in_group % batch == 0 || in_group == t_.group) w = part(p) + place(i);
       if (in_group == t_.group) {
         group_row += t_.group;
         in_group = 0;
       }
-      row const sorted = w[i];
-      w[i] = Codec::decode(sorted, flip);
+      row const sorted = *w;
+      *w = Codec::decode(sorted, flip);
       if (!changed_[p] || !Codec::has_special(sorted, flip)) continue;
       for (int lane = 0; lane < used_lanes(p); ++lane) {
         bits const key = Codec::key_of(sorted, lane);
@@ -130,96 +176,17 @@ class tile_sorter {
                     t_.x + t_.x_at.start[first + lane] +
                         (group_row + Codec::index_of(sorted, lane)) * t_.x_at.pitch,
                     sizeof value);
-        Codec::set_key(w[i], lane, value);
+        Codec::set_key(*w, lane, value);
       }
     }
-  }
-
-  template <bool Restored>
-  void store() const {
-    if (t_.stream && t_.y_at.dense)
-      store_as<Restored, true>();
-    else
-      store_as<Restored, false>();
-  }
-  template <bool Restored, bool Stream>
-  void store_as() const {
-    if constexpr (Codec::has_index) {
-      if (t_.perm != nullptr && t_.perm_width == index_width::bits16)
-        return store_rows<Restored, Stream>(static_cast<std::uint16_t*>(t_.perm));
-      if (t_.perm != nullptr)
-        return store_rows<Restored, Stream>(static_cast<std::uint32_t*>(t_.perm));
-    }
-    store_rows<Restored, Stream>(static_cast<std::uint16_t*>(nullptr));
-  }
-
-  // The row of the output for sorted row i, which belongs to the group that begins at `group_row`.
-  index_t destination(std::size_t i, index_t group_row) const {
-    return t_.destinations == nullptr ? static_cast<index_t>(i) : group_row + t_.destinations[i];
-  }
-
-  template <bool Restored, bool Stream, class Index>
-  void store_rows(Index* perm) const {
-    alignas(64) bits values[stage_size(tile_columns)];
-    alignas(64) Index indices[stage_size(tile_columns)] = {};
-    index_t in_group = 0, group_row = 0;
-    for (std::size_t i = 0; i < n_; i += batch) {
-      int const count = n_ - i < batch ? static_cast<int>(n_ - i) : batch;
-      index_t to_row[batch];
-      for (int k = 0; k < count; ++k, ++in_group) {
-        if (in_group == t_.group) {
-          group_row += t_.group;
-          in_group = 0;
-        }
-        to_row[k] = destination(i + static_cast<std::size_t>(k), group_row);
-      }
-      for (int k = 0; k < count; ++k) {
-        bits* const y =
-            t_.y_at.dense
-                ? reinterpret_cast<bits*>(t_.y + t_.y_at.start[0] + to_row[k] * t_.y_at.pitch)
-                : values + k * tile_columns;
-        Index* const q = perm != nullptr && t_.perm_at.dense
-                             ? perm + t_.perm_at.start[0] + to_row[k] * t_.perm_at.pitch
-                             : indices + k * tile_columns;
-        for (int p = 0; p < used_parts(); ++p) {
-          row r = part(p)[i + static_cast<std::size_t>(k)];
-          if constexpr (!Restored) r = Codec::decode(r, t_.flip + p * lanes);
-          Codec::template store_values<Stream>(r, y + p * lanes);
-          if constexpr (Codec::has_index)
-            if (perm != nullptr) {
-              if (Stream && t_.stream_perm)
-                Codec::template store_indices<true>(r, q + p * lanes);
-              else
-                Codec::template store_indices<false>(r, q + p * lanes);
-            }
-        }
-      }
-      if (!t_.y_at.dense) scatter(values, to_row, count, t_.y_at, t_.y);
-      if (perm != nullptr && !t_.perm_at.dense) scatter(indices, to_row, count, t_.perm_at, perm);
-    }
-    finish_streaming<Stream>();
-  }
-  template <class Stage, class To>
-  void scatter(Stage const* stage, index_t const* to_row, int count, tile_operand const& at,
-               To* to) const {
-    if (t_.destinations == nullptr)
-      scatter_rows(stage, tile_columns, t_.width, to_row[0], count, at, to);
-    else
-      for (int k = 0; k < count; ++k)
-        scatter_rows(stage + k * tile_columns, tile_columns, t_.width, to_row[k], 1, at, to);
   }
 
   column_tile<T> const& t_;
-  std::size_t n_;
+  std::size_t n_, pitch_;  // rows; the distance of parts
   row* rows_;
   unsigned char* spare_;
+  alignas(64) bits stage_[static_cast<std::size_t>(batch * lanes)];  // rows not read as they are
+  ascent<row> order_[static_cast<std::size_t>(parts)] = {};
   bool changed_[static_cast<std::size_t>(parts)] = {},
        unsorted_[static_cast<std::size_t>(parts)] = {};
 };
-
-// Tries without indices first where none are wanted.
-template <class T>
-void sort_tile(target, column_tile<T> const& tile) {
-  if (tile.perm == nullptr && tile_sorter<T, values_codec<T>>(tile).run()) return;
-  tile_sorter<T, indexed_codec<T>>(tile).run();
-}

@@ -87,5 +87,9 @@ struct ascent<wide_pairs> {
     top_high = higher(top_high, r.key_high);
     fell = fell | (top ^ r.key) | (top_high ^ r.key_high);
   }
-  SLICESORT_INLINE bool broken() const { return any(fell); }
+  SLICESORT_INLINE bool broken() {
+    bool const was = any(fell);
+    fell = wide_pairs::vector{};
+    return was;
+  }
 };

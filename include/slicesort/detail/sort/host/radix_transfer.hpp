@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a tensor to the contiguous columns of a tile of the radix sort, and back: a batch of rows
+// is staged, and squares of elements are transposed in registers.
+#pragma once
+
+#include <slicesort/detail/host/column_tile.hpp>
+#include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/detail/sort/host/sort_tile.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// Columns of a tile: a cache line.
+template <class T>
+inline constexpr int radix_columns = 64 / static_cast<int>(sizeof(T));
+
+// Rows that are staged at a time.
+inline constexpr int radix_batch = 16;
+
+// Elements from one column to the next: room for the last batch, and not a power of two.
+template <class T>
+constexpr index_t radix_pitch(index_t rows) {
+  return (rows + radix_batch - 1) / radix_batch * radix_batch +
+         96 / static_cast<index_t>(sizeof(T));
+}
+
+// Lane r of row c of `to` becomes lane c of row r of `from`, for a square of them.
+template <class V, class Lane, std::size_t... At>
+SLICESORT_INLINE void transpose_square(Lane const* from, index_t from_pitch, Lane* to,
+                                       index_t to_pitch, std::index_sequence<At...>) {
+  V square[] = {portable::load_lanes<V>(from + static_cast<index_t>(At) * from_pitch)...};
+  portable::transpose<static_cast<int>(sizeof...(At))>(square);
+  (portable::store_lanes(to + static_cast<index_t>(At) * to_pitch, square[At]), ...);
+}
+template <int Rows, int Columns, class Lane>
+SLICESORT_INLINE void transpose_block(Lane const* from, index_t from_pitch, Lane* to,
+                                      index_t to_pitch) {
+  constexpr int side = portable::vector_bytes / static_cast<int>(sizeof(Lane));
+  for (int c = 0; c < Columns; c += side)
+    for (int r = 0; r < Rows; r += side)
+      transpose_square<portable::vec<Lane, side>>(
+          from + r * from_pitch + c, from_pitch, to + c * to_pitch + r, to_pitch,
+          std::make_index_sequence<static_cast<std::size_t>(side)>{});
+}
+
+// Loads the tile as keys. Sets bits of changed[c] where some key of the column has lost them.
+template <class T>
+void load_columns(column_tile<T> const& t, detail::bits_t<T>* keys, index_t pitch,
+                  detail::bits_t<T>* changed) {
+  using bits = detail::bits_t<T>;
+  constexpr int columns = radix_columns<T>,
+                lanes = portable::vector_bytes / static_cast<int>(sizeof(bits));
+  using V = portable::vec<bits, lanes>;
+  alignas(64) bits stage[static_cast<std::size_t>(radix_batch * columns)] = {};
+  for (index_t i = 0; i < t.rows; i += radix_batch) {
+    int const count = t.rows - i < radix_batch ? static_cast<int>(t.rows - i) : radix_batch;
+    gather_rows(t.x, t.x_at, 0, t.width, i, count, stage, columns);
+    for (int c = 0; c < columns; c += lanes) {
+      V lost = portable::load_lanes<V>(changed + c);
+      V const flip = portable::load_lanes<V>(t.flip + c);
+      for (bits* row = stage + c; row < stage + count * columns; row += columns)
+        portable::store_lanes(
+            row, portable::canonical_keys<T, lanes>(portable::load_lanes<V>(row), lost) ^ flip);
+      portable::store_lanes(changed + c, lost);
+    }
+    transpose_block<radix_batch, columns>(stage, columns, keys + i, pitch);
+  }
+}
+
+// Stores `count` staged rows as whole lines, around the cache.
+template <class T>
+void stream_lines(T const* stage, int columns, index_t i, int count, tile_operand const& at,
+                  T* to) {
+  using V = portable::vec<std::uint64_t, 2>;
+  constexpr int per_vector = static_cast<int>(sizeof(V) / sizeof(T));
+  T* row = to + at.start[0] + i * at.pitch;
+  for (int k = 0; k < count; ++k, row += at.pitch)
+    for (int c = 0; c < columns; c += per_vector)
+      portable::store_vector<true>(row + c, portable::load_lanes<V>(stage + k * columns + c));
+}
+
+// Stores the columns `from` of the tile, perhaps as narrower integers.
+template <class T, class From, class To>
+void store_columns(From const* from, index_t pitch, column_tile<T> const& t,
+                   tile_operand const& to_at, To* to) {
+  constexpr int columns = radix_columns<T>;
+  constexpr std::size_t size = static_cast<std::size_t>(radix_batch * columns);
+  alignas(64) From stage[size];
+  for (index_t i = 0; i < t.rows; i += radix_batch) {
+    int const count = t.rows - i < radix_batch ? static_cast<int>(t.rows - i) : radix_batch;
+    transpose_block<columns, radix_batch>(from + i, pitch, stage, columns);
+    if constexpr (sizeof(To) == sizeof(From)) {
+      if (t.stream)
+        stream_lines(reinterpret_cast<To const*>(stage), columns, i, count, to_at, to);
+      else
+        scatter_rows(stage, columns, t.width, i, count, to_at, to);
+    } else {
+      alignas(64) To narrow[size];
+      for (std::size_t k = 0; k < size; ++k) narrow[k] = static_cast<To>(stage[k]);
+      scatter_rows(narrow, columns, t.width, i, count, to_at, to);
+    }
+  }
+  portable::finish_streaming<true>();
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

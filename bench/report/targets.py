@@ -95,14 +95,11 @@ def targets() -> list[Target | Level]:
         found.append(Target(f"{dtype}{forced} forward N={n} against std::sort", name(subject, n, dtype),
                             name("baseline_std_sort", n, dtype), at_least=at_least))
 
-    for n in (64, 256, 1024, 4096):
-        against_std_sort(15, n)
-    against_std_sort(10, 65536)
-    against_std_sort(8, 1 << 20)
+    for n, at_least in ((64, 18), (256, 24), (1024, 26), (4096, 24), (65536, 26), (1 << 20, 8)):
+        against_std_sort(at_least, n)
     for dtype in ("bf16", "f16"):
-        for n in (64, 256, 1024, 4096):
-            against_std_sort(35, n, dtype)
-        against_std_sort(20, 65536, dtype)
+        for n, at_least in ((64, 30), (256, 35), (1024, 35), (4096, 45), (16384, 60), (65536, 20)):
+            against_std_sort(at_least, n, dtype)
     against_std_sort(6, 1024, "f64")
     against_std_sort(6, 1024, subject="slicing_sort@avx2")
 
@@ -120,8 +117,11 @@ def targets() -> list[Target | Level]:
     for n in (1024, 4096, 16384, 65536):
         found.append(Target(f"f32 backward N={n} against the naive scatter", name("slicing_sort", n, direction="backward"),
                             name("baseline_naive_scatter", n, direction="backward"), at_least=2.5))
-    found.append(Target("f32 forward N=1024, no_saved against saving", name("slicing_sort", 1024, direction="forward_values"),
-                        name("slicing_sort", 1024), at_least=1.2))
+    found.append(Target("f32 backward N=4096 against memcpy", name("slicing_sort", 4096, direction="backward"),
+                        name("baseline_memcpy", 4096), at_most=5))
+    for n in (64, 256, 1024, 4096, 16384, 65536):
+        found.append(Target(f"f32 forward N={n}, no_saved against saving",
+                            name("slicing_sort", n, direction="forward_values"), name("slicing_sort", n), at_least=1.4))
     return found + csp_targets() + mix_targets() + attention_targets()
 
 
@@ -152,6 +152,7 @@ def mix_targets() -> list[Target]:
     for n, factors, at_least in ((4096, 12, 2), (16384, 14, 3)):
         found.append(Target(f"f32 sparse_mix chord N={n} against factor by factor", mix(n, factors),
                             mix(n, factors, subject="baseline_per_factor"), at_least=at_least))
+    found.append(Level("f32 sparse_mix chord N=4096", mix(4096, 12), "flops_per_second", "GFLOP/s", 1e9, at_least=90))
     # 46 % of the rate of multiply-adds that have nothing to load.
     found.append(Target("f32 sparse_mix chord N=4096 against its multiply-adds alone", mix(4096, 12),
                         mix(4096, 12, subject="baseline_multiply_add"), at_most=2.17))

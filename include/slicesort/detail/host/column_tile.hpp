@@ -121,6 +121,9 @@ constexpr bool worth_streaming(extents3 e) {
   return e.size() * static_cast<index_t>(sizeof(T)) >= index_t{1} << 20;
 }
 
+// The most rows of a tile that has several groups.
+inline constexpr int tile_rows_of_groups = 256;
+
 // A tile to sort, each group of its rows by itself.
 template <class T>
 struct column_tile {

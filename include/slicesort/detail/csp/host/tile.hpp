@@ -27,9 +27,8 @@ inline constexpr int csp_batch = 16;
 
 // The rows that are sorted at a time: of several whole groups, where groups are short.
 constexpr index_t csp_chunk_rows(index_t group, index_t length) {
-  constexpr index_t enough = 256;
   index_t const groups = (length + group - 1) / group;
-  return group * std::clamp<index_t>(enough / group, 1, std::max<index_t>(groups, 1));
+  return group * std::clamp<index_t>(tile_rows_of_groups / group, 1, std::max<index_t>(groups, 1));
 }
 
 // From one channel of a tile to the next in scratch: `least` elements, or a little more. Channels

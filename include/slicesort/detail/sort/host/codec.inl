@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How values become rows of keys, and keys values again. A codec handles `row::lanes` columns at a
 // time: `load` turns values into keys, and sets in `changed` every bit that `decode` could not
-// restore; `decode` turns keys into the bits of the values; `store_*` writes. Included once per
-// instruction set, after rows.inl.
+// restore; `decode` turns keys into the bits of the values, and `store_decoded` does so on their way
+// out; `store_values` and `store_indices` write. Included once per instruction set, after rows.inl.
 
 // The keys of detail::sortable_key for a vector of values.
 template <class T, int Count>
@@ -52,6 +52,10 @@ struct values_codec {
   static SLICESORT_INLINE void store_values(row const& r, bits* to) {
     store_vector<Stream>(to, r.key);
   }
+  template <bool Stream>
+  static SLICESORT_INLINE void store_decoded(row const& r, bits const* flip, bits* to) {
+    store_values<Stream>(decode(r, flip), to);
+  }
 };
 
 // 16-bit values: the key above a 16-bit index in one 32-bit lane, so the sort is stable at no cost.
@@ -77,6 +81,11 @@ struct packed_codec {
   template <bool Stream>
   static SLICESORT_INLINE void store_values(row const& r, bits* to) {
     store_vector<Stream>(to, convert<flags>(r.key >> 16));
+  }
+  template <bool Stream>
+  static SLICESORT_INLINE void store_decoded(row const& r, bits const* flip, bits* to) {
+    flags const key = convert<flags>(r.key >> 16) ^ load_lanes<flags>(flip);
+    store_vector<Stream>(to, value_bits<bits, row::lanes>(key));
   }
   template <bool Stream, class Index>
   static SLICESORT_INLINE void store_indices(row const& r, Index* to) {
@@ -114,6 +123,10 @@ struct pairs_codec {
   template <bool Stream>
   static SLICESORT_INLINE void store_values(row const& r, bits* to) {
     store_vector<Stream>(to, r.key);
+  }
+  template <bool Stream>
+  static SLICESORT_INLINE void store_decoded(row const& r, bits const* flip, bits* to) {
+    store_values<Stream>(decode(r, flip), to);
   }
   template <bool Stream, class Index>
   static SLICESORT_INLINE void store_indices(row const& r, Index* to) {

@@ -27,6 +27,12 @@ struct network {
 
  private:
   static constexpr std::size_t at(std::size_t i) { return row_at<Row>(i); }
+  // Rows from r on lie together up to there, or to `last`. Mirrored, they do as well: where there is
+  // a run at all, a pass begins and ends with one.
+  static constexpr std::size_t end_of_run(std::size_t r, std::size_t last) {
+    std::size_t const end = (r | (rows_of_run<Row> - 1)) + 1;
+    return end < last ? end : last;
+  }
 
   template <int Q>
   using indices = std::make_index_sequence<std::size_t{1} << Q>;
@@ -105,7 +111,10 @@ struct network {
   static void clean_pass(Row* w, std::size_t n, std::size_t m) {
     std::size_t const s = m >> Q, before_last = m - s;
     std::size_t const whole = n > before_last ? n - before_last : 0;
-    for (std::size_t r = 0; r < whole; ++r) clean_rows<Q>(w + at(r), at(s), indices<Q>{});
+    for (std::size_t r = 0; r < whole;) {
+      std::size_t const end = end_of_run(r, whole);
+      for (Row* row = w + at(r); r < end; ++r, ++row) clean_rows<Q>(row, at(s), indices<Q>{});
+    }
     for (std::size_t r = whole; r < s && r < n; ++r)
       clean_some_rows<Q>(w + at(r), at(s), (n - r + s - 1) / s, indices<Q>{});
   }
@@ -161,14 +170,15 @@ struct network {
   }
   template <int Q>
   static void mirror_pass(Row* w, std::size_t n, std::size_t half) {
-    std::size_t const s = 2 * half >> Q;
-    for (std::size_t r = 0; r < s; ++r) {
-      std::size_t const first = half + (s - 1 - r);
-      std::size_t const valid = n > first ? (n - first + s - 1) / s : 0;
-      if (valid == half / s)
-        mirror_rows<Q>(w + at(r), w + at(first), at(s), indices<Q - 1>{});
-      else
-        mirror_some_rows<Q>(w + at(r), w + at(first), at(s), valid, indices<Q - 1>{});
+    std::size_t const s = 2 * half >> Q, missing = 2 * half - n, some = missing < s ? missing : s;
+    for (std::size_t r = 0; r < some; ++r) {
+      std::size_t const first = half + (s - 1 - r), valid = n > first ? (n - first + s - 1) / s : 0;
+      mirror_some_rows<Q>(w + at(r), w + at(first), at(s), valid, indices<Q - 1>{});
+    }
+    for (std::size_t r = some; r < s;) {
+      std::size_t const end = end_of_run(r, s);
+      Row *low = w + at(r), *high = w + at(half + (s - 1 - r));
+      for (; r < end; ++r, ++low, --high) mirror_rows<Q>(low, high, at(s), indices<Q - 1>{});
     }
   }
   // Merges two sorted runs: the first `half` rows (a power of two) and the n - half after them.

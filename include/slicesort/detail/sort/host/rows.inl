@@ -54,8 +54,10 @@ struct pairs {
 // a power of two apart would share a few sets of the cache. The distance of two rows is constant
 // where both are in one run, or whole runs apart: all that a pass of the network asks for.
 template <class Row>
+inline constexpr std::size_t rows_of_run = Row::fused == 3 ? 512 : 256;
+template <class Row>
 constexpr std::size_t row_at(std::size_t i) {
-  return i + (i >> (Row::fused == 3 ? 9 : 8));
+  return i + i / rows_of_run<Row>;
 }
 
 // Finds out whether the keys of the rows that it is shown ever decrease in some column. Where they

@@ -24,8 +24,8 @@ class tile_sorter {
   // Returns false where some value cannot be restored without its index and the codec keeps none.
   bool sort() {
     if (!Codec::has_index && t_.ragged) return false;
-    for (std::size_t first = 0, rows; first < n_; first += rows) {
-      rows = run_from(first);
+    for (std::size_t first = 0; first < n_; first += run_rows) {
+      std::size_t const rows = least(run_rows, n_ - first);
       for (int p = 0; p < used_parts(); ++p) load_rows(p, first, rows);
       if constexpr (Codec::has_index)
         if (t_.ragged) pad_columns(first, rows);
@@ -33,12 +33,14 @@ class tile_sorter {
         if (!Codec::has_index && changed_[p]) return false;
         if (!order_[p].broken() && !t_.ragged) continue;
         unsorted_[p] = true;
-        sort_run(part(p) + place(first), rows);
+        sort_run(part(p) + row_at<row>(first), rows);
       }
     }
-    if (long_groups())
-      for (int p = 0; p < used_parts(); ++p)
-        if (unsorted_[p]) merge_runs(part(p));
+    for (int p = 0; p < used_parts(); ++p)
+      if (unsorted_[p] && n_ > run_rows) {
+        network<row>::sort(part(p), n_, run_rows);
+        repair(part(p), n_);
+      }
     return true;
   }
 
@@ -58,41 +60,22 @@ class tile_sorter {
   int used_parts() const { return (t_.width + lanes - 1) / lanes; }
   row* part(int p) const { return rows_ + static_cast<std::size_t>(p) * pitch_; }
   std::size_t pitch() const { return pitch_; }
-  // Where row i of the tile lies in its part. A batch of rows lies together.
-  std::size_t place(std::size_t i) const {
-    if (group() >= n_) return row_at<row>(i);
-    if (!long_groups()) return i;
-    return i / group() * group_pitch() + row_at<row>(i % group());
-  }
-  // How many rows from row i on are a batch, of those before row `last`: it leaves no long group.
-  int batch_from(std::size_t i, std::size_t last) const {
-    std::size_t left = last - i;
-    if (group() < n_ && long_groups()) left = least(group() - i % group(), left);
-    return static_cast<int>(least(left, batch));
-  }
 
  private:
-  // Rows that are loaded and sorted while they are in the nearest cache.
-  static constexpr std::size_t run_rows = 256;
+  // Rows that are loaded and sorted while they are in the nearest cache. A tile of several groups
+  // has no more.
+  static constexpr std::size_t run_rows = tile_rows_of_groups;
 
   static std::size_t least(std::size_t a, std::size_t b) { return a < b ? a : b; }
-  std::size_t group() const { return static_cast<std::size_t>(t_.group); }
-  bool long_groups() const { return group() > run_rows; }
-  std::size_t group_pitch() const { return row_at<row>(group() - 1) + 1; }
   int used_lanes(int p) const {
     return t_.width - p * lanes < lanes ? t_.width - p * lanes : lanes;
-  }
-  // How many rows from row i on are one run: a piece of a long group, or whole short groups.
-  std::size_t run_from(std::size_t i) const {
-    if (!long_groups()) return least(run_rows / group() * group(), n_ - i);
-    return least(run_rows, least(group() - i % group(), n_ - i));
   }
 
   void load_rows(int p, std::size_t first_row, std::size_t rows) {
     typename Codec::flags changed{};
     ascent<row> order = order_[p];
-    row* const w = part(p) + place(first_row);  // a run lies together
-    index_t in_group = static_cast<index_t>(first_row % group());
+    row* const w = part(p) + row_at<row>(first_row);  // a run lies together
+    index_t in_group = static_cast<index_t>(first_row);
     int const first = p * lanes;
     bits const* const flip = t_.flip + first;
     for (std::size_t done = 0; done < rows; done += batch) {
@@ -124,25 +107,17 @@ class tile_sorter {
     for (int c = 0; c < t_.width; ++c)
       for (std::size_t i = first; i < first + rows; ++i)
         if (static_cast<index_t>(i) >= t_.valid[c]) {
-          Codec::set_key(part(c / lanes)[place(first) + (i - first)], c % lanes,
-                         static_cast<bits>(~bits{0}));
+          Codec::set_key(part(c / lanes)[row_at<row>(i)], c % lanes, static_cast<bits>(~bits{0}));
           changed_[c / lanes] = true;
         }
   }
 
   void sort_run(row* w, std::size_t n) {
-    if (long_groups()) return network<row>::sort(w, n);
-    for (std::size_t i = 0; i < n; i += group()) {
-      std::size_t const rows = least(group(), n - i);
-      network<row>::sort(w + i, rows);
-      repair(w + i, rows);
-    }
-  }
-  void merge_runs(row* w) {
-    for (std::size_t i = 0; i < n_; i += group(), w += group_pitch()) {
-      std::size_t const rows = least(group(), n_ - i);
-      network<row>::sort(w, rows, run_rows);
-      repair(w, rows);
+    if (n_ > run_rows) return network<row>::sort(w, n);
+    std::size_t const group = static_cast<std::size_t>(t_.group);
+    for (std::size_t i = 0; i < n; i += group) {
+      network<row>::sort(w + i, least(group, n - i));
+      repair(w + i, least(group, n - i));
     }
   }
   void repair(row* w, std::size_t rows) {
@@ -155,14 +130,13 @@ class tile_sorter {
   void restore_part(int p) {
     int const first = p * lanes;
     bits const* const flip = t_.flip + first;
-    row* w = part(p);
     index_t in_group = 0, group_row = 0;  // of row i; the first of its group
-    for (std::size_t i = 0; i < n_; ++i, ++w, ++in_group) {
-      if (in_group % batch == 0 || in_group == t_.group) w = part(p) + place(i);
+    for (std::size_t i = 0; i < n_; ++i, ++in_group) {
       if (in_group == t_.group) {
         group_row += t_.group;
         in_group = 0;
       }
+      row* const w = part(p) + row_at<row>(i);
       row const sorted = *w;
       *w = Codec::decode(sorted, flip);
       if (!changed_[p] || !Codec::has_special(sorted, flip)) continue;

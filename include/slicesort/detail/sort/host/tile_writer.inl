@@ -40,8 +40,8 @@ void store_rows(tile_sorter<T, Codec> const& s, std::size_t first, std::size_t l
   alignas(64) bits values[stage_size];
   alignas(64) stored_index indices[stage_size];
   while (first < last) {
-    int const count = s.batch_from(first, last);
-    row const* from = s.part(0) + s.place(first);
+    int const count = last - first < batch ? static_cast<int>(last - first) : batch;
+    row const* from = s.part(0) + row_at<row>(first);  // a batch lies together
     index_t to_row[static_cast<std::size_t>(batch)];
     for (int k = 0; k < count; ++k) to_row[k] = destination(t, first + static_cast<std::size_t>(k));
     for (int k = 0; k < count; ++k, ++from) {
@@ -51,9 +51,11 @@ void store_rows(tile_sorter<T, Codec> const& s, std::size_t first, std::size_t l
       stored_index* const q = dense_perm ? perm + t.perm_at.start[0] + to_row[k] * t.perm_at.pitch
                                          : indices + k * tile_columns;
       for (int p = 0; p < parts; ++p) {
-        row r = from[static_cast<std::size_t>(p) * pitch];
-        if constexpr (!Restored) r = Codec::decode(r, t.flip + p * lanes);
-        Codec::template store_values<Stream>(r, y + p * lanes);
+        row const r = from[static_cast<std::size_t>(p) * pitch];
+        if constexpr (Restored)
+          Codec::template store_values<Stream>(r, y + p * lanes);
+        else
+          Codec::template store_decoded<Stream>(r, t.flip + p * lanes, y + p * lanes);
         if constexpr (saving) {
           if (stream_perm)
             Codec::template store_indices<true>(r, q + p * lanes);

@@ -26,6 +26,10 @@ struct wide_codec {
     store_vector<Stream>(to, r.key);
     store_vector<Stream>(to + 16, r.key_high);
   }
+  template <bool Stream>
+  static SLICESORT_INLINE void store_decoded(row const& r, bits const* flip, bits* to) {
+    store_values<Stream>(decode(r, flip), to);
+  }
   template <bool Stream, class Index>
   static SLICESORT_INLINE void store_indices(row const& r, Index* to) {
     if constexpr (sizeof(Index) == 2) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How values become rows of keys, and keys values again. A codec handles `row::lanes` columns at a
 // time: `load` turns values into keys, and sets in `changed` every bit that `decode` could not
-// restore; `decode` turns keys into the bits of the values, and `store_decoded` does so on their way
-// out; `store_values` and `store_indices` write. Included once per instruction set, after rows.inl.
+// restore; `decode` turns keys into the bits of the values, and `store_decoded` does so on their
+// way out; `store_values` and `store_indices` write. Included once per instruction set, after
+// rows.inl.
 
 // The keys of detail::sortable_key for a vector of values.
 template <class T, int Count>

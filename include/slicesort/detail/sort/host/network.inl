@@ -27,8 +27,8 @@ struct network {
 
  private:
   static constexpr std::size_t at(std::size_t i) { return row_at<Row>(i); }
-  // Rows from r on lie together up to there, or to `last`. Mirrored, they do as well: where there is
-  // a run at all, a pass begins and ends with one.
+  // Rows from r on lie together up to there, or to `last`. Mirrored, they do as well: a pass of
+  // more than a run begins and ends with a whole one.
   static constexpr std::size_t end_of_run(std::size_t r, std::size_t last) {
     std::size_t const end = (r | (rows_of_run<Row> - 1)) + 1;
     return end < last ? end : last;

@@ -38,10 +38,7 @@ class radix_tile {
     load_columns(t, keys_, pitch_, changed);
     for (int c = 0; c < t.width; ++c) sort_column(t, c, changed[c] != 0);
     store_columns(keys_, pitch_, t, t.y_at, t.y);
-    if (t.perm == nullptr) return;
-    if (t.perm_width == index_width::bits16)
-      store_columns(rows_, pitch_, t, t.perm_at, static_cast<std::uint16_t*>(t.perm));
-    else
+    if (t.perm != nullptr)
       store_columns(rows_, pitch_, t, t.perm_at, static_cast<std::uint32_t*>(t.perm));
   }
 

@@ -73,8 +73,8 @@ void load_columns(column_tile<T> const& t, detail::bits_t<T>* keys, index_t pitc
 }
 
 // Stores `count` staged rows as whole lines, around the cache.
-template <class T>
-void stream_lines(T const* stage, int columns, index_t i, int count, tile_operand const& at,
+template <class Stage, class T>
+void stream_lines(Stage const* stage, int columns, index_t i, int count, tile_operand const& at,
                   T* to) {
   using V = portable::vec<std::uint64_t, 2>;
   constexpr int per_vector = static_cast<int>(sizeof(V) / sizeof(T));
@@ -84,26 +84,20 @@ void stream_lines(T const* stage, int columns, index_t i, int count, tile_operan
       portable::store_vector<true>(row + c, portable::load_lanes<V>(stage + k * columns + c));
 }
 
-// Stores the columns `from` of the tile, perhaps as narrower integers.
+// Stores the columns `from` of the tile.
 template <class T, class From, class To>
 void store_columns(From const* from, index_t pitch, column_tile<T> const& t,
                    tile_operand const& to_at, To* to) {
+  static_assert(sizeof(From) == sizeof(To), "bits move as they are");
   constexpr int columns = radix_columns<T>;
-  constexpr std::size_t size = static_cast<std::size_t>(radix_batch * columns);
-  alignas(64) From stage[size];
+  alignas(64) From stage[static_cast<std::size_t>(radix_batch * columns)];
   for (index_t i = 0; i < t.rows; i += radix_batch) {
     int const count = t.rows - i < radix_batch ? static_cast<int>(t.rows - i) : radix_batch;
     transpose_block<columns, radix_batch>(from + i, pitch, stage, columns);
-    if constexpr (sizeof(To) == sizeof(From)) {
-      if (t.stream)
-        stream_lines(reinterpret_cast<To const*>(stage), columns, i, count, to_at, to);
-      else
-        scatter_rows(stage, columns, t.width, i, count, to_at, to);
-    } else {
-      alignas(64) To narrow[size];
-      for (std::size_t k = 0; k < size; ++k) narrow[k] = static_cast<To>(stage[k]);
-      scatter_rows(narrow, columns, t.width, i, count, to_at, to);
-    }
+    if (t.stream)
+      stream_lines(stage, columns, i, count, to_at, to);
+    else
+      scatter_rows(stage, columns, t.width, i, count, to_at, to);
   }
   portable::finish_streaming<true>();
 }

@@ -132,6 +132,23 @@ attention_results<T, attention_state_of<Algorithm, T>> run_attention(attention_p
                           on, layout);
 }
 
+// The names of gradients that have other bits when only they are wanted, than with all at once.
+template <class T, class Exec, class Algorithm>
+std::string changed_when_alone(attention_problem<T> p, Exec const& on, Algorithm const& algorithm) {
+  p.wanted = 15;
+  auto const all = run_attention(p, on, algorithm);
+  std::string changed;
+  for (unsigned bit : {wants_dq, wants_dk, wants_dv, wants_dbias}) {
+    p.wanted = bit;
+    auto const one = run_attention(p, on, algorithm);
+    if (bit == wants_dq && !same_bits(one.dq, all.dq)) changed += "dq ";
+    if (bit == wants_dk && !same_bits(one.dk, all.dk)) changed += "dk ";
+    if (bit == wants_dv && !same_bits(one.dv, all.dv)) changed += "dv ";
+    if (bit == wants_dbias && !same_bits(one.dbias, all.dbias)) changed += "dbias ";
+  }
+  return changed;
+}
+
 // Whether this processor multiplies pairs of bfloat16, and this compiler lets the library know.
 inline bool processor_multiplies_pairs() {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__CUDACC__) && \

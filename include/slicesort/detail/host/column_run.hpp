@@ -62,10 +62,10 @@ class column_runs {
   index_t channels_, samples_, across_;
 };
 
-// f(slot, run) for every run of a tensor.
+// f(slot, run) for every run of a tensor, of at most `width` columns.
 template <class Exec, class F>
-void for_each_column_run(Exec const& on, extents3 e, F const& f) {
-  column_runs const runs(e, run_columns);
+void for_each_column_run(Exec const& on, extents3 e, F const& f, index_t width = run_columns) {
+  column_runs const runs(e, width);
   for_each_task(on, runs.count(), [&](unsigned slot, index_t task) {
     sample_run const run = runs[task];
     for (index_t s = 0; s < run.batches; ++s) f(slot, run[s]);
@@ -80,11 +80,9 @@ void for_each_wide_run(Exec const& on, extents3 e, F const& f) {
   auto const threads = static_cast<index_t>(on.threads);
   index_t const parts = e.batch < threads ? threads : 1;
   index_t const tiles = (e.channels + run_columns - 1) / run_columns;
-  column_runs const runs(e, std::max<index_t>((tiles + parts - 1) / parts, 1) * run_columns);
-  for_each_task(on, runs.count(), [&](unsigned, index_t task) {
-    sample_run const run = runs[task];
-    for (index_t s = 0; s < run.batches; ++s) f(run[s]);
-  });
+  for_each_column_run(
+      on, e, [&](unsigned, column_run b) { f(b); },
+      std::max<index_t>((tiles + parts - 1) / parts, 1) * run_columns);
 }
 
 // Elements from one slot-local column to the next: at least `rows`, rounded up to an odd number of

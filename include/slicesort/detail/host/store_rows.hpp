@@ -15,11 +15,13 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-template <bool Stream, class T>
-SLICESORT_INLINE void copy_row(T const* from, T* to) {
+// Copies a row of `Columns` elements, whole vectors of 16 bytes, to elements of the same size.
+template <bool Stream, int Columns = tile_columns, class From, class To>
+SLICESORT_INLINE void copy_row(From const* from, To* to) {
+  static_assert(sizeof(From) == sizeof(To), "bits move as they are");
   using V = portable::vec<std::uint64_t, 2>;
-  constexpr int per_vector = static_cast<int>(sizeof(V) / sizeof(T));
-  for (int lane = 0; lane < tile_columns; lane += per_vector)
+  constexpr int per_vector = static_cast<int>(sizeof(V) / sizeof(To));
+  for (int lane = 0; lane < Columns; lane += per_vector)
     portable::store_vector<Stream>(to + lane, portable::load_lanes<V>(from + lane));
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
+#include <slicesort/detail/host/store_rows.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/detail/sort/host/sort_tile.hpp>
 
@@ -72,30 +73,18 @@ void load_columns(column_tile<T> const& t, detail::bits_t<T>* keys, index_t pitc
   }
 }
 
-// Stores `count` staged rows as whole lines, around the cache.
-template <class Stage, class T>
-void stream_lines(Stage const* stage, int columns, index_t i, int count, tile_operand const& at,
-                  T* to) {
-  using V = portable::vec<std::uint64_t, 2>;
-  constexpr int per_vector = static_cast<int>(sizeof(V) / sizeof(T));
-  T* row = to + at.start[0] + i * at.pitch;
-  for (int k = 0; k < count; ++k, row += at.pitch)
-    for (int c = 0; c < columns; c += per_vector)
-      portable::store_vector<true>(row + c, portable::load_lanes<V>(stage + k * columns + c));
-}
-
-// Stores the columns `from` of the tile.
+// Stores the columns `from` of the tile; streamed, as whole lines.
 template <class T, class From, class To>
 void store_columns(From const* from, index_t pitch, column_tile<T> const& t,
                    tile_operand const& to_at, To* to) {
-  static_assert(sizeof(From) == sizeof(To), "bits move as they are");
   constexpr int columns = radix_columns<T>;
   alignas(64) From stage[static_cast<std::size_t>(radix_batch * columns)];
   for (index_t i = 0; i < t.rows; i += radix_batch) {
     int const count = t.rows - i < radix_batch ? static_cast<int>(t.rows - i) : radix_batch;
     transpose_block<columns, radix_batch>(from + i, pitch, stage, columns);
     if (t.stream)
-      stream_lines(stage, columns, i, count, to_at, to);
+      for (int k = 0; k < count; ++k)
+        copy_row<true, columns>(stage + k * columns, to + to_at.start[0] + (i + k) * to_at.pitch);
     else
       scatter_rows(stage, columns, t.width, i, count, to_at, to);
   }

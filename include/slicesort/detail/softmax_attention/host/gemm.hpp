@@ -48,8 +48,8 @@ class attention_product {
   // No side of a matrix may be longer than `depth`.
   attention_product(detail::arena& a, index_t depth)
       : panel_(a.take<A>(detail::amount(depth) * attention_queries)),
-        block_(a.take<A>(detail::amount(depth) * product_rows)),
-        tile_(a.take<A>(attention_keys * attention_queries)) {}
+        block_(a.take<A>(std::min(depth, block_depth) * block_rows)),
+        tile_(a.take<A>(block_rows * attention_queries)) {}
 
   // Calls put(tile, pitch, first row, rows, first column, columns) for all parts of scale * a * b.
   template <class Put>
@@ -59,57 +59,61 @@ class attention_product {
       index_t const width = std::min<index_t>(attention_queries, columns - column);
       index_t const padded = padded_columns(width);
       if (width < padded) std::fill_n(panel_, depth * attention_queries, A(0));
-      bring(use, b, 0, column, depth, width, panel_);
-      for (index_t row = 0, count; row < rows; row += count) {
+      bring(use, b, 0, column, depth, width, panel_, attention_queries);
+      for (index_t row = 0; row < rows; row += block_rows) {
+        index_t const count = std::min<index_t>(block_rows, rows - row);
         product_call<A> p{};
-        p.b = {panel_, attention_queries};
         p.c = {tile_, attention_queries};
-        p.size = {0, static_cast<int>(padded), depth};
-        p.end.scale = scale;
-        count = std::min<index_t>(attention_keys, rows - row);
-        if (lies_well(a) && count >= product_rows) {
-          count = count / product_rows * product_rows;
-          p.a = {a.sums + row * a.row, a.row, a.column};
-        } else {
-          count = std::min<index_t>(product_rows, count);
-          bring_rows(use, a, row, count, depth, p);
-        }
-        p.size.rows = static_cast<int>(padded_rows(count));
-        use.multiply(p);
+        p.size = {static_cast<int>(padded_rows(count)), static_cast<int>(padded), 0};
+        index_t at = 0;
+        do {  // sums go on from part to part of the depth, in its order
+          p.size.depth = std::min<index_t>(block_depth, depth - at);
+          p.a = block_of(use, a, row, count, at, p.size.depth);
+          p.b = {panel_ + at * attention_queries, attention_queries};
+          p.end.adds = at > 0;
+          at += p.size.depth;
+          p.end.scale = at == depth ? scale : A(1);
+          use.multiply(p);
+        } while (at < depth);
         put(tile_, index_t{attention_queries}, row, count, column, width);
       }
     }
   }
 
  private:
-  static bool lies_well(matrix const& a) {
-    return a.sums != nullptr && (a.row == 1 || a.column == 1);
-  }
+  // Of a: a quarter of a megabyte in float goes through every panel of b, and columns of a map that
+  // lies the other way are copied by rows of many cache lines.
+  static constexpr index_t block_rows = 128, block_depth = 256;
 
   // Copies rows [row, row + rows) and columns [column, column + columns) of `from` to rows of `to`.
   static void bring(attention_kernels<T> const& use, matrix const& from, index_t row,
-                    index_t column, index_t rows, index_t columns, A* to,
-                    index_t pitch = attention_queries) {
+                    index_t column, index_t rows, index_t columns, A* to, index_t pitch) {
     if (rows == 0 || columns == 0) return;  // an empty matrix may have no memory
     index_t const first = row * from.row + column * from.column;
     if (from.sums == nullptr)
       return row_io<T>(use).load(from.elements + first, from.row, from.column, rows, columns, to,
                                  pitch);
-    for (index_t i = 0; i < rows; ++i)
-      for (index_t c = 0; c < columns; ++c)
-        to[i * pitch + c] = from.sums[first + i * from.row + c * from.column];
-  }
-  void bring_rows(attention_kernels<T> const& use, matrix const& a, index_t row, index_t count,
-                  index_t depth, product_call<A>& p) const {
-    if (a.row == 1) {  // as columns
-      if (count < product_rows) std::fill_n(block_, depth * product_rows, A(0));
-      bring(use, a.transposed(), 0, row, depth, count, block_, product_rows);
-      p.a = {block_, 1, product_rows};
-    } else {
-      std::fill(block_ + count * depth, block_ + product_rows * depth, A(0));
-      bring(use, a, row, 0, count, depth, block_, depth);
-      p.a = {block_, depth, 1};
+    for (index_t i = 0; i < rows; ++i, to += pitch) {
+      A const* const sums = from.sums + first + i * from.row;
+      if (from.column == 1)
+        std::copy_n(sums, columns, to);
+      else
+        for (index_t c = 0; c < columns; ++c) to[c] = sums[c * from.column];
     }
+  }
+  // Rows [row, row + rows) of columns [column, column + columns) of a, where they are or copied in
+  // the order of a's memory, so that all of a cache line is used while it is there.
+  strided_rows<A> block_of(attention_kernels<T> const& use, matrix const& a, index_t row,
+                           index_t rows, index_t column, index_t columns) const {
+    if (a.sums != nullptr && a.column == 1 && rows % product_rows == 0)
+      return {a.sums + row * a.row + column, a.row, 1};
+    if (rows % product_rows != 0) std::fill_n(block_, block_rows * columns, A(0));
+    if (a.row == 1) {
+      bring(use, a.transposed(), column, row, columns, rows, block_, block_rows);
+      return {block_, 1, block_rows};
+    }
+    bring(use, a, row, column, rows, columns, block_, columns);
+    return {block_, columns, 1};
   }
 
   A *panel_, *block_, *tile_;

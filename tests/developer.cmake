@@ -5,17 +5,55 @@
 if(PROJECT_IS_TOP_LEVEL)
   get_property(_slicesort_multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
   if(NOT _slicesort_multi_config AND NOT CMAKE_BUILD_TYPE)
+    message(WARNING "CMAKE_BUILD_TYPE was not given, so slicesort's own programs are built as Release.")
     set_property(CACHE CMAKE_BUILD_TYPE PROPERTY VALUE Release)
+  endif()
+
+  # For editors (.clangd), and to compile once what several build folders have in common.
+  if("${CMAKE_EXPORT_COMPILE_COMMANDS}" STREQUAL "")
+    set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  endif()
+  option(SLICESORT_CCACHE "Compile slicesort's own programs by way of ccache, where there is one" ON)
+  find_program(SLICESORT_CCACHE_PROGRAM ccache)
+  mark_as_advanced(SLICESORT_CCACHE SLICESORT_CCACHE_PROGRAM)
+  if(SLICESORT_CCACHE AND SLICESORT_CCACHE_PROGRAM)
+    foreach(_slicesort_language IN ITEMS CXX CUDA)
+      if(NOT DEFINED CMAKE_${_slicesort_language}_COMPILER_LAUNCHER)
+        set(CMAKE_${_slicesort_language}_COMPILER_LAUNCHER ${SLICESORT_CCACHE_PROGRAM})
+      endif()
+    endforeach()
   endif()
 endif()
 
+# slicesort_left_out(OPTION WHAT PACKAGE): a line where AUTO leaves out what the package is missing for; ON is an error.
+function(slicesort_left_out option what package)
+  if(${option} STREQUAL "AUTO")
+    message(STATUS "slicesort: ${what} are left out, there is no ${package}")
+  else()
+    message(FATAL_ERROR "${option}=${${option}}, but there is no ${package}")
+  endif()
+endfunction()
+
 enable_testing()
 
-# Here, at the top, where slicesort::blas can see it; only its own test and the benches link it.
-find_package(BLAS QUIET)
+# Here, at the top, where slicesort::blas can see it; only its own test and the benches link it. The benches take none
+# but a fast one: the reference BLAS, which the test may have for want of another, is no baseline.
+set(SLICESORT_FAST_BLAS "")
+foreach(BLA_VENDOR IN ITEMS OpenBLAS FLAME Intel10_64lp_seq)
+  find_package(BLAS QUIET)
+  if(BLAS_FOUND)
+    set(SLICESORT_FAST_BLAS ${BLA_VENDOR})
+    break()
+  endif()
+endforeach()
+unset(BLA_VENDOR)
+if(NOT BLAS_FOUND)
+  find_package(BLAS QUIET)
+endif()
 
-# tests/run --keep-going turns it off: a compiler that nobody has tried may warn of what others do not.
-option(SLICESORT_WARNINGS_ARE_ERRORS "Warnings in slicesort's own programs are errors" ON)
+# tests/run --keep-going turns it off: a compiler that nobody has tried may warn of what others do not. A project
+# that links slicesort::bench may have such a one.
+option(SLICESORT_WARNINGS_ARE_ERRORS "Warnings in slicesort's own programs are errors" ${PROJECT_IS_TOP_LEVEL})
 mark_as_advanced(SLICESORT_WARNINGS_ARE_ERRORS)
 set(_slicesort_if_errors $<BOOL:${SLICESORT_WARNINGS_ARE_ERRORS}>)
 
@@ -58,7 +96,7 @@ if(PROJECT_IS_TOP_LEVEL AND NOT SLICESORT_CUDA STREQUAL "OFF")
     endif()
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)
-  elseif(SLICESORT_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "SLICESORT_CUDA=ON, but no CUDA compiler was found; set CUDACXX or SLICESORT_CUDA=OFF")
+  else()
+    slicesort_left_out(SLICESORT_CUDA "programs for the GPU" "CUDA compiler (on the path, or named by CUDACXX)")
   endif()
 endif()

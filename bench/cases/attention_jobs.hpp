@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <string>
@@ -181,38 +180,50 @@ class attention_job : public job {
 // Every direction of some policies. `f(fields)` adds the case; backend and threads are still to be
 // set.
 template <class T, class F>
-void for_each_attention_direction(std::initializer_list<char const*> policies, char const* input,
-                                  ss::extents3 e, F const& f) {
+void for_each_attention_direction(std::vector<std::string> const& policies,
+                                  std::string const& input, ss::extents3 e, F const& f) {
   fields at;
   at.subject = "softmax_attention";
   at.dtype = ss::dtype_traits<T>::name;
-  for (char const* const policy : policies)
+  for (std::string const& policy : policies)
     for (char const* const direction : {"forward", "forward_values", "backward"}) {
       at.policy = policy, at.input = input, at.direction = direction, at.extents = e;
       f(at);
     }
 }
 
+// The text task, with every number of heads that divides the channels.
+template <class T, class F>
+void for_each_attention_task(std::vector<std::string> const& forms, F const& f) {
+  for_each_task_shape([&](std::string const& input, ss::extents3 e) {
+    for (ss::index_t const heads : the_task().heads) {
+      if (e.channels % heads != 0) continue;
+      std::vector<std::string> policies;
+      for (std::string const& form : forms) policies.push_back(form + std::to_string(heads));
+      for_each_attention_direction<T>(policies, input, e, f);
+    }
+  });
+}
+
 template <class T, class F>
 void for_each_attention_setting(F const& f) {
-  auto const all = {"streaming-full-H:4", "streaming-window-H:4", "streaming-block_local-H:4",
-                    "materialised-full-H:4"};
-  // The model of the papers' text task.
-  for (ss::index_t const n : text_lengths())
-    for_each_attention_direction<T>(all, "text", {text_batch(), n, 256}, f);
+  for_each_attention_task<T>({"streaming-full-H:", "streaming-window-H:",
+                              "streaming-block_local-H:", "materialised-full-H:"},
+                             f);
   // The promised shapes: heads of 64 channels.
   for_each_attention_direction<T>({"streaming-full-H:8", "materialised-full-H:8"}, "normal",
                                   {1, 4096, 512}, f);
   // Small enough to run everything once.
   for (char const* const input : {"normal", "text"})
-    for_each_attention_direction<T>(all, input, {2, 37, 24}, f);
+    for_each_attention_direction<T>({"streaming-full-H:4", "streaming-window-H:4",
+                                     "streaming-block_local-H:4", "materialised-full-H:4"},
+                                    input, {2, 37, 24}, f);
 }
 
 // The same settings, where they have all keys and no map.
 template <class T, class F>
 void for_each_native_setting(F const& f) {
-  for (ss::index_t const n : text_lengths())
-    for_each_attention_direction<T>({"native-full-H:4"}, "text", {text_batch(), n, 256}, f);
+  for_each_attention_task<T>({"native-full-H:"}, f);
   for_each_attention_direction<T>({"native-full-H:8"}, "normal", {1, 4096, 512}, f);
   for (char const* const input : {"normal", "text"})
     for_each_attention_direction<T>({"native-full-H:4"}, input, {2, 37, 24}, f);

@@ -64,13 +64,10 @@ void for_each_csp_setting(std::string const& subject, std::string const& directi
   }
   // The model of the papers' text task: small groups, and the complete sort that the paper uses
   // there.
-  for (ss::index_t const n : text_lengths())
-    for (char const* policy :
-         {"linear-reference-G:2", "linear-reference-G:16", "none-ascending-G:N"}) {
-      csp_policy const p(policy);
-      add({p.shift.c_str()}, {p.alignment.c_str()}, {p.group.c_str()}, {"text"},
-          {text_batch(), n, 256});
-    }
+  for_each_task_shape([&](std::string const& input, ss::extents3 e) {
+    add({"linear"}, {"reference"}, {"2", "16"}, {input.c_str()}, e);
+    add({"none"}, {"ascending"}, {"N"}, {input.c_str()}, e);
+  });
   // Several samples, so that two threads have work.
   add({"linear"}, {"reference"}, {"2", "16"}, {"normal"}, {8, 4096, 512});
   for_each_sweep_shape([&](ss::extents3 e) {

@@ -85,7 +85,7 @@ void say_result(contestant const& c) {
     say(line + ", \"failed\": " + quoted(c.first.complaint) + '}');
     return;
   }
-  field("max_error", c.first.error);
+  if (c.work->verified) field("max_error", c.first.error);
   if (c.first.peak_bytes) field("peak_bytes", static_cast<double>(*c.first.peak_bytes));
   field("saved_bytes", static_cast<double>(c.work->saved_bytes));
   field("workspace_bytes", static_cast<double>(c.work->workspace_bytes));

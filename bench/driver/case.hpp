@@ -51,6 +51,7 @@ class job {
   std::size_t workspace_bytes = 0;  // scratch of the call
   double flops = 0.0;               // of sums and products of values; comparisons are none
   double tolerance = 0.0;           // sums may round; whatever only moves values may not err
+  bool verified = true;             // false: there is no oracle, and `max_error` says nothing
 };
 
 // The error of a result that rounding cannot explain.

@@ -49,13 +49,14 @@ void fill_ramp(T* out, ss::extents3 e, bool rising) {
 }
 
 // A token (one byte) becomes a row of a seeded normal table, plus the sinusoidal position. Samples
-// are windows of the text, spread evenly: the start slides, a window never wraps.
+// are windows of the text, spread evenly: the start slides, a window never wraps; or of the text
+// repeated without end.
 template <class T>
-void fill_text(T* out, ss::extents3 e, std::uint64_t seed) {
+void fill_text(T* out, ss::extents3 e, std::uint64_t seed, bool repeated) {
   auto const& text = the_text();
   auto const batch = static_cast<std::size_t>(e.batch), rows = static_cast<std::size_t>(e.length),
              channels = static_cast<std::size_t>(e.channels);
-  if (rows > text.size())
+  if (rows > text.size() && !repeated)
     throw usage_error("length " + std::to_string(rows) + " is longer than the text (" +
                       std::to_string(text.size()) + " bytes)");
   std::vector<double> table(256 * channels), frequency(channels);
@@ -71,9 +72,11 @@ void fill_text(T* out, ss::extents3 e, std::uint64_t seed) {
       double const phase = static_cast<double>(n) * frequency[c];
       double const position = c % 2 == 0 ? std::sin(phase) : std::cos(phase);
       for (std::size_t b = 0; b < batch; ++b) {
-        std::size_t const start = batch > 1 ? b * (text.size() - rows) / (batch - 1) : 0;
+        std::size_t const start = repeated    ? b * text.size() / batch
+                                  : batch > 1 ? b * (text.size() - rows) / (batch - 1)
+                                              : 0;
         out[(b * rows + n) * channels + c] =
-            rounded<T>(table[text[start + n] * channels + c] + position);
+            rounded<T>(table[text[(start + n) % text.size()] * channels + c] + position);
       }
     }
 }
@@ -102,7 +105,9 @@ void fill_input(std::string const& input, T* out, ss::extents3 e) {
   else if (name == "constant")
     fill_each(out, e, [](std::size_t) { return 1.25; });
   else if (name == "text")
-    fill_text(out, e, seed);
+    fill_text(out, e, seed, false);
+  else if (name == "repeated_text")
+    fill_text(out, e, seed, true);
   else
     throw usage_error("unknown input " + name);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main function of both bench programs; the cases and the backend that it is linked with make
-// it the host's or the GPU's. Takes Google Benchmark's own flags, and --text FILE, --lengths N,N,..
-// (of the text cases), --batch B (samples of the text cases), --progress; --arena ROUNDS times the
-// cases round by round (arena.hpp), and with --wait-for-rounds waits for a line before each.
+// it the host's or the GPU's. Takes Google Benchmark's own flags, and --text FILE; of the text task
+// --lengths N,N,.. (besides its own), --batch B, --channels N,N,.., --heads H,H,.., --input NAME;
+// --dtypes f32,.. (only these), --progress; --arena ROUNDS times the cases round by round
+// (arena.hpp), and with --wait-for-rounds waits for a line before each.
 #include "arena.hpp"
 #include "backend.hpp"
 #include "driver.hpp"
@@ -18,6 +19,7 @@
 #include <cstdio>
 #include <exception>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -27,7 +29,7 @@ namespace {
 struct arguments {
   std::string text = SLICESORT_BENCH_TEXT;
   bool list = false;
-  std::vector<slicesort::index_t> lengths;
+  std::set<std::string> dtypes;  // all if it is empty
   bool in_arena = false;
   bench::arena_options arena;
 };
@@ -39,18 +41,24 @@ slicesort::index_t parse_count(std::string const& flag, std::string const& text)
   return std::stol(text);
 }
 
-std::vector<slicesort::index_t> parse_lengths(std::string const& list) {
-  std::vector<slicesort::index_t> lengths;
-  std::stringstream parts(list);
-  for (std::string part; std::getline(parts, part, ',');)
-    lengths.push_back(parse_count("--lengths", part));
-  if (lengths.empty()) throw bench::usage_error("--lengths needs a list such as 1024,4096");
-  return lengths;
+std::vector<std::string> parts_of(std::string const& list) {
+  std::vector<std::string> parts;
+  std::stringstream in(list);
+  for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
+  return parts;
+}
+
+std::vector<slicesort::index_t> parse_counts(std::string const& flag, std::string const& list) {
+  std::vector<slicesort::index_t> numbers;
+  for (std::string const& part : parts_of(list)) numbers.push_back(parse_count(flag, part));
+  if (numbers.empty()) throw bench::usage_error(flag + " needs a list such as 1024,4096");
+  return numbers;
 }
 
 // Takes our flags out of argv and leaves Google Benchmark's.
 arguments take_arguments(int& argc, char** argv) {
   arguments a;
+  bench::text_task& task = bench::the_task();
   int kept = 1;
   for (int i = 1; i < argc; ++i) {
     std::string const flag = argv[i];
@@ -61,9 +69,17 @@ arguments take_arguments(int& argc, char** argv) {
     if (flag == "--text")
       a.text = value();
     else if (flag == "--lengths")
-      a.lengths = parse_lengths(value());
+      for (slicesort::index_t const n : parse_counts(flag, value())) task.lengths.insert(n);
     else if (flag == "--batch")
-      bench::text_batch() = parse_count(flag, value());
+      task.batch = parse_count(flag, value());
+    else if (flag == "--channels")
+      task.channels = parse_counts(flag, value());
+    else if (flag == "--heads")
+      task.heads = parse_counts(flag, value());
+    else if (flag == "--input")
+      task.input = value();
+    else if (flag == "--dtypes")
+      for (std::string const& name : parts_of(value())) a.dtypes.insert(name);
     else if (flag == "--arena") {
       a.in_arena = true;
       a.arena.rounds = static_cast<unsigned>(parse_count(flag, value()));
@@ -91,16 +107,9 @@ int run(int argc, char** argv) {
   if (argc > 1) throw bench::usage_error(std::string("unknown flag ") + argv[1]);
 
   bench::the_text() = bench::read_text(a.text);
-  auto const bytes = static_cast<slicesort::index_t>(bench::the_text().size());
-  for (slicesort::index_t const n : a.lengths) {
-    if (n > bytes)
-      throw bench::usage_error("length " + std::to_string(n) + " is longer than the text " +
-                               a.text + " (" + std::to_string(bytes) + " bytes)");
-    bench::text_lengths().insert(n);
-  }
-
   bench::add_all_subjects();
   bench::add_training_cases();
+  bench::keep_cases(a.dtypes);
   std::string const filter = benchmark::GetBenchmarkFilter();
   if (a.list) {
     bench::list_cases(filter);
@@ -121,8 +130,8 @@ int run(int argc, char** argv) {
     return bench::failed_cases() == 0 ? 0 : 1;
   }
 
-  bench::register_cases(filter);
-  if (bench::run_cases() == 0) throw bench::usage_error("no case matches the filter");
+  if (bench::register_cases(filter) == 0) throw bench::usage_error("no case matches the filter");
+  bench::run_cases();
   benchmark::Shutdown();
   return bench::failed_cases() == 0 ? 0 : 1;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings that operators and baselines share, so that every case has its baseline beside it.
+// Several may name one case: it is there once.
 #pragma once
 
 #include "case.hpp"
+#include "text.hpp"
 
 #include <slicesort/dtype.hpp>
 
@@ -13,16 +15,31 @@
 
 namespace bench {
 
-// Lengths of the byte-level text task; --lengths adds to them.
-inline std::set<ss::index_t>& text_lengths() {
-  static std::set<ss::index_t> lengths{64, 128, 256, 512, 1024, 2048, 3072, 4096, 8192, 16384};
-  return lengths;
+// The byte-level text task of the papers, which the arena measures; options change it.
+struct text_task {
+  ss::index_t batch = 8;
+  std::set<ss::index_t> lengths{64, 128, 256, 512, 1024, 2048, 3072, 4096, 8192, 16384};
+  std::vector<ss::index_t> channels{256};
+  std::vector<ss::index_t> heads{4};  // of attention, where they divide the channels
+  std::string input = "text";
+
+  // A text that is too short is repeated, and the name says so.
+  std::string input_of(ss::index_t length) const {
+    bool const too_long = length > static_cast<ss::index_t>(the_text().size());
+    return input == "text" && too_long ? "repeated_text" : input;
+  }
+};
+inline text_task& the_task() {
+  static text_task task;
+  return task;
 }
 
-// Samples of the byte-level text task; --batch changes it.
-inline ss::index_t& text_batch() {
-  static ss::index_t batch = 8;
-  return batch;
+// Calls `f(input, extents)` for every shape of the text task.
+template <class F>
+void for_each_task_shape(F const& f) {
+  for (ss::index_t const n : the_task().lengths)
+    for (ss::index_t const c : the_task().channels)
+      f(the_task().input_of(n), ss::extents3{the_task().batch, n, c});
 }
 
 // The sweep (bench/run --sweep; bench/report/sweep.py names these too): a power of two, at which
@@ -49,9 +66,11 @@ void for_each_setting(std::string const& subject, std::string const& direction, 
     }
   };
   // The model of the papers' text task: width 256, and noise of the same shape.
-  for (ss::index_t const n : text_lengths())
-    for (char const* input : {"text", "normal"}) add("ascending", input, {text_batch(), n, 256});
-  for (ss::index_t const n : text_lengths()) add("interleave", "text", {text_batch(), n, 256});
+  for_each_task_shape([&](std::string const& input, ss::extents3 e) {
+    add("ascending", input, e);
+    add("ascending", "normal", e);
+    add("interleave", input, e);
+  });
   // One sample, wide: the channels are the columns.
   for (ss::index_t const n : {64, 256, 1000, 1024, 2001, 2048, 3072, 4001, 4096, 16384, 65536}) {
     for (char const* input :

@@ -6,6 +6,7 @@
 #include <slicesort/dtype.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -14,7 +15,7 @@ namespace bench {
 
 struct subject {
   std::string name, dtype;
-  void (*add)();  // its cases
+  std::function<void()> add;  // its cases
 };
 
 inline std::vector<subject>& all_subjects() {

@@ -2,6 +2,7 @@
 #include "training.hpp"
 
 #include "case.hpp"
+#include "settings.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -24,6 +25,7 @@ class pair_job final : public job {
     saved_bytes = forward_->saved_bytes;
     workspace_bytes = std::max(forward_->workspace_bytes, backward_->workspace_bytes);
     flops = forward_->flops + backward_->flops;
+    verified = forward_->verified && backward_->verified;
     tolerance = std::numeric_limits<double>::max();  // each half has one of its own
   }
   void run() override {
@@ -53,7 +55,9 @@ void add_training_cases() {
     if (c.at.direction == "forward") forwards.emplace(c.at.name(), &c);
   std::vector<bench_case> found;
   for (bench_case const& c : all) {
-    bool const takes_part = c.at.direction == "backward" && c.at.input == "text" &&
+    bool const on_task =
+        c.at.input == "text" || c.at.input == the_task().input_of(c.at.extents.length);
+    bool const takes_part = c.at.direction == "backward" && on_task &&
                             c.at.instructions == ss::isa::best &&
                             c.at.subject.rfind("baseline", 0) != 0;
     if (!takes_part) continue;

@@ -2,7 +2,7 @@
 """The arena's results as one table."""
 from dataclasses import dataclass
 
-from .contestants import CONTESTANTS, DIRECTIONS, Contestant, contestant_of, reference_of
+from .contestants import CONTESTANTS, DIRECTIONS, MATERIALIZED, PLAIN_LOOPS, Contestant, contestant_of, label_of, reference_of
 from .results import Case, load, size, table, time_of
 from .verdicts import Ratio, paired
 
@@ -12,6 +12,7 @@ class Row:
     """One case of the arena."""
     case: Case
     who: Contestant
+    label: str  # what this run calls it
     against: Ratio | None = None  # softmax attention's time / its time
 
     @property
@@ -29,15 +30,17 @@ def rows_of(path: str) -> tuple[dict, list[Row]]:
     """The context of a run and its rows, in the order of the table."""
     context, cases = load(path)
     found = []
+    several = len({case.heads for case in cases.values() if case.heads}) > 1
     for case in cases.values():
         who = contestant_of(case)
         if who is None or case.direction not in DIRECTIONS:
             continue
         reference = reference_of(case, cases)
         compared = reference is not None and reference is not case and not reference.failed and not case.failed
-        found.append(Row(case, who, paired(reference.times(), case.times()) if compared else None))
+        label = label_of(who, context) + (f", {case.heads} heads" if several and case.heads else "")
+        found.append(Row(case, who, label, paired(reference.times(), case.times()) if compared else None))
     dtypes, directions = ("f32", "f64", "bf16", "f16"), list(DIRECTIONS)
-    found.sort(key=lambda r: (dtypes.index(r.case.dtype), directions.index(r.case.direction), r.case.n, CONTESTANTS.index(r.who)))
+    found.sort(key=lambda r: (dtypes.index(r.case.dtype), directions.index(r.case.direction), r.case.n, r.case.c, r.case.input, CONTESTANTS.index(r.who)))
     return context, found
 
 
@@ -54,14 +57,15 @@ HEADING = ("operator", "direction", "dtype", "B x N x C", "time", "tokens/s", "k
 
 def cells(row: Row) -> list[str]:
     case = row.case
-    front = [row.who.label, row.direction, case.dtype, case.shape]
+    # The input is the text, or named.
+    front = [row.label, row.direction, case.dtype, case.shape + ("" if case.input == "text" else f" {case.input}")]
     if case.failed:
         # A failure that is not about memory is told below the table.
         return front + [("OOM" if case.failed == "out of memory" else "FAILED")] + [""] * 7
-    peak = case.value("peak_bytes")
+    peak, error = case.value("peak_bytes"), case.value("max_error")
     return front + [
         time_of(case.seconds), rate_of(case.b * case.n / case.seconds), size(case.median("saved_bytes")),
-        size(peak) if peak is not None else "not known", f"{case.median('max_error'):.2g}",
+        size(peak) if peak is not None else "not known", f"{error:.2g}" if error is not None else "unchecked",
         row.against.verdict if row.against else "", str(row.against) if row.against else "",
         "{:.0%} {}".format(*row.share) if case.value("share_of_copy") else ""]
 
@@ -73,18 +77,30 @@ def machine_of(context: dict) -> str:
     return ", ".join(parts) + f"; commit {context.get('commit', 'unknown')}, {context.get('date', '')[:10]}"
 
 
+def weak_opponent(context: dict, rows: list[Row]) -> str:
+    """A warning where materialized attention multiplies without an optimized BLAS; else empty."""
+    if context.get("blas") != PLAIN_LOOPS or not any(row.who == MATERIALIZED for row in rows):
+        return ""
+    return (f"WARNING: no optimized BLAS was found: {MATERIALIZED.label} multiplies by plain loops here and is a weak opponent. "
+            "Debian: apt-get install libopenblas-dev")
+
+
 def legend(context: dict, rows: list[Row]) -> list[str]:
     """What the columns mean, and the machine's roofs."""
     timed = [row.case for row in rows if not row.case.failed]
-    lines = [f"Text, {context.get('rounds', '?')} rounds, each of which times every case of a length once; medians. "
+    inputs = ", ".join(dict.fromkeys({"text": "Text", "repeated_text": "the text repeated"}.get(case.input, case.input) for case in timed))
+    lines = [f"{inputs or 'Text'}, {context.get('rounds', '?')} rounds, each of which times every case of a length once; medians. "
              "forward keeps nothing; forward + backward keeps what backward needs (kept).",
-             "peak: memory of data and call together, measured. max error: against an oracle in double; 0 is bit for bit.",
+             "peak: memory of data and call together, measured. max error: against an oracle in double; 0 is bit for bit; unchecked: there is none.",
              "verdict: from a 95 % interval of the ratio, in brackets; same: all of it within 3 %; ambiguous: it holds 1 and is wider."]
     copies = [case.value("copy_bytes_per_second") for case in timed if case.value("copy_bytes_per_second")]
     peaks = {case.dtype: case.value("peak_flops_per_second") for case in timed if case.value("peak_flops_per_second")}
     if copies:
         roofs = ", ".join(f"{dtype} {peak / 1e9:.0f} GFLOP/s" for dtype, peak in peaks.items())
         lines.append(f"Roofs, measured here: copy {max(copies) / 1e9:.1f} GB/s read and written; multiply-add {roofs}.")
+    if weak_opponent(context, rows):
+        lines.append(weak_opponent(context, rows))
+    lines += [f"NOISE: {said}" for said in context.get("noise", [])]
     lines += [f"FAILED: {row.case.name}: {row.case.failed}" for row in rows if row.case.failed and row.case.failed != "out of memory"]
     return lines
 

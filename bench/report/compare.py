@@ -3,11 +3,14 @@
 of the other by ranks; a change within 3 % is none. The exit status says nothing about the changes."""
 import argparse
 import math
+from pathlib import Path
 
 from .results import Case, load, run_main, size, table, time_of
 from .verdicts import ALIKE, Ratio, unpaired
 
 MATTERS = ("cpu", "gpu", "instruction_set", "compiler", "flags", "blas", "text", "batch")
+
+SHOWN = 5  # names of cases that are in one of the runs only
 
 
 def change(ratio: Ratio) -> str:
@@ -34,12 +37,10 @@ def beside_time(old: Case, new: Case) -> str:
     return ", ".join(said)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("old")
-    parser.add_argument("new")
-    arguments = parser.parse_args()
-    (old_context, old), (new_context, new) = measured(arguments.old), measured(arguments.new)
+def compare(of_old: str, of_new: str) -> int:
+    (old_context, old), (new_context, new) = measured(of_old), measured(of_new)
+    if Path(of_old).read_bytes() == Path(of_new).read_bytes():
+        print(f"note: {of_old} and {of_new} are the same file, byte for byte: one run is compared with itself")
     for key in MATTERS:
         before, after = old_context.get(key), new_context.get(key)
         if before != after:
@@ -59,11 +60,21 @@ def main() -> int:
     if len(rows) > 1:
         print(table(rows))
     for names, what in ((old.keys() - new.keys(), "gone"), (new.keys() - old.keys(), "new")):
-        for name in sorted(names):
+        for name in sorted(names)[:SHOWN]:
             print(f"{what}: {name}")
+        if len(names) > SHOWN:
+            print(f"{what}: {len(names) - SHOWN} more")
     print(f"{old_context.get('commit', '?')} -> {new_context.get('commit', '?')}: of {len(changes)} cases " +
           ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + f"; {quiet} without a change are not shown")
     return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("old")
+    parser.add_argument("new")
+    arguments = parser.parse_args()
+    return compare(arguments.old, arguments.new)
 
 
 if __name__ == "__main__":

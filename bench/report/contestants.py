@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from .results import Case
 
+PLAIN_LOOPS = "plain loops"  # what the program calls it when it has no BLAS
+
 
 @dataclass(frozen=True)
 class Contestant:
@@ -12,45 +14,71 @@ class Contestant:
     policy: str  # a regular expression
     label: str
     color: str
-    marker: str
     in_16_bits: bool = False  # takes part with bfloat16, too
+    own: bool = False  # somebody else's: bench/run --with, or a program that links slicesort::bench
+
+    @property
+    def strong(self) -> bool:
+        """Drawn above the others: somebody's own is what he looks for, slicing-sort is what this library is about."""
+        return self.own or (self.subject, self.policy) == ("slicing_sort", "ascending")
 
     def matches(self, case: Case) -> bool:
         return case.subject == self.subject and re.fullmatch(self.policy, case.policy) is not None
 
 
-REFERENCE = Contestant("softmax_attention", "streaming-full-H:4", "softmax, streaming", "#222222", "s", True)
-CONTESTANTS = (
-    Contestant("slicing_sort", "ascending", "slicing-sort", "#0b6e99", "o", True),
-    Contestant("slicing_sort", "interleave", "slicing-sort, interleave", "#5fb0d3", "o"),
-    Contestant("max_exchange", "ascending", "max-exchange", "#5b8c3a", "^"),
-    Contestant("multi_permutation", "ascending", "multi-permutation, K = 2", "#c8553d", "D"),
-    Contestant("csp", "linear-reference-G:2", "CSP, pairs", "#d9a404", "p", True),
-    Contestant("csp", "linear-reference-G:16", "CSP, groups of 16", "#8a6a00", "h"),
-    Contestant("sparse_mix", "chord-per_factor-M:\\d+", "CHORD", "#b0307a", "X", True),
-    Contestant("sparse_mix", "cdil-per_factor-M:\\d+", "CDIL", "#3a4f8f", "*"),
+REFERENCE = Contestant("softmax_attention", "streaming-full-H:\\d+", "softmax, streaming", "#222222", True)
+CONTESTANTS = [
+    Contestant("slicing_sort", "ascending", "slicing-sort", "#0b6e99", True),
+    Contestant("slicing_sort", "interleave", "slicing-sort, interleave", "#5fb0d3"),
+    Contestant("max_exchange", "ascending", "max-exchange", "#5b8c3a"),
+    Contestant("multi_permutation", "ascending", "multi-permutation, K = 2", "#c8553d"),
+    Contestant("csp", "linear-reference-G:2", "CSP, pairs", "#d9a404", True),
+    Contestant("csp", "linear-reference-G:16", "CSP, groups of 16", "#8a6a00"),
+    Contestant("sparse_mix", "chord-per_factor-M:\\d+", "CHORD", "#b0307a", True),
+    Contestant("sparse_mix", "cdil-per_factor-M:\\d+", "CDIL", "#3a4f8f"),
     REFERENCE,
-    Contestant("softmax_attention", "native-full-H:4", "softmax, native products", "#d06a1b", "d", True),
-    Contestant("softmax_attention", "materialised-full-H:4", "softmax, materialized", "#777777", "P"),
-    Contestant("softmax_attention", "streaming-window-H:4", "softmax, window of 512", "#9a7fc4", "v", True),
-    Contestant("softmax_attention", "streaming-block_local-H:4", "softmax, blocks of 50", "#c9b3e6", "<"),
-)
+    Contestant("softmax_attention", "native-full-H:\\d+", "softmax, native products", "#d06a1b", True),
+    Contestant("softmax_attention", "materialised-full-H:\\d+", "softmax, materialized", "#777777"),
+    Contestant("softmax_attention", "streaming-window-H:\\d+", "softmax, window of 512", "#9a7fc4", True),
+    Contestant("softmax_attention", "streaming-block_local-H:\\d+", "softmax, blocks of 50", "#c9b3e6"),
+]
+OWN_POLICY = "own"
+OWN_COLORS = ("#e6007e", "#00a651", "#7a00e6", "#ff6a00", "#00b8d4", "#a8b400")
+MATERIALIZED = next(who for who in CONTESTANTS if who.policy.startswith("materialised"))
 DIRECTIONS = {"forward_values": "forward", "training": "forward + backward"}  # as cases and as tables call them
 
 
 def contestant_of(case: Case) -> Contestant | None:
-    return next((c for c in CONTESTANTS if c.matches(case)), None)
+    """Own contestants are known by their cases alone: each joins CONTESTANTS, before the library's, when it is first met."""
+    known = next((c for c in CONTESTANTS if c.matches(case)), None)
+    if known or case.policy != OWN_POLICY:
+        return known
+    i = sum(c.own for c in CONTESTANTS)
+    CONTESTANTS.insert(i, Contestant(case.subject, OWN_POLICY, case.subject, OWN_COLORS[i % len(OWN_COLORS)], in_16_bits=True, own=True))
+    return CONTESTANTS[i]
+
+
+def label_of(who: Contestant, context: dict) -> str:
+    """In the tables of a run: materialized attention is as good an opponent as the BLAS that multiplies for it."""
+    blas = context.get("blas", "")
+    name = PLAIN_LOOPS if blas == PLAIN_LOOPS else blas.partition(" ")[0]
+    return f"{who.label} ({name})" if who == MATERIALIZED and name else who.label
 
 
 def reference_of(case: Case, cases: dict[str, Case]) -> Case | None:
-    """Streaming softmax attention with the same fields."""
+    """Streaming softmax attention with the same fields; of several numbers of heads, with its own, or for who has none, with
+    the first."""
+    own = case.policy.rpartition("-H:")
+    wanted = f"streaming-full-H:{own[2]}" if case.subject == REFERENCE.subject and own[1] else REFERENCE.policy
     parts = case.name.split("/")
-    parts[0], parts[4] = REFERENCE.subject, REFERENCE.policy
-    return cases.get("/".join(parts))
+    expression = re.compile("/".join([REFERENCE.subject, *map(re.escape, parts[1:4]), wanted, *map(re.escape, parts[5:])]))
+    return next((other for name, other in cases.items() if expression.fullmatch(name)), None)
 
 
 def torch_forms_of(case: Case) -> list[str]:
-    """What the case looks like in PyTorch, by name (in_torch/forms.py)."""
+    """What the case looks like in PyTorch, by name (in_torch/forms.py). Of an operator that is not the library's, nobody knows."""
+    if case.policy == OWN_POLICY:
+        return []
     if case.subject == "softmax_attention":
         mask = case.policy.split("-")[1]
         tiled = case.policy.startswith(("streaming", "native"))

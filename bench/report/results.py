@@ -39,6 +39,11 @@ class Case:
         return f"{self.b}x{self.n}x{self.c}"
 
     @property
+    def heads(self) -> int:
+        """Of attention; 0 for other operators."""
+        return int(self.policy.partition("-H:")[2] or 0)
+
+    @property
     def group(self) -> int:
         """Rows of a group of csp; 0 for other operators."""
         rows = self.policy.partition("-G:")[2]

@@ -3,11 +3,12 @@
 itself; of other runs this draws csp's time against the size of its groups, where they measured that."""
 import argparse
 import importlib.util
+import sys
 from pathlib import Path
 
-from .arena_html import write_page
-from .arena_table import machine_of, print_table, rows_of
+from .arena_table import machine_of, print_table, rows_of, weak_opponent
 from .in_torch.peers import table_of_peers
+from .page.write import write_page
 from .results import Case, load, run_main
 
 
@@ -25,14 +26,16 @@ def report_arena(results: list[Path], torch: Path, page: Path) -> None:
     for i, (_, context, rows) in enumerate(parts):
         print("\n" * (i > 0), end="")
         print_table(context, rows)
+        if weak_opponent(context, rows):
+            print(weak_opponent(context, rows), file=sys.stderr)
     if torch.exists():
         print()
         table_of_peers([row for _, _, rows in parts for row in rows], str(torch))
     if can_draw():
-        from . import arena_plot
+        from .pictures import arena as pictures
         for folder, context, rows in parts:
-            arena_plot.draw(rows, machine_of(context), folder)
-    write_page(page, parts)
+            pictures.draw(rows, machine_of(context), folder)
+    write_page(page, [(path, context, rows) for path, (_, context, rows) in zip(results, parts)], torch)
 
 
 def report_groups(path: Path) -> None:
@@ -43,7 +46,7 @@ def report_groups(path: Path) -> None:
         if (case.backend, case.dtype, case.input, case.t) == ("host", "f32", "normal", 1) and case.policy.startswith("linear-"):
             shapes.setdefault(case.shape, []).append(case)
     if shapes and can_draw():
-        from . import csp_groups
+        from .pictures import csp_groups
         most = max(shapes.values(), key=lambda found: len({case.group for case in found}))
         csp_groups.draw(most, machine_of(context), path.with_suffix("") / "csp_group_size")
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether this package does what it says, on tiny cases: python3 -m report.smoke FOLDER RESULTS.json [the arena's flags].
-An arena is interrupted and goes on; its table, pictures and page are there; a planted change is found, and nothing else;
-csp's groups, which RESULTS.json has, are drawn; the programs know the cases that the targets and the sweep ask for, and
-verdicts on made-up results are right."""
+"""Whether this package does what it says, on tiny cases, for bench/run --smoke. An arena is interrupted and goes on; its
+table, pictures and page are there; a planted change is found, and nothing else; csp's groups are drawn; the programs
+know the cases that the targets and the sweep ask for, and verdicts on made-up results are right."""
 import importlib.util
 import json
+import os
 import re
 import signal
 import subprocess
@@ -12,9 +12,14 @@ import sys
 import time
 from pathlib import Path
 
+from .command.options import ROOT
+from .command.programs import Programs
+from .contestants import OWN_POLICY, torch_forms_of
 from .results import case_named
 from .sweep import expressions, LENGTHS
 from .targets import gpu_targets, targets
+
+TINY = ("--batch", "2", "--lengths", "37", "--channels", "24")
 
 
 def run(module: str, *arguments: str, status: int = 0) -> str:
@@ -25,7 +30,7 @@ def run(module: str, *arguments: str, status: int = 0) -> str:
 
 def interrupted_arena(journal: Path, results: list[Path], flags: list[str]) -> str:
     """Stops an arena as Ctrl-C would once a group of its cases is kept, leaves half a line behind, and runs it again."""
-    first = subprocess.Popen([sys.executable, "-m", "report.arena", *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    first = subprocess.Popen([sys.executable, "-m", "report.command", *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     while first.poll() is None and not (journal.exists() and '"group"' in journal.read_text(encoding="utf-8")):
         time.sleep(0.01)
     first.send_signal(signal.SIGINT)
@@ -33,7 +38,7 @@ def interrupted_arena(journal: Path, results: list[Path], flags: list[str]) -> s
     assert first.returncode == 130, f"interrupted: status {first.returncode}\n{said}"
     kept = journal.read_text(encoding="utf-8")
     journal.write_text(kept + '{"part": "host", "gro', encoding="utf-8")
-    again = run("arena", *flags)
+    again = run("command", *flags)
     assert "going on" in again, again
     assert not journal.exists()
     rows = [row for path in results if path.exists() for row in json.loads(path.read_text(encoding="utf-8"))["benchmarks"]]
@@ -46,10 +51,12 @@ def interrupted_arena(journal: Path, results: list[Path], flags: list[str]) -> s
 
 
 def check_page(page: Path, results: list[dict]) -> None:
+    """It carries every case and names no file but the results; report.page.check looks at it in a browser."""
     text = page.read_text(encoding="utf-8")
+    island = re.search(r'<script type="application/json" id="results">(.*?)</script>', text, re.DOTALL)
     names = {row["name"] for part in results for row in part["benchmarks"]}
-    assert text.count("<tr>") == len(names) + 1, "a case is missing in the page's table"
-    outside = re.findall(r'(?:src|href)="(?!#)[^"]*"', text)
+    assert {row["case"] for row in json.loads(island[1])["rows"]} == names, "a case is missing in the page"
+    outside = re.findall(r'(?:src|href)="(?!#)[^"]*"', text.replace(island[0], ""))
     assert not outside, f"the page needs other files: {outside}"
 
 
@@ -67,20 +74,22 @@ def check_compare(path: Path, results: dict) -> None:
     assert len(slower) == 1 and " 0 faster, 1 slower" in said, said
 
 
-def known_cases(part: str, flags: list[str]) -> set[str] | None:
-    """None where that program is not built."""
-    if f"--{part}" not in flags:
-        return None
-    program = flags[flags.index(f"--{part}") + 1]
-    return set(subprocess.run([program, "--benchmark_list_tests"], check=True, capture_output=True, text=True).stdout.split())
+def check_own(p: Programs, said: str, results: list[dict]) -> None:
+    """Operators of --with stand in the table, in every pass beside softmax attention."""
+    own = {row["name"] for part in results for row in part["benchmarks"] if case_named(row["name"]).policy == OWN_POLICY}
+    assert bool(own) == bool(p.o.own), f"of {p.o.own} there is {own}"
+    for case in map(case_named, own):
+        assert not torch_forms_of(case), f"{case.name} is none of torch's"
+        lines = [line for line in said.splitlines() if line.startswith(case.subject + " ") and f" {case.dtype} " in line]
+        assert lines and all(re.search(r"\dx", line) for line in lines), f"{case.name} is not compared in\n{said}"
 
 
-def check_targets(flags: list[str]) -> None:
+def check_targets(p: Programs) -> None:
     """Of the element types that are built; a processor may lack a forced instruction set."""
     for part, asked in (("host", targets()), ("cuda", gpu_targets())):
-        known = known_cases(part, flags)
-        if known is None:
+        if part not in p.paths:
             continue
+        known = set(p.names(part, ""))
         built = {case_named(name).dtype for name in known}
         for case in (case_named(name) for target in asked for name in target.cases()):
             missing = case.name not in known and case.dtype in built
@@ -104,19 +113,19 @@ def check_verdicts(folder: Path) -> None:
     assert "failed: planted" in judge(1)
 
 
-def check_sweep(folder: Path, flags: list[str]) -> None:
+def check_sweep(p: Programs) -> None:
     """It has every operator of the host in every direction and element type that is built, and finds a planted cliff."""
-    known = known_cases("host", flags)
-    if known is None:
+    if "host" not in p.paths:
         return
+    known = p.names("host", "")
     swept = [name for name in known if any(re.search(expression, name) for expression in expressions())]
     directions = {(case.subject, case.direction, case.dtype, case.n) for case in map(case_named, swept)}
     for case in map(case_named, known):
-        if case.direction != "training" and not case.subject.startswith("baseline") and "@" not in case.subject:
+        if case.direction != "training" and case.policy != OWN_POLICY and not case.subject.startswith("baseline") and "@" not in case.subject:
             missing = [n for n in LENGTHS if (case.subject, case.direction, case.dtype, n) not in directions]
             assert not missing, f"the sweep lacks {case.subject} {case.direction} {case.dtype} at N = {missing}"
     rows = [{"name": name, "run_type": "iteration", "ns_per_element": 1} for name in swept]
-    made_up = folder / "sweep.json"
+    made_up = p.scratch / "sweep.json"
 
     def judge(status: int) -> str:
         made_up.write_text(json.dumps({"context": {}, "benchmarks": rows}), encoding="utf-8")
@@ -131,29 +140,35 @@ def check_sweep(folder: Path, flags: list[str]) -> None:
     judge(2)
 
 
-def main() -> int:
-    folder = Path(sys.argv[1])
-    path = folder / "arena.json"
+def run_tests(p: Programs) -> None:
+    of_program = {"SLICESORT_BENCH_PROGRAM": str(p.paths["host"])} if "host" in p.paths else {}
+    done = subprocess.run([sys.executable, "-m", "unittest", "discover", "-s", ROOT / "bench/report/tests", "-t", ROOT / "bench"],
+                          env={**os.environ, **of_program}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def check(p: Programs) -> None:
+    """Tries the arena with the programs of that call, whose results of the tiny cases are there."""
+    path = p.scratch / "arena.json"
     drawing = importlib.util.find_spec("matplotlib") is not None
-    flags = [*sys.argv[3:], "--json", str(path), "--smoke", "--rounds", "4", "--lengths", "37", "--batch", "2"]
+    flags = [f"--{'program' if part == 'host' else 'cuda-program'}={program}" for part, program in p.paths.items()]
+    flags += ["--arena", *TINY, "--json", str(path), "--rounds", "4", "--text", str(p.o.text)]
     run("verdicts")
     of_gpu = path.with_name("arena-cuda.json")
     said = interrupted_arena(path.with_suffix(".partial.jsonl"), [path, of_gpu], flags)
     files = [file for file in (path, of_gpu) if file.exists()]
     results = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     if drawing:
-        assert said.count(".png") == said.count(".svg") == 4 * len(files), said
+        assert said.count(".png") == said.count(".svg") == 8 * len(files), said
+        run("pictures.check")
     check_page(path.with_suffix(".html"), results)
+    check_own(p, said, results)
     check_compare(files[0], results[0])
-    check_targets(flags)
-    check_sweep(folder, flags)
-    check_verdicts(folder)
+    check_targets(p)
+    check_sweep(p)
+    check_verdicts(p.scratch)
+    run_tests(p)
     if path in files:
-        said = run("show", sys.argv[2])
-        assert not drawing or "csp_group_size.png" in said, said
+        said = run("show", str(p.o.json))
+        assert not drawing or "csp_group_size-dark.png" in said, said
     print("the arena is interrupted, goes on, and is drawn; a planted change is found")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

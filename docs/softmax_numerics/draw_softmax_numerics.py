@@ -65,7 +65,7 @@ def svg(data):
                    ("softmax", SOFTMAX, column(2), TOP + 66)])
     body += panel(2, "Equal elements", "y and y′, to the last bit", 0, 1, False,
                   [("slicing-sort", SORT, column(6), TOP + 18), ("softmax", SOFTMAX, column(3), TOP + 100)])
-    return "\n".join(["<!-- SPDX-License-Identifier: Apache-2.0 -->",
+    return "\n".join(["<!-- SPDX-License-" "Identifier: Apache-2.0 -->",
                       f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
                       f'height="{height}" role="img">',
                       "<title>Softmax and slicing-sort under a permutation, for lengths from 10 to a million</title>",

@@ -18,7 +18,7 @@ template <class To, class From>
 SLICESORT_HD inline To bit_cast(From from) {
   static_assert(sizeof(To) == sizeof(From), "bit_cast: sizes differ");
   To to;
-  std::memcpy(&to, &from, sizeof(To));
+  std::memcpy(static_cast<void*>(&to), &from, sizeof(To));
   return to;
 }
 
@@ -87,8 +87,9 @@ struct bfloat16 {
   }
 };
 
-/// What an operator must know of an element type. To use a type of your own (`_Float16`, a
-/// framework's bfloat16), derive a specialization from the one of the same format:
+/// What an operator must know of an element type. `half_types.hpp` has the 16-bit types of
+/// compilers and of CUDA. To use a type of your own (a framework's bfloat16), derive a
+/// specialization from the one of the same format:
 /// `template <> struct slicesort::dtype_traits<my_half> :
 /// slicesort::dtype_traits<slicesort::float16> {};` The type must be trivially copyable, of that
 /// format's size, and convertible from and to `float` by `static_cast`.

@@ -4,10 +4,10 @@
 /// and teaching: it works on host memory, in double precision, allocates vectors, and holds up to
 /// `length^2 * channels` numbers at once. Not part of the umbrella.
 ///
-/// The matrix of an operator that looks at its values (all but `shuffle` and `sparse_mix`) depends
-/// on x: `E` has the order of rows, or the weights, that this x gives. Rows past a sample's length
-/// are rows of the identity. The tensors may be of any element type. Errors are the operator's own,
-/// or an `invalid_argument` that names `batch`, `channel` or `head`.
+/// The matrix of an operator that looks at its values (all but `permute`, `shuffle` and
+/// `sparse_mix`) depends on x: `E` has the order of rows, or the weights, that this x gives. Rows
+/// past a sample's length are rows of the identity. The tensors may be of any element type. Errors
+/// are the operator's own, or an `invalid_argument` that names `batch`, `channel` or `head`.
 #pragma once
 
 #include <slicesort/attention_algorithm.hpp>
@@ -25,6 +25,7 @@
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/multi_permutation.hpp>
 #include <slicesort/options.hpp>
+#include <slicesort/permute.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/shuffle.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
@@ -36,6 +37,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <vector>
 
@@ -70,6 +72,22 @@ dense_matrix matrix_by_state(Op const& op, matrix_sample s, Weights const&... we
   return s.by_gradients(op, [&](auto dy, auto state, auto dx, workspace w, auto options) {
     op.backward(on, dy, weights..., typename Op::const_saved(state), dx, w, options);
   });
+}
+
+// The row numbers of one sample for every sample of a batch that forms its matrix.
+template <class T>
+const_index_tensor3 rows_of_sample(tensor3<T const> x, const_index_tensor3 all, index_t batch) {
+  detail::checker c("equivalent_matrix");
+  detail::view_info const of_x = detail::describe("x", x, false);
+  check_permutation(c, detail::describe("perm", all, false), of_x, of_x);
+  enforce(c.result());
+  extents3 const e{all.extents().length, all.extents().length, all.extents().channels};
+  strides3 const s = all.strides(), repeated{0, s.length, s.channels};
+  auto const of = [&](auto const* rows) -> const_index_tensor3 {
+    return tensor3(rows + batch * s.batch, e, repeated);
+  };
+  if (all.width() == index_width::bits16) return of(static_cast<std::uint16_t const*>(all.data()));
+  return of(static_cast<std::uint32_t const*>(all.data()));
 }
 
 }  // namespace impl
@@ -110,6 +128,17 @@ template <class Shift, class Alignment, class X>
 dense_matrix equivalent_matrix(csp<Shift, Alignment> const& op, X const& x, index_t batch,
                                index_t channel, forward_options options = {}) {
   return impl::matrix_by_state(op, impl::matrix_sample(x, batch, channel, options));
+}
+
+/// The permutation matrix of a column of `saved`. Of x only the shape matters.
+template <class X>
+dense_matrix equivalent_matrix(permute const& op, X const& x, const_saved_permutation saved,
+                               index_t batch, index_t channel, forward_options options = {}) {
+  impl::matrix_sample const s(x, batch, channel, options);
+  const_index_tensor3 const mine = impl::rows_of_sample(impl::input(x), saved.view, batch);
+  return s.by_gradients(op, [&](auto dy, auto, auto dx, workspace w, auto o) {
+    op.backward(exec::host{}, dy, {mine}, dx, w, o);
+  });
 }
 
 /// A permutation matrix that depends on the seed, the length and the channel alone.

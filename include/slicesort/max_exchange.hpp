@@ -3,6 +3,7 @@
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/max_exchange/host.hpp>
 #include <slicesort/detail/max_exchange/problem.hpp>
 #include <slicesort/dtype.hpp>
@@ -74,14 +75,14 @@ class max_exchange {
   }
 
   /// Writes `x` with the exchange to `y`, and the maxima's rows, unless `state` is `no_saved`.
-  template <class Exec, class X, class Y>
+  template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   void forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
                forward_options options = {}) const {
     auto const p = forward_problem(x, y, state, options);
     impl::run_forward<op>(on, p, scratch, check(on, p, scratch, options.lengths));
   }
   /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class X, class Y>
+  template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   verdict check_forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
                         forward_options options = {}) const {
     return check(on, forward_problem(x, y, state, options), scratch, options.lengths);
@@ -89,18 +90,21 @@ class max_exchange {
 
   /// Writes `dy` with the exchange to `dx`, or adds it with `grad_mode::accumulate`. `state` is
   /// what forward wrote; its indices are trusted, not checked.
-  template <class Exec, class DY, class DX>
+  template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
                 workspace scratch = {}, backward_options options = {}) const {
     auto const p = backward_problem(dy, state, dx, options);
     impl::run_backward<op>(on, p, scratch, check(on, p, scratch, options.lengths));
   }
   /// Returns what `backward` would report for these arguments, without running it.
-  template <class Exec, class DY, class DX>
+  template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   verdict check_backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
                          workspace scratch = {}, backward_options options = {}) const {
     return check(on, backward_problem(dy, state, dx, options), scratch, options.lengths);
   }
+
+  SLICESORT_REFUSE_OTHER_CALLS("(on, x, y, {maximum} or slicesort::no_saved, workspace, options)",
+                               "(on, dy, {maximum}, dx, workspace, options)");
 
  private:
   using op = detail::max_exchange_op;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/multi_permutation/host.hpp>
 #include <slicesort/detail/multi_permutation/problem.hpp>
 #include <slicesort/dtype.hpp>
@@ -95,14 +96,14 @@ class multi_permutation {
 
   /// Writes the weighted powers of `x` to `y`, and the permutation, unless `state` is `no_saved`.
   /// `weights`: a view of `terms` elements, or `uniform_weights`.
-  template <class Exec, class X, class Weights, class Y>
+  template <class Exec, class X, class Weights, class Y, detail::if_policy<Exec> = 0>
   void forward(Exec const& on, X const& x, Weights const& weights, Y const& y, saved state,
                workspace scratch = {}, forward_options options = {}) const {
     auto const p = forward_problem(x, weights, y, state, options);
     impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class X, class Weights, class Y>
+  template <class Exec, class X, class Weights, class Y, detail::if_policy<Exec> = 0>
   verdict check_forward(Exec const& on, X const& x, Weights const& weights, Y const& y, saved state,
                         workspace scratch = {}, forward_options options = {}) const {
     return check(on, forward_problem(x, weights, y, state, options), scratch);
@@ -110,14 +111,15 @@ class multi_permutation {
 
   /// Writes the gradient of `x`. `state` is what forward wrote; its indices are trusted, not
   /// checked.
-  template <class Exec, class DY, class Weights, class DX>
+  template <class Exec, class DY, class Weights, class DX, detail::if_policy<Exec> = 0>
   void backward(Exec const& on, DY const& dy, Weights const& weights, const_saved state,
                 DX const& dx, workspace scratch = {}, backward_options options = {}) const {
     auto const p = backward_problem(dy, weights, state, dx, options);
     impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Writes the gradients of `x` and of the weights; `options.mode` holds for both.
-  template <class Exec, class DY, class X, class Weights, class DX, class DWeights>
+  template <class Exec, class DY, class X, class Weights, class DX, class DWeights,
+            detail::if_policy<Exec> = 0>
   void backward(Exec const& on, DY const& dy, X const& x, Weights const& weights, const_saved state,
                 DX const& dx, DWeights const& dweights, workspace scratch = {},
                 backward_options options = {}) const {
@@ -125,18 +127,24 @@ class multi_permutation {
     impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `backward` would report for these arguments, without running it.
-  template <class Exec, class DY, class Weights, class DX>
+  template <class Exec, class DY, class Weights, class DX, detail::if_policy<Exec> = 0>
   verdict check_backward(Exec const& on, DY const& dy, Weights const& weights, const_saved state,
                          DX const& dx, workspace scratch = {},
                          backward_options options = {}) const {
     return check(on, backward_problem(dy, weights, state, dx, options), scratch);
   }
-  template <class Exec, class DY, class X, class Weights, class DX, class DWeights>
+  template <class Exec, class DY, class X, class Weights, class DX, class DWeights,
+            detail::if_policy<Exec> = 0>
   verdict check_backward(Exec const& on, DY const& dy, X const& x, Weights const& weights,
                          const_saved state, DX const& dx, DWeights const& dweights,
                          workspace scratch = {}, backward_options options = {}) const {
     return check(on, backward_problem(dy, x, weights, state, dx, dweights, options), scratch);
   }
+
+  SLICESORT_REFUSE_OTHER_CALLS(
+      "(on, x, weights, y, {perm} or slicesort::no_saved, workspace, options)",
+      "(on, dy, weights, {perm}, dx, workspace, options) or "
+      "backward(on, dy, x, weights, {perm}, dx, dweights, workspace, options)");
 
  private:
   using op = detail::multi_permutation_op<Order>;

@@ -4,12 +4,17 @@
 /// inference.
 #pragma once
 
+#include <slicesort/detail/core/config.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstdint>
 #include <type_traits>
 
 namespace slicesort {
+#define SLICESORT_NEEDS_INDEX                                                                      \
+  "slicesort: the saved state must be a view of std::uint16_t, std::int32_t or std::uint32_t (of " \
+  "csp also std::uint8_t), not const where it is written."
+
 inline namespace v0 {
 
 /// Pass in place of the saved state when no backward will follow.
@@ -72,17 +77,33 @@ using const_index_tensor3 = detail::basic_index_tensor3<true>;
 
 namespace detail {
 
-// The state as an argument of `forward`: a view to write it to, or `no_saved`. That nothing is
-// saved is a flag and not a null pointer, which the view of an empty tensor may have too.
+// Which views are no state for a view type, but were probably meant as one.
+template <class View, class S>
+inline constexpr bool is_wrong_state = false;
+template <bool Const, class Index>
+inline constexpr bool is_wrong_state<basic_index_tensor3<Const>, tensor3<Index>> =
+    std::is_integral_v<Index> && !std::is_convertible_v<tensor3<Index>, basic_index_tensor3<Const>>;
+
+template <class View, class S>
+using if_state = std::enable_if_t<std::is_convertible_v<S const&, View>, int>;
+template <class View, class S>
+using if_wrong_state = std::enable_if_t<is_wrong_state<View, S>, int>;
+
+// The state as an argument of `forward`: a view to write it to, with or without braces, or
+// `no_saved`. That nothing is saved is a flag and not a null pointer, which the view of an empty
+// tensor may have too.
 template <class View>
 struct saved_argument {
   View view;
   bool saving = true;
 
-  constexpr saved_argument(View to) : view(to) {}
+  template <class S, if_state<View, S> = 0>
+  constexpr saved_argument(S const& to) : view(to) {}
   constexpr saved_argument(no_saved_t) : view(), saving(false) {}
   template <class Other, std::enable_if_t<std::is_convertible_v<Other, View>, int> = 0>
   constexpr saved_argument(saved_argument<Other> other) : view(other.view), saving(other.saving) {}
+  template <class S, if_wrong_state<View, S> = 0>
+  SLICESORT_REFUSED_CONSTRUCTOR(saved_argument, S, SLICESORT_NEEDS_INDEX);
 };
 
 // The state as an argument of `backward`.
@@ -90,9 +111,12 @@ template <class View>
 struct const_saved_argument {
   View view;
 
-  constexpr const_saved_argument(View from) : view(from) {}
+  template <class S, if_state<View, S> = 0>
+  constexpr const_saved_argument(S const& from) : view(from) {}
   template <class Other, std::enable_if_t<std::is_convertible_v<Other, View>, int> = 0>
   constexpr const_saved_argument(saved_argument<Other> saved) : view(saved.view) {}
+  template <class S, if_wrong_state<View, S> = 0>
+  SLICESORT_REFUSED_CONSTRUCTOR(const_saved_argument, S, SLICESORT_NEEDS_INDEX);
 };
 
 }  // namespace detail

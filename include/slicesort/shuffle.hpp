@@ -3,6 +3,7 @@
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/shuffle/host.hpp>
 #include <slicesort/detail/shuffle/problem.hpp>
 #include <slicesort/dtype.hpp>
@@ -16,20 +17,6 @@
 #include <cstdint>
 
 namespace slicesort {
-inline namespace v0 {
-
-/// Form of `shuffle`: one permutation for all channels, as in the paper.
-struct shared_by_channels {
-  static constexpr bool shared = true;
-};
-
-/// Form of `shuffle`: every channel has a permutation of its own, as in the published code.
-struct per_channel {
-  static constexpr bool shared = false;
-};
-
-}  // namespace v0
-
 inline namespace SLICESORT_BUILD {
 
 /// `y[b, n, c] = x[b, p[n], c]`, where `p` is the stable argsort, over the valid rows `n`, of
@@ -75,14 +62,14 @@ class shuffle {
   }
 
   /// Writes the rows of `x` in their shuffled order to `y`.
-  template <class Exec, class X, class Y>
+  template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   void forward(Exec const& on, X const& x, Y const& y, workspace scratch = {},
                forward_options options = {}) const {
     auto const p = forward_problem(x, y, options);
     impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class X, class Y>
+  template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   verdict check_forward(Exec const& on, X const& x, Y const& y, workspace scratch = {},
                         forward_options options = {}) const {
     return check(on, forward_problem(x, y, options), scratch);
@@ -90,18 +77,21 @@ class shuffle {
 
   /// Writes the rows of `dy` to `dx` in the order before the shuffle, or adds them with
   /// `grad_mode::accumulate`.
-  template <class Exec, class DY, class DX>
+  template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   void backward(Exec const& on, DY const& dy, DX const& dx, workspace scratch = {},
                 backward_options options = {}) const {
     auto const p = backward_problem(dy, dx, options);
     impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `backward` would report for these arguments, without running it.
-  template <class Exec, class DY, class DX>
+  template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   verdict check_backward(Exec const& on, DY const& dy, DX const& dx, workspace scratch = {},
                          backward_options options = {}) const {
     return check(on, backward_problem(dy, dx, options), scratch);
   }
+
+  SLICESORT_REFUSE_OTHER_CALLS("(on, x, y, workspace, options)",
+                               "(on, dy, dx, workspace, options)");
 
  private:
   using op = detail::shuffle_op<Form>;

@@ -5,6 +5,7 @@
 
 #include <slicesort/alignment.hpp>
 #include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/math/wrap.hpp>
 #include <slicesort/detail/sinkhorn_csp/host.hpp>
 #include <slicesort/detail/sinkhorn_csp/problem.hpp>
@@ -111,14 +112,14 @@ class sinkhorn_csp {
   }
 
   /// Mixes the rows of `x` into `y`.
-  template <class Exec, class X, class Y>
+  template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   void forward(Exec const& on, X const& x, Y const& y, workspace scratch = {},
                forward_options options = {}) const {
     auto const p = forward_problem(x, y, options);
     impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class X, class Y>
+  template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   verdict check_forward(Exec const& on, X const& x, Y const& y, workspace scratch = {},
                         forward_options options = {}) const {
     return check(on, forward_problem(x, y, options), scratch);
@@ -126,18 +127,21 @@ class sinkhorn_csp {
 
   /// Writes the gradient to `dx`, or adds it with `grad_mode::accumulate`. `x` is what forward
   /// read.
-  template <class Exec, class DY, class X, class DX>
+  template <class Exec, class DY, class X, class DX, detail::if_policy<Exec> = 0>
   void backward(Exec const& on, DY const& dy, X const& x, DX const& dx, workspace scratch = {},
                 backward_options options = {}) const {
     auto const p = backward_problem(dy, x, dx, options);
     impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `backward` would report for these arguments, without running it.
-  template <class Exec, class DY, class X, class DX>
+  template <class Exec, class DY, class X, class DX, detail::if_policy<Exec> = 0>
   verdict check_backward(Exec const& on, DY const& dy, X const& x, DX const& dx,
                          workspace scratch = {}, backward_options options = {}) const {
     return check(on, backward_problem(dy, x, dx, options), scratch);
   }
+
+  SLICESORT_REFUSE_OTHER_CALLS("(on, x, y, workspace, options)",
+                               "(on, dy, x, dx, workspace, options)");
 
  private:
   using op = detail::sinkhorn_csp_op;

@@ -12,6 +12,7 @@
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
+#include <slicesort/extents.hpp>
 #include <slicesort/gemm.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/grouping.hpp>
@@ -20,6 +21,7 @@
 #include <slicesort/multi_permutation.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/order.hpp>
+#include <slicesort/permute.hpp>
 #include <slicesort/rank_collapse.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/shift.hpp>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/slicing_sort/host.hpp>
 #include <slicesort/detail/slicing_sort/problem.hpp>
 #include <slicesort/dtype.hpp>
@@ -68,14 +69,14 @@ class slicing_sort {
   }
 
   /// Sorts `x` into `y` and writes the permutation, unless `state` is `no_saved`.
-  template <class Exec, class X, class Y>
+  template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   void forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
                forward_options options = {}) const {
     auto const p = forward_problem(x, y, state, options);
     impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class X, class Y>
+  template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
   verdict check_forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
                         forward_options options = {}) const {
     return check(on, forward_problem(x, y, state, options), scratch);
@@ -83,18 +84,21 @@ class slicing_sort {
 
   /// `dx[b, perm[b, n, c], c] = dy[b, n, c]`, or `+=` with `grad_mode::accumulate`. `state` is what
   /// forward wrote; its indices are trusted, not checked.
-  template <class Exec, class DY, class DX>
+  template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
                 workspace scratch = {}, backward_options options = {}) const {
     auto const p = backward_problem(dy, state, dx, options);
     impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `backward` would report for these arguments, without running it.
-  template <class Exec, class DY, class DX>
+  template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
   verdict check_backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
                          workspace scratch = {}, backward_options options = {}) const {
     return check(on, backward_problem(dy, state, dx, options), scratch);
   }
+
+  SLICESORT_REFUSE_OTHER_CALLS("(on, x, y, {perm} or slicesort::no_saved, workspace, options)",
+                               "(on, dy, {perm}, dx, workspace, options)");
 
  private:
   using op = detail::slicing_sort_op<Order>;

@@ -6,6 +6,7 @@
 #include <slicesort/attention_algorithm.hpp>
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/softmax_attention/check.hpp>
 #include <slicesort/detail/softmax_attention/host.hpp>
 #include <slicesort/detail/softmax_attention/problem.hpp>
@@ -126,14 +127,14 @@ class softmax_attention {
 
   /// Writes attention of `in`, `{q, k, v}` or `{q, k, v, bias}`, to `y`, and the state, unless
   /// `state` is `no_saved`.
-  template <class Exec, class Y>
+  template <class Exec, class Y, detail::if_policy<Exec> = 0>
   void forward(Exec const& on, inputs_of<Y> const& in, Y const& y, saved_of<Y> state,
                workspace scratch = {}, attention_options options = {}) const {
     auto const p = forward_problem(in, y, state, options);
     impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class Y>
+  template <class Exec, class Y, detail::if_policy<Exec> = 0>
   verdict check_forward(Exec const& on, inputs_of<Y> const& in, Y const& y, saved_of<Y> state,
                         workspace scratch = {}, attention_options options = {}) const {
     return check(on, forward_problem(in, y, state, options), scratch);
@@ -141,7 +142,7 @@ class softmax_attention {
 
   /// Writes the gradients `to`, `{dq, dk, dv}` or `{dq, dk, dv, dbias}`; one that is `{}` is left
   /// out. `in` and `y` are what forward read and wrote, `state` what it saved.
-  template <class Exec, class DY, class Y>
+  template <class Exec, class DY, class Y, detail::if_policy<Exec> = 0>
   void backward(Exec const& on, DY const& dy, inputs_of<DY> const& in, Y const& y,
                 const_saved_of<DY> state, gradients_of<DY> const& to, workspace scratch = {},
                 attention_backward_options options = {}) const {
@@ -149,12 +150,16 @@ class softmax_attention {
     impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `backward` would report for these arguments, without running it.
-  template <class Exec, class DY, class Y>
+  template <class Exec, class DY, class Y, detail::if_policy<Exec> = 0>
   verdict check_backward(Exec const& on, DY const& dy, inputs_of<DY> const& in, Y const& y,
                          const_saved_of<DY> state, gradients_of<DY> const& to,
                          workspace scratch = {}, attention_backward_options options = {}) const {
     return check(on, backward_problem(dy, in, y, state, to, options), scratch);
   }
+
+  SLICESORT_REFUSE_OTHER_CALLS(
+      "(on, {q, k, v}, y, {state} or slicesort::no_saved, workspace, options)",
+      "(on, dy, {q, k, v}, y, {state}, {dq, dk, dv}, workspace, options)");
 
  private:
   template <class T>

@@ -5,6 +5,7 @@
 
 #include <slicesort/checkpoints.hpp>
 #include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/sparse_mix/host.hpp>
 #include <slicesort/detail/sparse_mix/problem.hpp>
 #include <slicesort/dtype.hpp>
@@ -108,21 +109,21 @@ class sparse_mix {
 
   /// Writes the mixture of `x` by the factors `w` to `y`, and the states, unless `state` is
   /// `no_saved`.
-  template <class Exec, class X, class W, class Y>
+  template <class Exec, class X, class W, class Y, detail::if_policy<Exec> = 0>
   void forward(Exec const& on, X const& x, W const& w, Y const& y, saved_of<X> state,
                workspace scratch = {}, forward_options options = {}) const {
     auto const p = forward_problem(x, w, y, state, options);
     impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class X, class W, class Y>
+  template <class Exec, class X, class W, class Y, detail::if_policy<Exec> = 0>
   verdict check_forward(Exec const& on, X const& x, W const& w, Y const& y, saved_of<X> state,
                         workspace scratch = {}, forward_options options = {}) const {
     return check(on, forward_problem(x, w, y, state, options), scratch);
   }
 
   /// Writes the gradient of x alone, which needs neither x nor states.
-  template <class Exec, class DY, class W, class DX>
+  template <class Exec, class DY, class W, class DX, detail::if_policy<Exec> = 0>
   void backward(Exec const& on, DY const& dy, W const& w, DX const& dx, workspace scratch = {},
                 backward_options options = {}) const {
     auto const p = backward_problem(dy, w, dx, options);
@@ -130,7 +131,7 @@ class sparse_mix {
   }
   /// Writes the gradients of x and of w; `options.mode` holds for both. `x` is what forward read,
   /// and `state` is what it wrote, or `no_saved` if it saved none.
-  template <class Exec, class DY, class X, class W, class DX, class DW>
+  template <class Exec, class DY, class X, class W, class DX, class DW, detail::if_policy<Exec> = 0>
   void backward(Exec const& on, DY const& dy, X const& x, W const& w, const_saved_of<DY> state,
                 DX const& dx, DW const& dw, workspace scratch = {},
                 backward_options options = {}) const {
@@ -138,17 +139,22 @@ class sparse_mix {
     impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `backward` would report for these arguments, without running it.
-  template <class Exec, class DY, class W, class DX>
+  template <class Exec, class DY, class W, class DX, detail::if_policy<Exec> = 0>
   verdict check_backward(Exec const& on, DY const& dy, W const& w, DX const& dx,
                          workspace scratch = {}, backward_options options = {}) const {
     return check(on, backward_problem(dy, w, dx, options), scratch);
   }
-  template <class Exec, class DY, class X, class W, class DX, class DW>
+  template <class Exec, class DY, class X, class W, class DX, class DW, detail::if_policy<Exec> = 0>
   verdict check_backward(Exec const& on, DY const& dy, X const& x, W const& w,
                          const_saved_of<DY> state, DX const& dx, DW const& dw,
                          workspace scratch = {}, backward_options options = {}) const {
     return check(on, backward_problem(dy, x, w, state, dx, dw, options), scratch);
   }
+
+  SLICESORT_REFUSE_OTHER_CALLS(
+      "(on, x, w, y, {states} or slicesort::no_saved, workspace, options)",
+      "(on, dy, w, dx, workspace, options) or "
+      "backward(on, dy, x, w, {states} or slicesort::no_saved, dx, dw, workspace, options)");
 
  private:
   using op = detail::sparse_mix_op;

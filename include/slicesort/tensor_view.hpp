@@ -6,94 +6,14 @@
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/extents.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 #include <utility>
 
 namespace slicesort {
 inline namespace v0 {
-
-/// Signed 64-bit: extents, strides, offsets, lengths.
-using index_t = std::int64_t;
-
-namespace detail {
-template <class... Extent>
-using require_integers = std::enable_if_t<(std::is_integral_v<Extent> && ...)>;
-}  // namespace detail
-
-/// The shape `[batch, length, channels]`. Integers of any type make one.
-struct extents3 {
-  index_t batch = 0, length = 0, channels = 0;
-
-  extents3() = default;
-  template <class B, class L, class C, class = detail::require_integers<B, L, C>>
-  SLICESORT_HD constexpr extents3(B b, L l, C c)
-      : batch(index_t(b)), length(index_t(l)), channels(index_t(c)) {}
-
-  friend SLICESORT_HD constexpr bool operator==(extents3 a, extents3 b) {
-    return a.batch == b.batch && a.length == b.length && a.channels == b.channels;
-  }
-  friend SLICESORT_HD constexpr bool operator!=(extents3 a, extents3 b) { return !(a == b); }
-  /// `batch * length * channels` in 64 bits. Operators check that it fits.
-  SLICESORT_HD constexpr index_t size() const { return batch * length * channels; }
-  SLICESORT_HD constexpr bool empty() const { return batch == 0 || length == 0 || channels == 0; }
-};
-
-/// Distance in elements between neighbors along each axis.
-struct strides3 {
-  index_t batch = 0, length = 0, channels = 0;
-
-  friend SLICESORT_HD constexpr bool operator==(strides3 a, strides3 b) {
-    return a.batch == b.batch && a.length == b.length && a.channels == b.channels;
-  }
-  friend SLICESORT_HD constexpr bool operator!=(strides3 a, strides3 b) { return !(a == b); }
-};
-
-/// Strides of a contiguous `[batch, length, channels]` tensor, channels fastest.
-SLICESORT_HD constexpr strides3 row_major(extents3 e) {
-  return {e.length * e.channels, e.channels, 1};
-}
-
-/// The shape `[outer, batch, length, channels]`: `outer` tensors of one shape. The operator says
-/// what the axes mean (for attention, `[batch, heads, length, channels]`).
-struct extents4 {
-  index_t outer = 0, batch = 0, length = 0, channels = 0;
-
-  extents4() = default;
-  template <class O, class B, class L, class C, class = detail::require_integers<O, B, L, C>>
-  SLICESORT_HD constexpr extents4(O o, B b, L l, C c)
-      : outer(index_t(o)), batch(index_t(b)), length(index_t(l)), channels(index_t(c)) {}
-
-  friend SLICESORT_HD constexpr bool operator==(extents4 a, extents4 b) {
-    return a.outer == b.outer && a.each() == b.each();
-  }
-  friend SLICESORT_HD constexpr bool operator!=(extents4 a, extents4 b) { return !(a == b); }
-
-  /// The shape of one tensor of the stack.
-  SLICESORT_HD constexpr extents3 each() const { return {batch, length, channels}; }
-  SLICESORT_HD constexpr index_t size() const { return outer * each().size(); }
-  SLICESORT_HD constexpr bool empty() const { return outer == 0 || each().empty(); }
-};
-
-/// Distance in elements between neighbors along each axis.
-struct strides4 {
-  index_t outer = 0, batch = 0, length = 0, channels = 0;
-
-  friend SLICESORT_HD constexpr bool operator==(strides4 a, strides4 b) {
-    return a.outer == b.outer && a.each() == b.each();
-  }
-  friend SLICESORT_HD constexpr bool operator!=(strides4 a, strides4 b) { return !(a == b); }
-
-  SLICESORT_HD constexpr strides3 each() const { return {batch, length, channels}; }
-};
-
-/// Strides of a contiguous `[outer, batch, length, channels]` tensor, channels fastest.
-SLICESORT_HD constexpr strides4 row_major(extents4 e) {
-  strides3 const s = row_major(e.each());
-  return {e.each().size(), s.batch, s.length, s.channels};
-}
 
 namespace detail {
 
@@ -129,16 +49,17 @@ class tensor1 {
   using value_type = std::remove_const_t<T>;
 
   tensor1() = default;
-  SLICESORT_HD constexpr tensor1(T* data, index_t size, index_t stride = 1)
-      : data_(data), size_(size), stride_(stride) {}
+  template <class Size, class Stride = index_t, class = detail::require_integers<Size, Stride>>
+  SLICESORT_HD constexpr tensor1(T* data, Size size, Stride stride = 1)
+      : data_(data), size_(detail::to_index(size)), stride_(detail::to_index(stride)) {}
   template <class U, std::enable_if_t<detail::adds_const<U, T> && !std::is_same_v<U, T>, int> = 0>
   SLICESORT_HD constexpr tensor1(tensor1<U> other)
       : data_(other.data()), size_(other.size()), stride_(other.stride()) {}
   template <class M, std::enable_if_t<detail::is_mdspan_of_rank<M, 1>, int> = 0>
   constexpr tensor1(M const& m)
       : data_(m.data_handle()),
-        size_(static_cast<index_t>(m.extent(0))),
-        stride_(static_cast<index_t>(m.stride(0))) {}
+        size_(detail::to_index(m.extent(0))),
+        stride_(detail::to_index(m.stride(0))) {}
 
   SLICESORT_HD constexpr T* data() const { return data_; }
   SLICESORT_HD constexpr index_t size() const { return size_; }
@@ -169,10 +90,10 @@ class tensor3 {
   template <class M, std::enable_if_t<detail::is_mdspan_of_rank<M, 3>, int> = 0>
   constexpr tensor3(M const& m)
       : data_(m.data_handle()),
-        extents_{static_cast<index_t>(m.extent(0)), static_cast<index_t>(m.extent(1)),
-                 static_cast<index_t>(m.extent(2))},
-        strides_{static_cast<index_t>(m.stride(0)), static_cast<index_t>(m.stride(1)),
-                 static_cast<index_t>(m.stride(2))} {}
+        extents_{detail::to_index(m.extent(0)), detail::to_index(m.extent(1)),
+                 detail::to_index(m.extent(2))},
+        strides_{detail::to_index(m.stride(0)), detail::to_index(m.stride(1)),
+                 detail::to_index(m.stride(2))} {}
 
   SLICESORT_HD constexpr T* data() const { return data_; }
   SLICESORT_HD constexpr extents3 extents() const { return extents_; }
@@ -214,10 +135,10 @@ class tensor4 {
   template <class M, std::enable_if_t<detail::is_mdspan_of_rank<M, 4>, int> = 0>
   constexpr tensor4(M const& m)
       : data_(m.data_handle()),
-        extents_{static_cast<index_t>(m.extent(0)), static_cast<index_t>(m.extent(1)),
-                 static_cast<index_t>(m.extent(2)), static_cast<index_t>(m.extent(3))},
-        strides_{static_cast<index_t>(m.stride(0)), static_cast<index_t>(m.stride(1)),
-                 static_cast<index_t>(m.stride(2)), static_cast<index_t>(m.stride(3))} {}
+        extents_{detail::to_index(m.extent(0)), detail::to_index(m.extent(1)),
+                 detail::to_index(m.extent(2)), detail::to_index(m.extent(3))},
+        strides_{detail::to_index(m.stride(0)), detail::to_index(m.stride(1)),
+                 detail::to_index(m.stride(2)), detail::to_index(m.stride(3))} {}
 
   SLICESORT_HD constexpr T* data() const { return data_; }
   SLICESORT_HD constexpr extents4 extents() const { return extents_; }

@@ -10,6 +10,9 @@
 #if __has_include(<slicesort/max_exchange.hpp>)
 #  include <slicesort/max_exchange.hpp>
 #endif
+#if __has_include(<slicesort/permute.hpp>)
+#  include <slicesort/permute.hpp>
+#endif
 #if __has_include(<slicesort/csp.hpp>)
 #  include <slicesort/csp.hpp>
 #endif
@@ -68,6 +71,14 @@ inline unsigned fingerprint(ss::exec::host on = {}) {
   note(y);
   sort.backward(on, y.read(), {perm.view()}, dx.view(), scratch);
   note(dx);
+
+#if __has_include(<slicesort/permute.hpp>)
+  ss::permute const again{};
+  again.forward(on, y.read(), {perm.view()}, dx.view(), scratch);
+  note(dx);
+  again.backward(on, x.read(), {perm.view()}, dx.view(), scratch);
+  note(dx);
+#endif
 
 #if __has_include(<slicesort/multi_permutation.hpp>)
   tensor<std::uint16_t> perms(e);

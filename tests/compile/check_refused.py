@@ -1,30 +1,41 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every refused/*.cpp must not compile, and the first error must be the sentence after `// expect: `. With
--DCORRECTED the same file must compile: it is refused for that mistake and for no other."""
+"""Every refused/*.cpp must not compile: the first error must be the sentence after `// expect: `, and stand in the
+first twelve lines of what the compiler says. With -DCORRECTED the same file must compile: it is refused for that
+mistake and for no other. A file with the lines `// of: NAME..` has a variant for each name, which -DOF_NAME chooses."""
 import re
 from functools import partial
 from pathlib import Path
 
 from common import COMPILERS, HERE, run_all, syntax_only
 
+LINES = 12
 
-def check(compiler: str, path: Path) -> str:
+
+def check(compiler: str, path: Path, variant: str) -> str:
     expected = re.search(r"^// expect: (.*)$", path.read_text(), re.MULTILINE)
-    where = f"{path.name} ({compiler})"
+    where = f"{path.name}{' ' + variant if variant else ''} ({compiler})"
     if not expected:
         return f"{where}: has no '// expect: ' line"
-    fine, messages = syntax_only(compiler, path, "-std=c++17")
-    errors = [line for line in messages.splitlines() if re.search(r"\berror:", line)]
+    flags = ["-std=c++17"] + ([f"-DOF_{variant}"] if variant else [])
+    fine, messages = syntax_only(compiler, path, *flags)
+    lines = messages.splitlines()
+    errors = [line for line in lines if re.search(r"\berror:", line)]
     if fine:
         return f"{where}: compiles"
     if expected[1].strip() not in messages:
         return f"{where}: must say '{expected[1]}', says:\n{messages}"
     if expected[1].strip() not in errors[0]:
         return f"{where}: says '{expected[1]}', but first:\n{errors[0]}"
-    fine, messages = syntax_only(compiler, path, "-std=c++17", "-DCORRECTED", "-Wall", "-Wextra", "-Werror")
+    if lines.index(errors[0]) >= LINES:
+        return f"{where}: says '{expected[1]}' after more than {LINES} lines:\n{messages}"
+    fine, messages = syntax_only(compiler, path, *flags, "-DCORRECTED", "-Wall", "-Wextra", "-Werror")
     return "" if fine else f"{where}: does not compile when corrected:\n{messages}"
 
 
-run_all("refused", [partial(check, compiler, path)
-                    for compiler in COMPILERS for path in sorted((HERE / "refused").glob("*.cpp"))])
+def variants(path: Path) -> list[str]:
+    return " ".join(re.findall(r"^// of: (.*)$", path.read_text(), re.MULTILINE)).split() or [""]
+
+
+run_all("refused", [partial(check, compiler, path, variant) for compiler in COMPILERS
+                    for path in sorted((HERE / "refused").glob("*.cpp")) for variant in variants(path)])

@@ -110,6 +110,28 @@ void slicing_sort() {
 }
 
 template <class T>
+void permute() {
+  operator_prints<T> prints("permute");
+  for (extents3 e : {shape, tall}) {
+    std::vector<index_t> const valid = e == shape ? lengths : std::vector<index_t>{65599};
+    scratch memory(ss::permute::workspace_bytes<T>(on, e));
+    tensor<T> const x = mixed_tensor<T>(e, all_kinds, 1), dy = number_tensor<T>(e, 2);
+    tensor<T> y(e), dx = begun<T>(e);
+    tensor<std::uint32_t> perm(e);
+    for_each_position(e, [&](index_t b, index_t n, index_t c) {
+      // 7 shares no divisor with a length: a permutation.
+      auto const rows = static_cast<std::uint32_t>(valid[static_cast<std::size_t>(b)]);
+      perm(b, n, c) = (static_cast<std::uint32_t>(n) * 7u + static_cast<std::uint32_t>(c)) % rows;
+    });
+    ss::permute const op;
+    op.forward(on, x.view(), {perm.view()}, y.view(), memory, {view_of(valid)});
+    prints.forward.add(y);
+    op.backward(on, dy.view(), {perm.view()}, dx.view(), memory, add_to(view_of(valid)));
+    prints.backward.add(dx);
+  }
+}
+
+template <class T>
 void multi_permutation() {
   operator_prints<T> prints("multi_permutation");
   using A = ss::detail::accumulator_t<T>;
@@ -263,6 +285,7 @@ void softmax_attention() {
 template <class T>
 void every_operator() {
   slicing_sort<T>();
+  permute<T>();
   multi_permutation<T>();
   max_exchange<T>();
   shuffle<T>();

@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 #include <slicesort/max_exchange.hpp>
+#include <slicesort/permute.hpp>
 #include <slicesort/shuffle.hpp>
 #include <slicesort/slicing_sort.hpp>
 
@@ -63,6 +64,7 @@ TEST_CASE("check and workspace_bytes read no memory") {
                             {ss::grad_mode::accumulate, lengths}));
   CHECK(ss::max_exchange(999).check_forward(on, x, y, ss::no_saved, w, {lengths}));
   CHECK(shuffle.check_forward(on, x, y, w, {lengths}));
+  CHECK(ss::permute().check_forward(on, x, {ss::const_index_tensor3(perm)}, y, w, {lengths}));
   ss::tensor1<index_t const> const too_few(lengths.data(), 2);
   CHECK(sort.check_forward(on, x, y, {perm}, w, {too_few}).kind == ss::error_kind::argument);
 }

@@ -7,9 +7,11 @@
 #include "support/backends.hpp"
 #include "support/inputs.hpp"
 #include "support/pattern_order.hpp"
+#include "support/problems.hpp"
 
 #include <slicesort/csp.hpp>
 #include <slicesort/multi_permutation.hpp>
+#include <slicesort/permute.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 #include <slicesort/sparse_mix.hpp>
 
@@ -117,7 +119,36 @@ void check_multi_permutation(extents3 e) {
   });
 }
 
+// Of columns with rows past a length, whose indices name no row.
+template <class T, class Index>
+void check_permute(extents3 e, index_t length) {
+  tensor<T> const x = random_tensor<T>(e, 9), dy = random_tensor<T>(e, 10);
+  tensor<Index> perm(e);
+  constexpr index_t step = 7919;  // no divisor of a length that is used here
+  REQUIRE(length % step != 0);
+  for_each_position(e, [&](index_t b, index_t n, index_t c) {
+    perm(b, n, c) = static_cast<Index>(n < length ? (n * step + c) % length : -1);
+  });
+  std::vector<index_t> const lengths(static_cast<std::size_t>(e.batch), length);
+  ss::permute const op;
+  check_backends([&](auto const& on) {
+    tensor<T> y(e), dx(e);
+    auto scratch = scratch_of<T>(on, op, e);
+    op.forward(on, x.view(), {perm.view()}, y.view(), scratch, {view_of(lengths)});
+    op.backward(on, dy.view(), {perm.view()}, dx.view(), scratch,
+                {ss::grad_mode::overwrite, view_of(lengths)});
+    return results{bytes_of(y.elements()), bytes_of(dx.elements())};
+  });
+}
+
 }  // namespace
+
+// So many rows that a tile has too few columns to be worth its while.
+TEST_CASE_TEMPLATE("permutations of long columns", T, float, double, float16, bfloat16) {
+  extents3 const e{1, 40000, 24};
+  check_permute<T, std::uint16_t>(e, 39990);
+  check_permute<T, std::uint32_t>(e, 39990);
+}
 
 TEST_CASE_TEMPLATE("columns larger than shared memory", T, float, double, float16, bfloat16) {
   extents3 const e{1, too_many_rows<T>(), 2};

@@ -103,6 +103,34 @@ TEST_CASE("permutations") {
       [&](auto x, index_t b, index_t c, auto o) { return equivalent_matrix(op, x, b, c, o); });
 }
 
+TEST_CASE("permute") {
+  // 5 shares no divisor with a length. Past a length nothing is read.
+  for (std::vector<index_t> const& lengths : {std::vector<index_t>(), ragged()}) {
+    tensor<std::uint16_t> perm(shape);
+    for_each_position(shape, [&](index_t b, index_t n, index_t c) {
+      index_t const rows = lengths.empty() ? shape.length : lengths[static_cast<std::size_t>(b)];
+      index_t const row = n < rows ? (5 * n + 7 * c) % rows : 60000;
+      perm(b, n, c) = static_cast<std::uint16_t>(row);
+    });
+    tensor<float> const x = integer_tensor<float>(shape, 40, 7);
+    tensor<float> y(shape);
+    std::vector<unsigned char> scratch(1 << 16);
+    ss::forward_options const options{view_of(lengths)};
+    ss::permute const op;
+    op.forward(ss::exec::host{}, x.view(), {perm.view()}, y.view(), scratch, options);
+    check_product(x, y, 0, [&](index_t b, index_t c) {
+      ss::dense_matrix const e = equivalent_matrix(op, x.view(), {perm.view()}, b, c, options);
+      check_permutation(e);
+      return e;
+    });
+  }
+  tensor<float> const x(shape);
+  tensor<std::uint32_t> const short_perm({3, 12, 5});
+  CHECK(refusal([&] {
+          (void)equivalent_matrix(ss::permute{}, x.view(), {short_perm.view()}, 0, 0);
+        }) == "equivalent_matrix: perm.length is 12, must be 13 (x.length)");
+}
+
 TEST_CASE("multi_permutation") {
   ss::multi_permutation<> const op{3};
   std::vector<double> const numbers = {0.5, -2, 0.25};

@@ -119,6 +119,21 @@ TEST_CASE_TEMPLATE("slicing_sort", T, float, double, float16, bfloat16) {
   }
 }
 
+TEST_CASE_TEMPLATE("permute", T, float, double, float16, bfloat16) {
+  for (extents3 e : {extents3{2, 50, 37}, extents3{1, 3000, 3}}) {
+    tensor<std::uint16_t> perm(e);
+    for_each_position(e, [&](index_t b, index_t n, index_t c) {
+      // 7 shares no divisor with a length: a permutation.
+      perm(b, n, c) = static_cast<std::uint16_t>((7 * n + b + c) % e.length);
+    });
+    ss::permute const op;
+    check_accumulation<T>(e, [&](auto const& on, auto dy, auto dx) {
+      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+      op.backward(on, dy, {perm.view()}, dx, scratch.get(), add);
+    });
+  }
+}
+
 TEST_CASE_TEMPLATE("shuffle", T, float, double, float16, bfloat16) {
   for (extents3 e : {extents3{2, 50, 37}, extents3{1, 3000, 3}}) {
     auto const check = [&](auto const& op) {

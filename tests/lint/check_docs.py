@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Code in the documentation is code that runs: a ```cpp block after `<!-- from examples/NAME.cpp -->` must
-be the region of that file between `// [snippet]` and `// [/snippet]`; `<!-- from examples/NAME.cpp: WORD -->`
-takes `// [snippet WORD]`. A `text` block after `<!-- output of examples/NAME.cpp -->` must be its output.
+be the region of that file between `// [snippet]` and `// [/snippet]` (in a CMakeLists.txt after `#`);
+`<!-- from examples/NAME.cpp: WORD -->` takes `// [snippet WORD]`. A `text` block after `<!-- output of examples/NAME.cpp -->` must be its output.
 Links to files of the repository must lead somewhere. Prose wraps at 120 columns; tables, code, links that
 stand alone and HTML comments need not."""
 import re
@@ -20,7 +20,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 def snippet(path: Path, word: str | None) -> str | None:
     label = "snippet" + (f" {word}" if word else "")
-    found = re.search(rf"^[ \t]*// \[{label}\]\n(.*?)^[ \t]*// \[/{label}\]$", path.read_text(), re.DOTALL | re.MULTILINE)
+    found = re.search(rf"^[ \t]*(?://|#) \[{label}\]\n(.*?)^[ \t]*(?://|#) \[/{label}\]$", path.read_text(), re.DOTALL | re.MULTILINE)
     return textwrap.dedent(found[1]) if found else None
 
 

@@ -9,10 +9,10 @@ from common import INCLUDE, finish, headers, name
 
 INCLUDED = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 UMBRELLAS = ("slicesort.hpp", "cuda.cuh", "cublas.cuh")
-ABOVE_OPERATORS = ("thrust.hpp", "equivalent_matrix.hpp", "blas.hpp", "cublas.cuh")
+ABOVE_OPERATORS = ("thrust.hpp", "equivalent_matrix.hpp", "blas.hpp", "cublas.cuh", "half_types.hpp", "print.hpp")
 # The folders of detail/ that belong to no operator, from the ground up: what bodies are written with, and
 # with what they are launched; the host's runtime; the engines that several operators are made of.
-FOLDERS = {"math": 2, "core": 2, "kernel": 3, "host": 3, "cuda": 4, "sort": 4, "permute": 5}
+FOLDERS = {"math": 2, "core": 2, "kernel": 3, "host": 3, "cuda": 4, "sort": 4, "move": 5}
 OPERATOR, PUBLIC_OPERATOR, CONVENIENCE, UMBRELLA = 6, 7, 8, 9
 # One operator may know another's problem: sinkhorn_csp is csp's relaxation.
 MAY_KNOW = {("detail/sinkhorn_csp/problem.hpp", "detail/csp/problem.hpp")}

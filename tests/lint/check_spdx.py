@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every text file names its licence in its first lines (JSON, which has no comments: anywhere)."""
+"""Every text file that can hold a comment names its licence in its first lines. Who holds the copyright, and the licence
+of the others, is said in .reuse/dep5, which `reuse lint` checks."""
 from common import files, finish, name
 
 MARK = "SPDX-License-" + "Identifier: Apache-2.0"
-DATA = (".png", ".svg", ".csv", ".npy", ".bin")
+NO_COMMENTS = (".png", ".svg", ".csv", ".npy", ".bin", ".json")
 
 complaints = []
 for path in files():
-    if path.name == "LICENSE" or path.suffix in DATA or "corpus" in path.parts:
+    if path.name in ("LICENSE", "dep5") or path.suffix in NO_COMMENTS or {"corpus", "LICENSES"} & set(path.parts):
         continue
     try:
         text = path.read_text()
     except UnicodeDecodeError:
         complaints.append(f"{name(path)}: not text")
         continue
-    if path.suffix != ".json":
-        text = "\n".join(text.splitlines()[:5])
-    if MARK not in text:
-        complaints.append(f"{name(path)}: no '{MARK}' in its first five lines")
+    # GitHub wants the issue templates' own heading first.
+    if MARK not in "\n".join(text.splitlines()[:6 if "ISSUE_TEMPLATE" in path.parts else 5]):
+        complaints.append(f"{name(path)}: no '{MARK}' in its first lines")
 finish("spdx", complaints)

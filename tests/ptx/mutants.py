@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Would anybody notice a missing barrier? Removes every synchronization of every compiled kernel, one at a time (barriers,
 bar.warp.sync, pairs of a cluster's barrier, waits for asynchronous copies), and runs tests that execute it on the PTX
-machine: a fault of the machine or a failed assertion must notice. docs/ptx_mutants.md has the table and what
+machine: a fault of the machine or a failed assertion must notice. docs/ptx_machine/mutants.md has the table and what
 survived.
 
   tests/run --ptx && python3 tests/ptx/mutants.py [--fresh] [REGEX of mangled names]

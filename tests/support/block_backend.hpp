@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators on the block executor: `block_exec` is an execution policy like exec::cuda, whose
-// kernels run on the host. The kernels are compiled in block_backend.cpp, once for all tests, for
-// the four element types and the operators of operators.hpp.
+// kernels run on the host. Generated units (operators/units.cmake) compile the kernels once for all
+// tests, for the four element types.
 #pragma once
 
 #include "executor/block_executor.hpp"
@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 namespace support {
@@ -87,7 +88,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Defined in block_backend.cpp.
+// Defined in block_kernels.hpp.
 template <class Op>
 struct implementation<Op, support::block_backend> {
   static void check(support::block_exec const&, detail::checker&) {}
@@ -98,6 +99,27 @@ struct implementation<Op, support::block_backend> {
   template <class Problem>
   static void backward(support::block_exec const& on, Problem const& p, workspace w);
 };
+#if defined(SLICESORT_TEST_HOST_ONLY)
+// Nobody calls: there are no kernels, only something to link with.
+template <class Op>
+template <class T>
+void implementation<Op, support::block_backend>::plan(support::block_exec const&,
+                                                      typename Op::shape const&, detail::arena&) {
+  std::abort();
+}
+template <class Op>
+template <class Problem>
+void implementation<Op, support::block_backend>::forward(support::block_exec const&, Problem const&,
+                                                         workspace) {
+  std::abort();
+}
+template <class Op>
+template <class Problem>
+void implementation<Op, support::block_backend>::backward(support::block_exec const&,
+                                                          Problem const&, workspace) {
+  std::abort();
+}
+#endif
 
 }  // namespace impl
 }  // namespace SLICESORT_BUILD

@@ -5,7 +5,7 @@
 
 #include "numbers.hpp"
 #if defined(SLICESORT_TEST_LINKS_HOST_KERNELS)
-#  include "host_kernels.hpp"
+#  include "linked_operators.hpp"
 #endif
 
 #include <slicesort/tensor_view.hpp>

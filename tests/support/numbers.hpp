@@ -153,8 +153,8 @@ std::uint64_t nearest_bits(long double value) {
     std::uint64_t const middle = low + (high - low) / 2;
     (value_of(middle) <= magnitude ? low : high) = middle;
   }
-  long double const down = magnitude - value_of(low), up = value_of(high) - magnitude;
-  bool const take_high = up < down || (up == down && (high & 1) == 0);
+  long double const below = magnitude - value_of(low), above = value_of(high) - magnitude;
+  bool const take_high = above < below || (above == below && (high & 1) == 0);
   return sign | (take_high ? high : low);
 }
 

@@ -106,6 +106,17 @@ TEST_CASE("max_exchange") {
   check_sizes<double>("max_exchange", op, forward_of(op), [](extents3, bool) { return wide{0}; });
 }
 
+TEST_CASE("permute") {
+  ss::permute const op;
+  check_sizes<float>(
+      "permute", op,
+      [&](auto const& on, auto x, auto y) {
+        ss::const_index_tensor3 const perm = view_of_nothing<std::uint32_t const>(3, x.extents());
+        return op.check_forward(on, x, {perm}, y);
+      },
+      [](extents3 e, bool host) -> wide { return host ? wide{32 * 4} * e.length : 0; });
+}
+
 TEST_CASE("shuffle") {
   auto const with = [](auto const& op, bool shared) {
     check_sizes<float>(

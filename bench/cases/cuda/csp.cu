@@ -71,8 +71,8 @@ void add_csp() {
     at.extents = e;
     add_case<csp_job<T>>(at);
   };
-  auto const add_text = [&](std::string const& policy, ss::extents3 e) {
-    at.input = "text";
+  auto const add_on = [&](std::string const& input, std::string const& policy, ss::extents3 e) {
+    at.input = input;
     add(policy, e);
     at.input = "normal";
   };
@@ -89,8 +89,9 @@ void add_csp() {
     for (char const* group : {"4", "8", "32", "128", "256", "512", "2048"})
       add(std::string("linear-reference-G:") + group, device_shape(4096));
     for (char const* policy : {"linear-reference-G:2", "linear-reference-G:16"}) {
-      for (ss::index_t const n : text_lengths()) add_text(policy, {text_batch(), n, 256});
-      add_text(policy, {2, 37, 24});
+      for_each_task_shape(
+          [&](std::string const& input, ss::extents3 e) { add_on(input, policy, e); });
+      add_on("text", policy, {2, 37, 24});
     }
   }
 }

@@ -39,7 +39,7 @@ void for_each_device_setting(std::string const& subject, std::string const& dire
        {"uniform", "few_unique", "relu", "sorted", "reversed", "constant", "text"})
     if (sorts) add(input, device_shape(1024));
   // The model of the papers' text task.
-  for (ss::index_t const n : text_lengths()) add("text", {text_batch(), n, 256});
+  for_each_task_shape(add);
   // Longer than any block sorts at once.
   if (sorts) add("normal", {1, ss::index_t{1} << 20, 64});
   // Small enough to run everything once.

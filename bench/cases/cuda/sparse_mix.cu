@@ -154,9 +154,11 @@ void add_sparse_mix() {
     for (char const* residual : {"per_factor", "none", "initial"})
       add(topology + '-' + residual + "-M:6", {2, 37, 24});
     // The model of the papers' text task.
+    for_each_task_shape([&](std::string const& input, ss::extents3 e) {
+      at.input = input;
+      add(topology + "-per_factor-M:" + std::to_string(ss::ceil_log2(e.length)), e);
+    });
     at.input = "text";
-    for (ss::index_t const n : text_lengths())
-      add(topology + "-per_factor-M:" + std::to_string(ss::ceil_log2(n)), {text_batch(), n, 256});
     add(topology + "-per_factor-M:6", {2, 37, 24});
     at.input = "normal";
   }

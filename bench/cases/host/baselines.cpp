@@ -59,15 +59,8 @@ class naive_scatter_job final : public unsort_job<T> {
  public:
   using unsort_job<T>::unsort_job;
   void run() override {
-    auto const rows = static_cast<std::size_t>(this->at.extents.length),
-               channels = static_cast<std::size_t>(this->at.extents.channels);
-    this->perm.visit([&](auto const* rows_of) {
-      share_channels(this->at, [&](unsigned, std::size_t b, std::size_t first, std::size_t last) {
-        std::size_t const start = b * rows * channels;
-        naive_scatter(this->dy->values.data() + start, rows_of + start, this->dx.data() + start,
-                      rows, channels, first, last);
-      });
-    });
+    move_naively(this->at, this->dy->values.data(), this->perm, this->dx.data(),
+                 [](auto... a) { naive_scatter(a...); });
   }
 };
 

@@ -7,7 +7,7 @@
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/softmax_attention.hpp>
 
-#if SLICESORT_BENCH_BLAS
+#ifdef SLICESORT_BENCH_BLAS
 #  include <slicesort/blas.hpp>
 #endif
 
@@ -17,7 +17,7 @@
 namespace bench {
 namespace {
 
-#if SLICESORT_BENCH_BLAS
+#ifdef SLICESORT_BENCH_BLAS
 using materialized = ss::materialized<ss::cblas>;
 #else
 using materialized = ss::materialized<>;

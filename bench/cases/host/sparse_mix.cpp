@@ -200,8 +200,9 @@ void add_sparse_mix() {
         add(policy("per_factor", ss::ceil_log2(n)), "normal", {1, n, 512});
     }
     // The model of the papers' text task.
-    for (ss::index_t const n : text_lengths())
-      add(policy("per_factor", ss::ceil_log2(n)), "text", {text_batch(), n, 256});
+    for_each_task_shape([&](std::string const& input, ss::extents3 e) {
+      add(policy("per_factor", ss::ceil_log2(e.length)), input, e);
+    });
     for_each_sweep_shape([&](ss::extents3 e) { add(policy("per_factor", 12), "uniform", e); });
     // Small enough to run everything once.
     for (char const* residual : {"per_factor", "none", "initial"})

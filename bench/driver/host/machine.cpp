@@ -5,10 +5,11 @@
 #include <benchmark/benchmark.h>
 #include <slicesort/detail/host/isa.hpp>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 
-#if SLICESORT_BENCH_BLAS
+#ifdef SLICESORT_BENCH_BLAS
 // OpenBLAS's description of itself; null with another BLAS.
 extern "C" char* openblas_get_config() __attribute__((weak));
 #endif
@@ -29,8 +30,8 @@ std::string processor() {
 
 // The BLAS that multiplies the matrices of materialized attention.
 std::string blas() {
-#if SLICESORT_BENCH_BLAS
-  return openblas_get_config != nullptr ? openblas_get_config() : "another BLAS";
+#ifdef SLICESORT_BENCH_BLAS
+  return openblas_get_config != nullptr ? openblas_get_config() : SLICESORT_BENCH_BLAS;
 #else
   return "plain loops";
 #endif
@@ -39,7 +40,11 @@ std::string blas() {
 }  // namespace
 
 void describe_machine() {
-  benchmark::AddCustomContext("blas", blas());
+  // A program with other contestants alone has no BLAS to speak of.
+  auto const& all = all_cases();
+  if (std::any_of(all.begin(), all.end(),
+                  [](bench_case const& c) { return c.at.subject == "softmax_attention"; }))
+    benchmark::AddCustomContext("blas", blas());
   benchmark::AddCustomContext("cpu", processor());
   benchmark::AddCustomContext("instruction_set",
                               ss::impl::isa_name(ss::impl::chosen_isa(ss::isa::best)));

@@ -17,6 +17,7 @@ from ..results import BadResults, Case, load, run_main, size, table, time_of
 from ..verdicts import paired
 
 ROUNDS = 6
+TORCH = "torch==2.11.0"  # the one place that says which; a python3 that has another is taken as it is
 
 
 def python_with_torch(folder: Path) -> str:
@@ -26,7 +27,7 @@ def python_with_torch(folder: Path) -> str:
     python = str(folder / "bin" / "python")
     if not folder.exists() or subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode != 0:
         print(f"  installing torch in {folder} (5 GB)", file=sys.stderr, flush=True)
-        for command in ([sys.executable, "-m", "venv", str(folder)], [python, "-m", "pip", "install", "--quiet", "torch", "numpy"]):
+        for command in ([sys.executable, "-m", "venv", str(folder)], [python, "-m", "pip", "install", "--quiet", TORCH, "numpy"]):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise BadResults(f"torch cannot be installed: {(done.stderr or done.stdout).strip()[-500:]}")
@@ -74,7 +75,7 @@ def table_of_peers(ours: list[Row], torch_results: str) -> None:
             case = theirs.get(row.case.beside(f"baseline_{form}"))
             if case is None:
                 continue
-            front = [row.who.label, row.direction, case.dtype, case.shape, form.removeprefix("torch_"), time_of(row.case.seconds)]
+            front = [row.label, row.direction, case.dtype, case.shape, form.removeprefix("torch_"), time_of(row.case.seconds)]
             if case.failed:
                 lines.append(front + ["OOM" if case.failed == "out of memory" else "FAILED", "", "", "", ""])
                 continue

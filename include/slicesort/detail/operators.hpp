@@ -5,6 +5,7 @@
 #include <slicesort/detail/csp/dispatch.hpp>
 #include <slicesort/detail/max_exchange/dispatch.hpp>
 #include <slicesort/detail/multi_permutation/dispatch.hpp>
+#include <slicesort/detail/permute/dispatch.hpp>
 #include <slicesort/detail/shuffle/dispatch.hpp>
 #include <slicesort/detail/sinkhorn_csp/dispatch.hpp>
 #include <slicesort/detail/slicing_sort/dispatch.hpp>

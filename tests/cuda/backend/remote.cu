@@ -2,7 +2,7 @@
 // Compiled once for each element type, SLICESORT_TEST_DTYPE: see remote.hpp.
 #include "remote.hpp"
 
-#include "support/operators.hpp"
+#include "all_operators.hpp"
 
 #include <slicesort/cuda.cuh>
 #include <slicesort/dtype.hpp>

@@ -102,7 +102,8 @@ std::string call_name(int call) {
       "csp.forward, columns",      "csp.backward, columns",
       "sinkhorn_csp.forward",      "sinkhorn_csp.backward",
       "sparse_mix.forward",        "sparse_mix.backward",
-      "sparse_mix.forward, alone", "sparse_mix.backward, of x, accumulating"};
+      "sparse_mix.forward, alone", "sparse_mix.backward, of x, accumulating",
+      "permute.forward",           "permute.backward, accumulating"};
   static_assert(sizeof names / sizeof names[0] == all_calls, "a name for every call");
   return names[call];
 }

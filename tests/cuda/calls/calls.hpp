@@ -16,10 +16,10 @@
 
 namespace support {
 
-inline constexpr int all_calls = 26;
+inline constexpr int all_calls = 28;
 std::string call_name(int call);
 // Whether the call adds to what its gradients hold: it is not the same when it is made twice.
-constexpr bool accumulates(int call) { return call == 3 || call == 15 || call == 25; }
+constexpr bool accumulates(int call) { return call == 3 || call == 15 || call == 25 || call == 27; }
 
 // Inputs on the device, outputs on the device, and what the host backend makes of them.
 template <class T>

@@ -10,6 +10,7 @@
 #include <slicesort/csp.hpp>
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/multi_permutation.hpp>
+#include <slicesort/permute.hpp>
 #include <slicesort/shuffle.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 #include <slicesort/slicing_sort.hpp>
@@ -58,6 +59,8 @@ auto with_mix(int which, F const& f) {
   if (which == 0) return f(ss::sparse_mix<ss::topology::cdil>{});
   return f(ss::sparse_mix<ss::topology::cdil, ss::residual::none>{{}, ss::recompute});
 }
+// Then permute, by what slicing_sort saves.
+inline constexpr int first_permute = first_mix + 4;
 // A call is of one of them, forward or backward.
 constexpr int mix_of(int call) { return (call - first_mix) / 2; }
 
@@ -73,6 +76,7 @@ std::size_t bytes_of(int call, Exec const& on, extents3 e) {
                     [&](auto const& op) { return op.template workspace_bytes<T>(on, e); });
   if constexpr (relaxes<T>)
     if (call < first_mix) return relaxed().workspace_bytes<T>(on, e);
+  if (call >= first_permute) return ss::permute::workspace_bytes<T>(on, e);
   return with_mix(mix_of(std::max(call, first_mix)), [&](auto const& op) {
     return op.template workspace_bytes<T>(on, e, {factors, e.batch, e.length, links});
   });
@@ -185,6 +189,10 @@ void run_call(int call, Exec const& on, operands<T> const& o, ss::workspace w, b
       return own.forward(on, x, y, w, {lengths});
     case 11:
       return own.backward(on, dy, dx, w, {mode, lengths});
+    case first_permute:
+      return ss::permute().forward(on, x, {saved}, y, w, {lengths});
+    case first_permute + 1:
+      return ss::permute().backward(on, dy, {saved}, dx, w, {mode, lengths});
     default:
       if (call < first_sinkhorn) return run_csp(call, on, o, w, lengths);
       if constexpr (relaxes<T>)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the environment asks of the PTX machine. docs/ptx_machine.md lists the variables.
+// What the environment asks of the PTX machine. docs/ptx_machine lists the variables.
 #pragma once
 
 #include "../machine/launch.hpp"

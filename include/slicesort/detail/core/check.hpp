@@ -62,6 +62,7 @@ class checker {
   void view(view_info const& v) {
     axes(v);
     if (!ok() || v.extents.empty()) return;
+    if (!few_elements(v.extents)) return too_large(v);  // its strides may have overflowed
     step(v, v.axes.outer, v.extents.outer, v.strides.outer);
     step(v, v.axes.batch, v.extents.batch, v.strides.batch);
     step(v, v.axes.length, v.extents.length, v.strides.length);
@@ -76,7 +77,7 @@ class checker {
     bool const fits =
         axis(v.extents.outer, v.strides.outer) && axis(v.extents.batch, v.strides.batch) &&
         axis(v.extents.length, v.strides.length) && axis(v.extents.channels, v.strides.channels) &&
-        few_elements(v.extents) && span < max_index / v.element_bytes;
+        span < max_index / v.element_bytes;
     if (!fits)
       too_large(v);
     else if (v.written)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What depends on the compiler: host-device functions, unrolling, exceptions, and the namespace of
-// compiled code.
+// What depends on the compiler: host-device functions, unrolling, exceptions, the namespace of
+// compiled code, and functions that may not be called.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -71,4 +71,29 @@
                      SLICESORT_PP_EXCEPTIONS)
 #else
 #  define SLICESORT_BUILD SLICESORT_PP_CAT(v0_host, SLICESORT_PP_EXCEPTIONS)
+#endif
+
+// A function that may not be called, and is not there to SFINAE: its result is
+// SLICESORT_REFUSED(First, sentence), and SLICESORT_REFUSAL ends its declaration. First is one of
+// its template parameters. Each compiler says the sentence in the way it can: g++ prints the
+// declaration, clang the text of an attribute, which g++ would print in SFINAE too; nvcc gives the
+// line.
+#if defined(__clang__) && !defined(__CUDACC__)
+#  define SLICESORT_REFUSED(First, sentence) __attribute__((unavailable(sentence))) void
+#  define SLICESORT_REFUSAL
+#  define SLICESORT_REFUSED_CONSTRUCTOR(name, First, sentence) \
+    __attribute__((unavailable(sentence))) name(First const&)
+#else
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+template <class>
+void because(char const*);
+}
+}  // namespace v0
+}  // namespace slicesort
+#  define SLICESORT_REFUSED(First, sentence) decltype(::slicesort::detail::because<First>(sentence))
+#  define SLICESORT_REFUSAL = delete
+#  define SLICESORT_REFUSED_CONSTRUCTOR(name, First, sentence) \
+    name(First const&, decltype(::slicesort::detail::because<First>(sentence))* = nullptr) = delete
 #endif

@@ -21,8 +21,8 @@
 #include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/detail/kernel/slices.hpp>
 #include <slicesort/detail/kernel/tile_shape.hpp>
-#include <slicesort/detail/permute/kernel/chained_launch.hpp>
-#include <slicesort/detail/permute/kernel/permute_columns.hpp>
+#include <slicesort/detail/move/kernel/chained_launch.hpp>
+#include <slicesort/detail/move/kernel/permute_columns.hpp>
 #include <slicesort/detail/sort/kernel/sort_columns.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/saved.hpp>

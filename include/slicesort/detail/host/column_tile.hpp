@@ -145,18 +145,17 @@ struct column_tile {
   unsigned char* scratch;  // tile_scratch_bytes<T>(rows)
 };
 
-// Prefetches the dense row that is `prefetch_distance` rows after this one: rows are far apart, and
-// the processor's own prefetchers stop at the end of a page. The address may be past the tensor, so
-// it is computed as an integer.
+// Prefetches the dense row that is `Distance` rows after this one: rows are far apart, and the
+// processor's own prefetchers stop at the end of a page. Locality 3 is the nearest cache, 2 the
+// next. The address may be past the tensor, so it is computed as an integer.
 inline constexpr unsigned prefetch_distance = 16;
-template <class T>
+template <unsigned Distance = prefetch_distance, int Locality = 3, class T>
 void prefetch_after(T const* row, index_t pitch) {
 #if SLICESORT_GNU_VECTORS
-  auto const ahead =
-      reinterpret_cast<std::uintptr_t>(row) +
-      std::uintptr_t{prefetch_distance} * static_cast<std::uintptr_t>(pitch) * sizeof(T);
+  auto const ahead = reinterpret_cast<std::uintptr_t>(row) +
+                     std::uintptr_t{Distance} * static_cast<std::uintptr_t>(pitch) * sizeof(T);
   for (std::uintptr_t byte = 0; byte < tile_columns * sizeof(T); byte += 64)
-    __builtin_prefetch(reinterpret_cast<void const*>(ahead + byte));
+    __builtin_prefetch(reinterpret_cast<void const*>(ahead + byte), 0, Locality);
 #else
   (void)row, (void)pitch;
 #endif
@@ -209,7 +208,7 @@ void scatter_rows(Stage const* stage, int pitch, int width, index_t i, int count
   for (int lane = 0; lane < width; ++lane) {
     T* p = to + at.start[lane] + i * at.pitch;
     for (int k = 0; k < count; ++k, p += at.pitch)
-      std::memcpy(p, stage + k * pitch + lane, sizeof(T));
+      std::memcpy(static_cast<void*>(p), stage + k * pitch + lane, sizeof(T));
   }
 }
 

@@ -9,11 +9,11 @@
 #include <slicesort/detail/kernel/slices.hpp>
 #include <slicesort/detail/kernel/tile_shape.hpp>
 #include <slicesort/detail/kernel/tuning.hpp>
+#include <slicesort/detail/move/kernel/chained_columns.hpp>
+#include <slicesort/detail/move/kernel/chained_launch.hpp>
 #include <slicesort/detail/multi_permutation/kernel/sum_powers.hpp>
 #include <slicesort/detail/multi_permutation/kernel/weights_gradient.hpp>
 #include <slicesort/detail/multi_permutation/problem.hpp>
-#include <slicesort/detail/permute/kernel/chained_columns.hpp>
-#include <slicesort/detail/permute/kernel/chained_launch.hpp>
 #include <slicesort/detail/sort/kernel/columns_view.hpp>
 #include <slicesort/detail/sort/kernel/sort_columns.hpp>
 #include <slicesort/dtype.hpp>

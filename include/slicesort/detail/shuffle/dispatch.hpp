@@ -10,8 +10,8 @@
 #include <slicesort/detail/kernel/slices.hpp>
 #include <slicesort/detail/kernel/tuning.hpp>
 #include <slicesort/detail/math/raw_key.hpp>
-#include <slicesort/detail/permute/kernel/chained_launch.hpp>
-#include <slicesort/detail/permute/kernel/permute_columns.hpp>
+#include <slicesort/detail/move/kernel/chained_launch.hpp>
+#include <slicesort/detail/move/kernel/permute_columns.hpp>
 #include <slicesort/detail/shuffle/kernel/shuffled_rows.hpp>
 #include <slicesort/detail/shuffle/problem.hpp>
 #include <slicesort/detail/sort/kernel/columns_view.hpp>

@@ -9,6 +9,17 @@
 
 namespace slicesort {
 inline namespace v0 {
+
+/// Form of `shuffle`: one permutation for all channels, as in the paper.
+struct shared_by_channels {
+  static constexpr bool shared = true;
+};
+
+/// Form of `shuffle`: every channel has a permutation of its own, as in the published code.
+struct per_channel {
+  static constexpr bool shared = false;
+};
+
 namespace detail {
 
 template <class T>

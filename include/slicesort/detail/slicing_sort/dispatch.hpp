@@ -4,7 +4,7 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
-#include <slicesort/detail/permute/kernel/permute_columns.hpp>
+#include <slicesort/detail/move/kernel/permute_columns.hpp>
 #include <slicesort/detail/slicing_sort/problem.hpp>
 #include <slicesort/detail/sort/kernel/columns_view.hpp>
 #include <slicesort/detail/sort/kernel/sort_columns.hpp>

@@ -8,8 +8,8 @@
 #include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/detail/kernel/store.hpp>
 #include <slicesort/detail/math/rounded.hpp>
+#include <slicesort/detail/move/kernel/chained_columns.hpp>
 #include <slicesort/detail/multi_permutation/problem.hpp>
-#include <slicesort/detail/permute/kernel/chained_columns.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>

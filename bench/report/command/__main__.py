@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bench/run itself: python3 -m report.command [options]."""
+import argparse
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+from .options import Refused, parse
+
+
+def compare_alone(o: argparse.Namespace) -> int:
+    from .. import compare
+    from .programs import default_results
+    new = o.json or default_results(o)
+    if not new.is_file():
+        raise Refused(f"there are no results {new} to compare with")
+    return compare.compare(str(o.compare), str(new))
+
+
+def run(argv: list[str]) -> int:
+    o = parse(argv)
+    if o.only_compares:
+        return compare_alone(o)
+    # Not before: --help and mistakes are answered at once.
+    from . import build, modes
+    from .programs import Programs
+    built = {part: path for part, path in (("host", o.host_program), ("cuda", o.cuda_program)) if path}
+    if not built:
+        build.prepare(o)
+    build.go_on_where_pictures_are(argv)
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        if o.compare:  # a run may write where the results lie that it is compared with
+            o.compare = Path(shutil.copy(o.compare, scratch / "old.json"))
+        others = {"host": o.against_program} if o.against_program else build.build_other(o) if o.against else {}
+        p = Programs(o, built or build.build(o), others, scratch)
+        if o.mode not in ("arena", "list"):
+            p.forget_results()
+        status = modes.RUN[o.mode](p)
+        if o.csv and any(map(p.measured, p.paths)):
+            from .table_file import write_csv
+            path = o.json.with_suffix(".csv") if o.csv == Path() else o.csv
+            write_csv(path, list(p.results.values()))
+            print(f"a row for each case: {path}")
+        if o.compare:
+            from .. import compare
+            found = [p.results[part] for part in ("host", "cuda") if p.measured(part)]
+            status = max(status, compare.compare(str(o.compare), str(found[0]))) if found else status
+        return status
+
+
+def main() -> int:
+    for ended_by in (signal.SIGINT, signal.SIGTERM):  # also where whoever started this ignores them
+        signal.signal(ended_by, signal.default_int_handler)
+    from ..results import BadResults
+    from .build import Failed
+    try:
+        return run(sys.argv[1:])
+    except (Refused, BadResults) as error:
+        print(f"bench/run: {error}", file=sys.stderr)
+        return 2
+    except Failed as error:
+        print(f"bench/run: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still in the buffer
+        return 0
+    except KeyboardInterrupt:
+        print("bench/run: interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

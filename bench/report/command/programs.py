@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bench programs of one call: what they are called with, and where their results go."""
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from .build import ROOT, commit_of
+
+# Cases say how many threads they have; a BLAS has one.
+ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")}
+
+
+def default_results(o: argparse.Namespace) -> Path:
+    """Beside the build where that has a place of its own, and of somebody's own program where they are."""
+    return (o.build or (Path.cwd() if o.host_program else ROOT)) / "bench-results" / f"{o.mode}.json"
+
+
+def beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.stem + ending + path.suffix)
+
+
+class Programs:
+    """`others` are those of the commit that --against names."""
+
+    def __init__(self, o: argparse.Namespace, paths: dict[str, Path], others: dict[str, Path], scratch: Path) -> None:
+        os.environ.update(ONE_THREAD)
+        self.o, self.paths, self.others, self.scratch = o, paths, others, scratch
+        self.commit = commit_of(ROOT)
+        if o.json is None:
+            o.json = scratch / "smoke.json" if o.mode == "smoke" else default_results(o)
+        o.json.parent.mkdir(parents=True, exist_ok=True)
+        self.results = {"host": o.json, "cuda": beside(o.json, "-cuda")}
+        self.results_of_others = {part: beside(self.results[part], "-against") for part in others}
+        self.torch = beside(o.json, "-torch")
+        self.nothing_measured = False  # this machine lacks what a program needs
+
+    def command(self, part: str) -> list[str]:
+        """The program with what every call of it takes."""
+        return self._command(self.paths[part], self.commit)
+
+    def command_of_other(self, part: str) -> list[str]:
+        return self._command(self.others[part], self.o.against)
+
+    def _command(self, program: Path, commit: str) -> list[str]:
+        return [str(program), "--text", str(self.o.text), *self.o.shapes.flags(), f"--benchmark_context=commit={commit}"]
+
+    def names(self, part: str, regex: str) -> list[str]:
+        """Of the cases that match."""
+        done = subprocess.run(self.command(part) + ["--benchmark_list_tests", f"--benchmark_filter={regex}"],
+                              stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(done.returncode)
+        return done.stdout.split()
+
+    def forget_results(self) -> None:
+        for path in (*self.results.values(), self.torch):
+            path.unlink(missing_ok=True)
+
+    def measured(self, part: str) -> bool:
+        path = self.results[part]
+        return path.exists() and path.stat().st_size > 0
+
+    def timed(self, part: str, results: Path, regex: str, *flags: str, limit: float | None = None) -> bool:
+        """Times what matches. Google Benchmark's own table goes nowhere."""
+        try:
+            done = subprocess.run(self.command(part) + [f"--benchmark_out={results}", "--benchmark_out_format=json", "--progress",
+                                                        f"--benchmark_filter={regex}", *flags, *self.o.flags],
+                                  stdout=subprocess.PIPE, text=True, timeout=limit, check=False)
+            status, said = f"status {done.returncode}", done.stdout
+        except subprocess.TimeoutExpired as late:
+            status, said = f"stopped after {limit:g} s", (late.stdout or b"").decode(errors="replace")
+        why = [line for line in said.splitlines() if line.startswith("nothing measured")]
+        self.nothing_measured = bool(why)
+        if why:
+            print("\n".join(why))
+        if status != "status 0":
+            print(f"bench/run: the bench program failed ({status})", file=sys.stderr)
+        return status == "status 0"

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The picture: a line for each operator against the length, labelled at its end, its interval as a band.
+const $ = id => document.getElementById(id);
+function make(node, attributes, children) {
+  for (const [key, value] of Object.entries(attributes)) if (value !== "" && value !== undefined) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+const el = (name, attributes, ...children) => make(document.createElement(name), attributes, children);
+const svg = (name, attributes, ...children) => make(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+
+// ---- numbers for people
+const digits = (v, n = 3) => (v >= 10 ** n ? Math.round(v).toString() : Number(v.toPrecision(n)).toString());
+const scaled = (v, units) => { const [scale, unit] = units.find(([s]) => v >= s) ?? units.at(-1); return `${digits(v / scale)} ${unit}`.trim(); };
+const time = s => scaled(s, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]]);
+const bytes = v => scaled(v, [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
+const count = v => scaled(v, [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]]);
+const times = v => `${v < 9.95 ? v.toFixed(v < 0.995 ? 2 : 1).replace(/\.0$/, v === Math.round(v) ? "" : ".0") : Math.round(v)}×`;
+const fine = v => v.toFixed(v < 9.995 ? 2 : v < 99.95 ? 1 : 0);
+
+const METRICS = {
+  ratio: { chip: "times as fast", title: "Times as fast as streaming softmax attention", value: "ratio", low: "low", high: "high", say: times, better: "higher is better" },
+  seconds: { chip: "time", title: "Time of a call", value: "seconds", low: "seconds_low", high: "seconds_high", say: time, better: "lower is better" },
+  peak: { chip: "peak memory", title: "Peak memory of data and call", value: "peak", say: bytes, better: "lower is better" },
+  kept: { chip: "kept", title: "Bytes that forward keeps for backward", value: "kept", say: bytes, better: "lower is better" },
+};
+let metric = "ratio";
+
+// At most `most` round numbers between the ends: by 1, 2, 5, or by powers of ten, or by hundreds.
+function ticksOf(low, high, most, coarse) {
+  const sets = [[1, 2, 5], [1, 3], [1]];
+  for (const steps of coarse ? [[1]] : sets) {
+    const found = [];
+    for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); ++e)
+      for (const s of steps) { const v = Number(`${s}e${e}`); if (v >= low && v <= high) found.push(v); }
+    if (found.length <= most) return found;
+  }
+  const tens = [];
+  for (let e = Math.ceil(Math.log10(low)); e <= Math.log10(high); e += 2) tens.push(Number(`1e${e}`));
+  return tens;
+}
+
+// Moves labels apart until each has its line, as little as that takes.
+function apart(labels, gap, top, bottom) {
+  labels.sort((a, b) => a.y - b.y);
+  for (let pass = 0; pass < 400; ++pass) {
+    let moved = false;
+    for (let i = 0; i < labels.length; ++i) {
+      labels[i].y = Math.min(Math.max(labels[i].y, top + i * gap), bottom - (labels.length - 1 - i) * gap);
+      const lack = i && gap - (labels[i].y - labels[i - 1].y);
+      if (lack > 0.01) { labels[i].y += lack / 2; labels[i - 1].y -= lack / 2; moved = true; }
+    }
+    if (!moved) return;
+  }
+}
+
+function tip(text, x = 0, y = 0) {
+  const box = $("tip");
+  box.hidden = !text;
+  box.textContent = text;
+  box.style.left = `${Math.max(8, Math.min(x, innerWidth - box.offsetWidth - 8))}px`;
+  box.style.top = `${y + box.offsetHeight > innerHeight - 8 ? Math.max(8, y - box.offsetHeight - 40) : y}px`;
+}
+
+function lengthName(n) { return n >= 16384 && n % 1024 === 0 ? `${n / 1024}K` : String(n); }
+
+function chart() {
+  const m = METRICS[metric], list = matching(SIDES.filter(side => side.key !== "n"));
+  const lengths = [...new Set(list.map(r => r.n))].sort((a, b) => a - b);
+  const points = list.filter(r => r[m.value] > 0 && !(m.value === "ratio" && r.reference));
+  $("chart-title").textContent = m.title;
+  $("chart-sub").textContent = `${m.better} · ${what()}, [${list[0].b}, N, ${list[0].c}]` + (m.low ? " · band: 95 % interval" : "") + " · both axes logarithmic";
+  if (!points.length) { $("chart").replaceChildren(el("p", { class: "sub" }, "Nothing to draw here.")); return; }
+
+  const narrow = $("chart").clientWidth < 640, width = Math.max(300, $("chart").clientWidth), gap = narrow ? 15 : 18;
+  const lines = results.series.map((who, i) => ({ who, i, points: points.filter(r => r.series === i).sort((a, b) => a.n - b.n) })).filter(s => s.points.length);
+  const left = narrow ? 38 : 50, top = narrow ? 14 : 24, right = width - (narrow ? 166 : 250), height = Math.max(narrow ? 330 : 400, gap * (lines.length + 1));
+  const ends = points.flatMap(r => [r[m.low] ?? r[m.value], r[m.high] ?? r[m.value]]);
+  const low = Math.min(...ends, m.value === "ratio" ? 0.8 : Infinity) / 1.06, high = Math.max(...ends, m.value === "ratio" ? 1.2 : 0) * 1.06;
+  const X = n => (lengths.length < 2 ? (left + right) / 2 : left + 14 + (right - left - 28) * Math.log(n / lengths[0]) / Math.log(lengths.at(-1) / lengths[0]));
+  // Of one length there are no lines: the points stand side by side, the highest first, so that their intervals can be seen.
+  const order = [...points].sort((a, b) => b[m.value] - a[m.value]);
+  const at = r => (lengths.length < 2 ? left + (right - left) * (order.indexOf(r) + 0.5) / order.length : X(r.n));
+  const Y = v => top + height - height * Math.log(v / low) / Math.log(high / low);
+  const out = svg("svg", { viewBox: `0 0 ${width} ${top + height + 42}`, role: "img", "aria-label": `${m.title} against length; the table below has the numbers` });
+
+  for (const v of ticksOf(low, high, narrow ? 8 : 11)) {
+    out.append(svg("line", { class: "grid", x1: left, x2: right, y1: Y(v), y2: Y(v) }), svg("text", { x: left - 9, y: Y(v) + 4, "text-anchor": "end" }, m.value === "ratio" ? `${digits(v)}×` : m.say(v)));
+  }
+  const named = [shown.n].filter(n => lengths.includes(n)); // the table's own length first, then what has room
+  for (const n of lengths) if (named.every(other => Math.abs(X(n) - X(other)) > 36)) named.push(n);
+  for (const n of lengths) {
+    const here = n === shown.n;
+    if (lengths.length > 1) out.append(svg("line", { class: here ? "here" : "grid", x1: X(n), x2: X(n), y1: top, y2: top + height }));
+    if (named.includes(n)) out.append(svg("text", { class: here ? "ink strong" : "", x: X(n), y: top + height + 19, "text-anchor": "middle" }, lengthName(n)));
+  }
+  out.append(svg("text", { x: (left + right) / 2, y: top + height + 38, "text-anchor": "middle" }, "length N"));
+  if (m.value === "ratio") {
+    out.append(svg("line", { class: "one", x1: left, x2: right, y1: Y(1), y2: Y(1) }),
+      svg("text", { class: "ink", x: left + 6, y: Y(1) - 6 }, narrow ? "streaming softmax = 1" : "streaming softmax attention = 1"));
+  }
+
+  if (!narrow) out.append(svg("text", { x: width - 1, y: 2, "text-anchor": "end" }, `at ${lengthName(lengths.at(-1))}`));
+  const labels = lines.map(s => {
+    const end = s.points.at(-1), lost = list.some(r => r.series === s.i && r.failed && r.n > end.n);
+    return { ...s, end, lost, y: Y(end[m.value]) };
+  });
+  apart(labels, gap, top + 6, top + height - 2);
+  // The plain ones first, so that what matters lies above.
+  for (const s of labels.sort((a, b) => a.who.strong - b.who.strong || b.i - a.i)) {
+    const color = `var(--s${s.i})`, strong = s.who.strong || (s.who.reference && m.value !== "ratio");
+    const path = (list, y) => list.map(r => `${at(r).toFixed(1)} ${Y(y(r)).toFixed(1)}`).join("L");
+    const group = svg("g", { class: "series", "data-series": s.i });
+    const banded = s.points.filter(r => m.low && r[m.low] !== null && r[m.low] > 0);
+    if (banded.length > 1) group.append(svg("path", { d: `M${path(banded, r => r[m.high])}L${path([...banded].reverse(), r => r[m.low])}Z`, fill: color, opacity: 0.15 }));
+    if (banded.length === 1) group.append(svg("line", { x1: at(banded[0]), x2: at(banded[0]), y1: Y(banded[0][m.high]), y2: Y(banded[0][m.low]), stroke: color, "stroke-width": 5, opacity: 0.25 }));
+    group.append(svg("path", { d: `M${path(s.points, r => r[m.value])}`, fill: "none", stroke: color, "stroke-width": strong ? 3.2 : 1.8, "stroke-linejoin": "round", "stroke-dasharray": s.who.dashed ? "6 4" : "" }));
+    for (const r of s.points) group.append(svg("circle", { cx: at(r), cy: Y(r[m.value]), r: strong ? 4.6 : 3.4, fill: color }));
+    const y = Y(s.end[m.value]), x = right + (narrow ? 8 : 26);
+    group.append(svg("path", { d: `M${at(s.end) + 6} ${y}L${narrow ? x - 3 : right + 4} ${narrow ? s.y : y}L${x - 4} ${s.y}`, fill: "none", stroke: color, opacity: 0.65 }),
+      svg("text", { class: strong ? "ink strong" : "ink", x, y: s.y + 4 }, s.who.short),
+      svg("text", { class: strong ? "ink strong" : "", x: width - 1, y: s.y + 4, "text-anchor": "end" }, s.lost ? "OOM" : m.say(s.end[m.value])));
+    group.addEventListener("mouseenter", () => { out.classList.add("some"); group.classList.add("on"); });
+    group.addEventListener("mouseleave", () => { out.classList.remove("some"); group.classList.remove("on"); });
+    out.append(group);
+  }
+  near(out, points, at, Y, m, right);
+  $("chart").replaceChildren(out);
+}
+
+// The nearest point says what it is; a click takes its length for the table.
+function near(out, points, at, Y, m, right) {
+  const find = event => {
+    const box = out.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+    const far = r => Math.hypot(at(r) - x, Y(r[m.value]) - y), best = points.reduce((a, b) => (far(b) < far(a) ? b : a));
+    return x < right + 8 && far(best) < 40 ? best : null;
+  };
+  out.addEventListener("mousemove", event => {
+    const r = find(event);
+    for (const group of out.querySelectorAll(".series")) group.classList.toggle("on", r !== null && group.dataset.series === String(r.series) || group.matches(":hover"));
+    out.classList.toggle("some", out.querySelector(".on") !== null);
+    out.style.cursor = r ? "pointer" : "";
+    if (!r) { tip(""); return; }
+    const ratio = r.ratio && !r.reference ? `\n${times(r.ratio)}${r.low === null ? "" : ` (${fine(r.low)} to ${fine(r.high)})`} ${r.ratio > 0 ? "as fast" : ""}, ${r.verdict}` : "";
+    tip(`${r.who.label}, N = ${r.n}${ratio}\n${time(r.seconds)}${r.peak === null ? "" : `, peak ${bytes(r.peak)}`}`, event.clientX + 14, event.clientY + 14);
+  });
+  out.addEventListener("mouseleave", () => { tip(""); out.classList.remove("some"); });
+  out.addEventListener("click", event => { const r = find(event); if (r) choose("n", r.n); });
+}

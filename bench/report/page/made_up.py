@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Made-up results of an arena, with everything that a page or a picture may meet: two machines, two types, several widths,
+what does not fit in memory, torch, noise, and text that would be markup."""
+import json
+import random
+from pathlib import Path
+
+from ..contestants import DIRECTIONS
+from ..journal import rows_of_result
+
+LENGTHS = (1024, 2048, 4096, 8192)
+ROUNDS = 8
+# subject, policy, takes part with bfloat16; nanoseconds of an element of forward: at N = 1024, and what each doubling adds or multiplies
+OPERATORS = (
+    ("my_mixer", "own", True, 2.6, 1.15),
+    ("slicing_sort", "ascending", True, 1.6, 1.22), ("slicing_sort", "interleave", False, 1.62, 1.22), ("max_exchange", "ascending", False, 0.9, 1.35),
+    ("multi_permutation", "ascending", False, 5.7, 1.3), ("csp", "linear-reference-G:2", True, 0.75, 1.1), ("csp", "linear-reference-G:16", False, 1.2, 1.12),
+    ("sparse_mix", "chord-per_factor-M:10", True, 4.0, 1.22), ("sparse_mix", "cdil-per_factor-M:10", False, 1.8, 1.2),
+    ("softmax_attention", "streaming-full-H:4", True, 33.0, 1.97), ("softmax_attention", "materialised-full-H:4", False, 48.0, 2.1),
+    ("softmax_attention", "streaming-window-H:4", True, 18.0, 1.05), ("softmax_attention", "streaming-block_local-H:4", False, 7.2, 1.01))
+HOSTILE = "</script><b id=planted>planted</b> & <!--"
+CONTEXT = {"date": "2026-01-01T12:00:00+00:00", "cpu": "A made-up processor", "instruction_set": "avx512", "compiler": "g++ 12.2.0",
+           "flags": "-O3 -DNDEBUG", "blas": "OpenBLAS 0.3.21", "text": "made_up.txt", "commit": "0000000", "command": "bench/run",
+           "rounds": ROUNDS, "batch": 8, "num_cpus": 2}
+
+
+def results_of(backend: str, dtypes: tuple[str, ...], widths: tuple[int, ...], faster: float) -> list[dict]:
+    noise = random.Random(backend)
+    rows = []
+    for dtype in dtypes:
+        for c in widths:
+            for direction in DIRECTIONS:
+                for doublings, n in enumerate(LENGTHS):
+                    weather = [1 + 0.2 * noise.random() for _ in range(ROUNDS)]
+                    for subject, policy, in_16_bits, first, growth in OPERATORS:
+                        name = f"{subject}/{backend}/{direction}/{dtype}/{policy}/text/B:8/N:{n}/C:{c}" + ("/T:1" if backend == "host" else "")
+                        if dtype != "f32" and not in_16_bits:
+                            continue
+                        if policy.startswith("materialised") and n == LENGTHS[-1]:
+                            rows += rows_of_result({"name": name, "failed": "out of memory"})
+                            continue
+                        elements = 8 * n * c
+                        seconds = first * growth**doublings * elements * 1e-9 * (3.3 if direction == "training" else 1) / faster
+                        result = {
+                            "name": name, "calls": 3, "seconds": [seconds * w * noise.lognormvariate(0, 0.02) for w in weather],
+                            "saved_bytes": 2 * elements if direction == "training" else 0, "peak_bytes": 9 * elements * (1 + 0.1 * noise.random()),
+                            "workspace_bytes": 0, "traffic_bytes": 8 * elements, "copy_bytes_per_second": 1.6e10 * faster,
+                            "flops": 300 * elements if subject == "softmax_attention" else 0, "peak_flops_per_second": 2.2e11 * faster}
+                        if policy != "own":  # which came without an oracle
+                            result["max_error"] = 0.0 if subject in ("slicing_sort", "csp", "max_exchange") else noise.random() * 4e-6
+                        rows += rows_of_result(result)
+    return rows
+
+
+def results_of_torch(rows: list[dict]) -> list[dict]:
+    """Of the sort and of attention, a few times as slow."""
+    forms = {"slicing_sort": "baseline_torch_stable_sort", "softmax_attention": "baseline_torch_sdpa_flash"}
+    found = []
+    for row in rows:
+        subject, _, rest = row["name"].partition("/")
+        if subject in forms and "error_occurred" not in row and ("/ascending/" in rest or "/streaming-full" in rest):
+            times = {key: value for key, value in row.items() if not key.startswith("share_of")}
+            found.append({**times, "name": f"{forms[subject]}/{rest}", "ns_per_element": row["ns_per_element"] * (14 if subject == "slicing_sort" else 1.3)})
+    return found
+
+
+def write(folder: Path) -> tuple[list[Path], Path]:
+    """Files of results, of a host and of a GPU; and torch's."""
+    host, cuda, torch = (folder / f"arena{part}.json" for part in ("", "-cuda", "-torch"))
+    of_host = results_of("host", ("f32", "bf16"), (256,), 1.0)
+    of_gpu = results_of("cuda", ("f32",), (256, 512), 150.0)
+    gpu = {**CONTEXT, "gpu": "A made-up GPU", "cuda": "13.0"}
+    for path, context, rows in ((host, {**CONTEXT, "noise": [f"The machine was busy ({HOSTILE})."]}, of_host), (cuda, gpu, of_gpu),
+                                (torch, {"torch": "2.0"}, results_of_torch(of_host))):
+        path.write_text(json.dumps({"context": context, "benchmarks": rows}), encoding="utf-8")
+    return [host, cuda], torch

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the pictures are as they should be, of made-up results: python3 -m report.pictures.check. No band of a picture is
+empty, at its borders or within; no two texts lie on each other; every operator is named at its line; and a dark picture is
+dark. The measure itself is checked on a picture with an empty band."""
+import io
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy
+from matplotlib.text import Text
+
+from ..arena_table import rows_of
+from ..colors import PAPER, luminance
+from ..page import made_up
+from . import arena
+from .style import plt, themed
+
+BORDER = 0.04  # of the width or height
+WITHIN = 0.06
+
+
+def bands_of(image: numpy.ndarray) -> tuple[float, float]:
+    """Shares of the height or width: the widest empty border, and the widest empty band within."""
+    filled = (abs(image[:, :, :3] - image[0, 0, :3]) > 0.02).any(axis=2)
+    borders, within = [], []
+    for axis in (0, 1):
+        there = numpy.flatnonzero(filled.any(axis=axis))
+        size = filled.shape[1 - axis]
+        borders += [there[0] / size, (size - 1 - there[-1]) / size]
+        within.append((numpy.diff(there).max() - 1) / size)
+    return max(borders), max(within)
+
+
+def texts_on_each_other(figure) -> list[tuple[str, str]]:
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    boxes = [(text.get_text(), Text.get_window_extent(text, renderer).padded(-2)) for text in figure.findobj(Text)
+             if text.get_visible() and text.get_text().strip() and shown(text)]
+    return [(first, second) for i, (first, box) in enumerate(boxes) for second, other in boxes[:i] if box.overlaps(other)]
+
+
+def shown(text: Text) -> bool:
+    """Ticks beyond the ends of an axis are objects, too, but are not drawn."""
+    axes = text.axes
+    if axes is None or not any(text in (tick.label1, tick.label2) for axis in (axes.xaxis, axes.yaxis) for tick in axis.get_major_ticks()):
+        return True
+    return any(text is tick.label1 for axis in (axes.xaxis, axes.yaxis) for tick in axis._update_ticks())
+
+
+def check_measure() -> None:
+    image = numpy.ones((200, 100, 3))
+    image[4:-4, 3:-3] = 0
+    assert max(bands_of(image)) < BORDER
+    within = image.copy()
+    within[80:104] = 1
+    assert bands_of(within)[1] > WITHIN, "a band of 12 % is not found"
+    image[:20] = 1
+    assert bands_of(image)[0] > BORDER, "a border of 10 % is not found"
+
+
+def main() -> int:
+    check_measure()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = rows_of(str(made_up.write(Path(folder))[0][0]))[1]
+    pictures = arena.pictures_of(rows)
+    assert set(pictures) == {"speedup", "memory", "roofline", "circles"}, set(pictures)
+    for stem, (how, of) in pictures.items():
+        for theme in PAPER:
+            with themed(theme):
+                figure = how(of, "where the numbers come from", theme)
+                out = io.BytesIO()
+                figure.savefig(out, format="png")
+                out.seek(0)
+                image = plt.imread(out)
+                border, within = bands_of(image)
+                assert border <= BORDER and within <= WITHIN, f"{stem}, {theme}: an empty border of {border:.1%}, a band of {within:.1%}"
+                paper = "#" + "".join(f"{round(255 * float(v)):02x}" for v in image[0, 0, :3])
+                assert paper == PAPER[theme], f"{stem}: {theme} paper is {paper}"
+                clash = texts_on_each_other(figure)
+                assert not clash, f"{stem}, {theme}: texts lie on each other: {clash}"
+                said = {text.get_text() for text in figure.findobj(Text)}
+                missing = {row.who.label for row in of} - said
+                assert not missing, f"{stem}: {missing} are not named"
+                assert any("is better" in text for text in said), f"{stem} does not say which way is better"
+                plt.close(figure)
+    assert luminance(PAPER["dark"]) < 0.05 < 0.95 < luminance(PAPER["light"])
+    print(f"{len(pictures)} pictures, light and dark: no empty band, no text on another")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws csp's time against the size of its groups."""
+import statistics
+from pathlib import Path
+
+from ..colors import on_paper
+from ..results import Case
+from .style import PLAIN, End, dress, finish, label_ends, plt, save
+
+SERIES = (  # policy, subject, direction: label, color, style
+    ("linear-reference", "csp", "forward", "csp, reference", "#0b6e99", "-"),
+    ("linear-ascending", "csp", "forward", "csp, ascending", "#5b8c3a", "-"),
+    ("linear-reference", "csp", "backward", "csp, backward", "#c8553d", "-"),
+    ("linear-ascending", "baseline_std_sort", "forward", "std::sort of groups (G > 2)", "#444444", "--"),
+    ("linear-reference", "baseline_naive_scatter", "backward", "naive scatter (backward)", "#777777", "--"),
+    ("linear-reference", "baseline_memcpy", "forward", "memcpy of x", "#999999", "--"),
+)
+
+
+def draw(cases: list[Case], origin: str, path: Path) -> None:
+    """`cases` have one shape, of float and of one thread."""
+    def one(theme: str):
+        figure, axis = plt.subplots(figsize=(6.6, 4.6))
+        ends = []
+        for policy, subject, direction, label, color, style in SERIES:
+            found = sorted((case.group, statistics.median(case.times())) for case in cases
+                           if (case.subject, case.direction) == (subject, direction) and case.policy.startswith(policy))
+            if found:
+                axis.plot(*zip(*found), style, color=on_paper(color, theme), marker="o")
+                ends.append(End(*found[-1], label, on_paper(color, theme)))
+        groups = sorted({case.group for case in cases})
+        dress(axis, groups, PLAIN)
+        axis.set_xticks(groups, [str(group) for group in groups])
+        axis.set_xlabel(f"rows of a group (of {cases[0].n})")
+        axis.set_ylabel("nanoseconds per element")
+        label_ends(axis, ends)
+        finish(figure, "csp: time against the size of its groups",
+               f"float, [{cases[0].b}, {cases[0].n}, {cases[0].c}], linear shifts, one thread; lower is better", origin)
+        return figure
+    save(one, path)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every picture has in common: a style for light and one for dark pages, axes, labels at the ends of lines, title and
+origin, and files as PNG and SVG."""
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib import font_manager  # noqa: E402
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: E402
+
+from ..colors import PAPER, fewer_colors
+
+HERE = Path(__file__).parent
+PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
+FONTS = ("Inter", "Helvetica Neue", "Arial", "DejaVu Sans")
+GAP = 13.5  # points from one label to the next
+
+
+def ink(soft: bool = False) -> str:
+    return plt.rcParams["xtick.color" if soft else "text.color"]
+
+
+def dress(axis, lengths: list[int], formatter) -> None:
+    """Both axes logarithmic; round numbers on the vertical one, the lengths on the other."""
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    shown = [n for n in lengths if len(lengths) <= 6 or n & (n - 1) == 0 and n.bit_length() % 2 == 1]
+    axis.xaxis.set_major_locator(FixedLocator(shown))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda n, _: f"{int(n) >> 10}K" if n >= 1 << 14 else f"{n:.0f}"))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.grid(len(lengths) > 1, axis="x")
+    low, high = axis.get_ylim()
+    axis.yaxis.set_major_locator(FixedLocator(round_numbers(low, high)))
+    axis.yaxis.set_major_formatter(formatter)
+    axis.yaxis.set_minor_locator(NullLocator())
+    axis.set_ylim(low, high)
+
+
+def round_numbers(low: float, high: float, most: int = 10) -> list[float]:
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        found = [step * 10.0**e for e in exponents for step in steps if low <= step * 10.0**e <= high]
+        if len(found) <= most:
+            break
+    return found
+
+
+@dataclass
+class End:
+    """Where a line ends, and what is said there: its name, and values in columns."""
+    x: float
+    y: float
+    label: str
+    color: str
+    strong: bool = False
+    values: list[str] = field(default_factory=list)
+
+
+def apart(places: list[float], gap: float) -> list[float]:
+    """Sorted places, moved as little as it takes to have a gap between each and the next."""
+    places = list(places)
+    for _ in range(2000):
+        moved = False
+        for i in range(1, len(places)):
+            lack = gap - (places[i] - places[i - 1])
+            if lack > gap * 1e-3:
+                places[i - 1] -= lack / 2
+                places[i] += lack / 2
+                moved = True
+        if not moved:
+            break
+    return places
+
+
+def label_ends(axis, ends: list[End], columns: list[str] = [], name_width: float = 1.75) -> None:
+    """Names beside the axes, one below the other, each joined with its line's end; `name_width` is in inches."""
+    axis.figure.canvas.draw()
+    box = axis.get_window_extent().transformed(axis.figure.dpi_scale_trans.inverted())
+    across = axis.transData + axis.transAxes.inverted()
+    ends = sorted(ends, key=lambda end: end.y)
+    places = apart([across.transform((end.x, end.y))[1] for end in ends], GAP / 72 / box.height)
+    for end, place in zip(ends, places):
+        weight = "bold" if end.strong else "normal"
+        axis.annotate(end.label, (end.x, end.y), (1 + 0.22 / box.width, place), textcoords="axes fraction", va="center", fontsize=9.5,
+                      fontweight=weight, annotation_clip=False,
+                      arrowprops={"arrowstyle": "-", "color": end.color, "linewidth": 0.8, "alpha": 0.7, "shrinkA": 1, "shrinkB": 4, "relpos": (0, 0.5)})
+        for i, value in enumerate(end.values):
+            axis.text(1 + (name_width + 0.5 + 0.85 * i) / box.width, place, value, transform=axis.transAxes, va="center", ha="right", fontsize=9.5,
+                      fontweight=weight if i == 0 else "normal", color=ink(soft=i > 0))
+    for i, heading in enumerate(columns):
+        axis.text(1 + (name_width + 0.5 + 0.85 * i) / box.width, max(1.0, places[-1] + 0.7 * GAP / 72 / box.height) + 0.012, heading,
+                  transform=axis.transAxes, ha="right", fontsize=8.5, color=ink(soft=True))
+
+
+def finish(figure, title: str, says: str, origin: str) -> None:
+    """The title above everything, where the numbers come from below it; nothing is left empty between."""
+    figure.canvas.draw()
+    box = figure.get_tightbbox(figure.canvas.get_renderer())  # in inches
+    wide, high = figure.get_size_inches()
+
+    def write(y: float, text: str, **look) -> None:
+        figure.text(box.x0 / wide, y / high, text, **look)
+    write(box.y1 + 0.36, title, fontsize=14.5, fontweight="bold", va="bottom")
+    write(box.y1 + 0.14, says, fontsize=9.5, color=ink(soft=True), va="bottom")
+    write(box.y0 - 0.13, origin, fontsize=8, color=ink(soft=True), va="top")
+
+
+@contextmanager
+def themed(theme: str) -> Iterator[None]:
+    there = {font.name for font in font_manager.fontManager.ttflist}
+    fonts = {"font.family": "sans-serif", "font.sans-serif": [font for font in FONTS if font in there]}
+    with plt.style.context([HERE / "shared.mplstyle", HERE / f"{theme}.mplstyle", fonts]):
+        yield
+
+
+def save(draw: Callable[[str], object], path: Path) -> None:
+    """`draw(theme)` makes the figure; for each theme both files."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for theme in PAPER:
+        with themed(theme):
+            figure = draw(theme)
+            for suffix in ("png", "svg"):
+                file = path.with_name(f"{path.name}-{theme}.{suffix}")
+                figure.savefig(file)
+                if suffix == "png":
+                    fewer_colors(file)
+                print(f"  {file}")
+            plt.close(figure)

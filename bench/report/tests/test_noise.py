@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A busy machine is noticed, a quiet one is not."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from report.command.noise import Watch, machine_seconds, note, own_seconds, sentences
+
+
+class Noise(unittest.TestCase):
+    def test_sentences(self) -> None:
+        self.assertEqual(sentences("before the run", 2, 10.0, 0.5, 0.1, 0.3), [])
+        busy, = sentences("during the run", 2, 10.0, 15.0, 0.0, 4.0)
+        self.assertIn("1.5 of its 2 processors (load average 4.0)", busy)
+        stolen, = sentences("during the run", 2, 10.0, 0.0, 1.0, 0.0)
+        self.assertIn("5% of the processors' time", stolen)
+
+    def test_own_work_is_no_noise(self) -> None:
+        own, busy = own_seconds(), machine_seconds()[0]
+        subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.4: pass"], check=True)
+        own = own_seconds() - own
+        self.assertGreater(own, 0.35)  # of a process that was waited for
+        self.assertGreater(machine_seconds()[0] - busy, own - 0.1)  # and part of what the machine did
+
+    def test_work_of_others_is_noise(self) -> None:
+        processors = os.cpu_count() or 1
+        spin = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processors)]
+        watch = Watch(sample=0.5)  # they have not been waited for: they are others'
+        self.assertIn("The machine was busy before the run", " ".join(watch.said))
+        for process in spin:
+            process.kill()
+            process.wait()
+
+    def test_spread_of_rounds(self) -> None:
+        name = "max_exchange/host/forward/f32/ascending/text/B:1/N:8/C:8/T:1"
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "results.json"
+            for times, said in (([1.0, 1.01, 1.0, 0.99, 1.02, 1.0], 0), ([1.0, 1.5, 2.0, 1.1, 1.9, 1.4], 1)):
+                rows = [{"name": name, "run_type": "iteration", "ns_per_element": t} for t in times]
+                path.write_text(json.dumps({"context": {}, "benchmarks": rows}), encoding="utf-8")
+                self.assertEqual(len(note(path, [])), said)
+                self.assertEqual(len(json.loads(path.read_text(encoding="utf-8"))["context"]["noise"]), said)
+            self.assertEqual(note(path, ["The machine was busy."])[0], "The machine was busy.")
+
+
+if __name__ == "__main__":
+    unittest.main()

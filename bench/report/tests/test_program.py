@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of bench/run with a program that is built: own shapes, CSV, another commit, what Google Benchmark says."""
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from report.command.options import ROOT
+from report.results import case_named
+
+PROGRAM = os.environ.get("SLICESORT_BENCH_PROGRAM")
+ONE = "^max_exchange/host/forward/f32/ascending/text/B:2/N:37/C:24/T:1$"
+
+
+@unittest.skipUnless(PROGRAM, "no program is built")
+class Calls(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.text = self.folder / "short.txt"
+        self.text.write_text("a text of thirty-two characters.", encoding="ascii")
+
+    def call(self, *argv: str, status: int = 0) -> str:
+        command = [sys.executable, "-m", "report.command", "--program", PROGRAM, *argv]
+        if "--list" not in argv:
+            command += ["--json", str(self.folder / "out.json")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def rows(self, name: str) -> list[dict]:
+        return json.loads((self.folder / name).read_text(encoding="utf-8"))["benchmarks"]
+
+    def test_own_shapes_in_the_arena(self) -> None:
+        said = self.call("--channels", "10,12", "--heads", "2,3", "--lengths", "20,33", "--batch", "3", "--rounds", "2", "--dtypes", "bf16",
+                         "--text", str(self.text), "--csv")
+        cases = [case_named(name) for name in {row["name"] for row in self.rows("out.json")}]
+        self.assertEqual({(c.b, c.n, c.c, c.dtype, c.input) for c in cases},
+                         {(3, n, c, "bf16", text) for n, text in ((20, "text"), (33, "repeated_text")) for c in (10, 12)})
+        self.assertEqual({(c.c, c.heads) for c in cases if c.heads}, {(10, 2), (12, 2), (12, 3)})
+        # Every operator, not only those that take part in 16 bits by default.
+        self.assertIn("sparse_mix", {c.subject for c in cases})
+        self.assertIn("multi_permutation", {c.subject for c in cases})
+        self.assertIn("3x33x12 repeated_text", said)
+        self.assertIn("softmax, streaming, 3 heads", said)
+        with (self.folder / "out.csv").open(encoding="utf-8") as file:
+            table = list(csv.DictReader(file))
+        self.assertEqual({row["case"] for row in table}, {c.name for c in cases})
+        for row in table:
+            self.assertGreater(float(row["seconds"]), 0)
+            self.assertNotEqual(row["error"], "")
+            self.assertNotEqual(row["peak"], "")
+
+    def test_other_inputs(self) -> None:
+        self.call("--input", "constant", "--lengths", "20", "--channels", "8", "--batch", "1", "--rounds", "1", "--dtypes", "f32")
+        self.assertEqual({case_named(row["name"]).input for row in self.rows("out.json")}, {"constant"})
+
+    def test_own_shapes_in_the_list(self) -> None:
+        names = self.call("--list", "N:50/C:6/", "--lengths", "50", "--channels", "6", "--dtypes", "f32").split()
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual({case_named(name).dtype for name in names}, {"f32"})
+        self.assertTrue({"csp", "sparse_mix", "softmax_attention", "slicing_sort", "baseline_std_sort"} <= {case_named(name).subject for name in names})
+        self.assertTrue(all("-H:2/" in name for name in names if "softmax" in name))
+
+    def test_the_same_program_against_itself(self) -> None:
+        said = self.call("--channels", "24", "--lengths", "37", "--batch", "2", "--rounds", "3", "--dtypes", "f32", "--against", "other",
+                         "--against-program", PROGRAM)
+        ours, theirs = self.rows("out.json"), self.rows("out-against.json")
+        self.assertEqual([row["name"] for row in ours], [row["name"] for row in theirs])
+        self.assertNotEqual([row["real_time"] for row in ours], [row["real_time"] for row in theirs])
+        cases = len({row["name"] for row in ours})
+        self.assertIn(f"of {cases} cases 0 faster, 0 slower", said)  # three rounds are too few to say
+        self.assertIn("against other, round by round", said)
+
+    def test_a_filter_says_no_more_than_it_must(self) -> None:
+        said = self.call("--filter", ONE, "--benchmark_min_time=0.001")
+        self.assertIn("max_exchange/host", said)
+        self.assertNotIn("DEBUG", said)
+        self.assertEqual(self.call("--filter", "nothing has this name", status=2).strip(), "bench/run: no case matches the filter")
+        alone = subprocess.run([PROGRAM, "--benchmark_filter=nothing has this name"], capture_output=True, text=True, check=False)
+        self.assertEqual((alone.returncode, alone.stdout, alone.stderr), (2, "", "bench: no case matches the filter\n"))
+
+    @unittest.skipUnless(os.getuid() != 0 or shutil.which("setpriv"), "root may write everywhere")
+    def test_a_checkout_that_is_read_only(self) -> None:
+        """A copy that nobody may write to, and a cmake that copies the program instead of building it."""
+        self.folder.chmod(0o755)
+        copy, build = self.folder / "copy", self.folder / "build"
+        shutil.copytree(ROOT / "bench", copy / "bench")
+        (copy / "tests").mkdir()
+        shutil.copy(ROOT / "tests/install_deps", copy / "tests")
+        subprocess.run(["chmod", "-R", "a-w,a+rX", str(copy)], check=True)
+        self.addCleanup(subprocess.run, ["chmod", "-R", "u+w", str(copy)], check=True)
+        build.mkdir()
+        build.chmod(0o777)
+        shutil.copy(PROGRAM, self.folder / "program")
+        cmake = self.folder / "cmake"
+        cmake.write_text('#!/bin/sh\n[ "$1" != --build ] || { mkdir -p "$2/bench" && cp "${0%/*}/program" "$2/bench/slicesort_bench"; }\n', encoding="utf-8")
+        cmake.chmod(0o755)
+        other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.getuid() == 0 else []
+        call = [*other, copy / "bench/run", "--no-cuda", "--build", str(build), "--filter", ONE, "--benchmark_min_time=0.001"]
+        done = subprocess.run(call, env={"PATH": f"{self.folder}:/usr/bin:/bin", "HOME": str(build)}, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertTrue((build / "bench-results/filter.json").exists())
+
+    def test_compared_with_itself(self) -> None:
+        self.call("--filter", ONE, "--benchmark_min_time=0.001")
+        old = self.folder / "out.json"
+        self.assertIn("byte for byte", self.call("--compare", str(old)))
+        self.assertNotIn("byte for byte", self.call("--compare", str(old), "--filter", ONE, "--benchmark_min_time=0.001"))
+
+
+if __name__ == "__main__":
+    unittest.main()

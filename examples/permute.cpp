@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Permute: the permutation that a sort saved, applied to other tensors. That differentiates the
+// sort forward (along a tangent) and twice; difference quotients confirm both.
+#include <slicesort/permute.hpp>
+#include <slicesort/slicing_sort.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+namespace ss = slicesort;
+
+namespace {
+
+using numbers = std::vector<double>;
+
+ss::extents3 const shape{1, 5, 1};
+ss::exec::host const on;
+ss::slicing_sort<> const sort;
+ss::permute const op;
+std::vector<unsigned char> scratch(sort.workspace_bytes<double>(on, shape));
+std::vector<std::uint16_t> perm_data(5);
+
+numbers sorted(numbers const& x, std::vector<std::uint16_t>& rows) {
+  numbers y(x.size());
+  sort.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(rows, shape)}, scratch);
+  return y;
+}
+numbers gradient(numbers const& dy) {
+  numbers dx(dy.size());
+  sort.backward(on, ss::view(dy, shape), {ss::view(perm_data, shape)}, ss::view(dx, shape),
+                scratch);
+  return dx;
+}
+// a + step * b
+numbers moved(numbers a, numbers const& b, double step) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] += step * b[i];
+  return a;
+}
+double product(numbers const& a, numbers const& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+void print(char const* name, numbers const& values) {
+  std::printf("%-26s", name);
+  for (double v : values) std::printf(" %5g", v);
+  std::printf("\n");
+}
+
+}  // namespace
+
+int main() {
+  numbers const x = {30, 10, 50, 20, 40}, t = {1, 2, 3, 4, 5}, dy = {6, 7, 8, 9, 10};
+  numbers y = sorted(x, perm_data), tangent(5), back(5);
+  print("x", x);
+  print("sorted x", y);
+  print("tangent t", t);
+
+  auto const perm = ss::view(perm_data, shape);
+  // [snippet]
+  std::vector<unsigned char> memory(op.workspace_bytes<double>(on, shape));
+
+  // perm is what sort.forward saved of x: row n of sorted x is row perm[n] of x.
+  op.forward(on, ss::view(t, shape), {perm}, ss::view(tangent, shape), memory);
+  op.backward(on, ss::view(tangent, shape), {perm}, ss::view(back, shape), memory);  // undoes it
+  // [/snippet]
+  print("permuted t", tangent);
+
+  double const step = 0x1p-10;
+  std::vector<std::uint16_t> unused(5);
+  numbers const above = sorted(moved(x, t, step), unused),
+                below = sorted(moved(x, t, -step), unused);
+  numbers quotient(5);
+  for (std::size_t i = 0; i < 5; ++i) quotient[i] = (above[i] - below[i]) / (2 * step);
+  print("its difference quotient", quotient);
+  print("and back", back);
+
+  // A loss <t, dx> of the gradient dx = sort.backward(dy): its gradient by dy is permuted t.
+  for (std::size_t i = 0; i < 5; ++i) {
+    numbers unit(5);
+    unit[i] = 1;
+    quotient[i] = (product(t, gradient(moved(dy, unit, step))) -
+                   product(t, gradient(moved(dy, unit, -step)))) /
+                  (2 * step);
+  }
+  print("d <t, dx> / d dy", quotient);
+}
+
+// output:
+// x                             30    10    50    20    40
+// sorted x                      10    20    30    40    50
+// tangent t                      1     2     3     4     5
+// permuted t                     2     4     1     5     3
+// its difference quotient        2     4     1     5     3
+// and back                       1     2     3     4     5
+// d <t, dx> / d dy               2     4     1     5     3

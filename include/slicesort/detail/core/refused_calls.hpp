@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a compiler says of a call that fits no function of a door: one sentence, instead of the list
+// of what it compared. A door ends its public part with SLICESORT_REFUSE_OTHER_CALLS, which
+// declares functions that take anything and may not be called. No call that fits is touched by
+// them, because they take its views by a conversion and the door takes them as they are; and to
+// SFINAE they are not there.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+
+#include <type_traits>
+
+namespace slicesort {
+inline namespace v0 {
+namespace detail {
+
+template <class Exec, class = void>
+inline constexpr bool is_policy = false;
+template <class Exec>
+inline constexpr bool is_policy<Exec, decltype(void(sizeof(typename Exec::backend)))> = true;
+
+// Ends the template parameters of every call: `detail::if_policy<Exec> = 0`.
+template <class Exec>
+using if_policy = std::enable_if_t<is_policy<Exec>, int>;
+template <class First>
+using unless_policy = std::enable_if_t<!is_policy<First>, int>;
+
+// Any argument, also one in braces, such as `{dq, {}, dv}`.
+struct anything {
+  template <class... T>
+  constexpr anything(T const&...) {}
+  constexpr anything(anything const&, anything const&, anything const& = {}, anything const& = {}) {
+  }
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace slicesort
+
+#define SLICESORT_NEEDS_POLICY                                                               \
+  "slicesort: the first argument must be an execution policy: exec::host, exec::host_on or " \
+  "exec::cuda."
+#define SLICESORT_UP_TO_NINE_MORE                                         \
+  ::slicesort::detail::anything = {}, ::slicesort::detail::anything = {}, \
+  ::slicesort::detail::anything = {}, ::slicesort::detail::anything = {}, \
+  ::slicesort::detail::anything = {}, ::slicesort::detail::anything = {}, \
+  ::slicesort::detail::anything = {}, ::slicesort::detail::anything = {}, \
+  ::slicesort::detail::anything = {}
+#define SLICESORT_REFUSE_OTHER(name, call)                                               \
+  template <class First = ::slicesort::detail::anything,                                 \
+            ::slicesort::detail::unless_policy<First> = 0>                               \
+  SLICESORT_REFUSED(First, SLICESORT_NEEDS_POLICY)                                       \
+  name(First const&, SLICESORT_UP_TO_NINE_MORE) const SLICESORT_REFUSAL;                 \
+  template <class First, ::slicesort::detail::if_policy<First> = 0>                      \
+  SLICESORT_REFUSED(First, "slicesort: these arguments do not fit " call                 \
+                           ": an argument is missing, out of place or of another type.") \
+  name(First const&, SLICESORT_UP_TO_NINE_MORE) const SLICESORT_REFUSAL
+
+// Of a door whose calls are `forward` and `backward` with these arguments, in parentheses. A size
+// is asked with an element type and a policy, so that these never fit a call that is right.
+#define SLICESORT_REFUSE_OTHER_CALLS(of_forward, of_backward)                               \
+  SLICESORT_REFUSE_OTHER(forward, "forward" of_forward);                                    \
+  SLICESORT_REFUSE_OTHER(check_forward, "check_forward" of_forward);                        \
+  SLICESORT_REFUSE_OTHER(backward, "backward" of_backward);                                 \
+  SLICESORT_REFUSE_OTHER(check_backward, "check_backward" of_backward);                     \
+  template <class T, class First = ::slicesort::detail::anything,                           \
+            ::slicesort::detail::unless_policy<First> = 0>                                  \
+  static SLICESORT_REFUSED(First, SLICESORT_NEEDS_POLICY) workspace_bytes(                  \
+      First const&, ::slicesort::detail::anything = {}, ::slicesort::detail::anything = {}) \
+      SLICESORT_REFUSAL;                                                                    \
+  template <class First, ::slicesort::detail::if_policy<First> = 0>                         \
+  static SLICESORT_REFUSED(First,                                                           \
+                           "slicesort: workspace_bytes must be told the element type: "     \
+                           "op.workspace_bytes<float>(on, extents).")                       \
+      workspace_bytes(First const&, ::slicesort::detail::anything = {},                     \
+                      ::slicesort::detail::anything = {}) SLICESORT_REFUSAL

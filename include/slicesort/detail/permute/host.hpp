@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// permute on the host: the engine gathers forward, and scatters backward.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/move/host/permute_columns.hpp>
+#include <slicesort/detail/permute/problem.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <>
+struct implementation<detail::permute_op, detail::host_backend> {
+  template <class Exec>
+  static void check(Exec const& on, detail::checker& c) {
+    check_host(on, c);
+  }
+
+  template <class T, class Exec>
+  static void plan(Exec const& on, extents3 const& e, detail::arena& a) {
+    (void)layout_of<T>(a, on, e);
+  }
+
+  template <class Exec, class T>
+  static void forward(Exec const& on, detail::permute_forward<T> const& p, workspace w) {
+    columns_to_permute<T> all{p.x, p.y, p.perm};
+    all.gather = true;
+    all.lengths = p.lengths;
+    run(on, all, w);
+  }
+  template <class Exec, class T>
+  static void backward(Exec const& on, detail::permute_backward<T> const& p, workspace w) {
+    columns_to_permute<T> all{p.dy, p.dx, p.perm};
+    all.mode = p.mode;
+    all.lengths = p.lengths;
+    run(on, all, w);
+  }
+
+ private:
+  template <class T>
+  using layout = slots<permute_scratch<T>, extents3, unsigned>;
+  template <class T, class Exec>
+  static layout<T> layout_of(detail::arena& a, Exec const& on, extents3 e) {
+    return {a, on.threads, permute_task<T>(e, on.threads).count(e), e, on.threads};
+  }
+
+  template <class Exec, class T>
+  static void run(Exec const& on, columns_to_permute<T> const& all, workspace w) {
+    detail::arena a(w);
+    layout<T> const each = layout_of<T>(a, on, all.in.extents());
+    permute_columns(on, all, [&](unsigned slot) { return each[slot]; });
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

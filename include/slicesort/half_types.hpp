@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The 16-bit types of others as element types: `_Float16`, C++23's `std::float16_t` and
+/// `std::bfloat16_t`, CUDA's `__half` and `__nv_bfloat16`. Results have the bits that `float16` and
+/// `bfloat16` have. Includes no header of CUDA's: whoever has these types includes their headers,
+/// before or after this one.
+#pragma once
+
+#include <slicesort/dtype.hpp>
+
+#if defined(__STDCPP_FLOAT16_T__) || defined(__STDCPP_BFLOAT16_T__)
+#  include <stdfloat>
+#endif
+
+struct __half;
+struct __nv_bfloat16;
+
+namespace slicesort {
+inline namespace v0 {
+
+template <>
+struct dtype_traits<__half> : dtype_traits<float16> {};
+template <>
+struct dtype_traits<__nv_bfloat16> : dtype_traits<bfloat16> {};
+
+// Where there are both, std::float16_t is another name of _Float16.
+#if defined(__STDCPP_FLOAT16_T__)
+template <>
+struct dtype_traits<std::float16_t> : dtype_traits<float16> {};
+#elif defined(__FLT16_MAX__)
+template <>
+struct dtype_traits<_Float16> : dtype_traits<float16> {};
+#endif
+#if defined(__STDCPP_BFLOAT16_T__)
+template <>
+struct dtype_traits<std::bfloat16_t> : dtype_traits<bfloat16> {};
+#endif
+
+}  // namespace v0
+}  // namespace slicesort

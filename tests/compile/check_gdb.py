@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What gdb prints of views with include/slicesort/gdb.py: the `// prints NAME: ` lines of printed_by_gdb.cpp, where `|`
+stands for a line's end. Without gdb, or where it may run no program: skipped (status 77)."""
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from common import COMPILERS, HERE, INCLUDE, run_all
+
+SOURCE = HERE / "printed_by_gdb.cpp"
+EXPECTED = dict(re.findall(r"^// prints (\w+): (.*)$", SOURCE.read_text(), re.MULTILINE))
+
+
+def skip(why: str) -> None:
+    print(f"skipped: {why}")
+    sys.exit(77)
+
+
+def said_by_gdb(program: Path) -> str:
+    look = [part for name in EXPECTED for part in ("-ex", rf"echo \n<{name}>", "-ex", f"output {name}")]
+    run = subprocess.run(["gdb", "-batch", "-nx", "-iex", "set debuginfod enabled off",
+                          "-ex", f"source {INCLUDE}/slicesort/gdb.py", "-ex", "break stop_here", "-ex", "run", "-ex", "up",
+                          *look, "-ex", r"echo \n<end>", program], capture_output=True, text=True, timeout=120)
+    return run.stdout + run.stderr
+
+
+def check(compiler: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "program"
+        run = subprocess.run([compiler, "-std=c++17", "-g", "-O0", f"-I{INCLUDE}", SOURCE, "-o", program],
+                             capture_output=True, text=True)
+        said = run.stderr if run.returncode else said_by_gdb(program)
+    if "ptrace" in said and "not permitted" in said:
+        skip("gdb may not run a program here (ptrace)")
+    for name, expected in EXPECTED.items():
+        is_printed = re.search(rf"<{name}>(.*?)\n<", said, re.DOTALL)
+        if not is_printed or is_printed[1] != expected.replace("|", "\n"):
+            return f"{name} ({compiler}) must print '{expected}':\n{said}"
+    return ""
+
+
+if not shutil.which("gdb"):
+    skip("there is no gdb (Debian: apt-get install gdb)")
+if "Python" not in subprocess.run(["gdb", "-batch", "-nx", "-ex", "python print('Python')"], capture_output=True,
+                                  text=True).stdout:
+    skip("this gdb has no Python")
+run_all("gdb", [lambda compiler=compiler: check(compiler) for compiler in COMPILERS])

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: slicesort::bench: backward must be backward(on, dy, dx) or backward(on, dy, x, y, dx)
+#include "../../../bench/include/slicesort/bench.hpp"
+
+struct identity {
+  template <class T>
+  using in = slicesort::tensor3<T const>;
+
+  template <class T>
+  void forward(slicesort::exec::host, in<T>, slicesort::tensor3<T>) const {}
+#ifdef CORRECTED
+  template <class T>
+  void backward(slicesort::exec::host, in<T>, slicesort::tensor3<T>) const {}
+#else
+  template <class T>
+  void backward(slicesort::exec::host, in<T>, in<T>, slicesort::tensor3<T>) const {}
+#endif
+};
+slicesort::bench::contestant<float> const here("identity", identity{});

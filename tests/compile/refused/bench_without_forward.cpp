@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: slicesort::bench: the operator needs forward(on, x, y) or forward(on, q, k, v, y)
+#include "../../../bench/include/slicesort/bench.hpp"
+
+#ifdef CORRECTED
+using element = float;
+#else
+using element = double;
+#endif
+
+struct identity {
+  void forward(slicesort::exec::host, slicesort::tensor3<element const>,
+               slicesort::tensor3<element>) const {}
+};
+slicesort::bench::contestant<float> const here("identity", identity{});

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// of: slicing_sort max_exchange csp multi_permutation shuffle sinkhorn_csp sparse_mix
+// of: softmax_attention backward backward_without_state check_forward backward_of_weights
+// of: permute braces_first workspace_bytes workspace_bytes_of_two
+// expect: slicesort: the first argument must be an execution policy: exec::host, exec::host_on or
+// exec::cuda.
+#include <slicesort/slicesort.hpp>
+
+#include <cstdint>
+
+#ifdef CORRECTED
+#  define ON slicesort::exec::host{},
+#else
+#  define ON
+#endif
+
+namespace ss = slicesort;
+
+extern ss::tensor3<float const> x;
+extern ss::tensor3<float> y;
+extern ss::tensor3<std::uint16_t> perm;
+extern ss::tensor4<float const> w;
+extern ss::tensor4<float> means;
+extern ss::tensor1<float const> weights;
+extern ss::workspace scratch;
+extern ss::slicing_sort<> sort;
+extern ss::softmax_attention<> attention;
+
+void call() {
+#if defined(OF_slicing_sort)
+  sort.forward(ON x, y, {perm}, scratch);
+#elif defined(OF_max_exchange)
+  ss::max_exchange{}.forward(ON x, y, perm);
+#elif defined(OF_csp)
+  ss::csp<>{ss::group_size{2}}.forward(ON x, y, ss::no_saved, scratch);
+#elif defined(OF_multi_permutation)
+  ss::multi_permutation<>{3}.forward(ON x, weights, y, {perm}, scratch);
+#elif defined(OF_shuffle)
+  ss::shuffle<>{7}.forward(ON x, y, scratch);
+#elif defined(OF_sinkhorn_csp)
+  ss::sinkhorn_csp<>{ss::group_size{2}, {}}.forward(ON x, y, scratch);
+#elif defined(OF_sparse_mix)
+  ss::sparse_mix<>{}.forward(ON x, w, y, ss::no_saved, scratch);
+#elif defined(OF_softmax_attention)
+  attention.forward(ON{w, w, w}, means, {means}, scratch);
+#elif defined(OF_backward)
+  sort.backward(ON x, {perm}, y, scratch);
+#elif defined(OF_backward_without_state)
+  ss::sparse_mix<>{}.backward(ON x, w, y, scratch);
+#elif defined(OF_check_forward)
+  (void)sort.check_forward(ON x, y, {perm}, scratch);
+#elif defined(OF_backward_of_weights)
+  ss::multi_permutation<>{3}.backward(ON x, weights, perm, y, scratch);
+#elif defined(OF_permute)
+  ss::permute{}.forward(ON x, perm, y, scratch);
+#elif defined(OF_braces_first)
+  attention.forward(ON{w, w, w, {}}, means, ss::no_saved);
+#elif defined(OF_workspace_bytes)
+  (void)sort.workspace_bytes<float>(ON x.extents());
+#elif defined(OF_workspace_bytes_of_two)
+  (void)attention.workspace_bytes<float>(ON w.extents(), w.extents());
+#endif
+}

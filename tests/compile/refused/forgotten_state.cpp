@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// of: slicing_sort max_exchange csp multi_permutation sparse_mix softmax_attention
+// of: with_workspace check_forward
+// expect: or slicesort::no_saved, workspace, options): an argument is missing, out of place or of
+// another type.
+#include <slicesort/slicesort.hpp>
+
+#ifdef CORRECTED
+#  define STATE , ss::no_saved
+#else
+#  define STATE
+#endif
+
+namespace ss = slicesort;
+
+extern ss::tensor3<float const> x;
+extern ss::tensor3<float> y;
+extern ss::tensor4<float const> w;
+extern ss::tensor4<float> means;
+extern ss::workspace scratch;
+extern ss::exec::host on;
+
+void call() {
+#if defined(OF_slicing_sort)
+  ss::slicing_sort<>{}.forward(on, x, y STATE);
+#elif defined(OF_max_exchange)
+  ss::max_exchange{}.forward(on, x, y STATE);
+#elif defined(OF_csp)
+  ss::csp<>{ss::group_size{2}}.forward(on, x, y STATE);
+#elif defined(OF_multi_permutation)
+  ss::multi_permutation<>{3}.forward(on, x, ss::uniform_weights, y STATE);
+#elif defined(OF_sparse_mix)
+  ss::sparse_mix<>{}.forward(on, x, w, y STATE);
+#elif defined(OF_softmax_attention)
+  ss::softmax_attention<>{}.forward(on, {w, w, w}, means STATE);
+#elif defined(OF_with_workspace)
+  ss::slicing_sort<>{}.forward(on, x, y STATE, scratch);
+#elif defined(OF_check_forward)
+  (void)ss::slicing_sort<>{}.check_forward(on, x, y STATE, scratch);
+#endif
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// forward and nothing else: timed, and unchecked.
+#include <slicesort/bench.hpp>
+
+#include <algorithm>
+
+namespace {
+
+struct copy {
+  template <class T>
+  void forward(slicesort::exec::host, slicesort::tensor3<T const> x,
+               slicesort::tensor3<T> y) const {
+    std::copy_n(x.data(), x.extents().size(), y.data());
+  }
+};
+slicesort::bench::contestant const here("bare", copy{});
+
+}  // namespace

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two contestants, of which the second has no name or the name of the first.
+#include <slicesort/bench.hpp>
+
+namespace {
+
+struct nothing {
+  void forward(slicesort::exec::host, slicesort::tensor3<float const>,
+               slicesort::tensor3<float>) const {}
+};
+slicesort::bench::contestant const first("twice", nothing{});
+slicesort::bench::contestant const second(SECOND_NAME, nothing{});
+
+}  // namespace

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+# The operators' backends that the tests run on, compiled once for all programs: for each operator and element type a
+# unit of the host's code and one of the kernels on the block executor. So the edit of an operator rebuilds that
+# operator, and a program waits for the operators that it uses.
+#
+# An operator is a folder of include/slicesort/detail/ with a dispatch.hpp. What is compiled of <op> is its tag
+# <op>_op; the list names the tags of those that have another. Orders and masks are decided at run time.
+set(_slicesort_tags_csp "csp_op<false>" "csp_op<true>")
+set(_slicesort_tags_multi_permutation "multi_permutation_op<support::pattern_order>")
+set(_slicesort_tags_shuffle "shuffle_op<slicesort::shared_by_channels>" "shuffle_op<slicesort::per_channel>")
+set(_slicesort_tags_slicing_sort "slicing_sort_op<support::pattern_order>")
+set(_slicesort_tags_softmax_attention
+  "streaming_attention_op<support::pattern_mask>" "streaming_attention_op<support::range_mask>"
+  "materialized_attention_op<support::pattern_mask>" "materialized_attention_op<support::range_mask>")
+
+set(_slicesort_types float double float16 bfloat16)
+set(_slicesort_detail ${PROJECT_SOURCE_DIR}/include/slicesort/detail)
+file(GLOB _slicesort_operators CONFIGURE_DEPENDS RELATIVE ${_slicesort_detail} ${_slicesort_detail}/*/dispatch.hpp)
+list(TRANSFORM _slicesort_operators REPLACE "/dispatch.hpp" "")
+
+# _slicesort_unit(TEMPLATE FILE): writes FILE in the build folder, where `op`, `type` and `calls` stand for themselves.
+set(_slicesort_generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
+function(_slicesort_unit template file)
+  configure_file(operators/${template} ${_slicesort_generated}/${file} @ONLY)
+endfunction()
+function(_slicesort_library library)
+  add_library(${library} STATIC ${ARGN})
+  target_link_libraries(${library} PRIVATE slicesort_developer)
+  target_include_directories(${library} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+endfunction()
+
+# _slicesort_find_include(VARIABLE OP PATTERN HEADER..): whether a header in the operator's folder includes what matches.
+function(_slicesort_find_include variable op pattern)
+  list(TRANSFORM ARGN PREPEND ${_slicesort_detail}/${op}/)
+  file(GLOB_RECURSE _headers ${ARGN})
+  set(${variable} FALSE PARENT_SCOPE)
+  foreach(_header IN LISTS _headers)
+    file(STRINGS ${_header} _found REGEX "^#include <slicesort/detail/${pattern}")
+    if(_found)
+      set(${variable} TRUE PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
+# What several operators are made of, and nobody's in particular.
+set(_slicesort_host_units)
+set(_slicesort_block_units)
+foreach(type IN LISTS _slicesort_types)
+  _slicesort_unit(host_engines.cpp.in host_engines_${type}.cpp)
+  list(APPEND _slicesort_host_units ${_slicesort_generated}/host_engines_${type}.cpp)
+endforeach()
+foreach(type IN LISTS _slicesort_types ITEMS raw_key32)
+  _slicesort_unit(block_engines.cpp.in block_engines_${type}.cpp)
+  list(APPEND _slicesort_block_units ${_slicesort_generated}/block_engines_${type}.cpp)
+endforeach()
+_slicesort_library(slicesort_host_engines ${_slicesort_host_units})
+target_compile_options(slicesort_host_engines PRIVATE ${_slicesort_optimize_vectors})
+if(NOT SLICESORT_TEST_HOST_ONLY)
+  _slicesort_library(slicesort_block_engines ${_slicesort_block_units})
+  target_link_libraries(slicesort_block_engines PRIVATE slicesort_block_executor)
+endif()
+
+# The operators themselves: slicesort_host_<op> and, of the kernels, slicesort_blocks_<op>. Whoever links the first is
+# told by a definition; the generated linked_operators.hpp then says that its code is compiled there.
+set(_slicesort_linked)
+set(_slicesort_includes)
+set(_slicesort_calls)
+foreach(op IN LISTS _slicesort_operators)
+  if(NOT DEFINED _slicesort_tags_${op})
+    set(_slicesort_tags_${op} ${op}_op)
+  endif()
+  # instantiate(tag, T) for each tag
+  list(TRANSFORM _slicesort_tags_${op} REPLACE "(.+)" "  instantiate(slicesort::detail::\\1, T)" OUTPUT_VARIABLE calls)
+  string(REPLACE ";" " \\\n" calls "${calls}")
+  set(host_engines)
+  _slicesort_find_include(_shares_host ${op} "(sort|move)/host/" host.hpp host/*)
+  if(_shares_host)
+    set(host_engines "#include \"operators/host_engines.hpp\"")
+  endif()
+  set(block_engines)
+  _slicesort_find_include(_shares_blocks ${op} "sort/kernel/sort_columns" dispatch.hpp kernel/*)
+  if(_shares_blocks)
+    set(block_engines "#include \"operators/block_engines.hpp\"")
+  endif()
+  _slicesort_unit(operator.hpp.in ${op}/operator.hpp)
+  _slicesort_unit(linked_operator.hpp.in ${op}/linked.hpp)
+  string(APPEND _slicesort_includes "#include \"${op}/operator.hpp\"\n")
+  string(APPEND _slicesort_calls " \\\n  SLICESORT_TEST_TAGS_OF_${op}(instantiate, T)")
+  string(APPEND _slicesort_linked "#if defined(SLICESORT_TEST_LINKS_${op})\n#  include \"${op}/linked.hpp\"\n#endif\n")
+  set(_slicesort_host_units)
+  set(_slicesort_block_units)
+  foreach(type IN LISTS _slicesort_types)
+    _slicesort_unit(host_kernels.cpp.in ${op}/host_${type}.cpp)
+    _slicesort_unit(block_kernels.cpp.in ${op}/blocks_${type}.cpp)
+    list(APPEND _slicesort_host_units ${_slicesort_generated}/${op}/host_${type}.cpp)
+    list(APPEND _slicesort_block_units ${_slicesort_generated}/${op}/blocks_${type}.cpp)
+  endforeach()
+  _slicesort_library(slicesort_host_${op} ${_slicesort_host_units})
+  target_compile_options(slicesort_host_${op} PRIVATE ${_slicesort_optimize_vectors})
+  target_compile_definitions(slicesort_host_${op} INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:SLICESORT_TEST_LINKS_HOST_KERNELS;SLICESORT_TEST_LINKS_${op}>)
+  target_include_directories(slicesort_host_${op} INTERFACE ${_slicesort_generated})
+  if(_shares_host)
+    target_link_libraries(slicesort_host_${op} PRIVATE slicesort_host_engines)
+  endif()
+  if(NOT SLICESORT_TEST_HOST_ONLY)
+    _slicesort_library(slicesort_blocks_${op} ${_slicesort_block_units})
+    target_link_libraries(slicesort_blocks_${op} PRIVATE slicesort_block_executor)
+    if(_shares_blocks)
+      target_link_libraries(slicesort_blocks_${op} PRIVATE slicesort_block_engines)
+    endif()
+  endif()
+endforeach()
+file(CONFIGURE OUTPUT ${_slicesort_generated}/linked_operators.hpp @ONLY CONTENT
+"// SPDX-License-Identifier: Apache-2.0
+// The operators whose host backend a program is linked with.
+#pragma once
+
+@_slicesort_linked@")
+file(CONFIGURE OUTPUT ${_slicesort_generated}/all_operators.hpp @ONLY CONTENT
+"// SPDX-License-Identifier: Apache-2.0
+// What the tests compile of every operator.
+#pragma once
+
+@_slicesort_includes@
+// instantiate(tag, T) for each.
+#define SLICESORT_TEST_OPERATORS(instantiate, T)@_slicesort_calls@
+")
+
+# For what uses all of them on the host.
+add_library(slicesort_host_operators INTERFACE)
+list(TRANSFORM _slicesort_operators PREPEND slicesort_host_ OUTPUT_VARIABLE _slicesort_libraries)
+target_link_libraries(slicesort_host_operators INTERFACE ${_slicesort_libraries})
+
+# _slicesort_link_operators(TARGET FOLDER SOURCE): a program needs the operator of its folder, and those of which it
+# includes a header itself, the library's or one of their tests; of kernels on the block executor those of the same
+# operators, if it runs on every backend or names the executor's policy.
+function(_slicesort_link_operators target folder source)
+  set(_operators ${folder})
+  file(STRINGS ${source} _included REGEX "^#include (<slicesort/[a-z_]+\\.hpp>|\"[a-z_]+/)")
+  list(TRANSFORM _included REPLACE "^#include (<slicesort/|\")([a-z_]+).*" "\\2")
+  list(APPEND _operators ${_included})
+  if("slicesort" IN_LIST _operators OR "equivalent_matrix" IN_LIST _operators)
+    set(_operators ${_slicesort_operators})
+  endif()
+  file(STRINGS ${source} _on_blocks REGEX "^#define SLICESORT_TEST_EVERY_BACKEND$|block_exec")
+  foreach(_op IN LISTS _operators)
+    if(TARGET slicesort_host_${_op})
+      target_link_libraries(${target} PRIVATE slicesort_host_${_op})
+      if(_on_blocks AND NOT SLICESORT_TEST_HOST_ONLY)
+        target_link_libraries(${target} PRIVATE slicesort_blocks_${_op})
+      endif()
+    endif()
+  endforeach()
+endfunction()

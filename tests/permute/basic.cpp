@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// permute against two loops, with random permutations.
+#define SLICESORT_TEST_EVERY_BACKEND
+#include "problem.hpp"
+#include "support/numbers.hpp"
+#include "support/on_line.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+template <class Index, class T>
+void check_permuted(permute_problem<T> const& p, std::uint64_t layout) {
+  CAPTURE(p.x.extents().batch);
+  CAPTURE(p.x.extents().length);
+  CAPTURE(p.x.extents().channels);
+  CAPTURE(p.lengths.size());
+  check_policies(p, permuter<Index>(p.perm, layout));
+  check_layouts(p, permuter<Index>(p.perm, layout));
+  for (index_t b = 0; b < p.x.extents().batch; ++b) {
+    permute_problem<T> const one = p.sample(b);
+    check_policies(one, permuter<Index>(one.perm, layout));
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("every shape, policy and layout", T, float, double, float16, bfloat16) {
+  std::uint64_t seed = 0;
+  for (extents3 e : variant_shapes()) {
+    check_permuted<std::uint16_t>(permuted_at_random<T>(e, seed), seed);
+    check_permuted<std::uint32_t>(permuted_at_random<T>(e, seed + 1), seed);
+    check_permuted<std::uint16_t>(permuted_at_random<T>(e, seed + 2, mixed_lengths(e)), seed + 1);
+    check_permuted<std::int32_t>(permuted_at_random<T>(e, seed + 3, mixed_lengths(e)), seed);
+    ++seed;
+  }
+}
+
+// Several tiles of a task, the last one alone or narrow; rows on and off cache lines, stored around
+// the cache where the output is large.
+TEST_CASE_TEMPLATE("wide and large tensors", T, float, double, float16, bfloat16) {
+  auto const check = [](extents3 e, std::size_t off, std::vector<index_t> const& lengths) {
+    auto const p = permuted_at_random<T>(e, 5, lengths);
+    auto const perm = saved_as<std::uint16_t>(p.perm);
+    for (unsigned threads : {1u, 3u}) {
+      ss::exec::host const on{threads};
+      CAPTURE(e.channels);
+      on_line<T> const x(p.x, row_major(e), off), dy(p.dy, row_major(e), off);
+      on_line<T> y(e, row_major(e), off), dx(e, row_major(e), off);
+      permuter<std::uint16_t>(p.perm)(on, x.view(), y.view(), dy.view(), dx.view(),
+                                      view_of(p.lengths));
+      CHECK(same_bits(y.contents().elements(), p.y.elements()));
+      CHECK(same_bits(dx.contents().elements(), p.dx.elements()));
+      CHECK((y.gaps_untouched() && dx.gaps_untouched()));
+    }
+  };
+  for (index_t c : {256, 257, 289, 320}) check({1, 300, c}, 0, {});
+  check({9, 290, 32}, 0, {290, 1, 0, 257, 33, 31, 256, 290, 5});
+  check({2, 700, static_cast<index_t>(1024 / sizeof(T))}, 0, {});
+  check({2, 700, static_cast<index_t>(1024 / sizeof(T))}, 1, {699, 350});
+}
+
+// Columns that fit into no tile of a GPU, and the last row that 16 bits can name.
+TEST_CASE_TEMPLATE("long columns, on every grid, in place too", T, float, double, bfloat16) {
+  auto const check = [](extents3 e, std::vector<index_t> const& lengths, auto index) {
+    using Index = decltype(index);
+    auto const p = permuted_at_random<T>(e, 7, lengths);
+    auto const run = permuter<Index>(p.perm, static_cast<std::uint64_t>(e.channels));
+    CAPTURE(e.length);
+    for_each_backend_once(p.number(), [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      tensor<T> y(e), dx(e), x_and_y = p.x, dy_and_dx = p.dy;
+      run(on, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(lengths));
+      CHECK(same_bits(y.elements(), p.y.elements()));
+      CHECK(same_bits(dx.elements(), p.dx.elements()));
+      run(on, x_and_y.view(), x_and_y.view(), dy_and_dx.view(), dy_and_dx.view(), view_of(lengths));
+      CHECK(same_bits(x_and_y.elements(), p.y.elements()));
+      CHECK(same_bits(dy_and_dx.elements(), p.dx.elements()));
+    });
+  };
+  check({2, 5000, 3}, {}, std::uint16_t{});
+  check({1, 20000, 2}, {19999}, std::uint16_t{});
+  check({1, 65536, 3}, {}, std::uint16_t{});
+  check({1, 65537, 3}, {}, std::uint32_t{});
+  check({2, 65600, 2}, {65599, 40000}, std::uint32_t{});
+}
+
+TEST_CASE_TEMPLATE("accumulation, into dy itself too", T, float, double, float16, bfloat16) {
+  extents3 const e{3, 40, 34};
+  std::vector<index_t> const lengths{40, 0, 17};
+  auto p = permuted_at_random<T>(e, 2, lengths);
+  p.dy = integer_tensor<T>(e, 20, 2);
+  p.solve();
+  tensor<T> const before = integer_tensor<T>(e, 20, 3);
+  auto const perm = saved_as<std::uint16_t>(p.perm);
+  ss::backward_options const accumulate{ss::grad_mode::accumulate, view_of(lengths)};
+  for_each_backend(5, [&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    ss::permute const op;
+    guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+    tensor<T> dx = before, twice = p.dy;
+    op.backward(on, p.dy.view(), {perm.view()}, dx.view(), scratch.get(), accumulate);
+    op.backward(on, twice.view(), {perm.view()}, twice.view(), scratch.get(), accumulate);
+    for_each_position(e, [&](index_t b, index_t n, index_t c) {
+      auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
+      CHECK(of(dx) == of(before) + of(p.dx));
+      CHECK(of(twice) == of(p.dy) + of(p.dx));
+    });
+  });
+}
+
+TEST_CASE_TEMPLATE("each direction undoes the other, bit for bit", T, float, double, float16,
+                   bfloat16) {
+  for (extents3 e : {extents3{2, 77, 35}, extents3{1, 30000, 2}}) {
+    auto const p = permuted_at_random<T>(e, 4, {});
+    auto const perm = saved_as<std::uint16_t>(p.perm);
+    for_each_backend(p.number(), [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      ss::permute const op;
+      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+      tensor<T> there(e), back(e);
+      op.forward(on, p.x.view(), {perm.view()}, there.view(), scratch.get());
+      op.backward(on, there.view(), {perm.view()}, back.view(), scratch.get());
+      CHECK(same_bits(back.elements(), p.x.elements()));
+      op.backward(on, p.x.view(), {perm.view()}, there.view(), scratch.get());
+      op.forward(on, there.view(), {perm.view()}, back.view(), scratch.get());
+      CHECK(same_bits(back.elements(), p.x.elements()));
+    });
+  }
+}
+
+TEST_CASE("the transpose, exactly: <dy, J v> = <J' dy, v>") {
+  extents3 const e{2, 50, 37};
+  auto p = permuted_at_random<float>(e, 8, {50, 33});
+  p.x = integer_tensor<float>(e, 100, 8);
+  p.dy = integer_tensor<float>(e, 100, 9);
+  tensor<float> y(e), dx(e);
+  for_each_backend_once(3, [&](auto const& on) {
+    permuter<std::uint16_t>(p.perm)(on, p.x.view(), y.view(), p.dy.view(), dx.view(),
+                                    view_of(p.lengths));
+    std::int64_t left = 0, right = 0;
+    for (std::size_t i = 0; i < y.elements().size(); ++i) {
+      left += static_cast<std::int64_t>(p.dy.elements()[i] * y.elements()[i]);
+      right += static_cast<std::int64_t>(dx.elements()[i] * p.x.elements()[i]);
+    }
+    CHECK(left == right);
+  });
+}
+
+// Rows that are named twice are gathered twice: forward does not need a permutation.
+TEST_CASE_TEMPLATE("forward gathers whatever rows are named", T, float, bfloat16) {
+  for (extents3 e : {extents3{2, 60, 35}, extents3{1, 30000, 2}}) {
+    auto p = permuted_at_random<T>(e, 6, {});
+    random_stream random(1);
+    for (std::uint32_t& row : p.perm.elements())
+      row = static_cast<std::uint32_t>(random.below(static_cast<std::uint64_t>(e.length)) / 2);
+    p.solve();
+    auto const perm = saved_as<std::uint32_t>(p.perm);
+    for_each_backend(p.number(), [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      guarded_workspace scratch(ss::permute::workspace_bytes<T>(on, e));
+      tensor<T> y(e), x_and_y = p.x;
+      ss::permute const op;
+      op.forward(on, p.x.view(), {perm.view()}, y.view(), scratch.get());
+      op.forward(on, x_and_y.view(), {perm.view()}, x_and_y.view(), scratch.get());
+      CHECK(same_bits(y.elements(), p.y.elements()));
+      CHECK(same_bits(x_and_y.elements(), p.y.elements()));
+    });
+  }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// permute with the permutations that sorts save: it gives their results and gradients again, and
+// what differentiates them forward, or twice.
+#define SLICESORT_TEST_EVERY_BACKEND
+#include "support/backends.hpp"
+#include "support/buffers.hpp"
+#include "support/inputs.hpp"
+#include "support/pattern_order.hpp"
+#include "support/problems.hpp"
+#include "support/variants.hpp"
+
+#include <slicesort/multi_permutation.hpp>
+#include <slicesort/permute.hpp>
+#include <slicesort/slicing_sort.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+using sort = ss::slicing_sort<pattern_order>;
+constexpr pattern_order order{irregular};
+
+// The calls of one policy, each with a workspace of its own.
+template <class T, class Exec>
+struct calls {
+  Exec const& on;
+  std::vector<index_t> const& lengths;
+
+  template <class Index>
+  tensor<T> sorted(tensor<T> const& x, tensor<Index>& perm) const {
+    guarded_workspace scratch(sort::workspace_bytes<T>(on, x.extents()));
+    tensor<T> y(x.extents());
+    sort(order).forward(on, x.view(), y.view(), {perm.view()}, scratch.get(), {view_of(lengths)});
+    return y;
+  }
+  template <class Index>
+  tensor<T> unsorted(tensor<T> const& dy, tensor<Index> const& perm) const {
+    guarded_workspace scratch(sort::workspace_bytes<T>(on, dy.extents()));
+    tensor<T> dx(dy.extents());
+    sort(order).backward(on, dy.view(), {perm.view()}, dx.view(), scratch.get(),
+                         {ss::grad_mode::overwrite, view_of(lengths)});
+    return dx;
+  }
+  template <class Index>
+  tensor<T> forward(tensor<T> const& x, tensor<Index> const& perm) const {
+    guarded_workspace scratch(ss::permute::workspace_bytes<T>(on, x.extents()));
+    tensor<T> y(x.extents());
+    ss::permute().forward(on, x.view(), {perm.view()}, y.view(), scratch.get(), {view_of(lengths)});
+    return y;
+  }
+  template <class Index>
+  tensor<T> backward(tensor<T> const& dy, tensor<Index> const& perm) const {
+    guarded_workspace scratch(ss::permute::workspace_bytes<T>(on, dy.extents()));
+    tensor<T> dx(dy.extents());
+    ss::permute().backward(on, dy.view(), {perm.view()}, dx.view(), scratch.get(),
+                           {ss::grad_mode::overwrite, view_of(lengths)});
+    return dx;
+  }
+};
+// f(calls) for every backend.
+template <class T, class F>
+void for_each_caller(std::uint64_t number, std::vector<index_t> const& lengths, F const& f) {
+  for_each_backend(number, [&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    f(calls<T, std::decay_t<decltype(on)>>{on, lengths});
+  });
+}
+
+template <class T>
+tensor<T> plus(tensor<T> a, tensor<T> const& b, T factor) {
+  for (std::size_t i = 0; i < a.elements().size(); ++i) a.elements()[i] += factor * b.elements()[i];
+  return a;
+}
+// Distinct integers in every column.
+tensor<double> distinct(extents3 e, std::uint64_t seed) {
+  return tensor_of_columns<double>(e, [=](std::uint64_t column) {
+    std::vector<double> values;
+    for (index_t n = 0; n < e.length; ++n) {
+      std::uint64_t const place = (static_cast<std::uint64_t>(n) * 11 + seed + column) % 101;
+      values.push_back(static_cast<double>(place) - 50);
+    }
+    return values;
+  });
+}
+
+}  // namespace
+
+// NaN with every payload, zeros of both signs and infinities are among the values.
+TEST_CASE_TEMPLATE("the permutation of a sort sorts, and unsorts, once more", T, float, double,
+                   float16, bfloat16) {
+  for (extents3 e : {extents3{2, 131, 35}, extents3{3, 20, 7}, extents3{1, 3000, 3}})
+    for (bool cut : {false, true}) {
+      std::vector<index_t> const lengths = cut ? mixed_lengths(e) : std::vector<index_t>();
+      auto const x = mixed_tensor<T>(e, all_kinds, 1), dy = mixed_tensor<T>(e, all_kinds, 2);
+      for_each_caller<T>(static_cast<std::uint64_t>(e.length), lengths, [&](auto const& call) {
+        auto const check = [&](auto perm) {
+          tensor<T> const y = call.sorted(x, perm);
+          CHECK(same_bits(call.forward(x, perm).elements(), y.elements()));
+          CHECK(same_bits(call.backward(dy, perm).elements(), call.unsorted(dy, perm).elements()));
+          CHECK(same_bits(call.backward(y, perm).elements(), x.elements()));
+        };
+        check(tensor<std::uint16_t>(e));
+        check(tensor<std::int32_t>(e));
+      });
+    }
+}
+
+TEST_CASE("multi_permutation saves the same permutation") {
+  extents3 const e{2, 60, 33};
+  std::vector<index_t> const lengths{60, 41};
+  auto const x = mixed_tensor<float>(e, all_kinds, 3);
+  for_each_caller<float>(9, lengths, [&](auto const& call) {
+    ss::multi_permutation<pattern_order> const op(2, order);
+    guarded_workspace scratch(op.template workspace_bytes<float>(call.on, e));
+    tensor<float> mean(e);
+    tensor<std::uint16_t> perm(e), of_sort(e);
+    op.forward(call.on, x.view(), ss::uniform_weights, mean.view(), {perm.view()}, scratch.get(),
+               {view_of(lengths)});
+    auto const y = call.sorted(x, of_sort);
+    CHECK(same_bits(call.forward(x, perm).elements(), y.elements()));
+  });
+}
+
+// x moves along t by so little that the order of its rows stays. All numbers are dyadic, so that
+// the difference quotient is exact.
+TEST_CASE("forward of a tangent is the tangent of the sort") {
+  extents3 const e{2, 101, 34};
+  std::vector<index_t> const lengths{101, 64};
+  auto const x = distinct(e, 7), t = integer_tensor<double>(e, 100, 8);
+  double const step = 1.0 / 1024;
+  for_each_caller<double>(2, lengths, [&](auto const& call) {
+    tensor<std::uint16_t> perm(e), other(e);
+    call.sorted(x, perm);
+    auto const above = call.sorted(plus(x, t, step), other);
+    CHECK(other.elements() == perm.elements());
+    auto const below = call.sorted(plus(x, t, -step), other);
+    auto const tangent = call.forward(t, perm);
+    for (std::size_t i = 0; i < tangent.elements().size(); ++i)
+      CHECK(tangent.elements()[i] == (above.elements()[i] - below.elements()[i]) / (2 * step));
+  });
+}
+
+// The loss <v, dx(dy)> of a gradient dx: its derivative by every dy is forward of v.
+TEST_CASE("forward of a gradient is the gradient of the sort's backward") {
+  extents3 const e{1, 23, 3};
+  auto const x = distinct(e, 3), dy = integer_tensor<double>(e, 50, 4),
+             v = integer_tensor<double>(e, 50, 5);
+  for_each_caller<double>(4, {}, [&](auto const& call) {
+    tensor<std::uint32_t> perm(e);
+    call.sorted(x, perm);
+    auto const loss = [&](tensor<double> const& gradient) {
+      auto const dx = call.unsorted(gradient, perm);
+      double sum = 0;
+      for (std::size_t i = 0; i < dx.elements().size(); ++i)
+        sum += v.elements()[i] * dx.elements()[i];
+      return sum;
+    };
+    auto const ddy = call.forward(v, perm);
+    for (std::size_t i = 0; i < dy.elements().size(); ++i) {
+      auto moved = dy;
+      moved.elements()[i] += 1;
+      CHECK(ddy.elements()[i] == loss(moved) - loss(dy));
+    }
+  });
+}

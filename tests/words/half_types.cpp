@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The 16-bit types of others give the bits that float16 and bfloat16 give: _Float16 and C++23's
+// types where the compiler has them, CUDA's where their headers are.
+#include "words/half_types.hpp"
+
+#include <doctest/doctest.h>
+
+#if defined(__STDCPP_FLOAT16_T__)
+TEST_CASE("std::float16_t") {
+  CHECK(support::same_bits<std::float16_t, slicesort::float16>() == "");
+}
+#elif defined(__FLT16_MAX__)
+TEST_CASE("_Float16") { CHECK(support::same_bits<_Float16, slicesort::float16>() == ""); }
+#endif
+#if defined(__STDCPP_BFLOAT16_T__)
+TEST_CASE("std::bfloat16_t") {
+  CHECK(support::same_bits<std::bfloat16_t, slicesort::bfloat16>() == "");
+}
+#endif
+
+// The header needs CUDA's types only by name.
+static_assert(slicesort::dtype_traits<__half>::infinity == 0x7c00u);
+static_assert(slicesort::dtype_traits<__nv_bfloat16>::infinity == 0x7f80u);

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The saved state as an argument: with braces and without, the types it takes, and what SFINAE sees
+// of calls that fit no function.
+#include <slicesort/max_exchange.hpp>
+#include <slicesort/shuffle.hpp>
+#include <slicesort/slicing_sort.hpp>
+#include <slicesort/sparse_mix.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace ss = slicesort;
+
+namespace {
+
+template <class From, class To>
+constexpr bool converts = std::is_convertible_v<From, To>;
+static_assert(converts<ss::tensor3<std::uint16_t>, ss::saved_permutation>);
+static_assert(converts<ss::tensor3<std::int32_t>, ss::saved_permutation>);
+static_assert(converts<ss::index_tensor3, ss::saved_permutation>);
+static_assert(converts<ss::no_saved_t, ss::saved_permutation>);
+static_assert(converts<ss::tensor3<std::uint16_t const>, ss::const_saved_permutation>);
+static_assert(converts<ss::saved_permutation, ss::const_saved_permutation>);
+static_assert(converts<ss::tensor3<float>, ss::saved_states<float>>);
+static_assert(!converts<ss::tensor3<std::int64_t>, ss::saved_permutation>);
+static_assert(!converts<ss::tensor3<std::int16_t>, ss::const_saved_permutation>);
+static_assert(!converts<ss::tensor3<std::uint16_t const>, ss::saved_permutation>);
+static_assert(!converts<ss::tensor3<float>, ss::const_saved_permutation>);
+static_assert(!converts<ss::workspace, ss::saved_permutation>);
+static_assert(!converts<ss::no_saved_t, ss::const_saved_permutation>);
+
+template <class Op, class = void, class... Arguments>
+constexpr bool forwards = false;
+template <class Op, class... Arguments>
+constexpr bool
+    forwards<Op, decltype(std::declval<Op const&>().forward(std::declval<Arguments const&>()...)),
+             Arguments...> = true;
+using on = ss::exec::host;
+using x = ss::tensor3<float>;
+using perm = ss::tensor3<std::uint16_t>;
+static_assert(forwards<ss::slicing_sort<>, void, on, x, x, perm>);
+static_assert(forwards<ss::slicing_sort<>, void, on, x, x, ss::no_saved_t, ss::workspace>);
+static_assert(!forwards<ss::slicing_sort<>, void, on, x, x>);
+static_assert(!forwards<ss::slicing_sort<>, void, on, x, x, ss::workspace>);
+static_assert(!forwards<ss::slicing_sort<>, void, on, x, x, ss::tensor3<std::int64_t>>);
+static_assert(!forwards<ss::slicing_sort<>, void, x, x, perm>);
+static_assert(forwards<ss::shuffle<>, void, on, x, x>);
+static_assert(!forwards<ss::shuffle<>, void, x, x>);
+static_assert(!forwards<ss::shuffle<>, void, x, x, ss::workspace>);
+static_assert(!forwards<ss::shuffle<>, void, on, x, x, perm>);
+
+}  // namespace
+
+TEST_CASE("a view without braces is the state that it is in braces") {
+  ss::extents3 const shape{1, 4, 1};
+  std::vector<float> in{3, 1, 2, 0}, sorted(4), again(4), back(4);
+  std::vector<std::uint16_t> first(4), second(4);
+  auto const from = ss::view(in, shape);
+  ss::exec::host const here;
+  ss::slicing_sort<> const op;
+  std::vector<std::byte> scratch(op.workspace_bytes<float>(here, {1, 4, 1}));
+  auto const state = ss::view(second, shape);
+
+  op.forward(here, from, ss::view(sorted, shape), {ss::view(first, shape)}, scratch);
+  op.forward(here, from, ss::view(again, shape), state, scratch);
+  CHECK(second == std::vector<std::uint16_t>{3, 1, 2, 0});
+  CHECK(second == first);
+  CHECK(again == sorted);
+  CHECK(op.check_backward(here, ss::view(again, shape), state, ss::view(back, shape), scratch));
+  op.backward(here, ss::view(again, shape), state, ss::view(back, shape), scratch);
+  CHECK(back == in);
+
+  std::vector<std::uint16_t> maximum(1);
+  auto const row = ss::view(maximum, {1, 1, 1});
+  ss::max_exchange{}.forward(here, from, ss::view(again, shape), row);
+  ss::max_exchange{}.backward(here, ss::view(again, shape), row, ss::view(back, shape));
+  CHECK(maximum[0] == 0);
+  CHECK(back == in);
+}

@@ -6,9 +6,19 @@
 /// - `bool allows(index_t query, index_t key) const`: whether a key of the range is looked at.
 ///   Asked for keys in `[0, keys)` alone.
 ///
-/// It may add `char const* validate(index_t keys) const`, which returns null or what is wrong with
-/// its parameters. For `exec::cuda`, `range` and `allows` must be `__host__ __device__`, as these
-/// are.
+/// It may add
+/// - `bool meets(index_t first_query, index_t last_query, index_t first_key, index_t last_key)
+///   const`: false if none of the queries `first_query .. last_query - 1` looks at any of the keys
+///   `first_key .. last_key - 1`. True is always safe. Beside `allows` it makes a mask sparse:
+///   what does not meet is left out, without a list of what does.
+/// - `bool covers(..)` of the same arguments: true if each of these queries looks at each of these
+///   keys. False is always safe. Where it is true, `allows` is not asked.
+/// - `auto for_head(index_t head) const`: the mask of a head, if heads differ. It answers all of
+///   the above.
+/// - `char const* validate(index_t keys) const`: null, or what is wrong with its parameters.
+///
+/// `meets` and `covers` are asked for ranges that are not empty. For `exec::cuda` all but `validate`
+/// must be `__host__ __device__`, as these are.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -41,6 +51,67 @@ template <class Mask>
 inline constexpr bool has_allows<
     Mask, std::enable_if_t<std::is_convertible_v<
               decltype(std::declval<Mask const&>().allows(index_t{}, index_t{})), bool>>> = true;
+
+template <class Mask, class = void>
+inline constexpr bool has_meets = false;
+template <class Mask>
+inline constexpr bool has_meets<
+    Mask, std::enable_if_t<std::is_convertible_v<decltype(std::declval<Mask const&>().meets(
+                                                     index_t{}, index_t{}, index_t{}, index_t{})),
+                                                 bool>>> = true;
+
+template <class Mask, class = void>
+inline constexpr bool has_covers = false;
+template <class Mask>
+inline constexpr bool has_covers<
+    Mask, std::enable_if_t<std::is_convertible_v<decltype(std::declval<Mask const&>().covers(
+                                                     index_t{}, index_t{}, index_t{}, index_t{})),
+                                                 bool>>> = true;
+
+template <class Mask, class = void>
+inline constexpr bool has_for_head = false;
+template <class Mask>
+inline constexpr bool
+    has_for_head<Mask, std::void_t<decltype(std::declval<Mask const&>().for_head(index_t{}))>> =
+        true;
+
+// The mask of one head.
+template <class Mask>
+SLICESORT_HD constexpr auto mask_of_head(Mask const& mask, index_t head) {
+  if constexpr (has_for_head<Mask>)
+    return mask.for_head(head);
+  else
+    return (void)head, mask;
+}
+template <class Mask>
+using head_mask_t = decltype(mask_of_head(std::declval<Mask const&>(), index_t{}));
+
+// Whether tiles may be left out within the ranges of a mask. Ranges alone say already what is left
+// out.
+template <class Mask>
+inline constexpr bool is_sparse = has_meets<head_mask_t<Mask>>&& has_allows<head_mask_t<Mask>>;
+
+// Queries [first_query, last_query) and keys [first_key, last_key).
+struct pair_range {
+  index_t first_query, last_query, first_key, last_key;
+};
+
+// Whether any of the pairs is looked at; true where the mask cannot tell.
+template <class Mask>
+SLICESORT_HD constexpr bool meets_pairs(Mask const& mask, pair_range r) {
+  if constexpr (has_meets<Mask>)
+    return mask.meets(r.first_query, r.last_query, r.first_key, r.last_key);
+  else
+    return (void)mask, (void)r, true;
+}
+// Whether each of the pairs is looked at; false where the mask cannot tell.
+template <class Mask>
+SLICESORT_HD constexpr bool covers_pairs(Mask const& mask, pair_range r) {
+  if constexpr (has_covers<Mask>)
+    return mask.covers(r.first_query, r.last_query, r.first_key, r.last_key);
+  else
+    return (void)mask, (void)r, false;
+}
 
 // The mask's range within [0, keys); empty ranges are [0, 0).
 template <class Mask>

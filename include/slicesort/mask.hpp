@@ -1,147 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Masks of attention, which are semantic policies: they say which keys a query looks at. A mask of
-/// your own is any copyable type with one or both of
-/// - `key_range range(index_t query, index_t keys) const`: no key outside the range is looked at,
-///   and whole tiles of keys are left out. What lies outside `[0, keys)` is cut off.
-/// - `bool allows(index_t query, index_t key) const`: whether a key of the range is looked at.
-///   Asked for keys in `[0, keys)` alone.
-///
-/// It may add
-/// - `bool meets(index_t first_query, index_t last_query, index_t first_key, index_t last_key)
-///   const`: false if none of the queries `first_query .. last_query - 1` looks at any of the keys
-///   `first_key .. last_key - 1`. True is always safe. Beside `allows` it makes a mask sparse:
-///   what does not meet is left out, without a list of what does.
-/// - `bool covers(..)` of the same arguments: true if each of these queries looks at each of these
-///   keys. False is always safe. Where it is true, `allows` is not asked.
-/// - `auto for_head(index_t head) const`: the mask of a head, if heads differ. It answers all of
-///   the above.
-/// - `char const* validate(index_t keys) const`: null, or what is wrong with its parameters.
-///
-/// `meets` and `covers` are asked for ranges that are not empty. For `exec::cuda` all but `validate`
-/// must be `__host__ __device__`, as these are.
+/// Masks of attention: which keys a query looks at. These are the simplest ones, and two masks as
+/// one; `sparse_mask.hpp` and `bigbird.hpp`, which are included here, have those that leave out
+/// tiles within a range. For a mask of your own see `mask_protocol.hpp`.
 #pragma once
 
+#include <slicesort/bigbird.hpp>
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/mask_protocol.hpp>
+#include <slicesort/sparse_mask.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <type_traits>
-#include <utility>
 
 namespace slicesort {
 inline namespace v0 {
-
-/// Keys `first, first + 1, .., last - 1`; none if `last <= first`.
-struct key_range {
-  index_t first, last;
-};
-
-namespace detail {
-
-template <class Mask, class = void>
-inline constexpr bool has_range = false;
-template <class Mask>
-inline constexpr bool has_range<
-    Mask, std::enable_if_t<std::is_convertible_v<
-              decltype(std::declval<Mask const&>().range(index_t{}, index_t{})), key_range>>> =
-    true;
-
-template <class Mask, class = void>
-inline constexpr bool has_allows = false;
-template <class Mask>
-inline constexpr bool has_allows<
-    Mask, std::enable_if_t<std::is_convertible_v<
-              decltype(std::declval<Mask const&>().allows(index_t{}, index_t{})), bool>>> = true;
-
-template <class Mask, class = void>
-inline constexpr bool has_meets = false;
-template <class Mask>
-inline constexpr bool has_meets<
-    Mask, std::enable_if_t<std::is_convertible_v<decltype(std::declval<Mask const&>().meets(
-                                                     index_t{}, index_t{}, index_t{}, index_t{})),
-                                                 bool>>> = true;
-
-template <class Mask, class = void>
-inline constexpr bool has_covers = false;
-template <class Mask>
-inline constexpr bool has_covers<
-    Mask, std::enable_if_t<std::is_convertible_v<decltype(std::declval<Mask const&>().covers(
-                                                     index_t{}, index_t{}, index_t{}, index_t{})),
-                                                 bool>>> = true;
-
-template <class Mask, class = void>
-inline constexpr bool has_for_head = false;
-template <class Mask>
-inline constexpr bool
-    has_for_head<Mask, std::void_t<decltype(std::declval<Mask const&>().for_head(index_t{}))>> =
-        true;
-
-// The mask of one head.
-template <class Mask>
-SLICESORT_HD constexpr auto mask_of_head(Mask const& mask, index_t head) {
-  if constexpr (has_for_head<Mask>)
-    return mask.for_head(head);
-  else
-    return (void)head, mask;
-}
-template <class Mask>
-using head_mask_t = decltype(mask_of_head(std::declval<Mask const&>(), index_t{}));
-
-// Whether tiles may be left out within the ranges of a mask. Ranges alone say already what is left
-// out.
-template <class Mask>
-inline constexpr bool is_sparse = has_meets<head_mask_t<Mask>>&& has_allows<head_mask_t<Mask>>;
-
-// Queries [first_query, last_query) and keys [first_key, last_key).
-struct pair_range {
-  index_t first_query, last_query, first_key, last_key;
-};
-
-// Whether any of the pairs is looked at; true where the mask cannot tell.
-template <class Mask>
-SLICESORT_HD constexpr bool meets_pairs(Mask const& mask, pair_range r) {
-  if constexpr (has_meets<Mask>)
-    return mask.meets(r.first_query, r.last_query, r.first_key, r.last_key);
-  else
-    return (void)mask, (void)r, true;
-}
-// Whether each of the pairs is looked at; false where the mask cannot tell.
-template <class Mask>
-SLICESORT_HD constexpr bool covers_pairs(Mask const& mask, pair_range r) {
-  if constexpr (has_covers<Mask>)
-    return mask.covers(r.first_query, r.last_query, r.first_key, r.last_key);
-  else
-    return (void)mask, (void)r, false;
-}
-
-// The mask's range within [0, keys); empty ranges are [0, 0).
-template <class Mask>
-SLICESORT_HD constexpr key_range range_of_keys(Mask const& mask, index_t query, index_t keys) {
-  if constexpr (has_range<Mask>) {
-    key_range const asked = mask.range(query, keys);
-    index_t const first = asked.first > 0 ? asked.first : 0;
-    index_t const last = asked.last < keys ? asked.last : keys;
-    return first < last ? key_range{first, last} : key_range{0, 0};
-  } else {
-    (void)mask, (void)query;
-    return {0, keys};
-  }
-}
-// Whether a key of the range is looked at.
-template <class Mask>
-SLICESORT_HD constexpr bool allows_key(Mask const& mask, index_t query, index_t key) {
-  if constexpr (has_allows<Mask>)
-    return mask.allows(query, key);
-  else
-    return (void)mask, (void)query, (void)key, true;
-}
-
-}  // namespace detail
-
 namespace mask {
 
 /// Every query looks at every key.
 struct full {
   SLICESORT_HD constexpr key_range range(index_t, index_t keys) const { return {0, keys}; }
+  SLICESORT_HD constexpr bool meets(index_t, index_t, index_t, index_t) const { return true; }
+  SLICESORT_HD constexpr bool covers(index_t, index_t, index_t, index_t) const { return true; }
 };
 
 /// Query `i` looks at keys `0 .. i + offset`. Where queries are the last rows of a longer sequence
@@ -152,12 +31,20 @@ struct causal {
   SLICESORT_HD constexpr key_range range(index_t query, index_t) const {
     return {0, query + offset + 1};
   }
-  constexpr char const* validate(index_t) const {
-    return -limit <= offset && offset <= limit ? nullptr : "causal: offset must be in -2^40..2^40";
+  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
+                                    index_t last_key) const {
+    return detail::pair_distances({first_query, last_query, first_key, last_key}).least <= offset;
   }
-
- private:
-  static constexpr index_t limit = index_t{1} << 40;
+  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
+                                     index_t last_key) const {
+    return detail::pair_distances({first_query, last_query, first_key, last_key}).greatest <=
+           offset;
+  }
+  constexpr char const* validate(index_t) const {
+    return detail::is_mask_number(offset, -detail::greatest_mask_number)
+               ? nullptr
+               : "causal: offset must be in -2^40..2^40";
+  }
 };
 
 /// Query `i` looks at keys `i - left .. i + right`: a sliding window (Longformer).
@@ -167,16 +54,25 @@ struct window {
   SLICESORT_HD constexpr key_range range(index_t query, index_t) const {
     return {query - left, query + right + 1};
   }
+  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
+                                    index_t last_key) const {
+    detail::pair_distances const d({first_query, last_query, first_key, last_key});
+    return d.least <= right && -left <= d.greatest;
+  }
+  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
+                                     index_t last_key) const {
+    detail::pair_distances const d({first_query, last_query, first_key, last_key});
+    return -left <= d.least && d.greatest <= right;
+  }
   constexpr char const* validate(index_t) const {
-    constexpr index_t limit = index_t{1} << 40;
-    return 0 <= left && left <= limit && 0 <= right && right <= limit
+    return detail::is_mask_number(left, 0) && detail::is_mask_number(right, 0)
                ? nullptr
                : "window: left and right must be in 0..2^40";
   }
 };
 
 /// Queries and keys are cut into blocks of `size` rows; a query looks at its own block (local
-/// attention).
+/// attention; the chunks of MEGA-chunk).
 struct block_local {
   index_t size = 1;
 
@@ -184,8 +80,21 @@ struct block_local {
     index_t const first = query / size * size;
     return {first, first + size};
   }
+  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
+                                    index_t last_key) const {
+    detail::pair_range const blocks =
+        detail::blocks_of({first_query, last_query, first_key, last_key}, size);
+    return blocks.first_query < blocks.last_key && blocks.first_key < blocks.last_query;
+  }
+  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
+                                     index_t last_key) const {
+    detail::pair_range const blocks =
+        detail::blocks_of({first_query, last_query, first_key, last_key}, size);
+    return blocks.last_query - blocks.first_query == 1 && blocks.last_key - blocks.first_key == 1 &&
+           blocks.first_query == blocks.first_key;
+  }
   constexpr char const* validate(index_t) const {
-    return 1 <= size && size <= index_t{1} << 40 ? nullptr : "block_local: size must be in 1..2^40";
+    return detail::is_mask_number(size, 1) ? nullptr : "block_local: size must be in 1..2^40";
   }
 };
 
@@ -198,6 +107,18 @@ struct strided {
   SLICESORT_HD constexpr bool allows(index_t query, index_t key) const {
     index_t const distance = query < key ? key - query : query - key;
     return distance < near_by || distance % stride == 0;
+  }
+  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
+                                    index_t last_key) const {
+    detail::pair_distances const d({first_query, last_query, first_key, last_key});
+    return (near_by > 0 && d.least < near_by && -near_by < d.greatest) ||
+           detail::has_multiple(d.least, d.greatest, stride);
+  }
+  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
+                                     index_t last_key) const {
+    detail::pair_distances const d({first_query, last_query, first_key, last_key});
+    return detail::are_multiples(d.least, d.greatest < -near_by ? d.greatest : -near_by, stride) &&
+           detail::are_multiples(d.least > near_by ? d.least : near_by, d.greatest, stride);
   }
   constexpr char const* validate(index_t) const {
     return 1 <= stride && 0 <= near_by ? nullptr
@@ -221,20 +142,95 @@ struct both {
   SLICESORT_HD constexpr bool allows(index_t query, index_t key) const {
     return detail::allows_key(a, query, key) && detail::allows_key(b, query, key);
   }
+  /// True also where each mask meets the range, but in other pairs.
+  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
+                                    index_t last_key) const {
+    detail::pair_range const r{first_query, last_query, first_key, last_key};
+    return detail::meets_pairs(a, r) && detail::meets_pairs(b, r);
+  }
+  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
+                                     index_t last_key) const {
+    detail::pair_range const r{first_query, last_query, first_key, last_key};
+    return detail::covers_pairs(a, r) && detail::covers_pairs(b, r);
+  }
+  template <class M = A,
+            std::enable_if_t<detail::has_for_head<M> || detail::has_for_head<B>, int> = 0>
+  SLICESORT_HD constexpr both<detail::head_mask_t<M>, detail::head_mask_t<B>> for_head(
+      index_t head) const {
+    return {detail::mask_of_head(a, head), detail::mask_of_head(b, head)};
+  }
   constexpr char const* validate(index_t keys) const {
-    char const* const what = of(a, keys);
-    return what != nullptr ? what : of(b, keys);
+    char const* const what = detail::what_is_wrong(a, keys);
+    return what != nullptr ? what : detail::what_is_wrong(b, keys);
   }
-
- private:
-  template <class M>
-  static constexpr auto of(M const& m, index_t keys) -> decltype(m.validate(keys)) {
-    return m.validate(keys);
-  }
-  static constexpr char const* of(...) { return nullptr; }
 };
 template <class A, class B>
 both(A, B) -> both<A, B>;
+
+/// The keys that one of two masks allows: `either{window{64, 64}, globals{1}}`. Their ranges must
+/// not depend on the number of keys, but for their being cut off there.
+template <class A, class B>
+struct either {
+  A a;
+  B b;
+
+  SLICESORT_HD constexpr key_range range(index_t query, index_t keys) const {
+    key_range const one = detail::range_of_keys(a, query, keys),
+                    two = detail::range_of_keys(b, query, keys);
+    if (one.first == one.last) return two;
+    if (two.first == two.last) return one;
+    return {one.first < two.first ? one.first : two.first,
+            one.last > two.last ? one.last : two.last};
+  }
+  SLICESORT_HD constexpr bool allows(index_t query, index_t key) const {
+    return detail::looks_at(a, query, key) || detail::looks_at(b, query, key);
+  }
+  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
+                                    index_t last_key) const {
+    detail::pair_range const r{first_query, last_query, first_key, last_key};
+    return detail::meets_pairs(a, r) || detail::meets_pairs(b, r);
+  }
+  /// False also where each pair is looked at, but not all by the same mask.
+  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
+                                     index_t last_key) const {
+    detail::pair_range const r{first_query, last_query, first_key, last_key};
+    return detail::covers_pairs(a, r) || detail::covers_pairs(b, r);
+  }
+  template <class M = A,
+            std::enable_if_t<detail::has_for_head<M> || detail::has_for_head<B>, int> = 0>
+  SLICESORT_HD constexpr either<detail::head_mask_t<M>, detail::head_mask_t<B>> for_head(
+      index_t head) const {
+    return {detail::mask_of_head(a, head), detail::mask_of_head(b, head)};
+  }
+  constexpr char const* validate(index_t keys) const {
+    if (char const* const what = detail::what_is_wrong(a, keys)) return what;
+    if (char const* const what = detail::what_is_wrong(b, keys)) return what;
+    return cuts_at(a, keys) && cuts_at(b, keys)
+               ? nullptr
+               : "either: ranges of its masks must not depend on the number of keys";
+  }
+
+ private:
+  // A sample: whether the ranges of some queries are the same for fewer keys, but for the cut.
+  template <class M>
+  static constexpr bool cuts_at(M const& m, index_t keys) {
+    for (index_t const fewer : {keys / 2, keys - 1})
+      for (index_t const query : {index_t{0}, keys / 2, keys - 1})
+        if (keys > 0 && !same(detail::range_of_keys(m, query, fewer),
+                              cut(detail::range_of_keys(m, query, keys), fewer)))
+          return false;
+    return true;
+  }
+  static constexpr key_range cut(key_range r, index_t keys) {
+    index_t const last = r.last < keys ? r.last : keys;
+    return r.first < last ? key_range{r.first, last} : key_range{0, 0};
+  }
+  static constexpr bool same(key_range r, key_range s) {
+    return r.first == s.first && r.last == s.last;
+  }
+};
+template <class A, class B>
+either(A, B) -> either<A, B>;
 
 }  // namespace mask
 }  // namespace v0

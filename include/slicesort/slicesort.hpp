@@ -6,6 +6,7 @@
 #include <slicesort/alignment.hpp>
 #include <slicesort/attention_algorithm.hpp>
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/bigbird.hpp>
 #include <slicesort/checkpoints.hpp>
 #include <slicesort/csp.hpp>
 #include <slicesort/dense_matrix.hpp>
@@ -17,6 +18,7 @@
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/grouping.hpp>
 #include <slicesort/mask.hpp>
+#include <slicesort/mask_protocol.hpp>
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/multi_permutation.hpp>
 #include <slicesort/options.hpp>
@@ -29,6 +31,7 @@
 #include <slicesort/sinkhorn_csp.hpp>
 #include <slicesort/slicing_sort.hpp>
 #include <slicesort/softmax_attention.hpp>
+#include <slicesort/sparse_mask.hpp>
 #include <slicesort/sparse_mix.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/topology.hpp>

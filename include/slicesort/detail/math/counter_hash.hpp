@@ -29,6 +29,14 @@ SLICESORT_HD constexpr std::uint32_t counter_hash32(std::uint64_t seed, std::uin
   return static_cast<std::uint32_t>(counter_hash64(counter_hash64(seed, stream), counter) >> 32);
 }
 
+// A number of `0 .. n - 1`, for n of at most 2^31, from the stream with the seed `key` =
+// counter_hash64(seed, stream): 32 bits times n, without the last 32 bits.
+SLICESORT_HD constexpr std::int64_t below(std::uint64_t key, std::uint64_t counter,
+                                          std::int64_t n) {
+  return static_cast<std::int64_t>(
+      (counter_hash64(key, counter) >> 32) * static_cast<std::uint64_t>(n) >> 32);
+}
+
 }  // namespace detail
 }  // namespace v0
 }  // namespace slicesort

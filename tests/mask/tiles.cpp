@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every mask against a naive statement of what it is: pair by pair, and all tiles of small maps as
+// to whether the mask meets them and whether it covers them.
+#include "pattern.hpp"
+
+#include <slicesort/mask.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace support;
+namespace ss = slicesort;
+namespace mask = slicesort::mask;
+
+namespace {
+
+constexpr index_t distant = index_t{1} << 40;
+
+auto causal(index_t offset) {
+  return [=](index_t i, index_t j) { return j <= i + offset; };
+}
+auto window(index_t left, index_t right) {
+  return [=](index_t i, index_t j) { return i - left <= j && j <= i + right; };
+}
+auto fixed(index_t block, index_t tail, bool first_column) {
+  return [=](index_t i, index_t j) {
+    return i / block == j / block || j % block >= block - tail || (first_column && j % block == 0);
+  };
+}
+auto globals(index_t count) {
+  return [=](index_t i, index_t j) { return i < count || j < count; };
+}
+template <class A, class B>
+auto either(A const& a, B const& b) {
+  return [=](index_t i, index_t j) { return a(i, j) || b(i, j); };
+}
+template <class A, class B>
+auto both(A const& a, B const& b) {
+  return [=](index_t i, index_t j) { return a(i, j) && b(i, j); };
+}
+
+}  // namespace
+
+TEST_CASE("masks of ranges") {
+  CHECK(wrong_about(mask::full{}, [](index_t, index_t) { return true; }) == "");
+  for (index_t offset :
+       {index_t{0}, index_t{1}, index_t{7}, index_t{-1}, index_t{-6}, distant, -distant})
+    CHECK(wrong_about(mask::causal{offset}, causal(offset)) == "");
+  for (index_t left : {index_t{0}, index_t{1}, index_t{5}, distant})
+    for (index_t right : {index_t{0}, index_t{2}, distant})
+      CHECK(wrong_about(mask::window{left, right}, window(left, right)) == "");
+  for (index_t size : {index_t{1}, index_t{2}, index_t{3}, index_t{5}, index_t{100}, distant})
+    CHECK(wrong_about(mask::block_local{size},
+                      [=](index_t i, index_t j) { return i / size == j / size; }) == "");
+  for (index_t count : {index_t{0}, index_t{1}, index_t{3}, index_t{13}, distant})
+    CHECK(wrong_about(mask::globals{count}, globals(count)) == "");
+}
+
+TEST_CASE("strided and dilated") {
+  for (index_t stride : {index_t{1}, index_t{2}, index_t{5}, index_t{100}})
+    for (index_t near_by :
+         {index_t{0}, index_t{1}, index_t{3}, index_t{6}, std::numeric_limits<index_t>::max()})
+      CHECK(wrong_about(mask::strided{stride, near_by}, [=](index_t i, index_t j) {
+              index_t const distance = i < j ? j - i : i - j;
+              return distance < near_by || distance % stride == 0;
+            }) == "");
+  for (index_t step : {index_t{1}, index_t{2}, index_t{3}, index_t{12}})
+    for (index_t left : {index_t{0}, index_t{1}, index_t{2}, distant / 12})
+      for (index_t right : {index_t{0}, index_t{1}, index_t{4}})
+        CHECK(wrong_about(mask::dilated_window{left, right, step}, [=](index_t i, index_t j) {
+                return -left * step <= j - i && j - i <= right * step && (j - i) % step == 0;
+              }) == "");
+  // The specification's.
+  CHECK(keys_of(mask::dilated_window{2, 1, 3}, 7, 12) == std::vector<index_t>{1, 4, 7, 10});
+}
+
+TEST_CASE("fixed") {
+  for (index_t block : {index_t{1}, index_t{2}, index_t{4}, index_t{5}, index_t{100}, distant})
+    for (index_t tail : {index_t{0}, index_t{1}, index_t{2}, block - 1, block})
+      for (bool first : {false, true})
+        if (tail <= block)
+          CHECK(wrong_about(mask::fixed{block, tail, first}, fixed(block, tail, first)) == "");
+}
+
+// The bits as numpy.packbits(pairs, axis=1, bitorder="little") has them.
+TEST_CASE("blocks by a table") {
+  std::mt19937 random(5);
+  for (index_t block : {1, 2, 3, 20})
+    for (index_t keys : {1, 5, 13, 18})
+      for (index_t queries : {1, 13, 19})
+        for (unsigned share : {0u, 2u, 9u, 16u}) {  // of 16
+          index_t const rows = (queries - 1) / block + 1, columns = (keys - 1) / block + 1,
+                        pitch = (columns + 7) / 8;
+          std::vector<std::uint8_t> bytes(static_cast<std::size_t>(rows * pitch), 0);
+          std::vector<bool> pairs(static_cast<std::size_t>(rows * columns));
+          for (index_t r = 0; r < rows; ++r)
+            for (index_t c = 0; c < columns; ++c)
+              if (random() % 16 < share) {
+                pairs[static_cast<std::size_t>(r * columns + c)] = true;
+                auto& byte = bytes[static_cast<std::size_t>(r * pitch + c / 8)];
+                byte = static_cast<std::uint8_t>(byte | 1 << c % 8);
+              }
+          mask::block_pairs const m{{bytes.data(), bytes.size()}, block, keys, queries};
+          REQUIRE(m.pitch() == pitch);
+          REQUIRE(m.bytes() == rows * pitch);
+          CHECK(m.validate(keys) == nullptr);
+          // Two more blocks of queries are not in the table.
+          mask_pattern const want(queries + 2 * block, keys, [&](index_t i, index_t j) {
+            return i / block < rows &&
+                   pairs[static_cast<std::size_t>(i / block * columns + j / block)];
+          });
+          CHECK(wrong_about(m, want, exact) == "");
+        }
+  std::uint8_t const self[] = {0b011, 0b010, 0b111};
+  CHECK(keys_of(mask::block_pairs{{self, 3}, 2, 5}, 3, 5) == std::vector<index_t>{2, 3});
+  std::uint8_t const apart[] = {0b01, 0xff, 0b00, 0xff};  // every other byte
+  CHECK(keys_of(mask::block_pairs{{apart, 2, 2}, 2, 4}, 1, 4) == std::vector<index_t>{0, 1});
+  CHECK(keys_of(mask::block_pairs{{apart, 2, 2}, 2, 4}, 2, 4) == std::vector<index_t>{});
+}
+
+TEST_CASE("chunks that look back") {
+  for (index_t size : {index_t{1}, index_t{2}, index_t{3}, index_t{7}, index_t{100}, distant}) {
+    CHECK(wrong_about(mask::chunk_back{size}, [=](index_t i, index_t j) {
+            return i / size == j / size || i / size == j / size + 1;
+          }) == "");
+    for (index_t queries : {1, 6, 13})
+      for (index_t keys : {1, 3, 5, 6, 13, 14}) {
+        index_t const last = (keys - 1) / size;
+        mask_pattern const want(queries, keys, [=](index_t i, index_t j) {
+          return i / size == j / size || i / size == j / size + 1 ||
+                 (i / size == 0 && j / size == last);
+        });
+        CHECK(wrong_about(mask::chunk_back{size, true, keys}, want, exact) == "");
+      }
+  }
+  CHECK(keys_of(mask::chunk_back{2, true, 7}, 1, 7) == std::vector<index_t>{0, 1, 6});
+  CHECK(keys_of(mask::chunk_back{2, true, 7}, 2, 7) == std::vector<index_t>{0, 1, 2, 3});
+}
+
+TEST_CASE("two masks at once") {
+  exactness const not_all_covers{true, false}, not_all_meets{false, true};
+  for (index_t count : {0, 1, 3})
+    for (index_t near_by : {0, 2}) {
+      auto const want = either(window(near_by, 1), globals(count));
+      CHECK(wrong_about(mask::either{mask::window{near_by, 1}, mask::globals{count}}, want,
+                        not_all_covers) == "");
+      CHECK(wrong_about(mask::either{mask::globals{count}, mask::window{near_by, 1}}, want,
+                        not_all_covers) == "");
+    }
+  for (index_t block : {2, 4})
+    for (index_t offset : {-1, 0, 2}) {
+      auto const want = both(causal(offset), fixed(block, 1, true));
+      mask::both const m{mask::causal{offset}, mask::fixed{block, 1, true}};
+      CHECK(wrong_about(m, want, not_all_meets) == "");
+      // Off the diagonal it is as exact as the mask without `causal`.
+      mask_pattern const pairs(14, 14, want);
+      for (index_t i = 0; i < 14; ++i)
+        for (index_t j = 0; j < 12; ++j) {
+          ss::detail::pair_range const tile{i, i + 1, j, j + 2};
+          if (j + 1 <= i + offset || j > i + offset)
+            CHECK(ss::detail::meets_pairs(m, tile) == pairs.any(tile));
+        }
+      CHECK(wrong_about(mask::either{m, mask::globals{2}}, either(want, globals(2)),
+                        {false, false}) == "");
+      CHECK(wrong_about(mask::both{mask::either{mask::fixed{3, 1}, mask::window{1, 1}},
+                                   mask::causal{offset}},
+                        both(either(fixed(3, 1, false), window(1, 1)), causal(offset)),
+                        {false, false}) == "");
+    }
+  // A range that is empty takes nothing from the other.
+  CHECK(
+      wrong_about(mask::either{mask::causal{-4}, mask::both{mask::window{1, 1}, mask::causal{-1}}},
+                  either(causal(-4), both(window(1, 1), causal(-1))), {false, false}) == "");
+  ss::key_range const other = mask::either{mask::causal{-9}, mask::window{1, 1}}.range(5, 14);
+  CHECK((other.first == 4 && other.last == 7));
+  // The specification's.
+  using keys = std::vector<index_t>;
+  mask::both const plain{mask::causal{}, mask::fixed{4, 1}},
+      first{mask::causal{}, mask::fixed{4, 1, true}};
+  CHECK(keys_of(plain, 5, 8) == keys{3, 4, 5});
+  CHECK(keys_of(plain, 7, 8) == keys{3, 4, 5, 6, 7});
+  CHECK(keys_of(first, 5, 8) == keys{0, 3, 4, 5});
+  CHECK(keys_of(first, 6, 8) == keys{0, 3, 4, 5, 6});
+  mask::either const longformer{mask::window{1, 1}, mask::globals{1}};
+  CHECK(keys_of(longformer, 0, 6) == keys{0, 1, 2, 3, 4, 5});
+  CHECK(keys_of(longformer, 4, 6) == keys{0, 3, 4, 5});
+}
+
+// A mask that says nothing of its tiles is asked pair by pair, also inside of another.
+TEST_CASE("masks that say only what they must") {
+  struct by_range {
+    ss::key_range range(index_t query, index_t) const { return {query - 1, query + 1}; }
+  };
+  struct by_word {
+    bool allows(index_t query, index_t key) const { return (query + key) % 2 == 0; }
+  };
+  exactness const none{false, false};
+  auto const near_by = [](index_t i, index_t j) { return i - 1 <= j && j < i + 1; };
+  auto const even = [](index_t i, index_t j) { return (i + j) % 2 == 0; };
+  CHECK(wrong_about(mask::either{by_range{}, by_word{}}, either(near_by, even), none) == "");
+  CHECK(wrong_about(mask::both{by_word{}, mask::fixed{3, 1}}, both(even, fixed(3, 1, false)),
+                    none) == "");
+}

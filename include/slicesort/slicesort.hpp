@@ -24,6 +24,7 @@
 #include <slicesort/options.hpp>
 #include <slicesort/order.hpp>
 #include <slicesort/permute.hpp>
+#include <slicesort/random_rows.hpp>
 #include <slicesort/rank_collapse.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/shift.hpp>

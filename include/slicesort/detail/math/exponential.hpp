@@ -96,8 +96,8 @@ SLICESORT_HD_INLINE A log_terms_after(Arithmetic& on, A square, A sum) {
   }
 }
 
-// log(x) for finite x >= 1, accurate to two units in the last place of max(log(x), 1). NaN gives
-// NaN.
+// log(x) for normal numbers x > 0, accurate to two units in the last place of max(|log(x)|, 1). NaN
+// gives NaN.
 template <class Arithmetic, class A>
 SLICESORT_HD_INLINE A log_of_sum(Arithmetic& on, A x) {
   using format = binary_format<A>;

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random rows: the specification's numbers, moments, orthogonality, that rows do not depend on how
+// many there are, the very bits; and the logarithm and the square root that they are made with.
+#include <slicesort/detail/math/normal.hpp>
+#include <slicesort/random_rows.hpp>
+#include <slicesort/view.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace ss = slicesort;
+using ss::index_t, ss::random_rows, ss::row_form;
+
+namespace {
+
+constexpr row_form all_forms[] = {row_form::gaussian, row_form::orthogonal_chi,
+                                  row_form::orthogonal_unit};
+
+double dot(ss::dense_matrix const& m, index_t r, index_t s) {
+  double sum = 0;
+  for (index_t c = 0; c < m.columns; ++c) sum += m(r, c) * m(s, c);
+  return sum;
+}
+
+std::uint64_t fingerprint(ss::dense_matrix const& m) {
+  std::uint64_t hash = 0;
+  for (double const x : m.elements)
+    hash = ss::detail::mix64(hash ^ ss::detail::bit_cast<std::uint64_t>(x));
+  return hash;
+}
+
+template <class T>
+std::string refusal(random_rows const& r, ss::tensor3<T> to) {
+  try {
+    r.write(to);
+  } catch (ss::invalid_argument const& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("the specification's numbers") {
+  double const normals[] = {-0.1585519908, 0.7552901426, -0.1901331387, -1.0931555102};
+  for (std::uint64_t i = 0; i < 4; ++i)
+    CHECK(std::abs(ss::detail::counter_normal(1, 0, i) - normals[i]) <= 5.1e-11);
+  ss::dense_matrix const gaussian = random_rows{1, 2, 2}.matrix();
+  for (std::size_t i = 0; i < 4; ++i) CHECK(std::abs(gaussian.elements[i] - normals[i]) <= 5.1e-11);
+  double const rows[] = {0.5125202914,  0.4414047501, 1.0132452832,
+                         -1.1764911175, 0.9132594841, 0.3225634578};
+  ss::dense_matrix const orthogonal = random_rows{7, 3, 2, row_form::orthogonal_chi}.matrix();
+  REQUIRE(orthogonal.elements.size() == 6);
+  for (std::size_t i = 0; i < 6; ++i) CHECK(std::abs(orthogonal.elements[i] - rows[i]) <= 5.1e-11);
+  std::int64_t const drawn[] = {1581361928, 4052577513, 194377325};
+  for (std::uint64_t i = 0; i < 3; ++i)
+    CHECK(ss::detail::below(ss::detail::counter_hash64(1, 0), i, 1000) == drawn[i] * 1000 >> 32);
+}
+
+TEST_CASE("moments") {
+  constexpr int count = 20000;
+  double sums[4] = {}, neighbors = 0, streams = 0, before = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    double const x = ss::detail::counter_normal(5, 9, i);
+    double power = x;
+    for (double& sum : sums) sum += power, power *= x;
+    neighbors += x * before, before = x;
+    streams += x * ss::detail::counter_normal(5, 10, i);
+  }
+  for (double& sum : sums) sum /= count;
+  // Some four deviations.
+  CHECK(std::abs(sums[0]) < 0.03);
+  CHECK(std::abs(sums[1] - 1) < 0.04);
+  CHECK(std::abs(sums[2]) < 0.11);
+  CHECK(std::abs(sums[3] - 3) < 0.28);
+  CHECK(std::abs(neighbors / count) < 0.03);
+  CHECK(std::abs(streams / count) < 0.03);
+}
+
+TEST_CASE("orthogonal rows, and their lengths") {
+  for (index_t columns : {1, 2, 7, 64}) {
+    index_t const rows = 2 * columns + 3;
+    ss::dense_matrix const unit = random_rows{3, rows, columns, row_form::orthogonal_unit}.matrix(),
+                           chi = random_rows{3, rows, columns, row_form::orthogonal_chi}.matrix();
+    double worst = 0;
+    for (index_t r = 0; r < rows; ++r) {
+      double squares = 0;
+      for (index_t c = 0; c < columns; ++c)
+        squares += std::pow(
+            ss::detail::counter_normal(3, 1, static_cast<std::uint64_t>(r * columns + c)), 2);
+      CHECK(std::abs(dot(unit, r, r) / static_cast<double>(columns) - 1) < 1e-13);
+      CHECK(std::abs(dot(chi, r, r) / squares - 1) < 1e-13);
+      for (index_t s = r / columns * columns; s < r; ++s) {
+        worst = std::max(worst, std::abs(dot(unit, r, s)) / static_cast<double>(columns));
+        // The same directions.
+        CHECK(std::abs(dot(chi, r, s)) <= 1e-13 * static_cast<double>(columns) * 4);
+      }
+    }
+    CHECK(worst < 1e-14);
+  }
+}
+
+TEST_CASE("more rows begin with the same ones") {
+  for (row_form form : all_forms)
+    for (index_t rows : {0, 1, 4, 5, 6, 17}) {
+      ss::dense_matrix const some = random_rows{11, rows, 5, form}.matrix(),
+                             more = random_rows{11, 23, 5, form}.matrix();
+      CHECK(some.size == rows);
+      CHECK(some.columns == 5);
+      CHECK(std::equal(some.elements.begin(), some.elements.end(), more.elements.begin()));
+    }
+  CHECK(random_rows{11, 23, 5}.matrix().elements != random_rows{12, 23, 5}.matrix().elements);
+}
+
+// Of this implementation: no compiler, flag or processor changes a bit.
+TEST_CASE("the bits") {
+  CHECK(fingerprint(random_rows{42, 40, 9}.matrix()) == 5558092434206739967u);
+  CHECK(fingerprint(random_rows{42, 40, 9, row_form::orthogonal_chi}.matrix()) ==
+        8533370764556588680u);
+  CHECK(fingerprint(random_rows{42, 40, 9, row_form::orthogonal_unit}.matrix()) ==
+        12940564400240200568u);
+}
+
+TEST_CASE_TEMPLATE("views", T, float, double, ss::float16, ss::bfloat16) {
+  using number = ss::detail::accumulator_t<T>;
+  for (row_form form : all_forms) {
+    random_rows const r{9, 6, 4, form};
+    ss::dense_matrix const all = r.matrix();
+    std::vector<T> data(2 * 40, static_cast<T>(7.0f));
+    // Two heads of three rows, which lie apart; columns are not adjacent.
+    ss::tensor3<T> const w(data.data(), {2, 3, 4}, {40, 10, 2});
+    r.write(w);
+    int others = 0;
+    for (T const x : data) others += static_cast<number>(x) == 7;
+    CHECK(others == 80 - 24);
+    for (index_t b = 0; b < 2; ++b)
+      for (index_t n = 0; n < 3; ++n)
+        for (index_t c = 0; c < 4; ++c)
+          CHECK(static_cast<number>(w(b, n, c)) ==
+                static_cast<number>(static_cast<T>(static_cast<number>(all(3 * b + n, c)))));
+  }
+}
+
+TEST_CASE("what it refuses") {
+  std::vector<float> data(24);
+  std::string const shape =
+      "random_rows: the view has another shape: batch * length must be rows, channels columns";
+  CHECK(refusal(random_rows{1, 6, 4}, ss::view(data, {2, 3, 4})) == "");
+  CHECK(refusal(random_rows{1, 0, 4}, ss::tensor3<float>(data.data(), {0, 3, 4})) == "");
+  for (ss::extents3 const e : {ss::extents3{1, 3, 4}, {2, 3, 3}, {3, 3, 1}, {0, 3, 4}})
+    CHECK(refusal(random_rows{1, 6, 4}, ss::tensor3<float>(data.data(), e)) == shape);
+  CHECK(refusal(random_rows{1, 7, 4}, ss::tensor3<float>(data.data(), {2, 3, 4})) == shape);
+  CHECK(refusal(random_rows{1, 1, 4},
+                ss::tensor3<float>(data.data(), {index_t{1} << 40, index_t{1} << 40, 4})) == shape);
+  std::string const numbers =
+      "random_rows: rows and columns must be at least 0, and their product at most 2^40";
+  index_t const most = index_t{1} << 40;
+  for (random_rows const wrong :
+       {random_rows{1, -1, 4}, {1, 4, -1}, {1, most + 1, 0}, {1, most / 4 + 1, 4}, {1, most, most}})
+    CHECK(refusal(wrong, ss::tensor3<float>()) == numbers);
+  CHECK(random_rows{1, 0, 0}.matrix().elements.empty());
+  CHECK(random_rows{1, 3, 0, row_form::orthogonal_chi}.matrix().elements.empty());
+}
+
+TEST_CASE("square roots are rounded to nearest") {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 200000; ++i) {
+    // Normal numbers of all sizes, and near powers of two.
+    std::uint64_t bits = random() >> 1;
+    if (i % 3 == 0) bits = (bits >> 52 << 52) + (random() % 9 - 4);
+    double const x = ss::detail::bit_cast<double>(bits);
+    if (!(x >= std::numeric_limits<double>::min() && x <= std::numeric_limits<double>::max()))
+      continue;
+    if (ss::detail::root_as_written(x) != std::sqrt(x)) {
+      CAPTURE(x);
+      CHECK(ss::detail::root_as_written(x) == std::sqrt(x));
+    }
+  }
+  for (double x : {1.0, 2.0, 4.0, 0x1p-1022, 0x1.fffffffffffffp1023, 0x1.fffffffffffffp-1, 9.0})
+    CHECK(ss::detail::root_as_written(x) == std::sqrt(x));
+}
+
+TEST_CASE("logarithms below one") {
+  std::mt19937_64 random(2);
+  ss::detail::arithmetic_as_written const on;
+  double worst = 0;
+  for (int i = 0; i < 100000; ++i) {
+    double const u = static_cast<double>(random() >> 11) * 0x1p-53;
+    for (double const x : {u, u * u, 1 - u * 0x1p-20}) {
+      if (!(x > 0)) continue;
+      long double const want = std::log(static_cast<long double>(x));
+      double const unit = std::ldexp(1.0, std::ilogb(std::max(std::abs(double(want)), 1.0)) - 52);
+      worst = std::max(worst,
+                       std::abs(static_cast<double>(ss::detail::log_of_sum(on, x) - want)) / unit);
+    }
+  }
+  CAPTURE(worst);
+  CHECK(worst <= 2);
+  CHECK(worst > 0.1);
+}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The masks of softmax attention, a mask of one's own among them: the program prints which of 16
-// keys each of 16 queries looks at. docs/operators/draw_masks.py draws its output.
+// keys each of 16 queries looks at. docs/masks/draw_masks.py draws its output.
 #include <slicesort/equivalent_matrix.hpp>
 #include <slicesort/softmax_attention.hpp>
 
-#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -15,21 +15,27 @@ namespace ss = slicesort;
 namespace {
 
 // [snippet own]
-// Every query looks at the first keys, which are for all, and at those near by.
-struct window_and_globals {
-  ss::index_t near_by, globals;
+// Several documents lie one after the other in a sequence, and a query looks at its own.
+struct own_document {
+  ss::tensor1<ss::index_t const> document;  // of each row, ascending
 
-  // No key outside is looked at: whole tiles of keys are left out. A mask may do without.
-  ss::key_range range(ss::index_t query, ss::index_t /*keys*/) const {
-    return {0, std::max(query + near_by + 1, globals)};
+  // Whether a query looks at a key.
+  bool allows(ss::index_t query, ss::index_t key) const { return document(query) == document(key); }
+  // Optional: false if none of these queries looks at any of these keys, which are left out then.
+  bool meets(ss::index_t first_query, ss::index_t last_query, ss::index_t first_key,
+             ss::index_t last_key) const {
+    return document(first_query) <= document(last_key - 1) &&
+           document(first_key) <= document(last_query - 1);
   }
-  // Whether a key of the range is. A mask may do without.
-  bool allows(ss::index_t query, ss::index_t key) const {
-    return key < globals || key >= query - near_by;
+  // Optional: true if each of them looks at each, so that no pair is asked about.
+  bool covers(ss::index_t first_query, ss::index_t last_query, ss::index_t first_key,
+              ss::index_t last_key) const {
+    return document(first_query) == document(last_key - 1) &&
+           document(first_key) == document(last_query - 1);
   }
   // Optional: which parameters make no sense.
   char const* validate(ss::index_t keys) const {
-    return globals <= keys ? nullptr : "window_and_globals: there are not so many keys";
+    return document.size() == keys ? nullptr : "own_document: each key must have a document";
   }
 };
 // [/snippet own]
@@ -53,24 +59,49 @@ lines picture(Mask mask) {
   }
   return rows;
 }
-void print_beside(std::vector<lines> const& pictures) {
+void print_beside(std::vector<char const*> const& names, std::vector<lines> const& pictures) {
+  auto const print = [&](std::size_t k, char const* text) {
+    std::printf(k + 1 < pictures.size() ? "%-26s" : "%s\n", text);
+  };
+  for (std::size_t k = 0; k < names.size(); ++k) print(k, names[k]);
   for (std::size_t i = 0; i < pictures[0].size(); ++i)
-    for (std::size_t k = 0; k < pictures.size(); ++k)
-      std::printf(k + 1 < pictures.size() ? "%-20s" : "%s\n", pictures[k][i].c_str());
+    for (std::size_t k = 0; k < pictures.size(); ++k) print(k, pictures[k][i].c_str());
 }
 
 }  // namespace
 
 int main() {
   namespace mask = ss::mask;
-  std::puts("causal              window{2, 2}        block_local{4}");
-  print_beside(
-      {picture(mask::causal{}), picture(mask::window{2, 2}), picture(mask::block_local{4})});
-  std::puts("strided{4, 2}       causal, strided{4}  window_and_globals{1, 2}");
-  print_beside({picture(mask::strided{4, 2}), picture(mask::both{mask::causal{}, mask::strided{4}}),
-                picture(window_and_globals{1, 2})});
+  // [snippet compose]
+  mask::either const longformer{mask::window{1, 1}, mask::globals{1}};
+  mask::both const sparse_transformer{mask::causal{}, mask::fixed{4, 1}};
 
-  ss::softmax_attention<window_and_globals> const op{{1, 9}};
+  mask::bigbird bigbird;  // more numbers than anybody tells apart by place
+  bigbird.block = 2;
+  bigbird.random = 1;
+  bigbird.seed = 7;
+  bigbird.keys = 16;
+
+  // Four blocks of four: rows are queries, bits are keys, the lowest is the first.
+  std::uint8_t const bits[] = {0b0101, 0b0010, 0b1100, 0b1001};
+  mask::block_pairs const pairs{ss::tensor1<std::uint8_t const>(bits, 4), 4, 16};
+  // [/snippet compose]
+  std::vector<ss::index_t> const documents = {0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2};
+  own_document const packed{ss::tensor1<ss::index_t const>(documents.data(), documents.size())};
+
+  print_beside(
+      {"causal", "window{2, 2}", "block_local{4}"},
+      {picture(mask::causal{}), picture(mask::window{2, 2}), picture(mask::block_local{4})});
+  print_beside({"strided{4, 2}", "dilated_window{2, 1, 3}", "fixed{4, 1}"},
+               {picture(mask::strided{4, 2}), picture(mask::dilated_window{2, 1, 3}),
+                picture(mask::fixed{4, 1})});
+  print_beside({"chunk_back{4, true, 16}", "block_pairs", "bigbird, blocks of 2"},
+               {picture(mask::chunk_back{4, true, 16}), picture(pairs), picture(bigbird)});
+  print_beside({"either window, globals", "both causal, fixed", "both causal, own_document"},
+               {picture(longformer), picture(sparse_transformer),
+                picture(mask::both{mask::causal{}, packed})});
+
+  ss::softmax_attention<own_document> const op{packed};
   float zero = 0;
   ss::tensor4<float const> const eight(&zero, {1, 1, 8, 1}, {0, 0, 0, 0});
   std::vector<float> y(8);
@@ -81,38 +112,72 @@ int main() {
 }
 
 // output:
-// causal              window{2, 2}        block_local{4}
-// #...............    ###.............    ####............
-// ##..............    ####............    ####............
-// ###.............    #####...........    ####............
-// ####............    .#####..........    ####............
-// #####...........    ..#####.........    ....####........
-// ######..........    ...#####........    ....####........
-// #######.........    ....#####.......    ....####........
-// ########........    .....#####......    ....####........
-// #########.......    ......#####.....    ........####....
-// ##########......    .......#####....    ........####....
-// ###########.....    ........#####...    ........####....
-// ############....    .........#####..    ........####....
-// #############...    ..........#####.    ............####
-// ##############..    ...........#####    ............####
-// ###############.    ............####    ............####
-// ################    .............###    ............####
-// strided{4, 2}       causal, strided{4}  window_and_globals{1, 2}
-// ##..#...#...#...    #...............    ##..............
-// ###..#...#...#..    .#..............    ###.............
-// .###..#...#...#.    ..#.............    ####............
-// ..###..#...#...#    ...#............    #####...........
-// #..###..#...#...    #...#...........    ##.###..........
-// .#..###..#...#..    .#...#..........    ##..###.........
-// ..#..###..#...#.    ..#...#.........    ##...###........
-// ...#..###..#...#    ...#...#........    ##....###.......
-// #...#..###..#...    #...#...#.......    ##.....###......
-// .#...#..###..#..    .#...#...#......    ##......###.....
-// ..#...#..###..#.    ..#...#...#.....    ##.......###....
-// ...#...#..###..#    ...#...#...#....    ##........###...
-// #...#...#..###..    #...#...#...#...    ##.........###..
-// .#...#...#..###.    .#...#...#...#..    ##..........###.
-// ..#...#...#..###    ..#...#...#...#.    ##...........###
-// ...#...#...#..##    ...#...#...#...#    ##............##
-// softmax_attention.forward: mask window_and_globals: there are not so many keys (keys is 8)
+// causal                    window{2, 2}              block_local{4}
+// #...............          ###.............          ####............
+// ##..............          ####............          ####............
+// ###.............          #####...........          ####............
+// ####............          .#####..........          ####............
+// #####...........          ..#####.........          ....####........
+// ######..........          ...#####........          ....####........
+// #######.........          ....#####.......          ....####........
+// ########........          .....#####......          ....####........
+// #########.......          ......#####.....          ........####....
+// ##########......          .......#####....          ........####....
+// ###########.....          ........#####...          ........####....
+// ############....          .........#####..          ........####....
+// #############...          ..........#####.          ............####
+// ##############..          ...........#####          ............####
+// ###############.          ............####          ............####
+// ################          .............###          ............####
+// strided{4, 2}             dilated_window{2, 1, 3}   fixed{4, 1}
+// ##..#...#...#...          #..#............          ####...#...#...#
+// ###..#...#...#..          .#..#...........          ####...#...#...#
+// .###..#...#...#.          ..#..#..........          ####...#...#...#
+// ..###..#...#...#          #..#..#.........          ####...#...#...#
+// #..###..#...#...          .#..#..#........          ...#####...#...#
+// .#..###..#...#..          ..#..#..#.......          ...#####...#...#
+// ..#..###..#...#.          #..#..#..#......          ...#####...#...#
+// ...#..###..#...#          .#..#..#..#.....          ...#####...#...#
+// #...#..###..#...          ..#..#..#..#....          ...#...#####...#
+// .#...#..###..#..          ...#..#..#..#...          ...#...#####...#
+// ..#...#..###..#.          ....#..#..#..#..          ...#...#####...#
+// ...#...#..###..#          .....#..#..#..#.          ...#...#####...#
+// #...#...#..###..          ......#..#..#..#          ...#...#...#####
+// .#...#...#..###.          .......#..#..#..          ...#...#...#####
+// ..#...#...#..###          ........#..#..#.          ...#...#...#####
+// ...#...#...#..##          .........#..#..#          ...#...#...#####
+// chunk_back{4, true, 16}   block_pairs               bigbird, blocks of 2
+// ####........####          ####....####....          ################
+// ####........####          ####....####....          ################
+// ####........####          ####....####....          ######....##..##
+// ####........####          ####....####....          ######....##..##
+// ########........          ....####........          ########..##..##
+// ########........          ....####........          ########..##..##
+// ########........          ....####........          ##..######..####
+// ########........          ....####........          ##..######..####
+// ....########....          ........########          ##....##########
+// ....########....          ........########          ##....##########
+// ....########....          ........########          ##..##..########
+// ....########....          ........########          ##..##..########
+// ........########          ####........####          ##......########
+// ........########          ####........####          ##......########
+// ........########          ####........####          ################
+// ........########          ####........####          ################
+// either window, globals    both causal, fixed        both causal, own_document
+// ################          #...............          #...............
+// ###.............          ##..............          ##..............
+// ####............          ###.............          ###.............
+// #.###...........          ####............          ####............
+// #..###..........          ...##...........          #####...........
+// #...###.........          ...###..........          .....#..........
+// #....###........          ...####.........          .....##.........
+// #.....###.......          ...#####........          .....###........
+// #......###......          ...#...##.......          ........#.......
+// #.......###.....          ...#...###......          ........##......
+// #........###....          ...#...####.....          ........###.....
+// #.........###...          ...#...#####....          ........####....
+// #..........###..          ...#...#...##...          ........#####...
+// #...........###.          ...#...#...###..          ........######..
+// #............###          ...#...#...####.          ........#######.
+// #.............##          ...#...#...#####          ........########
+// softmax_attention.forward: mask own_document: each key must have a document (keys is 8)

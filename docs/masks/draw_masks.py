@@ -5,14 +5,21 @@ examples/attention_masks.cpp prints, which a test compares with the comment at i
 Python; --check only compares."""
 import re
 import sys
+from pathlib import Path
 
-from draw_attention import COLOURS, EXAMPLES, HERE, MARGIN, STYLE
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "operators"))
+from draw_attention import COLOURS, EXAMPLES, MARGIN, STYLE  # noqa: E402
 
 CELL, BETWEEN, TOP, STEP, COLUMNS = 11, 40, 54, 82, 3
 NOTES = {"causal": "keys up to the query", "window{2, 2}": "two keys to either side", "block_local{4}": "blocks of four",
-         "strided{4, 2}": "distance 0, 1, 4, 8, 12", "causal, strided{4}": "both of two masks",
-         "window_and_globals{1, 2}": "a window, two keys for all"}
-TITLES = {"window_and_globals{1, 2}": "a mask of one's own"}
+         "strided{4, 2}": "distance 0, 1, 4, 8, 12", "dilated_window{2, 1, 3}": "every third key",
+         "fixed{4, 1}": "own block, last columns", "chunk_back{4, true, 16}": "own chunk, the one before",
+         "block_pairs": "blocks by a table of bits", "bigbird, blocks of 2": "window, ends, one drawn",
+         "either window, globals": "a window, a global token", "both causal, fixed": "fixed{4, 1}, causal",
+         "both causal, own_document": "three documents, causal"}
+TITLES = {"either window, globals": "either{a, b}", "both causal, fixed": "both{a, b}",
+          "both causal, own_document": "a mask of your own"}
 
 
 def patterns():
@@ -53,7 +60,7 @@ def svg(found):
     return "\n".join(["<!-- SPDX-License-" "Identifier: Apache-2.0 -->",
                       f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
                       f'height="{height}" role="img">',
-                      "<title>The keys that each query looks at, for six masks</title>", STYLE, *body, "</svg>", ""])
+                      "<title>The keys that each query looks at, for twelve masks</title>", STYLE, *body, "</svg>", ""])
 
 
 def main():
@@ -61,7 +68,7 @@ def main():
     if sys.argv[1:] != ["--check"]:
         target.write_text(text)
     elif not target.exists() or target.read_text() != text:
-        sys.exit(f"{target.name} is out of date: run docs/operators/draw_masks.py")
+        sys.exit(f"{target.name} is out of date: run docs/masks/draw_masks.py")
 
 
 main()

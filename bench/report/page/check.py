@@ -72,6 +72,13 @@ def check_phone(b: Browser, data: dict) -> None:
     assert abs(name[0] - box[0]) <= 2, f"the names do not stick on a phone: {name} in {box}"
 
 
+def check_wide(b: Browser, data: dict) -> None:
+    for width in (1280, 1221, 1220):  # the last: the widest window in which the table scrolls
+        b.window(width, 844)
+        b.settle()
+        assert b.ask("document.documentElement.scrollWidth") <= width, f"the page is wider than a window of {width}"
+
+
 def check_chips(b: Browser, data: dict) -> None:
     sides = b.ask("[...document.querySelectorAll('fieldset')].map(f => [f.dataset.side, [...f.querySelectorAll('input')].map(i => i.value)])")
     assert {side for side, _ in sides} == {"machine", "direction", "dtype", "c", "n", "metric"}, sides
@@ -184,6 +191,7 @@ CHECKS = {
     check_sticky: [(".over {", ".scroll { overflow-x: auto; }\n.over {"), ("position: sticky; top: 0;", "")],
     check_phone: [("overflow: auto; max-height: 88vh;", "overflow: visible;"), ("overflow: auto; max-height: 88vh;", "overflow: auto;"),
                   ('name="viewport"', 'name="nothing"'), ("left: 0; z-index: 1;", "")],
+    check_wide: [("width: 25%; min-width: 130px", "width: 25%; min-width: 430px")],
     check_chips: [("sides.every(", "sides.some("), ("shown[side.key] = wanted[side.key];", ""), ("metric = k; draw();", "")],
     check_labels: [("  apart(labels,", "  void (labels,")],
     check_sorting: [("return sorted.way *", "return"), ("(x === null) - (y === null)", "(y === null) - (x === null)")],

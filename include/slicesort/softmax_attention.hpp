@@ -67,7 +67,7 @@ inline namespace SLICESORT_BUILD {
 template <class Mask = mask::full, class Algorithm = streaming>
 class softmax_attention {
   static_assert(
-      detail::has_range<Mask> || detail::has_allows<Mask>,
+      detail::has_range<detail::head_mask_t<Mask>> || detail::has_allows<detail::head_mask_t<Mask>>,
       "slicesort: a mask needs `key_range range(index_t query, index_t keys) const` or `bool "
       "allows(index_t query, index_t key) const`.");
   using traits = detail::attention_traits<Algorithm>;

@@ -11,6 +11,7 @@ set(_slicesort_tags_shuffle "shuffle_op<slicesort::shared_by_channels>" "shuffle
 set(_slicesort_tags_slicing_sort "slicing_sort_op<support::pattern_order>")
 set(_slicesort_tags_softmax_attention
   "streaming_attention_op<support::pattern_mask>" "streaming_attention_op<support::range_mask>"
+  "streaming_attention_op<support::sparse_mask>" "materialized_attention_op<support::sparse_mask>"
   "materialized_attention_op<support::pattern_mask>" "materialized_attention_op<support::range_mask>")
 
 set(_slicesort_types float double float16 bfloat16)

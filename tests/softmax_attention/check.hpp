@@ -126,6 +126,10 @@ attention_results<T, attention_state_of<Algorithm, T>> run_attention(attention_p
                                                                      Exec const& on,
                                                                      Algorithm algorithm,
                                                                      memory_layout layout = {}) {
+  if (p.sparse)
+    return run_attention_by(
+        ss::softmax_attention<sparse_mask, Algorithm>(*p.sparse, p.scale, algorithm), p, on,
+        layout);
   if (!is_range(p.mask)) return run_attention_by(p.op(algorithm), p, on, layout);
   range_mask const mask{p.mask.kind, p.mask.a, p.mask.b};
   return run_attention_by(ss::softmax_attention<range_mask, Algorithm>(mask, p.scale, algorithm), p,
@@ -244,13 +248,13 @@ std::string numbers_within(std::vector<State> const& state, attention_answer con
   return wrong.empty() ? within("l", total, want.total, share) : wrong;
 }
 
-template <class Algorithm, class T, class Exec>
-std::string check_attention(solved_attention<T> const& s, Exec const& on, Algorithm algorithm,
-                            memory_layout layout = {}, attention_shares* shares = nullptr) {
+template <class Algorithm, class T, class Exec, class State>
+std::string check_results(solved_attention<T> const& s, Exec const& on, Algorithm algorithm,
+                          attention_results<T, State> const& got, memory_layout layout = {},
+                          attention_shares* shares = nullptr) {
   attention_problem<T> const& p = s.problem;
   bool const native = native_products<T>(algorithm, on);
   attention_answer const& want = s.template answer<Algorithm, Exec>(native);
-  auto const got = run_attention(p, on, algorithm, layout);
   attention_shares part;
   std::string wrong = got.wrong;
   auto const note = [&](std::string const& what) {
@@ -281,6 +285,12 @@ std::string check_attention(solved_attention<T> const& s, Exec const& on, Algori
                                                                         : "streaming ") +
              p.describe() + " layout=" + std::to_string(layout.number) + describe_exec(on);
   return wrong;
+}
+template <class Algorithm, class T, class Exec>
+std::string check_attention(solved_attention<T> const& s, Exec const& on, Algorithm algorithm,
+                            memory_layout layout = {}, attention_shares* shares = nullptr) {
+  return check_results(s, on, algorithm, run_attention(s.problem, on, algorithm, layout), layout,
+                       shares);
 }
 // Checks a problem with both algorithms.
 template <class T, class Exec>

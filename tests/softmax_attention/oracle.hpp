@@ -61,6 +61,12 @@ inline bool looks_at(pattern_mask const& m, index_t i, index_t j) {
   return first <= j && j < last && m.allows(i, j);
 }
 
+// The same of sparse ones: pair by pair.
+inline bool looks_at(sparse_mask const& m, index_t head, index_t i, index_t j) {
+  sparse_mask const own = m.for_head(head);
+  return (!m.causal || j - i <= own.ahead()) && own.allows(i, j);
+}
+
 struct bounded {
   long double value = 0, error = 0;
 };
@@ -170,7 +176,7 @@ class attention_oracle {
     std::vector<bounded> score;
     long double most = 0, above = 0, below = 0;
     for (index_t j = 0; j < p_.valid_keys(b_); ++j) {
-      if (!looks_at(p_.mask, i_, j)) continue;
+      if (!(p_.sparse ? looks_at(*p_.sparse, h_, i_, j) : looks_at(p_.mask, i_, j))) continue;
       number const bias = p_.bias.empty() ? number{} : decode(p_.bias[at(s.map(), i_, j)]);
       if (bias.kind == number_class::minus_infinity) continue;
       long double const scale = p_.op(ss::streaming{}).scale(s.channels);

@@ -7,6 +7,7 @@
 #include "support/inputs.hpp"
 #include "support/pattern_mask.hpp"
 #include "support/problems.hpp"
+#include "support/sparse_mask.hpp"
 #include "support/stacks.hpp"
 
 #include <slicesort/softmax_attention.hpp>
@@ -44,6 +45,7 @@ template <class T>
 struct attention_problem {
   attention_size size;
   pattern_mask mask;
+  std::optional<sparse_mask> sparse;  // in place of the mask
   std::optional<double> scale;
   std::vector<T> q, k, v, bias, dy;  // bias: empty, or of size.map()
   // Heads have the same keys and values, and queries the same row of bias: their strides are 0.
@@ -73,9 +75,13 @@ struct attention_problem {
     constexpr char const* names[] = {"full",    "causal",         "window",   "block_local",
                                      "strided", "causal_strided", "irregular"};
     std::ostringstream out;
-    out << type_name<T>() << " " << names[static_cast<int>(mask.kind)] << "{" << mask.a << ","
-        << mask.b << "} [B,H,N,M,D,E]=[" << size.batch << "," << size.heads << "," << size.queries
-        << "," << size.keys << "," << size.channels << "," << size.values << "] " << title
+    out << type_name<T>() << " ";
+    if (sparse)
+      out << sparse->describe();
+    else
+      out << names[static_cast<int>(mask.kind)] << "{" << mask.a << "," << mask.b << "}";
+    out << " [B,H,N,M,D,E]=[" << size.batch << "," << size.heads << "," << size.queries << ","
+        << size.keys << "," << size.channels << "," << size.values << "] " << title
         << (bias.empty() ? "" : " bias") << (shared_keys ? " shared keys" : "")
         << (shared_bias ? " shared bias" : "")
         << (mode == ss::grad_mode::accumulate ? " accumulate" : "");

@@ -78,6 +78,7 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
       query_bounds_body<Mask> bounds{p.mask};
       bounds.lengths = p.lengths;
       bounds.samples = s.batch;
+      bounds.heads = s.heads;
       bounds.queries = s.queries;
       bounds.keys = s.keys;
       bounds.queries_of_tile = m.tile;
@@ -127,11 +128,13 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
     using A = detail::accumulator_t<T>;
     static constexpr int tile = attention_backward_kv_body<Mask, T, narrow_tile>::queries_of_tile;
     query_stats<A>* stats;  // of every query
-    range_bounds* bounds;   // of every tile of queries
+    range_bounds* bounds;   // of every tile of queries; of each head where masks differ
 
     layout(detail::arena& a, detail::attention_shape const& s)
         : stats(a.take<query_stats<A>>(detail::amount(s.batch) * s.heads * s.queries)),
-          bounds(a.take<range_bounds>(detail::amount(s.batch) * divide_up(s.queries, tile))) {}
+          bounds(a.take<range_bounds>(detail::amount(s.batch) *
+                                      (detail::has_for_head<Mask> ? s.heads : 1) *
+                                      divide_up(s.queries, tile))) {}
   };
 
   // One buffer, then fewer warps, where shared memory is small.

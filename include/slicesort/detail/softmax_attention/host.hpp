@@ -26,9 +26,12 @@ struct implementation<detail::streaming_attention_op<Mask>, detail::host_backend
   }
   template <class T, class Exec>
   static void plan(Exec const& on, detail::attention_shape const& s, detail::arena& a) {
+    constexpr bool sparse = detail::is_sparse<Mask>;
     a.overlap(
-        [&](detail::arena& forward) { (void)streaming_forward_layout<T>(forward, on, s); },
-        [&](detail::arena& backward) { (void)streaming_backward_layout<T>(backward, on, s); });
+        [&](detail::arena& forward) { (void)streaming_forward_layout<T>(forward, on, s, sparse); },
+        [&](detail::arena& backward) {
+          (void)streaming_backward_layout<T>(backward, on, s, sparse);
+        });
   }
 
   template <class Exec, class Problem>

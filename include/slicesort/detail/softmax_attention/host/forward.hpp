@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streaming attention forward on threads: a task is some tiles of queries of a head, which see the
-// keys tile by tile with a running maximum and sum.
+// keys tile by tile with a running maximum and sum; with a sparse mask, keys that they gather.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
 #include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/row_io.hpp>
@@ -31,12 +32,17 @@ namespace impl {
 struct attention_tasks {
   index_t tiles, each, tasks;  // tiles of a head, tiles of a task, tasks of a head
 
-  attention_tasks(detail::attention_shape s, unsigned threads, std::size_t element)
+  attention_tasks(detail::attention_shape s, unsigned threads, std::size_t element, bool sparse)
       : tiles(s.empty() ? 0 : (s.queries + attention_queries - 1) / attention_queries) {
     using detail::amount;
     auto const all = static_cast<std::size_t>(tiles);
     if (all == 0) {
       each = 1, tasks = 0;
+      return;
+    }
+    if (sparse) {  // tiles that gather keys together
+      each = std::min<index_t>(tiles, gathering_tiles);
+      tasks = (tiles + each - 1) / each;
       return;
     }
     // The queries and sums of the tiles of a task stay in a cache of two megabytes.
@@ -56,13 +62,15 @@ struct attention_tasks {
 template <class A>
 struct attention_slot {
   attention_ranges* ranges;
-  A *queries, *sums;     // [tile][channel][lane]
-  A *row_max, *row_sum;  // [tile][lane]
-  A *keys, *values;      // [key][channel]
-  A *rows, *rescale;     // [lane][channel], [lane]
+  A *queries, *sums;        // [tile][channel][lane]
+  A *row_max, *row_sum;     // [tile][lane]
+  A *keys, *values;         // [key][channel]
+  A *rows, *rescale;        // [lane][channel], [lane]
+  gathered_keys* gathered;  // of sparse masks
   attention_scratch<A> scores;
 
-  attention_slot(detail::arena& a, detail::attention_shape s, index_t tiles) : scores(a) {
+  attention_slot(detail::arena& a, detail::attention_shape s, index_t tiles, bool sparse)
+      : scores(a) {
     constexpr index_t lanes = attention_queries;
     detail::amount const all = tiles * lanes;
     ranges = a.take<attention_ranges>(tiles);
@@ -74,6 +82,7 @@ struct attention_slot {
     values = a.take<A>(detail::amount(attention_keys) * padded_columns(s.values));
     rows = a.take<A>(detail::amount(lanes) * padded_columns(std::max(s.channels, s.values)));
     rescale = a.take<A>(lanes);
+    gathered = a.take<gathered_keys>(sparse ? 1 : 0);
   }
 };
 
@@ -88,18 +97,27 @@ class attention_forward_task {
         use_(use),
         in_(in),
         shape_(detail::attention_shape::of(in)),
-        head_(rule, shape_, pair),
+        head_(rule.lengths, shape_, pair),
         io_(use) {}
 
   void run(attention_slot<A> const& m, index_t first_tile, index_t tiles, tensor4<T> y,
            tensor4<A> state) const {
-    index_t any_first = head_.keys, any_last = 0;
+    key_range any{head_.keys, 0};
     for (index_t t = 0; t < tiles; ++t) {
       begin(m, t, (first_tile + t) * attention_queries);
-      any_first = std::min(any_first, m.ranges[t].any.first);
-      any_last = std::max(any_last, m.ranges[t].any.last);
+      any = {std::min(any.first, m.ranges[t].any.first), std::max(any.last, m.ranges[t].any.last)};
     }
-    for (index_t key = any_first / attention_keys * attention_keys; key < any_last;
+    if (rule_.mask.sparse())
+      walk_gathered(m, first_tile, tiles, any);
+    else
+      walk(m, first_tile, tiles, any);
+    for (index_t t = 0; t < tiles; ++t)
+      finish(m, t, (first_tile + t) * attention_queries, y, state);
+  }
+
+ private:
+  void walk(attention_slot<A> const& m, index_t first_tile, index_t tiles, key_range any) const {
+    for (index_t key = any.first / attention_keys * attention_keys; key < any.last;
          key += attention_keys) {
       index_t const end = std::min(key + attention_keys, head_.keys);
       bool loaded = false;
@@ -109,18 +127,46 @@ class attention_forward_task {
         if (!loaded) {
           io_.load(head_, in_.k, key, end - key, m.keys, key_pitch(), padded_rows(end - key));
           io_.load(head_, in_.v, key, end - key, m.values, value_pitch(), end - key);
-          use_.to_operand_of_columns(m.keys, padded_rows(end - key) * key_pitch());
-          use_.to_operand_of_rows(m.values, value_pitch(), end - key);
+          make_operands(m, end - key);
           loaded = true;
         }
-        process_tile(m, t, (first_tile + t) * attention_queries, key, some);
+        index_t const first = some.first - key, words = use_.words(key_pitch()),
+                      query = (first_tile + t) * attention_queries;
+        int const keys = static_cast<int>(some.last - some.first);
+        m.scores.form(use_, rule_, m.ranges[t], head_, in_.bias,
+                      {query, valid(query), some.first, keys}, m.keys + first * words, words,
+                      queries(m, t), shape_.channels);
+        add_values(m, t, {}, first, keys);
       }
     }
-    for (index_t t = 0; t < tiles; ++t)
-      finish(m, t, (first_tile + t) * attention_queries, y, state);
+  }
+  void walk_gathered(attention_slot<A> const& m, index_t first_tile, index_t tiles,
+                     key_range any) const {
+    gathered_keys& gathered = *m.gathered;
+    index_t const first_query = first_tile * attention_queries, words = use_.words(key_pitch());
+    gathered.begin({first_query, std::min(first_query + tiles * attention_queries, head_.queries),
+                    any.first, any.last});
+    while (gathered.find(rule_.mask, head_)) {
+      bool loaded = false;
+      for (index_t t = 0; t < tiles; ++t) {
+        index_t const query = first_query + t * attention_queries;
+        if (valid(query) == 0) break;
+        gathered.find_pairs(rule_.mask, head_, query, valid(query));
+        gathered.each_part(use_.native(), [&](gathered_part part) {
+          if (!loaded) {
+            load_gathered(io_, head_, in_.k, gathered, m.keys, key_pitch());
+            load_gathered(io_, head_, in_.v, gathered, m.values, value_pitch());
+            make_operands(m, gathered.count);
+            loaded = true;
+          }
+          m.scores.form(use_, rule_, gathered, part, head_, in_.bias, query, valid(query),
+                        m.keys + part.first * words, words, queries(m, t), shape_.channels);
+          add_values(m, t, part.lanes, part.first, part.keys);
+        });
+      }
+    }
   }
 
- private:
   index_t key_pitch() const { return padded_columns(shape_.channels); }
   index_t value_pitch() const { return padded_columns(shape_.values); }
   A* queries(attention_slot<A> const& m, index_t t) const {
@@ -141,25 +187,26 @@ class attention_forward_task {
     std::fill_n(sums(m, t), padded_rows(shape_.values) * attention_queries, A(0));
     std::fill_n(m.row_max + t * attention_queries, attention_queries, no_score<A>());
     std::fill_n(m.row_sum + t * attention_queries, attention_queries, A(0));
-    m.ranges[t].evaluate(rule_.mask, query, count, head_.keys);
+    m.ranges[t].evaluate(rule_.mask, head_, query, count);
   }
 
-  void process_tile(attention_slot<A> const& m, index_t t, index_t query, index_t key,
-                    key_range some) const {
-    index_t const first = some.first - key, words = use_.words(key_pitch());
-    int const keys = static_cast<int>(some.last - some.first);
-    m.scores.form(use_, rule_, m.ranges[t], head_, in_.bias,
-                  {query, valid(query), some.first, keys}, m.keys + first * words, words,
-                  queries(m, t), shape_.channels);
-    use_.online_softmax({m.scores.scores, keys, m.row_max + t * attention_queries,
-                         m.row_sum + t * attention_queries, m.rescale});
+  void make_operands(attention_slot<A> const& m, index_t keys) const {
+    use_.to_operand_of_columns(m.keys, padded_rows(keys) * key_pitch());
+    use_.to_operand_of_rows(m.values, value_pitch(), keys);
+  }
+  // Adds values, from row `first` on, as the tile's scores weigh them.
+  void add_values(attention_slot<A> const& m, index_t t, lane_range lanes, index_t first,
+                  int keys) const {
+    online_softmax_call<A> step{m.scores.scores, keys, m.row_max + t * attention_queries,
+                                m.row_sum + t * attention_queries, m.rescale};
+    step.lanes = lanes;
+    use_.online_softmax(step);
     use_.to_operand_of_rows(m.scores.scores, attention_queries, keys);
-    use_.multiply(
-        {{m.values + use_.words(first) * value_pitch(), 1, value_pitch()},
-         {m.scores.scores, attention_queries},
-         {sums(m, t), attention_queries},
-         {static_cast<int>(padded_rows(shape_.values)), attention_queries, use_.words(keys)},
-         {true, m.rescale, A(1)}});
+    use_.multiply({{m.values + use_.words(first) * value_pitch(), 1, value_pitch()},
+                   {m.scores.scores + lanes.first, attention_queries},
+                   {sums(m, t) + lanes.first, attention_queries},
+                   {static_cast<int>(padded_rows(shape_.values)), lanes.count(), use_.words(keys)},
+                   {true, m.rescale + lanes.first, A(1)}});
   }
 
   void finish(attention_slot<A> const& m, index_t t, index_t query, tensor4<T> y,
@@ -192,12 +239,14 @@ template <class T>
 struct streaming_forward_layout {
   using A = detail::accumulator_t<T>;
   attention_tasks tasks;
-  slots<attention_slot<A>, detail::attention_shape, index_t> each;
+  slots<attention_slot<A>, detail::attention_shape, index_t, bool> each;
 
   template <class Exec>
-  streaming_forward_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s)
-      : tasks(s, on.threads, sizeof(A)),
-        each(a, on.threads, detail::amount(s.batch) * s.heads * tasks.tasks, s, tasks.each) {}
+  streaming_forward_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s,
+                           bool sparse)
+      : tasks(s, on.threads, sizeof(A), sparse),
+        each(a, on.threads, detail::amount(s.batch) * s.heads * tasks.tasks, s, tasks.each,
+             sparse) {}
 };
 
 template <class T, class Exec>
@@ -205,7 +254,7 @@ void streaming_forward(Exec const& on, attention_rule const& rule, attention_inp
                        tensor4<T> y, tensor4<detail::accumulator_t<T>> state, workspace w) {
   auto const s = detail::attention_shape::of(in);
   detail::arena a(w);
-  streaming_forward_layout<T> const m(a, on, s);
+  streaming_forward_layout<T> const m(a, on, s, rule.mask.sparse());
   attention_tasks const& tasks = m.tasks;
   attention_kernels<T> const use(on.instructions, rule.multiply);
   for_each_task(on, s.pairs() * tasks.tasks, [&](unsigned slot, index_t task) {

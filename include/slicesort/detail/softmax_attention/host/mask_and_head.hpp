@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tasks of an attention call share on the host. Two functions stand for the mask, so that
+// What the tasks of an attention call share on the host. Some functions stand for the mask, so that
 // the rest is compiled once for each element type.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/softmax_attention/host/sparse_mask.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/problem.hpp>
 #include <slicesort/mask.hpp>
@@ -19,36 +20,93 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
+// One head of one sample, with its valid rows.
+struct attention_head {
+  index_t batch, head;
+  index_t queries, keys;  // the valid ones
+
+  attention_head(detail::attention_lengths const& lengths, detail::attention_shape s, index_t pair)
+      : batch(pair / s.heads),
+        head(pair % s.heads),
+        queries(valid_rows(lengths.queries, batch, s.queries)),
+        keys(valid_rows(lengths.keys, batch, s.keys)) {}
+
+  // The first element of row `row`.
+  template <class T>
+  T* at(tensor4<T> t, index_t row) const {
+    strides4 const s = t.strides();
+    return t.data() + batch * s.outer + head * s.batch + row * s.length;
+  }
+};
+
+// Queries [query, query + queries) of a head against keys [key, key + keys).
+struct attention_pairs {
+  index_t query;
+  int queries;
+  index_t key;
+  int keys;
+
+  detail::pair_range range() const { return {query, query + queries, key, key + keys}; }
+};
+
 // A mask, evaluated for many pairs at once.
 struct attention_mask {
   void const* self;
-  // Writes the key ranges of queries query, query + 1, .., for a head of `keys` keys.
-  void (*range)(void const* self, index_t query, int queries, index_t keys, key_range* to);
-  // Bit i of to[j]: whether query + i may look at key + j. Null: yes, wherever its range is.
-  void (*allowed)(void const* self, index_t query, int queries, index_t key, int keys,
-                  std::uint64_t* to);
+  // Writes the key ranges of queries query, query + 1, ..
+  void (*range)(void const* self, attention_head const&, index_t query, int queries, key_range* to);
+  // Bit i of to[j]: whether query + i may look at key + j. Null: yes, wherever its range is; sparse
+  // masks have looked at the range.
+  void (*allowed)(void const* self, attention_head const&, attention_pairs, std::uint64_t* to);
+  // Null: the mask is not sparse. Writes the first keys of a range that any of the queries looks at
+  // to `to`, in order, `most` at the most; returns how many, and moves the range's first behind
+  // what it has searched.
+  int (*find_keys)(void const* self, attention_head const&, detail::pair_range& left, int most,
+                   index_t* to);
+
+  bool sparse() const { return find_keys != nullptr; }
 
   template <class Mask>
   static attention_mask of(Mask const& mask) {
     static_assert(attention_queries <= 64);
-    attention_mask m{&mask, nullptr, nullptr};
-    m.range = [](void const* which, index_t query, int queries, index_t keys, key_range* to) {
-      for (int i = 0; i < queries; ++i)
-        to[i] = detail::range_of_keys(*static_cast<Mask const*>(which), query + i, keys);
+    using own = detail::head_mask_t<Mask>;
+    attention_mask m{&mask, nullptr, nullptr, nullptr};
+    m.range = [](void const* which, attention_head const& head, index_t query, int queries,
+                 key_range* to) {
+      auto const& one = of_head<Mask>(which, head);
+      for (int i = 0; i < queries; ++i) to[i] = detail::range_of_keys(one, query + i, head.keys);
     };
-    if constexpr (detail::has_allows<Mask>)
-      m.allowed = [](void const* which, index_t query, int queries, index_t key, int keys,
+    if constexpr (detail::is_sparse<Mask>) {
+      m.allowed = [](void const* which, attention_head const& head, attention_pairs at,
                      std::uint64_t* to) {
-        for (int j = 0; j < keys; ++j) {
+        std::fill_n(to, at.keys, std::uint64_t{0});
+        sparse_pairs<own>(of_head<Mask>(which, head), head.keys, at, to).add(at.range());
+      };
+      m.find_keys = [](void const* which, attention_head const& head, detail::pair_range& left,
+                       int most, index_t* to) {
+        return sparse_keys<own>(of_head<Mask>(which, head), most, to).find(left);
+      };
+    } else if constexpr (detail::has_allows<own>) {
+      m.allowed = [](void const* which, attention_head const& head, attention_pairs at,
+                     std::uint64_t* to) {
+        auto const& one = of_head<Mask>(which, head);
+        for (int j = 0; j < at.keys; ++j) {
           std::uint64_t bits = 0;
-          for (int i = 0; i < queries; ++i)
-            bits |= std::uint64_t{detail::allows_key(*static_cast<Mask const*>(which), query + i,
-                                                     key + j)}
-                    << i;
+          for (int i = 0; i < at.queries; ++i)
+            bits |= std::uint64_t{detail::allows_key(one, at.query + i, at.key + j)} << i;
           to[j] = bits;
         }
       };
+    }
     return m;
+  }
+
+ private:
+  template <class Mask>
+  static decltype(auto) of_head(void const* self, attention_head const& head) {
+    if constexpr (detail::has_for_head<Mask>)
+      return static_cast<Mask const*>(self)->for_head(head.head);
+    else
+      return (void)head, *static_cast<Mask const*>(self);
   }
 };
 
@@ -66,33 +124,16 @@ struct attention_rule {
   }
 };
 
-// One head of one sample, with its valid rows.
-struct attention_head {
-  index_t batch, head;
-  index_t queries, keys;  // the valid ones
-
-  attention_head(attention_rule const& rule, detail::attention_shape s, index_t pair)
-      : batch(pair / s.heads),
-        head(pair % s.heads),
-        queries(valid_rows(rule.lengths.queries, batch, s.queries)),
-        keys(valid_rows(rule.lengths.keys, batch, s.keys)) {}
-
-  // The first element of row `row`.
-  template <class T>
-  T* at(tensor4<T> t, index_t row) const {
-    strides4 const s = t.strides();
-    return t.data() + batch * s.outer + head * s.batch + row * s.length;
-  }
-};
-
 // Which keys a tile's queries look at.
 struct attention_ranges {
   key_range of[attention_queries];
   key_range any, all;  // the hull of the ranges, and their intersection
 
   // Unused lanes get the full key range, so they never stop a tile from counting as unmasked.
-  void evaluate(attention_mask const& mask, index_t query, int queries, index_t keys) {
-    mask.range(mask.self, query, queries, keys, of);
+  void evaluate(attention_mask const& mask, attention_head const& head, index_t query,
+                int queries) {
+    index_t const keys = head.keys;
+    mask.range(mask.self, head, query, queries, of);
     for (int i = queries; i < attention_queries; ++i) of[i] = {0, keys};
     any = {keys, 0}, all = {0, keys};
     for (int i = 0; i < queries; ++i) {

@@ -45,7 +45,7 @@ class attention_map_task {
         in_(in),
         m_(m),
         shape_(detail::attention_shape::of(in)),
-        head_(rule, shape_, pair),
+        head_(rule.lengths, shape_, pair),
         io_(use) {}
 
   void forward(tensor4<T> y, tensor4<T> state) const {
@@ -179,7 +179,7 @@ class attention_map_task {
   void mask_scores(A* scores, index_t pitch, index_t query) const {
     index_t const keys = head_.keys;
     int const count = static_cast<int>(std::min<index_t>(attention_queries, head_.queries - query));
-    m_.ranges->evaluate(rule_.mask, query, count, keys);
+    m_.ranges->evaluate(rule_.mask, head_, query, count);
     for (int i = 0; i < count; ++i) {
       A* const row = scores + i * pitch;
       key_range const range = m_.ranges->of[i];
@@ -190,7 +190,7 @@ class attention_map_task {
     if (rule_.mask.allowed == nullptr) return;
     for (index_t key = 0; key < keys; key += attention_keys) {
       int const some = static_cast<int>(std::min<index_t>(attention_keys, keys - key));
-      rule_.mask.allowed(rule_.mask.self, query, count, key, some, m_.allowed);
+      rule_.mask.allowed(rule_.mask.self, head_, {query, count, key, some}, m_.allowed);
       for (int i = 0; i < count; ++i)
         for (int j = 0; j < some; ++j)
           if ((m_.allowed[j] >> i & 1) == 0) scores[i * pitch + key + j] = no_score<A>();

@@ -6,6 +6,7 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/math/exponential.hpp>
+#include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
 #include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
@@ -32,14 +33,6 @@ A inverse_sum(A row_sum) {
   return row_sum == A(0) ? A(0) : A(1) / row_sum;
 }
 
-// Queries [query, query + queries) of a head against keys [key, key + keys).
-struct attention_pairs {
-  index_t query;
-  int queries;
-  index_t key;
-  int keys;
-};
-
 template <class A>
 class attention_scratch {
  public:
@@ -62,40 +55,70 @@ class attention_scratch {
             attention_pairs at, A const* keys, index_t pitch, A const* queries,
             index_t channels) const {
     bool const biased = bias.data() != nullptr;
-    A const scale = static_cast<A>(rule.scale);
-    constexpr int lanes = attention_queries;
-    use.multiply({{keys, pitch, 1},
-                  {queries, lanes},
-                  {scores, lanes},
-                  {static_cast<int>(padded_rows(at.keys)), lanes, use.words(channels)},
-                  {false, nullptr, biased ? A(1) : scale}});
+    multiply(use, rule, biased, {}, at.keys, keys, pitch, queries, channels);
     if (!biased && rule.mask.allowed == nullptr && ranges.covers(at.key, at.key + at.keys)) return;
-    if (biased) load_bias(head, bias, at);
+    if (biased)
+      load_bias(head, bias, {}, at.query, at.queries, at.keys, [&](int j) { return at.key + j; });
     for (int i = 0; i < attention_queries; ++i) {
       auto const row_of = [&](index_t key) {
         return static_cast<lane_uint<A>>(std::clamp<index_t>(key - at.key, 0, at.keys));
       };
       first_[i] = row_of(ranges.of[i].first), last_[i] = row_of(ranges.of[i].last);
     }
-    if (rule.mask.allowed != nullptr)
-      rule.mask.allowed(rule.mask.self, at.query, at.queries, at.key, at.keys, allowed_);
-    use.mask_scores({scores,
-                     at.keys,
-                     biased ? bias_ : nullptr,
-                     scale,
-                     {first_, last_, rule.mask.allowed != nullptr ? allowed_ : nullptr}});
+    if (rule.mask.allowed != nullptr) rule.mask.allowed(rule.mask.self, head, at, allowed_);
+    mask_scores(use, rule, biased, {}, at.keys, rule.mask.allowed != nullptr ? allowed_ : nullptr);
+  }
+
+  // Computes the scores of a part of a tile of gathered keys.
+  template <class T>
+  void form(attention_kernels<T> const& use, attention_rule const& rule,
+            gathered_keys const& gathered, gathered_part part, attention_head const& head,
+            tensor4<T const> bias, index_t query, int queries, A const* keys, index_t pitch,
+            A const* lanes, index_t channels) const {
+    bool const biased = bias.data() != nullptr;
+    multiply(use, rule, biased, part.lanes, part.keys, keys, pitch, lanes, channels);
+    if (!biased && gathered.all_looked_at(part, queries)) return;
+    if (biased)
+      load_bias(head, bias, part.lanes, query, queries, part.keys,
+                [&](int j) { return gathered.keys[part.first + j]; });
+    std::fill_n(first_, attention_queries, lane_uint<A>(0));
+    std::fill_n(last_, attention_queries, static_cast<lane_uint<A>>(part.keys));
+    mask_scores(use, rule, biased, part.lanes, part.keys, gathered.pairs + part.first);
   }
 
  private:
   template <class T>
-  void load_bias(attention_head const& head, tensor4<T const> bias, attention_pairs at) const {
+  void multiply(attention_kernels<T> const& use, attention_rule const& rule, bool biased,
+                lane_range lanes, int rows, A const* keys, index_t pitch, A const* queries,
+                index_t channels) const {
+    use.multiply({{keys, pitch, 1},
+                  {queries + lanes.first, attention_queries},
+                  {scores + lanes.first, attention_queries},
+                  {static_cast<int>(padded_rows(rows)), lanes.count(), use.words(channels)},
+                  {false, nullptr, biased ? A(1) : static_cast<A>(rule.scale)}});
+  }
+  template <class T>
+  void mask_scores(attention_kernels<T> const& use, attention_rule const& rule, bool biased,
+                   lane_range lanes, int rows, std::uint64_t const* allowed) const {
+    mask_scores_call<A> call{scores,
+                             rows,
+                             biased ? bias_ : nullptr,
+                             static_cast<A>(rule.scale),
+                             {first_, last_, allowed}};
+    call.lanes = lanes;
+    use.mask_scores(call);
+  }
+  // key_of(j) is the key of row j.
+  template <class T, class F>
+  void load_bias(attention_head const& head, tensor4<T const> bias, lane_range lanes, index_t query,
+                 int queries, int rows, F const& key_of) const {
     index_t const step = bias.strides().channels;
-    if (at.queries < attention_queries)
-      std::fill_n(bias_, static_cast<index_t>(at.keys) * attention_queries, A(0));
-    for (int i = 0; i < at.queries; ++i) {
-      T const* const row = head.at(bias, at.query + i) + at.key * step;
-      for (int j = 0; j < at.keys; ++j)
-        bias_[j * attention_queries + i] = static_cast<A>(row[j * step]);
+    if (queries < attention_queries)
+      std::fill_n(bias_, static_cast<index_t>(rows) * attention_queries, A(0));
+    for (int i = lanes.first; i < std::min(lanes.last, queries); ++i) {
+      T const* const row = head.at(bias, query + i);
+      for (int j = 0; j < rows; ++j)
+        bias_[j * attention_queries + i] = static_cast<A>(row[key_of(j) * step]);
     }
   }
 

@@ -11,7 +11,7 @@ struct attention_rows {
   static constexpr int pitch = attention_queries;
 
   static void mask_scores(mask_scores_call<A> const& p) {
-    for (int column = 0; column < pitch; column += lanes::count) {
+    for (int column = p.lanes.first; column < p.lanes.last; column += lanes::count) {
       uint_lanes const first = load_lanes<uint_lanes>(p.keep.first + column),
                        last = load_lanes<uint_lanes>(p.keep.last + column);
       V const scale = lanes::every(p.scale);
@@ -29,7 +29,7 @@ struct attention_rows {
   }
 
   static void online_softmax(online_softmax_call<A> const& p) {
-    for (int column = 0; column < pitch; column += lanes::count) {
+    for (int column = p.lanes.first; column < p.lanes.last; column += lanes::count) {
       A* const s = p.scores + column;
       V const before = load_lanes<V>(p.row_max + column);
       V const max = greatest(before, s, p.keys);
@@ -48,7 +48,7 @@ struct attention_rows {
   }
 
   static void dscore(dscore_call<A> const& p) {
-    for (int column = 0; column < pitch; column += lanes::count) {
+    for (int column = p.lanes.first; column < p.lanes.last; column += lanes::count) {
       A* s = p.scores + column;
       A* products = p.products + column;
       V const minus = minus_finite(load_lanes<V>(p.of.row_max + column));

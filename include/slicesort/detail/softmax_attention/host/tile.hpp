@@ -63,6 +63,13 @@ struct product_call {
 template <class A>
 using lane_uint = std::conditional_t<sizeof(A) == 8, std::uint64_t, std::uint32_t>;
 
+// Lanes [first, last) of a tile, in whole blocks of columns.
+struct lane_range {
+  int first = 0, last = attention_queries;
+
+  int count() const { return last - first; }
+};
+
 // The bias and the mask of a tile's scores. Lane c may look at the rows [first[c], last[c]), and
 // among these at those whose bit c is set.
 template <class A>
@@ -75,6 +82,7 @@ struct mask_scores_call {
     lane_uint<A> const *first, *last;
     std::uint64_t const* allowed;  // null: all
   } keep;
+  lane_range lanes{};
 };
 
 // A tile's step of the online softmax: scores become exp(score - row_max).
@@ -84,6 +92,7 @@ struct online_softmax_call {
   int keys;
   A *row_max, *row_sum;  // of every lane so far
   A* rescale;            // what becomes of sums that were formed with the maxima before
+  lane_range lanes{};
 };
 
 // Scores and products dy v of a tile become weights and gradients of the scores.
@@ -95,6 +104,7 @@ struct dscore_call {
     A const *row_max, *inv_sum;  // 1 / row_sum; 0 where there is no key
     A const* delta;              // <dy, y>
   } of;
+  lane_range lanes{};
 };
 
 }  // namespace impl

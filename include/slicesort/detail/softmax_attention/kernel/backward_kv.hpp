@@ -43,7 +43,7 @@ struct attention_backward_kv_body {
   attention_inputs<T> in{};
   tensor4<T const> dy{};          // [batch, heads, queries, channels]
   query_stats<A> const* stats{};  // [batch, heads, queries]
-  range_bounds const* bounds{};   // [batch, tiles of queries]
+  range_bounds const* bounds{};   // [batch, tiles of queries], or of each head where masks differ
   tensor4<T> dk{}, dv{};          // [batch, heads, keys, channels]
   grad_mode mode{};
   detail::attention_lengths lengths{};
@@ -182,13 +182,21 @@ struct attention_backward_kv_body {
   // The first tile after `next` with a query that looks at any of the keys.
   SLICESORT_HD_INLINE void find_next(memory const& m, walk& at) const {
     index_t const first = m.task->first, end = end_of_keys(m, at);
-    range_bounds const* const of_sample = bounds + m.task->at.sample * at.count;
+    range_bounds const* const of_head =
+        bounds + row_of_bounds<Mask>(m.task->at, in.q.extents().batch) * at.count;
     SLICESORT_NO_UNROLL
     for (++at.next; at.count > at.next; ++at.next) {
-      range_bounds const here = of_sample[at.next];
+      range_bounds const here = of_head[at.next];
       if (!here.meets(first, end)) continue;
-      at.next_masked =
-          detail::has_allows<Mask> || in.bias.data() != nullptr || !here.covers(first, end);
+      at.next_masked = asks_each_key<Mask> || in.bias.data() != nullptr || !here.covers(first, end);
+      if constexpr (detail::is_sparse<Mask>) {
+        auto const& own = mask_of(mask, m.task->at.head);
+        detail::pair_range const pairs =
+            pairs_of_tile(index_t{at.next} * queries_of_tile, queries_of_tile, m.task->queries,
+                          first, at.rows, m.task->keys);
+        if (!detail::meets_pairs(own, pairs)) continue;
+        at.next_masked = in.bias.data() != nullptr || !detail::covers_pairs(own, pairs);
+      }
       return;
     }
   }
@@ -217,8 +225,9 @@ struct attention_backward_kv_body {
     if (masked)
       for (int i = block.rank(); i < queries_of_tile; i += block.size())
         m.ranges[buffer * queries_of_tile + i] =
-            query + i < task.queries ? detail::range_of_keys(mask, query + i, task.keys)
-                                     : key_range{0, 0};
+            query + i < task.queries
+                ? detail::range_of_keys(mask_of(mask, task.at.head), query + i, task.keys)
+                : key_range{0, 0};
   }
 
   // S^T += K Q^T and dP^T += V dO^T, chunk by chunk of the channels; the last one is that of which
@@ -251,9 +260,9 @@ struct attention_backward_kv_body {
     int const first = at.buffer * queries_of_tile;
     A times = scale;
     if (at.masked) {
-      stage_bias<true, queries_of_tile>(block, m.terms, at.rows, mask, m.ranges + first,
-                                        index_t{at.tile} * queries_of_tile, m.task->first,
-                                        m.sources[4]);
+      stage_bias<true, queries_of_tile>(block, m.terms, at.rows, mask_of(mask, m.task->at.head),
+                                        m.ranges + first, index_t{at.tile} * queries_of_tile,
+                                        m.task->first, m.sources[4]);
       block.sync();
       mask_scores(block, s, scale, m.terms + at.own * queries_of_tile);
       times = A(1);

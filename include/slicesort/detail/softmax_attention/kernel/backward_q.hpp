@@ -94,7 +94,7 @@ struct attention_backward_q_body {
     sums.clear();
     walk at = first_tile(block, m);
     SLICESORT_NO_UNROLL
-    for (; at.key + (at.idle() ? keys_of_tile : 0) < at.end; at.key += keys_of_tile) {
+    for (; goes_on(at); advance(block, m, at)) {
       bool const idle = at.idle();
       piece const* const k = m.tiles + at.buffer * (2 * keys_of_tile * pieces);
       scores s, dw;
@@ -121,6 +121,7 @@ struct attention_backward_q_body {
     int chunk;     // of the channels, of which dq is formed
     int depths;    // chunks of the channels that are summed over
     index_t key;   // the tile's first
+    index_t next;  // the first of the tile after it; of sparse masks alone
     index_t end;   // of the keys
     int buffer;    // where the tile lies
     bool biasing;  // whether dbias is formed, here
@@ -149,7 +150,8 @@ struct attention_backward_q_body {
     }
     for (int i = block.rank(); i < queries_of_block(); i += block.size())
       m.stats[i] = first + i < rows ? stats[pair * rows + first + i] : query_stats<A>{};
-    stage_ranges(block, mask, m.ranges, m.bounds, first, queries_of_block(), queries, keys);
+    stage_ranges(block, mask_of(mask, at.head), m.ranges, m.bounds, first, queries_of_block(),
+                 queries, keys);
   }
   template <class Block>
   SLICESORT_HD_INLINE walk first_tile(Block& block, memory const& m) const {
@@ -163,8 +165,53 @@ struct attention_backward_q_body {
     // dbias is written for every key.
     at.key = at.biasing ? 0 : m.bounds->first / keys_of_tile * keys_of_tile;
     at.end = at.biasing ? in.v.extents().length : m.bounds->last;
-    if (at.ahead) at.key -= keys_of_tile;
+    if constexpr (detail::is_sparse<Mask>) {
+      find_next(block, m, at, at.key);
+      if (!at.ahead) advance(block, m, at);
+    } else {
+      if (at.ahead) at.key -= keys_of_tile;
+    }
     return at;
+  }
+
+  static SLICESORT_HD_INLINE bool goes_on(walk const& at) {
+    if constexpr (detail::is_sparse<Mask>)
+      return (at.idle() ? at.next : at.key) < at.end;
+    else
+      return at.key + (at.idle() ? keys_of_tile : 0) < at.end;
+  }
+  static SLICESORT_HD_INLINE index_t next_tile(walk const& at) {
+    return detail::is_sparse<Mask> ? at.next : at.key + keys_of_tile;
+  }
+  template <class Block>
+  SLICESORT_HD_INLINE void advance(Block& block, memory const& m, walk& at) const {
+    if constexpr (detail::is_sparse<Mask>) {
+      at.key = at.next;
+      if (at.key < at.end) find_next(block, m, at, at.key + keys_of_tile);
+    } else {
+      (void)block, (void)m, at.key += keys_of_tile;
+    }
+  }
+  // Finds the first tile from `key` on that any of the queries looks at. dbias is 0 until there.
+  template <class Block>
+  SLICESORT_HD_INLINE void find_next(Block& block, memory const& m, walk& at, index_t key) const {
+    auto const& own = mask_of(mask, m.task->at.head);
+    SLICESORT_NO_UNROLL
+    for (; key < at.end; key += keys_of_tile) {
+      if (tile_meets(own, *m.task, *m.bounds, queries_of_block(), key, keys_of_tile)) break;
+      if (at.biasing && mode == grad_mode::overwrite) clear_dbias(block, m, key);
+    }
+    at.next = key;
+  }
+  template <class Block>
+  SLICESORT_HD_INLINE void clear_dbias(Block& block, memory const& m, index_t key) const {
+    head_results<T> const to(dbias, m.task->at, m.task->queries, mode);
+    SLICESORT_NO_UNROLL
+    for (int i = block.rank(); i < queries_of_block() * keys_of_tile; i += block.size()) {
+      index_t const query = m.task->first + i / keys_of_tile, column = key + i % keys_of_tile;
+      if (query < to.total && column < to.channels)
+        to.data[query * to.stride + column * to.channel_stride] = static_cast<T>(0.0f);
+    }
   }
   static SLICESORT_HD int used(index_t left) {
     return left < 0 ? 0 : left < Width ? static_cast<int>(left) : Width;
@@ -181,7 +228,7 @@ struct attention_backward_q_body {
     SLICESORT_NO_UNROLL
     for (int step = 1; step <= at.depths; ++step) {
       int const depth = (at.chunk + step) % at.depths;
-      index_t const coming = at.ahead ? at.key + keys_of_tile : at.key;
+      index_t const coming = at.ahead ? next_tile(at) : at.key;
       if (at.ahead) block.await_copies();
       block.sync();
       if (coming < at.end) {
@@ -205,10 +252,11 @@ struct attention_backward_q_body {
   SLICESORT_HD_INLINE void weights_to_dscores(Block& block, memory const& m, walk const& at,
                                               scores& s, scores& dw) const {
     A times = scale;
-    if (detail::has_allows<Mask> || in.bias.data() != nullptr || at.biasing ||
-        !m.bounds->covers(at.key, at.key + keys_of_tile)) {
-      stage_bias<false, keys_of_tile>(block, m.terms, queries_of_block(), mask, m.ranges,
-                                      m.task->first, at.key, m.sources[4]);
+    if (asks_each_key<Mask> || in.bias.data() != nullptr || at.biasing ||
+        !tile_is_covered(mask, *m.task, *m.bounds, queries_of_block(), at.key, keys_of_tile)) {
+      stage_bias<false, keys_of_tile>(block, m.terms, queries_of_block(),
+                                      mask_of(mask, m.task->at.head), m.ranges, m.task->first,
+                                      at.key, m.sources[4]);
       block.sync();
       mask_scores(block, s, scale, m.terms + at.own * keys_of_tile);
       times = A(1);

@@ -20,6 +20,26 @@ namespace impl {
 template <class A>
 inline constexpr A least_score = -std::numeric_limits<A>::infinity();
 
+// The mask of one head: a reference where all have the same.
+template <class Mask>
+SLICESORT_HD_INLINE decltype(auto) mask_of(Mask const& mask, index_t head) {
+  if constexpr (detail::has_for_head<Mask>)
+    return mask.for_head(head);
+  else
+    return (void)head, (mask);
+}
+// Whether every tile asks about its keys one by one. Sparse masks may spare it that.
+template <class Mask>
+inline constexpr bool asks_each_key =
+    detail::has_allows<detail::head_mask_t<Mask>> && !detail::is_sparse<Mask>;
+
+// Queries [first, first + count) and keys [key, key + keys) of a tile, without those past an end.
+SLICESORT_HD_INLINE detail::pair_range pairs_of_tile(index_t first, int count, index_t queries,
+                                                     index_t key, int keys_of_tile, index_t keys) {
+  return {first, first + count < queries ? first + count : queries, key,
+          key + keys_of_tile < keys ? key + keys_of_tile : keys};
+}
+
 // The key ranges of some queries: their hull [first, last), and their intersection [all_first,
 // all_last).
 struct range_bounds {
@@ -45,6 +65,39 @@ struct range_bounds {
     return all_first <= from && to <= all_last;
   }
 };
+
+// Whether any of a block's queries looks at any key of a tile, as a sparse mask says.
+template <class Mask>
+SLICESORT_HD_INLINE bool tile_meets(Mask const& own, attention_task const& task,
+                                    range_bounds const& bounds, int queries_of_block, index_t key,
+                                    int keys_of_tile) {
+  return bounds.meets(key, key + keys_of_tile) &&
+         detail::meets_pairs(own, pairs_of_tile(task.first, queries_of_block, task.queries, key,
+                                                keys_of_tile, task.keys));
+}
+// Whether all of them look at all of its keys, as a sparse mask says, or the ranges of another.
+template <class Mask>
+SLICESORT_HD_INLINE bool tile_is_covered(Mask const& mask, attention_task const& task,
+                                         range_bounds const& bounds, int queries_of_block,
+                                         index_t key, int keys_of_tile) {
+  if constexpr (detail::is_sparse<Mask>)
+    return key + keys_of_tile <= task.keys &&
+           detail::covers_pairs(mask_of(mask, task.at.head),
+                                pairs_of_tile(task.first, queries_of_block, task.queries, key,
+                                              keys_of_tile, task.keys));
+  else
+    return bounds.covers(key, key + keys_of_tile);
+}
+
+// Which row of bounds [rows, tiles] is a head's: heads share those of their sample, unless their
+// masks differ.
+template <class Mask>
+SLICESORT_HD_INLINE index_t row_of_bounds(head_index at, index_t heads) {
+  if constexpr (detail::has_for_head<Mask>)
+    return at.sample * heads + at.head;
+  else
+    return (void)heads, at.sample;
+}
 
 // Stages the ranges of `count` queries, empty ones from query `queries` on. The first element of
 // `bounds`, which has one for every warp, becomes the bounds of all, except those past the end.

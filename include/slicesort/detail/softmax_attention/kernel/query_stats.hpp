@@ -56,31 +56,37 @@ struct query_stats_body {
   }
 };
 
-// The key ranges of tiles of queries: a thread takes a tile.
+// The key ranges of tiles of queries: a thread takes a tile. Heads share those of their sample,
+// unless their masks differ.
 template <class Mask>
 struct query_bounds_body {
   static constexpr int max_threads = 128;
 
   Mask mask;
   detail::attention_lengths lengths{};
-  index_t samples{}, queries{}, keys{};
+  index_t samples{}, heads{}, queries{}, keys{};
   int queries_of_tile{};
-  range_bounds* bounds{};  // [samples, tiles]
+  range_bounds* bounds{};  // [rows, tiles]
 
   SLICESORT_HD index_t tiles() const { return divide_up(queries, queries_of_tile); }
-  index_t blocks() const { return divide_up(samples * tiles(), max_threads); }
+  SLICESORT_HD index_t rows() const {
+    return detail::has_for_head<Mask> ? samples * heads : samples;
+  }
+  index_t blocks() const { return divide_up(rows() * tiles(), max_threads); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     index_t const number = block.index() * block.size() + block.rank();
-    if (number >= samples * tiles()) return;
-    index_t const sample = number / tiles(), first = number % tiles() * queries_of_tile;
+    if (number >= rows() * tiles()) return;
+    index_t const row = number / tiles(), first = number % tiles() * queries_of_tile;
+    index_t const sample = detail::has_for_head<Mask> ? row / heads : row;
+    auto const& own = mask_of(mask, detail::has_for_head<Mask> ? row % heads : 0);
     index_t const valid_keys = rows_of(lengths.keys, sample, keys);
     index_t end = rows_of(lengths.queries, sample, queries);
     if (end > first + queries_of_tile) end = first + queries_of_tile;
     range_bounds all = range_bounds::none(valid_keys);
     for (index_t i = first; i < end; ++i)
-      all.add(detail::range_of_keys(mask, i, valid_keys), valid_keys);
+      all.add(detail::range_of_keys(own, i, valid_keys), valid_keys);
     bounds[number] = all;
   }
 };

@@ -58,10 +58,11 @@ struct softmax_rows_body {
     constexpr A none = least_score<A>;
     bool const valid = at.inside && at.row < rows_of(lengths.queries, rows.sample, rows.queries);
     index_t const keys = rows_of(lengths.keys, rows.sample, rows.keys);
-    key_range const range = valid ? detail::range_of_keys(mask, at.row, keys) : key_range{0, 0};
+    auto const& own = mask_of(mask, rows.first_head + at.head);
+    key_range const range = valid ? detail::range_of_keys(own, at.row, keys) : key_range{0, 0};
     A const* const mine = products + (at.head * rows.queries + at.row) * rows.keys;
     auto const score_of = [&](index_t key) {
-      if (key < range.first || key >= range.last || !detail::allows_key(mask, at.row, key))
+      if (key < range.first || key >= range.last || !detail::allows_key(own, at.row, key))
         return none;
       A more(0);
       if (bias.data() != nullptr)

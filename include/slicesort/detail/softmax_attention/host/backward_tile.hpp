@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// What backward does with a tile of queries and some keys: forms weights again, and adds to
+// gradients.
+#pragma once
+
+#include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
+#include <slicesort/detail/softmax_attention/host/kernels.hpp>
+#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
+#include <slicesort/detail/softmax_attention/host/row_io.hpp>
+#include <slicesort/detail/softmax_attention/host/scores.hpp>
+#include <slicesort/detail/softmax_attention/host/tile.hpp>
+#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// The tensors that only backward has: the output, its gradient, and the gradients to write.
+template <class T>
+struct attention_backward_tensors {
+  tensor4<T const> dy, y;
+  attention_gradients<T> to;
+  grad_mode mode;
+
+  bool of_scores() const {
+    return to.dq.data() != nullptr || to.dk.data() != nullptr || to.dbias.data() != nullptr;
+  }
+};
+
+// A tile of queries.
+template <class A>
+struct attention_query_tile {
+  A *queries, *dy;                        // [lane][channel]
+  A *queries_transposed, *dy_transposed;  // [channel][lane]
+  A* dqueries;                            // [channel][lane]
+  A *row_max, *inv_sum, *delta;           // [lane]
+  attention_ranges* ranges;
+
+  attention_query_tile() = default;
+  attention_query_tile(detail::arena& a, detail::attention_shape s) {
+    constexpr index_t lanes = attention_queries;
+    detail::amount const q = padded_columns(s.channels), v = padded_columns(s.values);
+    queries = a.take<A>(lanes * q), dy = a.take<A>(lanes * v);
+    queries_transposed = a.take<A>(q * lanes), dy_transposed = a.take<A>(v * lanes);
+    dqueries = a.take<A>(q * lanes);
+    row_max = a.take<A>(lanes), inv_sum = a.take<A>(lanes), delta = a.take<A>(lanes);
+    ranges = a.take<attention_ranges>(1);
+  }
+};
+
+// Rows of keys and values, operands of products, and of their gradients: [key][channel].
+template <class A>
+struct attention_key_rows {
+  A *keys, *values, *dkeys, *dvalues;
+  index_t rows;  // whole blocks
+
+  attention_key_rows() = default;
+  attention_key_rows(detail::arena& a, detail::attention_shape s, index_t most) {
+    detail::amount const q = padded_columns(s.channels), v = padded_columns(s.values);
+    rows = padded_rows(most);
+    keys = a.take<A>(rows * q), values = a.take<A>(rows * v);
+    dkeys = a.take<A>(rows * q), dvalues = a.take<A>(rows * v);
+  }
+};
+
+template <class A>
+struct attention_backward_scratch {
+  A *rows, *y_transposed;  // [lane][channel], [channel][lane]
+  A *products, *scale;     // [key][lane], [lane]
+  attention_scratch<A> scores;
+
+  attention_backward_scratch(detail::arena& a, detail::attention_shape s) : scores(a) {
+    constexpr index_t lanes = attention_queries;
+    rows = a.take<A>(detail::amount(lanes) * padded_columns(std::max(s.channels, s.values)));
+    y_transposed = a.take<A>(detail::amount(padded_columns(s.values)) * lanes);
+    products = a.take<A>(lanes * attention_keys), scale = a.take<A>(lanes);
+  }
+};
+
+template <class T>
+class attention_backward_tile {
+  using A = detail::accumulator_t<T>;
+  using tile = attention_query_tile<A>;
+  using key_rows = attention_key_rows<A>;
+
+ public:
+  attention_backward_tile(attention_rule const& rule, attention_kernels<T> const& use,
+                          attention_inputs<T> const& in, tensor4<A const> state,
+                          attention_backward_tensors<T> const& out,
+                          attention_backward_scratch<A> const& m, index_t pair)
+      : rule_(rule),
+        use_(use),
+        in_(in),
+        state_(state),
+        out_(out),
+        m_(m),
+        shape_(detail::attention_shape::of(in)),
+        head_(rule.lengths, shape_, pair),
+        io_(use) {
+    std::fill_n(m_.scale, attention_queries, static_cast<A>(rule_.scale));
+  }
+
+  detail::attention_shape const& shape() const { return shape_; }
+  attention_head const& head() const { return head_; }
+  row_io<T> const& io() const { return io_; }
+  index_t key_pitch() const { return padded_columns(shape_.channels); }
+  index_t value_pitch() const { return padded_columns(shape_.values); }
+  int valid(index_t query) const {
+    return static_cast<int>(std::clamp<index_t>(head_.queries - query, 0, attention_queries));
+  }
+
+  // Makes operands of keys and values that load(tensor, to, pitch) brings. Before that the keys'
+  // gradients hold nothing.
+  template <class Load>
+  void load_keys(key_rows const& to, Load const& load) const {
+    index_t const q = key_pitch(), v = value_pitch();
+    A* const numbers = use_.native() ? to.dkeys : to.keys;
+    load(in_.k, numbers, q);
+    if (use_.native()) {
+      use_.pair_columns(numbers, to.rows * q, to.keys);
+      use_.pair_rows(numbers, q, to.rows, keys_for_sums(to));
+    }
+    load(in_.v, to.values, v);
+    use_.to_operand_of_columns(to.values, to.rows * v);
+  }
+
+  void begin(tile const& t, index_t query, int count) const {
+    constexpr int lanes = attention_queries;
+    index_t const q = key_pitch(), v = value_pitch();
+    io_.load(head_, in_.q, query, count, t.queries, q, lanes);
+    transpose_rows(t.queries, q, lanes, shape_.channels, t.queries_transposed);
+    io_.load(head_, out_.dy, query, count, t.dy, v, lanes);
+    transpose_rows(t.dy, v, lanes, shape_.values, t.dy_transposed);
+    io_.load(head_, out_.y, query, count, m_.rows, v, lanes);
+    transpose_rows(m_.rows, v, lanes, shape_.values, m_.y_transposed);
+    use_.row_dots(t.dy_transposed, m_.y_transposed, shape_.values, t.delta);
+    use_.to_operand_of_rows(t.queries, q, lanes);
+    use_.to_operand_of_rows(t.queries_transposed, lanes, shape_.channels);
+    use_.to_operand_of_rows(t.dy, v, lanes);
+    use_.to_operand_of_rows(t.dy_transposed, lanes, shape_.values);
+    for (int i = 0; i < lanes; ++i) {
+      t.row_max[i] = i < count ? state_(head_.batch, head_.head, query + i, 0) : A(0);
+      t.inv_sum[i] = i < count ? inverse_sum(state_(head_.batch, head_.head, query + i, 1)) : A(0);
+    }
+    std::fill_n(t.dqueries, q * lanes, A(0));
+    t.ranges->evaluate(rule_.mask, head_, query, count);
+  }
+
+  // The scores of a tile and of keys `some`, or of a part of it and of gathered keys.
+  void form_scores(tile const& t, key_rows const& of, index_t query, int count,
+                   key_range some) const {
+    index_t const q = use_.words(key_pitch());
+    m_.scores.form(use_, rule_, *t.ranges, head_, in_.bias,
+                   {query, count, some.first, static_cast<int>(some.last - some.first)},
+                   of.keys + some.first * q, q, t.queries_transposed, shape_.channels);
+  }
+  void form_scores(tile const& t, key_rows const& of, index_t query, int count,
+                   gathered_keys const& gathered, gathered_part part) const {
+    index_t const q = use_.words(key_pitch());
+    m_.scores.form(use_, rule_, gathered, part, head_, in_.bias, query, count,
+                   of.keys + part.first * q, q, t.queries_transposed, shape_.channels);
+  }
+
+  // Turns scores into P, and computes dS = P * (dP - D).
+  void form_dscores(tile const& t, key_rows const& of, lane_range lanes, index_t first,
+                    int keys) const {
+    index_t const v = use_.words(value_pitch());
+    if (out_.of_scores())
+      use_.multiply(
+          {{of.values + first * v, v, 1},
+           {t.dy_transposed + lanes.first, attention_queries},
+           {m_.products + lanes.first, attention_queries},
+           {static_cast<int>(padded_rows(keys)), lanes.count(), use_.words(shape_.values)}});
+    use_.dscore({m_.scores.scores, m_.products, keys, {t.row_max, t.inv_sum, t.delta}, lanes});
+  }
+
+  // Adds P^T dO to dV, dS K to dQ and dS^T Q to dK. P and dS do not outlive it.
+  void add_gradients(tile const& t, key_rows const& of, lane_range lanes, int count, index_t first,
+                     int keys) const {
+    constexpr int pitch = attention_queries;
+    index_t const q = key_pitch(), v = value_pitch(), words = use_.words(pitch);
+    int const rows = static_cast<int>(padded_rows(keys)), lane = lanes.first;
+    index_t const depth = use_.words(std::min(lanes.last, count) - lane);
+    typename product_call<A>::epilogue const add{true, nullptr, A(1)};
+    A *const weights = m_.scores.scores, *dscores_for_sums = m_.products;
+    if (use_.native()) {  // all lanes
+      use_.pair_columns(weights, index_t{rows} * pitch, weights);
+      dscores_for_sums = weights + rows * words;  // over keys; the tile's second half is free now
+      use_.pair_rows(m_.products, pitch, keys, dscores_for_sums);
+      use_.pair_columns(m_.products, index_t{rows} * pitch, m_.products);
+    }
+    if (out_.to.dv.data() != nullptr)
+      use_.multiply({{weights + lane, words, 1},
+                     {t.dy + lane * v, v},
+                     {of.dvalues + first * v, v},
+                     {rows, static_cast<int>(v), depth},
+                     add});
+    if (out_.to.dq.data() != nullptr)
+      use_.multiply(
+          {{keys_for_sums(of) + use_.words(first) * q, 1, q},
+           {dscores_for_sums + lane, pitch},
+           {t.dqueries + lane, pitch},
+           {static_cast<int>(padded_rows(shape_.channels)), lanes.count(), use_.words(keys)},
+           add});
+    if (out_.to.dk.data() != nullptr)
+      use_.multiply({{m_.products + lane, words, 1},
+                     {t.queries + lane * q, q},
+                     {of.dkeys + first * q, q},
+                     {rows, static_cast<int>(q), depth},
+                     add});
+  }
+
+  void store_dq(tile const& t, index_t query, int count) const {
+    if (out_.to.dq.data() == nullptr) return;
+    transpose_back(t.dqueries, count, shape_.channels, m_.scale, m_.rows, key_pitch());
+    io_.store(m_.rows, key_pitch(), head_, out_.to.dq, query, count, out_.mode);
+  }
+  // Of keys `first`, `first + 1`, .., which are rows from `row` on of dS.
+  void store_dbias(index_t query, lane_range lanes, int row, index_t first, index_t keys) const {
+    if (out_.to.dbias.data() == nullptr) return;
+    A of_query[attention_keys];
+    index_t const step = out_.to.dbias.strides().channels;
+    A const* const dscores = m_.products + row * attention_queries;
+    for (int i = lanes.first; i < lanes.last; ++i) {
+      for (index_t j = 0; j < keys; ++j) of_query[j] = dscores[j * attention_queries + i];
+      io_.store(of_query, 0, 1, keys, head_.at(out_.to.dbias, query + i) + first * step, 0, step,
+                out_.mode);
+    }
+  }
+  void clear_dbias(index_t query, int count, index_t first, index_t last) const {
+    tensor4<T> const to = out_.to.dbias;
+    if (to.data() == nullptr || out_.mode == grad_mode::accumulate) return;
+    for (int i = 0; i < count; ++i)
+      for (index_t j = first; j < last; ++j)
+        head_.at(to, query + i)[j * to.strides().channels] = T(0.0F);
+  }
+  // Stores the gradients of keys, which are summed up, and zeros past the lengths.
+  void finish(A* dkeys, A const* dvalues) const {
+    if (out_.to.dk.data() != nullptr) {
+      index_t const numbers = padded_rows(head_.keys) * key_pitch();
+      for (index_t i = 0; i < numbers; ++i) dkeys[i] *= m_.scale[0];
+      io_.store(dkeys, key_pitch(), head_, out_.to.dk, 0, head_.keys, out_.mode);
+    }
+    if (out_.to.dv.data() != nullptr)
+      io_.store(dvalues, value_pitch(), head_, out_.to.dv, 0, head_.keys, out_.mode);
+    io_.clear(head_, out_.to.dk, head_.keys, shape_.keys, out_.mode);
+    io_.clear(head_, out_.to.dv, head_.keys, shape_.keys, out_.mode);
+    io_.clear(head_, out_.to.dq, head_.queries, shape_.queries, out_.mode);
+    io_.clear(head_, out_.to.dbias, head_.queries, shape_.queries, out_.mode);
+  }
+
+ private:
+  // The keys as an operand of sums over keys; as one of sums over channels they are `of.keys`.
+  // Exact products take the same numbers for both; pairs lie in the buffer's two halves.
+  A* keys_for_sums(key_rows const& of) const {
+    return use_.native() ? of.keys + of.rows * use_.words(key_pitch()) : of.keys;
+  }
+
+  attention_rule const& rule_;
+  attention_kernels<T> const& use_;
+  attention_inputs<T> const& in_;
+  tensor4<A const> const state_;
+  attention_backward_tensors<T> const& out_;
+  attention_backward_scratch<A> const& m_;
+  detail::attention_shape const shape_;
+  attention_head const head_;
+  row_io<T> const io_;
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

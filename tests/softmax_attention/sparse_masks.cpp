@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masks that say which tiles meet, which are covered, and how heads differ: the results are the
+// oracle's and depend on no thread and no instruction set, whatever such a mask leaves out or says
+// lazily; and what does not meet is not asked about.
+#define SLICESORT_TEST_EVERY_BACKEND
+#include "check.hpp"
+#include "support/executors.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+// Sparse masks of many outlines; `number` says which lie and which differ by head.
+sparse_mask any_sparse(std::uint64_t number) {
+  constexpr index_t sizes[] = {64, 1, 50, 7, 128, 16};
+  sparse_mask m;
+  m.size = sizes[number % 6];
+  m.kind = number / 6 % 2 == 0 ? sparse_kind::blocks : sparse_kind::stripes;
+  random_stream random(number + 3000);
+  m.number =
+      m.kind == sparse_kind::blocks ? 2 + static_cast<index_t>(random.below(5)) : (m.size + 4) / 5;
+  m.by_head = random.below(2) == 0;
+  m.causal = random.below(3) == 0;
+  m.lazy_meets = random.below(5) == 0;
+  m.lazy_covers = random.below(4) == 0;
+  return m;
+}
+constexpr std::uint64_t any_sparse_kinds = 12;
+
+template <class T>
+attention_problem<T> sparse_attention(attention_size size, std::uint64_t seed) {
+  auto p = any_attention<T>(size, seed, 0);
+  p.sparse = any_sparse(seed);
+  return p;
+}
+
+// Masks of the caller's, with less than all of the protocol.
+struct without_covers {
+  sparse_mask as;
+
+  bool allows(index_t i, index_t j) const { return as.allows(i, j); }
+  bool meets(index_t i, index_t last_i, index_t j, index_t last_j) const {
+    return as.meets(i, last_i, j, last_j);
+  }
+};
+// Not sparse: what it covers is not asked for.
+struct without_meets {
+  sparse_mask as;
+
+  bool allows(index_t i, index_t j) const { return as.allows(i, j); }
+  bool covers(index_t, index_t, index_t, index_t) const { return true; }
+};
+// Of which only heads have keys: by a range alone, or one by one.
+struct ranges_by_head {
+  ss::mask::window for_head(index_t head) const { return {head * 9, 30 - head * 7}; }
+};
+struct strides_by_head {
+  ss::mask::strided for_head(index_t head) const { return {head + 2, 3}; }
+};
+static_assert(!ss::detail::is_sparse<without_meets> && ss::detail::is_sparse<without_covers> &&
+              !ss::detail::is_sparse<ranges_by_head> && ss::detail::is_sparse<sparse_mask>);
+
+// Blocks of 64 on the diagonal and below the first of them, which count the pairs that they are
+// asked about.
+struct counting_mask {
+  index_t* asked;
+  bool exact, covering;
+
+  bool allows(index_t i, index_t j) const { return ++*asked, block(i / 64, j / 64); }
+  bool meets(index_t i, index_t last_i, index_t j, index_t last_j) const {
+    if (!exact) return true;
+    bool any = false;
+    for (index_t a = i / 64; a <= (last_i - 1) / 64; ++a)
+      for (index_t b = j / 64; b <= (last_j - 1) / 64; ++b) any = any || block(a, b);
+    return any;
+  }
+  bool covers(index_t i, index_t last_i, index_t j, index_t last_j) const {
+    bool all = covering;
+    for (index_t a = i / 64; a <= (last_i - 1) / 64; ++a)
+      for (index_t b = j / 64; b <= (last_j - 1) / 64; ++b) all = all && block(a, b);
+    return all;
+  }
+
+ private:
+  static bool block(index_t i, index_t j) { return i == j || j == 0; }
+};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("sparse masks", T, float, double, float16, bfloat16) {
+  std::uint64_t seed = 0;
+  attention_size const sizes[] = {{1, 2, 140, 150, 8, 5},
+                                  {2, 2, 70, 201, 5, 17},
+                                  {1, 3, 130, 33, 40, 8},
+                                  {1, 2, 97, 192, 70, 66}};
+  for (; seed < any_sparse_kinds; ++seed) {
+    solved_attention<T> const s(sparse_attention<T>(sizes[seed / 3 % 4], seed));
+    for_each_backend(s.problem.number(),
+                     [&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+  }
+}
+
+// Several groups of tiles that gather keys together, and several tiles of gathered keys.
+TEST_CASE_TEMPLATE("long ones", T, float, double, float16, bfloat16) {
+  if (!testing(backend_kind::host)) return;
+  // A quarter of the kinds each.
+  std::uint64_t const part = sizeof(T) == 2 ? (std::is_same_v<T, float16> ? 2 : 3) : sizeof(T) / 8;
+  for (std::uint64_t kind = part; kind < any_sparse_kinds; kind += 4) {
+    std::uint64_t const seed = any_sparse_kinds * 10 + kind;
+    solved_attention<T> const s(sparse_attention<T>({1, 2, 450, 500, 3, 4}, seed));
+    CHECK(check_attention(s, ss::exec::host{}) == "");
+    CHECK(check_attention(s, ss::exec::host{}, ss::streaming{ss::products::native}) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("any layout, and gradients alone", T, float, float16) {
+  std::uint64_t seed = any_sparse_kinds * 20;
+  for (int layout = 1; layout < memory_layout::count; ++layout) {
+    solved_attention<T> const s(sparse_attention<T>({2, 2, 60, 75, 5, 17}, ++seed));
+    for_each_backend_once(s.problem.number(), [&](auto const& on) {
+      CHECK(check_attention(s, on, memory_layout{layout}) == "");
+      CHECK(changed_when_alone(s.problem, on, ss::streaming{}) == "");
+    });
+  }
+}
+
+TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T, float, double,
+                   float16, bfloat16) {
+  if (!testing(backend_kind::host)) return;
+  std::uint64_t seed = any_sparse_kinds * 30;
+  for (int i = 0; i < 3; ++i) {
+    auto p = sparse_attention<T>({1, 2, 800, 300, 8, 9}, ++seed);
+    p.sparse->size = std::max<index_t>(p.sparse->size, 16);
+    auto const check_all = [&](auto algorithm) {
+      auto const want = run_attention(p, ss::exec::host{}, algorithm);
+      auto const check = [&](auto const& on) {
+        CAPTURE(p.describe());
+        CAPTURE(describe_exec(on));
+        CHECK(same_results(run_attention(p, on, algorithm), want));
+      };
+      for (unsigned threads : {1u, 2u, 3u, 33u}) check(ss::exec::host{threads});
+      for (ss::isa set : available_isas()) check(ss::exec::host{2, set});
+      test_executor executor{test_executor::way::scattered};
+      check(ss::exec::host_on<test_executor>(executor, 5));
+    };
+    check_all(ss::streaming{});
+    check_all(ss::materialized<>{});
+  }
+}
+
+TEST_CASE("less than all of the protocol") {
+  if (!testing(backend_kind::host)) return;
+  attention_size const size{1, 3, 150, 170, 6, 9};
+  auto const check = [&](auto mask, attention_problem<float> const& p) {
+    solved_attention<float> const s(p);
+    auto const by = [&](auto algorithm) {
+      ss::exec::host const on{2};
+      ss::softmax_attention<decltype(mask), decltype(algorithm)> const op(mask, p.scale, algorithm);
+      CHECK(check_results(s, on, algorithm, run_attention_by(op, p, on, memory_layout{})) == "");
+    };
+    by(ss::streaming{});
+    by(ss::materialized<>{});
+  };
+  for (std::uint64_t i = 0; i < any_sparse_kinds; ++i) {
+    auto p = any_attention<float>(size, 4000 + i, 0);
+    p.sparse = any_sparse(i);
+    p.sparse->by_head = p.sparse->causal = false;
+    check(without_covers{*p.sparse}, p);
+    check(without_meets{*p.sparse}, p);
+  }
+  // Heads of ordinary masks, each like a call of its own.
+  auto const by_head = [&](auto mask) {
+    auto const all = normal_attention<float>(size, {}, 4100, true);
+    auto const on = ss::exec::host{};
+    auto const got =
+        run_attention_by(ss::softmax_attention<decltype(mask)>(mask), all, on, memory_layout{});
+    for (index_t h = 0; h < size.heads; ++h) {
+      auto const own = mask.for_head(h);
+      auto const want = run_attention_by(ss::softmax_attention<std::decay_t<decltype(own)>>(own),
+                                         all, on, memory_layout{});
+      auto const same = [&](std::vector<float> const& a, std::vector<float> const& b) {
+        std::size_t const n = a.size() / static_cast<std::size_t>(size.heads),
+                          first = static_cast<std::size_t>(h) * n;
+        for (std::size_t i = first; i < first + n; ++i)
+          if (!(a[i] == b[i])) return false;
+        return true;
+      };
+      CHECK(same(got.y, want.y));
+      CHECK(same(got.dq, want.dq));
+      CHECK(same(got.dk, want.dk));
+      CHECK(same(got.dv, want.dv));
+      CHECK(same(got.dbias, want.dbias));
+    }
+  };
+  by_head(ranges_by_head{});
+  by_head(strides_by_head{});
+}
+
+TEST_CASE("what does not meet is not asked about") {
+  if (!testing(backend_kind::host)) return;
+  attention_size const size{1, 1, 512, 640, 4, 4};
+  auto const p = normal_attention<float>(size, {}, 5000);
+  constexpr index_t blocks = 64 * 64, looked_at = (8 + 7) * blocks, all = 512 * 640;
+  auto const check = [&](auto algorithm, index_t times) {
+    auto const asked = [&](bool exact, bool covering) {
+      index_t count = 0;
+      ss::softmax_attention<counting_mask, decltype(algorithm)> const op(
+          counting_mask{&count, exact, covering}, {}, algorithm);
+      (void)run_attention_by(op, p, ss::exec::host{}, memory_layout{});
+      return count;
+    };
+    CHECK(asked(true, true) == 0);
+    CHECK(asked(true, false) == times * looked_at);
+    CHECK(asked(false, false) == times * all);
+  };
+  check(ss::streaming{}, 3);       // forward twice, backward once
+  check(ss::materialized<>{}, 2);  // forward twice
+}
+
+TEST_CASE("workspace") {
+  ss::softmax_attention<sparse_mask> const sparse;
+  ss::softmax_attention<pattern_mask> const dense;
+  for (unsigned threads : {1u, 3u})
+    for (index_t n : {index_t{1}, index_t{100}, index_t{5000}, index_t{1} << 17}) {
+      ss::exec::host const on{threads};
+      ss::extents4 const e{1, 4, n, 64};
+      std::size_t const more = std::size_t{2} << 20;
+      CHECK(sparse.workspace_bytes<float>(on, e, e) <=
+            dense.workspace_bytes<float>(on, e, e) + threads * more);
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sparse masks decided at run time, so that the tests compile attention once for them: blocks by a
+// hash, and stripes of single keys, which may differ by head and end at the diagonal. What they say
+// about ranges of pairs is exact, or as lazy as the protocol allows.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/mask.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace support {
+
+enum class sparse_kind { blocks, stripes };
+
+struct sparse_mask {
+  using index_t = slicesort::index_t;
+
+  sparse_kind kind = sparse_kind::blocks;
+  index_t size = 1;
+  // Of so many blocks one is looked at; of a stripe, so many rows at its end by all queries.
+  index_t number = 4;
+  bool by_head = false, causal = false, lazy_meets = false, lazy_covers = false;
+  index_t head = 0;
+
+  SLICESORT_HD sparse_mask for_head(index_t h) const {
+    sparse_mask one = *this;
+    if (by_head) one.head = h;
+    return one;
+  }
+  SLICESORT_HD slicesort::key_range range(index_t query, index_t keys) const {
+    return {0, causal ? query + 1 + ahead() : keys};
+  }
+  SLICESORT_HD bool allows(index_t query, index_t key) const {
+    return kind == sparse_kind::blocks ? block(query / size, key / size) : stripe(query, key);
+  }
+  SLICESORT_HD bool meets(index_t q, index_t last_q, index_t k, index_t last_k) const {
+    if (lazy_meets) return true;
+    if (causal && k >= last_q + ahead()) return false;
+    if (kind == sparse_kind::stripes) {
+      if (q / size <= (last_k - 1) / size && k / size <= (last_q - 1) / size) return true;
+      for (; k < last_k; ++k)
+        if (at_end(k)) return true;
+      return false;
+    }
+    for (index_t i = q / size; i <= (last_q - 1) / size; ++i)
+      for (index_t j = k / size; j <= (last_k - 1) / size; ++j)
+        if (block(i, j)) return true;
+    return false;
+  }
+  SLICESORT_HD bool covers(index_t q, index_t last_q, index_t k, index_t last_k) const {
+    if (lazy_covers || (causal && last_k - 1 > q + ahead())) return false;
+    if (kind == sparse_kind::stripes) {
+      bool const same = q / size == (last_q - 1) / size;
+      for (; k < last_k; ++k)
+        if (!at_end(k) && !(same && k / size == q / size)) return false;
+      return true;
+    }
+    for (index_t i = q / size; i <= (last_q - 1) / size; ++i)
+      for (index_t j = k / size; j <= (last_k - 1) / size; ++j)
+        if (!block(i, j)) return false;
+    return true;
+  }
+
+  std::string describe() const {
+    return std::string(kind == sparse_kind::blocks ? "blocks{" : "stripes{") +
+           std::to_string(size) + "," + std::to_string(number) + "}" + (by_head ? " by head" : "") +
+           (causal ? " causal" : "") + (lazy_meets ? " lazy meets" : "") +
+           (lazy_covers ? " lazy covers" : "");
+  }
+
+  // How many keys behind its own a query may look at, if the mask is causal.
+  SLICESORT_HD index_t ahead() const { return 7 * head; }
+
+ private:
+  SLICESORT_HD bool block(index_t i, index_t j) const {
+    auto const mixed =
+        static_cast<std::uint64_t>((head * 1009 + i) * 4099 + j + 1) * 0x9e3779b97f4a7c15u;
+    return static_cast<index_t>(mixed >> 40) % number == 0;
+  }
+  SLICESORT_HD bool at_end(index_t key) const { return (key + head) % size >= size - number; }
+  SLICESORT_HD bool stripe(index_t query, index_t key) const {
+    return query / size == key / size || at_end(key);
+  }
+};
+
+}  // namespace support

@@ -10,7 +10,7 @@
 #include <slicesort/detail/softmax_attention/host/sparse_mask.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/problem.hpp>
-#include <slicesort/mask.hpp>
+#include <slicesort/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // at as a whole are cut in two, so that the cost follows the outline of what is looked at.
 #pragma once
 
-#include <slicesort/mask.hpp>
+#include <slicesort/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstdint>

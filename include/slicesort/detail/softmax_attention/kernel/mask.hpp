@@ -7,7 +7,7 @@
 #include <slicesort/detail/kernel/warp_mma.hpp>
 #include <slicesort/detail/softmax_attention/kernel/tile.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/mask.hpp>
+#include <slicesort/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <limits>

@@ -13,7 +13,7 @@
 #include <slicesort/detail/softmax_attention/problem.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
-#include <slicesort/mask.hpp>
+#include <slicesort/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {

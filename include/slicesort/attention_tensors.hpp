@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The tensors of attention that are passed together in braces: `{q, k, v}`, `{dq, dk, dv}`,
-/// `{state}`.
+/// `{state}`, and `{y, state}` of a part.
 #pragma once
 
+#include <slicesort/dtype.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
+
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <type_traits>
+#include <utility>
 
 namespace slicesort {
 inline namespace v0 {
@@ -32,6 +39,42 @@ using saved_attention = detail::saved_argument<tensor4<S>>;
 /// The state of attention as backward reads it.
 template <class S>
 using const_saved_attention = detail::const_saved_argument<tensor4<S const>>;
+
+/// What attention over some of the keys put out and saved: y `[batch, heads, queries, values]` and
+/// the two numbers of every query, `[batch, heads, queries, 2]`, of `streaming`.
+template <class T>
+struct attention_part {
+  tensor4<T const> y;
+  tensor4<detail::accumulator_t<T> const> state;
+};
+
+/// Parts of one attention, in order: in braces, `{{y0, state0}, {y1, state1}}`, or an array or
+/// vector of `attention_part<T>`. A call copies the views and refuses none and more than `most`.
+template <class T>
+class attention_parts {
+ public:
+  static constexpr std::size_t most = 16;
+
+  attention_parts(std::initializer_list<attention_part<T>> parts)
+      : attention_parts(parts.begin(), parts.size()) {}
+  template <class C,
+            std::enable_if_t<std::is_convertible_v<decltype(std::declval<C const&>().data()),
+                                                   attention_part<T> const*>,
+                             int> = 0>
+  attention_parts(C const& parts) : attention_parts(parts.data(), parts.size()) {}
+  attention_parts(attention_part<T> const* first, std::size_t count) : size_(count) {
+    for (std::size_t i = 0; i < count && i < most; ++i) parts_[i] = first[i];
+  }
+
+  /// How many there are, also if they are too many.
+  std::size_t size() const { return size_; }
+  /// The first `most` of them.
+  std::array<attention_part<T>, most> const& views() const { return parts_; }
+
+ private:
+  std::array<attention_part<T>, most> parts_{};
+  std::size_t size_;
+};
 
 }  // namespace v0
 }  // namespace slicesort

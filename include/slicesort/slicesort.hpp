@@ -20,6 +20,7 @@
 #include <slicesort/mask.hpp>
 #include <slicesort/mask_protocol.hpp>
 #include <slicesort/max_exchange.hpp>
+#include <slicesort/merge_attention.hpp>
 #include <slicesort/multi_permutation.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/order.hpp>

@@ -10,6 +10,9 @@
 #if __has_include(<slicesort/max_exchange.hpp>)
 #  include <slicesort/max_exchange.hpp>
 #endif
+#if __has_include(<slicesort/merge_attention.hpp>)
+#  include <slicesort/merge_attention.hpp>
+#endif
 #if __has_include(<slicesort/permute.hpp>)
 #  include <slicesort/permute.hpp>
 #endif
@@ -149,6 +152,12 @@ inline unsigned fingerprint(ss::exec::host on = {}) {
   note(y);
   attend.backward(on, heads, {heads, heads, heads}, means, {numbers_view},
                   {ss::split_heads(dx.view(), e.channels)}, scratch);
+  note(dx);
+#endif
+
+#if __has_include(<slicesort/merge_attention.hpp>) && __has_include(<slicesort/softmax_attention.hpp>)
+  ss::merge_attention{}.forward(on, {{means, numbers_view}, {heads, numbers_view}},
+                                ss::split_heads(dx.view(), e.channels), ss::no_saved);
   note(dx);
 #endif
   return seed;

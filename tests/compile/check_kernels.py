@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every kernel of the library, compiled for sm_80 and sm_90, and those of float as PTX for the newest architecture
-that nvcc knows; what they use, kept in kernels/golden.txt.
+that nvcc knows; what they use, kept in kernels/golden/, a file for each folder of detail/ that has kernels.
 
 A spill or a stack frame fails always, and so do a kernel without launch bound, one with more registers
 than a block of that size can have, and a body under detail/ that no kernels/*.cu reaches. Registers
-differ from compiler to compiler: they must be the golden ones where nvcc is the one that golden.txt names.
-
-usage: check_kernels.py [--update]     --update writes golden.txt anew"""
+differ from compiler to compiler: they must be the golden ones where nvcc is the one that the files name."""
+import argparse
 import os
 import re
 import subprocess
@@ -20,7 +19,7 @@ from pathlib import Path
 from common import HERE, INCLUDE, NVCC, NVCC_WARNINGS
 
 ARCHITECTURES = ("80", "90")
-GOLDEN = HERE / "kernels" / "golden.txt"
+GOLDEN = HERE / "kernels" / "golden"  # <folder of detail/>.txt
 COLUMNS = ("threads", "registers", "stack", "spill", "shared")  # bytes, but for the first two
 REGISTERS = 65536  # of a multiprocessor, on every architecture so far; a thread gets them by eights
 
@@ -51,12 +50,12 @@ def short(symbol: str) -> str:
     return re.sub(r"^void run_body<(.*?) ?>\(.*$", r"\1", text).replace("> >", ">>")
 
 
-def compiled(*flags: str) -> tuple[str, str, str]:
-    """The messages, the PTX, and a complaint when it does not compile."""
+def compiled(only: str, *flags: str) -> tuple[str, str, str]:
+    """The messages, the PTX, and a complaint when it does not compile: of one operator, or of all."""
     with tempfile.TemporaryDirectory() as folder:
         # All operators in one text, so that a kernel that two of them use is compiled once.
         text = Path(folder) / "kernels.cu"
-        text.write_text("".join(f'#include "{path}"\n' for path in sorted((HERE / "kernels").glob("*.cu"))))
+        text.write_text("".join(f'#include "{path}"\n' for path in sorted((HERE / "kernels").glob(f"{only or '*'}.cu"))))
         run = subprocess.run([NVCC, "-std=c++17", f"-I{INCLUDE}", *NVCC_WARNINGS, *flags, "--keep", "--keep-dir", folder,
                               str(text), "-o", f"{folder}/result"], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
         messages = run.stdout + run.stderr
@@ -77,17 +76,24 @@ def usage(messages: str, ptx: str) -> dict[str, Usage]:
     return found
 
 
-def bodies() -> set[str]:
-    """Kernel bodies: the structs in a folder kernel/ that have a launch bound."""
-    found = set()
-    for path in sorted((INCLUDE / "slicesort/detail").rglob("kernel/*.hpp")):
+def bodies() -> dict[str, str]:
+    """Kernel bodies, the structs that have a launch bound, and the folder of detail/ that each lies in."""
+    found = {}
+    for path in sorted([*(INCLUDE / "slicesort/detail").rglob("kernel/*.hpp"), INCLUDE / "slicesort/detail/cuda/launch.cuh"]):
         parts = re.split(r"static constexpr int max_threads\b", path.read_text())
-        found |= {re.findall(r"^struct (\w+)", part, re.MULTILINE)[-1] for part in parts[:-1] if "struct " in part}
+        folder = path.relative_to(INCLUDE / "slicesort/detail").parts[0]
+        found |= {re.findall(r"^struct (\w+)", part, re.MULTILINE)[-1]: folder for part in parts[:-1] if "struct " in part}
     return found
 
 
-def table(version: str, kernels: dict[tuple[str, str], Usage]) -> str:
-    width = max(len(kernel) for kernel, _ in kernels)
+def body_of(kernel: str) -> str:
+    return kernel.split("<")[0]
+
+
+Kernels = dict[tuple[str, str], Usage]
+
+
+def table(version: str, kernels: Kernels, width: int) -> str:
     lines = ["# SPDX-License-Identifier: Apache-2.0", "# What each kernel uses; written by tests/compile/check_kernels.py --update.",
              f"# nvcc {version}", f"{'kernel':{width}}  arch   " + "  ".join(f"{column:>9}" for column in COLUMNS)]
     for (kernel, arch), used in sorted(kernels.items()):
@@ -95,20 +101,42 @@ def table(version: str, kernels: dict[tuple[str, str], Usage]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def read_table(text: str) -> tuple[str, dict[tuple[str, str], Usage]]:
+def read_table(text: str) -> tuple[str, Kernels]:
     version = re.search(r"^# nvcc (\S+)$", text, re.MULTILINE)
     rows = re.findall(r"^(\S.*?) +(sm_\d+)" + r" +(\d+)" * len(COLUMNS) + "$", text, re.MULTILINE)
     return version[1] if version else "", {(row[0], row[1]): Usage(*map(int, row[2:])) for row in rows}
 
 
-def differences(golden: dict[tuple[str, str], Usage], kernels: dict[tuple[str, str], Usage]) -> list[str]:
+def read_golden(only: str = "") -> tuple[set[str], Kernels]:
+    """The versions that the files name, which is one, and their rows: of one folder, or of all."""
+    versions, kernels = set(), {}
+    for path in sorted(GOLDEN.glob(f"{only or '*'}.txt")):
+        version, rows = read_table(path.read_text())
+        versions.add(version)
+        kernels |= rows
+    return versions, kernels
+
+
+def write_golden(version: str, kernels: Kernels, folders: dict[str, str], only: str) -> None:
+    # Of one width, so that a kernel's row does not change with its neighbors.
+    width = max(len(kernel) for kernel, _ in [*kernels, *(read_golden()[1] if only else {})])
+    GOLDEN.mkdir(exist_ok=True)
+    for path in GOLDEN.glob(f"{only or '*'}.txt"):
+        path.unlink()
+    for folder in sorted({folders[body_of(kernel)] for kernel, _ in kernels}):
+        path = GOLDEN / f"{folder}.txt"
+        path.write_text(table(version, {key: used for key, used in kernels.items() if folders[body_of(key[0])] == folder}, width))
+        print(f"wrote {path}")
+
+
+def differences(golden: Kernels, kernels: Kernels) -> list[str]:
     found = []
     for key in sorted(golden.keys() | kernels.keys()):
         name = " ".join(key)
         if key not in kernels:
-            found.append(f"{name}: in golden.txt alone")
+            found.append(f"{name}: in the golden values alone")
         elif key not in golden:
-            found.append(f"{name}: not in golden.txt")
+            found.append(f"{name}: not in the golden values")
         else:
             found += [f"{name}: {column} {getattr(kernels[key], column)}, golden {getattr(golden[key], column)}"
                       for column in COLUMNS if getattr(kernels[key], column) != getattr(golden[key], column)]
@@ -116,6 +144,12 @@ def differences(golden: dict[tuple[str, str], Usage], kernels: dict[tuple[str, s
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--update", action="store_true", help="write the golden values anew")
+    parser.add_argument("--only", metavar="OPERATOR", default="", help="the kernels of one operator's own folder: seconds instead of minutes")
+    options = parser.parse_args()
+    if options.only and not (HERE / "kernels" / f"{options.only}.cu").exists():
+        parser.error(f"there is no kernels/{options.only}.cu")
     if not NVCC:
         print("kernels: skipped, there is no nvcc")
         return 0
@@ -123,24 +157,26 @@ def main() -> int:
     newest = max(map(int, re.findall(r"compute_(\d+)", subprocess.run([NVCC, "--list-gpu-arch"], capture_output=True, text=True, check=True).stdout)))
     jobs = [("-cubin", f"-arch=sm_{arch}", "-Xptxas=-v") for arch in ARCHITECTURES] + [("-ptx", f"-arch=compute_{newest}", "-DFLOAT_ALONE")]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(lambda flags: compiled(*flags), jobs))
+        results = list(pool.map(lambda flags: compiled(options.only, *flags), jobs))
     complaints = [complaint for _, _, complaint in results if complaint]
+    folders = bodies()
     kernels = {(short(symbol), f"sm_{arch}"): used for arch, (messages, ptx, _) in zip(ARCHITECTURES, results)
                for symbol, used in usage(messages, ptx).items()}
+    complaints += [f"{kernel} {arch}: is the body of no folder of detail/" for kernel, arch in sorted(kernels) if body_of(kernel) not in folders]
+    kernels = {key: used for key, used in kernels.items() if folders.get(body_of(key[0]), "") == options.only or not options.only}
     entries = len(re.findall(r"\.entry\b", results[-1][1]))
     complaints += [f"{kernel} {arch}: {what}" for (kernel, arch), used in sorted(kernels.items()) for what in used.complaints()]
-    seen = {kernel.split("<")[0] for kernel, _ in kernels}
-    complaints += [f"{body}: no tests/compile/kernels/*.cu reaches it" for body in sorted(bodies() - seen)]
+    wanted = {body for body, folder in folders.items() if not options.only or folder == options.only}
+    complaints += [f"{body}: no tests/compile/kernels/*.cu reaches it" for body in sorted(wanted - {body_of(kernel) for kernel, _ in kernels})]
 
-    if "--update" in sys.argv[1:] and kernels and not complaints:
-        GOLDEN.write_text(table(version, kernels))
-        print(f"wrote {GOLDEN}")
-    golden_version, golden = read_table(GOLDEN.read_text() if GOLDEN.exists() else "")
-    if golden_version == version:
+    if options.update and kernels and not complaints:
+        write_golden(version, kernels, folders, options.only)
+    golden_versions, golden = read_golden(options.only)
+    if golden_versions <= {version}:
         different = differences(golden, kernels) if not complaints else []
         complaints += different + (["run check_kernels.py --update when this is meant"] if different else [])
     else:
-        print(f"golden.txt is of nvcc {golden_version}, this is {version}: only spills, stack frames and launch bounds were checked")
+        print(f"the golden values are of nvcc {', '.join(sorted(golden_versions))}, this is {version}: only spills, stack frames and launch bounds were checked")
     print("\n".join(complaints[:60]))
     most = max((used.registers for used in kernels.values()), default=0)
     print(f"kernels: {len(kernels)} for {', '.join('sm_' + a for a in ARCHITECTURES)}, {entries} as PTX for compute_{newest}; "

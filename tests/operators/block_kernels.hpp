@@ -54,10 +54,13 @@ void implementation<Op, support::block_backend>::backward(support::block_exec co
 }  // namespace SLICESORT_BUILD
 }  // namespace slicesort
 
+// FORWARD: of a tag without backward.
+#define SLICESORT_TEST_ON_BLOCKS_FORWARD(Op, T)                                       \
+  template void slicesort::impl::implementation<Op, support::block_backend>::plan<T>( \
+      support::block_exec const&, Op::shape const&, slicesort::detail::arena&);       \
+  template void slicesort::impl::implementation<Op, support::block_backend>::forward( \
+      support::block_exec const&, Op::forward<T> const&, slicesort::workspace);
 #define SLICESORT_TEST_ON_BLOCKS(Op, T)                                                \
-  template void slicesort::impl::implementation<Op, support::block_backend>::plan<T>(  \
-      support::block_exec const&, Op::shape const&, slicesort::detail::arena&);        \
-  template void slicesort::impl::implementation<Op, support::block_backend>::forward(  \
-      support::block_exec const&, Op::forward<T> const&, slicesort::workspace);        \
+  SLICESORT_TEST_ON_BLOCKS_FORWARD(Op, T)                                              \
   template void slicesort::impl::implementation<Op, support::block_backend>::backward( \
       support::block_exec const&, Op::backward<T> const&, slicesort::workspace);

@@ -13,6 +13,8 @@ set(_slicesort_tags_softmax_attention
   "streaming_attention_op<support::pattern_mask>" "streaming_attention_op<support::range_mask>"
   "streaming_attention_op<support::sparse_mask>" "materialized_attention_op<support::sparse_mask>"
   "materialized_attention_op<support::pattern_mask>" "materialized_attention_op<support::range_mask>")
+# Those without backward: of their tags `instantiate` with the ending _FORWARD is called.
+set(_slicesort_forward_alone merge_attention)
 
 set(_slicesort_types float double float16 bfloat16)
 set(_slicesort_detail ${PROJECT_SOURCE_DIR}/include/slicesort/detail)
@@ -71,7 +73,11 @@ foreach(op IN LISTS _slicesort_operators)
     set(_slicesort_tags_${op} ${op}_op)
   endif()
   # instantiate(tag, T) for each tag
-  list(TRANSFORM _slicesort_tags_${op} REPLACE "(.+)" "  instantiate(slicesort::detail::\\1, T)" OUTPUT_VARIABLE calls)
+  set(_instantiate "instantiate")
+  if(op IN_LIST _slicesort_forward_alone)
+    string(APPEND _instantiate "##_FORWARD")
+  endif()
+  list(TRANSFORM _slicesort_tags_${op} REPLACE "(.+)" "  ${_instantiate}(slicesort::detail::\\1, T)" OUTPUT_VARIABLE calls)
   string(REPLACE ";" " \\\n" calls "${calls}")
   set(host_engines)
   _slicesort_find_include(_shares_host ${op} "(sort|move)/host/" host.hpp host/*)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the PTX machine ran every kernel of the library: those of tests/compile/kernels/golden.txt for sm_90,
+"""Whether the PTX machine ran every kernel of the library: those of tests/compile/kernels/golden/ for sm_90,
 against the logs that the tests' programs left (SLICESORT_PTX_LOG).
 
 usage: check_coverage.py [--summary] FOLDER     --summary only says what was run"""
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "compile"))
-from check_kernels import GOLDEN, read_table, short  # noqa: E402
+from check_kernels import read_golden, short  # noqa: E402
 
 # The library asks for its attributes, and does not launch it.
 NEVER_LAUNCHED = {"nothing_body"}
@@ -47,7 +47,7 @@ def main() -> int:
     summary = sys.argv[1:2] == ["--summary"]
     folder = Path(sys.argv[-1])
     totals = read_logs(folder)
-    library = {kernel for kernel, arch in read_table(GOLDEN.read_text())[1] if arch == "sm_90"} - NEVER_LAUNCHED
+    library = {kernel for kernel, arch in read_golden()[1] if arch == "sm_90"} - NEVER_LAUNCHED
     for device, total in sorted(totals.items()):
         ran = {short(symbol) for symbol in total.symbols}
         print(f"PTX machine, {device}: {len(library & ran)} of {len(library)} kernels of the library and {len(ran - library)} others, "

@@ -236,6 +236,26 @@ TEST_CASE("softmax_attention") {
   }
 }
 
+TEST_CASE("merge_attention") {
+  random_stream random(3);
+  ss::merge_attention const op;
+  for (int i = 0; i < (full_suite() ? 200'000 : 20'000); ++i) {
+    extents4 const y{any_extent(random), any_extent(random), any_extent(random),
+                     any_extent(random)};
+    extents4 const state{y.outer, y.batch, y.length, 2};
+    CAPTURE(i);
+    for_each_policy([&](auto const& on) {
+      ss::verdict const size = op.template check_workspace_bytes<float>(on, y);
+      if (check_same_refusal("merge_attention", size,
+                             op.check_forward(on,
+                                              {{view_of_nothing<float const>(1, y),
+                                                view_of_nothing<float const>(2, state)}},
+                                              view_of_nothing<float>(3, y), ss::no_saved)))
+        CHECK(op.template workspace_bytes<float>(on, y) == 0);
+    });
+  }
+}
+
 TEST_CASE("parameters that calls refuse have no size, by exception or verdict") {
   auto const refused = [](auto const& op, auto... shapes) {
     ss::exec::host const on;

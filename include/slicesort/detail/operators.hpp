@@ -4,6 +4,7 @@
 
 #include <slicesort/detail/csp/dispatch.hpp>
 #include <slicesort/detail/max_exchange/dispatch.hpp>
+#include <slicesort/detail/merge_attention/dispatch.hpp>
 #include <slicesort/detail/multi_permutation/dispatch.hpp>
 #include <slicesort/detail/permute/dispatch.hpp>
 #include <slicesort/detail/shuffle/dispatch.hpp>

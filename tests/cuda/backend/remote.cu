@@ -69,9 +69,11 @@ void remote_backward(on_stream on, Problem const& p, ss::workspace w) {
 using namespace slicesort;
 using namespace slicesort::detail;
 
-#define SLICESORT_TEST_INSTANTIATE(Op, T)                                        \
-  template std::size_t remote_bytes<Op, T>(on_stream, Op::shape const&);         \
-  template void remote_forward<Op>(on_stream, Op::forward<T> const&, workspace); \
+#define SLICESORT_TEST_INSTANTIATE_FORWARD(Op, T)                        \
+  template std::size_t remote_bytes<Op, T>(on_stream, Op::shape const&); \
+  template void remote_forward<Op>(on_stream, Op::forward<T> const&, workspace);
+#define SLICESORT_TEST_INSTANTIATE(Op, T)   \
+  SLICESORT_TEST_INSTANTIATE_FORWARD(Op, T) \
   template void remote_backward<Op>(on_stream, Op::backward<T> const&, workspace);
 SLICESORT_TEST_OPERATORS(SLICESORT_TEST_INSTANTIATE, SLICESORT_TEST_DTYPE)
 

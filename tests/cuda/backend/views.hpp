@@ -9,6 +9,7 @@
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -75,8 +76,8 @@ void move_to(ss::detail::basic_index_tensor3<Const>& v, void* data) {
     v = ss::tensor3<std::uint32_t>(static_cast<std::uint32_t*>(data), v.extents(), v.strides());
 }
 
-// The views of a problem are its fields of the kinds above, and those of aggregates within it. What
-// cannot be written through is read, all else is written.
+// The views of a problem are its fields of the kinds above, and those of arrays and aggregates
+// within it. What cannot be written through is read, all else is written.
 
 template <class Problem, class F>
 void for_each_view(Problem& problem, F const& f);
@@ -97,6 +98,11 @@ void for_each_view(ss::tensor1<T>& v, F const& f) {
 template <bool Const, class F>
 void for_each_view(ss::detail::basic_index_tensor3<Const>& v, F const& f) {
   if (v.data() != nullptr) f(v, Const ? access::read : access::written);
+}
+
+template <class T, std::size_t N, class F>
+void for_each_view(std::array<T, N>& list, F const& f) {
+  for (T& one : list) for_each_view(one, f);
 }
 
 // f(view, access) for every view of a problem.

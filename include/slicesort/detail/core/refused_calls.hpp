@@ -56,13 +56,14 @@ struct anything {
                            ": an argument is missing, out of place or of another type.") \
   name(First const&, SLICESORT_UP_TO_NINE_MORE) const SLICESORT_REFUSAL
 
-// Of a door whose calls are `forward` and `backward` with these arguments, in parentheses. A size
-// is asked with an element type and a policy, so that these never fit a call that is right.
-#define SLICESORT_REFUSE_OTHER_CALLS(of_forward, of_backward)                               \
-  SLICESORT_REFUSE_OTHER(forward, "forward" of_forward);                                    \
-  SLICESORT_REFUSE_OTHER(check_forward, "check_forward" of_forward);                        \
-  SLICESORT_REFUSE_OTHER(backward, "backward" of_backward);                                 \
-  SLICESORT_REFUSE_OTHER(check_backward, "check_backward" of_backward);                     \
+// A function that a door has not: `sentence` says what to call instead.
+#define SLICESORT_REFUSE_ALL(name, sentence)             \
+  template <class First = ::slicesort::detail::anything> \
+  SLICESORT_REFUSED(First, sentence)                     \
+  name(First const&, SLICESORT_UP_TO_NINE_MORE) const SLICESORT_REFUSAL
+
+// A size is asked with an element type and a policy, so that these never fit a call that is right.
+#define SLICESORT_REFUSE_OTHER_SIZES                                                        \
   template <class T, class First = ::slicesort::detail::anything,                           \
             ::slicesort::detail::unless_policy<First> = 0>                                  \
   static SLICESORT_REFUSED(First, SLICESORT_NEEDS_POLICY) workspace_bytes(                  \
@@ -74,3 +75,11 @@ struct anything {
                            "op.workspace_bytes<float>(on, extents).")                       \
       workspace_bytes(First const&, ::slicesort::detail::anything = {},                     \
                       ::slicesort::detail::anything = {}) SLICESORT_REFUSAL
+
+// Of a door whose calls are `forward` and `backward` with these arguments, in parentheses.
+#define SLICESORT_REFUSE_OTHER_CALLS(of_forward, of_backward)           \
+  SLICESORT_REFUSE_OTHER(forward, "forward" of_forward);                \
+  SLICESORT_REFUSE_OTHER(check_forward, "check_forward" of_forward);    \
+  SLICESORT_REFUSE_OTHER(backward, "backward" of_backward);             \
+  SLICESORT_REFUSE_OTHER(check_backward, "check_backward" of_backward); \
+  SLICESORT_REFUSE_OTHER_SIZES

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// merge_attention on the host: a task is some rows of a sample, in the order in which they lie.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/check.hpp>
+#include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/unfused.hpp>
+#include <slicesort/detail/math/rounded.hpp>
+#include <slicesort/detail/merge_attention/host/rows.hpp>
+#include <slicesort/detail/merge_attention/problem.hpp>
+#include <slicesort/detail/merge_attention/weights.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class A>
+struct merge_arithmetic {
+  detail::unfused<A> apart{};
+  A multiply_add(A a, A b, A c) const { return apart.multiply_add(a, b, c); }
+  A divide(A a, A b) const { return a / b; }
+};
+
+template <class T>
+class merge_task {
+  using A = detail::accumulator_t<T>;
+
+ public:
+  merge_task(detail::merge_attention_forward<T> const& p, merge_row<T> sum, index_t sample)
+      : p_(p), sum_(sum), sample_(sample) {
+    row_.channels = p.y.extents().channels;
+    row_.to_step = p.y.strides().channels;
+    row_.adjacent = row_.to_step == 1;
+    for (int i = 0; i < p.count; ++i)
+      row_.adjacent = row_.adjacent && part(i).y.strides().channels == 1;
+  }
+
+  // The states of a row are read before its state is written, which may be that of part 0.
+  void run(index_t head, index_t query) {
+    A weights[merged_row<T>::most];
+    auto const merged = detail::merge_weights(
+        arithmetic_, p_.count,
+        [&](int i) {
+          tensor4<A const> const& state = part(i).state;
+          return detail::softmax_numbers<A>{state(sample_, head, query, 0),
+                                            state(sample_, head, query, 1)};
+        },
+        weights);
+    if (p_.saving) {
+      p_.state(sample_, head, query, 0) = detail::rounded<A>(merged.most);
+      p_.state(sample_, head, query, 1) = detail::rounded<A>(merged.sum);
+    }
+    if (row_.channels > 0) sum_parts(head, query, weights);
+  }
+
+ private:
+  attention_part<T> const& part(int i) const { return p_.parts[static_cast<std::size_t>(i)]; }
+
+  void sum_parts(index_t head, index_t query, A const* weights) {
+    row_.parts = 0;
+    for (int i = 0; i < p_.count; ++i) {
+      if (detail::is_zero(weights[i])) continue;
+      row_.from[row_.parts] = &part(i).y(sample_, head, query, 0);
+      row_.step[row_.parts] = part(i).y.strides().channels;
+      row_.weight[row_.parts++] = weights[i];
+    }
+    row_.to = &p_.y(sample_, head, query, 0);
+    if (row_.parts > 0) return sum_(row_);
+    for (index_t c = 0; c < row_.channels; ++c) row_.to[c * row_.to_step] = T(0.0F);
+  }
+
+  detail::merge_attention_forward<T> const& p_;
+  merge_row<T> const sum_;
+  index_t const sample_;
+  merge_arithmetic<A> arithmetic_;
+  merged_row<T> row_;
+};
+
+template <>
+struct implementation<detail::merge_attention_op, detail::host_backend> {
+  template <class Exec>
+  static void check(Exec const& on, detail::checker& c) {
+    check_host(on, c);
+  }
+
+  template <class T, class Exec>
+  static void plan(Exec const&, extents4 const&, detail::arena&) {}
+
+  template <class Exec, class T>
+  static void forward(Exec const& on, detail::merge_attention_forward<T> const& p, workspace);
+};
+
+template <class Exec, class T>
+void implementation<detail::merge_attention_op, detail::host_backend>::forward(
+    Exec const& on, detail::merge_attention_forward<T> const& p, workspace) {
+  constexpr index_t rows_of_task = 64;
+  extents4 const e = p.shape();
+  if (e.outer == 0 || e.batch == 0 || e.length == 0) return;  // the others may be immense
+  index_t const rows = e.batch * e.length, tasks = (rows + rows_of_task - 1) / rows_of_task;
+  // Heads of packed rows lie within them: one after the other they are read as memory has them.
+  bool const packed = p.y.strides().batch < p.y.strides().length;
+  merge_row<T> const sum = merge_row_of<T>(on.instructions);
+  for_each_task(on, e.outer * tasks, [&](unsigned, index_t task) {
+    index_t const first = task % tasks * rows_of_task, last = std::min(first + rows_of_task, rows);
+    merge_task<T> merge(p, sum, task / tasks);
+    for (index_t row = first; row < last; ++row)
+      packed ? merge.run(row % e.batch, row / e.batch) : merge.run(row / e.length, row % e.length);
+  });
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

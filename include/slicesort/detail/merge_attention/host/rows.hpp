@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weighted sum of the parts' rows, on every instruction set.
+#pragma once
+
+#include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/host/isa.hpp>
+#include <slicesort/detail/host/simd/number_lanes.hpp>
+#include <slicesort/detail/host/simd/target.hpp>
+#include <slicesort/detail/math/rounded.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// One row of y: to[c] = sum of weight[p] * from[p][c] over some parts, at least one.
+template <class T>
+struct merged_row {
+  static constexpr std::size_t most = attention_parts<T>::most;
+
+  int parts = 0;
+  index_t channels = 0;
+  bool adjacent = false;  // whether all channels are
+  T* to = nullptr;
+  index_t to_step = 0;
+  T const* from[most];
+  index_t step[most];  // from one channel to the next
+  detail::accumulator_t<T> weight[most];
+};
+
+// The loop of one set, chosen once for a call.
+template <class T>
+using merge_row = void (*)(merged_row<T> const&);
+
+#define SLICESORT_TARGET_TEXT <slicesort/detail/merge_attention/host/rows.inl>
+#define SLICESORT_TARGET_FMA
+#include <slicesort/detail/host/simd/foreach_target.inl>
+
+template <class T>
+merge_row<T> merge_row_of(isa wanted) {
+  merge_row<T> chosen = nullptr;
+  dispatch(fused_isa(wanted), [&](auto target) { choose_merge_row(target, chosen); });
+  return chosen;
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weighted sum of the parts' rows: fused multiply-adds in the order of the parts, so the bits
+// are the same on every instruction set. Included once per set, after number_lanes.inl.
+
+template <class T>
+struct merge_row_kernel {
+  using lanes = number_lanes<T>;
+  using A = typename lanes::A;
+  using V = typename lanes::V;
+
+  static void run(merged_row<T> const& row) {
+    index_t c = 0;
+    if (row.adjacent)
+      for (; c + lanes::count <= row.channels; c += lanes::count)
+        lanes::template store<false>(
+            row.to + c, sum_of(row, [&](int p) { return lanes::load(row.from[p] + c); }));
+    for (; c < row.channels; c += lanes::count)
+      gather(row, c, std::min<index_t>(lanes::count, row.channels - c));
+  }
+
+ private:
+  // Begins with -0, to which any number may be added without changing it, -0 itself among them.
+  template <class Load>
+  static SLICESORT_INLINE V sum_of(merged_row<T> const& row, Load const& load) {
+    V sum = lanes::every(A(-0.0F));
+    for (int p = 0; p < row.parts; ++p)
+      sum = fused_lanes(load(p), lanes::every(row.weight[p]), sum);
+    return sum;
+  }
+  // Channels that are apart, or fewer than a vector has lanes.
+  static void gather(merged_row<T> const& row, index_t first, index_t count) {
+    V const sum = sum_of(row, [&](int p) {
+      A some[lanes::count] = {};
+      for (index_t c = 0; c < count; ++c)
+        some[c] = static_cast<A>(row.from[p][(first + c) * row.step[p]]);
+      return load_lanes<V>(some);
+    });
+    A sums[lanes::count];
+    store_lanes(sums, sum);
+    for (index_t c = 0; c < count; ++c)
+      row.to[(first + c) * row.to_step] = detail::rounded<T>(sums[c]);
+  }
+};
+
+template <class T>
+void choose_merge_row(target, merge_row<T>& use) {
+  use = merge_row_kernel<T>::run;
+}

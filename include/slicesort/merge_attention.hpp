@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Merges attention over several sets of keys to attention over all of them.
+#pragma once
+
+#include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/core/refused_calls.hpp>
+#include <slicesort/detail/merge_attention/host.hpp>
+#include <slicesort/detail/merge_attention/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/error.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstddef>
+#include <cstdio>
+
+namespace slicesort {
+#define SLICESORT_MERGE_HAS_NO_BACKWARD                                                         \
+  "slicesort: merge_attention has no backward: call that of softmax_attention for every part, " \
+  "with the merged y and the merged state, and let gradients accumulate."
+
+inline namespace SLICESORT_BUILD {
+
+/// Softmax attention of the same queries over several sets of keys becomes that over all of them:
+/// `m = max m_p`, `l = sum l_p exp(m_p - m)`, `y = sum y_p l_p exp(m_p - m) / l` for every query,
+/// where part p put out `y_p` and saved `(m_p, l_p)` (FlashAttention's online softmax, between
+/// calls). For keys on several devices (ring attention), masks that are a union of two, and keys
+/// that are found in rounds.
+///
+/// - **Shapes** every y: `[batch, heads, queries, values]`; every state:
+///   `[batch, heads, queries, 2]`, as `softmax_attention` with `streaming` saves it. Any strides
+///   (outputs without repeats).
+/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; states of the
+///   accumulator's type (double for double, else float).
+/// - **Parts** 1 to 16. A key that is in two of them counts twice.
+/// - **Gradients** there is no backward, for none is needed: the backward of each part's
+///   `softmax_attention`, given the merged y and the merged state in place of its own, forms the
+///   gradients of the whole. Fill the gradients with zeros, and have every part accumulate.
+/// - **Without keys** a part whose l is 0, or whose m is -infinity, has no keys for that query, and
+///   its y is not looked at; nor is that of a part beside which its weight vanishes. A query
+///   without keys in any part gets zeros, and the state (-infinity, 0).
+/// - **NaN** of a state, and of a y with a weight, stays in its row. Finite maxima, however large,
+///   make none.
+/// - **Aliasing** y may be that of part 0, and state its state (the same views); any other overlap
+///   of an output is refused.
+/// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
+/// - **Accuracy** in the accumulator's type, in the order of the parts, rounded once. One part is
+///   copied.
+/// - **Determinism** the same bits for every backend, thread count, instruction set and split of
+///   the batch.
+/// - **Cost** reads every part and writes the result once: memory is the bound. No workspace.
+class merge_attention {
+  // The types of braced arguments in a call whose y is a Y.
+  template <class Y>
+  using element_of = typename detail::view_of_rank4_t<Y>::value_type;
+  template <class Y>
+  using parts_of = attention_parts<element_of<Y>>;
+  template <class Y>
+  using saved_of = saved_attention<detail::accumulator_t<element_of<Y>>>;
+
+ public:
+  /// Bytes of workspace for a call with a y of this shape: none. A shape that every call refuses is
+  /// refused here.
+  template <class T, class Exec>
+  static std::size_t workspace_bytes(Exec const& on, extents4 y) {
+    impl::enforce(check_workspace_bytes<T>(on, y));
+    return impl::planned_bytes<op, T>(on, y);
+  }
+  /// Returns what `workspace_bytes` would report for these arguments.
+  template <class T, class Exec>
+  static verdict check_workspace_bytes(Exec const& on, extents4 y) {
+    impl::require_dtype<T>();
+    return impl::check_shape<op>(on, "merge_attention.workspace_bytes", [&](detail::checker& c) {
+      c.shape(detail::describe_shape("parts[0].y", y, value_axes));
+      c.shape(detail::describe_shape("parts[0].state", state_extents(y), number_axes));
+    });
+  }
+
+  /// Merges `parts`, `{{y0, state0}, {y1, state1}, ..}`, into `y` and the state, unless `state` is
+  /// `no_saved`.
+  template <class Exec, class Y, detail::if_policy<Exec> = 0>
+  void forward(Exec const& on, parts_of<Y> const& parts, Y const& y, saved_of<Y> state,
+               workspace scratch = {}) const {
+    auto const p = problem(parts, y, state);
+    impl::run_forward<op>(on, p, scratch, check(on, p, parts.size(), scratch));
+  }
+  /// Returns what `forward` would report for these arguments, without running it.
+  template <class Exec, class Y, detail::if_policy<Exec> = 0>
+  verdict check_forward(Exec const& on, parts_of<Y> const& parts, Y const& y, saved_of<Y> state,
+                        workspace scratch = {}) const {
+    return check(on, problem(parts, y, state), parts.size(), scratch);
+  }
+
+  SLICESORT_REFUSE_OTHER(forward,
+                         "forward(on, {{y, state}, {y, state}, ..}, y, {state} or "
+                         "slicesort::no_saved, workspace)");
+  SLICESORT_REFUSE_OTHER(check_forward,
+                         "check_forward(on, {{y, state}, {y, state}, ..}, y, {state} or "
+                         "slicesort::no_saved, workspace)");
+  SLICESORT_REFUSE_ALL(backward, SLICESORT_MERGE_HAS_NO_BACKWARD);
+  SLICESORT_REFUSE_ALL(check_backward, SLICESORT_MERGE_HAS_NO_BACKWARD);
+  SLICESORT_REFUSE_OTHER_SIZES;
+
+ private:
+  using op = detail::merge_attention_op;
+  static constexpr detail::axis_names value_axes{"batch", "heads", "queries", "values"},
+      number_axes{"batch", "heads", "queries", "numbers"};
+
+  static constexpr extents4 state_extents(extents4 y) { return {y.outer, y.batch, y.length, 2}; }
+
+  template <class T, class Y, class State>
+  static auto problem(attention_parts<T> const& parts, Y const& y, State const& state) {
+    impl::require_dtype<T>();
+    detail::merge_attention_forward<T> p{};
+    p.parts = parts.views();
+    p.count = static_cast<int>(parts.size() < parts.most ? parts.size() : parts.most);
+    p.y = impl::output_stack<T>(y);
+    p.state = state.view;
+    p.saving = state.saving;
+    return p;
+  }
+
+  template <class Exec, class T>
+  static verdict check(Exec const& on, detail::merge_attention_forward<T> const& p,
+                       std::size_t parts, workspace scratch) {
+    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) {
+      if (parts < 1 || parts > attention_parts<T>::most)
+        c.fail(error_kind::argument, "parts.size is %llu, must be in 1..%d",
+               static_cast<unsigned long long>(parts), static_cast<int>(attention_parts<T>::most));
+      else
+        check_views(c, p);
+    });
+  }
+  template <class T>
+  static void check_views(detail::checker& c, detail::merge_attention_forward<T> const& p) {
+    extents4 const e = p.shape();
+    auto const out = detail::describe("y", p.y, true, value_axes);
+    auto const saved = detail::describe("state", p.state, true, number_axes);
+    for (int i = 0; i < p.count; ++i) {
+      auto const& part = p.parts[static_cast<std::size_t>(i)];
+      check_one(c, detail::describe(name(i, "y").text, part.y, false, value_axes), e);
+      check_one(c, detail::describe(name(i, "state").text, part.state, false, number_axes),
+                state_extents(e));
+    }
+    check_one(c, out, e);
+    if (p.saving) check_one(c, saved, state_extents(e));
+    for (int i = 0; i < p.count; ++i) {
+      auto const& part = p.parts[static_cast<std::size_t>(i)];
+      part_name const name_of_y = name(i, "y"), name_of_state = name(i, "state");
+      auto const y = detail::describe(name_of_y.text, part.y, false, value_axes);
+      auto const state = detail::describe(name_of_state.text, part.state, false, number_axes);
+      c.no_overlap(out, y, i == 0);
+      c.no_overlap(out, state);
+      if (!p.saving) continue;
+      c.no_overlap(saved, y);
+      c.no_overlap(saved, state, i == 0);
+    }
+    if (p.saving) c.no_overlap(saved, out);
+  }
+  // One view, whose shape follows from that of part 0's y.
+  static void check_one(detail::checker& c, detail::view_info const& v, extents4 want) {
+    c.view(v);
+    c.extent(v, v.axes.outer, v.extents.outer, "parts[0].y", want.outer);
+    c.extent(v, v.axes.batch, v.extents.batch, "parts[0].y", want.batch);
+    c.extent(v, v.axes.length, v.extents.length, "parts[0].y", want.length);
+    if (v.axes.channels == value_axes.channels)
+      c.extent(v, v.axes.channels, v.extents.channels, "parts[0].y", want.channels);
+    else if (v.extents.channels != want.channels)
+      c.fail(error_kind::argument, "%s.%s is %lld, must be 2", v.name, v.axes.channels,
+             static_cast<long long>(v.extents.channels));
+  }
+
+  struct part_name {
+    char text[24];
+  };
+  static part_name name(int part, char const* view) {
+    part_name n;
+    std::snprintf(n.text, sizeof n.text, "parts[%d].%s", part, view);
+    return n;
+  }
+};
+
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort
+
+#undef SLICESORT_MERGE_HAS_NO_BACKWARD

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// of: backward check_backward without_policy
+// expect: slicesort: merge_attention has no backward: call that of softmax_attention for every
+// part, with the merged y and the merged state, and let gradients accumulate.
+#include <slicesort/slicesort.hpp>
+
+namespace ss = slicesort;
+
+extern ss::tensor4<float const> w;
+extern ss::tensor4<float> dw;
+
+void call(ss::exec::host on, ss::merge_attention const& merge) {
+#if defined(CORRECTED)
+  ss::softmax_attention<>{}.backward(on, w, {w, w, w}, w, {w}, {dw, dw, dw});
+  (void)merge;
+#elif defined(OF_backward)
+  merge.backward(on, w, {w, w, w}, w, {w}, {dw, dw, dw});
+#elif defined(OF_check_backward)
+  (void)merge.check_backward(on, w, w, dw);
+#else
+  merge.backward(w, w, dw);
+#endif
+}

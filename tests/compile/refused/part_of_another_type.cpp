@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// of: y state merged_state
+// expect: slicesort: these arguments do not fit forward(on, {{y, state}, {y, state}, ..}, y,
+// {state} or slicesort::no_saved, workspace): an argument is missing, out of place or of another
+// type.
+#include <slicesort/slicesort.hpp>
+
+namespace ss = slicesort;
+
+#if defined(CORRECTED)
+using other = float;
+#else
+using other = double;
+#endif
+
+extern ss::tensor4<float> y, state;
+extern ss::tensor4<other> wrong;
+
+void call(ss::exec::host on, ss::merge_attention const& merge) {
+#if defined(OF_y)
+  merge.forward(on, {{y, state}, {wrong, state}}, y, {state});
+#elif defined(OF_state)
+  merge.forward(on, {{y, state}, {y, wrong}}, y, {state});
+#else
+  merge.forward(on, {{y, state}, {y, state}}, y, {wrong});
+#endif
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of an attention to be merged, what must come of them, and how far roundings may lead.
+//
+// u: half a unit of the accumulator's last place. Of part p, with x = m_p - m and w = l_p exp(x):
+// - x is rounded once, so exp(x) is off by |x| u; exp itself by 4 u, the product by u. Where exp(x)
+//   is no normal number it is 0: off by l_p times the least normal number.
+// - l, a sum of up to 16 of them, is off by the sum of their errors and 16 u l.
+// - w / l is off by what both are, and u; a term of y by that and 16 u for the sums.
+// - 16-bit results are rounded once more.
+#pragma once
+
+#include "support/backends.hpp"
+#include "support/inputs.hpp"
+#include "support/numbers.hpp"
+#include "support/problems.hpp"
+#include "support/stacks.hpp"
+
+#include <slicesort/merge_attention.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace support {
+
+template <class T>
+struct merge_problem {
+  using A = ss::detail::accumulator_t<T>;
+  extents4 e;
+  std::vector<std::vector<T>> y;
+  std::vector<std::vector<A>> state;
+
+  std::size_t parts() const { return y.size(); }
+  std::size_t rows() const { return static_cast<std::size_t>(e.outer * e.batch * e.length); }
+  std::size_t values() const { return static_cast<std::size_t>(e.channels); }
+  extents4 of_state() const { return {e.outer, e.batch, e.length, 2}; }
+  std::string describe() const {
+    return std::string(type_name<T>()) + " [" + std::to_string(e.outer) + "," +
+           std::to_string(e.batch) + "," + std::to_string(e.length) + "," +
+           std::to_string(e.channels) + "] parts=" + std::to_string(parts());
+  }
+  std::uint64_t number() const {
+    std::uint64_t n = random_stream::mix(sizeof(T) + parts());
+    for (index_t extent : {e.outer, e.batch, e.length, e.channels})
+      n = random_stream::mix(n ^ static_cast<std::uint64_t>(extent));
+    return n;
+  }
+};
+
+template <class A>
+A minus_infinite() {
+  return from_bits<A>(format_of<A>().sign() | format_of<A>().infinity());
+}
+
+// Greatest scores some `spread` apart; every fifth row of a part has no keys.
+template <class T>
+merge_problem<T> any_parts(extents4 e, std::size_t parts, std::uint64_t seed, double spread = 3) {
+  using A = ss::detail::accumulator_t<T>;
+  random_stream random(seed);
+  merge_problem<T> p{e, {}, {}};
+  for (std::size_t i = 0; i < parts; ++i) {
+    std::vector<T> y;
+    std::vector<A> state;
+    for (std::size_t row = 0; row < p.rows(); ++row) {
+      bool const keys = random.below(5) != 0;
+      state.push_back(keys ? static_cast<A>(spread * random.normal()) : minus_infinite<A>());
+      state.push_back(keys ? static_cast<A>(1 + 99 * random.unit()) : A(0));
+      for (std::size_t c = 0; c < p.values(); ++c)
+        y.push_back(from_double<T>(keys ? random.normal() : 0));
+    }
+    p.y.push_back(y);
+    p.state.push_back(state);
+  }
+  return p;
+}
+
+enum class merge_way { apart, over_part_0, y_over_part_0, state_over_part_0, not_saved };
+
+template <class T>
+struct merge_results {
+  std::vector<T> y;
+  std::vector<ss::detail::accumulator_t<T>> state;
+  std::string wrong;  // what was written that must not be
+};
+
+template <class T, class Exec>
+merge_results<T> run_merge(merge_problem<T> const& p, Exec const& on, memory_layout layout = {},
+                           merge_way way = merge_way::apart) {
+  using A = ss::detail::accumulator_t<T>;
+  std::vector<strided_stack<T>> y;
+  std::vector<strided_stack<A>> state;
+  for (std::size_t i = 0; i < p.parts(); ++i) {
+    int const number = static_cast<int>(2 * i);
+    y.emplace_back(p.e, p.y[i], layout.strides(p.e, number), layout.shift(number));
+    state.emplace_back(p.of_state(), p.state[i], layout.strides(p.of_state(), number + 1),
+                       layout.shift(number + 1));
+  }
+  std::vector<ss::attention_part<T>> parts;
+  for (std::size_t i = 0; i < p.parts(); ++i) parts.push_back({y[i].view(), state[i].view()});
+  int const number = static_cast<int>(2 * p.parts());
+  strided_stack<T> own_y(p.e, layout.strides(p.e, number), layout.shift(number));
+  strided_stack<A> own_state(p.of_state(), layout.strides(p.of_state(), number + 1),
+                             layout.shift(number + 1));
+  bool const both = way == merge_way::over_part_0;
+  strided_stack<T>& to = both || way == merge_way::y_over_part_0 ? y[0] : own_y;
+  strided_stack<A>& saved = both || way == merge_way::state_over_part_0 ? state[0] : own_state;
+  std::vector<A> const before = saved.contents();
+  ss::merge_attention const op;
+  if (way == merge_way::not_saved)
+    op.forward(on, parts, to.view(), ss::no_saved);
+  else
+    op.forward(on, parts, to.view(), {saved.view()});
+
+  merge_results<T> r{to.contents(), saved.contents(), {}};
+  if (way == merge_way::not_saved && !same_bits(before, r.state)) r.wrong = "saved a state";
+  bool clean = own_y.gaps_untouched() && own_state.gaps_untouched();
+  for (std::size_t i = 0; i < p.parts(); ++i) {
+    clean = clean && y[i].gaps_untouched() && state[i].gaps_untouched();
+    if ((&y[i] != &to && !same_bits(y[i].contents(), p.y[i])) ||
+        (&state[i] != &saved && !same_bits(state[i].contents(), p.state[i])))
+      r.wrong = "wrote to part " + std::to_string(i);
+  }
+  if (!clean) r.wrong = "wrote beside a tensor";
+  return r;
+}
+
+// Holds results to the definition, in long double. Returns "" or what is wrong.
+template <class T>
+std::string check_merged(merge_problem<T> const& p, merge_results<T> const& got) {
+  using A = ss::detail::accumulator_t<T>;
+  using limits = std::numeric_limits<A>;
+  long double const u = limits::epsilon() / 2;
+  auto const value = [](auto const& element) { return decode(element).value; };
+  auto const off = [&](std::string const& what, std::size_t row, long double is, long double want,
+                       long double error) {
+    return std::fabs(is - want) <= error
+               ? std::string()
+               : what + " of row " + std::to_string(row) + " is " + std::to_string(is) +
+                     ", must be " + std::to_string(want) + " (bound " + std::to_string(error) +
+                     "): " + p.describe();
+  };
+  for (std::size_t row = 0; row < p.rows(); ++row) {
+    auto const m = [&](std::size_t i) { return value(p.state[i][2 * row]); };
+    auto const l = [&](std::size_t i) { return value(p.state[i][2 * row + 1]); };
+    bool any = false;
+    long double most = 0;
+    for (std::size_t i = 0; i < p.parts(); ++i)
+      if (l(i) != 0) most = any ? std::max(most, m(i)) : m(i), any = true;
+    A const got_most = got.state[2 * row], got_sum = got.state[2 * row + 1];
+    if (!any) {
+      if (!same_bits(got_most, minus_infinite<A>()) || !same_bits(got_sum, A(0)))
+        return "the state of row " + std::to_string(row) + " is not that of no keys";
+      for (std::size_t c = 0; c < p.values(); ++c)
+        if (!same_bits(got.y[row * p.values() + c], from_double<T>(0)))
+          return "row " + std::to_string(row) + " without keys is not 0";
+      continue;
+    }
+    std::vector<long double> weight(p.parts()), error(p.parts());
+    long double sum = 0, sum_error = 0;
+    for (std::size_t i = 0; i < p.parts(); ++i) {
+      if (l(i) == 0) continue;
+      long double const x = m(i) - most;
+      weight[i] = l(i) * std::exp(x);
+      error[i] = weight[i] * u * (std::fabs(x) + 6) + l(i) * 2 * limits::min();
+      sum += weight[i];
+      sum_error += error[i];
+    }
+    sum_error += 16 * u * sum;
+    std::string wrong = off("m", row, value(got_most), most, 0);
+    if (wrong.empty()) wrong = off("l", row, value(got_sum), sum, sum_error);
+    for (std::size_t c = 0; wrong.empty() && c < p.values(); ++c) {
+      std::size_t const at = row * p.values() + c;
+      long double want = 0, bound = 4 * limits::min();
+      for (std::size_t i = 0; i < p.parts(); ++i) {
+        long double const y = value(p.y[i][at]), part = weight[i] / sum;
+        want += y * part;
+        bound += std::fabs(y) * (error[i] / sum + part * (sum_error / sum + 18 * u));
+      }
+      // A whole unit of a 16-bit type: its bound must hold beside the others.
+      constexpr number_format f = format_of<T>();
+      if (sizeof(T) == 2)
+        bound += std::ldexp(std::fabs(want) + bound, -f.fraction_bits - 1) +
+                 std::ldexp(1.0L, -f.bias() - f.fraction_bits);
+      wrong = off("y", row, value(got.y[at]), want, bound);
+    }
+    if (!wrong.empty()) return wrong;
+  }
+  return got.wrong;
+}
+
+}  // namespace support

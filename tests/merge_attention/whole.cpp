@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention in parts, merged, is attention over all keys; and each part's backward, given the
+// merged y and the merged state, forms the gradients of the whole.
+#define SLICESORT_TEST_EVERY_BACKEND
+#include "support/backends.hpp"
+#include "support/inputs.hpp"
+#include "support/pattern_mask.hpp"
+#include "support/stacks.hpp"
+
+#include <slicesort/merge_attention.hpp>
+#include <slicesort/softmax_attention.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+using numbers = std::vector<double>;
+
+struct result {
+  numbers y, state, dq, dk, dv;
+};
+// The greatest difference of two lists; infinity if one is no number.
+double distance(numbers const& a, numbers const& b) {
+  REQUIRE(a.size() == b.size());
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (decode(a[i]).kind == number_class::minus_infinity && same_bits(a[i], b[i])) continue;
+    double const off = std::fabs(a[i] - b[i]);
+    if (!(off <= 1e300)) return 1e300;
+    most = std::max(most, off);
+  }
+  return most;
+}
+void check_near(result const& got, result const& want) {
+  CHECK(distance(got.y, want.y) < 1e-12);
+  CHECK(distance(got.state, want.state) < 1e-11);  // sums of up to 100 numbers near 1
+  CHECK(distance(got.dq, want.dq) < 1e-12);
+  CHECK(distance(got.dk, want.dk) < 1e-12);
+  CHECK(distance(got.dv, want.dv) < 1e-12);
+}
+
+// Keys of a part, which all heads and samples cut alike.
+struct key_slice {
+  index_t first, count;
+};
+
+class attention {
+ public:
+  index_t const queries, keys;
+  static constexpr index_t batch = 2, heads = 3, channels = 8, values = 6;
+  numbers q, k, v, dy;
+
+  attention(index_t of_queries, index_t of_keys, std::uint64_t seed)
+      : queries(of_queries), keys(of_keys) {
+    random_stream random(seed);
+    auto const fill = [&](extents4 e) {
+      numbers list(static_cast<std::size_t>(e.size()));
+      for (double& one : list) one = random.normal();
+      return list;
+    };
+    q = fill(of_q()), k = fill(of_k()), v = fill(of_v()), dy = fill(of_y());
+  }
+
+  extents4 of_q() const { return {batch, heads, queries, channels}; }
+  extents4 of_k() const { return {batch, heads, keys, channels}; }
+  extents4 of_v() const { return {batch, heads, keys, values}; }
+  extents4 of_y() const { return {batch, heads, queries, values}; }
+  extents4 of_state() const { return {batch, heads, queries, 2}; }
+  result empty() const {
+    auto const zeros = [](extents4 e) { return numbers(static_cast<std::size_t>(e.size())); };
+    return {zeros(of_y()), zeros(of_state()), zeros(of_q()), zeros(of_k()), zeros(of_v())};
+  }
+
+  // y and state of one part.
+  template <class Exec, class Mask>
+  void forward(Exec const& on, Mask mask, key_slice s, result& r) const {
+    ss::softmax_attention<Mask> const op(mask);
+    auto const in = inputs(s);
+    auto memory = scratch(on, op, in);
+    op.forward(on, in, tensor4<double>(r.y.data(), of_y()),
+               {tensor4<double>(r.state.data(), of_state())}, memory);
+  }
+  // Adds the part's gradients to those of `r`, whose y and state it is given.
+  template <class Exec, class Mask>
+  void backward(Exec const& on, Mask mask, key_slice s, result& r) const {
+    backward(on, mask, s, r.y, r.state, r);
+  }
+  template <class Exec, class Mask>
+  void backward(Exec const& on, Mask mask, key_slice s, numbers const& y, numbers const& state,
+                result& r) const {
+    ss::softmax_attention<Mask> const op(mask);
+    auto const in = inputs(s);
+    auto memory = scratch(on, op, in);
+    op.backward(
+        on, tensor4<double const>(dy.data(), of_y()), in, tensor4<double const>(y.data(), of_y()),
+        {tensor4<double const>(state.data(), of_state())},
+        {tensor4<double>(r.dq.data(), of_q()), slice(r.dk, of_k(), s), slice(r.dv, of_v(), s)},
+        memory, {ss::grad_mode::accumulate});
+  }
+  template <class Exec, class Mask>
+  result whole(Exec const& on, Mask mask) const {
+    result r = empty();
+    forward(on, mask, {0, keys}, r);
+    backward(on, mask, {0, keys}, r);
+    return r;
+  }
+  // Merges parts, each with y and state, over the first of them.
+  template <class Exec>
+  result merged(Exec const& on, std::vector<result> parts) const {
+    std::vector<ss::attention_part<double>> views;
+    for (result& part : parts)
+      views.push_back(
+          {tensor4<double>(part.y.data(), of_y()), tensor4<double>(part.state.data(), of_state())});
+    ss::merge_attention{}.forward(on, views, tensor4<double>(parts[0].y.data(), of_y()),
+                                  {tensor4<double>(parts[0].state.data(), of_state())});
+    result r = empty();
+    r.y = parts[0].y, r.state = parts[0].state;
+    return r;
+  }
+
+ private:
+  template <class T>
+  static auto slice(T& list, extents4 e, key_slice s) {
+    auto* const first = list.data() + s.first * e.channels;
+    using element = std::remove_pointer_t<decltype(first)>;
+    return tensor4<element>(
+        first, {e.outer, e.batch, s.count, e.channels},
+        {e.batch * e.length * e.channels, e.length * e.channels, e.channels, 1});
+  }
+  ss::attention_inputs<double> inputs(key_slice s) const {
+    return {{q.data(), of_q()}, slice(k, of_k(), s), slice(v, of_v(), s), {}};
+  }
+  template <class Exec, class Op>
+  static std::vector<unsigned char> scratch(Exec const& on, Op const& op,
+                                            ss::attention_inputs<double> const& in) {
+    return std::vector<unsigned char>(
+        op.template workspace_bytes<double>(on, in.q.extents(), in.v.extents()));
+  }
+};
+
+// `ranks` slices of some keys, of lengths as uneven as 1, 2, 3, ..
+std::vector<key_slice> cut(index_t keys, index_t ranks) {
+  std::vector<key_slice> slices;
+  index_t first = 0;
+  for (index_t r = 0; r < ranks; ++r) {
+    index_t const last = keys * (r + 1) * (r + 2) / (ranks * (ranks + 1));
+    slices.push_back({first, last - first});
+    first = last;
+  }
+  return slices;
+}
+// Full or causal attention by ranks that hold a slice of the keys each.
+template <class Exec>
+result by_ranks(Exec const& on, attention const& a, std::vector<key_slice> const& slices,
+                bool causal) {
+  auto const mask = [&](key_slice s) {  // query i looks at keys up to i
+    return causal ? pattern_mask{mask_kind::causal, -s.first, 0} : pattern_mask{};
+  };
+  std::vector<result> parts;
+  for (key_slice s : slices) {
+    parts.push_back(a.empty());
+    a.forward(on, mask(s), s, parts.back());
+  }
+  result r = a.merged(on, parts);
+  for (key_slice s : slices) a.backward(on, mask(s), s, r);
+  return r;
+}
+
+// The keys within a window, and all the others.
+struct within {
+  index_t left, right;
+  bool allows(index_t query, index_t key) const {
+    return query - left <= key && key <= query + right;
+  }
+};
+struct beyond {
+  within window;
+  bool allows(index_t query, index_t key) const { return !window.allows(query, key); }
+};
+
+}  // namespace
+
+TEST_CASE("two halves of the keys") {
+  attention const a(33, 70, 1);
+  for_each_backend_once(1, [&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    check_near(by_ranks(on, a, {{0, 35}, {35, 35}}, false), a.whole(on, pattern_mask{}));
+  });
+}
+
+TEST_CASE("ring attention over ranks with uneven shares") {
+  attention const a(50, 100, 2);
+  for (bool causal : {false, true})
+    for (index_t ranks : {1, 2, 3, 5})
+      for_each_backend_once(static_cast<std::uint64_t>(ranks), [&](auto const& on) {
+        CAPTURE(describe_exec(on));
+        CAPTURE(ranks);
+        CAPTURE(causal);
+        auto const mask = causal ? pattern_mask{mask_kind::causal, 0, 0} : pattern_mask{};
+        check_near(by_ranks(on, a, cut(100, ranks), causal), a.whole(on, mask));
+      });
+}
+
+TEST_CASE("a rank without keys changes nothing") {
+  attention const a(20, 40, 3);
+  for_each_backend_once(1, [&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    auto const with = by_ranks(on, a, {{0, 0}, {0, 15}, {15, 0}, {15, 25}, {40, 0}}, false);
+    auto const without = by_ranks(on, a, {{0, 15}, {15, 25}}, false);
+    CHECK(same_bits(with.y, without.y));
+    CHECK(same_bits(with.state, without.state));
+    CHECK(same_bits(with.dq, without.dq));
+    CHECK(same_bits(with.dk, without.dk));
+    CHECK(same_bits(with.dv, without.dv));
+  });
+}
+
+TEST_CASE("a window beside the remaining keys") {
+  attention const a(60, 64, 4);
+  ss::exec::host const on{2};
+  for (within window : {within{3, 5}, within{0, 0}, within{100, 100}, within{-70, 0}}) {
+    std::vector<result> parts{a.empty(), a.empty()};
+    a.forward(on, window, {0, 64}, parts[0]);
+    a.forward(on, beyond{window}, {0, 64}, parts[1]);
+    result r = a.merged(on, parts);
+    a.backward(on, window, {0, 64}, r);
+    a.backward(on, beyond{window}, {0, 64}, r);
+    check_near(r, a.whole(on, pattern_mask{}));
+  }
+}
+
+TEST_CASE("a window merges with a window of the other side to a larger one") {
+  attention const a(40, 44, 5);
+  pattern_mask const left{mask_kind::window, 6, 0}, right{mask_kind::window, -1, 3},
+      both{mask_kind::window, 6, 3};
+  for_each_backend_once(2, [&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    std::vector<result> parts{a.empty(), a.empty()};
+    a.forward(on, left, {0, 44}, parts[0]);
+    a.forward(on, right, {0, 44}, parts[1]);
+    result r = a.merged(on, parts);
+    a.backward(on, left, {0, 44}, r);
+    a.backward(on, right, {0, 44}, r);
+    check_near(r, a.whole(on, both));
+  });
+}
+
+TEST_CASE("queries that see no key in any part have gradients of 0") {
+  attention const a(30, 20, 6);
+  ss::exec::host const on;
+  // Query i looks at keys up to i - 10.
+  std::vector<key_slice> const slices{{0, 8}, {8, 12}};
+  std::vector<result> parts;
+  for (key_slice s : slices) {
+    parts.push_back(a.empty());
+    a.forward(on, pattern_mask{mask_kind::causal, -10 - s.first, 0}, s, parts.back());
+  }
+  result r = a.merged(on, parts);
+  for (key_slice s : slices)
+    a.backward(on, pattern_mask{mask_kind::causal, -10 - s.first, 0}, s, r);
+  check_near(r, a.whole(on, pattern_mask{mask_kind::causal, -10, 0}));
+  for (std::size_t c = 0; c < 10 * 8; ++c) CHECK(r.dq[c] == 0);
+}
+
+// What published libraries did (NATTEN 274): every part's backward with its own y and state.
+TEST_CASE("gradients by the parts' own states are not those of the whole") {
+  attention const a(33, 70, 7);
+  ss::exec::host const on;
+  result const want = a.whole(on, pattern_mask{});
+  for (bool of_state : {false, true}) {
+    result r = a.empty();
+    std::vector<result> parts{a.empty(), a.empty()};
+    key_slice const slices[] = {{0, 35}, {35, 35}};
+    for (std::size_t i : {0u, 1u}) a.forward(on, pattern_mask{}, slices[i], parts[i]);
+    result const merged = a.merged(on, parts);
+    for (std::size_t i : {0u, 1u})
+      a.backward(on, pattern_mask{}, slices[i], of_state ? merged.y : parts[i].y,
+                 of_state ? parts[i].state : merged.state, r);
+    CHECK(distance(merged.y, want.y) < 1e-12);
+    CHECK(distance(r.dq, want.dq) > 1e-3);
+    CHECK(distance(r.dk, want.dk) > 1e-3);
+  }
+}
+
+// From shared/spec's golden values of baselines, as are y and the state in basic.cpp.
+TEST_CASE("golden gradients") {
+  numbers const q{1, 0, 0, 1, 1, 1, -1, 2}, dy{1, 2, 0, 1, -1, 1, 2, 0};
+  numbers const k{1, 1, 0, 2, -1, 1, 1, -1, 0, 1}, v{1, 0, 0, 1, 2, -1, 2, 2, -1, 0};
+  numbers const y_want{0.9268904424, 0.696740447,  0.4716608191, 0.2872855022,
+                       0.4965586459, 0.4172509761, 0.4707442655, 0.2796894603};
+  numbers const dq_want{0.6401294653,  -1.6460392226, 0.190000879,   0.0821887083,
+                        -0.0454130894, 0.2470102898,  -0.5159616976, -0.3737656374};
+  extents4 const e{1, 1, 4, 2};
+  ss::softmax_attention<pattern_mask> const op;
+  for_each_backend_once(3, [&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    numbers y[2], state[2], dq(8), dk(10), dv(10);
+    std::vector<unsigned char> scratch(op.template workspace_bytes<double>(on, e, e));
+    auto const inputs = [&](int part) {
+      extents4 const keys{1, 1, part == 0 ? 3 : 2, 2};
+      return ss::attention_inputs<double>{
+          {q.data(), e}, {k.data() + 6 * part, keys}, {v.data() + 6 * part, keys}, {}};
+    };
+    std::vector<ss::attention_part<double>> parts;
+    for (int part : {0, 1}) {
+      auto const i = static_cast<std::size_t>(part);
+      y[i].resize(8), state[i].resize(8);
+      tensor4<double> const of_y(y[i].data(), e), of_state(state[i].data(), e);
+      op.forward(on, inputs(part), of_y, {of_state}, scratch);
+      parts.push_back({of_y, of_state});
+    }
+    numbers merged(8), merged_state(8);
+    tensor4<double> const of_y(merged.data(), e), of_state(merged_state.data(), e);
+    ss::merge_attention{}.forward(on, parts, of_y, {of_state});
+    CHECK(distance(merged, y_want) < 6e-11);
+    for (int part : {0, 1}) {
+      extents4 const keys{1, 1, part == 0 ? 3 : 2, 2};
+      op.backward(on, tensor4<double const>(dy.data(), e), inputs(part), of_y, {of_state},
+                  {tensor4<double>(dq.data(), e), tensor4<double>(dk.data() + 6 * part, keys),
+                   tensor4<double>(dv.data() + 6 * part, keys)},
+                  scratch, {ss::grad_mode::accumulate});
+    }
+    CHECK(distance(dq, dq_want) < 6e-11);
+  });
+}

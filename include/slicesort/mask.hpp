@@ -159,9 +159,9 @@ struct both {
       index_t head) const {
     return {detail::mask_of_head(a, head), detail::mask_of_head(b, head)};
   }
-  constexpr char const* validate(index_t keys) const {
-    char const* const what = detail::what_is_wrong(a, keys);
-    return what != nullptr ? what : detail::what_is_wrong(b, keys);
+  constexpr char const* validate(mask_call call) const {
+    char const* const what = detail::what_is_wrong(a, call);
+    return what != nullptr ? what : detail::what_is_wrong(b, call);
   }
 };
 template <class A, class B>
@@ -202,10 +202,10 @@ struct either {
       index_t head) const {
     return {detail::mask_of_head(a, head), detail::mask_of_head(b, head)};
   }
-  constexpr char const* validate(index_t keys) const {
-    if (char const* const what = detail::what_is_wrong(a, keys)) return what;
-    if (char const* const what = detail::what_is_wrong(b, keys)) return what;
-    return cuts_at(a, keys) && cuts_at(b, keys)
+  constexpr char const* validate(mask_call call) const {
+    if (char const* const what = detail::what_is_wrong(a, call)) return what;
+    if (char const* const what = detail::what_is_wrong(b, call)) return what;
+    return cuts_at(a, call.keys) && cuts_at(b, call.keys)
                ? nullptr
                : "either: ranges of its masks must not depend on the number of keys";
   }

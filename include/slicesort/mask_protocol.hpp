@@ -15,7 +15,8 @@
 ///   keys. False is always safe. Where it is true, `allows` is not asked.
 /// - `auto for_head(index_t head) const`: the mask of a head, if heads differ. It answers all of
 ///   the above.
-/// - `char const* validate(index_t keys) const`: null, or what is wrong with its parameters.
+/// - `char const* validate(index_t keys) const`, or of a `mask_call`: null, or what is wrong with
+///   its parameters.
 ///
 /// `meets` and `covers` are asked for ranges that are not empty. For `exec::cuda` all but
 /// `validate` must be `__host__ __device__`, as those of `mask.hpp` are.
@@ -34,6 +35,16 @@ inline namespace v0 {
 /// Keys `first, first + 1, .., last - 1`; none if `last <= first`.
 struct key_range {
   index_t first, last;
+};
+
+/// What a mask is validated for: a call with so many keys; with so many queries, or -1 if that is
+/// not known; and whether samples have numbers of keys of their own (`attention_options::lengths`).
+struct mask_call {
+  index_t keys, queries = -1;
+  bool has_lengths = false;
+
+  constexpr mask_call(index_t keys_of_call, index_t queries_of_call = -1, bool lengths = false)
+      : keys(keys_of_call), queries(queries_of_call), has_lengths(lengths) {}
 };
 
 namespace detail {
@@ -146,18 +157,21 @@ SLICESORT_HD constexpr bool looks_at(Mask const& mask, index_t query, index_t ke
   return allows_key(mask, query, key);
 }
 
-template <class Mask, class = void>
-inline constexpr bool has_mask_validate = false;
-template <class Mask>
-inline constexpr bool has_mask_validate<
-    Mask, std::void_t<decltype(std::declval<Mask const&>().validate(index_t{}))>> = true;
+template <class Mask, class Call, class = void>
+inline constexpr bool validates = false;
+template <class Mask, class Call>
+inline constexpr bool validates<
+    Mask, Call, std::void_t<decltype(std::declval<Mask const&>().validate(std::declval<Call>()))>> =
+    true;
 
 template <class Mask>
-constexpr char const* what_is_wrong(Mask const& mask, index_t keys) {
-  if constexpr (has_mask_validate<Mask>)
-    return mask.validate(keys);
+constexpr char const* what_is_wrong(Mask const& mask, mask_call call) {
+  if constexpr (validates<Mask, mask_call>)
+    return mask.validate(call);
+  else if constexpr (validates<Mask, index_t>)
+    return mask.validate(call.keys);
   else
-    return (void)mask, (void)keys, nullptr;
+    return (void)mask, (void)call, nullptr;
 }
 
 // What masks answer with.

@@ -121,7 +121,7 @@ class softmax_attention {
     impl::require_dtype<T>();
     return impl::check_shape<op>(on, "softmax_attention.workspace_bytes", [&](detail::checker& c) {
       detail::check_attention_shapes(c, q, v, scale(q.channels));
-      if (c.ok()) c.policy("mask", mask_, v.length, "keys");
+      if (c.ok()) detail::check_mask(c, mask_, {v.length, q.length});
     });
   }
 
@@ -207,7 +207,10 @@ class softmax_attention {
         "cblas with exec::host, cublas with exec::cuda.");
     return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) {
       check_views(c, p);
-      if (c.ok()) c.policy("mask", mask_, p.in.v.extents().length, "keys");
+      if (c.ok())
+        detail::check_mask(
+            c, mask_,
+            {p.in.v.extents().length, p.in.q.extents().length, p.lengths.keys.data() != nullptr});
     });
   }
   template <class T, class State>

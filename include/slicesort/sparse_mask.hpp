@@ -153,9 +153,11 @@ struct block_pairs {
     detail::pair_range const r{first_query, last_query, first_key, last_key};
     return detail::block_of(last_query - 1, block) * pitch() < bytes() && !any_bit(r, 0xff);
   }
-  constexpr char const* validate(index_t keys_of_call) const {
+  constexpr char const* validate(mask_call call) const {
     if (!detail::is_mask_number(block, 1)) return "block_pairs: block must be in 1..2^40";
-    if (keys != keys_of_call) return "block_pairs: keys must be the number of keys";
+    if (keys != call.keys) return "block_pairs: keys must be the number of keys";
+    if (call.queries >= 0 && (queries == 0 ? keys : queries) != call.queries)
+      return "block_pairs: queries must be the number of queries, if they are not as many as keys";
     if (!detail::is_mask_number(keys, 0) || !detail::is_mask_number(queries, 0))
       return "block_pairs: keys and queries must be in 0..2^40";
     // Division, because the product may be too great.
@@ -221,11 +223,13 @@ struct chunk_back {
         if (!looks(q, k)) return false;
     return true;
   }
-  constexpr char const* validate(index_t keys_of_call) const {
+  constexpr char const* validate(mask_call call) const {
     if (!detail::is_mask_number(size, 1)) return "chunk_back: size must be in 1..2^40";
-    return !circular || keys == keys_of_call
-               ? nullptr
-               : "chunk_back: keys must be the number of keys if it is circular";
+    if (circular && keys != call.keys)
+      return "chunk_back: keys must be the number of keys if it is circular";
+    return circular && call.has_lengths
+               ? "chunk_back: samples must not have lengths of their own if it is circular"
+               : nullptr;
   }
 
  private:

@@ -65,8 +65,8 @@ static_assert(!mask::dilated_window{1, 1, 3}.meets(0, 1, 1, 3), "when compiled")
 constexpr index_t distant = index_t{1} << 40;
 
 template <class Mask>
-std::string refused(Mask const& m, index_t keys) {
-  char const* const what = m.validate(keys);
+std::string refused(Mask const& m, ss::mask_call call) {
+  char const* const what = ss::detail::what_is_wrong(m, call);
   return what == nullptr ? "" : what;
 }
 

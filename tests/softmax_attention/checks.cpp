@@ -236,6 +236,25 @@ TEST_CASE("masks") {
   };
   attention_call<own> o;
   CHECK(o.everywhere() == "mask own: keys must be odd (keys is 4)");
+
+  // What a mask is told of a call: the keys, the queries, and whether samples have lengths.
+  using circle = ss::mask::chunk_back;
+  attention_call<ss::mask::both<pattern_mask, circle>> chunks;
+  chunks.mask.b = {2, true, 4};
+  check_accepted(chunks);
+  chunks.rows = {4, 3};
+  CHECK(
+      chunks.everywhere() ==
+      "mask chunk_back: samples must not have lengths of their own if it is circular (keys is 4)");
+  std::vector<std::uint8_t> const all(4, 0xff);
+  attention_call<ss::mask::block_pairs> pairs;
+  index_t const queries = pairs.q_shape.length;
+  pairs.mask = {{all.data(), 4}, 2, 4, queries};
+  check_accepted(pairs);
+  pairs.mask.queries = queries + 1;
+  CHECK(pairs.everywhere() ==
+        "mask block_pairs: queries must be the number of queries, if they are not as many as keys "
+        "(keys is 4)");
 }
 
 TEST_CASE("what is written shares no element with anything") {

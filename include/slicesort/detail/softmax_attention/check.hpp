@@ -5,6 +5,7 @@
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/core/view_info.hpp>
+#include <slicesort/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cmath>
@@ -79,6 +80,12 @@ inline void check_pairs(checker& c, view_info const& of, attention_info const& i
 inline void check_scale(checker& c, double scale) {
   if (!(std::abs(scale) <= 1e300))
     c.fail(error_kind::argument, "scale is %g, must be finite", scale);
+}
+
+template <class Mask>
+void check_mask(checker& c, Mask const& mask, mask_call call) {
+  if (char const* const what = what_is_wrong(mask, call))
+    c.fail(error_kind::argument, "mask %s (keys is %lld)", what, static_cast<long long>(call.keys));
 }
 
 // Rules that the shapes of q and v decide, with those of k and y, which follow from them.

@@ -29,8 +29,8 @@ class sparse_pairs {
       : mask_(mask), keys_(keys), query_(tile.query), key_(tile.key), to_(to) {}
 
   void add(detail::pair_range r) const {
-    if (!detail::meets_pairs(mask_, r)) return;
     if (detail::covers_pairs(mask_, r)) return set(r);
+    if (!detail::meets_pairs(mask_, r)) return;
     index_t const queries = r.last_query - r.first_query, keys = r.last_key - r.first_key;
     if (queries * keys <= few_pairs) return ask(r);
     detail::pair_range low = r, high = r;
@@ -108,7 +108,7 @@ class sparse_keys {
   bool all_met(detail::pair_range r) const {
     if constexpr (detail::has_covers<Mask>) {
       index_t const keys = r.last_key - r.first_key;
-      if (keys < 16 || keys > 64) return false;
+      if (keys < 32 || keys > 64) return false;
       detail::pair_range first = r, last = r;
       first.last_key = r.first_key + 1, last.first_key = r.last_key - 1;
       return detail::meets_pairs(mask_, first) && detail::meets_pairs(mask_, last) && some_cover(r);

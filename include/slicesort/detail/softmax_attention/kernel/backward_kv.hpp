@@ -190,7 +190,7 @@ struct attention_backward_kv_body {
       if (!here.meets(first, end)) continue;
       at.next_masked = asks_each_key<Mask> || in.bias.data() != nullptr || !here.covers(first, end);
       if constexpr (detail::is_sparse<Mask>) {
-        auto const& own = mask_of(mask, m.task->at.head);
+        auto const& own = mask_of(mask, m.task->at);
         detail::pair_range const pairs =
             pairs_of_tile(index_t{at.next} * queries_of_tile, queries_of_tile, m.task->queries,
                           first, at.rows, m.task->keys);
@@ -226,7 +226,7 @@ struct attention_backward_kv_body {
       for (int i = block.rank(); i < queries_of_tile; i += block.size())
         m.ranges[buffer * queries_of_tile + i] =
             query + i < task.queries
-                ? detail::range_of_keys(mask_of(mask, task.at.head), query + i, task.keys)
+                ? detail::range_of_keys(mask_of(mask, task.at), query + i, task.keys)
                 : key_range{0, 0};
   }
 
@@ -260,7 +260,7 @@ struct attention_backward_kv_body {
     int const first = at.buffer * queries_of_tile;
     A times = scale;
     if (at.masked) {
-      stage_bias<true, queries_of_tile>(block, m.terms, at.rows, mask_of(mask, m.task->at.head),
+      stage_bias<true, queries_of_tile>(block, m.terms, at.rows, mask_of(mask, m.task->at),
                                         m.ranges + first, index_t{at.tile} * queries_of_tile,
                                         m.task->first, m.sources[4]);
       block.sync();

@@ -150,8 +150,8 @@ struct attention_backward_q_body {
     }
     for (int i = block.rank(); i < queries_of_block(); i += block.size())
       m.stats[i] = first + i < rows ? stats[pair * rows + first + i] : query_stats<A>{};
-    stage_ranges(block, mask_of(mask, at.head), m.ranges, m.bounds, first, queries_of_block(),
-                 queries, keys);
+    stage_ranges(block, mask_of(mask, at), m.ranges, m.bounds, first, queries_of_block(), queries,
+                 keys);
   }
   template <class Block>
   SLICESORT_HD_INLINE walk first_tile(Block& block, memory const& m) const {
@@ -195,7 +195,7 @@ struct attention_backward_q_body {
   // Finds the first tile from `key` on that any of the queries looks at. dbias is 0 until there.
   template <class Block>
   SLICESORT_HD_INLINE void find_next(Block& block, memory const& m, walk& at, index_t key) const {
-    auto const& own = mask_of(mask, m.task->at.head);
+    auto const& own = mask_of(mask, m.task->at);
     SLICESORT_NO_UNROLL
     for (; key < at.end; key += keys_of_tile) {
       if (tile_meets(own, *m.task, *m.bounds, queries_of_block(), key, keys_of_tile)) break;
@@ -254,9 +254,8 @@ struct attention_backward_q_body {
     A times = scale;
     if (asks_each_key<Mask> || in.bias.data() != nullptr || at.biasing ||
         !tile_is_covered(mask, *m.task, *m.bounds, queries_of_block(), at.key, keys_of_tile)) {
-      stage_bias<false, keys_of_tile>(block, m.terms, queries_of_block(),
-                                      mask_of(mask, m.task->at.head), m.ranges, m.task->first,
-                                      at.key, m.sources[4]);
+      stage_bias<false, keys_of_tile>(block, m.terms, queries_of_block(), mask_of(mask, m.task->at),
+                                      m.ranges, m.task->first, at.key, m.sources[4]);
       block.sync();
       mask_scores(block, s, scale, m.terms + at.own * keys_of_tile);
       times = A(1);

@@ -96,22 +96,23 @@ struct attention_forward_body {
     A const factor = factor_of<T>(direct ? scale : A(1));
 
     index_t const end = m.bounds->last;
-    index_t key = tile_from(m, m.bounds->first / keys_of_tile * keys_of_tile, end);
+    index_t key = m.bounds->first / keys_of_tile * keys_of_tile;
+    if constexpr (detail::is_sparse<Mask>) key = tile_from(m, key, end);
     load_qk_async(block, m, true, key, end, 0);
     SLICESORT_NO_UNROLL
     for (index_t next; key < end; key = next) {
       scores s;
       s.clear();
       multiply_qk(block, m, s, key, end, depths);
-      if (asks_each_key<Mask> || !direct ||
-          !tile_is_covered(mask, *m.task, *m.bounds, queries_of_block(), key, keys_of_tile))
+      if (asks_each_key<Mask> || !direct || !looks_at_all(m, key))
         add_bias(block, m, s, key, direct ? A(1) : scale);
       update_softmax(block, s, out, max, sum, factor);
       auto const weights = block.template mma_operand<T>(s);  // [queries of the warp, keys]
 
       block.await_copies();
       block.sync();
-      next = tile_from(m, key + keys_of_tile, end);
+      next = key + keys_of_tile;
+      if constexpr (detail::is_sparse<Mask>) next = tile_from(m, next, end);
       load_qk_async(block, m, depths > 1 && next < end, next, end, 0);
       block.template mma_ab<Width>(out, weights, m.v, used(values - task.channel));
     }
@@ -136,19 +137,22 @@ struct attention_forward_body {
       m.sources[2] = {in.v, at, keys};
       m.sources[3] = {in.bias, at, queries};
     }
-    stage_ranges(block, mask_of(mask, at.head), m.ranges, m.bounds, first, queries_of_block(),
-                 queries, keys);
+    stage_ranges(block, mask_of(mask, at), m.ranges, m.bounds, first, queries_of_block(), queries,
+                 keys);
+  }
+  SLICESORT_HD_INLINE bool looks_at_all(memory const& m, index_t key) const {
+    if constexpr (detail::is_sparse<Mask>)
+      return tile_is_covered(mask, *m.task, *m.bounds, queries_of_block(), key, keys_of_tile);
+    else
+      return m.bounds->covers(key, key + keys_of_tile);
   }
   // The first tile of keys from `key` on that any of the queries looks at.
   SLICESORT_HD_INLINE index_t tile_from(memory const& m, index_t key, index_t end) const {
-    if constexpr (detail::is_sparse<Mask>) {
-      auto const& own = mask_of(mask, m.task->at.head);
-      SLICESORT_NO_UNROLL
-      while (key < end &&
-             !tile_meets(own, *m.task, *m.bounds, queries_of_block(), key, keys_of_tile))
-        key += keys_of_tile;
-    }
-    return (void)m, (void)end, key;
+    auto const& own = mask_of(mask, m.task->at);
+    SLICESORT_NO_UNROLL
+    while (key < end && !tile_meets(own, *m.task, *m.bounds, queries_of_block(), key, keys_of_tile))
+      key += keys_of_tile;
+    return key;
   }
   static SLICESORT_HD int used(index_t left) {
     return left < Width ? static_cast<int>(left) : Width;
@@ -194,9 +198,8 @@ struct attention_forward_body {
                                     A times) const {
     T* const terms = m.k->value;  // [queries of the block, keys_of_tile]
     block.sync();
-    stage_bias<false, keys_of_tile>(block, terms, queries_of_block(),
-                                    mask_of(mask, m.task->at.head), m.ranges, m.task->first, key,
-                                    m.sources[3]);
+    stage_bias<false, keys_of_tile>(block, terms, queries_of_block(), mask_of(mask, m.task->at),
+                                    m.ranges, m.task->first, key, m.sources[3]);
     block.sync();
     mask_scores(block, s, times, terms + first_query_of_warp(block) * keys_of_tile);
   }

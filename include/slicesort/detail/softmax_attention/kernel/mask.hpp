@@ -22,11 +22,11 @@ inline constexpr A least_score = -std::numeric_limits<A>::infinity();
 
 // The mask of one head: a reference where all have the same.
 template <class Mask>
-SLICESORT_HD_INLINE decltype(auto) mask_of(Mask const& mask, index_t head) {
+SLICESORT_HD_INLINE decltype(auto) mask_of(Mask const& mask, head_index const& at) {
   if constexpr (detail::has_for_head<Mask>)
-    return mask.for_head(head);
+    return mask.for_head(at.head);
   else
-    return (void)head, (mask);
+    return (void)at, (mask);
 }
 // Whether every tile asks about its keys one by one. Sparse masks may spare it that.
 template <class Mask>
@@ -82,7 +82,7 @@ SLICESORT_HD_INLINE bool tile_is_covered(Mask const& mask, attention_task const&
                                          index_t key, int keys_of_tile) {
   if constexpr (detail::is_sparse<Mask>)
     return key + keys_of_tile <= task.keys &&
-           detail::covers_pairs(mask_of(mask, task.at.head),
+           detail::covers_pairs(mask_of(mask, task.at),
                                 pairs_of_tile(task.first, queries_of_block, task.queries, key,
                                               keys_of_tile, task.keys));
   else

@@ -80,7 +80,8 @@ struct query_bounds_body {
     if (number >= rows() * tiles()) return;
     index_t const row = number / tiles(), first = number % tiles() * queries_of_tile;
     index_t const sample = detail::has_for_head<Mask> ? row / heads : row;
-    auto const& own = mask_of(mask, detail::has_for_head<Mask> ? row % heads : 0);
+    head_index const at{sample, detail::has_for_head<Mask> ? row % heads : 0};
+    auto const& own = mask_of(mask, at);
     index_t const valid_keys = rows_of(lengths.keys, sample, keys);
     index_t end = rows_of(lengths.queries, sample, queries);
     if (end > first + queries_of_tile) end = first + queries_of_tile;

@@ -58,7 +58,7 @@ struct softmax_rows_body {
     constexpr A none = least_score<A>;
     bool const valid = at.inside && at.row < rows_of(lengths.queries, rows.sample, rows.queries);
     index_t const keys = rows_of(lengths.keys, rows.sample, rows.keys);
-    auto const& own = mask_of(mask, rows.first_head + at.head);
+    auto const& own = mask_of(mask, head_index{rows.sample, rows.first_head + at.head});
     key_range const range = valid ? detail::range_of_keys(own, at.row, keys) : key_range{0, 0};
     A const* const mine = products + (at.head * rows.queries + at.row) * rows.keys;
     auto const score_of = [&](index_t key) {

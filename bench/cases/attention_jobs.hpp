@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cases of softmax attention. Their policy is a name such as streaming-window-H:4: algorithm,
-// mask and heads. The algorithm `native` is streaming with native products. Windows and blocks are
-// those of the Long Range Arena's Longformer and local attention.
+// mask and heads. The algorithm `native` is streaming with native products.
 #pragma once
 
+#include "attention_masks.hpp"
 #include "attention_oracle.hpp"
 #include "driver/case.hpp"
 #include "driver/dataset.hpp"
@@ -23,41 +23,33 @@
 namespace bench {
 
 struct attention_policy {
-  std::string algorithm, mask;
+  std::string algorithm;
+  attention_mask mask;
   ss::index_t heads;
-  ss::index_t left, right, block;
 
   attention_policy(std::string const& name, ss::index_t length)
       : algorithm(name.substr(0, name.find('-'))),
-        mask(name.substr(algorithm.size() + 1, name.rfind("-H:") - algorithm.size() - 1)),
-        heads(std::stol(name.substr(name.rfind(':') + 1))),
-        left(length < 64 ? 3 : 255),
-        right(length < 64 ? 4 : 256),
-        block(length < 64 ? 10 : 50) {}
+        mask(name.substr(algorithm.size() + 1, name.rfind("-H:") - algorithm.size() - 1), length),
+        heads(std::stol(name.substr(name.rfind(':') + 1))) {}
 
   // The British spelling stays in the names of cases, so that new results compare with old ones.
   bool materialized() const { return algorithm == "materialised"; }
-  // Written from the definition; the library's own masks are what is tested.
-  bool looks(ss::index_t query, ss::index_t key) const {
-    if (mask == "window") return query - left <= key && key <= query + right;
-    if (mask == "block_local") return query / block == key / block;
-    return true;
-  }
 };
 
-// Calls `f` with the operator of the case; `map` is the algorithm called materialized.
-template <class Materialized, class F>
+// Calls `f` with the operator of the case; `map` is the algorithm called materialized. A GPU's
+// cases have no sparse mask: each would cost nvcc a minute.
+template <bool Sparse, class Materialized, class F>
 auto with_attention(fields const& at, Materialized map, F const& f) {
   attention_policy const p(at.policy, at.extents.length);
   if (p.materialized())
     return f(ss::softmax_attention<ss::mask::full, Materialized>{ss::mask::full{}, {}, map});
-  if (p.mask == "window")
-    return f(ss::softmax_attention<ss::mask::window>{ss::mask::window{p.left, p.right}});
-  if (p.mask == "block_local")
-    return f(ss::softmax_attention<ss::mask::block_local>{ss::mask::block_local{p.block}});
   if (p.algorithm == "native")
     return f(ss::softmax_attention<>{ss::mask::full{}, {}, ss::streaming{ss::products::native}});
-  return f(ss::softmax_attention<>{ss::mask::full{}});
+  auto const streaming = [&](auto mask) { f(ss::softmax_attention<decltype(mask)>{mask}); };
+  if constexpr (Sparse)
+    return p.mask.with(streaming);
+  else
+    return p.mask.with_dense(streaming);
 }
 
 // Bytes that forward saves: two numbers per query, or the whole map.
@@ -72,19 +64,7 @@ std::size_t attention_state_bytes(fields const& at) {
 // How many (query, key) pairs the mask admits, over all heads.
 inline double attention_pairs(fields const& at) {
   attention_policy const p(at.policy, at.extents.length);
-  ss::index_t const n = at.extents.length;
-  double pairs = 0.0;
-  for (ss::index_t i = 0; i < n; ++i) {
-    if (p.mask == "window")
-      pairs += static_cast<double>(std::min(n - 1, i + p.right) -
-                                   std::max<ss::index_t>(0, i - p.left) + 1);
-    else if (p.mask == "block_local")
-      pairs +=
-          static_cast<double>(std::min(n, (i / p.block + 1) * p.block) - i / p.block * p.block);
-    else
-      pairs += static_cast<double>(n);
-  }
-  return pairs * static_cast<double>(at.extents.batch * p.heads);
+  return p.mask.pairs(p.heads) * static_cast<double>(at.extents.batch);
 }
 
 // Data, results on the host, and their comparison with the oracle. Queries, keys and values are
@@ -117,7 +97,8 @@ class attention_job : public job {
     attention_oracle const oracle(
         head_of(q->values), head_of(k->values), head_of(v->values),
         backward ? head_of(dy->values) : matrix(), [this](std::size_t i, std::size_t j) {
-          return policy.looks(static_cast<ss::index_t>(i), static_cast<ss::index_t>(j));
+          return policy.mask.looks(policy.heads - 1, static_cast<ss::index_t>(i),
+                                   static_cast<ss::index_t>(j));
         });
     double const allowed =
         oracle.tolerance(unit_roundoff<ss::detail::accumulator_t<T>>(), unit_roundoff<T>());
@@ -218,6 +199,21 @@ void for_each_attention_setting(F const& f) {
     for_each_attention_direction<T>({"streaming-full-H:4", "streaming-window-H:4",
                                      "streaming-block_local-H:4", "materialised-full-H:4"},
                                     input, {2, 37, 24}, f);
+}
+
+// The same settings of the sparse masks, and the promised ones of `fixed` and of all.
+template <class T, class F>
+void for_each_sparse_setting(F const& f) {
+  for_each_attention_task<T>({"streaming-strided-H:", "streaming-window_globals-H:",
+                              "streaming-causal_fixed-H:", "streaming-bigbird-H:"},
+                             f);
+  for_each_attention_direction<T>(
+      {"streaming-window_globals-H:8", "streaming-fixed-H:8", "streaming-bigbird-H:8"}, "normal",
+      {1, 4096, 512}, f);
+  for_each_attention_direction<T>(
+      {"streaming-strided-H:4", "streaming-window_globals-H:4", "streaming-fixed-H:4",
+       "streaming-causal_fixed-H:4", "streaming-bigbird-H:4"},
+      "normal", {2, 37, 24}, f);
 }
 
 // The same settings, where they have all keys and no map.

@@ -40,7 +40,11 @@ CONTESTANTS = [
     Contestant("softmax_attention", "native-full-H:\\d+", "softmax, native products", "#d06a1b", True),
     Contestant("softmax_attention", "materialised-full-H:\\d+", "softmax, materialized", "#777777"),
     Contestant("softmax_attention", "streaming-window-H:\\d+", "softmax, window of 512", "#9a7fc4", True),
+    Contestant("softmax_attention", "streaming-window_globals-H:\\d+", "softmax, window of 512 and 8 globals", "#7d5bb0"),
     Contestant("softmax_attention", "streaming-block_local-H:\\d+", "softmax, blocks of 50", "#c9b3e6"),
+    Contestant("softmax_attention", "streaming-strided-H:\\d+", "softmax, strided by N / 50", "#a39bd0"),
+    Contestant("softmax_attention", "streaming-causal_fixed-H:\\d+", "softmax, causal, fixed by 50 and 10", "#8f86a8"),
+    Contestant("softmax_attention", "streaming-bigbird-H:\\d+", "softmax, BigBird of 64", "#6a4c93"),
 ]
 OWN_POLICY = "own"
 OWN_COLORS = ("#e6007e", "#00a651", "#7a00e6", "#ff6a00", "#00b8d4", "#a8b400")
@@ -81,6 +85,8 @@ def torch_forms_of(case: Case) -> list[str]:
         return []
     if case.subject == "softmax_attention":
         mask = case.policy.split("-")[1]
+        if mask == "bigbird":
+            return []
         tiled = case.policy.startswith(("streaming", "native"))
         return ["torch_sdpa_masked" if mask != "full" else "torch_sdpa_flash" if tiled else "torch_sdpa_math"]
     known = {"sparse_mix": ["torch_roll", "torch_gather"], "csp": ["torch_gather_sort"], "max_exchange": ["torch_max_scatter"],

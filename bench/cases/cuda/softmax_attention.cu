@@ -83,7 +83,7 @@ class attention_call_job final : public attention_job<T> {
   // Calls f(operator, its state).
   template <class F>
   void call(F const& f) {
-    with_attention(all_, algorithm_of_map(), [&](auto const& op) {
+    with_attention<false>(all_, algorithm_of_map(), [&](auto const& op) {
       if constexpr (std::is_same_v<decltype(op.algorithm()), ss::streaming const&>)
         f(op, state_of<ss::detail::accumulator_t<T>>(2));
       else

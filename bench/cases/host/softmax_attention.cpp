@@ -60,7 +60,7 @@ class attention_call_job final : public attention_job<T> {
   // Calls f(operator, its state). The state's buffer is made at the first call.
   template <class F>
   void call(F const& f) {
-    with_attention(this->at, materialized{}, [&](auto const& op) {
+    with_attention<true>(this->at, materialized{}, [&](auto const& op) {
       if constexpr (std::is_same_v<decltype(op.algorithm()), ss::streaming const&>)
         f(op, state_in(sums_, 2));
       else
@@ -95,6 +95,7 @@ void add_softmax_attention() {
     }
   };
   for_each_attention_setting<T>(add);
+  for_each_sparse_setting<T>(add);
   for_each_sweep_shape([&](ss::extents3 e) {
     for_each_attention_direction<T>({"streaming-full-H:4", "streaming-window-H:4",
                                      "streaming-block_local-H:4", "materialised-full-H:4"},

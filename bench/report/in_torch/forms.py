@@ -87,16 +87,24 @@ def mixes(case: Case, x) -> Iterator[Form]:
     yield Form("torch_gather", [x, w], gathered)
 
 
+def looks_of(mask: str, i):
+    """Which keys (columns) the queries (rows) look at, as bench/cases/attention_masks.hpp has it."""
+    query, key = i[:, None], i[None, :]
+    window = (key >= query - 255) & (key <= query + 256)
+    blocks = key // 50 == query // 50
+    fixed = blocks | (key % 50 >= 40)
+    return {"window": window, "window_globals": window | (query < 8) | (key < 8), "block_local": blocks,
+            "strided": (query - key) % -(-len(i) // 50) == 0, "fixed": fixed, "causal_fixed": (key <= query) & (fixed | (key % 50 == 0))}[mask]
+
+
 def attention(case: Case) -> Iterator[Form]:
+    """Nothing for BigBird, whose blocks the library draws."""
     algorithm, mask, heads = case.policy.replace("-H:", "-").split("-")
     heads = int(heads)
+    if mask == "bigbird":
+        return
     q, k, v = (tensor(case).view(case.b, case.n, heads, case.c // heads).transpose(1, 2) for _ in range(3))
-    i = torch.arange(case.n, device=q.device)
-    looks = None
-    if mask == "window":
-        looks = (i[None, :] >= i[:, None] - 255) & (i[None, :] <= i[:, None] + 256)
-    elif mask == "block_local":
-        looks = i[None, :] // 50 == i[:, None] // 50
+    looks = looks_of(mask, torch.arange(case.n, device=q.device)) if mask != "full" else None
 
     def call(*backends):
         with sdpa_kernel(list(backends)):

@@ -4,6 +4,7 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/check.hpp>
+#include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/unfused.hpp>
@@ -25,8 +26,15 @@ namespace impl {
 template <class A>
 struct merge_arithmetic {
   detail::unfused<A> apart{};
-  A multiply_add(A a, A b, A c) const { return apart.multiply_add(a, b, c); }
-  A divide(A a, A b) const { return a / b; }
+  SLICESORT_HD A multiply_add(A a, A b, A c) const { return apart.multiply_add(a, b, c); }
+  SLICESORT_HD A divide(A a, A b) const { return a / b; }
+};
+
+// Also called by code that nvcc compiles for both sides, which takes no lambda of the host alone.
+template <class A>
+struct listed_numbers {
+  detail::softmax_numbers<A> const* of;
+  SLICESORT_HD detail::softmax_numbers<A> operator()(int part) const { return of[part]; }
 };
 
 template <class T>
@@ -46,14 +54,13 @@ class merge_task {
   // The states of a row are read before its state is written, which may be that of part 0.
   void run(index_t head, index_t query) {
     A weights[merged_row<T>::most];
-    auto const merged = detail::merge_weights(
-        arithmetic_, p_.count,
-        [&](int i) {
-          tensor4<A const> const& state = part(i).state;
-          return detail::softmax_numbers<A>{state(sample_, head, query, 0),
-                                            state(sample_, head, query, 1)};
-        },
-        weights);
+    detail::softmax_numbers<A> numbers[merged_row<T>::most];
+    for (int i = 0; i < p_.count; ++i) {
+      tensor4<A const> const& state = part(i).state;
+      numbers[i] = {state(sample_, head, query, 0), state(sample_, head, query, 1)};
+    }
+    auto const merged =
+        detail::merge_weights(arithmetic_, p_.count, listed_numbers<A>{numbers}, weights);
     if (p_.saving) {
       p_.state(sample_, head, query, 0) = detail::rounded<A>(merged.most);
       p_.state(sample_, head, query, 1) = detail::rounded<A>(merged.sum);

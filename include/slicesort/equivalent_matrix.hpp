@@ -22,6 +22,7 @@
 #include <slicesort/detail/softmax_attention/check.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
+#include <slicesort/mask_protocol.hpp>
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/multi_permutation.hpp>
 #include <slicesort/options.hpp>
@@ -38,6 +39,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -88,6 +90,19 @@ const_index_tensor3 rows_of_sample(tensor3<T const> x, const_index_tensor3 all, 
   };
   if (all.width() == index_width::bits16) return of(static_cast<std::uint16_t const*>(all.data()));
   return of(static_cast<std::uint32_t const*>(all.data()));
+}
+
+// The mask of one head, for a call that has this head alone, and would take it for the first.
+template <class Mask>
+struct mask_of_one_head : detail::head_mask_t<Mask> {
+  void for_head(index_t) const = delete;
+};
+template <class Mask>
+auto of_one_head(Mask const& mask, index_t head) {
+  if constexpr (detail::has_for_head<Mask>)
+    return mask_of_one_head<Mask>{mask.for_head(head)};
+  else
+    return (void)head, mask;
 }
 
 }  // namespace impl
@@ -236,12 +251,17 @@ dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
   std::vector<double> zeros(static_cast<std::size_t>(map.columns)),
       means(static_cast<std::size_t>(map.size));
   one.v = tensor4<double const>(zeros.data(), {1, 1, map.columns, 1});
-  softmax_attention<Mask, materialized<>> const whole(op.mask(), op.scale(in.q.extents().channels));
+  softmax_attention const whole(impl::of_one_head(op.mask(), head),
+                                std::optional(op.scale(in.q.extents().channels)), materialized<>{});
+  // Not all masks allow for samples with lengths of their own.
+  attention_options own;
+  if (options.lengths.data()) own.lengths = {&keys, 1};
+  if (options.query_lengths.data()) own.query_lengths = {&queries, 1};
   exec::host const on;
   std::vector<unsigned char> scratch = impl::scratch_of(whole, one.q.extents(), one.v.extents());
   whole.forward(on, one, tensor4<double>(means.data(), {1, 1, map.size, 1}),
                 {tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns})},
-                {scratch.data(), scratch.size()}, {{&keys, 1}, {&queries, 1}});
+                {scratch.data(), scratch.size()}, own);
   return map;
 }
 

@@ -286,6 +286,32 @@ TEST_CASE("attention: means of the keys that a query looks at") {
   CHECK(cut(4, 0) == 0);
 }
 
+TEST_CASE("attention: the mask of the head, and masks that refuse lengths") {
+  std::vector<float> const ones(2 * 16, 1);
+  ss::tensor4<float const> const same(ones.data(), {1, 2, 16, 1});
+  ss::attention_inputs<float> const in{same, same, same, {}};
+  ss::mask::bigbird bigbird;
+  bigbird.block = 2;
+  bigbird.random = 1;
+  bigbird.seed = 7;
+  bigbird.keys = 16;
+  ss::softmax_attention<ss::mask::bigbird> const op{bigbird};
+  bool differ = false;
+  for (index_t head = 0; head < 2; ++head) {
+    ss::dense_matrix const map = equivalent_matrix(op, in, 0, head);
+    for (index_t i = 0; i < 16; ++i)
+      for (index_t j = 0; j < 16; ++j) {
+        CHECK((map(i, j) > 0) == bigbird.for_head(head).allows(i, j));
+        differ = differ || bigbird.for_head(0).allows(i, j) != bigbird.for_head(1).allows(i, j);
+      }
+  }
+  CHECK(differ);  // or the head would not matter
+  ss::softmax_attention<ss::mask::chunk_back> const circular{ss::mask::chunk_back{4, true, 16}};
+  ss::dense_matrix const map = equivalent_matrix(circular, in, 0, 0);
+  CHECK(map(0, 15) > 0);
+  CHECK(map(0, 7) == 0);
+}
+
 TEST_CASE("refusals") {
   tensor<float> const x(shape);
   CHECK(refusal([&] { equivalent_matrix(ss::max_exchange{}, x.view(), 3, 0); }) ==

@@ -5,8 +5,9 @@
 # A program of minutes runs one of so many of its cases (cuda/backend/share.hpp), unless SLICESORT_TEST_PTX is ALL.
 if(NOT SLICESORT_TEST_PTX STREQUAL "ALL")
   foreach(_test_and_share IN ITEMS
-      cuda_every_call=8 cuda_runtime_calls=16 cuda_graph=32 cuda_streams=8 cuda_attention=4
-      cuda_slicing_sort=2 cuda_slicing_sort_sizes=4 cuda_slicing_sort_in_place=2)
+      cuda_every_call=16 cuda_runtime_calls=16 cuda_graph=32 cuda_streams=8 cuda_attention=4
+      cuda_slicing_sort=2 cuda_slicing_sort_sizes=4 cuda_slicing_sort_in_place=2
+      cuda_softmax_attention_sizes=2)
     string(REGEX MATCH "^(.*)=(.*)$" _match ${_test_and_share})
     set_property(TEST ${CMAKE_MATCH_1} APPEND PROPERTY ENVIRONMENT SLICESORT_TEST_SHARE=${CMAKE_MATCH_2})
     set_tests_properties(${CMAKE_MATCH_1} PROPERTIES COST 2000)

@@ -14,9 +14,13 @@ template <class T>
 void check_lengths_of(std::vector<index_t> const& lengths, index_t channels, std::uint64_t seed) {
   for (index_t n : lengths) {
     extents3 const e{1, n, channels};
-    // Without special numbers and with: they may take different ways.
-    CHECK(check_all_paths(make_mixed_problem<T>(e, ordinary_kinds, seed, irregular)) == "");
-    CHECK(check_all_paths(make_mixed_problem<T>(e, all_kinds, seed, zigzag)) == "");
+    // Without special numbers and with, which may take different ways: by turns, and a length that
+    // one type has without, another has with.
+    bool const without = (seed + sizeof(T) / 2) % 2 == 0;
+    if (full_suite() || without)
+      CHECK(check_all_paths(make_mixed_problem<T>(e, ordinary_kinds, seed, irregular)) == "");
+    if (full_suite() || !without)
+      CHECK(check_all_paths(make_mixed_problem<T>(e, all_kinds, seed, zigzag)) == "");
     ++seed;
   }
 }

@@ -54,6 +54,11 @@ TEST_CASE_TEMPLATE("the edges of tiles", T, float, double, float16, bfloat16) {
       for (attention_size size :
            {attention_size{1, 1, 128, n, 8, 8}, attention_size{1, 1, n, 5, 8, 8}})
         for (pattern_mask mask : {pattern_mask{}, pattern_mask{mask_kind::block_local, n - 2, 0}}) {
+          if (!full_suite() && (static_cast<std::uint64_t>(n) + seed / 2 + sizeof(T) / 2) % 2 ==
+                                   0) {  // half of them, others by type
+            ++seed;
+            continue;
+          }
           solved_attention<T> const s(normal_attention<T>(size, mask, ++seed));
           for_each_backend_once(s.problem.number(),
                                 [&](auto const& on) { CHECK(check_attention(s, on) == ""); });

@@ -145,24 +145,14 @@ void check_shapes(index_t channels, Tuning tuning = {}) {
   check<Algorithm, T>({2, 200, 64, channels, false}, 0, tuning);
 }
 
-template <class T>
-void check_streaming() {
+}  // namespace
+
+TEST_CASE_TEMPLATE("causal, streaming", T, float, double, float16, bfloat16) {
   for (index_t channels : {64, 128, 200}) {  // 128 is one tile in 16 bits, 200 is several in any
     check_shapes<ss::streaming, T>(channels);
     check_shapes<ss::streaming, T>(channels, one_buffer{});
   }
 }
-
-}  // namespace
-
-TEST_CASE_TEMPLATE("causal, streaming", T, float, bfloat16) { check_streaming<T>(); }
-TEST_CASE_TEMPLATE("causal, materialized", T, float, bfloat16) {
+TEST_CASE_TEMPLATE("causal, materialized", T, float, double, float16, bfloat16) {
   check_shapes<ss::materialized<>, T>(128);
 }
-// Types of which the operator suite has kernels like these take a minute more to compile.
-#if !defined(SLICESORT_TEST_FEW_TYPES)
-TEST_CASE_TEMPLATE("causal, streaming, other types", T, double, float16) { check_streaming<T>(); }
-TEST_CASE_TEMPLATE("causal, materialized, other types", T, double, float16) {
-  check_shapes<ss::materialized<>, T>(128);
-}
-#endif

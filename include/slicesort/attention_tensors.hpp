@@ -17,15 +17,17 @@ namespace slicesort {
 inline namespace v0 {
 
 /// Inputs of attention: q `[batch, heads, queries, channels]`, k `[batch, heads, keys, channels]`,
-/// v `[batch, heads, keys, values]`, and optionally a bias `[batch, heads, queries, keys]` that is
-/// added to the scores.
+/// v `[batch, heads, keys, values]`, and optionally a bias that is added to the scores:
+/// `[batch, heads, queries, keys]`, or by distance `[batch, heads, 1, queries + keys - 1]`, where
+/// query i and key j take number `j - i + queries - 1`. Its batch and heads may be 1, for all.
 template <class T>
 struct attention_inputs {
   tensor4<T const> q, k, v;
   tensor4<T const> bias{};
 };
 
-/// Gradient outputs, each of the shape of its input. Pass `{}` to skip one.
+/// Gradient outputs, each of the shape of its input, dbias of `[batch, heads, queries, keys]`. Pass
+/// `{}` to skip one.
 template <class T>
 struct attention_gradients {
   tensor4<T> dq{}, dk{}, dv{}, dbias{};

@@ -245,7 +245,7 @@ dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
     return tensor4<double const>(copy.data(), e);
   };
   attention_inputs<double> one{mine(in.q, q), mine(in.k, k), {}, {}};
-  if (!detail::is_left_out(in.bias)) one.bias = mine(in.bias, bias);
+  if (!detail::is_left_out(in.bias)) one.bias = mine(detail::bias_of_pairs(in), bias);
   dense_matrix map(in.q.extents().length, in.k.extents().length);
   // A channel of zeros, and their means.
   std::vector<double> zeros(static_cast<std::size_t>(map.columns)),

@@ -7,6 +7,7 @@
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
+#include <slicesort/detail/softmax_attention/bias.hpp>
 #include <slicesort/detail/softmax_attention/check.hpp>
 #include <slicesort/detail/softmax_attention/host.hpp>
 #include <slicesort/detail/softmax_attention/problem.hpp>
@@ -34,9 +35,11 @@ inline namespace SLICESORT_BUILD {
 /// - **Shapes** q, dq: `[batch, heads, queries, channels]`; k, dk:
 ///   `[batch, heads, keys, channels]`; v, dv: `[batch, heads, keys, values]`; y, dy:
 ///   `[batch, heads, queries, values]`; bias, dbias: `[batch, heads, queries, keys]`; the state:
-///   `saved_extents`. Any strides: `split_heads` views `[batch, length, heads * channels]` in this
-///   form, and inputs that heads or samples share have a stride of 0 there (their gradients have
-///   one part for each).
+///   `saved_extents`. A bias may have a batch or heads of 1, for all, and may go by distance:
+///   `[.., .., 1, queries + keys - 1]`, of which pair (i, j) takes number `j - i + queries - 1`;
+///   its gradient is that of pairs. Any strides: `split_heads` views
+///   `[batch, length, heads * channels]` in this form, and inputs that heads or samples share have
+///   a stride of 0 there (their gradients have one part for each).
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors of
 ///   one type, except the state of `streaming`, which is of the accumulator's type (double for
 ///   double, else float).
@@ -130,8 +133,10 @@ class softmax_attention {
   template <class Exec, class Y, detail::if_policy<Exec> = 0>
   void forward(Exec const& on, inputs_of<Y> const& in, Y const& y, saved_of<Y> state,
                workspace scratch = {}, attention_options options = {}) const {
-    auto const p = forward_problem(in, y, state, options);
-    impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
+    auto p = forward_problem(in, y, state, options);
+    verdict const checked = check(on, p, scratch);
+    if (checked) p.in.bias = detail::bias_of_pairs(p.in);
+    impl::run_forward<op>(on, p, scratch, checked);
   }
   /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class Y, detail::if_policy<Exec> = 0>
@@ -146,8 +151,10 @@ class softmax_attention {
   void backward(Exec const& on, DY const& dy, inputs_of<DY> const& in, Y const& y,
                 const_saved_of<DY> state, gradients_of<DY> const& to, workspace scratch = {},
                 attention_backward_options options = {}) const {
-    auto const p = backward_problem(dy, in, y, state, to, options);
-    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
+    auto p = backward_problem(dy, in, y, state, to, options);
+    verdict const checked = check(on, p, scratch);
+    if (checked) p.in.bias = detail::bias_of_pairs(p.in);
+    impl::run_backward<op>(on, p, scratch, checked);
   }
   /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class Y, detail::if_policy<Exec> = 0>
@@ -219,6 +226,7 @@ class softmax_attention {
     auto const y = detail::describe("y", p.y, true, detail::head_axes);
     auto const state = detail::describe("state", p.state, true, state_axes);
     detail::check_attention(c, in, p.scale, p.lengths.keys, p.lengths.queries);
+    if (c.ok() && in.has[3]) detail::check_bias(c, in);
     detail::check_means(c, y, in);
     if (p.saving) detail::check_attention_state(c, state, in, numbers_saved(p.in));
     in.each([&](detail::view_info const& other) { c.no_overlap(y, other); });
@@ -233,6 +241,7 @@ class softmax_attention {
     auto const y = detail::describe("y", p.y, false, detail::head_axes);
     auto const state = detail::describe("state", p.state, false, state_axes);
     detail::check_attention(c, in, p.scale, p.lengths.keys, p.lengths.queries);
+    if (c.ok() && in.has[3]) detail::check_bias(c, in);
     detail::check_means(c, dy, in);
     detail::check_means(c, y, in);
     detail::check_attention_state(c, state, in, numbers_saved(p.in));

@@ -284,6 +284,15 @@ TEST_CASE("attention: means of the keys that a query looks at") {
   CHECK(cut(3, 2) == doctest::Approx(1.0 / 3).epsilon(1e-7));
   CHECK(cut(3, 3) == 0);
   CHECK(cut(4, 0) == 0);
+  // The same bias by distance: of a key two before its query, for all samples and heads.
+  std::vector<float> by_distance(7 + 5 - 1, 0);
+  by_distance[7 - 1 - 2] = std::log(3.0f);
+  in.bias = {by_distance.data(), {1, 1, 1, 11}};
+  ss::dense_matrix const band = equivalent_matrix(all, in, 1, 1);
+  for (index_t i = 0; i < 7; ++i)
+    for (index_t j = 0; j < 5; ++j)
+      CHECK(band(i, j) ==
+            doctest::Approx(i < 2 ? 1.0 / 5 : (j == i - 2 ? 3.0 : 1.0) / 7).epsilon(1e-7));
 }
 
 TEST_CASE("attention: the mask of the head, and masks that refuse lengths") {

@@ -31,6 +31,12 @@ TEST_CASE("sound calls are accepted") {
   SUBCASE("as it is") {}
   SUBCASE("a bias") { c.with_bias(); }
   SUBCASE("the gradient of a bias that is not there") { c.to.dbias = c.dbias; }
+  SUBCASE("a bias that samples or heads share, or by distance") {
+    for (extents4 e : {extents4{1, 3, 5, 4}, {2, 1, 5, 4}, {1, 1, 1, 8}, {2, 3, 1, 8}}) {
+      c.in.bias = {c.at(3), e};
+      check_accepted(c);
+    }
+  }
   SUBCASE("no gradients at all") { c.to = {}; }
   SUBCASE("one gradient") { c.to = {{}, {}, c.to.dv, {}}; }
   SUBCASE("lengths") {
@@ -115,8 +121,19 @@ TEST_CASE("shapes") {
     CHECK(c.everywhere() == "bias.queries is 4, must be 5 (q.length)");
     c.in.bias = {c.at(3), {2, 3, 5, 5}};
     CHECK(c.everywhere() == "bias.keys is 5, must be 4 (k.length)");
-    c.in.bias = {c.at(3), {2, 1, 5, 4}};
-    CHECK(c.everywhere() == "bias.heads is 1, must be 3 (q.heads)");
+    c.in.bias = {c.at(3), {2, 2, 5, 4}};
+    CHECK(c.everywhere() == "bias.heads is 2, must be 3 (q.heads)");
+    c.in.bias = {c.at(3), {3, 3, 1, 8}};
+    CHECK(c.everywhere() == "bias.batch is 3, must be 2 (q.batch)");
+    for (index_t wrong : {4, 7, 9}) {  // a bias of keys is none by distance
+      c.in.bias = {c.at(3), {1, 3, 1, wrong}};
+      CHECK(c.everywhere() == "bias.keys is " + std::to_string(wrong) +
+                                  ", must be 8 (q.length + k.length - 1) where bias.queries is 1");
+    }
+    c.in.bias = {nullptr, {1, 1, 1, 8}};
+    CHECK(c.everywhere() == "bias.data is null, must point to [1, 1, 1, 8]");
+    c.in.bias = {c.at(3), {1, 1, 1, 8}, {8, 8, 8, -1}};
+    CHECK(c.everywhere() == "bias.stride.keys is -1, must be zero or positive");
     c.in.bias = {nullptr, c.map_shape};
     CHECK(c.everywhere() == "bias.data is null, must point to [2, 3, 5, 4]");
   }

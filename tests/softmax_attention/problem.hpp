@@ -41,13 +41,29 @@ struct attention_size {
 // Which gradients are asked for: bits.
 inline constexpr unsigned wants_dq = 1, wants_dk = 2, wants_dv = 4, wants_dbias = 8;
 
+// The shape of a bias: batch or heads of 1, for all of them; a number for each distance of a key
+// from its query, in place of each pair.
+struct bias_form {
+  bool one_batch = false, one_head = false, relative = false;
+
+  extents4 extents(attention_size s) const {
+    return {one_batch ? 1 : s.batch, one_head ? 1 : s.heads, relative ? 1 : s.queries,
+            relative ? std::max<index_t>(s.queries + s.keys - 1, 0) : s.keys};
+  }
+  std::size_t at(attention_size s, index_t b, index_t h, index_t i, index_t j) const {
+    return attention_size::at(extents(s), one_batch ? 0 : b, one_head ? 0 : h, relative ? 0 : i,
+                              relative ? j - i + s.queries - 1 : j);
+  }
+};
+
 template <class T>
 struct attention_problem {
   attention_size size;
   pattern_mask mask;
   std::optional<sparse_mask> sparse;  // in place of the mask
   std::optional<double> scale;
-  std::vector<T> q, k, v, bias, dy;  // bias: empty, or of size.map()
+  std::vector<T> q, k, v, bias, dy;  // bias: empty, or of form.extents(size)
+  bias_form form{};
   // Heads have the same keys and values, and queries the same row of bias: their strides are 0.
   bool shared_keys = false, shared_bias = false;
   std::vector<index_t> lengths, query_lengths;  // empty: none given
@@ -82,8 +98,9 @@ struct attention_problem {
       out << names[static_cast<int>(mask.kind)] << "{" << mask.a << "," << mask.b << "}";
     out << " [B,H,N,M,D,E]=[" << size.batch << "," << size.heads << "," << size.queries << ","
         << size.keys << "," << size.channels << "," << size.values << "] " << title
-        << (bias.empty() ? "" : " bias") << (shared_keys ? " shared keys" : "")
-        << (shared_bias ? " shared bias" : "")
+        << (bias.empty() ? "" : " bias") << (form.one_batch ? " of all samples" : "")
+        << (form.one_head ? " of all heads" : "") << (form.relative ? " by distance" : "")
+        << (shared_keys ? " shared keys" : "") << (shared_bias ? " shared bias" : "")
         << (mode == ss::grad_mode::accumulate ? " accumulate" : "");
     if (scale) out << " scale=" << *scale;
     if (wanted != 15) out << " wanted=" << wanted;

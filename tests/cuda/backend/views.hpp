@@ -28,10 +28,13 @@ struct byte_range {
 
 inline byte_range range_of(void const* data, ss::extents4 e, ss::strides4 s, std::size_t element) {
   if (data == nullptr || e.empty()) return {};
-  auto const last = (e.outer - 1) * s.outer + (e.batch - 1) * s.batch + (e.length - 1) * s.length +
-                    (e.channels - 1) * s.channels;
-  return {static_cast<unsigned char*>(const_cast<void*>(data)),
-          (static_cast<std::size_t>(last) + 1) * element};
+  ss::index_t first = 0, last = 0;  // a bias by distance goes backward along queries
+  for (ss::index_t const way : {(e.outer - 1) * s.outer, (e.batch - 1) * s.batch,
+                                (e.length - 1) * s.length, (e.channels - 1) * s.channels})
+    (way < 0 ? first : last) += way;
+  auto const bytes = static_cast<ss::index_t>(element);
+  return {static_cast<unsigned char*>(const_cast<void*>(data)) + first * bytes,
+          static_cast<std::size_t>((last - first + 1) * bytes)};
 }
 inline byte_range range_of(void const* data, ss::extents3 e, ss::strides3 s, std::size_t element) {
   return range_of(data, ss::detail::stack_of_one(e), ss::detail::stack_of_one(s), element);

@@ -108,7 +108,6 @@ inline void check_attention(checker& c, attention_info const& in, double scale,
   in.each([&](view_info const& one) { c.view(one); });
   check_rows(c, in.k, in.q, in.k, in.q, in.q.axes.channels);
   check_rows(c, in.v, in.q, in.k, in.v, in.v.axes.channels);
-  if (in.has[3]) check_pairs(c, in.bias, in);
   c.rows_countable(in.q);
   c.rows_countable(in.k);
   c.lengths("lengths", key_lengths, in.q.extents.outer, in.k.extents.length);

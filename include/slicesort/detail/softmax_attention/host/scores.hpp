@@ -57,7 +57,9 @@ class attention_scratch {
     bool const biased = bias.data() != nullptr;
     multiply(use, rule, biased, {}, at.keys, keys, pitch, queries, channels);
     if (!biased && rule.mask.allowed == nullptr && ranges.covers(at.key, at.key + at.keys)) return;
-    if (biased)
+    if (biased && bias.strides().length == -bias.strides().channels)
+      load_relative_bias(head, bias, at);
+    else if (biased)
       load_bias(head, bias, {}, at.query, at.queries, at.keys, [&](int j) { return at.key + j; });
     for (int i = 0; i < attention_queries; ++i) {
       auto const row_of = [&](index_t key) {
@@ -120,6 +122,19 @@ class attention_scratch {
       for (int j = 0; j < rows; ++j)
         bias_[j * attention_queries + i] = static_cast<A>(row[key_of(j) * step]);
     }
+  }
+  // A bias that is the same along diagonals: all rows are parts of one, from the greatest distance
+  // of a key to the least.
+  template <class T>
+  void load_relative_bias(attention_head const& head, tensor4<T const> bias,
+                          attention_pairs at) const {
+    index_t const step = bias.strides().channels;
+    A along[attention_keys + attention_queries] = {};
+    T const* const greatest = head.at(bias, at.query) + (at.key + at.keys - 1) * step;
+    for (int n = 0; n < at.keys + at.queries - 1; ++n)
+      along[n] = static_cast<A>(greatest[-n * step]);
+    for (int j = 0; j < at.keys; ++j)
+      std::copy_n(along + at.keys - 1 - j, attention_queries, bias_ + j * attention_queries);
   }
 
   A* bias_;  // [key][lane]

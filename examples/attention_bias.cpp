@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Biases of attention that depend on how far a key is from its query: ALiBi's and T5's.
+// Biases of attention: ALiBi's and T5's, which depend on how far a key is from its query, and one
+// that all samples and heads share; with their gradients. And dropout.
 #include <slicesort/slicesort.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -42,6 +44,17 @@ std::vector<float> t5(std::vector<float> const& table, index_t heads, index_t qu
       bias.push_back(table[static_cast<std::size_t>(32 * h + bucket(distance))]);
   return bias;
 }
+// The table's gradient from that of the bias, of the same shape: all pairs of a distance are
+// summed already.
+std::vector<float> t5_gradient(std::vector<float> const& dbias, index_t heads, index_t queries,
+                               index_t keys) {
+  std::vector<float> dtable(static_cast<std::size_t>(32 * heads));
+  std::size_t n = 0;
+  for (index_t h = 0; h < heads; ++h)
+    for (index_t distance = 1 - queries; distance < keys; ++distance, ++n)
+      dtable[static_cast<std::size_t>(32 * h + bucket(distance))] += dbias[n];
+  return dtable;
+}
 // [/snippet t5]
 
 void print(char const* name, std::vector<float> const& y) {
@@ -53,32 +66,66 @@ void print(char const* name, std::vector<float> const& y) {
 }  // namespace
 
 int main() {
-  index_t const heads = 2, queries = 3, keys = 4;
-  ss::extents4 const q_shape{1, heads, queries, 1}, k_shape{1, heads, keys, 1};
-  std::vector<float> const q_data(6, 0), k_data(8, 0);  // scores of 0: the bias decides
-  std::vector<float> const v_data = {1, 2, 3, 4, 1, 2, 3, 4};
-  std::vector<float> y_data(6);
+  index_t const batch = 2, heads = 2, queries = 3, keys = 4;
+  ss::extents4 const q_shape{batch, heads, queries, 1}, k_shape{batch, heads, keys, 1};
+  std::vector<float> const q_data(12, 0), k_data(16, 0);  // scores of 0: the bias decides
+  std::vector<float> const v_data = {1, 2, 3, 4, 1, 2, 3, 4, 4, 3, 2, 1, 4, 3, 2, 1};
+  std::vector<float> const dy_data = {1, 0, 0, 0, 1, 0, 0, 2, 0, 0, 0, 1};
+  std::vector<float> y_data(12), state_data(24);
   ss::tensor4<float const> const q(q_data.data(), q_shape), k(k_data.data(), k_shape),
-      v(v_data.data(), k_shape);
+      v(v_data.data(), k_shape), dy(dy_data.data(), q_shape);
   auto const y = ss::view(y_data, q_shape);
+  auto const state = ss::view(state_data, {batch, heads, queries, 2});
   ss::exec::host const on;
   ss::softmax_attention<> const op;
   std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, q_shape, k_shape));
 
   // [snippet call]
-  auto const by_distance = alibi(heads, queries, keys);
-  ss::tensor4<float const> const bias(by_distance.data(), {1, heads, 1, queries + keys - 1});
-  op.forward(on, {q, k, v, bias}, y, ss::no_saved, scratch);
+  ss::extents4 const relative{1, heads, 1, queries + keys - 1};
+  auto const slopes = alibi(heads, queries, keys);
+  op.forward(on, {q, k, v, {slopes.data(), relative}}, y, ss::no_saved, scratch);
   // [/snippet call]
   print("ALiBi", y_data);
 
   std::vector<float> table(64);
   for (std::size_t n = 0; n < table.size(); ++n) table[n] = static_cast<float>(n % 5) / 2;
+  // [snippet gradient]
   auto const learned = t5(table, heads, queries, keys);
-  op.forward(on, {q, k, v, {learned.data(), {1, heads, 1, queries + keys - 1}}}, y, ss::no_saved,
-             scratch);
+  std::vector<float> dlearned(learned.size());
+  op.forward(on, {q, k, v, {learned.data(), relative}}, y, {state}, scratch);
+  scratch.resize(op.workspace_bytes<float>(on, q_shape, k_shape, relative));
+  op.backward(on, dy, {q, k, v, {learned.data(), relative}}, y, {state},
+              {{}, {}, {}, ss::view(dlearned, relative)}, scratch);
+  auto const dtable = t5_gradient(dlearned, heads, queries, keys);
+  // [/snippet gradient]
   print("T5", y_data);
+  print("dtable", {dtable[0], dtable[1], dtable[2], dtable[17], dtable[18], dtable[19]});
+
+  std::vector<float> const map = {0, 1, 0, 1, 2, 0, 0, 1, 0, 0, 1, 1};
+  std::vector<float> dmap(map.size());
+  // [snippet shared]
+  // One map for all samples and heads, learned: a Synthesizer's, beside which q and k are zero.
+  ss::extents4 const shared{1, 1, queries, keys};
+  op.forward(on, {q, k, v, {map.data(), shared}}, y, {state}, scratch);
+  scratch.resize(op.workspace_bytes<float>(on, q_shape, k_shape, shared));
+  op.backward(on, dy, {q, k, v, {map.data(), shared}}, y, {state},
+              {{}, {}, {}, ss::view(dmap, shared)}, scratch);
+  // [/snippet shared]
+  print("map", y_data);
+  print("dmap", dmap);
+
+  // [snippet dropout]
+  // In training, with a new seed for every step; backward takes the same options.
+  ss::attention_options options;
+  options.dropout = {0.25, 3};  // a quarter of the weights, seed 3
+  op.forward(on, {q, k, v}, y, {state}, scratch, options);
+  // [/snippet dropout]
+  print("dropout", y_data);
 }
 // output:
-// ALiBi     2.4220  2.4692  2.5308  2.4951  2.4980  2.5020
-// T5        3.1713  3.0187  2.4599  2.1238  2.3148  2.4599
+// ALiBi     2.4220  2.4692  2.5308  2.4951  2.4980  2.5020  2.5780  2.5308  2.4692  2.5049  2.5020  2.4980
+// T5        3.1713  3.0187  2.4599  2.1238  2.3148  2.4599  1.8287  1.9813  2.5401  2.8762  2.6852  2.5401
+// dtable    0.0676  0.6759  0.0000 -0.1939 -0.9423  0.3928
+// map       2.7311  1.9213  2.9621  2.7311  1.9213  2.9621  2.2689  3.0787  2.0379  2.2689  3.0787  2.0379
+// dmap     -0.2328 -0.2672  0.0362  0.4638  0.5623 -0.0065 -0.0891 -0.4667  0.2638  0.1294 -0.0138 -0.3794
+// dropout   3.3333  3.3333  2.3333  1.0000  3.3333  3.3333  3.3333  3.3333  3.3333  2.3333  2.6667  3.0000

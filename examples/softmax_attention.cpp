@@ -58,11 +58,10 @@ void train() {
   print("dv, key 0", dv_data, 6);
 
   // [snippet bias]
-  // A bias that all samples and heads share, and its gradient, which has a part for each. The other
-  // gradients are left out.
+  // A bias that all heads share, and its gradient, here of each head. The others are left out.
   auto const bias_data = numbers(5 * 5, 3);
   auto dbias_data = elements(2 * 5 * 5);
-  ss::tensor4<float const> const bias(bias_data.data(), {1, 2, 5, 5}, {0, 0, 5, 1});
+  ss::tensor4<float const> const bias(bias_data.data(), {1, 1, 5, 5});
   auto const dbias = ss::view(dbias_data, {1, 2, 5, 5});
   op.forward(on, {q, k, v, bias}, y, {state}, scratch);
   op.backward(on, dy, {q, k, v, bias}, y, {state}, {{}, {}, {}, dbias}, scratch);

@@ -17,17 +17,19 @@ namespace slicesort {
 inline namespace v0 {
 
 /// Inputs of attention: q `[batch, heads, queries, channels]`, k `[batch, heads, keys, channels]`,
-/// v `[batch, heads, keys, values]`, and optionally a bias that is added to the scores:
-/// `[batch, heads, queries, keys]`, or by distance `[batch, heads, 1, queries + keys - 1]`, where
-/// query i and key j take number `j - i + queries - 1`. Its batch and heads may be 1, for all.
+/// v `[batch, heads, keys, values]`, and optionally a bias that is added to the scores: of pairs,
+/// `[batch, heads, queries, keys]`, or relative, `[batch, heads, 1, queries + keys - 1]`, of which
+/// query i and key j get number `j - i + queries - 1`. Batch or heads of a bias may be 1: all
+/// samples or heads read it then.
 template <class T>
 struct attention_inputs {
   tensor4<T const> q, k, v;
   tensor4<T const> bias{};
 };
 
-/// Gradient outputs, each of the shape of its input, dbias of `[batch, heads, queries, keys]`. Pass
-/// `{}` to skip one.
+/// Gradient outputs, each of the shape of its input. Pass `{}` to skip one. dbias may have any
+/// shape that a bias may have, whatever the bias itself has: it is summed over the samples or heads
+/// of which it has 1, and over the pairs of a distance if it is relative.
 template <class T>
 struct attention_gradients {
   tensor4<T> dq{}, dk{}, dv{}, dbias{};

@@ -5,6 +5,8 @@
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>
 
+#include <cstdint>
+
 namespace slicesort {
 inline namespace v0 {
 
@@ -22,18 +24,30 @@ struct backward_options {
   tensor1<index_t const> lengths{};
 };
 
+/// Dropout of attention's weights: one becomes 0 with probability `rate`, in `[0, 1)`, or is
+/// divided by `1 - rate`; the sum that normalizes them still counts all. Which ones are kept
+/// follows from the seed, the sample, the head, the query and the key alone, the same on every
+/// backend, instruction set and thread. Another step of training takes another seed (Srivastava et
+/// al., *Dropout*, 2014).
+struct dropout {
+  double rate = 0;
+  std::uint64_t seed = 0;
+};
+
 /// Options of attention's forward. The leading `lengths[b]` keys and values of sample `b` are
 /// valid, and the leading `query_lengths[b]` queries; by default all are. Rows past a length are
 /// not read. The output of a query past its length is zero.
 struct attention_options {
   tensor1<index_t const> lengths{}, query_lengths{};
+  slicesort::dropout dropout{};
 };
 
-/// Options of attention's backward. `mode` holds for all gradients; the lengths must be those of
-/// forward.
+/// Options of attention's backward. `mode` holds for all gradients; lengths and dropout must be
+/// those of forward.
 struct attention_backward_options {
   grad_mode mode = grad_mode::overwrite;
   tensor1<index_t const> lengths{}, query_lengths{};
+  slicesort::dropout dropout{};
 };
 
 }  // namespace v0

@@ -34,10 +34,10 @@ inline namespace SLICESORT_BUILD {
 ///
 /// - **Shapes** q, dq: `[batch, heads, queries, channels]`; k, dk:
 ///   `[batch, heads, keys, channels]`; v, dv: `[batch, heads, keys, values]`; y, dy:
-///   `[batch, heads, queries, values]`; bias, dbias: `[batch, heads, queries, keys]`; the state:
-///   `saved_extents`. A bias may have a batch or heads of 1, for all, and may go by distance:
-///   `[.., .., 1, queries + keys - 1]`, of which pair (i, j) takes number `j - i + queries - 1`;
-///   its gradient is that of pairs. Any strides: `split_heads` views
+///   `[batch, heads, queries, values]`; bias, dbias: `[batch, heads, queries, keys]`, or relative,
+///   `[batch, heads, 1, queries + keys - 1]`, of which pair (i, j) takes number
+///   `j - i + queries - 1`; their batch and heads may be 1 (`attention_inputs`); the state:
+///   `saved_extents`. Any strides: `split_heads` views
 ///   `[batch, length, heads * channels]` in this form, and inputs that heads or samples share have
 ///   a stride of 0 there (their gradients have one part for each).
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors of
@@ -50,7 +50,9 @@ inline namespace SLICESORT_BUILD {
 ///   Which NaN it is, the processor decides.
 /// - **Saved** by `streaming` two numbers for each query; by `materialized` the map, one number for
 ///   each pair of a query and a key.
-/// - **Gradients** of q, k, v and the bias, each if asked for.
+/// - **Gradients** of q, k, v and the bias, each if asked for. A dbias that is relative or shared
+///   is a sum, in the accumulator's type, over pairs, heads and samples.
+/// - **Dropout** see `dropout`. The state is what it is without.
 /// - **Lengths** see `attention_options`.
 /// - **Aliasing** outputs share no element with inputs or each other.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
@@ -112,18 +114,19 @@ class softmax_attention {
   }
 
   /// Bytes of workspace for a forward or backward call with q and v of these shapes; arithmetic
-  /// only. Shapes, a mask or a scale that `forward` refuses are refused here.
+  /// only. Shapes, a mask or a scale that `forward` refuses are refused here. A backward call whose
+  /// dbias is relative, or shared by samples or heads, needs more: give its shape too.
   template <class T, class Exec>
-  std::size_t workspace_bytes(Exec const& on, extents4 q, extents4 v) const {
-    impl::enforce(check_workspace_bytes<T>(on, q, v));
-    return impl::planned_bytes<op, T>(on, detail::attention_shape::of(q, v));
+  std::size_t workspace_bytes(Exec const& on, extents4 q, extents4 v, extents4 dbias = {}) const {
+    impl::enforce(check_workspace_bytes<T>(on, q, v, dbias));
+    return impl::planned_bytes<op, T>(on, detail::attention_shape::of(q, v, dbias));
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
-  verdict check_workspace_bytes(Exec const& on, extents4 q, extents4 v) const {
+  verdict check_workspace_bytes(Exec const& on, extents4 q, extents4 v, extents4 dbias = {}) const {
     impl::require_dtype<T>();
     return impl::check_shape<op>(on, "softmax_attention.workspace_bytes", [&](detail::checker& c) {
-      detail::check_attention_shapes(c, q, v, scale(q.channels));
+      detail::check_attention_shapes(c, q, v, dbias, scale(q.channels));
       if (c.ok()) detail::check_mask(c, mask_, {v.length, q.length});
     });
   }
@@ -186,6 +189,7 @@ class softmax_attention {
     p.state = state.view;
     p.saving = state.saving;
     p.lengths = {options.lengths, options.query_lengths};
+    p.drop = options.dropout;
     return p;
   }
   template <class T, class DY, class Y, class State>
@@ -203,6 +207,7 @@ class softmax_attention {
     p.to = to;
     p.mode = options.mode;
     p.lengths = {options.lengths, options.query_lengths};
+    p.drop = options.dropout;
     return p;
   }
 
@@ -214,6 +219,7 @@ class softmax_attention {
         "cblas with exec::host, cublas with exec::cuda.");
     return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) {
       check_views(c, p);
+      detail::check_dropout(c, p.drop);
       if (c.ok())
         detail::check_mask(
             c, mask_,
@@ -226,7 +232,7 @@ class softmax_attention {
     auto const y = detail::describe("y", p.y, true, detail::head_axes);
     auto const state = detail::describe("state", p.state, true, state_axes);
     detail::check_attention(c, in, p.scale, p.lengths.keys, p.lengths.queries);
-    if (c.ok() && in.has[3]) detail::check_bias(c, in);
+    if (c.ok() && in.has[3]) detail::check_bias(c, in.bias, in.q, in.k);
     detail::check_means(c, y, in);
     if (p.saving) detail::check_attention_state(c, state, in, numbers_saved(p.in));
     in.each([&](detail::view_info const& other) { c.no_overlap(y, other); });
@@ -241,7 +247,7 @@ class softmax_attention {
     auto const y = detail::describe("y", p.y, false, detail::head_axes);
     auto const state = detail::describe("state", p.state, false, state_axes);
     detail::check_attention(c, in, p.scale, p.lengths.keys, p.lengths.queries);
-    if (c.ok() && in.has[3]) detail::check_bias(c, in);
+    if (c.ok() && in.has[3]) detail::check_bias(c, in.bias, in.q, in.k);
     detail::check_means(c, dy, in);
     detail::check_means(c, y, in);
     detail::check_attention_state(c, state, in, numbers_saved(p.in));

@@ -21,13 +21,22 @@ namespace {
 
 namespace ss = slicesort;
 
+// The gradient of a bias that is formed, too.
+enum class dbias { none, of_pairs, relative, shared };
+
 struct shape {
   index_t batch, queries, keys, channels;
-  bool of_bias;  // whether the bias has a gradient, too
+  dbias of_bias;
+  ss::dropout dropout{};
 
   ss::extents4 q() const { return {batch, 2, queries, channels}; }
   ss::extents4 k() const { return {batch, 2, keys, channels}; }
   ss::extents4 map() const { return {batch, 2, queries, keys}; }
+  ss::extents4 of_dbias() const {
+    if (of_bias == dbias::none) return {};
+    if (of_bias == dbias::relative) return {1, 2, 1, queries + keys - 1};
+    return {batch, of_bias == dbias::shared ? 1 : 2, queries, keys};
+  }
   // Of the largest tensor.
   std::size_t elements() const {
     return static_cast<std::size_t>(std::max({q().size(), k().size(), map().size()}));
@@ -59,10 +68,10 @@ void forward_and_backward(Op const& op, Exec const& on, attention_memory<T, Stat
   ss::attention_inputs<T> const in{m.from(0, q), m.from(1, k), m.from(2, k)};
   ss::tensor1<index_t const> const lengths(m.lengths, m.lengths == nullptr ? 0 : m.of.batch);
   ss::attention_gradients<T> to{m.to(1, q), m.to(2, k), m.to(3, k), {}};
-  if (m.of.of_bias) to.dbias = m.to(4, m.of.map());
-  op.forward(on, in, m.to(0, q), {saved}, scratch, {lengths});
+  if (m.of.of_bias != dbias::none) to.dbias = m.to(4, m.of.of_dbias());
+  op.forward(on, in, m.to(0, q), {saved}, scratch, {lengths, {}, m.of.dropout});
   op.backward(on, m.from(3, q), in, m.to(0, q), {ss::tensor4<State const>(saved)}, to, scratch,
-              {ss::grad_mode::overwrite, lengths});
+              {ss::grad_mode::overwrite, lengths, {}, m.of.dropout});
 }
 
 // The largest difference of the results, in units of the largest number.
@@ -107,7 +116,10 @@ void check(shape of, index_t last_keys, Tuning tuning = {}) {
   attention_memory<T, state_type> m{of,           inputs.data(), outputs.data(),
                                     state.data(), state_shape,   lengths.data()};
   ss::exec::host const host{};
-  std::vector<unsigned char> host_scratch(op.template workspace_bytes<T>(host, of.q(), of.k()));
+  auto const bytes_of = [&](auto const& exec) {
+    return op.template workspace_bytes<T>(exec, of.q(), of.k(), of.of_dbias());
+  };
+  std::vector<unsigned char> host_scratch(bytes_of(host));
   forward_and_backward(op, host, m, host_scratch);
 
   device_stream const stream;
@@ -115,7 +127,7 @@ void check(shape of, index_t last_keys, Tuning tuning = {}) {
   device_bytes there(inputs.size() * sizeof(T)), results(outputs.size() * sizeof(T), 0);
   device_bytes keys(lengths.size() * sizeof(index_t));
   device_bytes const saved(state.size() * sizeof(state_type));
-  device_bytes const scratch(op.template workspace_bytes<T>(on, of.q(), of.k()), 0x11);
+  device_bytes const scratch(bytes_of(on), 0x11);
   there.upload(inputs.data());
   keys.upload(lengths.data());
   m.inputs = static_cast<T*>(there.data());
@@ -141,8 +153,13 @@ void check(shape of, index_t last_keys, Tuning tuning = {}) {
 // The diagonal crosses the tiles; or most queries see all the keys, but for a sample without any.
 template <class Algorithm, class T, class Tuning = usual_tuning>
 void check_shapes(index_t channels, Tuning tuning = {}) {
-  check<Algorithm, T>({1, 70, 90, channels, true}, 90, tuning);
-  check<Algorithm, T>({2, 200, 64, channels, false}, 0, tuning);
+  check<Algorithm, T>({1, 70, 90, channels, dbias::of_pairs}, 90, tuning);
+  check<Algorithm, T>({2, 200, 64, channels, dbias::none}, 0, tuning);
+}
+template <class Algorithm, class T>
+void check_sums() {
+  for (dbias form : {dbias::relative, dbias::shared})
+    check<Algorithm, T>({2, 140, 50, 20, form, {0.25, 3}}, 41);
 }
 
 }  // namespace
@@ -152,7 +169,9 @@ TEST_CASE_TEMPLATE("causal, streaming", T, float, double, float16, bfloat16) {
     check_shapes<ss::streaming, T>(channels);
     check_shapes<ss::streaming, T>(channels, one_buffer{});
   }
+  check_sums<ss::streaming, T>();
 }
 TEST_CASE_TEMPLATE("causal, materialized", T, float, double, float16, bfloat16) {
   check_shapes<ss::materialized<>, T>(128);
+  check_sums<ss::materialized<>, T>();
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bias of any shape that softmax_attention takes gives the bits of the same numbers, one for each
-// pair.
+// pair; its gradient, of any shape, and dropout, are the oracle's, on every backend.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,17 +17,16 @@ namespace {
 
 // The same problem with a number of the bias for each pair.
 template <class T>
-attention_problem<T> by_pairs(attention_problem<T> p) {
-  auto const given = p.bias;
-  bias_form const form = p.form;
-  p.form = {};
-  p.bias.clear();
+attention_problem<T> by_pairs(attention_problem<T> const& p) {
+  auto pairs = p;
+  pairs.form = {};
+  pairs.bias.clear();
   for (index_t b = 0; b < p.size.batch; ++b)
     for (index_t h = 0; h < p.size.heads; ++h)
       for (index_t i = 0; i < p.size.queries; ++i)
         for (index_t j = 0; j < p.size.keys; ++j)
-          p.bias.push_back(given[form.at(p.size, b, h, i, j)]);
-  return p;
+          pairs.bias.push_back(p.bias[p.form.at(p.size, b, h, i, j)]);
+  return pairs;
 }
 
 // A problem with lengths, a mask, and a bias of form `number` of eight.
@@ -35,10 +35,8 @@ attention_problem<T> biased_problem(attention_size size, unsigned number, std::u
   auto p = any_attention<T>(size, seed, static_cast<int>(seed % mask_kinds));
   p.shared_bias = false;
   p.form = {(number & 1) != 0, (number & 2) != 0, (number & 4) != 0};
-  p.bias.clear();
-  random_stream random(seed + 7);
-  for (index_t n = 0; n < p.form.extents(size).size(); ++n)
-    p.bias.push_back(from_double<T>(random.normal()));
+  p.bias.resize(1);
+  draw_bias(p, seed + 7);
   return p;
 }
 
@@ -84,6 +82,71 @@ TEST_CASE("sparse masks and a bias by distance") {
   ss::softmax_attention<ss::mask::bigbird> const op(mask);
   ss::exec::host const on;
   CHECK(same_results(run_attention_by(op, p, on, {}), run_attention_by(op, by_pairs(p), on, {})));
+}
+
+// Blocks add up tiles of pairs for a shared gradient, and tiles along diagonals for a relative one:
+// one and several tiles of queries and of keys, several chunks of channels, rows past lengths.
+TEST_CASE_TEMPLATE("gradients of every form, and dropout", T, float, double, float16, bfloat16) {
+  attention_size const shapes[] = {
+      {2, 2, 37, 70, 8, 9}, {1, 3, 150, 45, 5, 70}, {2, 2, 20, 133, 70, 3}, {3, 1, 1, 40, 4, 4},
+      {1, 2, 70, 1, 3, 5},  {2, 2, 0, 6, 3, 3},     {2, 1, 5, 0, 3, 3},     {0, 2, 3, 4, 3, 3}};
+  std::uint64_t seed = 900 + sizeof(T);
+  for (attention_size const& size : shapes)
+    for (unsigned number = 0; number < bias_forms; ++number, ++seed) {
+      bool const large = size.queries * size.keys > 2000;
+      if (!full_suite() && seed % (large ? 16 : 5) != 0) continue;
+      auto p = any_attention<T>(size, seed, static_cast<int>(seed / 5 % mask_kinds));
+      p.shared_bias = false;
+      p = with_bias_form(p, number, seed);
+      p.wanted |= wants_dbias;
+      if (seed % 3 == 0) p.dropout = {seed % 2 == 0 ? 0.3 : 0.9, seed};
+      solved_attention<T> const s(p);
+      for_each_backend_once(p.number(),
+                            [&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+    }
+}
+
+// The pairs of a sum may be few, and in tiles that others leave out; heads have masks of their own.
+TEST_CASE_TEMPLATE("gradients of every form, and dropout, of sparse masks", T, float, bfloat16) {
+  std::uint64_t seed = 1500 + sizeof(T);
+  for (unsigned number = 0; number < bias_forms; ++number, ++seed) {
+    if (!full_suite() && seed % 8 != 0) continue;
+    auto p =
+        with_bias_form(normal_attention<T>({2, 2, 100, 100, 6, 7}, {}, seed, true), number, seed);
+    p.sparse = any_sparse_mask(seed);
+    if (seed % 3 == 0) p.dropout = {0.5, seed};
+    if (seed % 4 == 0) p.lengths = {60, 100};
+    solved_attention<T> const s(p);
+    for_each_backend_once(p.number(), [&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+  }
+}
+
+// A key that is no number shows in its head's rows, but not in those past the head's queries, which
+// others share.
+TEST_CASE("rows past the queries of a sample are those of other samples") {
+#if !defined(__FAST_MATH__)
+  auto p = normal_attention<float>({2, 1, 40, 60, 4, 5}, {}, 7000);
+  p.dbias_form = {true, true, false};
+  p.query_lengths = {21, 40};
+  draw_bias(p, 7000);
+  p.k[7] = p.v[8] = from_double<float>(std::nan(""));
+  auto const check = [&](auto const& on, auto algorithm) {
+    CAPTURE(describe_exec(on));
+    auto const got = run_attention(p, on, algorithm);
+    std::size_t bad = 0;
+    for (std::size_t n = 0; n < got.dbias.size(); ++n)
+      if (!(got.dbias[n] == got.dbias[n])) bad = n;
+    CHECK(bad > 0);
+    CHECK(bad < 21 * 60);
+  };
+  for (bool sparse : {false, true}) {
+    if (sparse) p.sparse = sparse_mask{};  // blocks of one pair, by head
+    for_each_backend_once(1, [&](auto const& on) {
+      check(on, ss::streaming{});
+      check(on, ss::materialized<>{});
+    });
+  }
+#endif
 }
 
 // Half of the numbers differ from what a bias by distance can be, so the comparison can fail.

@@ -39,6 +39,7 @@ struct attention_call {
   ss::attention_gradients<float> to{{at(7), q_shape}, {at(8), k_shape}, {at(9), v_shape}, {}};
   tensor4<float> dbias{at(10), map_shape};
   std::vector<index_t> rows, query_rows;
+  ss::dropout dropout;
   ss::workspace scratch{scratch_memory.data(), scratch_memory.size()};
 
   attention_call() = default;
@@ -51,18 +52,18 @@ struct attention_call {
   }
 
   std::string forward() {
-    ss::attention_options const options{view_of(rows), view_of(query_rows)};
+    ss::attention_options const options{view_of(rows), view_of(query_rows), dropout};
     return unchanged(op().check_forward(on, in, y, {state}, scratch, options),
                      [&] { op().forward(on, in, y, {state}, scratch, options); });
   }
   std::string forward_not_saved() {
-    ss::attention_options const options{view_of(rows), view_of(query_rows)};
+    ss::attention_options const options{view_of(rows), view_of(query_rows), dropout};
     return unchanged(op().check_forward(on, in, y, ss::no_saved, scratch, options),
                      [&] { op().forward(on, in, y, ss::no_saved, scratch, options); });
   }
   std::string backward() {
     ss::attention_backward_options const options{ss::grad_mode::overwrite, view_of(rows),
-                                                 view_of(query_rows)};
+                                                 view_of(query_rows), dropout};
     return unchanged(op().check_backward(on, dy, in, y, {state}, to, scratch, options),
                      [&] { op().backward(on, dy, in, y, {state}, to, scratch, options); });
   }

@@ -48,14 +48,14 @@ struct attention_stacks {
       : q(p.size.q(), p.q, l.strides(p.size.q(), 0), l.shift(0)),
         k(p.size.k(), p.k, all_heads(p, l.strides(p.size.k(), 1)), l.shift(1)),
         v(p.size.v(), p.v, all_heads(p, l.strides(p.size.v(), 2)), l.shift(2)),
-        bias(p.bias.empty() ? extents4{} : p.form.extents(p.size), p.bias,
-             all_queries(p, l.strides(p.form.extents(p.size), 3)), l.shift(3)),
+        bias(p.bias.empty() ? extents4{} : p.bias_shape(), p.bias,
+             all_queries(p, l.strides(p.bias_shape(), 3)), l.shift(3)),
         dy(p.size.y(), p.dy, l.strides(p.size.y(), 4), l.shift(4)),
         y(p.size.y(), l.strides(p.size.y(), 5), l.shift(5)),
         dq(p.size.q(), p.dq, l.strides(p.size.q(), 6), l.shift(6)),
         dk(p.size.k(), p.dk, l.strides(p.size.k(), 7), l.shift(7)),
         dv(p.size.v(), p.dv, l.strides(p.size.v(), 8), l.shift(8)),
-        dbias(p.size.map(), p.dbias, l.strides(p.size.map(), 9), l.shift(9)),
+        dbias(p.dbias_shape(), p.dbias, l.strides(p.dbias_shape(), 9), l.shift(9)),
         state(saved, l.strides(saved, 10), l.shift(10)) {}
 
   ss::attention_inputs<T> inputs(attention_problem<T> const& p) const {
@@ -93,7 +93,8 @@ attention_results<T, attention_state_of<Algorithm, T>> run_attention_by(
   using State = attention_state_of<Algorithm, T>;
   extents4 const saved = op.saved_extents(p.size.q(), p.size.v());
   attention_stacks<T, State> t(p, saved, layout);
-  std::size_t const bytes = op.template workspace_bytes<T>(on, p.size.q(), p.size.v());
+  extents4 const dbias = (p.wanted & wants_dbias) != 0 ? p.dbias_shape() : extents4{};
+  std::size_t const bytes = op.template workspace_bytes<T>(on, p.size.q(), p.size.v(), dbias);
   std::size_t const some = p.number() % 64;
   guarded_workspace one(bytes, some, 0x7f), two(bytes, some + 13);
   attention_results<T, State> results;

@@ -31,12 +31,16 @@ TEST_CASE("sound calls are accepted") {
   SUBCASE("as it is") {}
   SUBCASE("a bias") { c.with_bias(); }
   SUBCASE("the gradient of a bias that is not there") { c.to.dbias = c.dbias; }
-  SUBCASE("a bias that samples or heads share, or by distance") {
-    for (extents4 e : {extents4{1, 3, 5, 4}, {2, 1, 5, 4}, {1, 1, 1, 8}, {2, 3, 1, 8}}) {
-      c.in.bias = {c.at(3), e};
-      check_accepted(c);
-    }
+  SUBCASE("a bias that samples or heads share, or a relative one, and gradients of any form") {
+    extents4 const forms[] = {{1, 3, 5, 4}, {2, 1, 5, 4}, {1, 1, 1, 8}, {2, 3, 1, 8}};
+    for (extents4 bias : forms)
+      for (extents4 dbias : forms) {
+        c.in.bias = {c.at(3), bias};
+        c.to.dbias = {c.at(10), dbias};
+        check_accepted(c);
+      }
   }
+  SUBCASE("dropout") { c.dropout = {0.999, 5}; }
   SUBCASE("no gradients at all") { c.to = {}; }
   SUBCASE("one gradient") { c.to = {{}, {}, c.to.dv, {}}; }
   SUBCASE("lengths") {
@@ -181,6 +185,14 @@ TEST_CASE("shapes") {
     CHECK(c.backward() ==
           "softmax_attention.backward: dbias.data is null, must point to [2, 3, 5, 4]");
   }
+  SUBCASE("the gradient of a bias") {
+    c.to.dbias = {c.at(10), {2, 2, 1, 8}};
+    CHECK(c.backward() == "softmax_attention.backward: dbias.heads is 2, must be 3 (q.heads)");
+    c.to.dbias = {c.at(10), {1, 3, 1, 4}};
+    CHECK(c.backward() ==
+          "softmax_attention.backward: dbias.keys is 4, must be 8 (q.length + "
+          "k.length - 1) where dbias.queries is 1");
+  }
   SUBCASE("views alone") {
     c.in.q = {c.at(0), {2, 3, -5, 6}};
     CHECK(c.everywhere() == "q.length is -5, must not be negative");
@@ -221,6 +233,17 @@ TEST_CASE("numbers and lengths") {
     CHECK(says(c.everywhere(), "scale is nan, must be finite"));
     c.scale = HUGE_VAL;
     CHECK(c.everywhere() == "scale is inf, must be finite");
+#endif
+  }
+  SUBCASE("dropout") {
+    for (double wrong : {1.0, -0.1, 3.0}) {
+      c.dropout.rate = wrong;
+      CHECK(says(c.everywhere(), "dropout.rate is "));
+      CHECK(says(c.everywhere(), ", must be in [0, 1)"));
+    }
+#if !defined(__FAST_MATH__)
+    c.dropout.rate = std::nan("");
+    CHECK(c.everywhere() == "dropout.rate is nan, must be in [0, 1)");
 #endif
   }
   SUBCASE("of keys") {

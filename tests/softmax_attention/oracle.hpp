@@ -19,6 +19,9 @@
 //   |dy| |v|; ds = p (dp - g) by |p - p*| |dp - g| + p (|dp - dp*| + |g - g*|) and four roundings;
 //   dq, dk, dv, sums of products of these, by the sums of their errors times the other factor, and
 //   gamma of their lengths.
+// - A gradient of a bias that is relative or shared is a sum of n numbers ds: off by the sum of
+//   their errors, and gamma(n) of their absolute values.
+// - Dropout multiplies by 0, which is exact, or by 1 / (1 - rate), with four roundings at most.
 // - 16-bit results are rounded once more. Kernels, and whoever saves the map, round p and ds so
 //   too, before they are multiplied; and tensor cores cut off where others round, so that their u
 //   is twice as large.
@@ -34,6 +37,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace support {
@@ -139,7 +143,8 @@ class attention_oracle {
     std::size_t const rows = size({p.size.batch, p.size.heads, p.size.queries, 1});
     a_.most.resize(rows), a_.total.resize(rows), a_.looks.resize(rows);
     dq_.resize(p.q.size()), dk_.resize(p.k.size()), dv_.resize(p.v.size());
-    ds_.resize(a_.map.size());
+    ds_.resize(p.dbias.size());
+    for (auto* list : {&ds_sizes_, &ds_terms_}) list->resize(p.dbias.size());
     for (index_t b = 0; b < p.size.batch; ++b)
       for (index_t h = 0; h < p.size.heads; ++h)
         for (index_t i = 0; i < p.valid_queries(b); ++i) {
@@ -155,6 +160,9 @@ class attention_oracle {
     a_.dq = store(dq_, p.dq);
     a_.dk = store(dk_, p.dk);
     a_.dv = store(dv_, p.dv);
+    for (std::size_t n = 0; n < ds_.size(); ++n)
+      if (ds_terms_[n] > 1)
+        ds_[n].error += r_.gamma(static_cast<index_t>(ds_terms_[n])) * ds_sizes_[n];
     a_.dbias = store(ds_, p.dbias);
   }
   attention_answer const& answer() const { return a_; }
@@ -170,14 +178,35 @@ class attention_oracle {
     sum.error += error;
   }
 
+  // The definition of dropout, with SplitMix64 written out.
+  bool kept(index_t j) const {
+    if (p_.dropout.rate == 0) return true;
+    auto const hash = [](std::uint64_t seed, std::uint64_t n) {
+      std::uint64_t z = seed + (n + 1) * 11400714819323198485u;
+      z = (z ^ (z >> 30)) * 13787848793156543929u;
+      z = (z ^ (z >> 27)) * 10723151780598845931u;
+      return z ^ (z >> 31);
+    };
+    auto const pair = static_cast<std::uint64_t>(b_ * p_.size.heads + h_),
+               place = static_cast<std::uint64_t>(i_ * p_.size.keys + j);
+    return static_cast<long double>(hash(hash(p_.dropout.seed, pair), place) >> 32) >=
+           p_.dropout.rate * 4294967296.0L;
+  }
+  long double grown() const { return 1 / (1 - static_cast<long double>(p_.dropout.rate)); }
+  long double of_grown() const { return p_.dropout.rate == 0 ? 0 : r_.gamma(4); }
+
   void query() {
     auto const& s = p_.size;
     std::vector<index_t> keys;
     std::vector<bounded> score;
     long double most = 0, above = 0, below = 0;
     for (index_t j = 0; j < p_.valid_keys(b_); ++j) {
-      if (!(p_.sparse ? looks_at(*p_.sparse, h_, i_, j) : looks_at(p_.mask, i_, j))) continue;
-      number const bias = p_.bias.empty() ? number{} : decode(p_.bias[at(s.map(), i_, j)]);
+      if (!(p_.looks    ? p_.looks(h_, i_, j)
+            : p_.sparse ? looks_at(*p_.sparse, h_, i_, j)
+                        : looks_at(p_.mask, i_, j)))
+        continue;
+      number const bias =
+          p_.bias.empty() ? number{} : decode(p_.bias[p_.form.at(p_.size, b_, h_, i_, j)]);
       if (bias.kind == number_class::minus_infinity) continue;
       long double const scale = p_.op(ss::streaming{}).scale(s.channels);
       long double dot = 0, terms = 0, flushed = 0;
@@ -231,10 +260,12 @@ class attention_oracle {
     for (index_t c = 0; c < s.values; ++c) {
       bounded y;
       for (std::size_t k = 0; k < n; ++k) {
-        long double const v = value(p_.v[at(s.v(), keys[k], c)]);
+        if (!kept(keys[k])) continue;
+        long double const v = grown() * value(p_.v[at(s.v(), keys[k], c)]);
         add(y, p[k].value * v,
-            p[k].error * std::fabs(v) + r * (p[k].value + p[k].error) * std::fabs(v) + r_.tiny() +
-                r_.flushed(p[k].value + p[k].error, 0));
+            p[k].error * std::fabs(v) +
+                (r + of_grown()) * (p[k].value + p[k].error) * std::fabs(v) +
+                grown() * (r_.tiny() + r_.flushed(p[k].value + p[k].error, 0)));
       }
       y = a_.y[at(s.y(), i_, c)] = r_.result(y.value, y.error);
       long double const dy = value(p_.dy[at(s.y(), i_, c)]);
@@ -263,13 +294,20 @@ class attention_oracle {
       long double const dy = value(p_.dy[at(s.y(), i_, c)]), v = value(p_.v[at(s.v(), j, c)]);
       add(dp, dy * v, r_.tiny() + r_.flushed(dy, v));
       terms += std::fabs(dy * v);
-      product(dv_[at(s.v(), j, c)], p, dy, to_queries);
+      if (kept(j)) product(dv_[at(s.v(), j, c)], p, dy, to_queries + of_grown(), grown());
     }
     dp.error += r_.gamma(s.values + 2) * terms;
+    if (kept(j))
+      dp = {grown() * dp.value,
+            grown() * (dp.error + of_grown() * (std::fabs(dp.value) + dp.error))};
+    else
+      dp = {};
     long double const change = dp.value - g.value, of_change = dp.error + g.error;
     bounded ds{p.value * change, p.error * (std::fabs(change) + of_change) + p.value * of_change};
     ds.error += r_.gamma(4) * (p.value + p.error) * (std::fabs(change) + of_change) + r_.tiny();
-    ds_[at(s.map(), i_, j)] = ds;
+    std::size_t const to = p_.dbias_form.at(p_.size, b_, h_, i_, j);
+    add(ds_[to], ds.value, ds.error);
+    ds_sizes_[to] += std::fabs(ds.value) + ds.error, ++ds_terms_[to];
     ds.error = r_.weight(ds);
     long double const scale = p_.op(ss::streaming{}).scale(s.channels);
     for (index_t c = 0; c < s.channels; ++c) {
@@ -282,6 +320,7 @@ class attention_oracle {
   attention_roundings<T> r_;
   attention_answer a_;
   std::vector<bounded> dq_, dk_, dv_, ds_;
+  std::vector<long double> ds_sizes_, ds_terms_;  // of sums: absolute values, and how many
   index_t b_ = 0, h_ = 0, i_ = 0;
 };
 

@@ -41,8 +41,8 @@ struct attention_size {
 // Which gradients are asked for: bits.
 inline constexpr unsigned wants_dq = 1, wants_dk = 2, wants_dv = 4, wants_dbias = 8;
 
-// The shape of a bias: batch or heads of 1, for all of them; a number for each distance of a key
-// from its query, in place of each pair.
+// The shape of a bias or its gradient: batch or heads of 1, for all of them; a number for each
+// distance of a key from its query, in place of each pair.
 struct bias_form {
   bool one_batch = false, one_head = false, relative = false;
 
@@ -54,6 +54,10 @@ struct bias_form {
     return attention_size::at(extents(s), one_batch ? 0 : b, one_head ? 0 : h, relative ? 0 : i,
                               relative ? j - i + s.queries - 1 : j);
   }
+  std::string describe() const {
+    return std::string(one_batch ? " of all samples" : "") + (one_head ? " of all heads" : "") +
+           (relative ? " by distance" : "");
+  }
 };
 
 template <class T>
@@ -62,8 +66,10 @@ struct attention_problem {
   pattern_mask mask;
   std::optional<sparse_mask> sparse;  // in place of the mask
   std::optional<double> scale;
+  std::function<bool(index_t head, index_t query, index_t key)> looks;  // likewise, if there is one
   std::vector<T> q, k, v, bias, dy;  // bias: empty, or of form.extents(size)
-  bias_form form{};
+  bias_form form{}, dbias_form{};
+  ss::dropout dropout;
   // Heads have the same keys and values, and queries the same row of bias: their strides are 0.
   bool shared_keys = false, shared_bias = false;
   std::vector<index_t> lengths, query_lengths;  // empty: none given
@@ -72,6 +78,8 @@ struct attention_problem {
   std::vector<T> dq, dk, dv, dbias;  // what gradients are added to, if they are
   std::string title;
 
+  extents4 bias_shape() const { return form.extents(size); }
+  extents4 dbias_shape() const { return dbias_form.extents(size); }
   index_t valid_keys(index_t b) const {
     return lengths.empty() ? size.keys : lengths[static_cast<std::size_t>(b)];
   }
@@ -82,9 +90,11 @@ struct attention_problem {
   ss::softmax_attention<pattern_mask, Algorithm> op(Algorithm algorithm) const {
     return ss::softmax_attention<pattern_mask, Algorithm>(mask, scale, algorithm);
   }
-  ss::attention_options options() const { return {view_of(lengths), view_of(query_lengths)}; }
+  ss::attention_options options() const {
+    return {view_of(lengths), view_of(query_lengths), dropout};
+  }
   ss::attention_backward_options backward_options() const {
-    return {mode, view_of(lengths), view_of(query_lengths)};
+    return {mode, view_of(lengths), view_of(query_lengths), dropout};
   }
 
   std::string describe() const {
@@ -98,12 +108,13 @@ struct attention_problem {
       out << names[static_cast<int>(mask.kind)] << "{" << mask.a << "," << mask.b << "}";
     out << " [B,H,N,M,D,E]=[" << size.batch << "," << size.heads << "," << size.queries << ","
         << size.keys << "," << size.channels << "," << size.values << "] " << title
-        << (bias.empty() ? "" : " bias") << (form.one_batch ? " of all samples" : "")
-        << (form.one_head ? " of all heads" : "") << (form.relative ? " by distance" : "")
-        << (shared_keys ? " shared keys" : "") << (shared_bias ? " shared bias" : "")
+        << (bias.empty() ? "" : " bias" + form.describe()) << (shared_keys ? " shared keys" : "")
+        << (shared_bias ? " shared bias" : "")
         << (mode == ss::grad_mode::accumulate ? " accumulate" : "");
     if (scale) out << " scale=" << *scale;
     if (wanted != 15) out << " wanted=" << wanted;
+    if (std::string const of = dbias_form.describe(); !of.empty()) out << " dbias" << of;
+    if (dropout.rate != 0) out << " dropout=" << dropout.rate;
     for (auto const& [name, list] :
          {std::pair(" lengths=", &lengths), std::pair(" query_lengths=", &query_lengths)}) {
       if (list->empty()) continue;
@@ -138,6 +149,31 @@ attention_problem<T> normal_attention(attention_size size, pattern_mask mask, st
   p.dv = fill(size.v());
   p.dbias = fill(size.map());
   p.title = "seed=" + std::to_string(seed);
+  return p;
+}
+
+// Other numbers for the bias, if there is one, and its gradient, of the shapes of the problem.
+template <class T>
+void draw_bias(attention_problem<T>& p, std::uint64_t seed) {
+  random_stream random(seed + 2000);
+  auto const fill = [&](extents4 e, std::vector<T>& values) {
+    values.resize(static_cast<std::size_t>(e.size()));
+    for (T& v : values) v = from_double<T>(random.normal());
+  };
+  if (!p.bias.empty()) fill(p.bias_shape(), p.bias);
+  fill(p.dbias_shape(), p.dbias);
+}
+
+// `number`: bits for a relative bias and gradient; a bias of all samples, of all heads; a gradient
+// of all samples, of all heads; a gradient that is relative where the bias is not, or not where it
+// is.
+inline constexpr unsigned bias_forms = 64;
+template <class T>
+attention_problem<T> with_bias_form(attention_problem<T> p, unsigned number, std::uint64_t seed) {
+  auto const bit = [&](int n) { return (number >> n & 1) != 0; };
+  p.form = {bit(1), bit(2), bit(0)};
+  p.dbias_form = {bit(3), bit(4), bit(0) != bit(5)};
+  draw_bias(p, seed);
   return p;
 }
 
@@ -181,6 +217,23 @@ inline pattern_mask any_mask(int kind, attention_size size, std::uint64_t seed) 
       return {static_cast<mask_kind>(kind), 0, 0};
   }
 }
+
+// Sparse masks of many outlines; `number` says which lie and which differ by head.
+inline sparse_mask any_sparse_mask(std::uint64_t number) {
+  constexpr index_t sizes[] = {64, 1, 50, 7, 128, 16};
+  sparse_mask m;
+  m.size = sizes[number % 6];
+  m.kind = number / 6 % 2 == 0 ? sparse_kind::blocks : sparse_kind::stripes;
+  random_stream random(number + 3000);
+  m.number =
+      m.kind == sparse_kind::blocks ? 2 + static_cast<index_t>(random.below(5)) : (m.size + 4) / 5;
+  m.by_head = random.below(2) == 0;
+  m.causal = random.below(3) == 0;
+  m.lazy_meets = random.below(5) == 0;
+  m.lazy_covers = random.below(4) == 0;
+  return m;
+}
+inline constexpr std::uint64_t sparse_mask_kinds = 12;
 
 // Whatever a seed decides but for the shape: mask, scale, bias, lengths, sharing, gradients.
 template <class T>

@@ -18,23 +18,6 @@ using namespace support;
 
 namespace {
 
-// Sparse masks of many outlines; `number` says which lie and which differ by head.
-sparse_mask any_sparse(std::uint64_t number) {
-  constexpr index_t sizes[] = {64, 1, 50, 7, 128, 16};
-  sparse_mask m;
-  m.size = sizes[number % 6];
-  m.kind = number / 6 % 2 == 0 ? sparse_kind::blocks : sparse_kind::stripes;
-  random_stream random(number + 3000);
-  m.number =
-      m.kind == sparse_kind::blocks ? 2 + static_cast<index_t>(random.below(5)) : (m.size + 4) / 5;
-  m.by_head = random.below(2) == 0;
-  m.causal = random.below(3) == 0;
-  m.lazy_meets = random.below(5) == 0;
-  m.lazy_covers = random.below(4) == 0;
-  return m;
-}
-constexpr std::uint64_t any_sparse_kinds = 12;
-
 // Which part of the cases a type has where types share them: 0 to 3.
 template <class T>
 constexpr std::uint64_t part_of() {
@@ -47,7 +30,7 @@ constexpr std::uint64_t part_of() {
 template <class T>
 attention_problem<T> sparse_attention(attention_size size, std::uint64_t seed) {
   auto p = any_attention<T>(size, seed, 0);
-  p.sparse = any_sparse(seed);
+  p.sparse = any_sparse_mask(seed);
   return p;
 }
 
@@ -110,7 +93,7 @@ TEST_CASE_TEMPLATE("sparse masks", T, float, double, float16, bfloat16) {
                                   {2, 2, 70, 201, 5, 17},
                                   {1, 3, 130, 33, 40, 8},
                                   {1, 2, 97, 192, 70, 66}};
-  for (; seed < any_sparse_kinds; ++seed) {
+  for (; seed < sparse_mask_kinds; ++seed) {
     // All kinds in float, a third of them in each other type.
     if (!full_suite() && !std::is_same_v<T, float> && seed % 3 != part_of<T>() % 3) continue;
     solved_attention<T> const s(sparse_attention<T>(sizes[seed / 3 % 4], seed));
@@ -123,8 +106,8 @@ TEST_CASE_TEMPLATE("sparse masks", T, float, double, float16, bfloat16) {
 TEST_CASE_TEMPLATE("long ones", T, float, double, float16, bfloat16) {
   if (!testing(backend_kind::host)) return;
   // A quarter of the kinds each.
-  for (std::uint64_t kind = part_of<T>(); kind < any_sparse_kinds; kind += 4) {
-    std::uint64_t const seed = any_sparse_kinds * 10 + kind;
+  for (std::uint64_t kind = part_of<T>(); kind < sparse_mask_kinds; kind += 4) {
+    std::uint64_t const seed = sparse_mask_kinds * 10 + kind;
     solved_attention<T> const s(sparse_attention<T>({1, 2, 450, 500, 3, 4}, seed));
     CHECK(check_attention(s, ss::exec::host{}) == "");
     CHECK(check_attention(s, ss::exec::host{}, ss::streaming{ss::products::native}) == "");
@@ -132,7 +115,7 @@ TEST_CASE_TEMPLATE("long ones", T, float, double, float16, bfloat16) {
 }
 
 TEST_CASE_TEMPLATE("any layout, and gradients alone", T, float, float16) {
-  std::uint64_t seed = any_sparse_kinds * 20;
+  std::uint64_t seed = sparse_mask_kinds * 20;
   for (int layout = 1; layout < memory_layout::count; ++layout) {
     solved_attention<T> const s(sparse_attention<T>({2, 2, 60, 75, 5, 17}, ++seed));
     for_each_backend_once(s.problem.number(), [&](auto const& on) {
@@ -145,7 +128,7 @@ TEST_CASE_TEMPLATE("any layout, and gradients alone", T, float, float16) {
 TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T, float, double,
                    float16, bfloat16) {
   if (!testing(backend_kind::host)) return;
-  std::uint64_t seed = any_sparse_kinds * 30;
+  std::uint64_t seed = sparse_mask_kinds * 30;
   for (int i = 0; i < (full_suite() || std::is_same_v<T, float> ? 3 : 1); ++i) {
     auto p = sparse_attention<T>({1, 2, 800, 300, 8, 9}, ++seed);
     p.sparse->size = std::max<index_t>(p.sparse->size, 16);
@@ -179,9 +162,9 @@ TEST_CASE("less than all of the protocol") {
     by(ss::streaming{});
     by(ss::materialized<>{});
   };
-  for (std::uint64_t i = 0; i < any_sparse_kinds; ++i) {
+  for (std::uint64_t i = 0; i < sparse_mask_kinds; ++i) {
     auto p = any_attention<float>(size, 4000 + i, 0);
-    p.sparse = any_sparse(i);
+    p.sparse = any_sparse_mask(i);
     p.sparse->by_head = p.sparse->causal = false;
     check(without_covers{*p.sparse}, p);
     check(without_meets{*p.sparse}, p);

@@ -18,9 +18,12 @@ SLICESORT_HD constexpr std::uint64_t mix64(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
+// What a sequence's numbers are hashes of lies so far apart.
+inline constexpr std::uint64_t counter_step = 0x9e3779b97f4a7c15u;
+
 // Number `counter` (from 0) of the SplitMix64 sequence that starts from `seed`.
 SLICESORT_HD constexpr std::uint64_t counter_hash64(std::uint64_t seed, std::uint64_t counter) {
-  return mix64(seed + 0x9e3779b97f4a7c15u * (counter + 1));
+  return mix64(seed + counter_step * (counter + 1));
 }
 
 // 32 bits for (seed, stream, counter): every stream is a sequence with a seed of its own.

@@ -1,57 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bias of attention. Callers pass it in one of four shapes; whatever lies behind the door reads
-// it as a number for each pair, which strides of zero and of opposite signs make of all of them.
+// The forms of attention's bias, and of its gradient: a number for every pair of a query and a key,
+// or for every distance j - i; of every sample and head, or of all.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
-#include <slicesort/detail/core/check.hpp>
-#include <slicesort/detail/core/view_info.hpp>
-#include <slicesort/detail/softmax_attention/check.hpp>
-#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/detail/core/config.hpp>
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-// Whether a bias depends on the distance from the query to the key alone: b[j - i + queries - 1].
-// Of a single query it is a row of numbers either way.
+// Whether a bias is relative, which depends on the distance from the query to the key alone:
+// b[j - i + queries - 1]. Of a single query the two forms are one.
 constexpr bool is_relative(extents4 bias, index_t queries) {
   return bias.length == 1 && queries != 1;
 }
-
-// Its rules, beside inputs whose rows can be counted.
-inline void check_bias(checker& c, attention_info const& in) {
-  view_info like = in.q;  // with an extent of 1 where samples or heads share the bias
-  if (in.bias.extents.outer == 1) like.extents.outer = 1;
-  if (in.bias.extents.batch == 1) like.extents.batch = 1;
-  if (!is_relative(in.bias.extents, in.q.extents.length))
-    return check_rows(c, in.bias, like, in.q, in.k, in.k.axes.length);
-  c.extent(in.bias, in.bias.axes.outer, in.bias.extents.outer, like.name, like.extents.outer);
-  c.extent(in.bias, in.bias.axes.batch, in.bias.extents.batch, like.name, like.extents.batch);
-  index_t const distances = in.q.extents.length + in.k.extents.length - 1;
-  if (in.bias.extents.channels != distances)
-    c.fail(error_kind::argument,
-           "bias.keys is %lld, must be %lld (q.length + k.length - 1) where bias.queries is 1",
-           static_cast<long long>(in.bias.extents.channels), static_cast<long long>(distances));
+constexpr index_t distances_of(index_t queries, index_t keys) {
+  return queries + keys > 0 ? queries + keys - 1 : 0;
 }
 
-// The bias of a checked call as a view [batch, heads, queries, keys].
+// The bias of a checked call as a view [batch, heads, queries, keys], whatever its form: strides of
+// zero and of opposite signs make one of each. What reads a bias knows nothing of its forms.
 template <class T>
 tensor4<T const> bias_of_pairs(attention_inputs<T> const& in) {
   if (in.bias.data() == nullptr) return in.bias;
-  attention_shape const s = attention_shape::of(in);
-  extents4 const e = in.bias.extents();
+  extents4 const q = in.q.extents(), e = in.bias.extents();
   strides4 d = in.bias.strides();
   T const* first = in.bias.data();
   if (e.outer == 1) d.outer = 0;
   if (e.batch == 1) d.batch = 0;
-  if (is_relative(e, s.queries)) {
-    first += (s.queries - (s.queries > 0 ? 1 : 0)) * d.channels;
+  if (is_relative(e, q.length)) {
+    first += (q.length > 0 ? q.length - 1 : 0) * d.channels;
     d.length = -d.channels;
   }
-  return {first, {s.batch, s.heads, s.queries, s.keys}, d};
+  return {first, {q.outer, q.batch, q.length, in.k.extents().length}, d};
 }
+
+// How the gradient of a bias is formed, as its shape says.
+enum class bias_gradient : unsigned char {
+  of_pairs,  // a pair's is one number; or there is none
+  relative,  // sums over the queries of each head, and over what shares them
+  shared     // sums over heads or samples
+};
+struct bias_sums {
+  bias_gradient form = bias_gradient::of_pairs;
+  index_t batch = 0, heads = 0;  // the gradient's own
+
+  static constexpr bias_sums of(extents4 dbias, extents4 q) {
+    bias_sums b{bias_gradient::of_pairs, dbias.outer, dbias.batch};
+    if (is_relative(dbias, q.length))
+      b.form = bias_gradient::relative;
+    else if ((dbias.outer == 1 && q.outer != 1) || (dbias.batch == 1 && q.batch != 1))
+      b.form = bias_gradient::shared;
+    return b;
+  }
+  // The gradient has a number for each group of samples and heads, which are added up in order:
+  // `count` pairs = sample * heads + head, `step` apart.
+  SLICESORT_HD constexpr index_t groups() const { return batch * heads; }
+  struct group {
+    index_t first, step, count;
+  };
+  SLICESORT_HD constexpr group group_of(index_t number, index_t samples, index_t all_heads) const {
+    bool const one_batch = batch != samples, one_head = heads != all_heads;
+    index_t const sample = one_batch ? 0 : number / heads, head = one_head ? 0 : number % heads;
+    return {sample * all_heads + head, one_head ? 1 : all_heads,
+            (one_batch ? samples : 1) * (one_head ? all_heads : 1)};
+  }
+};
 
 }  // namespace detail
 }  // namespace v0

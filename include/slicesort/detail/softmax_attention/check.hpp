@@ -5,7 +5,9 @@
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/core/view_info.hpp>
+#include <slicesort/detail/softmax_attention/bias.hpp>
 #include <slicesort/mask_protocol.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cmath>
@@ -72,9 +74,25 @@ inline void check_rows(checker& c, view_info const& of, view_info const& like,
              width_axis == width.axes.length ? width.extents.length : width.extents.channels);
 }
 
-// A view of the scores' shape.
-inline void check_pairs(checker& c, view_info const& of, attention_info const& in) {
-  check_rows(c, of, in.q, in.q, in.k, in.k.axes.length);
+// A bias or its gradient, beside q and k whose rows can be counted.
+inline void check_bias(checker& c, view_info const& of, view_info const& q, view_info const& k) {
+  view_info like = q;  // with an extent of 1 where samples or heads share the bias
+  if (of.extents.outer == 1) like.extents.outer = 1;
+  if (of.extents.batch == 1) like.extents.batch = 1;
+  if (!is_relative(of.extents, q.extents.length))
+    return check_rows(c, of, like, q, k, k.axes.length);
+  c.extent(of, of.axes.outer, of.extents.outer, like.name, like.extents.outer);
+  c.extent(of, of.axes.batch, of.extents.batch, like.name, like.extents.batch);
+  index_t const distances = distances_of(q.extents.length, k.extents.length);
+  if (of.extents.channels != distances)
+    c.fail(error_kind::argument,
+           "%s.keys is %lld, must be %lld (q.length + k.length - 1) where %s.queries is 1", of.name,
+           static_cast<long long>(of.extents.channels), static_cast<long long>(distances), of.name);
+}
+
+inline void check_dropout(checker& c, dropout const& d) {
+  if (!(d.rate >= 0 && d.rate < 1))
+    c.fail(error_kind::argument, "dropout.rate is %g, must be in [0, 1)", d.rate);
 }
 
 inline void check_scale(checker& c, double scale) {
@@ -88,8 +106,10 @@ void check_mask(checker& c, Mask const& mask, mask_call call) {
     c.fail(error_kind::argument, "mask %s (keys is %lld)", what, static_cast<long long>(call.keys));
 }
 
-// Rules that the shapes of q and v decide, with those of k and y, which follow from them.
-inline void check_attention_shapes(checker& c, extents4 q, extents4 v, double scale) {
+// Rules that the shapes of q and v decide, with those of k and y, which follow from them, and of
+// dbias, unless it is left out.
+inline void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 dbias,
+                                   double scale) {
   auto const queries = describe_shape("q", q, head_axes),
              values = describe_shape("v", v, head_axes);
   auto const keys = describe_shape("k", {q.outer, q.batch, v.length, q.channels}, head_axes);
@@ -98,6 +118,11 @@ inline void check_attention_shapes(checker& c, extents4 q, extents4 v, double sc
   c.rows_countable(queries);
   c.rows_countable(keys);
   check_scale(c, scale);
+  if (dbias != extents4{}) {
+    auto const gradient = describe_shape("dbias", dbias, pair_axes);
+    c.shape(gradient);
+    check_bias(c, gradient, queries, keys);
+  }
   c.shape(describe_shape("y", {q.outer, q.batch, q.length, v.channels}, head_axes));
 }
 
@@ -143,7 +168,7 @@ inline void check_attention_gradients(checker& c, attention_info const& to,
   like(to.has[0], to.q, in.q);
   like(to.has[1], to.k, in.k);
   like(to.has[2], to.v, in.v);
-  if (to.has[3]) check_pairs(c, to.bias, in);
+  if (to.has[3]) check_bias(c, to.bias, in.q, in.k);
 }
 
 }  // namespace detail

@@ -5,8 +5,10 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/detail/kernel/tuning.hpp>
+#include <slicesort/detail/softmax_attention/kernel/backward_bias.hpp>
 #include <slicesort/detail/softmax_attention/kernel/backward_kv.hpp>
 #include <slicesort/detail/softmax_attention/kernel/backward_q.hpp>
+#include <slicesort/detail/softmax_attention/kernel/bias_sums.hpp>
 #include <slicesort/detail/softmax_attention/kernel/forward.hpp>
 #include <slicesort/detail/softmax_attention/kernel/materialized.hpp>
 #include <slicesort/detail/softmax_attention/kernel/query_stats.hpp>
@@ -27,10 +29,10 @@ namespace impl {
 
 // f(width) with the width of tiles that suits so many channels, as a type.
 template <class T, class F>
-void with_tile_width(detail::attention_shape const& s, F const& f) {
+void with_tile_width(detail::attention_shape const& s, bool narrow, F const& f) {
   if constexpr (sizeof(T) == 2) {
     index_t const channels = std::max(s.channels, s.values);
-    if (narrow_tile < channels && channels <= wide_tile)
+    if (!narrow && narrow_tile < channels && channels <= wide_tile)
       return f(std::integral_constant<int, wide_tile>{});
   }
   f(std::integral_constant<int, narrow_tile>{});
@@ -48,13 +50,14 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
                       workspace) {
     auto const s = detail::attention_shape::of(p.in);
     attention_tuning const tuning = attention_tuning_of<T>(grid);
-    with_tile_width<T>(s, [&](auto width) {
+    with_tile_width<T>(s, false, [&](auto width) {
       attention_forward_body<Mask, T, width> all{p.mask};
       all.scale = static_cast<State>(p.scale);
       all.in = p.in;
       all.y = p.y;
       if (p.saving) all.state = p.state;
       all.lengths = p.lengths;
+      all.drop = detail::dropout_rule::of(p.drop);
       all.warps = tuning.forward_warps;
       while (all.warps > 1 && all.queries_of_block() >= 2 * s.queries) all.warps /= 2;
       while (all.warps > 1 && shared_bytes(all) > grid.info().shared_bytes) all.warps /= 2;
@@ -65,61 +68,16 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
   template <class Grid, class T, class State>
   static void backward(Grid const& grid, detail::attention_backward<Mask, T, State> const& p,
                        workspace w) {
-    auto const s = detail::attention_shape::of(p.in);
+    auto const s = p.shape();
     detail::arena a(w);
     layout<T> const m(a, s);
-    auto const scale = static_cast<State>(p.scale);
-    attention_tuning const tuning = attention_tuning_of<T>(grid);
     query_stats_body<T> const stats{p.dy, p.y, p.state, p.lengths, m.stats};
     if (stats.blocks() > 0) grid.run(stats, stats.blocks(), stats.max_threads);
-    bool const of_keys = p.to.dk.data() != nullptr || p.to.dv.data() != nullptr;
-    bool const of_queries = p.to.dq.data() != nullptr || p.to.dbias.data() != nullptr;
-    if (of_keys) {
-      query_bounds_body<Mask> bounds{p.mask};
-      bounds.lengths = p.lengths;
-      bounds.samples = s.batch;
-      bounds.heads = s.heads;
-      bounds.queries = s.queries;
-      bounds.keys = s.keys;
-      bounds.queries_of_tile = m.tile;
-      bounds.bounds = m.bounds;
-      if (bounds.blocks() > 0) grid.run(bounds, bounds.blocks(), bounds.max_threads);
-    }
-    with_tile_width<T>(s, [&](auto width) {
-      if (of_keys) {
-        attention_backward_kv_body<Mask, T, width> all{p.mask};
-        all.scale = scale;
-        all.in = p.in;
-        all.dy = p.dy;
-        all.stats = m.stats;
-        all.bounds = m.bounds;
-        all.dk = p.to.dk;
-        all.dv = p.to.dv;
-        all.mode = p.mode;
-        all.lengths = p.lengths;
-        all.warps = tuning.backward_kv_warps;
-        all.buffers = tuning.backward_buffers;
-        while (all.warps > 1 && all.keys_of_block() >= 2 * s.keys) all.warps /= 2;
-        fit(grid, all);
-        if (all.blocks() > 0) grid.run(all, all.blocks(), warp_threads * all.warps);
-      }
-      if (of_queries) {
-        attention_backward_q_body<Mask, T, width> all{p.mask};
-        all.scale = scale;
-        all.in = p.in;
-        all.dy = p.dy;
-        all.stats = m.stats;
-        all.dq = p.to.dq;
-        all.dbias = p.to.dbias;
-        all.mode = p.mode;
-        all.lengths = p.lengths;
-        all.warps = tuning.backward_q_warps;
-        all.buffers = tuning.backward_buffers;
-        while (all.warps > 1 && all.queries_of_block() >= 2 * s.queries) all.warps /= 2;
-        fit(grid, all);
-        if (all.blocks() > 0) grid.run(all, all.blocks(), warp_threads * all.warps);
-      }
-    });
+    bool const summed = s.dbias.form != detail::bias_gradient::of_pairs;
+    if (p.to.dk.data() != nullptr || p.to.dv.data() != nullptr) backward_kv(grid, p, m);
+    if (p.to.dq.data() != nullptr || (p.to.dbias.data() != nullptr && !summed))
+      backward_q(grid, p, m, summed ? tensor4<T>() : p.to.dbias);
+    if (summed) backward_bias(grid, p, m);
   }
 
  private:
@@ -129,24 +87,118 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
     static constexpr int tile = attention_backward_kv_body<Mask, T, narrow_tile>::queries_of_tile;
     query_stats<A>* stats;  // of every query
     range_bounds* bounds;   // of every tile of queries; of each head where masks differ
+    A* distances;           // of each head, for a relative dbias
 
     layout(detail::arena& a, detail::attention_shape const& s)
         : stats(a.take<query_stats<A>>(detail::amount(s.batch) * s.heads * s.queries)),
           bounds(a.take<range_bounds>(detail::amount(s.batch) *
                                       (detail::has_for_head<Mask> ? s.heads : 1) *
-                                      divide_up(s.queries, tile))) {}
+                                      divide_up(s.queries, tile))),
+          distances(a.take<A>(s.dbias.form != detail::bias_gradient::relative
+                                  ? detail::amount(0)
+                                  : detail::amount(s.batch) * s.heads *
+                                        attention_backward_bias_body<Mask, T>::most_partial_sums(
+                                            s.queries, s.keys))) {}
   };
 
+  template <class Grid, class T, class State, class Layout>
+  static void backward_kv(Grid const& grid, detail::attention_backward<Mask, T, State> const& p,
+                          Layout const& m) {
+    auto const s = p.shape();
+    attention_tuning const tuning = attention_tuning_of<T>(grid);
+    query_bounds_body<Mask> bounds{p.mask};
+    bounds.lengths = p.lengths;
+    bounds.samples = s.batch;
+    bounds.heads = s.heads;
+    bounds.queries = s.queries;
+    bounds.keys = s.keys;
+    bounds.queries_of_tile = m.tile;
+    bounds.bounds = m.bounds;
+    if (bounds.blocks() > 0) grid.run(bounds, bounds.blocks(), bounds.max_threads);
+    with_tile_width<T>(s, p.drop.rate > 0, [&](auto width) {
+      attention_backward_kv_body<Mask, T, width> all{p.mask};
+      describe(all, p, m);
+      all.bounds = m.bounds;
+      all.mode = p.mode;
+      all.dk = p.to.dk;
+      all.dv = p.to.dv;
+      all.warps = tuning.backward_kv_warps;
+      all.buffers = tuning.backward_buffers;
+      while (all.warps > 1 && all.keys_of_block() >= 2 * s.keys) all.warps /= 2;
+      fit(grid, all, all);
+      if (all.blocks() > 0) grid.run(all, all.blocks(), warp_threads * all.warps);
+    });
+  }
+  template <class Grid, class T, class State, class Layout>
+  static void backward_q(Grid const& grid, detail::attention_backward<Mask, T, State> const& p,
+                         Layout const& m, tensor4<T> dbias) {
+    auto const s = p.shape();
+    attention_tuning const tuning = attention_tuning_of<T>(grid);
+    with_tile_width<T>(s, false, [&](auto width) {
+      attention_backward_q_body<Mask, T, width> all{{p.mask}};
+      describe(all.tile, p, m);
+      all.dq = p.to.dq;
+      all.dbias = dbias;
+      all.mode = p.mode;
+      all.tile.of_bias = all.dbias.data() != nullptr;
+      all.tile.warps = tuning.backward_q_warps;
+      all.tile.buffers = tuning.backward_buffers;
+      while (all.tile.warps > 1 && all.tile.queries_of_block() >= 2 * s.queries)
+        all.tile.warps /= 2;
+      fit(grid, all, all.tile);
+      if (all.blocks() > 0) grid.run(all, all.blocks(), warp_threads * all.tile.warps);
+    });
+  }
+  // A dbias that is relative or shared.
+  template <class Grid, class T, class State, class Layout>
+  static void backward_bias(Grid const& grid, detail::attention_backward<Mask, T, State> const& p,
+                            Layout const& m) {
+    auto const s = p.shape();
+    attention_tuning const tuning = attention_tuning_of<T>(grid);
+    attention_backward_bias_body<Mask, T> all{{p.mask}};
+    describe(all.tile, p, m);
+    all.dbias = p.to.dbias;
+    all.mode = p.mode;
+    all.tile.of_bias = true;
+    all.to = s.dbias;
+    all.distances = m.distances;
+    all.tile.warps = tuning.backward_q_warps;
+    all.tile.buffers = 1;
+    while (all.tile.warps > 1 && all.tile.queries_of_block() >= 2 * s.queries) all.tile.warps /= 2;
+    fit(grid, all, all.tile);
+    if (all.blocks() > 0) grid.run(all, all.blocks(), warp_threads * all.tile.warps);
+    if (all.relative()) {
+      distance_sums_body<T> sums{};
+      sums.shape = s;
+      sums.bands = all.bands();
+      sums.partial_sums = m.distances;
+      sums.dbias = p.to.dbias;
+      sums.mode = p.mode;
+      if (sums.blocks() > 0) grid.run(sums, sums.blocks(), sums.max_threads);
+    }
+  }
+
+  // What the backward kernels all read.
+  template <class Body, class T, class State, class Layout>
+  static void describe(Body& all, detail::attention_backward<Mask, T, State> const& p,
+                       Layout const& m) {
+    all.scale = static_cast<State>(p.scale);
+    all.in = p.in;
+    all.dy = p.dy;
+    all.stats = m.stats;
+    all.lengths = p.lengths;
+    all.drop = detail::dropout_rule::of(p.drop);
+  }
   // One buffer, then fewer warps, where shared memory is small.
-  template <class Grid, class Body>
-  static void fit(Grid const& grid, Body& all) {
-    int const buffers = all.buffers;
+  template <class Grid, class Body, class Tile>
+  static void fit(Grid const& grid, Body const& all, Tile& tile) {
+    int const buffers = tile.buffers;
     while (shared_bytes(all) > grid.info().shared_bytes) {
-      if (all.buffers > 1) {
-        all.buffers = 1;
-      } else if (all.warps > 1) {
-        all.buffers = buffers;
-        all.warps /= 2;
+      if (tile.buffers > 1) {
+        tile.buffers = 1;
+      } else if (tile.warps > 1) {
+        tile.buffers = buffers;
+        tile.warps /= 2;
       } else {
         return;
       }

@@ -30,7 +30,11 @@ struct implementation<detail::streaming_attention_op<Mask>, detail::host_backend
     a.overlap(
         [&](detail::arena& forward) { (void)streaming_forward_layout<T>(forward, on, s, sparse); },
         [&](detail::arena& backward) {
-          (void)streaming_backward_layout<T>(backward, on, s, sparse);
+          backward.overlap(
+              [&](detail::arena& of_heads) {
+                (void)streaming_backward_layout<T>(of_heads, on, s, sparse);
+              },
+              [&](detail::arena& shared) { (void)shared_bias_layout<T>(shared, on, s, sparse); });
         });
   }
 
@@ -61,7 +65,8 @@ struct implementation<detail::materialized_attention_op<Mask>, detail::host_back
   }
   template <class T, class Exec>
   static void plan(Exec const& on, detail::attention_shape const& s, detail::arena& a) {
-    (void)attention_map_layout<T>(a, on, s);
+    a.overlap([&](detail::arena& of_heads) { (void)attention_map_layout<T>(of_heads, on, s); },
+              [&](detail::arena& shared) { (void)shared_bias_map_layout<T>(shared, on, s); });
   }
 
   template <class Exec, class Problem>

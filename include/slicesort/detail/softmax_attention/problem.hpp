@@ -7,16 +7,19 @@
 // and backward, with delta_i = <dy_i, y_i> (FlashAttention: D = rowsum(dO * O)):
 //   dv_j = sum_i p_ij dy_i,  ds_ij = p_ij (<dy_i, v_j> - delta_i),  dbias = ds,
 //   dq_i = scale * sum_j ds_ij k_j,  dk_j = scale * sum_i ds_ij q_i
-// all in the accumulator's type, rounded once.
+// all in the accumulator's type, rounded once. With dropout (dropout.hpp) p_ij in y and dv, and
+// <dy_i, v_j>, are 0 where a weight is dropped, else divided by 1 - rate.
 #pragma once
 
 #include <slicesort/attention_algorithm.hpp>
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/core/gemm.hpp>
+#include <slicesort/detail/softmax_attention/bias.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/gemm.hpp>
 #include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstddef>
@@ -30,6 +33,7 @@ namespace detail {
 struct attention_shape {
   index_t batch, heads, queries, keys;
   index_t channels, values;  // channels of q and k; of v and y
+  bias_sums dbias;
 
   static SLICESORT_HD constexpr attention_shape of(extents4 q, extents4 v) {
     attention_shape s{};
@@ -45,7 +49,13 @@ struct attention_shape {
   static SLICESORT_HD constexpr attention_shape of(attention_inputs<T> const& in) {
     return of(in.q.extents(), in.v.extents());
   }
+  static constexpr attention_shape of(extents4 q, extents4 v, extents4 dbias) {
+    attention_shape s = of(q, v);
+    s.dbias = bias_sums::of(dbias, q);
+    return s;
+  }
   SLICESORT_HD constexpr index_t pairs() const { return batch * heads; }  // of a sample and a head
+  constexpr index_t distances() const { return distances_of(queries, keys); }
   // Whether no tensor of a call has an element, however many channels there are.
   constexpr bool empty() const { return batch == 0 || heads == 0 || (queries == 0 && keys == 0); }
 };
@@ -71,6 +81,7 @@ struct attention_forward {
   tensor4<State> state{};
   bool saving = false;  // whether the state is written
   attention_lengths lengths{};
+  dropout drop{};
 
   attention_shape shape() const { return attention_shape::of(in); }
 };
@@ -90,8 +101,11 @@ struct attention_backward {
   attention_gradients<T> to{};
   grad_mode mode = grad_mode::overwrite;
   attention_lengths lengths{};
+  dropout drop{};
 
-  attention_shape shape() const { return attention_shape::of(in); }
+  attention_shape shape() const {
+    return attention_shape::of(in.q.extents(), in.v.extents(), to.dbias.extents());
+  }
 };
 
 // Two operators behind one door, which differ in what they save.

@@ -27,6 +27,12 @@ struct vec {
   friend vec operator^(vec const& a, vec const& b) {
     return map([&](int i) { return a[i] ^ b[i]; });
   }
+  friend vec operator+(vec const& a, vec const& b) {
+    return map([&](int i) { return a[i] + b[i]; });
+  }
+  friend vec operator*(vec const& a, vec const& b) {
+    return map([&](int i) { return a[i] * b[i]; });
+  }
   friend vec operator<<(vec const& a, int n) {
     return map([&](int i) { return a[i] << n; });
   }

@@ -9,9 +9,12 @@
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/softmax_attention/host/backward_tile.hpp>
+#include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
 #include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
 #include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
+#include <slicesort/detail/softmax_attention/host/row_io.hpp>
+#include <slicesort/detail/softmax_attention/host/shared_bias.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/problem.hpp>
 #include <slicesort/dtype.hpp>
@@ -60,6 +63,7 @@ class attention_backward_task {
         work_(rule, use, in, state, out, m.scratch, pair) {}
 
   void run() const {
+    work_.clear_distance_sums();
     if (rule_.mask.sparse())
       walk_gathered();
     else
@@ -90,7 +94,7 @@ class attention_backward_task {
       if (some.first == some.last) continue;
       int const keys = static_cast<int>(some.last - some.first);
       work_.form_scores(tile, of, query, count, some);
-      work_.form_dscores(tile, of, {}, some.first, keys);
+      work_.form_dscores(tile, of, {}, some.first, keys, work_.kept(query, some.first, keys));
       work_.clear_dbias(query, count, done, some.first);
       work_.store_dbias(query, {0, count}, 0, some.first, keys);
       work_.add_gradients(tile, of, {}, count, some.first, keys);
@@ -139,13 +143,11 @@ class attention_backward_task {
   void process_part(attention_query_tile<A> const& tile, attention_key_rows<A> const& of,
                     index_t query, int count, gathered_part part) const {
     work_.form_scores(tile, of, query, count, *m_.gathered, part);
-    work_.form_dscores(tile, of, part.lanes, part.first, part.keys);
+    work_.form_dscores(tile, of, part.lanes, part.first, part.keys,
+                       work_.kept(query, *m_.gathered, part));
     lane_range const lanes{part.lanes.first, std::min(part.lanes.last, count)};
-    m_.gathered->each_run([&](int first, int rows) {
-      int const begin = std::max(first, part.first),
-                end = std::min(first + rows, part.first + part.keys);
-      if (begin < end)
-        work_.store_dbias(query, lanes, begin - part.first, m_.gathered->keys[begin], end - begin);
+    m_.gathered->each_run_of(part, [&](int row, int rows) {
+      work_.store_dbias(query, lanes, row - part.first, m_.gathered->keys[row], rows);
     });
     work_.add_gradients(tile, of, part.lanes, count, part.first, part.keys);
   }
@@ -193,26 +195,56 @@ class attention_backward_task {
 // Workspace of a call.
 template <class T>
 struct streaming_backward_layout {
-  slots<attention_backward_slot<detail::accumulator_t<T>>, detail::attention_shape, bool> each;
+  using A = detail::accumulator_t<T>;
+  A* distance_sums;
+  slots<attention_backward_slot<A>, detail::attention_shape, bool> each;
 
   template <class Exec>
   streaming_backward_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s,
                             bool sparse)
-      : each(a, on.threads, detail::amount(s.empty() ? 0 : s.batch) * s.heads, s, sparse) {}
+      : distance_sums(take_distance_sums<A>(a, s)),
+        each(a, on.threads, detail::amount(s.empty() ? 0 : s.batch) * s.heads, s, sparse) {}
+};
+// Of the pass after it, for a bias that is shared.
+template <class T>
+struct shared_bias_layout {
+  index_t tasks;
+  slots<shared_bias_slot<detail::accumulator_t<T>>, detail::attention_shape, bool> each;
+
+  template <class Exec>
+  shared_bias_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s,
+                     bool sparse)
+      : tasks(tasks_of_shared(s)), each(a, on.threads, tasks, s, sparse) {}
 };
 
 template <class T, class Exec>
 void streaming_backward(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
                         tensor4<detail::accumulator_t<T> const> state,
                         attention_backward_tensors<T> const& out, workspace w) {
-  auto const s = detail::attention_shape::of(in);
-  detail::arena a(w);
-  if (s.empty()) return;
-  streaming_backward_layout<T> const m(a, on, s, rule.mask.sparse());
+  using detail::bias_gradient;
+  tensor4<T> const dbias = out.to.dbias;
+  auto const s = detail::attention_shape::of(in.q.extents(), in.v.extents(), dbias.extents());
+  bool const sparse = rule.mask.sparse();
+  if (s.empty()) return clear_sums(dbias, out.mode);
   attention_kernels<T> const use(on.instructions, rule.multiply);
-  for_each_task(on, s.pairs(), [&](unsigned slot, index_t task) {
-    auto const own = m.each[slot];
-    attention_backward_task<T>(rule, use, in, state, out, own, task).run();
+  detail::arena a(w), after(w);
+  streaming_backward_layout<T> const m(a, on, s, sparse);
+  auto own = out;
+  if (s.dbias.form != bias_gradient::of_pairs) own.to.dbias = {};
+  own.distance_sums = m.distance_sums;
+  if (own.any())
+    for_each_task(on, s.pairs(), [&](unsigned slot, index_t task) {
+      auto const memory = m.each[slot];
+      attention_backward_task<T>(rule, use, in, state, own, memory, task).run();
+    });
+  if (s.dbias.form == bias_gradient::relative)
+    add_up_distances(on, row_io<T>(use), s, m.distance_sums, dbias, out.mode);
+  shared_bias_layout<T> const shared(after, on, s, sparse);
+  for_each_task(on, shared.tasks, [&](unsigned slot, index_t task) {
+    auto memory = shared.each[slot];
+    index_t const tiles = tiles_of_queries(s);
+    shared_bias_task<T>(rule, use, in, state, out, s, memory)
+        .run(task / tiles, task % tiles * attention_queries);
   });
 }
 

@@ -17,6 +17,7 @@
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
+#include <cstdint>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
@@ -28,10 +29,15 @@ struct attention_backward_tensors {
   tensor4<T const> dy, y;
   attention_gradients<T> to;
   grad_mode mode;
+  // Sums of dscores over the queries of every head: [sample and head][query - key + keys - 1], from
+  // the last key of the first query on; null: not wanted.
+  detail::accumulator_t<T>* distance_sums = nullptr;
 
   bool of_scores() const {
-    return to.dq.data() != nullptr || to.dk.data() != nullptr || to.dbias.data() != nullptr;
+    return to.dq.data() != nullptr || to.dk.data() != nullptr || to.dbias.data() != nullptr ||
+           distance_sums != nullptr;
   }
+  bool any() const { return of_scores() || to.dv.data() != nullptr; }
 };
 
 // A tile of queries.
@@ -59,7 +65,8 @@ struct attention_query_tile {
 template <class A>
 struct attention_key_rows {
   A *keys, *values, *dkeys, *dvalues;
-  index_t rows;  // whole blocks
+  index_t rows;       // whole blocks
+  index_t first = 0;  // the key of row 0, if all are neighbors
 
   attention_key_rows() = default;
   attention_key_rows(detail::arena& a, detail::attention_shape s, index_t most) {
@@ -159,7 +166,7 @@ class attention_backward_tile {
     index_t const q = use_.words(key_pitch());
     m_.scores.form(use_, rule_, *t.ranges, head_, in_.bias,
                    {query, count, some.first, static_cast<int>(some.last - some.first)},
-                   of.keys + some.first * q, q, t.queries_transposed, shape_.channels);
+                   of.keys + (some.first - of.first) * q, q, t.queries_transposed, shape_.channels);
   }
   void form_scores(tile const& t, key_rows const& of, index_t query, int count,
                    gathered_keys const& gathered, gathered_part part) const {
@@ -168,9 +175,18 @@ class attention_backward_tile {
                    of.keys + part.first * q, q, t.queries_transposed, shape_.channels);
   }
 
-  // Turns scores into P, and computes dS = P * (dP - D).
-  void form_dscores(tile const& t, key_rows const& of, lane_range lanes, index_t first,
-                    int keys) const {
+  // Bits of the weights of the scores that dropout keeps.
+  std::uint64_t const* kept(index_t query, index_t key, int rows) const {
+    return m_.scores.kept(use_, rule_, head_, query, key, nullptr, rows);
+  }
+  std::uint64_t const* kept(index_t query, gathered_keys const& gathered,
+                            gathered_part part) const {
+    return m_.scores.kept(use_, rule_, head_, query, 0, gathered.keys + part.first, part.keys);
+  }
+
+  // Turns scores into P, and computes dS = P * (dP - D). Where weights are dropped, P becomes 0.
+  void form_dscores(tile const& t, key_rows const& of, lane_range lanes, index_t first, int keys,
+                    std::uint64_t const* kept) const {
     index_t const v = use_.words(value_pitch());
     if (out_.of_scores())
       use_.multiply(
@@ -178,7 +194,10 @@ class attention_backward_tile {
            {t.dy_transposed + lanes.first, attention_queries},
            {m_.products + lanes.first, attention_queries},
            {static_cast<int>(padded_rows(keys)), lanes.count(), use_.words(shape_.values)}});
-    use_.dscore({m_.scores.scores, m_.products, keys, {t.row_max, t.inv_sum, t.delta}, lanes});
+    dscore_call<A> call{m_.scores.scores, m_.products, keys, {t.row_max, t.inv_sum, t.delta}};
+    call.drop = {kept, static_cast<A>(rule_.drop.scale)};
+    call.lanes = lanes;
+    use_.dscore(call);
   }
 
   // Adds P^T dO to dV, dS K to dQ and dS^T Q to dK. P and dS do not outlive it.
@@ -224,6 +243,9 @@ class attention_backward_tile {
   }
   // Of keys `first`, `first + 1`, .., which are rows from `row` on of dS.
   void store_dbias(index_t query, lane_range lanes, int row, index_t first, index_t keys) const {
+    if (out_.distance_sums != nullptr)
+      add_dscores(lanes, row, static_cast<int>(keys),
+                  distance_sums() + query - first + shape_.keys - 1, -1);
     if (out_.to.dbias.data() == nullptr) return;
     A of_query[attention_keys];
     index_t const step = out_.to.dbias.strides().channels;
@@ -234,6 +256,13 @@ class attention_backward_tile {
                 out_.mode);
     }
   }
+  void clear_distance_sums() const {
+    if (out_.distance_sums != nullptr) std::fill_n(distance_sums(), shape_.distances(), A(0));
+  }
+  // Adds some rows of dS to rows, or diagonals, of lanes.
+  void add_dscores(lane_range lanes, int row, int rows, A* to, index_t pitch) const {
+    use_.add_rows({m_.products + row * attention_queries, rows, to, pitch, lanes});
+  }
   void clear_dbias(index_t query, int count, index_t first, index_t last) const {
     tensor4<T> const to = out_.to.dbias;
     if (to.data() == nullptr || out_.mode == grad_mode::accumulate) return;
@@ -242,14 +271,20 @@ class attention_backward_tile {
         head_.at(to, query + i)[j * to.strides().channels] = T(0.0F);
   }
   // Stores the gradients of keys, which are summed up, and zeros past the lengths.
-  void finish(A* dkeys, A const* dvalues) const {
+  void finish(A* dkeys, A* dvalues) const {
     if (out_.to.dk.data() != nullptr) {
       index_t const numbers = padded_rows(head_.keys) * key_pitch();
       for (index_t i = 0; i < numbers; ++i) dkeys[i] *= m_.scale[0];
       io_.store(dkeys, key_pitch(), head_, out_.to.dk, 0, head_.keys, out_.mode);
     }
-    if (out_.to.dv.data() != nullptr)
+    if (out_.to.dv.data() != nullptr) {
+      if (rule_.drop.drops()) {
+        auto const scale = static_cast<A>(rule_.drop.scale);
+        index_t const numbers = padded_rows(head_.keys) * value_pitch();
+        for (index_t i = 0; i < numbers; ++i) dvalues[i] *= scale;
+      }
       io_.store(dvalues, value_pitch(), head_, out_.to.dv, 0, head_.keys, out_.mode);
+    }
     io_.clear(head_, out_.to.dk, head_.keys, shape_.keys, out_.mode);
     io_.clear(head_, out_.to.dv, head_.keys, shape_.keys, out_.mode);
     io_.clear(head_, out_.to.dq, head_.queries, shape_.queries, out_.mode);
@@ -257,6 +292,7 @@ class attention_backward_tile {
   }
 
  private:
+  A* distance_sums() const { return out_.distance_sums + head_.pair * shape_.distances(); }
   // The keys as an operand of sums over keys; as one of sums over channels they are `of.keys`.
   // Exact products take the same numbers for both; pairs lie in the buffer's two halves.
   A* keys_for_sums(key_rows const& of) const {

@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 namespace slicesort {
@@ -136,7 +137,8 @@ class attention_forward_task {
         m.scores.form(use_, rule_, m.ranges[t], head_, in_.bias,
                       {query, valid(query), some.first, keys}, m.keys + first * words, words,
                       queries(m, t), shape_.channels);
-        add_values(m, t, {}, first, keys);
+        add_values(m, t, {}, first, keys,
+                   m.scores.kept(use_, rule_, head_, query, some.first, nullptr, keys));
       }
     }
   }
@@ -161,7 +163,9 @@ class attention_forward_task {
           }
           m.scores.form(use_, rule_, gathered, part, head_, in_.bias, query, valid(query),
                         m.keys + part.first * words, words, queries(m, t), shape_.channels);
-          add_values(m, t, part.lanes, part.first, part.keys);
+          add_values(
+              m, t, part.lanes, part.first, part.keys,
+              m.scores.kept(use_, rule_, head_, query, 0, gathered.keys + part.first, part.keys));
         });
       }
     }
@@ -194,13 +198,14 @@ class attention_forward_task {
     use_.to_operand_of_columns(m.keys, padded_rows(keys) * key_pitch());
     use_.to_operand_of_rows(m.values, value_pitch(), keys);
   }
-  // Adds values, from row `first` on, as the tile's scores weigh them.
-  void add_values(attention_slot<A> const& m, index_t t, lane_range lanes, index_t first,
-                  int keys) const {
+  // Adds values, from row `first` on, as the tile's scores weigh them, of weights that are kept.
+  void add_values(attention_slot<A> const& m, index_t t, lane_range lanes, index_t first, int keys,
+                  std::uint64_t const* kept) const {
     online_softmax_call<A> step{m.scores.scores, keys, m.row_max + t * attention_queries,
                                 m.row_sum + t * attention_queries, m.rescale};
     step.lanes = lanes;
     use_.online_softmax(step);
+    if (kept != nullptr) use_.drop(m.scores.scores, keys, kept, lanes);
     use_.to_operand_of_rows(m.scores.scores, attention_queries, keys);
     use_.multiply({{m.values + use_.words(first) * value_pitch(), 1, value_pitch()},
                    {m.scores.scores + lanes.first, attention_queries},
@@ -215,7 +220,8 @@ class attention_forward_task {
     A* const row_max = m.row_max + t * attention_queries;
     A* const row_sum = m.row_sum + t * attention_queries;
     for (index_t i = valid(query); i < count; ++i) row_max[i] = no_score<A>(), row_sum[i] = A(0);
-    for (int i = 0; i < attention_queries; ++i) m.rescale[i] = inverse_sum(row_sum[i]);
+    auto const scale = static_cast<A>(rule_.drop.scale);
+    for (int i = 0; i < attention_queries; ++i) m.rescale[i] = inverse_sum(row_sum[i]) * scale;
     transpose_back(sums(m, t), attention_queries, shape_.values, m.rescale, m.rows, value_pitch());
     std::fill(m.rows + valid(query) * value_pitch(), m.rows + count * value_pitch(), A(0));
     io_.store(m.rows, value_pitch(), head_, y, query, count, grad_mode::overwrite);

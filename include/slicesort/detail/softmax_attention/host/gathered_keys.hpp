@@ -47,6 +47,15 @@ struct gathered_keys {
       f(first, last - first);
     }
   }
+  // f(first row, rows) for those of a part.
+  template <class F>
+  void each_run_of(gathered_part const& part, F const& f) const {
+    each_run([&](int first, int rows) {
+      int const begin = std::max(first, part.first),
+                end = std::min(first + rows, part.first + part.keys);
+      if (begin < end) f(begin, end - begin);
+    });
+  }
   // Finds the pairs of a tile.
   void find_pairs(attention_mask const& mask, attention_head const& head, index_t query,
                   int queries) {

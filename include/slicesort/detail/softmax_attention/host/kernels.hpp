@@ -6,6 +6,7 @@
 #include <slicesort/detail/host/simd/number_lanes.hpp>
 #include <slicesort/detail/host/simd/row_transfer.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
+#include <slicesort/detail/math/counter_hash.hpp>
 #include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/dtype.hpp>
@@ -30,6 +31,9 @@ struct attention_kernels {
   void (*mask_scores)(mask_scores_call<A> const&);
   void (*online_softmax)(online_softmax_call<A> const&);
   void (*dscore)(dscore_call<A> const&);
+  void (*find_kept)(kept_weights_call const&);
+  void (*drop)(A* scores, int rows, std::uint64_t const* kept, lane_range lanes);
+  void (*add_rows)(add_rows_call<A> const&);
   void (*row_dots)(A const*, A const*, index_t depth, A*);
   A (*softmax_row)(A* row, index_t count);
   void (*scale_row)(A* row, index_t count, A factor);

@@ -2,6 +2,7 @@
 // The kernels of softmax_attention for one instruction set.
 
 // clang-format off
+#include <slicesort/detail/softmax_attention/host/dropout.inl>
 #include <slicesort/detail/softmax_attention/host/gemm_block.inl>
 #include <slicesort/detail/softmax_attention/host/native_products.inl>
 #include <slicesort/detail/softmax_attention/host/softmax.inl>
@@ -18,6 +19,9 @@ void choose_kernels(target, attention_kernels<T>& use) {
   use.mask_scores = rows::mask_scores;
   use.online_softmax = rows::online_softmax;
   use.dscore = rows::dscore;
+  use.find_kept = kept_weights::find;
+  use.drop = rows::drop;
+  use.add_rows = rows::add_rows;
   use.row_dots = rows::row_dots;
   use.softmax_row = rows::softmax_row;
   use.scale_row = rows::scale_row;

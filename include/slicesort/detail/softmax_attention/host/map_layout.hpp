@@ -4,6 +4,7 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
 #include <slicesort/detail/softmax_attention/host/gemm.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
@@ -28,12 +29,12 @@ struct attention_map_slot {
   attention_ranges* ranges;
   attention_product<T> product;
 
-  attention_map_slot(detail::arena& a, detail::attention_shape s)
+  attention_map_slot(detail::arena& a, detail::attention_shape s, index_t queries)
       : product(a, std::max({s.queries, s.keys, s.channels, s.values})) {
     constexpr index_t lanes = attention_queries;
     auto const take = [&](detail::amount n) { return a.take<A>(n); };
     detail::amount const values = detail::amount(lanes) * s.values;
-    map = take(s.queries * s.keys), row = take(s.keys);
+    map = take(detail::amount(queries) * s.keys), row = take(s.keys);
     rows = take(values), delta = take(lanes);
     dy_transposed = take(values), y_transposed = take(values);
     allowed = a.take<std::uint64_t>(attention_keys);
@@ -44,11 +45,32 @@ struct attention_map_slot {
 // Workspace of a call.
 template <class T>
 struct attention_map_layout {
-  slots<attention_map_slot<T>, detail::attention_shape> each;
+  detail::accumulator_t<T>* distance_sums;
+  slots<attention_map_slot<T>, detail::attention_shape, index_t> each;
 
   template <class Exec>
   attention_map_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s)
-      : each(a, on.threads, detail::amount(s.empty() ? 0 : s.batch) * s.heads, s) {}
+      : distance_sums(take_distance_sums<detail::accumulator_t<T>>(a, s)),
+        each(a, on.threads, detail::amount(s.empty() ? 0 : s.batch) * s.heads, s, s.queries) {}
+};
+
+// Of the pass after it, for the gradient of a bias that is shared: maps of a tile of queries.
+template <class T>
+struct shared_bias_map_slot {
+  attention_map_slot<T> map;
+  shared_sums<detail::accumulator_t<T>> total;
+
+  shared_bias_map_slot(detail::arena& a, detail::attention_shape s)
+      : map(a, s, std::min<index_t>(s.queries, attention_queries)), total(a, s) {}
+};
+template <class T>
+struct shared_bias_map_layout {
+  index_t tasks;
+  slots<shared_bias_map_slot<T>, detail::attention_shape> each;
+
+  template <class Exec>
+  shared_bias_map_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s)
+      : tasks(tasks_of_shared(s)), each(a, on.threads, tasks, s) {}
 };
 
 }  // namespace impl

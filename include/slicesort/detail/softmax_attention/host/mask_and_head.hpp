@@ -7,6 +7,8 @@
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/math/counter_hash.hpp>
+#include <slicesort/detail/softmax_attention/dropout.hpp>
 #include <slicesort/detail/softmax_attention/host/sparse_mask.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/problem.hpp>
@@ -22,14 +24,17 @@ namespace impl {
 
 // One head of one sample, with its valid rows.
 struct attention_head {
-  index_t batch, head;
+  index_t pair, batch, head;
   index_t queries, keys;  // the valid ones
+  index_t all_keys;
 
-  attention_head(detail::attention_lengths const& lengths, detail::attention_shape s, index_t pair)
-      : batch(pair / s.heads),
-        head(pair % s.heads),
+  attention_head(detail::attention_lengths const& lengths, detail::attention_shape s, index_t task)
+      : pair(task),
+        batch(task / s.heads),
+        head(task % s.heads),
         queries(valid_rows(lengths.queries, batch, s.queries)),
-        keys(valid_rows(lengths.keys, batch, s.keys)) {}
+        keys(valid_rows(lengths.keys, batch, s.keys)),
+        all_keys(s.keys) {}
 
   // The first element of row `row`.
   template <class T>
@@ -117,12 +122,34 @@ struct attention_rule {
   detail::gemm_rule gemm;
   products multiply;
   detail::attention_lengths lengths;
+  detail::dropout_rule drop;
 
   template <class Problem>
   static attention_rule of(Problem const& p) {
-    return {attention_mask::of(p.mask), p.scale, p.gemm, p.multiply, p.lengths};
+    attention_rule r;
+    r.mask = attention_mask::of(p.mask);
+    r.scale = p.scale;
+    r.gemm = p.gemm;
+    r.multiply = p.multiply;
+    r.lengths = p.lengths;
+    r.drop = detail::dropout_rule::of(p.drop);
+    return r;
   }
 };
+
+// What `use.find_kept` is asked about some keys and the tile of queries from `query` on.
+inline kept_weights_call kept_weights_of(attention_rule const& rule, attention_head const& head,
+                                         index_t query, index_t key, index_t const* keys, int rows,
+                                         std::uint64_t* to) {
+  auto const all = static_cast<std::uint64_t>(head.all_keys),
+             first = static_cast<std::uint64_t>(query) * all + 1;
+  kept_weights_call call{};
+  call.to = to, call.least = rule.drop.least;
+  call.keys = keys, call.key = key, call.rows = rows;
+  call.mixed = {rule.drop.seed_of(head.pair) + detail::counter_step * first,
+                detail::counter_step * all};
+  return call;
+}
 
 // Which keys a tile's queries look at.
 struct attention_ranges {

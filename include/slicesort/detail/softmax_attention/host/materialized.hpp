@@ -8,6 +8,7 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/softmax_attention/host/backward.hpp>
+#include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
 #include <slicesort/detail/softmax_attention/host/gemm.hpp>
 #include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/softmax_attention/host/map_layout.hpp>
@@ -57,18 +58,34 @@ class attention_map_task {
       io_.clear(head_, state, head_.queries, shape_.queries, grad_mode::overwrite);
   }
 
+  // Adds the gradients of the scores of a tile of queries to `total`.
+  void add_dscores(tensor4<T const> state, attention_backward_tensors<T> const& out, index_t query,
+                   shared_sums<A>& total) const {
+    index_t const keys = head_.keys,
+                  count = std::clamp<index_t>(head_.queries - query, 0, attention_queries);
+    if (count == 0) return;
+    total.reach(static_cast<int>(count), keys);
+    into_map(m_.map, shape_.keys, 1, {count, keys, shape_.values}, rows_of(out.dy, query),
+             rows_of(in_.v).transposed());
+    dscores(state, out, query, m_.map);
+    for (index_t j = 0; j < keys; ++j)
+      for (index_t i = 0; i < count; ++i)
+        total.sums[j * attention_queries + i] += m_.map[i * shape_.keys + j];
+  }
+
   void backward(tensor4<T const> state, attention_backward_tensors<T> const& out) const {
     index_t const queries = head_.queries, keys = head_.keys;
     attention_gradients<T> const& to = out.to;
     if (to.dv.data() != nullptr)
-      into_rows(to.dv, 0, 1, out.mode, {keys, shape_.values, queries}, rows_of(state).transposed(),
-                rows_of(out.dy));
+      into_rows(to.dv, 0, rule_.drop.scale, out.mode, {keys, shape_.values, queries},
+                kept_of(state).transposed(), rows_of(out.dy));
+    if (out.distance_sums != nullptr) std::fill_n(distance_sums(out), shape_.distances(), A(0));
     if (out.of_scores()) {
       index_t const pitch = shape_.keys;
       into_map(m_.map, pitch, 1, {queries, keys, shape_.values}, rows_of(out.dy),
                rows_of(in_.v).transposed());
       for (index_t query = 0; query < queries; query += attention_queries)
-        dscores(state, out, query);
+        dscores(state, out, query, m_.map + query * pitch);
       matrix const map = matrix::of_sums(m_.map, pitch, 1);
       if (to.dq.data() != nullptr)
         into_rows(to.dq, 0, rule_.scale, out.mode, {queries, shape_.channels, keys}, map,
@@ -87,6 +104,30 @@ class attention_map_task {
   struct size {
     index_t rows, columns, depth;
   };
+
+  // A matrix in whose place `m_.map` is where weights are dropped, so that what is saved is not.
+  matrix kept_of(tensor4<T const> state) const {
+    if (!rule_.drop.drops()) return rows_of(state);
+    for (index_t i = 0; i < head_.queries; ++i)
+      io_.load(head_.at(state, i), 0, state.strides().channels, 1, head_.keys,
+               m_.map + i * shape_.keys, 0);
+    drop(0, head_.queries, m_.map);
+    return matrix::of_sums(m_.map, shape_.keys, 1);
+  }
+  // Weights of queries from `query` on that are not kept become 0.
+  void drop(index_t query, index_t queries, A* map) const {
+    if (!rule_.drop.drops()) return;
+    for (index_t i = 0; i < queries; i += attention_queries)
+      for (index_t key = 0; key < head_.keys; key += attention_keys) {
+        int const some = static_cast<int>(std::min<index_t>(attention_keys, head_.keys - key));
+        use_.find_kept(kept_weights_of(rule_, head_, query + i, key, nullptr, some, m_.allowed));
+        for (int lane = 0; lane < std::min<index_t>(attention_queries, queries - i); ++lane)
+          for (int j = 0; j < some; ++j) {
+            A& weight = map[(i + lane) * shape_.keys + key + j];
+            weight = (m_.allowed[j] >> lane & 1) != 0 ? weight : A(0);
+          }
+      }
+  }
 
   matrix rows_of(tensor4<T const> t, index_t first = 0) const {
     return matrix::of(head_.at(t, first), t.strides().length, t.strides().channels);
@@ -119,15 +160,22 @@ class attention_map_task {
       A* const row = map + i * pitch;
       use_.scale_row(row, keys, inverse_sum(use_.softmax_row(row, keys)));
     }
-    into_rows(y, query, 1, grad_mode::overwrite, {queries, shape_.values, keys},
-              matrix::of_sums(map, pitch, 1), rows_of(in_.v));
-    if (state.data() == nullptr) return;
-    index_t const step = state.strides().channels;
-    for (index_t i = 0; i < queries; ++i) {
-      T* const to = head_.at(state, query + i);
-      if (!in_state) io_.store(map + i * pitch, 0, 1, keys, to, 0, step, grad_mode::overwrite);
-      for (index_t j = keys; j < shape_.keys; ++j) to[j * step] = T(0.0F);
+    if (state.data() != nullptr) {
+      index_t const step = state.strides().channels;
+      for (index_t i = 0; i < queries; ++i) {
+        T* const to = head_.at(state, query + i);
+        if (!in_state) io_.store(map + i * pitch, 0, 1, keys, to, 0, step, grad_mode::overwrite);
+        for (index_t j = keys; j < shape_.keys; ++j) to[j * step] = T(0.0F);
+      }
     }
+    if (in_state && rule_.drop.drops()) {
+      for (index_t i = 0; i < queries; ++i)
+        std::copy_n(map + i * pitch, keys, m_.map + i * shape_.keys);
+      map = m_.map, pitch = shape_.keys;
+    }
+    drop(query, queries, map);
+    into_rows(y, query, rule_.drop.scale, grad_mode::overwrite, {queries, shape_.values, keys},
+              matrix::of_sums(map, pitch, 1), rows_of(in_.v));
   }
 
   // Asks the caller's BLAS, if the types need no conversion. Returns whether it computed the
@@ -202,9 +250,9 @@ class attention_map_task {
     for (index_t j = range.first; j < range.last; ++j) row[j] += static_cast<A>(bias[j * step]);
   }
 
-  // Turns rows of dP = dO V^T into dS = P * (dP - D).
-  void dscores(tensor4<T const> state, attention_backward_tensors<T> const& out,
-               index_t query) const {
+  // Turns rows of dP = dO V^T, those of a tile of queries, into dS = P * (dP - D).
+  void dscores(tensor4<T const> state, attention_backward_tensors<T> const& out, index_t query,
+               A* map) const {
     constexpr int lanes = attention_queries;
     index_t const keys = head_.keys, values = shape_.values, step = state.strides().channels;
     index_t const count = std::min<index_t>(lanes, head_.queries - query);
@@ -213,8 +261,12 @@ class attention_map_task {
     io_.load(head_, out.y, query, count, m_.rows, values, lanes);
     transpose_rows(m_.rows, values, lanes, values, m_.y_transposed);
     use_.row_dots(m_.dy_transposed, m_.y_transposed, values, m_.delta);
+    if (rule_.drop.drops())
+      for (index_t i = 0; i < count; ++i)
+        use_.scale_row(map + i * shape_.keys, keys, static_cast<A>(rule_.drop.scale));
+    drop(query, count, map);
     for (index_t i = 0; i < count; ++i) {
-      A* const row = m_.map + (query + i) * shape_.keys;
+      A* const row = map + i * shape_.keys;
       T const* const saved = head_.at(state, query + i);
       A const* weights = m_.row;
       if constexpr (sums_are_elements) {
@@ -227,7 +279,13 @@ class attention_map_task {
       }
       use_.dscore_row(weights, row, keys, m_.delta[i]);
       if (out.to.dbias.data() != nullptr) store_dbias(row, out, query + i);
+      if (out.distance_sums == nullptr) continue;
+      A* const last = distance_sums(out) + query + i + shape_.keys - 1;
+      for (index_t j = 0; j < keys; ++j) last[-j] += row[j];
     }
+  }
+  A* distance_sums(attention_backward_tensors<T> const& out) const {
+    return out.distance_sums + head_.pair * shape_.distances();
   }
   void store_dbias(A const* row, attention_backward_tensors<T> const& out, index_t query) const {
     index_t const step = out.to.dbias.strides().channels;
@@ -246,10 +304,9 @@ class attention_map_task {
   row_io<T> const io_;
 };
 
-// f(task) for every head.
-template <class T, class Exec, class F>
-void for_each_map(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
-                  workspace w, F const& f) {
+template <class T, class Exec>
+void materialized_forward(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
+                          tensor4<T> y, tensor4<T> state, workspace w) {
   auto const s = detail::attention_shape::of(in);
   detail::arena a(w);
   if (s.empty()) return;
@@ -257,22 +314,44 @@ void for_each_map(Exec const& on, attention_rule const& rule, attention_inputs<T
   attention_kernels<T> const use(on.instructions);
   for_each_task(on, s.pairs(), [&](unsigned slot, index_t task) {
     auto const own = m.each[slot];
-    f(attention_map_task<T>(rule, use, in, own, task));
+    attention_map_task<T>(rule, use, in, own, task).forward(y, state);
   });
-}
-
-template <class T, class Exec>
-void materialized_forward(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
-                          tensor4<T> y, tensor4<T> state, workspace w) {
-  for_each_map(on, rule, in, w, [&](attention_map_task<T> const& task) { task.forward(y, state); });
 }
 
 template <class T, class Exec>
 void materialized_backward(Exec const& on, attention_rule const& rule,
                            attention_inputs<T> const& in, tensor4<T const> state,
                            attention_backward_tensors<T> const& out, workspace w) {
-  for_each_map(on, rule, in, w,
-               [&](attention_map_task<T> const& task) { task.backward(state, out); });
+  using detail::bias_gradient;
+  tensor4<T> const dbias = out.to.dbias;
+  auto const s = detail::attention_shape::of(in.q.extents(), in.v.extents(), dbias.extents());
+  if (s.empty()) return clear_sums(dbias, out.mode);
+  attention_kernels<T> const use(on.instructions);
+  detail::arena a(w), after(w);
+  attention_map_layout<T> const m(a, on, s);
+  auto heads = out, shares = out;
+  shares.to = {};
+  if (s.dbias.form != bias_gradient::of_pairs) heads.to.dbias = {};
+  heads.distance_sums = m.distance_sums;
+  if (heads.any())
+    for_each_task(on, s.pairs(), [&](unsigned slot, index_t task) {
+      auto const own = m.each[slot];
+      attention_map_task<T>(rule, use, in, own, task).backward(state, heads);
+    });
+  if (s.dbias.form == bias_gradient::relative)
+    add_up_distances(on, row_io<T>(use), s, m.distance_sums, dbias, out.mode);
+  shared_bias_map_layout<T> const shared(after, on, s);
+  for_each_task(on, shared.tasks, [&](unsigned slot, index_t task) {
+    auto own = shared.each[slot];
+    index_t const group = task / tiles_of_queries(s),
+                  query = task % tiles_of_queries(s) * attention_queries;
+    own.total.clear(s.keys);
+    for_each_of_group(s, group, [&](index_t pair) {
+      attention_map_task<T>(rule, use, in, own.map, pair)
+          .add_dscores(state, shares, query, own.total);
+    });
+    own.total.store(row_io<T>(use), s, group, query, dbias, out.mode);
+  });
 }
 
 }  // namespace impl

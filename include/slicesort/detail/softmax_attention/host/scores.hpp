@@ -41,7 +41,7 @@ class attention_scratch {
   explicit attention_scratch(detail::arena& a) {
     constexpr std::size_t lanes = attention_queries, tile = lanes * attention_keys;
     scores = a.take<A>(tile);
-    bias_ = a.take<A>(tile);
+    bias_ = a.take<A>(tile);  // of which a relative one takes lanes + rows
     first_ = a.take<lane_uint<A>>(lanes);
     last_ = a.take<lane_uint<A>>(lanes);
     allowed_ = a.take<std::uint64_t>(attention_keys);
@@ -57,10 +57,7 @@ class attention_scratch {
     bool const biased = bias.data() != nullptr;
     multiply(use, rule, biased, {}, at.keys, keys, pitch, queries, channels);
     if (!biased && rule.mask.allowed == nullptr && ranges.covers(at.key, at.key + at.keys)) return;
-    if (biased && bias.strides().length == -bias.strides().channels)
-      load_relative_bias(head, bias, at);
-    else if (biased)
-      load_bias(head, bias, {}, at.query, at.queries, at.keys, [&](int j) { return at.key + j; });
+    index_t const bias_pitch = biased ? load_bias(head, bias, at) : 0;
     for (int i = 0; i < attention_queries; ++i) {
       auto const row_of = [&](index_t key) {
         return static_cast<lane_uint<A>>(std::clamp<index_t>(key - at.key, 0, at.keys));
@@ -68,7 +65,8 @@ class attention_scratch {
       first_[i] = row_of(ranges.of[i].first), last_[i] = row_of(ranges.of[i].last);
     }
     if (rule.mask.allowed != nullptr) rule.mask.allowed(rule.mask.self, head, at, allowed_);
-    mask_scores(use, rule, biased, {}, at.keys, rule.mask.allowed != nullptr ? allowed_ : nullptr);
+    mask_scores(use, rule, bias_pitch, {}, at.keys,
+                rule.mask.allowed != nullptr ? allowed_ : nullptr);
   }
 
   // Computes the scores of a part of a tile of gathered keys.
@@ -85,7 +83,18 @@ class attention_scratch {
                 [&](int j) { return gathered.keys[part.first + j]; });
     std::fill_n(first_, attention_queries, lane_uint<A>(0));
     std::fill_n(last_, attention_queries, static_cast<lane_uint<A>>(part.keys));
-    mask_scores(use, rule, biased, part.lanes, part.keys, gathered.pairs + part.first);
+    mask_scores(use, rule, biased ? attention_queries : 0, part.lanes, part.keys,
+                gathered.pairs + part.first);
+  }
+
+  // Which weights dropout keeps of rows of keys: key, key + 1, .., or `keys`. Null: all.
+  template <class T>
+  std::uint64_t const* kept(attention_kernels<T> const& use, attention_rule const& rule,
+                            attention_head const& head, index_t query, index_t key,
+                            index_t const* keys, int rows) const {
+    if (!rule.drop.drops()) return nullptr;
+    use.find_kept(kept_weights_of(rule, head, query, key, keys, rows, allowed_));
+    return allowed_;
   }
 
  private:
@@ -99,16 +108,34 @@ class attention_scratch {
                   {static_cast<int>(padded_rows(rows)), lanes.count(), use.words(channels)},
                   {false, nullptr, biased ? A(1) : static_cast<A>(rule.scale)}});
   }
+  // bias_pitch: 0 if there is no bias.
   template <class T>
-  void mask_scores(attention_kernels<T> const& use, attention_rule const& rule, bool biased,
+  void mask_scores(attention_kernels<T> const& use, attention_rule const& rule, index_t bias_pitch,
                    lane_range lanes, int rows, std::uint64_t const* allowed) const {
-    mask_scores_call<A> call{scores,
-                             rows,
-                             biased ? bias_ : nullptr,
-                             static_cast<A>(rule.scale),
-                             {first_, last_, allowed}};
+    A const* bias = nullptr;
+    if (bias_pitch > 0) bias = bias_;
+    if (bias_pitch < 0) bias = bias_ - (rows - 1) * bias_pitch;
+    mask_scores_call<A> call{
+        scores, rows, {bias, bias_pitch}, static_cast<A>(rule.scale), {first_, last_, allowed}};
     call.lanes = lanes;
     use.mask_scores(call);
+  }
+  // Loads the bias of a tile, and returns its pitch: -1 of a relative one, row j of which begins
+  // where row j + 1 has its second lane.
+  template <class T>
+  index_t load_bias(attention_head const& head, tensor4<T const> bias,
+                    attention_pairs const& at) const {
+    strides4 const s = bias.strides();
+    if (s.length != -s.channels || s.channels == 0 || at.queries == 0) {
+      load_bias(head, bias, {}, at.query, at.queries, at.keys, [&](int j) { return at.key + j; });
+      return attention_queries;
+    }
+    // From the last key of the first query to the first key of the last one.
+    T const* const from = head.at(bias, at.query) + (at.key + at.keys - 1) * s.channels;
+    int const numbers = at.keys + at.queries - 1;
+    for (int n = 0; n < numbers; ++n) bias_[n] = static_cast<A>(from[-n * s.channels]);
+    std::fill(bias_ + numbers, bias_ + at.keys + attention_queries - 1, A(0));
+    return -1;
   }
   // key_of(j) is the key of row j.
   template <class T, class F>
@@ -122,19 +149,6 @@ class attention_scratch {
       for (int j = 0; j < rows; ++j)
         bias_[j * attention_queries + i] = static_cast<A>(row[key_of(j) * step]);
     }
-  }
-  // A bias that is the same along diagonals: all rows are parts of one, from the greatest distance
-  // of a key to the least.
-  template <class T>
-  void load_relative_bias(attention_head const& head, tensor4<T const> bias,
-                          attention_pairs at) const {
-    index_t const step = bias.strides().channels;
-    A along[attention_keys + attention_queries] = {};
-    T const* const greatest = head.at(bias, at.query) + (at.key + at.keys - 1) * step;
-    for (int n = 0; n < at.keys + at.queries - 1; ++n)
-      along[n] = static_cast<A>(greatest[-n * step]);
-    for (int j = 0; j < at.keys; ++j)
-      std::copy_n(along + at.keys - 1 - j, attention_queries, bias_ + j * attention_queries);
   }
 
   A* bias_;  // [key][lane]

@@ -21,8 +21,8 @@ struct attention_rows {
         uint_lanes keep = greater(last, row) & ~greater(first, row);
         if (p.keep.allowed != nullptr) keep = keep & of_bits(p.keep.allowed[j] >> column);
         V score = load_lanes<V>(s);
-        if (p.bias != nullptr)
-          score = fused_lanes(score, scale, load_lanes<V>(p.bias + j * pitch + column));
+        if (p.bias.data != nullptr)
+          score = fused_lanes(score, scale, load_lanes<V>(p.bias.data + j * p.bias.pitch + column));
         store_lanes(s, select(keep, as<uint_lanes>(score), every_uint(no_score)));
       }
     }
@@ -47,7 +47,36 @@ struct attention_rows {
     }
   }
 
+  // Weights that are not kept become 0.
+  static void drop(A* scores, int rows, std::uint64_t const* kept, lane_range of) {
+    for (int column = of.first; column < of.last; column += lanes::count) {
+      A* s = scores + column;
+      for (int j = 0; j < rows; ++j, s += pitch)
+        store_lanes(s, as<V>(as<uint_lanes>(load_lanes<V>(s)) & of_bits(kept[j] >> column)));
+    }
+  }
+
   static void dscore(dscore_call<A> const& p) {
+    if (p.drop.kept == nullptr)
+      dscore_of_kept<false>(p);
+    else
+      dscore_of_kept<true>(p);
+  }
+  static void add_rows(add_rows_call<A> const& p) {
+    int const whole = p.lanes.first + p.lanes.count() / lanes::count * lanes::count;
+    for (int j = 0; j < p.rows; ++j) {
+      A const* const from = p.from + j * pitch;
+      A* const to = p.to + j * p.pitch;
+      int column = p.lanes.first;
+      for (; column < whole; column += lanes::count)
+        store_lanes(to + column,
+                    lanes::plus(load_lanes<V>(to + column), load_lanes<V>(from + column)));
+      for (; column < p.lanes.last; ++column) to[column] += from[column];
+    }
+  }
+
+  template <bool Drops>
+  static void dscore_of_kept(dscore_call<A> const& p) {
     for (int column = p.lanes.first; column < p.lanes.last; column += lanes::count) {
       A* s = p.scores + column;
       A* products = p.products + column;
@@ -56,8 +85,15 @@ struct attention_rows {
       V const delta = load_lanes<V>(p.of.delta + column);
       for (int j = 0; j < p.keys; ++j, s += pitch, products += pitch) {
         V const weight = product(exponential(sum(load_lanes<V>(s), minus)), inv_sum);
-        store_lanes(s, weight);
-        store_lanes(products, dscore_of(weight, load_lanes<V>(products), delta));
+        V dot = load_lanes<V>(products);
+        if constexpr (Drops) {
+          uint_lanes const kept = of_bits(p.drop.kept[j] >> column);
+          dot = as<V>(as<uint_lanes>(product(dot, lanes::every(p.drop.scale))) & kept);
+          store_lanes(s, as<V>(as<uint_lanes>(weight) & kept));
+        } else {
+          store_lanes(s, weight);
+        }
+        store_lanes(products, dscore_of(weight, dot, delta));
       }
     }
   }

@@ -76,7 +76,10 @@ template <class A>
 struct mask_scores_call {
   A* scores;
   int keys;
-  A const* bias;  // to be added to scale * scores; null: nothing is
+  struct added {
+    A const* data;  // to scale * scores; null: nothing is
+    index_t pitch;  // from row to row
+  } bias;
   A scale;
   struct mask {
     lane_uint<A> const *first, *last;
@@ -104,7 +107,33 @@ struct dscore_call {
     A const *row_max, *inv_sum;  // 1 / row_sum; 0 where there is no key
     A const* delta;              // <dy, y>
   } of;
+  struct dropout {
+    std::uint64_t const* kept = nullptr;  // bit c of kept[j]: of row j and lane c; null: all are
+    A scale = A(1);                       // of products that are kept
+  } drop{};
   lane_range lanes{};
+};
+
+// Which weights of a tile dropout keeps: bit c of to[j], of row j and lane c.
+struct kept_weights_call {
+  std::uint64_t *to, least;
+  index_t const* keys;  // of the rows; null: key, key + 1, ..
+  index_t key;
+  int rows;
+  struct
+      counters {  // what the hash of query c and key j mixes: first + c * query + j * counter_step
+    std::uint64_t first, query;
+  } mixed;
+};
+
+// Adds rows of lanes to rows that are `pitch` apart: with a pitch of -1, to diagonals.
+template <class A>
+struct add_rows_call {
+  A const* from;
+  int rows;
+  A* to;  // of lane 0
+  index_t pitch;
+  lane_range lanes{};  // any lanes
 };
 
 }  // namespace impl

@@ -11,6 +11,8 @@
 #include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/detail/kernel/register_tile.hpp>
 #include <slicesort/detail/kernel/warp_mma.hpp>
+#include <slicesort/detail/softmax_attention/dropout.hpp>
+#include <slicesort/detail/softmax_attention/kernel/dropout.hpp>
 #include <slicesort/detail/softmax_attention/kernel/mask.hpp>
 #include <slicesort/detail/softmax_attention/kernel/softmax.hpp>
 #include <slicesort/detail/softmax_attention/kernel/tile.hpp>
@@ -47,6 +49,7 @@ struct attention_backward_kv_body {
   tensor4<T> dk{}, dv{};          // [batch, heads, keys, channels]
   grad_mode mode{};
   detail::attention_lengths lengths{};
+  detail::dropout_rule drop{};
   int warps{};
   int buffers{};  // of queries and dy: 1 or 2
 
@@ -77,6 +80,9 @@ struct attention_backward_kv_body {
   }
 
   SLICESORT_HD int keys_of_block() const { return warps * 16; }
+  // Wide tiles leave no registers for it: they are for calls without it.
+  static constexpr bool can_drop = Width == narrow_tile;
+  SLICESORT_HD bool dropping() const { return can_drop && drop.drops(); }
   // The chunks of the wider of dk and dv: so many passes also form a product q k^T or dy v^T.
   SLICESORT_HD int chunks() const {
     index_t const c = in.q.extents().channels, v = in.v.extents().channels;
@@ -253,7 +259,7 @@ struct attention_backward_kv_body {
     }
   }
 
-  // S becomes P, and dP becomes dS = P * (dP - D).
+  // S becomes P, and dP becomes dS = P * (dP - D). After that P becomes 0 where it is dropped.
   template <class Block>
   SLICESORT_HD_INLINE void weights_and_dscores(Block& block, memory const& m, walk const& at,
                                                scores& s, scores& dw) const {
@@ -267,6 +273,14 @@ struct attention_backward_kv_body {
       mask_scores(block, s, scale, m.terms + at.own * queries_of_tile);
       times = A(1);
     }
+    kept_weights<true, 1, columns> kept;
+    if (dropping()) {
+      scale_tile(dw, static_cast<A>(drop.scale));
+      kept.find(block, drop,
+                {m.task->at.sample * in.q.extents().batch + m.task->at.head, in.v.extents().length,
+                 index_t{at.tile} * queries_of_tile, m.task->first + at.own});
+      drop_weights(dw, kept);
+    }
     int const t = tile_lane(Block::opaque(block.rank())).t;
     SLICESORT_UNROLL
     for (int column = 0; column < scores::lane_columns; ++column) {
@@ -278,6 +292,7 @@ struct attention_backward_kv_body {
         score = both.weight, dweight = both.dscore;
       }
     }
+    if (dropping()) drop_weights(s, kept);
   }
 
   // dK = scale * (dS^T Q), dV = P^T dO.
@@ -286,6 +301,7 @@ struct attention_backward_kv_body {
                                   gradients& sums_v) const {
     attention_task const& task = *m.task;
     scale_tile(sums_k, scale);
+    if (dropping()) scale_tile(sums_v, static_cast<A>(drop.scale));
     A* const staging = reinterpret_cast<A*>(m.rows);
     if (dk.data() != nullptr)
       store_tile<Width>(block, staging, sums_k, 0, head_results<T>(dk, task.at, task.keys, mode),

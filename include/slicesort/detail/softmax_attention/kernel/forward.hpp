@@ -11,6 +11,8 @@
 #include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/detail/kernel/register_tile.hpp>
 #include <slicesort/detail/kernel/warp_mma.hpp>
+#include <slicesort/detail/softmax_attention/dropout.hpp>
+#include <slicesort/detail/softmax_attention/kernel/dropout.hpp>
 #include <slicesort/detail/softmax_attention/kernel/mask.hpp>
 #include <slicesort/detail/softmax_attention/kernel/softmax.hpp>
 #include <slicesort/detail/softmax_attention/kernel/tile.hpp>
@@ -46,6 +48,7 @@ struct attention_forward_body {
   tensor4<T> y{};      // [batch, heads, queries, channels]
   tensor4<A> state{};  // [batch, heads, queries, 2]; empty: not saved
   detail::attention_lengths lengths{};
+  detail::dropout_rule drop{};
   int warps{};
 
   struct memory {
@@ -107,6 +110,7 @@ struct attention_forward_body {
       if (asks_each_key<Mask> || !direct || !looks_at_all(m, key))
         add_bias(block, m, s, key, direct ? A(1) : scale);
       update_softmax(block, s, out, max, sum, factor);
+      if (drop.drops()) drop_from(block, s, task, key);
       auto const weights = block.template mma_operand<T>(s);  // [queries of the warp, keys]
 
       block.await_copies();
@@ -222,6 +226,16 @@ struct attention_forward_body {
     }
   }
 
+  template <class Block>
+  SLICESORT_HD_INLINE void drop_from(Block& block, scores& weights, attention_task const& task,
+                                     index_t key) const {
+    kept_weights<false, tiles_of_warp, columns> kept;
+    kept.find(block, drop,
+              {task.at.sample * in.q.extents().batch + task.at.head, in.v.extents().length,
+               task.first + first_query_of_warp(block), key});
+    drop_weights(weights, kept);
+  }
+
   // O = O / l, and the state.
   template <class Block>
   SLICESORT_HD_INLINE void finish(Block& block, memory const& m, outputs& out, row_stats const& max,
@@ -233,7 +247,7 @@ struct attention_forward_body {
     for (int i = 0; i < scores::lane_rows; ++i) {
       A const row_sum = block.template reduce<4>(sum[i], [](A a, A b) { return a + b; });
       A const inv_sum = row_sum > A(0) ? A(1) / row_sum : row_sum - row_sum;  // or NaN
-      scale_row(out, i, inv_sum);
+      scale_row(out, i, drop.drops() ? inv_sum * static_cast<A>(drop.scale) : inv_sum);
       index_t const row = task.first + first_query_of_warp(block) + me.g + 8 * i;
       if (state.data() != nullptr && task.channel == 0 && me.t == 0 && row < queries) {
         bool const valid = row < task.queries;

@@ -27,6 +27,9 @@ struct head_matrices {
   T* data;
   index_t row_stride, column_stride, head_stride;
 
+  SLICESORT_HD T& operator()(index_t head, index_t row, index_t column) const {
+    return data[head * head_stride + row * row_stride + column * column_stride];
+  }
   SLICESORT_HD head_matrices transposed() const {
     return {data, column_stride, row_stride, head_stride};
   }

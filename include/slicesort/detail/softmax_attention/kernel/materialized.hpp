@@ -8,7 +8,10 @@
 #include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/detail/kernel/tuning.hpp>
+#include <slicesort/detail/softmax_attention/dropout.hpp>
+#include <slicesort/detail/softmax_attention/kernel/bias_sums.hpp>
 #include <slicesort/detail/softmax_attention/kernel/gemm.hpp>
+#include <slicesort/detail/softmax_attention/kernel/map_sums.hpp>
 #include <slicesort/detail/softmax_attention/kernel/query_stats.hpp>
 #include <slicesort/detail/softmax_attention/kernel/softmax.hpp>
 #include <slicesort/detail/softmax_attention/kernel/softmax_rows.hpp>
@@ -41,6 +44,7 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
     if (s.queries == 0) return;
     detail::arena a(w);
     layout<T> const m(a, grid, s);
+    auto const drop = detail::dropout_rule::of(p.drop);
     each_part(s, m.heads, [&](map_rows const& part) {
       products<T> const of{p.lengths, part, p.in, p.gemm};
       head_matrices<T> const weights = p.saving ? matrices(p.state, part) : map_of(m.second, part);
@@ -52,11 +56,14 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
       rows.rows = part;
       rows.products = m.first;
       rows.weights = weights;
+      rows.kept = m.second;
+      rows.drop = drop;
       rows.bias = p.in.bias;
       rows.lengths = p.lengths;
       grid.run(rows, part.blocks(), rows.max_threads);
-      of.multiply(grid, A(1), weights, matrices(p.in.v, part), matrices(p.y, part), of.queries(),
-                  of.values(), of.keys(), grad_mode::overwrite);
+      of.multiply(grid, static_cast<A>(drop.scale), drop.drops() ? map_of(m.second, part) : weights,
+                  matrices(p.in.v, part), matrices(p.y, part), of.queries(), of.values(), of.keys(),
+                  grad_mode::overwrite);
     });
   }
 
@@ -64,33 +71,42 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
   static void backward(Grid const& grid, detail::attention_backward<Mask, T, State> const& p,
                        workspace w) {
     using A = detail::accumulator_t<T>;
-    auto const s = detail::attention_shape::of(p.in);
+    using detail::bias_gradient;
+    auto const s = p.shape();
     detail::arena a(w);
     layout<T> const m(a, grid, s);
     auto const scale = static_cast<A>(p.scale);
-    bool const scored =
-        p.to.dq.data() != nullptr || p.to.dk.data() != nullptr || p.to.dbias.data() != nullptr;
+    auto const drop = detail::dropout_rule::of(p.drop);
+    bool const by_pairs = p.to.dbias.data() != nullptr && s.dbias.form == bias_gradient::of_pairs,
+               stored = p.to.dq.data() != nullptr || p.to.dk.data() != nullptr || by_pairs,
+               scored = stored || p.to.dbias.data() != nullptr;
     query_stats_body<T> const stats{p.dy, p.y, {}, p.lengths, m.stats};
     if (scored && stats.blocks() > 0) grid.run(stats, stats.blocks(), stats.max_threads);
     each_part(s, m.heads, [&](map_rows const& part) {
       products<T> const of{p.lengths, part, p.in, p.gemm};
       auto const weights = matrices(p.state, part), dy = matrices(p.dy, part);
-      if (p.to.dv.data() != nullptr)
-        of.multiply(grid, A(1), weights.transposed(), dy, matrices(p.to.dv, part), of.keys(),
-                    of.values(), of.queries(), p.mode);
+      if (p.to.dv.data() != nullptr) {
+        head_matrices<T const> kept = weights;
+        if (drop.drops() && s.queries > 0) {
+          grid.run(drop_rows_body<T>{part, weights, m.second, drop}, part.blocks(),
+                   drop_rows_body<T>::max_threads);
+          kept = map_of(m.second, part);
+        }
+        of.multiply(grid, static_cast<A>(drop.scale), kept.transposed(), dy,
+                    matrices(p.to.dv, part), of.keys(), of.values(), of.queries(), p.mode);
+      }
       if (!scored) return;
       if (s.queries > 0) {
         of.multiply(grid, A(1), dy, matrices(p.in.v, part).transposed(), map_of(m.first, part),
                     of.queries(), of.keys(), of.values(), grad_mode::overwrite);
+        dscore_map<T> const map{part, weights, m.first, m.stats + part.pair(0) * s.queries, drop};
+        if (s.dbias.form != bias_gradient::of_pairs) add_dscores(grid, p, s, m, map);
         dscore_rows_body<T> rows{};
-        rows.rows = part;
-        rows.weights = weights;
-        rows.dweights = m.first;
+        rows.of = map;
         rows.dscores = m.second;
-        rows.stats = m.stats + (part.sample * s.heads + part.first_head) * s.queries;
-        rows.dbias = p.to.dbias;
+        if (by_pairs) rows.dbias = p.to.dbias;
         rows.mode = p.mode;
-        grid.run(rows, part.blocks(), rows.max_threads);
+        if (stored) grid.run(rows, part.blocks(), rows.max_threads);
       }
       head_matrices<T const> const dscores = map_of(m.second, part);
       if (p.to.dq.data() != nullptr)
@@ -100,6 +116,17 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
         of.multiply(grid, scale, dscores.transposed(), matrices(p.in.q, part),
                     matrices(p.to.dk, part), of.keys(), of.channels(), of.queries(), p.mode);
     });
+    if (s.dbias.form == bias_gradient::relative) {
+      distance_sums_body<T> sums{};
+      sums.shape = s;
+      sums.bands = {1, 1, s.queries, s.keys};
+      sums.partial_sums = m.sums;
+      sums.dbias = p.to.dbias;
+      sums.mode = p.mode;
+      if (sums.blocks() > 0) grid.run(sums, sums.blocks(), sums.max_threads);
+    } else if (s.dbias.form == bias_gradient::shared && s.pairs() == 0) {
+      add_dscores(grid, p, s, m, {no_heads(s)});
+    }
   }
 
  private:
@@ -110,6 +137,7 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
     A* first;       // a map of each
     T* second;      // another, or the same if A is T
     query_stats<A>* stats;
+    A* sums;  // for a dbias that is shared, of its shape; that is relative, one of each head
 
     template <class Grid>
     layout(detail::arena& a, Grid const& grid, detail::attention_shape const& s) {
@@ -123,14 +151,48 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
       else
         second = a.take<T>(elements);
       stats = a.take<query_stats<A>>(detail::amount(s.batch) * s.heads * s.queries);
+      detail::amount numbers = 0;
+      if (s.dbias.form == detail::bias_gradient::shared)
+        numbers = detail::amount(s.dbias.groups()) * s.queries * s.keys;
+      if (s.dbias.form == detail::bias_gradient::relative)
+        numbers = detail::amount(s.batch) * s.heads * s.distances();
+      sums = a.take<A>(numbers);
     }
   };
 
+  // Adds gradients of scores, those of some heads, to a dbias that is relative or shared.
+  template <class Grid, class T, class State>
+  static void add_dscores(Grid const& grid, detail::attention_backward<Mask, T, State> const& p,
+                          detail::attention_shape const& s, layout<T> const& m,
+                          dscore_map<T> const& map) {
+    if (s.dbias.form == detail::bias_gradient::relative) {
+      diagonal_sums_body<T> const sums{map, m.sums};
+      grid.run(sums, sums.blocks(), sums.max_threads);
+      return;
+    }
+    shared_map_sums_body<T> sums{};
+    sums.of = map;
+    sums.sums = m.sums;
+    sums.dbias = p.to.dbias;
+    sums.mode = p.mode;
+    sums.select(s);
+    if (sums.blocks() > 0) grid.run(sums, sums.blocks(), sums.max_threads);
+  }
+
+  static map_rows no_heads(detail::attention_shape const& s) {
+    map_rows rows{};
+    rows.queries = s.queries, rows.keys = s.keys, rows.all_heads = s.heads;
+    return rows;
+  }
   template <class F>
   static void each_part(detail::attention_shape const& s, index_t heads, F const& f) {
     for (index_t b = 0; b < s.batch; ++b)
-      for (index_t h = 0; h < s.heads; h += heads)
-        f(map_rows{b, h, std::min(heads, s.heads - h), s.queries, s.keys});
+      for (index_t h = 0; h < s.heads; h += heads) {
+        map_rows part = no_heads(s);
+        part.sample = b, part.first_head = h;
+        part.heads = std::min(heads, s.heads - h);
+        f(part);
+      }
   }
 
   template <class T>

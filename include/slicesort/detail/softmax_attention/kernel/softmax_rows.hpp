@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of materialized attention's map: softmax, and its gradient. A warp takes a row.
+// The rows of materialized attention's map: softmax, dropout, and their gradient. A warp takes a
+// row.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/kernel/columns.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/detail/kernel/store.hpp>
+#include <slicesort/detail/softmax_attention/dropout.hpp>
 #include <slicesort/detail/softmax_attention/kernel/gemm.hpp>
 #include <slicesort/detail/softmax_attention/kernel/mask.hpp>
 #include <slicesort/detail/softmax_attention/kernel/softmax.hpp>
@@ -16,17 +18,20 @@
 #include <slicesort/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>
 
+#include <cstdint>
+
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
 // The rows of the maps of some heads of a sample, and which of them a warp takes.
 struct map_rows {
-  index_t sample, first_head, heads, queries, keys;
+  index_t sample, first_head, heads, queries, keys, all_heads;
 
   static constexpr int rows_of_block = 4;
   SLICESORT_HD index_t blocks() const { return heads * divide_up(queries, rows_of_block); }
 
+  SLICESORT_HD index_t pair(index_t head) const { return sample * all_heads + first_head + head; }
   struct position {
     index_t head, row;  // of those heads
     bool inside;
@@ -36,6 +41,23 @@ struct map_rows {
     index_t const row = block % tiles * rows_of_block + rank / 32;
     return {block / tiles, row, row < queries};
   }
+};
+
+// Which weights of a row are kept.
+class kept_row {
+ public:
+  SLICESORT_HD kept_row(detail::dropout_rule const& drop, map_rows const& rows, index_t head,
+                        index_t row)
+      : drop_(drop),
+        hashed_(drop.seed_of(rows.pair(head)) +
+                detail::counter_step * static_cast<std::uint64_t>(row * rows.keys + 1)) {}
+  SLICESORT_HD bool operator()(index_t key) const {
+    return drop_.keeps(hashed_ + detail::counter_step * static_cast<std::uint64_t>(key));
+  }
+
+ private:
+  detail::dropout_rule const& drop_;
+  std::uint64_t const hashed_;  // of the first key
 };
 
 template <class Mask, class T>
@@ -48,6 +70,8 @@ struct softmax_rows_body {
   map_rows rows{};
   A const* products{};  // [heads, queries, keys]; the weights may lie in the same place
   head_matrices<T> weights{};
+  T* kept{};  // [heads, queries, keys], if any are dropped: what is left of them; likewise
+  detail::dropout_rule drop{};
   tensor4<T const> bias{};
   detail::attention_lengths lengths{};
 
@@ -88,43 +112,100 @@ struct softmax_rows_body {
                                     [](A a, A b) { return a + b; });
     if (!at.inside) return;
     A const inv_sum = sum > A(0) ? A(1) / sum : sum - sum;  // or NaN
+    kept_row const keeps(drop, rows, at.head, at.row);
     for (index_t key = lane; key < rows.keys; key += 32) {
       A const one = score_of(key);
-      weights.data[at.head * weights.head_stride + at.row * weights.row_stride +
-                   key * weights.column_stride] =
+      auto const weight =
           static_cast<T>(one == none ? A(0) : exp_of<T>(block, one - base, factor) * inv_sum);
+      weights(at.head, at.row, key) = weight;
+      if (drop.drops())
+        kept[(at.head * rows.queries + at.row) * rows.keys + key] =
+            keeps(key) ? weight : static_cast<T>(0.0f);
     }
   }
 };
 
-// Turns gradients of weights into gradients of scores.
+// What is kept of saved weights.
 template <class T>
-struct dscore_rows_body {
+struct drop_rows_body {
   static constexpr int max_threads = 32 * map_rows::rows_of_block;
-  using A = detail::accumulator_t<T>;
 
-  map_rows rows;
-  head_matrices<T const> weights;
-  A const* dweights;  // [heads, queries, keys]; the dscores may lie in the same place
-  T* dscores;
-  query_stats<A> const* stats;  // of the first of the heads
-  tensor4<T> dbias;
-  grad_mode mode;
+  map_rows rows{};
+  head_matrices<T const> weights{};
+  T* kept{};  // [heads, queries, keys]
+  detail::dropout_rule drop{};
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     map_rows::position const at = rows.at(block.index(), block.rank());
     if (!at.inside) return;
-    index_t const row = at.head * rows.queries + at.row;
-    A const delta = stats[row].delta;
+    kept_row const keeps(drop, rows, at.head, at.row);
+    T* const to = kept + (at.head * rows.queries + at.row) * rows.keys;
+    for (index_t key = block.rank() % 32; key < rows.keys; key += 32)
+      to[key] = keeps(key) ? weights(at.head, at.row, key) : static_cast<T>(0.0f);
+  }
+};
+
+// Gradients of scores, from those of weights.
+template <class T>
+struct dscore_map {
+  using A = detail::accumulator_t<T>;
+
+  map_rows rows{};
+  head_matrices<T const> weights{};
+  A const* dweights{};            // [heads, queries, keys]
+  query_stats<A> const* stats{};  // of the first of the heads
+  detail::dropout_rule drop{};
+
+  class row_of {
+   public:
+    SLICESORT_HD row_of(dscore_map const& map, index_t head, index_t row)
+        : map_(map),
+          weights_(&map.weights(head, row, 0)),
+          dweights_(map.dweights + (head * map.rows.queries + row) * map.rows.keys),
+          delta_(map.stats[head * map.rows.queries + row].delta),
+          head_(head),
+          row_(row) {}
+    // An element without a weight may be past a length, and hold anything.
+    SLICESORT_HD A operator()(index_t key) const {
+      A const weight = static_cast<A>(weights_[key * map_.weights.column_stride]);
+      if (weight == A(0)) return A(0);
+      A dweight = dweights_[key];
+      if (map_.drop.drops())
+        dweight = kept_row(map_.drop, map_.rows, head_, row_)(key)
+                      ? dweight * static_cast<A>(map_.drop.scale)
+                      : A(0);
+      return weight * (dweight - delta_);
+    }
+
+   private:
+    dscore_map const& map_;
+    T const* const weights_;
+    A const* const dweights_;
+    A const delta_;
+    index_t const head_, row_;
+  };
+};
+
+template <class T>
+struct dscore_rows_body {
+  static constexpr int max_threads = 32 * map_rows::rows_of_block;
+  using A = detail::accumulator_t<T>;
+
+  dscore_map<T> of{};
+  T* dscores{};  // [heads, queries, keys]; the gradients of weights may lie in the same place
+  tensor4<T> dbias{};
+  grad_mode mode{};
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    map_rows const& rows = of.rows;
+    map_rows::position const at = rows.at(block.index(), block.rank());
+    if (!at.inside) return;
+    typename dscore_map<T>::row_of const row(of, at.head, at.row);
     for (index_t key = block.rank() % 32; key < rows.keys; key += 32) {
-      A const weight =
-          static_cast<A>(weights.data[at.head * weights.head_stride + at.row * weights.row_stride +
-                                      key * weights.column_stride]);
-      index_t const i = row * rows.keys + key;
-      // An element without a weight may be past a length, and hold anything.
-      A const dscore = weight == A(0) ? A(0) : weight * (dweights[i] - delta);
-      dscores[i] = static_cast<T>(dscore);
+      A const dscore = row(key);
+      dscores[(at.head * rows.queries + at.row) * rows.keys + key] = static_cast<T>(dscore);
       if (dbias.data() != nullptr && (mode == grad_mode::overwrite || dscore != A(0)))
         store_or_accumulate_sum(mode, dbias(rows.sample, rows.first_head + at.head, at.row, key),
                                 dscore);

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bias that is relative, or that samples and heads share, and its gradient, which may be shared
+// whatever the bias is: the oracle's sums, difference quotients, the same bits everywhere.
+#include "masks.hpp"
+#include "support/executors.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+template <class T>
+attention_problem<T> problem_of_form(attention_size size, unsigned form, std::uint64_t seed) {
+  auto p = with_bias_form(normal_attention<T>(size, {}, seed, seed % 4 != 3), form, seed);
+  if (seed % 2 == 0) {
+    p.lengths = {size.keys - 3, size.keys / 2};
+    p.query_lengths = {size.queries, size.queries - 5};
+  }
+  if (seed % 3 == 0) p.mode = ss::grad_mode::accumulate;
+  return p;
+}
+
+template <class T>
+double greatest_error(std::vector<T> const& is, std::vector<bounded> const& must) {
+  long double worst = 0;
+  for (std::size_t i = 0; i < is.size(); ++i)
+    worst = std::max(worst, std::fabs(is[i] - must[i].value));
+  return static_cast<double>(worst);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("every form under every mask", T, float, double, bfloat16) {
+  std::uint64_t seed = sizeof(T) * 100;
+  for_each_library_mask(90, [&](auto const& mask) {
+    for (int i = 0; i < (full_suite() ? 6 : 2); ++i, ++seed) {
+      unsigned const form = static_cast<unsigned>(seed * 7) % bias_forms;
+      auto const p = problem_of_form<T>({2, 2, 60, 90, 5, 7}, form, seed);
+      CHECK(check_under(mask, p, ss::exec::host{2}) == "");
+    }
+  });
+}
+
+TEST_CASE_TEMPLATE("every form, in any layout", T, float, double) {
+  for (unsigned form = 0; form < bias_forms; ++form) {
+    attention_size const size{2, 3, form % 3 == 0 ? 70 : 21, form % 2 == 0 ? 18 : 61, 4, 6};
+    auto const p = problem_of_form<T>(size, form, 1000 + form);
+    memory_layout const layout{static_cast<int>(form) % memory_layout::count};
+    CHECK(check_under(ss::mask::causal{5}, p, ss::exec::host{3}, layout) == "");
+  }
+}
+
+// One query or key, where the two forms are one or nearly so; nothing at all.
+TEST_CASE("small sizes") {
+  std::uint64_t seed = 2000;
+  for (index_t queries : {0, 1, 2})
+    for (index_t keys : {0, 1, 3})
+      for (index_t batch : {0, 2})
+        for (unsigned form = 0; form < bias_forms; form += 3, ++seed) {
+          if (queries + keys == 0) continue;
+          auto p = with_bias_form(
+              normal_attention<float>({batch, 2, queries, keys, 3, 2}, {}, seed, true), form, seed);
+          if (seed % 3 == 0) p.mode = ss::grad_mode::accumulate;
+          CHECK(check_under(ss::mask::full{}, p, ss::exec::host{2}) == "");
+        }
+}
+
+TEST_CASE("gradients in double, to 1e-12 of long double's") {
+  for (unsigned form = 1; form < bias_forms; ++form) {
+    auto p = problem_of_form<double>({2, 2, 9, 11, 5, 7}, form, 3000 + form);
+    p.mode = ss::grad_mode::overwrite;
+    solved_attention<double> const s(p);
+    auto const check = [&](auto algorithm) {
+      ss::exec::host const on;
+      auto const got = run_attention(p, on, algorithm);
+      auto const& want = s.template answer<decltype(algorithm), ss::exec::host>();
+      CHECK(greatest_error(got.dq, want.dq) <= 1e-12);
+      CHECK(greatest_error(got.dk, want.dk) <= 1e-12);
+      CHECK(greatest_error(got.dv, want.dv) <= 1e-12);
+      CHECK(greatest_error(got.dbias, want.dbias) <= 1e-12);
+    };
+    check(ss::streaming{});
+    check(ss::materialized<>{});
+  }
+}
+
+// As in gradients.cpp: central differences, of a bias and a gradient of one shape.
+TEST_CASE("difference quotients") {
+  double const step = std::ldexp(1.0, -17);
+  for (unsigned shared = 0; shared < 4; ++shared)
+    for (unsigned relative : {0u, 1u}) {
+      auto p = with_bias_form(
+          normal_attention<double>({2, 2, 7, 9, 3, 4}, {mask_kind::causal, 3, 0}, 90, true),
+          relative | shared * 10, 4000 + shared);
+      p.lengths = {9, 6};
+      auto const check = [&](auto algorithm) {
+        ss::exec::host const on;
+        auto const got = run_attention(p, on, algorithm);
+        auto const loss = [&] {
+          auto const y = run_attention(p, on, algorithm).y;
+          double sum = 0;
+          for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * p.dy[i];
+          return sum;
+        };
+        REQUIRE(got.dbias.size() == p.bias.size());
+        double most = 0;
+        for (std::size_t i = 0; i < p.bias.size(); i += 5) {
+          double const here = p.bias[i];
+          p.bias[i] = here + step;
+          double const above = loss();
+          p.bias[i] = here - step;
+          double const below = loss();
+          p.bias[i] = here;
+          CHECK(std::fabs((above - below) / (2 * step) - got.dbias[i]) <= 2e-9);
+          most = std::max(most, std::fabs(got.dbias[i]));
+        }
+        CHECK(most > 0.1);
+      };
+      check(ss::streaming{});
+      check(ss::materialized<>{});
+    }
+}
+
+TEST_CASE_TEMPLATE("any number of threads, executor and instruction set", T, float, double,
+                   bfloat16) {
+  std::uint64_t seed = 5000;
+  auto const check_all = [&](auto const& mask, unsigned form) {
+    auto const p = problem_of_form<T>({2, 2, 100, 140, 6, 5}, form, seed += 2);
+    auto const by = [&](auto algorithm) {
+      auto const want = run_under(mask, p, ss::exec::host{}, algorithm);
+      auto const check = [&](auto const& on) {
+        CAPTURE(p.describe());
+        CAPTURE(describe_exec(on));
+        CHECK(same_results(run_under(mask, p, on, algorithm), want));
+      };
+      check(ss::exec::host{3});
+      for (ss::isa set : available_isas()) check(ss::exec::host{2, set});
+      test_executor executor{test_executor::way::scattered};
+      check(ss::exec::host_on<test_executor>(executor, 5));
+    };
+    by(ss::streaming{});
+    by(ss::materialized<>{});
+  };
+  // A relative gradient and a shared one, of gathered keys and not.
+  ss::mask::either<ss::mask::globals, ss::mask::fixed> const sparse{{3}, {16, 1}};
+  check_all(ss::mask::causal{}, sizeof(T) == 4 ? 1 : 24);
+  check_all(sparse, sizeof(T) == 4 ? 24 : 25);
+}
+
+TEST_CASE("gradients alone") {
+  auto const check = [&](auto algorithm) {
+    for (unsigned form : {1u, 8u, 25u, 32u})
+      CHECK(changed_when_alone(problem_of_form<float>({2, 2, 70, 90, 5, 6}, form, 6000),
+                               ss::exec::host{2}, algorithm) == "");
+  };
+  check(ss::streaming{});
+  check(ss::materialized<>{});
+}
+
+TEST_CASE("workspace") {
+  ss::softmax_attention<> const op;
+  ss::exec::host const on{2};
+  ss::extents4 const q{2, 4, 1000, 64}, k{2, 4, 3000, 64};
+  auto const bytes = [&](ss::extents4 dbias) { return op.workspace_bytes<float>(on, q, k, dbias); };
+  CHECK(bytes({}) == op.workspace_bytes<float>(on, q, k));
+  CHECK(bytes({2, 4, 1000, 3000}) == bytes({}));
+  CHECK(bytes({1, 4, 1, 3999}) <= bytes({}) + 8 * 3999 * sizeof(float) + 64);
+  // Nothing of the size of all pairs.
+  CHECK(bytes({1, 1, 1000, 3000}) <= bytes({}) + std::size_t{2} * 3000 * 64 * sizeof(float));
+  auto const wrong = op.check_workspace_bytes<float>(on, q, k, {1, 4, 1, 3998});
+  CHECK(
+      std::string(wrong.message) ==
+      "softmax_attention.workspace_bytes: dbias.keys is 3998, must be 3999 (q.length + k.length - "
+      "1) where dbias.queries is 1");
+}

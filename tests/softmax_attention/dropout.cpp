@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dropout of attention's weights: the golden, the oracle with and without a relative bias,
+// difference quotients, the same bits everywhere, none at rate 0, and mean and variance over seeds.
+#include "masks.hpp"
+#include "support/executors.hpp"
+
+#include <slicesort/detail/softmax_attention/dropout.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+template <class F>
+void for_both(F const& f) {
+  f(ss::streaming{});
+  f(ss::materialized<>{});
+}
+
+template <class T>
+attention_problem<T> dropped(attention_size size, std::uint64_t seed, double rate) {
+  auto p = normal_attention<T>(size, {}, seed, seed % 2 == 0);
+  p.dropout = {rate, seed * 77};
+  if (seed % 4 < 2) {
+    p.form = {seed % 8 < 4, false, true};
+    p.dbias_form = {false, seed % 8 == 1, true};
+    draw_bias(p, seed);
+  } else {
+    p.lengths = {size.keys / 2, size.keys - 1};
+    p.query_lengths = {size.queries - 3, size.queries};
+    p.dbias_form.one_batch = seed % 8 == 3;
+    draw_bias(p, seed);
+  }
+  if (seed % 3 == 0) p.mode = ss::grad_mode::accumulate;
+  return p;
+}
+
+}  // namespace
+
+// baselines.txt of the specification: rate 1/4, seed 3.
+TEST_CASE("golden") {
+  attention_problem<double> p;
+  p.size = {1, 1, 4, 4, 2, 2};
+  p.q = {1, 0, 0, 1, 1, 1, -1, 2};
+  p.k = {1, 1, 0, 2, -1, 1, 2, 0};
+  p.v = {1, 0, 0, 1, 2, -1, 1, 3};
+  p.dy = {1, 2, 0, 1, -1, 1, 2, 0};
+  p.dq = p.dk = p.dv = p.dy;
+  p.dbias.resize(16);
+  p.dropout = {0.25, 3};
+  double const want[] = {1.2447991464, 2.2436384689, 1.0301339779, 0.7394290927,
+                         0.8222542958, 1.6445085916, 0.1099915151, 0.8546683813};
+  for_both([&](auto algorithm) {
+    auto const got = run_attention(p, ss::exec::host{}, algorithm);
+    for (std::size_t i = 0; i < 8; ++i) CHECK(std::fabs(got.y[i] - want[i]) <= 1e-10);
+  });
+  // What the kernels will ask, pair by pair.
+  auto const rule = ss::detail::dropout_rule::of(p.dropout);
+  for (index_t c = 0; c < 16; ++c)
+    CHECK(rule.keeps(rule.seed_of(0) +
+                     ss::detail::counter_step * static_cast<std::uint64_t>(c + 1)) ==
+          (c != 10 && c != 14));
+}
+
+TEST_CASE_TEMPLATE("every mask", T, float, double, bfloat16) {
+  std::uint64_t seed = sizeof(T) * 100;
+  double const rates[] = {0.1, 0.5, 0.97, 0.25};
+  for_each_library_mask(90, [&](auto const& mask) {
+    for (int i = 0; i < (full_suite() ? 8 : 2); ++i, ++seed)
+      CHECK(check_under(mask, dropped<T>({2, 2, 60, 90, 5, 7}, seed, rates[seed % 4]),
+                        ss::exec::host{2}) == "");
+  });
+}
+
+TEST_CASE_TEMPLATE("any layout, and gradients alone", T, float, double) {
+  for (int layout = 1; layout < memory_layout::count; ++layout) {
+    auto const p = dropped<T>({2, 2, 51, 47, 6, 18}, 700 + static_cast<unsigned>(layout), 0.4);
+    CHECK(check_under(ss::mask::causal{2}, p, ss::exec::host{3}, memory_layout{layout}) == "");
+    for_both(
+        [&](auto algorithm) { CHECK(changed_when_alone(p, ss::exec::host{2}, algorithm) == ""); });
+  }
+}
+
+TEST_CASE("gradients in double, to 1e-12 of long double's, and difference quotients") {
+  double const step = std::ldexp(1.0, -17);
+  for (std::uint64_t seed = 800; seed < 808; ++seed) {
+    auto p = dropped<double>({2, 2, 9, 11, 5, 7}, seed, 0.3);
+    p.mode = ss::grad_mode::overwrite;
+    solved_attention<double> const s(p);
+    for_both([&](auto algorithm) {
+      ss::exec::host const on;
+      auto const got = run_attention(p, on, algorithm);
+      auto const& want = s.template answer<decltype(algorithm), ss::exec::host>();
+      auto const near = [](std::vector<double> const& is, std::vector<bounded> const& must) {
+        for (std::size_t i = 0; i < is.size(); ++i)
+          CHECK(std::fabs(is[i] - must[i].value) <= 1e-12L);
+      };
+      near(got.dq, want.dq), near(got.dk, want.dk), near(got.dv, want.dv);
+      near(got.dbias, want.dbias);
+      auto const loss = [&] {
+        auto const y = run_attention(p, on, algorithm).y;
+        double sum = 0;
+        for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * p.dy[i];
+        return sum;
+      };
+      auto const check = [&](std::vector<double>& variables, std::vector<double> const& gradient) {
+        for (std::size_t i = 0; i < variables.size(); i += 29) {
+          double const here = variables[i];
+          variables[i] = here + step;
+          double const above = loss();
+          variables[i] = here - step;
+          double const below = loss();
+          variables[i] = here;
+          CHECK(std::fabs((above - below) / (2 * step) - gradient[i]) <= 4e-9);
+        }
+      };
+      check(p.q, got.dq), check(p.k, got.dk), check(p.v, got.dv);
+      if (p.bias.size() == p.dbias.size()) check(p.bias, got.dbias);
+    });
+  }
+}
+
+TEST_CASE_TEMPLATE("any number of threads, executor and instruction set", T, float, double,
+                   bfloat16) {
+  auto const check_all = [&](auto const& mask, std::uint64_t seed) {
+    auto const p = dropped<T>({2, 2, 100, 140, 6, 5}, seed, 0.2);
+    for_both([&](auto algorithm) {
+      auto const want = run_under(mask, p, ss::exec::host{}, algorithm);
+      auto const check = [&](auto const& on) {
+        CAPTURE(p.describe());
+        CAPTURE(describe_exec(on));
+        CHECK(same_results(run_under(mask, p, on, algorithm), want));
+      };
+      check(ss::exec::host{3});
+      for (ss::isa set : available_isas()) check(ss::exec::host{2, set});
+      test_executor executor{test_executor::way::scattered};
+      check(ss::exec::host_on<test_executor>(executor, 5));
+    });
+  };
+  for (std::uint64_t seed : {900u, 903u}) {
+    check_all(ss::mask::causal{}, seed);
+    check_all(ss::mask::either<ss::mask::globals, ss::mask::fixed>{{3}, {16, 1}}, seed);
+  }
+}
+
+TEST_CASE_TEMPLATE("at rate 0 a seed changes nothing, and the state never", T, float, bfloat16) {
+  auto p = normal_attention<T>({1, 2, 50, 60, 6, 7}, {mask_kind::causal, 4, 0}, 950, true);
+  for_both([&](auto algorithm) {
+    p.dropout = {};
+    auto const want = run_attention(p, ss::exec::host{}, algorithm);
+    p.dropout = {0, 12345};
+    CHECK(same_results(run_attention(p, ss::exec::host{}, algorithm), want));
+    p.dropout = {0.5, 12345};
+    auto const other = run_attention(p, ss::exec::host{}, algorithm);
+    CHECK(same_bits(other.state, want.state));
+    CHECK(!same_bits(other.y, want.y));
+  });
+}
+
+TEST_CASE("rates so close to 0 or 1 that all are kept, or none") {
+  auto p = normal_attention<float>({1, 2, 20, 30, 6, 7}, {}, 960);
+  for_both([&](auto algorithm) {
+    p.dropout = {};
+    auto const want = run_attention(p, ss::exec::host{}, algorithm);
+    p.dropout = {1e-300, 1};
+    CHECK(same_bits(run_attention(p, ss::exec::host{}, algorithm).y, want.y));
+    p.dropout = {1 - std::ldexp(1.0, -53), 1};
+    for (float y : run_attention(p, ss::exec::host{}, algorithm).y) CHECK(y == 0);
+  });
+}
+
+// With v = 1 and equal weights 1 / M, y is the kept share over 1 - rate. Over S seeds of N queries
+// its mean is off from 1 by a standard error of sqrt(rate / (1 - rate) / (M N S)), and its variance
+// is rate / (1 - rate) / M, to a relative standard error of about sqrt(2 / (N S)).
+TEST_CASE("mean and variance") {
+  index_t const queries = 64, keys = 100, seeds = 40;
+  attention_problem<double> p;
+  p.size = {1, 2, queries, keys, 1, 1};
+  auto const count = [](extents4 e) { return static_cast<std::size_t>(e.size()); };
+  p.q.resize(count(p.size.q())), p.k.resize(count(p.size.k()));
+  p.v.assign(count(p.size.v()), 1.0);
+  p.dy.resize(count(p.size.y()));
+  p.dq = p.q, p.dk = p.k, p.dv = p.v, p.dbias.resize(count(p.size.map()));
+  p.wanted = 0;
+  for (double rate : {0.1, 0.5, 0.8}) {
+    double sum = 0, squares = 0, n = 0;
+    for (index_t seed = 0; seed < seeds; ++seed) {
+      p.dropout = {rate, static_cast<std::uint64_t>(seed)};
+      for (double y : run_attention(p, ss::exec::host{}, ss::streaming{}).y)
+        sum += y - 1, squares += (y - 1) * (y - 1), ++n;
+    }
+    double const variance = rate / (1 - rate) / static_cast<double>(keys);
+    CHECK(std::fabs(sum / n) <= 5 * std::sqrt(variance / n));
+    CHECK(std::fabs(squares / n / variance - 1) <= 5 * std::sqrt(2 / n));
+    CHECK(squares > 0);
+  }
+}

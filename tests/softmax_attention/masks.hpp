@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention under the library's own masks, those that are ranges and those that are sparse, held to
+// the oracle.
+#pragma once
+
+#include "check.hpp"
+#include "problem.hpp"
+
+#include <slicesort/mask.hpp>
+#include <slicesort/softmax_attention.hpp>
+
+#include <string>
+#include <utility>
+
+namespace support {
+
+// f(mask) for six kinds of them.
+template <class F>
+void for_each_library_mask(index_t keys, F const& f) {
+  namespace mask = ss::mask;
+  f(mask::full{});
+  f(mask::causal{2});
+  f(mask::window{20, 9});
+  f(mask::both<mask::causal, mask::fixed>{mask::causal{}, mask::fixed{16, 3}});
+  mask::bigbird blocks{16, 3, 1, 1, 7};
+  blocks.keys = keys;
+  f(blocks);
+  f(mask::either<mask::globals, mask::window>{mask::globals{3}, mask::window{7, 8}});
+}
+
+// The problem with a mask of the library's.
+template <class Mask, class T>
+attention_problem<T> with_mask(attention_problem<T> p, Mask const& mask) {
+  index_t const keys = p.size.keys;
+  p.looks = [mask, keys](index_t head, index_t i, index_t j) {
+    auto const looks = [&](auto const& own) {
+      ss::key_range const range = ss::detail::range_of_keys(own, i, keys);
+      return range.first <= j && j < range.last && ss::detail::allows_key(own, i, j);
+    };
+    if constexpr (ss::detail::has_for_head<Mask>)
+      return looks(mask.for_head(head));
+    else
+      return (void)head, looks(mask);
+  };
+  return p;
+}
+
+// Runs a problem that has the mask by an algorithm.
+template <class Mask, class Algorithm, class T, class Exec>
+auto run_under(Mask const& mask, attention_problem<T> const& p, Exec const& on, Algorithm algorithm,
+               memory_layout layout = {}) {
+  return run_attention_by(ss::softmax_attention<Mask, Algorithm>(mask, p.scale, algorithm), p, on,
+                          layout);
+}
+// Checks it with both algorithms.
+template <class Mask, class T, class Exec>
+std::string check_under(Mask const& mask, attention_problem<T> const& problem, Exec const& on,
+                        memory_layout layout = {}) {
+  solved_attention<T> const s(with_mask(problem, mask));
+  std::string wrong;
+  auto const by = [&](auto algorithm) {
+    if (wrong.empty())
+      wrong = check_results(s, on, algorithm, run_under(mask, s.problem, on, algorithm, layout),
+                            layout);
+  };
+  by(ss::streaming{});
+  by(ss::materialized<>{});
+  return wrong;
+}
+
+}  // namespace support

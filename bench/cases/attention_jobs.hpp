@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cases of softmax attention. Their policy is a name such as streaming-window-H:4: algorithm,
-// mask and heads. The algorithm `native` is streaming with native products.
+// mask and heads. The algorithm `native` is streaming with native products. In the mask's place,
+// `relative` is a bias by distance that all heads share, with its gradient, and `dropout` drops a
+// tenth of the weights; both have all keys.
 #pragma once
 
 #include "attention_masks.hpp"
@@ -10,10 +12,13 @@
 #include "driver/settings.hpp"
 #include "driver/tensors.hpp"
 
+#include <slicesort/detail/math/counter_hash.hpp>
 #include <slicesort/softmax_attention.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <string>
@@ -23,15 +28,20 @@
 namespace bench {
 
 struct attention_policy {
-  std::string algorithm;
+  std::string algorithm, name_of_mask;
   attention_mask mask;
   ss::index_t heads;
 
   attention_policy(std::string const& name, ss::index_t length)
       : algorithm(name.substr(0, name.find('-'))),
-        mask(name.substr(algorithm.size() + 1, name.rfind("-H:") - algorithm.size() - 1), length),
+        name_of_mask(name.substr(algorithm.size() + 1, name.rfind("-H:") - algorithm.size() - 1)),
+        mask(name_of_mask, length),
         heads(std::stol(name.substr(name.rfind(':') + 1))) {}
 
+  bool relative() const { return name_of_mask == "relative"; }
+  ss::dropout dropout() const {
+    return name_of_mask == "dropout" ? ss::dropout{0.1, 1} : ss::dropout{};
+  }
   // The British spelling stays in the names of cases, so that new results compare with old ones.
   bool materialized() const { return algorithm == "materialised"; }
 };
@@ -82,6 +92,12 @@ class attention_job : public job {
         dy(backward ? get_dataset<T>("uniform", f.extents) : nullptr),
         y(q->values.size()) {
     std::size_t const each = y.bytes();
+    if (policy.relative()) {
+      bias = buffer<T>(static_cast<std::size_t>(2 * f.extents.length - 1));
+      for (std::size_t n = 0; n < bias.size(); ++n)
+        bias.data()[n] = static_cast<T>(static_cast<float>(slope_at(n)));
+      if (backward) dbias = buffer<T>(bias.size());
+    }
     if (backward) dq = buffer<T>(y.size()), dk = buffer<T>(y.size()), dv = buffer<T>(y.size());
     saved_bytes = f.direction == "forward_values" ? 0 : attention_state_bytes<T>(f);
     traffic_bytes = (backward ? 8 : 4) * each + saved_bytes;
@@ -96,17 +112,18 @@ class attention_job : public job {
   double max_error() override {
     attention_oracle const oracle(
         head_of(q->values), head_of(k->values), head_of(v->values),
-        backward ? head_of(dy->values) : matrix(), [this](std::size_t i, std::size_t j) {
+        backward ? head_of(dy->values) : matrix(),
+        [this](std::size_t i, std::size_t j) {
           return policy.mask.looks(policy.heads - 1, static_cast<ss::index_t>(i),
                                    static_cast<ss::index_t>(j));
-        });
+        },
+        variant());
     double const allowed =
         oracle.tolerance(unit_roundoff<ss::detail::accumulator_t<T>>(), unit_roundoff<T>());
     std::vector<std::size_t> const rows = sampled_rows();
     double error = 0.0;
     if (!backward) {
-      for (std::size_t const i : rows)
-        error = worst(error, error_of(y, i, oracle.y(oracle.weights(i))));
+      for (std::size_t const i : rows) error = worst(error, error_of(y, i, oracle.y(i)));
     } else {
       for (std::size_t const i : rows) error = worst(error, error_of(dq, i, oracle.dq(i)));
       auto const of_keys = oracle.gradients_of(rows);
@@ -124,8 +141,30 @@ class attention_job : public job {
   bool const backward;
   std::shared_ptr<dataset<T>> q, k, v, dy;
   buffer<T> y, dq, dk, dv;
+  buffer<T> bias, dbias;  // [distances], if the policy has one
 
  private:
+  // ALiBi's, of a slope that leaves far keys some weight.
+  double slope_at(std::size_t n) const {
+    return -std::abs(static_cast<double>(n) - static_cast<double>(at.extents.length - 1)) / 1024;
+  }
+  attention_oracle::variant variant() const {
+    attention_oracle::variant of;
+    if (policy.relative())
+      of.bias = [this](std::size_t i, std::size_t j) {
+        return decoded(bias[j + static_cast<std::size_t>(at.extents.length) - 1 - i]);
+      };
+    ss::dropout const drop = policy.dropout();
+    if (drop.rate > 0)
+      of.factor = [this, drop](std::size_t i, std::size_t j) {
+        auto const last = static_cast<std::uint64_t>(at.extents.batch * policy.heads - 1);
+        std::uint64_t const number = i * static_cast<std::uint64_t>(at.extents.length) + j;
+        return ss::detail::counter_hash32(drop.seed, last, number) >= drop.rate * 4294967296.0
+                   ? 1 / (1 - drop.rate)
+                   : 0.0;
+      };
+    return of;
+  }
   std::size_t channels() const {
     return static_cast<std::size_t>(at.extents.channels / policy.heads);
   }
@@ -199,6 +238,15 @@ void for_each_attention_setting(F const& f) {
     for_each_attention_direction<T>({"streaming-full-H:4", "streaming-window-H:4",
                                      "streaming-block_local-H:4", "materialised-full-H:4"},
                                     input, {2, 37, 24}, f);
+}
+
+// A relative bias and dropout, at the promised shape, and small enough to run everything once.
+template <class T, class F>
+void for_each_variant_setting(F const& f) {
+  for_each_attention_direction<T>({"streaming-relative-H:8", "streaming-dropout-H:8"}, "normal",
+                                  {1, 4096, 512}, f);
+  for_each_attention_direction<T>({"streaming-relative-H:4", "streaming-dropout-H:4"}, "normal",
+                                  {2, 37, 24}, f);
 }
 
 // The same settings of the sparse masks, and the promised ones of `fixed` and of all.

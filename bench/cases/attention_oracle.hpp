@@ -42,23 +42,30 @@ struct row_and_size {
 class attention_oracle {
  public:
   using allowed = std::function<bool(std::size_t query, std::size_t key)>;
+  using number = std::function<double(std::size_t query, std::size_t key)>;
+  // What is added to a score; what a weight is multiplied by once it is one: dropout.
+  struct variant {
+    number bias = [](std::size_t, std::size_t) { return 0.0; };
+    number factor = [](std::size_t, std::size_t) { return 1.0; };
+  };
 
   // `dy` may be empty where there is no backward.
-  attention_oracle(matrix q, matrix k, matrix v, matrix dy, allowed looks)
+  attention_oracle(matrix q, matrix k, matrix v, matrix dy, allowed looks, variant of)
       : q_(std::move(q)),
         k_(std::move(k)),
         v_(std::move(v)),
         dy_(std::move(dy)),
         scale_(1.0 / std::sqrt(static_cast<double>(q_.columns))),
-        looks_(std::move(looks)) {}
+        looks_(std::move(looks)),
+        of_(std::move(of)) {}
 
-  // The weights of a query's keys.
+  // The weights of a query's keys, all kept.
   std::vector<double> weights(std::size_t query) const {
     std::vector<double> p(k_.rows, 0.0);
     double most = -std::numeric_limits<double>::infinity(), sum = 0.0;
     for (std::size_t j = 0; j < k_.rows; ++j) {
       if (!looks_(query, j)) continue;
-      p[j] = scale_ * product(q_.row(query), k_.row(j), q_.columns);
+      p[j] = scale_ * product(q_.row(query), k_.row(j), q_.columns) + of_.bias(query, j);
       most = std::max(most, p[j]);
     }
     for (std::size_t j = 0; j < k_.rows; ++j) {
@@ -70,15 +77,7 @@ class attention_oracle {
     return p;
   }
 
-  row_and_size y(std::vector<double> const& p) const {
-    row_and_size r(v_.columns);
-    for (std::size_t j = 0; j < v_.rows; ++j)
-      for (std::size_t c = 0; c < v_.columns && p[j] > 0.0; ++c) {
-        r.value[c] += p[j] * v_.row(j)[c];
-        r.size[c] += p[j] * std::abs(v_.row(j)[c]);
-      }
-    return r;
-  }
+  row_and_size y(std::size_t i) const { return y(i, weights(i)); }
 
   // The gradient of query `i`.
   row_and_size dq(std::size_t i) const {
@@ -102,7 +101,8 @@ class attention_oracle {
       for (std::size_t at = 0; at < keys.size(); ++at) {
         std::size_t const j = keys[at];
         if (!(p[j] > 0.0)) continue;
-        add(all.dv[at], dy_.row(i), {p[j], p[j]});
+        double const kept = p[j] * of_.factor(i, j);
+        add(all.dv[at], dy_.row(i), {kept, kept});
         add(all.dk[at], q_.row(i), slope(i, j, p[j], g));
       }
     }
@@ -144,9 +144,17 @@ class attention_oracle {
     }
   }
 
+  row_and_size y(std::size_t i, std::vector<double> const& p) const {
+    row_and_size r(v_.columns);
+    for (std::size_t j = 0; j < v_.rows; ++j) {
+      double const kept = p[j] > 0.0 ? p[j] * of_.factor(i, j) : 0.0;
+      if (kept > 0.0) add(r, v_.row(j), {kept, kept});
+    }
+    return r;
+  }
   // <dy, y> of a query.
   both mean_of_gradient(std::size_t i, std::vector<double> const& p) const {
-    row_and_size const mean = y(p);
+    row_and_size const mean = y(i, p);
     both g{0.0, 0.0};
     for (std::size_t c = 0; c < v_.columns; ++c) {
       g.value += dy_.row(i)[c] * mean.value[c];
@@ -157,12 +165,14 @@ class attention_oracle {
   // The gradient of the product of query i and key j.
   both slope(std::size_t i, std::size_t j, double p, both g) const {
     both const d = sized_product(dy_.row(i), v_.row(j), v_.columns);
-    return {scale_ * p * (d.value - g.value), scale_ * p * (d.size + g.size)};
+    double const kept = of_.factor(i, j);
+    return {scale_ * p * (kept * d.value - g.value), scale_ * p * (kept * d.size + g.size)};
   }
 
   matrix q_, k_, v_, dy_;
   double scale_;
   allowed looks_;
+  variant of_;
 };
 
 }  // namespace bench

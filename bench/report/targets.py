@@ -181,6 +181,8 @@ def attention_targets() -> list[Target | Level]:
         for mask, called in (("bigbird", "BigBird of 64"), ("window_globals", "window of 512 and 8 globals"), ("fixed", "fixed by 50 and 10")):
             found.append(Target(f"{what}, {called}, a pair against one of all", streaming.replace("full", mask), streaming, at_most=1.3,
                                 per_operation=True))
+        for variant, called, at_most in (("relative", "a relative bias", 1.15), ("dropout", "dropout", 1.25)):
+            found.append(Target(f"{what}, {called}, against none", streaming.replace("full", variant), streaming, at_most=at_most))
     return found
 
 

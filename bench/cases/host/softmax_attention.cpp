@@ -36,23 +36,25 @@ class attention_call_job final : public attention_job<T> {
   explicit attention_call_job(fields const& f) : attention_job<T>(f) {
     call([&](auto const& op, auto const& state) {
       this->workspace_bytes = op.template workspace_bytes<T>(
-          f.exec(), heads_of(this->q->values).extents(), heads_of(this->v->values).extents());
+          f.exec(), heads_of(this->q->values).extents(), heads_of(this->v->values).extents(),
+          distances_of(this->dbias).extents());
       scratch_ = buffer<unsigned char>(this->workspace_bytes);
       if (this->backward)
-        op.forward(f.exec(), inputs(), heads_of(this->y), {state}, lend(scratch_));
+        op.forward(f.exec(), inputs(), heads_of(this->y), {state}, lend(scratch_), options());
     });
   }
   void run() override {
     call([&](auto const& op, auto const& state) {
       auto const on = this->at.exec();
       if (this->backward)
-        op.backward(on, heads_of_const(this->dy->values), inputs(), heads_of_const(this->y),
-                    {state}, {heads_of(this->dq), heads_of(this->dk), heads_of(this->dv)},
-                    lend(scratch_));
+        op.backward(
+            on, heads_of_const(this->dy->values), inputs(), heads_of_const(this->y), {state},
+            {heads_of(this->dq), heads_of(this->dk), heads_of(this->dv), distances_of(this->dbias)},
+            lend(scratch_), backward_options());
       else if (this->at.direction == "forward")
-        op.forward(on, inputs(), heads_of(this->y), {state}, lend(scratch_));
+        op.forward(on, inputs(), heads_of(this->y), {state}, lend(scratch_), options());
       else
-        op.forward(on, inputs(), heads_of(this->y), ss::no_saved, lend(scratch_));
+        op.forward(on, inputs(), heads_of(this->y), ss::no_saved, lend(scratch_), options());
     });
   }
 
@@ -78,7 +80,22 @@ class attention_call_job final : public attention_job<T> {
   }
   ss::tensor4<T const> heads_of_const(buffer<T> const& b) const { return heads_of(b); }
   ss::attention_inputs<T> inputs() const {
-    return {heads_of(this->q->values), heads_of(this->k->values), heads_of(this->v->values)};
+    return {heads_of(this->q->values), heads_of(this->k->values), heads_of(this->v->values),
+            distances_of(this->bias)};
+  }
+  static ss::tensor4<T> distances_of(buffer<T> const& b) {
+    if (b.size() == 0) return {};
+    return {b.data(), {1, 1, 1, static_cast<ss::index_t>(b.size())}};
+  }
+  ss::attention_options options() const {
+    ss::attention_options o;
+    o.dropout = this->policy.dropout();
+    return o;
+  }
+  ss::attention_backward_options backward_options() const {
+    ss::attention_backward_options o;
+    o.dropout = this->policy.dropout();
+    return o;
   }
 
   buffer<ss::detail::accumulator_t<T>> sums_;
@@ -96,6 +113,7 @@ void add_softmax_attention() {
   };
   for_each_attention_setting<T>(add);
   for_each_sparse_setting<T>(add);
+  for_each_variant_setting<T>(add);
   for_each_sweep_shape([&](ss::extents3 e) {
     for_each_attention_direction<T>({"streaming-full-H:4", "streaming-window-H:4",
                                      "streaming-block_local-H:4", "materialised-full-H:4"},

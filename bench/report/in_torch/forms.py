@@ -98,10 +98,10 @@ def looks_of(mask: str, i):
 
 
 def attention(case: Case) -> Iterator[Form]:
-    """Nothing for BigBird, whose blocks the library draws."""
+    """Nothing for BigBird, whose blocks the library draws, nor for a relative bias and dropout."""
     algorithm, mask, heads = case.policy.replace("-H:", "-").split("-")
     heads = int(heads)
-    if mask == "bigbird":
+    if mask in ("bigbird", "relative", "dropout"):
         return
     q, k, v = (tensor(case).view(case.b, case.n, heads, case.c // heads).transpose(1, 2) for _ in range(3))
     looks = looks_of(mask, torch.arange(case.n, device=q.device)) if mask != "full" else None

@@ -2,10 +2,12 @@
 // Attention of tensors in a file, forward and backward, for check_attention.py: attention_file
 // host|cuda IN OUT. IN: eleven 64-bit integers and a double (`request`), then q, k, v, the bias if
 // there is one, and dy; OUT: y, dq, dk, dv and dbias. All contiguous, in the machine's byte order.
+// Masks from 100 on are the library's sparse ones, on the host.
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
 #include "support/pattern_mask.hpp"
 
+#include <slicesort/mask.hpp>
 #include <slicesort/softmax_attention.hpp>
 
 #include <cstddef>
@@ -15,6 +17,7 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 using namespace support;
@@ -22,10 +25,44 @@ using namespace support;
 namespace {
 
 struct request {
-  std::int64_t dtype, materialized, mask, offset, with_bias;
+  std::int64_t dtype, materialized, mask, offset, bias;
   std::int64_t batch, heads, queries, keys, channels, values;
   double scale;
+
+  // Of pairs; relative, of all samples; of pairs, of all samples and heads.
+  ss::extents4 bias_shape() const {
+    if (bias == 1) return {batch, heads, queries, keys};
+    if (bias == 2) return {1, heads, 1, queries + keys - 1};
+    if (bias == 3) return {1, 1, queries, keys};
+    return {};
+  }
 };
+
+// f(mask) with a mask of the library's, as check_attention.py has them.
+template <class F>
+void with_sparse_mask(request const& r, F const& f) {
+  namespace mask = ss::mask;
+  mask::bigbird blocks{16, 3, 1, 2, 7};
+  blocks.keys = r.keys;
+  switch (r.mask) {
+    case 100:
+      return f(mask::fixed{10, 3});
+    case 101:
+      return f(mask::both{mask::causal{}, mask::fixed{16, 2, true}});
+    case 102:
+      return f(mask::either{mask::window{7, 5}, mask::globals{3}});
+    case 103:
+      return f(mask::dilated_window{12, 10, 4});
+    case 104:
+      return f(mask::chunk_back{20});
+    case 105:
+      return f(mask::strided{4});
+    case 106:
+      return f(blocks);
+    default:
+      throw std::runtime_error("there is no such mask");
+  }
+}
 
 template <class T>
 std::vector<T> read(std::ifstream& in, ss::extents4 e) {
@@ -36,27 +73,27 @@ std::vector<T> read(std::ifstream& in, ss::extents4 e) {
   return elements;
 }
 
-template <class T, class Algorithm, class Exec>
-void attend(Exec const& on, request const& r, std::ifstream& in, std::ofstream& out) {
+template <class T, class Algorithm, class Mask, class Exec>
+void attend_by(Exec const& on, Mask const& mask, request const& r, std::ifstream& in,
+               std::ofstream& out) {
   ss::extents4 const q_shape{r.batch, r.heads, r.queries, r.channels},
       k_shape{r.batch, r.heads, r.keys, r.channels}, v_shape{r.batch, r.heads, r.keys, r.values},
-      y_shape{r.batch, r.heads, r.queries, r.values}, pairs{r.batch, r.heads, r.queries, r.keys};
+      y_shape{r.batch, r.heads, r.queries, r.values}, bias_shape = r.bias_shape();
   auto const q = read<T>(in, q_shape), k = read<T>(in, k_shape), v = read<T>(in, v_shape);
-  auto const bias = read<T>(in, r.with_bias != 0 ? pairs : ss::extents4{});
+  auto const bias = read<T>(in, bias_shape);
   auto const dy = read<T>(in, y_shape);
   ss::attention_inputs<T> const inputs{
       {q.data(), q_shape}, {k.data(), k_shape}, {v.data(), v_shape}};
   ss::attention_inputs<T> const given{
       inputs.q, inputs.k, inputs.v,
-      r.with_bias != 0 ? ss::tensor4<T const>(bias.data(), pairs) : ss::tensor4<T const>()};
+      r.bias != 0 ? ss::tensor4<T const>(bias.data(), bias_shape) : ss::tensor4<T const>()};
 
-  ss::softmax_attention<pattern_mask, Algorithm> const op{
-      pattern_mask{static_cast<mask_kind>(r.mask), r.offset, 0}, r.scale};
+  ss::softmax_attention<Mask, Algorithm> const op{mask, r.scale};
   using state_type = typename ss::detail::attention_traits<Algorithm>::template state<T>;
   ss::extents4 const state_shape = op.saved_extents(q_shape, v_shape);
   std::vector<state_type> state(static_cast<std::size_t>(state_shape.size()));
   ss::tensor4<state_type> const saved{state.data(), state_shape};
-  guarded_workspace scratch(op.template workspace_bytes<T>(on, q_shape, v_shape));
+  guarded_workspace scratch(op.template workspace_bytes<T>(on, q_shape, v_shape, bias_shape));
   std::vector<T> y(dy.size()), dq(q.size()), dk(k.size()), dv(v.size()), dbias(bias.size());
   ss::tensor4<T> const result{y.data(), y_shape};
   op.forward(on, given, result, {saved}, scratch.get());
@@ -65,11 +102,19 @@ void attend(Exec const& on, request const& r, std::ifstream& in, std::ofstream& 
               {{dq.data(), q_shape},
                {dk.data(), k_shape},
                {dv.data(), v_shape},
-               r.with_bias != 0 ? ss::tensor4<T>(dbias.data(), pairs) : ss::tensor4<T>()},
+               r.bias != 0 ? ss::tensor4<T>(dbias.data(), bias_shape) : ss::tensor4<T>()},
               scratch.get());
   for (auto const* elements : {&y, &dq, &dk, &dv, &dbias})
     out.write(reinterpret_cast<char const*>(elements->data()),
               static_cast<std::streamsize>(elements->size() * sizeof(T)));
+}
+
+template <class T, class Algorithm, class Exec>
+void attend(Exec const& on, request const& r, std::ifstream& in, std::ofstream& out) {
+  auto const by = [&](auto const& mask) { attend_by<T, Algorithm>(on, mask, r, in, out); };
+  if constexpr (std::is_same_v<Exec, ss::exec::host>)
+    if (r.mask >= 100) return with_sparse_mask(r, by);
+  by(pattern_mask{static_cast<mask_kind>(r.mask), r.offset, 0});
 }
 
 template <class T, class Exec>

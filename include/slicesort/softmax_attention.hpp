@@ -59,9 +59,9 @@ inline namespace SLICESORT_BUILD {
 /// - **Accuracy** sums and softmax are in the accumulator's type, results rounded once. On a GPU,
 ///   and with `products::native`, weights of 16-bit types are rounded to the element type before
 ///   they are multiplied by the values, as tensor cores require.
-/// - **Determinism** the same bits for every thread count, instruction set and split of the batch;
-///   `products::native` may depend on the instruction set. Between backends, algorithms and BLAS
-///   libraries results differ in rounding.
+/// - **Determinism** the same bits for every thread count, instruction set and split of the batch
+///   (but a dbias that samples share is a sum over them); `products::native` may depend on the
+///   instruction set. Between backends, algorithms and BLAS libraries results differ in rounding.
 /// - **Cost** forward `2 * queries * keys * (channels + values)` operations for each head, less the
 ///   tiles that the mask leaves out; backward takes two and a half times as many.
 ///

@@ -142,11 +142,11 @@ class attention_backward_tile {
     constexpr int lanes = attention_queries;
     index_t const q = key_pitch(), v = value_pitch();
     io_.load(head_, in_.q, query, count, t.queries, q, lanes);
-    transpose_rows(t.queries, q, lanes, shape_.channels, t.queries_transposed);
+    use_.rows_to_lanes(t.queries, q, shape_.channels, t.queries_transposed);
     io_.load(head_, out_.dy, query, count, t.dy, v, lanes);
-    transpose_rows(t.dy, v, lanes, shape_.values, t.dy_transposed);
+    use_.rows_to_lanes(t.dy, v, shape_.values, t.dy_transposed);
     io_.load(head_, out_.y, query, count, m_.rows, v, lanes);
-    transpose_rows(m_.rows, v, lanes, shape_.values, m_.y_transposed);
+    use_.rows_to_lanes(m_.rows, v, shape_.values, m_.y_transposed);
     use_.row_dots(t.dy_transposed, m_.y_transposed, shape_.values, t.delta);
     use_.to_operand_of_rows(t.queries, q, lanes);
     use_.to_operand_of_rows(t.queries_transposed, lanes, shape_.channels);
@@ -238,7 +238,7 @@ class attention_backward_tile {
 
   void store_dq(tile const& t, index_t query, int count) const {
     if (out_.to.dq.data() == nullptr) return;
-    transpose_back(t.dqueries, count, shape_.channels, m_.scale, m_.rows, key_pitch());
+    use_.lanes_to_rows(t.dqueries, shape_.channels, m_.scale, m_.rows, key_pitch());
     io_.store(m_.rows, key_pitch(), head_, out_.to.dq, query, count, out_.mode);
   }
   // Of keys `first`, `first + 1`, .., which are rows from `row` on of dS.

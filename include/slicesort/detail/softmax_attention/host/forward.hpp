@@ -186,7 +186,7 @@ class attention_forward_task {
   void begin(attention_slot<A> const& m, index_t t, index_t query) const {
     int const count = valid(query);
     io_.load(head_, in_.q, query, count, m.rows, key_pitch(), attention_queries);
-    transpose_rows(m.rows, key_pitch(), attention_queries, shape_.channels, queries(m, t));
+    use_.rows_to_lanes(m.rows, key_pitch(), shape_.channels, queries(m, t));
     use_.to_operand_of_rows(queries(m, t), attention_queries, shape_.channels);
     std::fill_n(sums(m, t), padded_rows(shape_.values) * attention_queries, A(0));
     std::fill_n(m.row_max + t * attention_queries, attention_queries, no_score<A>());
@@ -222,7 +222,7 @@ class attention_forward_task {
     for (index_t i = valid(query); i < count; ++i) row_max[i] = no_score<A>(), row_sum[i] = A(0);
     auto const scale = static_cast<A>(rule_.drop.scale);
     for (int i = 0; i < attention_queries; ++i) m.rescale[i] = inverse_sum(row_sum[i]) * scale;
-    transpose_back(sums(m, t), attention_queries, shape_.values, m.rescale, m.rows, value_pitch());
+    use_.lanes_to_rows(sums(m, t), shape_.values, m.rescale, m.rows, value_pitch());
     std::fill(m.rows + valid(query) * value_pitch(), m.rows + count * value_pitch(), A(0));
     io_.store(m.rows, value_pitch(), head_, y, query, count, grad_mode::overwrite);
     if (state.data() == nullptr) return;

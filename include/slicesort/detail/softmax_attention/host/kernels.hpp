@@ -35,6 +35,10 @@ struct attention_kernels {
   void (*drop)(A* scores, int rows, std::uint64_t const* kept, lane_range lanes);
   void (*add_rows)(add_rows_call<A> const&);
   void (*row_dots)(A const*, A const*, index_t depth, A*);
+  // A tile of queries: rows [query][channel] become lanes [channel][query]; lanes become rows, each
+  // times its factor.
+  void (*rows_to_lanes)(A const* rows, index_t pitch, index_t channels, A* lanes);
+  void (*lanes_to_rows)(A const* lanes, index_t channels, A const* factors, A* rows, index_t pitch);
   A (*softmax_row)(A* row, index_t count);
   void (*scale_row)(A* row, index_t count, A factor);
   void (*dscore_row)(A const* weights, A* products, index_t count, A delta);

@@ -6,6 +6,7 @@
 #include <slicesort/detail/softmax_attention/host/gemm_block.inl>
 #include <slicesort/detail/softmax_attention/host/native_products.inl>
 #include <slicesort/detail/softmax_attention/host/softmax.inl>
+#include <slicesort/detail/softmax_attention/host/transpose_tile.inl>
 // clang-format on
 
 template <class T>
@@ -23,6 +24,8 @@ void choose_kernels(target, attention_kernels<T>& use) {
   use.drop = rows::drop;
   use.add_rows = rows::add_rows;
   use.row_dots = rows::row_dots;
+  use.rows_to_lanes = tile_transpose<A>::rows_to_lanes;
+  use.lanes_to_rows = tile_transpose<A>::lanes_to_rows;
   use.softmax_row = rows::softmax_row;
   use.scale_row = rows::scale_row;
   use.dscore_row = rows::dscore_row;

@@ -257,9 +257,9 @@ class attention_map_task {
     index_t const keys = head_.keys, values = shape_.values, step = state.strides().channels;
     index_t const count = std::min<index_t>(lanes, head_.queries - query);
     io_.load(head_, out.dy, query, count, m_.rows, values, lanes);
-    transpose_rows(m_.rows, values, lanes, values, m_.dy_transposed);
+    use_.rows_to_lanes(m_.rows, values, values, m_.dy_transposed);
     io_.load(head_, out.y, query, count, m_.rows, values, lanes);
-    transpose_rows(m_.rows, values, lanes, values, m_.y_transposed);
+    use_.rows_to_lanes(m_.rows, values, values, m_.y_transposed);
     use_.row_dots(m_.dy_transposed, m_.y_transposed, values, m_.delta);
     if (rule_.drop.drops())
       for (index_t i = 0; i < count; ++i)

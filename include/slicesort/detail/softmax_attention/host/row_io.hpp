@@ -5,7 +5,6 @@
 
 #include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
-#include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -15,21 +14,6 @@
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
-
-// Transposes a tile of queries: rows [query][channel] become lanes [channel][query].
-template <class A>
-void transpose_rows(A const* rows, index_t pitch, int count, index_t columns, A* transposed) {
-  for (index_t c = 0; c < columns; ++c)
-    for (int i = 0; i < count; ++i) transposed[c * attention_queries + i] = rows[i * pitch + c];
-}
-// Transposes lanes [channel][query] back to rows [query][channel], each times its factor.
-template <class A>
-void transpose_back(A const* transposed, int count, index_t columns, A const* factor, A* rows,
-                    index_t pitch) {
-  for (index_t c = 0; c < columns; ++c)
-    for (int i = 0; i < count; ++i)
-      rows[i * pitch + c] = transposed[c * attention_queries + i] * factor[i];
-}
 
 template <class T>
 class row_io {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tile of queries between rows [query][channel] and lanes [channel][query], by squares that are
+// transposed in registers. Included once per instruction set, after number_lanes.inl.
+
+template <class A>
+class tile_transpose {
+  using lanes = number_lanes<A>;
+  using V = typename lanes::V;
+  using bits = vec<lane_uint<A>, lanes::count>;
+  using places = std::make_index_sequence<std::size_t{lanes::count}>;
+  static constexpr int queries = attention_queries, side = lanes::count;
+  static_assert(queries % side == 0);
+
+ public:
+  static void rows_to_lanes(A const* rows, index_t pitch, index_t channels, A* to) {
+    index_t const whole = channels / side * side;
+    for (int i = 0; i < queries; i += side)
+      for (index_t c = 0; c < whole; c += side)
+        square<false>(rows + i * pitch + c, pitch, nullptr, to + c * queries + i, queries,
+                      places{});
+    for (index_t c = whole; c < channels; ++c)
+      for (int i = 0; i < queries; ++i) to[c * queries + i] = rows[i * pitch + c];
+  }
+  // Each lane times its factor.
+  static void lanes_to_rows(A const* from, index_t channels, A const* factors, A* rows,
+                            index_t pitch) {
+    index_t const whole = channels / side * side;
+    for (int i = 0; i < queries; i += side)
+      for (index_t c = 0; c < whole; c += side)
+        square<true>(from + c * queries + i, queries, factors + i, rows + i * pitch + c, pitch,
+                     places{});
+    for (index_t c = whole; c < channels; ++c)
+      for (int i = 0; i < queries; ++i) rows[i * pitch + c] = from[c * queries + i] * factors[i];
+  }
+
+ private:
+  template <bool Scales, std::size_t... At>
+  static SLICESORT_INLINE void square(A const* from, index_t pitch, A const* factors, A* to,
+                                      index_t to_pitch, std::index_sequence<At...>) {
+    bits x[] = {loaded<Scales>(from + static_cast<index_t>(At) * pitch, factors)...};
+    transpose<side>(x);
+    (store_lanes(to + static_cast<index_t>(At) * to_pitch, load_lanes<V>(&x[At])), ...);
+  }
+  template <bool Scales>
+  static SLICESORT_INLINE bits loaded(A const* from, A const* factors) {
+    if constexpr (Scales) {
+      // -0 leaves a product the sign of its zero.
+      V const scaled =
+          fused_lanes(load_lanes<V>(from), load_lanes<V>(factors), lanes::every(A(-0.0)));
+      return load_lanes<bits>(&scaled);
+    } else {
+      return (void)factors, load_lanes<bits>(from);
+    }
+  }
+};

@@ -4,20 +4,21 @@
 first twelve lines of what the compiler says. With -DCORRECTED the first compiler must take the same file: it is refused
 for that mistake and for no other. A file with the lines `// of: NAME..` has a variant for each name, which -DOF_NAME chooses."""
 import re
+import tempfile
 from functools import partial
 from pathlib import Path
 
-from common import COMPILERS, HERE, run_all, syntax_only
+from common import COMPILERS, HERE, precompiled, run_all, syntax_only
 
 LINES = 12
 
 
-def check(compiler: str, path: Path, variant: str) -> str:
+def check(compiler: str, umbrella: list[str], path: Path, variant: str) -> str:
     expected = re.search(r"^// expect: (.*)$", path.read_text(), re.MULTILINE)
     where = f"{path.name}{' ' + variant if variant else ''} ({compiler})"
     if not expected:
         return f"{where}: has no '// expect: ' line"
-    flags = ["-std=c++17"] + ([f"-DOF_{variant}"] if variant else [])
+    flags = [*umbrella, "-std=c++17"] + ([f"-DOF_{variant}"] if variant else [])
     fine, messages = syntax_only(compiler, path, *flags)
     lines = messages.splitlines()
     errors = [line for line in lines if re.search(r"\berror:", line)]
@@ -39,5 +40,7 @@ def variants(path: Path) -> list[str]:
     return " ".join(re.findall(r"^// of: (.*)$", path.read_text(), re.MULTILINE)).split() or [""]
 
 
-run_all("refused", [partial(check, compiler, path, variant) for compiler in COMPILERS
-                    for path in sorted((HERE / "refused").glob("*.cpp")) for variant in variants(path)])
+with tempfile.TemporaryDirectory() as folder:
+    run_all("refused", [partial(check, compiler, umbrella, path, variant)
+                        for compiler in COMPILERS for umbrella in [precompiled(compiler, folder, "-std=c++17")]
+                        for path in sorted((HERE / "refused").glob("*.cpp")) for variant in variants(path)])

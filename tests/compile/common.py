@@ -22,11 +22,23 @@ NVCC_WARNINGS = ["-Werror=all-warnings",
 
 def syntax_only(compiler: str, source: str | Path, *flags: str) -> tuple[bool, str]:
     """Reads a source (text or a path) with the project's headers; returns success and the messages."""
-    command = [compiler, "-fsyntax-only", f"-I{INCLUDE}", *flags, "-x", "c++"]
+    command = [compiler, "-fsyntax-only", *flags, f"-I{INCLUDE}", "-x", "c++"]
     text = None if isinstance(source, Path) else source
     run = subprocess.run(command + (["-"] if text is not None else [str(source)]), input=text, text=True,
                          capture_output=True, env={**os.environ, "LC_ALL": "C"})
     return run.returncode == 0, run.stderr
+
+
+def precompiled(compiler: str, folder: str, *flags: str) -> list[str]:
+    """Compiles the umbrella into a folder, once for many programs that begin by including it; returns the flags that make a
+    compiler take it. With other flags, or where something comes before it, the header itself is read."""
+    clang = compiler.startswith("clang")
+    of_compiler = Path(folder) / compiler
+    (of_compiler / "slicesort").mkdir(parents=True)
+    made = of_compiler / "slicesort" / ("slicesort.hpp.pch" if clang else "slicesort.hpp.gch")
+    subprocess.run([compiler, f"-I{INCLUDE}", *flags, "-x", "c++-header", "-w", INCLUDE / "slicesort/slicesort.hpp", "-o", made],
+                   check=True)
+    return ["-include-pch", str(made)] if clang else [f"-I{of_compiler}"]
 
 
 def by_nvcc(source: str, *flags: str) -> tuple[bool, str]:

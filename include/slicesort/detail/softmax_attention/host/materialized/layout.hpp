@@ -5,8 +5,8 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
-#include <slicesort/detail/softmax_attention/host/gemm.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
+#include <slicesort/detail/softmax_attention/host/materialized/products.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/problem.hpp>
 #include <slicesort/dtype.hpp>

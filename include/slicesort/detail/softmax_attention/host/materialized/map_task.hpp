@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// What materialized attention does with a head: its map of weights is formed by a product,
+// normalized row by row by a softmax, and multiplied by the values; forward some megabytes of it at
+// a time. A BLAS multiplies where it can.
+#pragma once
+
+#include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/core/gemm.hpp>
+#include <slicesort/detail/softmax_attention/host/backward_tile.hpp>
+#include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
+#include <slicesort/detail/softmax_attention/host/kernels.hpp>
+#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
+#include <slicesort/detail/softmax_attention/host/materialized/layout.hpp>
+#include <slicesort/detail/softmax_attention/host/materialized/products.hpp>
+#include <slicesort/detail/softmax_attention/host/row_io.hpp>
+#include <slicesort/detail/softmax_attention/host/scores.hpp>
+#include <slicesort/detail/softmax_attention/host/tile.hpp>
+#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/gemm.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class T>
+class attention_map_task {
+  using A = detail::accumulator_t<T>;
+  using matrix = attention_matrix<T>;
+  static constexpr bool sums_are_elements = std::is_same_v<T, A>;
+
+ public:
+  attention_map_task(attention_rule const& rule, attention_kernels<T> const& use,
+                     attention_inputs<T> const& in, attention_map_slot<T> const& m, index_t pair)
+      : rule_(rule),
+        use_(use),
+        in_(in),
+        m_(m),
+        shape_(detail::attention_shape::of(in)),
+        head_(rule.lengths, shape_, pair),
+        io_(use) {}
+
+  void forward(tensor4<T> y, tensor4<T> state) const {
+    index_t const slab = slab_rows();
+    for (index_t query = 0; query < head_.queries; query += slab)
+      form_rows(query, std::min(slab, head_.queries - query), y, state);
+    io_.clear(head_, y, head_.queries, shape_.queries, grad_mode::overwrite);
+    if (state.data() != nullptr)
+      io_.clear(head_, state, head_.queries, shape_.queries, grad_mode::overwrite);
+  }
+
+  // Adds the gradients of the scores of a tile of queries to `total`.
+  void add_dscores(tensor4<T const> state, attention_backward_tensors<T> const& out, index_t query,
+                   shared_sums<A>& total) const {
+    index_t const keys = head_.keys,
+                  count = std::clamp<index_t>(head_.queries - query, 0, attention_queries);
+    if (count == 0) return;
+    total.reach(static_cast<int>(count), keys);
+    into_map(m_.map, shape_.keys, 1, {count, keys, shape_.values}, rows_of(out.dy, query),
+             rows_of(in_.v).transposed());
+    dscores(state, out, query, m_.map);
+    for (index_t j = 0; j < keys; ++j)
+      for (index_t i = 0; i < count; ++i)
+        total.sums[j * attention_queries + i] += m_.map[i * shape_.keys + j];
+  }
+
+  void backward(tensor4<T const> state, attention_backward_tensors<T> const& out) const {
+    index_t const queries = head_.queries, keys = head_.keys;
+    attention_gradients<T> const& to = out.to;
+    if (to.dv.data() != nullptr)
+      into_rows(to.dv, 0, rule_.drop.scale, out.mode, {keys, shape_.values, queries},
+                kept_of(state).transposed(), rows_of(out.dy));
+    if (out.distance_sums != nullptr) std::fill_n(distance_sums(out), shape_.distances(), A(0));
+    if (out.of_scores()) {
+      index_t const pitch = shape_.keys;
+      into_map(m_.map, pitch, 1, {queries, keys, shape_.values}, rows_of(out.dy),
+               rows_of(in_.v).transposed());
+      for (index_t query = 0; query < queries; query += attention_queries)
+        dscores(state, out, query, m_.map + query * pitch);
+      matrix const map = matrix::of_sums(m_.map, pitch, 1);
+      if (to.dq.data() != nullptr)
+        into_rows(to.dq, 0, rule_.scale, out.mode, {queries, shape_.channels, keys}, map,
+                  rows_of(in_.k));
+      if (to.dk.data() != nullptr)
+        into_rows(to.dk, 0, rule_.scale, out.mode, {keys, shape_.channels, queries},
+                  map.transposed(), rows_of(in_.q));
+      io_.clear(head_, to.dbias, queries, shape_.queries, out.mode);
+    }
+    io_.clear(head_, to.dq, queries, shape_.queries, out.mode);
+    io_.clear(head_, to.dk, keys, shape_.keys, out.mode);
+    io_.clear(head_, to.dv, keys, shape_.keys, out.mode);
+  }
+
+ private:
+  struct size {
+    index_t rows, columns, depth;
+  };
+
+  // A matrix in whose place `m_.map` is where weights are dropped, so that what is saved is not.
+  matrix kept_of(tensor4<T const> state) const {
+    if (!rule_.drop.drops()) return rows_of(state);
+    for (index_t i = 0; i < head_.queries; ++i)
+      io_.load(head_.at(state, i), 0, state.strides().channels, 1, head_.keys,
+               m_.map + i * shape_.keys, 0);
+    drop(0, head_.queries, m_.map);
+    return matrix::of_sums(m_.map, shape_.keys, 1);
+  }
+  // Weights of queries from `query` on that are not kept become 0.
+  void drop(index_t query, index_t queries, A* map) const {
+    if (!rule_.drop.drops()) return;
+    for (index_t i = 0; i < queries; i += attention_queries)
+      for (index_t key = 0; key < head_.keys; key += attention_keys) {
+        int const some = static_cast<int>(std::min<index_t>(attention_keys, head_.keys - key));
+        use_.find_kept(kept_weights_of(rule_, head_, query + i, key, nullptr, some, m_.allowed));
+        for (int lane = 0; lane < std::min<index_t>(attention_queries, queries - i); ++lane)
+          for (int j = 0; j < some; ++j) {
+            A& weight = map[(i + lane) * shape_.keys + key + j];
+            weight = (m_.allowed[j] >> lane & 1) != 0 ? weight : A(0);
+          }
+      }
+  }
+
+  matrix rows_of(tensor4<T const> t, index_t first = 0) const {
+    return matrix::of(head_.at(t, first), t.strides().length, t.strides().channels);
+  }
+
+  // How many rows of the map are formed, normalized and multiplied before the next ones: some four
+  // megabytes, which a shared cache keeps, in slabs of about one size, of whole tiles of queries.
+  // Fewer rows would not be worth bringing k and v once more.
+  index_t slab_rows() const {
+    constexpr index_t tile = attention_queries, bytes = index_t{4} << 20, fewest = 6 * tile;
+    auto const parts = [](index_t n, index_t most) { return (n + most - 1) / most; };
+    index_t const row = std::max<index_t>(head_.keys, 1) * static_cast<index_t>(sizeof(A)),
+                  slabs = std::max<index_t>(parts(head_.queries, std::max(bytes / row, fewest)), 1);
+    return parts(parts(head_.queries, slabs), tile) * tile;
+  }
+  // Rows [query, query + queries) of the map and of y.
+  void form_rows(index_t query, index_t queries, tensor4<T> y, tensor4<T> state) const {
+    index_t const keys = head_.keys;
+    A* map = m_.map;
+    index_t pitch = shape_.keys;
+    bool in_state = false;
+    if constexpr (sums_are_elements)
+      if (state.data() != nullptr && state.strides().channels == 1)
+        map = head_.at(state, query), pitch = state.strides().length, in_state = true;
+    into_map(map, pitch, rule_.scale, {queries, keys, shape_.channels}, rows_of(in_.q, query),
+             rows_of(in_.k).transposed());
+    for (index_t i = 0; i < queries; i += attention_queries)
+      mask_scores(map + i * pitch, pitch, query + i);
+    for (index_t i = 0; i < queries; ++i) {
+      A* const row = map + i * pitch;
+      use_.scale_row(row, keys, inverse_sum(use_.softmax_row(row, keys)));
+    }
+    if (state.data() != nullptr) {
+      index_t const step = state.strides().channels;
+      for (index_t i = 0; i < queries; ++i) {
+        T* const to = head_.at(state, query + i);
+        if (!in_state) io_.store(map + i * pitch, 0, 1, keys, to, 0, step, grad_mode::overwrite);
+        for (index_t j = keys; j < shape_.keys; ++j) to[j * step] = T(0.0F);
+      }
+    }
+    if (in_state && rule_.drop.drops()) {
+      for (index_t i = 0; i < queries; ++i)
+        std::copy_n(map + i * pitch, keys, m_.map + i * shape_.keys);
+      map = m_.map, pitch = shape_.keys;
+    }
+    drop(query, queries, map);
+    into_rows(y, query, rule_.drop.scale, grad_mode::overwrite, {queries, shape_.values, keys},
+              matrix::of_sums(map, pitch, 1), rows_of(in_.v));
+  }
+
+  // Asks the caller's BLAS, if the types need no conversion. Returns whether it computed the
+  // product.
+  bool try_gemm(double alpha, double beta, size n, matrix const& a, matrix const& b, void* c,
+                index_t row, index_t column) const {
+    if constexpr (sums_are_elements) {
+      if (n.rows == 0 || n.columns == 0 || n.depth == 0) return false;
+      element_kind const kind = sizeof(A) == 8 ? element_kind::f64 : element_kind::f32;
+      gemm_call call{};
+      call.rows = n.rows, call.columns = n.columns, call.depth = n.depth;
+      call.matrices = 1;
+      call.alpha = alpha, call.beta = beta;
+      call.a = gemm_operand{a.sums, kind, a.row, a.column, 0};
+      call.b = gemm_operand{b.sums, kind, b.row, b.column, 0};
+      call.c = gemm_operand{c, kind, row, column, 0};
+      return rule_.gemm.multiply(nullptr, call);
+    } else {
+      return (void)alpha, (void)beta, (void)n, (void)a, (void)b, (void)c, (void)row, (void)column,
+             false;
+    }
+  }
+  void into_map(A* map, index_t pitch, double scale, size n, matrix const& a,
+                matrix const& b) const {
+    if (try_gemm(scale, 0, n, a, b, map, pitch, 1)) return;
+    m_.product.form(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
+                    [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
+                        index_t column, index_t columns) {
+                      for (index_t i = 0; i < rows; ++i)
+                        std::copy_n(tile + i * tile_pitch, columns,
+                                    map + (row + i) * pitch + column);
+                    });
+  }
+  void into_rows(tensor4<T> to, index_t first, double scale, grad_mode mode, size n,
+                 matrix const& a, matrix const& b) const {
+    index_t const row_step = to.strides().length, step = to.strides().channels;
+    if (try_gemm(scale, mode == grad_mode::accumulate ? 1 : 0, n, a, b, head_.at(to, first),
+                 row_step, step))
+      return;
+    m_.product.form(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
+                    [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
+                        index_t column, index_t columns) {
+                      io_.store(tile, tile_pitch, rows, columns,
+                                head_.at(to, first + row) + column * step, row_step, step, mode);
+                    });
+  }
+
+  // Adds the bias to the scores of a tile of queries, and masks them.
+  void mask_scores(A* scores, index_t pitch, index_t query) const {
+    index_t const keys = head_.keys;
+    int const count = static_cast<int>(std::min<index_t>(attention_queries, head_.queries - query));
+    m_.ranges->evaluate(rule_.mask, head_, query, count);
+    for (int i = 0; i < count; ++i) {
+      A* const row = scores + i * pitch;
+      key_range const range = m_.ranges->of[i];
+      if (in_.bias.data() != nullptr) add_bias(row, query + i, range);
+      std::fill(row, row + range.first, no_score<A>());
+      std::fill(row + range.last, row + keys, no_score<A>());
+    }
+    if (rule_.mask.allowed == nullptr) return;
+    for (index_t key = 0; key < keys; key += attention_keys) {
+      int const some = static_cast<int>(std::min<index_t>(attention_keys, keys - key));
+      rule_.mask.allowed(rule_.mask.self, head_, {query, count, key, some}, m_.allowed);
+      for (int i = 0; i < count; ++i)
+        for (int j = 0; j < some; ++j)
+          if ((m_.allowed[j] >> i & 1) == 0) scores[i * pitch + key + j] = no_score<A>();
+    }
+  }
+  void add_bias(A* row, index_t query, key_range range) const {
+    T const* const bias = head_.at(in_.bias, query);
+    index_t const step = in_.bias.strides().channels;
+    for (index_t j = range.first; j < range.last; ++j) row[j] += static_cast<A>(bias[j * step]);
+  }
+
+  // Turns rows of dP = dO V^T, those of a tile of queries, into dS = P * (dP - D).
+  void dscores(tensor4<T const> state, attention_backward_tensors<T> const& out, index_t query,
+               A* map) const {
+    constexpr int lanes = attention_queries;
+    index_t const keys = head_.keys, values = shape_.values, step = state.strides().channels;
+    index_t const count = std::min<index_t>(lanes, head_.queries - query);
+    io_.load(head_, out.dy, query, count, m_.rows, values, lanes);
+    use_.rows_to_lanes(m_.rows, values, values, m_.dy_transposed);
+    io_.load(head_, out.y, query, count, m_.rows, values, lanes);
+    use_.rows_to_lanes(m_.rows, values, values, m_.y_transposed);
+    use_.row_dots(m_.dy_transposed, m_.y_transposed, values, m_.delta);
+    if (rule_.drop.drops())
+      for (index_t i = 0; i < count; ++i)
+        use_.scale_row(map + i * shape_.keys, keys, static_cast<A>(rule_.drop.scale));
+    drop(query, count, map);
+    for (index_t i = 0; i < count; ++i) {
+      A* const row = map + i * shape_.keys;
+      T const* const saved = head_.at(state, query + i);
+      A const* weights = m_.row;
+      if constexpr (sums_are_elements) {
+        if (step == 1)
+          weights = saved;
+        else
+          io_.load(saved, 0, step, 1, keys, m_.row, 0);
+      } else {
+        io_.load(saved, 0, step, 1, keys, m_.row, 0);
+      }
+      use_.dscore_row(weights, row, keys, m_.delta[i]);
+      if (out.to.dbias.data() != nullptr) store_dbias(row, out, query + i);
+      if (out.distance_sums == nullptr) continue;
+      A* const last = distance_sums(out) + query + i + shape_.keys - 1;
+      for (index_t j = 0; j < keys; ++j) last[-j] += row[j];
+    }
+  }
+  A* distance_sums(attention_backward_tensors<T> const& out) const {
+    return out.distance_sums + head_.pair * shape_.distances();
+  }
+  void store_dbias(A const* row, attention_backward_tensors<T> const& out, index_t query) const {
+    index_t const step = out.to.dbias.strides().channels;
+    T* const to = head_.at(out.to.dbias, query);
+    io_.store(row, 0, 1, head_.keys, to, 0, step, out.mode);
+    if (out.mode == grad_mode::overwrite)
+      for (index_t j = head_.keys; j < shape_.keys; ++j) to[j * step] = T(0.0F);
+  }
+
+  attention_rule const& rule_;
+  attention_kernels<T> const& use_;
+  attention_inputs<T> const& in_;
+  attention_map_slot<T> const& m_;
+  detail::attention_shape const shape_;
+  attention_head const head_;
+  row_io<T> const io_;
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

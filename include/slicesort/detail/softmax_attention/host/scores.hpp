@@ -56,8 +56,10 @@ class attention_scratch {
             index_t channels) const {
     bool const biased = bias.data() != nullptr;
     multiply(use, rule, biased, {}, at.keys, keys, pitch, queries, channels);
-    if (!biased && rule.mask.allowed == nullptr && ranges.covers(at.key, at.key + at.keys)) return;
+    bool const all = rule.mask.allowed == nullptr && ranges.covers(at.key, at.key + at.keys);
+    if (all && !biased) return;
     index_t const bias_pitch = biased ? load_bias(head, bias, at) : 0;
+    if (all) return mask_scores(use, rule, bias_pitch, {}, at.keys, nullptr, true);
     for (int i = 0; i < attention_queries; ++i) {
       auto const row_of = [&](index_t key) {
         return static_cast<lane_uint<A>>(std::clamp<index_t>(key - at.key, 0, at.keys));
@@ -77,14 +79,15 @@ class attention_scratch {
             A const* lanes, index_t channels) const {
     bool const biased = bias.data() != nullptr;
     multiply(use, rule, biased, part.lanes, part.keys, keys, pitch, lanes, channels);
-    if (!biased && gathered.all_looked_at(part, queries)) return;
+    bool const all = gathered.all_looked_at(part, queries);
+    if (all && !biased) return;
     if (biased)
       load_bias(head, bias, part.lanes, query, queries, part.keys,
                 [&](int j) { return gathered.keys[part.first + j]; });
     std::fill_n(first_, attention_queries, lane_uint<A>(0));
     std::fill_n(last_, attention_queries, static_cast<lane_uint<A>>(part.keys));
     mask_scores(use, rule, biased ? attention_queries : 0, part.lanes, part.keys,
-                gathered.pairs + part.first);
+                gathered.pairs + part.first, all);
   }
 
   // Which weights dropout keeps of rows of keys: key, key + 1, .., or `keys`. Null: all.
@@ -111,12 +114,16 @@ class attention_scratch {
   // bias_pitch: 0 if there is no bias.
   template <class T>
   void mask_scores(attention_kernels<T> const& use, attention_rule const& rule, index_t bias_pitch,
-                   lane_range lanes, int rows, std::uint64_t const* allowed) const {
+                   lane_range lanes, int rows, std::uint64_t const* allowed,
+                   bool all = false) const {
     A const* bias = nullptr;
     if (bias_pitch > 0) bias = bias_;
     if (bias_pitch < 0) bias = bias_ - (rows - 1) * bias_pitch;
-    mask_scores_call<A> call{
-        scores, rows, {bias, bias_pitch}, static_cast<A>(rule.scale), {first_, last_, allowed}};
+    mask_scores_call<A> call{scores,
+                             rows,
+                             {bias, bias_pitch},
+                             static_cast<A>(rule.scale),
+                             {first_, last_, allowed, all}};
     call.lanes = lanes;
     use.mask_scores(call);
   }

@@ -11,6 +11,7 @@ struct attention_rows {
   static constexpr int pitch = attention_queries;
 
   static void mask_scores(mask_scores_call<A> const& p) {
+    if (p.keep.all) return add_bias(p);
     for (int column = p.lanes.first; column < p.lanes.last; column += lanes::count) {
       uint_lanes const first = load_lanes<uint_lanes>(p.keep.first + column),
                        last = load_lanes<uint_lanes>(p.keep.last + column);
@@ -26,6 +27,16 @@ struct attention_rows {
         store_lanes(s, select(keep, as<uint_lanes>(score), every_uint(no_score)));
       }
     }
+  }
+
+  static void add_bias(mask_scores_call<A> const& p) {
+    V const scale = lanes::every(p.scale);
+    for (int j = 0; j < p.keys; ++j)
+      for (int column = p.lanes.first; column < p.lanes.last; column += lanes::count) {
+        A* const s = p.scores + j * pitch + column;
+        store_lanes(s, fused_lanes(load_lanes<V>(s), scale,
+                                   load_lanes<V>(p.bias.data + j * p.bias.pitch + column)));
+      }
   }
 
   static void online_softmax(online_softmax_call<A> const& p) {

@@ -71,7 +71,7 @@ struct lane_range {
 };
 
 // The bias and the mask of a tile's scores. Lane c may look at the rows [first[c], last[c]), and
-// among these at those whose bit c is set.
+// among these at those whose bit c is set; where `all` is, at all, and then there is a bias.
 template <class A>
 struct mask_scores_call {
   A* scores;
@@ -84,6 +84,7 @@ struct mask_scores_call {
   struct mask {
     lane_uint<A> const *first, *last;
     std::uint64_t const* allowed;  // null: all
+    bool all = false;
   } keep;
   lane_range lanes{};
 };

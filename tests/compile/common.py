@@ -30,8 +30,8 @@ def syntax_only(compiler: str, source: str | Path, *flags: str) -> tuple[bool, s
 
 
 def precompiled(compiler: str, folder: str, *flags: str) -> list[str]:
-    """Compiles the umbrella into a folder, once for many programs that begin by including it; returns the flags that make a
-    compiler take it. With other flags, or where something comes before it, the header itself is read."""
+    """Compiles the umbrella into a folder, once for many programs that begin by including it; returns the flags that make the
+    compiler take it. Programs must be compiled with these flags, too: else g++ reads the header itself, and clang++ refuses."""
     clang = compiler.startswith("clang")
     of_compiler = Path(folder) / compiler
     (of_compiler / "slicesort").mkdir(parents=True)

@@ -6,7 +6,7 @@
 #include <slicesort/detail/softmax_attention/host/gemm_block.inl>
 #include <slicesort/detail/softmax_attention/host/native_products.inl>
 #include <slicesort/detail/softmax_attention/host/softmax.inl>
-#include <slicesort/detail/softmax_attention/host/transpose_tile.inl>
+#include <slicesort/detail/softmax_attention/host/tile_transpose.inl>
 // clang-format on
 
 template <class T>

@@ -71,7 +71,8 @@ struct lane_range {
 };
 
 // The bias and the mask of a tile's scores. Lane c may look at the rows [first[c], last[c]), and
-// among these at those whose bit c is set; where `all` is, at all, and then there is a bias.
+// among these at those whose bit c is set. With `all`, every lane may look at every row, and there
+// is a bias.
 template <class A>
 struct mask_scores_call {
   A* scores;

@@ -36,6 +36,12 @@ CONTESTANTS = [
     Contestant("csp", "linear-reference-G:16", "CSP, groups of 16", "#8a6a00"),
     Contestant("sparse_mix", "chord-per_factor-M:\\d+", "CHORD", "#b0307a", True),
     Contestant("sparse_mix", "cdil-per_factor-M:\\d+", "CDIL", "#3a4f8f"),
+    Contestant("linear_attention", "elu_plus_one-both-H:\\d+", "Linear Transformer", "#2a8f7a", True),
+    Contestant("linear_attention", "elu_plus_one-causal-H:\\d+", "Linear Transformer, causal", "#6fbfae"),
+    Contestant("linear_attention", "random_exp-both-H:\\d+", "Performer, D ln D features", "#b85c00", True),
+    Contestant("linear_attention", "random_exp-causal-H:\\d+", "Performer, causal", "#dd9a55"),
+    Contestant("linear_attention", "cosine_reweighted-both-H:\\d+", "cosFormer", "#a03c52"),
+    Contestant("linear_attention", "random_fourier-both-H:\\d+", "RFA", "#567a2b"),
     REFERENCE,
     Contestant("softmax_attention", "native-full-H:\\d+", "softmax, native products", "#d06a1b", True),
     Contestant("softmax_attention", "materialised-full-H:\\d+", "softmax, materialized", "#777777"),
@@ -73,7 +79,7 @@ def reference_of(case: Case, cases: dict[str, Case]) -> Case | None:
     """Streaming softmax attention with the same fields; of several numbers of heads, with its own, or for who has none, with
     the first."""
     own = case.policy.rpartition("-H:")
-    wanted = f"streaming-full-H:{own[2]}" if case.subject == REFERENCE.subject and own[1] else REFERENCE.policy
+    wanted = f"streaming-full-H:{own[2]}" if own[1] else REFERENCE.policy
     parts = case.name.split("/")
     expression = re.compile("/".join([REFERENCE.subject, *map(re.escape, parts[1:4]), wanted, *map(re.escape, parts[5:])]))
     return next((other for name, other in cases.items() if expression.fullmatch(name)), None)
@@ -89,6 +95,8 @@ def torch_forms_of(case: Case) -> list[str]:
             return []
         tiled = case.policy.startswith(("streaming", "native"))
         return ["torch_sdpa_masked" if mask != "full" else "torch_sdpa_flash" if tiled else "torch_sdpa_math"]
+    if case.subject == "linear_attention":
+        return ["torch_einsum"] if "-both-" in case.policy else ["torch_cumsum"]
     known = {"sparse_mix": ["torch_roll", "torch_gather"], "csp": ["torch_gather_sort"], "max_exchange": ["torch_max_scatter"],
              "multi_permutation": ["torch_sort_gather"]}
     return known.get(case.subject) or (["torch_signed_sort"] if case.policy == "interleave" else ["torch_stable_sort", "torch_sort"])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The tensors of attention that are passed together in braces: `{q, k, v}`, `{dq, dk, dv}`,
-/// `{state}`, and `{y, state}` of a part.
+/// `{state}`, `{y, state}` of a part, and `{q, k, v, w}` of linear attention.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -33,6 +33,23 @@ struct attention_inputs {
 template <class T>
 struct attention_gradients {
   tensor4<T> dq{}, dk{}, dv{}, dbias{};
+};
+
+/// Inputs of linear attention: q `[batch, heads, queries, channels]`, k `[batch, heads, keys,
+/// channels]`, v `[batch, heads, keys, values]`, and, for random features, their matrix w `[heads,
+/// features, channels]`. Its first extent may be 1: all heads read it then.
+template <class T>
+struct linear_attention_inputs {
+  tensor4<T const> q, k, v;
+  tensor3<T const> w{};
+};
+
+/// Gradient outputs, each of the shape of its input. Pass `{}` to skip one. dw is summed over the
+/// samples, and over the heads if it has 1.
+template <class T>
+struct linear_attention_gradients {
+  tensor4<T> dq{}, dk{}, dv{};
+  tensor3<T> dw{};
 };
 
 /// The state that attention's forward writes for backward, in braces: `{state}`, of shape

@@ -16,12 +16,16 @@
 #include <slicesort/dense_matrix.hpp>
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/core/head_check.hpp>
+#include <slicesort/detail/core/matrix_head.hpp>
 #include <slicesort/detail/core/matrix_sample.hpp>
 #include <slicesort/detail/core/view_info.hpp>
+#include <slicesort/detail/linear_attention/check.hpp>
 #include <slicesort/detail/math/dense_sinkhorn.hpp>
 #include <slicesort/detail/softmax_attention/check.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
+#include <slicesort/linear_attention.hpp>
 #include <slicesort/mask_protocol.hpp>
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/multi_permutation.hpp>
@@ -90,6 +94,22 @@ const_index_tensor3 rows_of_sample(tensor3<T const> x, const_index_tensor3 all, 
   };
   if (all.width() == index_width::bits16) return of(static_cast<std::uint16_t const*>(all.data()));
   return of(static_cast<std::uint32_t const*>(all.data()));
+}
+
+// The rows of random features of one head, in double.
+template <class T>
+tensor3<double const> rows_of_head(linear_attention_inputs<T> const& in, index_t head,
+                                   std::vector<double>& copy) {
+  if (detail::is_left_out(in.w)) return {};
+  detail::checker c("equivalent_matrix");
+  detail::check_w(c, detail::describe_w("w", in.w, false),
+                  detail::describe("q", in.q, false, detail::head_axes));
+  enforce(c.result());
+  extents3 const all = in.w.extents(), e{1, all.length, all.channels};
+  for (index_t f = 0; f < e.length; ++f)
+    for (index_t n = 0; n < e.channels; ++n)
+      copy.push_back(as_double(in.w(all.batch == 1 ? 0 : head, f, n)));
+  return {copy.data(), e};
 }
 
 // The mask of one head, for a call that has this head alone, and would take it for the first.
@@ -230,22 +250,10 @@ template <class Mask, class Algorithm, class T>
 dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
                                attention_inputs<T> const& in, index_t batch, index_t head,
                                attention_options options = {}) {
-  index_t const queries = impl::matrix_rows(detail::describe("q", in.q, false, detail::head_axes),
-                                            batch, in.q.extents().outer, {head, "head"},
-                                            in.q.extents().batch, options.query_lengths);
-  index_t const keys = impl::matrix_rows(detail::describe("k", in.k, false, detail::head_axes),
-                                         batch, in.k.extents().outer, {head, "head"},
-                                         in.k.extents().batch, options.lengths);
-  std::vector<double> q, k, bias;
-  auto const mine = [&](tensor4<T const> all, std::vector<double>& copy) {
-    extents4 const e{1, 1, all.extents().length, all.extents().channels};
-    for (index_t n = 0; n < e.length; ++n)
-      for (index_t c = 0; c < e.channels; ++c)
-        copy.push_back(impl::as_double(all(batch, head, n, c)));
-    return tensor4<double const>(copy.data(), e);
-  };
-  attention_inputs<double> one{mine(in.q, q), mine(in.k, k), {}, {}};
-  if (!detail::is_left_out(in.bias)) one.bias = mine(detail::bias_of_pairs(in), bias);
+  impl::matrix_head<T> const mine(in.q, in.k, batch, head, options);
+  std::vector<double> bias;
+  attention_inputs<double> one{mine.q, mine.k, {}, {}};
+  if (!detail::is_left_out(in.bias)) one.bias = mine.copied(detail::bias_of_pairs(in), bias);
   dense_matrix map(in.q.extents().length, in.k.extents().length);
   // A channel of zeros, and their means.
   std::vector<double> zeros(static_cast<std::size_t>(map.columns)),
@@ -253,15 +261,36 @@ dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
   one.v = tensor4<double const>(zeros.data(), {1, 1, map.columns, 1});
   softmax_attention const whole(impl::of_one_head(op.mask(), head),
                                 std::optional(op.scale(in.q.extents().channels)), materialized<>{});
-  // Not all masks allow for samples with lengths of their own.
-  attention_options own;
-  if (options.lengths.data()) own.lengths = {&keys, 1};
-  if (options.query_lengths.data()) own.query_lengths = {&queries, 1};
   exec::host const on;
   std::vector<unsigned char> scratch = impl::scratch_of(whole, one.q.extents(), one.v.extents());
   whole.forward(on, one, tensor4<double>(means.data(), {1, 1, map.size, 1}),
                 {tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns})},
-                {scratch.data(), scratch.size()}, own);
+                {scratch.data(), scratch.size()}, mine.lengths);
+  return map;
+}
+
+/// The map of a head, `queries x keys`: row i holds the weights of query i, products of features
+/// over its divisor, or zeros if that is 0. It is what the operator makes of values that are unit
+/// vectors. `in` is what the operator takes; its v may be left out.
+template <class Feature, class Divisor, class Direction, class T>
+dense_matrix equivalent_matrix(linear_attention<Feature, Divisor, Direction> const& op,
+                               linear_attention_inputs<T> const& in, index_t batch, index_t head,
+                               attention_options options = {}) {
+  impl::matrix_head<T> const mine(in.q, in.k, batch, head, options);
+  dense_matrix map(in.q.extents().length, in.k.extents().length), unit(map.columns);
+  for (index_t n = 0; n < unit.size; ++n) unit(n, n) = 1;
+  std::vector<double> w;
+  linear_attention_inputs<double> const one{mine.q,
+                                            mine.k,
+                                            {unit.elements.data(), {1, 1, unit.size, unit.size}},
+                                            impl::rows_of_head(in, head, w)};
+  attention_options own = mine.lengths;
+  own.dropout = options.dropout;  // which it refuses
+  exec::host const on;
+  std::vector<unsigned char> scratch =
+      impl::scratch_of(op, one.q.extents(), one.v.extents(), one.w.extents());
+  op.forward(on, one, tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns}),
+             {scratch.data(), scratch.size()}, own);
   return map;
 }
 

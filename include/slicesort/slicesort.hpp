@@ -10,13 +10,17 @@
 #include <slicesort/checkpoints.hpp>
 #include <slicesort/csp.hpp>
 #include <slicesort/dense_matrix.hpp>
+#include <slicesort/direction.hpp>
+#include <slicesort/divisor.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/extents.hpp>
+#include <slicesort/feature.hpp>
 #include <slicesort/gemm.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/grouping.hpp>
+#include <slicesort/linear_attention.hpp>
 #include <slicesort/mask.hpp>
 #include <slicesort/mask_protocol.hpp>
 #include <slicesort/max_exchange.hpp>

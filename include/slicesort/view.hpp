@@ -57,7 +57,7 @@ template <std::size_t Rank>
 void require_size(std::size_t is, index_t const (&extents)[Rank]) {
   constexpr index_t largest = std::numeric_limits<index_t>::max();
   index_t want = 1;
-  char shape[24 * Rank + 1] = "";
+  char shape[24 * Rank + 1] = {};
   int used = 0;
   for (index_t extent : extents) {
     if (extent < 0) return;

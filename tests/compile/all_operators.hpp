@@ -7,6 +7,9 @@
 #if __has_include(<slicesort/multi_permutation.hpp>)
 #  include <slicesort/multi_permutation.hpp>
 #endif
+#if __has_include(<slicesort/linear_attention.hpp>)
+#  include <slicesort/linear_attention.hpp>
+#endif
 #if __has_include(<slicesort/max_exchange.hpp>)
 #  include <slicesort/max_exchange.hpp>
 #endif
@@ -158,6 +161,16 @@ inline unsigned fingerprint(ss::exec::host on = {}) {
 #if __has_include(<slicesort/merge_attention.hpp>) && __has_include(<slicesort/softmax_attention.hpp>)
   ss::merge_attention{}.forward(on, {{means, numbers_view}, {heads, numbers_view}},
                                 ss::split_heads(dx.view(), e.channels), ss::no_saved);
+  note(dx);
+#endif
+
+#if __has_include(<slicesort/linear_attention.hpp>) && __has_include(<slicesort/softmax_attention.hpp>)
+  ss::linear_attention<ss::feature::cosine_reweighted, ss::divisor::at_least,
+                       ss::direction::causal> const look_back{};
+  look_back.forward(on, {heads, heads, heads}, means, scratch);
+  note(y);
+  look_back.backward(on, heads, {heads, heads, heads}, {ss::split_heads(dx.view(), e.channels)},
+                     scratch);
   note(dx);
 #endif
   return seed;

@@ -259,68 +259,6 @@ TEST_CASE("with floor_log2 factors, CHORD may leave rows apart") {
   for (index_t n = 1; n <= 40; ++n) CHECK(zeros(cdil, n, ss::floor_log2(n)) == 0);
 }
 
-TEST_CASE("attention: means of the keys that a query looks at") {
-  // Channels of ones, so that all scores of a query are one, but for the bias.
-  std::vector<float> const ones(3 * 2 * 7 * 4, 1);
-  std::vector<float> bias(7 * 5, 0);
-  bias[2 * 5] = std::log(3.0f);  // query 2, key 0
-  ss::attention_inputs<float> in{
-      {ones.data(), {3, 2, 7, 4}}, {ones.data(), {3, 2, 5, 4}}, {ones.data(), {3, 2, 5, 6}}, {}};
-  ss::softmax_attention<ss::mask::causal> const op{ss::mask::causal{-1}};
-  ss::dense_matrix const map = equivalent_matrix(op, in, 2, 1);
-  REQUIRE((map.size == 7 && map.columns == 5));
-  for (index_t i = 0; i < 7; ++i)
-    for (index_t j = 0; j < 5; ++j)
-      CHECK(map(i, j) ==
-            doctest::Approx(j < i ? 1.0 / static_cast<double>(std::min<index_t>(5, i)) : 0.0)
-                .epsilon(1e-15));
-  // The map does not depend on the algorithm; now with a bias, and with lengths.
-  in.bias = {bias.data(), {3, 2, 7, 5}, {0, 0, 5, 1}};
-  std::vector<index_t> const keys = {5, 5, 3}, queries = {7, 7, 4};
-  ss::softmax_attention<ss::mask::full, ss::materialized<>> const all;
-  ss::dense_matrix const cut = equivalent_matrix(all, in, 2, 0, {view_of(keys), view_of(queries)});
-  CHECK(cut(2, 0) == doctest::Approx(0.6).epsilon(1e-7));
-  CHECK(cut(2, 1) == doctest::Approx(0.2).epsilon(1e-7));
-  CHECK(cut(3, 2) == doctest::Approx(1.0 / 3).epsilon(1e-7));
-  CHECK(cut(3, 3) == 0);
-  CHECK(cut(4, 0) == 0);
-  // The same bias by distance: of a key two before its query, for all samples and heads.
-  std::vector<float> by_distance(7 + 5 - 1, 0);
-  by_distance[7 - 1 - 2] = std::log(3.0f);
-  in.bias = {by_distance.data(), {1, 1, 1, 11}};
-  ss::dense_matrix const band = equivalent_matrix(all, in, 1, 1);
-  for (index_t i = 0; i < 7; ++i)
-    for (index_t j = 0; j < 5; ++j)
-      CHECK(band(i, j) ==
-            doctest::Approx(i < 2 ? 1.0 / 5 : (j == i - 2 ? 3.0 : 1.0) / 7).epsilon(1e-7));
-}
-
-TEST_CASE("attention: the mask of the head, and masks that refuse lengths") {
-  std::vector<float> const ones(2 * 16, 1);
-  ss::tensor4<float const> const same(ones.data(), {1, 2, 16, 1});
-  ss::attention_inputs<float> const in{same, same, same, {}};
-  ss::mask::bigbird bigbird;
-  bigbird.block = 2;
-  bigbird.random = 1;
-  bigbird.seed = 7;
-  bigbird.keys = 16;
-  ss::softmax_attention<ss::mask::bigbird> const op{bigbird};
-  bool differ = false;
-  for (index_t head = 0; head < 2; ++head) {
-    ss::dense_matrix const map = equivalent_matrix(op, in, 0, head);
-    for (index_t i = 0; i < 16; ++i)
-      for (index_t j = 0; j < 16; ++j) {
-        CHECK((map(i, j) > 0) == bigbird.for_head(head).allows(i, j));
-        differ = differ || bigbird.for_head(0).allows(i, j) != bigbird.for_head(1).allows(i, j);
-      }
-  }
-  CHECK(differ);  // or the head would not matter
-  ss::softmax_attention<ss::mask::chunk_back> const circular{ss::mask::chunk_back{4, true, 16}};
-  ss::dense_matrix const map = equivalent_matrix(circular, in, 0, 0);
-  CHECK(map(0, 15) > 0);
-  CHECK(map(0, 7) == 0);
-}
-
 TEST_CASE("refusals") {
   tensor<float> const x(shape);
   CHECK(refusal([&] { equivalent_matrix(ss::max_exchange{}, x.view(), 3, 0); }) ==
@@ -336,14 +274,6 @@ TEST_CASE("refusals") {
   CHECK(refusal([&] {
           equivalent_matrix(ss::slicing_sort<>{}, x.view(), 0, 0, {{wrong, 3}});
         }) == "equivalent_matrix: lengths[1] is 14, must be in 0..13 (length)");
-  ss::attention_inputs<float> const heads{{x.elements().data(), {1, 3, 13, 5}},
-                                          {x.elements().data(), {1, 3, 13, 5}},
-                                          {x.elements().data(), {1, 3, 13, 5}},
-                                          {}};
-  CHECK(refusal([&] { equivalent_matrix(ss::softmax_attention<>{}, heads, 0, 3); }) ==
-        "equivalent_matrix: head is 3, must be in 0..2");
-  CHECK(refusal([&] { equivalent_matrix(ss::softmax_attention<>{}, heads, 1, 0); }) ==
-        "equivalent_matrix: batch is 1, must be in 0..0");
   // The operator's own.
   CHECK(refusal([&] { equivalent_matrix(ss::max_exchange{13}, x.view(), 0, 0); }) != "");
   CHECK(refusal([&] {

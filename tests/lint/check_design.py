@@ -10,7 +10,7 @@ from common import INCLUDE, ROOT, finish, name
 STEP = re.compile(r"^(\d+)\. `([^`]+)`: `([^`]+)`", re.MULTILINE)
 HEADER = re.compile(r"`([\w./]+/[\w./]+\.(?:hpp|cuh|inl))`")
 BACKENDS = ("Host", "CUDA")
-OPERATORS = ("slicing_sort", "csp", "sparse_mix", "softmax_attention")
+OPERATORS = ("slicing_sort", "csp", "sparse_mix", "softmax_attention", "linear_attention")
 MOST_HOPS = 5
 BASE = INCLUDE / "slicesort"
 TEXT = re.compile(r"#define SLICESORT_TARGET_TEXT <([^>]+)>")

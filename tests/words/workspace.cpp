@@ -236,6 +236,56 @@ TEST_CASE("softmax_attention") {
   }
 }
 
+TEST_CASE("linear_attention") {
+  random_stream random(4);
+  for (int i = 0; i < (full_suite() ? 200'000 : 20'000); ++i) {
+    extents4 const q{any_extent(random), any_extent(random), any_extent(random),
+                     any_extent(random)};
+    bool const causal = random.below(2) == 0;
+    extents4 v{q.outer, q.batch, causal ? q.length : any_extent(random), any_extent(random)};
+    if (random.below(10) == 0) v.outer = any_extent(random);
+    if (random.below(10) == 0) v.batch = any_extent(random);
+    if (random.below(10) == 0) v.length = any_extent(random);
+    extents3 w{random.below(2) == 0 ? 1 : q.batch, any_extent(random), q.channels};
+    if (random.below(10) == 0) w.batch = any_extent(random);
+    if (random.below(10) == 0) w.channels = any_extent(random);
+    if (random.below(20) == 0) w = {};
+    extents4 const k{q.outer, q.batch, v.length, q.channels};
+    extents4 const y{q.outer, q.batch, q.length, v.channels};
+    double const numbers[] = {1, 1, 1, std::numeric_limits<double>::infinity()};
+    double const eps = numbers[random.below(4)];
+    auto const with = [&](auto const& op, extents3 of_w, wide features) {
+      CAPTURE(i);
+      for_each_policy([&](auto const& on) {
+        ss::linear_attention_inputs<float> in{view_of_nothing<float const>(1, q),
+                                              view_of_nothing<float const>(2, k),
+                                              view_of_nothing<float const>(3, v),
+                                              {}};
+        if (of_w != extents3{}) in.w = view_of_nothing<float const>(4, of_w);
+        ss::verdict const size = op.template check_workspace_bytes<float>(on, q, v, of_w);
+        if (!check_same_refusal("linear_attention", size,
+                                op.check_forward(on, in, view_of_nothing<float>(5, y))))
+          return;
+        bool const none = q.outer == 0 || q.batch == 0 || q.length + v.length == 0;
+        CHECK(at_least(op.template workspace_bytes<float>(on, q, v, of_w),
+                       none ? 0 : 4 * features * v.channels));
+      });
+    };
+    namespace feature = ss::feature;
+    ss::divisor::sum_plus const by{eps};
+    if (causal) {
+      using ss::direction::causal;
+      with(ss::linear_attention<feature::random_exp, ss::divisor::sum_plus, causal>{{}, by}, w,
+           w.length);
+      with(ss::linear_attention<feature::elu_plus_one, ss::divisor::sum_plus, causal>{{}, by}, {},
+           q.channels);
+    } else {
+      with(ss::linear_attention<feature::random_fourier>{{}, by}, w, 2 * wide{w.length});
+      with(ss::linear_attention<feature::relu>{{}, by}, w, q.channels);
+    }
+  }
+}
+
 TEST_CASE("merge_attention") {
   random_stream random(3);
   ss::merge_attention const op;

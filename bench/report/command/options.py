@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[3]
 EPILOG = """\
 A case is named subject/host/direction/dtype/policy/input/B:b/N:n/C:c/T:threads, or subject/cuda/... without /T.
 csp's policies are named shift-alignment-G:rows, sparse_mix's topology-residual-M:factors, softmax_attention's
-algorithm-mask-H:heads, merge_attention's P:parts-H:heads; baselines do the work of their policy. forward saves,
-forward_values does not, training is forward and then backward.
+algorithm-mask-H:heads, merge_attention's P:parts-H:heads, linear_attention's feature-direction-H:heads; baselines do the
+work of their policy. forward saves, forward_values does not, training is forward and then backward.
 Flags --benchmark_... are Google Benchmark's and reach it as they are.
 The GPU's results go to a file of their own beside the host's (<mode>-cuda.json), torch's to <mode>-torch.json.
 CUDAARCHS says which architectures the GPU part is built for (default: the GPU's, else 90).

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the arena's contestants look like in PyTorch: the forms of the papers' code, and scaled dot-product attention.
 Imported where torch is."""
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -118,6 +119,47 @@ def attention(case: Case) -> Iterator[Form]:
         yield Form("torch_sdpa_math", [q, k, v], lambda: call(SDPBackend.MATH))
 
 
+def linear_attention(case: Case) -> Iterator[Form]:
+    """Sums of outer products by einsum, as the papers' code has them; causal as a running sum of N matrices, which is what torch
+    offers without a kernel of somebody's."""
+    feature, direction, heads = case.policy.replace("-H:", "-").split("-")
+    d = case.c // int(heads)
+    q, k, v = (tensor(case).view(case.b, case.n, int(heads), d).transpose(1, 2) for _ in range(3))
+    rows = {"random_exp": max(1, int(d * math.log(d))), "random_fourier": d}.get(feature, 0)
+    w = torch.randn((rows, d), device=q.device).to(q.dtype)
+    angle = (math.pi / 2 / case.n * torch.arange(1, case.n + 1, device=q.device))[:, None].to(q.dtype)
+
+    def phi(x, keys: bool):
+        if feature == "elu_plus_one":
+            return torch.nn.functional.elu(x) + 1
+        if feature == "cosine_reweighted":
+            return torch.cat([torch.relu(x) * torch.cos(angle), torch.relu(x) * torch.sin(angle)], -1)
+        if feature == "random_fourier":
+            u = (x / (x.norm(dim=-1, keepdim=True) + 1e-3)) @ w.T
+            return rows ** -0.5 * torch.cat([torch.sin(u), torch.cos(u)], -1)
+        z = x * d ** -0.25
+        u = z @ w.T
+        most = u.amax((-1, -2) if keys else -1, keepdim=True).detach()
+        return rows ** -0.5 * (torch.exp(u - (z * z).sum(-1, keepdim=True) / 2 - most) + 1e-6)
+
+    eps = {"random_exp": 0, "random_fourier": 1}.get(feature, 1e-6)
+
+    def divided(y, d_of):
+        return y / (d_of.clamp(min=eps) if feature == "cosine_reweighted" else d_of + eps)[..., None]
+
+    def einsum():
+        a, b = phi(q, False), phi(k, True)
+        sums = torch.einsum("bhnr,bhnd->bhrd", b, v)
+        return divided(torch.einsum("bhnr,bhrd->bhnd", a, sums), torch.einsum("bhnr,bhr->bhn", a, b.sum(2)))
+
+    def cumsum():
+        a, b = phi(q, False), phi(k, True)
+        sums = torch.cumsum(torch.einsum("bhnr,bhnd->bhnrd", b, v), 2)
+        return divided(torch.einsum("bhnr,bhnrd->bhnd", a, sums), torch.einsum("bhnr,bhnr->bhn", a, torch.cumsum(b, 2)))
+
+    yield Form("torch_einsum", [q, k, v], einsum) if direction == "both" else Form("torch_cumsum", [q, k, v], cumsum)
+
+
 def tensor(case: Case):
     device = "cuda" if case.backend == "cuda" else "cpu"
     return torch.randn((case.b, case.n, case.c), device=device).to(DTYPES[case.dtype])
@@ -126,6 +168,9 @@ def tensor(case: Case):
 def forms_of(case: Case) -> Iterator[Form]:
     if case.subject == "softmax_attention":
         yield from attention(case)
+        return
+    if case.subject == "linear_attention":
+        yield from linear_attention(case)
         return
     x = tensor(case)
     if case.subject == "sparse_mix":

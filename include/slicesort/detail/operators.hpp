@@ -3,6 +3,7 @@
 #pragma once
 
 #include <slicesort/detail/csp/dispatch.hpp>
+#include <slicesort/detail/linear_attention/dispatch.hpp>
 #include <slicesort/detail/max_exchange/dispatch.hpp>
 #include <slicesort/detail/merge_attention/dispatch.hpp>
 #include <slicesort/detail/multi_permutation/dispatch.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // of: slicing_sort max_exchange csp multi_permutation shuffle sinkhorn_csp sparse_mix
 // of: softmax_attention backward backward_without_state check_forward backward_of_weights
-// of: merge_attention permute braces_first workspace_bytes workspace_bytes_of_two
+// of: linear_attention merge_attention permute braces_first workspace_bytes
+// of: workspace_bytes_of_two
 // expect: slicesort: the first argument must be an execution policy: exec::host, exec::host_on or
 // exec::cuda.
 #include <slicesort/slicesort.hpp>
@@ -43,6 +44,8 @@ void call() {
   ss::sparse_mix<>{}.forward(ON x, w, y, ss::no_saved, scratch);
 #elif defined(OF_softmax_attention)
   attention.forward(ON{w, w, w}, means, {means}, scratch);
+#elif defined(OF_linear_attention)
+  ss::linear_attention<>{}.forward(ON{w, w, w}, means, scratch);
 #elif defined(OF_merge_attention)
   ss::merge_attention{}.forward(ON{{w, w}, {w, w}}, means, {means});
 #elif defined(OF_backward)

@@ -4,6 +4,7 @@
 
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/check.hpp>
+#include <slicesort/detail/core/head_check.hpp>
 #include <slicesort/detail/core/view_info.hpp>
 #include <slicesort/detail/softmax_attention/bias.hpp>
 #include <slicesort/mask_protocol.hpp>
@@ -16,15 +17,8 @@ namespace slicesort {
 inline namespace v0 {
 namespace detail {
 
-inline constexpr axis_names head_axes{"batch", "heads", "length", "channels"},
-    pair_axes{"batch", "heads", "queries", "keys"},
+inline constexpr axis_names pair_axes{"batch", "heads", "queries", "keys"},
     number_axes{"batch", "heads", "queries", "numbers"};
-
-// Whether the caller left it out.
-template <class T>
-bool is_left_out(tensor4<T> v) {
-  return v.data() == nullptr && v.extents() == extents4{};
-}
 
 // Four tensors of one call: q, k, v and bias, or their gradients.
 struct attention_info {
@@ -55,24 +49,6 @@ struct attention_info {
       if (has[i]) f(*all[i]);
   }
 };
-
-// An axis of one view must be as long as one of another, which may have another name.
-inline void check_axis(checker& c, view_info const& of, char const* axis, index_t is,
-                       view_info const& like, char const* other_axis, index_t want) {
-  if (is != want)
-    c.fail(error_kind::argument, "%s.%s is %lld, must be %lld (%s.%s)", of.name, axis,
-           static_cast<long long>(is), static_cast<long long>(want), like.name, other_axis);
-}
-
-// Rows of `of`, one for each of some others: `like` says how many samples and heads there are.
-inline void check_rows(checker& c, view_info const& of, view_info const& like,
-                       view_info const& rows, view_info const& width, char const* width_axis) {
-  c.extent(of, of.axes.outer, of.extents.outer, like.name, like.extents.outer);
-  c.extent(of, of.axes.batch, of.extents.batch, like.name, like.extents.batch);
-  check_axis(c, of, of.axes.length, of.extents.length, rows, rows.axes.length, rows.extents.length);
-  check_axis(c, of, of.axes.channels, of.extents.channels, width, width_axis,
-             width_axis == width.axes.length ? width.extents.length : width.extents.channels);
-}
 
 // A bias or its gradient, beside q and k whose rows can be counted.
 inline void check_bias(checker& c, view_info const& of, view_info const& q, view_info const& k) {

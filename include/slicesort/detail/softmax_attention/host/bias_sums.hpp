@@ -6,8 +6,8 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/softmax_attention/bias.hpp>
-#include <slicesort/detail/softmax_attention/host/row_io.hpp>
 #include <slicesort/detail/softmax_attention/problem.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>

@@ -6,11 +6,11 @@
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
 #include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
-#include <slicesort/detail/softmax_attention/host/row_io.hpp>
 #include <slicesort/detail/softmax_attention/host/scores.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/problem.hpp>

@@ -4,8 +4,8 @@
 // blocks of rows. All of this is decided by the mask, never by threads or instruction sets.
 #pragma once
 
+#include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
-#include <slicesort/detail/softmax_attention/host/row_io.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/tensor_view.hpp>
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <slicesort/attention_algorithm.hpp>
+#include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/host/simd/number_lanes.hpp>
+#include <slicesort/detail/host/simd/product_block.hpp>
 #include <slicesort/detail/host/simd/row_transfer.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/detail/math/counter_hash.hpp>
@@ -24,7 +26,7 @@ namespace impl {
 
 // The kernels of one set, chosen once for a call.
 template <class T>
-struct attention_kernels {
+struct attention_kernels : row_moves<T> {
   using A = detail::accumulator_t<T>;
 
   void (*multiply)(product_call<A> const&);
@@ -42,10 +44,6 @@ struct attention_kernels {
   A (*softmax_row)(A* row, index_t count);
   void (*scale_row)(A* row, index_t count, A factor);
   void (*dscore_row)(A const* weights, A* products, index_t count, A delta);
-  // load moves any number of rows; store and add are called for one at a time.
-  void (*load)(T const*, index_t pitch, index_t rows, index_t width, A*, index_t to_pitch);
-  void (*store)(A const*, index_t rows, index_t width, T*, index_t pitch);
-  void (*add)(A const*, index_t rows, index_t width, T*, index_t pitch);
   // Native products: the operands of `multiply` are pairs of bfloat16 where they were numbers A,
   // two neighbors along the depth, the first one in the lower half. These round numbers to such
   // pairs, of neighboring rows or of neighbors in a row. Null: products are exact.

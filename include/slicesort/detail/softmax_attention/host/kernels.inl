@@ -3,7 +3,6 @@
 
 // clang-format off
 #include <slicesort/detail/softmax_attention/host/dropout.inl>
-#include <slicesort/detail/softmax_attention/host/gemm_block.inl>
 #include <slicesort/detail/softmax_attention/host/native_products.inl>
 #include <slicesort/detail/softmax_attention/host/softmax.inl>
 #include <slicesort/detail/softmax_attention/host/tile_transpose.inl>
@@ -15,7 +14,6 @@ void choose_kernels(target, attention_kernels<T>& use) {
   using product = product_block<A>;
   using rows = attention_rows<A>;
   using transfer = row_transfer<T, 0>;
-  static_assert(product_rows % product::rows == 0 && product_columns % product::lanes::count == 0);
   use.multiply = product::run;
   use.mask_scores = rows::mask_scores;
   use.online_softmax = rows::online_softmax;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Native products of bfloat16: two elements that are neighbors along the depth share an A, and one
-// instruction multiplies and adds both. Included once per instruction set, after gemm_block.inl;
+// instruction multiplies and adds both. Included once per instruction set, after product_block.inl;
 // only AVX-512 has any. The instructions are written as assembly: the types of their builtins
 // change from compiler to compiler and version to version, and the builtins would need the kernels
 // compiled for one more instruction set.

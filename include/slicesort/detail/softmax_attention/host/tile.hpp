@@ -4,6 +4,7 @@
 // memory order.
 #pragma once
 
+#include <slicesort/detail/host/simd/product_block.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -16,48 +17,6 @@ namespace impl {
 
 inline constexpr int attention_queries = 48;  // lanes of a tile: three vectors of 16
 inline constexpr int attention_keys = 128;    // rows of a tile, at most
-inline constexpr int product_rows = 8;        // rows of a product come in whole blocks,
-inline constexpr int product_columns = 16;    // and so do its columns
-
-// Numbers of a row that a product may read, or write, in whole vectors.
-constexpr index_t padded_columns(index_t columns) {
-  return (columns + product_columns - 1) / product_columns * product_columns;
-}
-constexpr index_t padded_rows(index_t rows) {
-  return (rows + product_rows - 1) / product_rows * product_rows;
-}
-
-// A matrix whose element (r, k) is `data[r * row + k * step]`; one of the two distances is 1.
-template <class A>
-struct strided_rows {
-  A const* data;
-  index_t row, step;
-};
-// A matrix whose rows are `pitch` elements apart.
-template <class A>
-struct pitched_rows {
-  A* data;
-  index_t pitch;
-};
-
-// A product of matrices: c = scale * (a * b), or c = scale * (c * factors + a * b).
-template <class A>
-struct product_call {
-  struct extent {
-    int rows, columns;  // of c, in whole blocks
-    index_t depth;
-  };
-  struct epilogue {
-    bool adds = false;           // to c
-    A const* factors = nullptr;  // of c's columns; null: 1
-    A scale = A(1);
-  };
-  strided_rows<A> a;        // [rows, depth]
-  pitched_rows<A const> b;  // [depth, columns]
-  pitched_rows<A> c;        // [rows, columns]
-  extent size;
-  epilogue end{};
-};
 
 // Numbers as wide as an A.
 template <class A>

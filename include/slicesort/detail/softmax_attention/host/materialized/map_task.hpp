@@ -12,7 +12,7 @@
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/materialized/layout.hpp>
 #include <slicesort/detail/softmax_attention/host/materialized/products.hpp>
-#include <slicesort/detail/softmax_attention/host/row_io.hpp>
+#include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/softmax_attention/host/scores.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/problem.hpp>

@@ -5,7 +5,7 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/softmax_attention/host/kernels.hpp>
-#include <slicesort/detail/softmax_attention/host/row_io.hpp>
+#include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>

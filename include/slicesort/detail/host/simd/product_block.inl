@@ -19,7 +19,10 @@ struct product_block {
   using lanes = number_lanes<A>;
   using V = typename lanes::V;
   static constexpr int across = 3;  // vectors of a block, at most
+  static_assert(product_columns % lanes::count == 0);
   static constexpr int rows = register_count == 32 ? 8 : vector_bytes == 32 ? 4 : 2;
+
+  static_assert(product_rows % rows == 0);
 
   static void run(product_call<A> const& p) {
     for (int left = p.size.columns / lanes::count, column = 0; left > 0;) {
@@ -68,6 +71,14 @@ struct product_block {
       V const scale = lanes::every(p.end.scale);
       ((sum[At] = fused_lanes(sum[At], scale, V{})), ...);
     }
+    if (p.end.apart) {
+      V const kept = lanes::every(p.end.kept);
+      ((sum[At] = fused_lanes(
+            load_lanes<V>(c + static_cast<index_t>(At / wide) * p.c.pitch +
+                          first_lane<At % wide, 0>),
+            kept, sum[At])),
+       ...);
+    }
     (store_lanes(c + static_cast<index_t>(At / wide) * p.c.pitch + first_lane<At % wide, 0>,
                  sum[At]),
      ...);
@@ -77,7 +88,7 @@ struct product_block {
   static constexpr index_t first_lane = static_cast<index_t>(Vector) * lanes::count;
   template <std::size_t Vector>
   static SLICESORT_INLINE V start(product_call<A> const& p, A const* c, int column) {
-    if (!p.end.adds) return V{};
+    if (!p.end.adds || p.end.apart) return V{};
     V const there = load_lanes<V>(c + first_lane<Vector, 0>);
     if (p.end.factors == nullptr) return there;
     return fused_lanes(there, load_lanes<V>(p.end.factors + column + first_lane<Vector, 0>), V{});

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of attention's tensors between the caller's views, of any strides, and a task's memory, in
-// the accumulator's type.
+// Rows of heads between the caller's views, of any strides, and a task's memory, in the
+// accumulator's type.
 #pragma once
 
-#include <slicesort/detail/softmax_attention/host/kernels.hpp>
-#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
+#include <slicesort/detail/host/column_run.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -15,15 +14,27 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
+// The loops of one instruction set (simd/row_transfer.hpp). load moves any number of rows; store
+// and add are called for one at a time.
+template <class T>
+struct row_moves {
+  using A = detail::accumulator_t<T>;
+  void (*load)(T const*, index_t pitch, index_t rows, index_t width, A*, index_t to_pitch);
+  void (*store)(A const*, index_t rows, index_t width, T*, index_t pitch);
+  void (*add)(A const*, index_t rows, index_t width, T*, index_t pitch);
+};
+
+// A `Head` is one head of one sample, with `at(tensor, row)`, the first element of a row.
 template <class T>
 class row_io {
  public:
   using A = detail::accumulator_t<T>;
 
-  explicit row_io(attention_kernels<T> const& use) : use_(use) {}
+  explicit row_io(row_moves<T> const& use) : use_(use) {}
 
   // Loads rows [first, first + count), filled up with zeros to `pitch` columns and `padded` rows.
-  void load(attention_head const& h, tensor4<T const> from, index_t first, index_t count, A* to,
+  template <class Head>
+  void load(Head const& h, tensor4<T const> from, index_t first, index_t count, A* to,
             index_t pitch, index_t padded) const {
     index_t const width = from.extents().channels;
     if (width > 0)  // an empty view may have no memory
@@ -41,7 +52,8 @@ class row_io {
       for (index_t c = 0; c < width; ++c)
         to[i * pitch + c] = static_cast<A>(from[i * row + c * column]);
   }
-  void store(A const* from, index_t pitch, attention_head const& h, tensor4<T> to, index_t first,
+  template <class Head>
+  void store(A const* from, index_t pitch, Head const& h, tensor4<T> to, index_t first,
              index_t count, grad_mode mode) const {
     if (to.extents().channels == 0) return;
     store(from, pitch, count, to.extents().channels, h.at(to, first), to.strides().length,
@@ -60,8 +72,8 @@ class row_io {
         });
   }
   // Writes zeros to rows [first, last), unless gradients are added up.
-  void clear(attention_head const& h, tensor4<T> to, index_t first, index_t last,
-             grad_mode mode) const {
+  template <class Head>
+  void clear(Head const& h, tensor4<T> to, index_t first, index_t last, grad_mode mode) const {
     if (to.data() == nullptr || mode == grad_mode::accumulate) return;
     for (index_t i = first; i < last; ++i)
       for (index_t c = 0; c < to.extents().channels; ++c)
@@ -69,7 +81,7 @@ class row_io {
   }
 
  private:
-  attention_kernels<T> const& use_;
+  row_moves<T> const& use_;
 };
 
 }  // namespace impl

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cases of linear attention. Their policy is a name such as elu_plus_one-causal-H:8: feature,
+// direction and heads. Divisors are those of the papers: `at_least` with cosine_reweighted, an eps
+// of 0 with random_exp, of 1 with random_fourier. random_exp has D ln D orthogonal features,
+// random_fourier D sines and D cosines.
+#pragma once
+
+#include "driver/case.hpp"
+#include "driver/dataset.hpp"
+#include "driver/numbers.hpp"
+#include "driver/random.hpp"
+#include "driver/settings.hpp"
+#include "driver/tensors.hpp"
+#include "linear_attention_oracle.hpp"
+
+#include <slicesort/linear_attention.hpp>
+#include <slicesort/random_rows.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+struct linear_policy {
+  std::string feature;
+  bool causal;
+  ss::index_t heads;
+
+  explicit linear_policy(std::string const& name)
+      : feature(name.substr(0, name.find('-'))),
+        causal(name.find("-causal-") != std::string::npos),
+        heads(std::stol(name.substr(name.rfind(':') + 1))) {}
+
+  // Rows of w for heads of so many channels.
+  ss::index_t random_features(ss::index_t channels) const {
+    double const d = static_cast<double>(channels);
+    if (feature == "random_exp")
+      return std::max<ss::index_t>(1, static_cast<ss::index_t>(d * std::log(d)));
+    return feature == "random_fourier" ? channels : 0;
+  }
+  double eps() const {
+    return feature == "random_exp" ? 0.0 : feature == "random_fourier" ? 1.0 : 1e-6;
+  }
+};
+
+// Calls `f` with the operator of the case.
+template <class F>
+void with_linear_attention(linear_policy const& p, F const& f) {
+  namespace feature = ss::feature;
+  auto const directed = [&](auto map, auto divisor) {
+    using Map = decltype(map);
+    using Divisor = decltype(divisor);
+    if (p.causal)
+      f(ss::linear_attention<Map, Divisor, ss::direction::causal>{map, divisor});
+    else
+      f(ss::linear_attention<Map, Divisor>{map, divisor});
+  };
+  ss::divisor::sum_plus const plus{p.eps()};
+  if (p.feature == "cosine_reweighted")
+    directed(feature::cosine_reweighted{}, ss::divisor::at_least{p.eps()});
+  else if (p.feature == "random_exp")
+    directed(feature::random_exp{}, plus);
+  else if (p.feature == "random_fourier")
+    directed(feature::random_fourier{}, plus);
+  else
+    directed(feature::elu_plus_one{}, plus);
+}
+
+// Data, results on the host, and their comparison with the oracle.
+template <class T>
+class linear_attention_job : public job {
+ public:
+  explicit linear_attention_job(fields const& f)
+      : at(f),
+        policy(f.policy),
+        backward(f.direction == "backward"),
+        channels(f.extents.channels / policy.heads),
+        q(get_dataset<T>(f.input, f.extents)),
+        k(get_dataset<T>(f.input + "#1", f.extents)),
+        v(get_dataset<T>(f.input + "#2", f.extents)),
+        dy(backward ? get_dataset<T>("uniform", f.extents) : nullptr),
+        y(q->values.size()) {
+    ss::index_t const r = policy.random_features(channels);
+    if (r > 0) {
+      w = buffer<T>(static_cast<std::size_t>(r * channels));
+      ss::random_rows{1, r, channels, ss::row_form::orthogonal_chi}.write(rows_of_w());
+    }
+    if (backward) dq = buffer<T>(y.size()), dk = buffer<T>(y.size()), dv = buffer<T>(y.size());
+    traffic_bytes = (backward ? 7 : 4) * y.bytes() + w.bytes();
+    double const rows = static_cast<double>(f.extents.batch * f.extents.length * policy.heads);
+    double const features = static_cast<double>(oracle_of_feature().count());
+    double const all = 4.0 * features + 4.0 * static_cast<double>(r);
+    flops = (backward ? 3.0 : 1.0) * rows * all * static_cast<double>(channels);
+    tolerance = std::numeric_limits<double>::max();  // depends on the data: see max_error
+  }
+
+  // Checks the last head of the last sample: y relative to the sums of absolute values, and the
+  // gradients in one direction, against a difference quotient.
+  double max_error() override {
+    double const u = unit_roundoff<ss::detail::accumulator_t<T>>();
+    matrix const of_q = head_of(q->values), of_k = head_of(k->values), of_v = head_of(v->values);
+    if (backward) return gradient_error(of_q, of_k, of_v);
+    double const sums = static_cast<double>(at.extents.length) / 64 + 64 +
+                        static_cast<double>(oracle_of_feature().count());
+    double const allowed = (4 * sums + 400) * u + 2 * unit_roundoff<T>();
+    linear_attention_oracle const oracle(oracle_of_feature(), of_q, of_k, of_v, policy.eps(),
+                                         policy.causal);
+    double error = 0.0;
+    for (std::size_t i = 0; i < of_q.rows; ++i)
+      for (std::size_t c = 0; c < of_v.columns; ++c) {
+        double const off = std::abs(decoded(y[start(i) + c]) - oracle.y(i).value[c]);
+        error = worst(error, off / (oracle.y(i).size[c] + std::numeric_limits<double>::min()));
+      }
+    return error <= allowed ? error : wrong;
+  }
+
+ protected:
+  ss::tensor3<T> rows_of_w() const {
+    ss::index_t const r = policy.random_features(channels);
+    if (r == 0) return {};
+    return {w.data(), {1, r, channels}};
+  }
+
+  fields const at;
+  linear_policy const policy;
+  bool const backward;
+  ss::index_t const channels;  // of a head
+  std::shared_ptr<dataset<T>> q, k, v, dy;
+  buffer<T> w, y, dq, dk, dv;
+
+ private:
+  feature_oracle oracle_of_feature() const {
+    feature_oracle of;
+    of.name = policy.feature;
+    of.channels = static_cast<std::size_t>(channels);
+    of.length = static_cast<std::size_t>(at.extents.length);
+    of.w = matrix(static_cast<std::size_t>(policy.random_features(channels)), of.channels);
+    for (std::size_t i = 0; i < of.w.values.size(); ++i) of.w.values[i] = decoded(w[i]);
+    return of;
+  }
+  // The sum of dy * y where q, k and v are moved by `step` times their directions.
+  double loss(feature_oracle const& of, matrix q_at, matrix k_at, matrix v_at,
+              matrix const (&along)[3], double step) const {
+    matrix* const moved[] = {&q_at, &k_at, &v_at};
+    for (std::size_t t = 0; t < 3; ++t)
+      for (std::size_t i = 0; i < along[t].values.size(); ++i)
+        moved[t]->values[i] += step * along[t].values[i];
+    linear_attention_oracle const oracle(of, q_at, k_at, v_at, policy.eps(), policy.causal);
+    double sum = 0.0;
+    for (std::size_t i = 0; i < q_at.rows; ++i)
+      for (std::size_t c = 0; c < v_at.columns; ++c)
+        sum += decoded(dy->values[start(i) + c]) * oracle.y(i).value[c];
+    return sum;
+  }
+  double gradient_error(matrix const& of_q, matrix const& of_k, matrix const& of_v) const {
+    matrix const all[] = {head_of(dq), head_of(dk), head_of(dv)};
+    feature_oracle of = oracle_of_feature();
+    if (of.random())
+      for (std::size_t i = 0; i < of_q.rows; ++i) {
+        of.maxima_of_q.push_back(of.maximum(of_q.row(i)));
+        of.maxima_of_k.push_back(of.maximum(of_k.row(i)));
+      }
+    double error = 0.0;
+    for (std::size_t t = 0; t < 3; ++t) {
+      matrix along[3];
+      along[t] = matrix(all[t].rows, all[t].columns);
+      double is = 0.0, size = std::numeric_limits<double>::min();
+      for (std::size_t i = 0; i < all[t].values.size(); ++i) {
+        along[t].values[i] = 2 * random_uniform(t, i) - 1;
+        is += all[t].values[i] * along[t].values[i];
+        size += std::abs(all[t].values[i] * along[t].values[i]);
+      }
+      double const step = 1e-6;
+      double const want =
+          (loss(of, of_q, of_k, of_v, along, step) - loss(of, of_q, of_k, of_v, along, -step)) /
+          (2 * step);
+      error = worst(error, std::abs(is - want) / size);
+    }
+    return error <= 2e-3 + 8 * unit_roundoff<T>() ? error : wrong;
+  }
+
+  std::size_t start(std::size_t row) const {
+    auto const all = static_cast<std::size_t>(at.extents.channels),
+               rows = static_cast<std::size_t>(at.extents.length),
+               batch = static_cast<std::size_t>(at.extents.batch);
+    return ((batch - 1) * rows + row) * all + (all - static_cast<std::size_t>(channels));
+  }
+  matrix head_of(buffer<T> const& from) const {
+    matrix m(static_cast<std::size_t>(at.extents.length), static_cast<std::size_t>(channels));
+    for (std::size_t i = 0; i < m.rows; ++i)
+      for (std::size_t c = 0; c < m.columns; ++c) m.row(i)[c] = decoded(from[start(i) + c]);
+    return m;
+  }
+};
+
+// Every direction of some policies. `f(fields)` adds the case; backend and threads are still to be
+// set.
+template <class T, class F>
+void for_each_linear_direction(std::vector<std::string> const& policies, std::string const& input,
+                               ss::extents3 e, F const& f) {
+  fields at;
+  at.subject = "linear_attention";
+  at.dtype = ss::dtype_traits<T>::name;
+  for (std::string const& policy : policies)
+    for (char const* const direction : {"forward", "forward_values", "backward"}) {
+      at.policy = policy, at.input = input, at.direction = direction, at.extents = e;
+      f(at);
+    }
+}
+
+template <class T, class F>
+void for_each_linear_setting(F const& f) {
+  auto const policies = [](ss::index_t heads) {
+    std::vector<std::string> all;
+    for (char const* const form :
+         {"elu_plus_one-both-H:", "elu_plus_one-causal-H:", "random_exp-both-H:",
+          "random_exp-causal-H:", "cosine_reweighted-both-H:", "random_fourier-both-H:"})
+      all.push_back(form + std::to_string(heads));
+    return all;
+  };
+  for_each_task_shape([&](std::string const& input, ss::extents3 e) {
+    for (ss::index_t const heads : the_task().heads)
+      if (e.channels % heads == 0) for_each_linear_direction<T>(policies(heads), input, e, f);
+  });
+  // The promised shape, and where softmax attention is left behind: heads of 64 channels.
+  for (ss::index_t const n : {64, 128, 256, 512, 1024, 4096})
+    for_each_linear_direction<T>(policies(8), "normal", {1, n, 512}, f);
+  // Small enough to run everything once.
+  for (char const* const input : {"normal", "text"})
+    for_each_linear_direction<T>(policies(4), input, {2, 37, 24}, f);
+}
+
+}  // namespace bench

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear attention: forward and backward, features of five papers, a direction, lengths, and a
+// feature map of one's own. What it prints is checked: against the weights of all pairs, and
+// gradients against difference quotients.
+#include <slicesort/linear_attention.hpp>
+#include <slicesort/random_rows.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <vector>
+
+namespace ss = slicesort;
+
+namespace {
+
+using numbers = std::vector<double>;
+using const_heads = ss::tensor4<double const>;
+
+numbers zeros(ss::index_t size) { return numbers(static_cast<std::size_t>(size)); }
+// Numbers in -1 .. 1, each another.
+numbers made_up(ss::index_t size, int seed) {
+  numbers list = zeros(size);
+  for (std::size_t i = 0; i < list.size(); ++i)
+    list[i] = std::sin(static_cast<double>(i * 7) + 2.5 * seed);
+  return list;
+}
+double difference(numbers const& a, numbers const& b) {
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) most = std::fmax(most, std::fabs(a[i] - b[i]));
+  return most;
+}
+double product(numbers const& a, numbers const& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+// Whether a function changes along its gradient as fast as the gradient is long.
+template <class F>
+bool is_gradient(numbers const& gradient, numbers const& at, F const& f) {
+  double const step = 1e-4;
+  numbers ahead = at, behind = at;
+  for (std::size_t i = 0; i < at.size(); ++i)
+    ahead[i] += step * gradient[i], behind[i] -= step * gradient[i];
+  double const expected = product(gradient, gradient);
+  return std::fabs((f(ahead) - f(behind)) / (2 * step) - expected) < 1e-6 * expected;
+}
+void print(char const* name, numbers const& y, bool holds) {
+  std::printf("%-28s", name);
+  for (std::size_t i = 0; i < 3; ++i) std::printf(" %8.5f", y[i]);
+  std::printf("   %s\n", holds ? "true" : "false");
+}
+
+// y of two heads as it is defined: a weight for each pair, and the divisor of their sum. phi(x, i)
+// are the features of row i.
+template <class Phi, class Divisor>
+numbers pair_by_pair(const_heads q, const_heads k, const_heads v, Phi const& phi,
+                     Divisor const& divisor, bool causal = false) {
+  ss::extents4 const e = q.extents();
+  ss::index_t const channels = e.channels, keys = k.extents().length;
+  numbers y;
+  for (ss::index_t head = 0; head < e.batch; ++head)
+    for (ss::index_t i = 0; i < e.length; ++i) {
+      numbers sums = zeros(channels), of_query = phi(&q(0, head, i, 0), i);
+      double d = 0;
+      for (ss::index_t j = 0; j < (causal ? i + 1 : keys); ++j) {
+        numbers const of_key = phi(&k(0, head, j, 0), j);
+        double weight = 0;
+        for (std::size_t f = 0; f < of_key.size(); ++f) weight += of_query[f] * of_key[f];
+        for (ss::index_t c = 0; c < channels; ++c)
+          sums[static_cast<std::size_t>(c)] += weight * v(0, head, j, c);
+        d += weight;
+      }
+      for (double const sum : sums) y.push_back(sum / divisor(d));
+    }
+  return y;
+}
+
+// [snippet own]
+// Squares of what is positive: a sharper relu.
+struct squared_relu {
+  ss::index_t features(ss::index_t channels) const { return channels; }
+  template <class A>
+  void map(ss::feature_row row, A const* x, A* phi) const {
+    for (ss::index_t c = 0; c < row.channels; ++c) phi[c] = x[c] > 0 ? x[c] * x[c] : A(0);
+  }
+  template <class A>
+  void pull(ss::feature_row row, A const* x, A const* dphi, A* dx) const {
+    for (ss::index_t c = 0; c < row.channels; ++c) dx[c] = x[c] > 0 ? 2 * x[c] * dphi[c] : A(0);
+  }
+};
+// [/snippet own]
+
+// Two heads of six rows and four channels.
+ss::extents4 const shape{1, 2, 6, 4};
+numbers const q_data = made_up(shape.size(), 1), k_data = made_up(shape.size(), 2),
+              v_data = made_up(shape.size(), 3), dy_data = made_up(shape.size(), 4);
+const_heads const q = ss::view(q_data, shape), k = ss::view(k_data, shape),
+                  v = ss::view(v_data, shape), dy = ss::view(dy_data, shape);
+
+double elu_plus_one(double x) { return x > 0 ? x + 1 : std::exp(x); }
+double relu(double x) { return x > 0 ? x : 0; }
+// A function of each channel as a feature map.
+template <class F>
+auto each_channel(F const& f) {
+  return [f](double const* x, ss::index_t) { return numbers{f(x[0]), f(x[1]), f(x[2]), f(x[3])}; };
+}
+double sum_plus_little(double d) { return d + 1e-6; }
+
+void call() {
+  auto y_data = zeros(shape.size()), dq_data = y_data, dk_data = y_data, dv_data = y_data;
+  auto const y = ss::view(y_data, shape), dq = ss::view(dq_data, shape),
+             dk = ss::view(dk_data, shape), dv = ss::view(dv_data, shape);
+  // [snippet]
+  ss::linear_attention<> const op;  // elu(x) + 1, divided by the sum of the weights
+  ss::exec::host const on;
+  std::vector<unsigned char> scratch(op.workspace_bytes<double>(on, q.extents(), v.extents()));
+  op.forward(on, {q, k, v}, y, scratch);
+  op.backward(on, dy, {q, k, v}, {dq, dk, dv}, scratch);
+  // [/snippet]
+  auto const expected = pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_little);
+  print("linear_attention<>", y_data, difference(y_data, expected) < 1e-14);
+
+  auto const loss = [&](numbers const& q_at, numbers const& k_at, numbers const& v_at) {
+    return product(dy_data,
+                   pair_by_pair(ss::view(q_at, shape), ss::view(k_at, shape), ss::view(v_at, shape),
+                                each_channel(elu_plus_one), sum_plus_little));
+  };
+  print("dq", dq_data,
+        is_gradient(dq_data, q_data, [&](auto& at) { return loss(at, k_data, v_data); }));
+  print("dk", dk_data,
+        is_gradient(dk_data, k_data, [&](auto& at) { return loss(q_data, at, v_data); }));
+  print("dv", dv_data,
+        is_gradient(dv_data, v_data, [&](auto& at) { return loss(q_data, k_data, at); }));
+
+  // [snippet causal]
+  // Query i looks at keys 0 .. i.
+  ss::linear_attention const causal{ss::feature::elu_plus_one{}, ss::divisor::sum_plus{},
+                                    ss::direction::causal{}};
+  std::vector<unsigned char> more(causal.workspace_bytes<double>(on, q.extents(), v.extents()));
+  causal.forward(on, {q, k, v}, y, more);
+  // [/snippet causal]
+  print("causal", y_data,
+        difference(y_data, pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_little,
+                                        true)) < 1e-14);
+
+  // [snippet lengths]
+  // Of this sample three keys are valid, and four queries.
+  ss::index_t const keys = 3, queries = 4;
+  op.forward(on, {q, k, v}, y, scratch, {{&keys, 1}, {&queries, 1}});
+  // [/snippet lengths]
+  const_heads const first_k(k_data.data(), {1, 2, 3, 4}, k.strides()),
+      first_v(v_data.data(), {1, 2, 3, 4}, v.strides());
+  numbers valid = pair_by_pair(q, first_k, first_v, each_channel(elu_plus_one), sum_plus_little);
+  for (std::size_t i = 0; i < valid.size(); ++i)
+    if (i % 24 >= 16) valid[i] = 0;  // queries 4 and 5 of each head
+  print("3 keys, 4 queries", y_data, difference(y_data, valid) < 1e-14);
+}
+
+// The matrix of random features of two heads.
+ss::index_t const features = 8;
+numbers random_features(ss::index_t rows) {
+  numbers data = zeros(2 * rows * shape.channels);
+  // [snippet rows]
+  ss::extents3 const of_w{2, rows, shape.channels};  // rows for each of two heads
+  ss::random_rows{7, 2 * rows, shape.channels, ss::row_form::orthogonal_chi}.write(
+      ss::view(data, of_w));
+  // [/snippet rows]
+  return data;
+}
+
+template <class Op>
+numbers forward(Op const& op, ss::tensor3<double const> w = {}) {
+  numbers y_data = zeros(shape.size());
+  ss::exec::host const on;
+  std::vector<unsigned char> scratch(
+      op.template workspace_bytes<double>(on, q.extents(), v.extents(), w.extents()));
+  op.forward(on, {q, k, v, w}, ss::view(y_data, shape), scratch);
+  return y_data;
+}
+
+void papers() {
+  // [snippet papers]
+  namespace feature = ss::feature;
+  namespace divisor = ss::divisor;
+  ss::linear_attention<> const linear_transformer;
+  ss::linear_attention const performer{feature::random_exp{}, divisor::sum_plus{0}};  // FAVOR+
+  ss::linear_attention const cosformer{feature::cosine_reweighted{}, divisor::at_least{}};
+  ss::linear_attention const rfa{feature::random_fourier{1e-3, 0.1}, divisor::sum_plus{1}};
+  ss::linear_attention const lra_performer{feature::relu{1e-3}, divisor::sum_plus{0}};
+  // [/snippet papers]
+  auto const check = [&](char const* name, numbers const& y, numbers const& expected) {
+    print(name, y, difference(y, expected) < 1e-13);
+  };
+  check("Linear Transformer", forward(linear_transformer),
+        pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_little));
+
+  numbers const w_data = random_features(features);
+  // Both heads with the first one's rows, so that features depend on no head.
+  auto const w = ss::tensor3<double const>(w_data.data(), {1, features, shape.channels});
+  auto const products = [&](double const* x) {
+    numbers u;
+    for (ss::index_t f = 0; f < features; ++f) {
+      u.push_back(0);
+      for (ss::index_t c = 0; c < shape.channels; ++c) u.back() += w(0, f, c) * x[c];
+    }
+    return u;
+  };
+  auto const norm = [](double const* x) {
+    return std::hypot(std::hypot(x[0], x[1]), std::hypot(x[2], x[3]));
+  };
+  // Without the maxima, which the divisor takes out again, and without eps.
+  auto const favor = [&](double const* x, ss::index_t) {
+    numbers u = products(x);
+    double const root = std::pow(4.0, 0.25);
+    for (double& one : u) one = std::exp(one / root - norm(x) * norm(x) / (2 * root * root));
+    return u;
+  };
+  auto const sum = [](double d) { return d; };
+  numbers const without_eps = pair_by_pair(q, k, v, favor, sum);
+  print("Performer", forward(performer, w), difference(forward(performer, w), without_eps) < 1e-5);
+  ss::linear_attention const exact{feature::random_exp{0}, divisor::sum_plus{0}};
+  check("Performer, eps 0", forward(exact, w), without_eps);
+  auto const cosine = [](double const* x, ss::index_t i) {
+    double const t = std::acos(-1.0) * static_cast<double>(i + 1) / 12;
+    numbers phi;
+    for (double const by : {std::cos(t), std::sin(t)})
+      for (int c = 0; c < 4; ++c) phi.push_back(relu(x[c]) * by);
+    return phi;
+  };
+  check("cosFormer", forward(cosformer),
+        pair_by_pair(q, k, v, cosine, [](double d) { return std::fmax(d, 1e-6); }));
+  auto const fourier = [&](double const* x, ss::index_t) {
+    numbers phi;
+    for (double const u : products(x)) {
+      phi.push_back(0.1 * std::sin(u / (norm(x) + 1e-3)));
+      phi.push_back(0.1 * std::cos(u / (norm(x) + 1e-3)));
+    }
+    return phi;
+  };
+  check("Random Feature Attention", forward(rfa, w),
+        pair_by_pair(q, k, v, fourier, [](double d) { return d + 1; }));
+  check("Long Range Arena's Performer", forward(lra_performer),
+        pair_by_pair(q, k, v, each_channel([](double x) { return relu(x) + 1e-3; }), sum));
+  ss::linear_attention const own{squared_relu{}};
+  check("squared_relu", forward(own),
+        pair_by_pair(q, k, v, each_channel([](double x) { return relu(x) * relu(x); }),
+                     sum_plus_little));
+}
+
+void learn() {
+  ss::index_t const rows = features;
+  numbers const w_data = random_features(rows);
+  auto const w = ss::tensor3<double const>(w_data.data(), {2, rows, shape.channels});
+  numbers dw_data = zeros(w.extents().size());
+  auto const dw = ss::view(dw_data, w.extents());
+  // [snippet gradient]
+  // Rows of w that are learned: their gradient alone. It needs more memory, so its shape is given.
+  ss::linear_attention const op{ss::feature::random_relu{}, ss::divisor::sum_plus{0}};
+  ss::exec::host const on;
+  std::vector<unsigned char> scratch(
+      op.workspace_bytes<double>(on, q.extents(), v.extents(), w.extents(), dw.extents()));
+  op.backward(on, dy, {q, k, v, w}, {{}, {}, {}, dw}, scratch);
+  // [/snippet gradient]
+  print("dw", dw_data, is_gradient(dw_data, w_data, [&](auto& at) {
+          return product(dy_data, forward(op, ss::view(at, w.extents())));
+        }));
+}
+
+}  // namespace
+
+int main() {
+  std::puts("                              first numbers                as expected");
+  call();
+  papers();
+  learn();
+}
+
+// output:
+//                               first numbers                as expected
+// linear_attention<>           -0.10406 -0.37755 -0.46521   true
+// dq                            0.07233  0.06536 -0.04458   true
+// dk                           -0.11487 -0.09461 -0.00464   true
+// dv                           -0.12120  0.02970  0.16597   true
+// causal                        0.93800  0.93489  0.47164   true
+// 3 keys, 4 queries            -0.12032 -0.16091 -0.12230   true
+// Linear Transformer           -0.10406 -0.37755 -0.46521   true
+// Performer                    -0.09344 -0.08830 -0.03970   true
+// Performer, eps 0             -0.09344 -0.08830 -0.03970   true
+// cosFormer                    -0.58763 -0.92708 -0.81023   true
+// Random Feature Attention     -0.03523 -0.02568 -0.00349   true
+// Long Range Arena's Performer -0.45482 -0.86166 -0.84439   true
+// squared_relu                 -0.54075 -0.90652 -0.82610   true
+// dw                            0.64293  0.42089 -0.00831   true

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Features of a tile of rows, and gradients through them.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/host/row_io.hpp>
+#include <slicesort/detail/linear_attention/feature_math.hpp>
+#include <slicesort/detail/linear_attention/host/head.hpp>
+#include <slicesort/detail/linear_attention/host/kernels.hpp>
+#include <slicesort/detail/linear_attention/host/tile.hpp>
+#include <slicesort/detail/linear_attention/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// The memory of a tile's features: with what backward needs, or without.
+template <class A>
+struct feature_memory {
+  A *x, *u, *phi;  // see feature_call
+  A* ones;         // as many as a tile has rows, or w
+  row_numbers_of_features<A> row;
+  A *slope, *dphi, *du, *dx;
+
+  feature_memory(detail::arena& a, detail::linear_attention_shape const& s, bool backward) {
+    constexpr int rows = tile_rows_of_linear;
+    linear_widths const width(s);
+    auto const matrix = [&](index_t columns) {
+      // A row's last block may begin within it, and reaches beyond.
+      return a.take<A>(detail::amount(rows) * columns + product_columns);
+    };
+    auto const numbers = [&](bool needed) { return a.take<A>(needed ? rows : 0); };
+    using kind = detail::feature_kind;
+    kind const k = s.feature.kind;
+    x = matrix(width.channels);
+    u = matrix(width.w);
+    phi = matrix(width.features);
+    ones = a.take<A>(std::max<index_t>(rows, width.w));
+    row.cosine = numbers(k == kind::cosine_reweighted);
+    row.sine = numbers(k == kind::cosine_reweighted);
+    row.half_square = numbers(k == kind::random_exp);
+    row.maximum = numbers(k == kind::random_exp);
+    row.factor = numbers(detail::is_random(k));
+    row.ratio = numbers(k == kind::random_fourier);
+    slope = du = dphi = dx = nullptr;
+    if (!backward) return;
+    slope = matrix(width.w);
+    du = matrix(width.w);
+    dphi = matrix(width.features);
+    dx = matrix(width.channels);
+  }
+};
+
+// The matrix of random features of a head, and its gradient of one sample and head.
+template <class A>
+struct w_memory {
+  A *rows, *columns;  // [f][channel], [channel][f]
+  A* gradient;        // [f][channel]
+
+  w_memory(detail::arena& a, detail::linear_attention_shape const& s) {
+    linear_widths const width(s);
+    rows = a.take<A>(detail::amount(padded_columns(s.feature.rows_of_w)) * width.channels);
+    columns = a.take<A>(detail::amount(s.feature.rows_of_w > 0 ? width.channels : 0) * width.w);
+    gradient = nullptr;
+  }
+};
+
+// Forms features of one head's rows.
+template <class T>
+class tile_features {
+ public:
+  using A = detail::accumulator_t<T>;
+  using kernels = linear_attention_kernels<T>;
+
+  tile_features(kernels const& use, detail::linear_attention_shape const& s,
+                own_feature<A> const& own, w_memory<A> const& w, linear_head const& head)
+      : use_(use), io_(use), of_(s.feature), width_(s), own_(own), w_(w), head_(head) {}
+
+  // Loads the matrix of the head.
+  void load_w(tensor3<T const> w) const {
+    index_t const r = of_.rows_of_w;
+    if (r == 0 || of_.channels == 0) return;
+    strides3 const s = w.strides();
+    T const* const from = w.data() + (w.extents().batch == 1 ? 0 : head_.head) * s.batch;
+    index_t const rows = padded_columns(r);
+    std::fill(w_.rows, w_.rows + rows * width_.channels, A(0));
+    io_.load(from, s.length, s.channels, r, of_.channels, w_.rows, width_.channels);
+    use_.transposed(w_.rows, width_.channels, rows, width_.channels, w_.columns, width_.w);
+  }
+
+  // Loads rows [first, first + rows) and, of random features, what the features are made of.
+  void load(feature_memory<A> const& m, tensor4<T const> from, index_t first, int rows) const {
+    int const padded = static_cast<int>(padded_rows(rows));
+    io_.load(head_, from, first, rows, m.x, width_.channels, padded);
+    if (detail::is_random(of_.kind)) {
+      scale_rows(m, padded);
+      multiply({{m.x, width_.channels, 1},
+                {w_.columns, width_.w},
+                {m.u, width_.w},
+                {padded, static_cast<int>(width_.w), of_.channels}});
+    } else if (of_.kind == detail::feature_kind::cosine_reweighted) {
+      use_.angles(first, head_.longer(), rows, m.row.cosine, m.row.sine);
+      std::fill(m.row.cosine + rows, m.row.cosine + padded, A(0));
+      std::fill(m.row.sine + rows, m.row.sine + padded, A(0));
+    }
+  }
+  // What random_exp's features are relative to, if each row is by itself.
+  void find_maxima(feature_memory<A> const& m, int rows) const {
+    use_.row_maxima(m.u, width_.w, of_.rows_of_w, static_cast<int>(padded_rows(rows)),
+                    m.row.maximum);
+  }
+  // Features of the rows that were loaded; with the slopes that `pull` needs, or without.
+  void map(feature_memory<A> const& m, index_t first, int rows, bool slopes) const {
+    int const padded = static_cast<int>(padded_rows(rows));
+    if (of_.kind != detail::feature_kind::own) return use_.map(call(m, padded, slopes));
+    for (int i = 0; i < padded; ++i) {
+      A* const phi = m.phi + i * width_.features;
+      index_t const from = i < rows ? of_.count : 0;
+      if (i < rows) own_.map(own_.self, row_at(first + i), m.x + i * width_.channels, phi);
+      std::fill(phi + from, phi + width_.features, A(0));
+    }
+  }
+
+  // From m.dphi the gradient of the rows, which is stored, and that of w, which is added up.
+  void pull(feature_memory<A> const& m, index_t first, int rows, tensor4<T> to,
+            grad_mode mode) const {
+    int const padded = static_cast<int>(padded_rows(rows));
+    if (of_.kind == detail::feature_kind::own) {
+      for (int i = 0; i < rows; ++i)
+        own_.pull(own_.self, row_at(first + i), m.x + i * width_.channels,
+                  m.dphi + i * width_.features, m.dx + i * width_.channels);
+    } else if (detail::is_random(of_.kind)) {
+      use_.pull({call(m, padded, true), m.dphi, {m.du, width_.w}});
+      if (w_.gradient != nullptr) add_gradient_of_w(m, rows);
+      if (to.data() != nullptr) pull_products(m, padded);
+    } else {
+      use_.pull({call(m, padded, true), m.dphi, {m.dx, width_.channels}});
+    }
+    if (to.data() != nullptr) io_.store(m.dx, width_.channels, head_, to, first, rows, mode);
+  }
+
+ private:
+  feature_row row_at(index_t row) const {
+    return {row, head_.longer(), static_cast<index_t>(of_.channels)};
+  }
+  feature_call<A> call(feature_memory<A> const& m, int rows, bool slopes) const {
+    bool const random = detail::is_random(of_.kind);
+    feature_call<A> c;
+    c.of = &of_;
+    c.row = &m.row;
+    c.rows = rows;
+    c.x = {m.x, width_.channels};
+    c.u = {random ? m.u : nullptr, width_.w};
+    c.phi = {m.phi, width_.features};
+    c.slope = slopes && random ? m.slope : nullptr;
+    return c;
+  }
+  void multiply(product_call<A> const& p) const {
+    if (p.size.rows > 0 && p.size.columns > 0) use_.multiply(p);
+  }
+
+  // Rows of x's width times their factors.
+  void scale(A* rows, int padded, A const* factors) const {
+    pitched_rows<A> const all{rows, width_.channels};
+    use_.scale_rows({{rows, all.pitch}, {padded, all.pitch}, factors, all});
+  }
+  void dots(pitched_rows<A const> a, pitched_rows<A const> b, int padded, A* to) const {
+    use_.row_dots({a, b, {padded, a.pitch}, to});
+  }
+
+  // x becomes z.
+  void scale_rows(feature_memory<A> const& m, int padded) const {
+    using kind = detail::feature_kind;
+    if (of_.kind == kind::random_relu) return;
+    if (of_.kind == kind::random_exp) {
+      std::fill(m.row.factor, m.row.factor + padded, of_.scale_of_x);
+    } else {
+      squares(m, padded, m.row.factor);
+      single_arithmetic<A> on;
+      for (int i = 0; i < padded; ++i) {
+        A const norm = detail::square_root(on, m.row.factor[i]), more = norm + of_.eps;
+        m.row.factor[i] = more == A(0) ? A(0) : A(1) / more;
+        m.row.ratio[i] = norm > A(0) ? more / norm : A(0);
+      }
+    }
+    scale(m.x, padded, m.row.factor);
+    if (of_.kind != kind::random_exp) return;
+    squares(m, padded, m.row.half_square);
+    for (int i = 0; i < padded; ++i) m.row.half_square[i] *= A(0.5);
+  }
+  void squares(feature_memory<A> const& m, int padded, A* to) const {
+    dots({m.x, width_.channels}, {m.x, width_.channels}, padded, to);
+  }
+
+  void add_gradient_of_w(feature_memory<A> const& m, int rows) const {
+    product_call<A> p{
+        {m.du, 1, width_.w},
+        {m.x, width_.channels},
+        {w_.gradient, width_.channels},
+        {static_cast<int>(padded_rows(of_.rows_of_w)), static_cast<int>(width_.channels), rows}};
+    p.end.adds = p.end.apart = true;
+    multiply(p);
+  }
+  void pull_products(feature_memory<A> const& m, int padded) const {
+    using kind = detail::feature_kind;
+    multiply({{m.du, width_.w, 1},
+              {w_.rows, width_.channels},
+              {m.dx, width_.channels},
+              {padded, static_cast<int>(width_.channels), of_.rows_of_w}});
+    if (of_.kind == kind::random_relu) return;
+    A along[tile_rows_of_linear];
+    if (of_.kind == kind::random_exp) {
+      dots({m.du, width_.w}, {m.ones, 0}, padded, along);
+    } else {
+      clear_rest<A>({m.dx, width_.channels}, of_.channels, padded);
+      dots({m.dx, width_.channels}, {m.x, width_.channels}, padded, along);
+      for (int i = 0; i < padded; ++i) along[i] *= m.row.ratio[i];
+    }
+    for (int i = 0; i < padded; ++i) along[i] = -along[i];
+    use_.add_rows_times(
+        {{m.x, width_.channels}, {padded, width_.channels}, along, {m.dx, width_.channels}});
+    scale(m.dx, padded, m.row.factor);
+  }
+
+  kernels const& use_;
+  row_io<T> const io_;
+  feature_constants<A> const of_;
+  linear_widths const width_;
+  own_feature<A> const& own_;
+  w_memory<A> const& w_;
+  linear_head const& head_;
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

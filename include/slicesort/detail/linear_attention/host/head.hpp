@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tasks of a linear_attention call share on the host: a call without its types, one head
+// of it, and the widths of a task's matrices.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/host/simd/product_block.hpp>
+#include <slicesort/detail/linear_attention/feature_rule.hpp>
+#include <slicesort/detail/linear_attention/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/feature.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+inline constexpr int tile_rows_of_linear = detail::linear_attention_tile;
+
+// A feature map of the user's own, for rows of numbers A.
+template <class A>
+struct own_feature {
+  void const* self = nullptr;
+  void (*map)(void const* self, feature_row, A const* x, A* phi) = nullptr;
+  void (*pull)(void const* self, feature_row, A const* x, A const* dphi, A* dx) = nullptr;
+
+  template <class Feature>
+  static own_feature of(Feature const& feature) {
+    if constexpr (std::is_same_v<Feature, detail::built_in_feature>)
+      return (void)feature, own_feature{};
+    else
+      return {&feature,
+              [](void const* which, feature_row row, A const* x, A* phi) {
+                static_cast<Feature const*>(which)->map(row, x, phi);
+              },
+              [](void const* which, feature_row row, A const* x, A const* dphi, A* dx) {
+                static_cast<Feature const*>(which)->pull(row, x, dphi, dx);
+              }};
+  }
+};
+
+// Arithmetic of single numbers, for detail/linear_attention/feature_math.hpp.
+template <class A>
+struct single_arithmetic {
+  SLICESORT_HD A fused_multiply_add(A a, A b, A c) const { return std::fma(a, b, c); }
+  SLICESORT_HD A divide(A a, A b) const { return a / b; }
+};
+
+// Numbers of a row of each matrix, in whole blocks.
+struct linear_widths {
+  index_t channels, values, features, w;
+
+  explicit linear_widths(detail::linear_attention_shape const& s)
+      : channels(padded_columns(s.channels)),
+        values(padded_columns(s.values)),
+        features(padded_columns(s.feature.count)),
+        w(padded_columns(s.feature.rows_of_w)) {}
+};
+
+// One head of one sample, with its valid rows.
+struct linear_head {
+  index_t sample, head;
+  index_t queries, keys;  // the valid ones
+
+  linear_head(detail::linear_attention_lengths const& lengths,
+              detail::linear_attention_shape const& s, index_t pair)
+      : sample(pair / s.heads),
+        head(pair % s.heads),
+        queries(valid_rows(lengths.queries, sample, s.queries)),
+        keys(valid_rows(lengths.keys, sample, s.keys)) {}
+
+  index_t longer() const { return std::max(queries, keys); }
+  // The first element of row `row`.
+  template <class T>
+  T* at(tensor4<T> t, index_t row) const {
+    strides4 const s = t.strides();
+    return t.data() + sample * s.outer + head * s.batch + row * s.length;
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

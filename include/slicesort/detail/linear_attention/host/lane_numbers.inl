@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What feature_math.inl asks of lanes. Included once per instruction set, after number_lanes.inl.
+
+// `higher`, for a class that has a function of that name.
+template <class V>
+SLICESORT_INLINE V higher_lanes(V const& a, V const& b) {
+  return higher(a, b);
+}
+
+template <class T>
+struct lane_numbers {
+  using A = T;
+  using lanes = number_lanes<A>;
+  using number = typename lanes::V;
+  using integer = typename detail::binary_format<A>::integer;
+  using bits = vec<integer, lanes::count>;
+
+  SLICESORT_INLINE number fused(number const& a, number const& b, number const& c) const {
+    return fused_lanes(a, b, c);
+  }
+  SLICESORT_INLINE number every(A a) const { return lanes::every(a); }
+  SLICESORT_INLINE bits every_bits(integer b) const { return broadcast<bits>(b); }
+  SLICESORT_INLINE bits bits_of(number const& a) const { return load_lanes<bits>(&a); }
+  SLICESORT_INLINE number number_of(bits const& b) const { return load_lanes<number>(&b); }
+  SLICESORT_INLINE number higher(number const& a, number const& b) const {
+    return higher_lanes(a, b);
+  }
+  SLICESORT_INLINE bits positive(number const& a) const {
+    // 0 < a for the bits of a number that is no NaN.
+    bits const b = bits_of(a), infinity = every_bits(dtype_traits<A>::infinity);
+    return greater(b, bits{}) & ~greater(b, infinity);
+  }
+};

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random features: products of z with the rows of w, and what becomes of them.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/linear_attention/feature_math.hpp>
+#include <slicesort/detail/linear_attention/feature_rule.hpp>
+#include <slicesort/detail/linear_attention/kernel/features.hpp>
+#include <slicesort/detail/linear_attention/kernel/product_tile.hpp>
+#include <slicesort/detail/linear_attention/kernel/rows.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// The matrix of a head, or of all heads.
+template <class T>
+SLICESORT_HD linear_matrix<T> matrix_of_head(tensor3<T const> w, index_t head) {
+  T const* const first = w.data() + (w.extents().batch == 1 ? 0 : head) * w.strides().batch;
+  linear_matrix<T> m{first, nullptr, w.strides().length, w.strides().channels};
+  if constexpr (std::is_same_v<T, detail::accumulator_t<T>>) m.numbers = first;
+  return m;
+}
+
+// random_exp's features wait for a maximum: phi gets <w_f, z> for now.
+template <class T>
+struct random_features_body {
+  static constexpr int max_threads = linear_threads;
+  using A = detail::accumulator_t<T>;
+  using kind = detail::feature_kind;
+  using tile = product_tile<A>;
+
+  detail::feature_rule rule;
+  linear_pairs pairs;
+  linear_side side;
+  tensor3<T const> w;
+  linear_features<A> of;
+
+  template <class SharedAllocator>
+  SLICESORT_HD product_memory<A> shared(SharedAllocator& memory) const {
+    return tile::shared(memory);
+  }
+  SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(rule.rows_of_w); }
+  index_t blocks() const { return pairs.count * side.tiles() * column_tiles(); }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    product_memory<A> const memory = shared(block);
+    linear_block const at(block.index(), side.tiles(), column_tiles());
+    int const rows = side.valid_of_tile(pairs.sample(at.pair), at.tile);
+    if (rows == 0) return;  // the whole block
+    index_t const first = at.pair * side.rows + at.row();
+    A const* const z = of.z + first * rule.channels;
+    linear_matrix<T> const matrix = matrix_of_head(w, pairs.head(at.pair));
+    tile products;
+    products.clear();
+    products.template add<true, true>(
+        block, memory, rule.channels,
+        [&](int row, index_t c) { return row < rows ? z[row * rule.channels + c] : A(0); },
+        [&](index_t c, int f) {
+          return at.column + f < rule.rows_of_w ? matrix(at.column + f, c) : A(0);
+        });
+    products.each(block.rank(), [&](int row, int f, A u) {
+      if (row < rows && at.column + f < rule.rows_of_w)
+        put(block, (first + row) * rule.count + at.column + f, u);
+    });
+  }
+
+ private:
+  template <class Block>
+  SLICESORT_HD_INLINE void put(Block& block, index_t at, A u) const {
+    using numbers = detail::single_numbers<Block, A>;
+    using math = detail::feature_math<numbers>;
+    numbers const on{block};
+    A const scale = static_cast<A>(rule.scale);
+    if (rule.kind == kind::random_exp) {
+      of.phi[at] = u;
+    } else if (rule.kind == kind::random_relu) {
+      A const scaled = math::product(on, u, scale);
+      of.phi[at] = math::sum(on, on.higher(scaled, A(0)), static_cast<A>(rule.eps));
+      if (of.slopes != nullptr) of.slopes[at] = scaled > A(0) ? scale : A(0);
+    } else {
+      auto const turn = math::sincos(on, u);
+      of.phi[at] = math::product(on, turn.sine, scale);
+      of.phi[at + rule.rows_of_w] = math::product(on, turn.cosine, scale);
+    }
+  }
+};
+
+// random_exp: of <w_f, z>, features.
+template <class A>
+struct exp_features_body {
+  static constexpr int max_threads = linear_threads;
+
+  detail::feature_rule rule;
+  linear_pairs pairs;
+  linear_side side;
+  linear_features<A> of;
+
+  SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(rule.rows_of_w); }
+  index_t blocks() const { return pairs.count * side.tiles() * column_tiles(); }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    using numbers = detail::single_numbers<Block, A>;
+    using math = detail::feature_math<numbers>;
+    numbers const on{block};
+    linear_block const at(block.index(), side.tiles(), column_tiles());
+    int const rows = side.valid_of_tile(pairs.sample(at.pair), at.tile);
+    index_t const first = at.pair * side.rows + at.row();
+    A const scale = static_cast<A>(rule.scale), shift = static_cast<A>(rule.eps * rule.scale);
+    int const f = block.rank() % linear_tile;
+    if (at.column + f >= rule.rows_of_w) return;
+    for (int row = block.rank() / linear_tile; row < rows; row += linear_threads / linear_tile) {
+      index_t const n = (first + row) * rule.count + at.column + f;
+      A const above = math::sum(on, of.phi[n], -of.maxima[first + row]);
+      A const e = math::exponential(on, math::sum(on, above, -of.number[first + row]));
+      of.phi[n] = block.fused_multiply_add(e, scale, shift);
+      if (of.slopes != nullptr) of.slopes[n] = math::product(on, e, scale);
+    }
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels of linear_attention see of a call: pairs of a sample and a head, the queries or
+// the keys of each in tiles, and matrices with a row for each of them.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/kernel/columns.hpp>
+#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/linear_attention/problem.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+inline constexpr int linear_tile = detail::linear_attention_tile;
+// A block takes one tile of rows, or of rows and columns.
+inline constexpr int linear_threads = 128;
+
+// The pairs that the workspace holds at once, numbered from 0.
+struct linear_pairs {
+  index_t first, count, heads;
+
+  SLICESORT_HD index_t sample(index_t pair) const { return (first + pair) / heads; }
+  SLICESORT_HD index_t head(index_t pair) const { return (first + pair) % heads; }
+};
+
+// The queries, or the keys, of every pair.
+struct linear_side {
+  tensor1<index_t const> lengths;
+  index_t rows;
+
+  SLICESORT_HD index_t tiles() const { return divide_up(rows, index_t{linear_tile}); }
+  SLICESORT_HD index_t valid(index_t sample) const { return rows_of(lengths, sample, rows); }
+  // Rows of a tile, all of them and the valid ones.
+  SLICESORT_HD int rows_of_tile(index_t tile) const { return within_tile(rows, tile); }
+  SLICESORT_HD int valid_of_tile(index_t sample, index_t tile) const {
+    return within_tile(valid(sample), tile);
+  }
+
+ private:
+  static SLICESORT_HD int within_tile(index_t rows, index_t tile) {
+    index_t const left = rows - tile * linear_tile;
+    return left < 0 ? 0 : left < linear_tile ? static_cast<int>(left) : linear_tile;
+  }
+};
+
+// A tile of rows of a pair, and, where a block does not take whole rows, a tile of their columns.
+struct linear_block {
+  index_t pair, tile, column;  // the first column
+
+  SLICESORT_HD linear_block(index_t block, index_t tiles, index_t column_tiles)
+      : pair(block / (tiles * column_tiles)),
+        tile(block / column_tiles % tiles),
+        column(block % column_tiles * linear_tile) {}
+  SLICESORT_HD index_t row() const { return tile * linear_tile; }  // the first row
+};
+SLICESORT_HD constexpr index_t tiles_of_columns(index_t columns) {
+  return divide_up(columns, index_t{linear_tile});
+}
+
+// Numbers in rows and columns, in the accumulator's type: elements of a tensor, or numbers of the
+// workspace, which have that type already.
+template <class T>
+struct linear_matrix {
+  using A = detail::accumulator_t<T>;
+
+  T const* elements;
+  A const* numbers;
+  index_t row_stride, column_stride;
+
+  SLICESORT_HD_INLINE A operator()(index_t row, index_t column) const {
+    index_t const at = row * row_stride + column * column_stride;
+    if constexpr (std::is_same_v<T, A>)
+      return numbers[at];
+    else
+      return numbers != nullptr ? numbers[at] : static_cast<A>(elements[at]);
+  }
+};
+
+// A matrix for every pair.
+template <class T>
+struct linear_operand {
+  using A = detail::accumulator_t<T>;
+
+  tensor4<T const> tensor{};
+  A const* numbers = nullptr;  // [pair][rows][width], if there is no tensor
+  index_t rows = 0, width = 0;
+
+  SLICESORT_HD linear_matrix<T> of(linear_pairs const& pairs, index_t pair) const {
+    if (numbers != nullptr) return {nullptr, numbers + pair * rows * width, width, 1};
+    T const* const first = tensor.data() + pairs.sample(pair) * tensor.strides().outer +
+                           pairs.head(pair) * tensor.strides().batch;
+    linear_matrix<T> m{first, nullptr, tensor.strides().length, tensor.strides().channels};
+    if constexpr (std::is_same_v<T, A>) m.numbers = first;
+    return m;
+  }
+};
+
+// A product with the factor of a row, where rows have factors.
+template <class Block, class A>
+SLICESORT_HD_INLINE A times_factor(Block& block, A number, A const* factors, index_t row) {
+  return factors == nullptr ? number : block.fused_multiply_add(number, factors[row], A(0));
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Linear attention: attention whose weights are products of features of queries and keys, at a
+/// cost that grows with the length and not with its square.
+#pragma once
+
+#include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/core/refused_calls.hpp>
+#include <slicesort/detail/linear_attention/check.hpp>
+#include <slicesort/detail/linear_attention/feature_rule.hpp>
+#include <slicesort/detail/linear_attention/host.hpp>
+#include <slicesort/detail/linear_attention/problem.hpp>
+#include <slicesort/direction.hpp>
+#include <slicesort/divisor.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/error.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/feature.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstddef>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+
+/// Linear attention, for every sample and head and every query i
+/// `y_i = phi(q_i)^T S_i / D(<phi(q_i), Z_i>)` with `S_i = sum phi(k_j) v_j^T` and
+/// `Z_i = sum phi(k_j)` over the keys j that it looks at (Transformers are RNNs, eq. 4 to 7; with
+/// other features Performer, cosFormer and Random Feature Attention).
+///
+/// - **Shapes** q, dq: `[batch, heads, queries, channels]`; k, dk:
+///   `[batch, heads, keys, channels]`; v, dv: `[batch, heads, keys, values]`; y, dy:
+///   `[batch, heads, queries, values]`; w, dw, of random features alone: `[heads, r, channels]`,
+///   heads may be 1 (`linear_attention_inputs`). Any strides, as for `softmax_attention`.
+/// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors of
+///   one type.
+/// - **Features** see `feature.hpp`; w is an input, fixed (`random_rows`) or learned: backward
+///   forms dw if asked.
+/// - **Without keys**, or where the divisor is 0 or below the least normal number, a query gets
+///   zeros.
+/// - **NaN** and infinities of a query stay in its row, those of a key or value in the rows that
+///   look at it. Finite inputs make no NaN while the sums stay finite, except where features may be
+///   negative (`random_fourier`) and a divisor near 0.
+/// - **Saved** nothing. Backward forms the sums again.
+/// - **Gradients** of q, k, v and w, each if asked for.
+/// - **Lengths** see `attention_options`, whose dropout must be 0: no weights are formed.
+/// - **Aliasing** outputs share no element with inputs or each other.
+/// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
+/// - **Accuracy** features and sums are in the accumulator's type, results rounded once. Sums are
+///   formed in tiles of 64 rows.
+/// - **Determinism** the same bits for every backend, thread count, instruction set and split of
+///   the batch (but dw is a sum over samples), the sign of a zero that was too small a number apart.
+/// - **Cost** with R features `4 * length * R * values` operations forward for each head, causal
+///   half as much again, random features `2 * (queries + keys) * channels * r` more, and those of
+///   random_exp's keys twice where not causal; backward two and a half to three times as many.
+///
+/// @tparam Feature what becomes of a row of q or k: `feature::elu_plus_one`, `relu`,
+///         `cosine_reweighted`, `random_exp`, `random_relu`, `random_fourier`, or a type of yours
+///         (`feature.hpp`).
+/// @tparam Divisor `divisor::sum_plus`, `at_least` or `none`.
+/// @tparam Direction `direction::both` or `causal`.
+template <class Feature = feature::elu_plus_one, class Divisor = divisor::sum_plus,
+          class Direction = direction::both>
+class linear_attention {
+  using op = detail::linear_attention_op<detail::compiled_feature<Feature>>;
+  static constexpr bool causal = detail::is_causal<Direction>;
+  static_assert(causal || std::is_same_v<Direction, slicesort::direction::both>,
+                "slicesort: the direction must be direction::both or direction::causal.");
+
+  // The types of braced arguments in a call whose y, or dy, is a Y.
+  template <class Y>
+  using element_of = typename detail::view_of_rank4_t<Y>::value_type;
+  template <class Y>
+  using inputs_of = linear_attention_inputs<element_of<Y>>;
+  template <class Y>
+  using gradients_of = linear_attention_gradients<element_of<Y>>;
+
+ public:
+  constexpr explicit linear_attention(Feature feature = {}, Divisor divisor = {}, Direction = {})
+      : feature_(feature), divisor_(divisor) {}
+
+  constexpr Feature const& feature() const { return feature_; }
+  constexpr Divisor const& divisor() const { return divisor_; }
+
+  /// Bytes of workspace for a forward or backward call with q, v and w of these shapes; arithmetic
+  /// only. Shapes or policies that `forward` refuses are refused here. A backward call that forms
+  /// dw needs more: give its shape too.
+  template <class T, class Exec>
+  std::size_t workspace_bytes(Exec const& on, extents4 q, extents4 v, extents3 w = {},
+                              extents3 dw = {}) const {
+    impl::enforce(check_workspace_bytes<T>(on, q, v, w, dw));
+    auto shape = detail::linear_attention_shape::of(q, v);
+    shape.feature = rule(q.channels, w.length);
+    shape.causal = causal;
+    shape.with_dw = dw != extents3{};
+    return impl::planned_bytes<op, T>(on, shape);
+  }
+  /// Returns what `workspace_bytes` would report for these arguments.
+  template <class T, class Exec>
+  verdict check_workspace_bytes(Exec const& on, extents4 q, extents4 v, extents3 w = {},
+                                extents3 dw = {}) const {
+    impl::require_dtype<T>();
+    return impl::check_shape<op>(on, "linear_attention.workspace_bytes", [&](detail::checker& c) {
+      check_feature(c, q.channels);
+      if (c.ok())
+        detail::check_shapes(c, {q, v, w, dw}, rule(q.channels, w.length),
+                             detail::divisor_rule::of(divisor_), causal);
+    });
+  }
+
+  /// Writes linear attention of `in`, `{q, k, v}` or `{q, k, v, w}`, to `y`.
+  template <class Exec, class Y, detail::if_policy<Exec> = 0>
+  void forward(Exec const& on, inputs_of<Y> const& in, Y const& y, workspace scratch = {},
+               attention_options options = {}) const {
+    auto const p = forward_problem(in, y, options);
+    impl::run_forward<op>(on, p, scratch, check(on, p, scratch, options.dropout));
+  }
+  /// Returns what `forward` would report for these arguments, without running it.
+  template <class Exec, class Y, detail::if_policy<Exec> = 0>
+  verdict check_forward(Exec const& on, inputs_of<Y> const& in, Y const& y, workspace scratch = {},
+                        attention_options options = {}) const {
+    return check(on, forward_problem(in, y, options), scratch, options.dropout);
+  }
+
+  /// Writes the gradients `to`, `{dq, dk, dv}` or `{dq, dk, dv, dw}`; one that is `{}` is left out.
+  /// `in` is what forward read.
+  template <class Exec, class DY, detail::if_policy<Exec> = 0>
+  void backward(Exec const& on, DY const& dy, inputs_of<DY> const& in, gradients_of<DY> const& to,
+                workspace scratch = {}, attention_backward_options options = {}) const {
+    auto const p = backward_problem(dy, in, to, options);
+    impl::run_backward<op>(on, p, scratch, check(on, p, scratch, options.dropout));
+  }
+  /// Returns what `backward` would report for these arguments, without running it.
+  template <class Exec, class DY, detail::if_policy<Exec> = 0>
+  verdict check_backward(Exec const& on, DY const& dy, inputs_of<DY> const& in,
+                         gradients_of<DY> const& to, workspace scratch = {},
+                         attention_backward_options options = {}) const {
+    return check(on, backward_problem(dy, in, to, options), scratch, options.dropout);
+  }
+
+  SLICESORT_REFUSE_OTHER_CALLS("(on, {q, k, v}, y, workspace, options)",
+                               "(on, dy, {q, k, v}, {dq, dk, dv}, workspace, options)");
+
+ private:
+  template <class T>
+  using forward_of = typename op::template forward<T>;
+  template <class T>
+  using backward_of = typename op::template backward<T>;
+
+  detail::feature_rule rule(index_t channels, index_t rows_of_w) const {
+    return detail::rule_of(feature_, channels, rows_of_w);
+  }
+
+  template <class Problem, class T, class Options>
+  Problem problem(linear_attention_inputs<T> const& in, Options const& options) const {
+    Problem p{detail::compiled(feature_)};
+    index_t const channels = in.q.extents().channels;
+    if (channels >= 0) p.feature = rule(channels, in.w.extents().length);
+    p.divisor = detail::divisor_rule::of(divisor_);
+    p.causal = causal;
+    p.in = in;
+    p.lengths = {options.lengths, options.query_lengths};
+    return p;
+  }
+  template <class T, class Y>
+  forward_of<T> forward_problem(linear_attention_inputs<T> const& in, Y const& y,
+                                attention_options const& options) const {
+    impl::require_dtype<T>();
+    auto p = problem<forward_of<T>>(in, options);
+    p.y = impl::output_stack<T>(y);
+    return p;
+  }
+  template <class T, class DY>
+  backward_of<T> backward_problem(DY const& dy, linear_attention_inputs<T> const& in,
+                                  linear_attention_gradients<T> const& to,
+                                  attention_backward_options const& options) const {
+    impl::require_dtype<T>();
+    auto p = problem<backward_of<T>>(in, options);
+    p.dy = impl::input_stack_of<T>(dy);
+    p.to = to;
+    p.mode = options.mode;
+    return p;
+  }
+
+  void check_feature(detail::checker& c, index_t channels) const {
+    if (channels >= 0) c.policy("feature", feature_, channels);
+  }
+  template <class Exec, class Problem>
+  verdict check(Exec const& on, Problem const& p, workspace scratch, dropout const& drop) const {
+    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) {
+      detail::check_call(c, p, drop);
+      if (c.ok()) check_feature(c, p.in.q.extents().channels);
+      if (c.ok()) check_views(c, p);
+    });
+  }
+  template <class T>
+  void check_views(
+      detail::checker& c,
+      detail::linear_attention_forward<detail::compiled_feature<Feature>, T> const& p) const {
+    detail::linear_attention_info const in(p.in);
+    auto const y = detail::describe("y", p.y, true, detail::head_axes);
+    c.view(y);
+    detail::check_rows(c, y, in.q, in.q, in.v, in.v.axes.channels);
+    in.each([&](detail::view_info const& other) { c.no_overlap(y, other); });
+  }
+  template <class T>
+  void check_views(
+      detail::checker& c,
+      detail::linear_attention_backward<detail::compiled_feature<Feature>, T> const& p) const {
+    detail::linear_attention_info const in(p.in), to(p.to);
+    auto const dy = detail::describe("dy", p.dy, false, detail::head_axes);
+    c.view(dy);
+    detail::check_rows(c, dy, in.q, in.q, in.v, in.v.axes.channels);
+    to.each([&](detail::view_info const& one) { c.view(one); });
+    auto const like = [&](bool wanted, detail::view_info const& one, detail::view_info const& of) {
+      if (wanted) detail::check_rows(c, one, of, of, of, of.axes.channels);
+    };
+    like(to.has[0], to.q, in.q);
+    like(to.has[1], to.k, in.k);
+    like(to.has[2], to.v, in.v);
+    if (to.has[3]) detail::check_gradient_of_w(c, to.w, in.w, in.q, p.feature.kind);
+    to.each([&](detail::view_info const& one) {
+      in.each([&](detail::view_info const& other) { c.no_overlap(one, other); });
+      c.no_overlap(one, dy);
+      to.each([&](detail::view_info const& other) {
+        if (&other != &one) c.no_overlap(one, other);
+      });
+    });
+  }
+
+  Feature feature_;
+  Divisor divisor_;
+};
+
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

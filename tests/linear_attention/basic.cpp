@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// linear_attention, the ground: golden values; every feature, divisor, direction and type, sizes
+// around tiles, lengths and layouts, within the bounds of the long-double oracle, with the same
+// bits on every backend.
+#define SLICESORT_TEST_EVERY_BACKEND
+#include "oracle.hpp"
+#include "problem.hpp"
+#include "support/refusal.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+template <class T>
+linear_results<T> on_host(linear_problem<T> const& p) {
+  return run_linear(p, ss::exec::host{1, ss::isa::portable});
+}
+// The host's results are the oracle's, and those of all backends.
+template <class T>
+void check_everywhere(linear_problem<T> const& p, long double* share = nullptr) {
+  auto const want = on_host(p);
+  CHECK(check_linear(p, linear_oracle<T>(p).answer(), want, share) == "");
+  CAPTURE(p.describe());
+  for_each_backend(p.number(), [&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    auto const got = run_linear(p, on);
+    CHECK(got.wrong == "");
+    CHECK(same_results(got, want));
+  });
+}
+
+using numbers = std::vector<double>;
+// The input of the golden values: one head of four rows with two channels.
+linear_problem<double> golden_problem(any_feature feature, any_divisor divisor,
+                                      bool causal = false) {
+  linear_problem<double> p;
+  p.size = {1, 1, 4, 4, 2, 2, 3};
+  p.feature = feature, p.divisor = divisor, p.causal = causal;
+  p.q = {1, 0, 0, 1, 1, 1, -1, 2};
+  p.k = {1, 1, 0, 2, -1, 1, 2, 0};
+  p.v = {1, 0, 0, 1, 2, -1, 1, 3};
+  p.dy = {1, 2, 0, 1, -1, 1, 2, 0};
+  if (has_matrix(feature)) p.w = {1, 0.5, -0.5, 1, 0.25, -1};
+  p.dq = p.dk = p.dv = numbers(8);
+  p.dw.resize(p.w.size());
+  p.title = "golden";
+  return p;
+}
+// Golden values have ten digits.
+void check_near(numbers const& got, numbers const& want) {
+  REQUIRE(got.size() == want.size());
+  for (std::size_t i = 0; i < want.size(); ++i) CHECK(std::fabs(got[i] - want[i]) < 6e-11);
+}
+
+}  // namespace
+
+// From the golden values of the baselines' specification.
+TEST_CASE("golden values") {
+  using namespace ss::feature;
+  using namespace ss::divisor;
+  struct golden {
+    any_feature feature;
+    any_divisor divisor;
+    bool causal;
+    numbers y;
+  };
+  golden const all[] = {
+      {elu_plus_one{},
+       sum_plus{},
+       false,
+       {0.8908049606, 1.1219382, 0.8823258392, 0.7882785589, 0.8864048791, 0.9487913746,
+        0.8772883629, 0.590050014}},
+      {elu_plus_one{},
+       sum_plus{},
+       true,
+       {0.9999998333, 0, 0.461538426, 0.538461497, 0.8425790935, 0.1574208583, 0.8772883629,
+        0.590050014}},
+      {relu{1e-3},
+       sum_plus{0},
+       false,
+       {0.9996678853, 1.9960113025, 0.7504367979, 0.2518085229, 0.8573059361, 0.9997146119,
+        0.7503433559, 0.251154584}},
+      {cosine_reweighted{},
+       at_least{},
+       false,
+       {1, 1.3006365079, 0.7203254026, 0.2796745974, 0.861244469, 1.0460420493, 0.8197815863,
+        0.1802184137}},
+      {cosine_reweighted{},
+       at_least{},
+       true,
+       {1, 0, 0.3159772905, 0.6840227095, 0.8010876326, 0.1989123674, 0.8197815863, 0.1802184137}},
+      {random_exp{},
+       sum_plus{0},
+       false,
+       {0.9910283731, 0.846502372, 1.0451370469, 0.4207347255, 0.9941623041, 0.740803428,
+        1.0924770201, 0.0925635702}},
+      {random_exp{1e-3},
+       sum_plus{0},
+       true,
+       {1, 0, 0.5349383697, 0.4650616303, 0.9924815241, 0.0075184759, 1.0913758744, 0.1017851036}},
+      {random_relu{},
+       sum_plus{0},
+       false,
+       {0.7841758027, 1.5921385393, 0.8401711912, 0.6407402492, 0.8002580191, 1.2277724242,
+        0.8751040325, 0.1266770236}},
+      {random_fourier{},
+       sum_plus{1},
+       false,
+       {0.6486479665, 0.9347299425, 0.730934654, 0.3331352881, 0.7114731308, 0.6098982413,
+        0.7486585612, 0.2011529365}}};
+  for (golden const& g : all) {
+    auto const p = golden_problem(g.feature, g.divisor, g.causal);
+    CAPTURE(p.describe());
+    for_each_backend(p.number(), [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      check_near(run_linear(p, on).y, g.y);
+    });
+  }
+}
+
+TEST_CASE("golden gradients") {
+  auto const elu = golden_problem(ss::feature::elu_plus_one{}, ss::divisor::sum_plus{});
+  auto cosine = golden_problem(ss::feature::cosine_reweighted{}, ss::divisor::at_least{});
+  double const of_q[] = {.1, .2, .3, -.4, -.2, .1, .2, .3},
+               of_k[] = {-.1, .3, .2, .1, .4, -.2, .1, -.3};
+  for (std::size_t i = 0; i < 8; ++i) cosine.q[i] += of_q[i], cosine.k[i] += of_k[i];
+  for_each_backend(1, [&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    auto const one = run_linear(elu, on), two = run_linear(cosine, on);
+    check_near(one.dq, {0.242996979, -0.4859938069, 0.2062089764, -0.1031044706, 0.1217678603,
+                        -0.1217678592, 0.0041697904, -0.0013899079});
+    check_near(one.dk, {-0.3116496496, -0.2194219473, -0.0592219396, -0.1703506113, -0.2075124639,
+                        -0.2684932832, 0.6099807161, 0.5469741045});
+    check_near(one.dv, {0.5223528528, 1.125350945, 0.6739644556, 1.0736061737, 0.4329413522,
+                        0.6239469891, 0.37074125, 1.1770957163});
+    check_near(two.dq, {0.408575349, -2.2471644193, 0.9131919959, -0.4565959979, 0.4628662264,
+                        -0.3366299828, 0, 0});
+    check_near(two.dk, {-0.9587269825, -0.3371471282, -0.2474053021, -0.2564396912, 0,
+                        -0.1460860569, 0.9552470516, 0});
+    check_near(two.dv, {0.56212839, 1.4297755612, 0.9335299096, 1.1978836045, 0.4418621713,
+                        0.36036798, 0.0624795291, 1.0119728543});
+  });
+}
+
+TEST_CASE_TEMPLATE("every feature, divisor and direction", T, float, double, float16, bfloat16) {
+  long double share = 0;
+  std::uint64_t seed = sizeof(T) * 100;
+  for (std::size_t feature = 0; feature < feature_kinds; ++feature)
+    for (std::size_t divisor = 0; divisor < divisor_kinds; ++divisor)
+      for (bool causal : {false, true})
+        for (linear_size size : {linear_size{2, 2, 9, 13, 4, 3}, linear_size{1, 2, 70, 66, 5, 7}}) {
+          if (causal) size.keys = size.queries;
+          check_everywhere(any_linear<T>(size, feature, divisor, causal, ++seed), &share);
+        }
+  MESSAGE(std::string(type_name<T>())
+          << ": errors take up to " << static_cast<double>(share) << " of their bounds");
+}
+
+// Around tiles of 64 rows, vectors of channels and values, parts of 16 numbers; nothing at all.
+TEST_CASE_TEMPLATE("sizes", T, float, double, float16, bfloat16) {
+  linear_size const sizes[] = {
+      {1, 1, 1, 1, 1, 1, 1},      {2, 3, 1, 2, 2, 1, 17},   {1, 1, 63, 65, 3, 2, 5},
+      {1, 1, 64, 64, 16, 16, 16}, {1, 1, 65, 1, 7, 5, 3},   {1, 1, 129, 129, 2, 3, 4},
+      {1, 2, 2, 129, 9, 8, 7},    {1, 1, 3, 5, 40, 33, 35}, {1, 1, 20, 20, 17, 1, 33},
+      {0, 2, 5, 6, 4, 3, 2},      {2, 0, 5, 6, 4, 3, 2},    {2, 2, 0, 6, 4, 3, 2},
+      {2, 2, 5, 0, 4, 3, 2},      {2, 2, 5, 6, 0, 3, 2},    {2, 2, 5, 6, 4, 0, 2},
+      {2, 2, 5, 6, 4, 3, 0},      {0, 0, 0, 0, 0, 0, 0}};
+  std::uint64_t seed = 2000 + sizeof(T);
+  for (linear_size size : sizes)
+    for (std::size_t feature = 0; feature < feature_kinds; ++feature)
+      for (bool causal : {false, true}) {
+        ++seed;
+        // Types take turns.
+        if (!full_suite() && (seed + sizeof(T) / 4) % 3 != 0) continue;
+        if (causal) size.keys = size.queries = std::max(size.queries, size.keys);
+        auto p = any_linear<T>(size, feature, seed % 2, causal, seed);
+        p.lengths.clear(), p.query_lengths.clear();
+        check_everywhere(p);
+      }
+}
+
+TEST_CASE_TEMPLATE("lengths, of keys and of queries", T, float, double, float16, bfloat16) {
+  std::vector<std::pair<index_t, index_t>> const lengths[] = {
+      {{0, 7}, {70, 0}}, {{70, 70}, {70, 70}}, {{64, 65}, {65, 64}}, {{1, 70}, {69, 1}}};
+  std::uint64_t seed = 3000 + sizeof(T);
+  for (auto const& both : lengths)
+    for (std::size_t feature = 0; feature < feature_kinds; ++feature)
+      for (bool causal : {false, true}) {
+        if (!full_suite() && (++seed + sizeof(T) / 4) % 2 != 0) continue;
+        auto p = any_linear<T>({2, 1, 70, 70, 4, 3}, feature, seed % divisor_kinds, causal, seed);
+        p.lengths = {both[0].first, both[1].first};
+        p.query_lengths = {both[0].second, both[1].second};
+        check_everywhere(p);
+      }
+}
+
+// Rows past a length are not read: a NaN there would show.
+TEST_CASE_TEMPLATE("rows past a length are not read", T, float, bfloat16) {
+  T const nan = from_bits<T>(format_of<T>().infinity() | (format_of<T>().fraction_mask() + 1) / 2);
+  for (std::size_t feature = 0; feature < feature_kinds; ++feature)
+    for (bool causal : {false, true}) {
+      auto p = any_linear<T>({2, 1, 9, 9, 3, 4}, feature, 0, causal, 3500 + feature);
+      p.lengths = {5, 0}, p.query_lengths = {0, 6};
+      p.wanted = 15;
+      auto const want = on_host(p);
+      auto const spoil = [&](std::vector<T>& all, extents4 e, std::vector<index_t> const& valid) {
+        for_each_position(e, [&](index_t b, index_t h, index_t n, index_t c) {
+          if (n >= valid[static_cast<std::size_t>(b)]) all[linear_size::at(e, b, h, n, c)] = nan;
+        });
+      };
+      spoil(p.q, p.size.q(), p.query_lengths);
+      spoil(p.dy, p.size.y(), p.query_lengths);
+      spoil(p.k, p.size.k(), p.lengths);
+      spoil(p.v, p.size.v(), p.lengths);
+      for_each_backend(p.number(), [&](auto const& on) {
+        CAPTURE(describe_exec(on));
+        CAPTURE(p.describe());
+        CHECK(same_results(run_linear(p, on), want));
+      });
+    }
+}
+
+// Where slopes are steps, and where a row has no direction: random_fourier then multiplies by 0,
+// also without a floor.
+TEST_CASE_TEMPLATE("rows of zeros", T, float, double, float16, bfloat16) {
+  for (std::size_t feature = 0; feature < feature_kinds; ++feature)
+    for (bool causal : {false, true})
+      for (double floor : {0.0, 1e-3}) {
+        auto p = normal_linear<T>({1, 2, 9, 9, 3, 4}, feature_number(feature),
+                                  divisor_number(0, 10), causal, 3700 + feature);
+        if (feature == 5) p.feature = ss::feature::random_fourier{floor};
+        for (auto* all : {&p.q, &p.k})
+          for (std::size_t i : {0u, 1u, 2u, 12u, 13u, 14u, 16u, 30u}) (*all)[i] = T{};
+        check_everywhere(p);
+      }
+}
+
+TEST_CASE_TEMPLATE("any layout", T, float, double, float16, bfloat16) {
+  std::uint64_t seed = 4000;
+  for (std::size_t feature : {0u, 2u, 3u, 5u})
+    for (int layout = 1; layout < memory_layout::count; ++layout) {
+      bool const causal = (++seed + feature) % 2 == 0;
+      auto const p =
+          any_linear<T>({2, 2, 18, causal ? 18 : 21, 5, 9}, feature, seed % 3, causal, seed);
+      auto const want = on_host(p);
+      for_each_backend_once(p.number(), [&](auto const& on) {
+        CAPTURE(p.describe());
+        CAPTURE(describe_exec(on));
+        auto const got = run_linear(p, on, memory_layout{layout});
+        CHECK(got.wrong == "");
+        CHECK(same_results(got, want));
+      });
+    }
+}
+
+// A mistake of a hundredth part of a result is found, wherever it is.
+TEST_CASE("the oracle refuses wrong results") {
+  for (std::size_t feature = 0; feature < feature_kinds; ++feature) {
+    auto const p = normal_linear<float>({1, 2, 9, 9, 4, 3}, feature_number(feature),
+                                        divisor_number(0, 20), true, 60 + feature);
+    auto const answer = linear_oracle<float>(p).answer();
+    auto const right = on_host(p);
+    REQUIRE(check_linear(p, answer, right) == "");
+    auto const after = [&](auto which) {
+      auto wrong = right;
+      std::vector<float>& all = wrong.*which;
+      auto const largest = std::max_element(all.begin(), all.end());
+      if (largest != all.end()) *largest *= 1.01f;
+      return check_linear(p, answer, wrong);
+    };
+    using results = linear_results<float>;
+    CHECK(says(after(&results::y), "y["));
+    CHECK(says(after(&results::dq), "dq["));
+    CHECK(says(after(&results::dk), "dk["));
+    CHECK(says(after(&results::dv), "dv["));
+    if (has_matrix(p.feature)) CHECK(says(after(&results::dw), "dw["));
+  }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A valid call of linear_attention, for tests that spoil one argument and read the refusal.
+#pragma once
+
+#include "support/buffers.hpp"
+#include "support/problems.hpp"
+#include "support/refusal.hpp"
+#include "support/stacks.hpp"
+
+#include <slicesort/linear_attention.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace support {
+
+// Two samples of three heads, five queries, four keys (five where causal), eight random features.
+// Views are over separate pieces of one buffer.
+template <class Feature = ss::feature::random_exp, class Divisor = ss::divisor::sum_plus,
+          class Direction = ss::direction::both>
+struct linear_call {
+  static constexpr bool causal = std::is_same_v<Direction, ss::direction::causal>;
+  static constexpr index_t keys = causal ? 5 : 4;
+  static constexpr extents4 q_shape{2, 3, 5, 6}, k_shape{2, 3, keys, 6}, v_shape{2, 3, keys, 7},
+      y_shape{2, 3, 5, 7};
+  static constexpr extents3 w_shape{3, 8, 6};
+  static constexpr std::size_t piece = 512;
+
+  std::vector<float> memory = std::vector<float>(10 * piece, 0.5f);
+  std::vector<unsigned char> scratch_memory = std::vector<unsigned char>(1 << 18, 0x11);
+  Feature feature{};
+  Divisor divisor{};
+  ss::exec::host on{};
+  ss::linear_attention_inputs<float> in{
+      {at(0), q_shape}, {at(1), k_shape}, {at(2), v_shape}, {at(3), w_shape}};
+  tensor4<float const> dy{at(4), y_shape};
+  tensor4<float> y{at(5), y_shape};
+  ss::linear_attention_gradients<float> to{
+      {at(6), q_shape}, {at(7), k_shape}, {at(8), v_shape}, {at(9), w_shape}};
+  std::vector<index_t> rows, query_rows;
+  ss::dropout dropout;
+  ss::workspace scratch{scratch_memory.data(), scratch_memory.size()};
+
+  linear_call() = default;
+  linear_call(linear_call const&) = delete;
+
+  float* at(std::size_t number) { return memory.data() + number * piece; }
+  void without_w() { in.w = {}, to.dw = {}; }
+  ss::linear_attention<Feature, Divisor, Direction> op() const {
+    return ss::linear_attention<Feature, Divisor, Direction>(feature, divisor);
+  }
+
+  std::string forward() {
+    ss::attention_options const options{view_of(rows), view_of(query_rows), dropout};
+    return unchanged(op().check_forward(on, in, y, scratch, options),
+                     [&] { op().forward(on, in, y, scratch, options); });
+  }
+  std::string backward() {
+    ss::attention_backward_options const options{ss::grad_mode::overwrite, view_of(rows),
+                                                 view_of(query_rows), dropout};
+    return unchanged(op().check_backward(on, dy, in, to, scratch, options),
+                     [&] { op().backward(on, dy, in, to, scratch, options); });
+  }
+  // The message of both, which must be the same but for the name they begin with.
+  std::string everywhere() {
+    std::string const one = rest_of(forward(), "linear_attention.forward: "),
+                      two = rest_of(backward(), "linear_attention.backward: ");
+    CHECK(one == two);
+    return one;
+  }
+  std::string backward_alone() {
+    CHECK(forward() == "");
+    return rest_of(backward(), "linear_attention.backward: ");
+  }
+
+ private:
+  static std::string rest_of(std::string const& message, std::string const& head) {
+    CHECK(message.substr(0, head.size()) == head);
+    return message.substr(std::min(head.size(), message.size()));
+  }
+  template <class F>
+  std::string unchanged(ss::verdict const& verdict, F const& call) {
+    auto const memory_before = memory;
+    auto const scratch_before = scratch_memory;
+    std::string const message = refusal(verdict, call);
+    if (!message.empty()) {
+      CHECK(same_bits(memory, memory_before));
+      CHECK(scratch_memory == scratch_before);
+    }
+    return message;
+  }
+};
+
+}  // namespace support

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// The features of linear attention from their definitions, in long double, and what becomes of
+// their gradient; with bounds of what roundings change.
+//
+// - Products with w are sums of D terms, of which a scale rounds each twice.
+// - |x| is the root of a sum of D squares: off by gamma(D + 4) |x|.
+// - The angle of cosine_reweighted goes through five roundings and is at most pi / 2.
+// - Where a slope is a step, and the argument is 0 within its error, either slope is right.
+#pragma once
+
+#include "estimate.hpp"
+#include "problem.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace support {
+
+// A row of q or k: what of it is given, and what its features are relative to.
+struct oracle_row {
+  std::vector<long double> x;
+  index_t index = 0, length = 0;  // length: the larger number of valid rows of the sample
+  estimate maximum;               // of random_exp
+};
+
+// The features of one head.
+class feature_oracle {
+ public:
+  using vector = std::vector<long double>;
+
+  feature_oracle(any_feature feature, roundings r, index_t channels, index_t rows, vector w)
+      : feature_(std::move(feature)), r_(r), channels_(channels), w_(std::move(w)), rows_(rows) {}
+
+  // The largest <w_f, z> of a row.
+  estimate maximum(vector const& x) const {
+    estimate most;
+    for (index_t f = 0; f < rows_; ++f) {
+      estimate const a = product(f, x, root_of_root());
+      if (f == 0 || a.value > most.value) most.value = a.value;
+      most.error = std::fmax(most.error, a.error);
+    }
+    most.size = std::fabs(most.value) + most.error;
+    return most;
+  }
+
+  estimates map(oracle_row const& row) const {
+    return std::visit([&](auto const& feature) { return map(feature, row); }, feature_);
+  }
+  // The gradient of a row, and what it adds to that of w, given that of its features.
+  estimates pull(oracle_row const& row, estimates const& dphi, estimates& dw) const {
+    return std::visit([&](auto const& feature) { return pull(feature, row, dphi, dw); }, feature_);
+  }
+
+ private:
+  static estimate exact(long double x) { return estimate::exact(x); }
+  long double w(index_t f, index_t c) const {
+    return w_[static_cast<std::size_t>(f * channels_ + c)];
+  }
+  template <class List>
+  static auto& at(List& list, index_t i) {
+    return list[static_cast<std::size_t>(i)];
+  }
+  static long double power(index_t n, long double by) {
+    return n > 0 ? std::pow(static_cast<long double>(n), by) : 1;
+  }
+  long double root_of_root() const { return power(channels_, -0.25L); }
+  long double scale(ss::feature::random_relu const& f) const {
+    return f.scale ? *f.scale : root_of_root();
+  }
+  long double scale(ss::feature::random_fourier const& f) const {
+    return f.scale ? *f.scale : power(rows_, -0.5L);
+  }
+  // <w_f, scale x>
+  estimate product(index_t f, vector const& x, long double scale) const {
+    estimate sum;
+    for (index_t c = 0; c < channels_; ++c) sum += exact(scale * w(f, c) * at(x, c));
+    return r_.settled(sum, channels_ + 3);
+  }
+
+  estimates map(ss::feature::elu_plus_one, oracle_row const& row) const {
+    estimates phi;
+    for (long double x : row.x)
+      phi.push_back(x > 0 ? r_.settled(exact(x + 1), 1) : r_.exponential(exact(x)));
+    return phi;
+  }
+  estimates pull(ss::feature::elu_plus_one, oracle_row const& row, estimates const& dphi,
+                 estimates&) const {
+    estimates dx = dphi;
+    for (index_t c = 0; c < channels_; ++c)
+      if (at(row.x, c) <= 0)
+        at(dx, c) = r_.settled(at(dphi, c) * r_.exponential(exact(at(row.x, c))), 1);
+    return dx;
+  }
+
+  estimates map(ss::feature::relu const& f, oracle_row const& row) const {
+    estimates phi;
+    for (long double x : row.x) phi.push_back(r_.settled(exact(std::fmax(x, 0) + f.eps), 2));
+    return phi;
+  }
+  estimates pull(ss::feature::relu const&, oracle_row const& row, estimates const& dphi,
+                 estimates&) const {
+    estimates dx = dphi;
+    for (index_t c = 0; c < channels_; ++c)
+      if (at(row.x, c) <= 0) at(dx, c) = {};
+    return dx;
+  }
+
+  std::pair<estimate, estimate> cosine_and_sine(oracle_row const& row) const {
+    long double const angle = std::acos(-1.0L) * static_cast<long double>(row.index + 1) /
+                              static_cast<long double>(2 * row.length);
+    estimate const t = r_.settled(exact(angle), 5);
+    return {r_.periodic(std::cos(angle), t), r_.periodic(std::sin(angle), t)};
+  }
+  estimates map(ss::feature::cosine_reweighted, oracle_row const& row) const {
+    auto const [cosine, sine] = cosine_and_sine(row);
+    estimates phi;
+    for (estimate const& factor : {cosine, sine})
+      for (long double x : row.x) phi.push_back(r_.settled(factor * std::fmax(x, 0.0L), 1));
+    return phi;
+  }
+  estimates pull(ss::feature::cosine_reweighted, oracle_row const& row, estimates const& dphi,
+                 estimates&) const {
+    auto const [cosine, sine] = cosine_and_sine(row);
+    estimates dx(row.x.size());
+    for (index_t c = 0; c < channels_; ++c)
+      if (at(row.x, c) > 0)
+        at(dx, c) = r_.settled(at(dphi, c) * cosine + at(dphi, channels_ + c) * sine, 2);
+    return dx;
+  }
+
+  // exp(<w_f, z> - |z|^2 / 2 - m)
+  estimate exponential_of(index_t f, oracle_row const& row) const {
+    estimate half;
+    for (long double x : row.x) half += exact(root_of_root() * root_of_root() * x * x / 2);
+    half = r_.settled(half, channels_ + 5);
+    estimate const a = product(f, row.x, root_of_root());
+    return r_.exponential(r_.settled(a + -half + -row.maximum, 3));
+  }
+  estimates map(ss::feature::random_exp const& feature, oracle_row const& row) const {
+    estimates phi;
+    for (index_t f = 0; f < rows_; ++f)
+      phi.push_back(
+          r_.settled((exponential_of(f, row) + exact(feature.eps)) * power(rows_, -0.5L), 4));
+    return phi;
+  }
+  estimates pull(ss::feature::random_exp const&, oracle_row const& row, estimates const& dphi,
+                 estimates& dw) const {
+    estimates da;
+    estimate all;
+    for (index_t f = 0; f < rows_; ++f) {
+      da.push_back(r_.settled(at(dphi, f) * exponential_of(f, row) * power(rows_, -0.5L), 3));
+      all += da.back();
+    }
+    estimates dx(row.x.size());
+    for (index_t c = 0; c < channels_; ++c) {
+      long double const z = root_of_root() * at(row.x, c);
+      estimate dz = -all * z;
+      for (index_t f = 0; f < rows_; ++f) {
+        dz += at(da, f) * w(f, c);
+        at(dw, f * channels_ + c) += at(da, f) * z;
+      }
+      at(dx, c) = r_.settled(dz * root_of_root(), rows_ + 6);
+    }
+    return dx;
+  }
+
+  estimates map(ss::feature::random_relu const& feature, oracle_row const& row) const {
+    estimates phi;
+    for (index_t f = 0; f < rows_; ++f) {
+      estimate a = product(f, row.x, scale(feature));
+      a.value = std::fmax(a.value, 0.0L);
+      phi.push_back(r_.settled(a + exact(feature.eps), 2));
+    }
+    return phi;
+  }
+  estimates pull(ss::feature::random_relu const& feature, oracle_row const& row,
+                 estimates const& dphi, estimates& dw) const {
+    estimates dx(row.x.size());
+    for (index_t f = 0; f < rows_; ++f) {
+      estimate const a = product(f, row.x, scale(feature));
+      bool const unclear = a.error > 0 && std::fabs(a.value) <= a.error;
+      if (a.value <= 0 && !unclear) continue;
+      estimate da = r_.settled(at(dphi, f) * scale(feature), 2);
+      if (unclear) da = {0, da.size, da.size};
+      for (index_t c = 0; c < channels_; ++c) {
+        at(dx, c) += da * w(f, c);
+        at(dw, f * channels_ + c) += da * at(row.x, c);
+      }
+    }
+    for (estimate& one : dx) one = r_.settled(one, rows_ + 3);
+    return dx;
+  }
+
+  // 1 / (|x| + floor)
+  estimate reciprocal_norm(ss::feature::random_fourier const& feature, vector const& x) const {
+    return r_.reciprocal(r_.settled(exact(norm(x) + feature.floor), channels_ + 7));
+  }
+  static long double norm(vector const& x) {
+    long double squares = 0;
+    for (long double one : x) squares += one * one;
+    return std::sqrt(squares);
+  }
+  estimate argument(index_t f, estimate const& reciprocal, vector const& x) const {
+    return r_.settled(product(f, x, 1) * reciprocal, 2);
+  }
+  estimates map(ss::feature::random_fourier const& feature, oracle_row const& row) const {
+    estimate const reciprocal = reciprocal_norm(feature, row.x);
+    estimates sines, phi;
+    for (index_t f = 0; f < rows_; ++f) {
+      estimate const u = argument(f, reciprocal, row.x);
+      phi.push_back(r_.settled(r_.periodic(std::cos(u.value), u) * scale(feature), 2));
+      sines.push_back(r_.settled(r_.periodic(std::sin(u.value), u) * scale(feature), 2));
+    }
+    sines.insert(sines.end(), phi.begin(), phi.end());
+    return sines;
+  }
+  // With s = 1 / (|x| + floor) and g the gradient of s x: dx = s g - s^2 <g, x> x / |x|.
+  estimates pull(ss::feature::random_fourier const& feature, oracle_row const& row,
+                 estimates const& dphi, estimates& dw) const {
+    estimate const s = reciprocal_norm(feature, row.x);
+    estimates g(row.x.size());
+    for (index_t f = 0; f < rows_; ++f) {
+      estimate const u = argument(f, s, row.x);
+      estimate const du = r_.settled((at(dphi, f) * r_.periodic(std::cos(u.value), u) +
+                                      -at(dphi, rows_ + f) * r_.periodic(std::sin(u.value), u)) *
+                                         scale(feature),
+                                     4);
+      for (index_t c = 0; c < channels_; ++c) {
+        at(g, c) += du * w(f, c);
+        at(dw, f * channels_ + c) += du * (s * at(row.x, c));
+      }
+    }
+    estimate along;
+    for (index_t c = 0; c < channels_; ++c) along += at(g, c) * at(row.x, c);
+    long double const length = norm(row.x);
+    estimates dx;
+    for (index_t c = 0; c < channels_; ++c) {
+      estimate one = s * at(g, c);
+      if (length > 0) one += -(s * s * along * (at(row.x, c) / length));
+      dx.push_back(r_.settled(one, rows_ + 2 * channels_ + 16));
+    }
+    return dx;
+  }
+
+  any_feature feature_;
+  roundings r_;
+  index_t channels_;
+  vector w_;
+  index_t rows_;
+};
+
+}  // namespace support

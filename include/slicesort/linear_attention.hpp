@@ -52,7 +52,8 @@ inline namespace SLICESORT_BUILD {
 /// - **Accuracy** features and sums are in the accumulator's type, results rounded once. Sums are
 ///   formed in tiles of 64 rows.
 /// - **Determinism** the same bits for every backend, thread count, instruction set and split of
-///   the batch (but dw is a sum over samples), the sign of a zero that was too small a number apart.
+///   the batch (but dw is a sum over samples); the sign of a number that was too small and became
+///   zero is open.
 /// - **Cost** with R features `4 * length * R * values` operations forward for each head, causal
 ///   half as much again, random features `2 * (queries + keys) * channels * r` more, and those of
 ///   random_exp's keys twice where not causal; backward two and a half to three times as many.

@@ -25,7 +25,8 @@ struct feature_math {
     return on.fused(a, on.every(A(1)), b);
   }
   // yes where the mask is all ones, no where it is 0.
-  static SLICESORT_FEATURE_INLINE N either(Ops const& on, B const& mask, N const& yes, N const& no) {
+  static SLICESORT_FEATURE_INLINE N either(Ops const& on, B const& mask, N const& yes,
+                                           N const& no) {
     return on.number_of((on.bits_of(yes) & mask) | (on.bits_of(no) & ~mask));
   }
   // The number where the mask is all ones, else 0.
@@ -65,15 +66,18 @@ struct feature_math {
         on.fused(x, on.every(static_cast<A>(0.63661977236758134308)), on.every(format::whole));
     N const quarters = sum(on, counted, on.every(-format::whole));
     // pi / 2 in three parts.
-    N r = on.fused(quarters, on.every(-static_cast<A>(wide ? 0x1.921fb54442d18p0 : 0x1.921fb6p0)), x);
-    r = on.fused(quarters, on.every(-static_cast<A>(wide ? 0x1.1a62633145c07p-54 : -0x1.777a5cp-25)), r);
-    r = on.fused(quarters, on.every(-static_cast<A>(wide ? -0x1.f1976b7ed8fbcp-110 : -0x1.ee59dap-50)), r);
+    N r =
+        on.fused(quarters, on.every(-static_cast<A>(wide ? 0x1.921fb54442d18p0 : 0x1.921fb6p0)), x);
+    r = on.fused(quarters,
+                 on.every(-static_cast<A>(wide ? 0x1.1a62633145c07p-54 : -0x1.777a5cp-25)), r);
+    r = on.fused(quarters,
+                 on.every(-static_cast<A>(wide ? -0x1.f1976b7ed8fbcp-110 : -0x1.ee59dap-50)), r);
     constexpr int sine_terms = wide ? 9 : 5, cosine_terms = wide ? 10 : 6;
     N const square = product(on, r, r);
-    N const odd = terms_after<sine_terms - 2, 1>(
-        on, square, on.every(coefficient<sine_terms - 1, 1>()));
-    N const even = terms_after<cosine_terms - 2, 0>(
-        on, square, on.every(coefficient<cosine_terms - 1, 0>()));
+    N const odd =
+        terms_after<sine_terms - 2, 1>(on, square, on.every(coefficient<sine_terms - 1, 1>()));
+    N const even =
+        terms_after<cosine_terms - 2, 0>(on, square, on.every(coefficient<cosine_terms - 1, 0>()));
     N const sine = product(on, odd, r);
     B const turn = on.bits_of(counted), one = on.every_bits(integer{1});
     B const swapped = ~((turn & one) + on.every_bits(~integer{0}));
@@ -108,7 +112,7 @@ struct feature_math {
     if constexpr (K < 0)
       return so_far;
     else
-      return terms_after<K - 1, Odd>(
-          on, square, on.fused(so_far, square, on.every(coefficient<K, Odd>())));
+      return terms_after<K - 1, Odd>(on, square,
+                                     on.fused(so_far, square, on.every(coefficient<K, Odd>())));
   }
 };

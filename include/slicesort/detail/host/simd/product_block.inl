@@ -73,10 +73,9 @@ struct product_block {
     }
     if (p.end.apart) {
       V const kept = lanes::every(p.end.kept);
-      ((sum[At] = fused_lanes(
-            load_lanes<V>(c + static_cast<index_t>(At / wide) * p.c.pitch +
-                          first_lane<At % wide, 0>),
-            kept, sum[At])),
+      ((sum[At] = fused_lanes(load_lanes<V>(c + static_cast<index_t>(At / wide) * p.c.pitch +
+                                            first_lane<At % wide, 0>),
+                              kept, sum[At])),
        ...);
     }
     (store_lanes(c + static_cast<index_t>(At / wide) * p.c.pitch + first_lane<At % wide, 0>,

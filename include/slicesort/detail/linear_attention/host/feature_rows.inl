@@ -35,16 +35,19 @@ class feature_rows {
     using kind = detail::feature_kind;
     switch (p.forward.of->kind) {
       case kind::elu_plus_one:
-        return each_gradient(p, [](row const& r, A const* d, A* to) { pull_elu_plus_one(r, d, to); });
+        return each_gradient(p,
+                             [](row const& r, A const* d, A* to) { pull_elu_plus_one(r, d, to); });
       case kind::relu:
         return each_gradient(p, [](row const& r, A const* d, A* to) { pull_relu(r, d, to); });
       case kind::cosine_reweighted:
-        return each_gradient(p, [](row const& r, A const* d, A* to) { pull_cosine_reweighted(r, d, to); });
+        return each_gradient(
+            p, [](row const& r, A const* d, A* to) { pull_cosine_reweighted(r, d, to); });
       case kind::random_exp:
       case kind::random_relu:
         return each_gradient(p, [](row const& r, A const* d, A* to) { pull_by_slope(r, d, to); });
       case kind::random_fourier:
-        return each_gradient(p, [](row const& r, A const* d, A* to) { pull_random_fourier(r, d, to); });
+        return each_gradient(
+            p, [](row const& r, A const* d, A* to) { pull_random_fourier(r, d, to); });
       case kind::own:
         return;
     }
@@ -126,8 +129,8 @@ class feature_rows {
   static SLICESORT_INLINE void random_exp(row const& r) {
     ops const on{};
     V const minus_maximum = lanes::every(-r.p.row->maximum[r.i]),
-            minus_half = lanes::every(-r.p.row->half_square[r.i]), scale = lanes::every(r.p.of->scale),
-            eps = lanes::every(r.p.of->scaled_eps);
+            minus_half = lanes::every(-r.p.row->half_square[r.i]),
+            scale = lanes::every(r.p.of->scale), eps = lanes::every(r.p.of->scaled_eps);
     for (index_t f = 0; f < r.p.of->rows_of_w; f += count) {
       V const power =
           math::sum(on, math::sum(on, load_lanes<V>(r.u + f), minus_maximum), minus_half);
@@ -142,8 +145,7 @@ class feature_rows {
     for (index_t f = 0; f < r.p.of->rows_of_w; f += count) {
       V const a = math::product(on, load_lanes<V>(r.u + f), scale);
       store_lanes(r.phi + f, math::sum(on, higher(a, V{}), eps));
-      if (r.slope != nullptr)
-        store_lanes(r.slope + f, math::masked(on, on.positive(a), scale));
+      if (r.slope != nullptr) store_lanes(r.slope + f, math::masked(on, on.positive(a), scale));
     }
   }
   static SLICESORT_INLINE void random_fourier(row const& r) {
@@ -161,8 +163,7 @@ class feature_rows {
   template <class F>
   static SLICESORT_INLINE void each_gradient(pull_call<A> const& p, F const& f) {
     for (int i = 0; i < p.forward.rows; ++i)
-      f(row(p.forward, i), p.dphi + i * p.forward.phi.pitch,
-        p.to.data + i * p.to.pitch);
+      f(row(p.forward, i), p.dphi + i * p.forward.phi.pitch, p.to.data + i * p.to.pitch);
   }
   static SLICESORT_INLINE void pull_elu_plus_one(row const& r, A const* d, A* to) {
     ops const on{};
@@ -176,16 +177,15 @@ class feature_rows {
   static SLICESORT_INLINE void pull_relu(row const& r, A const* d, A* to) {
     ops const on{};
     for (index_t c = 0; c < r.p.of->channels; c += count)
-      store_lanes(to + c, math::masked(on, on.positive(load_lanes<V>(r.x + c)),
-                                       load_lanes<V>(d + c)));
+      store_lanes(to + c,
+                  math::masked(on, on.positive(load_lanes<V>(r.x + c)), load_lanes<V>(d + c)));
   }
   static SLICESORT_INLINE void pull_cosine_reweighted(row const& r, A const* d, A* to) {
     ops const on{};
     V const cosine = lanes::every(r.p.row->cosine[r.i]), sine = lanes::every(r.p.row->sine[r.i]);
     for (index_t c = 0; c < r.p.of->channels; c += count) {
-      V const both =
-          on.fused(load_lanes<V>(d + r.p.of->channels + c), sine,
-                   math::product(on, load_lanes<V>(d + c), cosine));
+      V const both = on.fused(load_lanes<V>(d + r.p.of->channels + c), sine,
+                              math::product(on, load_lanes<V>(d + c), cosine));
       store_lanes(to + c, math::masked(on, on.positive(load_lanes<V>(r.x + c)), both));
     }
   }

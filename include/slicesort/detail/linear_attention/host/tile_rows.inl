@@ -30,14 +30,15 @@ class tile_rows {
     for (int i = 0; i < p.size.rows; ++i) {
       V const factor = lanes::every(p.factors[i]);
       for (index_t c = 0; c < p.size.columns; c += count)
-        store_lanes(p.to.data + i * p.to.pitch + c,
-                    math::product(ops{}, load_lanes<V>(p.from.data + i * p.from.pitch + c), factor));
+        store_lanes(
+            p.to.data + i * p.to.pitch + c,
+            math::product(ops{}, load_lanes<V>(p.from.data + i * p.from.pitch + c), factor));
     }
   }
 
   template <class T>
-  static void store_scaled(A const* from, index_t pitch, int rows, index_t width,
-                           A const* factors, T* to, index_t to_pitch) {
+  static void store_scaled(A const* from, index_t pitch, int rows, index_t width, A const* factors,
+                           T* to, index_t to_pitch) {
     for (int i = 0; i < rows; ++i, from += pitch, to += to_pitch) {
       V const factor = lanes::every(factors[i]);
       index_t c = 0;
@@ -57,8 +58,7 @@ class tile_rows {
       A const* const other = p.other.data + i * p.other.pitch;
       A* const to = p.to.data + i * p.to.pitch;
       for (index_t c = 0; c < p.size.columns; c += count)
-        store_lanes(to + c,
-                    fused_lanes(factor, load_lanes<V>(other + c), load_lanes<V>(to + c)));
+        store_lanes(to + c, fused_lanes(factor, load_lanes<V>(other + c), load_lanes<V>(to + c)));
     }
   }
 
@@ -107,8 +107,7 @@ class tile_rows {
     bits found{};
     for (int i = 0; i < size.rows; ++i)
       for (index_t c = 0; c < size.columns; c += count)
-        found =
-            found | greater(load_lanes<bits>(of.data + i * of.pitch + c) & magnitude, greatest);
+        found = found | greater(load_lanes<bits>(of.data + i * of.pitch + c) & magnitude, greatest);
     return any(found);
   }
 
@@ -127,8 +126,9 @@ class tile_rows {
     for (int i = 0; i < rows; i += wide) {
       for (int l = 0; l < wide; ++l)
         part[l] = static_cast<double>(first + i + l + 1) / static_cast<double>(2 * length);
-      auto const at = wide_math::sincos(
-          on, wide_math::product(on, load_lanes<typename wide_ops::number>(part), on.every(3.14159265358979323846)));
+      auto const at =
+          wide_math::sincos(on, wide_math::product(on, load_lanes<typename wide_ops::number>(part),
+                                                   on.every(3.14159265358979323846)));
       store_lanes(cosines, at.cosine);
       store_lanes(sines, at.sine);
       for (int l = 0; l < wide && i + l < rows; ++l) {
@@ -187,7 +187,8 @@ class tile_rows {
     for (int i = 0; i < p.size.rows; ++i) {
       V const weight = lanes::every(p.weights[i]);
       for (int n = 0; n < Vectors; ++n)
-        sum[n] = fused_lanes(load_lanes<V>(p.from.data + i * p.from.pitch + c + n * count), weight, sum[n]);
+        sum[n] = fused_lanes(load_lanes<V>(p.from.data + i * p.from.pitch + c + n * count), weight,
+                             sum[n]);
     }
     V const kept = lanes::every(p.kept);
     for (int n = 0; n < Vectors; ++n)

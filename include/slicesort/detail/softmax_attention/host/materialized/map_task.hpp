@@ -6,13 +6,13 @@
 
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/gemm.hpp>
+#include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/softmax_attention/host/backward_tile.hpp>
 #include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
 #include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/materialized/layout.hpp>
 #include <slicesort/detail/softmax_attention/host/materialized/products.hpp>
-#include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/softmax_attention/host/scores.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/problem.hpp>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
-#include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/host/row_io.hpp>
+#include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>

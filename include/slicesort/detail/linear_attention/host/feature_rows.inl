@@ -117,14 +117,15 @@ class feature_rows {
       store_lanes(r.phi + c, math::sum(ops{}, higher(load_lanes<V>(r.x + c), V{}), eps));
   }
   static SLICESORT_INLINE void cosine_reweighted(row const& r) {
+    positive_part_times(r, r.p.row->cosine[r.i], r.phi);
+    positive_part_times(r, r.p.row->sine[r.i], r.phi + r.p.of->channels);
+  }
+  static SLICESORT_INLINE void positive_part_times(row const& r, A factor, A* to) {
     index_t const channels = r.p.of->channels;
-    for (A* const factor : {r.p.row->cosine, r.p.row->sine}) {
-      V const by = lanes::every(factor[r.i]);
-      A* const to = factor == r.p.row->cosine ? r.phi : r.phi + channels;
-      for (index_t c = 0; c < channels; c += count)
-        store_some(to + c, math::product(ops{}, higher(load_lanes<V>(r.x + c), V{}), by),
-                   channels - c);
-    }
+    V const by = lanes::every(factor);
+    for (index_t c = 0; c < channels; c += count)
+      store_some(to + c, math::product(ops{}, higher(load_lanes<V>(r.x + c), V{}), by),
+                 channels - c);
   }
   static SLICESORT_INLINE void random_exp(row const& r) {
     ops const on{};

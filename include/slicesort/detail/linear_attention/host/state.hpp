@@ -115,8 +115,9 @@ class linear_task {
         divisor(of.divisor),
         head(of.lengths, of.shape, pair),
         features(of.use, of.shape, of.own, slot.w, head) {
-    for (auto const* f : {&m.queries, &m.keys})
-      std::fill(f->ones, f->ones + std::max<index_t>(tile, width.w), A(1));
+    index_t const ones = std::max<index_t>(tile, width.w);
+    std::fill(m.queries.ones, m.queries.ones + ones, A(1));
+    std::fill(m.keys.ones, m.keys.ones + ones, A(1));
     m.sums.clear(width);
   }
 

@@ -8,6 +8,7 @@
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/softmax_attention/bias.hpp>
+#include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/problem.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>

@@ -72,17 +72,6 @@ SLICESORT_HD_INLINE row_angle<A> angle_of_row(Arithmetic& on, index_t row, index
 // is left.
 inline constexpr int row_parts = 16;
 
-template <class Arithmetic, class A>
-SLICESORT_HD_INLINE A fold_parts(Arithmetic& on, A (&parts)[static_cast<unsigned>(row_parts)]) {
-  SLICESORT_UNROLL
-  for (int half = row_parts / 2; half > 0; half /= 2) {
-    SLICESORT_UNROLL
-    for (int l = 0; l < half; ++l)
-      parts[l] = on.fused_multiply_add(parts[l], A(1), parts[l + half]);
-  }
-  return parts[0];
-}
-
 }  // namespace detail
 }  // namespace v0
 }  // namespace slicesort

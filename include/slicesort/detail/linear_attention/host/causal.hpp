@@ -71,20 +71,20 @@ class linear_causal : causal_tiles<T> {
  private:
   // Features of a tile's keys and queries. `running` is told the maxima of its keys.
   void map_tile(causal_rows const& rows, causal_maxima<A>& running, bool slopes) const {
-    features.load(m.keys, p_.in.k, rows.first, rows.keys);
-    if (base::has_maximum()) {
-      features.find_maxima(m.keys, rows.keys);
-      running.begin_tile(m.keys.row.maximum, rows.keys);
-    }
+    load_keys(rows, running);
     features.map(m.keys, rows.first, rows.keys, slopes);
     map_queries(rows, slopes);
+  }
+  void load_keys(causal_rows const& rows, causal_maxima<A>& running) const {
+    features.load(m.keys, p_.in.k, rows.first, rows.keys);
+    if (!base::has_maximum()) return;
+    features.find_maxima(m.keys, rows.keys);
+    running.begin_tile(m.keys.row.maximum, rows.keys);
   }
   // Of the keys of a tile that no query looks at: what their features are relative to.
   void find_maxima(causal_rows const& rows, causal_maxima<A>& running) const {
     if (!base::has_maximum()) return;
-    features.load(m.keys, p_.in.k, rows.first, rows.keys);
-    features.find_maxima(m.keys, rows.keys);
-    running.begin_tile(m.keys.row.maximum, rows.keys);
+    load_keys(rows, running);
     keep_maxima(rows, running);
     running.end_tile();
   }

@@ -88,7 +88,7 @@ class feature_rows {
   };
   template <class F>
   static SLICESORT_INLINE void each_row(feature_call<A> const& p, F const& f) {
-    index_t const padded = (p.of->count + product_columns - 1) / product_columns * product_columns;
+    index_t const padded = padded_columns(p.of->count);
     for (int i = 0; i < p.rows; ++i) {
       row const one(p, i);
       f(one);

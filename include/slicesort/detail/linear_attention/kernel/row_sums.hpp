@@ -34,7 +34,8 @@ SLICESORT_HD_INLINE void for_each_of_rows(Block& block, int rows, index_t width,
                [&](int row) { for_each_of_row(block, width, [&](index_t k) { f(row, k); }); });
 }
 
-// detail::fold_parts for an array in registers: the device's compiler does not unroll its loop.
+// One sum of the parts of a row, in registers: a loop over the halves the device's compiler would
+// not unroll.
 template <int Half = detail::row_parts / 2, class Block, class A>
 SLICESORT_HD_INLINE A fold_in_registers(Block& block,
                                         A (&parts)[static_cast<std::size_t>(detail::row_parts)]) {

@@ -4,23 +4,10 @@
 #pragma once
 
 #include <slicesort/gemm.hpp>
+#include <slicesort/products.hpp>
 
 namespace slicesort {
 inline namespace v0 {
-
-/// How `streaming` multiplies numbers of 16 bits on the host.
-///
-/// - **exact** as numbers of the accumulator's type, by fused multiply-adds: the same bits on every
-///   processor.
-/// - **native** by the processor's own instruction for pairs of bfloat16, where there is one
-///   (`vdpbf16ps` of AVX512-BF16): up to twice as fast, forward and backward. Weights and gradients
-///   of scores are rounded to bfloat16 before they are multiplied, as on a GPU; numbers below
-///   2^-126 count as 0; and bits depend on whether the processor has the instruction, and
-///   `exec.instructions` lets it be used (`best`, `avx512`). On other processors, and for other
-///   types, float16 among them, the same as `exact`, bit for bit.
-///
-/// A GPU multiplies 16-bit types on tensor cores either way: there the choice changes nothing.
-enum class products { exact, native };
 
 /// Attention tile by tile, with a running maximum and sum (online softmax, as in FlashAttention):
 /// the map of weights is never in memory. Saves two numbers for each query.

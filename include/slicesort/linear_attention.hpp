@@ -17,6 +17,7 @@
 #include <slicesort/exec.hpp>
 #include <slicesort/feature.hpp>
 #include <slicesort/options.hpp>
+#include <slicesort/products.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
@@ -80,8 +81,9 @@ class linear_attention {
   using gradients_of = linear_attention_gradients<element_of<Y>>;
 
  public:
-  constexpr explicit linear_attention(Feature feature = {}, Divisor divisor = {}, Direction = {})
-      : feature_(feature), divisor_(divisor) {}
+  constexpr explicit linear_attention(Feature feature = {}, Divisor divisor = {}, Direction = {},
+                                      products multiply = products::exact)
+      : feature_(feature), divisor_(divisor), products_(multiply) {}
 
   constexpr Feature const& feature() const { return feature_; }
   constexpr Divisor const& divisor() const { return divisor_; }
@@ -162,6 +164,7 @@ class linear_attention {
     if (channels >= 0) p.feature = rule(channels, in.w.extents().length);
     p.divisor = detail::divisor_rule::of(divisor_);
     p.causal = causal;
+    p.multiply = products_;
     p.in = in;
     p.lengths = {options.lengths, options.query_lengths};
     return p;
@@ -234,6 +237,7 @@ class linear_attention {
 
   Feature feature_;
   Divisor divisor_;
+  products products_;
 };
 
 }  // namespace SLICESORT_BUILD

@@ -12,6 +12,7 @@
 
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
+#include <slicesort/products.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cmath>
@@ -44,11 +45,11 @@ struct bounded {
   long double value = 0, error = 0;
 };
 
-// The accumulator's roundings, and those of results.
+// The accumulator's roundings, those of operands of products, and those of results.
 class roundings {
  public:
   template <class T>
-  static roundings of() {
+  static roundings of(slicesort::products kind = slicesort::products::exact) {
     constexpr number_format element = format_of<T>();
     constexpr number_format accumulator = format_of<slicesort::detail::accumulator_t<T>>();
     roundings r;
@@ -57,6 +58,7 @@ class roundings {
     if (element.fraction_bits != accumulator.fraction_bits) {
       r.narrow_ = std::ldexp(1.0L, -(element.fraction_bits + 1));
       r.narrow_tiny_ = std::ldexp(1.0L, -(element.bias() + element.fraction_bits));
+      if (kind == slicesort::products::native) r.operand_ = std::ldexp(1.0L, -11);  // of TF32
     }
     return r;
   }
@@ -72,6 +74,12 @@ class roundings {
     if (x.size == 0) return x;
     long double const error = x.error + gamma(n) * x.size + tiny_;
     return {x.value, std::fabs(x.value) + error, error};
+  }
+  // A sum of products of which n factors were rounded to be operands.
+  estimate of_operands(estimate x, slicesort::index_t n) const {
+    long double const error = static_cast<long double>(n) * 1.002L * operand_ * x.size;
+    x.error += error, x.size += error;
+    return x;
   }
   // exp: to two units in the last place, and 0 where that is no normal number. It takes over the
   // error of its argument.
@@ -105,7 +113,7 @@ class roundings {
   }
 
  private:
-  long double unit_ = 0, tiny_ = 0, narrow_ = 0, narrow_tiny_ = 0;
+  long double unit_ = 0, tiny_ = 0, narrow_ = 0, narrow_tiny_ = 0, operand_ = 0;
 };
 
 }  // namespace support

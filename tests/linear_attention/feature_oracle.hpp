@@ -77,7 +77,7 @@ class feature_oracle {
   estimate product(index_t f, vector const& x, long double scale) const {
     estimate sum;
     for (index_t c = 0; c < channels_; ++c) sum += exact(scale * w(f, c) * at(x, c));
-    return r_.settled(sum, channels_ + 3);
+    return r_.settled(r_.of_operands(sum, 1), channels_ + 3);
   }
 
   estimates map(ss::feature::elu_plus_one, oracle_row const& row) const {
@@ -159,8 +159,8 @@ class feature_oracle {
       long double const z = root_of_root() * at(row.x, c);
       estimate dz = -all * z;
       for (index_t f = 0; f < rows_; ++f) {
-        dz += at(da, f) * w(f, c);
-        at(dw, f * channels_ + c) += at(da, f) * z;
+        dz += r_.of_operands(at(da, f) * w(f, c), 1);
+        at(dw, f * channels_ + c) += r_.of_operands(at(da, f) * z, 2);
       }
       at(dx, c) = r_.settled(dz * root_of_root(), rows_ + 6);
     }
@@ -186,8 +186,8 @@ class feature_oracle {
       estimate da = r_.settled(at(dphi, f) * scale(feature), 2);
       if (unclear) da = {0, da.size, da.size};
       for (index_t c = 0; c < channels_; ++c) {
-        at(dx, c) += da * w(f, c);
-        at(dw, f * channels_ + c) += da * at(row.x, c);
+        at(dx, c) += r_.of_operands(da * w(f, c), 1);
+        at(dw, f * channels_ + c) += r_.of_operands(da * at(row.x, c), 2);
       }
     }
     for (estimate& one : dx) one = r_.settled(one, rows_ + 3);
@@ -229,8 +229,8 @@ class feature_oracle {
                                          scale(feature),
                                      4);
       for (index_t c = 0; c < channels_; ++c) {
-        at(g, c) += du * w(f, c);
-        at(dw, f * channels_ + c) += du * (s * at(row.x, c));
+        at(g, c) += r_.of_operands(du * w(f, c), 1);
+        at(dw, f * channels_ + c) += r_.of_operands(du * (s * at(row.x, c)), 2);
       }
     }
     estimate along;

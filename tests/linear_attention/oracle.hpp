@@ -2,6 +2,8 @@
 // What linear attention must compute, in long double and from the definition of its weights, one
 // for each query and key: A_ij = <phi(q_i), phi(k_j)>, times exp(m_j - m_i) where features of keys
 // are relative to a maximum m that grows; y_i = sum A_ij v_j / D(sum A_ij).
+// Operands of native products are rounded before: those of a weight, and the weight, or a sum of
+// weights' parts that stands for it; likewise those of the gradient of a weight.
 //
 // How many roundings a term goes through (estimate.hpp), in any order of the sums: at most one for
 // each key, or query, that is added up, and one for each feature, channel or value; some more for
@@ -39,7 +41,7 @@ template <class T>
 class linear_oracle {
  public:
   explicit linear_oracle(linear_problem<T> const& p, feature_maxima const* fixed = nullptr)
-      : p_(p), r_(roundings::of<T>()), fixed_(fixed) {
+      : p_(p), r_(roundings::of<T>(p.multiply)), fixed_(fixed) {
     auto const size = [](extents4 e) { return static_cast<std::size_t>(e.size()); };
     y_.resize(size(p.size.y()));
     dq_.resize(size(p.size.q())), dk_.resize(size(p.size.k())), dv_.resize(size(p.size.v()));
@@ -127,6 +129,7 @@ class linear_oracle {
       for (index_t j = 0; j < looks; ++j) {
         for (index_t f = 0; f < count; ++f)
           weights[as_size(j)] += of_query[as_size(f)] * keys[as_size(j)][as_size(f)];
+        weights[as_size(j)] = r_.of_operands(weights[as_size(j)], 3);
         d += weights[as_size(j)];
       }
       sums_.push_back(d.value);
@@ -149,8 +152,9 @@ class linear_oracle {
         estimate of_weight = change;
         for (index_t c = 0; c < s.values; ++c) {
           of_weight += g[as_size(c)] * value(p_.v, s.v(), j, c);
-          dv_[at(s.v(), j, c)] += weights[as_size(j)] * g[as_size(c)];
+          dv_[at(s.v(), j, c)] += r_.of_operands(weights[as_size(j)] * g[as_size(c)], 1);
         }
+        of_weight = r_.of_operands(of_weight, 3);
         for (index_t f = 0; f < count; ++f) {
           dphi_q[as_size(i)][as_size(f)] += of_weight * keys[as_size(j)][as_size(f)];
           dphi_k[as_size(j)][as_size(f)] += of_weight * factor[as_size(j)] * of_query[as_size(f)];

@@ -54,6 +54,7 @@ struct linear_problem {
   any_divisor divisor;
   bool causal = false;
   bool shared_w = false;  // heads read one matrix
+  ss::products multiply = ss::products::exact;
   std::vector<T> q, k, v, w, dy;
   std::vector<index_t> lengths, query_lengths;  // empty: none given
   unsigned wanted = linear_dq | linear_dk | linear_dv | linear_dw;
@@ -87,7 +88,8 @@ struct linear_problem {
         << (causal ? " causal" : "") << " [B,H,N,M,D,E,r]=[" << size.batch << "," << size.heads
         << "," << size.queries << "," << size.keys << "," << size.channels << "," << size.values
         << "," << size.rows_of_w << "] " << title << (shared_w ? " shared w" : "")
-        << (mode == ss::grad_mode::accumulate ? " accumulate" : "");
+        << (mode == ss::grad_mode::accumulate ? " accumulate" : "")
+        << (multiply == ss::products::native ? " native products" : "");
     if (wanted != 15) out << " wanted=" << wanted;
     for (auto const& [name, list] :
          {std::pair(" lengths=", &lengths), std::pair(" query_lengths=", &query_lengths)}) {
@@ -282,9 +284,11 @@ void with_operator(linear_problem<T> const& p, F const& f) {
         using Divisor = std::decay_t<decltype(divisor)>;
         namespace direction = ss::direction;
         if (p.causal)
-          f(ss::linear_attention<Feature, Divisor, direction::causal>(feature, divisor));
+          f(ss::linear_attention<Feature, Divisor, direction::causal>(feature, divisor, {},
+                                                                      p.multiply));
         else
-          f(ss::linear_attention<Feature, Divisor, direction::both>(feature, divisor));
+          f(ss::linear_attention<Feature, Divisor, direction::both>(feature, divisor, {},
+                                                                    p.multiply));
       },
       p.feature, p.divisor);
 }

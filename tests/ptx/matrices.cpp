@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ldmatrix and mma.sync: which lane has which element, written out from the manual's tables
-// (9.7.14.5.8 "Matrix Fragments for mma.m16n8k16 with floating point type", 9.7.14.5.15
-// "ldmatrix").
+// (9.7.14.5.5 "Matrix Fragments for mma.m16n8k8", 9.7.14.5.8 "Matrix Fragments for mma.m16n8k16 with
+// floating point type", 9.7.14.5.15 "ldmatrix").
 #include "run_kernel.hpp"
 
 #include <cmath>
@@ -100,7 +100,7 @@ std::uint32_t bits_of(float x) {
 }
 
 // Ten registers a lane: A, B, C.
-std::string multiply(std::string const& types) {
+std::string multiply(std::string const& types, std::string const& shape = "m16n8k16") {
   std::string text = "mul.wide.u32 %g0, %t, 40;\nadd.s64 %g0, %g0, %in;\n";
   for (int i = 0; i < 6; ++i)
     text += "ld.global.u32 %a" + std::to_string(i) + ", [%g0+" + std::to_string(4 * i) + "];\n";
@@ -108,7 +108,7 @@ std::string multiply(std::string const& types) {
   for (int i = 0; i < 4; ++i)
     text +=
         "ld.global.f32 %c" + std::to_string(i) + ", [%g0+" + std::to_string(24 + 4 * i) + "];\n";
-  text += "mma.sync.aligned.m16n8k16.row.col.f32." + types +
+  text += "mma.sync.aligned." + shape + ".row.col.f32." + types +
           ".f32 {%d0, %d1, %d2, %d3}, {%a0, %a1, %a2, %a3}, {%a4, %a5}, {%c0, %c1, %c2, %c3};\n"
           "mul.wide.u32 %g0, %t, 16;\nadd.s64 %g0, %g0, %out;\n";
   for (int i = 0; i < 4; ++i)
@@ -166,6 +166,28 @@ TEST_CASE("mma multiplies the fragments of the manual's tables") {
         CHECK(o.out[static_cast<std::size_t>(4 * lane + i)] == bits_of(static_cast<float>(sum)));
       }
   }
+}
+
+// Of A, register i of a lane has row g or g + 8 and column t or t + 4; B is read the same way.
+TEST_CASE("mma multiplies TF32, of whose floats 13 bits do not count") {
+  auto const number = [](int n) { return bits_of(static_cast<float>(n)) | 0x1fffu; };
+  numbers in;
+  for (int lane = 0; lane < 32; ++lane) {
+    int const g = lane / 4, t = lane % 4;
+    for (int i = 0; i < 4; ++i) in.push_back(number(a_of({g + i % 2 * 8, t + i / 2 * 4})));
+    for (int i = 0; i < 2; ++i) in.push_back(number(b_of({t + 4 * i, g})));
+    for (int i = 0; i < 4; ++i) in.push_back(bits_of(static_cast<float>(c_of(in_c(lane, i)))));
+  }
+  auto const o = run(multiply("tf32.tf32", "m16n8k8"), {}, in, 128);
+  CHECK(o.fault == "");
+  CHECK(o.counted.matrix_products == 1);
+  for (int lane = 0; lane < 32; ++lane)
+    for (int i = 0; i < 4; ++i) {
+      place const p = in_c(lane, i);
+      int sum = c_of(p);
+      for (int k = 0; k < 8; ++k) sum += a_of({p.row, k}) * b_of({k, p.column});
+      CHECK(o.out[static_cast<std::size_t>(4 * lane + i)] == bits_of(static_cast<float>(sum)));
+    }
 }
 
 TEST_CASE("mma: denormals count, infinities and NaN go through, a sum is rounded once") {

@@ -17,11 +17,13 @@
 // Goes before a loop of constant length over an array that must stay in registers.
 #  define SLICESORT_UNROLL _Pragma("unroll")
 // Goes before a loop whose loads should be in flight together.
+#  define SLICESORT_UNROLL_2 _Pragma("unroll 2")
 #  define SLICESORT_UNROLL_4 _Pragma("unroll 4")
 // Goes before a loop that must not be unrolled.
 #  define SLICESORT_NO_UNROLL _Pragma("unroll 1")
 #else
 #  define SLICESORT_UNROLL
+#  define SLICESORT_UNROLL_2
 #  define SLICESORT_UNROLL_4
 #  define SLICESORT_NO_UNROLL
 #endif

@@ -32,7 +32,7 @@ namespace impl {
 // to a file.)
 #pragma GCC visibility push(hidden)
 template <class Body>
-__global__ void __launch_bounds__(Body::max_threads, 1)
+__global__ void __launch_bounds__(Body::max_threads, blocks_at_once<Body>)
     run_body(__grid_constant__ Body const body, index_t first) {
   extern __shared__ __align__(16) unsigned char slicesort_shared[];
   device_block block(slicesort_shared, first);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of 16-bit tiles on tensor cores (mma.sync, sm_80 and later), for tiles laid out as
-// detail/kernel/warp_mma.hpp says.
+// Products of tiles of 16-bit or TF32 numbers on tensor cores (mma.sync, sm_80 and later), for tiles
+// laid out as detail/kernel/warp_mma.hpp says.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/kernel/swizzled_tile.hpp>
+#include <slicesort/detail/kernel/tf32.hpp>
 #include <slicesort/detail/kernel/warp_mma.hpp>
 #include <slicesort/dtype.hpp>
 
@@ -19,13 +20,15 @@ inline namespace SLICESORT_BUILD {
 namespace impl {
 
 template <class T>
-inline constexpr bool for_tensor_cores = std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>;
+inline constexpr bool for_tensor_cores =
+    std::is_same_v<T, bfloat16> || std::is_same_v<T, float16> || std::is_same_v<T, tf32>;
 
 __device__ inline unsigned shared_address(void const* place) {
   return static_cast<unsigned>(__cvta_generic_to_shared(place));
 }
 
-// Four matrices of 8 x 8, whose rows' addresses lanes 0..7, 8..15, .. give.
+// Four matrices of 8 x 8, or of 8 x 4 numbers of 32 bits, whose rows' addresses lanes 0..7, 8..15,
+// .. give.
 __device__ __forceinline__ void load_matrices(std::uint32_t (&to)[4], unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -37,11 +40,17 @@ __device__ __forceinline__ void load_transposed_matrices(std::uint32_t (&to)[4],
                : "r"(address));
 }
 
+// Two pieces of 16 rows times two pieces of 8.
 template <class T>
 __device__ __forceinline__ void multiply_fragments(float* c, std::uint32_t const* a,
                                                    std::uint32_t b0, std::uint32_t b1) {
   if constexpr (std::is_same_v<T, bfloat16>)
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  else if constexpr (std::is_same_v<T, tf32>)
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
@@ -82,7 +91,7 @@ __device__ __forceinline__ void tensor_mma_abt(register_tile<float, Rows, Column
   unsigned const piece_a = lane / 16 ^ tile::swizzle(lane),
                  piece_b = lane / 8 % 2 ^ tile::swizzle(lane);
   SLICESORT_UNROLL
-  for (int k = 0; k < Width / 16; ++k) {
+  for (int k = 0; k < Width / (2 * elements_of_piece<T>); ++k) {
     unsigned const at_a = from_a + bytes * (piece_a ^ 2 * k),
                    at_b = from_b + bytes * (piece_b ^ 2 * k);
     std::uint32_t mine[static_cast<std::size_t>(Rows)][4];

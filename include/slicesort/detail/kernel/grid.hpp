@@ -7,7 +7,9 @@
 //   SLICESORT_HD layout shared(SharedAllocator&) const;   // its shared memory
 //   template <class Block>
 //   SLICESORT_HD void operator()(Block&) const;           // what one thread does
-// A body without `shared` has no shared memory.
+// A body without `shared` has no shared memory. It may have
+//   static constexpr int min_blocks;         // that a multiprocessor has registers for: the launch
+//                                            // bound's second number, else 1
 //
 // A *Block* is what a body sees of the thread that it runs on:
 //   int rank() const, size() const           // thread of the block, threads of it
@@ -96,6 +98,12 @@ inline constexpr bool has_shared = false;
 template <class Body>
 inline constexpr bool has_shared<Body, decltype(void(std::declval<Body const&>().shared(
                                            std::declval<shared_counter&>())))> = true;
+
+// How many blocks a multiprocessor shall have registers for.
+template <class Body, class = void>
+inline constexpr int blocks_at_once = 1;
+template <class Body>
+inline constexpr int blocks_at_once<Body, decltype(void(Body::min_blocks))> = Body::min_blocks;
 
 // What a launch of `body` must provide.
 template <class Body>

@@ -7,6 +7,7 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/kernel/tuning.hpp>
 #include <slicesort/detail/linear_attention/kernel/launch.hpp>
+#include <slicesort/detail/linear_attention/kernel/launch_backward.hpp>
 #include <slicesort/detail/linear_attention/kernel/layout.hpp>
 #include <slicesort/detail/linear_attention/kernel/rows.hpp>
 #include <slicesort/detail/linear_attention/kernel/w_gradient.hpp>
@@ -52,7 +53,8 @@ struct grid_implementation<detail::linear_attention_op<Feature>> {
     auto const m = layout<T>(grid, a, s, true);
     bool const of_keys = p.to.dk.data() != nullptr || s.with_dw;
     each_part(s, m.pairs, [&](linear_pairs pairs) {
-      linear_launches const of(grid, p, s, m, pairs);
+      linear_backward_launches<Grid, detail::linear_attention_backward<Feature, T>> const of(
+          grid, p, s, m, pairs);
       of.form_features();
       of.sum_keys();
       of.query_gradients(p.dy);

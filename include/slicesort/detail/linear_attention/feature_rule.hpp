@@ -45,6 +45,10 @@ struct feature_rule {
   double scale = 1;       // of random_exp: r^(-1/2)
   double scale_of_x = 1;  // z = scale_of_x * x
 
+  // Whether a feature needs nothing but its element.
+  SLICESORT_HD constexpr bool of_elements() const {
+    return kind == feature_kind::elu_plus_one || kind == feature_kind::relu;
+  }
   // Whether features of keys are relative to a maximum, which in a causal call grows from key to
   // key.
   SLICESORT_HD constexpr bool has_maximum() const {

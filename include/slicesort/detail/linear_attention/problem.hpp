@@ -34,6 +34,7 @@
 #include <slicesort/detail/linear_attention/feature_rule.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
+#include <slicesort/products.hpp>
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {
@@ -86,6 +87,7 @@ struct linear_attention_forward {
   feature_rule feature{};
   divisor_rule divisor{};
   bool causal = false;
+  products multiply = products::exact;  // on a GPU
   linear_attention_inputs<T> in{};
   linear_attention_lengths lengths{};
   tensor4<T> y{};
@@ -103,6 +105,7 @@ struct linear_attention_backward {
   feature_rule feature{};
   divisor_rule divisor{};
   bool causal = false;
+  products multiply = products::exact;  // on a GPU
   linear_attention_inputs<T> in{};
   linear_attention_lengths lengths{};
   tensor4<T const> dy{};

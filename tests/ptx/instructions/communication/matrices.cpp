@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX ISA 9.7.14.5 "Matrix multiply-accumulate operation using mma instruction", with the fragments
-// of its sections 8 "m16n8k16 with floating point type" and 15 "ldmatrix".
+// of its sections 5 "m16n8k8", 8 "m16n8k16 with floating point type" and 15 "ldmatrix".
 #include "../../machine/cluster.hpp"
 #include "../../watch/traffic.hpp"
 #include "../floating_point.hpp"
@@ -77,6 +77,18 @@ void read_quarter(std::uint64_t const* words, quarter& q) {
     }
 }
 
+// Half of A of m16n8k8, or B transposed, in TF32: a register of the first four columns and one of
+// the last four. The 13 lowest bits of their floats are not looked at.
+void read_tf32(std::uint64_t const* first, std::uint64_t const* last, quarter& q) {
+  auto const number = [](std::uint64_t word) {
+    return static_cast<double>(narrow<float>(word & 0xffffe000u));
+  };
+  for (int l = 0; l < warp_lanes; ++l) {
+    q[l / 4][l % 4] = number(first[l]);
+    q[l / 4][l % 4 + 4] = number(last[l]);
+  }
+}
+
 // Half of C: a register of even columns and one of odd columns.
 void read_half(std::uint64_t const* even, std::uint64_t const* odd, quarter& q) {
   for (int l = 0; l < warp_lanes; ++l) {
@@ -99,7 +111,8 @@ void write_half(quarter const& q, std::uint64_t* even, std::uint64_t* odd) {
 using vector = double __attribute__((vector_size(64)));
 static_assert(sizeof(vector) == sizeof(double[8]));
 
-// sums += a x b, where b_columns[c] is column c of b. Products of 16-bit floats are exact.
+// sums += a x b, where b_columns[c] is column c of b. Products of 16-bit floats, and of TF32, are
+// exact.
 void add_product(quarter const& a, quarter const& b_columns, quarter& sums) {
   vector b[8];
   for (int k = 0; k < 8; ++k)
@@ -131,6 +144,24 @@ void multiply_add(warp& w, instruction const& n, lane_mask active) {
     write_half(c[half], w.result(n.results[2 * half]), w.result(n.results[2 * half + 1]));
 }
 
+// m16n8k8: registers of A are the upper and the lower half of its first four columns, then of the
+// last four; those of B its first and its last four rows.
+void multiply_add_tf32(warp& w, instruction const& n, lane_mask active) {
+  w.demand_whole(active, "mma");
+  if (active != all_lanes) w.fail("mma by a warp of fewer than 32 lanes");
+  ++w.in->of->counted.matrix_products;
+  quarter a[2], b, c[2];
+  for (int half = 0; half < 2; ++half)
+    read_tf32(w.source(n.sources[half]), w.source(n.sources[half + 2]), a[half]);
+  read_tf32(w.source(n.sources[4]), w.source(n.sources[5]), b);
+  for (int half = 0; half < 2; ++half) {
+    read_half(w.source(n.sources[6 + 2 * half]), w.source(n.sources[7 + 2 * half]), c[half]);
+    add_product(a[half], b, c[half]);
+  }
+  for (int half = 0; half < 2; ++half)
+    write_half(c[half], w.result(n.results[2 * half]), w.result(n.results[2 * half + 1]));
+}
+
 void decode_ldmatrix(statement& s, instruction& n) {
   s.expect("sync");
   s.expect("aligned");
@@ -147,14 +178,20 @@ void decode_ldmatrix(statement& s, instruction& n) {
 void decode_mma(statement& s, instruction& n) {
   s.expect("sync");
   s.expect("aligned");
-  s.expect("m16n8k16");
+  bool const deep = s.take_one_of({"m16n8k8", "m16n8k16"}) != 0;
   s.expect("row");
   s.expect("col");
   n.t = s.take_type({type::f32});
-  n.from = s.take_type({type::f16, type::bf16});
-  s.take_type({n.from});
+  if (deep) {
+    n.from = s.take_type({type::f16, type::bf16});
+    s.take_type({n.from});
+    n.act = n.from == type::f16 ? multiply_add<float_of_half> : multiply_add<float_of_bfloat>;
+  } else {
+    s.expect("tf32");
+    s.expect("tf32");
+    n.act = multiply_add_tf32;
+  }
   s.take_type({n.t});
-  n.act = n.from == type::f16 ? multiply_add<float_of_half> : multiply_add<float_of_bfloat>;
   s.results(n, type::f32, 4);
   s.sources(n, type::b32, 4);
   s.sources(n, type::b32, 2);

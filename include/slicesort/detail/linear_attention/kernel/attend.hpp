@@ -15,16 +15,19 @@
 #include <slicesort/detail/kernel/store.hpp>
 #include <slicesort/detail/linear_attention/feature_math.hpp>
 #include <slicesort/detail/linear_attention/feature_rule.hpp>
-#include <slicesort/detail/linear_attention/kernel/product_tile.hpp>
+#include <slicesort/detail/linear_attention/kernel/matrix.hpp>
 #include <slicesort/detail/linear_attention/kernel/row_sums.hpp>
 #include <slicesort/detail/linear_attention/kernel/rows.hpp>
 #include <slicesort/detail/linear_attention/kernel/sums.hpp>
+#include <slicesort/detail/linear_attention/kernel/tensor_product_tile.hpp>
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
+#include <slicesort/products.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstddef>
+#include <type_traits>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
@@ -32,43 +35,51 @@ namespace impl {
 
 enum class attend_step { outputs, query_gradients, value_gradients, key_gradients };
 
-template <class T, attend_step Step>
+template <class T, attend_step Step, products Kind>
 struct attend_body {
   static constexpr int max_threads = linear_threads;
   using A = detail::accumulator_t<T>;
-  using tile = product_tile<A>;
+  using tile = tile_of_products<T, Kind>;
+  static constexpr int min_blocks = tile::min_blocks;
   using step = attend_step;
   static constexpr bool of_keys = Step == step::value_gradients || Step == step::key_gradients;
   // Whether rows of S or U are columns here.
   static constexpr bool transposed = Step == step::query_gradients || Step == step::key_gradients;
+  // Where features are.
+  static constexpr bool of_features = Step == step::outputs || Step == step::value_gradients;
 
   linear_pairs pairs;
   bool causal;
   linear_side side, other;  // that of the rows, and that of what they are paired with
-  linear_operand<T> left, right, times;
+  linear_operand<T, of_features> left, right;
+  linear_operand<T, !of_features> times;
   index_t depth, width;  // columns of left and right; of the sums and `times`
   tile_sums<A> sums;
-  A const* factors;   // [pair][row] of left before it meets the sums; or null
-  A const* maxima;    // [pair][row] of keys, where weights depend on them; or null
-  A const* numbers;   // outputs: d; key_gradients: c; both [pair][query]
-  A const* row_sums;  // key_gradients: u, one slot for each of `sums`
+  A const* factors;  // [pair][row] of left before it meets the sums; or null
+  A const* maxima;   // [pair][row] of keys, where weights depend on them; or null
+  A const* c;        // key_gradients: [pair][query]
   detail::divisor_rule divisor;
   tensor4<T> results;  // of outputs and value_gradients
   grad_mode mode;
   A* gradients;  // of the others: [pair][row][width]
 
   struct memory {
-    product_memory<A> product;
-    A* weights;   // where causal, as product_tile reads them: [paired with][row]
-    A* inverses;  // of the rows' divisors
+    typename tile::operands product;
+    typename tile::weights weights;  // where causal
+    A* divisors;                     // d of every row, and then what the row is multiplied by
+    A* parts;                        // the upper half of the parts of d, [part][row]
   };
   template <class SharedAllocator>
   SLICESORT_HD memory shared(SharedAllocator& allocator) const {
     memory m;
     m.product = tile::shared(allocator);
-    m.weights = m.inverses = nullptr;
-    if (causal) m.weights = allocator.template allocate<A>(std::size_t{tile::size} * tile::stride);
-    if constexpr (Step == step::outputs) m.inverses = allocator.template allocate<A>(linear_tile);
+    m.weights = nullptr;
+    if (causal) m.weights = tile::shared_weights(allocator);
+    m.divisors = m.parts = nullptr;
+    if constexpr (Step == step::outputs) {
+      m.divisors = allocator.template allocate<A>(linear_tile);
+      m.parts = allocator.template allocate<A>(std::size_t{half} * linear_tile);
+    }
     return m;
   }
   SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(width); }
@@ -85,7 +96,7 @@ struct attend_body {
     if (rows > 0) {
       add_sums(block, m, at, rows, products);
       if (causal) add_pairs(block, m, at, products);
-      if constexpr (Step == step::outputs) divide(block, m, at, rows);
+      if constexpr (Step == step::outputs) divide(block, m, rows);
     }
     products.each(block.rank(), [&](int row, int column, A sum) {
       if (at.column + column < width)
@@ -94,6 +105,9 @@ struct attend_body {
   }
 
  private:
+  static constexpr int half = detail::row_parts / 2;
+  static_assert(half == 8, "as many as each_left takes");
+
   SLICESORT_HD_INLINE index_t first_of(linear_block const& at, linear_side const& of) const {
     return at.pair * of.rows + at.row();
   }
@@ -101,19 +115,42 @@ struct attend_body {
   template <class Block>
   SLICESORT_HD_INLINE void add_sums(Block& block, memory const& m, linear_block const& at, int rows,
                                     tile& products) const {
-    linear_matrix<T> const mine = left.of(pairs, at.pair);
     A const* const factor = factors == nullptr ? nullptr : factors + first_of(at, side);
-    A const* const from =
-        sums.of(at.pair, causal ? at.tile : 0) + at.column * (transposed ? depth : 1);
-    index_t const row_pitch = transposed ? 1 : width, column_pitch = transposed ? depth : 1;
-    products.template add<true, transposed>(
-        block, m.product, depth,
-        [&](int row, index_t k) {
-          return row < rows ? times_factor(block, mine(at.row() + row, k), factor, row) : A(0);
-        },
-        [&](index_t k, int column) {
-          return at.column + column < width ? from[k * row_pitch + column * column_pitch] : A(0);
-        });
+    index_t const slot = causal ? at.tile : 0;
+    auto const mine = operand_of<true>(left.of(pairs, at.pair), at.row(), 0, rows, factor);
+    auto const of_sums =
+        operand_of<transposed>(sums.matrix(at.pair, slot), transposed ? at.column : 0,
+                               transposed ? 0 : at.column, width - at.column);
+    if constexpr (Step == step::outputs) {
+      // The parts of <phi(q), Z>: a thread takes half of them, of one row.
+      A const* const z = sums.row_sums(at.pair, slot);
+      int const row = block.rank() % linear_tile, mine_of_two = block.rank() / linear_tile;
+      A parts[static_cast<std::size_t>(half)] = {};
+      products.add(block, m.product, depth, mine, of_sums, [&](index_t f, int some) {
+        SLICESORT_NO_UNROLL
+        for (int group = 0; group < some; group += half)
+          if ((f + group) / half % 2 == mine_of_two)
+            tile::each_left(m.product, row, group, some, [&](int i, A number) {
+              parts[i] = block.fused_multiply_add(number, z[f + group + i], parts[i]);
+            });
+      });
+      fold(block, m, row, mine_of_two == 0, parts);
+    } else {
+      products.add(block, m.product, depth, mine, of_sums);
+    }
+  }
+  template <class Block>
+  SLICESORT_HD_INLINE void fold(Block& block, memory const& m, int row, bool lower,
+                                A (&parts)[static_cast<std::size_t>(half)]) const {
+    SLICESORT_UNROLL
+    for (int i = 0; i < half; ++i)
+      if (!lower) m.parts[i * linear_tile + row] = parts[i];
+    block.sync();
+    if (!lower) return;
+    SLICESORT_UNROLL
+    for (int i = 0; i < half; ++i)
+      parts[i] = block.fused_multiply_add(parts[i], A(1), m.parts[i * linear_tile + row]);
+    m.divisors[row] = fold_in_registers(block, parts);
   }
 
   // What the tile's others have, by weight.
@@ -121,39 +158,36 @@ struct attend_body {
   SLICESORT_HD_INLINE void add_pairs(Block& block, memory const& m, linear_block const& at,
                                      tile& products) const {
     int const others = other.valid_of_tile(pairs.sample(at.pair), at.tile);
-    linear_matrix<T> const values = times.of(pairs, at.pair);
     products.add_triangle(
-        block, m.product, m.weights, others, of_keys, [&](index_t row, int column) {
-          return at.column + column < width ? values(at.row() + row, at.column + column) : A(0);
-        });
+        block, m.product, m.weights, others, of_keys,
+        operand_of<false>(times.of(pairs, at.pair), at.row(), at.column, width - at.column));
   }
   // The weights of the tile's pairs.
   template <class Block>
   SLICESORT_HD_INLINE void weigh_pairs(Block& block, memory const& m, linear_block const& at,
                                        int rows) const {
     int const others = other.valid_of_tile(pairs.sample(at.pair), at.tile);
-    linear_matrix<T> const mine = left.of(pairs, at.pair), theirs = right.of(pairs, at.pair);
     tile weights;
     weights.clear();
-    weights.template add<true, true>(
-        block, m.product, depth,
-        [&](int row, index_t k) { return row < rows ? mine(at.row() + row, k) : A(0); },
-        [&](index_t k, int row) { return row < others ? theirs(at.row() + row, k) : A(0); });
+    weights.add(block, m.product, depth,
+                operand_of<true>(left.of(pairs, at.pair), at.row(), 0, rows),
+                operand_of<true>(right.of(pairs, at.pair), at.row(), 0, others));
     weights.each(block.rank(), [&](int row, int with, A weight) {
-      m.weights[with * tile::stride + row] = weight_of(block, at, row, with, others, weight);
+      auto& to = tile::weight(m.weights, row, with);
+      to = static_cast<std::decay_t<decltype(to)>>(weight_of(block, at, row, with, others, weight));
     });
   }
   // 0 for pairs that are not looked at. The features of a key that is not valid are zeros.
   template <class Block>
-  SLICESORT_HD_INLINE A weight_of(Block& block, linear_block const& at, int row, int with,
-                                  int others, A weight) const {
+  SLICESORT_HD_INLINE A weight_of(Block& block, [[maybe_unused]] linear_block const& at, int row,
+                                  int with, int others, A weight) const {
     using numbers_of = detail::single_numbers<Block, A>;
     using math = detail::feature_math<numbers_of>;
     numbers_of const on{block};
     int const query = of_keys ? with : row, key = of_keys ? row : with;
     if (key > query || at.row() + query >= side.rows || (of_keys && with >= others)) return A(0);
     if constexpr (Step == step::key_gradients)
-      weight = math::sum(on, weight, numbers[first_of(at, side) + query]);
+      weight = math::sum(on, weight, c[first_of(at, side) + query]);
     if (maxima == nullptr) return weight;
     A const* const of = maxima + first_of(at, side);
     return math::product(on, weight, math::exponential(on, math::sum(on, of[key], -of[query])));
@@ -161,14 +195,13 @@ struct attend_body {
 
   // What the rows are multiplied by.
   template <class Block>
-  SLICESORT_HD_INLINE void divide(Block& block, memory const& m, linear_block const& at,
-                                  int rows) const {
+  SLICESORT_HD_INLINE void divide(Block& block, memory const& m, int rows) const {
     block.sync();
     int const row = block.rank();
     if (row < rows) {
-      A d = numbers[first_of(at, side) + row];
+      A d = m.divisors[row];
       if (causal) d = block.fused_multiply_add(d, A(1), sum_of_weights(block, m, row));
-      m.inverses[row] = detail::divide_by(block, divisor, d).inverse;
+      m.divisors[row] = detail::divide_by(block, divisor, d).inverse;
     }
     block.sync();
   }
@@ -179,7 +212,8 @@ struct attend_body {
     for (int l = 0; l < detail::row_parts; ++l) {
       parts[l] = A(0);
       for (int key = l; key <= row; key += detail::row_parts)
-        parts[l] = block.fused_multiply_add(m.weights[key * tile::stride + row], A(1), parts[l]);
+        parts[l] = block.fused_multiply_add(static_cast<A>(tile::weight(m.weights, row, key)), A(1),
+                                            parts[l]);
     }
     return fold_in_registers(block, parts);
   }
@@ -192,14 +226,14 @@ struct attend_body {
     index_t const sample = pairs.sample(at.pair), head = pairs.head(at.pair);
     if constexpr (Step == step::outputs) {
       results(sample, head, number, column) =
-          detail::rounded<T>(valid ? block.fused_multiply_add(sum, m.inverses[row], A(0)) : A(0));
+          detail::rounded<T>(valid ? block.fused_multiply_add(sum, m.divisors[row], A(0)) : A(0));
     } else if constexpr (Step == step::value_gradients) {
       if (valid || mode == grad_mode::overwrite)
         store_or_accumulate_sum(mode, results(sample, head, number, column), sum);
     } else if (valid) {
       index_t const n = first_of(at, side) + row;
       if constexpr (Step == step::key_gradients) {
-        A const* const u = row_sums + (at.pair * sums.slots + (causal ? at.tile : 0)) * width;
+        A const* const u = sums.row_sums(at.pair, causal ? at.tile : 0);
         sum = block.fused_multiply_add(factors == nullptr ? A(1) : factors[n], u[column], sum);
       }
       gradients[n * width + column] = sum;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features of queries or keys that need nothing but their row; and of rows whose features are
-// random, z and what its scale depends on.
+// Features of queries or keys that need nothing but their row, where they need more of it than their
+// element; and of rows whose features are random, z and what its scale depends on.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/linear_attention/feature_math.hpp>
 #include <slicesort/detail/linear_attention/feature_rule.hpp>
+#include <slicesort/detail/linear_attention/kernel/matrix.hpp>
 #include <slicesort/detail/linear_attention/kernel/row_sums.hpp>
 #include <slicesort/detail/linear_attention/kernel/rows.hpp>
 #include <slicesort/dtype.hpp>
@@ -21,7 +22,7 @@ namespace impl {
 // What the workspace has of the queries, or of the keys: matrices with a row for each.
 template <class A>
 struct linear_features {
-  A* phi;     // [pair][row][features]
+  A* phi;     // [pair][row][features]; null where they are formed as elements are read
   A* slopes;  // likewise; of random_exp and random_relu, if backward wants them
   A* z;       // [pair][row][channels]; of random features, and x of a feature map of the user's
   A* number;  // [pair][row]; random_exp: |z|^2 / 2, random_fourier: |x|
@@ -68,7 +69,7 @@ struct feature_rows_body {
     index_t const length = keys < queries ? queries : keys;
     index_t const first = at.pair * side.rows + at.row();
     linear_matrix<T> const in = x.of(pairs, at.pair);
-    auto const element = [&](int row, index_t c) { return in(at.row() + row, c); };
+    auto const element = [&](int row, index_t c) { return in(block, at.row() + row, c); };
     if constexpr (!std::is_same_v<Feature, detail::built_in_feature>) {
       map_own(block, first, at.row(), rows, length, element);
     } else if (detail::is_random(rule.kind)) {
@@ -116,25 +117,18 @@ struct feature_rows_body {
     });
   }
 
+  // cosine_reweighted.
   template <class Block, class Element>
   SLICESORT_HD void map_row(Block& block, A* phi, index_t row, index_t length,
                             Element const& element) const {
     using numbers = detail::single_numbers<Block, A>;
     using math = detail::feature_math<numbers>;
     numbers const on{block};
-    A const eps = static_cast<A>(rule.eps);
-    detail::row_angle<A> angle{};
-    if (rule.kind == kind::cosine_reweighted) angle = detail::angle_of_row<A>(block, row, length);
+    auto const angle = detail::angle_of_row<A>(block, row, length);
     for_each_of_row(block, rule.channels, [&](index_t c) {
-      A const in = element(c), positive = on.higher(in, A(0));
-      if (rule.kind == kind::elu_plus_one) {
-        phi[c] = in > A(0) ? math::sum(on, in, A(1)) : math::exponential(on, in);
-      } else if (rule.kind == kind::relu) {
-        phi[c] = math::sum(on, positive, eps);
-      } else {
-        phi[c] = math::product(on, positive, angle.cosine);
-        phi[rule.channels + c] = math::product(on, positive, angle.sine);
-      }
+      A const positive = on.higher(element(c), A(0));
+      phi[c] = math::product(on, positive, angle.cosine);
+      phi[rule.channels + c] = math::product(on, positive, angle.sine);
     });
   }
 

@@ -24,9 +24,9 @@ struct linear_grid_layout {
   index_t pairs;  // at once
   linear_features<A> queries, keys;
   linear_factors<A> factors;
-  tile_sums<A> sums, row_sums;  // S and Z, then U and u; then parts of a pair's part of dw
-  A* d;                         // [pair][query]; backward the slopes of divisors, and then c
+  tile_sums<A> sums;  // S and Z, then U and u; then parts of a pair's part of dw
   // Backward:
+  A* d;        // [pair][query]: slopes of divisors, and then c
   A* g;        // [pair][query][value]
   A* running;  // where causal [pair][query][feature]: Z of every query
   linear_gradients<A> query_gradients, key_gradients;
@@ -59,7 +59,7 @@ struct linear_grid_layout {
       return a.take<A>(wanted ? amount(count) * rows * width : amount(0));
     };
     auto const features = [&](linear_features<A>& to, index_t rows) {
-      to.phi = numbers(true, rows, f.count);
+      to.phi = numbers(!f.of_elements(), rows, f.count);
       to.slopes = numbers(backward && random && f.kind != detail::feature_kind::random_fourier,
                           rows, f.count);
       to.z = numbers(random || own, rows, s.channels);
@@ -80,13 +80,12 @@ struct linear_grid_layout {
     index_t const longer = backward ? std::max(s.queries, s.keys) : s.keys;
     index_t const slots = std::max<index_t>(divide_up(longer, index_t{linear_tile}), 1);
     index_t const of_w = dw ? f.rows_of_w : 0;
-    // Of the larger of two sizes: S and U, and the parts of dw.
-    amount const of_sums = amount(f.count) * s.values, of_dw = amount(of_w) * s.channels;
+    // Of the larger of two sizes: S and Z, and the parts of dw.
+    amount const of_sums = amount(f.count) * s.values + f.count, of_dw = amount(of_w) * s.channels;
     amount const largest = of_sums.number() < of_dw.number() ? of_dw : of_sums;
     sums = {a.take<A>(amount(count) * slots * largest), slots,
-            static_cast<index_t>(of_sums.number())};
-    row_sums = {numbers(true, slots, f.count), slots, f.count};
-    d = numbers(true, s.queries);
+            static_cast<index_t>(of_sums.number()), f.count, s.values};
+    d = numbers(backward, s.queries);
     g = numbers(backward, s.queries, s.values);
     running = numbers(backward && s.causal, s.queries, f.count);
     gradients(query_gradients, s.queries);

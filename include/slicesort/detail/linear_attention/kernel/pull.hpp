@@ -8,13 +8,15 @@
 #include <slicesort/detail/linear_attention/feature_math.hpp>
 #include <slicesort/detail/linear_attention/feature_rule.hpp>
 #include <slicesort/detail/linear_attention/kernel/features.hpp>
-#include <slicesort/detail/linear_attention/kernel/product_tile.hpp>
+#include <slicesort/detail/linear_attention/kernel/matrix.hpp>
 #include <slicesort/detail/linear_attention/kernel/random_features.hpp>
 #include <slicesort/detail/linear_attention/kernel/row_sums.hpp>
 #include <slicesort/detail/linear_attention/kernel/rows.hpp>
+#include <slicesort/detail/linear_attention/kernel/tensor_product_tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/feature.hpp>
 #include <slicesort/grad_mode.hpp>
+#include <slicesort/products.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <type_traits>
@@ -76,11 +78,12 @@ struct product_gradients_body {
   }
 };
 
-template <class T>
+template <class T, products Kind>
 struct times_w_body {
   static constexpr int max_threads = linear_threads;
   using A = detail::accumulator_t<T>;
-  using tile = product_tile<A>;
+  using tile = tile_of_products<T, Kind>;
+  static constexpr int min_blocks = tile::min_blocks;
 
   detail::feature_rule rule;
   linear_pairs pairs;
@@ -89,7 +92,7 @@ struct times_w_body {
   linear_gradients<A> to;
 
   template <class SharedAllocator>
-  SLICESORT_HD product_memory<A> shared(SharedAllocator& memory) const {
+  SLICESORT_HD typename tile::operands shared(SharedAllocator& memory) const {
     return tile::shared(memory);
   }
   SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(rule.channels); }
@@ -97,21 +100,17 @@ struct times_w_body {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    product_memory<A> const memory = shared(block);
+    auto const memory = shared(block);
     linear_block const at(block.index(), side.tiles(), column_tiles());
     int const rows = side.valid_of_tile(pairs.sample(at.pair), at.tile);
     if (rows == 0) return;  // the whole block
     index_t const first = at.pair * side.rows + at.row();
-    A const* const h = to.phi + first * rule.count;
-    linear_matrix<T> const matrix = matrix_of_head(w, pairs.head(at.pair));
+    linear_matrix<A> const h = matrix_of_elements<A>(to.phi, rule.count, 1);
     tile products;
     products.clear();
-    products.template add<true, false>(
-        block, memory, rule.rows_of_w,
-        [&](int row, index_t f) { return row < rows ? h[row * rule.count + f] : A(0); },
-        [&](index_t f, int c) {
-          return at.column + c < rule.channels ? matrix(f, at.column + c) : A(0);
-        });
+    products.add(block, memory, rule.rows_of_w, operand_of<true>(h, first, 0, rows),
+                 operand_of<false>(matrix_of_head(w, pairs.head(at.pair)), 0, at.column,
+                                   rule.channels - at.column));
     products.each(block.rank(), [&](int row, int c, A sum) {
       if (row < rows && at.column + c < rule.channels)
         to.x[(first + row) * rule.channels + at.column + c] = sum;
@@ -177,16 +176,16 @@ struct pull_rows_body {
     numbers const on{block};
     linear_matrix<T> const in = x.of(pairs, at.pair);
     for_each_row(block, rows, [&](int row) {
-      A const* const phi = of.phi + (first + row) * rule.count;
       A const* const dphi = gradients.phi + (first + row) * rule.count;
       detail::row_angle<A> angle{};
       if (rule.kind == kind::cosine_reweighted)
         angle = detail::angle_of_row<A>(block, at.row() + row, length);
       for_each_of_row(block, rule.channels, [&](index_t c) {
-        bool const positive = in(at.row() + row, c) > A(0);
+        A const element = in(block, at.row() + row, c);
+        bool const positive = element > A(0);
         A d = dphi[c];
         if (rule.kind == kind::elu_plus_one) {
-          d = math::product(on, d, positive ? A(1) : phi[c]);
+          d = math::product(on, d, positive ? A(1) : math::exponential(on, element));
         } else {
           if (rule.kind == kind::cosine_reweighted)
             d = block.fused_multiply_add(dphi[rule.channels + c], angle.sine,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is formed of each query: the sum of its weights, what it is divided by, and backward the
-// gradient of that sum.
+// What backward forms of each query: the sum of its weights, what it is divided by, and the gradient
+// of that sum.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/linear_attention/feature_math.hpp>
 #include <slicesort/detail/linear_attention/feature_rule.hpp>
+#include <slicesort/detail/linear_attention/kernel/matrix.hpp>
 #include <slicesort/detail/linear_attention/kernel/row_sums.hpp>
 #include <slicesort/detail/linear_attention/kernel/rows.hpp>
 #include <slicesort/detail/linear_attention/kernel/sums.hpp>
@@ -18,19 +19,20 @@ namespace impl {
 
 // Where causal, Z of every query: that before its tile, and the tile's keys up to its own. A thread
 // takes a feature.
-template <class A>
+template <class T>
 struct running_sums_body {
   static constexpr int max_threads = linear_threads;
+  using A = detail::accumulator_t<T>;
 
   linear_pairs pairs;
   linear_side queries, keys;  // as many
-  A const* phi;               // [pair][key][feature]
+  feature_operand<T> phi;     // of keys
   A const* kept;              // [pair][row], what a row leaves of the sum before it; null: 1
-  tile_sums<A> before;        // each tile
+  tile_sums<A> before;        // each tile: S and Z
   A* to;                      // [pair][query][feature]
 
   SLICESORT_HD index_t column_tiles() const {
-    return divide_up(before.size, index_t{linear_threads});
+    return divide_up(before.rows, index_t{linear_threads});
   }
   index_t blocks() const { return pairs.count * queries.tiles() * column_tiles(); }
 
@@ -38,24 +40,24 @@ struct running_sums_body {
   SLICESORT_HD void operator()(Block& block) const {
     linear_block const at(block.index() / column_tiles(), queries.tiles(), 1);
     index_t const f = block.index() % column_tiles() * linear_threads + block.rank();
-    if (f >= before.size) return;
+    if (f >= before.rows) return;
     index_t const sample = pairs.sample(at.pair);
     int const rows = queries.valid_of_tile(sample, at.tile),
               added = keys.valid_of_tile(sample, at.tile);
     index_t const first = at.pair * queries.rows + at.row();
-    A sum = before.of(at.pair, at.tile)[f];
+    linear_matrix<T, true> const mine = phi.of(pairs, at.pair);
+    A sum = before.row_sums(at.pair, at.tile)[f];
     SLICESORT_UNROLL_4
     for (int i = 0; i < rows; ++i) {
-      index_t const n = (first + i) * before.size + f;
       if (i < added)
-        sum = block.fused_multiply_add(sum, kept == nullptr ? A(1) : kept[first + i], phi[n]);
-      to[n] = sum;
+        sum = block.fused_multiply_add(sum, kept == nullptr ? A(1) : kept[first + i],
+                                       mine(block, at.row() + i, f));
+      to[(first + i) * before.rows + f] = sum;
     }
   }
 };
 
-// d = <phi(q), Z>. Forward keeps it, for sums over the tile's keys may follow; backward forms what
-// it makes of it, and g.
+// Backward, d = <phi(q), Z>, what is made of it, and g.
 template <class T>
 struct divisors_body {
   static constexpr int max_threads = linear_threads;
@@ -63,13 +65,9 @@ struct divisors_body {
 
   linear_pairs pairs;
   linear_side queries;
-  A const* phi;  // [pair][query][feature]
-  index_t features;
-  A const* factors;     // [pair][query] of phi; or null
-  A const* running;     // [pair][query][feature], Z of every query; or null
-  tile_sums<A> before;  // then Z of its tile
-  bool causal;          // or of all keys
-  A* d;                 // [pair][query]; null in backward
+  feature_operand<T> phi;
+  A const* running;   // [pair][query][feature], Z of every query; or null
+  tile_sums<A> sums;  // then S and Z of all keys
   detail::divisor_rule divisor;
   A* slopes;  // [pair][query]
   linear_operand<T> dy;
@@ -84,47 +82,43 @@ struct divisors_body {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    row_sums<A> const sums = shared(block);
+    row_sums<A> const of_rows = shared(block);
     linear_block const at(block.index(), queries.tiles(), 1);
     int const rows = queries.valid_of_tile(pairs.sample(at.pair), at.tile);
-    index_t const first = at.pair * queries.rows + at.row();
-    A const* const mine = phi + first * features;
-    A const* const factor = factors == nullptr ? nullptr : factors + first;
-    A const* const z =
-        running != nullptr ? running + first * features : before.of(at.pair, causal ? at.tile : 0);
+    index_t const features = sums.rows, first = at.pair * queries.rows + at.row();
+    linear_matrix<T, true> const mine = phi.of(pairs, at.pair);
+    A const* const z = running != nullptr ? running + first * features : sums.row_sums(at.pair, 0);
     index_t const z_pitch = running != nullptr ? features : 0;
-    sums.form(
+    of_rows.form(
         block, rows, features,
         [&](int row, index_t f, A sum) {
-          A const one = times_factor(block, mine[row * features + f], factor, row);
-          return block.fused_multiply_add(one, z[row * z_pitch + f], sum);
+          return block.fused_multiply_add(mine(block, at.row() + row, f), z[row * z_pitch + f],
+                                          sum);
         },
         [&](int row, A sum) {
-          if (d != nullptr) return d[first + row] = sum;
           auto const by = detail::divide_by(block, divisor, sum);
           slopes[first + row] = by.slope;
           return by.inverse;
         });
-    if (d != nullptr) return;
     linear_matrix<T> const in = dy.of(pairs, at.pair);
     for_each_of_rows(block, rows, values, [&](int row, index_t c) {
       g[(first + row) * values + c] =
-          block.fused_multiply_add(in(at.row() + row, c), sums.numbers[row], A(0));
+          block.fused_multiply_add(in(block, at.row() + row, c), of_rows.numbers[row], A(0));
     });
   }
 };
 
 // c, and from S g the gradient of the features.
-template <class A>
+template <class T>
 struct sum_gradients_body {
   static constexpr int max_threads = linear_threads;
+  using A = detail::accumulator_t<T>;
 
   linear_pairs pairs;
   linear_side queries;
-  A const* phi;  // [pair][query][feature]
-  index_t features;
+  feature_operand<T> phi;
   A const* running;  // as divisors_body
-  tile_sums<A> before;
+  tile_sums<A> sums;
   A* c;     // [pair][query]: the slope of the divisor, and then c
   A* dphi;  // [pair][query][feature]: S g, and then the gradient
 
@@ -139,26 +133,26 @@ struct sum_gradients_body {
     using numbers = detail::single_numbers<Block, A>;
     using math = detail::feature_math<numbers>;
     numbers const on{block};
-    row_sums<A> const sums = shared(block);
+    row_sums<A> const of_rows = shared(block);
     linear_block const at(block.index(), queries.tiles(), 1);
     int const rows = queries.valid_of_tile(pairs.sample(at.pair), at.tile);
-    index_t const first = at.pair * queries.rows + at.row();
-    A const* const mine = phi + first * features;
+    index_t const features = sums.rows, first = at.pair * queries.rows + at.row();
+    linear_matrix<T, true> const mine = phi.of(pairs, at.pair);
     A* const gradient = dphi + first * features;
-    A const* const z = running != nullptr ? running + first * features : before.of(at.pair, 0);
+    A const* const z = running != nullptr ? running + first * features : sums.row_sums(at.pair, 0);
     index_t const z_pitch = running != nullptr ? features : 0;
-    sums.form(
+    of_rows.form(
         block, rows, features,
         [&](int row, index_t f, A sum) {
-          index_t const n = row * features + f;
-          return block.fused_multiply_add(mine[n], gradient[n], sum);
+          return block.fused_multiply_add(mine(block, at.row() + row, f),
+                                          gradient[row * features + f], sum);
         },
         [&](int row, A sum) {
           return c[first + row] = math::negated(on, math::product(on, c[first + row], sum));
         });
     for_each_of_rows(block, rows, features, [&](int row, index_t f) {
       A& one = gradient[row * features + f];
-      one = block.fused_multiply_add(sums.numbers[row], z[row * z_pitch + f], one);
+      one = block.fused_multiply_add(of_rows.numbers[row], z[row * z_pitch + f], one);
     });
   }
 };

@@ -6,9 +6,11 @@
 #include <slicesort/detail/linear_attention/feature_math.hpp>
 #include <slicesort/detail/linear_attention/feature_rule.hpp>
 #include <slicesort/detail/linear_attention/kernel/features.hpp>
-#include <slicesort/detail/linear_attention/kernel/product_tile.hpp>
+#include <slicesort/detail/linear_attention/kernel/matrix.hpp>
 #include <slicesort/detail/linear_attention/kernel/rows.hpp>
+#include <slicesort/detail/linear_attention/kernel/tensor_product_tile.hpp>
 #include <slicesort/dtype.hpp>
+#include <slicesort/products.hpp>
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {
@@ -19,18 +21,17 @@ namespace impl {
 template <class T>
 SLICESORT_HD linear_matrix<T> matrix_of_head(tensor3<T const> w, index_t head) {
   T const* const first = w.data() + (w.extents().batch == 1 ? 0 : head) * w.strides().batch;
-  linear_matrix<T> m{first, nullptr, w.strides().length, w.strides().channels};
-  if constexpr (std::is_same_v<T, detail::accumulator_t<T>>) m.numbers = first;
-  return m;
+  return matrix_of_elements(first, w.strides().length, w.strides().channels);
 }
 
 // random_exp's features wait for a maximum: phi gets <w_f, z> for now.
-template <class T>
+template <class T, products Kind>
 struct random_features_body {
   static constexpr int max_threads = linear_threads;
   using A = detail::accumulator_t<T>;
   using kind = detail::feature_kind;
-  using tile = product_tile<A>;
+  using tile = tile_of_products<T, Kind>;
+  static constexpr int min_blocks = tile::min_blocks;
 
   detail::feature_rule rule;
   linear_pairs pairs;
@@ -39,7 +40,7 @@ struct random_features_body {
   linear_features<A> of;
 
   template <class SharedAllocator>
-  SLICESORT_HD product_memory<A> shared(SharedAllocator& memory) const {
+  SLICESORT_HD typename tile::operands shared(SharedAllocator& memory) const {
     return tile::shared(memory);
   }
   SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(rule.rows_of_w); }
@@ -47,21 +48,17 @@ struct random_features_body {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    product_memory<A> const memory = shared(block);
+    auto const memory = shared(block);
     linear_block const at(block.index(), side.tiles(), column_tiles());
     int const rows = side.valid_of_tile(pairs.sample(at.pair), at.tile);
     if (rows == 0) return;  // the whole block
     index_t const first = at.pair * side.rows + at.row();
-    A const* const z = of.z + first * rule.channels;
-    linear_matrix<T> const matrix = matrix_of_head(w, pairs.head(at.pair));
+    linear_matrix<A> const z = matrix_of_elements<A>(of.z, rule.channels, 1);
     tile products;
     products.clear();
-    products.template add<true, true>(
-        block, memory, rule.channels,
-        [&](int row, index_t c) { return row < rows ? z[row * rule.channels + c] : A(0); },
-        [&](index_t c, int f) {
-          return at.column + f < rule.rows_of_w ? matrix(at.column + f, c) : A(0);
-        });
+    products.add(block, memory, rule.channels, operand_of<true>(z, first, 0, rows),
+                 operand_of<true>(matrix_of_head(w, pairs.head(at.pair)), at.column, 0,
+                                  rule.rows_of_w - at.column));
     products.each(block.rank(), [&](int row, int f, A u) {
       if (row < rows && at.column + f < rule.rows_of_w)
         put(block, (first + row) * rule.count + at.column + f, u);

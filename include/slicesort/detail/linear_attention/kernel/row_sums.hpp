@@ -36,16 +36,20 @@ SLICESORT_HD_INLINE void for_each_of_rows(Block& block, int rows, index_t width,
 
 // One sum of the parts of a row, in registers: a loop over the halves the device's compiler would
 // not unroll.
-template <int Half = detail::row_parts / 2, class Block, class A>
-SLICESORT_HD_INLINE A fold_in_registers(Block& block,
-                                        A (&parts)[static_cast<std::size_t>(detail::row_parts)]) {
+template <std::size_t Count, class Block, class A, std::size_t Room>
+SLICESORT_HD_INLINE A fold_first(Block& block, A (&parts)[Room]) {
+  constexpr std::size_t half = Count / 2;
   SLICESORT_UNROLL
-  for (int l = 0; l < Half; ++l)
-    parts[l] = block.fused_multiply_add(parts[l], A(1), parts[l + Half]);
-  if constexpr (Half > 1)
-    return fold_in_registers<Half / 2>(block, parts);
+  for (std::size_t l = 0; l < half; ++l)
+    parts[l] = block.fused_multiply_add(parts[l], A(1), parts[l + half]);
+  if constexpr (half > 1)
+    return fold_first<half>(block, parts);
   else
     return parts[0];
+}
+template <class Block, class A, std::size_t Count>
+SLICESORT_HD_INLINE A fold_in_registers(Block& block, A (&parts)[Count]) {
+  return fold_first<Count>(block, parts);
 }
 
 // The parts of every row, and a number of each.
@@ -77,9 +81,9 @@ struct row_sums {
     });
     block.sync();
     if (block.rank() < rows) {
-      A mine[static_cast<std::size_t>(lanes)];
+      A mine[static_cast<std::size_t>(detail::row_parts)];
       SLICESORT_UNROLL
-      for (int l = 0; l < lanes; ++l) mine[l] = parts[block.rank() * stride + l];
+      for (int l = 0; l < detail::row_parts; ++l) mine[l] = parts[block.rank() * stride + l];
       numbers[block.rank()] = finish(block.rank(), fold_in_registers(block, mine));
     }
     block.sync();

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of linear_attention see of a call: pairs of a sample and a head, the queries or
-// the keys of each in tiles, and matrices with a row for each of them.
+// What the kernels of linear_attention see of a call: pairs of a sample and a head, and the queries
+// or the keys of each in tiles.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/kernel/columns.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
 #include <slicesort/detail/linear_attention/problem.hpp>
-#include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
-
-#include <type_traits>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
@@ -60,50 +57,6 @@ struct linear_block {
 };
 SLICESORT_HD constexpr index_t tiles_of_columns(index_t columns) {
   return divide_up(columns, index_t{linear_tile});
-}
-
-// Numbers in rows and columns, in the accumulator's type: elements of a tensor, or numbers of the
-// workspace, which have that type already.
-template <class T>
-struct linear_matrix {
-  using A = detail::accumulator_t<T>;
-
-  T const* elements;
-  A const* numbers;
-  index_t row_stride, column_stride;
-
-  SLICESORT_HD_INLINE A operator()(index_t row, index_t column) const {
-    index_t const at = row * row_stride + column * column_stride;
-    if constexpr (std::is_same_v<T, A>)
-      return numbers[at];
-    else
-      return numbers != nullptr ? numbers[at] : static_cast<A>(elements[at]);
-  }
-};
-
-// A matrix for every pair.
-template <class T>
-struct linear_operand {
-  using A = detail::accumulator_t<T>;
-
-  tensor4<T const> tensor{};
-  A const* numbers = nullptr;  // [pair][rows][width], if there is no tensor
-  index_t rows = 0, width = 0;
-
-  SLICESORT_HD linear_matrix<T> of(linear_pairs const& pairs, index_t pair) const {
-    if (numbers != nullptr) return {nullptr, numbers + pair * rows * width, width, 1};
-    T const* const first = tensor.data() + pairs.sample(pair) * tensor.strides().outer +
-                           pairs.head(pair) * tensor.strides().batch;
-    linear_matrix<T> m{first, nullptr, tensor.strides().length, tensor.strides().channels};
-    if constexpr (std::is_same_v<T, A>) m.numbers = first;
-    return m;
-  }
-};
-
-// A product with the factor of a row, where rows have factors.
-template <class Block, class A>
-SLICESORT_HD_INLINE A times_factor(Block& block, A number, A const* factors, index_t row) {
-  return factors == nullptr ? number : block.fused_multiply_add(number, factors[row], A(0));
 }
 
 }  // namespace impl

@@ -5,112 +5,99 @@
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/kernel/grid.hpp>
-#include <slicesort/detail/linear_attention/kernel/product_tile.hpp>
+#include <slicesort/detail/linear_attention/kernel/matrix.hpp>
 #include <slicesort/detail/linear_attention/kernel/rows.hpp>
+#include <slicesort/detail/linear_attention/kernel/tensor_product_tile.hpp>
 #include <slicesort/dtype.hpp>
+#include <slicesort/products.hpp>
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Numbers for every tile of a pair. There is room for `slots` tiles, one at least.
+// For every tile of a pair a matrix, and then a number for each of its rows, if they are there.
+// There is room for `slots` tiles, one at least.
 template <class A>
 struct tile_sums {
   A* data;
-  index_t slots, size;
+  index_t slots, size;    // size of a slot
+  index_t rows, columns;  // of the matrix
 
   SLICESORT_HD A* of(index_t pair, index_t tile) const {
     return data + (pair * slots + tile) * size;
   }
+  SLICESORT_HD A* row_sums(index_t pair, index_t tile) const {
+    return of(pair, tile) + rows * columns;
+  }
+  SLICESORT_HD linear_matrix<A> matrix(index_t pair, index_t tile) const {
+    return matrix_of_elements<A>(of(pair, tile), columns, 1);
+  }
 };
 
-// The left matrix of a tile, transposed, times the right one: [column of left][column of right].
-template <class T>
+// The left matrix of a tile, transposed, times the right one; and beside it the sums of the left
+// one's columns, times a number of each row.
+template <class T, products Kind>
 struct tile_sums_body {
   static constexpr int max_threads = linear_threads;
   using A = detail::accumulator_t<T>;
-  using tile = product_tile<A>;
+  using tile = tile_of_products<T, Kind>;
+  static constexpr int min_blocks = tile::min_blocks;
 
   linear_pairs pairs;
   linear_side side;
-  A const* left;  // [pair][row][left_pitch], of which `left_width` columns
-  index_t left_pitch, left_width;
+  feature_operand<T> left;
   A const* factors;  // [pair][row] of left; or null
   linear_operand<T> right;
-  index_t right_width;
-  tile_sums<A> to;
+  bool sums_rows;
+  A const* weights;  // [pair][row], of the sums of columns; null: 1
+  tile_sums<A> to;   // its rows are columns of left
 
   template <class SharedAllocator>
-  SLICESORT_HD product_memory<A> shared(SharedAllocator& memory) const {
+  SLICESORT_HD typename tile::operands shared(SharedAllocator& memory) const {
     return tile::shared(memory);
   }
-  SLICESORT_HD index_t row_tiles() const { return tiles_of_columns(left_width); }
-  SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(right_width); }
+  SLICESORT_HD index_t row_tiles() const { return tiles_of_columns(to.rows); }
+  // At least one, which sums columns.
+  SLICESORT_HD index_t column_tiles() const {
+    index_t const tiles = tiles_of_columns(to.columns);
+    return tiles > 0 ? tiles : 1;
+  }
   index_t blocks() const { return pairs.count * side.tiles() * row_tiles() * column_tiles(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    product_memory<A> const memory = shared(block);
+    auto const memory = shared(block);
     index_t const row = block.index() / column_tiles() % row_tiles() * linear_tile;
     index_t const column = block.index() % column_tiles() * linear_tile;
     linear_block const at(block.index() / (row_tiles() * column_tiles()), side.tiles(), 1);
     int const rows = side.valid_of_tile(pairs.sample(at.pair), at.tile);
     index_t const first = at.pair * side.rows + at.row();
-    A const* const from = left + first * left_pitch + row;
     A const* const factor = factors == nullptr ? nullptr : factors + first;
-    linear_matrix<T> const with = right.of(pairs, at.pair);
+    A const* const weight = weights == nullptr ? nullptr : weights + first;
+    int const f = block.rank();
+    bool const of_columns = sums_rows && column == 0 && f < linear_tile && row + f < to.rows;
+    A sum_of_column(0);
     tile products;
     products.clear();
-    products.template add<false, false>(
-        block, memory, rows,
-        [&](int f, index_t j) {
-          return row + f < left_width ? times_factor(block, from[j * left_pitch + f], factor, j)
-                                      : A(0);
-        },
-        [&](index_t j, int c) {
-          return column + c < right_width ? with(at.row() + j, column + c) : A(0);
-        });
+    products.add(block, memory, rows,
+                 operand_of<false>(left.of(pairs, at.pair), at.row(), row, to.rows - row, factor),
+                 operand_of<false>(right.of(pairs, at.pair), at.row(), column, to.columns - column),
+                 [&](index_t j, int some) {
+                   if (!of_columns) return;
+                   SLICESORT_NO_UNROLL
+                   for (int group = 0; group < some; group += 8)
+                     tile::each_left(memory, f, group, some, [&](int i, A number) {
+                       A const by = weight == nullptr ? A(1) : weight[j + group + i];
+                       sum_of_column = block.fused_multiply_add(number, by, sum_of_column);
+                     });
+                 });
     A* const sums = to.of(at.pair, at.tile);
-    products.each(block.rank(), [&](int f, int c, A sum) {
-      if (row + f < left_width && column + c < right_width)
-        sums[(row + f) * right_width + column + c] = sum;
+    products.each(block.rank(), [&](int r, int c, A sum) {
+      if (row + r < to.rows && column + c < to.columns)
+        sums[(row + r) * to.columns + column + c] = sum;
     });
-  }
-};
-
-// The same with one number of each row in place of the right matrix, or with 1. A thread takes a
-// column.
-template <class A>
-struct weighted_sums_body {
-  static constexpr int max_threads = linear_threads;
-
-  linear_pairs pairs;
-  linear_side side;
-  A const* left;     // [pair][row][size of `to`]
-  A const* factors;  // [pair][row] of left; or null
-  A const* weights;  // [pair][row]; null: 1
-  tile_sums<A> to;
-
-  SLICESORT_HD index_t column_tiles() const { return divide_up(to.size, index_t{linear_threads}); }
-  index_t blocks() const { return pairs.count * side.tiles() * column_tiles(); }
-
-  template <class Block>
-  SLICESORT_HD void operator()(Block& block) const {
-    linear_block const at(block.index() / column_tiles(), side.tiles(), 1);
-    index_t const f = block.index() % column_tiles() * linear_threads + block.rank();
-    if (f >= to.size) return;
-    int const rows = side.valid_of_tile(pairs.sample(at.pair), at.tile);
-    index_t const first = at.pair * side.rows + at.row();
-    A const* const from = left + first * to.size + f;
-    A const* const factor = factors == nullptr ? nullptr : factors + first;
-    A sum(0);
-    SLICESORT_UNROLL_4
-    for (int j = 0; j < rows; ++j) {
-      A const one = times_factor(block, from[j * to.size], factor, j);
-      sum = block.fused_multiply_add(one, weights == nullptr ? A(1) : weights[first + j], sum);
-    }
-    to.of(at.pair, at.tile)[f] = sum;
+    if (of_columns) to.row_sums(at.pair, at.tile)[row + f] = sum_of_column;
   }
 };
 

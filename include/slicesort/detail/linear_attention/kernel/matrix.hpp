@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrices with a row for each query, key or feature, as kernels read them, and what a product
+// takes of them.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/linear_attention/feature_math.hpp>
+#include <slicesort/detail/linear_attention/feature_rule.hpp>
+#include <slicesort/detail/linear_attention/kernel/rows.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+// What elements are read as: features that need nothing but their element are formed as it is read.
+template <class A>
+struct element_map {
+  detail::feature_kind kind;
+  A eps;
+
+  template <class Block>
+  SLICESORT_HD_INLINE A operator()(Block& block, A x) const {
+    using numbers = detail::single_numbers<Block, A>;
+    using math = detail::feature_math<numbers>;
+    numbers const on{block};
+    if (kind == detail::feature_kind::elu_plus_one)
+      return x > A(0) ? math::sum(on, x, A(1)) : math::exponential(on, x);
+    return math::sum(on, on.higher(x, A(0)), eps);  // relu
+  }
+};
+
+// Numbers in rows and columns, in the accumulator's type: elements of a tensor, or numbers of the
+// workspace, which have that type already. `Mapped`: elements go through a map.
+template <class T, bool Mapped = false>
+struct linear_matrix {
+  using A = detail::accumulator_t<T>;
+
+  T const* elements;  // null where there are numbers
+  A const* numbers;   // of the workspace; or elements that are of this type and go through no map
+  index_t row_stride, column_stride;
+  element_map<A> map{};
+
+  template <class Block>
+  SLICESORT_HD_INLINE A operator()(Block& block, index_t row, index_t column) const {
+    return mapped(block, as_read(row, column));
+  }
+  // Without the map.
+  SLICESORT_HD_INLINE A as_read(index_t row, index_t column) const {
+    index_t const at = row * row_stride + column * column_stride;
+    if constexpr (std::is_same_v<T, A> && !Mapped)
+      return numbers[at];
+    else
+      return elements == nullptr ? numbers[at] : static_cast<A>(elements[at]);
+  }
+  template <class Block>
+  SLICESORT_HD_INLINE A mapped(Block& block, A read) const {
+    if constexpr (Mapped)
+      return elements == nullptr ? read : map(block, read);
+    else
+      return (void)block, read;
+  }
+
+  // Whether rows lie in fours that may be read at once: columns are neighbors, and rows begin where
+  // a four may.
+  SLICESORT_HD bool in_fours() const {
+    bool const of_elements = elements != nullptr;
+    auto const address = of_elements ? reinterpret_cast<std::uintptr_t>(elements)
+                                     : reinterpret_cast<std::uintptr_t>(numbers);
+    return column_stride == 1 && row_stride % 4 == 0 &&
+           address % (of_elements ? alignof(four<T>) : alignof(four<A>)) == 0;
+  }
+  // Then, four neighbors of a row, from a multiple of four on, without the map.
+  SLICESORT_HD_INLINE void read_four(index_t row, index_t column, A (&to)[4]) const {
+    index_t const at = row * row_stride + column;
+    if constexpr (!(std::is_same_v<T, A> && !Mapped))
+      if (elements != nullptr) return read_four(elements + at, to);
+    read_four(numbers + at, to);
+  }
+
+ private:
+  template <class Element>
+  struct alignas(sizeof(Element) < 4 ? 4 * sizeof(Element) : 16) four {
+    Element element[4];
+  };
+  template <class Element>
+  static SLICESORT_HD_INLINE void read_four(Element const* from, A (&to)[4]) {
+    four<Element> const some = *reinterpret_cast<four<Element> const*>(from);
+    SLICESORT_UNROLL
+    for (int i = 0; i < 4; ++i) to[i] = static_cast<A>(some.element[i]);
+  }
+};
+
+template <class T, bool Mapped = false>
+SLICESORT_HD linear_matrix<T, Mapped> matrix_of_elements(
+    T const* first, index_t row_stride, index_t column_stride,
+    element_map<detail::accumulator_t<T>> const& map = {}) {
+  if constexpr (std::is_same_v<T, detail::accumulator_t<T>> && !Mapped)
+    return {nullptr, first, row_stride, column_stride, map};
+  else
+    return {first, nullptr, row_stride, column_stride, map};
+}
+
+// A matrix for every pair.
+template <class T, bool Mapped = false>
+struct linear_operand {
+  using A = detail::accumulator_t<T>;
+
+  tensor4<T const> tensor{};
+  A const* numbers = nullptr;  // [pair][rows][pitch], if there is no tensor
+  index_t rows = 0, pitch = 0;
+  element_map<A> map{};
+
+  SLICESORT_HD linear_matrix<T, Mapped> of(linear_pairs const& pairs, index_t pair) const {
+    if (numbers != nullptr) return {nullptr, numbers + pair * rows * pitch, pitch, 1, map};
+    T const* const first = tensor.data() + pairs.sample(pair) * tensor.strides().outer +
+                           pairs.head(pair) * tensor.strides().batch;
+    return matrix_of_elements<T, Mapped>(first, tensor.strides().length, tensor.strides().channels,
+                                         map);
+  }
+};
+
+// The features of queries, or of keys: in the workspace, or formed as their elements are read.
+template <class T>
+using feature_operand = linear_operand<T, true>;
+
+// A product with the factor of a row, where rows have factors.
+template <class Block, class A>
+SLICESORT_HD_INLINE A times_factor(Block& block, A number, A const* factors, index_t row) {
+  return factors == nullptr ? number : block.fused_multiply_add(number, factors[row], A(0));
+}
+
+// Some of a matrix, as one of the two operands of a product of a tile: number `at` of the tile's
+// rows or columns, and k of what is summed over. `AlongK`: neighbors in k lie in a row of the
+// matrix, and `at` counts its rows; else the other way round.
+template <class Matrix, bool AlongK>
+struct product_operand {
+  using A = typename Matrix::A;
+  static constexpr bool along_k = AlongK;
+
+  Matrix of;
+  index_t row, column;  // where `at` and k begin
+  index_t count;        // of `at`; behind them are zeros
+  A const* factors;     // of the matrix's rows from `row` on; or null
+
+  // Whether fours of the matrix begin where `at` and k are multiples of 4.
+  SLICESORT_HD bool in_fours() const { return column % 4 == 0 && of.in_fours(); }
+  // Of k and the next three, or of `at` and the next three: neighbors in a row of the matrix, from
+  // a multiple of 4 on, at once where it is `in_fours`. There are zeros from k = `end` on.
+  template <class Block>
+  SLICESORT_HD_INLINE void read_four(Block& block, int at, index_t k, index_t end, bool fours,
+                                     A (&to)[4]) const {
+    bool const any = at < count && k < end;
+    index_t const left = AlongK ? end - k : count - at;
+    int const some = !any ? 0 : left < 4 ? static_cast<int>(left) : 4;
+    index_t const r = AlongK ? at : k, c = AlongK ? k : at;
+    if (fours && some == 4) {
+      of.read_four(row + r, column + c, to);
+    } else {
+      SLICESORT_UNROLL
+      for (int i = 0; i < 4; ++i) to[i] = i < some ? of.as_read(row + r, column + c + i) : A(0);
+    }
+    SLICESORT_UNROLL
+    for (int i = 0; i < 4; ++i)
+      to[i] = i < some ? times_factor(block, of.mapped(block, to[i]), factors, r) : A(0);
+  }
+};
+template <bool AlongK, class Matrix>
+SLICESORT_HD_INLINE product_operand<Matrix, AlongK> operand_of(
+    Matrix const& of, index_t row, index_t column, index_t count,
+    typename Matrix::A const* factors = nullptr) {
+  return {of, row, column, count, factors};
+}
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -51,10 +51,10 @@ inline namespace SLICESORT_BUILD {
 /// - **Aliasing** outputs share no element with inputs or each other.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Accuracy** features and sums are in the accumulator's type, results rounded once. Sums are
-///   formed in tiles of 64 rows.
+///   formed in tiles of 64 rows. `products::native` rounds operands to 11 significant bits.
 /// - **Determinism** the same bits for every backend, thread count, instruction set and split of
 ///   the batch (but dw is a sum over samples); the sign of a number that was too small and became
-///   zero is open.
+///   zero is open. With `products::native`, 16-bit types have bits of their own on a GPU.
 /// - **Cost** with R features `4 * length * R * values` operations forward for each head, causal
 ///   half as much again, random features `2 * (queries + keys) * channels * r` more, and those of
 ///   random_exp's keys twice where not causal; backward two and a half to three times as many.

@@ -174,6 +174,8 @@ def read_cases() -> list[Case]:
 def bytes_of(case: Case) -> float:
     """That the benches count for an element, for a share of a copy's speed."""
     subject, _, direction, dtype, policy = case.name.split("/")[:5]
+    if subject == "linear_attention":
+        return (7 if direction == "backward" else 4) * {"f32": 4, "f64": 8}.get(dtype, 2)
     if subject == "sparse_mix":
         return 8 + 4 * 12 * (13 if "chord" in policy else 3) / 512
     return TRAFFIC.get((subject, dtype)) or TRAFFIC.get((subject, policy.split("-")[-1]), 0)
@@ -198,10 +200,14 @@ def targets_table(cases: list[Case]) -> list[list[str]]:
     for target in gpu_targets():
         if not isinstance(target, Level) or target.at_least is None:
             continue
+        promised = target.at_least > 0
+        if not promised and target.case not in named:
+            continue  # its kernels were not counted yet
         case = named[target.case]
         low, expected, high = (measure(target, case, device) for device in (SLOW, EXPECTED, FAST))
-        rows.append([target.what.removeprefix("GPU "), f"{target.at_least:g} {target.unit}", f"{expected:.0f}", f"{low:.0f} .. {high:.0f}",
-                     case.time(EXPECTED)[1], "met" if expected >= target.at_least else "missed"])
+        rows.append([target.what.removeprefix("GPU "), f"{target.at_least:g} {target.unit}" if promised else f"no promise, {target.unit}",
+                     f"{expected:.0f}", f"{low:.0f} .. {high:.0f}", case.time(EXPECTED)[1],
+                     "" if not promised else "met" if expected >= target.at_least else "missed"])
     return rows
 
 

@@ -7,6 +7,7 @@
 #include "driver/random.hpp"
 
 #include <slicesort/csp.hpp>
+#include <slicesort/linear_attention.hpp>
 #include <slicesort/slicing_sort.hpp>
 #include <slicesort/softmax_attention.hpp>
 #include <slicesort/sparse_mix.hpp>
@@ -94,6 +95,11 @@ class cases {
       add("softmax_attention", direction, "bf16", "streaming-full-H:16", tokens,
           [=](ss::extents3 e) { return attention(e, 16, backward); });
     }
+    ss::extents3 const short_rows{4, 4096, 1024};
+    add("linear_attention", "forward_values", "bf16", "elu_plus_one-both-H:16", short_rows,
+        [=](ss::extents3 e) { return linear(linear_op<ss::direction::both>{}, e, 16); });
+    add("linear_attention", "forward_values", "bf16", "elu_plus_one-causal-H:16", short_rows,
+        [=](ss::extents3 e) { return linear(linear_op<ss::direction::causal>{}, e, 16); });
   }
 
   // A case makes one call, or a part of it that stands for all; it returns how many elements of x
@@ -129,6 +135,21 @@ class cases {
           x.memory()[at] = bench::rounded<T>(bench::random_normals(2024, number).even);
         }
       });
+    return x;
+  }
+  // Of linear attention, which takes some heads after the others: the first block of each launch
+  // reads the first rows of another head, perhaps of another sample.
+  template <class T>
+  array<T> first_rows(ss::extents3 e) const {
+    constexpr ss::index_t rows = 256;
+    array<T> const x = zeros<T>(e.size());
+    ss::index_t const sample = e.length * e.channels;
+    if (x.memory() != nullptr)
+      for (ss::index_t b = 0; b < e.batch; ++b)
+        for (ss::index_t i = 0; i < std::min(e.length, rows) * e.channels; ++i) {
+          auto const number = static_cast<std::uint64_t>(b * sample + i);
+          x.memory()[b * sample + i] = bench::rounded<T>(bench::random_normals(2024, number).even);
+        }
     return x;
   }
   // Of one sample.
@@ -239,6 +260,23 @@ class cases {
                   work.scratch());
     else
       op.forward(on_, in, split(y), {state}, work.scratch());
+    return e.size();
+  }
+
+  template <class Direction>
+  using linear_op =
+      ss::linear_attention<ss::feature::elu_plus_one, ss::divisor::sum_plus, Direction>;
+
+  // Forward, by an operator that holds what its type does not say.
+  template <class Op>
+  ss::index_t linear(Op const& op, ss::extents3 e, ss::index_t heads) const {
+    using T = ss::bfloat16;
+    auto const q = first_rows<T>(e), k = first_rows<T>(e), v = first_rows<T>(e);
+    auto const y = zeros<T>(e.size());
+    auto const split = [&](array<T> const& a) { return ss::split_heads(view(a, e), heads); };
+    ss::extents4 const each = split(q).extents();
+    auto const work = scratch(op.template workspace_bytes<T>(on_, each, each));
+    op.forward(on_, {split(q), split(k), split(v)}, split(y), work.scratch());
     return e.size();
   }
 

@@ -71,6 +71,11 @@ inline layout read_layout(byte_reader& in, extents3 e) {
   return {strides_in_order(e, order, padding), static_cast<index_t>(in.take() % 20)};
 }
 
+// An extent of attention: mostly small, for speed; now and then more than a tile.
+inline index_t read_extent(byte_reader& in, index_t usual, index_t most) {
+  std::uint64_t const byte = in.take();
+  return static_cast<index_t>(byte < 220 ? byte : in.take(2)) % ((byte < 220 ? usual : most) + 1);
+}
 // Mostly small; now and then more columns or rows than one tile or one block.
 inline extents3 read_extents(byte_reader& in) {
   extents3 e;

@@ -32,11 +32,7 @@ pattern_mask read_mask(byte_reader& in) {
 }
 
 attention_size read_size(byte_reader& in) {
-  // Mostly small, for speed; now and then more than a tile.
-  auto const up_to = [&](index_t usual, index_t most) {
-    std::uint64_t const byte = in.take();
-    return static_cast<index_t>(byte < 220 ? byte : in.take(2)) % ((byte < 220 ? usual : most) + 1);
-  };
+  auto const up_to = [&](index_t usual, index_t most) { return read_extent(in, usual, most); };
   attention_size s{up_to(2, 3),    up_to(2, 3),  up_to(40, 150),
                    up_to(40, 150), up_to(9, 70), up_to(9, 70)};
   // The oracle takes its time.

@@ -2,8 +2,7 @@
 // Feature maps that callers bring to linear_attention: one that repeats a map of the library gives
 // its bits; one that looks at all that it is told gives what the definition says.
 #define SLICESORT_TEST_EVERY_BACKEND
-#include "problem.hpp"
-#include "support/own_feature.hpp"
+#include "run_own.hpp"
 #include "support/refusal.hpp"
 
 #include <doctest/doctest.h>
@@ -17,20 +16,6 @@
 using namespace support;
 
 namespace {
-
-// A problem's call with a map of the caller's in place of its feature.
-template <class T, class Exec>
-linear_results<T> run_own(own_feature const& feature, linear_problem<T> const& p, Exec const& on) {
-  return run_linear_by(p, {}, [&](linear_stacks<T>& t, linear_results<T>& results) {
-    using divisor = ss::divisor::at_least;
-    auto const& d = std::get<divisor>(p.divisor);
-    if (p.causal)
-      call_linear(ss::linear_attention<own_feature, divisor, ss::direction::causal>(feature, d), p,
-                  on, t, results);
-    else
-      call_linear(ss::linear_attention<own_feature, divisor>(feature, d), p, on, t, results);
-  });
-}
 
 using numbers = std::vector<double>;
 

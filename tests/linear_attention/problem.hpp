@@ -275,22 +275,23 @@ linear_results<T> run_linear_by(linear_problem<T> const& p, memory_layout layout
   return results;
 }
 
-// f(operator) with the policies of a problem as types.
+// f(operator) with the policies of a problem as types; with another feature in place of its own.
+template <class Feature, class T, class F>
+void with_feature(Feature const& feature, linear_problem<T> const& p, F const& f) {
+  std::visit(
+      [&](auto const& divisor) {
+        using Divisor = std::decay_t<decltype(divisor)>;
+        if (p.causal)
+          f(ss::linear_attention<Feature, Divisor, ss::direction::causal>(feature, divisor, {},
+                                                                          p.multiply));
+        else
+          f(ss::linear_attention<Feature, Divisor>(feature, divisor, {}, p.multiply));
+      },
+      p.divisor);
+}
 template <class T, class F>
 void with_operator(linear_problem<T> const& p, F const& f) {
-  return std::visit(
-      [&](auto const& feature, auto const& divisor) {
-        using Feature = std::decay_t<decltype(feature)>;
-        using Divisor = std::decay_t<decltype(divisor)>;
-        namespace direction = ss::direction;
-        if (p.causal)
-          f(ss::linear_attention<Feature, Divisor, direction::causal>(feature, divisor, {},
-                                                                      p.multiply));
-        else
-          f(ss::linear_attention<Feature, Divisor, direction::both>(feature, divisor, {},
-                                                                    p.multiply));
-      },
-      p.feature, p.divisor);
+  std::visit([&](auto const& feature) { with_feature(feature, p, f); }, p.feature);
 }
 
 template <class T, class Exec>

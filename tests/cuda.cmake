@@ -181,7 +181,7 @@ foreach(_tool IN ITEMS memcheck racecheck initcheck synccheck)
     set_tests_properties(sanitizer_${_tool} PROPERTIES SKIP_REGULAR_EXPRESSION "there is no compute-sanitizer")
   endif()
   set_tests_properties(sanitizer_${_tool} PROPERTIES ENVIRONMENT SLICESORT_TEST_RED_ZONES=0 TIMEOUT 300)
-  # Attention promises no bits between backends, and is not among those calls.
+  # softmax_attention promises no bits between backends, and is not among those calls.
   if(SLICESORT_COMPUTE_SANITIZER AND _slicesort_device STREQUAL "gpu")
     _slicesort_gpu_test(sanitizer_${_tool}_attention ${SLICESORT_COMPUTE_SANITIZER} --tool ${_tool} --error-exitcode 1
       $<TARGET_FILE:slicesort_test_softmax_attention_special_values>)

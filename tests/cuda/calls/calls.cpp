@@ -8,11 +8,32 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace support {
 
 namespace {
+
+// Normal numbers; of states of softmax_attention, maxima and sums.
+template <class T>
+void make_attention_inputs(operands<T> const& o, std::uint64_t seed) {
+  attention_extents const& e = o.attention;
+  auto const fill = [&](auto* to, index_t count) {
+    using Element = std::decay_t<decltype(*to)>;
+    auto const numbers =
+        make_column<Element>(input_kind::normal, static_cast<std::size_t>(count), ++seed);
+    std::copy(numbers.begin(), numbers.end(), to);
+  };
+  for (T* tensor : {o.q, o.k, o.v, o.dattended}) fill(tensor, e.e.size());
+  fill(o.random_rows, e.of_w().size());
+  index_t const numbers_of_states = 2 * e.of_state().size();
+  fill(o.softmax_state, numbers_of_states);
+  for (index_t i = 1; i < numbers_of_states; i += 2)
+    o.softmax_state[i] = 1 + o.softmax_state[i] * o.softmax_state[i];
+  for (index_t b = 0; b < e.e.batch; ++b)
+    o.attention_lengths[b] = std::min(o.lengths[b], e.e.length);
+}
 
 // Fills the inputs; the saved state is what the host backend saves.
 template <class T>
@@ -38,6 +59,7 @@ void make_inputs(operands<T> const& o, std::uint64_t seed, bool with_lengths) {
   auto const mixing = static_cast<std::size_t>(factors * links * e.batch * e.length);
   auto const weights = make_column<T>(input_kind::normal, mixing, seed + 2);
   std::copy(weights.begin(), weights.end(), o.mix_weights);
+  make_attention_inputs(o, seed + 3);
   using A = ss::detail::accumulator_t<T>;
   for (index_t k = 0; k < terms; ++k) o.weights[k] = A(0.75) - static_cast<A>(k);
   auto const whole = static_cast<std::size_t>(e.size());
@@ -89,21 +111,40 @@ template class call_memory<SLICESORT_TEST_DTYPE>;
 
 #if defined(SLICESORT_TEST_FIRST)
 std::string call_name(int call) {
-  constexpr char const* names[] = {
-      "slicing_sort.forward",      "slicing_sort.forward, not saved",
-      "slicing_sort.backward",     "slicing_sort.backward, accumulating",
-      "multi_permutation.forward", "multi_permutation.backward",
-      "max_exchange.forward",      "max_exchange.backward",
-      "shuffle.forward, shared",   "shuffle.backward, shared",
-      "shuffle.forward, own",      "shuffle.backward, own",
-      "csp.forward, pairs",        "csp.backward, pairs",
-      "csp.forward, groups",       "csp.backward, groups, accumulating",
-      "csp.forward, long groups",  "csp.backward, long groups",
-      "csp.forward, columns",      "csp.backward, columns",
-      "sinkhorn_csp.forward",      "sinkhorn_csp.backward",
-      "sparse_mix.forward",        "sparse_mix.backward",
-      "sparse_mix.forward, alone", "sparse_mix.backward, of x, accumulating",
-      "permute.forward",           "permute.backward, accumulating"};
+  constexpr char const* names[] = {"slicing_sort.forward",
+                                   "slicing_sort.forward, not saved",
+                                   "slicing_sort.backward",
+                                   "slicing_sort.backward, accumulating",
+                                   "multi_permutation.forward",
+                                   "multi_permutation.backward",
+                                   "max_exchange.forward",
+                                   "max_exchange.backward",
+                                   "shuffle.forward, shared",
+                                   "shuffle.backward, shared",
+                                   "shuffle.forward, own",
+                                   "shuffle.backward, own",
+                                   "csp.forward, pairs",
+                                   "csp.backward, pairs",
+                                   "csp.forward, groups",
+                                   "csp.backward, groups, accumulating",
+                                   "csp.forward, long groups",
+                                   "csp.backward, long groups",
+                                   "csp.forward, columns",
+                                   "csp.backward, columns",
+                                   "sinkhorn_csp.forward",
+                                   "sinkhorn_csp.backward",
+                                   "sparse_mix.forward",
+                                   "sparse_mix.backward",
+                                   "sparse_mix.forward, alone",
+                                   "sparse_mix.backward, of x, accumulating",
+                                   "permute.forward",
+                                   "permute.backward, accumulating",
+                                   "linear_attention.forward",
+                                   "linear_attention.backward",
+                                   "linear_attention.forward, causal",
+                                   "linear_attention.backward, causal",
+                                   "merge_attention.forward",
+                                   "merge_attention.forward, not saved"};
   static_assert(sizeof names / sizeof names[0] == all_calls, "a name for every call");
   return names[call];
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every operator, forward and backward, as a numbered call over the same memory: for tests of what
-// all of them must do alike. calls.cpp is compiled once for each element type.
+// Every operator, forward and backward, as a numbered call over the same memory, but
+// softmax_attention, which promises no bits between backends: for tests of what all of them must do
+// alike. calls.cpp is compiled once for each element type.
 #pragma once
 
 #include "cuda/backend/device.hpp"
@@ -16,7 +17,7 @@
 
 namespace support {
 
-inline constexpr int all_calls = 28;
+inline constexpr int all_calls = 34;
 std::string call_name(int call);
 // Whether the call adds to what its gradients hold: it is not the same when it is made twice.
 constexpr bool accumulates(int call) { return call == 3 || call == 15 || call == 25 || call == 27; }

@@ -4,7 +4,9 @@
 
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
+#include <slicesort/view.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,24 +20,50 @@ inline constexpr index_t terms = 3;               // of multi_permutation
 inline constexpr int csps = 4;                    // each with a saved order of its own
 inline constexpr index_t factors = 3, links = 3;  // of sparse_mix
 
+// Attention's tensors have the batch and the channels of the call, and no more rows than a few of
+// its tiles: longer ones would only take longer.
+struct attention_extents {
+  static constexpr index_t most_rows = 300, random_features = 5;
+
+  extents3 e;  // heads packed
+  index_t heads;
+
+  explicit attention_extents(extents3 call)
+      : e{call.batch, std::min(call.length, most_rows), call.channels},
+        heads(call.channels % 3 == 0 ? 3 : 1) {}
+  ss::extents4 of_heads() const { return {e.batch, heads, e.length, e.channels / heads}; }
+  ss::extents4 of_state() const { return {e.batch, heads, e.length, 2}; }
+  extents3 of_w() const { return {heads, random_features, e.channels / heads}; }
+  template <class E>
+  ss::tensor4<E> heads_of(E* data) const {
+    return ss::split_heads(ss::tensor3<E>(data, e), heads);
+  }
+};
+
 template <class T>
 struct operands {
   using A = ss::detail::accumulator_t<T>;
 
   extents3 e;
+  attention_extents attention;
   T *x, *dy;
   std::uint32_t *saved_perm, *saved_maximum;
   A* weights;
   index_t* lengths;
   std::uint32_t* saved_orders[csps];  // of any width
   T *mix_weights, *saved_states;
+  T *q, *k, *v, *dattended, *random_rows;
+  A* softmax_state;  // of two parts
+  index_t* attention_lengths;
   T *y, *dx;
   std::uint32_t *perm, *maximum, *new_order;
   A* dweights;
   T *dmix_weights, *new_states;
+  T *attended, *dq, *dk, *dv, *drandom_rows;
+  A* merged_state;
   std::size_t input_bytes = 0, output_bytes = 0;
 
-  operands(extents3 shape, void* inputs, void* outputs) : e(shape) {
+  operands(extents3 shape, void* inputs, void* outputs) : e(shape), attention(shape) {
     auto const columns = static_cast<std::size_t>(e.batch * e.channels);
     auto const elements = static_cast<std::size_t>(e.size());
     take(x, inputs, input_bytes, elements);
@@ -48,6 +76,13 @@ struct operands {
     auto const mixing = static_cast<std::size_t>(factors * links * e.batch * e.length);
     take(mix_weights, inputs, input_bytes, mixing);
     take(saved_states, inputs, input_bytes, static_cast<std::size_t>(factors - 1) * elements);
+    auto const attending = static_cast<std::size_t>(attention.e.size()),
+               random = static_cast<std::size_t>(attention.of_w().size()),
+               state = static_cast<std::size_t>(attention.of_state().size());
+    for (T** tensor : {&q, &k, &v, &dattended}) take(*tensor, inputs, input_bytes, attending);
+    take(random_rows, inputs, input_bytes, random);
+    take(softmax_state, inputs, input_bytes, 2 * state);
+    take(attention_lengths, inputs, input_bytes, static_cast<std::size_t>(e.batch));
     take(y, outputs, output_bytes, elements);
     take(dx, outputs, output_bytes, elements);
     take(perm, outputs, output_bytes, elements);
@@ -56,9 +91,16 @@ struct operands {
     take(dweights, outputs, output_bytes, terms);
     take(dmix_weights, outputs, output_bytes, mixing);
     take(new_states, outputs, output_bytes, static_cast<std::size_t>(factors - 1) * elements);
+    for (T** tensor : {&attended, &dq, &dk, &dv}) take(*tensor, outputs, output_bytes, attending);
+    take(drandom_rows, outputs, output_bytes, random);
+    take(merged_state, outputs, output_bytes, state);
   }
   ss::tensor1<index_t const> lengths_view(bool wanted) const {
     return wanted ? ss::tensor1<index_t const>(lengths, e.batch) : ss::tensor1<index_t const>();
+  }
+  ss::tensor1<index_t const> attention_lengths_view(bool wanted) const {
+    return wanted ? ss::tensor1<index_t const>(attention_lengths, e.batch)
+                  : ss::tensor1<index_t const>();
   }
 
  private:

@@ -2,6 +2,7 @@
 // What the numbered calls are, on any execution policy.
 #pragma once
 
+#include "attention_calls.hpp"
 #include "calls.hpp"
 #include "operands.hpp"
 
@@ -76,6 +77,7 @@ std::size_t bytes_of(int call, Exec const& on, extents3 e) {
                     [&](auto const& op) { return op.template workspace_bytes<T>(on, e); });
   if constexpr (relaxes<T>)
     if (call < first_mix) return relaxed().workspace_bytes<T>(on, e);
+  if (call >= first_linear) return attention_bytes_of<T>(call, on, attention_extents(e));
   if (call >= first_permute) return ss::permute::workspace_bytes<T>(on, e);
   return with_mix(mix_of(std::max(call, first_mix)), [&](auto const& op) {
     return op.template workspace_bytes<T>(on, e, {factors, e.batch, e.length, links});
@@ -194,6 +196,8 @@ void run_call(int call, Exec const& on, operands<T> const& o, ss::workspace w, b
     case first_permute + 1:
       return ss::permute().backward(on, dy, {saved}, dx, w, {mode, lengths});
     default:
+      if (call >= first_merge) return run_merge(call, on, o, w);
+      if (call >= first_linear) return run_linear(call, on, o, w, with_lengths);
       if (call < first_sinkhorn) return run_csp(call, on, o, w, lengths);
       if constexpr (relaxes<T>)
         if (call < first_mix) return run_sinkhorn(call, on, o, w, lengths);

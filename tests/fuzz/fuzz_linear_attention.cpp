@@ -51,7 +51,10 @@ void run_type(byte_reader& in) {
                             divisor_number(divisor, eps), causal, flags >> 16);
   own_feature const own{feature == own_relu ? own_kind::relu : own_kind::by_place,
                         (flags & 128) != 0 ? 0.25 : 0};
-  if (feature >= own_relu) p.feature = ss::feature::relu{own.eps}, p.w.clear(), p.dw.clear();
+  if (feature >= own_relu) {
+    p.feature = ss::feature::relu{own.eps};
+    p.w.clear(), p.dw.clear(), p.shared_w = false;
+  }
   if ((flags & 512) != 0) p.lengths = read_lengths(in, {size.batch, size.keys, 1});
   if ((flags & 1024) != 0) p.query_lengths = read_lengths(in, {size.batch, size.queries, 1});
   p.wanted = static_cast<unsigned>(in.take() % 16);

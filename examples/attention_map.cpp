@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slicing-sort as attention: it multiplies every channel by its own N x N permutation matrix, which
 // is sparse, of full rank and doubly stochastic. Nobody forms that matrix; here it is drawn to be
-// looked at. docs/operators/draw_attention.py makes the picture of the documentation from this
-// program's output.
+// looked at. docs/operators/pictures/draw_attention.py makes the picture of the documentation from
+// this program's output.
 #include <slicesort/equivalent_matrix.hpp>
 #include <slicesort/slicing_sort.hpp>
 

@@ -2,7 +2,8 @@
 // Channel-wise sample permutation: every channel is shifted along the sequence by its own number of
 // rows, then the rows of each group are put in order. As attention, every channel is multiplied by
 // a permutation matrix of its own, which nobody forms; `from` says where its ones are.
-// docs/operators/draw_attention.py makes the picture of the documentation from this output.
+// docs/operators/pictures/draw_attention.py makes the picture of the documentation from this
+// output.
 #include <slicesort/csp.hpp>
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sparse factors: a chain with its gradients, with states saved and without; and what a row sees
 // after each factor of three topologies, one of them home-made.
-// docs/operators/draw_receptive_field.py draws it.
+// docs/operators/pictures/draw_receptive_field.py draws it.
 #include <slicesort/equivalent_matrix.hpp>
 #include <slicesort/sparse_mix.hpp>
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "operators"))
+sys.path.insert(0, str(HERE.parent / "operators/pictures"))
 from draw_attention import COLOURS, EXAMPLES, MARGIN, STYLE  # noqa: E402
 
 CELL, BETWEEN, TOP, STEP, COLUMNS = 11, 40, 54, 82, 3

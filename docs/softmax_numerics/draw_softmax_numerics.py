@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "operators"))
+sys.path.insert(0, str(HERE.parent / "operators/pictures"))
 from draw_attention import COLOURS, MARGIN, STYLE  # noqa: E402
 
 WIDTH, HEIGHT, LEFT, TOP, BETWEEN, BOTTOM = 196, 190, 44, 78, 62, 46

@@ -5,11 +5,8 @@ weights are what examples/linear_attention_map.cpp prints, which a test compares
 Needs nothing but Python; --check only compares."""
 import re
 import sys
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-from draw_attention import COLOURS, EXAMPLES, MARGIN, STYLE  # noqa: E402
+from draw_attention import COLOURS, EXAMPLES, HERE, MARGIN, STYLE
 
 CELL, BETWEEN, TOP, STEP, COLUMNS = 15, 40, 54, 82, 3
 TITLES = {"softmax attention": "Softmax attention", "elu_plus_one": "Linear Transformer",

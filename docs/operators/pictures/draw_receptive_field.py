@@ -66,7 +66,7 @@ def main():
     if sys.argv[1:] != ["--check"]:
         target.write_text(text)
     elif not target.exists() or target.read_text() != text:
-        sys.exit(f"{target.name} is out of date: run docs/operators/draw_receptive_field.py")
+        sys.exit(f"{target.name} is out of date: run docs/operators/pictures/draw_receptive_field.py")
 
 
 main()

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-EXAMPLES = HERE.parent.parent / "examples"
+EXAMPLES = HERE.parent.parent.parent / "examples"
 CELL, BAR, GAP, BETWEEN, MARGIN, TOP = 18, 44, 6, 38, 24, 54
 COLOURS = ("#0072b2", "#d55e00", "#009e73")  # told apart with any color vision
 
@@ -147,7 +147,7 @@ def main():
         if sys.argv[1:] != ["--check"]:
             target.write_text(text)
         elif not target.exists() or target.read_text() != text:
-            stale.append(f"{name} is out of date: run docs/operators/draw_attention.py")
+            stale.append(f"{name} is out of date: run docs/operators/pictures/draw_attention.py")
     sys.exit("\n".join(stale) or 0)
 
 

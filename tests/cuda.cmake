@@ -99,11 +99,13 @@ endforeach()
 
 # The same of attention, by PyTorch.
 if(SLICESORT_PYTHON AND _slicesort_device)
-  target_compile_definitions(slicesort_attention_file PRIVATE SLICESORT_TEST_CUDA)
-  target_link_libraries(slicesort_attention_file PRIVATE slicesort_test_remote)
-  _slicesort_device_test(cuda_torch_attention ${SLICESORT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/torch/check_attention.py
-    $<TARGET_FILE:slicesort_attention_file> cuda)
-  set_tests_properties(cuda_torch_attention PROPERTIES SKIP_RETURN_CODE 77)  # there is no torch
+  foreach(_check IN LISTS _slicesort_torch_checks)
+    target_compile_definitions(slicesort_${_check}_file PRIVATE SLICESORT_TEST_CUDA)
+    target_link_libraries(slicesort_${_check}_file PRIVATE slicesort_test_remote)
+    _slicesort_device_test(cuda_torch_${_check} ${SLICESORT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/torch/check_${_check}.py
+      $<TARGET_FILE:slicesort_${_check}_file> cuda)
+    set_tests_properties(cuda_torch_${_check} PROPERTIES SKIP_RETURN_CODE 77)  # there is no torch
+  endforeach()
 endif()
 
 # What only a device can show.

@@ -249,18 +249,19 @@ void for_each_variant_setting(F const& f) {
                                   {2, 37, 24}, f);
 }
 
-// The same settings of the sparse masks, and the promised ones of `fixed` and of all.
+// The same settings of the other masks, and the promised ones of some.
 template <class T, class F>
 void for_each_sparse_setting(F const& f) {
-  for_each_attention_task<T>({"streaming-strided-H:", "streaming-window_globals-H:",
-                              "streaming-causal_fixed-H:", "streaming-bigbird-H:"},
-                             f);
+  for_each_attention_task<T>(
+      {"streaming-causal-H:", "streaming-strided-H:", "streaming-window_globals-H:",
+       "streaming-causal_fixed-H:", "streaming-bigbird-H:"},
+      f);
   for_each_attention_direction<T>(
       {"streaming-window_globals-H:8", "streaming-fixed-H:8", "streaming-bigbird-H:8"}, "normal",
       {1, 4096, 512}, f);
   for_each_attention_direction<T>(
-      {"streaming-strided-H:4", "streaming-window_globals-H:4", "streaming-fixed-H:4",
-       "streaming-causal_fixed-H:4", "streaming-bigbird-H:4"},
+      {"streaming-causal-H:4", "streaming-strided-H:4", "streaming-window_globals-H:4",
+       "streaming-fixed-H:4", "streaming-causal_fixed-H:4", "streaming-bigbird-H:4"},
       "normal", {2, 37, 24}, f);
 }
 

@@ -26,6 +26,7 @@ class attention_mask {
               : name == "block_local"    ? kind::block_local
               : name == "strided"        ? kind::strided
               : name == "window_globals" ? kind::window_globals
+              : name == "causal"         ? kind::causal
               : name == "fixed"          ? kind::fixed
               : name == "causal_fixed"   ? kind::causal_fixed
               : name == "bigbird"        ? kind::bigbird
@@ -46,6 +47,8 @@ class attention_mask {
         return f(ss::mask::strided{stride});
       case kind::window_globals:
         return f(ss::mask::either{window, ss::mask::globals{globals}});
+      case kind::causal:
+        return f(ss::mask::causal{});
       case kind::fixed:
         return f(ss::mask::fixed{block, tail});
       case kind::causal_fixed:
@@ -74,6 +77,8 @@ class attention_mask {
         return (query - key) % stride == 0;
       case kind::window_globals:
         return near_by || query < globals || key < globals;
+      case kind::causal:
+        return key <= query;
       case kind::fixed:
         return in_block || in_tail;
       case kind::causal_fixed:
@@ -108,6 +113,7 @@ class attention_mask {
     block_local,
     strided,
     window_globals,
+    causal,
     fixed,
     causal_fixed,
     bigbird

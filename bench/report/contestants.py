@@ -43,6 +43,7 @@ CONTESTANTS = [
     Contestant("linear_attention", "cosine_reweighted-both-H:\\d+", "cosFormer", "#a03c52"),
     Contestant("linear_attention", "random_fourier-both-H:\\d+", "RFA", "#567a2b"),
     REFERENCE,
+    Contestant("softmax_attention", "streaming-causal-H:\\d+", "softmax, causal", "#555f6b"),
     Contestant("softmax_attention", "native-full-H:\\d+", "softmax, native products", "#d06a1b", True),
     Contestant("softmax_attention", "materialised-full-H:\\d+", "softmax, materialized", "#777777"),
     Contestant("softmax_attention", "streaming-window-H:\\d+", "softmax, window of 512", "#9a7fc4", True),
@@ -75,14 +76,18 @@ def label_of(who: Contestant, context: dict) -> str:
     return f"{who.label} ({name})" if who == MATERIALIZED and name else who.label
 
 
-def reference_of(case: Case, cases: dict[str, Case]) -> Case | None:
-    """Streaming softmax attention with the same fields; of several numbers of heads, with its own, or for who has none, with
-    the first."""
+def softmax_of(case: Case, cases: dict[str, Case], mask: str) -> Case | None:
+    """Streaming softmax attention with that mask and the same fields; of several numbers of heads, with its own, or for who has
+    none, with the first."""
     own = case.policy.rpartition("-H:")
-    wanted = f"streaming-full-H:{own[2]}" if own[1] else REFERENCE.policy
+    wanted = f"streaming-{mask}-H:" + (own[2] if own[1] else "\\d+")
     parts = case.name.split("/")
     expression = re.compile("/".join([REFERENCE.subject, *map(re.escape, parts[1:4]), wanted, *map(re.escape, parts[5:])]))
     return next((other for name, other in cases.items() if expression.fullmatch(name)), None)
+
+
+def reference_of(case: Case, cases: dict[str, Case]) -> Case | None:
+    return softmax_of(case, cases, "full")
 
 
 def torch_forms_of(case: Case) -> list[str]:
@@ -93,10 +98,12 @@ def torch_forms_of(case: Case) -> list[str]:
         mask = case.policy.split("-")[1]
         if mask == "bigbird":
             return []
+        if mask == "causal":
+            return ["torch_sdpa_causal"]
         tiled = case.policy.startswith(("streaming", "native"))
         return ["torch_sdpa_masked" if mask != "full" else "torch_sdpa_flash" if tiled else "torch_sdpa_math"]
     if case.subject == "linear_attention":
-        return ["torch_einsum"] if "-both-" in case.policy else ["torch_cumsum"]
+        return ["torch_matmul", "torch_einsum"] if "-both-" in case.policy else ["torch_loop", "torch_tiles"]
     known = {"sparse_mix": ["torch_roll", "torch_gather"], "csp": ["torch_gather_sort"], "max_exchange": ["torch_max_scatter"],
              "multi_permutation": ["torch_sort_gather"]}
     return known.get(case.subject) or (["torch_signed_sort"] if case.policy == "interleave" else ["torch_stable_sort", "torch_sort"])

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention of tensors in a file, forward and backward, for check_attention.py: attention_file
 // host|cuda IN OUT. IN: eleven 64-bit integers and a double (`request`), then q, k, v, the bias if
-// there is one, and dy; OUT: y, dq, dk, dv and dbias. All contiguous, in the machine's byte order.
-// Masks from 100 on are the library's sparse ones, on the host.
+// there is one, and dy; OUT: y, dq, dk, dv and dbias. Masks from 100 on are the library's sparse
+// ones, on the host.
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
 #include "support/pattern_mask.hpp"
+#include "tensor_file.hpp"
 
 #include <slicesort/mask.hpp>
 #include <slicesort/softmax_attention.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <exception>
 #include <fstream>
 #include <stdexcept>
-#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -64,24 +62,15 @@ void with_sparse_mask(request const& r, F const& f) {
   }
 }
 
-template <class T>
-std::vector<T> read(std::ifstream& in, ss::extents4 e) {
-  std::vector<T> elements(static_cast<std::size_t>(e.size()));
-  in.read(reinterpret_cast<char*>(elements.data()),
-          static_cast<std::streamsize>(elements.size() * sizeof(T)));
-  if (!in) throw std::runtime_error("the file is too short");
-  return elements;
-}
-
 template <class T, class Algorithm, class Mask, class Exec>
 void attend_by(Exec const& on, Mask const& mask, request const& r, std::ifstream& in,
                std::ofstream& out) {
   ss::extents4 const q_shape{r.batch, r.heads, r.queries, r.channels},
       k_shape{r.batch, r.heads, r.keys, r.channels}, v_shape{r.batch, r.heads, r.keys, r.values},
       y_shape{r.batch, r.heads, r.queries, r.values}, bias_shape = r.bias_shape();
-  auto const q = read<T>(in, q_shape), k = read<T>(in, k_shape), v = read<T>(in, v_shape);
-  auto const bias = read<T>(in, bias_shape);
-  auto const dy = read<T>(in, y_shape);
+  auto const read = [&](ss::extents4 e) { return read_tensor<T>(in, e.size()); };
+  auto const q = read(q_shape), k = read(k_shape), v = read(v_shape), bias = read(bias_shape),
+             dy = read(y_shape);
   ss::attention_inputs<T> const inputs{
       {q.data(), q_shape}, {k.data(), k_shape}, {v.data(), v_shape}};
   ss::attention_inputs<T> const given{
@@ -104,9 +93,7 @@ void attend_by(Exec const& on, Mask const& mask, request const& r, std::ifstream
                {dv.data(), v_shape},
                r.bias != 0 ? ss::tensor4<T>(dbias.data(), bias_shape) : ss::tensor4<T>()},
               scratch.get());
-  for (auto const* elements : {&y, &dq, &dk, &dv, &dbias})
-    out.write(reinterpret_cast<char const*>(elements->data()),
-              static_cast<std::streamsize>(elements->size() * sizeof(T)));
+  for (auto const* elements : {&y, &dq, &dk, &dv, &dbias}) write_tensor(out, *elements);
 }
 
 template <class T, class Algorithm, class Exec>
@@ -117,37 +104,15 @@ void attend(Exec const& on, request const& r, std::ifstream& in, std::ofstream& 
   by(pattern_mask{static_cast<mask_kind>(r.mask), r.offset, 0});
 }
 
-template <class T, class Exec>
-void attend(Exec const& on, request const& r, std::ifstream& in, std::ofstream& out) {
-  if (r.materialized != 0)
-    attend<T, ss::materialized<>>(on, r, in, out);
-  else
-    attend<T, ss::streaming>(on, r, in, out);
-}
-
-template <class Exec>
-void answer(Exec const& on, std::ifstream& in, std::ofstream& out) {
-  request r{};
-  in.read(reinterpret_cast<char*>(&r), sizeof r);
-  if (r.dtype == 0) attend<float>(on, r, in, out);
-  if (r.dtype == 1) attend<double>(on, r, in, out);
-  if (r.dtype == 2) attend<ss::float16>(on, r, in, out);
-  if (r.dtype == 3) attend<ss::bfloat16>(on, r, in, out);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
-  std::ifstream in(argv[2], std::ios::binary);
-  std::ofstream out(argv[3], std::ios::binary);
-  try {
-    if (std::string(argv[1]) == "host") answer(ss::exec::host{2}, in, out);
-#if defined(SLICESORT_TEST_CUDA)
-    if (std::string(argv[1]) == "cuda") answer(cuda_exec{}, in, out);
-#endif
-  } catch (std::exception const& e) {
-    std::fprintf(stderr, "attention_file: %s\n", e.what());
-    return 1;
-  }
+  return answer_file<request>(argc, argv,
+                              [](auto const& on, auto zero, request const& r, auto& in, auto& out) {
+                                using T = decltype(zero);
+                                if (r.materialized != 0)
+                                  attend<T, ss::materialized<>>(on, r, in, out);
+                                else
+                                  attend<T, ss::streaming>(on, r, in, out);
+                              });
 }

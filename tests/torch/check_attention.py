@@ -1,25 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's scaled_dot_product_attention as a second oracle: check_attention.py PROGRAM host|cuda. Torch in float64 says
-what is right; torch in the type itself says what error is to be expected. Masks are written from
+"""PyTorch's scaled_dot_product_attention as a second oracle: check_attention.py PROGRAM host|cuda. Masks are written from
 their definitions a second time. Exit status 77: there is no torch."""
-import ctypes
 import functools
 import itertools
 import struct
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-try:
-    import torch
-    from torch.nn.functional import scaled_dot_product_attention
-except ImportError as error:
-    print(f"skipped: there is no torch ({error})")
-    sys.exit(77)
+from common import DTYPES, Comparison, by_us, torch
+from torch.nn.functional import scaled_dot_product_attention
 
-DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 FULL, CAUSAL = 0, 1
 FIXED, CAUSAL_FIXED, WINDOW_GLOBALS, DILATED, CHUNK_BACK, STRIDED, BIGBIRD = range(100, 107)
 NO_BIAS, OF_PAIRS, RELATIVE, SHARED = range(4)
@@ -93,27 +85,10 @@ def big_blocks_meet(head: int, row: int, column: int, last_row: int, last: int) 
     return False
 
 
-def bytes_of(t) -> bytes:
-    return ctypes.string_at(t.data_ptr(), t.numel() * t.element_size())
-
-
-def by_us(program: str, where: str, folder: Path, header: tuple, scale: float, inputs: list, dy, dtype) -> list:
-    given, answer = folder / "in", folder / "out"
-    given.write_bytes(struct.pack("=11qd", *header, scale) + b"".join(bytes_of(t) for t in (*inputs, dy)))
-    subprocess.run([program, where, given, answer], check=True, timeout=300)
-    data, at, results = bytearray(answer.read_bytes()), 0, []
-    for like in (dy, *inputs):
-        results.append(torch.frombuffer(data, dtype=dtype, count=like.numel(), offset=at).reshape(like.shape))
-        at += like.numel() * like.element_size()
-    assert at == len(data), f"{len(data)} bytes came back, not {at}"
-    return results
-
-
 def main() -> int:
     program, where = sys.argv[1:]
     torch.manual_seed(1)
-    cases = wrong = 0
-    worst = 0.0
+    found = Comparison()
     with tempfile.TemporaryDirectory() as scratch:
         for shape, dtype, materialized, (kind, bias) in itertools.product(SHAPES, DTYPES, (0, 1), FORMS[where]):
             b, h, n, m, d, e = shape
@@ -128,20 +103,12 @@ def main() -> int:
             right = by_torch(inputs, dy, scale, mask, torch.float64)
             beside = by_torch(inputs, dy, scale, mask, dtype)
             header = (DTYPES.index(dtype), materialized, kind, 0, bias, *shape)
-            ours = by_us(program, where, Path(scratch), header, scale, inputs, dy, dtype)
-            for name, is_, want, other in zip(NAMES, ours, right, beside):
-                error, theirs = ((t.to(torch.float64) - want).abs().max().item() for t in (is_, other))
-                size = want.abs().max().item()
-                # A gradient can be exact by chance in one of the two: some roundings of its size are free.
-                allowed = 1e-12 * max(size, 1) if dtype is torch.float64 else 2 * theirs + 4 * torch.finfo(dtype).eps * size
-                worst = max(worst, error / allowed if error else 0.0)
-                cases += 1
-                if not error <= allowed:
-                    wrong += 1
-                    print(f"{name} of {shape} {dtype} {'materialized' if materialized else 'streaming'} mask {kind} bias {bias}: "
-                          f"off by {error:g}, torch by {theirs:g}, allowed {allowed:g}")
-    print(f"torch {torch.__version__}, {where}: {cases} tensors compared, {wrong} wrong; at most {worst:.0%} of what is allowed")
-    return 1 if wrong else 0
+            request = struct.pack("=11qd", *header, scale)
+            ours = by_us(program, where, Path(scratch), request, inputs, dy, dtype)
+            for name, *values in zip(NAMES, ours, right, beside):
+                found.add(f"{name} of {shape} {dtype} {'materialized' if materialized else 'streaming'} mask {kind} bias {bias}",
+                          *values, dtype)
+    return found.end(where)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the arena's contestants look like in PyTorch: the forms of the papers' code, and scaled dot-product attention.
 Imported where torch is."""
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from ..results import Case
+from .linear_attention import FORMS as LINEAR_FORMS, linear_attention, rows_of_w
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 
@@ -105,12 +106,14 @@ def attention(case: Case) -> Iterator[Form]:
     if mask in ("bigbird", "relative", "dropout"):
         return
     q, k, v = (tensor(case).view(case.b, case.n, heads, case.c // heads).transpose(1, 2) for _ in range(3))
-    looks = looks_of(mask, torch.arange(case.n, device=q.device)) if mask != "full" else None
+    looks = looks_of(mask, torch.arange(case.n, device=q.device)) if mask not in ("full", "causal") else None
 
     def call(*backends):
         with sdpa_kernel(list(backends)):
-            return scaled_dot_product_attention(q, k, v, attn_mask=looks)
-    if looks is not None:
+            return scaled_dot_product_attention(q, k, v, attn_mask=looks, is_causal=mask == "causal")
+    if mask == "causal":
+        yield Form("torch_sdpa_causal", [q, k, v], lambda: call(SDPBackend.FLASH_ATTENTION))
+    elif looks is not None:
         fused = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
         yield Form("torch_sdpa_masked", [q, k, v], lambda: call(*fused))
     elif algorithm in ("streaming", "native"):
@@ -119,45 +122,13 @@ def attention(case: Case) -> Iterator[Form]:
         yield Form("torch_sdpa_math", [q, k, v], lambda: call(SDPBackend.MATH))
 
 
-def linear_attention(case: Case) -> Iterator[Form]:
-    """Sums of outer products by einsum, as the papers' code has them; causal as a running sum of N matrices, which is what torch
-    offers without a kernel of somebody's."""
+def linear(case: Case) -> Iterator[Form]:
     feature, direction, heads = case.policy.replace("-H:", "-").split("-")
     d = case.c // int(heads)
     q, k, v = (tensor(case).view(case.b, case.n, int(heads), d).transpose(1, 2) for _ in range(3))
-    rows = {"random_exp": max(1, int(d * math.log(d))), "random_fourier": d}.get(feature, 0)
-    w = torch.randn((rows, d), device=q.device).to(q.dtype)
-    angle = (math.pi / 2 / case.n * torch.arange(1, case.n + 1, device=q.device))[:, None].to(q.dtype)
-
-    def phi(x, keys: bool):
-        if feature == "elu_plus_one":
-            return torch.nn.functional.elu(x) + 1
-        if feature == "cosine_reweighted":
-            return torch.cat([torch.relu(x) * torch.cos(angle), torch.relu(x) * torch.sin(angle)], -1)
-        if feature == "random_fourier":
-            u = (x / (x.norm(dim=-1, keepdim=True) + 1e-3)) @ w.T
-            return rows ** -0.5 * torch.cat([torch.sin(u), torch.cos(u)], -1)
-        z = x * d ** -0.25
-        u = z @ w.T
-        most = u.amax((-1, -2) if keys else -1, keepdim=True).detach()
-        return rows ** -0.5 * (torch.exp(u - (z * z).sum(-1, keepdim=True) / 2 - most) + 1e-6)
-
-    eps = {"random_exp": 0, "random_fourier": 1}.get(feature, 1e-6)
-
-    def divided(y, d_of):
-        return y / (d_of.clamp(min=eps) if feature == "cosine_reweighted" else d_of + eps)[..., None]
-
-    def einsum():
-        a, b = phi(q, False), phi(k, True)
-        sums = torch.einsum("bhnr,bhnd->bhrd", b, v)
-        return divided(torch.einsum("bhnr,bhrd->bhnd", a, sums), torch.einsum("bhnr,bhr->bhn", a, b.sum(2)))
-
-    def cumsum():
-        a, b = phi(q, False), phi(k, True)
-        sums = torch.cumsum(torch.einsum("bhnr,bhnd->bhnrd", b, v), 2)
-        return divided(torch.einsum("bhnr,bhnrd->bhnd", a, sums), torch.einsum("bhnr,bhnr->bhn", a, torch.cumsum(b, 2)))
-
-    yield Form("torch_einsum", [q, k, v], einsum) if direction == "both" else Form("torch_cumsum", [q, k, v], cumsum)
+    w = torch.randn((rows_of_w(feature, d), d), device=q.device).to(q.dtype)
+    for name, sums_of in LINEAR_FORMS[direction].items():
+        yield Form(name, [q, k, v], partial(linear_attention, sums_of, feature, q, k, v, w))
 
 
 def tensor(case: Case):
@@ -170,7 +141,7 @@ def forms_of(case: Case) -> Iterator[Form]:
         yield from attention(case)
         return
     if case.subject == "linear_attention":
-        yield from linear_attention(case)
+        yield from linear(case)
         return
     x = tensor(case)
     if case.subject == "sparse_mix":

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from .contestants import CONTESTANTS, DIRECTIONS, MATERIALIZED, PLAIN_LOOPS, Contestant, contestant_of, label_of, reference_of
+from .crossover import Crossing, crossings_of, line_of
 from .results import Case, load, size, table, time_of
 from .verdicts import Ratio, paired
 
@@ -14,6 +15,7 @@ class Row:
     who: Contestant
     label: str  # what this run calls it
     against: Ratio | None = None  # softmax attention's time / its time
+    crossing: Crossing | None = None  # where lengths were measured that tell
 
     @property
     def direction(self) -> str:
@@ -39,6 +41,9 @@ def rows_of(path: str) -> tuple[dict, list[Row]]:
         compared = reference is not None and reference is not case and not reference.failed and not case.failed
         label = label_of(who, context) + (f", {case.heads} heads" if several and case.heads else "")
         found.append(Row(case, who, label, paired(reference.times(), case.times()) if compared else None))
+    crossings = crossings_of(found)
+    for row in found:
+        row.crossing = crossings.get(line_of(row.who, row.case))
     dtypes, directions = ("f32", "f64", "bf16", "f16"), list(DIRECTIONS)
     found.sort(key=lambda r: (dtypes.index(r.case.dtype), directions.index(r.case.direction), r.case.n, r.case.c, r.case.input, CONTESTANTS.index(r.who)))
     return context, found

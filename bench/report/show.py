@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from .arena_table import machine_of, print_table, rows_of, weak_opponent
+from .crossover import crossover_table
 from .in_torch.peers import table_of_peers
 from .page.write import write_page
 from .results import Case, load, run_main
@@ -26,6 +27,8 @@ def report_arena(results: list[Path], torch: Path, page: Path) -> None:
     for i, (_, context, rows) in enumerate(parts):
         print("\n" * (i > 0), end="")
         print_table(context, rows)
+        if crossover_table(rows):
+            print("\n" + crossover_table(rows))
         if weak_opponent(context, rows):
             print(weak_opponent(context, rows), file=sys.stderr)
     if torch.exists():

@@ -16,7 +16,8 @@ def write_csv(path: Path, results: list[Path]) -> None:
         shown = {row.case.name: row for row in rows_of(file)[1]}
         for name, case in load(file)[1].items():
             row = shown.get(name)
-            fields = fields_of(case, row.against if row else None, row.share if row and not case.failed else (0.0, ""))
+            fields = fields_of(case, row.against if row else None, row.share if row and not case.failed else (0.0, ""),
+                               row.crossing if row else None)
             fields.pop("reference", None)
             rows.append({"case": name, "operator": row.label if row else case.subject, "backend": case.backend, **fields})
     with path.open("w", newline="", encoding="utf-8") as file:

@@ -58,6 +58,17 @@ def check_sticky(b: Browser, data: dict) -> None:
     assert all(abs(top) <= 1 for top in tops), f"the headings do not stick: {tops}"
 
 
+def check_crossings(b: Browser, data: dict) -> None:
+    """A causal operator is measured against causal softmax attention; forward is shown."""
+    b.ask(RADIO.format("direction", "forward") + ".click()")
+    b.settle()
+    column = b.ask("[...document.querySelectorAll('thead th')].findIndex(h => h.textContent === 'wins from')")
+    said = dict(b.ask(f"[...document.querySelectorAll('tbody tr')].map(r => [r.cells[0].textContent, r.cells[{column} + 1].textContent])"))
+    wanted = {"Linear Transformer": "1024\u20132048", "Linear Transformer, causal": "2048\u20134096", "slicing-sort": "\u2264 1024",
+              "softmax, materialized (OpenBLAS)": "> 4096", "softmax, streaming": ""}
+    assert {name: said.get(name) for name in wanted} == wanted, said
+
+
 def check_phone(b: Browser, data: dict) -> None:
     b.window(390, 480, phone=True)
     b.settle()
@@ -73,7 +84,7 @@ def check_phone(b: Browser, data: dict) -> None:
 
 
 def check_wide(b: Browser, data: dict) -> None:
-    for width in (1280, 1221, 1220):  # the last: the widest window in which the table scrolls
+    for width in (1280, 1271, 1270):  # the last: the widest window in which the table scrolls
         b.window(width, 844)
         b.settle()
         assert b.ask("document.documentElement.scrollWidth") <= width, f"the page is wider than a window of {width}"
@@ -116,7 +127,7 @@ def check_labels(b: Browser, data: dict) -> None:
 
 
 def check_sorting(b: Browser, data: dict) -> None:
-    keys = ["label", "ratio", "low", "seconds", "tokens", "kept", "peak", "error", "share"]
+    keys = ["label", "ratio", "low", "wins", "seconds", "tokens", "kept", "peak", "error", "share"]
     for column, key in enumerate(keys):
         for _ in range(2):
             b.ask(f"document.querySelectorAll('th button')[{column}].focus()")
@@ -174,6 +185,7 @@ def check_small(b: Browser, data: dict) -> None:
     """Of one length, one type and too few rounds for intervals."""
     assert len(b.ask(SHOWN)) == len([row for row in data["rows"] if row["direction"] == "forward + backward"])
     assert "too few rounds" in b.ask("document.body.innerText")
+    assert "wins from" not in b.ask("document.getElementById('table').textContent"), "a column of nothing"
     for key in ("ratio", "seconds", "peak", "kept"):
         b.ask(RADIO.format("metric", key) + ".click()")
         assert b.ask("document.querySelectorAll('.series').length") > 3, f"no picture of {key}"
@@ -189,17 +201,19 @@ def check_alone(b: Browser, data: dict) -> None:
 CHECKS = {
     check_content: [("\\u003c", "<"), ('"OOM"', '""'), ("bit for bit", "roughly")],
     check_sticky: [(".over {", ".scroll { overflow-x: auto; }\n.over {"), ("position: sticky; top: 0;", "")],
+    check_crossings: [("[r.wins_from]", "[r.wins]")],
     check_phone: [("overflow: auto; max-height: 88vh;", "overflow: visible;"), ("overflow: auto; max-height: 88vh;", "overflow: auto;"),
                   ('name="viewport"', 'name="nothing"'), ("left: 0; z-index: 1;", "")],
-    check_wide: [("width: 25%; min-width: 130px", "width: 25%; min-width: 430px")],
+    check_wide: [("width: 25%; min-width: 104px", "width: 25%; min-width: 430px")],
     check_chips: [("sides.every(", "sides.some("), ("shown[side.key] = wanted[side.key];", ""), ("metric = k; draw();", "")],
     check_labels: [("  apart(labels,", "  void (labels,")],
     check_sorting: [("return sorted.way *", "return"), ("(x === null) - (y === null)", "(y === null) - (x === null)")],
     check_themes: [('[data-theme="dark"] {', '[data-theme="none"] {'), ("--soft: #57606a", "--soft: #a0a8b0")],
     check_explanations: [('addEventListener("mouseover", explain)', 'addEventListener("none", explain)')],
-    check_small: [("lengths.length < 2", "lengths.length < 0"), ("if (row.low === null) return", "if (false) return")],
+    check_small: [("lengths.length < 2", "lengths.length < 0"), ("if (row.low === null) return", "if (false) return"),
+                  ('column.key !== "wins"', 'column.key !== "none"')],
     check_alone: [('metric = "seconds"', "metric")],
-    check_print: [("thead th, thead td, tbody th { position: static; }", ""), ("html { font-size: 11px; }", "")],
+    check_print: [("thead th, thead td, tbody th { position: static; }", ""), ("html { font-size: 10.5px; }", "")],
 }
 
 
@@ -210,13 +224,13 @@ def results(folder: Path) -> dict:
 
 def small(data: dict) -> dict:
     kept = [row for row in data["rows"] if (row["machine"], row["dtype"], row["n"]) == (0, "float", 1024) and not row["failed"]]
-    nothing = dict.fromkeys(("low", "high", "seconds_low", "seconds_high"))
+    nothing = {**dict.fromkeys(("low", "high", "seconds_low", "seconds_high", "wins")), "wins_from": ""}
     return {**data, "machines": data["machines"][:1], "rows": [{**row, **nothing} for row in kept]}
 
 
 def alone(data: dict) -> dict:
     own = next(i for i, who in enumerate(data["series"]) if who["own"])
-    nothing = dict.fromkeys(("ratio", "low", "high"))
+    nothing = {**dict.fromkeys(("ratio", "low", "high", "wins")), "wins_from": ""}
     kept = [{**row, **nothing, "series": 0} for row in data["rows"] if (row["machine"], row["series"]) == (0, own)]
     return {**data, "machines": data["machines"][:1], "series": [data["series"][own]], "rows": kept}
 

@@ -16,7 +16,9 @@ OPERATORS = (
     ("slicing_sort", "ascending", True, 1.6, 1.22), ("slicing_sort", "interleave", False, 1.62, 1.22), ("max_exchange", "ascending", False, 0.9, 1.35),
     ("multi_permutation", "ascending", False, 5.7, 1.3), ("csp", "linear-reference-G:2", True, 0.75, 1.1), ("csp", "linear-reference-G:16", False, 1.2, 1.12),
     ("sparse_mix", "chord-per_factor-M:10", True, 4.0, 1.22), ("sparse_mix", "cdil-per_factor-M:10", False, 1.8, 1.2),
-    ("softmax_attention", "streaming-full-H:4", True, 33.0, 1.97), ("softmax_attention", "materialised-full-H:4", False, 48.0, 2.1),
+    ("linear_attention", "elu_plus_one-both-H:4", False, 50.0, 1.0), ("linear_attention", "elu_plus_one-causal-H:4", False, 50.0, 1.0),
+    ("softmax_attention", "streaming-full-H:4", True, 33.0, 1.97), ("softmax_attention", "streaming-causal-H:4", False, 17.0, 1.97),
+    ("softmax_attention", "materialised-full-H:4", False, 48.0, 2.1),
     ("softmax_attention", "streaming-window-H:4", True, 18.0, 1.05), ("softmax_attention", "streaming-block_local-H:4", False, 7.2, 1.01))
 HOSTILE = "</script><b id=planted>planted</b> & <!--"
 CONTEXT = {"date": "2026-01-01T12:00:00+00:00", "cpu": "A made-up processor", "instruction_set": "avx512", "compiler": "g++ 12.2.0",

@@ -69,10 +69,12 @@ const COLUMNS = [
   { key: "ratio", title: "times as fast", strong: true, cell: r => [r.failed || r.ratio === null ? "" : times(r.ratio)] },
   { bar: true },
   { key: "low", title: "95 % interval", left: true, cell: intervalCell },
+  { key: "wins", title: "wins from", cell: r => [r.wins_from] },
   { key: "seconds", title: "time", cell: r => [r.failed ? (r.failed === "out of memory" ? "OOM" : "failed") : time(r.seconds)] },
   { key: "tokens", title: "tokens/s", say: count }, { key: "kept", title: "kept", say: bytes }, { key: "peak", title: "peak", say: bytes },
   { key: "error", title: "max error", cell: r => [r.failed ? "" : r.error === null ? "unchecked" : r.error === 0 ? "0" : r.error.toExponential(1)] },
-  { key: "share", title: "of roof", cell: r => (r.share === null ? [] : [`${Math.round(r.share * 100)} %`, el("span", { class: "unit" }, r.roof)]) }];
+  { key: "share", title: "of roof", cell: r => (r.share === null ? [] : [`${Math.round(r.share * 100)} %`, el("span", { class: "unit" }, r.roof)]) }]
+  .filter(column => column.key !== "wins" || rows.some(row => row.wins_from)); // where several lengths were measured
 const kindOf = column => (column.bar ? "bar" : column.left ? "left" : column.strong ? "number" : "");
 let sorted = { column: 1, way: -1 };
 const sortKey = (row, key) => (key === "label" ? row.who.label : row[key]);

@@ -7,6 +7,7 @@ from pathlib import Path
 from ..arena_table import Row
 from ..colors import on_paper
 from ..contestants import REFERENCE, Contestant, reference_of, torch_forms_of
+from ..crossover import Crossing
 from ..results import Case, load
 from ..verdicts import Ratio, paired, rank_of_median
 from .facts import facts_of, noise_of
@@ -32,7 +33,7 @@ def heads_of(case: Case) -> int | None:
     return int(found[1]) if found else None
 
 
-def fields_of(case: Case, against: Ratio | None, share: tuple[float, str]) -> dict:
+def fields_of(case: Case, against: Ratio | None, share: tuple[float, str], crossing: Crossing | None = None) -> dict:
     """The names are those of the columns of the page's CSV, too."""
     fields = {"direction": PASSES.get(case.direction, case.direction), "dtype": TYPES.get(case.dtype, case.dtype),
               "input": case.input, "b": case.b, "n": case.n, "c": case.c, "h": heads_of(case), "t": case.t}
@@ -41,11 +42,11 @@ def fields_of(case: Case, against: Ratio | None, share: tuple[float, str]) -> di
     numbers = {"seconds": seconds, "seconds_low": low, "seconds_high": high, "tokens": seconds and case.b * case.n / seconds,
                "kept": case.value("saved_bytes"), "peak": case.value("peak_bytes"), "error": case.value("max_error"),
                "ratio": against.middle if against else None, "low": against.low if against else None,
-               "high": against.high if against else None, "share": share[0] if case.value("share_of_copy") else None}
+               "high": against.high if against else None, "wins": crossing.wins if crossing else None, "share": share[0] if case.value("share_of_copy") else None}
     fields |= {key: known(value) for key, value in numbers.items()}
     if fields["high"] is None:
         fields["low"] = None  # too few rounds for an interval
-    return fields | {"verdict": against.verdict if against else "", "roof": share[1], "failed": case.failed, "reference": False,
+    return fields | {"verdict": against.verdict if against else "", "wins_from": crossing.short if crossing else "", "roof": share[1], "failed": case.failed, "reference": False,
                      "case": case.name}
 
 
@@ -76,7 +77,7 @@ class Page:
 
     def add(self, context: dict, rows: list[Row]) -> None:
         for row in rows:
-            fields = fields_of(row.case, row.against, row.share)
+            fields = fields_of(row.case, row.against, row.share, row.crossing)
             if row.who is REFERENCE:
                 fields |= {"reference": True, "ratio": None if row.case.failed else 1.0}
             self.add_row(len(self.machines), series_of(row.who, row.label), fields)

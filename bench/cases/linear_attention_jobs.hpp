@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cases of linear attention. Their policy is a name such as elu_plus_one-causal-H:8: feature,
-// direction and heads. Divisors are those of the papers: `at_least` with cosine_reweighted, an eps
+// direction and heads; elu_plus_one-causal-native-H:8 has native products. Divisors are those of the papers: `at_least` with cosine_reweighted, an eps
 // of 0 with random_exp, of 1 with random_fourier. random_exp has D ln D orthogonal features,
 // random_fourier D sines and D cosines.
 #pragma once
@@ -30,11 +30,14 @@ namespace bench {
 struct linear_policy {
   std::string feature;
   bool causal;
+  ss::products multiply;
   ss::index_t heads;
 
   explicit linear_policy(std::string const& name)
       : feature(name.substr(0, name.find('-'))),
         causal(name.find("-causal-") != std::string::npos),
+        multiply(name.find("-native-") != std::string::npos ? ss::products::native
+                                                            : ss::products::exact),
         heads(std::stol(name.substr(name.rfind(':') + 1))) {}
 
   // Rows of w for heads of so many channels.
@@ -57,9 +60,9 @@ void with_linear_attention(linear_policy const& p, F const& f) {
     using Map = decltype(map);
     using Divisor = decltype(divisor);
     if (p.causal)
-      f(ss::linear_attention<Map, Divisor, ss::direction::causal>{map, divisor});
+      f(ss::linear_attention<Map, Divisor, ss::direction::causal>{map, divisor, {}, p.multiply});
     else
-      f(ss::linear_attention<Map, Divisor>{map, divisor});
+      f(ss::linear_attention<Map, Divisor>{map, divisor, {}, p.multiply});
   };
   ss::divisor::sum_plus const plus{p.eps()};
   if (p.feature == "cosine_reweighted")

@@ -241,7 +241,7 @@ def gpu_targets() -> list[Target | Level]:
                             case.replace("softmax_attention", "baseline_torch_sdpa_flash"), at_least=0))
     for direction in ("both", "causal"):
         found.append(Level(f"GPU bf16 linear attention D=64 N=4096 {direction} against a copy",
-                           f"linear_attention/cuda/forward_values/bf16/elu_plus_one-{direction}-H:16/normal/B:4/N:4096/C:1024",
+                           f"linear_attention/cuda/forward_values/bf16/elu_plus_one-{direction}-native-H:16/normal/B:4/N:4096/C:1024",
                            "share_of_copy", "% of copy", 0.01, at_least=0))
     return found
 

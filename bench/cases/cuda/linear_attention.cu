@@ -7,6 +7,8 @@
 #include <slicesort/cuda.cuh>
 #include <slicesort/linear_attention.hpp>
 
+#include <string>
+
 namespace bench {
 namespace {
 
@@ -74,9 +76,13 @@ void add_linear_attention() {
   };
   for_each_linear_setting<T>(add);
   // As many tokens as the targets of softmax_attention have, in heads of 64 channels.
-  for_each_linear_direction<T>({"elu_plus_one-both-H:16", "elu_plus_one-causal-H:16",
-                                "random_exp-both-H:16", "random_exp-causal-H:16"},
-                               "normal", {4, 4096, 1024}, add);
+  for (bool const native : {false, true}) {
+    if (native && sizeof(T) != 2) continue;
+    std::string const end = native ? "-native-H:16" : "-H:16";
+    for_each_linear_direction<T>({"elu_plus_one-both" + end, "elu_plus_one-causal" + end,
+                                  "random_exp-both" + end, "random_exp-causal" + end},
+                                 "normal", {4, 4096, 1024}, add);
+  }
 }
 subject_of<SLICESORT_BENCH_DTYPE> const here("linear_attention",
                                              add_linear_attention<SLICESORT_BENCH_DTYPE>);

@@ -96,10 +96,13 @@ class cases {
           [=](ss::extents3 e) { return attention(e, 16, backward); });
     }
     ss::extents3 const short_rows{4, 4096, 1024};
-    add("linear_attention", "forward_values", "bf16", "elu_plus_one-both-H:16", short_rows,
-        [=](ss::extents3 e) { return linear(linear_op<ss::direction::both>{}, e, 16); });
-    add("linear_attention", "forward_values", "bf16", "elu_plus_one-causal-H:16", short_rows,
-        [=](ss::extents3 e) { return linear(linear_op<ss::direction::causal>{}, e, 16); });
+    for (ss::products const kind : {ss::products::exact, ss::products::native}) {
+      std::string const name = kind == ss::products::native ? "-native-H:16" : "-H:16";
+      add("linear_attention", "forward_values", "bf16", "elu_plus_one-both" + name, short_rows,
+          [=](ss::extents3 e) { return linear(linear_op<ss::direction::both>(kind), e, 16); });
+      add("linear_attention", "forward_values", "bf16", "elu_plus_one-causal" + name, short_rows,
+          [=](ss::extents3 e) { return linear(linear_op<ss::direction::causal>(kind), e, 16); });
+    }
   }
 
   // A case makes one call, or a part of it that stands for all; it returns how many elements of x
@@ -264,10 +267,10 @@ class cases {
   }
 
   template <class Direction>
-  using linear_op =
-      ss::linear_attention<ss::feature::elu_plus_one, ss::divisor::sum_plus, Direction>;
-
-  // Forward, by an operator that holds what its type does not say.
+  static auto linear_op(ss::products kind) {
+    return ss::linear_attention{ss::feature::elu_plus_one{}, ss::divisor::sum_plus{}, Direction{},
+                                kind};
+  }
   template <class Op>
   ss::index_t linear(Op const& op, ss::extents3 e, ss::index_t heads) const {
     using T = ss::bfloat16;

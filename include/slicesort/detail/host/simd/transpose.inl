@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposes a square of lanes in registers. Included by vectors.inl, once per instruction set.
+// Transposes squares of lanes in registers. Included by vectors.inl, once per instruction set.
 
 // One of log2(side) equal steps: rotates the bits of (row, lane) by one.
 template <class V, std::size_t... Pair>
@@ -18,4 +18,18 @@ SLICESORT_INLINE void transpose(V* x) {
     transpose_step(x, std::make_index_sequence<std::size_t{Side} / 2>{});
     transpose<Side, Steps / 2>(x);
   }
+}
+// The same from memory to memory: lane r of row c of `to` becomes lane c of row r of `from`.
+template <class V, class Lane, std::size_t... At>
+SLICESORT_INLINE void transpose_rows(Lane const* from, std::ptrdiff_t from_pitch, Lane* to,
+                                     std::ptrdiff_t to_pitch, std::index_sequence<At...>) {
+  V x[] = {load_lanes<V>(from + static_cast<std::ptrdiff_t>(At) * from_pitch)...};
+  transpose<static_cast<int>(sizeof...(At))>(x);
+  (store_lanes(to + static_cast<std::ptrdiff_t>(At) * to_pitch, x[At]), ...);
+}
+template <class V, class Lane>
+SLICESORT_INLINE void transpose_square(Lane const* from, std::ptrdiff_t from_pitch, Lane* to,
+                                       std::ptrdiff_t to_pitch) {
+  transpose_rows<V>(from, from_pitch, to, to_pitch,
+                    std::make_index_sequence<sizeof(V) / sizeof(Lane)>{});
 }

@@ -16,8 +16,7 @@ class tile_transpose {
     index_t const whole = channels / side * side;
     for (int i = 0; i < queries; i += side)
       for (index_t c = 0; c < whole; c += side)
-        square<false>(rows + i * pitch + c, pitch, nullptr, to + c * queries + i, queries,
-                      places{});
+        transpose_square<bits>(rows + i * pitch + c, pitch, to + c * queries + i, queries);
     for (index_t c = whole; c < channels; ++c)
       for (int i = 0; i < queries; ++i) to[c * queries + i] = rows[i * pitch + c];
   }
@@ -27,29 +26,23 @@ class tile_transpose {
     index_t const whole = channels / side * side;
     for (int i = 0; i < queries; i += side)
       for (index_t c = 0; c < whole; c += side)
-        square<true>(from + c * queries + i, queries, factors + i, rows + i * pitch + c, pitch,
-                     places{});
+        scaled_square(from + c * queries + i, factors + i, rows + i * pitch + c, pitch, places{});
     for (index_t c = whole; c < channels; ++c)
       for (int i = 0; i < queries; ++i) rows[i * pitch + c] = from[c * queries + i] * factors[i];
   }
 
  private:
-  template <bool Scales, std::size_t... At>
-  static SLICESORT_INLINE void square(A const* from, index_t pitch, A const* factors, A* to,
-                                      index_t to_pitch, std::index_sequence<At...>) {
-    bits x[] = {loaded<Scales>(from + static_cast<index_t>(At) * pitch, factors)...};
+  template <std::size_t... At>
+  static SLICESORT_INLINE void scaled_square(A const* from, A const* factors, A* to,
+                                             index_t to_pitch, std::index_sequence<At...>) {
+    bits x[] = {scaled(from + static_cast<index_t>(At) * queries, factors)...};
     transpose<side>(x);
-    (store_lanes(to + static_cast<index_t>(At) * to_pitch, load_lanes<V>(&x[At])), ...);
+    (store_lanes(to + static_cast<index_t>(At) * to_pitch, x[At]), ...);
   }
-  template <bool Scales>
-  static SLICESORT_INLINE bits loaded(A const* from, A const* factors) {
-    if constexpr (Scales) {
-      // -0 leaves a product the sign of its zero.
-      V const scaled =
-          fused_lanes(load_lanes<V>(from), load_lanes<V>(factors), lanes::every(A(-0.0)));
-      return load_lanes<bits>(&scaled);
-    } else {
-      return (void)factors, load_lanes<bits>(from);
-    }
+  static SLICESORT_INLINE bits scaled(A const* from, A const* factors) {
+    // -0 leaves a product the sign of its zero.
+    V const product =
+        fused_lanes(load_lanes<V>(from), load_lanes<V>(factors), lanes::every(A(-0.0)));
+    return load_lanes<bits>(&product);
   }
 };

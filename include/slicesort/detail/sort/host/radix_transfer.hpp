@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
@@ -30,23 +29,15 @@ constexpr index_t radix_pitch(index_t rows) {
          96 / static_cast<index_t>(sizeof(T));
 }
 
-// Lane r of row c of `to` becomes lane c of row r of `from`, for a square of them.
-template <class V, class Lane, std::size_t... At>
-SLICESORT_INLINE void transpose_square(Lane const* from, index_t from_pitch, Lane* to,
-                                       index_t to_pitch, std::index_sequence<At...>) {
-  V square[] = {portable::load_lanes<V>(from + static_cast<index_t>(At) * from_pitch)...};
-  portable::transpose<static_cast<int>(sizeof...(At))>(square);
-  (portable::store_lanes(to + static_cast<index_t>(At) * to_pitch, square[At]), ...);
-}
+// Rows x Columns elements, in squares.
 template <int Rows, int Columns, class Lane>
 SLICESORT_INLINE void transpose_block(Lane const* from, index_t from_pitch, Lane* to,
                                       index_t to_pitch) {
   constexpr int side = portable::vector_bytes / static_cast<int>(sizeof(Lane));
   for (int c = 0; c < Columns; c += side)
     for (int r = 0; r < Rows; r += side)
-      transpose_square<portable::vec<Lane, side>>(
-          from + r * from_pitch + c, from_pitch, to + c * to_pitch + r, to_pitch,
-          std::make_index_sequence<static_cast<std::size_t>(side)>{});
+      portable::transpose_square<portable::vec<Lane, side>>(from + r * from_pitch + c, from_pitch,
+                                                            to + c * to_pitch + r, to_pitch);
 }
 
 // Loads the tile as keys. Sets bits of changed[c] where some key of the column has lost them.

@@ -116,8 +116,8 @@ struct tile_operand {
 };
 
 // Whether an output is too large for the nearer caches anyway, so that it is stored around them.
-template <class T>
-constexpr bool worth_streaming(extents3 e) {
+template <class T, class Extents>
+constexpr bool worth_streaming(Extents e) {
   return e.size() * static_cast<index_t>(sizeof(T)) >= index_t{1} << 20;
 }
 

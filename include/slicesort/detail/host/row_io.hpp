@@ -4,11 +4,13 @@
 #pragma once
 
 #include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
+#include <cstdint>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
@@ -22,7 +24,21 @@ struct row_moves {
   void (*load)(T const*, index_t pitch, index_t rows, index_t width, A*, index_t to_pitch);
   void (*store)(A const*, index_t rows, index_t width, T*, index_t pitch);
   void (*add)(A const*, index_t rows, index_t width, T*, index_t pitch);
+  // Stores any number of rows around the caches, for a task that then calls finish_streaming; null:
+  // rows go through the caches.
+  void (*store_around)(A const*, index_t from_pitch, index_t rows, index_t width, T*,
+                       index_t pitch) = nullptr;
 };
+
+// Whether rows from `row` on are stored around the caches: their tensor is large, and each of them
+// is whole cache lines.
+template <class T>
+bool fit_streaming(T const* row, tensor4<T> of) {
+  constexpr index_t line = 64, size = sizeof(T);
+  return worth_streaming<T>(of.extents()) && of.strides().channels == 1 &&
+         reinterpret_cast<std::uintptr_t>(row) % line == 0 &&
+         of.strides().length * size % line == 0 && of.extents().channels * size % line == 0;
+}
 
 // A `Head` is one head of one sample, with `at(tensor, row)`, the first element of a row.
 template <class T>
@@ -56,6 +72,10 @@ class row_io {
   void store(A const* from, index_t pitch, Head const& h, tensor4<T> to, index_t first,
              index_t count, grad_mode mode) const {
     if (to.extents().channels == 0) return;
+    if (use_.store_around != nullptr && mode == grad_mode::overwrite &&
+        fit_streaming(h.at(to, first), to))
+      return use_.store_around(from, pitch, count, to.extents().channels, h.at(to, first),
+                               to.strides().length);
     store(from, pitch, count, to.extents().channels, h.at(to, first), to.strides().length,
           to.strides().channels, mode);
   }

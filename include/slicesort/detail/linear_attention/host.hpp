@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear_attention on the host: a task is a head of a sample. The code behind this file knows no
-// policy, so that it is compiled once for each element type.
+// linear_attention on the host: a task is a few heads of a sample. The code behind this file knows
+// no policy, so that it is compiled once for each element type.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -11,46 +11,71 @@
 #include <slicesort/detail/linear_attention/host/both.hpp>
 #include <slicesort/detail/linear_attention/host/causal.hpp>
 #include <slicesort/detail/linear_attention/host/gradient_of_w.hpp>
+#include <slicesort/detail/linear_attention/host/group.hpp>
 #include <slicesort/detail/linear_attention/host/head.hpp>
 #include <slicesort/detail/linear_attention/host/kernels.hpp>
+#include <slicesort/detail/linear_attention/host/memory.hpp>
 #include <slicesort/detail/linear_attention/host/state.hpp>
 #include <slicesort/detail/linear_attention/problem.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/workspace.hpp>
 
+#include <algorithm>
+#include <type_traits>
+
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// The workspace of a call: a slot for every thread, and the gradients of w of every head.
+// The workspace of a call: memory for every thread, and the gradients of w of every head.
 template <class A>
 struct linear_layout {
-  slots<linear_slot<A>, detail::linear_attention_shape, bool> each;
+  int together;
+  slots<linear_memory<A>, detail::linear_attention_shape, bool, int> each;
   gradients_of_w<A> of_w;
 
   template <class Exec>
   linear_layout(detail::arena& a, Exec const& on, detail::linear_attention_shape const& s,
                 bool backward)
-      : each(a, on.threads, s.empty() ? detail::amount(0) : detail::amount(s.batch) * s.heads, s,
-             backward),
+      : together(s.empty() ? 1 : heads_together<A>(s, on.threads)),
+        each(a, on.threads, s.empty() ? detail::amount(0) : detail::amount(s.batch) * groups_of(s),
+             s, backward, together),
         of_w(a, s) {}
+
+  index_t groups_of(detail::linear_attention_shape const& s) const {
+    return (s.heads + together - 1) / together;
+  }
 };
 
-// Runs f(task) for each head of each sample, where a task is a linear_both or linear_causal.
+// Runs f(heads) for each group of heads of each sample: a head_group of linear_both or
+// linear_causal.
 template <class T, class Exec, class Call, class F>
-void for_each_head(Exec const& on, Call const& p, own_feature<detail::accumulator_t<T>> const& own,
-                   linear_layout<detail::accumulator_t<T>> const& layout, F const& f) {
+void for_each_group(Exec const& on, Call const& p, own_feature<detail::accumulator_t<T>> const& own,
+                    linear_layout<detail::accumulator_t<T>> const& layout, F const& f) {
   detail::linear_attention_shape const s = p.shape();
   if (s.empty()) return;
   linear_attention_kernels<T> const use(on.instructions);
   linear_setting<T> const of{use, s, p.lengths, p.divisor, own};
-  for_each_task(on, s.pairs(), [&](unsigned number, index_t pair) {
-    auto slot = layout.each[number];
-    slot.w.gradient = layout.of_w.begin(pair);
-    if (s.causal)
-      f(linear_causal<T, Call>(p, of, slot, pair));
-    else
-      f(linear_both<T, Call>(p, of, slot, pair));
+  index_t const groups = layout.groups_of(s);
+  int const at_once = gain_by_turns(p.in, s) ? layout.together : 1;
+  for_each_task(on, s.batch * groups, [&](unsigned number, index_t task) {
+    index_t const head = task % groups * layout.together, first = task / groups * s.heads + head;
+    int const count = static_cast<int>(std::min<index_t>(layout.together, s.heads - head));
+    auto const memory = layout.each[number];
+    auto const run = [&](auto heads, index_t pair, int of_heads) {
+      for (int h = 0; h < of_heads; ++h) {
+        auto slot = memory.of_head(h);
+        slot.w.gradient = layout.of_w.begin(pair + h);
+        heads.add(p, of, slot, pair + h);
+      }
+      f(heads);
+    };
+    for (int h = 0; h < count; h += at_once)
+      if (s.causal)
+        run(head_group<linear_causal<T, Call>>(), first + h, std::min(at_once, count - h));
+      else
+        run(head_group<linear_both<T, Call>>(), first + h, std::min(at_once, count - h));
+    portable::finish_streaming<true>();
   });
 }
 
@@ -80,8 +105,8 @@ void implementation<detail::linear_attention_op<Feature>, detail::host_backend>:
   using A = detail::accumulator_t<T>;
   detail::arena a(w);
   linear_layout<A> const layout(a, on, p.shape(), false);
-  for_each_head<T>(on, p, own_feature<A>::of(p.own), layout,
-                   [&](auto const& task) { task.forward(p.y); });
+  for_each_group<T>(on, p, own_feature<A>::of(p.own), layout,
+                    [&](auto& heads) { std::decay_t<decltype(heads)>::task::forward(heads, p.y); });
 }
 template <class Feature>
 template <class Exec, class T>
@@ -90,8 +115,9 @@ void implementation<detail::linear_attention_op<Feature>, detail::host_backend>:
   using A = detail::accumulator_t<T>;
   detail::arena a(w);
   linear_layout<A> const layout(a, on, p.shape(), true);
-  for_each_head<T>(on, p, own_feature<A>::of(p.own), layout,
-                   [&](auto const& task) { task.backward(p.dy, p.to, p.mode); });
+  for_each_group<T>(on, p, own_feature<A>::of(p.own), layout, [&](auto& heads) {
+    std::decay_t<decltype(heads)>::task::backward(heads, p.dy, p.to, p.mode);
+  });
   if (p.to.dw.data() != nullptr) layout.of_w.add_up(on, p.to.dw, p.mode);
 }
 

@@ -12,7 +12,7 @@ struct row_transfer {
   static void load(T const* from, index_t pitch, index_t rows, index_t width, A* to,
                    index_t to_pitch) {
     for (; rows > 0; --rows, from += pitch, to += to_pitch) {
-      prefetch_after(from, pitch);
+      prefetch_row_after(from, pitch, width);
       index_t c = 0;
       for (; c + lanes::count <= width; c += lanes::count)
         store_lanes(to + c, lanes::load(from + c));
@@ -29,6 +29,15 @@ struct row_transfer {
     }
     finish_streaming<Stream>();
   }
+  static void store_around(A const* from, index_t from_pitch, index_t rows, index_t width, T* to,
+                           index_t pitch) {
+    for (; rows > 0; --rows, from += from_pitch, to += pitch) {
+      index_t c = 0;
+      for (; c + lanes::count <= width; c += lanes::count)
+        lanes::template store<true>(to + c, load_lanes<V>(from + c));
+      for (; c < width; ++c) to[c] = detail::rounded<T>(from[c]);
+    }
+  }
   static void add(A const* from, index_t rows, index_t width, T* to, index_t pitch) {
     for (; rows > 0; --rows, from += Pitch, to += pitch) {
       index_t c = 0;
@@ -37,5 +46,22 @@ struct row_transfer {
                                      lanes::plus(lanes::load(to + c), load_lanes<V>(from + c)));
       for (; c < width; ++c) to[c] = detail::rounded<T>(static_cast<A>(to[c]) + from[c]);
     }
+  }
+
+ private:
+  // The row a few rows after this one, or as much of it as the nearest cache has room for: the
+  // processor's own prefetchers stop at the end of a page.
+  static SLICESORT_INLINE void prefetch_row_after(T const* row, index_t pitch, index_t width) {
+#if SLICESORT_GNU_VECTORS
+    constexpr index_t distance = 8, most = 512;
+    auto const ahead =  // past the tensor, maybe, so it is an integer
+        reinterpret_cast<std::uintptr_t>(row) +
+        static_cast<std::uintptr_t>(distance * pitch) * sizeof(T);
+    index_t const bytes = width * static_cast<index_t>(sizeof(T));
+    for (index_t byte = 0; byte < (bytes < most ? bytes : most); byte += 64)
+      __builtin_prefetch(reinterpret_cast<void const*>(ahead + static_cast<std::uintptr_t>(byte)));
+#else
+    (void)row, (void)pitch, (void)width;
+#endif
   }
 };

@@ -3,6 +3,7 @@
 // keys, then the queries; backward then the keys again.
 #pragma once
 
+#include <slicesort/detail/linear_attention/host/group.hpp>
 #include <slicesort/detail/linear_attention/host/state.hpp>
 #include <slicesort/detail/linear_attention/problem.hpp>
 #include <slicesort/grad_mode.hpp>
@@ -28,71 +29,73 @@ class linear_both : linear_task<T> {
     features.load_w(p_.in.w);
   }
 
-  void forward(tensor4<T> y) const {
-    sum_keys();
-    for (index_t first = 0; first < head.queries; first += tile) {
-      int const rows = base::rows_of_tile(first, head.queries);
-      map_queries(first, rows, false);
-      base::dot_features(m.queries.phi, m.sums.row, 0, rows, m.d);
-      base::divide(rows, m.c);
-      base::multiply_rows({m.queries.phi, width.features}, base::shape.feature.count,
-                          {m.sums.matrix, width.values}, m.results, width.values, rows);
-      base::store_divided(y, first, rows);
-    }
-    io.clear(head, y, head.queries, base::shape.queries, grad_mode::overwrite);
+  static void forward(head_group<linear_both>& heads, tensor4<T> y) {
+    sum_keys(heads);
+    heads.each_tile(heads.first().head.queries,
+                    [&](linear_both& one, index_t first) { one.find_results(y, first); });
+    heads.each([&](linear_both& one) {
+      one.io.clear(one.head, y, one.head.queries, one.base::shape.queries, grad_mode::overwrite);
+    });
   }
 
-  void backward(tensor4<T const> dy, linear_attention_gradients<T> const& to,
-                grad_mode mode) const {
-    m.gradients.clear(width);
-    sum_keys();
-    base::transpose(m.sums);
-    for (index_t first = 0; first < head.queries; first += tile) pull_queries(dy, to, mode, first);
-    io.clear(head, to.dq, head.queries, base::shape.queries, mode);
-    base::transpose(m.gradients);
-    for (index_t first = 0; first < head.keys; first += tile) pull_keys(to, mode, first);
-    io.clear(head, to.dk, head.keys, base::shape.keys, mode);
-    io.clear(head, to.dv, head.keys, base::shape.keys, mode);
+  static void backward(head_group<linear_both>& heads, tensor4<T const> dy,
+                       linear_attention_gradients<T> const& to, grad_mode mode) {
+    sum_keys(heads);
+    heads.each([](linear_both& one) {
+      one.m.gradients.clear(one.width);
+      one.transpose(one.m.sums);
+    });
+    heads.each_tile(heads.first().head.queries, [&](linear_both& one, index_t first) {
+      one.pull_queries(dy, to, mode, first);
+    });
+    heads.each([](linear_both& one) { one.transpose(one.m.gradients); });
+    heads.each_tile(heads.first().head.keys,
+                    [&](linear_both& one, index_t first) { one.pull_keys(to, mode, first); });
+    heads.each([&](linear_both& one) { one.clear_rest_of(to, mode); });
   }
 
  private:
-  void sum_keys() const {
-    if (base::shape.feature.has_maximum()) find_maximum();
-    for (index_t first = 0; first < head.keys; first += tile) {
-      int const rows = base::rows_of_tile(first, head.keys);
-      map_keys(first, rows, false);
-      auto const values = base::load_values(p_.in.v, first, rows, rows);
-      base::add_tile(m.sums, m.keys.phi, values, m.keys.ones, rows, A(1));
+  static void sum_keys(head_group<linear_both>& heads) {
+    index_t const keys = heads.first().head.keys;
+    if (heads.first().has_maximum()) {
+      heads.each([](linear_both& one) { *one.m.maxima = -std::numeric_limits<A>::infinity(); });
+      heads.each_tile(keys, [](linear_both& one, index_t first) { one.find_maximum(first); });
     }
+    heads.each_tile(keys, [](linear_both& one, index_t first) { one.add_keys(first); });
   }
-  void find_maximum() const {
-    A most = -std::numeric_limits<A>::infinity();
-    for (index_t first = 0; first < head.keys; first += tile) {
-      int const rows = base::rows_of_tile(first, head.keys);
-      features.load(m.keys, p_.in.k, first, rows);
-      features.find_maxima(m.keys, rows);
-      for (int i = 0; i < rows; ++i)
-        most = most < m.keys.row.maximum[i] ? m.keys.row.maximum[i] : most;
-    }
-    *m.maxima = most;
+  void add_keys(index_t first) const {
+    int const rows = base::rows_of_tile(first, head.keys);
+    map_keys(first, rows, false);
+    auto const values = base::load_values(p_.in.v, first, rows, rows);
+    base::add_tile(m.sums, m.keys.phi, values, m.keys.ones, rows, A(1));
+  }
+  void find_maximum(index_t first) const {
+    int const rows = base::rows_of_tile(first, head.keys);
+    features.load(m.keys, p_.in.k, first, rows);
+    features.find_maxima(m.keys, rows);
+    for (int i = 0; i < rows; ++i) *m.maxima = std::max(*m.maxima, m.keys.row.maximum[i]);
+  }
+  void find_results(tensor4<T> y, index_t first) const {
+    int const rows = base::rows_of_tile(first, head.queries);
+    base::map_queries(p_.in.q, first, rows, false);
+    base::dot_features(m.queries.phi, m.sums.row, 0, rows, m.d);
+    base::divide(rows, m.c);
+    base::multiply_rows({m.queries.phi, width.features}, base::shape.feature.count,
+                        {m.sums.matrix, width.values}, m.results, width.values, rows);
+    base::store_divided(y, first, rows);
   }
   void map_keys(index_t first, int rows, bool slopes) const {
+    if (!base::has_maximum()) return features.load_and_map(m.keys, p_.in.k, first, rows, slopes);
     features.load(m.keys, p_.in.k, first, rows);
-    if (base::shape.feature.has_maximum())
-      std::fill(m.keys.row.maximum, m.keys.row.maximum + tile, *m.maxima);
+    std::fill(m.keys.row.maximum, m.keys.row.maximum + tile, *m.maxima);
     features.map(m.keys, first, rows, slopes);
-  }
-  void map_queries(index_t first, int rows, bool slopes) const {
-    features.load(m.queries, p_.in.q, first, rows);
-    if (base::shape.feature.has_maximum()) features.find_maxima(m.queries, rows);
-    features.map(m.queries, first, rows, slopes);
   }
 
   void pull_queries(tensor4<T const> dy, linear_attention_gradients<T> const& to, grad_mode mode,
                     index_t first) const {
     int const rows = base::rows_of_tile(first, head.queries);
     auto const& q = m.queries;
-    map_queries(first, rows, true);
+    base::map_queries(p_.in.q, first, rows, true);
     base::dot_features(q.phi, m.sums.row, 0, rows, m.d);
     base::divide(rows, m.c);
     base::load_gradient(dy, first, rows);

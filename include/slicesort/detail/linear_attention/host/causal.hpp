@@ -5,6 +5,7 @@
 #pragma once
 
 #include <slicesort/detail/linear_attention/host/causal_tile.hpp>
+#include <slicesort/detail/linear_attention/host/group.hpp>
 #include <slicesort/detail/linear_attention/host/state.hpp>
 #include <slicesort/detail/linear_attention/problem.hpp>
 #include <slicesort/grad_mode.hpp>
@@ -29,95 +30,94 @@ class linear_causal : causal_tiles<T> {
     features.load_w(p_.in.w);
   }
 
-  void forward(tensor4<T> y) const {
-    causal_maxima<A> running = base::no_maxima();
-    for (index_t first = 0; first < head.queries; first += tile) {
-      causal_rows const rows = base::rows_of(first, head.queries);
-      map_tile(rows, running, false);
-      auto const values = base::load_values(p_.in.v, first, rows.keys, rows.keys);
-      A const* const weighted = base::weigh_queries(running, rows);
-      base::multiply_rows({weighted, width.features}, base::shape.feature.count,
-                          {m.sums.matrix, width.values}, m.results, width.values, rows.queries);
-      base::dot_features(weighted, m.sums.row, 0, rows.queries, m.d);
-      base::form_weights(m.queries.phi, width.features, base::shape.feature.count, m.weights, rows);
-      base::mask(m.weights, nullptr, running, rows);
-      base::add_keys(m.weights, values, m.results, width.values, rows);
-      base::add_sums_of_weights(rows);
-      base::divide(rows.queries, m.c);
-      base::store_divided(y, first, rows.queries);
-      if (first + tile < head.queries) add_keys_to_sums(running, rows, values);
-      running.end_tile();
-    }
-    io.clear(head, y, head.queries, base::shape.queries, grad_mode::overwrite);
+  static void forward(head_group<linear_causal>& heads, tensor4<T> y) {
+    heads.each_tile(heads.first().head.queries,
+                    [&](linear_causal& one, index_t first) { one.find_results(y, first); });
+    heads.each([&](linear_causal& one) {
+      one.io.clear(one.head, y, one.head.queries, one.base::shape.queries, grad_mode::overwrite);
+    });
   }
 
-  void backward(tensor4<T const> dy, linear_attention_gradients<T> const& to,
-                grad_mode mode) const {
-    m.gradients.clear(width);
-    causal_maxima<A> running = base::no_maxima();
-    index_t const length = head.longer();
-    for (index_t first = 0; first < length; first += tile)
-      if (first < head.queries)
-        pull_queries(dy, to, mode, first, running);
+  static void backward(head_group<linear_causal>& heads, tensor4<T const> dy,
+                       linear_attention_gradients<T> const& to, grad_mode mode) {
+    heads.each([](linear_causal& one) { one.m.gradients.clear(one.width); });
+    index_t const queries = heads.first().head.queries, length = heads.first().head.longer();
+    heads.each_tile(length, [&](linear_causal& one, index_t first) {
+      if (first < queries)
+        one.pull_queries(dy, to, mode, first);
       else
-        find_maxima(base::rows_of(first, head.queries), running);
-    io.clear(head, to.dq, head.queries, base::shape.queries, mode);
-    for (index_t first = (length + tile - 1) / tile * tile; (first -= tile) >= 0;)
-      pull_keys(dy, to, mode, first);
-    io.clear(head, to.dk, head.keys, base::shape.keys, mode);
-    io.clear(head, to.dv, head.keys, base::shape.keys, mode);
+        one.find_maxima(first);
+    });
+    heads.each_tile_back(
+        length, [&](linear_causal& one, index_t first) { one.pull_keys(dy, to, mode, first); });
+    heads.each([&](linear_causal& one) { one.clear_rest_of(to, mode); });
   }
 
  private:
-  // Features of a tile's keys and queries. `running` is told the maxima of its keys.
-  void map_tile(causal_rows const& rows, causal_maxima<A>& running, bool slopes) const {
-    load_keys(rows, running);
-    features.map(m.keys, rows.first, rows.keys, slopes);
-    map_queries(rows, slopes);
+  void find_results(tensor4<T> y, index_t first) {
+    causal_rows const rows = base::rows_of(first, head.queries);
+    map_tile(rows, false);
+    auto const values = base::load_values(p_.in.v, first, rows.keys, rows.keys);
+    A const* const weighted = base::weigh_queries(running_, rows);
+    base::multiply_rows({weighted, width.features}, base::shape.feature.count,
+                        {m.sums.matrix, width.values}, m.results, width.values, rows.queries);
+    base::dot_features(weighted, m.sums.row, 0, rows.queries, m.d);
+    base::form_weights(m.queries.phi, width.features, base::shape.feature.count, m.weights, rows);
+    base::mask(m.weights, nullptr, running_, rows);
+    base::add_keys(m.weights, values, m.results, width.values, rows);
+    base::add_sums_of_weights(rows);
+    base::divide(rows.queries, m.c);
+    base::store_divided(y, first, rows.queries);
+    if (first + tile < head.queries) add_keys_to_sums(rows, values);
+    running_.end_tile();
   }
-  void load_keys(causal_rows const& rows, causal_maxima<A>& running) const {
+  // Features of a tile's keys and queries. `running_` is told the maxima of its keys.
+  void map_tile(causal_rows const& rows, bool slopes) {
+    if (base::has_maximum()) {
+      load_keys(rows);
+      features.map(m.keys, rows.first, rows.keys, slopes);
+    } else {
+      features.load_and_map(m.keys, p_.in.k, rows.first, rows.keys, slopes);
+    }
+    base::map_queries(p_.in.q, rows.first, rows.queries, slopes);
+  }
+  void load_keys(causal_rows const& rows) {
     features.load(m.keys, p_.in.k, rows.first, rows.keys);
-    if (!base::has_maximum()) return;
     features.find_maxima(m.keys, rows.keys);
-    running.begin_tile(m.keys.row.maximum, rows.keys);
+    running_.begin_tile(m.keys.row.maximum, rows.keys);
   }
   // Of the keys of a tile that no query looks at: what their features are relative to.
-  void find_maxima(causal_rows const& rows, causal_maxima<A>& running) const {
+  void find_maxima(index_t first) {
     if (!base::has_maximum()) return;
-    load_keys(rows, running);
-    keep_maxima(rows, running);
-    running.end_tile();
+    causal_rows const rows = base::rows_of(first, head.queries);
+    load_keys(rows);
+    keep_maxima(rows);
+    running_.end_tile();
   }
   // For the pass from the last tile to the first.
-  void keep_maxima(causal_rows const& rows, causal_maxima<A> const& running) const {
+  void keep_maxima(causal_rows const& rows) const {
     if (base::has_maximum())
-      std::copy(running.of_key, running.of_key + rows.keys, m.maxima + rows.first);
+      std::copy(running_.of_key, running_.of_key + rows.keys, m.maxima + rows.first);
   }
-  void map_queries(causal_rows const& rows, bool slopes) const {
-    features.load(m.queries, p_.in.q, rows.first, rows.queries);
-    if (base::has_maximum()) features.find_maxima(m.queries, rows.queries);
-    features.map(m.queries, rows.first, rows.queries, slopes);
-  }
-  void add_keys_to_sums(causal_maxima<A> const& running, causal_rows const& rows,
-                        pitched_rows<A const> values) const {
-    base::add_tile(m.sums, base::weigh_keys(running, rows), values, m.keys.ones, rows.keys,
-                   base::kept(running));
+  void add_keys_to_sums(causal_rows const& rows, pitched_rows<A const> values) const {
+    base::add_tile(m.sums, base::weigh_keys(running_, rows), values, m.keys.ones, rows.keys,
+                   base::kept(running_));
   }
   void pull_queries(tensor4<T const> dy, linear_attention_gradients<T> const& to, grad_mode mode,
-                    index_t first, causal_maxima<A>& running) const {
+                    index_t first) {
     causal_rows const rows = base::rows_of(first, head.queries);
     auto const &q = m.queries, &k = m.keys;
-    map_tile(rows, running, true);
-    keep_maxima(rows, running);
+    map_tile(rows, true);
+    keep_maxima(rows);
     auto const values = base::load_values(p_.in.v, first, rows.keys, tile);
-    base::run_sums(running, rows);
+    base::run_sums(running_, rows);
     base::dot_features(q.phi, m.running, width.features, rows.queries, m.d);
     base::divide(rows.queries, m.c);
     base::load_gradient(dy, rows.first, rows.queries);
 
     base::form_products(values, rows);
-    base::mask(m.products, nullptr, running, rows);
-    A const* const weighted = base::weigh_gradient(running, rows);
+    base::mask(m.products, nullptr, running_, rows);
+    A const* const weighted = base::weigh_gradient(running_, rows);
     base::multiply_rows({weighted, width.values}, base::shape.values,
                         {m.sums.transposed, width.features}, q.dphi, width.features, rows.queries);
     base::add_keys(m.products, {k.phi, width.features}, q.dphi, width.features, rows);
@@ -132,10 +132,10 @@ class linear_causal : causal_tiles<T> {
       features.pull(q, first, rows.queries, to.dq, mode);
     }
     if (first + tile < head.queries) {
-      add_keys_to_sums(running, rows, values);
+      add_keys_to_sums(rows, values);
       base::transpose(m.sums);
     }
-    running.end_tile();
+    running_.end_tile();
   }
 
   void pull_keys(tensor4<T const> dy, linear_attention_gradients<T> const& to, grad_mode mode,
@@ -145,12 +145,10 @@ class linear_causal : causal_tiles<T> {
     causal_maxima<A> const running = base::maxima_of(rows);
     std::copy_n(m.inverses + first, rows.queries, m.inverse);
     std::copy_n(m.cs + first, rows.queries, m.c);
-    map_queries(rows, false);
+    base::map_queries(p_.in.q, first, rows.queries, false);
     base::load_gradient(dy, rows.first, rows.queries);
     if (rows.keys > 0) {
-      features.load(k, p_.in.k, first, rows.keys);
-      if (base::has_maximum()) std::copy_n(running.of_key, tile, k.row.maximum);
-      features.map(k, first, rows.keys, true);
+      map_keys_again(running, rows);
       if (to.dv.data() != nullptr) pull_values(to.dv, mode, running, rows);
       if (to.dk.data() != nullptr || to.dw.data() != nullptr) {
         pull_features(running, rows);
@@ -161,6 +159,14 @@ class linear_causal : causal_tiles<T> {
     base::add_tile(m.gradients, base::weigh_queries(running, rows), {m.of_queries, width.values},
                    m.c, rows.queries, base::kept(running));
     base::transpose(m.gradients);
+  }
+  // Relative to the maxima of the first pass.
+  void map_keys_again(causal_maxima<A> const& running, causal_rows const& rows) const {
+    if (!base::has_maximum())
+      return features.load_and_map(m.keys, p_.in.k, rows.first, rows.keys, true);
+    features.load(m.keys, p_.in.k, rows.first, rows.keys);
+    std::copy_n(running.of_key, tile, m.keys.row.maximum);
+    features.map(m.keys, rows.first, rows.keys, true);
   }
   void pull_values(tensor4<T> dv, grad_mode mode, causal_maxima<A> const& running,
                    causal_rows const& rows) const {
@@ -184,6 +190,7 @@ class linear_causal : causal_tiles<T> {
   }
 
   Call const& p_;
+  causal_maxima<A> running_ = base::no_maxima();  // of the first pass
 };
 
 }  // namespace impl

@@ -48,13 +48,12 @@ class causal_tiles : protected linear_task<T> {
   using base = linear_task<T>;
 
  protected:
-  using base::tile, base::use, base::width, base::m, base::head;
+  using base::tile, base::use, base::width, base::m, base::head, base::has_maximum;
   using typename base::A;
 
   causal_tiles(linear_setting<T> const& of, linear_slot<A> const& slot, index_t pair)
       : base(of, slot, pair) {}
 
-  bool has_maximum() const { return base::shape.feature.has_maximum(); }
   causal_rows rows_of(index_t first, index_t queries) const {
     return {first, base::rows_of_tile(first, queries), base::rows_of_tile(first, head.keys)};
   }

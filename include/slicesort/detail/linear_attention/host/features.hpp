@@ -61,14 +61,14 @@ struct feature_memory {
 // The matrix of random features of a head, and its gradient of one sample and head.
 template <class A>
 struct w_memory {
-  A *rows, *columns;  // [f][channel], [channel][f]
-  A* gradient;        // [f][channel]
+  A *rows = nullptr, *columns = nullptr;  // [f][channel], [channel][f]
+  A* gradient = nullptr;                  // [f][channel]
 
+  w_memory() = default;
   w_memory(detail::arena& a, detail::linear_attention_shape const& s) {
     linear_widths const width(s);
     rows = a.take<A>(detail::amount(padded_columns(s.feature.rows_of_w)) * width.channels);
     columns = a.take<A>(detail::amount(s.feature.rows_of_w > 0 ? width.channels : 0) * width.w);
-    gradient = nullptr;
   }
 };
 
@@ -105,10 +105,8 @@ class tile_features {
                 {w_.columns, width_.w},
                 {m.u, width_.w},
                 {padded, static_cast<int>(width_.w), of_.channels}});
-    } else if (of_.kind == detail::feature_kind::cosine_reweighted) {
-      use_.angles(first, head_.longer(), rows, m.row.cosine, m.row.sine);
-      std::fill(m.row.cosine + rows, m.row.cosine + padded, A(0));
-      std::fill(m.row.sine + rows, m.row.sine + padded, A(0));
+    } else {
+      find_angles(m, first, rows);
     }
   }
   // What random_exp's features are relative to, if each row is by itself.
@@ -125,6 +123,28 @@ class tile_features {
       index_t const from = i < rows ? of_.count : 0;
       if (i < rows) own_.map(own_.self, row_at(first + i), m.x + i * width_.channels, phi);
       std::fill(phi + from, phi + width_.features, A(0));
+    }
+  }
+  // Both, of features that are relative to no maximum; where a feature is one of a single number, a
+  // few rows at a time, so that the next ones arrive while features are formed.
+  void load_and_map(feature_memory<A> const& m, tensor4<T const> from, index_t first, int rows,
+                    bool slopes) const {
+    if (of_.kind == detail::feature_kind::own || detail::is_random(of_.kind)) {
+      load(m, from, first, rows);
+      return map(m, first, rows, slopes);
+    }
+    find_angles(m, first, rows);
+    row_numbers_of_features<A> row = m.row;
+    feature_call<A> some = call(m, product_rows, slopes);
+    some.row = &row;
+    for (int i = 0; i < rows; i += product_rows) {
+      A* const x = m.x + (slopes ? i * width_.channels : 0);  // only slopes need them again
+      io_.load(head_, from, first + i, std::min(rows - i, product_rows), x, width_.channels,
+               product_rows);
+      if (row.cosine != nullptr) row.cosine = m.row.cosine + i, row.sine = m.row.sine + i;
+      some.x.data = x;
+      some.phi.data = m.phi + i * width_.features;
+      use_.map(some);
     }
   }
 
@@ -147,6 +167,13 @@ class tile_features {
   }
 
  private:
+  void find_angles(feature_memory<A> const& m, index_t first, int rows) const {
+    if (of_.kind != detail::feature_kind::cosine_reweighted) return;
+    index_t const padded = padded_rows(rows);
+    use_.angles(first, head_.longer(), rows, m.row.cosine, m.row.sine);
+    std::fill(m.row.cosine + rows, m.row.cosine + padded, A(0));
+    std::fill(m.row.sine + rows, m.row.sine + padded, A(0));
+  }
   feature_row row_at(index_t row) const {
     return {row, head_.longer(), static_cast<index_t>(of_.channels)};
   }

@@ -15,6 +15,7 @@
 #include <slicesort/exec.hpp>
 #include <slicesort/tensor_view.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <utility>
@@ -35,9 +36,11 @@ struct linear_attention_kernels : row_moves<T> {
   void (*row_dots)(row_dots_call<A> const&);
   void (*column_sums)(column_sums_call<A> const&);
   void (*scale_rows)(scale_rows_call<A> const&);
-  // Each row times its factor, rounded.
+  // Each row times its factor, rounded; through the caches, or around them as store_around.
   void (*store_scaled)(A const* from, index_t pitch, int rows, index_t width, A const* factors,
                        T* to, index_t to_pitch);
+  void (*store_scaled_around)(A const* from, index_t pitch, int rows, index_t width,
+                              A const* factors, T* to, index_t to_pitch);
   void (*add_rows_times)(add_rows_times_call<A> const&);
   void (*running_sums)(running_sums_call<A> const&);
   void (*causal_weights)(causal_weights_call<A> const&);

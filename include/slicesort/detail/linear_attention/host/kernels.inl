@@ -25,7 +25,8 @@ void choose_kernels(target, linear_attention_kernels<T>& use) {
   use.row_dots = rows::row_dots;
   use.column_sums = rows::column_sums;
   use.scale_rows = rows::scale_rows;
-  use.store_scaled = rows::template store_scaled<T>;
+  use.store_scaled = rows::template store_scaled<false, T>;
+  use.store_scaled_around = rows::template store_scaled<true, T>;
   use.add_rows_times = rows::add_rows_times;
   use.running_sums = rows::running_sums;
   use.causal_weights = rows::causal_weights;
@@ -36,4 +37,5 @@ void choose_kernels(target, linear_attention_kernels<T>& use) {
   use.load = transfer::load;
   use.store = transfer::template store<false>;
   use.add = transfer::add;
+  use.store_around = transfer::store_around;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a task of linear_attention on the host, and the steps that both directions share.
+// The task of one head of linear_attention on the host: the steps that both directions share.
 #pragma once
 
-#include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/linear_attention/host/features.hpp>
 #include <slicesort/detail/linear_attention/host/head.hpp>
 #include <slicesort/detail/linear_attention/host/kernels.hpp>
+#include <slicesort/detail/linear_attention/host/memory.hpp>
 #include <slicesort/detail/linear_attention/host/tile.hpp>
 #include <slicesort/detail/linear_attention/problem.hpp>
 #include <slicesort/dtype.hpp>
@@ -18,76 +18,6 @@
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
-
-// Sums over rows: S and Z, or their gradients U and u.
-template <class A>
-struct linear_sums {
-  A* matrix;      // [feature][value]
-  A* transposed;  // [value][feature]
-  A* row;         // [feature]
-
-  linear_sums(detail::arena& a, detail::linear_attention_shape const& s, bool wanted) {
-    linear_widths const width(s);
-    detail::amount const all = detail::amount(wanted ? width.features : 0) * width.values;
-    matrix = a.take<A>(all);
-    transposed = a.take<A>(all);
-    row = a.take<A>(wanted ? width.features : 0);
-  }
-  void clear(linear_widths const& width) const {
-    std::fill(matrix, matrix + width.features * width.values, A(0));
-    std::fill(transposed, transposed + width.features * width.values, A(0));
-    std::fill(row, row + width.features, A(0));
-  }
-};
-
-// What a thread needs for one head.
-template <class A>
-struct linear_slot {
-  feature_memory<A> queries, keys;
-  w_memory<A> w;
-  linear_sums<A> sums, gradients;
-  A *values, *results;         // [row][value]: of keys, or of queries; y, or dv
-  A* of_queries;               // [row][value]: g
-  A *d, *inverse, *c;          // of a tile's queries
-  A* factors;                  // of a tile's rows
-  A *weights, *products;       // where causal [query][key]: P, G
-  A *lanes, *lanes_of_values;  // where causal phi(k) and v with a key in each lane
-  A* running;                  // where causal [row][feature]: Z of every query
-  A* weighted;                 // where causal [row][feature]: features times row factors
-  A* weighted_values;          // likewise [row][value]
-  A* maxima;                   // of random_exp: of all keys together; where causal of each
-  A *inverses, *cs;            // where causal, backward: of all queries
-
-  linear_slot(detail::arena& a, detail::linear_attention_shape const& s, bool backward)
-      : queries(a, s, backward),
-        keys(a, s, backward),
-        w(a, s),
-        sums(a, s, true),
-        gradients(a, s, backward) {
-    constexpr int rows = tile_rows_of_linear;
-    linear_widths const width(s);
-    using detail::amount;
-    auto const matrix = [&](index_t columns, bool needed = true) {
-      return a.take<A>(needed ? amount(rows) * columns : amount(0));
-    };
-    bool const causal = s.causal, twice = causal && backward;
-    values = matrix(width.values);
-    results = matrix(width.values);
-    of_queries = matrix(width.values, backward);
-    d = a.take<A>(rows), inverse = a.take<A>(rows), c = a.take<A>(rows);
-    factors = a.take<A>(rows);
-    weights = matrix(rows, causal);
-    products = matrix(rows, twice);
-    lanes = matrix(width.features, causal);
-    lanes_of_values = matrix(width.values, twice);
-    running = matrix(width.features, twice);
-    weighted = matrix(width.features, causal && s.feature.has_maximum());
-    weighted_values = matrix(width.values, twice && s.feature.has_maximum());
-    maxima = a.take<A>(!s.feature.has_maximum() ? 0 : twice ? s.keys : 1);
-    inverses = a.take<A>(twice ? s.queries : 0);
-    cs = a.take<A>(twice ? s.queries : 0);
-  }
-};
 
 // What all tasks of a call share.
 template <class T>
@@ -114,7 +44,7 @@ class linear_task {
         m(slot),
         divisor(of.divisor),
         head(of.lengths, of.shape, pair),
-        features(of.use, of.shape, of.own, slot.w, head) {
+        features(of.use, of.shape, of.own, m.w, head) {
     index_t const ones = std::max<index_t>(tile, width.w);
     std::fill(m.queries.ones, m.queries.ones + ones, A(1));
     std::fill(m.keys.ones, m.keys.ones + ones, A(1));
@@ -125,13 +55,21 @@ class linear_task {
   row_io<T> const io;
   detail::linear_attention_shape const& shape;
   linear_widths const width;
-  linear_slot<A> const& m;
+  linear_slot<A> const m;
   detail::divisor_rule const divisor;
   linear_head const head;
   tile_features<T> const features;
 
   static int rows_of_tile(index_t first, index_t valid) {
     return static_cast<int>(std::clamp<index_t>(valid - first, 0, tile));
+  }
+  bool has_maximum() const { return shape.feature.has_maximum(); }
+  // Features of a tile's queries.
+  void map_queries(tensor4<T const> q, index_t first, int rows, bool slopes) const {
+    if (!has_maximum()) return features.load_and_map(m.queries, q, first, rows, slopes);
+    features.load(m.queries, q, first, rows);
+    features.find_maxima(m.queries, rows);
+    features.map(m.queries, first, rows, slopes);
   }
   // Rows of v's width in m.values, filled up with zeros to `padded` rows.
   pitched_rows<A const> load_values(tensor4<T const> from, index_t first, int rows,
@@ -202,15 +140,23 @@ class linear_task {
       slopes[i] = by.slope;
     }
   }
+  // Gradients of the rows that are not valid.
+  void clear_rest_of(linear_attention_gradients<T> const& to, grad_mode mode) const {
+    io.clear(head, to.dq, head.queries, shape.queries, mode);
+    io.clear(head, to.dk, head.keys, shape.keys, mode);
+    io.clear(head, to.dv, head.keys, shape.keys, mode);
+  }
   void store_results(tensor4<T> to, index_t first, int rows, grad_mode mode) const {
     io.store(m.results, width.values, head, to, first, rows, mode);
   }
   // y of a tile's queries, from their sums.
   void store_divided(tensor4<T> y, index_t first, int rows) const {
     if (y.extents().channels == 0) return;
+    T* const to = head.at(y, first);
+    auto const store = fit_streaming<T>(to, y) ? use.store_scaled_around : use.store_scaled;
     if (y.strides().channels == 1)
-      return use.store_scaled(m.results, width.values, rows, y.extents().channels, m.inverse,
-                              head.at(y, first), y.strides().length);
+      return store(m.results, width.values, rows, y.extents().channels, m.inverse, to,
+                   y.strides().length);
     scale({m.results, width.values}, rows, m.inverse, m.results);
     store_results(y, first, rows, grad_mode::overwrite);
   }

@@ -36,14 +36,14 @@ class tile_rows {
     }
   }
 
-  template <class T>
+  template <bool Stream, class T>
   static void store_scaled(A const* from, index_t pitch, int rows, index_t width, A const* factors,
                            T* to, index_t to_pitch) {
     for (int i = 0; i < rows; ++i, from += pitch, to += to_pitch) {
       V const factor = lanes::every(factors[i]);
       index_t c = 0;
       for (; c + count <= width; c += count)
-        number_lanes<T>::template store<false>(
+        number_lanes<T>::template store<Stream>(
             to + c, math::product(ops{}, load_lanes<V>(from + c), factor));
       if (c == width) continue;
       A rest[std::size_t{count}];
@@ -78,11 +78,14 @@ class tile_rows {
   static void causal_weights(causal_weights_call<A> const& p) {
     constexpr int pitch = detail::linear_attention_tile;
     ops const on{};
-    typename ops::integer last[std::size_t{count}];
+    typename ops::integer numbers[std::size_t{count}];
+    for (int l = 0; l < count; ++l) numbers[l] = static_cast<typename ops::integer>(l);
+    bits const lane = load_lanes<bits>(numbers);
+    bool const only_masks = p.plus == nullptr && p.maxima == nullptr;
     for (int i = 0; i < p.rows; ++i) {
       A* const row = p.weights + i * pitch;
       int const diagonal = i / product_columns * product_columns;
-      for (int c = 0; c < diagonal + product_columns; c += count) {
+      for (int c = only_masks ? diagonal : 0; c < diagonal + product_columns; c += count) {
         V weight = load_lanes<V>(row + c);
         if (p.plus != nullptr) weight = math::sum(on, weight, lanes::every(p.plus[i]));
         if (p.maxima != nullptr) {
@@ -90,9 +93,8 @@ class tile_rows {
           weight = math::product(on, weight, math::exponential(on, lower));
         }
         if (c >= diagonal) {
-          for (int l = 0; l < count; ++l)
-            last[l] = c + l <= i ? ~typename ops::integer{0} : typename ops::integer{0};
-          weight = math::masked(on, load_lanes<bits>(last), weight);
+          auto const kept = static_cast<typename ops::integer>(std::max(i + 1 - c, 0));
+          weight = math::masked(on, greater(on.every_bits(kept), lane), weight);
         }
         store_lanes(row + c, weight);
       }
@@ -102,13 +104,12 @@ class tile_rows {
   static bool any_special(pitched_rows<A const> of, tile_extent size) {
     ops const on{};
     constexpr auto sign = detail::sign_bit<detail::bits_t<A>>;
-    bits const magnitude = on.every_bits(static_cast<typename ops::integer>(~sign)),
-               greatest = on.every_bits(dtype_traits<A>::infinity - 1);
-    bits found{};
+    bits const magnitude = on.every_bits(static_cast<typename ops::integer>(~sign));
+    bits most{};
     for (int i = 0; i < size.rows; ++i)
       for (index_t c = 0; c < size.columns; c += count)
-        found = found | greater(load_lanes<bits>(of.data + i * of.pitch + c) & magnitude, greatest);
-    return any(found);
+        most = higher(most, load_lanes<bits>(of.data + i * of.pitch + c) & magnitude);
+    return any(greater(most, on.every_bits(dtype_traits<A>::infinity - 1)));
   }
 
   static void exponentials(A* x, index_t numbers) {
@@ -143,8 +144,7 @@ class tile_rows {
                          index_t to_pitch) {
     for (index_t r = 0; r < rows; r += count)
       for (index_t c = 0; c < columns; c += count)
-        square(from + r * pitch + c, pitch, to + c * to_pitch + r, to_pitch,
-               std::make_index_sequence<std::size_t{count}>{});
+        transpose_square<bits>(from + r * pitch + c, pitch, to + c * to_pitch + r, to_pitch);
   }
 
  private:
@@ -194,13 +194,5 @@ class tile_rows {
     for (int n = 0; n < Vectors; ++n)
       store_lanes(p.to + c + n * count,
                   fused_lanes(load_lanes<V>(p.to + c + n * count), kept, sum[n]));
-  }
-
-  template <std::size_t... At>
-  static SLICESORT_INLINE void square(A const* from, index_t pitch, A* to, index_t to_pitch,
-                                      std::index_sequence<At...>) {
-    bits x[] = {load_lanes<bits>(from + static_cast<index_t>(At) * pitch)...};
-    transpose<count>(x);
-    (store_lanes(to + static_cast<index_t>(At) * to_pitch, load_lanes<V>(&x[At])), ...);
   }
 };

@@ -6,13 +6,10 @@
 #include "problem.hpp"
 #include "support/executors.hpp"
 
-#include <slicesort/view.hpp>
-
 #include <doctest/doctest.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 using namespace support;
@@ -141,44 +138,6 @@ TEST_CASE("every device and tuning of the kernels") {
     CAPTURE(describe_exec(on));
     CHECK(same_results(run_linear(p, on), run_linear(p, ss::exec::host{})));
   }
-}
-
-// `[batch, length, heads * channels]`, as projections put it out.
-TEST_CASE_TEMPLATE("split heads", T, float, bfloat16) {
-  linear_size const size{2, 3, 11, 11, 4, 5, 6};
-  auto const p =
-      normal_linear<T>(size, ss::feature::random_exp{}, ss::divisor::sum_plus{}, true, 141);
-  auto const joined = [](extents4 e) { return extents3{e.outer, e.length, e.batch * e.channels}; };
-  auto const join = [&](std::vector<T> const& values, extents4 e) {
-    tensor<T> t(joined(e));
-    for_each_position(e, [&](index_t b, index_t h, index_t i, index_t c) {
-      t(b, i, h * e.channels + c) = values[linear_size::at(e, b, h, i, c)];
-    });
-    return t;
-  };
-  tensor<T> const q = join(p.q, size.q()), k = join(p.k, size.k()), v = join(p.v, size.v()),
-                  dy = join(p.dy, size.y());
-  extents3 const of_w = p.of_w_as_rank3();
-  tensor3<T const> const w(p.w.data(), of_w);
-  ss::linear_attention<ss::feature::random_exp, ss::divisor::sum_plus, ss::direction::causal> const
-      op;
-  for_each_backend_once(p.number(), [&](auto const& on) {
-    CAPTURE(describe_exec(on));
-    tensor<T> y(joined(size.y())), dq(joined(size.q())), dk(joined(size.k())), dv(joined(size.v()));
-    std::vector<T> dw(p.w.size());
-    guarded_workspace scratch(op.template workspace_bytes<T>(on, size.q(), size.v(), of_w, of_w));
-    auto const heads = [](auto const& t) { return ss::split_heads(t.view(), 3); };
-    auto const result = [](tensor<T>& t) { return ss::split_heads(t.view(), 3); };
-    op.forward(on, {heads(q), heads(k), heads(v), w}, result(y), scratch.get());
-    op.backward(on, heads(dy), {heads(q), heads(k), heads(v), w},
-                {result(dq), result(dk), result(dv), {dw.data(), of_w}}, scratch.get());
-    auto const want = run_linear(p, on);
-    CHECK(same_bits(y.elements(), join(want.y, size.y()).elements()));
-    CHECK(same_bits(dq.elements(), join(want.dq, size.q()).elements()));
-    CHECK(same_bits(dk.elements(), join(want.dk, size.k()).elements()));
-    CHECK(same_bits(dv.elements(), join(want.dv, size.v()).elements()));
-    CHECK(same_bits(dw, want.dw));
-  });
 }
 
 TEST_CASE("memory") {

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// linear_attention of heads that lie side by side in the rows of a tensor, as projections put them
+// out: the same bits as of heads one behind the other, for any number of heads that take turns, and
+// also where outputs are so large that they are stored around the caches.
+#define SLICESORT_TEST_EVERY_BACKEND
+#include "problem.hpp"
+
+#include <slicesort/view.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+// `[batch, length, heads * channels]`, its memory so many bytes behind a cache line.
+template <class T>
+class joined {
+ public:
+  joined(extents4 heads, std::size_t misalignment)
+      : heads_(heads), memory_(static_cast<std::size_t>(heads.size()) * sizeof(T), misalignment) {}
+  joined(std::vector<T> const& values, extents4 heads, std::size_t misalignment)
+      : joined(heads, misalignment) {
+    for_each_position(heads, [&](index_t b, index_t h, index_t i, index_t c) {
+      view()(b, h, i, c) = values[linear_size::at(heads, b, h, i, c)];
+    });
+  }
+
+  tensor4<T> view() {
+    extents3 const e{heads_.outer, heads_.length, heads_.batch * heads_.channels};
+    return ss::split_heads(tensor3<T>(static_cast<T*>(memory_.get().data), e), heads_.batch);
+  }
+  // One head behind the other.
+  std::vector<T> values() {
+    std::vector<T> all(static_cast<std::size_t>(heads_.size()));
+    for_each_position(heads_, [&](index_t b, index_t h, index_t i, index_t c) {
+      all[linear_size::at(heads_, b, h, i, c)] = view()(b, h, i, c);
+    });
+    return all;
+  }
+  bool red_zones_intact() const { return memory_.red_zones_intact(); }
+
+ private:
+  extents4 heads_;
+  guarded_workspace memory_;
+};
+
+template <class Op, class T, class Exec>
+void check_joined(Op const& op, linear_problem<T> const& p, linear_results<T> const& want,
+                  Exec const& on, std::size_t misalignment) {
+  CAPTURE(p.describe());
+  CAPTURE(describe_exec(on));
+  CAPTURE(misalignment);
+  linear_size const& s = p.size;
+  joined<T> q(p.q, s.q(), misalignment), k(p.k, s.k(), misalignment), v(p.v, s.v(), misalignment),
+      dy(p.dy, s.y(), misalignment), y(s.y(), misalignment), dq(s.q(), misalignment),
+      dk(s.k(), misalignment), dv(s.v(), misalignment);
+  std::vector<T> dw(p.w.size());
+  extents3 const of_w = p.of_w_as_rank3();
+  tensor3<T const> const w(p.w.data(), of_w);
+  guarded_workspace scratch(op.template workspace_bytes<T>(on, s.q(), s.v(), of_w, of_w));
+  op.forward(on, {q.view(), k.view(), v.view(), w}, y.view(), scratch.get(), p.options());
+  op.backward(on, dy.view(), {q.view(), k.view(), v.view(), w},
+              {dq.view(), dk.view(), dv.view(), {dw.data(), of_w}}, scratch.get(),
+              p.backward_options());
+  CHECK(same_bits(y.values(), want.y));
+  CHECK(same_bits(dq.values(), want.dq));
+  CHECK(same_bits(dk.values(), want.dk));
+  CHECK(same_bits(dv.values(), want.dv));
+  CHECK(same_bits(dw, want.dw));
+  CHECK(scratch.red_zones_intact());
+  for (joined<T> const* one : {&y, &dq, &dk, &dv}) CHECK(one->red_zones_intact());
+}
+
+// f(op, problem) for features of each kind that the host treats in its own way.
+template <class T, class F>
+void for_each_feature(linear_size size, std::uint64_t seed, F const& f) {
+  auto const run = [&](auto feature, auto direction) {
+    constexpr bool causal = std::is_same_v<decltype(direction), ss::direction::causal>;
+    ss::linear_attention const op{feature, ss::divisor::sum_plus{}, direction};
+    f(op, normal_linear<T>(size, feature, ss::divisor::sum_plus{}, causal, ++seed));
+  };
+  auto const both = [&](auto feature) {
+    run(feature, ss::direction::both{});
+    run(feature, ss::direction::causal{});
+  };
+  both(ss::feature::elu_plus_one{});
+  both(ss::feature::cosine_reweighted{});
+  both(ss::feature::random_exp{});
+  both(ss::feature::random_fourier{});
+}
+
+}  // namespace
+
+// Six heads are more than take turns; three threads make other groups of them than one.
+TEST_CASE_TEMPLATE("heads side by side", T, float, double, bfloat16) {
+  for (linear_size size : {linear_size{2, 3, 11, 11, 4, 5}, linear_size{2, 6, 150, 150, 4, 5}})
+    for_each_feature<T>(size, 141, [&](auto const& op, linear_problem<T> p) {
+      p.lengths = {size.keys, size.keys / 2};
+      p.query_lengths = {size.queries - 1, size.queries};
+      auto const want = run_linear(p, ss::exec::host{});
+      for_each_backend_once(p.number(), [&](auto const& on) { check_joined(op, p, want, on, 0); });
+      if (!testing(backend_kind::host)) return;
+      for (unsigned threads : {1U, 3U, 5U}) check_joined(op, p, want, ss::exec::host{threads}, 0);
+    });
+}
+
+// A megabyte and more, in whole cache lines or not.
+TEST_CASE("large outputs") {
+  if (!testing(backend_kind::host)) return;
+  for_each_feature<float>({1, 4, 1100, 1100, 64, 64}, 241, [&](auto const& op, auto const& p) {
+    auto const want = run_linear(p, ss::exec::host{});
+    for (ss::isa set : available_isas())
+      for (std::size_t misalignment : {0, 16})
+        check_joined(op, p, want, ss::exec::host{1, set}, misalignment);
+  });
+}

@@ -110,13 +110,13 @@ TEST_CASE_TEMPLATE("heads side by side", T, float, double, bfloat16) {
     });
 }
 
-// A megabyte and more, in whole cache lines or not.
+// A megabyte and more of y and dv, in whole cache lines or not.
 TEST_CASE("large outputs") {
   if (!testing(backend_kind::host)) return;
-  for_each_feature<float>({1, 4, 1100, 1100, 64, 64}, 241, [&](auto const& op, auto const& p) {
+  for_each_feature<float>({1, 4, 1100, 1100, 16, 64}, 241, [&](auto const& op, auto const& p) {
+    if (p.feature.index() != 0) return;  // they are stored alike
     auto const want = run_linear(p, ss::exec::host{});
-    for (ss::isa set : available_isas())
-      for (std::size_t misalignment : {0, 16})
-        check_joined(op, p, want, ss::exec::host{1, set}, misalignment);
+    for (ss::isa set : available_isas()) check_joined(op, p, want, ss::exec::host{1, set}, 0);
+    check_joined(op, p, want, ss::exec::host{}, 16);
   });
 }

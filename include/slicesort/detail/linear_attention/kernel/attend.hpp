@@ -73,7 +73,7 @@ struct attend_body {
   SLICESORT_HD memory shared(SharedAllocator& allocator) const {
     memory m;
     m.product = tile::shared(allocator);
-    m.weights = nullptr;
+    m.weights = m.product.left;  // no null: its address may be formed ahead of a branch
     if (causal) m.weights = tile::shared_weights(allocator);
     m.divisors = m.parts = nullptr;
     if constexpr (Step == step::outputs) {

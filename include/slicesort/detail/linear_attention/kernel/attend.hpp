@@ -88,8 +88,8 @@ struct attend_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     memory const m = shared(block);
-    linear_block const at(block.index(), side.tiles(), column_tiles());
-    int const rows = side.valid_of_tile(pairs.sample(at.pair), at.tile);
+    linear_block const at(pairs, block.index(), side.tiles(), column_tiles());
+    int const rows = side.valid_of_tile(at.sample, at.tile);
     if (causal && rows > 0) weigh_pairs(block, m, at, rows);
     tile products;
     products.clear();
@@ -98,10 +98,7 @@ struct attend_body {
       if (causal) add_pairs(block, m, at, products);
       if constexpr (Step == step::outputs) divide(block, m, rows);
     }
-    products.each(block.rank(), [&](int row, int column, A sum) {
-      if (at.column + column < width)
-        put(block, m, at, row, at.column + column, row < rows ? sum : A(0), row < rows);
-    });
+    store(block, m, at, rows, products);
   }
 
  private:
@@ -117,7 +114,7 @@ struct attend_body {
                                     tile& products) const {
     A const* const factor = factors == nullptr ? nullptr : factors + first_of(at, side);
     index_t const slot = causal ? at.tile : 0;
-    auto const mine = operand_of<true>(left.of(pairs, at.pair), at.row(), 0, rows, factor);
+    auto const mine = operand_of<true>(left.of(at), at.row(), 0, rows, factor);
     auto const of_sums =
         operand_of<transposed>(sums.matrix(at.pair, slot), transposed ? at.column : 0,
                                transposed ? 0 : at.column, width - at.column);
@@ -157,21 +154,19 @@ struct attend_body {
   template <class Block>
   SLICESORT_HD_INLINE void add_pairs(Block& block, memory const& m, linear_block const& at,
                                      tile& products) const {
-    int const others = other.valid_of_tile(pairs.sample(at.pair), at.tile);
-    products.add_triangle(
-        block, m.product, m.weights, others, of_keys,
-        operand_of<false>(times.of(pairs, at.pair), at.row(), at.column, width - at.column));
+    int const others = other.valid_of_tile(at.sample, at.tile);
+    products.add_triangle(block, m.product, m.weights, others, of_keys,
+                          operand_of<false>(times.of(at), at.row(), at.column, width - at.column));
   }
   // The weights of the tile's pairs.
   template <class Block>
   SLICESORT_HD_INLINE void weigh_pairs(Block& block, memory const& m, linear_block const& at,
                                        int rows) const {
-    int const others = other.valid_of_tile(pairs.sample(at.pair), at.tile);
+    int const others = other.valid_of_tile(at.sample, at.tile);
     tile weights;
     weights.clear();
-    weights.add(block, m.product, depth,
-                operand_of<true>(left.of(pairs, at.pair), at.row(), 0, rows),
-                operand_of<true>(right.of(pairs, at.pair), at.row(), 0, others));
+    weights.add(block, m.product, depth, operand_of<true>(left.of(at), at.row(), 0, rows),
+                operand_of<true>(right.of(at), at.row(), 0, others));
     weights.each(block.rank(), [&](int row, int with, A weight) {
       auto& to = tile::weight(m.weights, row, with);
       to = static_cast<std::decay_t<decltype(to)>>(weight_of(block, at, row, with, others, weight));
@@ -218,26 +213,35 @@ struct attend_body {
     return fold_in_registers(block, parts);
   }
 
+  // Of the tile's sums; those of rows that are not valid count as 0.
   template <class Block>
-  SLICESORT_HD_INLINE void put(Block& block, memory const& m, linear_block const& at, int row,
-                               index_t column, A sum, bool valid) const {
-    index_t const number = at.row() + row;
-    if (number >= side.rows) return;
-    index_t const sample = pairs.sample(at.pair), head = pairs.head(at.pair);
-    if constexpr (Step == step::outputs) {
-      results(sample, head, number, column) =
-          detail::rounded<T>(valid ? block.fused_multiply_add(sum, m.divisors[row], A(0)) : A(0));
-    } else if constexpr (Step == step::value_gradients) {
-      if (valid || mode == grad_mode::overwrite)
-        store_or_accumulate_sum(mode, results(sample, head, number, column), sum);
-    } else if (valid) {
-      index_t const n = first_of(at, side) + row;
-      if constexpr (Step == step::key_gradients) {
-        A const* const u = sums.row_sums(at.pair, causal ? at.tile : 0);
-        sum = block.fused_multiply_add(factors == nullptr ? A(1) : factors[n], u[column], sum);
+  SLICESORT_HD_INLINE void store(Block& block, memory const& m, linear_block const& at, int rows,
+                                 tile const& products) const {
+    int const height = side.rows_of_tile(at.tile), columns = within_tile(width - at.column);
+    index_t const first = first_of(at, side);
+    strides4 const s = results.strides();
+    [[maybe_unused]] A* const to_gradients = gradients + first * width + at.column;
+    T* const to =
+        results.data() == nullptr ? nullptr : &results(at.sample, at.head, at.row(), at.column);
+    products.each(block.rank(), [&](int row, int column, A sum) {
+      if (row >= height || column >= columns) return;
+      bool const valid = row < rows;
+      if constexpr (Step == step::outputs) {
+        A const y = valid ? block.fused_multiply_add(sum, m.divisors[row], A(0)) : A(0);
+        to[row * s.length + column * s.channels] = detail::rounded<T>(y);
+      } else if constexpr (Step == step::value_gradients) {
+        if (valid || mode == grad_mode::overwrite)
+          store_or_accumulate_sum(mode, to[row * s.length + column * s.channels],
+                                  valid ? sum : A(0));
+      } else if (valid) {
+        if constexpr (Step == step::key_gradients) {
+          A const* const u = sums.row_sums(at.pair, causal ? at.tile : 0) + at.column;
+          A const by = factors == nullptr ? A(1) : factors[first + row];
+          sum = block.fused_multiply_add(by, u[column], sum);
+        }
+        to_gradients[row * width + column] = sum;
       }
-      gradients[n * width + column] = sum;
-    }
+    });
   }
 };
 

@@ -62,13 +62,13 @@ struct feature_rows_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     row_sums<A> const sums = shared(block);
-    linear_block const at(block.index(), side.tiles(), 1);
-    index_t const sample = pairs.sample(at.pair);
+    linear_block const at(pairs, block.index(), side.tiles(), 1);
+    index_t const sample = at.sample;
     int const rows = side.valid_of_tile(sample, at.tile);
     index_t const keys = other.valid(sample), queries = side.valid(sample);
     index_t const length = keys < queries ? queries : keys;
     index_t const first = at.pair * side.rows + at.row();
-    linear_matrix<T> const in = x.of(pairs, at.pair);
+    linear_matrix<T> const in = x.of(at);
     auto const element = [&](int row, index_t c) { return in(block, at.row() + row, c); };
     if constexpr (!std::is_same_v<Feature, detail::built_in_feature>) {
       map_own(block, first, at.row(), rows, length, element);

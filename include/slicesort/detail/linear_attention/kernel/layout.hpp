@@ -36,14 +36,15 @@ struct linear_grid_layout {
   linear_grid_layout(detail::arena& a, detail::linear_attention_shape const& s, bool backward,
                      index_t elements) {
     detail::arena one;
-    take(one, s, true, 1, true);
+    take(one, s, backward, 1, true);
     // Whether dw is formed does not count, so that the workspace of a call that forms it has room
     // for one that does not.
     auto const each = std::max<std::size_t>(one.aligned_bytes() / sizeof(A), 1);
     std::size_t const many = static_cast<std::size_t>(elements) / each;
     index_t const all = s.batch > 0 && s.heads > 0 ? s.pairs() : 0;
-    take(a, s, backward, std::min(std::max<index_t>(static_cast<index_t>(many), 1), all),
-         s.with_dw);
+    index_t const most = std::max<index_t>(static_cast<index_t>(many), 1);
+    // Rounds of about as many.
+    take(a, s, backward, all == 0 ? 0 : divide_up(all, divide_up(all, most)), s.with_dw);
   }
 
  private:

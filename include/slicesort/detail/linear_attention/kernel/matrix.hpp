@@ -10,6 +10,7 @@
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -23,14 +24,18 @@ struct element_map {
   detail::feature_kind kind;
   A eps;
 
-  template <class Block>
-  SLICESORT_HD_INLINE A operator()(Block& block, A x) const {
+  template <class Block, std::size_t Count>
+  SLICESORT_HD_INLINE void apply(Block& block, A (&to)[Count]) const {
     using numbers = detail::single_numbers<Block, A>;
     using math = detail::feature_math<numbers>;
     numbers const on{block};
-    if (kind == detail::feature_kind::elu_plus_one)
-      return x > A(0) ? math::sum(on, x, A(1)) : math::exponential(on, x);
-    return math::sum(on, on.higher(x, A(0)), eps);  // relu
+    if (kind == detail::feature_kind::elu_plus_one) {
+      SLICESORT_UNROLL
+      for (A& x : to) x = x > A(0) ? math::sum(on, x, A(1)) : math::exponential(on, x);
+    } else {  // relu
+      SLICESORT_UNROLL
+      for (A& x : to) x = math::sum(on, on.higher(x, A(0)), eps);
+    }
   }
 };
 
@@ -47,7 +52,9 @@ struct linear_matrix {
 
   template <class Block>
   SLICESORT_HD_INLINE A operator()(Block& block, index_t row, index_t column) const {
-    return mapped(block, as_read(row, column));
+    A x[1] = {as_read(row, column)};
+    apply_map(block, x);
+    return x[0];
   }
   // Without the map.
   SLICESORT_HD_INLINE A as_read(index_t row, index_t column) const {
@@ -57,12 +64,11 @@ struct linear_matrix {
     else
       return elements == nullptr ? numbers[at] : static_cast<A>(elements[at]);
   }
-  template <class Block>
-  SLICESORT_HD_INLINE A mapped(Block& block, A read) const {
+  template <class Block, std::size_t Count>
+  SLICESORT_HD_INLINE void apply_map([[maybe_unused]] Block& block,
+                                     [[maybe_unused]] A (&read)[Count]) const {
     if constexpr (Mapped)
-      return elements == nullptr ? read : map(block, read);
-    else
-      return (void)block, read;
+      if (elements != nullptr) map.apply(block, read);
   }
 
   // Whether rows lie in fours that may be read at once: columns are neighbors, and rows begin where
@@ -115,24 +121,17 @@ struct linear_operand {
   index_t rows = 0, pitch = 0;
   element_map<A> map{};
 
-  SLICESORT_HD linear_matrix<T, Mapped> of(linear_pairs const& pairs, index_t pair) const {
-    if (numbers != nullptr) return {nullptr, numbers + pair * rows * pitch, pitch, 1, map};
-    T const* const first = tensor.data() + pairs.sample(pair) * tensor.strides().outer +
-                           pairs.head(pair) * tensor.strides().batch;
-    return matrix_of_elements<T, Mapped>(first, tensor.strides().length, tensor.strides().channels,
-                                         map);
+  SLICESORT_HD linear_matrix<T, Mapped> of(linear_block const& at) const {
+    if (numbers != nullptr) return {nullptr, numbers + at.pair * rows * pitch, pitch, 1, map};
+    strides4 const s = tensor.strides();
+    return matrix_of_elements<T, Mapped>(tensor.data() + at.sample * s.outer + at.head * s.batch,
+                                         s.length, s.channels, map);
   }
 };
 
 // The features of queries, or of keys: in the workspace, or formed as their elements are read.
 template <class T>
 using feature_operand = linear_operand<T, true>;
-
-// A product with the factor of a row, where rows have factors.
-template <class Block, class A>
-SLICESORT_HD_INLINE A times_factor(Block& block, A number, A const* factors, index_t row) {
-  return factors == nullptr ? number : block.fused_multiply_add(number, factors[row], A(0));
-}
 
 // Some of a matrix, as one of the two operands of a product of a tile: number `at` of the tile's
 // rows or columns, and k of what is summed over. `AlongK`: neighbors in k lie in a row of the
@@ -164,9 +163,15 @@ struct product_operand {
       SLICESORT_UNROLL
       for (int i = 0; i < 4; ++i) to[i] = i < some ? of.as_read(row + r, column + c + i) : A(0);
     }
+    of.apply_map(block, to);
+    if (factors != nullptr) {
+      A const factor = any ? factors[r] : A(0);
+      SLICESORT_UNROLL
+      for (A& one : to) one = block.fused_multiply_add(one, factor, A(0));
+    }
     SLICESORT_UNROLL
     for (int i = 0; i < 4; ++i)
-      to[i] = i < some ? times_factor(block, of.mapped(block, to[i]), factors, r) : A(0);
+      if (i >= some) to[i] = A(0);
   }
 };
 template <bool AlongK, class Matrix>

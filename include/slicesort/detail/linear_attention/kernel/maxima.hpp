@@ -43,8 +43,8 @@ struct row_maxima_body {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    linear_block const at(block.index(), side.tiles(), 1);
-    int const rows = side.valid_of_tile(pairs.sample(at.pair), at.tile);
+    linear_block const at(pairs, block.index(), side.tiles(), 1);
+    int const rows = side.valid_of_tile(at.sample, at.tile);
     index_t const first = at.pair * side.rows + at.row();
     int const lane = block.rank() % lanes;
     SLICESORT_NO_UNROLL
@@ -129,7 +129,7 @@ struct factors_body {
     auto const factor = [&](A old, A now) {
       return math::exponential(on, math::sum(on, old, -now));
     };
-    linear_block const at(block.index(), keys.tiles(), 1);
+    linear_block const at(pairs, block.index(), keys.tiles(), 1);
     A const* const of = maxima + at.pair * keys.rows;
     int const rows = keys.rows_of_tile(at.tile);
     A const before = of[at.row() > 0 ? at.row() - 1 : 0], end = of[at.row() + rows - 1];

@@ -55,8 +55,8 @@ struct product_gradients_body {
     using math = detail::feature_math<numbers>;
     numbers const on{block};
     row_sums<A> const sums = shared(block);
-    linear_block const at(block.index(), side.tiles(), 1);
-    int const rows = side.valid_of_tile(pairs.sample(at.pair), at.tile);
+    linear_block const at(pairs, block.index(), side.tiles(), 1);
+    int const rows = side.valid_of_tile(at.sample, at.tile);
     index_t const first = at.pair * side.rows + at.row();
     bool const fourier = rule.kind == detail::feature_kind::random_fourier;
     sums.form(
@@ -101,16 +101,16 @@ struct times_w_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     auto const memory = shared(block);
-    linear_block const at(block.index(), side.tiles(), column_tiles());
-    int const rows = side.valid_of_tile(pairs.sample(at.pair), at.tile);
+    linear_block const at(pairs, block.index(), side.tiles(), column_tiles());
+    int const rows = side.valid_of_tile(at.sample, at.tile);
     if (rows == 0) return;  // the whole block
     index_t const first = at.pair * side.rows + at.row();
     linear_matrix<A> const h = matrix_of_elements<A>(to.phi, rule.count, 1);
     tile products;
     products.clear();
-    products.add(block, memory, rule.rows_of_w, operand_of<true>(h, first, 0, rows),
-                 operand_of<false>(matrix_of_head(w, pairs.head(at.pair)), 0, at.column,
-                                   rule.channels - at.column));
+    products.add(
+        block, memory, rule.rows_of_w, operand_of<true>(h, first, 0, rows),
+        operand_of<false>(matrix_of_head(w, at.head), 0, at.column, rule.channels - at.column));
     products.each(block.rank(), [&](int row, int c, A sum) {
       if (row < rows && at.column + c < rule.channels)
         to.x[(first + row) * rule.channels + at.column + c] = sum;
@@ -144,8 +144,8 @@ struct pull_rows_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     row_sums<A> const sums = shared(block);
-    linear_block const at(block.index(), side.tiles(), 1);
-    index_t const sample = pairs.sample(at.pair);
+    linear_block const at(pairs, block.index(), side.tiles(), 1);
+    index_t const sample = at.sample;
     int const rows = side.valid_of_tile(sample, at.tile);
     index_t const first = at.pair * side.rows + at.row();
     index_t const mine = side.valid(sample), others = other.valid(sample);
@@ -164,8 +164,7 @@ struct pull_rows_body {
 
  private:
   SLICESORT_HD_INLINE void store(linear_block const& at, int row, index_t c, A sum) const {
-    store_or_accumulate_sum(mode, to(pairs.sample(at.pair), pairs.head(at.pair), at.row() + row, c),
-                            sum);
+    store_or_accumulate_sum(mode, to(at.sample, at.head, at.row() + row, c), sum);
   }
 
   template <class Block>
@@ -174,7 +173,7 @@ struct pull_rows_body {
     using numbers = detail::single_numbers<Block, A>;
     using math = detail::feature_math<numbers>;
     numbers const on{block};
-    linear_matrix<T> const in = x.of(pairs, at.pair);
+    linear_matrix<T> const in = x.of(at);
     for_each_row(block, rows, [&](int row) {
       A const* const dphi = gradients.phi + (first + row) * rule.count;
       detail::row_angle<A> angle{};

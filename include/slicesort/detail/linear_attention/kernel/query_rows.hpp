@@ -38,14 +38,14 @@ struct running_sums_body {
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    linear_block const at(block.index() / column_tiles(), queries.tiles(), 1);
+    linear_block const at(pairs, block.index() / column_tiles(), queries.tiles(), 1);
     index_t const f = block.index() % column_tiles() * linear_threads + block.rank();
     if (f >= before.rows) return;
-    index_t const sample = pairs.sample(at.pair);
+    index_t const sample = at.sample;
     int const rows = queries.valid_of_tile(sample, at.tile),
               added = keys.valid_of_tile(sample, at.tile);
     index_t const first = at.pair * queries.rows + at.row();
-    linear_matrix<T, true> const mine = phi.of(pairs, at.pair);
+    linear_matrix<T, true> const mine = phi.of(at);
     A sum = before.row_sums(at.pair, at.tile)[f];
     SLICESORT_UNROLL_4
     for (int i = 0; i < rows; ++i) {
@@ -83,10 +83,10 @@ struct divisors_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     row_sums<A> const of_rows = shared(block);
-    linear_block const at(block.index(), queries.tiles(), 1);
-    int const rows = queries.valid_of_tile(pairs.sample(at.pair), at.tile);
+    linear_block const at(pairs, block.index(), queries.tiles(), 1);
+    int const rows = queries.valid_of_tile(at.sample, at.tile);
     index_t const features = sums.rows, first = at.pair * queries.rows + at.row();
-    linear_matrix<T, true> const mine = phi.of(pairs, at.pair);
+    linear_matrix<T, true> const mine = phi.of(at);
     A const* const z = running != nullptr ? running + first * features : sums.row_sums(at.pair, 0);
     index_t const z_pitch = running != nullptr ? features : 0;
     of_rows.form(
@@ -100,7 +100,7 @@ struct divisors_body {
           slopes[first + row] = by.slope;
           return by.inverse;
         });
-    linear_matrix<T> const in = dy.of(pairs, at.pair);
+    linear_matrix<T> const in = dy.of(at);
     for_each_of_rows(block, rows, values, [&](int row, index_t c) {
       g[(first + row) * values + c] =
           block.fused_multiply_add(in(block, at.row() + row, c), of_rows.numbers[row], A(0));
@@ -134,10 +134,10 @@ struct sum_gradients_body {
     using math = detail::feature_math<numbers>;
     numbers const on{block};
     row_sums<A> const of_rows = shared(block);
-    linear_block const at(block.index(), queries.tiles(), 1);
-    int const rows = queries.valid_of_tile(pairs.sample(at.pair), at.tile);
+    linear_block const at(pairs, block.index(), queries.tiles(), 1);
+    int const rows = queries.valid_of_tile(at.sample, at.tile);
     index_t const features = sums.rows, first = at.pair * queries.rows + at.row();
-    linear_matrix<T, true> const mine = phi.of(pairs, at.pair);
+    linear_matrix<T, true> const mine = phi.of(at);
     A* const gradient = dphi + first * features;
     A const* const z = running != nullptr ? running + first * features : sums.row_sums(at.pair, 0);
     index_t const z_pitch = running != nullptr ? features : 0;

@@ -49,16 +49,16 @@ struct random_features_body {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     auto const memory = shared(block);
-    linear_block const at(block.index(), side.tiles(), column_tiles());
-    int const rows = side.valid_of_tile(pairs.sample(at.pair), at.tile);
+    linear_block const at(pairs, block.index(), side.tiles(), column_tiles());
+    int const rows = side.valid_of_tile(at.sample, at.tile);
     if (rows == 0) return;  // the whole block
     index_t const first = at.pair * side.rows + at.row();
     linear_matrix<A> const z = matrix_of_elements<A>(of.z, rule.channels, 1);
     tile products;
     products.clear();
-    products.add(block, memory, rule.channels, operand_of<true>(z, first, 0, rows),
-                 operand_of<true>(matrix_of_head(w, pairs.head(at.pair)), at.column, 0,
-                                  rule.rows_of_w - at.column));
+    products.add(
+        block, memory, rule.channels, operand_of<true>(z, first, 0, rows),
+        operand_of<true>(matrix_of_head(w, at.head), at.column, 0, rule.rows_of_w - at.column));
     products.each(block.rank(), [&](int row, int f, A u) {
       if (row < rows && at.column + f < rule.rows_of_w)
         put(block, (first + row) * rule.count + at.column + f, u);
@@ -104,8 +104,8 @@ struct exp_features_body {
     using numbers = detail::single_numbers<Block, A>;
     using math = detail::feature_math<numbers>;
     numbers const on{block};
-    linear_block const at(block.index(), side.tiles(), column_tiles());
-    int const rows = side.valid_of_tile(pairs.sample(at.pair), at.tile);
+    linear_block const at(pairs, block.index(), side.tiles(), column_tiles());
+    int const rows = side.valid_of_tile(at.sample, at.tile);
     index_t const first = at.pair * side.rows + at.row();
     A const scale = static_cast<A>(rule.scale), shift = static_cast<A>(rule.eps * rule.scale);
     int const f = block.rank() % linear_tile;

@@ -70,8 +70,8 @@ struct tile_sums_body {
     auto const memory = shared(block);
     index_t const row = block.index() / column_tiles() % row_tiles() * linear_tile;
     index_t const column = block.index() % column_tiles() * linear_tile;
-    linear_block const at(block.index() / (row_tiles() * column_tiles()), side.tiles(), 1);
-    int const rows = side.valid_of_tile(pairs.sample(at.pair), at.tile);
+    linear_block const at(pairs, block.index() / (row_tiles() * column_tiles()), side.tiles(), 1);
+    int const rows = side.valid_of_tile(at.sample, at.tile);
     index_t const first = at.pair * side.rows + at.row();
     A const* const factor = factors == nullptr ? nullptr : factors + first;
     A const* const weight = weights == nullptr ? nullptr : weights + first;
@@ -81,8 +81,8 @@ struct tile_sums_body {
     tile products;
     products.clear();
     products.add(block, memory, rows,
-                 operand_of<false>(left.of(pairs, at.pair), at.row(), row, to.rows - row, factor),
-                 operand_of<false>(right.of(pairs, at.pair), at.row(), column, to.columns - column),
+                 operand_of<false>(left.of(at), at.row(), row, to.rows - row, factor),
+                 operand_of<false>(right.of(at), at.row(), column, to.columns - column),
                  [&](index_t j, int some) {
                    if (!of_columns) return;
                    SLICESORT_NO_UNROLL
@@ -92,10 +92,10 @@ struct tile_sums_body {
                        sum_of_column = block.fused_multiply_add(number, by, sum_of_column);
                      });
                  });
-    A* const sums = to.of(at.pair, at.tile);
+    A* const sums = to.of(at.pair, at.tile) + row * to.columns + column;
+    int const height = within_tile(to.rows - row), width = within_tile(to.columns - column);
     products.each(block.rank(), [&](int r, int c, A sum) {
-      if (row + r < to.rows && column + c < to.columns)
-        sums[(row + r) * to.columns + column + c] = sum;
+      if (r < height && c < width) sums[r * to.columns + c] = sum;
     });
     if (of_columns) to.row_sums(at.pair, at.tile)[row + f] = sum_of_column;
   }
@@ -106,7 +106,7 @@ struct tile_sums_body {
 template <class A>
 struct scan_body {
   static constexpr int max_threads = linear_threads;
-  static constexpr int batch = 4;  // tiles that are read at once
+  static constexpr int batch = 8;  // tiles that are read at once
 
   tile_sums<A> sums;
   index_t pairs, tiles;
@@ -128,26 +128,25 @@ struct scan_body {
     if (n >= sums.size) return;
     A* const result = total == nullptr ? nullptr : total + pair * total_pitch + n;
     A sum = result == nullptr || begins ? A(0) : *result;
+    index_t const first = from_last ? tiles - 1 : 0, step = from_last ? -sums.size : sums.size;
+    A* at = sums.of(pair, first) + n;
+    A const* keeps = kept == nullptr ? nullptr : kept + pair * tiles + first;
     SLICESORT_NO_UNROLL
-    for (index_t first = 0; first < tiles; first += batch) {
+    for (index_t done = 0; done < tiles; done += batch) {
+      int const count = tiles - done < batch ? static_cast<int>(tiles - done) : batch;
       A some[batch];
       SLICESORT_UNROLL
-      for (int i = 0; i < batch; ++i) some[i] = first + i < tiles ? *at(pair, first + i, n) : A(0);
+      for (int i = 0; i < batch; ++i) some[i] = i < count ? at[i * step] : A(0);
       SLICESORT_UNROLL
       for (int i = 0; i < batch; ++i) {
-        if (first + i >= tiles) continue;
-        A const keeps = kept == nullptr ? A(1) : kept[pair * tiles + tile_of(first + i)];
-        if (result == nullptr) *at(pair, first + i, n) = sum;
-        sum = block.fused_multiply_add(sum, keeps, some[i]);
+        if (i >= count) continue;
+        if (result == nullptr) at[i * step] = sum;
+        sum = block.fused_multiply_add(sum, keeps == nullptr ? A(1) : *keeps, some[i]);
+        if (keeps != nullptr) keeps += from_last ? -1 : 1;
       }
+      at += batch * step;
     }
     if (result != nullptr) *result = sum;
-  }
-
- private:
-  SLICESORT_HD_INLINE index_t tile_of(index_t i) const { return from_last ? tiles - 1 - i : i; }
-  SLICESORT_HD_INLINE A* at(index_t pair, index_t i, index_t n) const {
-    return sums.of(pair, tile_of(i)) + n;
   }
 };
 

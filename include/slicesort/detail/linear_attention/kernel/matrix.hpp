@@ -40,13 +40,15 @@ struct element_map {
 };
 
 // Numbers in rows and columns, in the accumulator's type: elements of a tensor, or numbers of the
-// workspace, which have that type already. `Mapped`: elements go through a map.
+// workspace, which have that type already. `Mapped`: elements go through a map. (A flag tells them
+// apart: of two pointers, a compiler that knows one to be null would make reading it a trap, and
+// lanes that may run into a trap do not meet again before the next barrier.)
 template <class T, bool Mapped = false>
 struct linear_matrix {
   using A = detail::accumulator_t<T>;
 
-  T const* elements;  // null where there are numbers
-  A const* numbers;   // of the workspace; or elements that are of this type and go through no map
+  void const* data;
+  bool of_elements;  // or of the workspace's numbers
   index_t row_stride, column_stride;
   element_map<A> map{};
 
@@ -59,33 +61,31 @@ struct linear_matrix {
   // Without the map.
   SLICESORT_HD_INLINE A as_read(index_t row, index_t column) const {
     index_t const at = row * row_stride + column * column_stride;
-    if constexpr (std::is_same_v<T, A> && !Mapped)
-      return numbers[at];
-    else
-      return elements == nullptr ? numbers[at] : static_cast<A>(elements[at]);
+    return of_elements ? static_cast<A>(static_cast<T const*>(data)[at])
+                       : static_cast<A const*>(data)[at];
   }
   template <class Block, std::size_t Count>
   SLICESORT_HD_INLINE void apply_map([[maybe_unused]] Block& block,
                                      [[maybe_unused]] A (&read)[Count]) const {
     if constexpr (Mapped)
-      if (elements != nullptr) map.apply(block, read);
+      if (of_elements) map.apply(block, read);
   }
 
   // Whether rows lie in fours that may be read at once: columns are neighbors, and rows begin where
   // a four may.
   SLICESORT_HD bool in_fours() const {
-    bool const of_elements = elements != nullptr;
-    auto const address = of_elements ? reinterpret_cast<std::uintptr_t>(elements)
-                                     : reinterpret_cast<std::uintptr_t>(numbers);
     return column_stride == 1 && row_stride % 4 == 0 &&
-           address % (of_elements ? alignof(four<T>) : alignof(four<A>)) == 0;
+           reinterpret_cast<std::uintptr_t>(data) %
+                   (of_elements ? alignof(four<T>) : alignof(four<A>)) ==
+               0;
   }
   // Then, four neighbors of a row, from a multiple of four on, without the map.
   SLICESORT_HD_INLINE void read_four(index_t row, index_t column, A (&to)[4]) const {
     index_t const at = row * row_stride + column;
-    if constexpr (!(std::is_same_v<T, A> && !Mapped))
-      if (elements != nullptr) return read_four(elements + at, to);
-    read_four(numbers + at, to);
+    if (of_elements)
+      read_four(static_cast<T const*>(data) + at, to);
+    else
+      read_four(static_cast<A const*>(data) + at, to);
   }
 
  private:
@@ -105,10 +105,7 @@ template <class T, bool Mapped = false>
 SLICESORT_HD linear_matrix<T, Mapped> matrix_of_elements(
     T const* first, index_t row_stride, index_t column_stride,
     element_map<detail::accumulator_t<T>> const& map = {}) {
-  if constexpr (std::is_same_v<T, detail::accumulator_t<T>> && !Mapped)
-    return {nullptr, first, row_stride, column_stride, map};
-  else
-    return {first, nullptr, row_stride, column_stride, map};
+  return {first, true, row_stride, column_stride, map};
 }
 
 // A matrix for every pair.
@@ -122,7 +119,7 @@ struct linear_operand {
   element_map<A> map{};
 
   SLICESORT_HD linear_matrix<T, Mapped> of(linear_block const& at) const {
-    if (numbers != nullptr) return {nullptr, numbers + at.pair * rows * pitch, pitch, 1, map};
+    if (numbers != nullptr) return {numbers + at.pair * rows * pitch, false, pitch, 1, map};
     strides4 const s = tensor.strides();
     return matrix_of_elements<T, Mapped>(tensor.data() + at.sample * s.outer + at.head * s.batch,
                                          s.length, s.channels, map);

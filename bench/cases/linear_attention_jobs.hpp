@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cases of linear attention. Their policy is a name such as elu_plus_one-causal-H:8: feature,
-// direction and heads; elu_plus_one-causal-native-H:8 has native products. Divisors are those of the papers: `at_least` with cosine_reweighted, an eps
-// of 0 with random_exp, of 1 with random_fourier. random_exp has D ln D orthogonal features,
-// random_fourier D sines and D cosines.
+// direction and heads; elu_plus_one-causal-native-H:8 has native products. Divisors are those of
+// the papers: `at_least` with cosine_reweighted, an eps of 0 with random_exp, of 1 with
+// random_fourier. random_exp has D ln D orthogonal features, random_fourier D sines and D cosines.
 #pragma once
 
 #include "driver/case.hpp"

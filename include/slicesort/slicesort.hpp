@@ -29,6 +29,7 @@
 #include <slicesort/options.hpp>
 #include <slicesort/order.hpp>
 #include <slicesort/permute.hpp>
+#include <slicesort/products.hpp>
 #include <slicesort/random_rows.hpp>
 #include <slicesort/rank_collapse.hpp>
 #include <slicesort/saved.hpp>

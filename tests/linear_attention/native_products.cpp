@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear_attention with products::native: 16-bit types on tensor cores, as TF32, within the bounds of
-// the oracle; all else as with products::exact, bit for bit.
+// linear_attention with products::native: 16-bit types on tensor cores, as TF32, within the bounds
+// of the oracle; all else as with products::exact, bit for bit.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "later_rows.hpp"
 #include "oracle.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ldmatrix and mma.sync: which lane has which element, written out from the manual's tables
-// (9.7.14.5.5 "Matrix Fragments for mma.m16n8k8", 9.7.14.5.8 "Matrix Fragments for mma.m16n8k16 with
-// floating point type", 9.7.14.5.15 "ldmatrix").
+// (9.7.14.5.5 "Matrix Fragments for mma.m16n8k8", 9.7.14.5.8 "Matrix Fragments for mma.m16n8k16
+// with floating point type", 9.7.14.5.15 "ldmatrix").
 #include "run_kernel.hpp"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of tiles of 16-bit or TF32 numbers on tensor cores (mma.sync, sm_80 and later), for tiles
-// laid out as detail/kernel/warp_mma.hpp says.
+// Products of tiles of 16-bit or TF32 numbers on tensor cores (mma.sync, sm_80 and later), for
+// tiles laid out as detail/kernel/warp_mma.hpp says.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

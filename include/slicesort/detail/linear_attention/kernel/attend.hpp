@@ -39,7 +39,7 @@ template <class T, attend_step Step, products Kind>
 struct attend_body {
   static constexpr int max_threads = linear_threads;
   using A = detail::accumulator_t<T>;
-  using tile = tile_of_products<T, Kind>;
+  using tile = tile_of_products<T, Kind>;  // a product_tile, or one on tensor cores
   static constexpr int min_blocks = tile::min_blocks;
   using step = attend_step;
   static constexpr bool of_keys = Step == step::value_gradients || Step == step::key_gradients;

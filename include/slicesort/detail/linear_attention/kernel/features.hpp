@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features of queries or keys that need nothing but their row, where they need more of it than their
-// element; and of rows whose features are random, z and what its scale depends on.
+// Features of queries or keys that need nothing but their row, where they need more of it than
+// their element; and of rows whose features are random, z and what its scale depends on.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

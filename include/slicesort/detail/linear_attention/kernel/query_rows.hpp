@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What backward forms of each query: the sum of its weights, what it is divided by, and the gradient
-// of that sum.
+// What backward forms of each query: the sum of its weights, what it is divided by, and the
+// gradient of that sum.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

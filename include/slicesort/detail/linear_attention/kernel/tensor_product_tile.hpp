@@ -127,8 +127,8 @@ struct tensor_product_tile {
     return rank / warp_threads % (size / warp_columns) * warp_columns;
   }
 
-  // `depth` numbers of 64 rows of an operand, from k on; zeros behind `end`. A thread takes 4 x 4 of
-  // them. The pieces that eight neighboring threads write at once lie in different banks.
+  // `depth` numbers of 64 rows of an operand, from k on; zeros behind `end`. A thread takes 4 x 4
+  // of them. The pieces that eight neighboring threads write at once lie in different banks.
   template <class Block, class Operand>
   static SLICESORT_HD_INLINE void load(Block& block, piece* to, index_t k, index_t end,
                                        Operand const& from, bool fours) {
@@ -136,7 +136,7 @@ struct tensor_product_tile {
     if constexpr (Operand::along_k) {
       int const p = rank % pieces, row = rank / pieces;
       constexpr int step = linear_threads / pieces;
-      SLICESORT_UNROLL
+      SLICESORT_UNROLL_2
       for (int i = 0; i < 4; ++i) {
         float some[4];
         from.read_four(block, row + i * step, k + 4 * p, end, fours, some);

@@ -14,7 +14,7 @@
 
 #include "estimate.hpp"
 #include "feature_oracle.hpp"
-#include "problem.hpp"
+#include "run.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -27,6 +27,6 @@ struct lane_numbers {
   }
   SLICESORT_INLINE bits positive(number const& a) const {
     // 0 < a for the bits of a number that is no NaN.
-    return greater(every_bits(dtype_traits<A>::infinity), bits_of(a) - every_bits(1));
+    return greater(every_bits(dtype_traits<A>::infinity), bits_of(a) + every_bits(~integer{0}));
   }
 };

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
@@ -41,10 +42,12 @@ struct linear_grid_layout {
     // for one that does not.
     auto const each = std::max<std::size_t>(one.aligned_bytes() / sizeof(A), 1);
     std::size_t const many = static_cast<std::size_t>(elements) / each;
-    index_t const all = s.batch > 0 && s.heads > 0 ? s.pairs() : 0;
-    index_t const most = std::max<index_t>(static_cast<index_t>(many), 1);
-    // Rounds of about as many.
-    take(a, s, backward, all == 0 ? 0 : divide_up(all, divide_up(all, most)), s.with_dw);
+    auto const most = std::max<std::size_t>(many, 1);
+    // Batch and heads may be any numbers if nothing has a channel.
+    std::size_t const all = std::min((detail::amount(s.batch) * s.heads).number(),
+                                     std::size_t{std::numeric_limits<index_t>::max()});
+    std::size_t const rounds = all == 0 ? 1 : (all - 1) / most + 1;  // of about as many
+    take(a, s, backward, static_cast<index_t>(all == 0 ? 0 : (all - 1) / rounds + 1), s.with_dw);
   }
 
  private:

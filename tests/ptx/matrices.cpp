@@ -99,6 +99,17 @@ std::uint32_t bits_of(float x) {
   return bits;
 }
 
+// C + A B, whose sums are over k < depth, as lanes put it out.
+void check_product(numbers const& out, int depth) {
+  for (int lane = 0; lane < 32; ++lane)
+    for (int i = 0; i < 4; ++i) {
+      place const p = in_c(lane, i);
+      int sum = c_of(p);
+      for (int k = 0; k < depth; ++k) sum += a_of({p.row, k}) * b_of({k, p.column});
+      CHECK(out[static_cast<std::size_t>(4 * lane + i)] == bits_of(static_cast<float>(sum)));
+    }
+}
+
 // Ten registers a lane: A, B, C.
 std::string multiply(std::string const& types, std::string const& shape = "m16n8k16") {
   std::string text = "mul.wide.u32 %g0, %t, 40;\nadd.s64 %g0, %g0, %in;\n";
@@ -158,13 +169,7 @@ TEST_CASE("mma multiplies the fragments of the manual's tables") {
     auto const o = run(multiply(bf16 ? "bf16.bf16" : "f16.f16"), {}, in, 128);
     CHECK(o.fault == "");
     CHECK(o.counted.matrix_products == 1);
-    for (int lane = 0; lane < 32; ++lane)
-      for (int i = 0; i < 4; ++i) {
-        place const p = in_c(lane, i);
-        int sum = c_of(p);
-        for (int k = 0; k < 16; ++k) sum += a_of({p.row, k}) * b_of({k, p.column});
-        CHECK(o.out[static_cast<std::size_t>(4 * lane + i)] == bits_of(static_cast<float>(sum)));
-      }
+    check_product(o.out, 16);
   }
 }
 
@@ -181,13 +186,7 @@ TEST_CASE("mma multiplies TF32, of whose floats 13 bits do not count") {
   auto const o = run(multiply("tf32.tf32", "m16n8k8"), {}, in, 128);
   CHECK(o.fault == "");
   CHECK(o.counted.matrix_products == 1);
-  for (int lane = 0; lane < 32; ++lane)
-    for (int i = 0; i < 4; ++i) {
-      place const p = in_c(lane, i);
-      int sum = c_of(p);
-      for (int k = 0; k < 8; ++k) sum += a_of({p.row, k}) * b_of({k, p.column});
-      CHECK(o.out[static_cast<std::size_t>(4 * lane + i)] == bits_of(static_cast<float>(sum)));
-    }
+  check_product(o.out, 8);
 }
 
 TEST_CASE("mma: denormals count, infinities and NaN go through, a sum is rounded once") {

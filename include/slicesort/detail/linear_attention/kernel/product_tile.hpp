@@ -14,6 +14,11 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
+// For products whose operands nobody else looks at.
+struct unseen {
+  SLICESORT_HD_INLINE void operator()(index_t, int) const {}
+};
+
 template <class A>
 struct product_tile {
   static constexpr int size = linear_tile;
@@ -50,9 +55,9 @@ struct product_tile {
 
   // Adds the products of `left` with `right` for all k below `whole`, in order. seen(k, some) is
   // called for the lists from k on, when they are there to be read.
-  template <class Block, class Left, class Right, class Seen>
+  template <class Block, class Left, class Right, class Seen = unseen>
   SLICESORT_HD_INLINE void add(Block& block, operands const& m, index_t whole, Left const& left,
-                               Right const& right, Seen const& seen) {
+                               Right const& right, Seen const& seen = {}) {
     bool const left_fours = left.in_fours(), right_fours = right.in_fours();
     SLICESORT_NO_UNROLL
     for (index_t k = 0; k < whole; k += depth) {
@@ -66,11 +71,6 @@ struct product_tile {
       for (int d = 0; d < some; ++d)
         multiply(block, m.left + d * stride, m.right + d * stride, [](int) { return true; });
     }
-  }
-  template <class Block, class Left, class Right>
-  SLICESORT_HD_INLINE void add(Block& block, operands const& m, index_t whole, Left const& left,
-                               Right const& right) {
-    add(block, m, whole, left, right, [](index_t, int) {});
   }
   // f(d, number) for those of list 0, 1, .. `some` - 1 that lie in the group of 8 from `first` on:
   // their number `at` of the left operand.

@@ -81,9 +81,9 @@ struct row_sums {
     });
     block.sync();
     if (block.rank() < rows) {
-      A mine[static_cast<std::size_t>(detail::row_parts)];
+      A mine[static_cast<std::size_t>(lanes)];
       SLICESORT_UNROLL
-      for (int l = 0; l < detail::row_parts; ++l) mine[l] = parts[block.rank() * stride + l];
+      for (int l = 0; l < lanes; ++l) mine[l] = parts[block.rank() * stride + l];
       numbers[block.rank()] = finish(block.rank(), fold_in_registers(block, mine));
     }
     block.sync();

@@ -54,9 +54,9 @@ struct tensor_product_tile {
   SLICESORT_HD_INLINE void clear() { sums.clear(); }
 
   // As in product_tile, but for the order of the sums.
-  template <class Block, class Left, class Right, class Seen>
+  template <class Block, class Left, class Right, class Seen = unseen>
   SLICESORT_HD_INLINE void add(Block& block, operands const& m, index_t whole, Left const& left,
-                               Right const& right, Seen const& seen) {
+                               Right const& right, Seen const& seen = {}) {
     bool const left_fours = left.in_fours(), right_fours = right.in_fours();
     SLICESORT_NO_UNROLL
     for (index_t k = 0; k < whole; k += depth) {
@@ -68,11 +68,6 @@ struct tensor_product_tile {
       seen(k, some);
       multiply(block, m.left, m.right, some);
     }
-  }
-  template <class Block, class Left, class Right>
-  SLICESORT_HD_INLINE void add(Block& block, operands const& m, index_t whole, Left const& left,
-                               Right const& right) {
-    add(block, m, whole, left, right, [](index_t, int) {});
   }
   template <class F>
   static SLICESORT_HD_INLINE void each_left(operands const& m, int at, int first, int some,

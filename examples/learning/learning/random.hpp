@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers from counters, the library's own: each is a hash of a seed, a stream and a number,
+// so it depends on no thread, no order and no other number. Two words of 64 bits name a stream.
+#pragma once
+
+#include <slicesort/detail/math/counter_hash.hpp>
+#include <slicesort/detail/math/normal.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace learning {
+
+namespace ss = slicesort;
+using ss::index_t;
+
+/// A sequence of random numbers, by their places.
+class random_stream {
+ public:
+  random_stream(std::uint64_t seed, std::uint64_t stream)
+      : seed_(seed), stream_(stream), key_(ss::detail::counter_hash64(seed, stream)) {}
+
+  std::uint64_t bits(std::uint64_t place) const { return ss::detail::counter_hash64(key_, place); }
+  std::uint32_t bits32(std::uint64_t place) const {
+    return static_cast<std::uint32_t>(bits(place) >> 32);
+  }
+  /// In [0, 1), with 53 bits.
+  double unit(std::uint64_t place) const {
+    return static_cast<double>(bits(place) >> 11) * 0x1p-53;
+  }
+  /// One of `0 .. n - 1`, for n up to 2^31.
+  index_t below(std::uint64_t place, index_t n) const { return ss::detail::below(key_, place, n); }
+  /// Of mean 0 and variance 1.
+  double normal(std::uint64_t place) const {
+    return ss::detail::counter_normal(seed_, stream_, place);
+  }
+
+ private:
+  std::uint64_t seed_, stream_, key_;
+};
+
+/// The stream of what has a name (FNV-1a): a new parameter changes no other one's numbers.
+constexpr std::uint64_t stream_of(std::string_view name) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (char const letter : name)
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
+  return hash;
+}
+
+}  // namespace learning

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activations and their slopes, in loops that compilers turn into vectors.
+#pragma once
+
+#include "learning/call.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace learning {
+
+/// relu; gelu as x Phi(x) (torch, Paramixer), and its form with tanh (JAX's default: the Long Range
+/// Arena).
+enum class activation { relu, gelu, gelu_tanh };
+
+/// exp(x) for x of at most 0. In float with an error of 2 units in the last place, and 0 below -87.
+inline double exp_of(double x) { return std::exp(x); }
+inline float exp_of(float x) {
+  constexpr float log2_e = 1.44269504f, high = 0.693359375f, low = -2.12194440e-4f;
+  constexpr float smallest = -87.0f, to_integer = 12582912.0f;  // 1.5 * 2^23
+  float const bounded = x < smallest ? smallest : x;
+  float const shifted = bounded * log2_e + to_integer;
+  float const n = shifted - to_integer;
+  float const r = (bounded - n * high) - n * low;
+  float const p =
+      1 + r * (1 + r * (0.5f + r * (1.66666667e-1f +
+                                    r * (4.16649e-2f + r * (8.3330e-3f + r * 1.3937e-3f)))));
+  std::int32_t bits;
+  std::memcpy(&bits, &shifted, sizeof bits);
+  bits = (bits + 127) << 23;  // the low bits of `shifted` are those of n
+  float power;
+  std::memcpy(&power, &bits, sizeof power);
+  return x < smallest ? 0 : p * power;
+}
+
+/// The normal distribution's Phi(x), given exp(-x^2 / 2). In float with an error of 1e-7
+/// (Abramowitz and Stegun, 7.1.26).
+inline double normal_probability(double x, double) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
+inline float normal_probability(float x, float bell) {
+  constexpr float p = 0.3275911f * 0.70710678f;
+  float const t = 1 / (1 + p * std::fabs(x));
+  float const tail =
+      0.5f * bell * t *
+      (0.254829592f +
+       t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
+  return x < 0 ? tail : 1 - tail;
+}
+
+template <class T>
+struct value_and_slope {
+  T value, slope;
+};
+
+template <class T>
+value_and_slope<T> relu(T x) {
+  return {x > 0 ? x : T(0), x > 0 ? T(1) : T(0)};
+}
+template <class T>
+value_and_slope<T> gelu(T x) {
+  constexpr T density = T(0.39894228040143267794);  // 1 / sqrt(2 pi)
+  T const bell = exp_of(-x * x / 2);
+  T const p = normal_probability(x, bell);
+  return {x * p, p + x * density * bell};
+}
+template <class T>
+value_and_slope<T> gelu_tanh(T x) {
+  constexpr T scale = T(1.59576912160573071176), cubic = T(0.044715);  // 2 sqrt(2 / pi)
+  // (1 + tanh(u / 2)) / 2 = 1 / (1 + exp(-u)), from the exponential of -|u|.
+  T const u = scale * x * (1 + cubic * x * x);
+  T const e = exp_of(-std::fabs(u));
+  T const p = (u < 0 ? e : T(1)) / (1 + e);
+  return {x * p, p + x * e / ((1 + e) * (1 + e)) * scale * (1 + 3 * cubic * x * x)};
+}
+
+/// `y = f(x)`, and the slopes in place of x.
+template <class T>
+void activate(call<T>& c, activation f, matrix<T> x, matrix<T> y) {
+  c.each_tile(x.rows, [&](index_t first, index_t count, index_t) {
+    auto const each = [&](auto function) {
+      for (index_t r = first; r < first + count; ++r) {
+        T *const from = x.row(r), *const to = y.row(r);
+        for (index_t i = 0; i < x.columns; ++i) {
+          auto const both = function(from[i]);
+          to[i] = both.value, from[i] = both.slope;
+        }
+      }
+    };
+    if (f == activation::relu)
+      each([](T v) { return relu(v); });
+    else if (f == activation::gelu)
+      each([](T v) { return gelu(v); });
+    else
+      each([](T v) { return gelu_tanh(v); });
+  });
+}
+
+}  // namespace learning

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is around a mixer in a layer. A block is a tag; its `layer` is a template of the mixer.
+#pragma once
+
+#include "learning/call.hpp"
+#include "learning/dropout.hpp"
+#include "learning/elements.hpp"
+#include "learning/linear.hpp"
+#include "learning/norm.hpp"
+#include "learning/site.hpp"
+
+namespace learning {
+
+/// `x += drop(mix(norm(x)))`, `x += drop(mlp(norm(x)))` (Sliceformer, the Long Range Arena, ViT).
+/// The encoder norms what leaves the last layer.
+struct pre_norm {
+  static constexpr bool norms_at_the_end = true;
+  static constexpr bool drops_twice = false;
+
+  template <class Mixer>
+  class layer {
+   public:
+    using T = typename Mixer::element;
+
+    layer(site<T> const& at, typename Mixer::config const& mixer, index_t hidden)
+        : norm1_(at.at("norm1")),
+          norm2_(at.at("norm2")),
+          mixer_(at.at("mixer"), mixer),
+          mlp_(at.at("mlp"), at.width, hidden, at.width),
+          drop1_(at.at("mixer")),
+          drop2_(at.at("mlp")) {}
+
+    void forward(call<T>& c, tensor3<T const> x, tensor3<T> y) {
+      memory::scope const scope(c.stack);
+      extents3 const e = x.extents();
+      input_ = x, normed_ = c.keep(e), middle_ = c.keep(e), normed2_ = c.keep(e);
+      norm1_.forward(c, flat(x), flat(normed_));
+      mixer_.forward(c, normed_, middle_);
+      drop1_.apply(c, flat(middle_));
+      add_elements<T>(c, flat(middle_), flat(x), flat(middle_));
+      norm2_.forward(c, flat<T const>(middle_), flat(normed2_));
+      mlp_.forward(c, flat<T const>(normed2_), flat(y));
+      drop2_.apply(c, flat(y));
+      add_elements<T>(c, flat(y), flat(middle_), flat(y));
+    }
+    void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dx) {
+      memory::scope const scope(c.stack);
+      extents3 const e = dy.extents();
+      tensor3<T> const dpart = c.scratch(e), dnormed = c.scratch(e), dmiddle = c.scratch(e);
+      matrix<T> const part = flat(dpart), middle = flat(dmiddle);
+      copy(c, flat(dy), part);
+      drop2_.apply(c, part);
+      mlp_.backward(c, flat<T const>(normed2_), part, flat(dnormed));
+      copy(c, flat(dy), middle);
+      norm2_.backward(c, flat<T const>(middle_), flat(dnormed), middle, ss::grad_mode::accumulate);
+      copy<T>(c, middle, part);
+      drop1_.apply(c, part);
+      mixer_.backward(c, dpart, dnormed);
+      copy<T>(c, middle, flat(dx));
+      norm1_.backward(c, flat(input_), flat(dnormed), flat(dx), ss::grad_mode::accumulate);
+    }
+
+   private:
+    layer_norm<T> norm1_, norm2_;
+    Mixer mixer_;
+    mlp<T> mlp_;
+    dropout<T> drop1_, drop2_;
+    tensor3<T const> input_;
+    tensor3<T> normed_, middle_, normed2_;
+  };
+};
+
+/// `x = norm(x + drop(mix(x)))`, `x = norm(x + drop(mlp(x)))` (Attention Is All You Need).
+struct post_norm {
+  static constexpr bool norms_at_the_end = false;
+  static constexpr bool drops_twice = false;
+
+  template <class Mixer>
+  class layer {
+   public:
+    using T = typename Mixer::element;
+
+    layer(site<T> const& at, typename Mixer::config const& mixer, index_t hidden)
+        : norm1_(at.at("norm1")),
+          norm2_(at.at("norm2")),
+          mixer_(at.at("mixer"), mixer),
+          mlp_(at.at("mlp"), at.width, hidden, at.width),
+          drop1_(at.at("mixer")),
+          drop2_(at.at("mlp")) {}
+
+    void forward(call<T>& c, tensor3<T const> x, tensor3<T> y) {
+      memory::scope const scope(c.stack);
+      extents3 const e = x.extents();
+      sum1_ = c.keep(e), middle_ = c.keep(e), sum2_ = c.keep(e);
+      mixer_.forward(c, x, sum1_);
+      drop1_.apply(c, flat(sum1_));
+      add_elements<T>(c, flat(sum1_), flat(x), flat(sum1_));
+      norm1_.forward(c, flat<T const>(sum1_), flat(middle_));
+      mlp_.forward(c, flat<T const>(middle_), flat(sum2_));
+      drop2_.apply(c, flat(sum2_));
+      add_elements<T>(c, flat(sum2_), flat(middle_), flat(sum2_));
+      norm2_.forward(c, flat<T const>(sum2_), flat(y));
+    }
+    void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dx) {
+      memory::scope const scope(c.stack);
+      extents3 const e = dy.extents();
+      tensor3<T> const dpart = c.scratch(e), dsum = c.scratch(e), dmiddle = c.scratch(e);
+      matrix<T> const part = flat(dpart), sum = flat(dsum), middle = flat(dmiddle);
+      norm2_.backward(c, flat<T const>(sum2_), flat(dy), middle);
+      copy<T>(c, middle, part);
+      drop2_.apply(c, part);
+      mlp_.backward(c, flat<T const>(middle_), part, middle, ss::grad_mode::accumulate);
+      norm1_.backward(c, flat<T const>(sum1_), middle, sum);
+      copy<T>(c, sum, part);
+      drop1_.apply(c, part);
+      mixer_.backward(c, dpart, dx);
+      add_elements<T>(c, flat(dx), sum, flat(dx));
+    }
+
+   private:
+    layer_norm<T> norm1_, norm2_;
+    Mixer mixer_;
+    mlp<T> mlp_;
+    dropout<T> drop1_, drop2_;
+    tensor3<T> sum1_, middle_, sum2_;
+  };
+};
+
+/// `x = drop(mix(x))` (Paramixer, whose mixer has residuals and MLPs of its own). Its embedding is
+/// dropped out once more on its way to the first layer.
+struct bare {
+  static constexpr bool norms_at_the_end = false;
+  static constexpr bool drops_twice = true;
+
+  template <class Mixer>
+  class layer {
+   public:
+    using T = typename Mixer::element;
+
+    layer(site<T> const& at, typename Mixer::config const& mixer, index_t /*hidden*/)
+        : mixer_(at.at("mixer"), mixer), drop_(at) {}
+
+    void forward(call<T>& c, tensor3<T const> x, tensor3<T> y) {
+      mixer_.forward(c, x, y);
+      drop_.apply(c, flat(y));
+    }
+    void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dx) {
+      memory::scope const scope(c.stack);
+      tensor3<T> const dropped = c.scratch(dy.extents());
+      copy(c, flat(dy), flat(dropped));
+      drop_.apply(c, flat(dropped));
+      mixer_.backward(c, dropped, dx);
+    }
+
+   private:
+    Mixer mixer_;
+    dropout<T> drop_;
+  };
+};
+
+}  // namespace learning

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every layer is told of the step that it takes part in.
+#pragma once
+
+#include "learning/memory.hpp"
+#include "learning/team.hpp"
+
+#include <slicesort/exec.hpp>
+#include <slicesort/grad_mode.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace learning {
+
+namespace ss = slicesort;
+using ss::tensor1, ss::tensor3, ss::tensor4, ss::extents3, ss::extents4;
+
+/// Rows `[rows, columns]`, `stride` elements apart.
+template <class T>
+struct matrix {
+  T* data = nullptr;
+  index_t rows = 0, columns = 0, stride = 0;
+
+  matrix() = default;
+  matrix(T* first, index_t row_count, index_t column_count, index_t row_stride)
+      : data(first), rows(row_count), columns(column_count), stride(row_stride) {}
+  matrix(T* first, index_t row_count, index_t column_count)
+      : matrix(first, row_count, column_count, column_count) {}
+  template <class U, class = std::enable_if_t<std::is_same_v<U const, T>>>
+  matrix(matrix<U> other) : matrix(other.data, other.rows, other.columns, other.stride) {}
+
+  T* row(index_t r) const { return data + r * stride; }
+  matrix part(index_t first, index_t count) const { return {row(first), count, columns, stride}; }
+};
+
+/// All rows of all samples. The tensor's rows must be evenly spaced.
+template <class T>
+matrix<T> flat(tensor3<T> x) {
+  extents3 const e = x.extents();
+  return {x.data(), e.batch * e.length, e.channels, x.strides().length};
+}
+
+/// A step of a model: who works, with what memory, and what layers deep inside must know.
+template <class T>
+struct call {
+  team& threads;
+  memory& stack;
+  bool training = true;
+  std::uint64_t seed = 0, step = 0;
+  tensor1<index_t const> lengths{};  ///< valid rows of every sample; empty: all
+  tensor3<T const> start{};          ///< the embedding, which every layer may read (Paramixer's X0)
+  tensor3<T> start_gradient{};       ///< to which layers that read it add theirs
+
+  ss::exec::host_on<team> on() const { return ss::exec::host_on<team>(threads); }
+
+  /// Memory that backward will read; only scratch where no backward follows.
+  template <class U = T>
+  U* keep(index_t count) {
+    return training ? stack.keep<U>(count) : stack.scratch<U>(count);
+  }
+  tensor3<T> keep(extents3 e) { return {keep(e.size()), e}; }
+  template <class U = T>
+  U* scratch(index_t count) {
+    return stack.scratch<U>(count);
+  }
+  tensor3<T> scratch(extents3 e) { return {scratch(e.size()), e}; }
+
+  /// Does what reads or writes memory, of which there is none while it is being counted.
+  template <class F>
+  void work(F const& f) {
+    if (!stack.counting()) f();
+  }
+
+  /// Rows of a tile: a function of their number alone, so that sums over tiles have the same bits
+  /// for any number of threads. At most 32 tiles bound the memory of such sums.
+  static index_t tile_rows(index_t rows) {
+    constexpr index_t least = 1024, most_tiles = 32;
+    return std::max(least, (rows + most_tiles - 1) / most_tiles);
+  }
+  static index_t tiles(index_t rows) { return (rows + tile_rows(rows) - 1) / tile_rows(rows); }
+
+  /// Calls f(first row, rows, tile) for all tiles, in parallel.
+  template <class F>
+  void each_tile(index_t rows, F const& f) {
+    work([&] {
+      index_t const height = tile_rows(rows);
+      threads.parallel_for(static_cast<unsigned>(tiles(rows)), [&](unsigned tile) {
+        index_t const first = tile * height;
+        f(first, std::min(height, rows - first), tile);
+      });
+    });
+  }
+  /// Adds up what f(first row, rows, part) writes to `part`, `[size]`, for every tile, in their
+  /// order, and adds the sum to `total`.
+  template <class F>
+  void add_tiles(index_t rows, index_t size, T* total, F const& f) {
+    memory::scope const scope(stack);
+    T* const parts = scratch(tiles(rows) * size);
+    each_tile(rows, [&](index_t first, index_t count, index_t tile) {
+      f(first, count, parts + tile * size);
+    });
+    each_tile(size, [&](index_t first, index_t count, index_t) {
+      for (index_t tile = 0; tile < tiles(rows); ++tile)
+        for (index_t i = first; i < first + count; ++i) total[i] += parts[tile * size + i];
+    });
+  }
+};
+
+}  // namespace learning

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops over elements.
+#pragma once
+
+#include "learning/call.hpp"
+
+#include <algorithm>
+
+namespace learning {
+
+template <class T>
+void copy(call<T>& c, matrix<T const> from, matrix<T> to) {
+  c.each_tile(to.rows, [&](index_t first, index_t count, index_t) {
+    for (index_t r = first; r < first + count; ++r) std::copy_n(from.row(r), to.columns, to.row(r));
+  });
+}
+/// `to = a * b`, element by element; `to` may be a or b.
+template <class T>
+void multiply_elements(call<T>& c, matrix<T const> a, matrix<T const> b, matrix<T> to) {
+  c.each_tile(to.rows, [&](index_t first, index_t count, index_t) {
+    for (index_t r = first; r < first + count; ++r)
+      for (index_t i = 0; i < to.columns; ++i) to.row(r)[i] = a.row(r)[i] * b.row(r)[i];
+  });
+}
+/// `to = a + b`; `to` may be a or b.
+template <class T>
+void add_elements(call<T>& c, matrix<T const> a, matrix<T const> b, matrix<T> to) {
+  c.each_tile(to.rows, [&](index_t first, index_t count, index_t) {
+    for (index_t r = first; r < first + count; ++r)
+      for (index_t i = 0; i < to.columns; ++i) to.row(r)[i] = a.row(r)[i] + b.row(r)[i];
+  });
+}
+
+}  // namespace learning

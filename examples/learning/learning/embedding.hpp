@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// From samples to rows: tokens or numbers, a class token before them, and positions.
+#pragma once
+
+#include "learning/batch.hpp"
+#include "learning/call.hpp"
+#include "learning/dropout.hpp"
+#include "learning/linear.hpp"
+#include "learning/site.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+namespace learning {
+
+/// None, sines and cosines of `i / 10000^(2k / C)` in even and odd channels, or learned.
+enum class positions { none, sinusoid, learned };
+
+/// Row i of the result is `table[token i]`, or `W numbers + b`, plus position i, dropped out. With
+/// a class token, a learned row (zeros at first) comes first, also before positions are counted.
+template <class T>
+class embedding {
+ public:
+  embedding(site<T> const& at, sample_shape input, bool class_token, positions with)
+      : width_(at.width),
+        rows_(input.length + (class_token ? 1 : 0)),
+        first_(class_token ? 1 : 0),
+        drop_(at.at("embedding")) {
+    bool const torch = at.rules.weights == initial::torch;
+    if (input.features > 0)
+      numbers_.emplace(at.at("input"), input.features, width_);
+    else
+      table_ = at.add("embedding.weight", {input.vocabulary, width_}, initializer::normal(1));
+    if (class_token) class_ = at.add("cls", {width_}, initializer::constant(0));
+    if (with == positions::learned)
+      positions_ = at.add("positions", {rows_, width_}, initializer::normal(torch ? 1 : 0.02));
+    if (with == positions::sinusoid) form_sinusoid();
+  }
+
+  /// Rows of a sample, with the class token.
+  index_t rows() const { return rows_; }
+
+  void forward(call<T>& c, batch<T> const& in, tensor3<T> x) const {
+    if (numbers_) from_numbers(c, in, x);
+    each_row(c, in.size, [&](index_t b, index_t n) {
+      T* const row = &x(b, n, 0);
+      if (n < first_)
+        std::copy_n(class_.value(), width_, row);
+      else if (!numbers_)
+        std::copy_n(table_.value() + token(in, b, n) * width_, width_, row);
+      if (T const* const added = position(n))
+        for (index_t i = 0; i < width_; ++i) row[i] += added[i];
+    });
+    drop_.apply(c, flat(x));
+  }
+  /// Adds to the gradients of all that is learned. Overwrites dx.
+  void backward(call<T>& c, batch<T> const& in, tensor3<T> dx) const {
+    drop_.apply(c, flat(dx));
+    add_over_samples(c, in.size, dx);
+    if (numbers_) {
+      memory::scope const scope(c.stack);
+      extents3 const e{in.size, rows_ - first_, width_};
+      tensor3<T> const rows = c.scratch(e);  // without class tokens, which no number made
+      each_row(c, in.size, [&](index_t b, index_t n) {
+        if (n >= first_) std::copy_n(&dx(b, n, 0), width_, &rows(b, n - first_, 0));
+      });
+      numbers_->backward(c, in.numbers_matrix(), flat(rows));
+    } else {
+      c.add_tiles(in.size * rows_, table_.size(), c.stack.counting() ? nullptr : table_.gradient(),
+                  [&](index_t first, index_t count, T* part) {
+                    std::fill_n(part, table_.size(), T(0));
+                    for (index_t r = first; r < first + count; ++r) {
+                      index_t const b = r / rows_, n = r % rows_;
+                      if (n < first_) continue;
+                      T* const to = part + token(in, b, n) * width_;
+                      for (index_t i = 0; i < width_; ++i) to[i] += dx(b, n, i);
+                    }
+                  });
+    }
+  }
+
+ private:
+  template <class F>
+  void each_row(call<T>& c, index_t samples, F const& f) const {
+    c.each_tile(samples * rows_, [&](index_t first, index_t count, index_t) {
+      for (index_t r = first; r < first + count; ++r) f(r / rows_, r % rows_);
+    });
+  }
+  index_t token(batch<T> const& in, index_t b, index_t n) const {
+    return in.tokens[b * (rows_ - first_) + n - first_];
+  }
+  T const* position(index_t n) const {
+    if (positions_.size() > 0) return positions_.value() + n * width_;
+    return sinusoid_.empty() ? nullptr : sinusoid_.data() + n * width_;
+  }
+  void from_numbers(call<T>& c, batch<T> const& in, tensor3<T> x) const {
+    if (first_ == 0) return numbers_->forward(c, in.numbers_matrix(), flat(x));
+    memory::scope const scope(c.stack);
+    tensor3<T> const rows = c.scratch({in.size, rows_ - first_, width_});
+    numbers_->forward(c, in.numbers_matrix(), flat(rows));
+    each_row(c, in.size, [&](index_t b, index_t n) {
+      if (n >= first_) std::copy_n(&rows(b, n - first_, 0), width_, &x(b, n, 0));
+    });
+  }
+  // Positions and the class token, which all samples share: sums in the order of the samples.
+  void add_over_samples(call<T>& c, index_t samples, tensor3<T> dx) const {
+    c.each_tile(rows_, [&](index_t first, index_t count, index_t) {
+      for (index_t b = 0; b < samples; ++b)
+        for (index_t n = first; n < first + count; ++n)
+          for (index_t i = 0; i < width_; ++i) {
+            if (positions_.size() > 0) positions_.gradient()[n * width_ + i] += dx(b, n, i);
+            if (n < first_) class_.gradient()[i] += dx(b, n, i);
+          }
+    });
+  }
+  void form_sinusoid() {
+    sinusoid_.resize(static_cast<std::size_t>(rows_ * width_));
+    for (index_t n = 0; n < rows_; ++n)
+      for (index_t i = 0; i < width_; ++i) {
+        double const pair = static_cast<double>(i - i % 2) / static_cast<double>(width_);
+        double const angle = static_cast<double>(n) * std::pow(1e4, -pair);
+        sinusoid_[static_cast<std::size_t>(n * width_ + i)] =
+            static_cast<T>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      }
+  }
+
+  index_t width_, rows_, first_;
+  dropout<T> drop_;
+  std::optional<linear<T>> numbers_;
+  parameter<T> table_, class_, positions_;
+  std::vector<T> sinusoid_;
+};
+
+}  // namespace learning

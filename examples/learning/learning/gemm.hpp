@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one door for products of matrices: a BLAS where there is one, else the library's own loops.
+#pragma once
+
+#include "learning/call.hpp"
+
+#include <slicesort/gemm.hpp>
+
+#ifdef LEARNING_USE_BLAS
+#  include <slicesort/blas.hpp>
+#else
+#  include <slicesort/host_gemm.hpp>
+#endif
+
+#include <type_traits>
+
+// OpenBLAS's: its threads would compete with ours, and their number would change bits.
+extern "C" __attribute__((weak)) void openblas_set_num_threads(int);
+
+namespace learning {
+
+#ifdef LEARNING_USE_BLAS
+using gemm = ss::cblas;
+inline constexpr char const* gemm_name = "BLAS";
+#else
+using gemm = ss::host_gemm;
+inline constexpr char const* gemm_name = "own";
+#endif
+
+/// Once, before the first product.
+inline void use_one_thread_a_product() {
+  if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
+}
+
+enum class transposed { none, a, b };
+
+/// `c = op(a) op(b)`, or `c += op(a) op(b)` if `adds`, on the calling thread.
+template <class T>
+void multiply(matrix<T const> a, matrix<T const> b, matrix<T> c,
+              transposed which = transposed::none, bool adds = false) {
+  constexpr auto kind = std::is_same_v<T, float> ? ss::element_kind::f32 : ss::element_kind::f64;
+  bool const ta = which == transposed::a, tb = which == transposed::b;
+  ss::gemm_call call{};
+  call.rows = c.rows, call.columns = c.columns, call.depth = ta ? a.rows : a.columns;
+  call.matrices = 1;
+  call.alpha = 1, call.beta = adds ? 1 : 0;
+  auto const operand = [](auto m, bool turned) {
+    return turned ? ss::gemm_operand{m.data, kind, 1, m.stride, 0}
+                  : ss::gemm_operand{m.data, kind, m.stride, 1, 0};
+  };
+  call.a = operand(a, ta), call.b = operand(b, tb), call.c = operand(c, false);
+  if (c.rows > 0 && c.columns > 0) gemm{}.multiply(nullptr, call);
+}
+
+}  // namespace learning

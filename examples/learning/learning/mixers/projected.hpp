@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mixer of values alone: a projection, an operator, and a projection back.
+#pragma once
+
+#include "learning/call.hpp"
+#include "learning/linear.hpp"
+#include "learning/site.hpp"
+
+#include <slicesort/saved.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace learning::mixers {
+
+/// `y = W_O op(W_V x)`, where `Core` brings the operator, with its state. It needs
+/// `Core(site, config)`, whose site has the width of the values, and `forward(call, v, y)` and
+/// `backward(call, dy, dv)`, which overwrite their results.
+template <class Core>
+class projected {
+ public:
+  using element = typename Core::element;
+  using T = element;
+
+  struct config {
+    typename Core::config core{};
+    index_t inner = 0;  ///< channels of the values; 0: as many as a row has
+    bias values = bias::none, out = bias::none;
+  };
+
+  projected(site<T> const& at, config const& with)
+      : inner_(with.inner > 0 ? with.inner : at.width),
+        values_(at.at("value"), at.width, inner_, with.values),
+        out_(at.at("out"), inner_, at.width, with.out),
+        core_(inside(at, inner_), with.core) {}
+
+  void forward(call<T>& c, tensor3<T const> x, tensor3<T> y) {
+    memory::scope const scope(c.stack);
+    extents3 const e{x.extents().batch, x.extents().length, inner_};
+    input_ = x, mixed_ = c.keep(e);
+    tensor3<T> const v = c.scratch(e);
+    values_.forward(c, flat(x), flat(v));
+    core_.forward(c, v, mixed_);
+    out_.forward(c, flat<T const>(mixed_), flat(y));
+  }
+  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dx) {
+    memory::scope const scope(c.stack);
+    tensor3<T> const dmixed = c.scratch(mixed_.extents()), dv = c.scratch(mixed_.extents());
+    out_.backward(c, flat<T const>(mixed_), flat(dy), flat(dmixed));
+    core_.backward(c, dmixed, dv);
+    values_.backward(c, flat(input_), flat<T const>(dv), flat(dx));
+  }
+
+ private:
+  static site<T> inside(site<T> at, index_t inner) {
+    at.width = inner;
+    return at;
+  }
+
+  index_t inner_;
+  linear<T> values_, out_;
+  Core core_;
+  tensor3<T const> input_;
+  tensor3<T> mixed_;
+};
+
+/// Memory for indices of one of three widths.
+template <class T>
+ss::index_tensor3 keep_indices(call<T>& c, extents3 e, ss::index_width width) {
+  switch (width) {
+    case ss::index_width::bits8:
+      return tensor3<std::uint8_t>(c.template keep<std::uint8_t>(e.size()), e);
+    case ss::index_width::bits16:
+      return tensor3<std::uint16_t>(c.template keep<std::uint16_t>(e.size()), e);
+    case ss::index_width::bits32:
+      break;
+  }
+  return tensor3<std::int32_t>(c.template keep<std::int32_t>(e.size()), e);
+}
+/// The narrowest that holds rows of such a length.
+inline ss::index_width width_of_rows(index_t length) {
+  return length <= 65536 ? ss::index_width::bits16 : ss::index_width::bits32;
+}
+/// A state for forward to write, where backward will follow.
+template <class Saved, class View, class T>
+Saved saved_if_training(call<T> const& c, View const& view) {
+  return c.training ? Saved(view) : Saved(ss::no_saved);
+}
+template <class T>
+ss::workspace workspace(call<T>& c, std::size_t bytes) {
+  return {c.template scratch<std::byte>(static_cast<index_t>(bytes)), bytes};
+}
+
+}  // namespace learning::mixers

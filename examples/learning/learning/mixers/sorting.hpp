@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sliceformer's mixers: slicing-sort in every order, and its variants.
+#pragma once
+
+#include "learning/mixers/projected.hpp"
+
+#include <slicesort/max_exchange.hpp>
+#include <slicesort/multi_permutation.hpp>
+#include <slicesort/order.hpp>
+#include <slicesort/shuffle.hpp>
+#include <slicesort/slicing_sort.hpp>
+
+namespace learning::mixers {
+
+/// Orders that depend on the layer: the paper's finest one is in the first layer, and the published
+/// code's in the last.
+template <class Order>
+Order order_at(Order order, index_t /*layer*/, index_t /*layers*/) {
+  return order;
+}
+inline ss::interleave order_at(ss::interleave, index_t layer, index_t layers) {
+  return {layer + 1, layers};
+}
+inline ss::haar_interleave order_at(ss::haar_interleave order, index_t layer, index_t) {
+  return {layer, order.heads};
+}
+
+template <class Order, class T>
+class sorting_core {
+ public:
+  using element = T;
+  struct config {
+    Order order{};
+  };
+  sorting_core(site<T> const& at, config const& with)
+      : sort_(order_at(with.order, at.layer, at.layers)) {}
+
+  void forward(call<T>& c, tensor3<T const> v, tensor3<T> y) {
+    extents3 const e = v.extents();
+    perm_ = keep_indices(c, e, width_of_rows(e.length));
+    auto const scratch = workspace(c, sort_.template workspace_bytes<T>(c.on(), e));
+    c.work([&] {
+      sort_.forward(c.on(), v, y, saved_if_training<ss::saved_permutation>(c, perm_), scratch,
+                    {c.lengths});
+    });
+  }
+  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dv) {
+    auto const scratch = workspace(c, sort_.template workspace_bytes<T>(c.on(), dy.extents()));
+    c.work([&] {
+      sort_.backward(c.on(), dy, perm_, dv, scratch, {ss::grad_mode::overwrite, c.lengths});
+    });
+  }
+
+ private:
+  ss::slicing_sort<Order> sort_;
+  ss::index_tensor3 perm_;
+};
+
+template <class T>
+class multi_permutation_core {
+ public:
+  using element = T;
+  struct config {
+    index_t terms = 2;
+  };
+  multi_permutation_core(site<T> const&, config const& with) : op_(with.terms) {}
+
+  void forward(call<T>& c, tensor3<T const> v, tensor3<T> y) {
+    extents3 const e = v.extents();
+    perm_ = keep_indices(c, e, width_of_rows(e.length));
+    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), e));
+    c.work([&] {
+      op_.forward(c.on(), v, ss::uniform_weights, y,
+                  saved_if_training<ss::saved_permutation>(c, perm_), scratch, {c.lengths});
+    });
+  }
+  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dv) {
+    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), dy.extents()));
+    c.work([&] {
+      op_.backward(c.on(), dy, ss::uniform_weights, perm_, dv, scratch,
+                   {ss::grad_mode::overwrite, c.lengths});
+    });
+  }
+
+ private:
+  ss::multi_permutation<> op_;
+  ss::index_tensor3 perm_;
+};
+
+template <class T>
+class max_exchange_core {
+ public:
+  using element = T;
+  struct config {};
+  max_exchange_core(site<T> const&, config const&) {}
+
+  void forward(call<T>& c, tensor3<T const> v, tensor3<T> y) {
+    extents3 const e = v.extents();
+    maximum_ = keep_indices(c, {e.batch, 1, e.channels}, width_of_rows(e.length));
+    c.work([&] {
+      op_.forward(c.on(), v, y, saved_if_training<ss::saved_maximum>(c, maximum_), {}, {c.lengths});
+    });
+  }
+  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dv) {
+    c.work([&] {
+      op_.backward(c.on(), dy, maximum_, dv, {}, {ss::grad_mode::overwrite, c.lengths});
+    });
+  }
+
+ private:
+  ss::max_exchange op_;
+  ss::index_tensor3 maximum_;
+};
+
+/// The same at every step and in every layer, as in the published code: what mixes rows without
+/// looking at them.
+template <class T>
+class shuffle_core {
+ public:
+  using element = T;
+  struct config {
+    std::uint64_t seed = 0;
+  };
+  shuffle_core(site<T> const&, config const& with) : op_(with.seed) {}
+
+  void forward(call<T>& c, tensor3<T const> v, tensor3<T> y) {
+    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), v.extents()));
+    c.work([&] { op_.forward(c.on(), v, y, scratch, {c.lengths}); });
+  }
+  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dv) {
+    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), dy.extents()));
+    c.work([&] { op_.backward(c.on(), dy, dv, scratch, {ss::grad_mode::overwrite, c.lengths}); });
+  }
+
+ private:
+  ss::shuffle<ss::per_channel> op_;
+};
+
+/// Sliceformer, eq. 4, with any order policy.
+template <class Order = ss::ascending, class T = float>
+using sorting = projected<sorting_core<Order, T>>;
+template <class T = float>
+using multi_permutation = projected<multi_permutation_core<T>>;
+template <class T = float>
+using max_exchange = projected<max_exchange_core<T>>;
+template <class T = float>
+using shuffle = projected<shuffle_core<T>>;
+
+}  // namespace learning::mixers

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Norms of rows.
+#pragma once
+
+#include "learning/call.hpp"
+#include "learning/site.hpp"
+
+#include <cmath>
+
+namespace learning {
+
+/// `y = g (x - mean) / sqrt(variance + epsilon) + b`, row by row, with the biased variance (layer
+/// norm).
+template <class T>
+class layer_norm {
+ public:
+  explicit layer_norm(site<T> const& at)
+      : epsilon_(at.rules.norm_epsilon),
+        gain_(at.add("weight", {at.width}, initializer::constant(1))),
+        shift_(at.add("bias", {at.width}, initializer::constant(0))) {}
+
+  void forward(call<T>& c, matrix<T const> x, matrix<T> y) {
+    scale_ = c.keep(x.rows * 2);
+    c.each_tile(x.rows, [&](index_t first, index_t count, index_t) {
+      T const *const gain = gain_.value(), *const shift = shift_.value();
+      for (index_t r = first; r < first + count; ++r) {
+        T const* const from = x.row(r);
+        T const mean = sum(x.columns, [&](index_t i) { return from[i]; }) / width(x);
+        T const variance =
+            sum(x.columns, [&](index_t i) { return (from[i] - mean) * (from[i] - mean); }) /
+            width(x);
+        T const inverse = 1 / std::sqrt(variance + static_cast<T>(epsilon_));
+        scale_[2 * r] = mean, scale_[2 * r + 1] = inverse;
+        T* const to = y.row(r);
+        for (index_t i = 0; i < x.columns; ++i)
+          to[i] = gain[i] * ((from[i] - mean) * inverse) + shift[i];
+      }
+    });
+  }
+  /// Adds to the gradients of g and b, and adds x's to dx, or writes it.
+  void backward(call<T>& c, matrix<T const> x, matrix<T const> dy, matrix<T> dx,
+                ss::grad_mode mode = ss::grad_mode::overwrite) const {
+    index_t const columns = x.columns;
+    bool const adds = mode == ss::grad_mode::accumulate;
+    c.add_tiles(
+        x.rows, 2 * columns, c.stack.counting() ? nullptr : gain_.gradient(),
+        [&](index_t first, index_t count, T* part) {
+          T const* const gain = gain_.value();
+          T *const dgain = part, *const dshift = part + columns;
+          std::fill_n(part, 2 * columns, T(0));
+          for (index_t r = first; r < first + count; ++r) {
+            T const mean = scale_[2 * r], inverse = scale_[2 * r + 1];
+            T const *const from = x.row(r), *const d = dy.row(r);
+            T* const to = dx.row(r);
+            auto const normal = [&](index_t i) { return (from[i] - mean) * inverse; };
+            for (index_t i = 0; i < columns; ++i) dgain[i] += d[i] * normal(i), dshift[i] += d[i];
+            T const flat = sum(columns, [&](index_t i) { return gain[i] * d[i]; }) / width(x);
+            T const slope =
+                sum(columns, [&](index_t i) { return gain[i] * d[i] * normal(i); }) / width(x);
+            for (index_t i = 0; i < columns; ++i) {
+              T const value = (gain[i] * d[i] - flat - normal(i) * slope) * inverse;
+              to[i] = adds ? to[i] + value : value;
+            }
+          }
+        });
+  }
+
+ private:
+  static T width(matrix<T const> x) { return static_cast<T>(x.columns); }
+  // In a fixed order of several sums, which compilers may keep in a vector.
+  template <class F>
+  static T sum(index_t count, F const& f) {
+    constexpr index_t lanes = 16;
+    T sums[lanes] = {};
+    index_t i = 0;
+    for (; i + lanes <= count; i += lanes)
+      for (index_t k = 0; k < lanes; ++k) sums[k] += f(i + k);
+    for (index_t k = 0; i < count; ++i, ++k) sums[k] += f(i);
+    for (index_t half = lanes / 2; half > 0; half /= 2)
+      for (index_t k = 0; k < half; ++k) sums[k] += sums[k + half];
+    return sums[0];
+  }
+
+  double epsilon_;
+  parameter<T> gain_, shift_;
+  T* scale_ = nullptr;  // mean and inverse deviation of every row
+};
+
+}  // namespace learning

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adam, with gradients clipped by their norm and decoupled weight decay.
+#pragma once
+
+#include "learning/call.hpp"
+#include "learning/parameters.hpp"
+
+#include <cmath>
+
+namespace learning {
+
+/// Adam (Kingma and Ba, 2015), in torch's and the Long Range Arena's form:
+/// `m = b1 m + (1 - b1) g`, `v = b2 v + (1 - b2) g^2`, `p -= rate m^ / (sqrt(v^) + epsilon)`, with
+/// m^ and v^ divided by `1 - b^step`; then `p -= rate * decay * p` (AdamW).
+struct adam {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double decay = 0;
+  double clip = 0;  ///< the greatest norm of all gradients together; 0: any
+
+  /// Step `number` (from 1) with the gradients, which it sets to 0. Returns their norm.
+  template <class T>
+  double step(call<T>& c, parameters<T>& all, std::uint64_t number, double rate) const {
+    double const norm = norm_of(c, all);
+    double const steps = static_cast<double>(number);
+    // torch's clip_grad_norm_ keeps off a division by 0 in this way.
+    double const factor = clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1;
+    auto const b1 = static_cast<T>(beta1), b2 = static_cast<T>(beta2);
+    auto const scale = static_cast<T>(rate / (1 - std::pow(beta1, steps)));
+    auto const bias = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2, steps)));
+    auto const small = static_cast<T>(epsilon), shrink = static_cast<T>(rate * decay);
+    c.each_tile(all.size(), [&](index_t first, index_t count, index_t) {
+      T *const p = all.values().data(), *const g = all.gradients().data();
+      T *const m = all.first_moments().data(), *const v = all.second_moments().data();
+      for (index_t i = first; i < first + count; ++i) {
+        T const gradient = g[i] * static_cast<T>(factor);
+        m[i] = b1 * m[i] + (1 - b1) * gradient;
+        v[i] = b2 * v[i] + (1 - b2) * gradient * gradient;
+        p[i] -= scale * m[i] / (std::sqrt(v[i]) * bias + small);
+        p[i] -= shrink * p[i];
+        g[i] = 0;
+      }
+    });
+    return norm;
+  }
+
+ private:
+  template <class T>
+  static double norm_of(call<T>& c, parameters<T>& all) {
+    memory::scope const scope(c.stack);
+    index_t const tiles = c.tiles(all.size());
+    double* const squares = c.template scratch<double>(tiles);
+    double sum = 0;
+    c.each_tile(all.size(), [&](index_t first, index_t count, index_t tile) {
+      T const* const g = all.gradients().data();
+      constexpr index_t lanes = 8;  // a fixed order that fits vectors
+      double parts[lanes] = {};
+      for (index_t i = 0; i < count; ++i) {
+        auto const value = static_cast<double>(g[first + i]);
+        parts[i % lanes] += value * value;
+      }
+      squares[tile] = 0;
+      for (double const part : parts) squares[tile] += part;
+    });
+    c.work([&] {
+      for (index_t tile = 0; tile < tiles; ++tile) sum += squares[tile];
+    });
+    return std::sqrt(sum);
+  }
+};
+
+}  // namespace learning

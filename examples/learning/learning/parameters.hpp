@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of a model: named slices of four flat arrays, of values, gradients, and Adam's
+// first and second moments.
+#pragma once
+
+#include "learning/random.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace learning {
+
+/// What a parameter is at first.
+struct initializer {
+  enum class kind { constant, uniform, normal } form = kind::constant;
+  double scale = 0;  ///< the constant, the bound, or the standard deviation
+
+  static initializer constant(double value) { return {kind::constant, value}; }
+  static initializer uniform(double bound) { return {kind::uniform, bound}; }
+  static initializer normal(double deviation) { return {kind::normal, deviation}; }
+
+  double value(random_stream const& random, std::uint64_t place) const {
+    if (form == kind::constant) return scale;
+    return scale * (form == kind::uniform ? 2 * random.unit(place) - 1 : random.normal(place));
+  }
+};
+
+template <class T>
+class parameters;
+
+/// A parameter as a layer holds it. Its memory is there after `parameters::allocate`.
+template <class T>
+class parameter {
+ public:
+  parameter() = default;
+  parameter(parameters<T>* of, index_t at, index_t size) : of_(of), at_(at), size_(size) {}
+
+  T* value() const { return of_->values().data() + at_; }
+  T* gradient() const { return of_->gradients().data() + at_; }
+  index_t size() const { return size_; }
+
+ private:
+  parameters<T>* of_ = nullptr;
+  index_t at_ = 0, size_ = 0;
+};
+
+/// All parameters of a model. Layers add theirs when they are made; what a parameter is at first
+/// depends on its name and the seed, and on no other parameter.
+template <class T>
+class parameters {
+ public:
+  struct entry {
+    std::string name;
+    std::vector<index_t> shape;
+    initializer first;
+    index_t at, size;
+  };
+
+  parameters() = default;
+  parameters(parameters const&) = delete;  // layers point here
+
+  parameter<T> add(std::string name, std::vector<index_t> shape, initializer first) {
+    for (entry const& other : entries_)
+      if (other.name == name) throw std::logic_error("there are two parameters called " + name);
+    index_t size = 1;
+    for (index_t const extent : shape) size *= extent;
+    entries_.push_back({std::move(name), std::move(shape), first, size_, size});
+    size_ += size;
+    return {this, entries_.back().at, size};
+  }
+  void allocate(std::uint64_t seed) {
+    for (auto* array : {&values_, &gradients_, &first_moments_, &second_moments_})
+      array->assign(static_cast<std::size_t>(size_), T(0));
+    for (entry const& e : entries_) {
+      random_stream const random(seed, stream_of(e.name));
+      for (index_t i = 0; i < e.size; ++i)
+        values_[static_cast<std::size_t>(e.at + i)] =
+            static_cast<T>(e.first.value(random, static_cast<std::uint64_t>(i)));
+    }
+  }
+
+  /// How many numbers a model learns.
+  index_t size() const { return size_; }
+  std::vector<entry> const& entries() const { return entries_; }
+  std::vector<T>& values() { return values_; }
+  std::vector<T>& gradients() { return gradients_; }
+  std::vector<T>& first_moments() { return first_moments_; }
+  std::vector<T>& second_moments() { return second_moments_; }
+
+ private:
+  std::vector<entry> entries_;
+  index_t size_ = 0;
+  std::vector<T> values_, gradients_, first_moments_, second_moments_;
+};
+
+}  // namespace learning

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the rows of a sample to the one row that its answer is read from.
+#pragma once
+
+#include "learning/call.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace learning {
+
+/// Row 0 (the class token's), the mean or the greatest of the valid rows in every channel (the
+/// first of equals), or all rows side by side, padding included.
+enum class pooling { cls, mean, max, flatten };
+
+template <class T>
+class pool {
+ public:
+  pool(pooling how, index_t rows, index_t width) : how_(how), rows_(rows), width_(width) {}
+
+  index_t outputs() const { return how_ == pooling::flatten ? rows_ * width_ : width_; }
+
+  /// From `[batch, rows, width]` to `[batch, outputs]`. A sample without rows has zeros.
+  void forward(call<T>& c, tensor3<T const> x, matrix<T> y) {
+    if (how_ == pooling::max) greatest_ = c.template keep<std::int32_t>(y.rows * width_);
+    each_sample(c, y.rows, [&](index_t b) {
+      T const* const from = &x(b, 0, 0);
+      T* const to = y.row(b);
+      if (how_ == pooling::cls || how_ == pooling::flatten)
+        return void(std::copy_n(from, outputs(), to));
+      std::fill_n(to, width_, T(0));
+      index_t const valid = valid_rows(c, b);
+      if (how_ == pooling::max) return take_greatest(from, valid, to, greatest_ + b * width_);
+      for (index_t n = 0; n < valid; ++n)
+        for (index_t i = 0; i < width_; ++i) to[i] += from[n * width_ + i];
+      for (index_t i = 0; i < width_; ++i) to[i] *= share(valid);
+    });
+  }
+  /// Writes all of dx.
+  void backward(call<T>& c, matrix<T const> dy, tensor3<T> dx) const {
+    each_sample(c, dy.rows, [&](index_t b) {
+      T const* const from = dy.row(b);
+      T* const to = &dx(b, 0, 0);
+      index_t const valid = valid_rows(c, b);
+      if (how_ != pooling::flatten) std::fill_n(to, rows_ * width_, T(0));
+      if (how_ == pooling::cls || how_ == pooling::flatten)
+        std::copy_n(from, outputs(), to);
+      else if (how_ == pooling::max)
+        for (index_t i = 0; valid > 0 && i < width_; ++i)
+          to[greatest_[b * width_ + i] * width_ + i] = from[i];
+      else
+        for (index_t n = 0; n < valid; ++n)
+          for (index_t i = 0; i < width_; ++i) to[n * width_ + i] = from[i] * share(valid);
+    });
+  }
+
+ private:
+  template <class F>
+  static void each_sample(call<T>& c, index_t samples, F const& f) {
+    c.work([&] {
+      c.threads.parallel_for(static_cast<unsigned>(samples),
+                             [&](unsigned b) { f(static_cast<index_t>(b)); });
+    });
+  }
+  index_t valid_rows(call<T> const& c, index_t b) const {
+    return c.lengths.size() == 0 ? rows_ : c.lengths(b);
+  }
+  static T share(index_t valid) { return valid > 0 ? 1 / static_cast<T>(valid) : T(0); }
+  void take_greatest(T const* from, index_t valid, T* to, std::int32_t* at) const {
+    for (index_t n = 0; n < valid; ++n)
+      for (index_t i = 0; i < width_; ++i)
+        if (n == 0 || from[n * width_ + i] > to[i])
+          to[i] = from[n * width_ + i], at[i] = static_cast<std::int32_t>(n);
+  }
+
+  pooling how_;
+  index_t rows_, width_;
+  std::int32_t* greatest_ = nullptr;
+};
+
+}  // namespace learning

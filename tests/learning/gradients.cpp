@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole models of every mixer and block in double: each gradient against a central difference, with
+// dropout, padding and samples of one row.
+#include "learning/mixers/csp.hpp"
+#include "learning/mixers/none.hpp"
+#include "learning/mixers/sorting.hpp"
+#include "learning/mixers/sparse_mix.hpp"
+#include "trial.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace learning_tests;
+namespace ss = slicesort;
+
+namespace {
+
+template <class Mixer, class Block = pre_norm>
+void check(typename Mixer::config const& mixer = {}, encoder_config const& with = small_encoder(),
+           sample_shape shape = small_tokens()) {
+  encoder<Mixer, Block> m(shape, with, mixer, 1);
+  made_up_batch<double> const samples(shape);
+  check_gradients(m, samples.view());
+}
+
+}  // namespace
+
+TEST_CASE("Sliceformer's mixers") {
+  check<mixers::sorting<ss::ascending, double>>();
+  check<mixers::sorting<ss::interleave, double>>();
+  check<mixers::multi_permutation<double>>();
+  check<mixers::max_exchange<double>>();
+  check<mixers::shuffle<double>>();
+}
+
+TEST_CASE("CSP's mixers") {
+  check<mixers::csp<ss::shift::linear, ss::reference, double>>();
+  mixers::csp<ss::shift::power, ss::ascending, double>::config power;
+  power.core.groups = ss::group_count{2};
+  power.inner = 6, power.values = bias::learned, power.out = bias::learned;
+  check<mixers::csp<ss::shift::power, ss::ascending, double>>(power);
+}
+
+TEST_CASE("Paramixer's mixers, which read the embedding in every layer") {
+  encoder_config with = small_encoder();
+  with.rules.weights = initial::torch, with.rules.hidden = activation::gelu;
+  mixers::sparse_mix<ss::topology::chord, double>::config chord;
+  chord.hidden = 5;
+  check<mixers::sparse_mix<ss::topology::chord, double>, bare>(chord, with);
+  check<mixers::sparse_mix<ss::topology::chord, double>, bare>(chord, with, small_numbers());
+  mixers::sparse_mix<ss::topology::cdil, double>::config cdil;
+  cdil.hidden = 5, cdil.saved = ss::recompute;
+  check<mixers::sparse_mix<ss::topology::cdil, double>>(cdil, with);
+}
+
+TEST_CASE("the control, in every block") {
+  check<mixers::none<double>>();
+  check<mixers::none<double>, post_norm>();
+  check<mixers::none<double>, bare>();
+}
+
+TEST_CASE("every pooling, position, first weight and activation") {
+  for (pooling const pooled : {pooling::cls, pooling::mean, pooling::max, pooling::flatten})
+    for (sample_shape const shape : {small_tokens(), small_numbers()}) {
+      encoder_config with = small_encoder();
+      with.layers = 1, with.pooled = pooled;
+      with.with = pooled == pooling::max ? positions::sinusoid : positions::learned;
+      with.rules.weights = pooled == pooling::mean ? initial::normal : initial::torch;
+      with.rules.hidden = pooled == pooling::cls ? activation::relu : activation::gelu;
+      with.head_hidden = 0;
+      with.masks_padding = pooled != pooling::flatten;
+      CAPTURE(static_cast<int>(pooled));
+      check<mixers::sorting<ss::descending, double>>({}, with, shape);
+    }
+}

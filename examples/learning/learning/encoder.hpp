@@ -4,9 +4,9 @@
 #pragma once
 
 #include "learning/batch.hpp"
-#include "learning/block.hpp"
-#include "learning/embedding.hpp"
-#include "learning/pool.hpp"
+#include "learning/layers/block.hpp"
+#include "learning/layers/embedding.hpp"
+#include "learning/layers/pool.hpp"
 
 #include <memory>
 #include <optional>

@@ -12,7 +12,11 @@
 #  include <slicesort/host_gemm.hpp>
 #endif
 
+#include <algorithm>
+#include <cstddef>
+#include <stdexcept>
 #include <type_traits>
+#include <vector>
 
 // OpenBLAS's: its threads would compete with ours, and their number would change bits.
 extern "C" __attribute__((weak)) void openblas_set_num_threads(int);
@@ -20,11 +24,16 @@ extern "C" __attribute__((weak)) void openblas_set_num_threads(int);
 namespace learning {
 
 #ifdef LEARNING_USE_BLAS
-using gemm = ss::cblas;
 inline constexpr char const* gemm_name = "BLAS";
+inline bool multiply(ss::gemm_call const& call) { return ss::cblas{}.multiply(nullptr, call); }
 #else
-using gemm = ss::host_gemm;
 inline constexpr char const* gemm_name = "own";
+// Each thread has a workspace that its greatest product has made as large as it needs.
+inline bool multiply(ss::gemm_call const& call) {
+  static thread_local std::vector<std::byte> scratch;
+  scratch.resize(std::max(scratch.size(), ss::host_gemm::workspace_bytes(call)));
+  return ss::host_gemm{}.multiply(call, scratch);
+}
 #endif
 
 /// Once, before the first product.
@@ -49,7 +58,8 @@ void multiply(matrix<T const> a, matrix<T const> b, matrix<T> c,
                   : ss::gemm_operand{m.data, kind, m.stride, 1, 0};
   };
   call.a = operand(a, ta), call.b = operand(b, tb), call.c = operand(c, false);
-  if (c.rows > 0 && c.columns > 0) gemm{}.multiply(nullptr, call);
+  if (c.rows > 0 && c.columns > 0 && !multiply(call))
+    throw std::logic_error("learning::multiply: no product of such matrices");
 }
 
 }  // namespace learning

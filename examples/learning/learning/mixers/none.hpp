@@ -3,8 +3,8 @@
 #pragma once
 
 #include "learning/call.hpp"
-#include "learning/linear.hpp"
-#include "learning/site.hpp"
+#include "learning/layers/linear.hpp"
+#include "learning/layers/site.hpp"
 
 namespace learning::mixers {
 

@@ -2,8 +2,8 @@
 // Paramixer's mixer: a chain of sparse factors whose weights are made from the embedding.
 #pragma once
 
-#include "learning/elements.hpp"
-#include "learning/linear.hpp"
+#include "learning/layers/elements.hpp"
+#include "learning/layers/linear.hpp"
 #include "learning/mixers/projected.hpp"
 
 #include <slicesort/sparse_mix.hpp>

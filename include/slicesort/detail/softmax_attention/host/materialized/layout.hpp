@@ -3,10 +3,10 @@
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/host/matrix_product.hpp>
 #include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
-#include <slicesort/detail/softmax_attention/host/materialized/products.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/problem.hpp>
 #include <slicesort/dtype.hpp>
@@ -27,7 +27,7 @@ struct attention_map_slot {
   A *rows, *dy_transposed, *y_transposed, *delta;  // of a tile of queries
   std::uint64_t* allowed;
   attention_ranges* ranges;
-  attention_product<T> product;
+  matrix_product<T> product;
 
   attention_map_slot(detail::arena& a, detail::attention_shape s, index_t queries)
       : product(a, std::max({s.queries, s.keys, s.channels, s.values})) {

@@ -6,13 +6,13 @@
 
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/gemm.hpp>
+#include <slicesort/detail/host/matrix_product.hpp>
 #include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/softmax_attention/host/backward_tile.hpp>
 #include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
 #include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/materialized/layout.hpp>
-#include <slicesort/detail/softmax_attention/host/materialized/products.hpp>
 #include <slicesort/detail/softmax_attention/host/scores.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/problem.hpp>
@@ -32,7 +32,7 @@ namespace impl {
 template <class T>
 class attention_map_task {
   using A = detail::accumulator_t<T>;
-  using matrix = attention_matrix<T>;
+  using matrix = matrix_operand<T>;
   static constexpr bool sums_are_elements = std::is_same_v<T, A>;
 
  public:

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "learning/call.hpp"
-#include "learning/site.hpp"
+#include "learning/layers/site.hpp"
 
 #include <cmath>
 

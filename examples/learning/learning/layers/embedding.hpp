@@ -4,9 +4,9 @@
 
 #include "learning/batch.hpp"
 #include "learning/call.hpp"
-#include "learning/dropout.hpp"
-#include "learning/linear.hpp"
-#include "learning/site.hpp"
+#include "learning/layers/dropout.hpp"
+#include "learning/layers/linear.hpp"
+#include "learning/layers/site.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,11 +2,11 @@
 // Linear layers, and two of them with an activation between.
 #pragma once
 
-#include "learning/activation.hpp"
-#include "learning/dropout.hpp"
-#include "learning/elements.hpp"
+#include "learning/layers/activation.hpp"
+#include "learning/layers/dropout.hpp"
+#include "learning/layers/elements.hpp"
 #include "learning/gemm.hpp"
-#include "learning/site.hpp"
+#include "learning/layers/site.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Where in a model a layer stands: under which name its parameters go, and what it may depend on.
 #pragma once
 
-#include "learning/activation.hpp"
+#include "learning/layers/activation.hpp"
 #include "learning/parameters.hpp"
 
 #include <cmath>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "learning/call.hpp"
-#include "learning/site.hpp"
+#include "learning/layers/site.hpp"
 
 #include <cstdint>
 

@@ -3,11 +3,11 @@
 #pragma once
 
 #include "learning/call.hpp"
-#include "learning/dropout.hpp"
-#include "learning/elements.hpp"
-#include "learning/linear.hpp"
-#include "learning/norm.hpp"
-#include "learning/site.hpp"
+#include "learning/layers/dropout.hpp"
+#include "learning/layers/elements.hpp"
+#include "learning/layers/linear.hpp"
+#include "learning/layers/norm.hpp"
+#include "learning/layers/site.hpp"
 
 namespace learning {
 

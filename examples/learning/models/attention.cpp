@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transformers with softmax attention: all pairs, and masks that are one range of keys.
+#include "models/attention.hpp"
+
+namespace learning {
+
+void add_attention(catalog& all) {
+  add_attention_with(all, "softmax", "Transformer, softmax attention",
+                     [](model_request const&) { return ss::mask::full{}; });
+  add_attention_with(all, "softmax-causal", "Transformer, softmax attention to rows before",
+                     [](model_request const&) { return ss::mask::causal{}; });
+  add_attention_with(all, "softmax-window", "Longformer's window, 512 rows", [](auto const& r) {
+    index_t const size = reach_of(r, 512);
+    return ss::mask::window{size / 2 - 1, size - size / 2};
+  });
+  add_attention_with(all, "softmax-block-local", "local attention in blocks of 50 rows",
+                     [](auto const& r) { return ss::mask::block_local{reach_of(r, 50)}; });
+}
+
+}  // namespace learning

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many parameters models have, to the unit, against those of the papers; and what they are at
+// first.
+#include "learning/encoder.hpp"
+#include "learning/mixers/attention.hpp"
+#include "learning/mixers/none.hpp"
+#include "learning/mixers/sorting.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace learning;
+
+namespace {
+
+// A vision transformer, and the Sliceformer in its place: patches through a linear layer, a class
+// token, learned positions.
+struct vision {
+  index_t patches, numbers, width, inner, hidden, classes;
+
+  sample_shape input() const { return {patches, numbers, 0, classes, 0}; }
+  encoder_config shape(index_t layers) const {
+    encoder_config with;
+    with.width = width, with.layers = layers, with.hidden = hidden;
+    with.pooled = pooling::cls;
+    return with;
+  }
+};
+
+template <class Mixer>
+index_t size_of(vision const& v, index_t layers, bias inputs) {
+  typename Mixer::config mixer;
+  mixer.inner = v.inner, mixer.out = bias::learned;
+  if constexpr (std::is_same_v<Mixer, mixers::attention<>>)
+    mixer.inputs = inputs;
+  else
+    mixer.values = inputs;
+  encoder<Mixer> m(v.input(), v.shape(layers), mixer);
+  return m.learned().size();
+}
+
+std::vector<float> slice(model<float>& m, std::string const& name) {
+  for (auto const& e : m.learned().entries())
+    if (e.name == name) {
+      auto const first = m.learned().values().begin() + e.at;
+      return {first, first + e.size};
+    }
+  return {};
+}
+
+encoder_config two_layers(initial first) {
+  encoder_config with;
+  with.rules.weights = first;
+  return with;
+}
+
+}  // namespace
+
+TEST_CASE("the parameters of Sliceformer's tables 1 and 5, Transformer and Sliceformer") {
+  struct row {
+    char const* task;
+    vision v;
+    index_t transformer, sliceformer;
+  };
+  for (row const& r : {row{"CIFAR-10", {256, 12, 512, 512, 512, 10}, 9603594, 6457866},
+                       row{"CIFAR-10, patch 4", {64, 48, 512, 512, 512, 10}, 9523722, 6377994},
+                       row{"CIFAR-100", {256, 12, 512, 512, 512, 100}, 9649764, 6504036},
+                       row{"Dogs vs Cats", {196, 768, 128, 512, 128, 2}, 1899138, 1112706}}) {
+    std::string const task = r.task;
+    CAPTURE(task);
+    CHECK(size_of<mixers::attention<>>(r.v, 6, bias::none) == r.transformer);
+    CHECK(size_of<mixers::sorting<>>(r.v, 6, bias::none) == r.sliceformer);
+  }
+}
+TEST_CASE("how many fewer Sliceformer has, where the rest of a model is not ours") {
+  auto const saved = [](index_t layers, index_t width) {
+    vision const v{4, 3, width, width, 2 * width, 10};
+    return size_of<mixers::attention<>>(v, layers, bias::learned) -
+           size_of<mixers::sorting<>>(v, layers, bias::learned);
+  };
+  CHECK(saved(12, 384) == 3548160);   // Tiny-ImageNet, 22.05M - 18.50M
+  CHECK(saved(12, 768) == 14174208);  // Graphormer, 47.09M - 32.91M
+  CHECK(saved(6, 256) == 789504);     // IMDB, 8.84M - 8.05M
+}
+
+TEST_CASE("first values: xavier_uniform, torch's, normal") {
+  sample_shape const tokens{5, 0, 7, 3, 0};
+  for (initial const how : {initial::xavier, initial::torch, initial::normal}) {
+    encoder<mixers::none<>> m(tokens, two_layers(how), {}, 3);
+    std::vector<float> const weight = slice(m, "layers.0.mlp.0.weight");  // [128, 64]
+    std::vector<float> const shift = slice(m, "layers.0.mlp.0.bias");
+    REQUIRE(weight.size() == 128 * 64);
+    double sum = 0, squares = 0, greatest = 0;
+    for (float const w : weight) {
+      sum += static_cast<double>(w), squares += static_cast<double>(w) * static_cast<double>(w);
+      greatest = std::max(greatest, std::fabs(static_cast<double>(w)));
+    }
+    double const deviation = std::sqrt(squares / 8192), mean = sum / 8192;
+    double const bound = how == initial::xavier ? std::sqrt(6.0 / (64 + 128)) : 1 / std::sqrt(64.0);
+    double const expected = how == initial::normal ? 0.02 : bound / std::sqrt(3.0);
+    // Four standard errors: of a mean sigma / sqrt(n), of a deviation less than sigma / sqrt(2n).
+    CHECK(std::fabs(mean) < 4 * expected / std::sqrt(8192.0));
+    CHECK(std::fabs(deviation - expected) < 4 * expected / std::sqrt(2 * 8192.0));
+    if (how != initial::normal) {
+      CHECK(greatest <= bound);
+      CHECK(greatest > 0.995 * bound);
+    }
+    bool const zeros = std::all_of(shift.begin(), shift.end(), [](float b) { return b == 0; });
+    CHECK(zeros == (how != initial::torch));
+    auto const gain = slice(m, "layers.1.norm2.weight");
+    CHECK(std::all_of(gain.begin(), gain.end(), [](float g) { return g == 1; }));
+  }
+}
+TEST_CASE("a parameter's first values depend on its name and the seed alone") {
+  sample_shape const tokens{5, 0, 7, 3, 0}, longer{9, 0, 12, 4, 0};
+  encoder_config deeper = two_layers(initial::xavier);
+  deeper.layers = 5;
+  encoder<mixers::none<>> a(tokens, two_layers(initial::xavier), {}, 3);
+  encoder<mixers::sorting<>> b(longer, deeper, {}, 3);
+  encoder<mixers::none<>> c(tokens, two_layers(initial::xavier), {}, 4);
+  for (char const* name : {"layers.0.mlp.0.weight", "layers.1.mlp.2.weight"}) {
+    CHECK(slice(a, name) == slice(b, name));
+    CHECK(slice(a, name) != slice(c, name));
+  }
+  CHECK(slice(a, "layers.0.mlp.0.weight") != slice(a, "layers.1.mlp.0.weight"));
+}

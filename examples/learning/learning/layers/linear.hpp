@@ -2,10 +2,10 @@
 // Linear layers, and two of them with an activation between.
 #pragma once
 
+#include "learning/gemm.hpp"
 #include "learning/layers/activation.hpp"
 #include "learning/layers/dropout.hpp"
 #include "learning/layers/elements.hpp"
-#include "learning/gemm.hpp"
 #include "learning/layers/site.hpp"
 
 #include <algorithm>

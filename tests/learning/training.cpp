@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training runs: the same bits for any number of threads and after a resumption, no allocation, and
+// memory that is known before.
+#include "learning/checkpoint.hpp"
+#include "learning/mixers/attention.hpp"
+#include "learning/mixers/csp.hpp"
+#include "learning/mixers/none.hpp"
+#include "learning/mixers/sorting.hpp"
+#include "learning/mixers/sparse_mix.hpp"
+#include "learning/tasks/adding.hpp"
+#include "learning/tasks/noise.hpp"
+#include "learning/trainer.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace {
+
+std::atomic<long> allocations{0};
+
+}  // namespace
+
+// Counts what this program allocates.
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* const memory = std::malloc(size > 0 ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace {
+
+using namespace learning;
+using maker = std::function<std::unique_ptr<model<float>>(sample_shape)>;
+
+template <class Mixer, class Block = pre_norm>
+maker make(typename Mixer::config mixer = {}) {
+  return [mixer](sample_shape input) {
+    encoder_config with;
+    with.width = 16, with.hidden = 24, with.rules.dropout = 0.1;
+    return std::make_unique<encoder<Mixer, Block>>(input, with, mixer, 5);
+  };
+}
+
+std::vector<std::pair<std::string, maker>> every_mixer() {
+  mixers::attention<>::config heads;
+  heads.heads = 2, heads.dropout = 0.1;
+  return {{"sorting", make<mixers::sorting<>>()},
+          {"csp", make<mixers::csp<>>()},
+          {"attention", make<mixers::attention<>>(heads)},
+          {"chord", make<mixers::sparse_mix<>, bare>()},
+          {"none", make<mixers::none<>, post_norm>()}};
+}
+
+training_rules rules(unsigned threads) {
+  training_rules r;
+  r.batch = 24, r.steps = 6, r.threads = threads, r.seed = 9;
+  r.update.clip = 1, r.update.decay = 0.1;
+  return r;
+}
+
+constexpr index_t length = 150;        // 24 * 150 rows: several tiles
+constexpr index_t test_samples = 130;  // no multiple of 24
+
+// The losses of some steps, and the parameters after them.
+struct outcome {
+  std::vector<double> losses;
+  std::vector<float> parameters;
+};
+outcome train(maker const& make_model, unsigned threads, index_t steps = 6) {
+  noise const samples(length, test_samples);
+  auto const m = make_model(samples.shape());
+  trainer t(*m, samples, rules(threads));
+  outcome result;
+  for (index_t i = 0; i < steps; ++i) result.losses.push_back(t.train().loss);
+  result.losses.push_back(t.test([] { return true; }).loss);
+  result.parameters = m->learned().values();
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("the same bits for any number of threads") {
+  for (auto const& [name, make_model] : every_mixer()) {
+    CAPTURE(name);
+    outcome const one = train(make_model, 1);
+    CHECK(one.losses.front() != one.losses[1]);
+    for (unsigned threads : {2u, 3u}) {
+      outcome const some = train(make_model, threads);
+      CHECK(some.losses == one.losses);
+      CHECK(some.parameters == one.parameters);
+    }
+  }
+}
+
+TEST_CASE("the same bits after a resumption from a checkpoint") {
+  std::string const path = "learning_training_resumed.safetensors";
+  for (auto const& [name, make_model] : every_mixer()) {
+    CAPTURE(name);
+    noise const samples(length, test_samples);
+    outcome const whole = train(make_model, 1);
+    {
+      auto const first = make_model(samples.shape());
+      trainer t(*first, samples, rules(1));
+      for (int i = 0; i < 2; ++i) t.train();
+      save_checkpoint(path, first->learned(), {{"step", "2"}});
+    }
+    auto const second = make_model(samples.shape());
+    // What is loaded must replace all that a new model begins with.
+    for (float& value : second->learned().values()) value += 1;
+    trainer t(*second, samples, rules(2));
+    CHECK(load_checkpoint(path, second->learned()).at("step") == "2");
+    t.resume(2, 0);
+    std::vector<double> losses(whole.losses.begin(), whole.losses.begin() + 2);
+    for (int i = 0; i < 4; ++i) losses.push_back(t.train().loss);
+    losses.push_back(t.test([] { return true; }).loss);
+    CHECK(losses == whole.losses);
+    CHECK(second->learned().values() == whole.parameters);
+  }
+  std::remove(path.c_str());
+}
+
+TEST_CASE("steps allocate nothing, and their memory is known before the first") {
+  for (auto const& [name, make_model] : every_mixer()) {
+    CAPTURE(name);
+    noise const samples(length, test_samples);
+    auto const m = make_model(samples.shape());
+    trainer t(*m, samples, rules(2));
+    std::size_t const counted = t.step_bytes();
+    CHECK(counted > 0);
+    t.train();
+    t.test([] { return true; });
+    long const before = allocations;
+    for (int i = 0; i < 3; ++i) t.train();
+    t.test([] { return true; });
+    CHECK(allocations - before == 0);
+    CHECK(t.step_bytes() == counted);
+  }
+}
+
+TEST_CASE("a test changes nothing, and a batch of every size can be tested") {
+  noise const samples(length, test_samples);
+  auto const m = make<mixers::sorting<>>()(samples.shape());
+  trainer t(*m, samples, rules(1));
+  t.train();
+  std::vector<float> const before = m->learned().values();
+  score const all = t.test([] { return true; });
+  CHECK(all.samples == samples.size(split::test));
+  CHECK(m->learned().values() == before);
+  CHECK(t.test([] { return true; }).loss == all.loss);
+  int batches = 0;
+  CHECK(t.test([&] { return batches++ < 2; }).samples == 48);
+}

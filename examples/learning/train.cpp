@@ -4,6 +4,8 @@
 #include "learning/checkpoint.hpp"
 #include "learning/flags.hpp"
 #include "learning/progress.hpp"
+#include "learning/tasks/by_name.hpp"
+#include "learning/tasks/readers.hpp"
 #include "learning/trainer.hpp"
 #include "models/catalog.hpp"
 #include "settings.hpp"
@@ -137,7 +139,20 @@ class run {
   progress progress_;
 };
 
-int call(flags const& given) {
+// The accuracies of ListOps's trivial readers, as a line of JSON.
+int read_trivially(flags const& given) {
+  listops const task = make_listops(given);
+  given.text("task", "listops");
+  given.refuse_others();
+  constexpr index_t learned = 20000;
+  journal_line all("readers");
+  for (trivial_reader const& reader : trivial_readers)
+    all.add(reader.looks_at, reader_accuracy(task, reader, learned, task.size(split::test)));
+  std::fputs(all.text().c_str(), stdout);
+  return done;
+}
+
+int follow(flags const& given) {
   if (given.has("list")) {
     for (auto const& [name, entry] : all_models())
       std::printf("model %-26s %s\n", name.c_str(), entry.about.c_str());
@@ -145,13 +160,9 @@ int call(flags const& given) {
       std::printf("task  %-26s %s\n", name.c_str(), about.c_str());
     return done;
   }
+  if (given.has("readers")) return read_trivially(given);
   settings s(given);
-  std::unique_ptr<task> samples = s.make_task();
-  if (given.has("readers")) {
-    given.refuse_others();
-    std::puts(read_trivially(*samples, s.task).c_str());
-    return done;
-  }
+  std::unique_ptr<task> samples = make_task(s.task, given);
   given.refuse_others();
   run all(s, std::move(samples));
   all.say_size();
@@ -164,7 +175,7 @@ int main(int count, char** words) {
   std::signal(SIGINT, stop);
   std::signal(SIGTERM, stop);
   try {
-    return call(flags(count, words));
+    return follow(flags(count, words));
   } catch (usage_error const& e) {
     std::fprintf(stderr, "slicesort_train: %s\n", e.what());
     return refused;

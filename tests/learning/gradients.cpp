@@ -29,7 +29,8 @@ TEST_CASE("Sliceformer's mixers") {
   check<mixers::sorting<ss::interleave, double>>();
   check<mixers::multi_permutation<double>>();
   check<mixers::max_exchange<double>>();
-  check<mixers::shuffle<double>>();
+  check<mixers::shuffle<ss::per_channel, double>>();
+  check<mixers::shuffle<ss::shared_by_channels, double>>();
 }
 
 TEST_CASE("CSP's mixers") {

@@ -24,7 +24,10 @@ void add_sorting(catalog& all) {
         "Sliceformer, a mean of " + std::to_string(terms) + " powers of the permutation",
         [terms](auto& with, model_request const&) { with.core.terms = terms; });
   add_projected<max_exchange<>>(all, "max-exchange", "Sliceformer, the maximum to row 0");
-  add_projected<shuffle<>>(all, "shuffle", "rows shuffled by a constant: Sliceformer's ablation");
+  add_projected<shuffle<>>(all, "shuffle",
+                           "channels shuffled by constants: Sliceformer's ablation");
+  add_projected<shuffle<ss::shared_by_channels>>(all, "shuffle-rows",
+                                                 "whole rows shuffled by a constant");
 }
 
 }  // namespace learning

@@ -46,7 +46,7 @@ inline constexpr std::size_t length_bytes = 8, longest_header = 100'000'000;
 inline std::size_t element_bytes(std::string const& dtype) {
   return dtype == "F32" ? 4 : dtype == "F64" ? 8 : 0;
 }
-inline std::string quoted(std::string_view text) {
+inline std::string json_quoted(std::string_view text) {
   std::string all = "\"";
   for (char const letter : text) {
     char code[8] = {letter};
@@ -153,16 +153,17 @@ inline std::string header_of(std::vector<stored_tensor> const& tensors, metadata
   using namespace detail;
   std::vector<std::string> entries;
   if (!about.empty())
-    entries.push_back(
-        "\"__metadata__\":{" +
-        joined(about,
-               [](auto const& pair) { return quoted(pair.first) + ":" + quoted(pair.second); }) +
-        "}");
+    entries.push_back("\"__metadata__\":{" +
+                      joined(about,
+                             [](auto const& pair) {
+                               return json_quoted(pair.first) + ":" + json_quoted(pair.second);
+                             }) +
+                      "}");
   std::size_t at = 0;
   for (stored_tensor const& one : tensors) {
     std::string const first = std::to_string(at);
     at += one.bytes;
-    entries.push_back(quoted(one.name) + ":{\"dtype\":\"" + one.dtype + "\",\"shape\":[" +
+    entries.push_back(json_quoted(one.name) + ":{\"dtype\":\"" + one.dtype + "\",\"shape\":[" +
                       joined(one.shape, [](index_t n) { return std::to_string(n); }) +
                       "],\"data_offsets\":[" + first + "," + std::to_string(at) + "]}");
   }

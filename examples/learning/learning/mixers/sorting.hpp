@@ -112,9 +112,9 @@ class max_exchange_core {
   ss::index_tensor3 maximum_;
 };
 
-/// The same at every step and in every layer, as in the published code: what mixes rows without
-/// looking at them.
-template <class T>
+/// One permutation of all channels (Sliceformer's paper) or one for each (its code), the same at
+/// every step and in every layer: what mixes rows without looking at them.
+template <class Form, class T>
 class shuffle_core {
  public:
   using element = T;
@@ -133,7 +133,7 @@ class shuffle_core {
   }
 
  private:
-  ss::shuffle<ss::per_channel> op_;
+  ss::shuffle<Form> op_;
 };
 
 /// Sliceformer, eq. 4, with any order policy.
@@ -143,7 +143,7 @@ template <class T = float>
 using multi_permutation = projected<multi_permutation_core<T>>;
 template <class T = float>
 using max_exchange = projected<max_exchange_core<T>>;
-template <class T = float>
-using shuffle = projected<shuffle_core<T>>;
+template <class Form = ss::per_channel, class T = float>
+using shuffle = projected<shuffle_core<Form, T>>;
 
 }  // namespace learning::mixers

@@ -34,16 +34,19 @@ inline std::size_t distance(std::string const& a, std::string const& b) {
   return row[b.size()];
 }
 
-/// The words of which one was probably meant, in a sentence: the nearest first.
+/// The words of which one was probably meant, in a sentence: the nearest first, and no more than can
+/// be read.
 template <class Words>
 std::string nearest_first(std::string const& word, Words const& words) {
   std::vector<std::string> sorted(words.begin(), words.end());
   std::stable_sort(sorted.begin(), sorted.end(), [&](auto const& a, auto const& b) {
     return distance(word, a) < distance(word, b);
   });
+  constexpr std::size_t most = 8;
   std::string all;
-  for (std::string const& one : sorted) all += (all.empty() ? "" : ", ") + one;
-  return all;
+  for (std::size_t i = 0; i < std::min(most, sorted.size()); ++i)
+    all += (i > 0 ? ", " : "") + sorted[i];
+  return sorted.size() > most ? all + ", .." : all;
 }
 
 /// Reads flags, and notices those that nobody asked for.

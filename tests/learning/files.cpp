@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Readers of published files: tiny files of each format, and what is said of missing and wrong
+// ones.
+#include "learning/tasks/by_name.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace learning;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A folder for one test.
+struct folder {
+  fs::path at = fs::current_path() / "learning_files_test";
+
+  folder() {
+    fs::remove_all(at);
+    fs::create_directories(at);
+  }
+  folder(folder const&) = delete;
+  ~folder() { fs::remove_all(at); }
+
+  void write(std::string const& name, std::string const& bytes) const {
+    fs::create_directories((at / name).parent_path());
+    std::ofstream(at / name, std::ios::binary) << bytes;
+  }
+};
+
+struct read_sample {
+  std::vector<std::int32_t> tokens;
+  sample of;
+};
+read_sample take(task const& from, split which, index_t number) {
+  read_sample s;
+  s.tokens.assign(static_cast<std::size_t>(from.shape().length), -1);
+  s.of.tokens = s.tokens.data();
+  from.write(which, number, s.of);
+  return s;
+}
+std::vector<std::int32_t> bytes_as_tokens(std::string const& text, std::size_t length) {
+  std::vector<std::int32_t> all;
+  for (char const c : text) all.push_back(static_cast<unsigned char>(c) + 1);
+  all.resize(length, 0);
+  return all;
+}
+template <class Make>
+std::string complaint(Make const& make) {
+  try {
+    make();
+  } catch (task_error const& e) {
+    return e.what();
+  }
+  return "none";
+}
+bool has(std::string const& text, char const* part) {
+  CAPTURE(text);
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("ListOps: parentheses are dropped, symbols are those of the generator") {
+  folder const f;
+  f.write("basic_train.tsv",
+          "Source\tTarget\n( ( ( ( [MAX 7 ) 0 ) ( ( ( [MIN 3 ) 4 ) ] ) ) ] )\t7\r\n5\t5\n");
+  f.write("basic_test.tsv", "Source\tTarget\n( ( ( [SM 9 ) 9 ) ] )\t8");
+  listops_tsv const task(f.at, 12);
+  CHECK(task.size(split::training) == 2);
+  CHECK(task.size(split::test) == 1);
+  read_sample s = take(task, split::training, 0);
+  CHECK(listops_text(s.of) == "[MAX 7 0 [MIN 3 4 ] ]");
+  CHECK(s.of.label == 7);
+  CHECK(s.of.length == 8);
+  CHECK(s.tokens[8] == 0);
+  CHECK(take(task, split::training, 1).of.length == 1);
+  s = take(task, split::test, 0);
+  CHECK(s.of.label == 8);
+  CHECK(listops_text(s.of) == "[SM 9 9 ]");
+  listops_tsv const cut(f.at, 3);
+  CHECK(take(cut, split::training, 0).of.length == 3);
+
+  auto const read = [&] { listops_tsv const again(f.at); };
+  f.write("basic_test.tsv", "Source\tTarget\n[SM 9 9 ]\t8\n[SM 9\n");
+  CHECK(has(complaint(read), "basic_test.tsv, line 3: must be a list, a tab and its value"));
+  f.write("basic_test.tsv", "Source\tTarget\n[SM 9 9 ]\t18\n");
+  CHECK(has(complaint(read), "line 2: the value must be a digit"));
+  f.write("basic_test.tsv", "Source\tTarget\n[SUM 9 9 ]\t8\n");
+  CHECK(has(complaint(read), "line 2: unknown symbol [SUM"));
+  fs::remove(f.at / "basic_test.tsv");
+  CHECK(has(complaint(read), "basic_test.tsv is missing"));
+  CHECK(has(complaint(read), "lra_release"));
+}
+TEST_CASE("IMDB: bytes of files, in the order of their names") {
+  folder const f;
+  f.write("train/neg/1_2.txt", "bad\xff");
+  f.write("train/pos/0_9.txt", "good");
+  f.write("train/pos/ignored.md", "no review");
+  f.write("test/neg/a.txt", "worse than that");
+  f.write("test/pos/b.txt", "");
+  imdb const task(f.at, 6);
+  CHECK(task.size(split::training) == 2);
+  read_sample s = take(task, split::training, 0);
+  CHECK(s.tokens == bytes_as_tokens("bad\xff", 6));
+  CHECK(s.of.label == 0);
+  CHECK(s.of.length == 4);
+  CHECK(s.tokens[3] == 256);
+  CHECK(take(task, split::training, 1).of.label == 1);
+  CHECK(take(task, split::test, 0).tokens == bytes_as_tokens("worse ", 6));
+  CHECK(take(task, split::test, 1).of.length == 0);
+  CHECK(task.shape().vocabulary == 257);
+  fs::remove(f.at / "train/pos/0_9.txt");
+  CHECK(has(complaint([&] { imdb const again(f.at); }), "has no reviews"));
+  fs::remove_all(f.at / "train/pos");
+  CHECK(has(complaint([&] { imdb const again(f.at); }), "train/pos is missing"));
+}
+TEST_CASE("AAN: both texts in one sequence") {
+  folder const f;
+  f.write("new_aan_pairs.train.tsv", "1.0\tA\tB\tfirst\tsecond\n0\tA\tC\tx\ty\n");
+  f.write("new_aan_pairs.test.tsv", "0.0\tA\tB\tlonger than four\tz\n");
+  aan const task(f.at, 4);
+  CHECK(task.size(split::training) == 2);
+  read_sample s = take(task, split::training, 0);
+  CHECK(s.of.label == 1);
+  CHECK(s.of.length == 9);
+  std::vector<std::int32_t> expected = bytes_as_tokens("firs", 4);
+  expected.push_back(aan::separator);
+  for (std::int32_t const t : bytes_as_tokens("seco", 4)) expected.push_back(t);
+  CHECK(s.tokens == expected);
+  CHECK(take(task, split::training, 1).of.length == 3);
+  CHECK(take(task, split::test, 0).of.length == 6);
+  f.write("new_aan_pairs.test.tsv", "2\tA\tB\tx\ty\n");
+  CHECK(has(complaint([&] { aan const again(f.at); }), "line 1: the label must be 0 or 1"));
+  f.write("new_aan_pairs.test.tsv", "1\tA\tB\tx\n");
+  CHECK(has(complaint([&] { aan const again(f.at); }), "two names and two texts"));
+}
+TEST_CASE("CIFAR-10: gray by TensorFlow's weights") {
+  CHECK(cifar10::gray(0, 0, 0) == 0);
+  CHECK(cifar10::gray(255, 255, 255) == 255);  // .9999 * 255.5 = 255.47
+  CHECK(cifar10::gray(255, 0, 0) == 76);       // .2989 * 255.5 = 76.37
+  CHECK(cifar10::gray(0, 255, 0) == 149);      // .587 * 255.5 = 149.98
+  CHECK(cifar10::gray(0, 0, 255) == 29);       // .114 * 255.5 = 29.13
+  folder const f;
+  std::string record(cifar10::record, '\0');
+  record[0] = 3;
+  record[1] = '\xff';                               // red of pixel 0
+  record[1 + 2 * cifar10::pixels + 1023] = '\xff';  // blue of the last one
+  for (char const n : {'1', '2', '3', '4', '5'})
+    f.write(std::string("data_batch_") + n + ".bin", record + record);
+  f.write("test_batch.bin", record);
+  cifar10 const task(f.at);
+  CHECK(task.size(split::training) == 10);
+  CHECK(task.size(split::test) == 1);
+  read_sample const s = take(task, split::test, 0);
+  CHECK(s.of.label == 3);
+  CHECK(s.tokens[0] == 76);
+  CHECK(s.tokens[1] == 0);
+  CHECK(s.tokens[1023] == 29);
+  f.write("test_batch.bin", record + "x");
+  CHECK(has(complaint([&] { cifar10 const again(f.at); }), "has 3074 bytes"));
+  record[0] = 10;
+  f.write("test_batch.bin", record);
+  CHECK(has(complaint([&] { cifar10 const again(f.at); }), "record 0: the label must be 0 to 9"));
+  fs::remove(f.at / "data_batch_4.bin");
+  CHECK(has(complaint([&] { cifar10 const again(f.at); }), "data_batch_4.bin is missing"));
+}
+TEST_CASE("tasks by name, and what is said of others") {
+  auto const made = [](std::vector<char const*> words) {
+    words.insert(words.begin(), "program");
+    flags const f(static_cast<int>(words.size()), words.data());
+    std::unique_ptr<task> t = make_task(f.text("task", ""), f);
+    f.refuse_others();
+    return t;
+  };
+  auto const t = made({"--task", "listops", "--length", "40", "--shortest", "10"});
+  CHECK(t->shape().length == 40);
+  CHECK(take(*t, split::test, 0).of.length >= 10);
+  CHECK(made({"--task", "adding", "--length", "32", "--test-samples", "9"})->size(split::test) ==
+        9);
+  CHECK_THROWS_WITH_AS(made({"--task", "addin"}), doctest::Contains("there are adding, "),
+                       usage_error);
+  CHECK_THROWS_WITH_AS(made({"--task", "imdb"}), "task imdb needs the folder of its files: --data",
+                       usage_error);
+  CHECK_THROWS_WITH_AS(made({"--task", "adding", "--length", "1"}),
+                       "--length is '1', must be a number of at least 2", usage_error);
+  CHECK_THROWS_WITH_AS(made({"--task", "adding", "--length", "2.5"}),
+                       "--length is '2.5', must be a whole number", usage_error);
+  CHECK_THROWS_WITH_AS(made({"--task", "adding", "--lenght", "20"}),
+                       doctest::Contains("there is no flag --lenght; there are length, "),
+                       usage_error);
+  CHECK_THROWS_WITH_AS(made({"adding"}), "'adding' is no flag", usage_error);
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of the safetensors format: byte by byte, there and back, and every refusal by its sentence.
+// With a path as an argument (LEARNING_SAFETENSORS_FILE) a checkpoint is left there for
+// check_safetensors.py.
+#include "learning/files/safetensors.hpp"
+#include "learning/checkpoint.hpp"
+#include "learning/parameters.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+using namespace learning;
+
+namespace {
+
+std::string const path = "learning_safetensors_test.safetensors";
+
+std::string bytes_of(std::string const& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+// A file of a header and as many bytes of data.
+std::string file_of(std::string const& header, std::size_t data_bytes = 0) {
+  std::string all(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i) all[i] = static_cast<char>(header.size() >> (8 * i) & 0xff);
+  return all + header + std::string(data_bytes, 'x');
+}
+std::string refusal(std::string const& file) {
+  try {
+    read_tensors(file);
+  } catch (checkpoint_error const& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+bool refused(std::string const& header, std::size_t data_bytes, char const* because) {
+  std::string const said = refusal(file_of(header, data_bytes));
+  CAPTURE(said);
+  CHECK(said.find(because) != std::string::npos);
+  return true;
+}
+std::string entry(char const* offsets, char const* shape = "[1]", char const* dtype = "F32") {
+  return std::string("{\"dtype\":\"") + dtype + "\",\"shape\":" + shape +
+         ",\"data_offsets\":" + offsets + "}";
+}
+
+}  // namespace
+
+TEST_CASE("a small file, byte by byte") {
+  std::vector<float> const b = {1, 2}, a = {-0.5F};
+  save_tensors(path, {{"b", "F32", {2, 1}, b.data(), 8}, {"a", "F32", {}, a.data(), 4}},
+               {{"step", "7"}});
+  std::string const header =
+      "{\"__metadata__\":{\"step\":\"7\"},\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":"
+      "[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[2,1],\"data_offsets\":[4,12]}}";
+  std::string expected = "\x90";
+  expected += std::string(7, '\0') + header + std::string(144 - header.size(), ' ');
+  for (float const value : {-0.5F, 1.0F, 2.0F}) {
+    char bytes[4];
+    std::memcpy(bytes, &value, 4);
+    expected.append(bytes, 4);
+  }
+  CHECK(bytes_of(path) == expected);
+  std::remove(path.c_str());
+}
+TEST_CASE("there and back: any name, no element, no extent, float and double, metadata") {
+  std::vector<float> const f = {1, 2, 3};
+  std::vector<double> const d = {4, 5};
+  std::vector<std::string> const names = {"plain",
+                                          "with \"quotes\"",
+                                          "back\\slash",
+                                          "line\nbreak\t",
+                                          "\xc3\xa4\xe2\x82\xac\xf0\x9d\x84\x9e",
+                                          ""};
+  std::vector<stored_tensor> tensors;
+  for (std::string const& name : names) tensors.push_back({name, "F32", {3}, f.data(), 12});
+  tensors.push_back({"double", "F64", {1, 2}, d.data(), 16});
+  tensors.push_back({"empty", "F32", {0, 1 << 30, 1 << 30, 1 << 30}, f.data(), 0});
+  tensors.push_back({"one", "F32", {}, f.data(), 4});
+  metadata const about = {{"a \"b\"", "c\\\x01"}, {"", ""}};
+  save_tensors(path, tensors, about);
+  std::string const bytes = bytes_of(path);
+  tensor_file const back = read_tensors(bytes);
+  CHECK(back.about == about);
+  REQUIRE(back.tensors.size() == tensors.size());
+  for (stored_tensor const& one : tensors) {
+    CAPTURE(one.name);
+    auto const found = std::find_if(back.tensors.begin(), back.tensors.end(),
+                                    [&](auto const& t) { return t.name == one.name; });
+    REQUIRE(found != back.tensors.end());
+    CHECK(found->dtype == one.dtype);
+    CHECK(found->shape == one.shape);
+    REQUIRE(found->bytes == one.bytes);
+    CHECK(std::memcmp(found->data, one.data, one.bytes) == 0);
+  }
+  std::remove(path.c_str());
+}
+TEST_CASE("escapes that others write") {
+  std::string const header =
+      "{ \"\\u0041\\u00e4\\ud834\\udd1e\\/\\b\" : " + entry("[0, 4]") + " }\n";
+  std::string const file = file_of(header, 4);
+  tensor_file const read = read_tensors(file);
+  REQUIRE(read.tensors.size() == 1);
+  CHECK(read.tensors[0].name == "A\xc3\xa4\xf0\x9d\x84\x9e/\b");
+}
+TEST_CASE("what is refused") {
+  CHECK(refusal("1234567").find("shorter than") != std::string::npos);
+  CHECK(refusal(file_of("{}").substr(0, 9)).find("longer than the file") != std::string::npos);
+  CHECK(refusal(std::string(8, '\xff') + "{}").find("100 MB") != std::string::npos);
+  CHECK(refusal(file_of("{}")) == "accepted");
+  refused("", 0, "begin with '{'");
+  refused(" {}", 0, "begin with '{'");
+  refused("{} x", 0, "after the header's object");
+  refused("{}", 1, "behind the last tensor");
+  refused("{\"a\"}", 0, "':' is missing");
+  refused("{\"a\":" + entry("[0,4]") + ",}", 4, "'\"' is missing");
+  refused("{\"a\":" + entry("[0,4]") + "", 4, "'}' is missing");
+  refused("{\"a", 0, "ends within a string");
+  refused("{\"a\x01\":", 0, "control character");
+  refused("{\"\\x\":", 0, "unknown escape");
+  refused("{\"\\u12g4\":", 0, "four hexadecimal");
+  refused("{\"\\ud834 \":", 0, "surrogate");
+  refused("{\"\\udd1e\":", 0, "surrogate");
+  for (char const* text : {"\x80", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+                           "\xf5\x80\x80\x80", "\xc3("})
+    refused(std::string("{\"") + text + "\":", 0, "not UTF-8");
+  refused("{\"a\":{}}", 0, "needs dtype, shape and data_offsets");
+  refused("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 0, "there already");
+  refused("{\"a\":{\"what\":1}}", 0, "unknown");
+  refused("{\"a\":" + entry("[0,4]", "[2]", "F16") + "}", 4, "is of F16, must be of F32 or F64");
+  refused("{\"a\":" + entry("[0,8]") + "}", 8, "not the bytes of its shape");
+  refused("{\"a\":" + entry("[0,4]") + "}", 3, "outside the data");
+  refused("{\"a\":" + entry("[4,0]") + "}", 8, "outside the data");
+  refused("{\"a\":" + entry("[0]") + "}", 8, "outside the data");
+  refused("{\"a\":" + entry("[0,-4]") + "}", 8, "whole number is missing");
+  refused("{\"a\":" + entry("[0,4.0]") + "}", 8, "']' is missing");
+  refused("{\"a\":" + entry("[00,4]") + "}", 8, "begins with 0");
+  refused("{\"a\":" + entry("[0,9223372036854775808]") + "}", 8, "too great");
+  refused("{\"a\":" + entry("[0,4]", "[4294967296,4294967296]") + "}", 4, "too large");
+  refused("{\"a\":" + entry("[4,8]") + "}", 8, "leaves a hole");
+  refused("{\"a\":" + entry("[0,4]") + ",\"b\":" + entry("[0,4]") + "}", 4, "overlaps another");
+  refused("{\"a\":" + entry("[0,4]") + ",\"a\":" + entry("[4,8]") + "}", 8, "comes twice");
+  refused("{\"__metadata__\":{\"a\":1}}", 0, "'\"' is missing");
+  refused("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0, "a comes twice");
+  refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "metadata twice");
+}
+TEST_CASE("a checkpoint of other parameters, no file, and one that cannot be written") {
+  parameters<float> two, other, fewer;
+  for (auto* all : {&two, &other, &fewer}) all->add("a", {2, 3}, initializer::normal(1));
+  two.add("b", {4}, initializer::normal(1));
+  other.add("b", {2, 2}, initializer::normal(1));
+  for (auto* all : {&two, &other, &fewer}) all->allocate(3);
+  two.first_moments()[1] = 5, two.second_moments()[9] = 6;
+  save_checkpoint(path, two, {{"step", "1"}});
+  auto const said = [&](parameters<float>& into) -> std::string {
+    std::vector<float> const before = into.values();
+    try {
+      load_checkpoint(path, into);
+    } catch (checkpoint_error const& e) {
+      CHECK(into.values() == before);
+      return e.what();
+    }
+    return "accepted";
+  };
+  CHECK(said(other) == path + ": has a tensor b of another shape or type");
+  CHECK(said(fewer) == path + ": has tensors that this model does not have");
+  parameters<float> same;
+  same.add("a", {2, 3}, initializer::constant(0)), same.add("b", {4}, initializer::constant(0));
+  same.allocate(0);
+  CHECK(said(same) == "accepted");
+  CHECK(same.values() == two.values());
+  CHECK(same.first_moments() == two.first_moments());
+  CHECK(same.second_moments() == two.second_moments());
+
+  // An interrupted write leaves a part; the checkpoint is the old one.
+  std::ofstream(path + ".part") << "half a fi";
+  CHECK(said(same) == "accepted");
+  save_checkpoint(path, two, {});
+  CHECK(!std::ifstream(path + ".part").good());
+  std::remove(path.c_str());
+  CHECK(said(same) == "cannot read " + path);
+  CHECK_THROWS_WITH_AS(save_checkpoint("no/such/folder/file", two, {}),
+                       "cannot write no/such/folder/file", checkpoint_error);
+  if (char const* const kept = std::getenv("LEARNING_SAFETENSORS_FILE"))
+    save_checkpoint(kept, two, {{"step", "1"}, {"settings", "a=\"b\""}});
+}

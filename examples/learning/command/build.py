@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the training program, and installs what the build and the pictures need."""
+import subprocess
+import sys
+from pathlib import Path
+
+from report.command.build import install
+from report.command.build_progress import Build
+
+from .options import ROOT
+
+FOLDER = ROOT / "build/learning"
+
+
+class Failed(Exception):
+    """Something did not work; exit status 1."""
+
+
+def program() -> Path:
+    install("g++", "cmake", "ninja-build")
+    install("python3-matplotlib", needed=False)
+    progress = Build()
+    configure = ["cmake", "-S", str(ROOT), "-B", str(FOLDER), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSLICESORT_BUILD_TESTS=OFF",
+                 "-DSLICESORT_BUILD_BENCH=OFF", "-DSLICESORT_BUILD_EXAMPLES=ON", "-DSLICESORT_CUDA=OFF"]
+    if not (progress.run(configure) and progress.run(["cmake", "--build", str(FOLDER), "--target", "slicesort_train"])):
+        print("\n".join(progress.last_lines), file=sys.stderr)
+        raise Failed("the build failed")
+    return FOLDER / "examples/learning/slicesort_train"
+
+
+def output_of(*command: str | Path) -> str:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Failed(done.stderr.strip() or f"{command[0]} failed")
+    return done.stdout

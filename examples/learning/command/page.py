@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All tables and pictures of a folder of results as one page that needs no other file."""
+import html
+import re
+from pathlib import Path
+
+STYLE = """
+:root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #57606a; --line: #e3e6ea; }
+@media (prefers-color-scheme: dark) { :root { --paper: #0f1318; --ink: #e8ebef; --soft: #9aa5b1; --line: #2a313a; } .light { display: none; } }
+@media (prefers-color-scheme: light) { .dark { display: none; } }
+* { box-sizing: border-box; }
+body { font: 16px/1.55 Inter, system-ui, "Helvetica Neue", Arial, sans-serif; font-variant-numeric: tabular-nums; background: var(--paper); color: var(--ink);
+  max-width: 1080px; margin: 0 auto; padding: 2rem 1.2rem 4rem; }
+h1 { font-size: 1.9rem; line-height: 1.15; letter-spacing: -.02em; } h2 { font-size: 1.25rem; margin: 2.4rem 0 .4rem; }
+p { color: var(--soft); max-width: 46rem; margin: .3rem 0; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .86rem; margin-top: .8rem; }
+th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; } th { color: var(--soft); font-weight: 500; }
+td:nth-child(n+2) { white-space: nowrap; } svg { width: 100%; height: auto; max-width: 52rem; display: block; margin-top: .6rem; }
+"""
+
+
+def of_markdown(text: str) -> str:
+    """Of what `Table.markdown` writes: a heading, sentences, a table."""
+    parts, rows = [], []
+    for line in text.splitlines():
+        if line.startswith("# "):
+            parts.append(f"<h2>{html.escape(line[2:])}</h2>")
+        elif line.startswith("|"):
+            if not re.fullmatch(r"\|(-+\|)+", line):
+                tag = "td" if rows else "th"
+                rows.append("<tr>" + "".join(f"<{tag}>{html.escape(cell.strip())}</{tag}>" for cell in line[1:-1].split("|")) + "</tr>")
+        elif line:
+            parts.append(f"<p>{html.escape(line)}</p>")
+    return "\n".join(parts) + '\n<div class="wide"><table>' + "".join(rows) + "</table></div>"
+
+
+def picture(svg: Path, theme: str) -> str:
+    """The drawing itself; its identifiers must not meet those of another one on the page."""
+    text = svg.read_text()
+    text = text[text.index("<svg"):]
+    prefix = re.sub(r"\W", "-", svg.stem)
+    text = re.sub(r'\bid="', f'id="{prefix}-', text)
+    text = re.sub(r'(href="#|url\(#)', rf"\1{prefix}-", text)
+    return f'<div class="{theme}">{text}</div>'
+
+
+def write(results: Path, origin: str) -> Path:
+    parts = [of_markdown(table.read_text()) for table in sorted(results.glob("*.md"))]
+    for light in sorted(results.glob("*-light.svg")):
+        dark = light.with_name(light.name.replace("-light.", "-dark."))
+        parts.append(picture(light, "light") + (picture(dark, "dark") if dark.exists() else ""))
+    page = results / "index.html"
+    page.write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+                    f"<title>Models that sort, mix and attend</title><style>{STYLE}</style>\n<h1>Models that sort, mix and attend</h1>\n"
+                    f"<p>{html.escape(origin)}</p>\n" + "\n".join(parts) + "</html>\n", encoding="utf-8")
+    return page

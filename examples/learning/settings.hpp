@@ -107,6 +107,8 @@ struct settings {
                                           activation::gelu);
     e.rules.norm_epsilon = f.number("norm-epsilon", 1e-6);
     e.rules.dropout = rate("dropout", f);
+    e.rules.token_deviation = f.number("token-deviation", 1);
+    e.rules.position_deviation = f.number("position-deviation", 0.02);
     request.attention_dropout = rate("attention-dropout", f);
     request.block = f.choice<char const*>(
         "block", {{"pre_norm", "pre_norm"}, {"post_norm", "post_norm"}, {"bare", "bare"}},

@@ -27,6 +27,7 @@ encoder_config paramixer(positions with) {
   encoder_config e;
   e.width = 32, e.layers = 1, e.hidden = 32, e.with = with, e.pooled = pooling::flatten;
   e.rules.weights = initial::torch, e.rules.hidden = activation::gelu;
+  e.rules.position_deviation = 1;
   return e;
 }
 training_rules synthetic(index_t steps) {

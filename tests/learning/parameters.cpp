@@ -71,8 +71,7 @@ TEST_CASE("the parameters of Sliceformer's tables 1 and 5, Transformer and Slice
                        row{"CIFAR-10, patch 4", {64, 48, 512, 512, 512, 10}, 9523722, 6377994},
                        row{"CIFAR-100", {256, 12, 512, 512, 512, 100}, 9649764, 6504036},
                        row{"Dogs vs Cats", {196, 768, 128, 512, 128, 2}, 1899138, 1112706}}) {
-    std::string const task = r.task;
-    CAPTURE(task);
+    CAPTURE(std::string(r.task));
     CHECK(size_of<mixers::attention<>>(r.v, 6, bias::none) == r.transformer);
     CHECK(size_of<mixers::sorting<>>(r.v, 6, bias::none) == r.sliceformer);
   }

@@ -91,7 +91,7 @@ TEST_CASE("there and back: any name, no element, no extent, float and double, me
   CHECK(back.about == about);
   REQUIRE(back.tensors.size() == tensors.size());
   for (stored_tensor const& one : tensors) {
-    CAPTURE(one.name);
+    CAPTURE(std::string(one.name));
     auto const found = std::find_if(back.tensors.begin(), back.tensors.end(),
                                     [&](auto const& t) { return t.name == one.name; });
     REQUIRE(found != back.tensors.end());

@@ -199,8 +199,7 @@ TEST_CASE("trivial readers of listops: more to look at, more right") {
   int const n = 2000;
   for (std::size_t i = 0; i < 4; ++i) {
     double const share = reader_accuracy(task, trivial_readers[i], 8000, n);
-    std::string const what = trivial_readers[i].looks_at;
-    CAPTURE(what);
+    CAPTURE(std::string(trivial_readers[i].looks_at));
     CAPTURE(share);
     // Both are samples; and fewer to learn from cost the reader with most to see some.
     double const error = std::sqrt(expected[i] * (1 - expected[i]) * (1.0 / n + 1.0 / 4000));

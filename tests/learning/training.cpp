@@ -91,7 +91,7 @@ outcome train(maker const& make_model, unsigned threads, index_t steps = 6) {
 
 TEST_CASE("the same bits for any number of threads") {
   for (auto const& [name, make_model] : every_mixer()) {
-    CAPTURE(name);
+    CAPTURE(std::string(name));
     outcome const one = train(make_model, 1);
     CHECK(one.losses.front() != one.losses[1]);
     for (unsigned threads : {2u, 3u}) {
@@ -105,7 +105,7 @@ TEST_CASE("the same bits for any number of threads") {
 TEST_CASE("the same bits after a resumption from a checkpoint") {
   std::string const path = "learning_training_resumed.safetensors";
   for (auto const& [name, make_model] : every_mixer()) {
-    CAPTURE(name);
+    CAPTURE(std::string(name));
     noise const samples(length, test_samples);
     outcome const whole = train(make_model, 1);
     {
@@ -131,7 +131,7 @@ TEST_CASE("the same bits after a resumption from a checkpoint") {
 
 TEST_CASE("steps allocate nothing, and their memory is known before the first") {
   for (auto const& [name, make_model] : every_mixer()) {
-    CAPTURE(name);
+    CAPTURE(std::string(name));
     noise const samples(length, test_samples);
     auto const m = make_model(samples.shape());
     trainer t(*m, samples, rules(2));

@@ -102,7 +102,7 @@ inline void check_gradients(model<double>& m, batch<double> const& in) {
   run.gradients();
   std::vector<double> const all = m.learned().gradients();
   for (auto const& entry : m.learned().entries()) {
-    CAPTURE(entry.name);
+    CAPTURE(std::string(entry.name));
     double largest = 0;
     for (index_t i = 0; i < entry.size; ++i) {
       auto const at = static_cast<std::size_t>(entry.at + i);

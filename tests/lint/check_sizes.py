@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A file fits on three screens: 300 lines is a smell, 500 a fault. A folder has at most 20 files."""
+"""A file fits on three screens: 300 lines is a smell, 500 a fault. A folder has at most 20 files. The learning layer of the
+examples stays small enough to be read: 200 lines a file, and 3500 lines of C++ in all, without comments and empty ones."""
+import re
 from collections import Counter
 
 from common import files, finish, name
 
 SOURCES = (".hpp", ".cuh", ".inl", ".cpp", ".cu", ".py", ".cmake", ".txt")
 MOST_FILES = 20
+LEARNING_FILE, LEARNING_CODE = 200, 3500
 # Each is a catalogue, whose one list is what a reader wants: what every user may include, with docs/design.md as its
 # map; a program for each thing to show; a program for each mistake that must be refused.
 LARGE_FOLDERS = ("include/slicesort", "examples", "tests/compile/refused")
@@ -21,4 +24,10 @@ for path in files(*SOURCES):
 for folder, count in Counter(name(path.parent) for path in files()).items():
     if count > MOST_FILES and folder not in LARGE_FOLDERS:
         complaints.append(f"{folder}: {count} files, at most {MOST_FILES}: what are the two things in it?")
+learning = [path.read_text().splitlines() for path in files(".hpp", ".cpp", under="examples/learning")]
+complaints += [f"{name(path)}: {len(path.read_text().splitlines())} lines, at most {LEARNING_FILE}"
+               for path in files(".hpp", ".cpp", ".py", under="examples/learning") if len(path.read_text().splitlines()) > LEARNING_FILE]
+code = sum(not re.match(r"\s*(//|$)", line) for lines in learning for line in lines)
+if code > LEARNING_CODE:
+    complaints.append(f"examples/learning: {code} lines of C++, at most {LEARNING_CODE}: a second framework is not wanted")
 finish("sizes", complaints)

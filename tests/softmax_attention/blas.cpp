@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // <slicesort/blas.hpp>: products in every layout that a BLAS can and cannot be told, and attention
 // by them. Only linked with a BLAS.
-#include "gemm_layouts.hpp"
+#include "support/gemm_layouts.hpp"
 
 #include "support/backends.hpp"
 #include "support/buffers.hpp"

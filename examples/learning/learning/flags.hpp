@@ -34,8 +34,8 @@ inline std::size_t distance(std::string const& a, std::string const& b) {
   return row[b.size()];
 }
 
-/// The words of which one was probably meant, in a sentence: the nearest first, and no more than can
-/// be read.
+/// The words of which one was probably meant, in a sentence: the nearest first, and no more than
+/// can be read.
 template <class Words>
 std::string nearest_first(std::string const& word, Words const& words) {
   std::vector<std::string> sorted(words.begin(), words.end());

@@ -3,7 +3,7 @@
 // caller's handle, and what it makes of cuBLAS's answers.
 #include "stand_in.hpp"
 
-#include "softmax_attention/gemm_layouts.hpp"
+#include "support/gemm_layouts.hpp"
 #include "support/refusal.hpp"
 
 #include <slicesort/cublas.cuh>

@@ -28,14 +28,15 @@ class embedding {
         rows_(input.length + (class_token ? 1 : 0)),
         first_(class_token ? 1 : 0),
         drop_(at.at("embedding")) {
-    bool const torch = at.rules.weights == initial::torch;
     if (input.features > 0)
       numbers_.emplace(at.at("input"), input.features, width_);
     else
-      table_ = at.add("embedding.weight", {input.vocabulary, width_}, initializer::normal(1));
+      table_ = at.add("embedding.weight", {input.vocabulary, width_},
+                      initializer::normal(at.rules.token_deviation));
     if (class_token) class_ = at.add("cls", {width_}, initializer::constant(0));
     if (with == positions::learned)
-      positions_ = at.add("positions", {rows_, width_}, initializer::normal(torch ? 1 : 0.02));
+      positions_ =
+          at.add("positions", {rows_, width_}, initializer::normal(at.rules.position_deviation));
     if (with == positions::sinusoid) form_sinusoid();
   }
 

@@ -23,6 +23,7 @@ struct conventions {
   activation hidden = activation::gelu_tanh;
   double norm_epsilon = 1e-6;
   double dropout = 0;
+  double token_deviation = 1, position_deviation = 0.02;  ///< of embeddings, which are normal
 
   initializer weight(index_t in, index_t out) const {
     auto const i = static_cast<double>(in), o = static_cast<double>(out);

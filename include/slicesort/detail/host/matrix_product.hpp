@@ -50,7 +50,8 @@ class matrix_product {
         block_(a.take<A>(std::min(depth, block_depth) * block_rows)),
         tile_(a.take<A>(block_rows * panel_columns)) {}
 
-  // `use` has a row_moves<T> and `multiply` of the instruction set. Calls put(tile, pitch, first row, rows, first column, columns) for all parts of scale * a * b.
+  // Calls put(tile, pitch, first row, rows, first column, columns) for all parts of scale * a * b.
+  // `use` has the loops of row_moves<T> and `multiply`, of one instruction set.
   template <class Kernels, class Put>
   void form(Kernels const& use, index_t rows, index_t columns, index_t depth, matrix const& a,
             matrix const& b, A scale, Put const& put) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // <slicesort/host_gemm.hpp>: products in every layout against plain loops, and in parts of all
 // sizes.
-#include "gemm_layouts.hpp"
+#include "support/gemm_layouts.hpp"
 
 #include <slicesort/host_gemm.hpp>
 

@@ -11,6 +11,27 @@
 
 namespace learning {
 
+/// The parts of a layer with residuals.
+template <class Mixer>
+class residual_parts {
+ public:
+  using T = typename Mixer::element;
+
+  residual_parts(site<T> const& at, typename Mixer::config const& mixer, index_t hidden)
+      : norm1_(at.at("norm1")),
+        norm2_(at.at("norm2")),
+        mixer_(at.at("mixer"), mixer),
+        mlp_(at.at("mlp"), at.width, hidden, at.width),
+        drop1_(at.at("mixer")),
+        drop2_(at.at("mlp")) {}
+
+ protected:
+  layer_norm<T> norm1_, norm2_;
+  Mixer mixer_;
+  mlp<T> mlp_;
+  dropout<T> drop1_, drop2_;
+};
+
 /// `x += drop(mix(norm(x)))`, `x += drop(mlp(norm(x)))` (Sliceformer, the Long Range Arena, ViT).
 /// The encoder norms what leaves the last layer.
 struct pre_norm {
@@ -18,17 +39,13 @@ struct pre_norm {
   static constexpr bool drops_twice = false;
 
   template <class Mixer>
-  class layer {
-   public:
-    using T = typename Mixer::element;
+  class layer : residual_parts<Mixer> {
+    using parts = residual_parts<Mixer>;
+    using parts::norm1_, parts::norm2_, parts::mixer_, parts::mlp_, parts::drop1_, parts::drop2_;
 
-    layer(site<T> const& at, typename Mixer::config const& mixer, index_t hidden)
-        : norm1_(at.at("norm1")),
-          norm2_(at.at("norm2")),
-          mixer_(at.at("mixer"), mixer),
-          mlp_(at.at("mlp"), at.width, hidden, at.width),
-          drop1_(at.at("mixer")),
-          drop2_(at.at("mlp")) {}
+   public:
+    using T = typename parts::T;
+    using parts::residual_parts;
 
     void forward(call<T>& c, tensor3<T const> x, tensor3<T> y) {
       memory::scope const scope(c.stack);
@@ -61,10 +78,6 @@ struct pre_norm {
     }
 
    private:
-    layer_norm<T> norm1_, norm2_;
-    Mixer mixer_;
-    mlp<T> mlp_;
-    dropout<T> drop1_, drop2_;
     tensor3<T const> input_;
     tensor3<T> normed_, middle_, normed2_;
   };
@@ -76,17 +89,13 @@ struct post_norm {
   static constexpr bool drops_twice = false;
 
   template <class Mixer>
-  class layer {
-   public:
-    using T = typename Mixer::element;
+  class layer : residual_parts<Mixer> {
+    using parts = residual_parts<Mixer>;
+    using parts::norm1_, parts::norm2_, parts::mixer_, parts::mlp_, parts::drop1_, parts::drop2_;
 
-    layer(site<T> const& at, typename Mixer::config const& mixer, index_t hidden)
-        : norm1_(at.at("norm1")),
-          norm2_(at.at("norm2")),
-          mixer_(at.at("mixer"), mixer),
-          mlp_(at.at("mlp"), at.width, hidden, at.width),
-          drop1_(at.at("mixer")),
-          drop2_(at.at("mlp")) {}
+   public:
+    using T = typename parts::T;
+    using parts::residual_parts;
 
     void forward(call<T>& c, tensor3<T const> x, tensor3<T> y) {
       memory::scope const scope(c.stack);
@@ -118,10 +127,6 @@ struct post_norm {
     }
 
    private:
-    layer_norm<T> norm1_, norm2_;
-    Mixer mixer_;
-    mlp<T> mlp_;
-    dropout<T> drop1_, drop2_;
     tensor3<T> sum1_, middle_, sum2_;
   };
 };

@@ -22,37 +22,20 @@ inline ss::shift::power_ceil shift_at(ss::shift::power_ceil, index_t layer, inde
 }
 
 template <class Shift, class Alignment, class T>
-class csp_core {
+class csp_core : public saving_core<csp_core<Shift, Alignment, T>, ss::csp<Shift, Alignment>,
+                                    ss::saved_order, T> {
  public:
-  using element = T;
   struct config {
     ss::grouping groups = ss::group_size{2};
     Shift shift{};
     Alignment alignment{};
   };
   csp_core(site<T> const& at, config const& with)
-      : op_(with.groups, shift_at(with.shift, at.layer, at.layers),
-            order_at(with.alignment, at.layer, at.layers)) {}
-
-  void forward(call<T>& c, tensor3<T const> v, tensor3<T> y) {
-    extents3 const e = v.extents();
-    order_ = keep_indices(c, op_.saved_extents(e), op_.saved_width(e));
-    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), e));
-    c.work([&] {
-      op_.forward(c.on(), v, y, saved_if_training<ss::saved_order>(c, order_), scratch,
-                  {c.lengths});
-    });
-  }
-  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dv) {
-    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), dy.extents()));
-    c.work([&] {
-      op_.backward(c.on(), dy, order_, dv, scratch, {ss::grad_mode::overwrite, c.lengths});
-    });
-  }
-
- private:
-  ss::csp<Shift, Alignment> op_;
-  ss::index_tensor3 order_;
+      : csp_core::saving_core(
+            ss::csp<Shift, Alignment>(with.groups, shift_at(with.shift, at.layer, at.layers),
+                                      order_at(with.alignment, at.layer, at.layers))) {}
+  extents3 saved(extents3 e) const { return this->op_.saved_extents(e); }
+  ss::index_width width(extents3 e) const { return this->op_.saved_width(e); }
 };
 
 /// CSP, eq. 3 to 5.

@@ -92,4 +92,38 @@ ss::workspace workspace(call<T>& c, std::size_t bytes) {
   return {c.template scratch<std::byte>(static_cast<index_t>(bytes)), bytes};
 }
 
+/// What operators have in common that save indices: `Core` says how many with `saved(extents)` and
+/// how wide with `width(extents)`.
+template <class Core, class Op, class Saved, class T>
+class saving_core {
+ public:
+  using element = T;
+  explicit saving_core(Op op) : op_(op) {}
+
+  void forward(call<T>& c, tensor3<T const> v, tensor3<T> y) {
+    extents3 const e = v.extents();
+    auto const& core = static_cast<Core const&>(*this);
+    state_ = keep_indices(c, core.saved(e), core.width(e));
+    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), e));
+    c.work([&] {
+      op_.forward(c.on(), v, y, saved_if_training<Saved>(c, state_), scratch, {c.lengths});
+    });
+  }
+  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dv) {
+    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), dy.extents()));
+    c.work([&] {
+      op_.backward(c.on(), dy, state_, dv, scratch, {ss::grad_mode::overwrite, c.lengths});
+    });
+  }
+
+  extents3 saved(extents3 e) const { return e; }
+  ss::index_width width(extents3 e) const { return width_of_rows(e.length); }
+
+ protected:
+  Op op_;
+
+ private:
+  ss::index_tensor3 state_;
+};
+
 }  // namespace learning::mixers

@@ -26,34 +26,25 @@ inline ss::haar_interleave order_at(ss::haar_interleave order, index_t layer, in
 }
 
 template <class Order, class T>
-class sorting_core {
+class sorting_core : public saving_core<sorting_core<Order, T>, ss::slicing_sort<Order>,
+                                        ss::saved_permutation, T> {
  public:
-  using element = T;
   struct config {
     Order order{};
   };
   sorting_core(site<T> const& at, config const& with)
-      : sort_(order_at(with.order, at.layer, at.layers)) {}
+      : sorting_core::saving_core(
+            ss::slicing_sort<Order>(order_at(with.order, at.layer, at.layers))) {}
+};
 
-  void forward(call<T>& c, tensor3<T const> v, tensor3<T> y) {
-    extents3 const e = v.extents();
-    perm_ = keep_indices(c, e, width_of_rows(e.length));
-    auto const scratch = workspace(c, sort_.template workspace_bytes<T>(c.on(), e));
-    c.work([&] {
-      sort_.forward(c.on(), v, y, saved_if_training<ss::saved_permutation>(c, perm_), scratch,
-                    {c.lengths});
-    });
-  }
-  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dv) {
-    auto const scratch = workspace(c, sort_.template workspace_bytes<T>(c.on(), dy.extents()));
-    c.work([&] {
-      sort_.backward(c.on(), dy, perm_, dv, scratch, {ss::grad_mode::overwrite, c.lengths});
-    });
-  }
-
- private:
-  ss::slicing_sort<Order> sort_;
-  ss::index_tensor3 perm_;
+template <class T>
+class max_exchange_core
+    : public saving_core<max_exchange_core<T>, ss::max_exchange, ss::saved_maximum, T> {
+ public:
+  struct config {};
+  max_exchange_core(site<T> const&, config const&)
+      : max_exchange_core::saving_core(ss::max_exchange{}) {}
+  extents3 saved(extents3 e) const { return {e.batch, 1, e.channels}; }
 };
 
 template <class T>
@@ -85,31 +76,6 @@ class multi_permutation_core {
  private:
   ss::multi_permutation<> op_;
   ss::index_tensor3 perm_;
-};
-
-template <class T>
-class max_exchange_core {
- public:
-  using element = T;
-  struct config {};
-  max_exchange_core(site<T> const&, config const&) {}
-
-  void forward(call<T>& c, tensor3<T const> v, tensor3<T> y) {
-    extents3 const e = v.extents();
-    maximum_ = keep_indices(c, {e.batch, 1, e.channels}, width_of_rows(e.length));
-    c.work([&] {
-      op_.forward(c.on(), v, y, saved_if_training<ss::saved_maximum>(c, maximum_), {}, {c.lengths});
-    });
-  }
-  void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dv) {
-    c.work([&] {
-      op_.backward(c.on(), dy, maximum_, dv, {}, {ss::grad_mode::overwrite, c.lengths});
-    });
-  }
-
- private:
-  ss::max_exchange op_;
-  ss::index_tensor3 maximum_;
 };
 
 /// One permutation of all channels (Sliceformer's paper) or one for each (its code), the same at

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of examples/learning/run and of the training program, which LEARNING_PROGRAM names (skipped without):
+`LEARNING_PROGRAM=.. PYTHONPATH=examples/learning:bench python3 -m unittest discover -s tests/learning -p 'test_*.py'`."""
+import contextlib
+import io
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from command import page, presets, tables
+from command.options import Refused, parse
+from command.runs import Result, Run, Runs, read_journal
+
+PROGRAM = os.environ.get("LEARNING_PROGRAM")
+SMALL = {"task": "adding", "length": "32", "model": "chord", "block": "bare", "width": "16", "hidden": "16", "pool": "flatten", "batch": "20",
+         "test-samples": "200"}
+
+
+def words(flags: dict[str, str], **more: str) -> list[str]:
+    return [str(PROGRAM)] + [word for name, value in {**flags, **more}.items() for word in ("--" + name.replace("_", "-"), value)]
+
+
+def tensors(path: Path) -> bytes:
+    data = path.read_bytes()
+    return data[8 + struct.unpack("<Q", data[:8])[0]:]
+
+
+def finished(model: str, accuracy: float, step: int, steps: int = 100, seed: int = 1) -> tuple[Run, Result]:
+    test = {"event": "test", "step": step, "accuracy": accuracy, "loss": 1.0, "samples": 2000, "seconds": 90.0}
+    return Run({"model": model, "steps": str(steps)}, seed, Path()), Result({}, [], [test], {"reason": "steps"})
+
+
+class Tables(unittest.TestCase):
+    READERS = {"nothing": 0.17, "the first token": 0.36, "more": 0.43}
+
+    def test_a_reader_is_passed_by_two_standard_errors(self) -> None:
+        error = tables.error_of(0.38, 2000)
+        self.assertAlmostEqual(error, 0.01085, places=5)
+        self.assertEqual(tables.passed(0.36 + 2.1 * error, 2000, self.READERS), "passes the reader of the first token")
+        self.assertEqual(tables.passed(0.36 + 1.9 * error, 2000, self.READERS), "passes the reader of nothing")
+        self.assertEqual(tables.passed(0.17, 2000, self.READERS), "passes no reader")
+
+    def test_means_spreads_and_what_is_scaled(self) -> None:
+        row = tables.accuracy_row([finished("csp", 0.40, 100), finished("csp", 0.44, 100, seed=2)], self.READERS, [37.65, "a paper"])
+        self.assertEqual(row, ["csp", "42.0 % +- 2.8", "2", "ours", "passes the reader of the first token", "1.5", "37.65 %", "quoted: a paper"])
+        row = tables.accuracy_row([finished("none", 0.17, 50)], self.READERS, None)
+        self.assertEqual(row[1:5], ["17.0 %", "1", "ours, scaled: 50 of 100 steps", "passes no reader"])
+
+    def test_a_table_on_the_page(self) -> None:
+        table = tables.Table("A & B", ["It says <so>."], ["x", "y"], [["1", "<2>"]])
+        text = page.of_markdown(table.markdown())
+        for part in ("<h2>A &amp; B</h2>", "<p>It says &lt;so&gt;.</p>", "<th>y</th>", "<td>&lt;2&gt;</td>"):
+            self.assertIn(part, text)
+
+
+class Presets(unittest.TestCase):
+    def test_models_change_a_preset_and_settings_come_last(self) -> None:
+        flags = presets.flags_of("paramixer/adding", None, "sort-ascending", {"width": "48"})
+        self.assertEqual((flags["block"], flags["width"], flags["model"]), ("pre_norm", "48", "sort-ascending"))
+        self.assertEqual(presets.flags_of("paramixer/adding", None, None, {})["block"], "bare")
+
+    def test_unknown_ones_name_the_nearest_first(self) -> None:
+        with self.assertRaisesRegex(Refused, "there is no preset 'paramixer/addin'; there are paramixer/adding, "):
+            presets.preset("paramixer/addin")
+
+    def test_calls_that_make_no_sense(self) -> None:
+        for call, says in (([], "say what to train"), (["--table", "listops", "--figure", "adding"], "do not go together"),
+                           (["--task", "adding", "--lengths", "3"], "are for --table and --figure"), (["--seeds", "0"], "not a positive number"),
+                           (["--set", "width"], "is not NAME=VALUE"), (["--minutes", "-1"], "not a number of minutes")):
+            with self.assertRaisesRegex(Refused, says):
+                parse(call)
+
+
+class Journals(unittest.TestCase):
+    def test_what_a_resumed_run_wrote_again_counts_once(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            journal = Path(folder) / "journal"
+            lines = [{"event": "start", "step": 0}, {"event": "test", "step": 5, "accuracy": 0.1}, {"event": "test", "step": 10, "accuracy": 0.2},
+                     {"event": "start", "step": 5}, {"event": "test", "step": 10, "accuracy": 0.3}, {"event": "end", "reason": "steps"}]
+            journal.write_text("\n".join(map(json.dumps, lines)) + '\n{"event":"te')
+            result = read_journal(journal)
+            self.assertEqual([(one["step"], one["accuracy"]) for one in result.test], [(5, 0.1), (10, 0.3)])
+            self.assertTrue(result.complete)
+
+
+@unittest.skipUnless(PROGRAM, "no program is built")
+class Program(unittest.TestCase):
+    def setUp(self) -> None:
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.folder = Path(self.scratch.name)
+
+    def test_an_interrupted_run_goes_on_with_the_same_bits(self) -> None:
+        whole, parts = self.folder / "whole", self.folder / "parts"
+        subprocess.run(words(SMALL, steps="400", checkpoint=str(whole), threads="1"), check=True, capture_output=True)
+        with subprocess.Popen(words(SMALL, steps="400", checkpoint=str(parts), threads="2"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as one:
+            time.sleep(0.2)
+            one.send_signal(signal.SIGINT)
+        self.assertIn(one.returncode, (130, 0))  # 0: it was done before
+        done = subprocess.run(words(SMALL, steps="400", checkpoint=str(parts), threads="2"), check=True, capture_output=True, text=True)
+        self.assertIn("step 400: test loss", done.stdout)
+        self.assertEqual(tensors(whole), tensors(parts))
+
+    def test_a_checkpoint_of_another_run_is_refused(self) -> None:
+        at = self.folder / "checkpoint"
+        subprocess.run(words(SMALL, steps="2", checkpoint=str(at)), check=True, capture_output=True)
+        done = subprocess.run(words({**SMALL, "rate": "0.01"}, steps="2", checkpoint=str(at)), capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is of another run", done.stderr)
+
+    def test_a_dry_run_says_the_memory_and_trains_nothing(self) -> None:
+        done = subprocess.run([*words(SMALL, steps="2", checkpoint=str(self.folder / "none")), "--dry-run"], check=True, capture_output=True, text=True)
+        self.assertRegex(done.stdout, r"chord on adding: \d+ parameters, [\d.]+ MB for them and their moments, [\d.]+ MB for a step")
+        self.assertFalse((self.folder / "none").exists())
+
+    def test_refusals(self) -> None:
+        for flags, says in (({"model": "chrd"}, "there is no model 'chrd'; there are chord"), ({"steps": "x"}, "--steps is 'x', must be a number"),
+                            ({"pool": "average"}, "--pool is 'average', must be one of"), ({"dropout": "1"}, "--dropout must be below 1"),
+                            ({"stpes": "3"}, "there is no flag --stpes; there are steps")):
+            done = subprocess.run(words({**SMALL, **flags}), capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(says, done.stderr)
+
+    def test_every_model_takes_a_step(self) -> None:
+        listed = subprocess.run([str(PROGRAM), "--list"], check=True, capture_output=True, text=True).stdout
+        models = [line.split()[1] for line in listed.splitlines() if line.startswith("model ")]
+        self.assertGreater(len(models), 30)
+        for model in models:
+            for pool in ("mean", "cls"):
+                flags = {"task": "listops", "length": "40", "shortest": "10", "model": model, "width": "8", "heads": "2", "batch": "4", "pool": pool,
+                         "steps": "2", "test-samples": "6", "reach": "9" if model in ("cdil",) else "0"}
+                done = subprocess.run(words(flags), capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, f"{model}, {pool}: {done.stderr}")
+                self.assertIn("step 2: test loss", done.stdout)
+
+    def test_runs_are_found_again(self) -> None:
+        runs = Runs(Path(str(PROGRAM)), self.folder, None, 1, None)
+        flags = {**SMALL, "steps": "3"}
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            first = runs.ensure(flags, 1)
+            again = runs.ensure(flags, 1)
+        self.assertIn("done before", said.getvalue())
+        self.assertEqual(first.folder, again.folder)
+        self.assertTrue(again.result().complete)
+        self.assertEqual(again.result().step, 3)
+        self.assertNotEqual(runs.run_of(flags, 2).folder, first.folder)
+        self.assertNotEqual(runs.run_of({**flags, "width": "8"}, 1).folder, first.folder)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

@@ -61,7 +61,7 @@ encoder_config two_layers(initial first) {
 
 }  // namespace
 
-TEST_CASE("the parameters of Sliceformer's tables 1 and 5, Transformer and Sliceformer") {
+TEST_CASE("the parameters that Sliceformer prints, of itself and of the Transformer") {
   struct row {
     char const* task;
     vision v;

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which samples and rows a model sees: every sample once an epoch, every valid row, and of padding
+// nothing.
+#include "learning/mixers/attention.hpp"
+#include "learning/mixers/csp.hpp"
+#include "learning/mixers/sorting.hpp"
+#include "learning/mixers/sparse_mix.hpp"
+#include "learning/samples.hpp"
+#include "trial.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <vector>
+
+using namespace learning_tests;
+
+namespace {
+
+// Samples that say their number.
+class numbered final : public task {
+ public:
+  sample_shape shape() const override { return {1, 0, 1000, 2, 0}; }
+  index_t size(split from) const override { return from == split::test ? 7 : 10; }
+  void write(split from, index_t number, sample& to) const override {
+    to.tokens[0] = static_cast<std::int32_t>(number + (from == split::test ? 100 : 0));
+    to.length = 1;
+  }
+};
+
+template <class Mixer>
+std::vector<double> outputs(made_up_batch<double> const& samples, encoder_config const& with) {
+  encoder<Mixer> m(samples.shape, with, {}, 1);
+  trial<double> run(m, samples.view());
+  run.forward(false);
+  return run.outputs();
+}
+
+template <class Mixer>
+void check_padding(pooling pooled) {
+  CAPTURE(static_cast<int>(pooled));
+  encoder_config with = small_encoder();
+  with.pooled = pooled;
+  made_up_batch<double> samples(small_tokens());
+  auto const length = static_cast<std::size_t>(samples.shape.length);
+  std::vector<double> const before = outputs<Mixer>(samples, with);
+  std::size_t const outputs_of_one = before.size() / samples.labels.size();
+
+  for (std::size_t b = 0; b < samples.labels.size(); ++b)  // other padding
+    for (auto n = static_cast<std::size_t>(samples.lengths[b]); n < length; ++n)
+      samples.tokens[b * length + n] = 3;
+  CHECK(outputs<Mixer>(samples, with) == before);
+
+  // Another last row, which need not have the greatest number of any channel.
+  for (std::size_t b = 0; pooled != pooling::max && b < samples.labels.size(); ++b) {
+    made_up_batch<double> changed = samples;
+    std::int32_t& last =
+        changed.tokens[b * length + static_cast<std::size_t>(samples.lengths[b]) - 1];
+    last = last == 4 ? 1 : 4;
+    std::vector<double> const after = outputs<Mixer>(changed, with);
+    for (std::size_t i = 0; i < before.size(); ++i)
+      CHECK((after[i] == before[i]) == (i / outputs_of_one != b));
+  }
+}
+
+template <class Mixer>
+void check_all_poolings() {
+  for (pooling const pooled : {pooling::cls, pooling::mean, pooling::max})
+    check_padding<Mixer>(pooled);
+}
+
+}  // namespace
+
+TEST_CASE("an epoch takes every sample once, in an order of its own") {
+  team threads(2);
+  numbered const task;
+  samples all(task, 5, 3);
+  REQUIRE(all.batches() == 2);
+  std::vector<std::vector<std::int32_t>> epochs;
+  for (index_t epoch = 0; epoch < 3; ++epoch) {
+    std::vector<std::int32_t> seen;
+    for (index_t i = 0; i < 2; ++i) {
+      batch<float> const b = all.training(threads, 2 * epoch + i);
+      seen.insert(seen.end(), b.tokens, b.tokens + b.size);
+    }
+    CHECK(std::set<std::int32_t>(seen.begin(), seen.end()).size() == 10);
+    CHECK(*std::max_element(seen.begin(), seen.end()) == 9);
+    epochs.push_back(seen);
+  }
+  CHECK(epochs[0] != epochs[1]);
+  CHECK(epochs[1] != epochs[2]);
+  // Resumed in the third epoch.
+  samples resumed(task, 5, 3);
+  batch<float> const b = resumed.training(threads, 4);
+  CHECK(std::equal(b.tokens, b.tokens + 5, epochs[2].begin()));
+}
+TEST_CASE("a test takes all samples in their order, and an epoch leaves out what fills no batch") {
+  team threads(1);
+  numbered const task;
+  samples all(task, 4, 1);
+  CHECK(all.batches() == 2);
+  std::vector<std::int32_t> seen;
+  for (index_t first = 0;; first += 4) {
+    batch<float> const b = all.test(threads, first);
+    if (b.size == 0) break;
+    seen.insert(seen.end(), b.tokens, b.tokens + b.size);
+  }
+  std::vector<std::int32_t> expected(7);
+  std::iota(expected.begin(), expected.end(), 100);
+  CHECK(seen == expected);
+  CHECK_THROWS_WITH_AS(samples(task, 11, 1),
+                       "a batch has more samples than there are to learn from", task_error);
+}
+TEST_CASE("padding is not seen, the last valid row is") {
+  check_all_poolings<mixers::sorting<ss::ascending, double>>();
+  check_all_poolings<mixers::csp<ss::shift::linear, ss::ascending, double>>();
+  check_all_poolings<mixers::attention<ss::mask::full, double>>();
+  check_all_poolings<mixers::sparse_mix<ss::topology::chord, double>>();
+}

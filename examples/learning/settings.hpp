@@ -116,6 +116,7 @@ struct settings {
     request.heads = f.whole<index_t>("heads", 1, 1);
     request.inner = f.whole<index_t>("inner", 0), request.group = f.whole<index_t>("group", 2);
     request.reach = f.whole<index_t>("reach", 0);
+    request.mixer_hidden = f.whole<index_t>("mixer-hidden", 0);
     request.factors = f.whole<index_t>("factors", 0);
     request.inputs = f.whole<int>("input-bias", 0) != 0 ? bias::learned : bias::none;
     request.out = f.whole<int>("out-bias", 0) != 0 ? bias::learned : bias::none;

@@ -34,7 +34,7 @@ def in_torch(model: str, length: int, threads: int | None) -> tuple[float, float
         return None
     flags = preset("sliceformer/speed")["flags"]
     words = [sys.executable, str(Path(__file__).with_name("torch_models.py")), kind, str(length)]
-    words += [str(flags[name]) for name in ("width", "hidden", "layers", "heads", "batch", "head-hidden")]
+    words += [str(flags[name]) for name in ("width", "hidden", "layers", "heads", "batch", "head-hidden", "mixer-hidden")]
     done = subprocess.run(words + ([str(threads)] if threads else []), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         print(f"torch, {kind}, {length}: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'failed'}", file=sys.stderr)

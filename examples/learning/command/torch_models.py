@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training step of the models of the table of speed in PyTorch, on the CPU:
-torch_models.py sort|softmax|none LENGTH WIDTH HIDDEN LAYERS HEADS BATCH HEAD_HIDDEN [THREADS]. Prints one JSON object."""
+torch_models.py sort|softmax|none LENGTH WIDTH HIDDEN LAYERS HEADS BATCH HEAD_HIDDEN MIXER_HIDDEN [THREADS]. Prints one JSON object."""
 import json
 import resource
 import statistics
@@ -30,12 +30,12 @@ class Mixer(nn.Module):
 
 
 class Layer(nn.Module):
-    def __init__(self, kind: str, width: int, hidden: int, heads: int) -> None:
+    def __init__(self, kind: str, width: int, hidden: int, heads: int, mixer_hidden: int) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width, eps=1e-6), nn.LayerNorm(width, eps=1e-6)
         # The control's mixer is an MLP of its own, as ours.
         self.mixer = Mixer(kind, width, heads) if kind != "none" else nn.Sequential(
-            nn.Linear(width, hidden), nn.GELU(approximate="tanh"), nn.Linear(hidden, width))
+            nn.Linear(width, mixer_hidden), nn.GELU(approximate="tanh"), nn.Linear(mixer_hidden, width))
         self.mlp = nn.Sequential(nn.Linear(width, hidden), nn.GELU(approximate="tanh"), nn.Linear(hidden, width))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -44,11 +44,11 @@ class Layer(nn.Module):
 
 
 class Encoder(nn.Module):
-    def __init__(self, kind: str, length: int, width: int, hidden: int, layers: int, heads: int, head_hidden: int) -> None:
+    def __init__(self, kind: str, length: int, width: int, hidden: int, layers: int, heads: int, head_hidden: int, mixer_hidden: int) -> None:
         super().__init__()
         self.table, self.cls = nn.Embedding(256, width), nn.Parameter(torch.zeros(width))
         self.register_buffer("positions", torch.randn(length + 1, width))  # constant, as sines are
-        self.layers = nn.Sequential(*(Layer(kind, width, hidden, heads) for _ in range(layers)))
+        self.layers = nn.Sequential(*(Layer(kind, width, hidden, heads, mixer_hidden) for _ in range(layers)))
         self.norm = nn.LayerNorm(width, eps=1e-6)
         self.head = nn.Sequential(nn.Linear(width, head_hidden), nn.ReLU(), nn.Linear(head_hidden, 2))
 
@@ -63,12 +63,12 @@ def megabytes() -> float:
 
 def main() -> None:
     kind = sys.argv[1]
-    length, width, hidden, layers, heads, batch, head_hidden, *threads = map(int, sys.argv[2:])
+    length, width, hidden, layers, heads, batch, head_hidden, mixer_hidden, *threads = map(int, sys.argv[2:])
     if threads:
         torch.set_num_threads(threads[0])
     torch.manual_seed(1)
     before = megabytes()
-    model = Encoder(kind, length, width, hidden, layers, heads, head_hidden)
+    model = Encoder(kind, length, width, hidden, layers, heads, head_hidden, mixer_hidden)
     update = torch.optim.Adam(model.parameters())
     tokens, labels = torch.randint(1, 256, (batch, length)), torch.randint(0, 2, (batch,))
     seconds = []

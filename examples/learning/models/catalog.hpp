@@ -18,15 +18,20 @@ struct model_request {
   sample_shape input{};
   encoder_config encoder{};
   std::string block = "pre_norm";
-  index_t heads = 1;    ///< of attention, and of orders and shifts that have heads
-  index_t inner = 0;    ///< channels of values (and queries and keys); 0: the width
-  index_t group = 2;    ///< rows of CSP's groups; 0: all
-  index_t reach = 0;    ///< rows of masks' windows and blocks; links of sparse factors; 0: theirs
-  index_t factors = 0;  ///< sparse factors; 0: ceil(log2 length)
+  index_t heads = 1;  ///< of attention, and of orders and shifts that have heads
+  index_t inner = 0;  ///< channels of values (and queries and keys); 0: the width
+  index_t group = 2;  ///< rows of CSP's groups; 0: all
+  index_t reach = 0;  ///< rows of masks' windows and blocks; links of sparse factors; 0: theirs
+  index_t mixer_hidden = 0;  ///< of a mixer's own MLPs; 0: as in the block's
+  index_t factors = 0;       ///< sparse factors; 0: ceil(log2 length)
   double attention_dropout = 0;
   bias inputs = bias::none, out = bias::none;  ///< of the projections around a mixer
   std::uint64_t seed = 0;
 };
+
+inline index_t mixer_hidden_of(model_request const& r) {
+  return r.mixer_hidden > 0 ? r.mixer_hidden : r.encoder.hidden;
+}
 
 struct catalog_entry {
   std::string about;

@@ -9,7 +9,7 @@ namespace learning {
 void add_none(catalog& all) {
   all["none"] = {"the control: an MLP of each row, no mixing of rows", [](model_request const& r) {
                    mixers::none<>::config with;
-                   with.hidden = r.encoder.hidden;
+                   with.hidden = mixer_hidden_of(r);
                    return make_encoder<mixers::none<>>(r, with);
                  }};
 }

@@ -13,7 +13,7 @@ void add(catalog& all, std::string const& name, std::string about,
   all[name] = {std::move(about), [set](model_request const& r) {
                  using mixer = mixers::sparse_mix<Topology>;
                  typename mixer::config with;
-                 with.hidden = r.encoder.hidden, with.factors = r.factors;
+                 with.hidden = mixer_hidden_of(r), with.factors = r.factors;
                  if (r.reach > 0) set(with.topology, r);
                  return make_encoder<mixer>(r, with);
                }};

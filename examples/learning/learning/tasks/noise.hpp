@@ -13,10 +13,10 @@ namespace learning {
 /// Arena's text task, with which Sliceformer's table 3 was measured.
 class noise final : public task {
  public:
-  explicit noise(index_t length, index_t count = 10000) : length_(length), count_(count) {}
+  explicit noise(index_t length, index_t tests = 10000) : length_(length), tests_(tests) {}
 
   sample_shape shape() const override { return {length_, 0, 256, 2, 0}; }
-  index_t size(split) const override { return count_; }
+  index_t size(split from) const override { return from == split::test ? tests_ : 10000; }
   void write(split from, index_t number, sample& to) const override {
     random_stream const random(from == split::test ? 1 : 0, static_cast<std::uint64_t>(number));
     for (index_t i = 0; i < length_; ++i)
@@ -27,7 +27,7 @@ class noise final : public task {
   }
 
  private:
-  index_t length_, count_;
+  index_t length_, tests_;
 };
 
 }  // namespace learning

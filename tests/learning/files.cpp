@@ -182,6 +182,7 @@ TEST_CASE("tasks by name, and what is said of others") {
   auto const t = made({"--task", "listops", "--length", "40", "--shortest", "10"});
   CHECK(t->shape().length == 40);
   CHECK(take(*t, split::test, 0).of.length >= 10);
+  CHECK(take(*made({"--task", "listops", "--length", "100"}), split::test, 0).of.length >= 25);
   CHECK(made({"--task", "adding", "--length", "32", "--test-samples", "9"})->size(split::test) ==
         9);
   CHECK_THROWS_WITH_AS(made({"--task", "addin"}), doctest::Contains("there are adding, "),

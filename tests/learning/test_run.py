@@ -14,7 +14,7 @@ import time
 import unittest
 from pathlib import Path
 
-from command import page, presets, tables
+from command import figures, page, presets, tables
 from command.options import Refused, parse
 from command.runs import Result, Run, Runs, read_journal
 
@@ -43,21 +43,58 @@ class Tables(unittest.TestCase):
     def test_a_reader_is_passed_by_two_standard_errors(self) -> None:
         error = tables.error_of(0.38, 2000)
         self.assertAlmostEqual(error, 0.01085, places=5)
-        self.assertEqual(tables.passed(0.36 + 2.1 * error, 2000, self.READERS), "passes the reader of the first token")
-        self.assertEqual(tables.passed(0.36 + 1.9 * error, 2000, self.READERS), "passes the reader of nothing")
-        self.assertEqual(tables.passed(0.17, 2000, self.READERS), "passes no reader")
+        both = 0.011369  # with the reader's own, of 36 % among 20,000: sqrt(0.010853^2 + 0.003394^2)
+        self.assertEqual(tables.passed(0.36 + 2.01 * both, error, self.READERS), "passes the reader of the first token")
+        self.assertEqual(tables.passed(0.36 + 1.99 * both, error, self.READERS), "passes the reader of nothing")
+        self.assertEqual(tables.passed(0.17, error, self.READERS), "passes no reader")
+
+    def test_seeds_that_differ_much_pass_less(self) -> None:
+        self.assertAlmostEqual(tables.error_of_mean(0.5, None, 1, 2500), 0.01)
+        self.assertAlmostEqual(tables.error_of_mean(0.5, 0.03, 4, 2500), 0.0180278, places=7)  # sqrt(0.01^2 + 0.015^2)
+        near = tables.accuracy_row([finished("csp", 0.415, 100), finished("csp", 0.425, 100, seed=2)], self.READERS, None, [])
+        far = tables.accuracy_row([finished("csp", 0.22, 100), finished("csp", 0.62, 100, seed=2)], self.READERS, None, [])
+        self.assertEqual((near[1], near[4]), ("42.0 % +- 0.7", "passes the reader of the first token"))
+        self.assertEqual((far[1], far[4]), ("42.0 % +- 28.3", "passes no reader"))
 
     def test_means_spreads_and_what_is_scaled(self) -> None:
-        row = tables.accuracy_row([finished("csp", 0.40, 100), finished("csp", 0.44, 100, seed=2)], self.READERS, [37.65, "a paper"])
-        self.assertEqual(row, ["csp", "42.0 % +- 2.8", "2", "ours", "passes the reader of the first token", "1.5", "37.65 %", "quoted: a paper"])
-        row = tables.accuracy_row([finished("none", 0.17, 50)], self.READERS, None)
-        self.assertEqual(row[1:5], ["17.0 %", "1", "ours, scaled: 50 of 100 steps", "passes no reader"])
+        row = tables.accuracy_row([finished("csp", 0.40, 100), finished("csp", 0.44, 100, seed=2)], self.READERS, [37.65, "a paper"], [])
+        self.assertEqual(row, ["csp", "42.0 % +- 2.8", "2", "ours", "passes the reader of the first token", "100", "1.5", "37.65 %", "quoted: a paper"])
+        row = tables.accuracy_row([finished("none", 0.17, 50)], self.READERS, None, ["width 16, not 64"])
+        self.assertEqual(row[1:5], ["17.0 %", "1", "ours, scaled: width 16, not 64; 50 of 100 steps", "passes no reader"])
+
+    def test_a_run_without_a_test_has_a_row(self) -> None:
+        run, result = finished("none", 0.17, 50)
+        result.test.clear()
+        row = tables.accuracy_row([(run, result)], self.READERS, [37.65, "a paper"], [])
+        self.assertEqual(row, ["none", "", "", "no test yet", "", "", "", "37.65 %", "quoted: a paper"])
 
     def test_a_table_on_the_page(self) -> None:
         table = tables.Table("A & B", ["It says <so>."], ["x", "y"], [["1", "<2>"]])
         text = page.of_markdown(table.markdown())
         for part in ("<h2>A &amp; B</h2>", "<p>It says &lt;so&gt;.</p>", "<th>y</th>", "<td>&lt;2&gt;</td>"):
             self.assertIn(part, text)
+        quoted = page.of_markdown(tables.Table("A", [], ["x", "published"], [["1", "2"]]).markdown())
+        self.assertIn('<td>1</td><td class="soft">2</td>', quoted)
+
+
+class Figures(unittest.TestCase):
+    @staticmethod
+    def run_of(model: str, accuracies: dict[int, float], steps: int) -> tuple[Run, Result]:
+        tests = [{"step": step, "accuracy": accuracy} for step, accuracy in accuracies.items()]
+        return Run({"model": model, "steps": str(steps)}, 1, Path()), Result({}, [], tests, {})
+
+    def test_a_curve_is_where_all_seeds_have_a_test(self) -> None:
+        of = [self.run_of("chord", {10: 0.2, 20: 0.5, 30: 0.9}, 30), self.run_of("chord", {10: 0.4, 20: 0.6}, 30)]
+        curve = figures.curve_of(of, ["1 epoch of 50"])
+        self.assertEqual((curve.steps, curve.least, curve.greatest), ([10, 20], [0.2, 0.5], [0.4, 0.6]))
+        self.assertAlmostEqual(curve.mean[0], 0.3)
+        self.assertEqual(curve.kind, "ours, scaled: 1 epoch of 50; 20 of 30 steps")
+        self.assertIsNone(figures.curve_of([self.run_of("chord", {}, 30)], []))
+
+    def test_captions_name_what_is_scaled(self) -> None:
+        whole, part = (figures.curve_of([self.run_of(model, {end: 0.5}, 20)], []) for model, end in (("none", 20), ("csp", 10)))
+        self.assertEqual(figures.captions([whole, part], 1), ("one seed; dashed: the control without mixing", "none: ours\ncsp: ours, scaled: 10 of 20 steps"))
+        self.assertEqual(figures.captions([part, part], 3), ("mean of 3 seeds, band from the least to the greatest", "all: ours, scaled: 10 of 20 steps"))
 
 
 class Presets(unittest.TestCase):
@@ -66,6 +103,14 @@ class Presets(unittest.TestCase):
         self.assertEqual((flags["block"], flags["width"], flags["model"]), ("pre_norm", "48", "sort-ascending"))
         self.assertEqual(presets.flags_of("paramixer/adding", None, None, {})["block"], "bare")
 
+    def test_what_differs_from_the_paper_is_told(self) -> None:
+        def told(name: str, free: tuple[str, ...] = (), **extra: str) -> list[str]:
+            return presets.scaled_by(name, presets.flags_of(name, None, "csp", {key.replace("_", "-"): value for key, value in extra.items()}), free)
+        self.assertEqual(told("nystromformer/listops"), [])
+        self.assertEqual(told("nystromformer/listops", test_every="7", rate="1e-4"), [])  # the same rate as 0.0001
+        self.assertEqual(told("nystromformer/listops", steps="40", clip="1"), ["clip 1, not as usual", "steps 40, not 5000"])
+        self.assertEqual(told("paramixer/adding", ("length",), length="512", pool="cls"), ["1 epoch of 50", "pool cls, not flatten"])
+
     def test_unknown_ones_name_the_nearest_first(self) -> None:
         with self.assertRaisesRegex(Refused, "there is no preset 'paramixer/addin'; there are paramixer/adding, "):
             presets.preset("paramixer/addin")
@@ -73,7 +118,11 @@ class Presets(unittest.TestCase):
     def test_calls_that_make_no_sense(self) -> None:
         for call, says in (([], "say what to train"), (["--table", "listops", "--figure", "adding"], "do not go together"),
                            (["--task", "adding", "--lengths", "3"], "are for --table and --figure"), (["--seeds", "0"], "not a positive number"),
-                           (["--set", "width"], "is not NAME=VALUE"), (["--minutes", "-1"], "not a number of minutes")):
+                           (["--set", "width"], "is not NAME=VALUE"), (["--set", "seed=3"], "option of its own: --seeds"),
+                           (["--table", "listops", "--models", "csp,,none"], "has an empty name"),
+                           (["--table", "listops", "--model", "csp"], "tables and figures take --models"),
+                           (["--table", "listops", "--lengths", "64"], "it is --set length=N"),
+                           (["--figure", "adding", "--set", "length=64"], "here it is --lengths"), (["--figure", "adding", "--torch"], "for --table speed"), (["--minutes", "-1"], "not a number of minutes")):
             with self.assertRaisesRegex(Refused, says):
                 parse(call)
 
@@ -88,6 +137,16 @@ class Journals(unittest.TestCase):
             result = read_journal(journal)
             self.assertEqual([(one["step"], one["accuracy"]) for one in result.test], [(5, 0.1), (10, 0.3)])
             self.assertTrue(result.complete)
+
+    def test_a_run_that_began_again_has_not_ended(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            journal = Path(folder) / "journal"
+            lines = [{"event": "start", "step": 0}, {"event": "test", "step": 10, "accuracy": 0.2, "seconds": 8.0},
+                     {"event": "end", "reason": "steps", "seconds": 9.0}, {"event": "start", "step": 0}, {"event": "train", "step": 3, "seconds": 2.5}]
+            journal.write_text("\n".join(map(json.dumps, lines)) + "\n5\n")
+            result = read_journal(journal)
+            self.assertFalse(result.complete)
+            self.assertEqual((result.test, result.seconds), ([], 2.5))
 
 
 @unittest.skipUnless(PROGRAM, "no program is built")
@@ -139,6 +198,41 @@ class Program(unittest.TestCase):
                 done = subprocess.run(words(flags), capture_output=True, text=True, check=False)
                 self.assertEqual(done.returncode, 0, f"{model}, {pool}: {done.stderr}")
                 self.assertIn("step 2: test loss", done.stdout)
+
+    def test_a_mistake_is_noticed_before_anything_is_trained(self) -> None:
+        with self.assertRaisesRegex(Refused, "^there is no model 'chrd'; there are chord"):
+            Runs(Path(str(PROGRAM)), self.folder, None, 1, None).ensure_all([{**SMALL, "steps": "2"}, {**SMALL, "model": "chrd"}], 1)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_command_that_is_ended_alone_ends_its_program_and_goes_on_later(self) -> None:
+        call = [sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--task", "adding", "--threads", "1"]
+        call += [word for name, value in {**SMALL, "steps": "10000000"}.items() if name not in ("task", "model") for word in ("--set", f"{name}={value}")]
+        journal = None
+        command = subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            limit = time.monotonic() + 60
+            while not journal and command.poll() is None and time.monotonic() < limit:
+                time.sleep(0.05)
+                journal = next((path for path in self.folder.glob("runs/*/journal.jsonl") if path.stat().st_size), None)
+            self.assertIsNotNone(journal, "it has not begun to train")
+            time.sleep(0.2)
+            command.send_signal(signal.SIGTERM)
+            _, said = command.communicate(timeout=30)
+        finally:
+            with contextlib.suppress(ProcessLookupError):  # whatever is left of them
+                os.killpg(command.pid, signal.SIGKILL)
+            command.wait()
+            command.stderr.close()
+        self.assertEqual(command.returncode, 130)
+        self.assertIn("the same call goes on from here", said)
+        result = read_journal(journal)
+        self.assertEqual(result.end["reason"], "interrupted")
+        self.assertTrue(journal.with_name("checkpoint.safetensors").exists())
+
+    def test_tables_are_of_their_task(self) -> None:
+        done = subprocess.run([sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--table", "listops", "--preset",
+                               "paramixer/adding"], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (2, "examples/learning/run: --table listops is of the task listops, not of adding\n"))
 
     def test_runs_are_found_again(self) -> None:
         runs = Runs(Path(str(PROGRAM)), self.folder, None, 1, None)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/learning/run itself: python3 -m command [options]."""
 import argparse
-import importlib.util
 import json
 import os
 import platform
@@ -16,8 +15,9 @@ from report.command.build import output_of as said, python_with
 
 from .build import Failed, output_of, program
 from .options import ROOT, Refused, parse
-from .presets import flags_of, preset, presets
-from .runs import Result, Run, Runs
+from .figures import curve_of, draw
+from .presets import flags_of, presets, scaled_by
+from .runs import Runs
 
 OF_TABLE = ["sort-ascending", "csp", "chord", "softmax", "none"]
 OF_FIGURE = ["chord", "cdil", "sort-ascending", "softmax", "none"]
@@ -30,23 +30,20 @@ def origin() -> str:
     return f"{time.strftime('%Y-%m-%d')}, {processor}, {os.cpu_count()} processors, commit {commit}"
 
 
-def trained(runs: Runs, flags: dict[str, str], seeds: int) -> list[tuple[Run, Result]]:
-    found = [runs.ensure(flags, seed) for seed in range(1, seeds + 1)]
-    return [(run, run.result()) for run in found]
-
-
-def with_preset(o: argparse.Namespace, otherwise: str, model: str, extra: dict[str, str]) -> dict[str, str]:
-    return flags_of(o.preset or otherwise, o.task, model, {**extra, **dict(o.set)})
+def flags_for(o: argparse.Namespace, task: str, name: str, model: str, **extra: str) -> dict[str, str]:
+    flags = flags_of(name, o.task, model, {**extra, **dict(o.set)})
+    if flags["task"].removesuffix("-tsv") != task:
+        raise Refused(f"--{'table' if o.table else 'figure'} {task} is of the task {task}, not of {flags['task']}")
+    return flags
 
 
 def table(o: argparse.Namespace, runs: Runs) -> None:
     from . import speed, tables
-    models = o.models.split(",") if o.models else None
     if o.table == "speed":
-        made = speed.table(runs, models, o.lengths, o.torch, dict(o.set))
+        made = speed.table(runs, o.models, o.lengths, o.torch, dict(o.set))
     else:
         name = o.preset or "nystromformer/listops"
-        made = tables.listops(runs, [trained(runs, with_preset(o, name, model, {}), o.seeds) for model in models or OF_TABLE], f"{name} ({preset(name)['source']})")
+        made = tables.listops(runs, runs.ensure_all([flags_for(o, "listops", name, model) for model in o.models or OF_TABLE], o.seeds), name)
     made.says.append(f"{origin()}; {' '.join(['examples/learning/run', *sys.argv[1:]])}")
     o.results.mkdir(parents=True, exist_ok=True)
     (o.results / f"table-{o.table}.md").write_text(made.markdown())
@@ -54,42 +51,26 @@ def table(o: argparse.Namespace, runs: Runs) -> None:
     print(made.markdown())
 
 
-def draw(o: argparse.Namespace, name: str, title: str, of: list[tuple[str, list[tuple[Run, Result]]]], lines: dict[str, float]) -> None:
-    """Curves of means over seeds; without matplotlib, a sentence."""
-    if importlib.util.find_spec("matplotlib") is None:
-        print("no pictures: there is no matplotlib (Debian: python3-matplotlib)", file=sys.stderr)
-        return
-    from .pictures import curves
-    series = []
-    for label, one in of:
-        steps = sorted(set.intersection(*(set(test["step"] for test in result.test) for _, result in one)))
-        by_step = [{test["step"]: test["accuracy"] for test in result.test} for _, result in one]
-        if steps:
-            series.append((label, [(step, sum(found[step] for found in by_step) / len(by_step)) for step in steps]))
-    if not series:
-        return
-    seeds = len(of[0][1])
-    scaled = f"; runs end after {o.minutes:g} minutes of training" if o.minutes else ""
-    curves(series, lines, title, f"last tests of {seeds} seed{'s' * (seeds > 1)}{scaled}; dashed: the control without mixing", origin(), o.results / name)
-
-
 def figure(o: argparse.Namespace, runs: Runs) -> None:
-    models = o.models.split(",") if o.models else OF_FIGURE
+    name, models, lengths = o.preset or f"paramixer/{o.figure}", o.models or OF_FIGURE, o.lengths or [128]
     lines = {"a constant 0.5": 0.1536} if o.figure == "adding" else {"at random": 0.25}
-    for length in o.lengths or [128]:
-        of = [(model, trained(runs, with_preset(o, f"paramixer/{o.figure}", model, {"length": str(length)}), o.seeds)) for model in models]
-        what = {"adding": "The adding problem", "order": "Temporal order"}[o.figure]
+    what = {"adding": "The adding problem", "order": "Temporal order"}[o.figure]
+    wanted = [flags_for(o, o.figure, name, model, length=str(length)) for length in lengths for model in models]
+    found = iter(runs.ensure_all(wanted, o.seeds))
+    for length in lengths:
+        of = [next(found) for _ in models]
         pool = "-cls" * (dict(o.set).get("pool") == "cls")
-        draw(o, f"{o.figure}-{length}{pool}", f"{what}, {length} rows" + ", class token" * bool(pool), of, lines)
+        series = [curve_of(one, scaled_by(name, one[0][0].flags, ("length",))) for one in of]
+        draw(o.results / f"{o.figure}-{length}{pool}", f"{what}, {length} rows" + ", class token" * bool(pool), series, o.seeds, lines, origin())
 
 
 def single(o: argparse.Namespace, runs: Runs) -> None:
     flags = flags_of(o.preset, o.task, o.model, dict(o.set))
-    of = trained(runs, flags, o.seeds)
-    label = flags.get("model", "chord")
-    draw(o, f"{flags.get('task', 'adding')}-{label}", f"{label} on {flags.get('task', 'adding')}", [(label, of)], {})
+    of = runs.ensure_all([flags], o.seeds)[0]
+    label, task = flags.get("model", "chord"), flags.get("task", "adding")
+    draw(o.results / f"{task}-{label}", f"{label} on {task}", [curve_of(of, scaled_by(o.preset, flags))], o.seeds, {}, origin())
     for run, result in of:
-        print(f"seed {run.seed}: accuracy {100 * result.accuracy:.2f} % after {result.step} steps; {run.folder}")
+        print(f"seed {run.seed}: " + (f"accuracy {100 * result.accuracy:.2f} % after {result.step} steps" if result.test else "no test yet") + f"; {run.folder}")
 
 
 def list_all(built: Path) -> None:
@@ -100,6 +81,8 @@ def list_all(built: Path) -> None:
 
 def main(argv: list[str]) -> int:
     o = parse(argv)
+    if o.program and not o.program.is_file():
+        raise Refused(f"--program: there is no {o.program}")
     built = o.program or program()
     python = python_with("matplotlib") if not o.torch else sys.executable
     if python != sys.executable:
@@ -109,7 +92,7 @@ def main(argv: list[str]) -> int:
         return 0
     runs = Runs(built.resolve(), o.results, o.minutes, o.threads, o.data)
     if o.dry_run:
-        for model in o.models.split(",") if o.models else [o.model]:
+        for model in o.models or [o.model]:
             run = runs.run_of(flags_of(o.preset, o.task, model, dict(o.set)), 1)
             subprocess.run(runs.command(run) + ["--dry-run"], check=False)
         return 0
@@ -133,6 +116,9 @@ if __name__ == "__main__":
         sys.exit(2)
     except (Failed, NotInstalled) as error:
         print(f"examples/learning/run: {error}", file=sys.stderr)
+        sys.exit(1)
+    except OSError as error:
+        print(f"examples/learning/run: {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("\ninterrupted; the same call goes on from here", file=sys.stderr)

@@ -18,6 +18,11 @@ repeated. Results lie in learning-results/: a folder for each run, pictures, tab
 Exit status: 0 fine, 1 something failed, 2 a mistake in the call, 130 interrupted."""
 
 
+# Flags of the training program with an option here, which --set would go round.
+OPTIONS_OF_FLAGS = {"seed": "--seeds", "model": "--model", "task": "--task", "threads": "--threads", "minutes": "--minutes", "data": "--data",
+                    "checkpoint": "--results", "journal": "--results", "dry-run": "--dry-run", "list": "--list", "readers": "--table listops"}
+
+
 class Refused(Exception):
     """A mistake in the call, said in one sentence; exit status 2."""
 
@@ -37,6 +42,13 @@ def counts(text: str) -> list[int]:
     return [count(part) for part in text.split(",")]
 
 
+def names(text: str) -> list[str]:
+    found = list(dict.fromkeys(text.split(",")))
+    if not all(found):
+        raise argparse.ArgumentTypeError(f"'{text}' has an empty name")
+    return found
+
+
 def minutes(text: str) -> float:
     try:
         value = float(text)
@@ -51,6 +63,8 @@ def setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not re.fullmatch("[a-z0-9-]+", name):
         raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
+    if name in OPTIONS_OF_FLAGS:
+        raise argparse.ArgumentTypeError(f"{name} has an option of its own: {OPTIONS_OF_FLAGS[name]}")
     return name, value
 
 
@@ -68,12 +82,12 @@ def parser() -> Parser:
     tables.add_argument("--table", choices=("listops", "speed"), help="listops: accuracies of models, of trivial readers, and published ones; "
                         "speed: training steps of whole models, and their memory")
     tables.add_argument("--figure", choices=("adding", "order"), help="accuracy after steps, of Paramixer, others and the control without mixing")
-    tables.add_argument("--models", help="those of the table or figure, with commas between")
+    tables.add_argument("--models", type=names, help="those of the table or figure, with commas between")
     tables.add_argument("--lengths", type=counts, help="of a figure or of the table of speed, with commas between")
     tables.add_argument("--torch", action="store_true", help="the table of speed: the same models in PyTorch beside ours, where it is installed")
     how = p.add_argument_group("how")
     how.add_argument("--seeds", type=count, default=1, help="runs of each model, with seeds 1, 2, .. (default 1)")
-    how.add_argument("--minutes", type=minutes, help="end each run after so many minutes of training: its cell says 'scaled'")
+    how.add_argument("--minutes", type=minutes, help="end each run after so many minutes of training; tables and pictures say after how many steps")
     how.add_argument("--threads", type=count, help="default: all processors; no number of them changes a result")
     how.add_argument("--results", type=Path, default=ROOT / "learning-results", help="the folder of all results (default learning-results)")
     how.add_argument("--dry-run", action="store_true", help="say how many parameters and how much memory, and train nothing")
@@ -84,10 +98,15 @@ def parser() -> Parser:
 
 def parse(argv: list[str]) -> argparse.Namespace:
     o = parser().parse_args(argv)
-    if sum(map(bool, (o.table, o.figure, o.preset or o.task, o.list))) == 0:
-        raise Refused("say what to train: --preset or --task, --table or --figure (see --help)")
-    if o.table and o.figure:
-        raise Refused("--table and --figure do not go together")
-    if (o.models or o.lengths or o.torch) and not (o.table or o.figure):
-        raise Refused("--models, --lengths and --torch are for --table and --figure")
+    shown, settings = o.table or o.figure, dict(o.set)
+    for wrong, says in (
+            (not (shown or o.preset or o.task or o.list), "say what to train: --preset or --task, --table or --figure (see --help)"),
+            (o.table and o.figure, "--table and --figure do not go together"),
+            ((o.models or o.lengths or o.torch) and not shown, "--models, --lengths and --torch are for --table and --figure"),
+            (o.model and shown, "--model is for one run; tables and figures take --models"),
+            (o.lengths and o.table == "listops", "--lengths is for --figure and --table speed; for this one it is --set length=N"),
+            ("length" in settings and (o.figure or o.table == "speed"), "--set length is for runs and --table listops; here it is --lengths"),
+            (o.torch and o.table != "speed", "--torch is for --table speed")):
+        if wrong:
+            raise Refused(says)
     return o

@@ -4,6 +4,7 @@ import html
 import re
 from pathlib import Path
 
+LOOKS = {"what it is": "long", "published": "soft", "by whom": "soft long"}  # of columns; other people's numbers are grey
 STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #57606a; --line: #e3e6ea; }
 @media (prefers-color-scheme: dark) { :root { --paper: #0f1318; --ink: #e8ebef; --soft: #9aa5b1; --line: #2a313a; } .light { display: none; } }
@@ -15,20 +16,27 @@ h1 { font-size: 1.9rem; line-height: 1.15; letter-spacing: -.02em; } h2 { font-s
 p { color: var(--soft); max-width: 46rem; margin: .3rem 0; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .86rem; margin-top: .8rem; }
 th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; } th { color: var(--soft); font-weight: 500; }
-td:nth-child(n+2) { white-space: nowrap; } svg { width: 100%; height: auto; max-width: 52rem; display: block; margin-top: .6rem; }
+td:nth-child(n+2) { white-space: nowrap; } td.long { white-space: normal !important; min-width: 11rem; } .soft { color: var(--soft); }
+th:first-child, td:first-child { position: sticky; left: 0; background: var(--paper); min-width: 8.5rem; }
+svg { width: 100%; min-width: 36rem; height: auto; max-width: 52rem; display: block; margin-top: 1.6rem; }
 """
 
 
 def of_markdown(text: str) -> str:
     """Of what `Table.markdown` writes: a heading, sentences, a table."""
-    parts, rows = [], []
+    parts, rows, looks = [], [], []
     for line in text.splitlines():
         if line.startswith("# "):
             parts.append(f"<h2>{html.escape(line[2:])}</h2>")
         elif line.startswith("|"):
             if not re.fullmatch(r"\|(-+\|)+", line):
-                tag = "td" if rows else "th"
-                rows.append("<tr>" + "".join(f"<{tag}>{html.escape(cell.strip())}</{tag}>" for cell in line[1:-1].split("|")) + "</tr>")
+                cells = [html.escape(cell.strip()) for cell in line[1:-1].split("|")]
+                if rows:
+                    cells = [f"<td{look}>{cell}</td>" for look, cell in zip(looks, cells)]
+                else:
+                    looks = [f' class="{LOOKS[cell]}"' if cell in LOOKS else "" for cell in cells]
+                    cells = [f"<th>{cell}</th>" for cell in cells]
+                rows.append("<tr>" + "".join(cells) + "</tr>")
         elif line:
             parts.append(f"<p>{html.escape(line)}</p>")
     return "\n".join(parts) + '\n<div class="wide"><table>' + "".join(rows) + "</table></div>"
@@ -41,7 +49,7 @@ def picture(svg: Path, theme: str) -> str:
     prefix = re.sub(r"\W", "-", svg.stem)
     text = re.sub(r'\bid="', f'id="{prefix}-', text)
     text = re.sub(r'(href="#|url\(#)', rf"\1{prefix}-", text)
-    return f'<div class="{theme}">{text}</div>'
+    return f'<div class="wide {theme}">{text}</div>'
 
 
 def write(results: Path, origin: str) -> Path:

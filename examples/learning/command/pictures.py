@@ -5,29 +5,34 @@ from pathlib import Path
 from report.colors import on_paper
 from report.pictures.style import End, finish, ink, label_ends, plt, save
 
+from .figures import Curve
+
 COLORS = ("#0b6e99", "#c8553d", "#5b8c3a", "#8a5aa8", "#b8860b", "#3d6fc8", "#a0446a", "#4a7c74")
 CONTROL = "#777777"
+LETTER = 0.078  # inches, of a label
 
 
-def curves(series: list[tuple[str, list[tuple[int, float]]]], lines: dict[str, float], title: str, says: str, origin: str, path: Path) -> None:
-    """`series`: a name and its points, (step, accuracy); `lines`: shares that are drawn across."""
+def curves(series: list[Curve], lines: dict[str, float], title: str, says: str, origin: str, path: Path) -> None:
+    """`lines`: shares that are drawn across, by what they are."""
     def one(theme: str):
         figure, axis = plt.subplots(figsize=(6.8, 4.4))
-        colors, ends = iter(COLORS * 8), []
-        for name, points in series:
-            color = on_paper(CONTROL if name.startswith("none") else next(colors), theme)
-            steps, shares = zip(*points)
-            axis.plot(steps, [100 * share for share in shares], "--" if name.startswith("none") else "-", color=color, marker="o")
-            ends.append(End(steps[-1], 100 * shares[-1], name, color, values=[f"{100 * shares[-1]:.1f} %"]))
-        greatest = max(points[-1][0] for _, points in series)
+        colors, ends = iter(COLORS * len(series)), []
+        for curve in series:
+            control = curve.model.startswith("none")
+            color = on_paper(CONTROL if control else next(colors), theme)
+            means, low, high = ([100 * share for share in shares] for shares in (curve.mean, curve.least, curve.greatest))
+            axis.fill_between(curve.steps, low, high, color=color, alpha=0.17, linewidth=0)
+            axis.plot(curve.steps, means, "--" if control else "-", color=color, marker="o")
+            ends.append(End(curve.steps[-1], means[-1], curve.model, color, values=[f"{means[-1]:.1f} %"]))
+        greatest = max(curve.steps[-1] for curve in series)
+        axis.set_xlim(0, 1.03 * greatest)
         for name, share in lines.items():
             axis.axhline(100 * share, color=ink(soft=True), linewidth=0.9, linestyle=":")
-            axis.text(greatest, 100 * share + 0.8, name, ha="right", va="bottom", fontsize=8.5, color=ink(soft=True))
-        axis.set_xlim(0, None)
+            ends.append(End(1.03 * greatest, 100 * share, name, ink(soft=True), values=[f"{100 * share:.1f} %"]))
         axis.set_ylim(0, 102)
         axis.set_xlabel("training steps")
         axis.set_ylabel("accuracy of the test, percent")
-        label_ends(axis, ends, ["at the end"])
+        label_ends(axis, ends, ["at the end"], name_width=0.36 + LETTER * max(len(end.label) for end in ends))
         finish(figure, title, says, origin)
         return figure
     save(one, path)

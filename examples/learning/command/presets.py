@@ -8,6 +8,7 @@ from pathlib import Path
 from .options import Refused
 
 HERE = Path(__file__).resolve().parents[1]
+WITHOUT_EFFECT = {"test-every", "log-every", "save-every", "test-samples", "data-seed"}  # on what is learned, but for its noise
 
 
 def presets() -> dict[str, dict]:
@@ -40,3 +41,21 @@ def flags_of(name: str | None, task: str | None, model: str | None, extra: dict[
             flags.update({key: str(value) for key, value in changes.items()})
     flags.update(extra)
     return flags
+
+
+def scaled_by(name: str | None, flags: dict[str, str], free: tuple[str, ...] = ()) -> list[str]:
+    """In what a run differs from what its preset's paper did; `free` are flags that the reader sees elsewhere."""
+    if name is None:
+        return []
+    paper = flags_of(name, None, flags.get("model"), {})
+    changed = [key for key in sorted({*paper, *flags} - WITHOUT_EFFECT - {*free}) if not same(flags.get(key), paper.get(key))]
+    told = [preset(name)["scaled"]] if "scaled" in preset(name) else []
+    return told + [f"{key} {flags.get(key, 'as usual')}, not {paper.get(key, 'as usual')}" for key in changed]
+
+
+def same(a: str | None, b: str | None) -> bool:
+    """Numbers may be written in several ways."""
+    try:
+        return a == b or float(a or "") == float(b or "")
+    except ValueError:
+        return False

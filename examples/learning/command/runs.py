@@ -3,6 +3,7 @@
 is found again and an interrupted one goes on."""
 import hashlib
 import json
+import signal
 import statistics
 import subprocess
 import sys
@@ -33,6 +34,11 @@ class Result:
         return self.test[-1]["accuracy"] if self.test else float("nan")
 
     @property
+    def seconds(self) -> float:
+        """Of training; of a run that was killed, as far as it told."""
+        return max(one.get("seconds", 0) for one in ({}, self.end, *self.train[-1:], *self.test[-1:]))
+
+    @property
     def complete(self) -> bool:
         return self.end.get("reason") == "steps"
 
@@ -40,14 +46,14 @@ class Result:
 def read_journal(path: Path) -> Result:
     """An interrupted line is left out, and so is what a call wrote that went back to an older checkpoint."""
     result = Result()
-    for line in path.read_text().splitlines() if path.exists() else []:
+    for line in path.read_text(errors="replace").splitlines() if path.exists() else []:
         try:
             entry = json.loads(line)
-        except json.JSONDecodeError:
+            kind = entry.get("event")
+        except (json.JSONDecodeError, AttributeError):
             continue
-        kind = entry.get("event")
         if kind == "start":
-            result.start = entry
+            result.start, result.end = entry, {}
             for seen in (result.train, result.test):
                 seen[:] = [one for one in seen if one["step"] <= entry["step"]]
         elif kind in ("train", "test"):
@@ -95,33 +101,50 @@ class Runs:
             words += ["--data", str(self.data)]
         return words
 
-    def ensure(self, flags: dict[str, str], seed: int) -> Run:
-        """Trains what is missing of a run: all of it, the rest, or nothing."""
+    def check(self, flags: dict[str, str]) -> None:
+        """Refuses what the program would refuse, before anything is trained for hours."""
+        done = subprocess.run([*self.command(self.run_of(flags, 1)), "--dry-run"], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            says = done.stderr.strip().removeprefix("slicesort_train: ") or f"the training program ended with status {done.returncode}"
+            raise (Refused if done.returncode == 2 else Failed)(says)
+
+    def ensure_all(self, wanted: list[dict[str, str]], seeds: int) -> list[list[tuple[Run, Result]]]:
+        """A list for each of `wanted`, of its seeds 1, 2, .."""
+        for flags in wanted:
+            self.check(flags)
+        work = [(flags, seed) for flags in wanted for seed in range(1, seeds + 1)]
+        runs = [self.ensure(flags, seed, f"[{number}/{len(work)}] " if len(work) > 1 else "") for number, (flags, seed) in enumerate(work, 1)]
+        found = [(run, run.result()) for run in runs]
+        return [found[at:at + seeds] for at in range(0, len(found), seeds)]
+
+    def ensure(self, flags: dict[str, str], seed: int, place: str = "") -> Run:
+        """Trains what is missing of a run: all of it, the rest, or nothing. With a `place` among many it says little."""
         run = self.run_of(flags, seed)
         before = run.result()
-        if before.complete or (self.minutes and before.end.get("seconds", 0) >= 60 * self.minutes):
-            print(f"{run.folder.name}: done before", file=sys.stderr)
+        if before.complete or (self.minutes and before.seconds >= 60 * self.minutes):
+            print(f"{place}{run.folder.name}: done before", file=sys.stderr)
             return run
         run.folder.mkdir(parents=True, exist_ok=True)
         words = self.command(run) + ["--checkpoint", str(run.folder / "checkpoint.safetensors"), "--journal", str(run.journal)]
         if self.minutes:
-            left = self.minutes - before.end.get("seconds", 0) / 60
+            left = self.minutes - before.seconds / 60
             words += ["--minutes", f"{left:.6g}"]
         if "save-every" not in flags:
             words += ["--save-every", "500"]
-        print(f"{run.folder.name}:", file=sys.stderr)
-        with subprocess.Popen(words) as process:
+        print(f"{place}{run.folder.name}:", file=sys.stderr, flush=True)
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL if place else 2) as process:  # 2: results alone are for stdout
             try:
                 status = process.wait()
-            except KeyboardInterrupt:  # it has the signal, too, and writes its checkpoint
+            except KeyboardInterrupt:
+                process.send_signal(signal.SIGINT)  # only a terminal has sent it one already; it writes its checkpoint
                 process.wait()
                 raise
         if status == INTERRUPTED:
             raise KeyboardInterrupt
-        if status == 2:
-            raise Refused("the training program refused the call")
         if status not in (0, OUT_OF_TIME):
             raise Failed(f"the training program ended with status {status}")
+        if place and (after := run.result()).test:
+            print(f"  accuracy {100 * after.accuracy:.1f} % after {after.step} steps, {after.seconds / 60:.1f} min", file=sys.stderr, flush=True)
         return run
 
 

@@ -45,6 +45,8 @@ def in_torch(model: str, length: int, threads: int | None) -> tuple[float, float
 
 def table(runs: Runs, models: list[str] | None, lengths: list[int] | None, torch: bool, extra: dict[str, str]) -> Table:
     lengths = lengths or list(LENGTHS)
+    for model in models or MODELS:
+        runs.check(flags_of("sliceformer/speed", None, model, {"length": str(min(lengths)), **extra}))
     rows = []
     for model in models or MODELS:
         for length in lengths:

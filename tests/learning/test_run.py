@@ -234,6 +234,13 @@ class Program(unittest.TestCase):
                                "paramixer/adding"], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stderr), (2, "examples/learning/run: --table listops is of the task listops, not of adding\n"))
 
+    def test_a_dry_run_of_an_unknown_model_fails(self) -> None:
+        for model, status in (("chrd", 2), ("chord", 0)):
+            done = subprocess.run([sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--preset", "small/listops",
+                                   "--model", model, "--dry-run"], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_runs_are_found_again(self) -> None:
         runs = Runs(Path(str(PROGRAM)), self.folder, None, 1, None)
         flags = {**SMALL, "steps": "3"}

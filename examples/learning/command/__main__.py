@@ -92,10 +92,8 @@ def main(argv: list[str]) -> int:
         return 0
     runs = Runs(built.resolve(), o.results, o.minutes, o.threads, o.data)
     if o.dry_run:
-        for model in o.models or [o.model]:
-            run = runs.run_of(flags_of(o.preset, o.task, model, dict(o.set)), 1)
-            subprocess.run(runs.command(run) + ["--dry-run"], check=False)
-        return 0
+        of = [runs.run_of(flags_of(o.preset, o.task, model, dict(o.set)), 1) for model in o.models or [o.model]]
+        return max(subprocess.run([*runs.command(run), "--dry-run"], check=False).returncode for run in of)
     if o.table:
         table(o, runs)
     elif o.figure:

@@ -78,6 +78,7 @@ class run {
       if (s_.save_every > 0 && step % s_.save_every == 0) save();
       if (stopped || (s_.minutes > 0 && trainer_.seconds() - before > 60 * s_.minutes && !at_end)) {
         reason = stopped ? "interrupted" : "minutes";
+        if (!stopped && (s_.test_every == 0 || step % s_.test_every != 0)) test();
         break;
       }
     }

@@ -26,9 +26,9 @@ inline float exp_of(float x) {
   float const p =
       1 + r * (1 + r * (0.5f + r * (1.66666667e-1f +
                                     r * (4.16649e-2f + r * (8.3330e-3f + r * 1.3937e-3f)))));
-  std::int32_t bits;
+  std::uint32_t bits;
   std::memcpy(&bits, &shifted, sizeof bits);
-  bits = (bits + 127) << 23;  // the low bits of `shifted` are those of n
+  bits = (bits + 127u) << 23;  // the low bits of `shifted` are those of n
   float power;
   std::memcpy(&power, &bits, sizeof power);
   return x < smallest ? 0 : p * power;

@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -48,7 +48,7 @@ class run {
   }
 
   int train() {
-    if (!s_.checkpoint.empty() && std::ifstream(s_.checkpoint).good()) load();
+    if (!s_.checkpoint.empty() && std::filesystem::exists(s_.checkpoint)) load();
     journal_.write(journal_line("start")
                        .add("task", s_.task)
                        .add("model", s_.model)

@@ -7,13 +7,18 @@
 #include "learning/parameters.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <system_error>
 #include <vector>
 
 using namespace learning;
@@ -77,6 +82,7 @@ TEST_CASE("there and back: any name, no element, no extent, float and double, me
                                           "with \"quotes\"",
                                           "back\\slash",
                                           "line\nbreak\t",
+                                          std::string("\0 and \x1f", 7),
                                           "\xc3\xa4\xe2\x82\xac\xf0\x9d\x84\x9e",
                                           ""};
   std::vector<stored_tensor> tensors;
@@ -104,16 +110,29 @@ TEST_CASE("there and back: any name, no element, no extent, float and double, me
 }
 TEST_CASE("escapes that others write") {
   std::string const header =
-      "{ \"\\u0041\\u00e4\\ud834\\udd1e\\/\\b\" : " + entry("[0, 4]") + " }\n";
+      "{ \"\\u0041\\u00E4\\uD834\\udD1e\\u20aC\\uFFFF\\/\\\\\\\"\\b\\f\\n\\r\\t\"\t:\r" +
+      entry("[0, 4]") + " }\n";
   std::string const file = file_of(header, 4);
   tensor_file const read = read_tensors(file);
   REQUIRE(read.tensors.size() == 1);
-  CHECK(read.tensors[0].name == "A\xc3\xa4\xf0\x9d\x84\x9e/\b");
+  CHECK(read.tensors[0].name == "A\xc3\xa4\xf0\x9d\x84\x9e\xe2\x82\xac\xef\xbf\xbf/\\\"\b\f\n\r\t");
+}
+TEST_CASE("an empty tensor begins where another one does, whatever their names") {
+  for (char const* empty : {"a", "z"}) {
+    std::string const file = file_of(std::string("{\"m\":") + entry("[0,4]") + ",\"" + empty +
+                                         "\":" + entry("[0,0]", "[0]") + "}",
+                                     4);
+    tensor_file const read = read_tensors(file);
+    REQUIRE(read.tensors.size() == 2);
+    CHECK(read.tensors[0].name == empty);
+    CHECK(read.tensors[1].name == "m");
+  }
 }
 TEST_CASE("what is refused") {
   CHECK(refusal("1234567").find("shorter than") != std::string::npos);
   CHECK(refusal(file_of("{}").substr(0, 9)).find("longer than the file") != std::string::npos);
   CHECK(refusal(std::string(8, '\xff') + "{}").find("100 MB") != std::string::npos);
+  CHECK(refusal(file_of("{}" + std::string(99'999'999, ' '))).find("100 MB") != std::string::npos);
   CHECK(refusal(file_of("{}")) == "accepted");
   refused("", 0, "begin with '{'");
   refused(" {}", 0, "begin with '{'");
@@ -123,19 +142,27 @@ TEST_CASE("what is refused") {
   refused("{\"a\":" + entry("[0,4]") + ",}", 4, "'\"' is missing");
   refused("{\"a\":" + entry("[0,4]") + "", 4, "'}' is missing");
   refused("{\"a", 0, "ends within a string");
-  refused("{\"a\x01\":", 0, "control character");
+  refused("{\"a\x1f\":", 0, "control character");
   refused("{\"\\x\":", 0, "unknown escape");
   refused("{\"\\u12g4\":", 0, "four hexadecimal");
   refused("{\"\\ud834 \":", 0, "surrogate");
-  refused("{\"\\udd1e\":", 0, "surrogate");
+  for (char const* text : {"\\udd1e", "\\udd1e\\udd1e", "\\ud834\\ud834", "\\ud834\\ue000",
+                           "\\ud834\\n", "\\ud834.udd1e"})
+    refused(std::string("{\"") + text + "\":", 0, "surrogate");
   for (char const* text : {"\x80", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
                            "\xf5\x80\x80\x80", "\xc3("})
     refused(std::string("{\"") + text + "\":", 0, "not UTF-8");
-  refused("{\"a\":{}}", 0, "needs dtype, shape and data_offsets");
+  for (char const* part :
+       {"", "\"dtype\":\"F32\",\"shape\":[]", "\"dtype\":\"F32\",\"data_offsets\":[0,4]",
+        "\"shape\":[],\"data_offsets\":[0,4]"})
+    refused(std::string("{\"a\":{") + part + "}}", 4, "needs dtype, shape and data_offsets");
   refused("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 0, "there already");
+  refused("{\"a\":{\"shape\":[1],\"shape\":[]}}", 0, "there already");
+  refused("{\"a\":{\"data_offsets\":[0],\"data_offsets\":[4]}}", 4, "there already");
   refused("{\"a\":{\"what\":1}}", 0, "unknown");
   refused("{\"a\":" + entry("[0,4]", "[2]", "F16") + "}", 4, "is of F16, must be of F32 or F64");
   refused("{\"a\":" + entry("[0,8]") + "}", 8, "not the bytes of its shape");
+  refused("{\"a\":" + entry("[0,4]", "[2]") + "}", 4, "not the bytes of its shape");
   refused("{\"a\":" + entry("[0,4]") + "}", 3, "outside the data");
   refused("{\"a\":" + entry("[4,0]") + "}", 8, "outside the data");
   refused("{\"a\":" + entry("[0]") + "}", 8, "outside the data");
@@ -144,12 +171,77 @@ TEST_CASE("what is refused") {
   refused("{\"a\":" + entry("[00,4]") + "}", 8, "begins with 0");
   refused("{\"a\":" + entry("[0,9223372036854775808]") + "}", 8, "too great");
   refused("{\"a\":" + entry("[0,4]", "[4294967296,4294967296]") + "}", 4, "too large");
+  refused("{\"a\":" + entry("[0,4]", "[9223372036854775807]") + "}", 4, "too large");
+  refused("{\"a\":" + entry("[0,0]", "[4294967296,4294967296,0]") + "}", 0, "too large");
   refused("{\"a\":" + entry("[4,8]") + "}", 8, "leaves a hole");
+  refused("{\"a\":" + entry("[0,8]", "[2]") + ",\"b\":" + entry("[4,4]", "[0]") + "}", 8,
+          "overlaps");
   refused("{\"a\":" + entry("[0,4]") + ",\"b\":" + entry("[0,4]") + "}", 4, "overlaps another");
   refused("{\"a\":" + entry("[0,4]") + ",\"a\":" + entry("[4,8]") + "}", 8, "comes twice");
   refused("{\"__metadata__\":{\"a\":1}}", 0, "'\"' is missing");
   refused("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0, "a comes twice");
   refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "metadata twice");
+}
+TEST_CASE("what cannot be read back is not written, and the old file stays") {
+  std::vector<float> const f = {1, 2};
+  save_tensors(path, {{"a", "F32", {2}, f.data(), 8}}, {});
+  std::string const old = bytes_of(path);
+  auto const said = [&](std::vector<stored_tensor> const& tensors, metadata const& about) {
+    std::string what = "written";
+    try {
+      save_tensors(path, tensors, about);
+    } catch (checkpoint_error const& e) {
+      what = e.what();
+    }
+    CHECK(bytes_of(path) == old);
+    return what;
+  };
+  std::string const cannot = "cannot write " + path + ": ";
+  auto const one = [&](char const* name, char const* dtype, std::vector<index_t> const& shape) {
+    return stored_tensor{name, dtype, shape, f.data(), 8};
+  };
+  CHECK(said({one("a", "F32", {2}), one("a", "F64", {})}, {}) ==
+        cannot + "tensor a comes twice, or has the metadata's name");
+  CHECK(said({one("__metadata__", "F32", {2})}, {}) ==
+        cannot + "tensor __metadata__ comes twice, or has the metadata's name");
+  CHECK(said({one("a", "F16", {4})}, {}) == cannot + "tensor a is of F16, must be of F32 or F64");
+  CHECK(said({one("a", "F32", {3})}, {}) == cannot + "tensor a has not the bytes of its shape");
+  CHECK(said({one("a", "F32", {-1, 2})}, {}) == cannot + "tensor a has a negative extent");
+  CHECK(said({one("\xe4", "F32", {2})}, {}) == cannot + "a name or text is not UTF-8: \xe4");
+  CHECK(said({}, {{"\xe4", ""}}) == cannot + "a name or text is not UTF-8: \xe4");
+  CHECK(said({}, {{"", "\xe4"}}) == cannot + "a name or text is not UTF-8: \xe4");
+  std::remove(path.c_str());
+}
+TEST_CASE("a write that fails names the reason, and leaves the old file and no part") {
+  std::vector<float> const f(1 << 20);
+  save_tensors(path, {{"a", "F32", {1}, f.data(), 4}}, {});
+  std::string const old = bytes_of(path);
+  auto const message = [](int reason) { return std::generic_category().message(reason); };
+  std::vector<stored_tensor> const large = {{"a", "F32", {1 << 20}, f.data(), f.size() * 4}};
+
+  // As a full disk: no file may be longer than a page, in the midst of the data.
+  rlimit usual{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &usual) == 0);
+  rlimit const page{4096, usual.rlim_max};
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &page) == 0);
+  std::string what = "written";
+  try {
+    save_tensors(path, large, {});
+  } catch (checkpoint_error const& e) {
+    what = e.what();
+  }
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &usual) == 0);
+  std::signal(SIGXFSZ, handler);
+  CHECK(what == "cannot write " + path + ": " + message(EFBIG));
+  CHECK(bytes_of(path) == old);
+  CHECK(!std::ifstream(path + ".part").good());
+  std::remove(path.c_str());
+
+  CHECK_THROWS_WITH_AS(bytes_of_file(path),
+                       ("cannot read " + path + ": " + message(ENOENT)).c_str(), checkpoint_error);
+  CHECK_THROWS_WITH_AS(bytes_of_file("."), ("cannot read .: " + message(EISDIR)).c_str(),
+                       checkpoint_error);
 }
 TEST_CASE("a checkpoint of other parameters, no file, and one that cannot be written") {
   parameters<float> two, other, fewer;
@@ -184,10 +276,16 @@ TEST_CASE("a checkpoint of other parameters, no file, and one that cannot be wri
   CHECK(said(same) == "accepted");
   save_checkpoint(path, two, {});
   CHECK(!std::ifstream(path + ".part").good());
+  parameters<double> wide;
+  wide.add("a", {2, 3}, initializer::constant(0)), wide.add("b", {4}, initializer::constant(0));
+  wide.allocate(0);
+  save_checkpoint(path, wide, {});
+  CHECK(said(same) == path + ": has a tensor a of another shape or type");
   std::remove(path.c_str());
-  CHECK(said(same) == "cannot read " + path);
+  std::string const no_file = ": " + std::generic_category().message(ENOENT);
+  CHECK(said(same) == "cannot read " + path + no_file);
   CHECK_THROWS_WITH_AS(save_checkpoint("no/such/folder/file", two, {}),
-                       "cannot write no/such/folder/file", checkpoint_error);
+                       ("cannot write no/such/folder/file" + no_file).c_str(), checkpoint_error);
   if (char const* const kept = std::getenv("LEARNING_SAFETENSORS_FILE"))
     save_checkpoint(kept, two, {{"step", "1"}, {"settings", "a=\"b\""}});
 }

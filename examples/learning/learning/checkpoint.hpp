@@ -4,12 +4,11 @@
 #pragma once
 
 #include "learning/files/safetensors.hpp"
+#include "learning/files/whole_file.hpp"
 #include "learning/parameters.hpp"
 
 #include <cstddef>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <string>
 #include <type_traits>
@@ -47,9 +46,7 @@ void save_checkpoint(std::string const& path, parameters<T>& all, metadata const
 /// is no such file is refused with a `checkpoint_error`, and nothing is written.
 template <class T>
 metadata load_checkpoint(std::string const& path, parameters<T>& all) {
-  std::ifstream in(path, std::ios::binary);
-  std::string const bytes{std::istreambuf_iterator<char>(in), {}};
-  if (!in.good() && !in.eof()) throw checkpoint_error("cannot read " + path);
+  std::string const bytes = bytes_of_file(path);
   try {
     tensor_file const file = read_tensors(bytes);
     std::map<std::string, stored_tensor const*> found;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of JSON that a safetensors header has: objects, arrays of whole numbers, and strings.
+// The part of JSON that a safetensors header has: objects, arrays of whole numbers, and strings;
+// the strings are written here too.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -159,5 +161,25 @@ class json_reader {
   std::string_view text_;
   std::size_t at_ = 0;
 };
+
+/// A text as JSON. Refuses one that is not UTF-8, which JSON cannot hold.
+inline std::string json_quoted(std::string_view text) {
+  std::string all = "\"";
+  for (char const letter : text) {
+    char code[8] = {letter};
+    if (letter == '"' || letter == '\\')
+      all += '\\';
+    else if (static_cast<unsigned char>(letter) < 0x20)
+      std::snprintf(code, sizeof code, "\\u%04x", letter);
+    all += code;
+  }
+  all += '"';
+  try {
+    json_reader(all).string();
+  } catch (checkpoint_error const&) {
+    throw checkpoint_error("a name or text is not UTF-8: " + std::string(text));
+  }
+  return all;
+}
 
 }  // namespace learning

@@ -4,17 +4,15 @@
 #pragma once
 
 #include "learning/files/json_reader.hpp"
+#include "learning/files/whole_file.hpp"
 
 #include <slicesort/tensor_view.hpp>
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,21 +40,26 @@ struct tensor_file {
 namespace detail {
 
 inline constexpr std::size_t length_bytes = 8, longest_header = 100'000'000;
+inline constexpr char const* metadata_name = "__metadata__";
 
 inline std::size_t element_bytes(std::string const& dtype) {
   return dtype == "F32" ? 4 : dtype == "F64" ? 8 : 0;
 }
-inline std::string json_quoted(std::string_view text) {
-  std::string all = "\"";
-  for (char const letter : text) {
-    char code[8] = {letter};
-    if (letter == '"' || letter == '\\')
-      all += '\\';
-    else if (static_cast<unsigned char>(letter) < 0x20)
-      std::snprintf(code, sizeof code, "\\u%04x", letter);
-    all += code;
+// What no file may say of a tensor, or nothing.
+inline std::string fault(stored_tensor const& one) {
+  std::string const tensor = "tensor " + one.name;
+  std::size_t const each = element_bytes(one.dtype);
+  if (each == 0) return tensor + " is of " + one.dtype + ", must be of F32 or F64";
+  std::size_t count = 1;
+  for (index_t const extent : one.shape) {
+    if (extent < 0) return tensor + " has a negative extent";
+    // Also before an extent of 0: Python's package multiplies in this order, and refuses it.
+    if (count != 0 && static_cast<std::size_t>(extent) > SIZE_MAX / count)
+      return tensor + " is too large";
+    count *= static_cast<std::size_t>(extent);
   }
-  return all + '"';
+  if (count > SIZE_MAX / each) return tensor + " is too large";
+  return count * each == one.bytes ? "" : tensor + " has not the bytes of its shape";
 }
 template <class List, class F>
 std::string joined(List const& list, F const& text_of) {
@@ -81,23 +84,12 @@ inline stored_tensor read_entry(json_reader& json, std::string const& name, std:
       json.fail("tensor " + name + " has " + key + ", which is unknown or there already");
   });
   if (seen != 7) json.fail("tensor " + name + " needs dtype, shape and data_offsets");
-  if (element_bytes(one.dtype) == 0)
-    json.fail("tensor " + name + " is of " + one.dtype + ", must be of F32 or F64");
   if (offsets.size() != 2 || offsets[0] > offsets[1] ||
       static_cast<std::size_t>(offsets[1]) > data.size())
     json.fail("tensor " + name + " lies outside the data");
   one.data = data.data() + offsets[0];
   one.bytes = static_cast<std::size_t>(offsets[1] - offsets[0]);
-  // An extent of 0 makes a product of 0, whatever the others are.
-  bool const empty = std::count(one.shape.begin(), one.shape.end(), 0) > 0;
-  std::size_t size = empty ? 0 : element_bytes(one.dtype);
-  for (index_t const extent : one.shape) {
-    if (size == 0) break;
-    if (static_cast<std::size_t>(extent) > SIZE_MAX / size)
-      json.fail("tensor " + name + " is too large");
-    size *= static_cast<std::size_t>(extent);
-  }
-  if (size != one.bytes) json.fail("tensor " + name + " has not the bytes of its shape");
+  if (std::string const wrong = fault(one); !wrong.empty()) json.fail(wrong);
   return one;
 }
 
@@ -121,7 +113,7 @@ inline tensor_file read_tensors(std::string_view file) {
   tensor_file all;
   bool has_metadata = false;
   json.object([&](std::string const& key) {
-    if (key == "__metadata__") {
+    if (key == metadata_name) {
       if (std::exchange(has_metadata, true)) json.fail("there is metadata twice");
       json.object([&](std::string const& name) {
         if (!all.about.emplace(name, json.string()).second) json.fail(name + " comes twice");
@@ -148,19 +140,24 @@ inline tensor_file read_tensors(std::string_view file) {
   return all;
 }
 
-/// What `read_tensors` reads, up to the data, which follow in the order of the tensors.
+/// What `read_tensors` reads, up to the data, which follow in the order of the tensors. Refused is
+/// what would be refused there.
 inline std::string header_of(std::vector<stored_tensor> const& tensors, metadata const& about) {
   using namespace detail;
   std::vector<std::string> entries;
   if (!about.empty())
-    entries.push_back("\"__metadata__\":{" +
+    entries.push_back(json_quoted(metadata_name) + ":{" +
                       joined(about,
                              [](auto const& pair) {
                                return json_quoted(pair.first) + ":" + json_quoted(pair.second);
                              }) +
                       "}");
   std::size_t at = 0;
+  std::set<std::string> names = {metadata_name};
   for (stored_tensor const& one : tensors) {
+    if (!names.insert(one.name).second)
+      throw checkpoint_error("tensor " + one.name + " comes twice, or has the metadata's name");
+    if (std::string const wrong = fault(one); !wrong.empty()) throw checkpoint_error(wrong);
     std::string const first = std::to_string(at);
     at += one.bytes;
     entries.push_back(json_quoted(one.name) + ":{\"dtype\":\"" + one.dtype + "\",\"shape\":[" +
@@ -175,22 +172,21 @@ inline std::string header_of(std::vector<stored_tensor> const& tensors, metadata
   return length + header;
 }
 
-/// Writes tensors, sorted by name, to `path.part`, and renames that file when it is on the disk: an
-/// interrupted write leaves the old one as it was.
+/// Writes tensors, sorted by name, as `replace_file` does. Throws `checkpoint_error`.
 inline void save_tensors(std::string const& path, std::vector<stored_tensor> tensors,
                          metadata const& about) {
   std::sort(tensors.begin(), tensors.end(),
             [](auto const& a, auto const& b) { return a.name < b.name; });
-  std::string const part = path + ".part", header = header_of(tensors, about);
-  std::FILE* const file = std::fopen(part.c_str(), "wb");
-  bool fine =
-      file != nullptr && std::fwrite(header.data(), 1, header.size(), file) == header.size();
+  std::string header;
+  try {
+    header = header_of(tensors, about);
+  } catch (checkpoint_error const& e) {
+    throw checkpoint_error("cannot write " + path + ": " + e.what());
+  }
+  std::vector<std::string_view> parts = {header};
   for (stored_tensor const& one : tensors)
-    fine = fine && (one.bytes == 0 || std::fwrite(one.data, 1, one.bytes, file) == one.bytes);
-  fine = fine && std::fflush(file) == 0 && fsync(fileno(file)) == 0;
-  if (file != nullptr) fine = std::fclose(file) == 0 && fine;
-  if (!fine || std::rename(part.c_str(), path.c_str()) != 0)
-    throw checkpoint_error("cannot write " + path);
+    parts.emplace_back(static_cast<char const*>(one.data), one.bytes);
+  replace_file(path, parts);
 }
 
 }  // namespace learning

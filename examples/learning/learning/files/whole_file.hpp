@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files read and written as a whole, with the system's reason where that fails.
+#pragma once
+
+#include "learning/files/json_reader.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace learning {
+namespace detail {
+
+// The first failure of several calls that say what went wrong in `errno`.
+class first_failure {
+ public:
+  bool none() const { return reason_ == 0; }
+  void unless(bool done) {
+    if (!done && none()) reason_ = errno != 0 ? errno : EIO;
+  }
+  void refuse(std::string const& what) const {
+    if (!none())
+      throw checkpoint_error("cannot " + what + ": " + std::generic_category().message(reason_));
+  }
+
+ private:
+  int reason_ = 0;
+};
+
+}  // namespace detail
+
+/// The bytes of a file. Throws `checkpoint_error`, also for a folder, where a stream's iterators
+/// would throw an exception of their own.
+inline std::string bytes_of_file(std::string const& path) {
+  detail::first_failure failure;
+  std::string all;
+  std::FILE* const file = std::fopen(path.c_str(), "rb");
+  failure.unless(file != nullptr);
+  if (file != nullptr) {
+    std::vector<char> block(std::size_t{1} << 16);
+    while (std::size_t const got = std::fread(block.data(), 1, block.size(), file))
+      all.append(block.data(), got);
+    failure.unless(std::ferror(file) == 0);
+    std::fclose(file);
+  }
+  failure.refuse("read " + path);
+  return all;
+}
+
+/// Writes the parts, one after the other, to `path.part`, and renames that file when it is on the
+/// disk: a write that fails or is interrupted leaves the old file. Throws `checkpoint_error`.
+inline void replace_file(std::string const& path, std::vector<std::string_view> const& parts) {
+  detail::first_failure failure;
+  std::string const unfinished = path + ".part";
+  std::FILE* const file = std::fopen(unfinished.c_str(), "wb");
+  failure.unless(file != nullptr);
+  if (file != nullptr) {
+    for (std::string_view const part : parts)
+      if (failure.none() && !part.empty())
+        failure.unless(std::fwrite(part.data(), 1, part.size(), file) == part.size());
+    failure.unless(std::fflush(file) == 0 && fsync(fileno(file)) == 0);
+    failure.unless(std::fclose(file) == 0);
+    if (failure.none()) failure.unless(std::rename(unfinished.c_str(), path.c_str()) == 0);
+    if (!failure.none()) std::remove(unfinished.c_str());
+  }
+  failure.refuse("write " + path);
+}
+
+}  // namespace learning

@@ -30,7 +30,7 @@ class averaging {
     extents3 const e = from.extents();
     c.work([&] {  // not while memory is being counted
       c.threads.parallel_for(static_cast<unsigned>(e.batch), [&](unsigned sample) {
-        index_t const b = sample, rows = c.lengths.size() > 0 ? c.lengths(b) : e.length;
+        index_t const b = sample, rows = c.valid_rows(b, e.length);
         for (index_t i = 0; i < e.channels; ++i) {
           T sum = 0;
           for (index_t n = 0; n < rows; ++n) sum += from(b, n, i);

@@ -3,6 +3,7 @@
 // nothing.
 #include "learning/mixers/attention.hpp"
 #include "learning/mixers/csp.hpp"
+#include "learning/mixers/none.hpp"
 #include "learning/mixers/sorting.hpp"
 #include "learning/mixers/sparse_mix.hpp"
 #include "learning/samples.hpp"
@@ -11,6 +12,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -65,10 +67,36 @@ void check_padding(pooling pooled) {
   }
 }
 
+// What lies in rows of padding, which no layer writes, comes into no answer and no gradient.
+template <class Mixer, class Block>
+void check_undefined_padding(pooling pooled) {
+  encoder_config with = small_encoder();
+  with.pooled = pooled;
+  made_up_batch<double> const samples(small_tokens());
+  encoder<Mixer, Block> m(samples.shape, with, {}, 1);
+  trial<double> run(m, samples.view());
+  std::vector<double> seen[2];
+  for (double const rest : {0.0, std::numeric_limits<double>::quiet_NaN()}) {
+    run.stack().clear();
+    auto const count = static_cast<index_t>(run.stack().bytes() / sizeof(double));
+    std::fill_n(run.stack().keep<double>(count), count, rest);
+    run.gradients();
+    std::vector<double>& all = seen[rest == 0 ? 0 : 1];
+    all = m.learned().gradients();
+    all.insert(all.end(), run.outputs().begin(), run.outputs().end());
+  }
+  CHECK(seen[0] == seen[1]);  // a NaN equals nothing
+}
+
 template <class Mixer>
 void check_all_poolings() {
-  for (pooling const pooled : {pooling::cls, pooling::mean, pooling::max})
+  for (pooling const pooled : {pooling::cls, pooling::mean, pooling::max}) {
     check_padding<Mixer>(pooled);
+    check_undefined_padding<Mixer, pre_norm>(pooled);
+    check_undefined_padding<Mixer, post_norm>(pooled);
+    check_undefined_padding<Mixer, bare>(pooled);
+  }
+  check_undefined_padding<Mixer, pre_norm>(pooling::flatten);
 }
 
 }  // namespace
@@ -118,4 +146,6 @@ TEST_CASE("padding is not seen, the last valid row is") {
   check_all_poolings<mixers::csp<ss::shift::linear, ss::ascending, double>>();
   check_all_poolings<mixers::attention<ss::mask::full, double>>();
   check_all_poolings<mixers::sparse_mix<ss::topology::chord, double>>();
+  check_all_poolings<mixers::sparse_mix<ss::topology::cdil, double>>();
+  check_undefined_padding<mixers::none<double>, pre_norm>(pooling::mean);
 }

@@ -17,11 +17,13 @@ namespace learning {
 namespace ss = slicesort;
 using ss::tensor1, ss::tensor3, ss::tensor4, ss::extents3, ss::extents4;
 
-/// Rows `[rows, columns]`, `stride` elements apart.
+/// Rows `[rows, columns]`, `stride` elements apart. Those of a batch know how many belong to a
+/// sample, and so which of them are padding.
 template <class T>
 struct matrix {
   T* data = nullptr;
   index_t rows = 0, columns = 0, stride = 0;
+  index_t sample_rows = 0;  ///< 0: rows that are nobody's padding
 
   matrix() = default;
   matrix(T* first, index_t row_count, index_t column_count, index_t row_stride)
@@ -29,7 +31,9 @@ struct matrix {
   matrix(T* first, index_t row_count, index_t column_count)
       : matrix(first, row_count, column_count, column_count) {}
   template <class U, class = std::enable_if_t<std::is_same_v<U const, T>>>
-  matrix(matrix<U> other) : matrix(other.data, other.rows, other.columns, other.stride) {}
+  matrix(matrix<U> other) : matrix(other.data, other.rows, other.columns, other.stride) {
+    sample_rows = other.sample_rows;
+  }
 
   T* row(index_t r) const { return data + r * stride; }
   matrix part(index_t first, index_t count) const { return {row(first), count, columns, stride}; }
@@ -39,7 +43,9 @@ struct matrix {
 template <class T>
 matrix<T> flat(tensor3<T> x) {
   extents3 const e = x.extents();
-  return {x.data(), e.batch * e.length, e.channels, x.strides().length};
+  matrix<T> all(x.data(), e.batch * e.length, e.channels, x.strides().length);
+  all.sample_rows = e.length;
+  return all;
 }
 
 /// A step of a model: who works, with what memory, and what layers deep inside must know.
@@ -50,6 +56,7 @@ struct call {
   bool training = true;
   std::uint64_t seed = 0, step = 0;
   tensor1<index_t const> lengths{};  ///< valid rows of every sample; empty: all
+  bool forms_padding = false;        ///< as a pooling reads it; else what lies there is undefined
   tensor3<T const> start{};          ///< the embedding, which every layer may read (Paramixer's X0)
   tensor3<T> start_gradient{};       ///< to which layers that read it add theirs
 
@@ -66,6 +73,22 @@ struct call {
     return stack.scratch<U>(count);
   }
   tensor3<T> scratch(extents3 e) { return {scratch(e.size()), e}; }
+  /// Memory for rows of `columns` elements, as many as x has and of the same samples.
+  matrix<T> keep_rows(matrix<T const> x, index_t columns) {
+    return rows_like(x, keep(x.rows * columns), columns);
+  }
+  matrix<T> scratch_rows(matrix<T const> x, index_t columns) {
+    return rows_like(x, scratch(x.rows * columns), columns);
+  }
+
+  /// Rows of sample b, of so many, that are not padding.
+  index_t valid_rows(index_t b, index_t rows) const {
+    return lengths.size() == 0 ? rows : lengths(b);
+  }
+  /// Those that layers form.
+  index_t formed_rows(index_t b, index_t rows) const {
+    return forms_padding ? rows : valid_rows(b, rows);
+  }
 
   /// Does what reads or writes memory, of which there is none while it is being counted.
   template <class F>
@@ -81,7 +104,7 @@ struct call {
   }
   static index_t tiles(index_t rows) { return (rows + tile_rows(rows) - 1) / tile_rows(rows); }
 
-  /// Calls f(first row, rows, tile) for all tiles, in parallel.
+  /// Calls f(first, count, tile) for all tiles of so many, in parallel.
   template <class F>
   void each_tile(index_t rows, F const& f) {
     work([&] {
@@ -92,19 +115,43 @@ struct call {
       });
     });
   }
-  /// Adds up what f(first row, rows, part) writes to `part`, `[size]`, for every tile, in their
-  /// order, and adds the sum to `total`.
+  /// Calls f(first row, rows) for all rows of x but the padding, in parallel by tiles.
   template <class F>
-  void add_tiles(index_t rows, index_t size, T* total, F const& f) {
+  void parallel_rows(matrix<T const> x, F const& f) {
+    each_tile(x.rows,
+              [&](index_t first, index_t count, index_t) { valid_parts(x, first, count, f); });
+  }
+  /// Adds up what f(first row, rows, part) adds to `part`, `[size]`, for every tile of the rows
+  /// that are not padding, in their order, and adds the sum to `total`.
+  template <class F>
+  void reduce_rows(matrix<T const> x, index_t size, T* total, F const& f) {
     memory::scope const scope(stack);
-    T* const parts = scratch(tiles(rows) * size);
-    each_tile(rows, [&](index_t first, index_t count, index_t tile) {
-      f(first, count, parts + tile * size);
+    T* const parts = scratch(tiles(x.rows) * size);
+    each_tile(x.rows, [&](index_t first, index_t count, index_t tile) {
+      T* const part = parts + tile * size;
+      std::fill_n(part, size, T(0));
+      valid_parts(x, first, count, [&](index_t at, index_t rows) { f(at, rows, part); });
     });
     each_tile(size, [&](index_t first, index_t count, index_t) {
-      for (index_t tile = 0; tile < tiles(rows); ++tile)
+      for (index_t tile = 0; tile < tiles(x.rows); ++tile)
         for (index_t i = first; i < first + count; ++i) total[i] += parts[tile * size + i];
     });
+  }
+
+ private:
+  static matrix<T> rows_like(matrix<T const> x, T* data, index_t columns) {
+    matrix<T> all(data, x.rows, columns);
+    all.sample_rows = x.sample_rows;
+    return all;
+  }
+  template <class F>
+  void valid_parts(matrix<T const> x, index_t first, index_t count, F const& f) const {
+    if (x.sample_rows == 0 || lengths.size() == 0 || forms_padding) return f(first, count);
+    for (index_t b = first / x.sample_rows; b * x.sample_rows < first + count; ++b) {
+      index_t const row0 = b * x.sample_rows, from = std::max(first, row0),
+                    to = std::min(first + count, row0 + lengths(b));
+      if (from < to) f(from, to - from);
+    }
   }
 };
 

@@ -103,9 +103,8 @@ class encoder final : public model<typename Mixer::element> {
     pool_.forward(c, x, pooled_);
     hidden_ = pooled_;
     if (before_head_) {
-      index_t const width = with_.head_hidden;
-      slope_ = {c.keep(in.size * width), in.size, width};
-      hidden_ = {c.keep(in.size * width), in.size, width};
+      slope_ = c.keep_rows(pooled_, with_.head_hidden);
+      hidden_ = c.keep_rows(pooled_, with_.head_hidden);
       before_head_->forward(c, pooled_, slope_);
       activate(c, activation::relu, slope_, hidden_);
     }
@@ -117,11 +116,10 @@ class encoder final : public model<typename Mixer::element> {
     extents3 const e{in.size, embedding_.rows(), with_.width};
     tensor3<T> dx = c.scratch(e), dy_of_layer = c.scratch(e);
     c.start_gradient = c.scratch(e);
-    c.work([&] { std::fill_n(c.start_gradient.data(), e.size(), T(0)); });
-    matrix<T> const dpooled(c.scratch(pooled_.rows * pooled_.columns), pooled_.rows,
-                            pooled_.columns);
+    fill<T>(c, T(0), flat(c.start_gradient));
+    matrix<T> const dpooled = c.scratch_rows(pooled_, pooled_.columns);
     if (before_head_) {
-      matrix<T> const dhidden(c.scratch(slope_.rows * slope_.columns), slope_.rows, slope_.columns);
+      matrix<T> const dhidden = c.scratch_rows(slope_, slope_.columns);
       head_->backward(c, hidden_, dy, dhidden);
       multiply_elements<T>(c, dhidden, slope_, dhidden);
       before_head_->backward(c, pooled_, dhidden, dpooled);
@@ -151,7 +149,7 @@ class encoder final : public model<typename Mixer::element> {
   bool drops(call<T> const& c) const { return c.training && with_.rules.dropout > 0; }
   // Those of the sequences: with the class token's row.
   void set_lengths(call<T>& c, batch<T> const& in) {
-    c.lengths = {};
+    c.lengths = {}, c.forms_padding = with_.pooled == pooling::flatten;
     if (!with_.masks_padding || in.lengths.size() == 0) return;
     index_t* const lengths = c.template keep<index_t>(in.size);
     c.work([&] {

@@ -23,15 +23,21 @@ extern "C" __attribute__((weak)) void openblas_set_num_threads(int);
 
 namespace learning {
 
+/// Products whose sums run over the rows of a batch are added up by so many.
+inline constexpr index_t rows_at_once = 2048;
+
 #ifdef LEARNING_USE_BLAS
 inline constexpr char const* gemm_name = "BLAS";
 inline bool multiply(ss::gemm_call const& call) { return ss::cblas{}.multiply(nullptr, call); }
 #else
 inline constexpr char const* gemm_name = "own";
-// Each thread has a workspace that its greatest product has made as large as it needs.
+// Each thread has a workspace that its greatest product has made as large as it needs, or one over
+// as many rows as are multiplied at once: how many rows of a tile are valid changes step by step.
 inline bool multiply(ss::gemm_call const& call) {
   static thread_local std::vector<std::byte> scratch;
-  scratch.resize(std::max(scratch.size(), ss::host_gemm::workspace_bytes(call)));
+  ss::gemm_call greatest = call;
+  greatest.depth = std::max(call.depth, rows_at_once);
+  scratch.resize(std::max(scratch.size(), ss::host_gemm::workspace_bytes(greatest)));
   return ss::host_gemm{}.multiply(call, scratch);
 }
 #endif

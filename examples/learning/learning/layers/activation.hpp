@@ -76,7 +76,7 @@ value_and_slope<T> gelu_tanh(T x) {
 /// `y = f(x)`, and the slopes in place of x.
 template <class T>
 void activate(call<T>& c, activation f, matrix<T> x, matrix<T> y) {
-  c.each_tile(x.rows, [&](index_t first, index_t count, index_t) {
+  c.parallel_rows(x, [&](index_t first, index_t count) {
     auto const each = [&](auto function) {
       for (index_t r = first; r < first + count; ++r) {
         T *const from = x.row(r), *const to = y.row(r);

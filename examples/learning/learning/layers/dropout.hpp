@@ -24,19 +24,25 @@ class dropout {
     random_stream const random(c.seed, stream_);
     auto const least = static_cast<std::uint32_t>(rate_ * 0x1p32);
     auto const scale = static_cast<T>(1 / (1 - rate_));
-    c.each_tile(x.rows, [&](index_t first, index_t count, index_t) {
-      for (index_t r = first; r < first + count; ++r) {
-        std::uint64_t const place =
-            (c.step << 40) + static_cast<std::uint64_t>(r) * static_cast<std::uint64_t>(x.columns);
-        T* const row = x.row(r);
-        for (index_t i = 0; i < x.columns; ++i)
-          row[i] =
-              random.bits32(place + static_cast<std::uint64_t>(i)) >= least ? row[i] * scale : T(0);
-      }
+    auto const columns = static_cast<std::uint64_t>(x.columns);
+    c.parallel_rows(x, [&](index_t first, index_t count) {
+      for (index_t r = first; r < first + count; ++r)
+        drop(random, (c.step << 40) + static_cast<std::uint64_t>(r) * columns, least, scale,
+             x.row(r), x.columns);
     });
   }
 
  private:
+  // All by value: a store to the row could change what lies behind a reference, and compilers would
+  // then form no vectors.
+  static void drop(random_stream random, std::uint64_t place, std::uint32_t least, T scale, T* row,
+                   index_t columns) {
+    for (index_t i = 0; i < columns; ++i) {
+      bool const kept = random.bits32(place + static_cast<std::uint64_t>(i)) >= least;
+      row[i] = kept ? row[i] * scale : T(0);
+    }
+  }
+
   std::uint64_t stream_;
   double rate_;
 };

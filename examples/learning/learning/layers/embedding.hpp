@@ -45,7 +45,7 @@ class embedding {
 
   void forward(call<T>& c, batch<T> const& in, tensor3<T> x) const {
     if (numbers_) from_numbers(c, in, x);
-    each_row(c, in.size, [&](index_t b, index_t n) {
+    each_row(c, x, [&](index_t b, index_t n) {
       T* const row = &x(b, n, 0);
       if (n < first_)
         std::copy_n(class_.value(), width_, row);
@@ -64,28 +64,28 @@ class embedding {
       memory::scope const scope(c.stack);
       extents3 const e{in.size, rows_ - first_, width_};
       tensor3<T> const rows = c.scratch(e);  // without class tokens, which no number made
-      each_row(c, in.size, [&](index_t b, index_t n) {
+      c.work([&] { std::fill_n(rows.data(), e.size(), T(0)); });
+      each_row(c, dx, [&](index_t b, index_t n) {
         if (n >= first_) std::copy_n(&dx(b, n, 0), width_, &rows(b, n - first_, 0));
       });
       numbers_->backward(c, in.numbers_matrix(), flat(rows));
     } else {
-      c.add_tiles(in.size * rows_, table_.size(), c.stack.counting() ? nullptr : table_.gradient(),
-                  [&](index_t first, index_t count, T* part) {
-                    std::fill_n(part, table_.size(), T(0));
-                    for (index_t r = first; r < first + count; ++r) {
-                      index_t const b = r / rows_, n = r % rows_;
-                      if (n < first_) continue;
-                      T* const to = part + token(in, b, n) * width_;
-                      for (index_t i = 0; i < width_; ++i) to[i] += dx(b, n, i);
-                    }
-                  });
+      c.reduce_rows(flat(dx), table_.size(), c.stack.counting() ? nullptr : table_.gradient(),
+                    [&](index_t first, index_t count, T* part) {
+                      for (index_t r = first; r < first + count; ++r) {
+                        index_t const b = r / rows_, n = r % rows_;
+                        if (n < first_) continue;
+                        T* const to = part + token(in, b, n) * width_;
+                        for (index_t i = 0; i < width_; ++i) to[i] += dx(b, n, i);
+                      }
+                    });
     }
   }
 
  private:
   template <class F>
-  void each_row(call<T>& c, index_t samples, F const& f) const {
-    c.each_tile(samples * rows_, [&](index_t first, index_t count, index_t) {
+  void each_row(call<T>& c, tensor3<T> x, F const& f) const {
+    c.parallel_rows(flat(x), [&](index_t first, index_t count) {
       for (index_t r = first; r < first + count; ++r) f(r / rows_, r % rows_);
     });
   }
@@ -101,7 +101,7 @@ class embedding {
     memory::scope const scope(c.stack);
     tensor3<T> const rows = c.scratch({in.size, rows_ - first_, width_});
     numbers_->forward(c, in.numbers_matrix(), flat(rows));
-    each_row(c, in.size, [&](index_t b, index_t n) {
+    each_row(c, x, [&](index_t b, index_t n) {
       if (n >= first_) std::copy_n(&rows(b, n - first_, 0), width_, &x(b, n, 0));
     });
   }
@@ -109,7 +109,7 @@ class embedding {
   void add_over_samples(call<T>& c, index_t samples, tensor3<T> dx) const {
     c.each_tile(rows_, [&](index_t first, index_t count, index_t) {
       for (index_t b = 0; b < samples; ++b)
-        for (index_t n = first; n < first + count; ++n)
+        for (index_t n = first; n < std::min(first + count, c.formed_rows(b, rows_)); ++n)
           for (index_t i = 0; i < width_; ++i) {
             if (positions_.size() > 0) positions_.gradient()[n * width_ + i] += dx(b, n, i);
             if (n < first_) class_.gradient()[i] += dx(b, n, i);

@@ -26,7 +26,7 @@ class linear {
   index_t outputs() const { return out_; }
 
   void forward(call<T>& c, matrix<T const> x, matrix<T> y) const {
-    c.each_tile(x.rows, [&](index_t first, index_t count, index_t) {
+    c.parallel_rows(x, [&](index_t first, index_t count) {
       auto const to = y.part(first, count);
       for (index_t r = 0; has_bias() && r < count; ++r) std::copy_n(bias_.value(), out_, to.row(r));
       multiply<T>(x.part(first, count), weights(), to, transposed::b, has_bias());
@@ -35,23 +35,24 @@ class linear {
   /// Adds to the gradients of W and b. `x` is what forward read.
   void backward(call<T>& c, matrix<T const> x, matrix<T const> dy) const {
     // Biases were added right after weights, so both gradients are one array.
-    c.add_tiles(x.rows, weight_.size() + bias_.size(),
-                c.stack.counting() ? nullptr : weight_.gradient(),
-                [&](index_t first, index_t count, T* part) {
-                  multiply<T>(dy.part(first, count), x.part(first, count),
-                              matrix<T>(part, out_, in_), transposed::a);
-                  if (!has_bias()) return;
-                  T* const sums = part + weight_.size();
-                  std::fill_n(sums, out_, T(0));
-                  for (index_t r = first; r < first + count; ++r)
-                    for (index_t i = 0; i < out_; ++i) sums[i] += dy.row(r)[i];
-                });
+    c.reduce_rows(x, weight_.size() + bias_.size(),
+                  c.stack.counting() ? nullptr : weight_.gradient(),
+                  [&](index_t first, index_t count, T* part) {
+                    for (index_t done = 0; done < count; done += rows_at_once) {
+                      index_t const at = first + done, rows = std::min(rows_at_once, count - done);
+                      multiply<T>(dy.part(at, rows), x.part(at, rows), matrix<T>(part, out_, in_),
+                                  transposed::a, /*adds*/ true);
+                    }
+                    T* const sums = part + weight_.size();
+                    for (index_t r = first; has_bias() && r < first + count; ++r)
+                      for (index_t i = 0; i < out_; ++i) sums[i] += dy.row(r)[i];
+                  });
   }
   /// `dx = dy W`, or `dx += dy W`; and as above.
   void backward(call<T>& c, matrix<T const> x, matrix<T const> dy, matrix<T> dx,
                 ss::grad_mode mode = ss::grad_mode::overwrite) const {
     backward(c, x, dy);
-    c.each_tile(dy.rows, [&](index_t first, index_t count, index_t) {
+    c.parallel_rows(x, [&](index_t first, index_t count) {
       multiply<T>(dy.part(first, count), weights(), dx.part(first, count), transposed::none,
                   mode == ss::grad_mode::accumulate);
     });
@@ -78,8 +79,7 @@ class mlp {
   void forward(call<T>& c, matrix<T const> x, matrix<T> y) {
     index_t const hidden = first_.outputs();
     memory::scope const scope(c.stack);
-    slope_ = {c.keep(x.rows * hidden), x.rows, hidden};
-    value_ = {c.keep(x.rows * hidden), x.rows, hidden};
+    slope_ = c.keep_rows(x, hidden), value_ = c.keep_rows(x, hidden);
     first_.forward(c, x, slope_);
     activate(c, function_, slope_, value_);
     drop_.apply(c, value_);
@@ -88,7 +88,7 @@ class mlp {
   void backward(call<T>& c, matrix<T const> x, matrix<T const> dy, matrix<T> dx,
                 ss::grad_mode mode = ss::grad_mode::overwrite) const {
     memory::scope const scope(c.stack);
-    matrix<T> const dvalue(c.scratch(value_.rows * value_.columns), value_.rows, value_.columns);
+    matrix<T> const dvalue = c.scratch_rows(value_, value_.columns);
     second_.backward(c, value_, dy, dvalue);
     drop_.apply(c, dvalue);
     multiply_elements<T>(c, dvalue, slope_, dvalue);

@@ -21,7 +21,7 @@ class layer_norm {
 
   void forward(call<T>& c, matrix<T const> x, matrix<T> y) {
     scale_ = c.keep(x.rows * 2);
-    c.each_tile(x.rows, [&](index_t first, index_t count, index_t) {
+    c.parallel_rows(x, [&](index_t first, index_t count) {
       T const *const gain = gain_.value(), *const shift = shift_.value();
       for (index_t r = first; r < first + count; ++r) {
         T const* const from = x.row(r);
@@ -42,12 +42,11 @@ class layer_norm {
                 ss::grad_mode mode = ss::grad_mode::overwrite) const {
     index_t const columns = x.columns;
     bool const adds = mode == ss::grad_mode::accumulate;
-    c.add_tiles(
-        x.rows, 2 * columns, c.stack.counting() ? nullptr : gain_.gradient(),
+    c.reduce_rows(
+        x, 2 * columns, c.stack.counting() ? nullptr : gain_.gradient(),
         [&](index_t first, index_t count, T* part) {
           T const* const gain = gain_.value();
           T *const dgain = part, *const dshift = part + columns;
-          std::fill_n(part, 2 * columns, T(0));
           for (index_t r = first; r < first + count; ++r) {
             T const mean = scale_[2 * r], inverse = scale_[2 * r + 1];
             T const *const from = x.row(r), *const d = dy.row(r);

@@ -30,20 +30,20 @@ class pool {
       if (how_ == pooling::cls || how_ == pooling::flatten)
         return void(std::copy_n(from, outputs(), to));
       std::fill_n(to, width_, T(0));
-      index_t const valid = valid_rows(c, b);
+      index_t const valid = c.valid_rows(b, rows_);
       if (how_ == pooling::max) return take_greatest(from, valid, to, greatest_ + b * width_);
       for (index_t n = 0; n < valid; ++n)
         for (index_t i = 0; i < width_; ++i) to[i] += from[n * width_ + i];
       for (index_t i = 0; i < width_; ++i) to[i] *= share(valid);
     });
   }
-  /// Writes all of dx.
+  /// Writes all of dx but padding, which `flatten` has none of.
   void backward(call<T>& c, matrix<T const> dy, tensor3<T> dx) const {
     each_sample(c, dy.rows, [&](index_t b) {
       T const* const from = dy.row(b);
       T* const to = &dx(b, 0, 0);
-      index_t const valid = valid_rows(c, b);
-      if (how_ != pooling::flatten) std::fill_n(to, rows_ * width_, T(0));
+      index_t const valid = c.valid_rows(b, rows_);
+      if (how_ != pooling::flatten) std::fill_n(to, valid * width_, T(0));
       if (how_ == pooling::cls || how_ == pooling::flatten)
         std::copy_n(from, outputs(), to);
       else if (how_ == pooling::max)
@@ -62,9 +62,6 @@ class pool {
       c.threads.parallel_for(static_cast<unsigned>(samples),
                              [&](unsigned b) { f(static_cast<index_t>(b)); });
     });
-  }
-  index_t valid_rows(call<T> const& c, index_t b) const {
-    return c.lengths.size() == 0 ? rows_ : c.lengths(b);
   }
   static T share(index_t valid) { return valid > 0 ? 1 / static_cast<T>(valid) : T(0); }
   void take_greatest(T const* from, index_t valid, T* to, std::int32_t* at) const {

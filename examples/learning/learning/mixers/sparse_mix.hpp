@@ -42,10 +42,9 @@ class sparse_mix {
   void forward(call<T>& c, tensor3<T const> x, tensor3<T> y) {
     memory::scope const scope(c.stack);
     extents3 const e = x.extents();
-    index_t const rows = e.batch * e.length, all = factors_ * hidden_;
     input_ = x, v_ = c.keep(e);
     values_.forward(c, flat(x), flat(v_));
-    slope_ = {c.keep(rows * all), rows, all}, value_ = {c.keep(rows * all), rows, all};
+    slope_ = c.keep_rows(flat(x), factors_ * hidden_), value_ = c.keep_rows(slope_, slope_.columns);
     extents4 const we{factors_, e.batch, e.length, links_};
     w_ = {c.keep(we.size()), we};
     first_.forward(c, flat(c.start), slope_);
@@ -74,7 +73,7 @@ class sparse_mix {
                      {ss::grad_mode::overwrite, c.lengths});
       });
     }
-    matrix<T> const dvalue(c.scratch(value_.rows * value_.columns), value_.rows, value_.columns);
+    matrix<T> const dvalue = c.scratch_rows(value_, value_.columns);
     for (index_t m = 0; m < factors_; ++m)
       second_[static_cast<std::size_t>(m)].backward(c, hidden_of(value_, m), flat<T const>(dw[m]),
                                                     hidden_of(dvalue, m));
@@ -89,7 +88,9 @@ class sparse_mix {
   }
   // Of factor m, in the hidden layer of all.
   matrix<T> hidden_of(matrix<T> all, index_t m) const {
-    return {all.data == nullptr ? nullptr : all.data + m * hidden_, all.rows, hidden_, all.stride};
+    if (all.data != nullptr) all.data += m * hidden_;
+    all.columns = hidden_;
+    return all;
   }
 
   index_t factors_, links_, hidden_;

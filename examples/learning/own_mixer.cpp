@@ -34,8 +34,7 @@ class averaging {
         for (index_t i = 0; i < e.channels; ++i) {
           T sum = 0;
           for (index_t n = 0; n < rows; ++n) sum += from(b, n, i);
-          for (index_t n = 0; n < e.length; ++n)
-            to(b, n, i) = n < rows ? sum / static_cast<T>(rows) : T(0);
+          for (index_t n = 0; n < rows; ++n) to(b, n, i) = sum / static_cast<T>(rows);
         }
       });
     });

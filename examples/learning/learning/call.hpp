@@ -144,14 +144,20 @@ struct call {
     all.sample_rows = x.sample_rows;
     return all;
   }
+  // Calls f(first row, rows) for each stretch of rows that no padding interrupts.
   template <class F>
   void valid_parts(matrix<T const> x, index_t first, index_t count, F const& f) const {
     if (x.sample_rows == 0 || lengths.size() == 0 || forms_padding) return f(first, count);
+    index_t from = first, to = first;
     for (index_t b = first / x.sample_rows; b * x.sample_rows < first + count; ++b) {
-      index_t const row0 = b * x.sample_rows, from = std::max(first, row0),
-                    to = std::min(first + count, row0 + lengths(b));
-      if (from < to) f(from, to - from);
+      index_t const row0 = std::max(first, b * x.sample_rows);
+      if (row0 > to) {
+        if (from < to) f(from, to - from);
+        from = to = row0;
+      }
+      to = std::max(to, std::min(first + count, b * x.sample_rows + lengths(b)));
     }
+    if (from < to) f(from, to - from);
   }
 };
 

@@ -47,7 +47,8 @@ struct encoder_config {
 /// @tparam Mixer `mixers::sorting<..>`, `csp`, `attention`, `sparse_mix`, `none`, or a class of
 ///         yours with `element`, `config`, `Mixer(site, config)`, `forward(call, x, y)` and
 ///         `backward(call, dy, dx)`, of tensors `[batch, length, width]`. Forward keeps what
-///         backward reads with `call::keep`; backward overwrites dx.
+///         backward reads with `call::keep`; backward overwrites dx. Rows past `call::lengths` are
+///         padding: what lies there is undefined, and nothing need be written.
 /// @tparam Block `pre_norm`, `post_norm` or `bare`.
 template <class Mixer, class Block = pre_norm>
 class encoder final : public model<typename Mixer::element> {

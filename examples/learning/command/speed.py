@@ -7,17 +7,17 @@ import sys
 import tempfile
 from pathlib import Path
 
+from .build import Failed
 from .presets import flags_of, preset
 from .runs import Runs, read_journal
 from .tables import Table
 
 MODELS = ("sort-ascending", "csp", "chord", "softmax", "none")
 LENGTHS = (1000, 2000, 4000)
-IN_TORCH = {"sort-ascending": "sort", "softmax": "softmax", "none": "none"}
 
 
-def ours(runs: Runs, model: str, length: int, extra: dict[str, str]) -> tuple[float, float]:
-    """Tokens a second, and megabytes of a step and the parameters."""
+def ours(runs: Runs, model: str, length: int, extra: dict[str, str]) -> tuple[float, float, int]:
+    """Tokens a second, megabytes of a step and the parameters, and the number of parameters."""
     flags = flags_of("sliceformer/speed", None, model, {"length": str(length), **extra})
     with tempfile.TemporaryDirectory() as folder:
         journal = Path(folder) / "journal"
@@ -25,21 +25,23 @@ def ours(runs: Runs, model: str, length: int, extra: dict[str, str]) -> tuple[fl
         subprocess.run(runs.command(run) + ["--journal", str(journal)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         result = read_journal(journal)
     rates = [one["steps_per_second"] for one in result.train[1:]]  # the first step touches new memory
-    return statistics.median(rates) * int(flags["batch"]) * length, result.start["memory_bytes"] / 1e6
+    return statistics.median(rates) * int(flags["batch"]) * length, result.start["memory_bytes"] / 1e6, result.start["parameters"]
 
 
-def in_torch(model: str, length: int, threads: int | None) -> tuple[float, float] | None:
-    kind = IN_TORCH.get(model)
-    if kind is None:
+def in_torch(model: str, length: int, threads: int | None, parameters: int) -> tuple[float, float] | None:
+    """Tokens a second and megabytes of the same model, where it is written in torch_models.py."""
+    if model not in MODELS:
         return None
     flags = preset("sliceformer/speed")["flags"]
-    words = [sys.executable, str(Path(__file__).with_name("torch_models.py")), kind, str(length)]
+    words = [sys.executable, str(Path(__file__).with_name("torch_models.py")), model, str(length)]
     words += [str(flags[name]) for name in ("width", "hidden", "layers", "heads", "batch", "head-hidden", "mixer-hidden")]
     done = subprocess.run(words + ([str(threads)] if threads else []), capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        print(f"torch, {kind}, {length}: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'failed'}", file=sys.stderr)
+        print(f"torch, {model}, {length}: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'failed'}", file=sys.stderr)
         return None
     found = json.loads(done.stdout)
+    if found["parameters"] != parameters:
+        raise Failed(f"{model} has {parameters} parameters here and {found['parameters']} in torch: they are not the same model")
     return found["tokens_per_second"], found["megabytes"]
 
 
@@ -51,12 +53,12 @@ def table(runs: Runs, models: list[str] | None, lengths: list[int] | None, torch
     for model in models or MODELS:
         for length in lengths:
             print(f"speed: {model}, {length} rows", file=sys.stderr)
-            speed, memory = ours(runs, model, length, extra)
-            theirs = in_torch(model, length, runs.threads) if torch else None
+            speed, memory, parameters = ours(runs, model, length, extra)
+            theirs = in_torch(model, length, runs.threads, parameters) if torch else None
             rows.append([model, str(length), f"{speed:,.0f}", f"{memory:.0f}",
                          *([f"{theirs[0]:,.0f}", f"{theirs[1]:.0f}", f"{speed / theirs[0]:.2f}"] if theirs else ["", "", ""])])
     says = ["Training steps (forward, backward, Adam) of whole models of the preset sliceformer/speed: 4 layers, width 256, 8 samples, float. "
             "Medians of the steps after the first. Memory is what a step needs, with parameters and moments; torch's is the growth of its process."]
     if torch:
-        says.append("PyTorch has the same layers: torch.sort for sort-ascending, scaled_dot_product_attention for softmax; csp and chord have no operator there.")
+        says.append("PyTorch has the same layers: torch.sort for sort-ascending, scaled_dot_product_attention for softmax, gather and sort for csp, roll for every link of chord.")
     return Table("Speed of training", says, ["model", "rows", "tokens/s", "MB", "torch: tokens/s", "torch: MB", "ours : torch"], rows)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training step of the models of the table of speed in PyTorch, on the CPU:
-torch_models.py sort|softmax|none LENGTH WIDTH HIDDEN LAYERS HEADS BATCH HEAD_HIDDEN MIXER_HIDDEN [THREADS]. Prints one JSON object."""
+torch_models.py MODEL LENGTH WIDTH HIDDEN LAYERS HEADS BATCH HEAD_HIDDEN MIXER_HIDDEN [THREADS]. Prints one JSON object."""
 import json
 import resource
 import statistics
@@ -11,50 +11,109 @@ import torch
 from torch import nn
 
 
-class Mixer(nn.Module):
-    def __init__(self, kind: str, width: int, heads: int) -> None:
-        super().__init__()
-        self.kind, self.heads = kind, heads
-        self.into = nn.Linear(width, 3 * width if kind == "softmax" else width, bias=False)
-        self.out = nn.Linear(width, width, bias=False)
+def mlp(width: int, hidden: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(width, hidden), nn.GELU(approximate="tanh"), nn.Linear(hidden, width))
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        v = self.into(x)
-        if self.kind == "sort":
-            v = torch.sort(v, dim=1, stable=True).values
-        elif self.kind == "softmax":
-            b, n, c = v.shape
-            q, k, v = v.view(b, n, 3, self.heads, c // 3 // self.heads).permute(2, 0, 3, 1, 4)
-            v = nn.functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, n, c // 3)
-        return self.out(v)
+
+def sort(v: torch.Tensor) -> torch.Tensor:
+    return torch.sort(v, dim=1, stable=True).values
+
+
+def csp(v: torch.Tensor, group: int = 2) -> torch.Tensor:
+    """Channel c moves down by (c + 1) ceil(N / C) rows, but for channel 0, and is then sorted within groups of rows into the
+    order that channel 0 has there."""
+    rows, channels = v.shape[1:]
+    shift = torch.arange(1, channels + 1) * -(-rows // channels)
+    shift[0] = 0
+    moved = v.gather(1, ((torch.arange(rows)[:, None] - shift) % rows).expand_as(v))
+    whole = rows // group * group
+    parts = [moved[:, :whole].unflatten(1, (-1, group))] + ([moved[:, None, whole:]] if whole < rows else [])
+    sorted_parts = [p.sort(dim=2, stable=True).values.gather(2, p[..., :1].argsort(dim=2, stable=True).argsort(dim=2).expand_as(p)) for p in parts]
+    return torch.cat([p.flatten(1, 2) for p in sorted_parts], dim=1)
+
+
+class Projected(nn.Module):
+    def __init__(self, operator, width: int) -> None:
+        super().__init__()
+        self.operator = operator
+        self.into, self.out = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+
+    def forward(self, x: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+        return self.out(self.operator(self.into(x)))
+
+
+class Softmax(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.into, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
+
+    def forward(self, x: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+        b, n, c = x.shape
+        q, k, v = self.into(x).view(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+        return self.out(nn.functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, n, c))
+
+
+class Chord(nn.Module):
+    """Paramixer's chain: factor m adds to every row i its rows i, i + 1, i + 2, i + 4, .., weighted by an MLP of the embedding."""
+    def __init__(self, length: int, width: int, hidden: int) -> None:
+        super().__init__()
+        self.factors = (length - 1).bit_length()
+        self.values = mlp(width, hidden)
+        self.first = nn.Linear(width, self.factors * hidden)
+        self.second = nn.ModuleList(nn.Linear(hidden, self.factors + 1) for _ in range(self.factors))
+
+    def forward(self, x: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+        v = self.values(x)
+        hidden = nn.functional.gelu(self.first(start), approximate="tanh").chunk(self.factors, dim=-1)
+        for layer, inputs in zip(self.second, hidden):
+            weights, mixed = layer(inputs), v
+            for link in range(self.factors + 1):
+                mixed = mixed + weights[..., link:link + 1] * torch.roll(v, -((1 << link) // 2), dims=1)
+            v = mixed
+        return v
+
+
+class RowByRow(nn.Module):
+    """The control."""
+    def __init__(self, width: int, hidden: int) -> None:
+        super().__init__()
+        self.mlp = mlp(width, hidden)
+
+    def forward(self, x: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+        return self.mlp(x)
+
+
+def mixer(model: str, length: int, width: int, heads: int, hidden: int) -> nn.Module:
+    return {"sort-ascending": lambda: Projected(sort, width), "csp": lambda: Projected(csp, width), "chord": lambda: Chord(length, width, hidden),
+            "softmax": lambda: Softmax(width, heads), "none": lambda: RowByRow(width, hidden)}[model]()
 
 
 class Layer(nn.Module):
-    def __init__(self, kind: str, width: int, hidden: int, heads: int, mixer_hidden: int) -> None:
+    def __init__(self, of: nn.Module, width: int, hidden: int) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width, eps=1e-6), nn.LayerNorm(width, eps=1e-6)
-        # The control's mixer is an MLP of its own, as ours.
-        self.mixer = Mixer(kind, width, heads) if kind != "none" else nn.Sequential(
-            nn.Linear(width, mixer_hidden), nn.GELU(approximate="tanh"), nn.Linear(mixer_hidden, width))
-        self.mlp = nn.Sequential(nn.Linear(width, hidden), nn.GELU(approximate="tanh"), nn.Linear(hidden, width))
+        self.mixer, self.mlp = of, mlp(width, hidden)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = x + self.mixer(self.norm1(x))
+    def forward(self, x: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+        x = x + self.mixer(self.norm1(x), start)
         return x + self.mlp(self.norm2(x))
 
 
 class Encoder(nn.Module):
-    def __init__(self, kind: str, length: int, width: int, hidden: int, layers: int, heads: int, head_hidden: int, mixer_hidden: int) -> None:
+    def __init__(self, model: str, length: int, width: int, hidden: int, layers: int, heads: int, head_hidden: int, mixer_hidden: int) -> None:
         super().__init__()
         self.table, self.cls = nn.Embedding(256, width), nn.Parameter(torch.zeros(width))
         self.register_buffer("positions", torch.randn(length + 1, width))  # constant, as sines are
-        self.layers = nn.Sequential(*(Layer(kind, width, hidden, heads, mixer_hidden) for _ in range(layers)))
+        self.layers = nn.ModuleList(Layer(mixer(model, length + 1, width, heads, mixer_hidden), width, hidden) for _ in range(layers))
         self.norm = nn.LayerNorm(width, eps=1e-6)
         self.head = nn.Sequential(nn.Linear(width, head_hidden), nn.ReLU(), nn.Linear(head_hidden, 2))
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        x = torch.cat([self.cls.expand(len(tokens), 1, -1), self.table(tokens)], dim=1) + self.positions
-        return self.head(self.norm(self.layers(x))[:, 0])
+        x = start = torch.cat([self.cls.expand(len(tokens), 1, -1), self.table(tokens)], dim=1) + self.positions
+        for layer in self.layers:
+            x = layer(x, start)
+        return self.head(self.norm(x)[:, 0])
 
 
 def megabytes() -> float:
@@ -62,13 +121,12 @@ def megabytes() -> float:
 
 
 def main() -> None:
-    kind = sys.argv[1]
     length, width, hidden, layers, heads, batch, head_hidden, mixer_hidden, *threads = map(int, sys.argv[2:])
     if threads:
         torch.set_num_threads(threads[0])
     torch.manual_seed(1)
     before = megabytes()
-    model = Encoder(kind, length, width, hidden, layers, heads, head_hidden, mixer_hidden)
+    model = Encoder(sys.argv[1], length, width, hidden, layers, heads, head_hidden, mixer_hidden)
     update = torch.optim.Adam(model.parameters())
     tokens, labels = torch.randint(1, 256, (batch, length)), torch.randint(0, 2, (batch,))
     seconds = []
@@ -79,7 +137,7 @@ def main() -> None:
         update.step()
         seconds.append(time.perf_counter() - start)
     print(json.dumps({"tokens_per_second": batch * length / statistics.median(seconds[1:]), "megabytes": megabytes() - before,
-                      "torch": torch.__version__}))
+                      "parameters": sum(p.numel() for p in model.parameters()), "torch": torch.__version__}))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[3]
 EPILOG = """\
 examples:
   run --preset paramixer/adding                       a Paramixer on the adding problem, three minutes
-  run --preset nystromformer/listops --model csp      CSP on ListOps, 15 to 40 minutes
+  run --preset nystromformer/listops --model csp      CSP on ListOps, a quarter of an hour
   run --task adding --model sort-ascending --set length=256 --set pool=cls
   run --table listops --models sort-ascending,chord,none --seeds 3
   run --figure adding --lengths 128,512

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training steps of whole models, their speed and memory, and the same models in PyTorch where it is installed."""
 import json
+import signal
 import statistics
 import subprocess
 import sys
@@ -37,7 +38,8 @@ def in_torch(model: str, length: int, threads: int | None, parameters: int) -> t
     words += [str(flags[name]) for name in ("width", "hidden", "layers", "heads", "batch", "head-hidden", "mixer-hidden")]
     done = subprocess.run(words + ([str(threads)] if threads else []), capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        print(f"torch, {model}, {length}: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'failed'}", file=sys.stderr)
+        says = "killed, as a process that needs more than the memory there is" if done.returncode == -signal.SIGKILL else "failed"
+        print(f"torch, {model}, {length}: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else says}", file=sys.stderr)
         return None
     found = json.loads(done.stdout)
     if found["parameters"] != parameters:

@@ -173,7 +173,7 @@ class merge_attention {
   }
 
   struct part_name {
-    char text[24];
+    char text[32];
   };
   static part_name name(int part, char const* view) {
     part_name n;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds and runs the small programs of this folder: without exceptions and RTTI, and two translation
-units linked together that were built alike or differently."""
+"""Builds and runs the small programs of programs/: without exceptions and RTTI, two translation
+units linked together that were built alike or differently, and what the adapters to other languages share."""
 import os
 import subprocess
 import tempfile
@@ -30,7 +30,7 @@ class Part:
 
     def __init__(self, compiler: str, flags: str, source: str) -> None:
         self.object = Path(FOLDER.name) / f"{next(NUMBER)}.o"
-        self.command = (compiler, *flags.split(), *WARNINGS, f"-I{INCLUDE}", "-c", HERE / source, "-o", self.object)
+        self.command = (compiler, *flags.split(), *WARNINGS, f"-I{INCLUDE}", "-c", HERE / "programs" / source, "-o", self.object)
         self.lock, self.complaint = Lock(), None
 
     def compiled(self) -> str:
@@ -68,4 +68,5 @@ for one in COMPILERS:
 if len(COMPILERS) > 1:
     first, second = COMPILERS[:2]
     add((first, "-std=c++17 -O1", "two_tu_a.cpp"), (second, "-std=c++17 -O3", "two_tu_b.cpp"))
+add((COMPILERS[0], "-std=c++17 -O0", "bindings.cpp"))
 run_all("programs", jobs)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Built with -fno-exceptions -fno-rtti: a bad call reaches the program's handler with its message
 // before anything is written, and good calls work.
-#include "all_operators.hpp"
+#include "../all_operators.hpp"
 
 #include <csetjmp>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // With two_tu_b.cpp: every operator in two translation units of one program, also when they are
 // built with different optimization, standards or exception settings.
-#include "all_operators.hpp"
+#include "../all_operators.hpp"
 
 #include <cstdio>
 

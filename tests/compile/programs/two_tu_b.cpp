@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "all_operators.hpp"
+#include "../all_operators.hpp"
 
 #include <csetjmp>
 

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// csp and sinkhorn_csp with types, ranks and policies of run time.
+#pragma once
+
+#include "named_order.hpp"
+#include "named_shift.hpp"
+
+#include <slicesort/csp.hpp>
+#include <slicesort/sinkhorn_csp.hpp>
+
+#include <string>
+
+namespace bindings {
+
+/// Policies of csp as text. `alignment` is an order, or `reference{channel}`.
+struct csp_policies {
+  std::string groups, shift, alignment;
+};
+
+namespace detail {
+
+template <class F>
+auto with_csp(csp_policies const& p, F const& f) {
+  named_shift const shift(p.shift);
+  auto const groups = named_grouping(p.groups);
+  if (p.alignment.compare(0, 9, "reference") == 0) {
+    policy const follows("alignment", p.alignment, {{"reference", 0, 1, "reference{channel}"}});
+    return f(ss::csp<named_shift, ss::reference>(groups, shift, {follows.integer(0)}));
+  }
+  return f(ss::csp<named_shift, named_order>(groups, shift, named_order(p.alignment, "alignment")));
+}
+
+}  // namespace detail
+
+/// Shape and dtype of the state that a call saves; groups of one row have none, and their array is
+/// neither read nor written.
+struct csp_state {
+  ss::extents3 extents;
+  dtype type;
+};
+inline csp_state csp_state_of(csp_policies const& policies, ss::extents3 x) {
+  return detail::with_csp(policies, [&](auto const& op) -> csp_state {
+    auto const width = op.saved_width(x);
+    return {op.saved_extents(x), width == ss::index_width::bits8    ? dtype::u8
+                                 : width == ss::index_width::bits16 ? dtype::u16
+                                                                    : dtype::i32};
+  });
+}
+
+template <class Call>
+void csp(Call& call, csp_policies const& policies, array const& x, array const& y,
+         optional_array const& order, optional_array const& lengths) {
+  detail::with_csp(policies, [&](auto const& op) {
+    with_element(x, [&](auto zero) {
+      using T = decltype(zero);
+      auto const in = view3<T const>(x);
+      auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
+      op.forward(call.on, in, view3<T>(y), saved(order), scratch, {lengths_of(lengths)});
+    });
+  });
+}
+template <class Call>
+void csp_backward(Call& call, csp_policies const& policies, array const& dy, array const& order,
+                  array const& dx, optional_array const& lengths) {
+  detail::with_csp(policies, [&](auto const& op) {
+    with_element(dy, [&](auto zero) {
+      using T = decltype(zero);
+      auto const in = view3<T const>(dy);
+      auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
+      op.backward(call.on, in, {index_view(order)}, view3<T>(dx), scratch,
+                  {ss::grad_mode::overwrite, lengths_of(lengths)});
+    });
+  });
+}
+
+/// Policies of sinkhorn_csp: text, and the numbers of Sinkhorn's algorithm.
+struct sinkhorn_policies {
+  std::string groups, shift;
+  double tau;
+  index_t iterations, reference;
+
+  ss::sinkhorn_csp<named_shift> op() const {
+    return {named_grouping(groups), {tau, iterations}, named_shift(shift), {reference}};
+  }
+};
+
+template <class Call>
+void sinkhorn_csp(Call& call, sinkhorn_policies const& policies, array const& x, array const& y,
+                  optional_array const& lengths) {
+  auto const op = policies.op();
+  with_float(x, [&](auto zero) {
+    using T = decltype(zero);
+    auto const in = view3<T const>(x);
+    auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
+    op.forward(call.on, in, view3<T>(y), scratch, {lengths_of(lengths)});
+  });
+}
+template <class Call>
+void sinkhorn_csp_backward(Call& call, sinkhorn_policies const& policies, array const& dy,
+                           array const& x, array const& dx, optional_array const& lengths) {
+  auto const op = policies.op();
+  with_float(dy, [&](auto zero) {
+    using T = decltype(zero);
+    auto const in = view3<T const>(dy);
+    auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
+    op.backward(call.on, in, view3<T const>(x), view3<T>(dx), scratch,
+                {ss::grad_mode::overwrite, lengths_of(lengths)});
+  });
+}
+
+}  // namespace bindings

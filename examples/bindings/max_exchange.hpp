@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// max_exchange with types and ranks of run time.
+#pragma once
+
+#include "array.hpp"
+
+#include <slicesort/max_exchange.hpp>
+
+namespace bindings {
+
+template <class Call>
+void max_exchange(Call& call, index_t row, array const& x, array const& y,
+                  optional_array const& maximum, optional_array const& lengths) {
+  ss::max_exchange const op(row);
+  with_element(x, [&](auto zero) {
+    using T = decltype(zero);
+    auto const in = view3<T const>(x);
+    auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
+    op.forward(call.on, in, view3<T>(y), saved(maximum), scratch, {lengths_of(lengths)});
+  });
+}
+template <class Call>
+void max_exchange_backward(Call& call, index_t row, array const& dy, array const& maximum,
+                           array const& dx, optional_array const& lengths) {
+  ss::max_exchange const op(row);
+  with_element(dy, [&](auto zero) {
+    using T = decltype(zero);
+    auto const in = view3<T const>(dy);
+    auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
+    op.backward(call.on, in, {index_view(maximum)}, view3<T>(dx), scratch,
+                {ss::grad_mode::overwrite, lengths_of(lengths)});
+  });
+}
+
+}  // namespace bindings

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any of the library's orders, chosen at run time. One type, so that operators are compiled once
+// for all of them.
+#pragma once
+
+#include "policy.hpp"
+
+#include <slicesort/order.hpp>
+
+#include <string>
+
+#ifdef __CUDACC__
+#  define BINDINGS_HD __host__ __device__
+#else
+#  define BINDINGS_HD
+#endif
+
+namespace bindings {
+
+/// An order policy (`slicesort/order.hpp`) by its name.
+class named_order {
+ public:
+  named_order() = default;
+  explicit named_order(std::string const& text, char const* what = "order") {
+    policy const p(what, text,
+                   {{"ascending"},
+                    {"descending"},
+                    {"half_half", 0, 1, "half_half{heads}"},
+                    {"interleave", 2, 2, "interleave{layer, layers}"},
+                    {"haar_interleave", 1, 2, "haar_interleave{level, heads}"}});
+    kind_ = static_cast<kind>(p.form());
+    a_ = p.integer(0, 1);
+    b_ = p.integer(1, 1);
+  }
+
+  BINDINGS_HD bool ascending(index_t channel, index_t channels) const {
+    switch (kind_) {
+      case kind::descending:
+        return false;
+      case kind::half_half:
+        return ss::half_half{a_}.ascending(channel, channels);
+      case kind::interleave:
+        return ss::interleave{a_, b_}.ascending(channel, channels);
+      case kind::haar_interleave:
+        return ss::haar_interleave{a_, b_}.ascending(channel, channels);
+      default:
+        return true;
+    }
+  }
+  char const* validate(index_t channels) const {
+    switch (kind_) {
+      case kind::half_half:
+        return ss::half_half{a_}.validate(channels);
+      case kind::interleave:
+        return ss::interleave{a_, b_}.validate(channels);
+      case kind::haar_interleave:
+        return ss::haar_interleave{a_, b_}.validate(channels);
+      default:
+        return nullptr;
+    }
+  }
+
+ private:
+  enum class kind { ascending, descending, half_half, interleave, haar_interleave };
+  kind kind_ = kind::ascending;
+  index_t a_ = 1, b_ = 1;  // its parameters
+};
+
+}  // namespace bindings

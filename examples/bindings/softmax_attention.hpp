@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax_attention and merge_attention with types, ranks and policies of run time.
+#pragma once
+
+#include "named_mask.hpp"
+
+#include <slicesort/merge_attention.hpp>
+#include <slicesort/softmax_attention.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bindings {
+
+/// What a call of attention is given beside its tensors.
+struct attention_arguments {
+  std::string mask;
+  std::optional<double> scale;
+  optional_array lengths, query_lengths;
+  double dropout;
+  index_t seed;
+
+  ss::softmax_attention<named_mask> op() const {
+    return ss::softmax_attention<named_mask>(named_mask(mask), scale);
+  }
+  ss::dropout drop() const { return {dropout, static_cast<std::uint64_t>(seed)}; }
+};
+
+/// Inputs of attention; the bias is optional.
+struct attention_arrays {
+  array q, k, v;
+  optional_array bias;
+};
+
+namespace detail {
+
+inline constexpr char const* query_axes = "[batch, heads, queries, channels]";
+inline constexpr char const* key_axes = "[batch, heads, keys, channels]";
+inline constexpr char const* value_axes = "[batch, heads, keys, values]";
+inline constexpr char const* output_axes = "[batch, heads, queries, values]";
+inline constexpr char const* bias_axes =
+    "[batch, heads, queries, keys] or [batch, heads, 1, queries + keys - 1]";
+inline constexpr char const* number_axes = "[batch, heads, queries, 2]";
+
+template <class T>
+ss::attention_inputs<T> inputs(attention_arrays const& a) {
+  return {view4<T const>(a.q, query_axes), view4<T const>(a.k, key_axes),
+          view4<T const>(a.v, value_axes), view4_or_none<T const>(a.bias, bias_axes)};
+}
+
+}  // namespace detail
+
+/// `state`: `[batch, heads, queries, 2]`, of the accumulator's type, or none.
+template <class Call>
+void softmax_attention(Call& call, attention_arguments const& arguments, attention_arrays const& a,
+                       array const& y, optional_array const& state) {
+  auto const op = arguments.op();
+  with_element(a.q, [&](auto zero) {
+    using T = decltype(zero);
+    using A = typename ss::dtype_traits<T>::accumulator;
+    auto const in = detail::inputs<T>(a);
+    auto const out = view4<T>(y, detail::output_axes);
+    auto const scratch =
+        call.scratch(op.template workspace_bytes<T>(call.on, in.q.extents(), in.v.extents()));
+    ss::attention_options const options{lengths_of(arguments.lengths),
+                                        lengths_of(arguments.query_lengths), arguments.drop()};
+    if (state)
+      op.forward(call.on, in, out, {view4<A>(*state, detail::number_axes)}, scratch, options);
+    else
+      op.forward(call.on, in, out, ss::no_saved, scratch, options);
+  });
+}
+/// Forms the gradients of `to`; a bias without an array there gets none.
+template <class Call>
+void softmax_attention_backward(Call& call, attention_arguments const& arguments, array const& dy,
+                                attention_arrays const& a, array const& y, array const& state,
+                                attention_arrays const& to) {
+  auto const op = arguments.op();
+  with_element(dy, [&](auto zero) {
+    using T = decltype(zero);
+    using A = typename ss::dtype_traits<T>::accumulator;
+    auto const in = detail::inputs<T>(a);
+    ss::attention_gradients<T> const gradients{
+        view4<T>(to.q, detail::query_axes), view4<T>(to.k, detail::key_axes),
+        view4<T>(to.v, detail::value_axes), view4_or_none<T>(to.bias, detail::bias_axes)};
+    auto const scratch = call.scratch(op.template workspace_bytes<T>(
+        call.on, in.q.extents(), in.v.extents(), gradients.dbias.extents()));
+    op.backward(call.on, view4<T const>(dy, detail::output_axes), in,
+                view4<T const>(y, detail::output_axes),
+                {view4<A const>(state, detail::number_axes)}, gradients, scratch,
+                {ss::grad_mode::overwrite, lengths_of(arguments.lengths),
+                 lengths_of(arguments.query_lengths), arguments.drop()});
+  });
+}
+
+/// Merges attention over several sets of keys: `ys[p]` and `states[p]` belong together.
+template <class Call>
+void merge_attention(Call& call, std::vector<array> const& ys, std::vector<array> const& states,
+                     array const& y, array const& state) {
+  if (ys.size() != states.size()) refuse("merge_attention: there must be as many states as ys");
+  ss::merge_attention const op;
+  with_element(y, [&](auto zero) {
+    using T = decltype(zero);
+    using A = typename ss::dtype_traits<T>::accumulator;
+    std::vector<ss::attention_part<T>> parts;
+    for (std::size_t i = 0; i < ys.size(); ++i)
+      parts.push_back({view4<T const>(ys[i], detail::output_axes),
+                       view4<A const>(states[i], detail::number_axes)});
+    auto const out = view4<T>(y, detail::output_axes);
+    auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, out.extents()));
+    op.forward(call.on, parts, out, {view4<A>(state, detail::number_axes)}, scratch);
+  });
+}
+
+}  // namespace bindings

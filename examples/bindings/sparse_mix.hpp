@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// sparse_mix with types, ranks and policies of run time.
+#pragma once
+
+#include "named_topology.hpp"
+
+#include <slicesort/sparse_mix.hpp>
+
+#include <string>
+
+namespace bindings {
+
+/// Policies of sparse_mix as text, and which states are saved (`slicesort::checkpoints`).
+struct mix_policies {
+  std::string topology, residual;
+  index_t every;
+};
+
+namespace detail {
+
+inline constexpr char const* weight_axes = "[factors, batch, length, links]";
+inline constexpr char const* state_axes = "[states, batch, length, channels]";
+
+template <class F>
+void with_mix(mix_policies const& p, F const& f) {
+  named_topology const links(p.topology);
+  ss::checkpoints const saved{p.every};
+  policy const residual("residual", p.residual, {{"per_factor"}, {"none"}, {"initial"}});
+  switch (residual.form()) {
+    case 0:
+      return f(ss::sparse_mix<named_topology, ss::residual::per_factor>(links, saved));
+    case 1:
+      return f(ss::sparse_mix<named_topology, ss::residual::none>(links, saved));
+    default:
+      return f(ss::sparse_mix<named_topology, ss::residual::initial>(links, saved));
+  }
+}
+
+}  // namespace detail
+
+/// `states`: `[checkpoints.states(factors), batch, length, channels]`, or none.
+template <class Call>
+void sparse_mix(Call& call, mix_policies const& policies, array const& x, array const& w,
+                array const& y, optional_array const& states, optional_array const& lengths) {
+  detail::with_mix(policies, [&](auto const& op) {
+    with_element(x, [&](auto zero) {
+      using T = decltype(zero);
+      auto const in = view3<T const>(x);
+      auto const weights = view4<T const>(w, detail::weight_axes);
+      auto const scratch =
+          call.scratch(op.template workspace_bytes<T>(call.on, in.extents(), weights.extents()));
+      ss::forward_options const options{lengths_of(lengths)};
+      if (states)
+        op.forward(call.on, in, weights, view3<T>(y), {view4<T>(*states, detail::state_axes)},
+                   scratch, options);
+      else
+        op.forward(call.on, in, weights, view3<T>(y), ss::no_saved, scratch, options);
+    });
+  });
+}
+/// Forms both gradients; `x` is what forward read.
+template <class Call>
+void sparse_mix_backward(Call& call, mix_policies const& policies, array const& dy, array const& x,
+                         array const& w, array const& states, array const& dx, array const& dw,
+                         optional_array const& lengths) {
+  detail::with_mix(policies, [&](auto const& op) {
+    with_element(dy, [&](auto zero) {
+      using T = decltype(zero);
+      auto const in = view3<T const>(dy);
+      auto const weights = view4<T const>(w, detail::weight_axes);
+      auto const scratch =
+          call.scratch(op.template workspace_bytes<T>(call.on, in.extents(), weights.extents()));
+      op.backward(call.on, in, view3<T const>(x), weights,
+                  {view4<T const>(states, detail::state_axes)}, view3<T>(dx),
+                  view4<T>(dw, detail::weight_axes), scratch,
+                  {ss::grad_mode::overwrite, lengths_of(lengths)});
+    });
+  });
+}
+
+}  // namespace bindings

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators of slicesort for JAX."""
+from ._library import get_num_threads, set_num_threads
+from .csp import csp, sinkhorn_csp
+from .exchange import max_exchange, shuffle
+from .linear import linear_attention
+from .softmax import (merge_attention, softmax_attention, softmax_attention_backward,
+                      softmax_attention_with_state)
+from .sorting import multi_permutation, permute, slicing_sort, slicing_sort_with_permutation, sort
+from .sparse import sparse_mix
+
+__all__ = ["csp", "get_num_threads", "linear_attention", "max_exchange", "merge_attention", "multi_permutation",
+           "permute", "set_num_threads", "shuffle", "sinkhorn_csp", "slicing_sort", "slicing_sort_with_permutation",
+           "softmax_attention", "softmax_attention_backward", "softmax_attention_with_state", "sort", "sparse_mix"]

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""max_exchange and shuffle."""
+from typing import Any
+
+from ._arguments import array, index_dtype, lengths as as_lengths, seed as as_seed
+from ._call import In, Out, call, operator, policies
+
+
+def _exchange_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
+    batch, length, channels = x.shape
+    y, maximum = call("max_exchange", [In(x), In(lengths)],
+                      [Out(x.shape, x.dtype), Out((batch, 1, channels), index_dtype(length)) if save else None],
+                      policies)
+    return y, (maximum, lengths)
+
+
+def _exchange_backward(policies: Any, saved: Any, wanted: Any, dy: Any) -> Any:
+    maximum, lengths = saved
+    (dx,) = call("max_exchange_back", [In(dy), In(maximum), In(lengths)], [Out(dy.shape, dy.dtype)], policies)
+    return dx, None
+
+
+_exchange = operator(_exchange_forward, _exchange_backward)
+
+
+def max_exchange(x: Any, row: int = 0, lengths: Any = None) -> Any:
+    """The first maximum of every column exchanged with a row."""
+    return _exchange(policies(row=row), array("x", x), as_lengths("lengths", lengths))
+
+
+# Each is the gradient of the other, also of the other's forward rule.
+
+
+def _shuffle_forward(save: bool, policies: Any, x: Any, seed: Any, lengths: Any) -> Any:
+    if save:
+        return _shuffle(policies, x, seed, lengths), (seed, lengths)
+    return *call("shuffle", [In(x), In(seed, None), In(lengths)], [Out(x.shape, x.dtype)], policies), None
+
+
+def _unshuffle_forward(save: bool, policies: Any, dy: Any, seed: Any, lengths: Any) -> Any:
+    if save:
+        return _unshuffle(policies, dy, seed, lengths), (seed, lengths)
+    return *call("shuffle_back", [In(dy), In(seed, None), In(lengths)], [Out(dy.shape, dy.dtype)], policies), None
+
+
+_shuffle = operator(_shuffle_forward,
+                    lambda policies, saved, wanted, dy: (_unshuffle(policies, dy, *saved), None, None))
+_unshuffle = operator(_unshuffle_forward,
+                      lambda policies, saved, wanted, d: (_shuffle(policies, d, *saved), None, None))
+
+
+def shuffle(x: Any, seed: Any = 0, form: str = "shared_by_channels", lengths: Any = None) -> Any:
+    """Rows in a random order that depends on the seed alone: an integer, or `jax.random.key_data(key)`."""
+    return _shuffle(policies(form=form), array("x", x), as_seed(seed), as_lengths("lengths", lengths))

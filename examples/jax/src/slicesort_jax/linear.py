@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""linear_attention."""
+from typing import Any
+
+from ._arguments import array, lengths as as_lengths
+from ._call import In, Out, Policies, call, operator, policies
+
+
+def _forward(save: bool, policies: Policies, q: Any, k: Any, v: Any, w: Any, *lengths: Any) -> Any:
+    (y,) = call("linear_attention", [In(q), In(k), In(v), In(w, None), *map(In, lengths)],
+                [Out((*q.shape[:3], v.shape[3]), q.dtype)], policies)
+    return y, (q, k, v, w, *lengths)
+
+
+def _backward(policies: Policies, saved: Any, wanted: Any, dy: Any) -> Any:
+    q, k, v, w, *lengths = saved
+    gradients = call("linear_attention_back", [In(dy), In(q), In(k), In(v), In(w, None), *map(In, lengths)],
+                     [Out(q.shape, q.dtype), Out(k.shape, k.dtype), Out(v.shape, v.dtype),
+                      Out(w.shape, w.dtype, None) if wanted[3] else None], policies)
+    return (*gradients, None, None)
+
+
+_attend = operator(_forward, _backward)
+
+
+def linear_attention(q: Any, k: Any, v: Any, w: Any = None, feature: str = "elu_plus_one", divisor: str = "sum_plus",
+                     direction: str = "both", lengths: Any = None, query_lengths: Any = None) -> Any:
+    """Attention by products of features of `[batch, heads, length, channels]`; random features read w,
+    `[heads, features, channels]`."""
+    return _attend(policies(feature=feature, divisor=divisor, direction=direction),
+                   array("q", q, "[batch, heads, queries, channels]"), array("k", k, "[batch, heads, keys, channels]"),
+                   array("v", v, "[batch, heads, keys, values]"),
+                   None if w is None else array("w", w, "[heads, features, channels]"),
+                   as_lengths("lengths", lengths), as_lengths("query_lengths", query_lengths))

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""softmax_attention, and merge_attention of its results."""
+from typing import Any, Sequence
+
+import jax
+
+from ._arguments import accumulator, array, lengths as as_lengths, seed as as_seed
+from ._call import In, Out, Policies, call, operator, policies
+
+_QUERIES, _KEYS = "[batch, heads, queries, channels]", "[batch, heads, keys, channels]"
+_VALUES, _OUTPUT, _STATE = ("[batch, heads, keys, values]", "[batch, heads, queries, values]",
+                            "[batch, heads, queries, 2]")
+_BIAS = "[batch, heads, queries, keys]"  # or [batch, heads, 1, queries + keys - 1]
+
+
+def _bias_axis(q: Any, bias: Any) -> int | None:
+    """Samples share a bias of batch 1."""
+    return 0 if bias is None or bias.shape[0] == q.shape[0] else None
+
+
+def _forward(save: bool, policies: Policies, q: Any, k: Any, v: Any, bias: Any, *rest: Any) -> Any:
+    lengths, query_lengths, seed = rest
+    y, state = call("softmax_attention",
+                    [In(q), In(k), In(v), In(bias, _bias_axis(q, bias)), In(lengths), In(query_lengths),
+                     In(seed, None)],
+                    [Out((*q.shape[:3], v.shape[3]), q.dtype),
+                     Out((*q.shape[:3], 2), accumulator(q.dtype)) if save else None], policies)
+    return y, (q, k, v, bias, y, state, *rest)
+
+
+def _gradients(policies: Policies, dy: Any, saved: Any, of_bias: bool) -> list[Any]:
+    q, k, v, bias, y, state, lengths, query_lengths, seed = saved
+    axis = _bias_axis(q, bias)
+    return call("softmax_attention_back",
+                [In(dy), In(q), In(k), In(v), In(bias, axis), In(y), In(state), In(lengths), In(query_lengths),
+                 In(seed, None)],
+                [Out(q.shape, q.dtype), Out(k.shape, k.dtype), Out(v.shape, v.dtype),
+                 Out(bias.shape, bias.dtype, axis) if of_bias else None], policies)
+
+
+def _backward(policies: Policies, saved: Any, wanted: Any, dy: Any) -> Any:
+    return (*_gradients(policies, dy, saved, wanted[3]), None, None, None)
+
+
+def _pair_forward(save: bool, policies: Policies, *arrays: Any) -> Any:
+    y, saved = _forward(True, policies, *arrays)
+    return (y, saved[5]), saved
+
+
+_attend = operator(_forward, _backward)
+_attend_pair = operator(_pair_forward, lambda policies, saved, wanted, d: _backward(policies, saved, wanted, d[0]))
+
+
+def _policies(mask: str, scale: float | None, dropout: float) -> Policies:
+    given = {} if scale is None else {"scale": float(scale)}  # left out: 1 / sqrt(channels)
+    return policies(mask=mask, dropout=float(dropout), **given)
+
+
+def _arrays(q: Any, k: Any, v: Any, bias: Any) -> tuple[Any, ...]:
+    return (array("q", q, _QUERIES), array("k", k, _KEYS), array("v", v, _VALUES),
+            None if bias is None else array("bias", bias, _BIAS))
+
+
+def _rest(lengths: Any, query_lengths: Any, seed: Any) -> tuple[Any, ...]:
+    return as_lengths("lengths", lengths), as_lengths("query_lengths", query_lengths), as_seed(seed)
+
+
+def softmax_attention(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "full", scale: float | None = None,
+                      lengths: Any = None, query_lengths: Any = None, dropout: float = 0.0, seed: Any = 0) -> Any:
+    """Scaled dot-product attention of `[batch, heads, length, channels]`."""
+    return _attend(_policies(mask, scale, dropout), *_arrays(q, k, v, bias), *_rest(lengths, query_lengths, seed))
+
+
+def softmax_attention_with_state(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "full",
+                                 scale: float | None = None, lengths: Any = None, query_lengths: Any = None,
+                                 dropout: float = 0.0, seed: Any = 0) -> tuple[Any, Any]:
+    """The same, and the two numbers of each query that `merge_attention` takes. They count as constants: no gradient
+    flows through them."""
+    y, state = _attend_pair(_policies(mask, scale, dropout), *_arrays(q, k, v, bias),
+                            *_rest(lengths, query_lengths, seed))
+    return y, jax.lax.stop_gradient(state)
+
+
+def softmax_attention_backward(dy: Any, q: Any, k: Any, v: Any, y: Any, state: Any, bias: Any = None,
+                               mask: str = "full", scale: float | None = None, lengths: Any = None,
+                               query_lengths: Any = None, dropout: float = 0.0,
+                               seed: Any = 0) -> tuple[Any, Any, Any, Any]:
+    """`(dq, dk, dv, dbias)`, the last one None without a bias. With the merged y and state of `merge_attention`, and
+    the keys and values of one of its parts, these are the gradients of attention over all parts; dq is the sum over
+    them."""
+    saved = (*_arrays(q, k, v, bias), array("y", y, _OUTPUT), array("state", state, _STATE),
+             *_rest(lengths, query_lengths, seed))
+    return tuple(_gradients(_policies(mask, scale, dropout), array("dy", dy, _OUTPUT), saved, bias is not None))
+
+
+def _merge_forward(save: bool, policies: Policies, *parts: Any) -> Any:
+    y, state = parts[0], parts[len(parts) // 2]
+    return tuple(call("merge_attention", [In(a) for a in parts],
+                      [Out(y.shape, y.dtype), Out(state.shape, state.dtype)])), None
+
+
+def _merge_backward(policies: Policies, saved: Any, wanted: Any, dy: Any) -> Any:
+    raise NotImplementedError("merge_attention has no gradient of its own: call softmax_attention_backward for every "
+                              "part, with the merged y and state")
+
+
+_merge = operator(_merge_forward, _merge_backward)
+
+
+def merge_attention(ys: Sequence[Any], states: Sequence[Any]) -> tuple[Any, Any]:
+    """Attention of the same queries over several sets of keys becomes attention over all: `(y, state)`."""
+    if len(ys) != len(states) or not ys:
+        raise ValueError("merge_attention: there must be as many states as ys, and at least one")
+    return _merge((), *(array("y", y, _OUTPUT) for y in ys), *(array("state", s, _STATE) for s in states))

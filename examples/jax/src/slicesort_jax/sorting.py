@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slicing_sort, permute and multi_permutation."""
+from typing import Any
+
+from ._arguments import array, index_dtype, lengths as as_lengths
+from ._call import In, Out, call, operator, policies
+
+
+# Each of the first two is the gradient of the other. As forward rules call what has a gradient, too, instead of a
+# handler, sorts have derivatives of any order.
+
+
+def _permute_forward(save: bool, policies: Any, x: Any, perm: Any, lengths: Any) -> Any:
+    if save:
+        return _permute((), x, perm, lengths), (perm, lengths)
+    return *call("permute", [In(x), In(perm), In(lengths)], [Out(x.shape, x.dtype)]), None
+
+
+def _unpermute_forward(save: bool, policies: Any, dy: Any, perm: Any, lengths: Any) -> Any:
+    if save:
+        return _unpermute((), dy, perm, lengths), (perm, lengths)
+    return *call("permute_back", [In(dy), In(perm), In(lengths)], [Out(dy.shape, dy.dtype)]), None
+
+
+_permute = operator(_permute_forward, lambda policies, saved, wanted, dy: (_unpermute((), dy, *saved), None, None))
+_unpermute = operator(_unpermute_forward, lambda policies, saved, wanted, d: (_permute((), d, *saved), None, None))
+
+
+def _pair_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
+    if save:
+        y, perm = _sort_pair(policies, x, lengths)
+    else:
+        y, perm = call("slicing_sort", [In(x), In(lengths)],
+                       [Out(x.shape, x.dtype), Out(x.shape, index_dtype(x.shape[1]))], policies)
+    return (y, perm), (perm, lengths)
+
+
+def _sort_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
+    if save:
+        y, perm = _sort_pair(policies, x, lengths)
+        return y, (perm, lengths)
+    return call("slicing_sort", [In(x), In(lengths)], [Out(x.shape, x.dtype), None], policies)[0], None
+
+
+_sort_pair = operator(_pair_forward, lambda policies, saved, wanted, d: (_unpermute((), d[0], *saved), None))
+_sort = operator(_sort_forward, lambda policies, saved, wanted, dy: (_unpermute((), dy, *saved), None))
+
+
+def slicing_sort(x: Any, order: str = "ascending", lengths: Any = None) -> Any:
+    """Every channel of every sample sorted along the sequence."""
+    return _sort(policies(order=order), array("x", x), as_lengths("lengths", lengths))
+
+
+def slicing_sort_with_permutation(x: Any, order: str = "ascending", lengths: Any = None) -> tuple[Any, Any]:
+    """The sorted values, and the rows that they come from (uint16, beyond 65536 rows int32), as `permute` takes
+    them."""
+    return _sort_pair(policies(order=order), array("x", x), as_lengths("lengths", lengths))
+
+
+sort = slicing_sort_with_permutation
+
+
+def permute(x: Any, perm: Any, lengths: Any = None) -> Any:
+    """`y[b, n, c] = x[b, perm[b, n, c], c]`, for a permutation that `sort` gave. Its rows are not checked."""
+    return _permute((), array("x", x), array("perm", perm), as_lengths("lengths", lengths))
+
+
+def _mix_forward(save: bool, policies: Any, x: Any, weights: Any, lengths: Any) -> Any:
+    y, perm = call("multi_permutation", [In(x), In(weights, None), In(lengths)],
+                   [Out(x.shape, x.dtype), Out(x.shape, index_dtype(x.shape[1])) if save else None], policies)
+    return y, (x, weights, perm, lengths)
+
+
+def _mix_backward(policies: Any, saved: Any, wanted: Any, dy: Any) -> Any:
+    x, weights, perm, lengths = saved
+    dx, dweights = call("multi_permutation_back",
+                        [In(dy), In(x), In(weights, None), In(perm), In(lengths)],
+                        [Out(x.shape, x.dtype), Out(weights.shape, weights.dtype, None)])
+    return dx, dweights, None
+
+
+_mix = operator(_mix_forward, _mix_backward)
+
+
+def multi_permutation(x: Any, weights: Any, order: str = "ascending", lengths: Any = None) -> Any:
+    """`sum over k of weights[k - 1] P^k x`, where P sorts x. The weights are float32, for float64 float64."""
+    return _mix(policies(order=order), array("x", x), array("weights", weights, "[terms]"),
+                as_lengths("lengths", lengths))

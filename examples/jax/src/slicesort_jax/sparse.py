@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sparse_mix."""
+from typing import Any
+
+from ._arguments import array, lengths as as_lengths
+from ._call import In, Out, call, operator, policies
+
+
+def _mix_forward(save: bool, policies: Any, x: Any, w: Any, lengths: Any) -> Any:
+    every, factors = int(dict(policies)["checkpoint_every"]), w.shape[0]
+    count = (factors - 1) // every if every > 0 and factors > 0 else 0  # as checkpoints::states
+    y, states = call("sparse_mix", [In(x), In(w, 1), In(lengths)],
+                     [Out(x.shape, x.dtype), Out((count, *x.shape), x.dtype, 1) if save else None], policies)
+    return y, (x, w, states, lengths)
+
+
+def _mix_backward(policies: Any, saved: Any, wanted: Any, dy: Any) -> Any:
+    x, w, states, lengths = saved
+    dx, dw = call("sparse_mix_back", [In(dy), In(x), In(w, 1), In(states, 1), In(lengths)],
+                  [Out(x.shape, x.dtype), Out(w.shape, w.dtype, 1)], policies)
+    return dx, dw, None
+
+
+_mix = operator(_mix_forward, _mix_backward)
+
+
+def sparse_mix(x: Any, w: Any, topology: str = "chord", residual: str = "per_factor", checkpoint_every: int = 1,
+               lengths: Any = None) -> Any:
+    """A chain of sparse factors: w is `[factors, batch, length, links]`. Every `checkpoint_every`-th state is saved
+    for backward, with 0 none."""
+    how = policies(topology=topology, residual=residual, checkpoint_every=checkpoint_every)
+    return _mix(how, array("x", x), array("w", w, "[factors, batch, length, links]"),
+                as_lengths("lengths", lengths))

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../bindings/csp.hpp"
+
+#include "backend.hpp"
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+
+namespace adapter {
+namespace {
+
+std::tuple<Tensor, Tensor> csp(Tensor const& x, std::string groups, std::string shift,
+                               std::string alignment, optional_tensor lengths) {
+  call on(x);
+  bindings::csp_policies const policies{groups, shift, alignment};
+  bindings::csp_state const state =
+      bindings::csp_state_of(policies, {extent(x, 0), extent(x, 1), extent(x, 2)});
+  auto const e = state.extents;
+  Tensor const y = make_like(x),
+               order = make(x, {e.batch, e.length, e.channels}, scalar_type_of(state.type));
+  bindings::csp(on, policies, on(x, "x"), on(y, "y"), on(order, "order"), on(lengths, "lengths"));
+  return {y, order};
+}
+Tensor csp_backward(Tensor const& dy, Tensor const& order, std::string groups, std::string shift,
+                    std::string alignment, optional_tensor lengths) {
+  call on(dy);
+  Tensor const dx = make_like(dy);
+  bindings::csp_backward(on, {groups, shift, alignment}, on(dy, "dy"), on(order, "order"),
+                         on(dx, "dx"), on(lengths, "lengths"));
+  return dx;
+}
+
+Tensor sinkhorn_csp(Tensor const& x, double tau, int64_t iterations, std::string groups,
+                    std::string shift, int64_t reference, optional_tensor lengths) {
+  call on(x);
+  Tensor const y = make_like(x);
+  bindings::sinkhorn_csp(on, {groups, shift, tau, iterations, reference}, on(x, "x"), on(y, "y"),
+                         on(lengths, "lengths"));
+  return y;
+}
+Tensor sinkhorn_csp_backward(Tensor const& dy, Tensor const& x, double tau, int64_t iterations,
+                             std::string groups, std::string shift, int64_t reference,
+                             optional_tensor lengths) {
+  call on(dy);
+  Tensor const dx = make_like(dy);
+  bindings::sinkhorn_csp_backward(on, {groups, shift, tau, iterations, reference}, on(dy, "dy"),
+                                  on(x, "x"), on(dx, "dx"), on(lengths, "lengths"));
+  return dx;
+}
+
+}  // namespace
+
+#ifndef __CUDACC__
+STABLE_TORCH_LIBRARY_FRAGMENT(slicesort, m) {
+  m.def(
+      "csp(Tensor x, str groups=\"group_size{2}\", str shift=\"linear\", "
+      "str alignment=\"reference{0}\", Tensor? lengths=None) -> (Tensor y, Tensor order)");
+  m.def(
+      "csp_backward(Tensor dy, Tensor order, str groups, str shift, str alignment, "
+      "Tensor? lengths=None) -> Tensor");
+  m.def(
+      "sinkhorn_csp(Tensor x, float tau, int iterations=10, str groups=\"group_size{2}\", "
+      "str shift=\"linear\", int reference=0, Tensor? lengths=None) -> Tensor");
+  m.def(
+      "sinkhorn_csp_backward(Tensor dy, Tensor x, float tau, int iterations, str groups, "
+      "str shift, int reference, Tensor? lengths=None) -> Tensor");
+}
+#endif
+STABLE_TORCH_LIBRARY_IMPL(slicesort, SLICESORT_DISPATCH_KEY, m) {
+  m.impl("csp", boxed<&csp>);
+  m.impl("csp_backward", boxed<&csp_backward>);
+  m.impl("sinkhorn_csp", boxed<&sinkhorn_csp>);
+  m.impl("sinkhorn_csp_backward", boxed<&sinkhorn_csp_backward>);
+}
+
+}  // namespace adapter

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../bindings/multi_permutation.hpp"
+
+#include "backend.hpp"
+
+#include <string>
+#include <tuple>
+
+namespace adapter {
+namespace {
+
+std::tuple<Tensor, Tensor> multi_permutation(Tensor const& x, Tensor const& weights,
+                                             std::string order, optional_tensor lengths) {
+  call on(x);
+  Tensor const y = make_like(x), perm = make_like(x, index_type(extent(x, 1)));
+  bindings::multi_permutation(on, order, on(x, "x"), on(weights, "weights"), on(y, "y"),
+                              on(perm, "perm"), on(lengths, "lengths"));
+  return {y, perm};
+}
+std::tuple<Tensor, Tensor> multi_permutation_backward(Tensor const& dy, Tensor const& x,
+                                                      Tensor const& weights, Tensor const& perm,
+                                                      optional_tensor lengths) {
+  call on(dy);
+  Tensor const dx = make_like(dy), dweights = make_like(weights);
+  bindings::multi_permutation_backward(on, on(dy, "dy"), on(x, "x"), on(weights, "weights"),
+                                       on(perm, "perm"), on(dx, "dx"), on(dweights, "dweights"),
+                                       on(lengths, "lengths"));
+  return {dx, dweights};
+}
+
+}  // namespace
+
+#ifndef __CUDACC__
+STABLE_TORCH_LIBRARY_FRAGMENT(slicesort, m) {
+  m.def(
+      "multi_permutation(Tensor x, Tensor weights, str order=\"ascending\", "
+      "Tensor? lengths=None) -> (Tensor y, Tensor perm)");
+  m.def(
+      "multi_permutation_backward(Tensor dy, Tensor x, Tensor weights, Tensor perm, "
+      "Tensor? lengths=None) -> (Tensor dx, Tensor dweights)");
+}
+#endif
+STABLE_TORCH_LIBRARY_IMPL(slicesort, SLICESORT_DISPATCH_KEY, m) {
+  m.impl("multi_permutation", boxed<&multi_permutation>);
+  m.impl("multi_permutation_backward", boxed<&multi_permutation_backward>);
+}
+
+}  // namespace adapter

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../bindings/shuffle.hpp"
+
+#include "backend.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace adapter {
+namespace {
+
+Tensor shuffle(Tensor const& x, int64_t seed, std::string form, optional_tensor lengths) {
+  call on(x);
+  Tensor const y = make_like(x);
+  bindings::shuffle(on, seed, form, on(x, "x"), on(y, "y"), on(lengths, "lengths"));
+  return y;
+}
+Tensor shuffle_backward(Tensor const& dy, int64_t seed, std::string form, optional_tensor lengths) {
+  call on(dy);
+  Tensor const dx = make_like(dy);
+  bindings::shuffle_backward(on, seed, form, on(dy, "dy"), on(dx, "dx"), on(lengths, "lengths"));
+  return dx;
+}
+
+}  // namespace
+
+#ifndef __CUDACC__
+STABLE_TORCH_LIBRARY_FRAGMENT(slicesort, m) {
+  m.def(
+      "shuffle(Tensor x, int seed=0, str form=\"shared_by_channels\", Tensor? lengths=None) -> "
+      "Tensor");
+  m.def(
+      "shuffle_backward(Tensor dy, int seed=0, str form=\"shared_by_channels\", "
+      "Tensor? lengths=None) -> Tensor");
+}
+#endif
+STABLE_TORCH_LIBRARY_IMPL(slicesort, SLICESORT_DISPATCH_KEY, m) {
+  m.impl("shuffle", boxed<&shuffle>);
+  m.impl("shuffle_backward", boxed<&shuffle_backward>);
+}
+
+}  // namespace adapter

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../bindings/softmax_attention.hpp"
+
+#include "backend.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace adapter {
+namespace {
+
+// The output of attention: as q lies, where values have as many channels, so that the heads of
+// [batch, length, heads * channels] come back as they were.
+Tensor output(Tensor const& q, Tensor const& v) {
+  if (extent(q, 3) == extent(v, 3)) return make_like(q);
+  return make(q, {extent(q, 0), extent(q, 1), extent(q, 2), extent(v, 3)});
+}
+
+std::tuple<Tensor, Tensor> softmax_attention(Tensor const& q, Tensor const& k, Tensor const& v,
+                                             optional_tensor bias, std::string mask,
+                                             std::optional<double> scale, optional_tensor lengths,
+                                             optional_tensor query_lengths, double dropout,
+                                             int64_t seed) {
+  call on(q);
+  Tensor const y = output(q, v);
+  Tensor const state = make(q, {extent(q, 0), extent(q, 1), extent(q, 2), 2}, accumulator_type(q));
+  bindings::softmax_attention(
+      on, {mask, scale, on(lengths, "lengths"), on(query_lengths, "query_lengths"), dropout, seed},
+      {on(q, "q"), on(k, "k"), on(v, "v"), on(bias, "bias")}, on(y, "y"), on(state, "state"));
+  return {y, state};
+}
+std::tuple<Tensor, Tensor, Tensor, Tensor> softmax_attention_backward(
+    Tensor const& dy, Tensor const& q, Tensor const& k, Tensor const& v, optional_tensor bias,
+    Tensor const& y, Tensor const& state, std::string mask, std::optional<double> scale,
+    optional_tensor lengths, optional_tensor query_lengths, double dropout, int64_t seed,
+    bool bias_gradient) {
+  call on(q);
+  bool const with_bias = bias && bias_gradient;
+  Tensor const dq = make_like(q), dk = make_like(k), dv = make_like(v),
+               dbias = with_bias ? make_like(*bias) : make(q, {0});
+  optional_array const to_bias = with_bias ? optional_array(on(dbias, "dbias")) : std::nullopt;
+  bindings::softmax_attention_backward(
+      on, {mask, scale, on(lengths, "lengths"), on(query_lengths, "query_lengths"), dropout, seed},
+      on(dy, "dy"), {on(q, "q"), on(k, "k"), on(v, "v"), on(bias, "bias")}, on(y, "y"),
+      on(state, "state"), {on(dq, "dq"), on(dk, "dk"), on(dv, "dv"), to_bias});
+  return {dq, dk, dv, dbias};
+}
+
+std::tuple<Tensor, Tensor> merge_attention(std::vector<Tensor> ys, std::vector<Tensor> states) {
+  if (ys.empty()) bindings::refuse("merge_attention: there must be at least one part");
+  call on(ys[0]);
+  Tensor const y = make_like(ys[0]);
+  Tensor const state = make(y, {extent(y, 0), extent(y, 1), extent(y, 2), 2}, accumulator_type(y));
+  std::vector<array> values, numbers;
+  for (Tensor const& part : ys) values.push_back(on(part, "ys"));
+  for (Tensor const& part : states) numbers.push_back(on(part, "states"));
+  bindings::merge_attention(on, values, numbers, on(y, "y"), on(state, "state"));
+  return {y, state};
+}
+
+}  // namespace
+
+#ifndef __CUDACC__
+STABLE_TORCH_LIBRARY_FRAGMENT(slicesort, m) {
+  m.def(
+      "softmax_attention(Tensor q, Tensor k, Tensor v, Tensor? bias=None, str mask=\"full\", "
+      "float? scale=None, Tensor? lengths=None, Tensor? query_lengths=None, float dropout=0.0, "
+      "int seed=0) -> (Tensor y, Tensor state)");
+  m.def(
+      "softmax_attention_backward(Tensor dy, Tensor q, Tensor k, Tensor v, Tensor? bias, "
+      "Tensor y, Tensor state, str mask, float? scale, Tensor? lengths, Tensor? query_lengths, "
+      "float dropout, int seed, bool bias_gradient) -> "
+      "(Tensor dq, Tensor dk, Tensor dv, Tensor dbias)");
+  m.def("merge_attention(Tensor[] ys, Tensor[] states) -> (Tensor y, Tensor state)");
+}
+#endif
+STABLE_TORCH_LIBRARY_IMPL(slicesort, SLICESORT_DISPATCH_KEY, m) {
+  m.impl("softmax_attention", boxed<&softmax_attention>);
+  m.impl("softmax_attention_backward", boxed<&softmax_attention_backward>);
+  m.impl("merge_attention", boxed<&merge_attention>);
+}
+
+}  // namespace adapter

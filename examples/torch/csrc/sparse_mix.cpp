@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../bindings/sparse_mix.hpp"
+
+#include "backend.hpp"
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+
+namespace adapter {
+namespace {
+
+std::tuple<Tensor, Tensor> sparse_mix(Tensor const& x, Tensor const& w, std::string topology,
+                                      std::string residual, int64_t checkpoint_every, bool save,
+                                      optional_tensor lengths) {
+  call on(x);
+  int64_t const count = save ? slicesort::checkpoints{checkpoint_every}.states(extent(w, 0)) : 0;
+  Tensor const y = make_like(x),
+               states = make(x, {count, extent(x, 0), extent(x, 1), extent(x, 2)});
+  optional_array const saved = save ? optional_array(on(states, "states")) : std::nullopt;
+  bindings::sparse_mix(on, {topology, residual, checkpoint_every}, on(x, "x"), on(w, "w"),
+                       on(y, "y"), saved, on(lengths, "lengths"));
+  return {y, states};
+}
+std::tuple<Tensor, Tensor> sparse_mix_backward(Tensor const& dy, Tensor const& x, Tensor const& w,
+                                               Tensor const& states, std::string topology,
+                                               std::string residual, int64_t checkpoint_every,
+                                               optional_tensor lengths) {
+  call on(dy);
+  Tensor const dx = make_like(x), dw = make_like(w);
+  bindings::sparse_mix_backward(on, {topology, residual, checkpoint_every}, on(dy, "dy"),
+                                on(x, "x"), on(w, "w"), on(states, "states"), on(dx, "dx"),
+                                on(dw, "dw"), on(lengths, "lengths"));
+  return {dx, dw};
+}
+
+}  // namespace
+
+#ifndef __CUDACC__
+STABLE_TORCH_LIBRARY_FRAGMENT(slicesort, m) {
+  m.def(
+      "sparse_mix(Tensor x, Tensor w, str topology=\"chord\", str residual=\"per_factor\", "
+      "int checkpoint_every=1, bool save=True, Tensor? lengths=None) -> "
+      "(Tensor y, Tensor states)");
+  m.def(
+      "sparse_mix_backward(Tensor dy, Tensor x, Tensor w, Tensor states, str topology, "
+      "str residual, int checkpoint_every, Tensor? lengths=None) -> (Tensor dx, Tensor dw)");
+}
+#endif
+STABLE_TORCH_LIBRARY_IMPL(slicesort, SLICESORT_DISPATCH_KEY, m) {
+  m.impl("sparse_mix", boxed<&sparse_mix>);
+  m.impl("sparse_mix_backward", boxed<&sparse_mix_backward>);
+}
+
+}  // namespace adapter

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Sliceformer on two processes by torch's own DistributedDataParallel (gloo, on the CPU): each has half of the batch,
+and the gradients are those of one process with all of it."""
+import os
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from slicesort_torch.nn import SliceformerBlock
+from torch.nn.parallel import DistributedDataParallel
+
+PROCESSES = 2
+
+
+def model_and_batch():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(SliceformerBlock(32), SliceformerBlock(32, order="descending"), torch.nn.Linear(32, 5))
+    return model.double(), torch.randn(8, 20, 32, dtype=torch.float64)
+
+
+def gradients(model, x):
+    model(x).square().mean().backward()
+    return [p.grad for p in model.parameters()]
+
+
+def work(rank):
+    os.environ.update(MASTER_ADDR="localhost", MASTER_PORT=os.environ.get("MASTER_PORT", "29511"))
+    dist.init_process_group("gloo", rank=rank, world_size=PROCESSES)
+    model, batch = model_and_batch()
+    whole = gradients(model_and_batch()[0], batch)
+    parts = gradients(DistributedDataParallel(model), batch.chunk(PROCESSES)[rank])
+    worst = max((a - b).abs().max().item() for a, b in zip(parts, whole))
+    assert worst < 1e-14, f"gradients differ by {worst}"  # the sum over the batch was formed in two parts
+    if rank == 0:
+        print(f"two processes: the gradients of one, to {worst:.1e}")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    mp.spawn(work, nprocs=PROCESSES)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Softmax attention over a sequence whose rows lie on two processes (gloo, on the CPU). Keys and values of one process
+after the other go round, as in ring attention; `merge_attention` makes one attention of the parts, and no process ever
+has the keys of all."""
+import os
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from slicesort_torch.functional import merge_attention, softmax_attention, softmax_attention_with_state
+
+PROCESSES, BATCH, HEADS, ROWS, CHANNELS = 2, 2, 3, 64, 8
+
+
+def shared(tensor, owner):
+    """The owner's tensor, on every process."""
+    tensor = tensor.contiguous() if dist.get_rank() == owner else torch.empty(tensor.shape, dtype=tensor.dtype)
+    dist.broadcast(tensor, owner)
+    return tensor
+
+
+class RingAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, k, v):
+        parts = [softmax_attention_with_state(q, shared(k, owner), shared(v, owner)) for owner in range(PROCESSES)]
+        y, state = merge_attention(*zip(*parts))
+        ctx.save_for_backward(q, k, v, y, state)
+        return y
+
+    @staticmethod
+    def backward(ctx, dy):
+        q, k, v, y, state = ctx.saved_tensors
+        dq, mine = torch.zeros_like(q), None
+        for owner in range(PROCESSES):
+            # The merged output and state make each part's backward form its share of the whole gradient.
+            dq_part, dk, dv, _ = torch.ops.slicesort.softmax_attention_backward(
+                dy, q, shared(k, owner), shared(v, owner), None, y, state, "full", None, None, None, 0.0, 0, False)
+            dq += dq_part
+            for gradient in (dk, dv):
+                dist.reduce(gradient, owner)
+            if owner == dist.get_rank():
+                mine = dk, dv
+        return dq, *mine
+
+
+def work(rank):
+    os.environ.update(MASTER_ADDR="localhost", MASTER_PORT=os.environ.get("MASTER_PORT", "29512"))
+    dist.init_process_group("gloo", rank=rank, world_size=PROCESSES)
+    torch.manual_seed(0)
+    whole = [torch.randn(BATCH, HEADS, ROWS, CHANNELS, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    dy = torch.randn(BATCH, HEADS, ROWS, CHANNELS, dtype=torch.float64)
+    parts = [x.detach().chunk(PROCESSES, dim=2)[rank].contiguous().requires_grad_() for x in whole]
+    y, part = softmax_attention(*whole), RingAttention.apply(*parts)
+    y.backward(dy)
+    part.backward(dy.chunk(PROCESSES, dim=2)[rank].contiguous())
+    pairs = [(part, y), *((a.grad, b.grad) for a, b in zip(parts, whole))]
+    worst = max((a - b.chunk(PROCESSES, dim=2)[rank]).abs().max().item() for a, b in pairs)
+    assert worst < 1e-13, f"results differ by {worst}"
+    if rank == 0:
+        print(f"two processes: output and gradients of one, to {worst:.1e}")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    mp.spawn(work, nprocs=PROCESSES)

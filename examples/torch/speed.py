@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators beside torch's own, on the CPU, with one thread and two: milliseconds of a forward and backward pass,
+and what a call costs. `python examples/torch/speed.py`, for some minutes on a machine with nothing else to do. Each
+result is compared with torch's first; times are medians, ours and torch's in turns."""
+import platform
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+from slicesort_torch import functional as F
+
+HERE = Path(__file__).parent
+
+
+def seconds(*calls, least=0.5):
+    """The median time of each call. The calls take turns, so that a disturbance meets all of them."""
+    for call in calls:
+        call()
+    times = [[] for _ in calls]
+    start = time.perf_counter()
+    while len(times[0]) < 5 or time.perf_counter() - start < least * len(calls):
+        for call, of in zip(calls, times):
+            began = time.perf_counter()
+            call()
+            of.append(time.perf_counter() - began)
+    return [statistics.median(of) for of in times]
+
+
+def step(call, tensors, dy):
+    """A forward and backward pass."""
+    leaves = [x.detach().requires_grad_() for x in tensors]
+    return lambda: torch.autograd.grad(call(*leaves), leaves, dy)
+
+
+def chord_by_roll(x, w):
+    for m in range(w.size(0)):
+        x = x + sum(w[m, ..., k:k + 1] * (x.roll(-(1 << (k - 1)), 1) if k else x) for k in range(w.size(3)))
+    return x
+
+
+def cdil_by_roll(x, w):
+    for m in range(w.size(0)):
+        x = x + w[m, ..., :1] * x + w[m, ..., 1:2] * x.roll(-(1 << m), 1) + w[m, ..., 2:] * x.roll(1 << m, 1)
+    return x
+
+
+def row(name, ours, theirs, tensors, dtype, tolerance):
+    tensors = [x.to(dtype) for x in tensors]
+    y, expected = ours(*tensors), theirs(*tensors)
+    torch.testing.assert_close(y.float(), expected.float(), rtol=tolerance, atol=tolerance)
+    dy = torch.randn_like(expected)
+    forward = seconds(lambda: ours(*tensors), lambda: theirs(*tensors))
+    both = seconds(step(ours, tensors, dy), step(theirs, tensors, dy))
+    cells = [f"{1e3 * a:.1f} | {1e3 * b:.1f} | {b / a:.1f}" for a, b in (forward, both)]
+    print(f"| {name} | {str(dtype)[6:]} | {torch.get_num_threads()} | {' | '.join(cells)} |", flush=True)
+
+
+def operators():
+    print("| operator and shape | dtype | threads | forward: ours, ms | torch | torch : ours | with backward: ours, ms "
+          "| torch | torch : ours |\n|" + "---|" * 9)
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        for dtype, tolerance in ((torch.float32, 1e-3), (torch.bfloat16, 0.2)):
+            for length in (1024, 4096):
+                x = torch.randn(8, length, 256)
+                row(f"sort, values and indices, [8, {length}, 256]", lambda x: F.slicing_sort_with_permutation(x)[0],
+                    lambda x: torch.sort(x, dim=1)[0], [x], dtype, 0)
+                row(f"sort, as torch's stable one, [8, {length}, 256]",
+                    lambda x: F.slicing_sort_with_permutation(x)[0], lambda x: torch.sort(x, dim=1, stable=True)[0], [x],
+                    dtype, 0)
+        x, factors = torch.randn(8, 1024, 256), 10
+        row("CHORD, 10 factors, [8, 1024, 256]", F.sparse_mix, chord_by_roll,
+            [x, torch.randn(factors, 8, 1024, factors + 1) / 10], torch.float32, 1e-3)
+        row("CDIL, 10 factors, [8, 1024, 256]", lambda x, w: F.sparse_mix(x, w, "cdil"), cdil_by_roll,
+            [x, torch.randn(factors, 8, 1024, 3) / 10], torch.float32, 1e-3)
+        q, k, v = (torch.randn(8, 4, 1024, 64) for _ in range(3))
+        for dtype, tolerance in ((torch.float32, 1e-3), (torch.bfloat16, 2e-2)):
+            row("softmax attention, [8, 4, 1024, 64]", F.softmax_attention,
+                torch.nn.functional.scaled_dot_product_attention, [q, k, v], dtype, tolerance)
+
+
+def cpp_call():
+    with tempfile.TemporaryDirectory() as folder:
+        program = f"{folder}/cpp_call"
+        subprocess.run(["g++", "-std=c++17", "-O2", f"-I{HERE}/../../include", str(HERE / "cpp_call.cpp"), "-o", program],
+                       check=True)
+        return map(float, subprocess.run([program], capture_output=True, text=True, check=True).stdout.split())
+
+
+def microseconds(call, repeats=20, calls=500):
+    def once():
+        began = time.perf_counter()
+        for _ in range(calls):
+            call()
+        return (time.perf_counter() - began) / calls
+    once()
+    return 1e6 * min(once() for _ in range(repeats))
+
+
+def overhead():
+    torch.set_num_threads(1)
+    forward, backward = cpp_call()
+    x, dy = torch.randn(1, 64, 64), torch.randn(1, 64, 64)
+    leaf = x.clone().requires_grad_()
+    rows = (("forward, no gradient", forward, lambda: F.slicing_sort(x), lambda: torch.sort(x, dim=1)),
+            ("forward, values and indices", forward, lambda: F.slicing_sort_with_permutation(x), None),
+            ("forward and backward", forward + backward, lambda: torch.autograd.grad(F.slicing_sort(leaf), leaf, dy),
+             lambda: torch.autograd.grad(torch.sort(leaf, dim=1)[0], leaf, dy)))
+    print("\n| sort of [1, 64, 64], one thread | in C++, us | from torch, us | more by | torch.sort, us |\n" + "|---" * 5 + "|")
+    for name, cpp, ours, theirs in rows:
+        us = microseconds(ours)
+        print(f"| {name} | {cpp:.1f} | {us:.1f} | {us - cpp:.1f} | {f'{microseconds(theirs):.1f}' if theirs else ''} |")
+
+
+if __name__ == "__main__":
+    print(f"torch {torch.__version__}, {platform.machine()}, {torch.backends.cpu.get_cpu_capability()}\n")
+    operators()
+    overhead()

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole model: an embedding, layers of a block around a mixer, a pooling and a head."""
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from .block import Block
+from .conventions import Conventions, Site, one_of
+from .pool import POOLINGS, pool
+
+POSITIONS = ("none", "sinusoid", "learned")
+
+
+@dataclass(frozen=True)
+class SampleShape:
+    """What all samples of a task look like: so many rows, padding included, of `features` numbers,
+    or, with 0, of one token below `vocabulary`; and so many answers."""
+
+    length: int
+    features: int = 0
+    vocabulary: int = 0
+    outputs: int = 1
+
+
+def sinusoid(rows: int, width: int) -> Tensor:
+    """sin(i / 10000^(2k / width)) in even channels 2k, the cosine in odd ones (Attention Is All You
+    Need, section 3.5): [rows, width]."""
+    channel = torch.arange(width)
+    pair = (channel - channel % 2).double() / width
+    angle = torch.arange(rows).double()[:, None] * 1e4**-pair
+    return torch.where(channel % 2 == 0, angle.sin(), angle.cos()).to(torch.get_default_dtype())
+
+
+class Encoder(nn.Module):
+    """From samples to answers, [batch, outputs]. Parameters have the names that a checkpoint of
+    `slicesort_train` has.
+
+    mixer: makes the mixer of a layer, given its `Site`:
+        `lambda at: SlicingSort(at.width, rules=at.rules)`.
+    hidden: of a block's MLP.
+    head_hidden: of the head, a linear layer with relu before the last one; 0: none.
+    block: `pre_norm`, `post_norm` or `bare` (`Block`).
+    positions: `none`, `sinusoid` or `learned`, which are added to the embedding.
+    pooling: `cls`, for which a learned row comes first, `mean`, `max` or `flatten` (`pool`).
+    masks_padding: rows past a sample's length take no part; else they are rows as others (published
+        Sliceformer).
+    """
+
+    def __init__(
+        self,
+        shape: SampleShape,
+        mixer: Callable[[Site], nn.Module],
+        width: int = 64,
+        layers: int = 2,
+        hidden: int = 128,
+        head_hidden: int = 0,
+        block: str = "pre_norm",
+        positions: str = "learned",
+        pooling: str = "mean",
+        masks_padding: bool = True,
+        rules: Conventions = Conventions(),
+    ) -> None:
+        super().__init__()
+        self.shape, self.masks_padding = shape, masks_padding
+        self.pooling = one_of("pooling", pooling, POOLINGS)
+        self.positions_are = one_of("positions", positions, POSITIONS)
+        self.rows = shape.length + (pooling == "cls")
+        if shape.features > 0:
+            self.input = rules.linear(shape.features, width)
+        else:
+            self.embedding = nn.Embedding(shape.vocabulary, width)
+            nn.init.normal_(self.embedding.weight, std=rules.token_deviation)
+        if pooling == "cls":
+            self.cls = nn.Parameter(torch.zeros(width))
+        if positions == "learned":
+            self.positions = nn.Parameter(torch.randn(self.rows, width) * rules.position_deviation)
+        elif positions == "sinusoid":
+            self.register_buffer("positions", sinusoid(self.rows, width), persistent=False)
+        self.drop = nn.Dropout(rules.dropout)
+        # Paramixer's code drops the embedding out once more on its way to the first layer.
+        self.again = nn.Dropout(rules.dropout if block == "bare" else 0.0)
+        sites = [Site(layer, layers, self.rows, width, rules) for layer in range(layers)]
+        self.layers = nn.ModuleList(Block(mixer(at), width, hidden, block, rules) for at in sites)
+        if block == "pre_norm":
+            self.norm = rules.norm(width)
+        pooled = width * (self.rows if pooling == "flatten" else 1)
+        if head_hidden > 0:
+            self.before_head = rules.linear(pooled, head_hidden)
+        self.head = rules.linear(head_hidden or pooled, shape.outputs)
+
+    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Tokens, [batch, length], or numbers, [batch, length, features], to [batch, outputs].
+        `lengths`, int64 [batch], are the valid rows of every sample; None: all."""
+        start = self.embed(x)
+        lengths = self.rows_of(lengths)
+        y = self.again(start)
+        for layer in self.layers:
+            y = layer(y, lengths, start)
+        if hasattr(self, "norm"):
+            y = self.norm(y)
+        y = pool(y, self.pooling, lengths)
+        if hasattr(self, "before_head"):
+            y = self.before_head(y).relu()
+        return self.head(y)
+
+    def embed(self, x: Tensor) -> Tensor:
+        """The class token, if there is one, and an embedding for each row, with positions:
+        [batch, rows, width]."""
+        form = (self.shape.length,) + ((self.shape.features,) if self.shape.features > 0 else ())
+        if tuple(x.shape[1:]) != form:
+            has = list(x.shape[1:])
+            raise ValueError(f"samples are {has}, must be {list(form)}, padding included")
+        y = self.input(x) if self.shape.features > 0 else self.embedding(x)
+        if self.pooling == "cls":
+            y = torch.cat([self.cls.expand(len(y), 1, -1), y], dim=1)
+        return self.drop(y if self.positions_are == "none" else y + self.positions)
+
+    def rows_of(self, lengths: Tensor | None) -> Tensor | None:
+        """The valid rows of sequences, with the class token's."""
+        if lengths is None or not self.masks_padding:
+            return None
+        return lengths + (self.pooling == "cls")

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The control: a mixer that mixes nothing."""
+from torch import Tensor
+
+from .conventions import Conventions
+from .mlp import MLP
+
+
+class NoMixing(MLP):
+    """y = mlp(x), row by row: [batch, length, width] to the same. What a model with it learns, it
+    learns without rows that see each other: from its pooling and its head."""
+
+    def __init__(self, width: int, hidden: int = 32, rules: Conventions = Conventions()) -> None:
+        super().__init__(width, hidden, width, rules)
+
+    def forward(
+        self, x: Tensor, lengths: Tensor | None = None, start: Tensor | None = None
+    ) -> Tensor:
+        return super().forward(x)

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sliceformer's mixer."""
+from torch import Tensor
+
+from .. import functional as F
+from .projected import Projected
+
+
+class SlicingSort(Projected):
+    """Every channel of the values is sorted along the rows, y = W_O Sort_col(x W_V) (Sliceformer,
+    eq. 4, and the linear layer that follows it in a block): [batch, length, width] to the same.
+
+    order: `ascending`, `descending`, `half_half{heads}`, `interleave{layer, layers}` (eq. 5 and 6,
+        where the first layer is 1) or `haar_interleave{level, heads}` (the published code).
+    Other arguments are those of `Projected`.
+    """
+
+    def __init__(self, width: int, order: str = "ascending", **projections) -> None:
+        super().__init__(width, **projections)
+        self.order = order
+
+    def mix(self, v: Tensor, lengths: Tensor | None) -> Tensor:
+        return F.slicing_sort(v, order=self.order, lengths=lengths)
+
+    def extra_repr(self) -> str:
+        return f"order={self.order!r}"

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Multi-head softmax attention of rows to each other."""
+import torch
+from torch import Tensor, nn
+
+from .. import functional as F
+from .conventions import Conventions
+
+
+class SoftmaxAttention(nn.Module):
+    """y = W_O softmax(Q K^T / sqrt(D)) V with D channels a head, where one product of x and a
+    weight [3 inner, width] gives Q, K and V (Attention Is All You Need, section 3.2):
+    [batch, length, width] to the same.
+
+    mask: `full`, `causal{offset}`, `window{left, right}`, `block_local{size}` or
+        `strided{stride, near_by}`.
+    inner: channels of all heads together; None: as many as a row has.
+    dropout: of the weights, in training.
+    input_bias, out_bias: whether the projections have biases.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int = 1,
+        mask: str = "full",
+        inner: int | None = None,
+        dropout: float = 0.0,
+        input_bias: bool = False,
+        out_bias: bool = False,
+        rules: Conventions = Conventions(),
+    ) -> None:
+        super().__init__()
+        inner = width if inner is None else inner
+        if heads < 1 or inner % heads != 0:
+            raise ValueError(f"{inner} channels cannot be split into {heads} heads")
+        self.heads, self.mask, self.dropout = heads, mask, dropout
+        self.in_proj = rules.linear(width, 3 * inner, input_bias)
+        self.out_proj = rules.linear(inner, width, out_bias)
+
+    def forward(
+        self, x: Tensor, lengths: Tensor | None = None, start: Tensor | None = None
+    ) -> Tensor:
+        """`lengths`, int64 [batch], hold for queries, keys and values."""
+        q, k, v = self.in_proj(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        drops = self.training and self.dropout > 0
+        # Torch's generator draws the operator's seed, so that torch.manual_seed() repeats a run.
+        seed = int(torch.randint(2**62, ())) if drops else 0
+        y = F.softmax_attention(
+            q,
+            k,
+            v,
+            mask=self.mask,
+            lengths=lengths,
+            query_lengths=lengths,
+            dropout=self.dropout if drops else 0.0,
+            seed=seed,
+        )
+        return self.out_proj(y.transpose(1, 2).flatten(2))
+
+    def extra_repr(self) -> str:
+        return f"heads={self.heads}, mask={self.mask!r}, dropout={self.dropout}"

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variants of slicing-sort and its ablations: what Sliceformer compares itself with."""
+import torch
+from torch import Tensor
+
+from .. import functional as F
+from .projected import Projected
+
+
+class MultiPermutation(Projected):
+    """The mean of the first `terms` powers of the permutation that sorts each channel
+    (Sliceformer, first version): [batch, length, width] to the same."""
+
+    def __init__(self, width: int, terms: int = 2, **projections) -> None:
+        super().__init__(width, **projections)
+        if terms < 1:
+            raise ValueError(f"terms is {terms}, must be at least 1")
+        self.terms = terms
+
+    def mix(self, v: Tensor, lengths: Tensor | None) -> Tensor:
+        # Weights are of the type that sums are in.
+        sums = torch.float64 if v.dtype is torch.float64 else torch.float32
+        weights = torch.full((self.terms,), 1 / self.terms, dtype=sums, device=v.device)
+        return F.multi_permutation(v, weights, lengths=lengths)
+
+    def extra_repr(self) -> str:
+        return f"terms={self.terms}"
+
+
+class MaxExchange(Projected):
+    """The maximum of each channel changes places with the value of row 0 (Sliceformer):
+    [batch, length, width] to the same."""
+
+    def mix(self, v: Tensor, lengths: Tensor | None) -> Tensor:
+        return F.max_exchange(v, lengths=lengths)
+
+
+class Shuffle(Projected):
+    """Rows in an order that a seed draws, the same at every step and in every layer: what mixes
+    rows without looking at them. [batch, length, width] to the same.
+
+    form: `per_channel`, one permutation for each channel (Sliceformer's code), or
+        `shared_by_channels`, one of whole rows (its paper).
+    """
+
+    def __init__(self, width: int, form: str = "per_channel", seed: int = 0, **projections) -> None:
+        super().__init__(width, **projections)
+        self.form, self.seed = form, seed
+
+    def mix(self, v: Tensor, lengths: Tensor | None) -> Tensor:
+        return F.shuffle(v, seed=self.seed, form=self.form, lengths=lengths)
+
+    def extra_repr(self) -> str:
+        return f"form={self.form!r}, seed={self.seed}"

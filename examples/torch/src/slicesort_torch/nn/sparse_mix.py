@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paramixer's mixer: a chain of sparse factors whose weights are made from the embedding."""
+import re
+
+import torch
+from torch import Tensor, nn
+
+from .. import functional as F
+from .conventions import Conventions
+from .mlp import MLP
+
+
+def factors_of(length: int) -> int:
+    """ceil(log2 length): so many factors let every row reach every other."""
+    return max(length - 1, 0).bit_length()
+
+
+def links_of(topology: str, factors: int) -> int:
+    """How many rows a factor mixes into one."""
+    policy = re.fullmatch(r"\s*(\w+)\s*(?:\{([^{}]*)\})?\s*", topology)
+    name, text = policy.groups() if policy else (None, None)
+    numbers = [part.strip() for part in (text or "").split(",") if part.strip()]
+    if name == "chord":
+        count = int(numbers[0]) if numbers else 0
+        return count if count > 0 else factors + 1
+    if name == "cdil":
+        return 2 * (int(numbers[0]) if numbers else 1) + 1
+    if name == "offsets":
+        return len(numbers)
+    known = "chord, chord{links}, cdil{half} or offsets{..}"
+    raise ValueError(f"topology is {topology!r}, must be {known}")
+
+
+class FactorWeights(nn.Sequential):
+    """The MLPs f_m of all factors: [batch, length, width] to [factors, batch, length, links].
+    Their first layers are one product, `0`; the second ones are `2.m`."""
+
+    def __init__(
+        self, width: int, hidden: int, factors: int, links: int, rules: Conventions
+    ) -> None:
+        super().__init__(
+            rules.linear(width, factors * hidden),
+            rules.nonlinearity(),
+            nn.ModuleList(rules.linear(hidden, links) for _ in range(factors)),
+        )
+
+    def forward(self, rows: Tensor) -> Tensor:
+        first, nonlinearity, second = self
+        hidden = nonlinearity(first(rows)).chunk(len(second), dim=-1)
+        return torch.stack([layer(part) for layer, part in zip(second, hidden)])
+
+
+class SparseMix(nn.Module):
+    """y = (I + W_{M-1}) .. (I + W_0) g(x) (Paramixer, eq. 3 to 6), where row i of the sparse factor
+    W_m is f_m(x0_i): f_m and g are MLPs of one hidden layer, and x0 is the embedding, not what the
+    layer before put out. [batch, length, width] to the same.
+
+    length: the greatest number of rows, which says how many factors there are.
+    topology: which rows are linked: `chord`, `chord{links}`, `cdil{half}` or `offsets{..}`.
+    hidden: of f_m and g.
+    factors: None: ceil(log2 length).
+    residual: what a factor adds: `per_factor` (above), `none` or `initial`.
+    checkpoint_every: how many factors of one are saved for backward; others are computed again.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        length: int,
+        topology: str = "chord",
+        hidden: int = 32,
+        factors: int | None = None,
+        residual: str = "per_factor",
+        checkpoint_every: int = 1,
+        rules: Conventions = Conventions(),
+    ) -> None:
+        super().__init__()
+        self.factors = factors_of(length) if factors is None else factors
+        if self.factors < 1:
+            raise ValueError(f"{self.factors} factors for {length} rows: there must be at least 1")
+        self.topology, self.residual, self.checkpoint_every = topology, residual, checkpoint_every
+        self.value = MLP(width, hidden, width, rules)
+        links = links_of(topology, self.factors)
+        self.weights = FactorWeights(width, hidden, self.factors, links, rules)
+
+    def forward(
+        self, x: Tensor, lengths: Tensor | None = None, start: Tensor | None = None
+    ) -> Tensor:
+        """`start` is the embedding x0; None: x, as in the first layer. `lengths`, int64 [batch]."""
+        return F.sparse_mix(
+            self.value(x),
+            self.weights(x if start is None else start),
+            topology=self.topology,
+            residual=self.residual,
+            checkpoint_every=self.checkpoint_every,
+            lengths=lengths,
+        )
+
+    def extra_repr(self) -> str:
+        return f"topology={self.topology!r}, factors={self.factors}, residual={self.residual!r}"

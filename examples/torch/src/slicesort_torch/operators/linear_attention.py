@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""linear_attention: attention by features, linear in the length."""
+import torch
+
+from .registration import lower_precision, needs_gradient, register
+from .softmax_attention import output_like
+
+
+def _fake(q, k, v, w=None, feature="elu_plus_one", divisor="sum_plus", direction="both", lengths=None,
+          query_lengths=None):
+    return output_like(q, v)
+
+
+def _save(ctx, inputs, output):
+    ctx.policies = inputs[4:7]
+    ctx.save_for_backward(*inputs[:4], *inputs[7:9])
+
+
+def _backward(ctx, dy):
+    *tensors, lengths, query_lengths = ctx.saved_tensors
+    with_w = needs_gradient(ctx, 3)
+    *gradients, dw = _linear_attention_backward(dy, *tensors, *ctx.policies, lengths, query_lengths, with_w)
+    return *gradients, dw if with_w else None, None, None, None, None, None
+
+
+def _fake_backward(dy, q, k, v, w, feature, divisor, direction, lengths, query_lengths, w_gradient):
+    dw = torch.empty_like(w) if w is not None and w_gradient else q.new_empty((0,))
+    return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), dw
+
+
+_linear_attention = register(
+    "linear_attention", fake=_fake, save=_save, backward=_backward, batched={0: 0, 1: 0, 2: 0, 7: 0, 8: 0})
+# dw is a sum over the batch, which mapped slices must not share.
+_linear_attention_backward = register(
+    "linear_attention_backward", fake=_fake_backward, batched={0: 0, 1: 0, 2: 0, 3: 0, 8: 0, 9: 0},
+    outputs=(0, 0, 0, None), folds=lambda *inputs: not inputs[10])
+
+
+def linear_attention(q, k, v, w=None, feature="elu_plus_one", divisor="sum_plus", direction="both", lengths=None,
+                     query_lengths=None):
+    """`phi(q_i)^T sum phi(k_j) v_j^T / D(phi(q_i)^T sum phi(k_j))` for every sample, head and query (Transformers are
+    RNNs, eq. 4 to 7; with other features Performer, cosFormer and Random Feature Attention).
+
+    q: `[batch, heads, queries, channels]`; k: `[batch, heads, keys, channels]`; v: `[batch, heads, keys, values]`; w,
+    of random features alone: `[heads or 1, r, channels]`. `feature`: `elu_plus_one`, `relu{eps}`, `cosine_reweighted`,
+    `random_exp{eps}`, `random_relu{eps, scale}` or `random_fourier{floor, scale}`. `divisor`: `sum_plus{eps}`,
+    `at_least{eps}` or `none`. `direction`: `both` or `causal`. Under autocast the tensors are cast to its dtype.
+    """
+    q, k, v, w = lower_precision(q, k, v, w)
+    return _linear_attention(q, k, v, w, feature, divisor, direction, lengths, query_lengths)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""shuffle: a seeded permutation that does not look at the values."""
+import torch
+
+from .registration import register, require_sequence
+
+
+def _fake(x, seed=0, form="shared_by_channels", lengths=None):
+    require_sequence(x)
+    return torch.empty_like(x)
+
+
+def _save(ctx, inputs, output):
+    ctx.policies = inputs[1:3]
+    ctx.save_for_backward(inputs[3])
+
+
+def _backward(ctx, dy):
+    return _shuffle_backward(dy, *ctx.policies, *ctx.saved_tensors), None, None, None
+
+
+def _forward_again(ctx, ddx):
+    return _shuffle(ddx, *ctx.policies, *ctx.saved_tensors), None, None, None
+
+
+_shuffle = register("shuffle", fake=_fake, save=_save, backward=_backward, batched={0: 0, 3: 0})
+_shuffle_backward = register("shuffle_backward", fake=_fake, save=_save, backward=_forward_again, batched={0: 0, 3: 0})
+
+
+def shuffle(x, seed=0, form="shared_by_channels", lengths=None):
+    """The rows of x in an order that follows from the seed alone, one for all channels or `per_channel` (Sliceformer's
+    ablation). x, y: `[batch, length, channels]`. The same on every device. Twice differentiable."""
+    return _shuffle(x, seed, form, lengths)

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operators of examples/bindings, by names and with types of run time, beside the library's own
+// calls: the same bits. And the sentences about names and types that are wrong.
+#include "../../../examples/bindings/csp.hpp"
+#include "../../../examples/bindings/linear_attention.hpp"
+#include "../../../examples/bindings/max_exchange.hpp"
+#include "../../../examples/bindings/multi_permutation.hpp"
+#include "../../../examples/bindings/shuffle.hpp"
+#include "../../../examples/bindings/slicing_sort.hpp"
+#include "../../../examples/bindings/softmax_attention.hpp"
+#include "../../../examples/bindings/sparse_mix.hpp"
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ss = slicesort;
+using bindings::array;
+using bindings::dtype;
+
+namespace {
+
+int failures = 0;
+void check(bool ok, std::string const& what) {
+  if (ok) return;
+  std::printf("FAILED: %s\n", what.c_str());
+  ++failures;
+}
+
+template <class F>
+void refuses(char const* sentence, F const& f) {
+  try {
+    f();
+  } catch (ss::invalid_argument const& error) {
+    check(std::strstr(error.what(), sentence) != nullptr,
+          std::string(error.what()) + " does not say: " + sentence);
+    return;
+  }
+  check(false, std::string("accepted, and should have said: ") + sentence);
+}
+
+struct host_call {
+  ss::exec::host on{2};
+  std::vector<unsigned char> memory;
+  ss::workspace scratch(std::size_t bytes) {
+    memory.resize(bytes);
+    return memory;
+  }
+};
+
+template <class T>
+constexpr dtype type_of = sizeof(T) == 2 ? dtype::u16 : dtype::f32;
+
+template <class T>
+array wrap(std::vector<T>& data, std::vector<ss::index_t> const& extents) {
+  array a{"x", data.data(), type_of<T>, static_cast<int>(extents.size())};
+  ss::index_t stride = 1;
+  for (std::size_t i = extents.size(); i-- > 0;) {
+    a.extents[i] = extents[i];
+    a.strides[i] = stride;
+    stride *= extents[i];
+  }
+  return a;
+}
+
+std::vector<float> normal(std::size_t n, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> draw;
+  std::vector<float> x(n);
+  for (float& value : x) value = draw(engine);
+  return x;
+}
+
+constexpr ss::extents3 shape{2, 37, 6};
+constexpr std::size_t size = 2 * 37 * 6;
+
+// One operator that takes x to y: by name, and as the library has it.
+template <class Named, class Own>
+void compare(char const* what, Named const& named, Own const& own) {
+  std::vector<float> x = normal(size, 1), y(size), expected(size);
+  host_call call;
+  named(call, wrap(x, {2, 37, 6}), wrap(y, {2, 37, 6}));
+  std::vector<unsigned char> scratch(1 << 20);
+  own(ss::exec::host{}, ss::view(std::as_const(x), shape), ss::view(expected, shape),
+      ss::workspace(scratch));
+  check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, what);
+}
+
+void sorts() {
+  auto const sorted = [](char const* name, auto order) {
+    compare(
+        name,
+        [&](auto& call, array x, array y) {
+          bindings::slicing_sort(call, name, x, y, std::nullopt, std::nullopt);
+        },
+        [&](auto on, auto x, auto y, auto scratch) {
+          ss::slicing_sort<decltype(order)>(order).forward(on, x, y, ss::no_saved, scratch);
+        });
+  };
+  sorted("ascending", ss::ascending{});
+  sorted(" descending ", ss::descending{});
+  sorted("half_half{3}", ss::half_half{3});
+  sorted("interleave{1, 3}", ss::interleave{1, 3});
+  sorted("haar_interleave{ 1 , 2 }", ss::haar_interleave{1, 2});
+  compare(
+      "max_exchange",
+      [](auto& call, array x, array y) {
+        bindings::max_exchange(call, 2, x, y, std::nullopt, std::nullopt);
+      },
+      [](auto on, auto x, auto y, auto) { ss::max_exchange(2).forward(on, x, y, ss::no_saved); });
+  compare(
+      "shuffle",
+      [](auto& call, array x, array y) {
+        bindings::shuffle(call, 5, "per_channel", x, y, std::nullopt);
+      },
+      [](auto on, auto x, auto y, auto scratch) {
+        ss::shuffle<ss::per_channel>(5).forward(on, x, y, scratch);
+      });
+  compare(
+      "multi_permutation",
+      [](auto& call, array x, array y) {
+        std::vector<float> weights{0.5f, -2.0f};
+        bindings::multi_permutation(call, "descending", x, wrap(weights, {2}), y, std::nullopt,
+                                    std::nullopt);
+      },
+      [](auto on, auto x, auto y, auto scratch) {
+        float const weights[]{0.5f, -2.0f};
+        ss::multi_permutation<ss::descending>(2).forward(
+            on, x, ss::tensor1<float const>(weights, 2), y, ss::no_saved, scratch);
+      });
+}
+
+void permutations_of_samples() {
+  auto const permuted = [](char const* shift, char const* alignment, auto own_shift, auto own) {
+    compare(
+        shift,
+        [&](auto& call, array x, array y) {
+          bindings::csp(call, {"group_size{5}", shift, alignment}, x, y, std::nullopt,
+                        std::nullopt);
+        },
+        [&](auto on, auto x, auto y, auto scratch) {
+          ss::csp(ss::group_size{5}, own_shift, own).forward(on, x, y, ss::no_saved, scratch);
+        });
+  };
+  std::int32_t const table[]{0, -1, 5, 40, 2, 7};
+  permuted("none", "ascending", ss::shift::none{}, ss::ascending{});
+  permuted("linear", "reference{1}", ss::shift::linear{}, ss::reference{1});
+  permuted("linear_step{3}", "reference", ss::shift::linear_step{3}, ss::reference{});
+  permuted("per_head{2}", "descending", ss::shift::per_head{2}, ss::descending{});
+  permuted("modular", "reference", ss::shift::modular{}, ss::reference{});
+  permuted("power{1, 3}", "reference", ss::shift::power{1, 3}, ss::reference{});
+  permuted("power_ceil{1, 3}", "reference", ss::shift::power_ceil{1, 3}, ss::reference{});
+  permuted("table{0, -1, 5, 40, 2, 7}", "reference", ss::shift::table{{table, 6}}, ss::reference{});
+  compare(
+      "sinkhorn_csp",
+      [](auto& call, array x, array y) {
+        bindings::sinkhorn_csp(call, {"group_count{4}", "linear", 0.5, 3, 1}, x, y, std::nullopt);
+      },
+      [](auto on, auto x, auto y, auto scratch) {
+        ss::sinkhorn_csp(ss::group_count{4}, ss::sinkhorn{0.5, 3}, ss::shift::linear{},
+                         ss::reference{1})
+            .forward(on, x, y, scratch);
+      });
+}
+
+void chains() {
+  auto const mixed = [](char const* topology, char const* residual, auto const& own) {
+    ss::extents4 const e{4, 2, 37, 5};
+    std::vector<float> w = normal(4 * 2 * 37 * 5, 2);
+    compare(
+        topology,
+        [&](auto& call, array x, array y) {
+          bindings::sparse_mix(call, {topology, residual, 1}, x, wrap(w, {4, 2, 37, 5}), y,
+                               std::nullopt, std::nullopt);
+        },
+        [&](auto on, auto x, auto y, auto scratch) {
+          own.forward(on, x, ss::tensor4<float const>(w.data(), e), y, ss::no_saved, scratch);
+        });
+  };
+  ss::index_t const list[]{0, 3, -1, 9, 100};
+  mixed("chord", "per_factor", ss::sparse_mix<>());
+  mixed("chord{5}", "none",
+        ss::sparse_mix<ss::topology::chord, ss::residual::none>(ss::topology::chord{5}));
+  mixed("cdil{2}", "initial",
+        ss::sparse_mix<ss::topology::cdil, ss::residual::initial>(ss::topology::cdil{2}));
+  mixed("offsets{0, 3, -1, 9, 100}", "per_factor",
+        ss::sparse_mix<ss::topology::offsets>(ss::topology::offsets{{list, 5}}));
+}
+
+// Attention of x to itself, one head: [2, 1, 37, 6].
+template <class Own>
+void compare_attention(char const* mask, Own const& own) {
+  std::vector<float> x = normal(size, 1), y(size), expected(size);
+  ss::extents4 const e{2, 1, 37, 6};
+  host_call call;
+  array const q = wrap(x, {2, 1, 37, 6});
+  bindings::softmax_attention(call, {mask, std::nullopt, {}, {}, 0.25, 9}, {q, q, q, {}},
+                              wrap(y, {2, 1, 37, 6}), std::nullopt);
+  ss::tensor4<float const> const in(x.data(), e);
+  std::vector<unsigned char> scratch(1 << 20);
+  own.forward(ss::exec::host{}, {in, in, in}, ss::tensor4<float>(expected.data(), e), ss::no_saved,
+              scratch, {{}, {}, {0.25, 9}});
+  check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, mask);
+}
+
+void attention() {
+  compare_attention("full", ss::softmax_attention<>());
+  compare_attention("causal", ss::softmax_attention(ss::mask::causal{}));
+  compare_attention("causal{-3}", ss::softmax_attention(ss::mask::causal{-3}));
+  compare_attention("window{3, 0}", ss::softmax_attention(ss::mask::window{3, 0}));
+  compare_attention("block_local{8}", ss::softmax_attention(ss::mask::block_local{8}));
+  compare_attention("strided{5, 2}", ss::softmax_attention(ss::mask::strided{5, 2}));
+
+  std::vector<float> x = normal(size, 1), y(size), expected(size);
+  ss::extents4 const e{2, 1, 37, 6};
+  array const q = wrap(x, {2, 1, 37, 6});
+  host_call call;
+  bindings::linear_attention(call, {"relu{0.125}", "at_least{0.5}", "causal", {}, {}},
+                             {q, q, q, {}}, wrap(y, {2, 1, 37, 6}));
+  ss::tensor4<float const> const in(x.data(), e);
+  std::vector<unsigned char> scratch(1 << 20);
+  ss::linear_attention(ss::feature::relu{0.125}, ss::divisor::at_least{0.5},
+                       ss::direction::causal{})
+      .forward(ss::exec::host{}, {in, in, in}, ss::tensor4<float>(expected.data(), e), scratch);
+  check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, "linear_attention");
+}
+
+void sentences() {
+  using bindings::named_order;
+  refuses("order \"up\" is none of ascending, descending, half_half{heads}",
+          [] { named_order("up"); });
+  refuses("write it as interleave{layer, layers}", [] { named_order("interleave{1}"); });
+  for (char const* text : {"half_half{2", "half_half{2}}", "half_half{2,}", "half_half{two}",
+                           "half_half{,2}", "half_half{nan}", "half_half{2 3}"})
+    refuses("is not a name with numbers in braces", [&] { named_order(text, "order"); });
+  refuses("its numbers must be integers", [] { named_order("half_half{2.5}"); });
+  refuses("3000000000 is out of range", [] { bindings::named_shift("table{3000000000}"); });
+  std::vector<float> x(size), y(size);
+  std::vector<std::uint16_t> words(size);
+  host_call call;
+  refuses("x must be [batch, length, channels], has 1 axis", [&] {
+    bindings::shuffle(call, 0, "per_channel", wrap(x, {37}), wrap(y, {37}), std::nullopt);
+  });
+  refuses("x: the dtype must be float32, float64, float16 or bfloat16", [&] {
+    bindings::shuffle(call, 0, "per_channel", wrap(words, {2, 37, 6}), wrap(y, {2, 37, 6}),
+                      std::nullopt);
+  });
+  refuses("x must have dtype int64", [&] {
+    bindings::shuffle(call, 0, "per_channel", wrap(x, {2, 37, 6}), wrap(y, {2, 37, 6}),
+                      wrap(words, {2}));
+  });
+  std::vector<ss::index_t> none;
+  array no_lengths = wrap(words, {0});
+  no_lengths.type = dtype::i64;
+  no_lengths.data = none.data();
+  refuses("lengths.size is 0", [&] {
+    bindings::shuffle(call, 0, "per_channel", wrap(x, {2, 37, 6}), wrap(y, {2, 37, 6}), no_lengths);
+  });
+  refuses("there must be as many states as ys", [&] {
+    bindings::merge_attention(call, {wrap(x, {1, 1, 1, 1})}, {}, wrap(y, {1, 1, 1, 1}),
+                              wrap(y, {1, 1, 1, 2}));
+  });
+}
+
+}  // namespace
+
+int main() {
+  sorts();
+  permutations_of_samples();
+  chains();
+  attention();
+  sentences();
+  if (failures == 0) std::printf("bindings: fine\n");
+  return failures != 0;
+}

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators' definitions, written with jax.numpy."""
+from typing import Any
+
+from common import jax, jnp, np
+
+
+def multi_permutation(x: Any, weights: Any) -> Any:
+    p, y = jnp.argsort(x, axis=1, stable=True), 0
+    for a in weights:
+        x = jnp.take_along_axis(x, p, axis=1)
+        y = y + a * x
+    return y
+
+
+def max_exchange(x: Any) -> Any:
+    m = jnp.argmax(x, axis=1, keepdims=True)
+    n = jnp.arange(x.shape[1])[None, :, None]
+    first, maximum = x[:, :1], jnp.take_along_axis(x, m, axis=1)
+    return jnp.where(n == 0, maximum, jnp.where(n == m, first, x))
+
+
+def _shifted(x: Any, reference: int | None) -> Any:
+    """`shift::linear`; a reference does not move."""
+    _, length, channels = x.shape
+    shifts = np.array([(c + 1) * -(-length // channels) for c in range(channels)])
+    if reference is not None:
+        shifts[reference] = 0
+    rows = (np.arange(length)[:, None] - shifts) % length
+    return x[:, rows, np.arange(channels)]
+
+
+def csp(x: Any, rows: int = 2) -> Any:
+    w = _shifted(x, 0)
+    groups = [w[:, first:first + rows] for first in range(0, x.shape[1], rows)]
+    ranks = [jnp.argsort(jnp.argsort(g[:, :, :1], axis=1), axis=1) for g in groups]
+    return jnp.concatenate([jnp.take_along_axis(jnp.sort(g, axis=1), r, axis=1) for g, r in zip(groups, ranks)],
+                           axis=1)
+
+
+def csp_ascending(x: Any, rows: int) -> Any:
+    w = _shifted(x, None)
+    return jnp.concatenate([jnp.sort(w[:, first:first + rows], axis=1) for first in range(0, x.shape[1], rows)],
+                           axis=1)
+
+
+def sinkhorn_csp(x: Any, tau: float, rows: int, iterations: int) -> Any:
+    w = _shifted(x, 0)
+    parts = []
+    for first in range(0, x.shape[1], rows):
+        group = w[:, first:first + rows]
+        log_t = jnp.einsum("bi,bjc->bcij", group[:, :, 0], group) / tau
+        for _ in range(iterations):
+            log_t = log_t - jax.nn.logsumexp(log_t, axis=3, keepdims=True)
+            log_t = log_t - jax.nn.logsumexp(log_t, axis=2, keepdims=True)
+        mixed = jnp.einsum("bcij,bjc->bic", jnp.exp(log_t), group)
+        parts.append(jnp.concatenate([group[:, :, :1], mixed[:, :, 1:]], axis=2))
+    return jnp.concatenate(parts, axis=1)
+
+
+def sparse_mix(x: Any, w: Any, residual: str = "per_factor") -> Any:
+    v = x
+    for factor in w:
+        z = sum(factor[:, :, k, None] * jnp.roll(v, -(0 if k == 0 else 2**(k - 1)), axis=1)
+                for k in range(w.shape[3]))
+        v = z + {"per_factor": v, "initial": x, "none": 0}[residual]
+    return v
+
+
+def softmax_attention(q: Any, k: Any, v: Any, bias: Any = 0, causal: bool = False) -> Any:
+    s = jnp.einsum("bhic,bhjc->bhij", q, k) / np.sqrt(q.shape[3]) + bias
+    if causal:
+        s = jnp.where(np.tri(*s.shape[2:], dtype=bool), s, -jnp.inf)
+    return jnp.einsum("bhij,bhjd->bhid", jax.nn.softmax(s, axis=3), v)
+
+
+def _divide(q: Any, k: Any, v: Any, causal: bool) -> Any:
+    weights = jnp.einsum("bhir,bhjr->bhij", q, k)
+    if causal:
+        weights = weights * np.tri(*weights.shape[2:])
+    return jnp.einsum("bhij,bhjd->bhid", weights, v) / (weights.sum(3, keepdims=True) + 1e-6)
+
+
+def linear_attention(q: Any, k: Any, v: Any, causal: bool = False) -> Any:
+    return _divide(jax.nn.elu(q) + 1, jax.nn.elu(k) + 1, v, causal)
+
+
+def random_relu_attention(q: Any, k: Any, v: Any, w: Any) -> Any:
+    scale = q.shape[3]**-0.25
+    features = [jax.nn.relu(scale * jnp.einsum("bhic,hrc->bhir", a, w)) + 1e-3 for a in (q, k)]
+    return _divide(*features, v, False)

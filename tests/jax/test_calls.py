@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Saved states, further derivatives, threads, and what is refused."""
+import unittest
+from functools import partial
+from typing import Any
+
+from common import Tested, jax, jnp, np, random, sj, wide
+
+
+class Sorting(Tested):
+    def test_indices(self) -> None:
+        x = random(0, (2, 50, 3))
+        y, perm = sj.sort(x)
+        self.assertEqual(perm.dtype, jnp.uint16)
+        self.same(perm.astype(jnp.int32), jnp.argsort(x, axis=1, stable=True))
+        self.same(sj.permute(x, perm), y)
+        long = random(0, (1, 65537, 1))
+        y, perm = sj.sort(long, order="descending")
+        self.assertEqual(perm.dtype, jnp.int32)
+        self.same(jnp.take_along_axis(long, perm, axis=1), y)
+
+    def test_further_derivatives(self) -> None:
+        """A gradient of a sort is linear in dy, and has gradients itself."""
+        with wide():
+            x, t = random(0, (2, 9, 3), "float64"), random(1, (2, 9, 3), "float64")
+
+            def twice(f: Any) -> Any:
+                inner = jax.grad(lambda a: (jnp.sin(f(a)) * t).sum())
+                return jax.grad(lambda a: (jnp.cos(inner(a)) * t).sum())(x)
+            for f in (sj.slicing_sort, lambda a: sj.sort(a)[0]):
+                self.close(twice(f), twice(partial(jnp.sort, axis=1)), "float64")
+            perm = sj.sort(t)[1]
+            rows = perm.astype(jnp.int32)
+            self.close(twice(lambda a: sj.permute(a, perm)), twice(lambda a: jnp.take_along_axis(a, rows, 1)),
+                       "float64")
+            rows = jnp.broadcast_to(sj.shuffle(jnp.arange(9.0)[None, :, None]).astype(jnp.int32), x.shape)
+            self.close(twice(sj.shuffle), twice(lambda a: jnp.take_along_axis(a, rows, 1)), "float64")
+
+    def test_nan_and_zeros(self) -> None:
+        x = jnp.array([3, jnp.nan, -jnp.inf, 0.0, -0.0, jnp.inf]).reshape(1, 6, 1)
+        y = sj.slicing_sort(x)[0, :, 0]
+        self.same(y[:5], jnp.array([-jnp.inf, 0.0, -0.0, 3, jnp.inf]))
+        self.assertTrue(np.isnan(y[5]))
+
+    def test_shuffle_is_that_of_the_library(self) -> None:
+        """The rows that docs/operators/shuffle.md prints."""
+        x = jnp.broadcast_to(jnp.arange(8.0)[None, :, None], (2, 8, 2))
+        first, second = [7, 4, 2, 6, 1, 0, 3, 5], [5, 7, 4, 2, 1, 0, 3, 6]
+        for sample in range(2):
+            self.same(sj.shuffle(x, 2024)[sample], jnp.array([first, first], jnp.float32).T)
+            self.same(sj.shuffle(x, 2024, "per_channel")[sample], jnp.array([first, second], jnp.float32).T)
+
+
+class Calls(Tested):
+    def test_threads(self) -> None:
+        before, x = sj.get_num_threads(), random(0, (8, 300, 40))
+        self.assertGreaterEqual(before, 1)
+        f = jax.jit(sj.slicing_sort)
+        try:
+            results = []
+            for threads in (1, 2, 5):
+                sj.set_num_threads(threads)
+                self.assertEqual(sj.get_num_threads(), threads)
+                results.append(f(x))
+        finally:
+            sj.set_num_threads(before)
+        self.same(results[0], results[1])
+        self.same(results[0], results[2])
+        self.assertEqual(f._cache_size(), 1)
+        self.refused("at least 1", lambda: sj.set_num_threads(0))
+
+    def test_what_is_not_asked_for_is_not_formed(self) -> None:
+        """Of a bias and of random features, which cost more than the rest."""
+        q, bias, w = jnp.ones((1, 2, 5, 4)), jnp.ones((1, 2, 5, 5)), jnp.ones((2, 3, 4))
+        for f, last in ((sj.softmax_attention, bias), (partial(sj.linear_attention, feature="random_relu"), w)):
+            for wanted, formed in ((0, False), (3, True)):
+                text = str(jax.make_jaxpr(jax.grad(lambda *a: f(*a).sum(), wanted))(q, q, q, last))
+                backward = [line for line in text.splitlines() if "ffi_call" in line][-1]
+                missing = "bool[0]" in backward.split("=")[0]  # what is left of the equals sign are results
+                self.assertEqual(missing, not formed, backward)
+
+    def test_scan(self) -> None:
+        x = random(0, (4, 2, 9, 3))
+        _, ys = jax.lax.scan(lambda carry, a: (carry, sj.slicing_sort(a)), 0, x)
+        self.same(ys, jnp.sort(x, axis=2))
+
+    def test_numpy_arrays_and_lists(self) -> None:
+        x = np.asarray(random(0, (2, 9, 3)))
+        self.same(sj.slicing_sort(x), np.sort(x, axis=1))
+        self.same(sj.slicing_sort(x.tolist()), np.sort(x, axis=1))
+
+    def test_numbers_of_numpy(self) -> None:
+        x = random(0, (2, 8, 3))
+        self.same(sj.max_exchange(x, np.int32(3)), sj.max_exchange(x, 3))
+        self.same(sj.sinkhorn_csp(x, np.float32(0.5), np.uint8(4)), sj.sinkhorn_csp(x, 0.5, 4))
+
+    def test_refused(self) -> None:
+        x = random(0, (2, 8, 3))
+        for sentence, call in {
+            r"x must be \[batch, length, channels\], has 2 axes": lambda: sj.slicing_sort(x[0]),
+            "x: the dtype must be float32, float64, float16 or bfloat16": lambda: sj.sort(x.astype(jnp.int32)),
+            'order "up" is none of ascending, descending': lambda: sj.slicing_sort(x, "up"),
+            "channels must be a multiple of heads": lambda: sj.slicing_sort(x, "half_half{2}"),
+            "perm: the dtype must be uint16, int32 or uint32": lambda: sj.permute(x, x),
+            r"w must be \[factors, batch, length, links\], has 3 axes": lambda: sj.sparse_mix(x, x),
+            r"w.links is 6, must be 4 \(topology.links\)": lambda: sj.sparse_mix(x, jnp.ones((3, 2, 8, 6))),
+            "max_exchange.forward: row": lambda: sj.max_exchange(x, 8),
+            "sinkhorn_csp.*tau": lambda: sj.sinkhorn_csp(x, -1),
+            "the weights' that sums are formed in": lambda: sj.multi_permutation(x, jnp.ones(2, jnp.bfloat16)),
+            'shift "far" is none of none, linear': lambda: sj.csp(x, shift="far"),
+        }.items():
+            with self.subTest(sentence):
+                self.refused(sentence, call)
+                self.refused(sentence, lambda: jax.jit(lambda _: call())(0))
+        self.refused('shift "far" is none of', lambda: jax.grad(lambda a: sj.csp(a, shift="far").sum())(x))
+
+
+if __name__ == "__main__":
+    unittest.main()

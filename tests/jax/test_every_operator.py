@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every operator beside its plain form: values, gradients, jit and vmap. Needs `pip install ./examples/jax`:
+`python3 -m unittest discover -s tests/jax`."""
+import functools
+import unittest
+from typing import Any
+
+from cases import CASES, Case
+from common import Tested, jax, jnp, wide
+from jax.test_util import check_grads
+
+
+def weighted(f: Any) -> Any:
+    """A scalar whose gradient is another number for every element of f's."""
+    def loss(*arrays: Any) -> Any:
+        y = f(*arrays)
+        return (y * jnp.cos(jnp.arange(y.size, dtype=y.dtype)).reshape(y.shape)).sum()
+    return loss
+
+
+def stacked(case: Case, dtype: str, count: int = 3) -> list[Any]:
+    """The case's arrays `count` times, along a new first axis."""
+    return [jnp.stack(some) for some in zip(*(case.arrays(dtype, seed) for seed in range(count)))]
+
+
+def each(test: Any) -> Any:
+    @functools.wraps(test)
+    def every(self: Any) -> None:
+        for case in CASES:
+            with self.subTest(case.name):
+                test(self, case)
+    return every
+
+
+class EveryOperator(Tested):
+    @each
+    def test_values(self, case: Case) -> None:
+        for dtype in ("float32", "float64", *(("float16", "bfloat16") if case.halves else ())):
+            with self.subTest(dtype=dtype), wide(dtype):
+                arrays = case.arrays(dtype)
+                y = case.call(*arrays)
+                self.assertEqual(str(y.dtype), dtype)
+                if case.moves:
+                    self.same(y, case.plain(*arrays))
+                elif y.dtype.itemsize > 2:
+                    self.close(y, case.plain(*arrays), dtype)
+                else:
+                    self.near(y, case.plain(*(a.astype("float32") for a in arrays)), dtype)
+
+    @each
+    def test_gradients(self, case: Case) -> None:
+        with wide():
+            arrays, every = case.arrays("float64"), tuple(range(len(case.shapes)))
+            got = jax.grad(weighted(case.call), every)(*arrays)
+            for a, b in zip(got, jax.grad(weighted(case.plain), every)(*arrays)):
+                self.close(a, b, "float64")
+
+    @each
+    def test_gradients_are_difference_quotients(self, case: Case) -> None:
+        with wide():
+            # Steps are far smaller than the distances between values, so no order changes.
+            check_grads(case.call, case.arrays("float64"), order=1, modes=["rev"], eps=1e-5, atol=1e-6, rtol=1e-6)
+
+    @each
+    def test_gradients_of_16_bit_types(self, case: Case) -> None:
+        for dtype in ("float16", "bfloat16") if case.halves else ():
+            with self.subTest(dtype=dtype):
+                arrays, every = case.arrays(dtype), tuple(range(len(case.shapes)))
+                y = case.call(*arrays)
+                dy = jnp.cos(jnp.arange(y.size)).reshape(y.shape).astype(dtype)
+                got = jax.vjp(case.call, *arrays)[1](dy)
+                wider = [a.astype("float32") for a in arrays]
+                reference = jax.vjp(case.plain, *wider)[1](dy.astype("float32"))
+                for array, a, b in zip(arrays, got, reference):
+                    self.assertEqual(a.dtype, array.dtype)
+                    self.near(a, b, dtype)
+
+    @each
+    def test_jit(self, case: Case) -> None:
+        arrays = case.arrays("float32")
+        f = jax.jit(lambda *some: case.call(*some))
+        self.same(f(*arrays), case.call(*arrays))
+        f(*case.arrays("float32", seed=1))
+        self.assertEqual(f._cache_size(), 1)
+        gradient = jax.jit(jax.grad(weighted(case.call)))
+        self.same(gradient(*arrays), jax.grad(weighted(case.call))(*arrays))
+
+    @each
+    def test_vmap(self, case: Case) -> None:
+        arrays = stacked(case, "float32")
+        one_by_one = [case.call(*(a[i] for a in arrays)) for i in range(3)]
+        self.same(jax.vmap(case.call)(*arrays), jnp.stack(one_by_one))
+        self.same(jax.jit(jax.vmap(case.call))(*arrays), jnp.stack(one_by_one))
+        last = jax.vmap(case.call, in_axes=-1, out_axes=1)(*(jnp.moveaxis(a, 0, -1) for a in arrays))
+        self.same(last, jnp.stack(one_by_one, axis=1))
+        twice = jax.vmap(jax.vmap(case.call))(*(jnp.stack([a, a]) for a in arrays))
+        self.same(twice[1], jnp.stack(one_by_one))
+
+    @each
+    def test_vmap_of_some(self, case: Case) -> None:
+        for mapped in range(len(case.shapes)) if len(case.shapes) > 1 else ():
+            arrays = case.arrays("float32")
+            arrays[mapped] = stacked(case, "float32")[mapped]
+            axes = tuple(0 if i == mapped else None for i in range(len(arrays)))
+            y = jax.vmap(case.call, in_axes=axes)(*arrays)
+            for i in range(3):
+                its = [a[i] if n == mapped else a for n, a in enumerate(arrays)]
+                self.same(y[i], case.call(*its))
+
+    @each
+    def test_vmap_of_grad_and_grad_of_vmap(self, case: Case) -> None:
+        arrays, every = stacked(case, "float32"), tuple(range(len(case.shapes)))
+        gradient = jax.grad(weighted(case.call), every)
+        one_by_one = [gradient(*(a[i] for a in arrays)) for i in range(3)]
+        expected = [jnp.stack(some) for some in zip(*one_by_one)]
+        for f in (jax.vmap(gradient), jax.jit(jax.vmap(gradient)),
+                  jax.grad(lambda *a: jax.vmap(weighted(case.call))(*a).sum(), every)):
+            for a, b in zip(f(*arrays), expected):
+                self.same(a, b)
+        # What is not mapped gets the sum over what is.
+        first = jax.grad(lambda x, *rest: jax.vmap(weighted(case.call), in_axes=(0, *[None] * len(rest)))(
+            x, *rest).sum(), every)(arrays[0], *(a[0] for a in arrays[1:]))
+        parts = [gradient(arrays[0][i], *(a[0] for a in arrays[1:])) for i in range(3)]
+        self.same(first[0], jnp.stack([p[0] for p in parts]))
+        for n in every[1:]:
+            self.close(first[n], sum(p[n] for p in parts))
+
+    @each
+    def test_empty(self, case: Case) -> None:
+        for axis in range(3 if len(case.shapes[0]) == 3 else 1):
+            if axis == 2 and "sparse_mix" not in case.name:
+                continue  # plain forms divide by the channels
+            shapes = list(case.shapes)
+            for i, batch in enumerate(case.axes):
+                if batch is not None and (axis < 2 or i == 0):
+                    shapes[i] = tuple(0 if n == batch + axis else extent for n, extent in enumerate(shapes[i]))
+            arrays = [jnp.zeros(shape) for shape in shapes]
+            y = case.call(*arrays)
+            self.assertEqual(y.size, 0)
+            gradients = jax.grad(lambda *a: case.call(*a).sum(), tuple(range(len(shapes))))(*arrays)
+            self.assertEqual([g.shape for g in gradients], shapes)
+
+    @each
+    def test_refused(self, case: Case) -> None:
+        arrays = case.arrays("float32")
+        self.refused("must be .*, has 5 axes", lambda: case.call(jnp.zeros((1, 2, 3, 4, 5)), *arrays[1:]))
+        self.refused("must be .*, has 1 axis", lambda: case.call(jnp.zeros(4), *arrays[1:]))
+        numbers = [a.astype(jnp.int32) for a in arrays]
+        self.refused("the dtype must be float32", lambda: case.call(*numbers))
+        if not case.halves:
+            self.refused("the dtype must be float32 or float64", lambda: case.call(arrays[0].astype(jnp.bfloat16)))
+
+
+if __name__ == "__main__":
+    unittest.main()

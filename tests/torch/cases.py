@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For every operator of examples/torch: a call, its tensors, and the same computation written in torch alone."""
+import unittest
+
+try:
+    import torch
+    from slicesort_torch import functional as F
+except (ImportError, OSError) as error:  # OSError: a library that the extension needs
+    raise unittest.SkipTest(f"there is no torch, or examples/torch is not installed: {error}") from error
+
+BATCH, LENGTH, CHANNELS = 2, 13, 6
+
+
+def distinct(*shape, dtype=torch.float64):
+    """Numbers without ties, a hundredth apart at least, so that differences of 1e-6 change no order."""
+    count = torch.Size(shape).numel()
+    return ((torch.randperm(count) - count / 2) / 100).reshape(shape).to(dtype)
+
+
+def gathered(x, perm):
+    return torch.gather(x, 1, perm.to(torch.int64))
+
+
+def multi_permutation(x, weights):
+    perm, term, y = torch.sort(x, dim=1, stable=True).indices, x, 0
+    for weight in weights:
+        term = gathered(term, perm)
+        y = y + weight.to(x.dtype) * term
+    return y
+
+
+def max_exchange(x, row):
+    at = torch.max(x, dim=1, keepdim=True).indices
+    y = x.scatter(1, at, x[:, row:row + 1])
+    return torch.cat((y[:, :row], torch.gather(x, 1, at), y[:, row + 1:]), dim=1)
+
+
+def shifted(x, reference=None):
+    step = -(-x.size(1) // x.size(2))
+    return torch.stack([x[..., c] if c == reference else x[..., c].roll((c + 1) * step % x.size(1), 1)
+                        for c in range(x.size(2))], dim=2)
+
+
+def csp_ascending(x, group):
+    return torch.cat([torch.sort(part, dim=1).values for part in shifted(x).split(group, dim=1)], dim=1)
+
+
+def csp_reference(x, group):
+    def aligned(part):
+        rank = part[..., :1].argsort(1).argsort(1)
+        return torch.gather(torch.sort(part, dim=1).values, 1, rank.expand_as(part))
+    return torch.cat([aligned(part) for part in shifted(x, 0).split(group, dim=1)], dim=1)
+
+
+def sinkhorn_csp(x, group, tau, iterations):
+    def mixed(part):
+        t = part[:, :, None, :1] * part[:, None] / tau
+        for _ in range(iterations):
+            t = t - torch.logsumexp(t, dim=2, keepdim=True)
+            t = t - torch.logsumexp(t, dim=1, keepdim=True)
+        y = torch.einsum("bnmc,bmc->bnc", t.exp(), part)
+        return torch.cat((part[..., :1], y[..., 1:]), dim=2)
+    return torch.cat([mixed(part) for part in shifted(x, 0).split(group, dim=1)], dim=1)
+
+
+def sparse_mix(x, w, offsets):
+    for m in range(w.size(0)):
+        x = x + sum(w[m, ..., k:k + 1] * x.roll(-offset, 1) for k, offset in enumerate(offsets(m)))
+    return x
+
+
+def attention(q, k, v, allowed=None, bias=0.0):
+    scores = q @ k.transpose(2, 3) / q.size(3) ** 0.5 + bias
+    if allowed is not None:
+        i, j = torch.arange(q.size(2))[:, None], torch.arange(k.size(2))
+        scores = scores.masked_fill(~allowed(i, j), float("-inf"))
+    return torch.softmax(scores, dim=3) @ v
+
+
+def linear_attention(q, k, v, phi):
+    q, k = phi(q), phi(k)
+    weights = torch.einsum("bhic,bhjc->bhij", q, k)
+    return weights @ v / (weights.sum(3, keepdim=True) + 1e-6)
+
+
+def elu_plus_one(x):
+    return torch.nn.functional.elu(x) + 1
+
+
+def relative(bias, queries, keys):
+    i, j = torch.arange(queries)[:, None], torch.arange(keys)
+    return bias[:, :, 0, j - i + queries - 1]
+
+
+def random_w(factors, links):
+    return lambda: torch.randn(factors, BATCH, LENGTH, links, dtype=torch.float64) / 2
+
+
+def heads(length=LENGTH, channels=4):
+    return lambda: torch.randn(BATCH, 3, length, channels, dtype=torch.float64)
+
+
+def sequence():
+    return distinct(BATCH, LENGTH, CHANNELS)
+
+
+class Case:
+    """`call(*tensors)`, what it must equal, and makers of its tensors in float64. `keeps`: places of tensors that are of
+    the accumulator's type whatever the others are. `floats`: no 16-bit types."""
+
+    def __init__(self, name, call, same, *makers, keeps=(), floats=False):
+        self.name, self.call, self.same, self.makers, self.keeps, self.floats = name, call, same, makers, keeps, floats
+
+    def tensors(self, dtype=torch.float64, grad=False):
+        torch.manual_seed(0)
+        made = [make() for make in self.makers]
+        return [x.to(torch.float32 if i in self.keeps and dtype != torch.float64 else dtype).requires_grad_(grad)
+                for i, x in enumerate(made)]
+
+
+CASES = [
+    Case("slicing_sort", F.slicing_sort, lambda x: torch.sort(x, dim=1).values, sequence),
+    Case("slicing_sort descending", lambda x: F.slicing_sort(x, "descending"),
+         lambda x: torch.sort(x, dim=1, descending=True).values, sequence),
+    Case("slicing_sort half_half", lambda x: F.slicing_sort(x, "half_half{2}"),
+         lambda x: torch.stack([torch.sort(x[..., c], dim=1, descending=c % 3 >= 1).values for c in range(6)], 2), sequence),
+    Case("multi_permutation", F.multi_permutation, multi_permutation, sequence,
+         lambda: torch.randn(3, dtype=torch.float64), keeps=(1,)),
+    Case("permute", lambda x: F.permute(x, F.slicing_sort_with_permutation(-x)[1]),
+         lambda x: gathered(x, torch.sort(-x, dim=1).indices), sequence),
+    Case("max_exchange", lambda x: F.max_exchange(x, 2), lambda x: max_exchange(x, 2), sequence),
+    Case("shuffle", lambda x: F.shuffle(x, 7),
+         lambda x: x[:, F.shuffle(torch.arange(x.size(1), dtype=torch.float32).reshape(1, -1, 1), 7).flatten().long()],
+         sequence),
+    Case("csp pairs", F.csp, lambda x: csp_reference(x, 2), sequence),
+    Case("csp ascending", lambda x: F.csp(x, "group_size{5}", alignment="ascending"), lambda x: csp_ascending(x, 5), sequence),
+    Case("csp one group", lambda x: F.csp(x, "group_count{1}"), lambda x: csp_reference(x, LENGTH), sequence),
+    Case("sinkhorn_csp", lambda x: F.sinkhorn_csp(x, 0.5, 4, "group_size{5}"), lambda x: sinkhorn_csp(x, 5, 0.5, 4),
+         sequence, floats=True),
+    Case("sparse_mix chord", F.sparse_mix, lambda x, w: sparse_mix(x, w, lambda m: (0, 1, 2, 4, 8)), sequence, random_w(4, 5)),
+    Case("sparse_mix cdil", lambda x, w: F.sparse_mix(x, w, "cdil{1}", checkpoint_every=2),
+         lambda x, w: sparse_mix(x, w, lambda m: (0, 2 ** m, -2 ** m)), sequence, random_w(4, 3)),
+    Case("softmax_attention", F.softmax_attention, attention, heads(), heads(9), heads(9)),
+    Case("softmax_attention causal", lambda q, k, v: F.softmax_attention(q, k, v, mask="causal"),
+         lambda q, k, v: attention(q, k, v, lambda i, j: j <= i), heads(), heads(), heads(channels=5)),
+    Case("softmax_attention window", lambda q, k, v: F.softmax_attention(q, k, v, mask="window{2, 1}"),
+         lambda q, k, v: attention(q, k, v, lambda i, j: (i - 2 <= j) & (j <= i + 1)), heads(), heads(), heads()),
+    Case("softmax_attention bias", lambda q, k, v, bias: F.softmax_attention(q, k, v, bias),
+         lambda q, k, v, bias: attention(q, k, v, bias=bias), heads(), heads(), heads(),
+         lambda: torch.randn(1, 3, LENGTH, LENGTH, dtype=torch.float64)),
+    Case("softmax_attention relative bias", lambda q, k, v, bias: F.softmax_attention(q, k, v, bias, mask="strided{3, 2}"),
+         lambda q, k, v, bias: attention(q, k, v, lambda i, j: ((i - j).abs() < 2) | ((i - j) % 3 == 0),
+                                         relative(bias, LENGTH, LENGTH)), heads(), heads(), heads(),
+         lambda: torch.randn(BATCH, 1, 1, 2 * LENGTH - 1, dtype=torch.float64)),
+    Case("linear_attention", F.linear_attention, lambda q, k, v: linear_attention(q, k, v, elu_plus_one),
+         heads(), heads(9), heads(9)),
+    Case("linear_attention random_relu", lambda q, k, v, w: F.linear_attention(q, k, v, w, "random_relu{1e-3, 1}"),
+         lambda q, k, v, w: linear_attention(q, k, v, lambda x: torch.relu(x @ w.transpose(1, 2)) + 1e-3),
+         heads(), heads(9), heads(9), lambda: torch.randn(3, 7, 4, dtype=torch.float64)),
+]

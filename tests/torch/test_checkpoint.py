@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints of the training program in torch: the answers are those of the C++ model to 1e-5.
+LEARNING_PROGRAM names the program (slicesort_train), otherwise that of build/learning is taken.
+Skipped without it, torch, the package safetensors or the built extension."""
+import functools
+import itertools
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+try:
+    import torch
+    from safetensors.torch import load_file, save_file
+    from slicesort_torch import checkpoint
+    from slicesort_torch.nn.catalog import MODELS, encoder_of
+    from slicesort_torch.nn.settings import Settings
+
+    MISSING = ""
+except (ImportError, OSError) as error:  # OSError: a library that the extension needs
+    MISSING = f"there is no torch, no safetensors, or no extension of ours: {error}"
+
+LEARNING = ROOT / "examples/learning"
+PROGRAM = Path(
+    os.environ.get("LEARNING_PROGRAM", ROOT / "build/learning/examples/learning/slicesort_train")
+)
+if not MISSING and not PROGRAM.exists():
+    MISSING = f"the training program is not built: {PROGRAM}"
+if not MISSING and shutil.which("g++") is None:
+    MISSING = "there is no g++ for checkpoint_logits.cpp"
+SAMPLES = 7
+
+
+def words(flags: dict) -> list[str]:
+    return [word for name, value in flags.items() for word in (f"--{name}", str(value))]
+
+
+def run(*command: str | Path) -> None:
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=False, timeout=1800
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{command[0]}: exit status {done.returncode}: {done.stderr}")
+
+
+def catalog_parts() -> list[Path]:
+    """The program's catalog of models: the objects that its build left, for they take minutes to
+    compile, if they are newer than all that they are made of; else the sources."""
+    sources = sorted((LEARNING / "models").glob("*.cpp"))
+    objects = [
+        PROGRAM.parent / f"CMakeFiles/slicesort_train.dir/models/{path.name}.o" for path in sources
+    ]
+    made_of = itertools.chain(LEARNING.rglob("*.?pp"), (ROOT / "include").rglob("*.*"))
+    newest = max(path.stat().st_mtime for path in made_of)
+    return objects if all(o.exists() and o.stat().st_mtime > newest for o in objects) else sources
+
+
+@functools.lru_cache(maxsize=None)
+def scratch() -> Path:
+    folder = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(folder.cleanup)
+    return Path(folder.name)
+
+
+@functools.lru_cache(maxsize=None)
+def logits_program() -> Path:
+    """Compiles the program that writes what a C++ model answers."""
+    program = scratch() / "checkpoint_logits"
+    flags = ["-std=c++17", "-O2", "-pthread", f"-I{ROOT / 'include'}", f"-I{LEARNING}"]
+    sources = [ROOT / "tests/torch/checkpoint_logits.cpp", *catalog_parts()]
+    run("g++", *flags, *sources, "-o", program)
+    return program
+
+
+def trained(flags: dict, steps: int = 5) -> Path:
+    """A checkpoint after some steps, whose parameters are none of the first ones."""
+    at = scratch() / "model.safetensors"
+    at.unlink(missing_ok=True)
+    training = {"steps": steps, "batch": 8, "rate": 0.01, "threads": 1, "test-samples": 8}
+    run(PROGRAM, *words({**flags, **training, "checkpoint": at}))
+    return at
+
+
+def samples_of(model, with_lengths: bool):
+    """Random ones of all lengths, padded by zeros."""
+    shape = model.shape
+    if shape.features > 0:
+        x = torch.randn(SAMPLES, shape.length, shape.features)
+    else:
+        x = torch.randint(1, shape.vocabulary, (SAMPLES, shape.length))
+    if not with_lengths:
+        return x, None
+    lengths = torch.randint(1, shape.length + 1, (SAMPLES,))
+    lengths[:2] = torch.tensor([shape.length, 1])
+    valid = torch.arange(shape.length) < lengths[:, None]
+    return torch.where(valid if x.dim() == 2 else valid[..., None], x, 0), lengths
+
+
+def by_the_program(flags: dict, at: Path, x, lengths):
+    """What the C++ model of a checkpoint answers, [samples, outputs]."""
+    given, answers = scratch() / "samples", scratch() / "answers"
+    numbers = x.flatten().tolist()
+    data = struct.pack("=2q", len(x), lengths is not None)
+    if lengths is not None:
+        data += struct.pack(f"={len(x)}q", *lengths.tolist())
+    given.write_bytes(
+        data + struct.pack(f"={len(numbers)}{'f' if x.is_floating_point() else 'i'}", *numbers)
+    )
+    run(logits_program(), at, given, answers, *words(flags))
+    result = answers.read_bytes()
+    return torch.tensor(struct.unpack(f"={len(result) // 4}f", result)).view(len(x), -1)
+
+
+@unittest.skipIf(MISSING, MISSING)
+class SameAnswers(unittest.TestCase):
+    SMALL = {"length": 20, "width": 8, "hidden": 12, "layers": 2, "heads": 2}
+    FORMS = tuple(
+        itertools.product(("cls", "mean", "max", "flatten"), ("pre_norm", "post_norm", "bare"))
+    )
+
+    def check(self, flags: dict) -> None:
+        at = trained(flags)
+        model = checkpoint.load(at)
+        for with_lengths in (False, True):
+            x, lengths = samples_of(model, with_lengths)
+            with torch.no_grad():
+                ours = model(x, lengths)
+            theirs = by_the_program(flags, at, x, lengths)
+            self.assertEqual(ours.shape, theirs.shape)
+            self.assertTrue(theirs.isfinite().all())
+            self.assertGreater(
+                theirs.std(dim=0).max().item(), 1e-3
+            )  # samples have answers of their own
+            torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5)
+
+    def test_every_model(self) -> None:
+        torch.manual_seed(1)
+        for number, model in enumerate(MODELS):
+            for pool, block in (
+                self.FORMS[(5 * number + more) % len(self.FORMS)] for more in (0, 7)
+            ):
+                if model in ("none", "shuffle-rows", "softmax-causal") and pool == "cls":
+                    pool = "mean"  # their first row may see no other
+                flags = {
+                    **self.SMALL,
+                    "model": model,
+                    "pool": pool,
+                    "block": block,
+                    "reach": 6,
+                    "task": ("order", "adding", "listops", "noise")[number % 4],
+                    "positions": ("learned", "sinusoid", "none")[number % 3],
+                    "activation": ("gelu", "gelu-tanh", "relu")[number // 3 % 3],
+                }
+                with self.subTest(flags=flags):
+                    self.check(flags)
+
+    def test_settings_that_change_a_model(self) -> None:
+        torch.manual_seed(2)
+        for model in ("sort-half-half", "csp", "chord", "softmax", "none"):
+            for more in (
+                {"input-bias": 1, "out-bias": 1, "inner": 6},
+                {"head-hidden": 9, "mask-padding": 0},
+                {"mixer-hidden": 5, "factors": 2, "group": 0},
+                {"initial": "normal", "norm-epsilon": 1e-2},
+                {
+                    "dropout": 0.2,
+                    "attention-dropout": 0.2,
+                    "initial": "torch",
+                    "token-deviation": 0.1,
+                },
+                {"layers": 3, "reach": 3, "heads": 1, "seed": 9},
+            ):
+                flags = {**self.SMALL, "model": model, "task": "listops", **more}
+                with self.subTest(flags=flags):
+                    self.check(flags)
+
+
+@unittest.skipIf(MISSING, MISSING)
+class Refusals(unittest.TestCase):
+    FLAGS = {"task": "order", "model": "sort-ascending", "length": 6, "width": 4, "layers": 1}
+
+    def setUp(self) -> None:
+        self.at = trained(self.FLAGS, steps=1)
+        self.tensors = load_file(self.at)
+
+    def saved(
+        self,
+        tensors: dict,
+        settings: str | None = "task=order model=sort-ascending length=6 width=4 layers=1",
+    ) -> Path:
+        save_file(tensors, self.at, None if settings is None else {"settings": settings})
+        return self.at
+
+    def refused(self, at: Path, says: str) -> None:
+        with self.assertRaisesRegex(ValueError, says) as caught:
+            checkpoint.load(at)
+        self.assertIn(str(at), str(caught.exception))
+
+    def test_a_whole_one_is_read(self) -> None:
+        self.assertEqual(
+            checkpoint.settings_of(self.at), Settings("order", "sort-ascending", 6, 4, 1)
+        )
+        model = checkpoint.load(self.saved(self.tensors))
+        self.assertFalse(model.training)
+        for name, value in model.state_dict().items():
+            self.assertTrue(torch.equal(value, self.tensors[name]), name)
+        self.assertTrue(any(name.startswith("adam.m.") for name in self.tensors))
+
+    def test_tensors_that_do_not_fit(self) -> None:
+        name = "layers.0.mixer.value.weight"
+        self.refused(
+            self.saved({k: v for k, v in self.tensors.items() if k != name}),
+            rf"has no tensor {name}, \[4, 4\]",
+        )
+        self.refused(
+            self.saved({**self.tensors, name: torch.zeros(4, 5)}),
+            rf"has {name} of shape \[4, 5\], must be \[4, 4\]",
+        )
+        self.refused(
+            self.saved({**self.tensors, "more": torch.zeros(1)}),
+            "has a tensor more, which the model does not have",
+        )
+
+    def test_settings_that_do_not_fit(self) -> None:
+        self.refused(self.saved(self.tensors, None), "there are no settings in its metadata")
+        self.refused(
+            self.saved(self.tensors, "model=sort-ascending depth=3"),
+            "the setting 'depth=3' is unknown",
+        )
+        self.refused(
+            self.saved(self.tensors, "task=order length=6 width=4 model=softmax-bigbird"),
+            "there is no model 'softmax-bigbird' in torch",
+        )
+        self.refused(
+            self.saved(self.tensors, "task=order model=csp length=6 width=4 layers=2"),
+            "has no tensor layers.1.norm1.weight",
+        )
+
+    def test_no_checkpoint_at_all(self) -> None:
+        self.at.write_bytes(b"no tensors")
+        self.refused(self.at, "is no safetensors file")
+        self.at.unlink()
+        with self.assertRaises(FileNotFoundError):
+            checkpoint.load(self.at)
+
+    def test_a_refused_one_changes_no_model(self) -> None:
+        model = encoder_of(Settings("order", "sort-ascending", 6, 4, 1))
+        before = {name: value.clone() for name, value in model.state_dict().items()}
+        at = self.saved({**self.tensors, "head.bias": torch.zeros(5)})
+        with self.assertRaisesRegex(ValueError, r"head.bias of shape \[5\], must be \[4\]"):
+            checkpoint.load_into(model, at)
+        for name, value in model.state_dict().items():
+            self.assertTrue(torch.equal(value, before[name]), name)
+        checkpoint.load_into(model, self.saved(self.tensors))
+        self.assertTrue(torch.equal(model.head.bias, self.tensors["head.bias"]))
+
+
+if __name__ == "__main__":
+    unittest.main()

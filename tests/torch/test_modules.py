@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The modules of examples/torch: shapes, gradients, padding, first values, and that blocks are the
+formulas of their papers. Skipped without torch or the built extension."""
+import itertools
+import unittest
+from pathlib import Path
+
+try:
+    import torch
+    from slicesort_torch import nn
+    from slicesort_torch.nn.catalog import MODELS, encoder_of
+    from slicesort_torch.nn.settings import Settings
+
+    MISSING = ""
+except (ImportError, OSError) as error:  # OSError: a library that the extension needs
+    MISSING = f"there is no torch, or no extension of ours: {error}"
+
+ROWS, WIDTH = 12, 8
+KINDS = ("pre_norm", "post_norm", "bare")
+
+
+def mixers() -> dict:
+    """A mixer of each kind, with the policies that one may give it."""
+    orders = "ascending; descending; half_half{2}; interleave{1, 3}; haar_interleave{1, 2}"
+    shifts = "none; linear; linear_step{2}; per_head{2}; modular; power{1, 2}; power_ceil{0, 2}"
+    topologies = "chord; chord{3}; cdil{2}; offsets{0, -1, 5}"
+    masks = "full; causal{0}; window{2, 1}; block_local{4}; strided{3, 2}"
+    return {
+        **{f"sort {order}": nn.SlicingSort(WIDTH, order) for order in orders.split("; ")},
+        **{f"csp {shift}": nn.CSP(WIDTH, "group_size{3}", shift) for shift in shifts.split("; ")},
+        **{f"chain {t}": nn.SparseMix(WIDTH, ROWS, t, hidden=6) for t in topologies.split("; ")},
+        **{f"attention {m}": nn.SoftmaxAttention(WIDTH, 2, m) for m in masks.split("; ")},
+        "csp in one group": nn.CSP(WIDTH, "group_count{1}", "linear", "ascending"),
+        "wide": nn.SlicingSort(WIDTH, inner=20, value_bias=True, out_bias=True),
+        "multi-permutation": nn.MultiPermutation(WIDTH, 3),
+        "max-exchange": nn.MaxExchange(WIDTH),
+        "shuffle": nn.Shuffle(WIDTH, seed=3),
+        "shuffle of rows": nn.Shuffle(WIDTH, "shared_by_channels", seed=3),
+        "no mixing": nn.NoMixing(WIDTH),
+    }
+
+
+def small(**more) -> "Settings":
+    return Settings(**{"task": "order", "length": ROWS, "width": WIDTH, "heads": 2, **more})
+
+
+def double(module):
+    return module.double().eval()
+
+
+def gradients(module, result) -> dict:
+    """Of a weighted sum, as a plain one of normed rows is constant."""
+    weights = torch.linspace(-1, 2, result.numel(), dtype=result.dtype).view_as(result)
+    (result * weights).sum().backward()
+    return {name: p.grad for name, p in module.named_parameters()}
+
+
+@unittest.skipIf(MISSING, MISSING)
+class Case(unittest.TestCase):
+    def setUp(self) -> None:
+        torch.manual_seed(1)
+
+    def equal(self, a, b, tolerance: float = 1e-12) -> None:
+        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+    def all_learn(self, found: dict) -> None:
+        self.assertTrue(found)
+        for name, gradient in found.items():
+            self.assertIsNotNone(gradient, name)
+            self.assertTrue(gradient.isfinite().all(), name)
+            self.assertGreater(gradient.abs().max().item(), 0, name)
+
+
+class Blocks(Case):
+    def test_every_mixer_in_every_block(self) -> None:
+        for (name, mixer), kind in itertools.product(mixers().items(), KINDS):
+            with self.subTest(mixer=name, kind=kind):
+                block = nn.Block(mixer, WIDTH, 10, kind).train()
+                x = torch.randn(3, ROWS, WIDTH, requires_grad=True)
+                y = block(x, torch.tensor([ROWS, 7, 1]))
+                self.assertEqual(y.shape, x.shape)
+                self.all_learn(gradients(block, y) | {"x": x.grad})
+
+    def test_padding_changes_no_valid_row(self) -> None:
+        lengths = torch.tensor([5, ROWS, 1, 0, 8])
+        valid = torch.arange(ROWS) < lengths[:, None]
+        for (name, mixer), kind in itertools.product(mixers().items(), KINDS):
+            with self.subTest(mixer=name, kind=kind):
+                block = double(nn.Block(mixer, WIDTH, 10, kind))
+                x = torch.randn(5, ROWS, WIDTH, dtype=torch.float64)
+                start = torch.randn_like(x)
+                other = [torch.where(valid[..., None], t, 9.0).requires_grad_() for t in (x, start)]
+                y = block(*other[:1], lengths, other[1])
+                self.equal(y[valid], block(x, lengths, start)[valid], 0)
+                y[valid].pow(3).sum().backward()
+                self.assertFalse(other[0].grad[~valid].any())
+
+    def test_a_sample_alone_has_the_rows_that_it_has_among_others(self) -> None:
+        for name, mixer in mixers().items():
+            if name.startswith("csp"):
+                continue  # shifts follow from the length with padding
+            with self.subTest(mixer=name):
+                block = double(nn.Block(mixer, WIDTH, 10))
+                x = torch.randn(2, ROWS, WIDTH, dtype=torch.float64)
+                y = block(x, torch.tensor([ROWS, 7]))
+                self.equal(y[1:, :7], block(x[1:, :7]))
+
+    def test_the_three_rules(self) -> None:
+        class Doubling(torch.nn.Module):
+            def forward(self, x, lengths, start):
+                return 2 * x + start
+
+        x = torch.randn(2, ROWS, WIDTH)
+        for kind in KINDS:
+            block = nn.Block(Doubling(), WIDTH, 10, kind)
+            if kind == "bare":
+                self.equal(block(x), 3 * x, 1e-6)
+            elif kind == "post_norm":
+                z = block.norm1(4 * x)
+                self.equal(block(x), block.norm2(z + block.mlp(z)), 1e-6)
+            else:
+                z = x + 2 * block.norm1(x) + x
+                self.equal(block(x), z + block.mlp(block.norm2(z)), 1e-6)
+        with self.assertRaisesRegex(ValueError, "kind is 'mega', must be one of pre_norm, post"):
+            nn.Block(Doubling(), WIDTH, kind="mega")
+
+
+class Papers(Case):
+    def test_a_sliceformer_block_is_a_sort_between_projections(self) -> None:
+        block = double(nn.SliceformerBlock(WIDTH, 10, "descending", inner=6))
+        x = torch.randn(2, ROWS, WIDTH, dtype=torch.float64)
+        mixer = block.mixer
+        y = x + mixer.out(torch.sort(mixer.value(block.norm1(x)), dim=1, descending=True).values)
+        self.equal(block(x), y + block.mlp(block.norm2(y)))
+        self.assertEqual(
+            [n for n, _ in block.named_parameters() if "mixer" in n],
+            ["mixer.value.weight", "mixer.out.weight"],
+        )
+
+    def test_a_paramixer_block_is_a_product_of_sparse_matrices(self) -> None:
+        for topology, offsets in (
+            ("chord", lambda m: (0, 1, 2, 4, 8)),
+            ("cdil{1}", lambda m: (0, 2**m, -(2**m))),
+        ):
+            block = double(nn.ParamixerBlock(WIDTH, ROWS, topology=topology))
+            x, start = torch.randn(2, 2, ROWS, WIDTH, dtype=torch.float64)
+            chain = block.mixer
+            self.assertEqual(chain.factors, 4)
+            y, hidden = chain.value(x), torch.nn.functional.gelu(chain.weights[0](start))
+            for m in range(4):
+                w = chain.weights[2][m](hidden[..., 32 * m : 32 * (m + 1)])
+                matrix = torch.eye(ROWS, dtype=torch.float64).repeat(2, 1, 1)
+                for i, (k, offset) in itertools.product(range(ROWS), enumerate(offsets(m))):
+                    matrix[:, i, (i + offset) % ROWS] += w[:, i, k]
+                y = matrix @ y
+            self.equal(block(x, start=start), y)
+
+    def test_attention_is_that_of_torch(self) -> None:
+        ours = nn.SoftmaxAttention(WIDTH, 4, input_bias=True, out_bias=True).double()
+        theirs = torch.nn.MultiheadAttention(WIDTH, 4, batch_first=True, dtype=torch.float64)
+        same = ours.state_dict().items()
+        theirs.load_state_dict({name.replace("in_proj.", "in_proj_"): t for name, t in same})
+        x, lengths = torch.randn(3, ROWS, WIDTH, dtype=torch.float64), torch.tensor([ROWS, 5, 1])
+        padding = torch.arange(ROWS) >= lengths[:, None]
+        want = theirs(x, x, x, key_padding_mask=padding, need_weights=False)[0]
+        self.equal(ours(x, lengths)[~padding], want[~padding])
+
+    def test_a_seed_repeats_dropout(self) -> None:
+        block = nn.Block(nn.SoftmaxAttention(WIDTH, 2, dropout=0.5), WIDTH)
+        x = torch.randn(2, ROWS, WIDTH)
+        seen = []
+        for seed in (5, 5, 6):
+            torch.manual_seed(seed)
+            seen.append(block(x))
+        self.equal(seen[0], seen[1], 0)
+        self.assertFalse(torch.equal(seen[0], seen[2]))
+        self.equal(block.eval()(x), block(x), 0)
+
+    def test_refusals(self) -> None:
+        for make, says in (
+            (lambda: nn.SoftmaxAttention(10, 3), "10 channels cannot be split into 3 heads"),
+            (lambda: nn.SparseMix(8, 1), "0 factors for 1 rows"),
+            (lambda: nn.SparseMix(8, 9, "ring"), "topology is 'ring', must be chord"),
+            (lambda: nn.MultiPermutation(8, 0), "terms is 0"),
+            (lambda: nn.Conventions(weights="he"), "weights is 'he', must be one of xavier, torch"),
+            (lambda: nn.Conventions(activation="silu"), "activation is 'silu'"),
+        ):
+            with self.assertRaisesRegex(ValueError, says):
+                make()
+
+
+class FirstValues(Case):
+    def test_weights_and_biases(self) -> None:
+        deviations = {"xavier": (2 / (300 + 500)) ** 0.5, "torch": (1 / 900) ** 0.5, "normal": 0.02}
+        for weights, deviation in deviations.items():
+            layer = nn.Conventions(weights=weights).linear(300, 500)
+            self.assertAlmostEqual(layer.weight.std().item() / deviation, 1, delta=0.02)
+            if weights == "torch":
+                self.assertLessEqual(layer.bias.abs().max().item(), 300**-0.5)
+                self.assertGreater(layer.bias.std().item(), 0.02)
+            else:
+                self.assertFalse(layer.bias.any())
+
+    def test_embeddings(self) -> None:
+        rules = nn.Conventions(token_deviation=0.5, position_deviation=0.1)
+        shape = nn.SampleShape(200, vocabulary=300, outputs=3)
+        model = nn.Encoder(shape, lambda at: nn.NoMixing(at.width), pooling="cls", rules=rules)
+        self.assertAlmostEqual(model.embedding.weight.std().item(), 0.5, delta=0.02)
+        self.assertAlmostEqual(model.positions.std().item(), 0.1, delta=0.005)
+        self.assertEqual(model.positions.shape, (201, 64))
+        self.assertFalse(model.cls.any())
+
+
+class Encoders(Case):
+    POOLINGS = ("cls", "mean", "max", "flatten")
+    FORMS = tuple(itertools.product(KINDS, POOLINGS, ("none", "sinusoid", "learned")))
+    BLIND = ("none", "softmax-causal", "shuffle-rows")  # whose first row may see no other
+
+    @staticmethod
+    def settings(number: int, **more) -> "Settings":
+        kind, pool, positions = Encoders.FORMS[number % len(Encoders.FORMS)]
+        form = {"block": kind, "pool": pool, "positions": positions, "reach": 6, **more}
+        return small(**form, head_hidden=32 * (number % 2))
+
+    def test_every_model_learns(self) -> None:
+        for model, task in itertools.product(MODELS, ("adding", "order")):
+            for number in range(0, len(self.FORMS), 5):
+                # With biases of 0 a class token of 0 has sparse factors of 0.
+                s = self.settings(number, model=model, task=task, initial="torch")
+                if s.pool == "cls" and model in self.BLIND:
+                    continue
+                with self.subTest(s=s):
+                    encoder = encoder_of(s)
+                    x = torch.randn(6, ROWS, 2) if task == "adding" else torch.randint(6, (6, ROWS))
+                    y = encoder(x)
+                    self.assertEqual(y.shape, (6, 1 if task == "adding" else 4))
+                    self.all_learn(gradients(encoder, y))
+
+    def test_padding_changes_no_answer(self) -> None:
+        lengths = torch.tensor([5, ROWS, 1, 8])
+        valid = torch.arange(ROWS) < lengths[:, None]
+        x = torch.randint(6, (4, ROWS))
+        other = torch.where(valid, x, 5 - x)
+        for number, (kind, pool, _) in enumerate(self.FORMS):
+            for model in ("sort-interleave", "csp", "chord", "softmax", "none"):
+                with self.subTest(number=number, model=model):
+                    encoder = encoder_of(self.settings(number, model=model))
+                    same = torch.equal(encoder(x, lengths), encoder(other, lengths))
+                    # Flatten reads all rows; attention has zeros there.
+                    blind = pool != "flatten" or (kind, model) == ("bare", "softmax")
+                    self.assertEqual(same, blind)
+                    unmasked = encoder_of(self.settings(number, model=model, mask_padding=0))
+                    self.equal(unmasked(x, lengths), unmasked(x), 0)
+
+    def test_a_sample_without_rows_has_a_finite_answer(self) -> None:
+        for pool in self.POOLINGS:
+            encoder = encoder_of(small(pool=pool, model="sort-ascending"))
+            y = encoder(torch.zeros(2, ROWS, dtype=torch.int64), torch.tensor([0, 3]))
+            self.assertTrue(y.isfinite().all(), pool)
+            y.sum().backward()
+            self.assertTrue(all(p.grad.isfinite().all() for p in encoder.parameters()), pool)
+
+    def test_dropout_acts_in_training_only(self) -> None:
+        for kind in KINDS:
+            encoder = encoder_of(small(block=kind, dropout=0.3))
+            x = torch.randint(6, (4, ROWS))
+            self.assertFalse(torch.equal(encoder(x), encoder(x)))
+            encoder.eval()
+            self.equal(encoder(x), encoder(x), 0)
+
+    def test_they_compile_without_a_graph_break(self) -> None:
+        x, lengths = torch.randint(6, (3, ROWS)), torch.tensor([ROWS, 5, 1])
+        for model, pool in itertools.product(
+            ("sort-haar", "csp", "chord", "softmax"), ("cls", "max")
+        ):
+            with self.subTest(model=model, pool=pool):
+                torch.compiler.reset()
+                encoder = encoder_of(small(model=model, pool=pool, initial="torch"))
+                y = torch.compile(encoder, backend="eager", fullgraph=True)(x, lengths)
+                self.equal(y, encoder(x, lengths), 1e-6)
+                self.all_learn(gradients(encoder, y))
+
+    def test_sinusoid(self) -> None:
+        table = encoder_of(small(positions="sinusoid")).positions
+        for row, channel in ((0, 0), (0, 1), (5, 0), (5, 3), (11, 6)):
+            angle = torch.tensor(row / 10000 ** (channel // 2 * 2 / WIDTH), dtype=torch.float64)
+            want = (angle.sin() if channel % 2 == 0 else angle.cos()).item()
+            self.assertAlmostEqual(table[row, channel].item(), want, places=6)
+
+    def test_samples_of_another_form_are_refused(self) -> None:
+        encoder = encoder_of(Settings(length=ROWS))
+        with self.assertRaisesRegex(ValueError, r"samples are \[12\], must be \[12, 2\]"):
+            encoder(torch.zeros(2, ROWS))
+        with self.assertRaisesRegex(ValueError, r"samples are \[11, 2\], must be \[12, 2\]"):
+            encoder(torch.zeros(2, ROWS - 1, 2))
+
+
+@unittest.skipIf(MISSING, MISSING)
+class TheProgramsSettings(unittest.TestCase):
+    def test_what_depends_on_what(self) -> None:
+        s = Settings.parse("length=1e2 model=csp norm-epsilon=1e-5 rate=1e-3 task=aan width=32")
+        self.assertEqual((s.model, s.hidden, s.norm_epsilon), ("csp", 64, 1e-5))
+        self.assertEqual(s.shape.length, 201)
+        self.assertEqual(Settings.parse(""), Settings())
+        self.assertEqual(Settings.parse("task=cifar10 length=7").shape.length, 1024)
+
+    def test_refusals(self) -> None:
+        for text, says in (
+            ("depth=3", "the setting 'depth=3' is unknown"),
+            ("width=1.5", "width is '1.5', which is no whole number"),
+            ("dropout=x", "dropout is 'x', which is no number"),
+            ("width", "the setting 'width' is unknown"),
+            ("pool=average", "pool is 'average', must be one of"),
+            ("task=path", "task is 'path', must be one of adding"),
+        ):
+            with self.assertRaisesRegex(ValueError, says):
+                Settings.parse(text)
+        with self.assertRaisesRegex(ValueError, "no model 'softmax-bigbird' in torch; there are c"):
+            encoder_of(Settings(model="softmax-bigbird"))
+
+
+if __name__ == "__main__":
+    unittest.main()

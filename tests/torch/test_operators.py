@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators in torch beside the same computation in torch alone: values, gradients, dtypes, strides, sizes."""
+import unittest
+
+import torch
+from cases import BATCH, CASES, CHANNELS, LENGTH, F
+
+# Rounding of the sums in each dtype, of numbers of about 1.
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+
+
+class Values(unittest.TestCase):
+    def test_values_and_gradients_are_those_of_torch_alone(self):
+        for case in CASES:
+            for dtype in (torch.float64, torch.float32):
+                with self.subTest(case.name, dtype=dtype):
+                    ours, theirs = case.tensors(dtype, grad=True), case.tensors(dtype, grad=True)
+                    y, expected = case.call(*ours), case.same(*theirs)
+                    torch.testing.assert_close(y, expected, rtol=0, atol=TOLERANCE[dtype])
+                    dy = torch.randn_like(expected)
+                    for dx, of in zip(torch.autograd.grad(y, ours, dy), torch.autograd.grad(expected, theirs, dy)):
+                        torch.testing.assert_close(dx, of, rtol=0, atol=20 * TOLERANCE[dtype])
+
+    def test_half_precision(self):
+        for case in CASES:
+            for dtype in (torch.float16, torch.bfloat16):
+                with self.subTest(case.name, dtype=dtype):
+                    tensors = case.tensors(dtype)
+                    if case.floats:
+                        with self.assertRaisesRegex(RuntimeError, "float32 or float64"):
+                            case.call(*tensors)
+                        continue
+                    y = case.call(*tensors)
+                    self.assertEqual(y.dtype, dtype)
+                    if "csp" in case.name or "sort" in case.name or "perm" in case.name:
+                        continue  # ties of rounded numbers: test_ties
+                    expected = case.same(*(x.double() for x in tensors))
+                    torch.testing.assert_close(y.double(), expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+    def test_gradcheck(self):
+        for case in CASES:
+            with self.subTest(case.name):
+                self.assertTrue(torch.autograd.gradcheck(case.call, case.tensors(grad=True)))
+
+    def test_second_derivatives_of_what_moves_rows(self):
+        for name in ("slicing_sort", "permute", "max_exchange", "shuffle"):
+            case = next(case for case in CASES if case.name == name)
+            with self.subTest(name):
+                self.assertTrue(torch.autograd.gradgradcheck(case.call, case.tensors(grad=True)))
+
+    def test_no_other_second_derivative(self):
+        for case in CASES:
+            if case.name.split()[0] in ("slicing_sort", "permute", "max_exchange", "shuffle"):
+                continue
+            with self.subTest(case.name):
+                tensors = case.tensors(grad=True)
+                dx = torch.autograd.grad(case.call(*tensors).square().sum(), tensors[0], create_graph=True)[0]
+                with self.assertRaisesRegex(RuntimeError, "differentiated twice"):
+                    dx.sum().backward()
+
+    def test_ties_nan_and_zeros_as_torch_orders_them(self):
+        for dtype in TOLERANCE:
+            for descending in (False, True):
+                x = torch.randint(-3, 4, (3, 70, 9)).to(dtype)
+                x[0, 5:9] = torch.tensor([float("nan"), float("inf"), -float("inf"), -0.0]).to(dtype)[:, None]
+                y, perm = F.slicing_sort_with_permutation(x, "descending" if descending else "ascending")
+                values, indices = torch.sort(x, dim=1, stable=True, descending=descending)
+                self.assertTrue(torch.equal(perm.to(torch.int64), indices))
+                torch.testing.assert_close(y, values, rtol=0, atol=0, equal_nan=True)
+                self.assertEqual(perm.dtype, torch.uint16)
+
+
+class Layouts(unittest.TestCase):
+    def test_strided_tensors_are_used_and_made(self):
+        for case in CASES:
+            with self.subTest(case.name):
+                plain = case.tensors(grad=True)
+                strided = [x.detach().transpose(-1, -2).contiguous().transpose(-1, -2).requires_grad_() if x.dim() > 1
+                           else x.detach().repeat_interleave(2)[::2].requires_grad_() for x in plain]
+                y, expected = case.call(*strided), case.call(*plain)
+                self.assertTrue(torch.equal(y, expected))
+                if y.shape == strided[0].shape:
+                    self.assertEqual(y.stride(), strided[0].stride())
+                dy = torch.randn_like(expected).transpose(-1, -2).contiguous().transpose(-1, -2)
+                for dx, of in zip(torch.autograd.grad(y, strided, dy), torch.autograd.grad(expected, plain, dy)):
+                    self.assertTrue(torch.equal(dx, of))
+
+    def test_gradients_that_are_expanded(self):
+        for case in CASES:
+            with self.subTest(case.name):
+                tensors = case.tensors(grad=True)
+                torch.testing.assert_close(
+                    torch.autograd.grad(case.call(*tensors).sum(), tensors),
+                    torch.autograd.grad(case.call(*tensors), tensors, torch.ones_like(case.call(*tensors))), rtol=0, atol=0)
+
+    def test_empty(self):
+        for shape in ((0, LENGTH, CHANNELS), (BATCH, 0, CHANNELS), (BATCH, LENGTH, 0)):
+            x = torch.zeros(shape, requires_grad=True)
+            w = torch.zeros(2, *shape[:2], 3)
+            calls = (F.slicing_sort, F.max_exchange, F.shuffle, lambda x: F.csp(x, alignment="ascending"),
+                     lambda x: F.sparse_mix(x, w), lambda x: F.multi_permutation(x, torch.ones(2)))
+            for call in calls:
+                y = call(x)
+                self.assertEqual(y.shape, shape)
+                self.assertEqual(torch.autograd.grad(y.sum(), x)[0].shape, shape)
+        q, kv = torch.ones(2, 3, 4, 5), torch.ones(2, 3, 0, 5)
+        self.assertTrue(torch.equal(F.softmax_attention(q, kv, kv), torch.zeros_like(q)))
+        self.assertTrue(torch.equal(F.linear_attention(q, kv, kv), torch.zeros_like(q)))
+
+    def test_beyond_sixteen_bits(self):
+        x = torch.randn(1, 65537, 2)
+        y, perm = F.slicing_sort_with_permutation(x)
+        self.assertEqual(perm.dtype, torch.int32)
+        self.assertTrue(torch.equal(y, torch.sort(x, dim=1).values))
+
+    def test_lengths(self):
+        lengths = torch.tensor([LENGTH, 5])
+        for case in CASES:
+            if case.name.startswith(("permute", "softmax_attention", "linear_attention", "multi", "sparse_mix", "csp one")):
+                continue
+            x = case.tensors()[0]
+            name = case.name.split()[0]
+            call = getattr(F, name)
+            arguments = {"tau": 0.5} if name == "sinkhorn_csp" else {}
+            with self.subTest(case.name):
+                y = call(x, lengths=lengths, **arguments)
+                self.assertTrue(torch.equal(y[1, 5:], x[1, 5:]))
+                short = {"groups": "group_size{2}"} if "csp" in name else {}
+                if name not in ("csp", "sinkhorn_csp"):  # whose linear shift follows from the tensor's length
+                    torch.testing.assert_close(y[1:, :5], call(x[1:, :5], **short, **arguments))
+        q, k, v = (torch.randn(2, 3, LENGTH, 4) for _ in range(3))
+        for call in (F.softmax_attention, F.linear_attention):
+            y = call(q, k, v, lengths=lengths, query_lengths=lengths)
+            torch.testing.assert_close(y[1:, :, :5], call(q[1:, :, :5], k[1:, :, :5], v[1:, :, :5]))
+            self.assertTrue(torch.equal(y[1, :, 5:], torch.zeros_like(y[1, :, 5:])))
+
+
+class Bits(unittest.TestCase):
+    def test_threads_do_not_change_a_bit(self):
+        threads = torch.get_num_threads()
+        try:
+            for case in CASES:
+                with self.subTest(case.name):
+                    results = []
+                    for count in (1, 2, 5):
+                        torch.set_num_threads(count)
+                        tensors = case.tensors(torch.float32, grad=True)
+                        y = case.call(*tensors)
+                        results.append((y, *torch.autograd.grad(y.square().sum(), tensors)))
+                    for other in results[1:]:
+                        self.assertTrue(all(torch.equal(a, b) for a, b in zip(results[0], other)))
+        finally:
+            torch.set_num_threads(threads)
+
+    def test_deterministic_algorithms_forbid_nothing(self):
+        torch.use_deterministic_algorithms(True)
+        try:
+            for case in CASES:
+                tensors = case.tensors(torch.float32, grad=True)
+                torch.autograd.grad(case.call(*tensors).sum(), tensors)
+        finally:
+            torch.use_deterministic_algorithms(False)
+
+    def test_dropout_follows_from_its_seed(self):
+        q, k, v = (torch.randn(2, 3, 32, 4) for _ in range(3))
+        first, again, other = (F.softmax_attention(q, k, v, dropout=0.5, seed=seed) for seed in (1, 1, 2))
+        self.assertTrue(torch.equal(first, again))
+        self.assertFalse(torch.equal(first, other))
+
+    def test_merged_parts_are_the_whole(self):
+        q, k, v = (torch.randn(2, 3, 32, 4) for _ in range(3))
+        parts = [F.softmax_attention_with_state(q, k[:, :, a:b], v[:, :, a:b]) for a, b in ((0, 7), (7, 20), (20, 32))]
+        y, state = F.merge_attention(*zip(*parts))
+        whole, whole_state = F.softmax_attention_with_state(q, k, v)
+        torch.testing.assert_close(y, whole)
+        torch.testing.assert_close(state, whole_state)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What torch knows of the operators: schemas, tensors without data, compiled and exported programs, vmap, autocast, and
+the sentences of errors."""
+import io
+import unittest
+
+import torch
+from cases import BATCH, CASES, CHANNELS, LENGTH, F
+from torch._dynamo.testing import CompileCounter
+
+OPS = torch.ops.slicesort
+
+
+class Checks(unittest.TestCase):
+    def test_opcheck(self):
+        """All four checks of every operator and of every backward operator that a case calls."""
+        for case in CASES:
+            calls = []
+
+            class Recorder(torch.utils._python_dispatch.TorchDispatchMode):
+                def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                    if func.namespace == "slicesort":
+                        calls.append((func, args))
+                    return func(*args, **(kwargs or {}))
+
+            tensors = case.tensors(grad=True)
+            with Recorder():
+                torch.autograd.grad(case.call(*tensors).sum(), tensors)
+            self.assertGreaterEqual(len(calls), 2)
+            for op, args in calls:
+                with self.subTest(case.name, op=op):
+                    args = tuple(x.detach().clone().requires_grad_(x.is_floating_point() and "backward" not in str(op))
+                                 if isinstance(x, torch.Tensor) else x for x in args)
+                    self.assertEqual(set(torch.library.opcheck(op, args).values()), {"SUCCESS"})
+
+    def test_opcheck_of_merged_parts(self):
+        parts = [OPS.softmax_attention(*(torch.randn(2, 3, 8, 4) for _ in range(3))) for _ in range(2)]
+        args = [y for y, _ in parts], [state for _, state in parts]
+        self.assertEqual(set(torch.library.opcheck(OPS.merge_attention, args).values()), {"SUCCESS"})
+
+
+class Programs(unittest.TestCase):
+    def test_compiled_whole(self):
+        for case in CASES:
+            with self.subTest(case.name):
+                torch._dynamo.reset()
+                compiled = torch.compile(case.call, fullgraph=True, backend="aot_eager")
+                ours, theirs = case.tensors(torch.float32, grad=True), case.tensors(torch.float32, grad=True)
+                y, expected = compiled(*ours), case.call(*theirs)
+                self.assertTrue(torch.equal(y, expected))
+                dy = torch.randn_like(y)
+                for dx, of in zip(torch.autograd.grad(y, ours, dy), torch.autograd.grad(expected, theirs, dy)):
+                    self.assertTrue(torch.equal(dx, of))
+
+    def test_other_lengths_are_not_compiled_again(self):
+        for call in (F.slicing_sort, F.shuffle, F.csp, lambda x: F.softmax_attention(x[:, None], x[:, None], x[:, None])):
+            torch._dynamo.reset()
+            count = CompileCounter()
+            compiled = torch.compile(call, fullgraph=True, dynamic=True, backend=count)
+            for length in range(20, 60, 2):
+                x = torch.randn(2, length, 8)
+                self.assertTrue(torch.equal(compiled(x), call(x)))
+            self.assertEqual(count.frame_count, 1)
+
+    def test_inductor(self):
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda x: F.slicing_sort(2 * x + 1).relu(), fullgraph=True)
+        x = torch.randn(2, 50, 8, requires_grad=True)
+        y = compiled(x)
+        torch.testing.assert_close(y, torch.sort(2 * x + 1, dim=1).values.relu())
+        y.sum().backward()
+        torch.testing.assert_close(x.grad, 2.0 * (2 * x + 1 > 0))
+
+    def test_exported_and_read_back(self):
+        for case in CASES:
+            with self.subTest(case.name):
+                tensors = tuple(case.tensors(torch.float32))
+                module = torch.nn.Module()
+                module.forward = case.call
+                file = io.BytesIO()
+                torch.export.save(torch.export.export(module, tensors), file)
+                file.seek(0)
+                self.assertTrue(torch.equal(torch.export.load(file).module()(*tensors), case.call(*tensors)))
+
+
+class Transforms(unittest.TestCase):
+    def test_vmap(self):
+        for case in CASES:
+            tensors = case.tensors()
+            mapped = [torch.stack([x, x.flip(0), 2 * x], dim=1) for x in tensors]
+            for which in (range(len(tensors)), [0]):
+                with self.subTest(case.name, mapped=list(which)):
+                    args = [m if i in which else x for i, (m, x) in enumerate(zip(mapped, tensors))]
+                    dims = tuple(1 if i in which else None for i in range(len(tensors)))
+                    y = torch.vmap(case.call, dims)(*args)
+                    for i in range(3):
+                        one = [x.select(1, i) if dim == 1 else x for x, dim in zip(args, dims)]
+                        torch.testing.assert_close(y[i], case.call(*one), rtol=0, atol=1e-14)
+
+    def test_vmap_of_gradients(self):
+        for case in CASES:
+            with self.subTest(case.name):
+                tensors = case.tensors()
+                mapped = [torch.stack([x, x.flip(0), 2 * x]) for x in tensors]
+                places = tuple(range(len(tensors)))
+                gradient = torch.func.grad(lambda *xs: case.call(*xs).square().sum(), argnums=places)
+                together = torch.vmap(gradient)(*mapped)
+                for i in range(3):
+                    for all_of, one in zip(together, gradient(*(x[i] for x in mapped))):
+                        torch.testing.assert_close(all_of[i], one, rtol=0, atol=1e-12)
+
+    def test_forward_mode_is_refused(self):
+        for case in CASES:
+            tensors = tuple(case.tensors())
+            with self.subTest(case.name), self.assertRaisesRegex((NotImplementedError, RuntimeError), "jvp"):
+                torch.func.jvp(case.call, tensors, tuple(map(torch.ones_like, tensors)))
+        with torch.autograd.forward_ad.dual_level(), self.assertRaisesRegex((NotImplementedError, RuntimeError), "jvp"):
+            F.slicing_sort(torch.autograd.forward_ad.make_dual(torch.randn(1, 6, 2), torch.ones(1, 6, 2)))
+
+
+class Autocast(unittest.TestCase):
+    def test_dtypes(self):
+        x, q = torch.randn(2, 8, 4), torch.randn(2, 3, 8, 4)
+        w = torch.randn(2, 2, 8, 3)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            self.assertEqual(F.slicing_sort(x).dtype, torch.float32)
+            self.assertEqual(F.csp(x.bfloat16()).dtype, torch.bfloat16)
+            self.assertEqual(F.sparse_mix(x.bfloat16(), w).dtype, torch.float32)
+            self.assertEqual(F.sinkhorn_csp(x.bfloat16(), 0.5).dtype, torch.float32)
+            self.assertEqual(F.softmax_attention(q, q, q).dtype, torch.bfloat16)
+            self.assertEqual(F.linear_attention(q, q, q).dtype, torch.bfloat16)
+            self.assertEqual(F.multi_permutation(x.bfloat16(), torch.ones(2)).dtype, torch.bfloat16)
+            self.assertEqual(F.softmax_attention(q.double(), q.double(), q.double()).dtype, torch.float64)
+
+    def test_gradients_have_the_dtype_of_their_tensor(self):
+        q = torch.randn(2, 3, 8, 4, requires_grad=True)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = F.softmax_attention(q, q, q)
+        self.assertEqual(torch.autograd.grad(y.float().sum(), q)[0].dtype, torch.float32)
+
+
+class Sentences(unittest.TestCase):
+    def refused(self, sentence, call, *args, **kwargs):
+        with self.assertRaisesRegex(RuntimeError, sentence):
+            call(*args, **kwargs)
+
+    def test_errors(self):
+        x, q = torch.randn(BATCH, LENGTH, CHANNELS), torch.randn(2, 3, 8, 4)
+        self.refused(r"x must be \[batch, length, channels\], has 2 axes", F.slicing_sort, x[0])
+        self.refused("x: the dtype must be float32, float64, float16 or bfloat16", F.slicing_sort, x.int())
+        self.refused('order "sideways" is none of ascending, descending', F.slicing_sort, x, "sideways")
+        self.refused(r'order "interleave\{1\}": write it as interleave\{layer, layers\}', F.slicing_sort, x, "interleave{1}")
+        self.refused("is not a name with numbers in braces", F.slicing_sort, x, "half_half{4")
+        self.refused("channels must be a multiple of heads", F.slicing_sort, x, "half_half{4}")
+        self.refused(r"lengths\[0\] is 14", F.slicing_sort, x, lengths=torch.tensor([LENGTH + 1, 2]))
+        self.refused("lengths must have dtype int64", F.slicing_sort, x, lengths=torch.ones(2, dtype=torch.int32))
+        self.refused("lengths", F.slicing_sort, x, lengths=torch.ones(3, dtype=torch.int64))
+        self.refused("lengths", F.slicing_sort, x, lengths=torch.ones(0, dtype=torch.int64))
+        self.refused("perm: the dtype must be uint16, int32 or uint32", F.permute, x, torch.zeros(x.shape, dtype=torch.int64))
+        self.refused("perm", F.permute, x, torch.zeros(1, 2, 3, dtype=torch.uint16))
+        self.refused("groups must be at least 1", F.csp, x, "group_size{0}")
+        self.refused("tau is 0, must be positive", F.sinkhorn_csp, x, 0.0)
+        self.refused("w", F.sparse_mix, x, torch.randn(2, BATCH, LENGTH + 1, 3))
+        self.refused("w: the dtype must be that of the other tensors", F.sparse_mix, x, torch.randn(2, BATCH, LENGTH, 3).double())
+        self.refused("k: the dtype must be that of the other tensors", F.softmax_attention, q, q.double(), q)
+        self.refused('mask "triangle" is none of full, causal', F.softmax_attention, q, q, q, mask="triangle")
+        self.refused("dropout", F.softmax_attention, q, q, q, dropout=1.5)
+        self.refused("as many states as ys", F.merge_attention, [q], [])
+        self.refused("there must be at least one part", F.merge_attention, [], [])
+
+    @unittest.skipUnless(torch.cuda.is_available(), "there is no GPU")
+    def test_tensors_on_two_devices_are_refused(self):
+        x, perm = F.slicing_sort_with_permutation(torch.randn(1, 4, 3))
+        self.refused("perm must be on the device of the other tensors", F.permute, x.cuda(), perm)
+
+    @unittest.skipUnless(torch.cuda.is_available(), "there is no GPU")
+    def test_the_gpu_equals_the_cpu(self):
+        for case in CASES:
+            with self.subTest(case.name):
+                here, there = case.tensors(torch.float32, grad=True), case.tensors(torch.float32, grad=True)
+                there = [x.detach().cuda().requires_grad_() for x in there]
+                y, z = case.call(*here), case.call(*there)
+                torch.testing.assert_close(y, z.cpu())
+                for dx, of in zip(torch.autograd.grad(y.sum(), here), torch.autograd.grad(z.sum(), there)):
+                    torch.testing.assert_close(dx, of.cpu())
+
+
+if __name__ == "__main__":
+    unittest.main()

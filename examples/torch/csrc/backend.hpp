@@ -38,22 +38,13 @@ struct torch_threads {
     });
   }
 };
+inline constexpr torch_threads threads{};
 
-/// What the bindings ask of a call: where it runs, and scratch memory, which is torch's and goes
-/// back to it when the call returns (on a GPU its allocator keeps the stream's order).
-class call {
+/// What every call has: the tensor that says where it runs, and scratch memory, which is torch's
+/// and goes back to it when the call returns (on a GPU its allocator keeps the stream's order).
+class call_memory {
  public:
-#ifdef __CUDACC__
-  explicit call(Tensor const& first) : first_(first), guard_(first.get_device_index()) {
-    void* stream = nullptr;
-    TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(first.get_device_index(), &stream));
-    on = slicesort::exec::cuda{static_cast<CUstream_st*>(stream)};
-  }
-  slicesort::exec::cuda on{};
-#else
-  explicit call(Tensor const& first) : first_(first) {}
-  slicesort::exec::host_on<torch_threads const> on{threads_};
-#endif
+  explicit call_memory(Tensor const& first) : first_(first) {}
 
   slicesort::workspace scratch(std::size_t bytes) {
     if (bytes == 0) return {};
@@ -74,12 +65,36 @@ class call {
 
  private:
   Tensor const& first_;
-#ifdef __CUDACC__
-  torch::stable::accelerator::DeviceGuard guard_;
-#else
-  torch_threads threads_;
-#endif
   optional_tensor scratch_;
 };
+
+// Two types with names of their own, for the units of both backends meet in one library.
+#ifdef __CUDACC__
+/// A call on the current stream of a tensor's device.
+class cuda_call : public call_memory {
+  torch::stable::accelerator::DeviceGuard guard_;
+
+ public:
+  explicit cuda_call(Tensor const& first)
+      : call_memory(first), guard_(first.get_device_index()), on{stream_of(first)} {}
+  slicesort::exec::cuda on;
+
+ private:
+  static CUstream_st* stream_of(Tensor const& first) {
+    void* stream = nullptr;
+    TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(first.get_device_index(), &stream));
+    return static_cast<CUstream_st*>(stream);
+  }
+};
+using call = cuda_call;
+#else
+/// A call on torch's threads.
+class host_call : public call_memory {
+ public:
+  using call_memory::call_memory;
+  slicesort::exec::host_on<torch_threads const> on{threads};
+};
+using call = host_call;
+#endif
 
 }  // namespace adapter

@@ -1,45 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's masks of rows and blocks, chosen at run time. One type, so that attention is
-// compiled once for all of them.
+// The library's masks, chosen at run time. One type, so that attention is compiled once for all of
+// them.
 #pragma once
 
 #include "named_order.hpp"
 
 #include <slicesort/mask.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace bindings {
 
-/// A mask (`slicesort/mask.hpp`) by its name.
+/// A mask (`slicesort/mask.hpp`) by its name, of a call with `keys` keys.
 class named_mask {
+  enum class kind {
+    full,
+    causal,
+    window,
+    block_local,
+    strided,
+    fixed,
+    dilated_window,
+    global_window,
+    chunk_back,
+    bigbird
+  };
+
+  // Calls f with the library's mask. Its parameters are a_ to e_, in order. What a kernel calls it
+  // with is made in a kernel; `validate` calls it with a function of the host.
+#ifdef __CUDACC__
+#  pragma nv_exec_check_disable
+#endif
+  template <class F>
+  BINDINGS_HD auto visit(F const& f) const {
+    switch (kind_) {
+      case kind::causal:
+        return f(ss::mask::causal{a_});
+      case kind::window:
+        return f(ss::mask::window{a_, b_});
+      case kind::block_local:
+        return f(ss::mask::block_local{a_});
+      case kind::strided:
+        return f(ss::mask::strided{a_, b_});
+      case kind::fixed:
+        return f(ss::mask::fixed{a_, b_, c_ != 0});
+      case kind::dilated_window:
+        return f(ss::mask::dilated_window{a_, b_, c_});
+      case kind::global_window:
+        return f(ss::mask::either<ss::mask::window, ss::mask::globals>{{a_, b_}, {c_}});
+      case kind::chunk_back:
+        return f(ss::mask::chunk_back{a_, b_ != 0, keys_});
+      case kind::bigbird:
+        return f(ss::mask::bigbird{a_, b_, c_, d_, static_cast<std::uint64_t>(e_),
+                                   ss::mask::bigbird::all, keys_, head_});
+      default:
+        return f(ss::mask::full{});
+    }
+  }
+
  public:
-  explicit named_mask(std::string const& text) {
+  named_mask(std::string const& text, index_t keys) : keys_(keys) {
     policy const p("mask", text,
                    {{"full"},
                     {"causal", 0, 1, "causal{offset}"},
                     {"window", 2, 2, "window{left, right}"},
                     {"block_local", 1, 1, "block_local{size}"},
-                    {"strided", 1, 2, "strided{stride, near_by}"}});
+                    {"strided", 1, 2, "strided{stride, near_by}"},
+                    {"fixed", 2, 3, "fixed{block, tail, first_column}"},
+                    {"dilated_window", 3, 3, "dilated_window{left, right, step}"},
+                    {"global_window", 2, 3, "global_window{left, right, globals}"},
+                    {"chunk_back", 1, 2, "chunk_back{size, circular}"},
+                    {"bigbird", 0, 5, "bigbird{block, window, ends, random, seed}"}});
     kind_ = static_cast<kind>(p.form());
-    a_ = p.integer(0);
-    b_ = p.integer(1);
+    bool const random = kind_ == kind::bigbird;
+    ss::mask::bigbird const usual{};
+    a_ = p.integer(0, random ? usual.block : 0);
+    b_ = p.integer(1, random ? usual.window : 0);
+    c_ = p.integer(2, random ? usual.ends : kind_ == kind::global_window ? 1 : 0);
+    d_ = p.integer(3, usual.random);
+    e_ = p.integer(4);
   }
 
+  BINDINGS_HD named_mask for_head(index_t head) const {
+    named_mask mask = *this;
+    mask.head_ = head;
+    return mask;
+  }
   BINDINGS_HD ss::key_range range(index_t query, index_t keys) const {
-    switch (kind_) {
-      case kind::causal:
-        return ss::mask::causal{a_}.range(query, keys);
-      case kind::window:
-        return ss::mask::window{a_, b_}.range(query, keys);
-      case kind::block_local:
-        return ss::mask::block_local{a_}.range(query, keys);
-      default:
-        return {0, keys};
-    }
+    return visit([&](auto const& m) { return ss::detail::range_of_keys(m, query, keys); });
   }
   BINDINGS_HD bool allows(index_t query, index_t key) const {
-    return kind_ != kind::strided || ss::mask::strided{a_, b_}.allows(query, key);
+    return visit([&](auto const& m) { return ss::detail::allows_key(m, query, key); });
   }
   BINDINGS_HD bool meets(index_t first_query, index_t last_query, index_t first_key,
                          index_t last_key) const {
@@ -51,41 +104,13 @@ class named_mask {
     return visit(
         [&](auto const& m) { return m.covers(first_query, last_query, first_key, last_key); });
   }
-  char const* validate(index_t keys) const {
-    switch (kind_) {
-      case kind::causal:
-        return ss::mask::causal{a_}.validate(keys);
-      case kind::window:
-        return ss::mask::window{a_, b_}.validate(keys);
-      case kind::block_local:
-        return ss::mask::block_local{a_}.validate(keys);
-      case kind::strided:
-        return ss::mask::strided{a_, b_}.validate(keys);
-      default:
-        return nullptr;
-    }
+  char const* validate(ss::mask_call call) const {
+    return visit([&](auto const& m) { return ss::detail::what_is_wrong(m, call); });
   }
 
  private:
-  template <class F>
-  BINDINGS_HD bool visit(F const& f) const {
-    switch (kind_) {
-      case kind::causal:
-        return f(ss::mask::causal{a_});
-      case kind::window:
-        return f(ss::mask::window{a_, b_});
-      case kind::block_local:
-        return f(ss::mask::block_local{a_});
-      case kind::strided:
-        return f(ss::mask::strided{a_, b_});
-      default:
-        return f(ss::mask::full{});
-    }
-  }
-
-  enum class kind { full, causal, window, block_local, strided };
   kind kind_;
-  index_t a_ = 0, b_ = 0;  // its parameters
+  index_t a_, b_, c_, d_, e_, keys_, head_ = 0;
 };
 
 }  // namespace bindings

@@ -23,8 +23,9 @@ struct attention_arguments {
   double dropout;
   index_t seed;
 
-  ss::softmax_attention<named_mask> op() const {
-    return ss::softmax_attention<named_mask>(named_mask(mask), scale);
+  /// The operator of a call with these keys, `[batch, heads, keys, channels]`.
+  ss::softmax_attention<named_mask> op(array const& k) const {
+    return ss::softmax_attention<named_mask>(named_mask(mask, k.extents[2]), scale);
   }
   ss::dropout drop() const { return {dropout, static_cast<std::uint64_t>(seed)}; }
 };
@@ -57,7 +58,7 @@ ss::attention_inputs<T> inputs(attention_arrays const& a) {
 template <class Call>
 void softmax_attention(Call& call, attention_arguments const& arguments, attention_arrays const& a,
                        array const& y, optional_array const& state) {
-  auto const op = arguments.op();
+  auto const op = arguments.op(a.k);
   with_element(a.q, [&](auto zero) {
     using T = decltype(zero);
     using A = typename ss::dtype_traits<T>::accumulator;
@@ -78,7 +79,7 @@ template <class Call>
 void softmax_attention_backward(Call& call, attention_arguments const& arguments, array const& dy,
                                 attention_arrays const& a, array const& y, array const& state,
                                 attention_arrays const& to) {
-  auto const op = arguments.op();
+  auto const op = arguments.op(a.k);
   with_element(dy, [&](auto zero) {
     using T = decltype(zero);
     using A = typename ss::dtype_traits<T>::accumulator;

@@ -232,8 +232,8 @@ class Refusals(unittest.TestCase):
             "the setting 'depth=3' is unknown",
         )
         self.refused(
-            self.saved(self.tensors, "task=order length=6 width=4 model=softmax-bigbird"),
-            "there is no model 'softmax-bigbird' in torch",
+            self.saved(self.tensors, "task=order length=6 width=4 model=softmax-unknown"),
+            "there is no model 'softmax-unknown' in torch",
         )
         self.refused(
             self.saved(self.tensors, "task=order model=csp length=6 width=4 layers=2"),

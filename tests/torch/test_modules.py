@@ -24,7 +24,9 @@ def mixers() -> dict:
     orders = "ascending; descending; half_half{2}; interleave{1, 3}; haar_interleave{1, 2}"
     shifts = "none; linear; linear_step{2}; per_head{2}; modular; power{1, 2}; power_ceil{0, 2}"
     topologies = "chord; chord{3}; cdil{2}; offsets{0, -1, 5}"
-    masks = "full; causal{0}; window{2, 1}; block_local{4}; strided{3, 2}"
+    masks = "full; causal{0}; window{2, 1}; block_local{4}; strided{3, 2}; fixed{4, 1}; "
+    # Without bigbird, whose last block is that of the tensor and not of a sample.
+    masks += "dilated_window{1, 2, 2}; global_window{2, 1}; chunk_back{4}"
     return {
         **{f"sort {order}": nn.SlicingSort(WIDTH, order) for order in orders.split("; ")},
         **{f"csp {shift}": nn.CSP(WIDTH, "group_size{3}", shift) for shift in shifts.split("; ")},
@@ -315,8 +317,8 @@ class TheProgramsSettings(unittest.TestCase):
         ):
             with self.assertRaisesRegex(ValueError, says):
                 Settings.parse(text)
-        with self.assertRaisesRegex(ValueError, "no model 'softmax-bigbird' in torch; there are c"):
-            encoder_of(Settings(model="softmax-bigbird"))
+        with self.assertRaisesRegex(ValueError, "no model 'softmax-unknown' in torch; there are c"):
+            encoder_of(Settings(model="softmax-unknown"))
 
 
 if __name__ == "__main__":

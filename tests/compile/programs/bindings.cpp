@@ -214,6 +214,17 @@ void attention() {
   compare_attention("window{3, 0}", ss::softmax_attention(ss::mask::window{3, 0}));
   compare_attention("block_local{8}", ss::softmax_attention(ss::mask::block_local{8}));
   compare_attention("strided{5, 2}", ss::softmax_attention(ss::mask::strided{5, 2}));
+  compare_attention("fixed{8, 2}", ss::softmax_attention(ss::mask::fixed{8, 2}));
+  compare_attention("fixed{8, 2, 1}", ss::softmax_attention(ss::mask::fixed{8, 2, true}));
+  compare_attention("dilated_window{2, 3, 2}",
+                    ss::softmax_attention(ss::mask::dilated_window{2, 3, 2}));
+  compare_attention("global_window{3, 1, 2}", ss::softmax_attention(ss::mask::either{
+                                                  ss::mask::window{3, 1}, ss::mask::globals{2}}));
+  compare_attention("chunk_back{6}", ss::softmax_attention(ss::mask::chunk_back{6}));
+  compare_attention("chunk_back{6, 1}", ss::softmax_attention(ss::mask::chunk_back{6, true, 37}));
+  ss::mask::bigbird random{4, 3, 1, 2, 11};
+  random.keys = 37;
+  compare_attention("bigbird{4, 3, 1, 2, 11}", ss::softmax_attention(random));
 
   std::vector<float> x = normal(size, 1), y(size), expected(size);
   ss::extents4 const e{2, 1, 37, 6};

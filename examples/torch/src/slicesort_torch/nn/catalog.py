@@ -97,6 +97,13 @@ MODELS: dict[str, Maker] = {
     "softmax-window": attention(window),
     "softmax-block-local": attention(lambda s: f"block_local{{{s.reach or 50}}}"),
     "softmax-strided": attention(lambda s: f"strided{{{s.reach or 50}, {s.reach or 50}}}"),
+    "softmax-fixed": attention(lambda s: f"fixed{{{s.reach or 50}, {((s.reach or 50) + 4) // 5}}}"),
+    "softmax-dilated-window": attention(
+        lambda s: f"dilated_window{{{(s.reach or 512) // 2}, {(s.reach or 512) // 2}, 2}}"
+    ),
+    "softmax-global-window": attention(lambda s: f"global_{window(s)}"),
+    "softmax-chunk-back": attention(lambda s: f"chunk_back{{{s.reach or 10}}}"),
+    "softmax-bigbird": attention(lambda s: f"bigbird{{{s.reach or 64}, 3, 1, 3, {s.seed}}}"),
     "none": lambda s, at: NoMixing(at.width, s.mixer_hidden or s.hidden, at.rules),
 }
 for _name, _shift in SHIFTS.items():
@@ -106,7 +113,7 @@ for _name, _shift in SHIFTS.items():
 
 def encoder_of(s: Settings) -> Encoder:
     """The model that `slicesort_train` makes of these settings. Raises a ValueError where there is
-    none in torch: attention with masks that `functional.softmax_attention` does not have."""
+    none of that name."""
     make = MODELS.get(s.model)
     if make is None:
         names = ", ".join(sorted(MODELS))

@@ -12,8 +12,7 @@ class SoftmaxAttention(nn.Module):
     weight [3 inner, width] gives Q, K and V (Attention Is All You Need, section 3.2):
     [batch, length, width] to the same.
 
-    mask: `full`, `causal{offset}`, `window{left, right}`, `block_local{size}` or
-        `strided{stride, near_by}`.
+    mask: one of `functional.softmax_attention`'s.
     inner: channels of all heads together; None: as many as a row has.
     dropout: of the weights, in training.
     input_bias, out_bias: whether the projections have biases.

@@ -53,9 +53,11 @@ def softmax_attention(q, k, v, bias=None, mask="full", scale=None, lengths=None,
 
     q: `[batch, heads, queries, channels]`; k: `[batch, heads, keys, channels]`; v: `[batch, heads, keys, values]`; y:
     `[batch, heads, queries, values]`. bias: `[batch or 1, heads or 1, queries, keys]`, or relative,
-    `[.., .., 1, queries + keys - 1]`. `mask`: `full`, `causal{offset}`, `window{left, right}`, `block_local{size}` or
-    `strided{stride, near_by}`; others are a bias of -inf. `scale` is `channels ** -0.5` if it is None. Which weights
-    `dropout` keeps follows from `seed`: take another for every step. Under autocast the tensors are cast to its dtype.
+    `[.., .., 1, queries + keys - 1]`. `mask`: `full`, `causal{offset}`, `window{left, right}`, `block_local{size}`,
+    `strided{stride, near_by}`, `fixed{block, tail, first_column}`, `dilated_window{left, right, step}`,
+    `global_window{left, right, globals}`, `chunk_back{size, circular}` or `bigbird{block, window, ends, random, seed}`;
+    others are a bias of -inf. `scale` is `channels ** -0.5` if it is None. Which weights `dropout` keeps follows from
+    `seed`: take another for every step. Under autocast the tensors are cast to its dtype.
     A query without any key has zeros.
     """
     return softmax_attention_with_state(q, k, v, bias, mask, scale, lengths, query_lengths, dropout, seed)[0]

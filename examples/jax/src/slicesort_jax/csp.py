@@ -24,7 +24,13 @@ _csp = operator(_csp_forward, _csp_backward)
 
 def csp(x: Any, groups: str = "group_size{2}", shift: str = "linear", alignment: str = "reference{0}",
         lengths: Any = None) -> Any:
-    """Channels shifted along the sequence, then the rows of every group put in order."""
+    """Channel-wise sample permutation: channels are shifted against each other, then the rows of every group are put in
+    order (CSP, eq. 3 to 5).
+
+    x, y: `[batch, length, channels]`, dtypes as in `slicing_sort`. `groups`: `group_size{G}` or `group_count{K}`.
+    `shift`: `none`, `linear`, `linear_step{step}`, `per_head{heads}`, `modular`, `power{layer, layers}`,
+    `power_ceil{layer, layers}` or `table{..}`, one number for each channel. `alignment`: `reference{channel}`, or an
+    order of `slicing_sort`."""
     return _csp(policies(groups=groups, shift=shift, alignment=alignment), array("x", x),
                 as_lengths("lengths", lengths))
 
@@ -45,6 +51,8 @@ _sinkhorn = operator(_sinkhorn_forward, _sinkhorn_backward)
 
 def sinkhorn_csp(x: Any, tau: float, iterations: int = 10, groups: str = "group_size{2}", shift: str = "linear",
                  reference: int = 0, lengths: Any = None) -> Any:
-    """The entropic relaxation of csp: a doubly stochastic matrix mixes the rows of a group."""
+    """CSP with Sinkhorn's algorithm in place of the sort (CSP, eq. 8 and 9): each group is mixed by a doubly stochastic
+    matrix that follows channel `reference`. x, y: `[batch, length, channels]`, float32 or float64. `tau` is the
+    temperature."""
     how = policies(tau=float(tau), iterations=iterations, groups=groups, shift=shift, reference=reference)
     return _sinkhorn(how, array("x", x), as_lengths("lengths", lengths))

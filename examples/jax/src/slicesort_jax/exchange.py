@@ -24,7 +24,8 @@ _exchange = operator(_exchange_forward, _exchange_backward)
 
 
 def max_exchange(x: Any, row: int = 0, lengths: Any = None) -> Any:
-    """The first maximum of every column exchanged with a row."""
+    """x, `[batch, length, channels]`, with the first maximum of every channel exchanged with row `row` (Sliceformer's
+    max-exchange; row 0 for a class token)."""
     return _exchange(policies(row=row), array("x", x), as_lengths("lengths", lengths))
 
 
@@ -50,5 +51,6 @@ _unshuffle = operator(_unshuffle_forward,
 
 
 def shuffle(x: Any, seed: Any = 0, form: str = "shared_by_channels", lengths: Any = None) -> Any:
-    """Rows in a random order that depends on the seed alone: an integer, or `jax.random.key_data(key)`."""
+    """The rows of x, `[batch, length, channels]`, in an order that follows from the seed alone, one for all channels or
+    `per_channel` (Sliceformer's ablation). `seed`: an integer, or `jax.random.key_data(key)`."""
     return _shuffle(policies(form=form), array("x", x), as_seed(seed), as_lengths("lengths", lengths))

@@ -25,8 +25,13 @@ _attend = operator(_forward, _backward)
 
 def linear_attention(q: Any, k: Any, v: Any, w: Any = None, feature: str = "elu_plus_one", divisor: str = "sum_plus",
                      direction: str = "both", lengths: Any = None, query_lengths: Any = None) -> Any:
-    """Attention by products of features of `[batch, heads, length, channels]`; random features read w,
-    `[heads, features, channels]`."""
+    """`phi(q_i)^T sum phi(k_j) v_j^T / D(phi(q_i)^T sum phi(k_j))` for every sample, head and query (Transformers are
+    RNNs, eq. 4 to 7; with other features Performer, cosFormer and Random Feature Attention).
+
+    q: `[batch, heads, queries, channels]`; k: `[batch, heads, keys, channels]`; v: `[batch, heads, keys, values]`; w,
+    of random features alone: `[heads or 1, r, channels]`. `feature`: `elu_plus_one`, `relu{eps}`, `cosine_reweighted`,
+    `random_exp{eps}`, `random_relu{eps, scale}` or `random_fourier{floor, scale}`. `divisor`: `sum_plus{eps}`,
+    `at_least{eps}` or `none`. `direction`: `both` or `causal`."""
     return _attend(policies(feature=feature, divisor=divisor, direction=direction),
                    array("q", q, "[batch, heads, queries, channels]"), array("k", k, "[batch, heads, keys, channels]"),
                    array("v", v, "[batch, heads, keys, values]"),

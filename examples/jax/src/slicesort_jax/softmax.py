@@ -67,7 +67,15 @@ def _rest(lengths: Any, query_lengths: Any, seed: Any) -> tuple[Any, ...]:
 
 def softmax_attention(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "full", scale: float | None = None,
                       lengths: Any = None, query_lengths: Any = None, dropout: float = 0.0, seed: Any = 0) -> Any:
-    """Scaled dot-product attention of `[batch, heads, length, channels]`."""
+    """`softmax(scale * q k^T + bias + mask) v` for every sample and head (Attention Is All You Need, eq. 1), without
+    the map of weights in memory.
+
+    q: `[batch, heads, queries, channels]`; k: `[batch, heads, keys, channels]`; v: `[batch, heads, keys, values]`; y:
+    `[batch, heads, queries, values]`. bias: `[batch or 1, heads or 1, queries, keys]`, or relative,
+    `[.., .., 1, queries + keys - 1]`. `mask`: `full`, `causal{offset}`, `window{left, right}`, `block_local{size}`,
+    `strided{stride, near_by}`, `fixed{block, tail, first_column}`, `dilated_window{left, right, step}`,
+    `global_window{left, right, globals}`, `chunk_back{size, circular}` or `bigbird{block, window, ends, random, seed}`.
+    `scale` is `channels ** -0.5` if it is None. Which weights `dropout` keeps follows from `seed`."""
     return _attend(_policies(mask, scale, dropout), *_arrays(q, k, v, bias), *_rest(lengths, query_lengths, seed))
 
 

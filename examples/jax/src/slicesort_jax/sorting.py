@@ -47,13 +47,17 @@ _sort = operator(_sort_forward, lambda policies, saved, wanted, dy: (_unpermute(
 
 
 def slicing_sort(x: Any, order: str = "ascending", lengths: Any = None) -> Any:
-    """Every channel of every sample sorted along the sequence."""
+    """Every channel of every sample, sorted along the length: `y[b, :, c] = sort(x[b, :, c])` (Sliceformer, eq. 4).
+
+    x, y: `[batch, length, channels]`, float32, float64, float16 or bfloat16. NaN sorts above +inf, -0 equals 0, and
+    ties keep the lower row first. `order`: `ascending`, `descending`, `half_half{heads}`, `interleave{layer, layers}`
+    or `haar_interleave{level, heads}`. `lengths`, int32 or int64 `[batch]`, says how many leading rows of each sample
+    are valid, here and in every function."""
     return _sort(policies(order=order), array("x", x), as_lengths("lengths", lengths))
 
 
 def slicing_sort_with_permutation(x: Any, order: str = "ascending", lengths: Any = None) -> tuple[Any, Any]:
-    """The sorted values, and the rows that they come from (uint16, beyond 65536 rows int32), as `permute` takes
-    them."""
+    """`slicing_sort`, and the stable argsort `perm` (uint16 up to 65536 rows, else int32): `y[n] = x[perm[n]]`."""
     return _sort_pair(policies(order=order), array("x", x), as_lengths("lengths", lengths))
 
 
@@ -61,7 +65,8 @@ sort = slicing_sort_with_permutation
 
 
 def permute(x: Any, perm: Any, lengths: Any = None) -> Any:
-    """`y[b, n, c] = x[b, perm[b, n, c], c]`, for a permutation that `sort` gave. Its rows are not checked."""
+    """`y[b, n, c] = x[b, perm[b, n, c], c]`, with a `perm` that a sort returned. Its rows are trusted, not checked: a
+    row that is none of x is undefined behavior."""
     return _permute((), array("x", x), array("perm", perm), as_lengths("lengths", lengths))
 
 
@@ -83,6 +88,7 @@ _mix = operator(_mix_forward, _mix_backward)
 
 
 def multi_permutation(x: Any, weights: Any, order: str = "ascending", lengths: Any = None) -> Any:
-    """`sum over k of weights[k - 1] P^k x`, where P sorts x. The weights are float32, for float64 float64."""
+    """`y = sum over k = 1 .. terms of weights[k - 1] * P^k x`, where P sorts each channel (Sliceformer's
+    multi-permutation). x, y: `[batch, length, channels]`; weights: `[terms]`, float32, for float64 float64."""
     return _mix(policies(order=order), array("x", x), array("weights", weights, "[terms]"),
                 as_lengths("lengths", lengths))

@@ -26,8 +26,12 @@ _mix = operator(_mix_forward, _mix_backward)
 
 def sparse_mix(x: Any, w: Any, topology: str = "chord", residual: str = "per_factor", checkpoint_every: int = 1,
                lengths: Any = None) -> Any:
-    """A chain of sparse factors: w is `[factors, batch, length, links]`. Every `checkpoint_every`-th state is saved
-    for backward, with 0 none."""
+    """A chain of sparse factors (Paramixer, section 3): factor m takes row i to
+    `sum over k of w[m, b, i, k] * v[(i + offset(k, m)) mod length]`, plus the residual.
+
+    x, y: `[batch, length, channels]`; w: `[factors, batch, length, links]`, of one dtype. `topology`: `chord`, whose
+    links are factors + 1, `chord{links}`, `cdil{half}` with 2 * half + 1 links, or `offsets{..}`. `residual`:
+    `per_factor`, `none` or `initial`. Every `checkpoint_every`-th state is saved for backward, with 0 none."""
     how = policies(topology=topology, residual=residual, checkpoint_every=checkpoint_every)
     return _mix(how, array("x", x), array("w", w, "[factors, batch, length, links]"),
                 as_lengths("lengths", lengths))

@@ -14,9 +14,7 @@ Tensor linear_attention(Tensor const& q, Tensor const& k, Tensor const& v, optio
                         std::string feature, std::string divisor, std::string direction,
                         optional_tensor lengths, optional_tensor query_lengths) {
   call on(q);
-  Tensor const y = extent(q, 3) == extent(v, 3)
-                       ? make_like(q)
-                       : make(q, {extent(q, 0), extent(q, 1), extent(q, 2), extent(v, 3)});
+  Tensor const y = make_output(q, v);
   bindings::linear_attention(
       on, {feature, divisor, direction, on(lengths, "lengths"), on(query_lengths, "query_lengths")},
       {on(q, "q"), on(k, "k"), on(v, "v"), on(w, "w")}, on(y, "y"));

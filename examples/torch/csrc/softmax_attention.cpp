@@ -13,20 +13,13 @@
 namespace adapter {
 namespace {
 
-// The output of attention: as q lies, where values have as many channels, so that the heads of
-// [batch, length, heads * channels] come back as they were.
-Tensor output(Tensor const& q, Tensor const& v) {
-  if (extent(q, 3) == extent(v, 3)) return make_like(q);
-  return make(q, {extent(q, 0), extent(q, 1), extent(q, 2), extent(v, 3)});
-}
-
 std::tuple<Tensor, Tensor> softmax_attention(Tensor const& q, Tensor const& k, Tensor const& v,
                                              optional_tensor bias, std::string mask,
                                              std::optional<double> scale, optional_tensor lengths,
                                              optional_tensor query_lengths, double dropout,
                                              int64_t seed) {
   call on(q);
-  Tensor const y = output(q, v);
+  Tensor const y = make_output(q, v);
   Tensor const state = make(q, {extent(q, 0), extent(q, 1), extent(q, 2), 2}, accumulator_type(q));
   bindings::softmax_attention(
       on, {mask, scale, on(lengths, "lengths"), on(query_lengths, "query_lengths"), dropout, seed},

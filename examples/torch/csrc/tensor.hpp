@@ -106,6 +106,13 @@ inline Tensor make(Tensor const& like, std::vector<int64_t> const& sizes,
 /// An extent of a tensor that may have the wrong rank, which the call itself refuses.
 inline int64_t extent(Tensor const& t, int64_t axis) { return axis < t.dim() ? t.size(axis) : 0; }
 
+/// A tensor for the output of attention: as q lies, where values have as many channels, so that the
+/// heads of [batch, length, heads * channels] come back as they were.
+inline Tensor make_output(Tensor const& q, Tensor const& v) {
+  if (extent(q, 3) == extent(v, 3)) return make_like(q);
+  return make(q, {extent(q, 0), extent(q, 1), extent(q, 2), extent(v, 3)});
+}
+
 /// The dtype of saved rows: 16 bits while they hold every row.
 inline ScalarType index_type(int64_t rows) {
   return rows <= 65536 ? ScalarType::UInt16 : ScalarType::Int;

@@ -7,7 +7,6 @@
 
 #include <slicesort/mask.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 

@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace bindings {

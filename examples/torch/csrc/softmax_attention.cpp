@@ -3,7 +3,6 @@
 
 #include "backend.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -15,6 +15,7 @@ def register(name, *, fake, batched, outputs=(0,), folds=None, save=None, backwa
     mapped too, or `folds(*inputs)` says no, it runs one slice after the other.
     """
     op = getattr(ops, name)
+    save, backward = save or nothing, backward or twice(name)
 
     def mapped(info, in_dims, *inputs):
         places = [i for i, dim in enumerate(in_dims) if dim is not None]
@@ -29,13 +30,13 @@ def register(name, *, fake, batched, outputs=(0,), folds=None, save=None, backwa
 
     torch.library.register_fake(f"slicesort::{name}", fake)
     torch.library.register_vmap(f"slicesort::{name}", mapped)
-    torch.library.register_autograd(f"slicesort::{name}", backward or twice(name), setup_context=save or nothing)
+    torch.library.register_autograd(f"slicesort::{name}", backward, setup_context=save)
 
     # The transforms of torch.func need the same gradient in another form. It has no forward mode, and says so, where
     # the registered one would lose the tangent in silence.
     function = type(name, (torch.autograd.Function,), {
-        "forward": staticmethod(lambda *inputs: op(*inputs)), "setup_context": staticmethod(save or nothing),
-        "backward": staticmethod(backward or twice(name)), "vmap": staticmethod(mapped)})
+        "forward": staticmethod(lambda *inputs: op(*inputs)), "setup_context": staticmethod(save),
+        "backward": staticmethod(backward), "vmap": staticmethod(mapped)})
 
     def call(*inputs):
         if torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0:

@@ -14,8 +14,8 @@ namespace support {
 // For check_every_way of variants.hpp.
 template <class T>
 auto csp_runner(csp_problem<T> const& p) {
-  return [&p](auto const& on, tensor3<T const> x, tensor3<T> y, tensor3<T const> dy, tensor3<T> dx,
-              ss::tensor1<index_t const> lengths) {
+  return [&p](any_exec const& on, tensor3<T const> x, tensor3<T> y, tensor3<T const> dy,
+              tensor3<T> dx, ss::tensor1<index_t const> lengths) {
     with_csp(p, [&](auto const& op) {
       extents3 const e = x.extents();
       order_memory order(op.saved_extents(e), op.saved_width(e));

@@ -33,7 +33,7 @@ TEST_CASE("the caller's executor, in any order of its slots") {
                      test_executor::way::scattered, test_executor::way::threads})
       for (unsigned parts : {1u, 2u, 3u, 16u}) {
         test_executor executor{how};
-        CHECK(check_csp(p, ss::exec::host_on<test_executor>(executor, parts)) == "");
+        CHECK(check_csp(p, any_exec(executor, parts)) == "");
       }
   }
 }
@@ -45,7 +45,7 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
     for (index_t reference : {nobody, index_t{0}}) {
       auto const p = mixed_csp<T>({6, n, c}, group, reference, 12, lengths);
       for (index_t part : {1, 2, 5})
-        for_each_backend_once(static_cast<std::uint64_t>(part), [&](auto const& on) {
+        for_each_backend_once(static_cast<std::uint64_t>(part), [&](any_exec const& on) {
           tensor<T> y(p.extents()), dx(p.extents());
           for (index_t from = 0; from < 6; from += part) {
             extents3 const e{std::min(part, 6 - from), n, c};
@@ -66,7 +66,7 @@ TEST_CASE("every tuning of the kernels") {
   if (!testing(backend_kind::blocks)) return;
   std::uint64_t seed = 0;
   for (index_t n : {1, 31, 64, 129, 700})
-    for (block_exec const& on : block_execs()) {
+    for (any_exec const on : block_execs()) {
       index_t const groups[] = {2, 5, 33, n, 1};
       ++seed;
       auto const lengths = std::vector<index_t>{n, n / 2};
@@ -82,7 +82,7 @@ TEST_CASE_TEMPLATE("the workspace lies anywhere and holds anything", T, float, f
     for (index_t reference : {nobody, index_t{1}}) {
       auto const p = mixed_csp<T>({2, 300, 33}, group, reference, 3);
       with_csp(p, [&](auto const& op) {
-        auto const anywhere = [&](auto const& on, std::size_t step) {
+        auto const anywhere = [&](any_exec const& on, std::size_t step) {
           std::size_t const bytes = op.template workspace_bytes<T>(on, p.extents());
           for (std::size_t offset = 0; offset < 64; offset += step)
             for (unsigned char fill : std::vector<unsigned char>{0x00, 0xff, 0x7f}) {
@@ -101,7 +101,8 @@ TEST_CASE_TEMPLATE("the workspace lies anywhere and holds anything", T, float, f
         if (testing(backend_kind::host))
           for (ss::isa set : available_isas())
             anywhere(ss::exec::host{2, set}, full_suite() ? 1 : 9);
-        for_each_grid(static_cast<std::uint64_t>(group), [&](auto const& on) { anywhere(on, 61); });
+        for_each_grid(static_cast<std::uint64_t>(group),
+                      [&](any_exec const& on) { anywhere(on, 61); });
       });
     }
 }
@@ -136,7 +137,8 @@ TEST_CASE_TEMPLATE("a group of more than 65536 rows", T, float, bfloat16) {
       auto const seed = static_cast<std::uint64_t>(n + reference);
       auto const p = mixed_csp<T>({1, n, 2}, n, reference, seed);
       if (testing(backend_kind::host)) CHECK(check_csp(p, ss::exec::host{2}) == "");
-      if (full_suite()) for_each_grid(seed, [&](auto const& on) { CHECK(check_csp(p, on) == ""); });
+      if (full_suite())
+        for_each_grid(seed, [&](any_exec const& on) { CHECK(check_csp(p, on) == ""); });
     }
   auto const tail = mixed_csp<T>({2, 131080, 1}, 65540, 0, 5, {131079, 65539});
   if (testing(backend_kind::host)) CHECK(check_csp(tail, ss::exec::host{1}) == "");

@@ -46,7 +46,7 @@ TEST_CASE("a shift of 2^62 puts row 0 of six in row 4") {
   CHECK(op.shift_of(0, e, 6) == 4);
   tensor<float> x(e), y(e), dx(e);
   for (index_t n = 0; n < 6; ++n) x(0, n, 0) = static_cast<float>(n);
-  for_each_backend(1, [&](auto const& on) {
+  for_each_backend(1, [&](any_exec const& on) {
     guarded_workspace scratch(op.template workspace_bytes<float>(on, e));
     order_memory none(op.saved_extents(e), op.saved_width(e));
     op.forward(on, x.view(), y.view(), {none.view()}, scratch.get());

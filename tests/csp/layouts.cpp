@@ -29,7 +29,7 @@ struct layout {
 template <class T>
 void check_strided(csp_problem<T> const& p, layout in, layout out, layout saved) {
   with_csp(p, [&](auto const& op) {
-    for_each_backend_once(p.number(), [&](auto const& on) {
+    for_each_backend_once(p.number(), [&](any_exec const& on) {
       extents3 const e = p.extents(), s = op.saved_extents(e);
       strided_tensor<T> const x(p.x, in.of(e), in.shift), dy(p.dy, out.of(e), in.shift);
       strided_tensor<T> y(e, out.of(e), out.shift), dx(e, in.of(e), out.shift);
@@ -104,7 +104,7 @@ TEST_CASE_TEMPLATE("an input may repeat elements with stride 0", T, float, float
         p.dy(b, n, c) = gradient.elements()[at];
       });
       solve(p);
-      for_each_backend_once(static_cast<std::uint64_t>(axis), [&](auto const& on) {
+      for_each_backend_once(static_cast<std::uint64_t>(axis), [&](any_exec const& on) {
         tensor<T> y(e), dx(e);
         csp_runner(p)(on, tensor3<T const>(source.elements().data(), e, s), y.view(),
                       tensor3<T const>(gradient.elements().data(), e, s), dx.view(), view_of({}));
@@ -120,7 +120,7 @@ TEST_CASE("slices of one packed tensor, side by side") {
   for (index_t group : {1, 2, 5})
     for (index_t first : {0, 33}) {
       auto const p = mixed_csp<float>(e, group, first == 0 ? nobody : 2, 4);
-      for_each_backend_once(p.number(), [&](auto const& on) {
+      for_each_backend_once(p.number(), [&](any_exec const& on) {
         tensor<float> packed(both), gradients(both);
         for_each_position(e, [&](index_t b, index_t n, index_t c) {
           packed(b, n, c + first) = p.x(b, n, c);
@@ -157,7 +157,7 @@ TEST_CASE("the stride of an axis of one is never used") {
         for (index_t reference : {nobody, index_t{0}}) {
           auto p = mixed_csp<float>(e, group, reference, 1);
           tensor<float> y(e), dx(e);
-          for_each_backend_once(p.number(), [&](auto const& on) {
+          for_each_backend_once(p.number(), [&](any_exec const& on) {
             CAPTURE(stride);
             CAPTURE(p.describe());
             csp_runner(p)(on, tensor3<float>(p.x.elements().data(), e, s),
@@ -180,7 +180,7 @@ TEST_CASE_TEMPLATE("in place, of every group's path", T, float, double, float16,
         std::vector<index_t> lengths;
         if (seed % 2 == 0) lengths = {n / 2, n};
         auto const p = mixed_csp<T>({2, n, 5}, group, reference, seed, lengths);
-        for_each_backend_once(p.number(), [&](auto const& on) {
+        for_each_backend_once(p.number(), [&](any_exec const& on) {
           auto x = p.x, dy = p.dy, again = p.x;
           csp_runner(p)(on, x.view(), x.view(), dy.view(), dy.view(), view_of(lengths));
           CAPTURE(p.describe());

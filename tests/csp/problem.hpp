@@ -3,6 +3,7 @@
 // empty string, or one line that says how to repeat the failure.
 #pragma once
 
+#include "operators/compiled_once.hpp"
 #include "oracle.hpp"
 #include "order_memory.hpp"
 #include "slicing_sort/check.hpp"
@@ -171,8 +172,8 @@ csp_problem<T> mixed_csp(extents3 e, index_t group, index_t reference, std::uint
 }
 
 // Forward with saved state, backward with it, forward without.
-template <class T, class Exec>
-std::string check_csp(csp_problem<T> const& p, Exec const& on) {
+template <class T>
+std::string check_csp(csp_problem<T> const& p, any_exec const& on) {
   std::string wrong;
   with_csp(p, [&](auto const& op) {
     extents3 const e = p.extents();
@@ -215,10 +216,21 @@ std::string check_everywhere(csp_problem<T> const& p) {
     for (ss::isa set : available_isas())
       if (wrong.empty()) wrong = check_csp(p, ss::exec::host{1, set});
   if (full_suite() || p.extents().size() <= 2000 || number % 4 == 0)
-    for_each_grid(number / 4, [&](auto const& on) {
+    for_each_grid(number / 4, [&](any_exec const& on) {
       if (wrong.empty()) wrong = check_csp(p, on);
     });
   return wrong;
 }
 
 }  // namespace support
+
+#define SLICESORT_TEST_HELPERS_OF_csp(linkage, T)                                          \
+  linkage template std::string support::check_csp(csp_problem<T> const&, any_exec const&); \
+  linkage template void support::solve(csp_problem<T>&);                                   \
+  linkage template support::csp_problem<T> support::mixed_csp(                             \
+      extents3, index_t, index_t, std::uint64_t, std::vector<index_t>, int);               \
+  linkage template support::csp_problem<T> support::csp_of(                                \
+      tensor<T>, index_t, index_t, std::uint64_t, std::uint64_t, std::vector<index_t>);
+#if defined(SLICESORT_TEST_LINKS_HELPERS_OF_csp)
+SLICESORT_TEST_COMPILED_ONCE(SLICESORT_TEST_HELPERS_OF_csp)
+#endif

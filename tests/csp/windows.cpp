@@ -62,8 +62,8 @@ TEST_CASE_TEMPLATE("similar shifts", T, float, double, float16, bfloat16) {
       auto const lengths = cut ? std::vector<index_t>{shape.length - 13, i % 2 == 0 ? 29 : 600}
                                : std::vector<index_t>();
       auto const one = problem<T>(p, groups[i % 5], i % 3 == 0 ? 0 : nobody, lengths);
-      for_each_backend_untuned([&](auto const& on) { CHECK(check_csp(one, on) == ""); });
-      for_each_grid(one.number(), [&](auto const& on) { CHECK(check_csp(one, on) == ""); });
+      for_each_backend_untuned([&](any_exec const& on) { CHECK(check_csp(one, on) == ""); });
+      for_each_grid(one.number(), [&](any_exec const& on) { CHECK(check_csp(one, on) == ""); });
     }
 }
 

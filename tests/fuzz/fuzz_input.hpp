@@ -166,9 +166,7 @@ struct fuzzed_exec {
       : executor{static_cast<test_executor::way>((flags >> 10) % 3)},
         threads(static_cast<unsigned>(1 + (flags >> 8) % 4)),
         set(available_isas()[flags % available_isas().size()]) {}
-  ss::exec::host_on<test_executor> get() {
-    return ss::exec::host_on<test_executor>(executor, threads, set);
-  }
+  any_exec get() { return any_exec(executor, threads, set); }
 };
 
 }  // namespace support

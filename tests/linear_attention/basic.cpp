@@ -29,9 +29,9 @@ linear_results<T> on_host(linear_problem<T> const& p) {
 template <class T>
 void check_everywhere(linear_problem<T> const& p, long double* share = nullptr) {
   auto const want = on_host(p);
-  CHECK(check_linear(p, linear_oracle<T>(p).answer(), want, share) == "");
+  CHECK(check_linear(p, answer_of(p), want, share) == "");
   CAPTURE(p.describe());
-  for_each_backend(p.number(), [&](auto const& on) {
+  for_each_backend(p.number(), [&](any_exec const& on) {
     CAPTURE(describe_exec(on));
     auto const got = run_linear(p, on);
     CHECK(got.wrong == "");
@@ -121,7 +121,7 @@ TEST_CASE("golden values") {
   for (golden const& g : all) {
     auto const p = golden_problem(g.feature, g.divisor, g.causal);
     CAPTURE(p.describe());
-    for_each_backend(p.number(), [&](auto const& on) {
+    for_each_backend(p.number(), [&](any_exec const& on) {
       CAPTURE(describe_exec(on));
       check_near(run_linear(p, on).y, g.y);
     });
@@ -134,7 +134,7 @@ TEST_CASE("golden gradients") {
   double const of_q[] = {.1, .2, .3, -.4, -.2, .1, .2, .3},
                of_k[] = {-.1, .3, .2, .1, .4, -.2, .1, -.3};
   for (std::size_t i = 0; i < 8; ++i) cosine.q[i] += of_q[i], cosine.k[i] += of_k[i];
-  for_each_backend(1, [&](auto const& on) {
+  for_each_backend(1, [&](any_exec const& on) {
     CAPTURE(describe_exec(on));
     auto const one = run_linear(elu, on), two = run_linear(cosine, on);
     check_near(one.dq, {0.242996979, -0.4859938069, 0.2062089764, -0.1031044706, 0.1217678603,
@@ -222,7 +222,7 @@ TEST_CASE_TEMPLATE("rows past a length are not read", T, float, bfloat16) {
       spoil(p.dy, p.size.y(), p.query_lengths);
       spoil(p.k, p.size.k(), p.lengths);
       spoil(p.v, p.size.v(), p.lengths);
-      for_each_backend(p.number(), [&](auto const& on) {
+      for_each_backend(p.number(), [&](any_exec const& on) {
         CAPTURE(describe_exec(on));
         CAPTURE(p.describe());
         CHECK(same_results(run_linear(p, on), want));
@@ -253,7 +253,7 @@ TEST_CASE_TEMPLATE("any layout", T, float, double, float16, bfloat16) {
       auto const p =
           any_linear<T>({2, 2, 18, causal ? 18 : 21, 5, 9}, feature, seed % 3, causal, seed);
       auto const want = on_host(p);
-      for_each_backend_once(p.number(), [&](auto const& on) {
+      for_each_backend_once(p.number(), [&](any_exec const& on) {
         CAPTURE(p.describe());
         CAPTURE(describe_exec(on));
         auto const got = run_linear(p, on, memory_layout{layout});
@@ -268,7 +268,7 @@ TEST_CASE("the oracle refuses wrong results") {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature) {
     auto const p = normal_linear<float>({1, 2, 9, 9, 4, 3}, feature_number(feature),
                                         divisor_number(0, 20), true, 60 + feature);
-    auto const answer = linear_oracle<float>(p).answer();
+    auto const answer = answer_of(p);
     auto const right = on_host(p);
     REQUIRE(check_linear(p, answer, right) == "");
     auto const after = [&](auto which) {

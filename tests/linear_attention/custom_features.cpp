@@ -77,7 +77,7 @@ TEST_CASE_TEMPLATE("a map of the library's, repeated", T, float, double, float16
                                20 + static_cast<std::uint64_t>(rows));
         p.feature = ss::feature::relu{eps};
         CAPTURE(p.describe());
-        for_each_backend_once(p.number(), [&](auto const& on) {
+        for_each_backend_once(p.number(), [&](any_exec const& on) {
           CAPTURE(describe_exec(on));
           auto const got = run_own({own_kind::relu, eps}, p, on);
           CHECK(got.wrong == "");
@@ -117,7 +117,7 @@ TEST_CASE("a map that looks at its row's place") {
       numbers const dq = differences(&linear_problem<double>::q),
                     dk = differences(&linear_problem<double>::k),
                     dv = differences(&linear_problem<double>::v);
-      for_each_backend_once(p.number(), [&](auto const& on) {
+      for_each_backend_once(p.number(), [&](any_exec const& on) {
         CAPTURE(describe_exec(on));
         auto const got = run_own({own_kind::by_place, eps}, p, on);
         CHECK(farthest(got.y, want) < 1e-11);

@@ -62,7 +62,7 @@ TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T
   if (!testing(backend_kind::host)) return;
   for_each_problem<T>(60 + sizeof(T), [&](linear_problem<T> const& p) {
     auto const want = run_linear(p, ss::exec::host{});
-    auto const check = [&](auto const& on) {
+    auto const check = [&](any_exec const& on) {
       CAPTURE(p.describe());
       CAPTURE(describe_exec(on));
       CHECK(same_results(run_linear(p, on), want));
@@ -71,7 +71,7 @@ TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T
     for (ss::isa set : available_isas()) check(ss::exec::host{2, set});
     for (auto how : {test_executor::way::backwards, test_executor::way::scattered}) {
       test_executor executor{how};
-      check(ss::exec::host_on<test_executor>(executor, 5));
+      check(any_exec(executor, 5));
     }
   });
 }
@@ -84,7 +84,7 @@ TEST_CASE_TEMPLATE("samples and heads alone, and twice the same", T, float, doub
     p.wanted = 15;
     p.lengths = p.size.batch == 2 ? std::vector<index_t>{30, 40} : std::vector<index_t>{17, 0, 9};
     linear_size const& s = p.size;
-    for_each_backend_once(p.number(), [&](auto const& on) {
+    for_each_backend_once(p.number(), [&](any_exec const& on) {
       CAPTURE(p.describe());
       CAPTURE(describe_exec(on));
       auto const all = run_linear(p, on);
@@ -107,7 +107,7 @@ TEST_CASE_TEMPLATE("what is asked for besides changes no bit", T, float, double,
       auto p = any_linear<T>({2, 2, 35, 35, 4, 5}, feature, feature % 2, causal, 300 + feature);
       p.mode = causal ? ss::grad_mode::accumulate : ss::grad_mode::overwrite;
       p.wanted = 15;
-      for_each_backend_once(p.number(), [&](auto const& on) {
+      for_each_backend_once(p.number(), [&](any_exec const& on) {
         CAPTURE(describe_exec(on));
         auto const all = run_linear(p, on);
         for (unsigned wanted = 0; wanted < 15; ++wanted) {
@@ -130,7 +130,7 @@ TEST_CASE_TEMPLATE("what is asked for besides changes no bit", T, float, double,
 TEST_CASE("every device and tuning of the kernels") {
   if (!testing(backend_kind::blocks)) return;
   std::uint64_t seed = 500;
-  for (block_exec const& on : block_execs()) {
+  for (any_exec const on : block_execs()) {
     ++seed;
     auto const p =
         any_linear<float>({1, 2, 70, 70, 9, 7}, seed % feature_kinds, 0, seed % 4 < 2, seed);
@@ -145,7 +145,7 @@ TEST_CASE("memory") {
   ss::linear_attention<ss::feature::elu_plus_one, ss::divisor::sum_plus,
                        ss::direction::causal> const causal;
   auto const q = [](index_t n) { return extents4{2, 4, n, 64}; };
-  for_each_backend_once(1, [&](auto const& on) {
+  for_each_backend_once(1, [&](any_exec const& on) {
     auto const check = [&](auto const& operation) {
       auto const bytes = [&](index_t n) {
         return operation.template workspace_bytes<float>(on, q(n), q(n));

@@ -120,7 +120,7 @@ TEST_CASE("every feature, divisor and direction") {
           linear_oracle<double> const oracle(p);
           auto const answer = oracle.answer();
           quotients_of_all const differences(p, feature == 3 ? &oracle.maxima() : nullptr);
-          for_each_backend(p.number(), [&](auto const& on) {
+          for_each_backend(p.number(), [&](any_exec const& on) {
             CAPTURE(describe_exec(on));
             auto const got = run_linear(p, on);
             CHECK(check_linear(p, answer, got) == "");
@@ -136,7 +136,7 @@ TEST_CASE("random_exp without eps") {
     p.divisor = ss::divisor::sum_plus{0};
     CAPTURE(p.describe());
     quotients_of_all const differences(p, nullptr);
-    for_each_backend(p.number(), [&](auto const& on) {
+    for_each_backend(p.number(), [&](any_exec const& on) {
       CAPTURE(describe_exec(on));
       differences.check(run_linear(p, on));
     });
@@ -152,8 +152,8 @@ TEST_CASE("several tiles") {
                                      feature_number(feature, 1), {}, causal, seed);
       p.divisor = divisor_between(p, feature == 5 ? 0 : seed / 2 % 2);
       CAPTURE(p.describe());
-      auto const answer = linear_oracle<double>(p).answer();
-      for_each_backend_once(p.number(), [&](auto const& on) {
+      auto const answer = answer_of(p);
+      for_each_backend_once(p.number(), [&](any_exec const& on) {
         CAPTURE(describe_exec(on));
         CHECK(check_linear(p, answer, run_linear(p, on)) == "");
       });
@@ -166,7 +166,7 @@ TEST_CASE("adjoints, and what cancels") {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
       auto const p = gradient_problem(feature_number(feature), 1, causal, 200 + feature);
-      for_each_backend_once(p.number(), [&](auto const& on) {
+      for_each_backend_once(p.number(), [&](any_exec const& on) {
         CAPTURE(p.describe());
         CAPTURE(describe_exec(on));
         auto const got = run_linear(p, on);

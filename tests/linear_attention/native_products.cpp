@@ -47,8 +47,8 @@ linear_problem<T> exact(linear_problem<T> p) {
 
 TEST_CASE_TEMPLATE("within the bounds of the oracle", T, float16, bfloat16) {
   for_each_problem<T>(40, [](linear_problem<T> const& p) {
-    auto const want = linear_oracle<T>(p).answer();
-    for_each_grid(p.number(), [&](auto const& on) {
+    auto const want = answer_of(p);
+    for_each_grid(p.number(), [&](any_exec const& on) {
       CAPTURE(describe_exec(on));
       CHECK(check_linear(p, want, run_linear(p, on)) == "");
     });
@@ -60,7 +60,7 @@ TEST_CASE("they are not the exact ones") {
   auto p = normal_linear<float16>({1, 1, 70, 70, 40, 40}, ss::feature::elu_plus_one{},
                                   ss::divisor::sum_plus{}, true, 9);
   p.multiply = ss::products::native;
-  for_each_grid(p.number(), [&](auto const& on) {
+  for_each_grid(p.number(), [&](any_exec const& on) {
     CAPTURE(describe_exec(on));
     auto const one = run_linear(p, on), two = run_linear(exact(p), on);
     CHECK(!same_bits(one.y, two.y));
@@ -74,7 +74,7 @@ TEST_CASE_TEMPLATE("other types have the bits of exact products", T, float, doub
   for_each_problem<T>(140, [](linear_problem<T> const& p) {
     if (p.size.queries > 100) return;
     CAPTURE(p.describe());
-    for_each_grid(p.number(), [&](auto const& on) {
+    for_each_grid(p.number(), [&](any_exec const& on) {
       CAPTURE(describe_exec(on));
       CHECK(same_results(run_linear(p, on), run_linear(exact(p), on)));
     });
@@ -95,7 +95,7 @@ TEST_CASE_TEMPLATE("rows that lie in fours or not, and a head alone", T, float16
   for_each_problem<T>(340, [](linear_problem<T> p) {
     if (p.size.queries > 100) return;
     CAPTURE(p.describe());
-    for_each_grid(p.number(), [&](auto const& on) {
+    for_each_grid(p.number(), [&](any_exec const& on) {
       CAPTURE(describe_exec(on));
       auto const want = run_linear(p, on);
       CHECK(same_results(run_linear(p, on), want));
@@ -113,7 +113,7 @@ TEST_CASE_TEMPLATE("rows of the past do not know the future", T, float16, bfloat
                                 ss::divisor::sum_plus{80}, true, 60 + feature);
       p.multiply = ss::products::native;
       auto const changed = with_threefold_rows(p, from);
-      for_each_grid(p.number(), [&](auto const& on) {
+      for_each_grid(p.number(), [&](any_exec const& on) {
         CAPTURE(p.describe());
         CAPTURE(describe_exec(on));
         CHECK(only_later_rows_change(p, from, run_linear(p, on), run_linear(changed, on)) == ""s);

@@ -14,6 +14,7 @@
 
 #include "estimate.hpp"
 #include "feature_oracle.hpp"
+#include "operators/compiled_once.hpp"
 #include "run.hpp"
 
 #include <algorithm>
@@ -261,6 +262,11 @@ std::string within(char const* name, std::vector<T> const& got, std::vector<boun
   return {};
 }
 
+template <class T>
+linear_answer answer_of(linear_problem<T> const& p) {
+  return linear_oracle<T>(p).answer();
+}
+
 // Holds results to the answer. Returns "" or what is wrong.
 template <class T>
 std::string check_linear(linear_problem<T> const& p, linear_answer const& want,
@@ -285,3 +291,15 @@ std::string check_linear(linear_problem<T> const& p, linear_answer const& want,
 }
 
 }  // namespace support
+
+#define SLICESORT_TEST_HELPERS_OF_linear_attention(linkage, T)                                     \
+  linkage template support::linear_results<T> support::run_linear(linear_problem<T> const&,        \
+                                                                  any_exec const&, memory_layout); \
+  linkage template support::linear_answer support::answer_of(linear_problem<T> const&);            \
+  linkage template std::string support::check_linear(                                              \
+      linear_problem<T> const&, linear_answer const&, linear_results<T> const&, long double*);     \
+  linkage template support::linear_problem<T> support::any_linear(                                 \
+      linear_size, std::size_t, std::size_t, bool, std::uint64_t);
+#if defined(SLICESORT_TEST_LINKS_HELPERS_OF_linear_attention)
+SLICESORT_TEST_COMPILED_ONCE(SLICESORT_TEST_HELPERS_OF_linear_attention)
+#endif

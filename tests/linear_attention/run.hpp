@@ -70,8 +70,8 @@ struct linear_stacks {
 };
 
 // The two calls of an operator, with no more workspace than it asks for.
-template <class Op, class T, class Exec>
-void call_linear(Op const& op, linear_problem<T> const& p, Exec const& on, linear_stacks<T>& t,
+template <class Op, class T>
+void call_linear(Op const& op, linear_problem<T> const& p, any_exec const& on, linear_stacks<T>& t,
                  linear_results<T>& results) {
   extents4 const q = p.size.q(), v = p.size.v();
   extents3 const w = p.of_w_as_rank3(), dw = p.wants_dw() ? w : extents3{};
@@ -122,8 +122,8 @@ void with_operator(linear_problem<T> const& p, F const& f) {
   std::visit([&](auto const& feature) { with_feature(feature, p, f); }, p.feature);
 }
 
-template <class T, class Exec>
-linear_results<T> run_linear(linear_problem<T> const& p, Exec const& on,
+template <class T>
+linear_results<T> run_linear(linear_problem<T> const& p, any_exec const& on,
                              memory_layout layout = {}) {
   return run_linear_by(p, layout, [&](linear_stacks<T>& t, linear_results<T>& results) {
     with_operator(p, [&](auto const& op) { call_linear(op, p, on, t, results); });

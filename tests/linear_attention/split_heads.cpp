@@ -50,9 +50,9 @@ class joined {
   guarded_workspace memory_;
 };
 
-template <class Op, class T, class Exec>
+template <class Op, class T>
 void check_joined(Op const& op, linear_problem<T> const& p, linear_results<T> const& want,
-                  Exec const& on, std::size_t misalignment) {
+                  any_exec const& on, std::size_t misalignment) {
   CAPTURE(p.describe());
   CAPTURE(describe_exec(on));
   CAPTURE(misalignment);
@@ -104,7 +104,8 @@ TEST_CASE_TEMPLATE("heads side by side", T, float, double, bfloat16) {
       p.lengths = {size.keys, size.keys / 2};
       p.query_lengths = {size.queries - 1, size.queries};
       auto const want = run_linear(p, ss::exec::host{});
-      for_each_backend_once(p.number(), [&](auto const& on) { check_joined(op, p, want, on, 0); });
+      for_each_backend_once(p.number(),
+                            [&](any_exec const& on) { check_joined(op, p, want, on, 0); });
       if (!testing(backend_kind::host)) return;
       for (unsigned threads : {1U, 3U, 5U}) check_joined(op, p, want, ss::exec::host{threads}, 0);
     });

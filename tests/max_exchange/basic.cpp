@@ -44,7 +44,7 @@ variant_problem<T> solved(extents3 e, index_t row, std::uint64_t seed,
 
 template <class Index>
 auto runner(index_t row) {
-  return [=](auto const& on, auto x, auto y, auto dy, auto dx, auto lengths) {
+  return [=](any_exec const& on, auto x, auto y, auto dy, auto dx, auto lengths) {
     ss::max_exchange const op{row};
     tensor<Index> maximum({x.extents().batch, 1, x.extents().channels});
     op.forward(on, x, y, {maximum.view()}, {}, {lengths});
@@ -58,7 +58,7 @@ TEST_CASE_TEMPLATE("golden", T, float, double, float16, bfloat16) {
   tensor<T> x({1, 5, 1}), y({1, 5, 1}), dx({1, 5, 1});
   tensor<std::uint16_t> maximum({1, 1, 1});
   x.elements() = elements_of<T>({3, 1, 7, 7, 0});
-  for_each_backend_once(sizeof(T), [&](auto const& on) {
+  for_each_backend_once(sizeof(T), [&](any_exec const& on) {
     ss::max_exchange{}.forward(on, x.view(), y.view(), {maximum.view()});
     CHECK(same_bits(y.elements(), elements_of<T>({7, 1, 3, 7, 0})));
     CHECK(maximum.elements()[0] == 2);
@@ -105,7 +105,7 @@ TEST_CASE("saved rows, of empty samples too, and nothing saved") {
   tensor<float> y(e), again(e);
   tensor<std::int32_t> maximum({4, 1, 35});
   ss::max_exchange const op{2};
-  for_each_backend_once(p.number(), [&](auto const& on) {
+  for_each_backend_once(p.number(), [&](any_exec const& on) {
     op.forward(on, p.x.view(), y.view(), {maximum.view()}, {}, {view_of(p.lengths)});
     for_each_position({4, 1, 35}, [&](index_t b, index_t, index_t c) {
       index_t const m = p.rows(b) == 0 ? 2 : first_maximum(p.x.column(b, c, p.rows(b)));
@@ -124,7 +124,7 @@ TEST_CASE_TEMPLATE("accumulation, into dy itself too", T, float, double, float16
   tensor<std::uint16_t> maximum({3, 1, 34});
   ss::max_exchange const op{1};
   ss::backward_options const accumulate{ss::grad_mode::accumulate, {}};
-  for_each_backend_once(sizeof(T), [&](auto const& on) {
+  for_each_backend_once(sizeof(T), [&](any_exec const& on) {
     dx = before;
     op.forward(on, x.view(), y.view(), {maximum.view()});
     op.backward(on, dy.view(), {maximum.view()}, swapped.view());
@@ -143,7 +143,7 @@ TEST_CASE("the transpose, exactly: <dy, J v> = <J' dy, v>") {
   extents3 const e{2, 50, 37};
   tensor<float> const x = integer_tensor<float>(e, 100, 8), dy = integer_tensor<float>(e, 100, 9);
   tensor<float> y(e), dx(e);
-  for_each_backend_once(3, [&](auto const& on) {
+  for_each_backend_once(3, [&](any_exec const& on) {
     runner<std::uint32_t>(3)(on, x.view(), y.view(), dy.view(), dx.view(), view_of({}));
     std::int64_t left = 0, right = 0;
     for (std::size_t i = 0; i < x.elements().size(); ++i) {

@@ -31,7 +31,7 @@ template <class T>
 void check_every_way(merge_problem<T> const& p, merge_results<T> const& want) {
   CAPTURE(p.describe());
   for (merge_way way : ways)
-    for_each_backend(p.number() + static_cast<std::uint64_t>(way), [&](auto const& on) {
+    for_each_backend(p.number() + static_cast<std::uint64_t>(way), [&](any_exec const& on) {
       CAPTURE(describe_exec(on));
       CAPTURE(static_cast<int>(way));
       auto const got = run_merge(p, on, {}, way);
@@ -100,7 +100,7 @@ TEST_CASE("golden values") {
                       0.4965586459, 0.4172509761, 0.4707442655, 0.2796894603};
   double const state[] = {0.7071067812, 3.2292541172, 1.4142135624, 2.5990793243,
                           1.4142135624, 2.9793021603, 2.8284271247, 1.8631438739};
-  for_each_backend(1, [&](auto const& on) {
+  for_each_backend(1, [&](any_exec const& on) {
     CAPTURE(describe_exec(on));
     auto const got = run_merge(p, on);
     for (std::size_t i = 0; i < 8; ++i) {
@@ -142,7 +142,7 @@ TEST_CASE_TEMPLATE("any layout", T, float, double, float16, bfloat16) {
       for (int layout = 1; layout < memory_layout::count; ++layout)
         for (merge_way way : ways)
           for_each_backend_once(p.number() + static_cast<std::uint64_t>(layout),
-                                [&](auto const& on) {
+                                [&](any_exec const& on) {
                                   CAPTURE(describe_exec(on));
                                   auto const got = run_merge(p, on, memory_layout{layout}, way);
                                   CHECK(got.wrong == "");
@@ -157,7 +157,7 @@ TEST_CASE("parts that heads and samples share") {
   auto const p = any_parts<float>({1, 1, 6, 8}, 2, 7);
   auto const want = on_host(p);
   extents4 const e{2, 3, 6, 8}, of_state{2, 3, 6, 2};
-  for_each_backend_once(3, [&](auto const& on) {
+  for_each_backend_once(3, [&](any_exec const& on) {
     std::vector<float> y(288), state(72);
     auto const shared = [](std::vector<float> const& data, extents4 of) {
       return tensor4<float const>(data.data(), of, {0, 0, of.channels, 1});
@@ -179,7 +179,7 @@ TEST_CASE_TEMPLATE("bits do not depend on threads", T, float, bfloat16) {
     CHECK(same_results(run_merge(p, ss::exec::host{threads}), want));
   for (auto how : {test_executor::way::backwards, test_executor::way::scattered}) {
     test_executor executor{how};
-    CHECK(same_results(run_merge(p, ss::exec::host_on<test_executor>(executor, 5)), want));
+    CHECK(same_results(run_merge(p, any_exec(executor, 5)), want));
   }
 }
 
@@ -258,7 +258,7 @@ TEST_CASE_TEMPLATE("NaN stays in its row", T, float, double, float16, bfloat16) 
       if (kind == 2) m = l = not_a_number<A>();
       if (kind == 3) m = from_bits<A>(format_of<A>().infinity()), l = not_a_number<A>();
       if (kind == 4) spoilt.y[part][row * 6 + 2] = not_a_number<T>();
-      for_each_backend(p.number() + part, [&](auto const& on) {
+      for_each_backend(p.number() + part, [&](any_exec const& on) {
         CAPTURE(describe_exec(on));
         CAPTURE(kind);
         auto const got = run_merge(spoilt, on);

@@ -87,8 +87,8 @@ struct merge_results {
   std::string wrong;  // what was written that must not be
 };
 
-template <class T, class Exec>
-merge_results<T> run_merge(merge_problem<T> const& p, Exec const& on, memory_layout layout = {},
+template <class T>
+merge_results<T> run_merge(merge_problem<T> const& p, any_exec const& on, memory_layout layout = {},
                            merge_way way = merge_way::apart) {
   using A = ss::detail::accumulator_t<T>;
   std::vector<strided_stack<T>> y;

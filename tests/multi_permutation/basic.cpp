@@ -20,7 +20,7 @@ void check_golden(index_t terms, std::vector<double> const& values,
   tensor<T> x(e), y(e);
   x.elements() = elements_of<T>(values);
   ss::multi_permutation<pattern_order> const op{terms};
-  for_each_backend_once(sizeof(T) + static_cast<std::uint64_t>(terms), [&](auto const& on) {
+  for_each_backend_once(sizeof(T) + static_cast<std::uint64_t>(terms), [&](any_exec const& on) {
     guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
     op.forward(on, x.view(), ss::uniform_weights, y.view(), ss::no_saved, scratch.get());
     CHECK(same_bits(y.elements(), elements_of<T>(want)));
@@ -38,9 +38,10 @@ void poison_padding(variant_problem<T>& p) {
 }
 
 // Fills in y and dx by a run on contiguous tensors.
-template <class T, class Exec = ss::exec::host>
+template <class T>
 variant_problem<T> run_once(multi_case<T> const& m, extents3 e, std::uint64_t seed,
-                            std::vector<index_t> lengths = {}, Exec const& on = {}) {
+                            std::vector<index_t> lengths = {},
+                            any_exec const& on = ss::exec::host{}) {
   variant_problem<T> p;
   p.lengths = std::move(lengths);
   p.x = tame_tensor<T>(e, seed);
@@ -85,7 +86,7 @@ TEST_CASE_TEMPLATE("dense matrices, within the roundings", T, float, double, flo
     std::uint64_t seed = 0;
     for (extents3 e : variant_shapes()) {
       seed += 2;
-      for_each_backend_once(seed, [&](auto const& on) {
+      for_each_backend_once(seed, [&](any_exec const& on) {
         CAPTURE(describe_exec(on));
         compare_with_matrices(m, run_once(m, e, seed, {}, on));
         compare_with_matrices(m, run_once(m, e, seed + 1, mixed_lengths(e), on));
@@ -110,7 +111,7 @@ TEST_CASE("the saved permutation is slicing_sort's, and saving changes nothing")
     auto const p = make_mixed_problem<float>(e, ordinary_kinds, 3, irregular, mixed_lengths(e));
     multi_case<float> const m{3, {}, irregular};
     auto const op = m.op();
-    for_each_backend_once(p.number(), [&](auto const& on) {
+    for_each_backend_once(p.number(), [&](any_exec const& on) {
       guarded_workspace scratch(op.template workspace_bytes<float>(on, e));
       tensor<float> y(e), again(e);
       tensor<std::int32_t> perm(e);
@@ -131,7 +132,7 @@ TEST_CASE("uniform weights are a view of 1 / terms") {
     multi_case<float> const uniform{terms, {}};
     multi_case<float> const given{
         terms, std::vector<float>(static_cast<std::size_t>(terms), 1 / static_cast<float>(terms))};
-    for_each_backend_once(static_cast<std::uint64_t>(terms), [&](auto const& on) {
+    for_each_backend_once(static_cast<std::uint64_t>(terms), [&](any_exec const& on) {
       auto const a = run_once(uniform, e, 5, {}, on), b = run_once(given, e, 5, {}, on);
       CHECK(same_bits(a.y.elements(), b.y.elements()));
       CHECK(same_bits(a.dx.elements(), b.dx.elements()));
@@ -142,7 +143,7 @@ TEST_CASE("uniform weights are a view of 1 / terms") {
 TEST_CASE("columns beyond 65536 rows") {
   extents3 const e{1, 70001, 2};
   multi_case<float> const m{3, {}, zigzag};
-  for_each_backend_once(1, [&](auto const& on) {
+  for_each_backend_once(1, [&](any_exec const& on) {
     auto const p = run_once(m, e, 1, {}, on);
     for (index_t c = 0; c < e.channels; ++c) {
       std::vector<float> const x = p.x.column(0, c);

@@ -53,7 +53,7 @@ struct multi_case {
   // Forward and backward, with the saved state and the workspace that they ask for.
   template <class Index = std::uint32_t>
   auto runner() const {
-    return [this](auto const& on, auto x, auto y, auto dy, auto dx, auto lengths) {
+    return [this](any_exec const& on, auto x, auto y, auto dy, auto dx, auto lengths) {
       extents3 const e = x.extents();
       auto const o = op();
       tensor<Index> perm(e);

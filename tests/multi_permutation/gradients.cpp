@@ -27,8 +27,8 @@ struct gradients {
   std::vector<accumulator<T>> dweights;
 };
 
-template <class T, class Exec>
-void add_gradients(multi_case<T> const& m, Exec const& on, variant_problem<T> const& p,
+template <class T>
+void add_gradients(multi_case<T> const& m, any_exec const& on, variant_problem<T> const& p,
                    ss::grad_mode mode, gradients<T>& g) {
   extents3 const e = p.x.extents();
   auto const op = m.op();
@@ -42,9 +42,9 @@ void add_gradients(multi_case<T> const& m, Exec const& on, variant_problem<T> co
   });
   CHECK(scratch.red_zones_intact());
 }
-template <class T, class Exec = ss::exec::host>
+template <class T>
 gradients<T> gradients_of(multi_case<T> const& m, variant_problem<T> const& p,
-                          Exec const& on = {}) {
+                          any_exec const& on = ss::exec::host{}) {
   gradients<T> g{tensor<T>(p.x.extents()), tensor<T>(p.x.extents()),
                  std::vector<accumulator<T>>(static_cast<std::size_t>(m.terms), 77)};
   add_gradients(m, on, p, ss::grad_mode::overwrite, g);
@@ -79,7 +79,7 @@ TEST_CASE_TEMPLATE("the transpose, exactly: <dy, J v> = <J' dy, v>", T, float, d
     p.x = integer_tensor<T>(e, 9, 1);
     p.dy = integer_tensor<T>(e, 9, 2);
     p.lengths = mixed_lengths(e);
-    for_each_backend_once(p.number(), [&](auto const& on) {
+    for_each_backend_once(p.number(), [&](any_exec const& on) {
       auto const g = gradients_of(m, p, on);
       CHECK(product(p.dy, g.y) == product(g.dx, p.x));
       // J is linear in the weights too; rows past the lengths, copied through, are no part of that.
@@ -136,7 +136,7 @@ TEST_CASE_TEMPLATE("the weights' gradient in long double", T, float, double, flo
   for (extents3 e : {extents3{1, 1, 1}, extents3{3, 64, 34}, extents3{11, 20, 3}}) {
     multi_case<T> const m{3, {A(0.5), A(-2), A(1)}, irregular};
     auto const p = tame_problem<T>(e, 9, e.batch > 1 ? mixed_lengths(e) : std::vector<index_t>{});
-    for_each_backend_once(p.number(), [&](auto const& on) {
+    for_each_backend_once(p.number(), [&](any_exec const& on) {
       auto const g = gradients_of(m, p, on);
       std::vector<long double> sum(3), size(3);
       for (index_t b = 0; b < e.batch; ++b)
@@ -177,7 +177,7 @@ TEST_CASE_TEMPLATE("the weights' gradient: any policy, and an empty problem", T,
       CHECK(same_bits(g.dx.elements(), serial.dx.elements()));
     }
     for (std::uint64_t i = 0; i < 3; ++i)
-      for_each_grid(p.number() + i, [&](auto const& on) {
+      for_each_grid(p.number() + i, [&](any_exec const& on) {
         auto const g = gradients_of(m, p, on);
         CAPTURE(describe_exec(on));
         if (sums_keep_their_order) CHECK(same_bits(g.dweights, serial.dweights));
@@ -185,7 +185,7 @@ TEST_CASE_TEMPLATE("the weights' gradient: any policy, and an empty problem", T,
         CHECK(same_bits(g.y.elements(), serial.y.elements()));
       });
     test_executor backwards{test_executor::way::backwards};
-    auto const g = gradients_of(m, p, ss::exec::host_on<test_executor>(backwards, 3));
+    auto const g = gradients_of(m, p, any_exec(backwards, 3));
     CHECK(same_bits(g.dweights, serial.dweights));
     if (e.empty())
       for (auto d : serial.dweights) CHECK(d == 0);
@@ -196,7 +196,7 @@ TEST_CASE("part by part of the batch, accumulating, gives the bits of one call")
   extents3 const e{6, 21, 35};
   multi_case<double> const m{4, {0.3, -0.2, 0.9, 1.7}, irregular};
   auto const p = tame_problem<double>(e, 8, mixed_lengths(e));
-  for_each_backend_once(p.number(), [&](auto const& on) {
+  for_each_backend_once(p.number(), [&](any_exec const& on) {
     auto const whole = gradients_of(m, p, on);
     std::vector<double> dweights(4);
     for (index_t b = 0; b < e.batch; ++b) {
@@ -220,7 +220,7 @@ TEST_CASE_TEMPLATE("accumulation", T, float, double, float16, bfloat16) {
   p.x = integer_tensor<T>(e, 3, 1);
   p.dy = integer_tensor<T>(e, 3, 2);
   p.lengths = {12, 0, 7};
-  for_each_backend_once(p.number(), [&](auto const& on) {
+  for_each_backend_once(p.number(), [&](any_exec const& on) {
     auto const once = gradients_of(m, p, on);
     gradients<T> more{tensor<T>(e), integer_tensor<T>(e, 9, 3), {A(10), A(-10)}};
     tensor<T> const before = more.dx;
@@ -243,7 +243,7 @@ TEST_CASE("16-bit gradients are rounded once, accumulating too") {
   ss::multi_permutation<pattern_order> const op{1};
   float const weight = 1 - 0x1p-12f;
   REQUIRE(same_bits(bfloat16(weight * 7.0f / 256), dy(0, 0, 0)));
-  for_each_backend_once(1, [&](auto const& on) {
+  for_each_backend_once(1, [&](any_exec const& on) {
     guarded_workspace scratch(op.workspace_bytes<bfloat16>(on, e));
     dx(0, 0, 0) = bfloat16(1);
     op.backward(on, dy.view(), ss::tensor1<float const>(&weight, 1), {perm.view()}, dx.view(),

@@ -72,7 +72,7 @@ TEST_CASE_TEMPLATE("long columns, on every grid, in place too", T, float, double
     auto const p = permuted_at_random<T>(e, 7, lengths);
     auto const run = permuter<Index>(p.perm, static_cast<std::uint64_t>(e.channels));
     CAPTURE(e.length);
-    for_each_backend_once(p.number(), [&](auto const& on) {
+    for_each_backend_once(p.number(), [&](any_exec const& on) {
       CAPTURE(describe_exec(on));
       tensor<T> y(e), dx(e), x_and_y = p.x, dy_and_dx = p.dy;
       run(on, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(lengths));
@@ -99,7 +99,7 @@ TEST_CASE_TEMPLATE("accumulation, into dy itself too", T, float, double, float16
   tensor<T> const before = integer_tensor<T>(e, 20, 3);
   auto const perm = saved_as<std::uint16_t>(p.perm);
   ss::backward_options const accumulate{ss::grad_mode::accumulate, view_of(lengths)};
-  for_each_backend(5, [&](auto const& on) {
+  for_each_backend(5, [&](any_exec const& on) {
     CAPTURE(describe_exec(on));
     ss::permute const op;
     guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
@@ -119,7 +119,7 @@ TEST_CASE_TEMPLATE("each direction undoes the other, bit for bit", T, float, dou
   for (extents3 e : {extents3{2, 77, 35}, extents3{1, 30000, 2}}) {
     auto const p = permuted_at_random<T>(e, 4, {});
     auto const perm = saved_as<std::uint16_t>(p.perm);
-    for_each_backend(p.number(), [&](auto const& on) {
+    for_each_backend(p.number(), [&](any_exec const& on) {
       CAPTURE(describe_exec(on));
       ss::permute const op;
       guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
@@ -140,7 +140,7 @@ TEST_CASE("the transpose, exactly: <dy, J v> = <J' dy, v>") {
   p.x = integer_tensor<float>(e, 100, 8);
   p.dy = integer_tensor<float>(e, 100, 9);
   tensor<float> y(e), dx(e);
-  for_each_backend_once(3, [&](auto const& on) {
+  for_each_backend_once(3, [&](any_exec const& on) {
     permuter<std::uint16_t>(p.perm)(on, p.x.view(), y.view(), p.dy.view(), dx.view(),
                                     view_of(p.lengths));
     std::int64_t left = 0, right = 0;
@@ -161,7 +161,7 @@ TEST_CASE_TEMPLATE("forward gathers whatever rows are named", T, float, bfloat16
       row = static_cast<std::uint32_t>(random.below(static_cast<std::uint64_t>(e.length)) / 2);
     p.solve();
     auto const perm = saved_as<std::uint32_t>(p.perm);
-    for_each_backend(p.number(), [&](auto const& on) {
+    for_each_backend(p.number(), [&](any_exec const& on) {
       CAPTURE(describe_exec(on));
       guarded_workspace scratch(ss::permute::workspace_bytes<T>(on, e));
       tensor<T> y(e), x_and_y = p.x;

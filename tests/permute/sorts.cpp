@@ -27,9 +27,9 @@ using sort = ss::slicing_sort<pattern_order>;
 constexpr pattern_order order{irregular};
 
 // The calls of one policy, each with a workspace of its own.
-template <class T, class Exec>
+template <class T>
 struct calls {
-  Exec const& on;
+  any_exec const& on;
   std::vector<index_t> const& lengths;
 
   template <class Index>
@@ -66,9 +66,9 @@ struct calls {
 // f(calls) for every backend.
 template <class T, class F>
 void for_each_caller(std::uint64_t number, std::vector<index_t> const& lengths, F const& f) {
-  for_each_backend(number, [&](auto const& on) {
+  for_each_backend(number, [&](any_exec const& on) {
     CAPTURE(describe_exec(on));
-    f(calls<T, std::decay_t<decltype(on)>>{on, lengths});
+    f(calls<T>{on, lengths});
   });
 }
 

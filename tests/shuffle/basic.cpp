@@ -63,7 +63,7 @@ variant_problem<T> solved(extents3 e, std::uint64_t seed, std::vector<index_t> l
 
 template <class Form>
 auto runner(std::uint64_t seed) {
-  return [=](auto const& on, auto x, auto y, auto dy, auto dx, auto lengths) {
+  return [=](any_exec const& on, auto x, auto y, auto dy, auto dx, auto lengths) {
     using T = typename decltype(y)::element_type;
     ss::shuffle<Form> const op{seed};
     std::size_t const bytes = op.template workspace_bytes<T>(on, x.extents());
@@ -75,9 +75,9 @@ auto runner(std::uint64_t seed) {
 }
 
 // Row i of the result of shuffling the numbers 0 .. n-1.
-template <class Form, class Exec = ss::exec::host>
+template <class Form>
 tensor<float> shuffled_numbers(std::uint64_t seed, index_t n, index_t channels,
-                               Exec const& on = {}) {
+                               any_exec const& on = ss::exec::host{}) {
   extents3 const e{1, n, channels};
   tensor<float> x(e), y(e);
   for_each_position(e,
@@ -93,7 +93,7 @@ tensor<float> shuffled_numbers(std::uint64_t seed, index_t n, index_t channels,
 TEST_CASE("golden permutations") {
   std::vector<float> const first{9, 5, 4, 2, 3, 1, 0, 8, 7, 6},
       second{8, 9, 7, 4, 5, 0, 6, 1, 3, 2};
-  for_each_backend_once(1, [&](auto const& on) {
+  for_each_backend_once(1, [&](any_exec const& on) {
     auto const shared = shuffled_numbers<ss::shared_by_channels>(7, 10, 2, on);
     CHECK(shared.column(0, 0) == first);
     CHECK(shared.column(0, 1) == first);
@@ -128,7 +128,7 @@ TEST_CASE_TEMPLATE("accumulation, into dy itself too", Form, ss::shared_by_chann
   std::vector<index_t> const lengths{40, 0, 17};
   ss::backward_options const overwrite{ss::grad_mode::overwrite, view_of(lengths)};
   ss::backward_options const accumulate{ss::grad_mode::accumulate, view_of(lengths)};
-  for_each_backend_once(5, [&](auto const& on) {
+  for_each_backend_once(5, [&](any_exec const& on) {
     guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
     dx = before;
     twice = dy;
@@ -148,7 +148,7 @@ TEST_CASE_TEMPLATE("the transpose, exactly: <dy, J v> = <J' dy, v>", Form, ss::s
   extents3 const e{2, 50, 37};
   tensor<float> const x = integer_tensor<float>(e, 100, 8), dy = integer_tensor<float>(e, 100, 9);
   tensor<float> y(e), dx(e);
-  for_each_backend_once(3, [&](auto const& on) {
+  for_each_backend_once(3, [&](any_exec const& on) {
     runner<Form>(3)(on, x.view(), y.view(), dy.view(), dx.view(), view_of({}));
     std::int64_t left = 0, right = 0;
     for (std::size_t i = 0; i < x.elements().size(); ++i) {
@@ -181,7 +181,7 @@ TEST_CASE_TEMPLATE("every way, and longer columns, as on the host", Form, ss::sh
                    ss::per_channel) {
   for (index_t n : {1000, 5000, 40000}) {
     auto const want = shuffled_numbers<Form>(6, n, 2);
-    for_each_grid(static_cast<std::uint64_t>(n), [&](auto const& on) {
+    for_each_grid(static_cast<std::uint64_t>(n), [&](any_exec const& on) {
       CAPTURE(describe_exec(on));
       CHECK(same_bits(shuffled_numbers<Form>(6, n, 2, on).elements(), want.elements()));
     });

@@ -62,8 +62,8 @@ tensor<T> normal_tensor(extents3 e, std::uint64_t seed) {
 }
 
 // Forward and backward with a workspace of the size asked for.
-template <class Op, class Exec, class X, class Y, class DX>
-void run_sinkhorn(Op const& op, Exec const& on, X const& x, Y const& y, X const& dy, DX const& dx,
+template <class Op, class X, class Y, class DX>
+void run_sinkhorn(Op const& op, any_exec const& on, X const& x, Y const& y, X const& dy, DX const& dx,
                   ss::tensor1<index_t const> lengths,
                   ss::grad_mode mode = ss::grad_mode::overwrite) {
   using T = typename X::value_type;
@@ -138,8 +138,8 @@ real share_of(T got, real want, real bound) {
   return error == 0 ? 0 : error / bound;
 }
 
-template <class T, class Exec>
-error_shares measure_errors(sinkhorn_case const& p, Exec const& on, tensor<T> const& x,
+template <class T>
+error_shares measure_errors(sinkhorn_case const& p, any_exec const& on, tensor<T> const& x,
                             tensor<T> const& dy, sinkhorn_answer const& a) {
   tensor<T> y(p.e), dx(p.e);
   run_sinkhorn(p.op(), on, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));

@@ -41,7 +41,7 @@ variant_problem<T> solved_on_host(sinkhorn_case const& c, std::uint64_t seed) {
   return p;
 }
 auto runner(sinkhorn_case const& c) {
-  return [&c](auto const& on, auto x, auto y, auto dy, auto dx, auto lengths) {
+  return [&c](any_exec const& on, auto x, auto y, auto dy, auto dx, auto lengths) {
     using T = typename decltype(x)::value_type;
     ss::tensor3<T const> const from(x), gradient(dy);
     run_sinkhorn(c.op(), on, from, y, gradient, dx, lengths);
@@ -80,7 +80,7 @@ void check_strides(sinkhorn_case const& c, variant_problem<T> const& p) {
     index_t const padding = i % 2 == 0 ? 3 : 0;
     strides3 const in = strides_in_order(c.e, orders[i], padding);
     strides3 const out = strides_in_order(c.e, orders[(i + 2) % 6], padding);
-    for_each_backend_once(p.number() + i, [&](auto const& on) {
+    for_each_backend_once(p.number() + i, [&](any_exec const& on) {
       CAPTURE(describe_exec(on));
       strided_tensor<T> const x(p.x, in, 1), dy(p.dy, out, 2);
       strided_tensor<T> y(c.e, out, 3), dx(c.e, in, 4);
@@ -118,7 +118,7 @@ TEST_CASE("the default moves channels as csp does by default") {
   CHECK(op.shift_of(0, e, 10) == 0);  // the reference
   CHECK(op.shift_of(2, e, 10) == 9);
   CHECK(op.shift_of(2, e, 7) == 2);
-  for_each_backend_once(8, [&](auto const& on) {
+  for_each_backend_once(8, [&](any_exec const& on) {
     tensor<double> y(e), dx(e), same_y(e), same_dx(e);
     run_sinkhorn(op, on, x.view(), y.view(), x.view(), dx.view(), {});
     run_sinkhorn(c.op(), on, x.view(), same_y.view(), x.view(), same_dx.view(), {});
@@ -148,7 +148,7 @@ TEST_CASE("shifts of any 64 bits are those that their remainders are") {
     for (index_t channel = 0; channel < 4; ++channel)
       CHECK(op.shift_of(channel, e, lengths[0]) == c.shifts[static_cast<std::size_t>(channel)]);
     tensor<double> const x = normal_tensor<double>(e, 5);
-    for_each_backend_once(of_six ? 3 : 6, [&](auto const& on) {
+    for_each_backend_once(of_six ? 3 : 6, [&](any_exec const& on) {
       tensor<double> y(e), dx(e), same_y(e), same_dx(e);
       run_sinkhorn(op, on, x.view(), y.view(), x.view(), dx.view(), view_of(lengths));
       run_sinkhorn(c.op(), on, x.view(), same_y.view(), x.view(), same_dx.view(), view_of(lengths));
@@ -162,7 +162,7 @@ TEST_CASE_TEMPLATE("accumulation", T, float, double) {
   sinkhorn_case const c{{3, 9, 5}, 4, 0.6, 2, some_shifts(5, 1), 2, {9, 5, 0}};
   tensor<T> const x = normal_tensor<T>(c.e, 3), dy = normal_tensor<T>(c.e, 4);
   tensor<T> const before = normal_tensor<T>(c.e, 5);
-  for_each_backend_once(9, [&](auto const& on) {
+  for_each_backend_once(9, [&](any_exec const& on) {
     tensor<T> y(c.e), dx(c.e), sum = before;
     run_sinkhorn(c.op(), on, x.view(), y.view(), dy.view(), dx.view(), view_of(c.lengths));
     run_sinkhorn(c.op(), on, x.view(), y.view(), dy.view(), sum.view(), view_of(c.lengths),
@@ -189,7 +189,7 @@ TEST_CASE("more samples than the reference's gradient is kept of at a time") {
     want_y(b, n, k) = x(b, c.source(n, k, c.e.length), k);
     want_dx(b, c.source(n, k, c.e.length), k) = dy(b, n, k);
   });
-  auto const check = [&](auto const& on) {
+  auto const check = [&](any_exec const& on) {
     run_sinkhorn(c.op(), on, x.view(), y.view(), dy.view(), dx.view(), {});
     real worst = 0;
     for (std::size_t i = 0; i < y.elements().size(); ++i) {
@@ -213,10 +213,11 @@ TEST_CASE("blocks without enough shared memory keep numbers in the workspace") {
     auto const p = solved_on_host<double>(c, 50 + static_cast<std::uint64_t>(iterations));
     std::size_t with_much = 0;
     for (std::size_t bytes : {232448u, 16384u, 2048u, 1024u, 0u}) {
-      block_exec on;
-      on.name = "little shared memory";
-      on.device = {80, 4, bytes};
-      on.seed = bytes;
+      block_exec device;
+      device.name = "little shared memory";
+      device.device = {80, 4, bytes};
+      device.seed = bytes;
+      any_exec const on = device;
       tensor<double> y(c.e), dx(c.e);
       runner(c)(on, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(c.lengths));
       CAPTURE(bytes);

@@ -6,6 +6,7 @@
 #include "oracle.hpp"
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
+#include "operators/compiled_once.hpp"
 #include "support/inputs.hpp"
 #include "support/pattern_order.hpp"
 
@@ -15,7 +16,6 @@
 #include <functional>
 #include <sstream>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace support {
@@ -142,7 +142,7 @@ tensor<Element> garbage(extents3 e) {
   return t;
 }
 
-template <class T, class Index, class Exec, class Order>
+template <class T, class Index, class Order, class Exec>
 std::string check_saved(sort_problem<T> const& p, Exec const& on, Order const& order) {
   ss::slicing_sort<Order> const op(order);
   extents3 const e = p.x.extents();
@@ -163,8 +163,8 @@ std::string check_saved(sort_problem<T> const& p, Exec const& on, Order const& o
   return wrong + ": " + p.describe() + describe_exec(on) + " perm=" + type_name<Index>();
 }
 
-template <class T, class Exec, class Order>
-std::string check_not_saved(sort_problem<T> const& p, Exec const& on, Order const& order) {
+template <class T, class Order>
+std::string check_not_saved(sort_problem<T> const& p, any_exec const& on, Order const& order) {
   ss::slicing_sort<Order> const op(order);
   auto y = garbage<T>(p.x.extents());
   guarded_workspace scratch(op.template workspace_bytes<T>(on, p.x.extents()), 63);
@@ -181,8 +181,8 @@ std::string check_all_paths(sort_problem<T> const& p) {
   pattern_order const order{p.order};
   std::uint64_t const number = p.number();
   std::string wrong;
-  for_each_backend(number, [&](auto const& on) {
-    bool const slow = std::is_same_v<std::decay_t<decltype(on)>, block_exec>;
+  for_each_backend(number, [&](any_exec const& on) {
+    bool const slow = on.kind == backend_kind::blocks;
     if (slow && p.x.extents().size() > 700000) return;  // minutes
     bool const all = !slow || full_suite() || p.x.extents().size() <= 4096;
     auto const takes = [&](std::uint64_t form) {
@@ -197,3 +197,19 @@ std::string check_all_paths(sort_problem<T> const& p) {
 }
 
 }  // namespace support
+
+#define SLICESORT_TEST_HELPERS_OF_slicing_sort(linkage, T)                                       \
+  linkage template std::string support::check_saved<T, std::uint32_t>(                           \
+      sort_problem<T> const&, any_exec const&, pattern_order const&);                            \
+  linkage template std::string support::check_saved<T, std::uint16_t>(                           \
+      sort_problem<T> const&, any_exec const&, pattern_order const&);                            \
+  linkage template std::string support::check_not_saved(sort_problem<T> const&, any_exec const&, \
+                                                        pattern_order const&);                   \
+  linkage template void support::solve(sort_problem<T>&);                                        \
+  linkage template support::sort_problem<T> support::make_problem(                               \
+      extents3, input_kind, std::uint64_t, std::uint64_t, std::vector<index_t>);                 \
+  linkage template support::sort_problem<T> support::make_mixed_problem(                         \
+      extents3, int, std::uint64_t, std::uint64_t, std::vector<index_t>);
+#if defined(SLICESORT_TEST_LINKS_HELPERS_OF_slicing_sort)
+SLICESORT_TEST_COMPILED_ONCE(SLICESORT_TEST_HELPERS_OF_slicing_sort)
+#endif

@@ -25,8 +25,8 @@ TEST_CASE_TEMPLATE("any number of threads", T, float, float16) {
 TEST_CASE("any number of threads, past the radix threshold") {
   auto const p = make_mixed_problem<float>({2, 65541, 3}, all_kinds, 1, irregular);
   for (unsigned threads : {2u, 5u})
-    CHECK(check_saved<float, std::uint32_t>(p, ss::exec::host{threads}, pattern_order{p.order}) ==
-          "");
+    CHECK(check_saved<float, std::uint32_t>(p, any_exec(ss::exec::host{threads}),
+                                            pattern_order{p.order}) == "");
 }
 
 TEST_CASE("the caller's executor, in any order of its slots") {
@@ -35,7 +35,7 @@ TEST_CASE("the caller's executor, in any order of its slots") {
                    test_executor::way::scattered, test_executor::way::threads})
     for (unsigned parts : {1u, 2u, 3u, 16u}) {
       test_executor executor{how};
-      ss::exec::host_on<test_executor> const on(executor, parts);
+      any_exec const on(executor, parts);
       CHECK(check_saved<float, std::uint32_t>(p, on, pattern_order{p.order}) == "");
     }
 }
@@ -61,7 +61,7 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
   std::vector<index_t> const lengths = {45, 7, 0, 44, 45, 30};
   auto const p = make_mixed_problem<T>({6, n, c}, all_kinds, 12, zigzag, lengths);
   ss::slicing_sort<pattern_order> const op(pattern_order{zigzag});
-  auto const in_parts = [&](auto const& on, index_t part) {
+  auto const in_parts = [&](any_exec const& on, index_t part) {
     tensor<T> y(p.x.extents()), dx(p.x.extents());
     tensor<std::uint16_t> perm(p.x.extents());
     for (index_t from = 0; from < 6; from += part) {
@@ -82,14 +82,14 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
   };
   for (index_t part : {1, 2, 3, 5})
     for_each_backend_once(static_cast<std::uint64_t>(part),
-                          [&](auto const& on) { in_parts(on, part); });
+                          [&](any_exec const& on) { in_parts(on, part); });
 }
 
 TEST_CASE("every tuning of the kernels") {
   if (!testing(backend_kind::blocks)) return;
   for (index_t n : {1, 31, 33, 64, 129, 1000}) {
     auto const p = make_mixed_problem<float>({2, n, 19}, all_kinds, 4, irregular, {n, n / 2});
-    for (block_exec const& on : block_execs()) {
+    for (any_exec const on : block_execs()) {
       CHECK(check_saved<float, std::uint16_t>(p, on, pattern_order{p.order}) == "");
       CHECK(check_not_saved(p, on, pattern_order{p.order}) == "");
     }
@@ -102,7 +102,7 @@ TEST_CASE_TEMPLATE("the workspace lies anywhere and holds anything", T, float, f
     extents3 const e{1, n, n > 1000 ? 1 : 33};
     auto const p = make_mixed_problem<T>(e, all_kinds, 3, irregular);
     ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
-    auto const anywhere = [&](auto const& on, std::size_t step) {
+    auto const anywhere = [&](any_exec const& on, std::size_t step) {
       std::size_t const bytes = op.template workspace_bytes<T>(on, e);
       for (std::size_t offset = 0; offset < 64; offset += step)
         for (unsigned char fill : std::vector<unsigned char>{0x00, 0xff, 0x7f}) {
@@ -123,7 +123,7 @@ TEST_CASE_TEMPLATE("the workspace lies anywhere and holds anything", T, float, f
     if (testing(backend_kind::host))
       for (ss::isa set : available_isas()) anywhere(ss::exec::host{2, set}, n > 1000 ? 21u : 1u);
     for (std::uint64_t i = 0; i < 4 && (n < 1000 || full_suite()); ++i)
-      for_each_grid(i, [&](auto const& on) { anywhere(on, 29); });
+      for_each_grid(i, [&](any_exec const& on) { anywhere(on, 29); });
   }
 }
 

@@ -9,15 +9,15 @@
 
 namespace support {
 
-template <class T, class Exec, class X, class Y, class Perm>
-void forward(sort_problem<T> const& p, Exec const& on, X const& x, Y const& y, Perm const& perm) {
+template <class T, class X, class Y, class Perm>
+void forward(sort_problem<T> const& p, any_exec const& on, X const& x, Y const& y, Perm const& perm) {
   ss::slicing_sort<pattern_order> const op(pattern_order{p.order});
   guarded_workspace scratch(op.template workspace_bytes<T>(on, p.x.extents()));
   op.forward(on, x, y, {perm}, scratch.get(), {p.lengths_view()});
   CHECK(scratch.red_zones_intact());
 }
-template <class T, class Exec, class DY, class DX, class Perm>
-void backward(sort_problem<T> const& p, Exec const& on, DY const& dy, Perm const& perm,
+template <class T, class DY, class DX, class Perm>
+void backward(sort_problem<T> const& p, any_exec const& on, DY const& dy, Perm const& perm,
               DX const& dx, ss::grad_mode mode = ss::grad_mode::overwrite) {
   ss::slicing_sort<pattern_order> const op(pattern_order{p.order});
   guarded_workspace scratch(op.template workspace_bytes<T>(on, p.x.extents()));

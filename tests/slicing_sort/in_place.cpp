@@ -16,7 +16,7 @@ TEST_CASE_TEMPLATE("in place, forward and backward", T, float, double, float16, 
         if (cut) lengths = {n / 2, n - 1};
         auto const p =
             make_mixed_problem<T>(e, kinds, static_cast<std::uint64_t>(n), irregular, lengths);
-        for_each_backend(p.number(), [&](auto const& on) {
+        for_each_backend(p.number(), [&](any_exec const& on) {
           auto x = p.x, dy = p.dy;
           tensor<std::uint32_t> perm(e);
           forward(p, on, x.view(), x.view(), perm.view());
@@ -66,7 +66,7 @@ TEST_CASE_TEMPLATE("gradients accumulate", T, float, double, float16, bfloat16) 
         want.elements()[i] = sum_of(before.elements()[i], p.dx.elements()[i]);
       }
       strides3 const s = strides_in_order(e, {1, 0, 2}, 1);
-      for_each_backend(p.number(), [&](auto const& on) {
+      for_each_backend(p.number(), [&](any_exec const& on) {
         strided_tensor<T> dx(before, s, 3);
         backward(p, on, p.dy.view(), p.perm.view(), dx.view(), ss::grad_mode::accumulate);
         CAPTURE(p.describe());

@@ -54,8 +54,8 @@ tensor<T> contents(tensor3<T> from) {
 template <class F>
 void for_each_in_place(std::uint64_t number, F const& f) {
   if (testing(backend_kind::host))
-    for (ss::isa set : available_isas()) f(ss::exec::host{1, set});
-  if (testing(backend_kind::blocks)) f(block_exec_number(number));
+    for (ss::isa set : available_isas()) f(any_exec(ss::exec::host{1, set}));
+  if (testing(backend_kind::blocks)) f(any_exec(block_exec_number(number)));
 }
 
 template <class T, class Index>
@@ -73,7 +73,7 @@ void check_far(extents3 e, strides3 s) {
   tensor3<Index> const perm(static_cast<Index*>(saved.data()), e, s);
   auto const p = make_mixed_problem<T>(e, all_kinds, 21, irregular);
   ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
-  for_each_in_place(p.number(), [&](auto const& on) {
+  for_each_in_place(p.number(), [&](any_exec const& on) {
     CAPTURE(describe_exec(on));
     guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
     fill(x, p.x);

@@ -22,7 +22,7 @@ constexpr std::array<int, 3> axis_orders[] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
 template <class T, class Index>
 void check_strided(sort_problem<T> const& p, std::uint64_t number, strides3 in, strides3 out,
                    strides3 saved, index_t shift) {
-  for_each_backend(number, [&](auto const& on) {
+  for_each_backend(number, [&](any_exec const& on) {
     extents3 const e = p.x.extents();
     strided_tensor<T> const x(p.x, in, shift), dy(p.dy, in, shift + 3);
     strided_tensor<T> y(e, out, shift + 1), dx(e, out, shift + 5);
@@ -96,7 +96,7 @@ TEST_CASE_TEMPLATE("an input may repeat elements with stride 0", T, float, float
       p.dy(b, n, c) = gradient.elements()[at];
     });
     solve(p);
-    for_each_backend(static_cast<std::uint64_t>(axis), [&](auto const& on) {
+    for_each_backend(static_cast<std::uint64_t>(axis), [&](any_exec const& on) {
       tensor<T> y(e), dx(e);
       tensor<std::uint32_t> perm(e);
       forward(p, on, tensor3<T const>(source.elements().data(), e, s), y.view(), perm.view());
@@ -114,7 +114,7 @@ TEST_CASE_TEMPLATE("slices of one packed tensor, side by side", T, float, bfloat
   strides3 const s = row_major(both);
   for (index_t first : {0, 33}) {
     auto const p = make_mixed_problem<T>(e, all_kinds, 4, zigzag);
-    for_each_backend(static_cast<std::uint64_t>(first), [&](auto const& on) {
+    for_each_backend(static_cast<std::uint64_t>(first), [&](any_exec const& on) {
       tensor<T> packed(both), gradients(both);
       for_each_position(e, [&](index_t b, index_t n, index_t c) {
         packed(b, n, c + first) = p.x(b, n, c);
@@ -152,7 +152,7 @@ TEST_CASE("the stride of an axis of one is never used") {
       tensor<float> y(e), dx(e);
       tensor<std::uint16_t> perm(e);
       tensor3<std::uint16_t> const saved(perm.elements().data(), e, s);
-      for_each_backend(static_cast<std::uint64_t>(axis), [&](auto const& on) {
+      for_each_backend(static_cast<std::uint64_t>(axis), [&](any_exec const& on) {
         CAPTURE(stride);
         CAPTURE(axis);
         forward(p, on, tensor3<float>(p.x.elements().data(), e, s),
@@ -177,7 +177,7 @@ TEST_CASE("nor for outputs large enough to be written around the cache") {
     while (reinterpret_cast<std::uintptr_t>(data) % 64 != 0) ++data;
     return tensor3<std::remove_pointer_t<decltype(data)>>(data, e, s);
   };
-  for_each_backend(1, [&](auto const& on) {
+  for_each_backend(1, [&](any_exec const& on) {
     forward(p, on, tensor3<float>(p.x.elements().data(), e, s), on_line(y), on_line(perm));
     backward(p, on, tensor3<float>(p.dy.elements().data(), e, s), on_line(perm), on_line(dx));
     bool const right =

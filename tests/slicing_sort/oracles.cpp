@@ -31,8 +31,8 @@ struct outcome {
   tensor<std::uint16_t> perm;
 };
 
-template <class T, class Exec>
-outcome<T> run(tensor<T> const& x, tensor<T> const& dy, std::uint64_t order, Exec const& on) {
+template <class T>
+outcome<T> run(tensor<T> const& x, tensor<T> const& dy, std::uint64_t order, any_exec const& on) {
   extents3 const e = x.extents();
   outcome<T> r{garbage<T>(e), garbage<T>(e), garbage<std::uint16_t>(e)};
   ss::slicing_sort<pattern_order> const op(pattern_order{order});
@@ -48,7 +48,7 @@ TEST_CASE_TEMPLATE("forward is P x and backward is P^T dy, with dense P", T, flo
   for (index_t n = 1; n <= 64; ++n) {
     auto const p =
         make_mixed_problem<T>({1, n, 35}, all_kinds, static_cast<std::uint64_t>(3 * n), irregular);
-    for_each_backend(p.number(), [&](auto const& on) {
+    for_each_backend(p.number(), [&](any_exec const& on) {
       auto const got = run(p.x, p.dy, p.order, on);
       CAPTURE(p.describe());
       CAPTURE(describe_exec(on));
@@ -91,7 +91,7 @@ TEST_CASE_TEMPLATE("the backward is the exact adjoint of the measured Jacobian",
       dy.elements()[i] = static_cast<T>(static_cast<int>(random.below(21)) - 10);
       shifted.elements()[i] = x.elements()[i] + v.elements()[i];
     }
-    for_each_backend(static_cast<std::uint64_t>(n), [&](auto const& on) {
+    for_each_backend(static_cast<std::uint64_t>(n), [&](any_exec const& on) {
       auto const at_x = run(x, dy, irregular, on);
       auto const at_shifted = run(shifted, dy, irregular, on);
       std::int64_t left = 0, right = 0, weight = 0;

@@ -36,7 +36,7 @@ TEST_CASE_TEMPLATE("by hand", T, float, double, float16, bfloat16) {
   p.dy = elements_of<T>({2});
   p.scale = 3;
   double const u = sizeof(T) == 8 ? 1e-15 : sizeof(T) == 4 ? 1e-6 : 0.05;
-  for_each_backend(1, [&](auto const& on) {
+  for_each_backend(1, [&](any_exec const& on) {
     CAPTURE(describe_exec(on));
     auto const check = [&](auto algorithm) {
       auto const r = run_attention(p, on, algorithm);
@@ -65,7 +65,7 @@ TEST_CASE_TEMPLATE("every mask", T, float, double, float16, bfloat16) {
   for (int kind = 0; kind < mask_kinds; ++kind)
     for (attention_size size : sizes) {
       solved_attention<T> const s(any_attention<T>(size, ++seed, kind));
-      for_each_backend(s.problem.number(), [&](auto const& on) {
+      for_each_backend(s.problem.number(), [&](any_exec const& on) {
         CHECK(check_attention(s, on, memory_layout{}, &worst) == "");
       });
     }
@@ -85,7 +85,7 @@ TEST_CASE_TEMPLATE("nothing to do, and next to nothing", T, float, float16) {
         p.mode = mode;
         solved_attention<T> const s(p);
         for_each_backend_once(s.problem.number(),
-                              [&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+                              [&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });
       }
 }
 
@@ -101,7 +101,7 @@ TEST_CASE_TEMPLATE("any layout", T, float, float16) {
           share(p, layout % 2 == 0, layout % 2 == 1);
         }
         solved_attention<T> const s(p);
-        for_each_backend_once(s.problem.number(), [&](auto const& on) {
+        for_each_backend_once(s.problem.number(), [&](any_exec const& on) {
           CHECK(check_attention(s, on, memory_layout{layout}) == "");
         });
       }

@@ -56,7 +56,7 @@ TEST_CASE_TEMPLATE("the bits of a bias by pairs", T, float, double, float16, bfl
       auto const p = biased_problem<T>(size, number, seed);
       auto const pairs = by_pairs(p);
       CAPTURE(p.describe());
-      for_each_backend_once(seed, [&](auto const& on) {
+      for_each_backend_once(seed, [&](any_exec const& on) {
         CAPTURE(describe_exec(on));
         auto const compare = [&](auto algorithm) {
           auto const got = run_attention(p, on, algorithm);
@@ -102,7 +102,7 @@ TEST_CASE_TEMPLATE("gradients of every form, and dropout", T, float, double, flo
       if (seed % 3 == 0) p.dropout = {seed % 2 == 0 ? 0.3 : 0.9, seed};
       solved_attention<T> const s(p);
       for_each_backend_once(p.number(),
-                            [&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+                            [&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });
     }
 }
 
@@ -117,7 +117,8 @@ TEST_CASE_TEMPLATE("gradients of every form, and dropout, of sparse masks", T, f
     if (seed % 3 == 0) p.dropout = {0.5, seed};
     if (seed % 4 == 0) p.lengths = {60, 100};
     solved_attention<T> const s(p);
-    for_each_backend_once(p.number(), [&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+    for_each_backend_once(p.number(),
+                          [&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });
   }
 }
 
@@ -130,7 +131,7 @@ TEST_CASE("rows past the queries of a sample are those of other samples") {
   p.query_lengths = {21, 40};
   draw_bias(p, 7000);
   p.k[7] = p.v[8] = from_double<float>(std::nan(""));
-  auto const check = [&](auto const& on, auto algorithm) {
+  auto const check = [&](any_exec const& on, auto algorithm) {
     CAPTURE(describe_exec(on));
     auto const got = run_attention(p, on, algorithm);
     std::size_t bad = 0;
@@ -141,7 +142,7 @@ TEST_CASE("rows past the queries of a sample are those of other samples") {
   };
   for (bool sparse : {false, true}) {
     if (sparse) p.sparse = sparse_mask{};  // blocks of one pair, by head
-    for_each_backend_once(1, [&](auto const& on) {
+    for_each_backend_once(1, [&](any_exec const& on) {
       check(on, ss::streaming{});
       check(on, ss::materialized<>{});
     });

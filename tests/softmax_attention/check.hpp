@@ -7,6 +7,7 @@
 #include "problem.hpp"
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
+#include "operators/compiled_once.hpp"
 #include "support/stacks.hpp"
 
 #include <slicesort/softmax_attention.hpp>
@@ -122,9 +123,9 @@ attention_results<T, attention_state_of<Algorithm, T>> run_attention_by(
 
 // Runs attention with the problem's own mask. Masks that are only a range are passed as a type that
 // has nothing else.
-template <class Algorithm, class T, class Exec>
+template <class Algorithm, class T>
 attention_results<T, attention_state_of<Algorithm, T>> run_attention(attention_problem<T> const& p,
-                                                                     Exec const& on,
+                                                                     any_exec const& on,
                                                                      Algorithm algorithm,
                                                                      memory_layout layout = {}) {
   if (p.sparse)
@@ -138,8 +139,9 @@ attention_results<T, attention_state_of<Algorithm, T>> run_attention(attention_p
 }
 
 // The names of gradients that have other bits when only they are wanted, than with all at once.
-template <class T, class Exec, class Algorithm>
-std::string changed_when_alone(attention_problem<T> p, Exec const& on, Algorithm const& algorithm) {
+template <class T, class Algorithm>
+std::string changed_when_alone(attention_problem<T> p, any_exec const& on,
+                               Algorithm const& algorithm) {
   p.wanted = 15;
   auto const all = run_attention(p, on, algorithm);
   std::string changed;
@@ -164,14 +166,20 @@ inline bool processor_multiplies_pairs() {
 #endif
 }
 // Whether a call multiplies by such an instruction.
-template <class T, class Algorithm, class Exec>
-bool native_products(Algorithm const& algorithm, Exec const& on) {
-  if constexpr (std::is_same_v<Algorithm, ss::streaming> && std::is_same_v<T, bfloat16> &&
-                std::is_same_v<typename Exec::backend, ss::detail::host_backend>)
+template <class T, class Algorithm>
+bool native_products(Algorithm const& algorithm, any_exec const& on) {
+  if constexpr (std::is_same_v<Algorithm, ss::streaming> && std::is_same_v<T, bfloat16>) {
+    std::optional<ss::isa> const set = host_isa(on);
     return algorithm.kind == ss::products::native && processor_multiplies_pairs() &&
-           (on.instructions == ss::isa::best || on.instructions == ss::isa::avx512);
-  else
+           (set == ss::isa::best || set == ss::isa::avx512);
+  } else {
     return (void)algorithm, (void)on, false;
+  }
+}
+
+template <class T>
+attention_answer answer_of(attention_problem<T> const& p, attention_roundings<T> roundings) {
+  return attention_oracle<T>(p, roundings).answer();
 }
 
 // A problem and its answers: one for the host, one for who rounds weights, one for kernels, one for
@@ -183,15 +191,12 @@ class solved_attention {
 
   explicit solved_attention(attention_problem<T> p) : problem(std::move(p)) {}
 
-  template <class Algorithm, class Exec>
-  attention_answer const& answer(bool native = false) const {
-    constexpr bool host = std::is_same_v<typename Exec::backend, ss::detail::host_backend>;
+  template <class Algorithm>
+  attention_answer const& answer(bool host, bool native) const {
     constexpr bool map = slicesort::detail::attention_traits<Algorithm>::saves_map;
     int const way = sizeof(T) > 2 ? 0 : !host ? 2 : native ? 3 : map ? 1 : 0;
     if (!answers_[way])
-      answers_[way] =
-          attention_oracle<T>(problem, attention_roundings<T>(way > 0, way == 2, way == 3))
-              .answer();
+      answers_[way] = answer_of(problem, attention_roundings<T>(way > 0, way == 2, way == 3));
     return *answers_[way];
   }
 
@@ -249,13 +254,13 @@ std::string numbers_within(std::vector<State> const& state, attention_answer con
   return wrong.empty() ? within("l", total, want.total, share) : wrong;
 }
 
-template <class Algorithm, class T, class Exec, class State>
-std::string check_results(solved_attention<T> const& s, Exec const& on, Algorithm algorithm,
+template <class Algorithm, class T, class State>
+std::string check_results(solved_attention<T> const& s, any_exec const& on, Algorithm algorithm,
                           attention_results<T, State> const& got, memory_layout layout = {},
                           attention_shares* shares = nullptr) {
   attention_problem<T> const& p = s.problem;
   bool const native = native_products<T>(algorithm, on);
-  attention_answer const& want = s.template answer<Algorithm, Exec>(native);
+  attention_answer const& want = s.template answer<Algorithm>(host_isa(on).has_value(), native);
   attention_shares part;
   std::string wrong = got.wrong;
   auto const note = [&](std::string const& what) {
@@ -287,18 +292,41 @@ std::string check_results(solved_attention<T> const& s, Exec const& on, Algorith
              p.describe() + " layout=" + std::to_string(layout.number) + describe_exec(on);
   return wrong;
 }
-template <class Algorithm, class T, class Exec>
-std::string check_attention(solved_attention<T> const& s, Exec const& on, Algorithm algorithm,
+template <class Algorithm, class T>
+std::string check_attention(solved_attention<T> const& s, any_exec const& on, Algorithm algorithm,
                             memory_layout layout = {}, attention_shares* shares = nullptr) {
   return check_results(s, on, algorithm, run_attention(s.problem, on, algorithm, layout), layout,
                        shares);
 }
 // Checks a problem with both algorithms.
-template <class T, class Exec>
-std::string check_attention(solved_attention<T> const& s, Exec const& on, memory_layout layout = {},
-                            attention_shares* shares = nullptr) {
+template <class T>
+std::string check_attention(solved_attention<T> const& s, any_exec const& on,
+                            memory_layout layout = {}, attention_shares* shares = nullptr) {
   std::string const wrong = check_attention(s, on, ss::streaming{}, layout, shares);
   return wrong.empty() ? check_attention(s, on, ss::materialized<>{}, layout, shares) : wrong;
 }
 
 }  // namespace support
+
+#define SLICESORT_TEST_HELPERS_OF_softmax_attention(linkage, T)                                   \
+  linkage template support::attention_results<                                                    \
+      T, support::attention_state_of<slicesort::streaming, T>>                                    \
+  support::run_attention(attention_problem<T> const&, any_exec const&, slicesort::streaming,      \
+                         memory_layout);                                                          \
+  linkage template support::attention_results<                                                    \
+      T, support::attention_state_of<slicesort::materialized<>, T>>                               \
+  support::run_attention(attention_problem<T> const&, any_exec const&, slicesort::materialized<>, \
+                         memory_layout);                                                          \
+  linkage template support::attention_answer support::answer_of(attention_problem<T> const&,      \
+                                                                attention_roundings<T>);          \
+  linkage template std::string support::check_attention(solved_attention<T> const&,               \
+                                                        any_exec const&, slicesort::streaming,    \
+                                                        memory_layout, attention_shares*);        \
+  linkage template std::string support::check_attention(                                          \
+      solved_attention<T> const&, any_exec const&, slicesort::materialized<>, memory_layout,      \
+      attention_shares*);                                                                         \
+  linkage template support::attention_problem<T> support::any_attention(attention_size,           \
+                                                                        std::uint64_t, int);
+#if defined(SLICESORT_TEST_LINKS_HELPERS_OF_softmax_attention)
+SLICESORT_TEST_COMPILED_ONCE(SLICESORT_TEST_HELPERS_OF_softmax_attention)
+#endif

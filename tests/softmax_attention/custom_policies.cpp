@@ -127,7 +127,7 @@ TEST_CASE_TEMPLATE("a product of the caller's", T, float, double, float16, bfloa
     for (int refused : {0, 1, 2})
       for (int layout : {0, 3}) {
         solved_attention<T> const s(any_attention<T>(size, ++seed));
-        for_each_backend_once(s.problem.number(), [&](auto const& on) {
+        for_each_backend_once(s.problem.number(), [&](any_exec const& on) {
           CAPTURE(describe_exec(on));
           gemm_log log;
           ss::materialized<counting_gemm> const mine{counting_gemm{&log, refused}};

@@ -79,7 +79,7 @@ TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T
       auto const p = any_attention<T>(size, ++seed);
       for_each_algorithm([&](auto algorithm) {
         auto const want = run_attention(p, ss::exec::host{}, algorithm);
-        auto const check = [&](auto const& on) {
+        auto const check = [&](any_exec const& on) {
           CAPTURE(p.describe());
           CAPTURE(describe_exec(on));
           CHECK(same_results(run_attention(p, on, algorithm), want));
@@ -89,7 +89,7 @@ TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T
         for (auto how : {test_executor::way::forwards, test_executor::way::backwards,
                          test_executor::way::scattered, test_executor::way::threads}) {
           test_executor executor{how};
-          check(ss::exec::host_on<test_executor>(executor, 5));
+          check(any_exec(executor, 5));
         }
       });
     }
@@ -102,7 +102,7 @@ TEST_CASE_TEMPLATE("samples and heads alone, and twice the same", T, float, doub
     auto p = any_attention<T>(size, ++seed);
     p.lengths = size.batch == 2 ? std::vector<index_t>{30, 35} : std::vector<index_t>{70, 0, 9};
     for_each_algorithm([&](auto algorithm) {
-      for_each_backend_once(p.number(), [&](auto const& on) {
+      for_each_backend_once(p.number(), [&](any_exec const& on) {
         CAPTURE(p.describe());
         CAPTURE(describe_exec(on));
         auto const all = run_attention(p, on, algorithm);
@@ -120,7 +120,7 @@ TEST_CASE_TEMPLATE("samples and heads alone, and twice the same", T, float, doub
 TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) {
   if (!testing(backend_kind::blocks)) return;
   std::uint64_t seed = 120;
-  for (block_exec const& on : block_execs()) {
+  for (any_exec const on : block_execs()) {
     solved_attention<T> const s(any_attention<T>({1, 2, 70, 67, 24, 17}, ++seed));
     CHECK(check_attention(s, on) == "");
   }
@@ -142,7 +142,7 @@ TEST_CASE_TEMPLATE("split heads", T, float, bfloat16) {
   };
   tensor<T> const q = join(p.q, size.q()), k = join(p.k, size.k()), v = join(p.v, size.v()),
                   dy = join(p.dy, size.y());
-  for_each_backend_once(p.number(), [&](auto const& on) {
+  for_each_backend_once(p.number(), [&](any_exec const& on) {
     CAPTURE(describe_exec(on));
     for_each_algorithm([&](auto algorithm) {
       tensor<T> y(joined(size.y())), dq(joined(size.q())), dk(joined(size.k())),
@@ -172,7 +172,7 @@ TEST_CASE("memory") {
   ss::softmax_attention<pattern_mask> const op;
   ss::softmax_attention<pattern_mask, ss::materialized<>> const whole;
   auto const q = [](index_t n) { return extents4{2, 4, n, 64}; };
-  for_each_backend_once(1, [&](auto const& on) {
+  for_each_backend_once(1, [&](any_exec const& on) {
     // What streaming takes, and keeps, grows with the length, not with its square.
     auto const bytes = [&](index_t n) {
       return op.template workspace_bytes<float>(on, q(n), q(n));

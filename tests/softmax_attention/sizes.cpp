@@ -38,7 +38,7 @@ TEST_CASE_TEMPLATE("every size", T, float, double, float16, bfloat16) {
     if (size.queries * size.keys < 3000) size.batch = 1 + static_cast<index_t>(random.below(2));
     if (size.queries * size.keys < 1500) size.heads = 1 + static_cast<index_t>(random.below(3));
     solved_attention<T> const s(any_attention<T>(size, ++seed));
-    for_each_backend_once(s.problem.number(), [&](auto const& on) {
+    for_each_backend_once(s.problem.number(), [&](any_exec const& on) {
       CHECK(check_attention(s, on, memory_layout{}, &worst) == "");
     });
   }
@@ -61,7 +61,7 @@ TEST_CASE_TEMPLATE("the edges of tiles", T, float, double, float16, bfloat16) {
           }
           solved_attention<T> const s(normal_attention<T>(size, mask, ++seed));
           for_each_backend_once(s.problem.number(),
-                                [&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+                                [&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });
         }
 }
 
@@ -73,7 +73,7 @@ TEST_CASE_TEMPLATE("long rows", T, float, float16) {
         attention_size{1, 1, 513, 2, 4, 4}, attention_size{1, 1, 257, 1, 7, 3},
         attention_size{1, 2, 1, 1025, 3, 1}}) {
     solved_attention<T> const s(any_attention<T>(size, ++seed));
-    for_each_backend_once(s.problem.number(), [&](auto const& on) {
+    for_each_backend_once(s.problem.number(), [&](any_exec const& on) {
       CHECK(check_attention(s, on, memory_layout{}, &worst) == "");
     });
   }
@@ -98,7 +98,7 @@ TEST_CASE_TEMPLATE("wide rows", T, float, bfloat16) {
         attention_size{1, 1, 5, 7, 300, 257}}) {
     solved_attention<T> const s(any_attention<T>(size, ++seed));
     for_each_backend_once(s.problem.number(),
-                          [&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+                          [&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });
   }
 }
 
@@ -115,6 +115,6 @@ TEST_CASE_TEMPLATE("blocks of several warps", T, float, double, float16, bfloat1
         p.lengths = {64, 0};
         p.wanted = wanted;
         solved_attention<T> const s(p);
-        for_each_backend_untuned([&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+        for_each_backend_untuned([&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });
       }
 }

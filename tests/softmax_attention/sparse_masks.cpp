@@ -98,7 +98,7 @@ TEST_CASE_TEMPLATE("sparse masks", T, float, double, float16, bfloat16) {
     if (!full_suite() && !std::is_same_v<T, float> && seed % 3 != part_of<T>() % 3) continue;
     solved_attention<T> const s(sparse_attention<T>(sizes[seed / 3 % 4], seed));
     for_each_backend(s.problem.number(),
-                     [&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+                     [&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });
   }
 }
 
@@ -118,7 +118,7 @@ TEST_CASE_TEMPLATE("any layout, and gradients alone", T, float, float16) {
   std::uint64_t seed = sparse_mask_kinds * 20;
   for (int layout = 1; layout < memory_layout::count; ++layout) {
     solved_attention<T> const s(sparse_attention<T>({2, 2, 60, 75, 5, 17}, ++seed));
-    for_each_backend_once(s.problem.number(), [&](auto const& on) {
+    for_each_backend_once(s.problem.number(), [&](any_exec const& on) {
       CHECK(check_attention(s, on, memory_layout{layout}) == "");
       CHECK(changed_when_alone(s.problem, on, ss::streaming{}) == "");
     });
@@ -134,7 +134,7 @@ TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T
     p.sparse->size = std::max<index_t>(p.sparse->size, 16);
     auto const check_all = [&](auto algorithm) {
       auto const want = run_attention(p, ss::exec::host{}, algorithm);
-      auto const check = [&](auto const& on) {
+      auto const check = [&](any_exec const& on) {
         CAPTURE(p.describe());
         CAPTURE(describe_exec(on));
         CHECK(same_results(run_attention(p, on, algorithm), want));
@@ -142,7 +142,7 @@ TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T
       for (unsigned threads : {1u, 2u, 3u, 33u}) check(ss::exec::host{threads});
       for (ss::isa set : available_isas()) check(ss::exec::host{2, set});
       test_executor executor{test_executor::way::scattered};
-      check(ss::exec::host_on<test_executor>(executor, 5));
+      check(any_exec(executor, 5));
     };
     check_all(ss::streaming{});
     check_all(ss::materialized<>{});

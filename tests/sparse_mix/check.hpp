@@ -7,6 +7,7 @@
 #include "problem.hpp"
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
+#include "operators/compiled_once.hpp"
 #include "support/stacks.hpp"
 
 #include <slicesort/sparse_mix.hpp>
@@ -75,9 +76,9 @@ std::vector<T> kept_states(mix_problem<T> const& p, ss::checkpoints saved) {
   return kept;
 }
 
-template <class T, class Exec>
-std::string check_mix(mix_problem<T> const& p, Exec const& on, ss::checkpoints saved = ss::save_all,
-                      memory_layout layout = {}) {
+template <class T>
+std::string check_mix(mix_problem<T> const& p, any_exec const& on,
+                      ss::checkpoints saved = ss::save_all, memory_layout layout = {}) {
   std::string wrong;
   auto const note = [&](std::string const& what) {
     if (wrong.empty()) wrong = what;
@@ -115,3 +116,15 @@ std::string check_mix(mix_problem<T> const& p, Exec const& on, ss::checkpoints s
 }
 
 }  // namespace support
+
+#define SLICESORT_TEST_HELPERS_OF_sparse_mix(linkage, T)                                  \
+  linkage template std::string support::check_mix(mix_problem<T> const&, any_exec const&, \
+                                                  ss::checkpoints, memory_layout);        \
+  linkage template void support::solve(mix_problem<T>&);                                  \
+  linkage template support::mix_problem<T> support::normal_mix(                           \
+      extents3, index_t, index_t, residual_kind, std::uint64_t, std::vector<index_t>);    \
+  linkage template support::mix_problem<T> support::any_mix(extents3, index_t, index_t,   \
+                                                            residual_kind, std::uint64_t);
+#if defined(SLICESORT_TEST_LINKS_HELPERS_OF_sparse_mix)
+SLICESORT_TEST_COMPILED_ONCE(SLICESORT_TEST_HELPERS_OF_sparse_mix)
+#endif

@@ -44,9 +44,9 @@ TEST_CASE_TEMPLATE("any checkpoints", T, float, float16) {
       extents3 const e{3, 13, 7};
       auto const p = normal_mix<T>(e, factors, 4, residual, seed, all_lengths(e, seed));
       for (index_t every : {index_t{0}, index_t{1}, index_t{2}, index_t{3}, factors, factors + 5})
-        for_each_backend_once(p.number() + static_cast<std::uint64_t>(every), [&](auto const& on) {
-          CHECK(check_mix(p, on, ss::save_every(every)) == "");
-        });
+        for_each_backend_once(
+            p.number() + static_cast<std::uint64_t>(every),
+            [&](any_exec const& on) { CHECK(check_mix(p, on, ss::save_every(every)) == ""); });
     }
 }
 
@@ -59,7 +59,7 @@ TEST_CASE_TEMPLATE("any layout", T, float, float16) {
         auto const p = normal_mix<T>(e, 3, static_cast<index_t>(1 + random.below(5)), residual,
                                      seed, all_lengths(e, seed));
         auto const saved = ss::save_every(static_cast<index_t>(random.below(3)));
-        for_each_backend(p.number(), [&](auto const& on) {
+        for_each_backend(p.number(), [&](any_exec const& on) {
           CHECK(check_mix(p, on, saved, memory_layout{layout}) == "");
         });
       }
@@ -79,7 +79,7 @@ TEST_CASE_TEMPLATE("any number of threads, any executor", T, float, bfloat16) {
       for (auto how : {test_executor::way::forwards, test_executor::way::backwards,
                        test_executor::way::scattered, test_executor::way::threads}) {
         test_executor executor{how};
-        CHECK(check_mix(p, ss::exec::host_on<test_executor>(executor, 5), saved) == "");
+        CHECK(check_mix(p, any_exec(executor, 5), saved) == "");
       }
     }
 }
@@ -89,7 +89,7 @@ TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) 
   if (!testing(backend_kind::blocks)) return;
   std::uint64_t seed = 120;
   for (index_t n : {1, 33, 129, 600})
-    for (block_exec const& on : block_execs()) {
+    for (any_exec const on : block_execs()) {
       random_stream random(++seed);
       auto const factors = static_cast<index_t>(random.below(4)) + 2;
       extents3 const e{2, n, n > 200 ? 5 : 11};
@@ -182,7 +182,7 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
               (one.*weights).push_back((p.*weights)[p.weight(m, b, i, k)]);
       }
       for_each_backend_once(p.number() + static_cast<std::uint64_t>(b),
-                            [&](auto const& on) { CHECK(check_mix(one, on) == ""); });
+                            [&](any_exec const& on) { CHECK(check_mix(one, on) == ""); });
     }
   }
 }
@@ -192,7 +192,7 @@ TEST_CASE_TEMPLATE("a chain is its factors one by one", T, float, double, float1
     std::vector<index_t> const lengths{19, 8};
     auto const p = with_mode(normal_mix<T>({2, 19, 34}, 4, 5, residual, 91, lengths),
                              ss::grad_mode::overwrite);
-    for_each_backend_once(p.number(), [&](auto const& on) {
+    for_each_backend_once(p.number(), [&](any_exec const& on) {
       CAPTURE(describe_exec(on));
       tensor<T> v = p.x, dz = p.dy;
       std::vector<tensor<T>> inputs;
@@ -238,7 +238,7 @@ TEST_CASE("workspace: anywhere, with anything in it; more for more threads, none
     auto const p =
         with_mode(normal_mix<float>({2, 21, 33}, 3, 4, residual, 100), ss::grad_mode::overwrite);
     with_mix(p, ss::recompute, [&](auto const& op) {
-      for_each_backend(p.number(), [&](auto const& on) {
+      for_each_backend(p.number(), [&](any_exec const& on) {
         std::size_t const bytes = op.template workspace_bytes<float>(on, p.e, p.weight_extents());
         tensor4<float const> const w(p.w.data(), p.weight_extents());
         for (std::size_t at = 0; at < 64; at += 13)

@@ -25,8 +25,8 @@ struct results_shares {
 };
 
 // The greatest part of its bound that any error takes up.
-template <class T, class Exec>
-results_shares measure(mix_problem<T> const& p, Exec const& on) {
+template <class T>
+results_shares measure(mix_problem<T> const& p, any_exec const& on) {
   using math = mix_bounded<T>;
   tensor<T> y(p.e), dx(p.e);
   std::vector<T> dw(p.w.size());
@@ -141,7 +141,7 @@ TEST_CASE_TEMPLATE("errors stay within their bounds", T, float, double, float16,
     for (index_t factors : {1, 3, 5})
       for (index_t links : {1, 3, 11}) {
         auto const p = any_mix<T>({3, 25, 90}, factors, links, residual, ++seed);
-        for_each_backend_once(seed, [&](auto const& on) {
+        for_each_backend_once(seed, [&](any_exec const& on) {
           CAPTURE(p.describe());
           CAPTURE(describe_exec(on));
           auto const shares = measure(p, on);
@@ -165,7 +165,8 @@ TEST_CASE("the product of the factors as matrices, and its transpose") {
         ++seed;
         auto const p =
             integer_mix({2, n, 3}, factors, static_cast<index_t>(1 + seed % 6), residual, seed);
-        for_each_backend_once(p.number(), [&](auto const& on) { CHECK(check_mix(p, on) == ""); });
+        for_each_backend_once(p.number(),
+                              [&](any_exec const& on) { CHECK(check_mix(p, on) == ""); });
         for (index_t b = 0; b < 2; ++b) {
           if (p.rows(b) == 0) continue;
           matrix const a = chain_matrix(p, b);
@@ -187,7 +188,7 @@ TEST_CASE("the adjoint, exactly: <dy, A x> = <A' dy, x>, and the same through ev
   std::uint64_t seed = 50;
   for (residual_kind residual : residuals) {
     auto const p = integer_mix({3, 23, 37}, 3, 5, residual, ++seed);
-    for_each_backend_once(p.number(), [&](auto const& on) { CHECK(check_mix(p, on) == ""); });
+    for_each_backend_once(p.number(), [&](any_exec const& on) { CHECK(check_mix(p, on) == ""); });
     double left = 0, right = 0, unmoved = 0;
     for (std::size_t i = 0; i < p.x.elements().size(); ++i) {
       left += p.dy.elements()[i] * p.y.elements()[i];

@@ -23,8 +23,7 @@ struct gradients {
   tensor<double> dx;
   std::vector<double> dw;
 };
-template <class Exec>
-gradients backward_of(mix_problem<double> const& p, Exec const& on) {
+inline gradients backward_of(mix_problem<double> const& p, any_exec const& on) {
   gradients g{tensor<double>(p.e), std::vector<double>(p.w.size())};
   with_mix(p, ss::recompute, [&](auto const& op) {
     guarded_workspace scratch(op.template workspace_bytes<double>(on, p.e, p.weight_extents()));
@@ -59,7 +58,7 @@ TEST_CASE("dual numbers, to 1e-13") {
   auto const number = [](double v) { return mix_dual{v, 0}; };
   for (residual_kind residual : residuals) {
     auto const p = gradient_problem(residual, 31);
-    for_each_backend_once(p.number(), [&](auto const& on) {
+    for_each_backend_once(p.number(), [&](any_exec const& on) {
       CAPTURE(describe_exec(on));
       gradients const g = backward_of(p, on);
       double worst = 0;
@@ -92,7 +91,7 @@ TEST_CASE("dual numbers, to 1e-13") {
 TEST_CASE("difference quotients") {
   for (residual_kind residual : residuals) {
     auto p = gradient_problem(residual, 57);
-    for_each_backend_once(p.number(), [&](auto const& on) {
+    for_each_backend_once(p.number(), [&](any_exec const& on) {
       CAPTURE(describe_exec(on));
       gradients const g = backward_of(p, on);
       auto const run = [&] {
@@ -147,7 +146,7 @@ TEST_CASE_TEMPLATE("links that meet in a row add up, and each has its gradient",
     CHECK(dw(0, 4) != dw(0, 5));
     CHECK(dw(1, 4) == dw(1, 5));
   }
-  for_each_backend(p.number(), [&](auto const& on) { CHECK(check_mix(p, on) == ""); });
+  for_each_backend(p.number(), [&](any_exec const& on) { CHECK(check_mix(p, on) == ""); });
 }
 
 // A gradient of 16 bits is rounded once, whatever it is added to.
@@ -157,7 +156,7 @@ TEST_CASE_TEMPLATE("gradients accumulate with one rounding", T, float, double, f
       extents3 const e{2, 12, 33};
       auto const p =
           with_mode(normal_mix<T>(e, factors, 3, residual, 90, {12, 5}), ss::grad_mode::accumulate);
-      for_each_backend_once(p.number(), [&](auto const& on) {
+      for_each_backend_once(p.number(), [&](any_exec const& on) {
         CHECK(check_mix(p, on) == "");
         CHECK(check_mix(with_mode(p, ss::grad_mode::overwrite), on) == "");
       });

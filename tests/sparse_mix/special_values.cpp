@@ -50,7 +50,8 @@ TEST_CASE_TEMPLATE("special values spread as in any sum of products", T, float, 
         p.dw_before = values(p.dw_before.size());
       }
       solve(p);
-      for_each_backend(p.number() + seed, [&](auto const& on) { CHECK(check_mix(p, on) == ""); });
+      for_each_backend(p.number() + seed,
+                       [&](any_exec const& on) { CHECK(check_mix(p, on) == ""); });
     }
 }
 
@@ -68,7 +69,7 @@ TEST_CASE_TEMPLATE("the sign of a zero", T, float, double, float16, bfloat16) {
     // `initial` sums gradients from +0 on.
     CHECK(bits_of(p.dx(0, 2, 5)) ==
           (residual == residual_kind::per_factor ? format_of<T>().sign() : 0));
-    for_each_backend(p.number(), [&](auto const& on) { CHECK(check_mix(p, on) == ""); });
+    for_each_backend(p.number(), [&](any_exec const& on) { CHECK(check_mix(p, on) == ""); });
   }
 }
 
@@ -95,7 +96,7 @@ TEST_CASE_TEMPLATE("rows past a length take no part, whatever they hold", T, flo
           CHECK(decode(p.dw[p.weight(m, b, i, 2)]).kind == number_class::finite);
       }
     for (index_t every : {0, 1, 3})
-      for_each_backend(p.number() + static_cast<std::uint64_t>(every), [&](auto const& on) {
+      for_each_backend(p.number() + static_cast<std::uint64_t>(every), [&](any_exec const& on) {
         CHECK(check_mix(p, on, ss::save_every(every)) == "");
       });
   }
@@ -105,7 +106,7 @@ TEST_CASE_TEMPLATE("rows past a length keep every bit", T, float, double, float1
   extents3 const e{2, 9, 33};
   auto p = normal_mix<T>(e, 2, 3, residual_kind::per_factor, 14, {4, 0});
   p.x.elements() = make_column<T>(input_kind::all_nan, p.x.elements().size(), 3);
-  for_each_backend(p.number(), [&](auto const& on) {
+  for_each_backend(p.number(), [&](any_exec const& on) {
     CAPTURE(describe_exec(on));
     with_mix(p, ss::save_all, [&](auto const& op) {
       tensor<T> y(e), state(e);
@@ -129,7 +130,7 @@ TEST_CASE_TEMPLATE("a NaN reaches the rows that are linked to it, and no other",
   tensor<T> x = normal_values<T>(e, 4);
   x(1, 6, 35) = not_a_number<T>();
   std::vector<T> const w = normal_elements<T>(we.size(), 5);
-  for_each_backend(3, [&](auto const& on) {
+  for_each_backend(3, [&](any_exec const& on) {
     tensor<T> y(e);
     guarded_workspace scratch(op.template workspace_bytes<T>(on, e, we));
     op.forward(on, std::as_const(x).view(), tensor4<T const>(w.data(), we), y.view(), ss::no_saved,

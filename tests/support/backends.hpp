@@ -9,11 +9,10 @@
 // compile.
 #pragma once
 
-#include "block_backend.hpp"
+#include "any_exec.hpp"
 #include "sanitizers.hpp"
 #include "tunings.hpp"
 #if defined(SLICESORT_TEST_CUDA)
-#  include "cuda/backend/mirror.hpp"
 #  include "cuda/backend/share.hpp"
 #endif
 
@@ -37,7 +36,6 @@ inline bool full_suite() {
   return value != nullptr && value[0] == '1';
 }
 
-enum class backend_kind { host, blocks, cuda };
 inline bool testing(backend_kind kind) {
   static std::string const wanted = [] {
     char const* const value = std::getenv("SLICESORT_TEST_BACKEND");
@@ -101,7 +99,6 @@ inline cuda_exec cuda_exec_number(std::uint64_t n) {
   if (i >= count) return {};
   return {tunings::all[i].name, tunings::all[i].tune};
 }
-inline std::string describe(cuda_exec const& on) { return std::string("CUDA: ") + on.name; }
 #endif
 
 #if defined(SLICESORT_TEST_EVERY_BACKEND)
@@ -110,7 +107,7 @@ constexpr bool program_is_marked = true;
 constexpr bool program_is_marked = false;
 #endif
 
-// f(policy) for each backend but the host's, in one way that `number` chooses.
+// f(any_exec) for each backend but the host's, in one way that `number` chooses.
 template <class F>
 void for_each_grid(std::uint64_t number, F const& f) {
   static_assert(sizeof(F) != 0 && program_is_marked,
@@ -120,43 +117,35 @@ void for_each_grid(std::uint64_t number, F const& f) {
   // ThreadSanitizer every CUDA thread is a thread: executor/bodies.cpp does that.
   bool const sampled =
       SLICESORT_TEST_TSAN == 0 && (SLICESORT_TEST_ASAN == 0 || full_suite() || number % 3 == 0);
-  if (testing(backend_kind::blocks) && sampled) f(block_exec_number(number));
+  if (testing(backend_kind::blocks) && sampled) f(any_exec(block_exec_number(number)));
 #if defined(SLICESORT_TEST_CUDA)
-  if (testing(backend_kind::cuda) && in_share()) f(cuda_exec_number(number));
+  if (testing(backend_kind::cuda) && in_share()) f(any_exec(cuda_exec_number(number)));
 #endif
 }
 // Calls f for the grids, and for every instruction set of the host backend.
 template <class F>
 void for_each_backend(std::uint64_t number, F const& f) {
   if (testing(backend_kind::host))
-    for (ss::isa set : available_isas()) f(ss::exec::host{1, set});
+    for (ss::isa set : available_isas()) f(any_exec(ss::exec::host{1, set}));
   for_each_grid(number, f);
 }
 // Calls f for the grids, and once for the host backend.
 template <class F>
 void for_each_backend_once(std::uint64_t number, F const& f) {
-  if (testing(backend_kind::host)) f(ss::exec::host{2});
+  if (testing(backend_kind::host)) f(any_exec(ss::exec::host{2}));
   for_each_grid(number, f);
 }
 // Calls f once for each backend, with the tuning that it has by itself.
 template <class F>
 void for_each_backend_untuned(F const& f) {
   static_assert(sizeof(F) != 0 && program_is_marked, "see for_each_grid");
-  if (testing(backend_kind::host)) f(ss::exec::host{2});
-  if (testing(backend_kind::blocks) && SLICESORT_TEST_TSAN == 0) f(block_execs()[1]);
+  if (testing(backend_kind::host)) f(any_exec(ss::exec::host{2}));
+  if (testing(backend_kind::blocks) && SLICESORT_TEST_TSAN == 0) f(any_exec(block_execs()[1]));
 #if defined(SLICESORT_TEST_CUDA)
-  if (testing(backend_kind::cuda)) f(cuda_exec{});
+  if (testing(backend_kind::cuda)) f(any_exec(cuda_exec{}));
 #endif
 }
 
-// What a policy is called in the message of a failure.
-template <class Exec>
-std::string describe_exec(Exec const& on) {
-  if constexpr (std::is_same_v<typename Exec::backend, ss::detail::host_backend>)
-    return " on " + std::string(ss::impl::isa_name(on.instructions)) + " x" +
-           std::to_string(on.threads);
-  else
-    return " on " + describe(on);
-}
+inline std::string describe_exec(any_exec const& exec) { return " on " + describe(exec); }
 
 }  // namespace support

@@ -27,7 +27,7 @@ namespace ss = slicesort;
 // run(on, x, y, dy, dx, lengths): forward and backward with saved state and workspace of its own.
 template <class T, class Run>
 void check_policies(variant_problem<T> const& p, Run const& run) {
-  auto const check = [&](auto const& on) {
+  auto const check = [&](any_exec const& on) {
     tensor<T> y(p.x.extents()), dx(p.x.extents());
     run(on, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(p.lengths));
     CAPTURE(describe_exec(on));
@@ -42,7 +42,7 @@ void check_policies(variant_problem<T> const& p, Run const& run) {
     if (ss::impl::isa_available(set)) check(ss::exec::host{1, set});
   for (auto how : {test_executor::way::backwards, test_executor::way::scattered}) {
     test_executor executor{how};
-    check(ss::exec::host_on<test_executor>(executor, 5));
+    check(any_exec(executor, 5));
   }
 }
 
@@ -55,7 +55,7 @@ void check_layouts(variant_problem<T> const& p, Run const& run) {
     for (index_t padding : {0, 3}) {
       strides3 const in = strides_in_order(e, orders[i], padding);
       strides3 const out = strides_in_order(e, orders[(i + 2) % 6], padding);
-      for_each_backend_once(p.number() + i, [&](auto const& on) {
+      for_each_backend_once(p.number() + i, [&](any_exec const& on) {
         CAPTURE(describe_exec(on));
         strided_tensor<T> const x(p.x, in, 1), dy(p.dy, out, 2);
         strided_tensor<T> y(e, out, 3), dx(e, in, 4);
@@ -81,7 +81,7 @@ void check_sample_by_sample(variant_problem<T> const& p, Run const& run) {
     tensor<T> y(x.extents()), dx(x.extents());
     std::vector<index_t> lengths;
     if (!p.lengths.empty()) lengths = {p.rows(b)};
-    for_each_backend_once(p.number() + static_cast<std::uint64_t>(b), [&](auto const& on) {
+    for_each_backend_once(p.number() + static_cast<std::uint64_t>(b), [&](any_exec const& on) {
       CAPTURE(describe_exec(on));
       run(on, x.view(), y.view(), dy.view(), dx.view(), view_of(lengths));
       CHECK(same_bits(y.elements(), sample_of(p.y, b).elements()));

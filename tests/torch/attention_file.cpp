@@ -107,12 +107,12 @@ void attend(Exec const& on, request const& r, std::ifstream& in, std::ofstream& 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return answer_file<request>(argc, argv,
-                              [](auto const& on, auto zero, request const& r, auto& in, auto& out) {
-                                using T = decltype(zero);
-                                if (r.materialized != 0)
-                                  attend<T, ss::materialized<>>(on, r, in, out);
-                                else
-                                  attend<T, ss::streaming>(on, r, in, out);
-                              });
+  return answer_file<request>(
+      argc, argv, [](any_exec const& on, auto zero, request const& r, auto& in, auto& out) {
+        using T = decltype(zero);
+        if (r.materialized != 0)
+          attend<T, ss::materialized<>>(on, r, in, out);
+        else
+          attend<T, ss::streaming>(on, r, in, out);
+      });
 }

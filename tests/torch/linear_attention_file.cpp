@@ -69,7 +69,7 @@ void with_operator(std::int64_t number, F const& f) {
 
 int main(int argc, char** argv) {
   return answer_file<request>(
-      argc, argv, [](auto const& on, auto zero, request const& r, auto& in, auto& out) {
+      argc, argv, [](any_exec const& on, auto zero, request const& r, auto& in, auto& out) {
         auto const f = [&](auto const& op) { attend<decltype(zero)>(on, op, r, in, out); };
         if (r.causal != 0)
           with_operator<ss::direction::causal>(r.feature, f);

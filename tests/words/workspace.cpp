@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <type_traits>
 
 using namespace support;
 using ss::extents3;
@@ -30,15 +29,12 @@ namespace {
 constexpr index_t most = std::numeric_limits<index_t>::max();
 constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
-template <class Exec>
-constexpr bool on_host = std::is_same_v<typename Exec::backend, ss::detail::host_backend>;
-
 // f(policy) for the host with one thread and with too many, and for devices large and small.
 template <class F>
 void for_each_policy(F const& f) {
   if (testing(backend_kind::host)) {
-    f(ss::exec::host{});
-    f(ss::exec::host{4'000'000'000u});
+    f(any_exec(ss::exec::host{}));
+    f(any_exec(ss::exec::host{4'000'000'000u}));
   }
   for (std::uint64_t number = 0; number < 9; number += 3) for_each_grid(number, f);
 }
@@ -54,7 +50,7 @@ void for_each_shape(F const& f) {
 // What an operator on one tensor needs at least: bytes(extents, whether it is the host's).
 template <class T, class Op, class Call, class Bytes>
 void check_sizes(char const* name, Op const& op, Call const& check_call, Bytes const& bytes) {
-  for_each_policy([&](auto const& on) {
+  for_each_policy([&](any_exec const& on) {
     CAPTURE(describe_exec(on));
     for_each_shape([&](extents3 e) {
       CAPTURE(e.batch);
@@ -67,14 +63,16 @@ void check_sizes(char const* name, Op const& op, Call const& check_call, Bytes c
       if (e.empty())
         CHECK(found == 0);
       else
-        CHECK(at_least(found, bytes(e, on_host<std::decay_t<decltype(on)>>)));
+        CHECK(at_least(found, bytes(e, host_isa(on).has_value())));
     });
   });
 }
 
 template <class Op>
 auto forward_of(Op const& op) {
-  return [&op](auto const& on, auto x, auto y) { return op.check_forward(on, x, y, ss::no_saved); };
+  return [&op](any_exec const& on, auto x, auto y) {
+    return op.check_forward(on, x, y, ss::no_saved);
+  };
 }
 
 }  // namespace
@@ -91,7 +89,7 @@ TEST_CASE("multi_permutation") {
     ss::multi_permutation<pattern_order> const op{terms};
     check_sizes<double>(
         "multi_permutation", op,
-        [&](auto const& on, auto x, auto y) {
+        [&](any_exec const& on, auto x, auto y) {
           return op.check_forward(on, x, ss::uniform_weights, y, ss::no_saved);
         },
         [&](extents3 e, bool) -> wide {
@@ -110,7 +108,7 @@ TEST_CASE("permute") {
   ss::permute const op;
   check_sizes<float>(
       "permute", op,
-      [&](auto const& on, auto x, auto y) {
+      [&](any_exec const& on, auto x, auto y) {
         ss::const_index_tensor3 const perm = view_of_nothing<std::uint32_t const>(3, x.extents());
         return op.check_forward(on, x, {perm}, y);
       },
@@ -120,7 +118,8 @@ TEST_CASE("permute") {
 TEST_CASE("shuffle") {
   auto const with = [](auto const& op, bool shared) {
     check_sizes<float>(
-        "shuffle", op, [&](auto const& on, auto x, auto y) { return op.check_forward(on, x, y); },
+        "shuffle", op,
+        [&](any_exec const& on, auto x, auto y) { return op.check_forward(on, x, y); },
         [=](extents3 e, bool) { return wide{2} * e.length * (shared ? 1 : e.channels); });
   };
   with(ss::shuffle<>{3}, true);
@@ -145,7 +144,7 @@ TEST_CASE("sinkhorn_csp") {
       ss::sinkhorn_csp const op{ss::group_size{rows}, ss::sinkhorn{0.5, iterations}};
       check_sizes<double>(
           "sinkhorn_csp", op,
-          [&](auto const& on, auto x, auto y) { return op.check_forward(on, x, y); },
+          [&](any_exec const& on, auto x, auto y) { return op.check_forward(on, x, y); },
           [](extents3 e, bool) { return wide{8} * e.length * e.channels; });
     }
 }
@@ -160,7 +159,7 @@ TEST_CASE("sparse_mix") {
     if (random.below(2) == 0) w.channels = static_cast<index_t>(random.below(5));
     auto const with = [&](auto const& op) {
       CAPTURE(i);
-      for_each_policy([&](auto const& on) {
+      for_each_policy([&](any_exec const& on) {
         auto const x = view_of_nothing<float const>(1, e);
         auto const weights = view_of_nothing<float const>(2, w);
         ss::verdict const size = op.template check_workspace_bytes<float>(on, e, w);
@@ -168,7 +167,7 @@ TEST_CASE("sparse_mix") {
                 "sparse_mix", size,
                 op.check_forward(on, x, weights, view_of_nothing<float>(3, e), ss::no_saved)))
           return;
-        bool const host = on_host<std::decay_t<decltype(on)>>;
+        bool const host = host_isa(on).has_value();
         wide const rows = e.empty() || w.outer == 0 ? 0
                           : host                    ? wide{4 * 32 * 4} * e.length
                                                     : wide{4} * w.outer * w.channels * e.length;
@@ -208,7 +207,7 @@ TEST_CASE("softmax_attention") {
     double const scale = scales[random.below(4)];
     auto const with = [&](auto const& op, bool map) {
       CAPTURE(i);
-      for_each_policy([&](auto const& on) {
+      for_each_policy([&](any_exec const& on) {
         ss::attention_inputs<float> const in{view_of_nothing<float const>(1, q),
                                              view_of_nothing<float const>(2, k),
                                              view_of_nothing<float const>(3, v),
@@ -218,7 +217,7 @@ TEST_CASE("softmax_attention") {
                 "softmax_attention", size,
                 op.check_forward(on, in, view_of_nothing<float>(4, y), ss::no_saved)))
           return;
-        bool const host = on_host<std::decay_t<decltype(on)>>;
+        bool const host = host_isa(on).has_value();
         bool const none = q.outer == 0 || q.batch == 0 || q.length == 0;
         wide const maps = wide{4} * q.length * v.length;
         wide const tiles = wide{128 * 4} * (wide{q.channels} + v.channels);
@@ -256,7 +255,7 @@ TEST_CASE("linear_attention") {
     double const eps = numbers[random.below(4)];
     auto const with = [&](auto const& op, extents3 of_w, wide features) {
       CAPTURE(i);
-      for_each_policy([&](auto const& on) {
+      for_each_policy([&](any_exec const& on) {
         ss::linear_attention_inputs<float> in{view_of_nothing<float const>(1, q),
                                               view_of_nothing<float const>(2, k),
                                               view_of_nothing<float const>(3, v),
@@ -294,7 +293,7 @@ TEST_CASE("merge_attention") {
                      any_extent(random)};
     extents4 const state{y.outer, y.batch, y.length, 2};
     CAPTURE(i);
-    for_each_policy([&](auto const& on) {
+    for_each_policy([&](any_exec const& on) {
       ss::verdict const size = op.template check_workspace_bytes<float>(on, y);
       if (check_same_refusal("merge_attention", size,
                              op.check_forward(on,

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leaves the element types that a suite was not built for out of every TEST_CASE_TEMPLATE.
+// CMakeLists.txt includes it by a compiler option, before anything else, where SLICESORT_TEST_TYPES
+// names fewer than all four: SLICESORT_TEST_WITHOUT_double, .. say which are left out.
+#pragma once
+
+#include <slicesort/dtype.hpp>
+
+#include <doctest/doctest.h>
+
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace support {
+
+template <class T>
+inline constexpr bool is_left_out = false;
+#if defined(SLICESORT_TEST_WITHOUT_float)
+template <>
+inline constexpr bool is_left_out<float> = true;
+#endif
+#if defined(SLICESORT_TEST_WITHOUT_double)
+template <>
+inline constexpr bool is_left_out<double> = true;
+#endif
+#if defined(SLICESORT_TEST_WITHOUT_float16)
+template <>
+inline constexpr bool is_left_out<slicesort::float16> = true;
+#endif
+#if defined(SLICESORT_TEST_WITHOUT_bfloat16)
+template <>
+inline constexpr bool is_left_out<slicesort::bfloat16> = true;
+#endif
+
+// std::tuple<Types...> without the types that are left out.
+template <class... Types>
+using tested_types = decltype(std::tuple_cat(
+    std::declval<std::conditional_t<is_left_out<Types>, std::tuple<>, std::tuple<Types>>>()...));
+
+}  // namespace support
+
+// As in doctest, but for the list of types.
+#undef DOCTEST_TEST_CASE_TEMPLATE_IMPL
+#define DOCTEST_TEST_CASE_TEMPLATE_IMPL(dec, T, anon, ...)                                      \
+  DOCTEST_TEST_CASE_TEMPLATE_DEFINE_IMPL(dec, T, DOCTEST_CAT(anon, ITERATOR), anon);            \
+  DOCTEST_TEST_CASE_TEMPLATE_INSTANTIATE_IMPL(anon, anon, ::support::tested_types<__VA_ARGS__>) \
+  template <typename T>                                                                         \
+  static void anon()

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// One execution policy for all backends that the tests run on, chosen at run time: a test is
+// compiled once, and not once for each of them.
+#pragma once
+
+#include "block_backend.hpp"
+#include "executors.hpp"
+#if defined(SLICESORT_TEST_CUDA)
+#  include "cuda/backend/mirror.hpp"
+#endif
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/check.hpp>
+#include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/detail/host/isa.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <optional>
+#include <string>
+#include <type_traits>
+
+namespace support {
+
+enum class backend_kind { host, blocks, cuda };
+
+struct any_backend {
+  static constexpr bool host_memory = true;
+};
+
+// The policy of the backend that `kind` names; the others are unused. On the host, `executor` runs
+// the threads if there is one.
+struct any_exec {
+  using backend = any_backend;
+
+  backend_kind kind = backend_kind::host;
+  slicesort::exec::host host{};
+  test_executor* executor = nullptr;
+  block_exec blocks{};
+#if defined(SLICESORT_TEST_CUDA)
+  cuda_exec cuda{};
+#endif
+
+  any_exec(slicesort::exec::host policy) : host(policy) {}
+  any_exec(test_executor& threads, unsigned parts, slicesort::isa set = slicesort::isa::best)
+      : host{parts, set}, executor(&threads) {}
+  any_exec(block_exec policy) : kind(backend_kind::blocks), blocks(policy) {}
+#if defined(SLICESORT_TEST_CUDA)
+  any_exec(cuda_exec policy) : kind(backend_kind::cuda), cuda(policy) {}
+#endif
+
+  // f(policy) with the policy itself.
+  template <class F>
+  void visit(F const& f) const {
+    switch (kind) {
+      case backend_kind::host:
+        if (executor == nullptr) return f(host);
+        return f(
+            slicesort::exec::host_on<test_executor>(*executor, host.threads, host.instructions));
+      case backend_kind::blocks:
+        return f(blocks);
+      case backend_kind::cuda:
+        break;
+    }
+#if defined(SLICESORT_TEST_CUDA)
+    f(cuda);
+#endif
+  }
+};
+
+// The instruction set that the host is asked for; empty for another backend's policy.
+inline std::optional<slicesort::isa> host_isa(any_exec const& exec) {
+  if (exec.kind != backend_kind::host) return {};
+  return exec.host.instructions;
+}
+
+// The policy in the message of a failure.
+inline std::string describe(any_exec const& exec) {
+  switch (exec.kind) {
+    case backend_kind::host:
+      return std::string(slicesort::impl::isa_name(exec.host.instructions)) + " x" +
+             std::to_string(exec.host.threads);
+    case backend_kind::blocks:
+      return describe(exec.blocks);
+    case backend_kind::cuda:
+      break;
+  }
+#if defined(SLICESORT_TEST_CUDA)
+  return std::string("CUDA: ") + exec.cuda.name;
+#else
+  return {};
+#endif
+}
+
+}  // namespace support
+
+namespace slicesort {
+inline namespace SLICESORT_BUILD {
+namespace impl {
+
+template <class Op>
+struct implementation<Op, support::any_backend> {
+  static void check(support::any_exec const& exec, detail::checker& c) {
+    exec.visit([&](auto const& policy) {
+      implementation_for<Op, std::decay_t<decltype(policy)>>::check(policy, c);
+    });
+  }
+  template <class T>
+  static void plan(support::any_exec const& exec, typename Op::shape const& s, detail::arena& a) {
+    exec.visit([&](auto const& policy) {
+      implementation_for<Op, std::decay_t<decltype(policy)>>::template plan<T>(policy, s, a);
+    });
+  }
+  template <class Problem>
+  static void forward(support::any_exec const& exec, Problem const& p, workspace w) {
+    exec.visit([&](auto const& policy) {
+      implementation_for<Op, std::decay_t<decltype(policy)>>::forward(policy, p, w);
+    });
+  }
+  template <class Problem>
+  static void backward(support::any_exec const& exec, Problem const& p, workspace w) {
+    exec.visit([&](auto const& policy) {
+      implementation_for<Op, std::decay_t<decltype(policy)>>::backward(policy, p, w);
+    });
+  }
+};
+
+}  // namespace impl
+}  // namespace SLICESORT_BUILD
+}  // namespace slicesort

@@ -18,9 +18,10 @@ def chromium() -> str | None:
 
 
 class Browser:
-    """One page. `with Browser() as b: b.open(path); b.ask("document.title")`"""
+    """One page. `with Browser(program) as b: b.open(path); b.ask("document.title")`"""
 
-    def __init__(self, program: str) -> None:
+    def __init__(self, program: str, fonts: Path | None = None) -> None:
+        """`fonts`: a configuration of fontconfig, in place of the machine's."""
         self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_us, theirs_out = os.pipe()
         theirs_in, to_them = os.pipe()
@@ -34,7 +35,8 @@ class Browser:
         self.process = subprocess.Popen(
             ["bash", "-c", shell, "bash", program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
              "--remote-debugging-pipe", f"--user-data-dir={self.profile.name}", "about:blank"],
-            pass_fds=high, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            pass_fds=high, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, **({"FONTCONFIG_FILE": str(fonts)} if fonts else {})})
         for fd in (theirs_in, theirs_out, *high):
             os.close(fd)
         self.session = ""

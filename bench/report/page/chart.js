@@ -40,6 +40,23 @@ function ticksOf(low, high, most, coarse) {
   return tens;
 }
 
+// The size of a text as this browser draws it, with the fonts that this machine has.
+function sizeOf(out, text, kind = "") {
+  const node = svg("text", { class: kind }, text);
+  out.append(node);
+  const { width, height } = node.getBBox();
+  node.remove();
+  return { width, height };
+}
+const widest = (out, texts, kind) => Math.max(0, ...texts.map(text => sizeOf(out, text, kind).width));
+
+// Shortens a text until it is at most so wide.
+function shortened(out, text, kind, limit) {
+  let short = text;
+  for (let end = text.length - 1; end > 0 && sizeOf(out, short, kind).width > limit; --end) short = `${text.slice(0, end).trimEnd()}\u2026`;
+  return short;
+}
+
 // Moves labels apart until each has its line, as little as that takes.
 function apart(labels, gap, top, bottom) {
   labels.sort((a, b) => a.y - b.y);
@@ -72,23 +89,40 @@ function chart() {
   $("chart-sub").textContent = `${m.better} · ${what()}, [${list[0].b}, N, ${list[0].c}]` + (m.low ? " · band: 95 % interval" : "") + " · both axes logarithmic";
   if (!points.length) { $("chart").replaceChildren(el("p", { class: "sub" }, "Nothing to draw here.")); return; }
 
-  const narrow = $("chart").clientWidth < 640, width = Math.max(300, $("chart").clientWidth), gap = narrow ? 15 : 18;
-  const lines = results.series.map((who, i) => ({ who, i, points: points.filter(r => r.series === i).sort((a, b) => a.n - b.n) })).filter(s => s.points.length);
-  const left = narrow ? 38 : 50, top = narrow ? 14 : 24, right = width - (narrow ? 166 : 250), height = Math.max(narrow ? 330 : 400, gap * (lines.length + 1));
+  const narrow = $("chart").clientWidth < 640, width = Math.max(300, $("chart").clientWidth);
+  const out = svg("svg", { role: "img", "aria-label": `${m.title} against length; the table below has the numbers` });
+  $("chart").replaceChildren(out); // where texts have sizes
   const ends = points.flatMap(r => [r[m.low] ?? r[m.value], r[m.high] ?? r[m.value]]);
   const low = Math.min(...ends, m.value === "ratio" ? 0.8 : Infinity) / 1.06, high = Math.max(...ends, m.value === "ratio" ? 1.2 : 0) * 1.06;
+  const lines = results.series.map((who, i) => ({ who, i, points: points.filter(r => r.series === i).sort((a, b) => a.n - b.n) })).filter(s => s.points.length);
+  for (const s of lines) {
+    s.end = s.points.at(-1);
+    s.kind = s.who.strong || (s.who.reference && m.value !== "ratio") ? "ink strong" : "ink";
+    s.said = list.some(r => r.series === s.i && r.failed && r.n > s.end.n) ? "OOM" : m.say(s.end[m.value]);
+  }
+
+  // From right to left: values, names, as wide as they are, and lines that lead to them; the plot has the rest, two fifths or more.
+  const ticks = ticksOf(low, high, narrow ? 8 : 11).map(v => [v, m.value === "ratio" ? `${digits(v)}×` : m.say(v)]);
+  const left = 14 + Math.ceil(widest(out, ticks.map(([, text]) => text)));
+  const heading = narrow ? "" : `at ${lengthName(lengths.at(-1))}`, leader = narrow ? 8 : 26;
+  const values = Math.max(widest(out, [heading]), widest(out, lines.map(s => s.said), "ink strong"));
+  const room = width - leader - (narrow ? 8 : 16) - values - 1;
+  for (const s of lines) s.name = shortened(out, s.who.short, s.kind, room - left - 0.4 * width);
+  const right = room - Math.ceil(Math.max(...lines.map(s => sizeOf(out, s.name, s.kind).width)));
+  const gap = Math.max(narrow ? 15 : 18, Math.ceil(sizeOf(out, "Ag", "ink strong").height));
+  const top = narrow ? 14 : 24, height = Math.max(narrow ? 330 : 400, gap * (lines.length + 1));
+  out.setAttribute("viewBox", `0 0 ${width} ${top + height + 42}`);
   const X = n => (lengths.length < 2 ? (left + right) / 2 : left + 14 + (right - left - 28) * Math.log(n / lengths[0]) / Math.log(lengths.at(-1) / lengths[0]));
   // Of one length there are no lines: the points stand side by side, the highest first, so that their intervals can be seen.
   const order = [...points].sort((a, b) => b[m.value] - a[m.value]);
   const at = r => (lengths.length < 2 ? left + (right - left) * (order.indexOf(r) + 0.5) / order.length : X(r.n));
   const Y = v => top + height - height * Math.log(v / low) / Math.log(high / low);
-  const out = svg("svg", { viewBox: `0 0 ${width} ${top + height + 42}`, role: "img", "aria-label": `${m.title} against length; the table below has the numbers` });
 
-  for (const v of ticksOf(low, high, narrow ? 8 : 11)) {
-    out.append(svg("line", { class: "grid", x1: left, x2: right, y1: Y(v), y2: Y(v) }), svg("text", { x: left - 9, y: Y(v) + 4, "text-anchor": "end" }, m.value === "ratio" ? `${digits(v)}×` : m.say(v)));
-  }
+  for (const [v, text] of ticks)
+    out.append(svg("line", { class: "grid", x1: left, x2: right, y1: Y(v), y2: Y(v) }), svg("text", { x: left - 9, y: Y(v) + 4, "text-anchor": "end" }, text));
   const named = [shown.n].filter(n => lengths.includes(n)); // the table's own length first, then what has room
-  for (const n of lengths) if (named.every(other => Math.abs(X(n) - X(other)) > 36)) named.push(n);
+  const half = n => sizeOf(out, lengthName(n), "ink strong").width / 2;
+  for (const n of lengths) if (named.every(other => Math.abs(X(n) - X(other)) > half(n) + half(other) + 6)) named.push(n);
   for (const n of lengths) {
     const here = n === shown.n;
     if (lengths.length > 1) out.append(svg("line", { class: here ? "here" : "grid", x1: X(n), x2: X(n), y1: top, y2: top + height }));
@@ -96,19 +130,17 @@ function chart() {
   }
   out.append(svg("text", { x: (left + right) / 2, y: top + height + 38, "text-anchor": "middle" }, "length N"));
   if (m.value === "ratio") {
+    const said = ["streaming softmax attention = 1", "streaming softmax = 1", "softmax = 1"];
     out.append(svg("line", { class: "one", x1: left, x2: right, y1: Y(1), y2: Y(1) }),
-      svg("text", { class: "ink", x: left + 6, y: Y(1) - 6 }, narrow ? "streaming softmax = 1" : "streaming softmax attention = 1"));
+      svg("text", { class: "ink halo", x: left + 6, y: Y(1) - 6 }, said.find(text => sizeOf(out, text, "ink").width < right - left - 12) ?? ""));
   }
 
-  if (!narrow) out.append(svg("text", { x: width - 1, y: 2, "text-anchor": "end" }, `at ${lengthName(lengths.at(-1))}`));
-  const labels = lines.map(s => {
-    const end = s.points.at(-1), lost = list.some(r => r.series === s.i && r.failed && r.n > end.n);
-    return { ...s, end, lost, y: Y(end[m.value]) };
-  });
+  if (heading) out.append(svg("text", { x: width - 1, y: 2, "text-anchor": "end" }, heading));
+  const labels = lines.map(s => ({ ...s, y: Y(s.end[m.value]) }));
   apart(labels, gap, top + 6, top + height - 2);
   // The plain ones first, so that what matters lies above.
   for (const s of labels.sort((a, b) => a.who.strong - b.who.strong || b.i - a.i)) {
-    const color = `var(--s${s.i})`, strong = s.who.strong || (s.who.reference && m.value !== "ratio");
+    const color = `var(--s${s.i})`, strong = s.kind !== "ink";
     const path = (list, y) => list.map(r => `${at(r).toFixed(1)} ${Y(y(r)).toFixed(1)}`).join("L");
     const group = svg("g", { class: "series", "data-series": s.i });
     const banded = s.points.filter(r => m.low && r[m.low] !== null && r[m.low] > 0);
@@ -116,16 +148,15 @@ function chart() {
     if (banded.length === 1) group.append(svg("line", { x1: at(banded[0]), x2: at(banded[0]), y1: Y(banded[0][m.high]), y2: Y(banded[0][m.low]), stroke: color, "stroke-width": 5, opacity: 0.25 }));
     group.append(svg("path", { d: `M${path(s.points, r => r[m.value])}`, fill: "none", stroke: color, "stroke-width": strong ? 3.2 : 1.8, "stroke-linejoin": "round", "stroke-dasharray": s.who.dashed ? "6 4" : "" }));
     for (const r of s.points) group.append(svg("circle", { cx: at(r), cy: Y(r[m.value]), r: strong ? 4.6 : 3.4, fill: color }));
-    const y = Y(s.end[m.value]), x = right + (narrow ? 8 : 26);
+    const y = Y(s.end[m.value]), x = right + leader;
     group.append(svg("path", { d: `M${at(s.end) + 6} ${y}L${narrow ? x - 3 : right + 4} ${narrow ? s.y : y}L${x - 4} ${s.y}`, fill: "none", stroke: color, opacity: 0.65 }),
-      svg("text", { class: strong ? "ink strong" : "ink", x, y: s.y + 4 }, s.who.short),
-      svg("text", { class: strong ? "ink strong" : "", x: width - 1, y: s.y + 4, "text-anchor": "end" }, s.lost ? "OOM" : m.say(s.end[m.value])));
+      svg("text", { class: s.kind, x, y: s.y + 4 }, s.name, ...(s.name === s.who.short ? [] : [svg("title", {}, s.who.short)])),
+      svg("text", { class: strong ? s.kind : "", x: width - 1, y: s.y + 4, "text-anchor": "end" }, s.said));
     group.addEventListener("mouseenter", () => { out.classList.add("some"); group.classList.add("on"); });
     group.addEventListener("mouseleave", () => { out.classList.remove("some"); group.classList.remove("on"); });
     out.append(group);
   }
   near(out, points, at, Y, m, right);
-  $("chart").replaceChildren(out);
 }
 
 // The nearest point says what it is; a click takes its length for the table.

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from ..arena_table import rows_of
-from . import made_up
+from . import layout, made_up
 from .browser import Browser, chromium
 from .write import collected, page_of
 
@@ -49,7 +49,8 @@ def check_content(b: Browser, data: dict) -> None:
 
 
 def check_sticky(b: Browser, data: dict) -> None:
-    b.window(1280, 420)
+    b.ask("document.body.style.maxWidth = '4000px'")  # so wide that the table needs no box, whatever the fonts
+    b.window(2400, 420)
     b.ask("scrollTo(0, document.querySelector('tbody tr:nth-child(5)').getBoundingClientRect().top + scrollY)")
     b.settle()
     tops = b.ask("[...document.querySelectorAll('thead th, thead td')].map(h => h.getBoundingClientRect().top)")
@@ -83,13 +84,6 @@ def check_phone(b: Browser, data: dict) -> None:
     assert abs(name[0] - box[0]) <= 2, f"the names do not stick on a phone: {name} in {box}"
 
 
-def check_wide(b: Browser, data: dict) -> None:
-    for width in (1280, 1271, 1270):  # the last: the widest window in which the table scrolls
-        b.window(width, 844)
-        b.settle()
-        assert b.ask("document.documentElement.scrollWidth") <= width, f"the page is wider than a window of {width}"
-
-
 def check_chips(b: Browser, data: dict) -> None:
     sides = b.ask("[...document.querySelectorAll('fieldset')].map(f => [f.dataset.side, [...f.querySelectorAll('input')].map(i => i.value)])")
     assert {side for side, _ in sides} == {"machine", "direction", "dtype", "c", "n", "metric"}, sides
@@ -111,19 +105,6 @@ def check_chips(b: Browser, data: dict) -> None:
     b.key("ArrowRight", 39)
     assert b.ask(RADIO.format("direction", "forward + backward") + ".checked"), "the arrow keys do not choose"
     assert b.ask("document.activeElement.value") == "forward + backward", "the focus is lost"
-
-
-def check_labels(b: Browser, data: dict) -> None:
-    """Lines are labelled within the picture, and no two labels lie on each other."""
-    for width in (1280, 390):
-        b.window(width, 900)
-        b.settle()
-        boxes = b.ask("[...document.querySelectorAll('#chart svg text')].map(t => t.getBoundingClientRect()).map(r => [r.left, r.right, r.top, r.bottom])")
-        assert all(left >= 0 and right <= width + 1 for left, right, _, _ in boxes), "a label leaves the page"
-        for i, (left, right, top, bottom) in enumerate(boxes):
-            for other in boxes[:i]:
-                apart = right <= other[0] + 1 or other[1] <= left + 1 or bottom <= other[2] + 4 or other[3] <= top + 4
-                assert apart, f"labels lie on each other: {boxes[i]} {other}"
 
 
 def check_sorting(b: Browser, data: dict) -> None:
@@ -204,16 +185,15 @@ CHECKS = {
     check_crossings: [("[r.wins_from]", "[r.wins]")],
     check_phone: [("overflow: auto; max-height: 88vh;", "overflow: visible;"), ("overflow: auto; max-height: 88vh;", "overflow: auto;"),
                   ('name="viewport"', 'name="nothing"'), ("left: 0; z-index: 1;", "")],
-    check_wide: [("width: 25%; min-width: 104px", "width: 25%; min-width: 430px")],
     check_chips: [("sides.every(", "sides.some("), ("shown[side.key] = wanted[side.key];", ""), ("metric = k; draw();", "")],
-    check_labels: [("  apart(labels,", "  void (labels,")],
     check_sorting: [("return sorted.way *", "return"), ("(x === null) - (y === null)", "(y === null) - (x === null)")],
     check_themes: [('[data-theme="dark"] {', '[data-theme="none"] {'), ("--soft: #57606a", "--soft: #a0a8b0")],
     check_explanations: [('addEventListener("mouseover", explain)', 'addEventListener("none", explain)')],
     check_small: [("lengths.length < 2", "lengths.length < 0"), ("if (row.low === null) return", "if (false) return"),
                   ('column.key !== "wins"', 'column.key !== "none"')],
     check_alone: [('metric = "seconds"', "metric")],
-    check_print: [("thead th, thead td, tbody th { position: static; }", ""), ("html { font-size: 10.5px; }", "")],
+    check_print: [("thead th, thead td, tbody th { position: static; }", ""), ("html { font-size: 10.5px; }", "html { font-size: 24px; }")],
+    **layout.CHECKS,
 }
 
 
@@ -248,30 +228,44 @@ def visit(browser: Browser, page: Path, text: str, check, data: dict) -> str:
     return f"{check.__name__}: the console complains: {browser.complaints}" if browser.complaints else ""
 
 
+def all_hold(browser: Browser, page: Path, made: dict, checks, *, style: str = "", faults: bool = False) -> str:
+    """The first that is wrong; nothing if all checks hold and, with `faults`, notice what is planted for them."""
+    changed = {check_small: small, check_alone: alone, layout.check_long_names: layout.with_long_names}
+    for check in checks:
+        data = changed.get(check, lambda whole: whole)(made)
+        whole = page_of(data).replace("</style>", style + "</style>", 1)
+        if wrong := visit(browser, page, whole, check, data):
+            return wrong
+        for old, new in CHECKS[check] if faults else ():
+            assert old in whole, f"{check.__name__}: nothing to plant a fault in: {old}"
+            found = visit(browser, page, whole.replace(old, new), check, data)
+            if not found:
+                return f"{check.__name__} does not notice that '{old}' became '{new}'"
+            print(f"noticed: {found[:150]}")
+    return ""
+
+
 def main() -> int:
     program = chromium()
     if program is None:
         print("skipped: there is no chromium")
         return 0
-    noticed = 0
-    with tempfile.TemporaryDirectory() as folder, Browser(program) as browser:
-        made, page = results(Path(folder)), Path(folder) / "arena.html"
-        for check, faults in CHECKS.items():
-            data = {check_small: small, check_alone: alone}.get(check, lambda whole: whole)(made)
-            whole = page_of(data)
-            wrong = visit(browser, page, whole, check, data)
-            if wrong:
-                print(wrong, file=sys.stderr)
-                return 1
-            for old, new in faults:
-                assert old in whole, f"{check.__name__}: nothing to plant a fault in: {old}"
-                found = visit(browser, page, whole.replace(old, new), check, data)
-                if not found:
-                    print(f"{check.__name__} does not notice that '{old}' became '{new}'", file=sys.stderr)
-                    return 1
-                print(f"noticed: {found[:150]}")
-                noticed += 1
-    print(f"the page: {len(CHECKS)} checks hold, and notice {noticed} planted faults")
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        made, page = results(scratch), scratch / "arena.html"
+        with Browser(program) as browser:
+            wrong = {"": all_hold(browser, page, made, CHECKS, faults=True)}
+            for letters, style in layout.OTHER_LETTERS.items():
+                wrong[letters] = all_hold(browser, page, made, layout.CHECKS, style=style)
+        for fonts in layout.font_folders():
+            with Browser(program, layout.only(fonts, scratch)) as browser:
+                wrong[f"the fonts of {fonts} alone"] = all_hold(browser, page, made, CHECKS)
+    for where, found in wrong.items():
+        if found:
+            print(f"{found}{where and f', with {where}'}", file=sys.stderr)
+    if any(wrong.values()):
+        return 1
+    print(f"the page: {len(CHECKS)} checks hold, and notice {sum(map(len, CHECKS.values()))} planted faults; also with {', '.join(filter(None, wrong))}")
     return 0
 
 

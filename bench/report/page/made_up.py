@@ -12,14 +12,18 @@ LENGTHS = (1024, 2048, 4096, 8192)
 ROUNDS = 8
 # subject, policy, takes part with bfloat16; nanoseconds of an element of forward: at N = 1024, and what each doubling adds or multiplies
 OPERATORS = (
-    ("my_mixer", "own", True, 2.6, 1.15),
+    ("my_mixer_of_gated_and_rotated_windows", "own", True, 2.6, 1.15),
     ("slicing_sort", "ascending", True, 1.6, 1.22), ("slicing_sort", "interleave", False, 1.62, 1.22), ("max_exchange", "ascending", False, 0.9, 1.35),
     ("multi_permutation", "ascending", False, 5.7, 1.3), ("csp", "linear-reference-G:2", True, 0.75, 1.1), ("csp", "linear-reference-G:16", False, 1.2, 1.12),
     ("sparse_mix", "chord-per_factor-M:10", True, 4.0, 1.22), ("sparse_mix", "cdil-per_factor-M:10", False, 1.8, 1.2),
     ("linear_attention", "elu_plus_one-both-H:4", False, 50.0, 1.0), ("linear_attention", "elu_plus_one-causal-H:4", False, 50.0, 1.0),
+    ("linear_attention", "random_exp-both-H:4", True, 90.0, 1.0), ("linear_attention", "random_exp-causal-H:4", False, 91.0, 1.0),
+    ("linear_attention", "cosine_reweighted-both-H:4", False, 70.0, 1.0), ("linear_attention", "random_fourier-both-H:4", False, 60.0, 1.0),
     ("softmax_attention", "streaming-full-H:4", True, 33.0, 1.97), ("softmax_attention", "streaming-causal-H:4", False, 17.0, 1.97),
     ("softmax_attention", "materialised-full-H:4", False, 48.0, 2.1),
-    ("softmax_attention", "streaming-window-H:4", True, 18.0, 1.05), ("softmax_attention", "streaming-block_local-H:4", False, 7.2, 1.01))
+    ("softmax_attention", "streaming-window-H:4", True, 18.0, 1.05), ("softmax_attention", "streaming-block_local-H:4", False, 7.2, 1.01),
+    ("softmax_attention", "streaming-window_globals-H:4", False, 18.5, 1.05), ("softmax_attention", "streaming-strided-H:4", False, 16.0, 1.3),
+    ("softmax_attention", "streaming-causal_fixed-H:4", False, 11.0, 1.2), ("softmax_attention", "streaming-bigbird-H:4", False, 19.0, 1.04))
 HOSTILE = "</script><b id=planted>planted</b> & <!--"
 CONTEXT = {"date": "2026-01-01T12:00:00+00:00", "cpu": "A made-up processor", "instruction_set": "avx512", "compiler": "g++ 12.2.0",
            "flags": "-O3 -DNDEBUG", "blas": "OpenBLAS 0.3.21", "text": "made_up.txt", "commit": "0000000", "command": "bench/run",

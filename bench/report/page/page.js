@@ -116,6 +116,20 @@ function table() {
   $("table-title").textContent = `Every operator at N = ${shown.n}`;
   $("table-sub").textContent = `${what()}, [${first.b}, ${first.n}, ${first.c}]; ${list.length} rows. A heading sorts.`;
   $("table").replaceChildren(el("thead", {}, head), el("tbody", {}, ...body));
+  fit();
+}
+
+// By what is measured: a table that is too wide scrolls in a box, and of numbers on the bars' axis those stay that have room.
+function fit() {
+  const box = $("scroll"), taken = [];
+  box.classList.remove("boxed");
+  box.classList.toggle("boxed", box.scrollWidth > box.clientWidth);
+  for (const number of [...$("table").querySelectorAll(".axis span")].sort((a, b) => (b.textContent === "1×") - (a.textContent === "1×"))) {
+    number.hidden = false;
+    const { left, right } = number.getBoundingClientRect();
+    number.hidden = taken.some(other => left < other.right + 3 && other.left < right + 3);
+    if (!number.hidden) taken.push({ left, right });
+  }
 }
 
 // ---- words
@@ -183,4 +197,4 @@ for (const { key } of SIDES) {
 }
 if (!rows.some(row => row.ratio > 0)) metric = "seconds"; // nobody to be compared with
 choose("machine", shown.machine);
-new ResizeObserver(() => chart()).observe($("chart"));
+new ResizeObserver(() => { chart(); fit(); }).observe($("chart"));

@@ -11,7 +11,7 @@ from ..arena_table import Row
 from ..colors import on_paper
 from ..contestants import CONTESTANTS, DIRECTIONS, Contestant
 from ..results import size
-from .style import PLAIN, End, dress, finish, ink, label_ends, plt, round_numbers, save
+from .style import PLAIN, End, dress, finish, halo, height_for, ink, label_ends, plt, put_beside, round_numbers, save
 
 TYPES = {"f32": "float", "f64": "double", "bf16": "bfloat16", "f16": "float16"}
 
@@ -76,13 +76,14 @@ def times(ratio: float) -> str:
 
 def draw_speedup(rows: list[Row], origin: str, theme: str):
     lengths = sorted({row.case.n for row in rows})
-    figure, axis = plt.subplots(figsize=(7.4, 4.9))
+    figure, axis = plt.subplots(figsize=(7.4, height_for(len(contestants_of(rows)))))
     axis.axhline(1, color=ink(), linewidth=1.3, zorder=1.5)
     lasts = draw_lines(axis, rows, lambda row: row.against.middle,
                        lambda row: (row.against.low, row.against.high) if 0 < row.against.low and row.against.high < math.inf else None, theme)
     dress(axis, lengths, FuncFormatter(lambda v, _: f"{v:g}x"))
     axis.set_xlabel("length N")
-    axis.annotate("streaming softmax attention = 1", (0, 1), (4, 4), xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=8.5)
+    axis.annotate("streaming softmax attention = 1", (0, 1), (4, 4), xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=8.5,
+                  path_effects=halo())
     ends = [end_of(who, x, row.against.middle, theme, times(row.against.middle), size(row.case.value("peak_bytes"), ".3g") if row.case.value("peak_bytes") else "")
             for who, row, x in lasts]
     label_ends(axis, ends, [f"at {lengths[-1]}", "peak memory"])
@@ -93,13 +94,14 @@ def draw_speedup(rows: list[Row], origin: str, theme: str):
 def draw_memory(rows: list[Row], origin: str, theme: str):
     lengths = sorted({row.case.n for row in rows})
     panels = (("peak_bytes", "peak of data and call, measured"), ("saved_bytes", "kept from forward for backward"))
-    figure, axes = plt.subplots(1, 2, figsize=(11.6, 4.9), gridspec_kw={"wspace": 1.08})
+    figure, axes = plt.subplots(1, 2, figsize=(11.6, height_for(len(contestants_of(rows)))), gridspec_kw={"wspace": 1})
     for axis, (counter, title) in zip(axes, panels):
         lasts = draw_lines(axis, rows, lambda row: row.case.value(counter), None, theme)
         dress(axis, lengths, FuncFormatter(lambda v, _: size(v, "g")))
         axis.set_title(title)
         axis.set_xlabel("length N")
-        label_ends(axis, [end_of(who, x, row.case.value(counter), theme, size(row.case.value(counter), ".3g")) for who, row, x in lasts], [f"at {lengths[-1]}"], 1.95)
+        label_ends(axis, [end_of(who, x, row.case.value(counter), theme, size(row.case.value(counter), ".3g")) for who, row, x in lasts], [f"at {lengths[-1]}"])
+    put_beside(axes[1], axes[0])
     finish(figure, "Memory against length", f"{said_of(rows)}; lower is better", origin)
     return figure
 
@@ -109,7 +111,7 @@ def draw_circles(rows: list[Row], origin: str, theme: str):
     lengths = sorted({row.case.n for row in rows})
     most = max(row.case.value("peak_bytes") for row in rows)
     points_of = 2600 / most  # area in square points of a byte
-    figure, axis = plt.subplots(figsize=(7.4, 5.6))
+    figure, axis = plt.subplots(figsize=(7.4, max(5.6, height_for(len(contestants_of(rows))))))
     lasts = []
     for who in contestants_of(rows):
         found = sorted((row for row in rows if row.who is who), key=lambda row: row.case.n)
@@ -134,7 +136,8 @@ def draw_circles(rows: list[Row], origin: str, theme: str):
 
 def draw_roofline(rows: list[Row], origin: str, theme: str):
     """What is computed under the two roofs, and everybody's share of the nearer one."""
-    figure, (roof, bars) = plt.subplots(1, 2, figsize=(12, 4.9), gridspec_kw={"wspace": 1.25})
+    names = contestants_of(rows)
+    figure, (roof, bars) = plt.subplots(1, 2, figsize=(12, height_for(len(names))), gridspec_kw={"wspace": 1.25})
     copy, peak = (max(row.case.value(key) for row in rows) for key in ("copy_bytes_per_second", "peak_flops_per_second"))
     points = [row for row in rows if row.case.value("flops_per_second")]
     spots = [row.case.value("flops_per_byte") for row in points] + [peak / copy]
@@ -152,32 +155,40 @@ def draw_roofline(rows: list[Row], origin: str, theme: str):
         axis.set_major_formatter(PLAIN)
         axis.set_minor_locator(NullLocator())
     slope = math.sqrt(x[0] * x[1])
-    roof.annotate(f"copy {copy / 1e9:.0f} GB/s", (slope, copy * slope / 1e9), (7, -9), textcoords="offset points", fontsize=8.5, color=ink(soft=True))
-    roof.annotate(f"multiply-add {peak / 1e9:.0f} GFLOP/s", (x[2], peak / 1e9), (0, 5), textcoords="offset points", fontsize=8.5, ha="right", color=ink(soft=True))
+    roof.annotate(f"copy {copy / 1e9:.0f} GB/s", (slope, copy * slope / 1e9), (7, -9), textcoords="offset points", fontsize=8.5, color=ink(soft=True),
+                  path_effects=halo())
+    roof.annotate(f"multiply-add {peak / 1e9:.0f} GFLOP/s", (x[2], peak / 1e9), (0, 5), textcoords="offset points", fontsize=8.5, ha="right", color=ink(soft=True),
+                  path_effects=halo())
     label_points(roof, [row for row in points if row.case.direction != "training"], theme)
     roof.set_xlabel("operations per byte that must move")
     roof.set_ylabel("GFLOP/s")
     roof.set_title("speed of computing")
 
-    names = contestants_of(rows)
-    for offset, direction in ((-0.2, "forward_values"), (0.2, "training")):
-        for y, who in enumerate(names):
-            row = next((r for r in rows if r.who is who and r.case.direction == direction), None)
-            if row:
-                share, which = row.share
-                bars.barh(y + offset, share * 100, 0.36, color=on_paper(who.color, theme), alpha=1.0 if direction == "forward_values" else 0.5)
-                bars.annotate(f"{share:.0%} {which}", (share * 100, y + offset), (4, 0), textcoords="offset points", va="center", fontsize=7.5, color=ink(soft=True))
+    for y, who in enumerate(names):
+        found = {row.case.direction: row.share for row in rows if row.who is who}
+        for offset, direction in ((-0.2, "forward_values"), (0.2, "training")):
+            if direction in found:
+                bars.barh(y + offset, found[direction][0] * 100, 0.36, color=on_paper(who.color, theme), alpha=1.0 if direction == "forward_values" else 0.5)
+        bars.annotate(said_of_shares(list(found.values())), (100 * max(share for share, _ in found.values()), y), (4, 0), textcoords="offset points",
+                      va="center", fontsize=7.5, color=ink(soft=True))
     bars.set_yticks(range(len(names)), [who.label for who in names])
     bars.invert_yaxis()
     bars.grid(False, axis="y")
     bars.tick_params(axis="y", labelcolor=ink())
     bars.set_xlabel("per cent of the nearer roof")
-    bars.set_xlim(0, 1.16 * max(100 * row.share[0] for row in rows))
+    bars.set_xlim(0, 1.05 * max(100 * row.share[0] for row in rows))
     bars.set_title("share of the nearer roof")
+    put_beside(bars, roof)
     case = rows[0].case
     finish(figure, "How near the machine's roofs", f"N = {case.n}, {TYPES[case.dtype]}, [{case.b}, {case.n}, {case.c}]; full: forward, hollow or pale: forward + backward; "
            "higher is better", origin)
     return figure
+
+
+def said_of_shares(shares: list[tuple[float, str]]) -> str:
+    """One line for both passes; the roof is named once where it is the same."""
+    same = len({which for _, which in shares}) == 1
+    return ", ".join(f"{share:.0%}" + (f" {which}" if not same or i == len(shares) - 1 else "") for i, (share, which) in enumerate(shares))
 
 
 def label_points(axis, rows: list[Row], theme: str) -> None:

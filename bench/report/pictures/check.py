@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether the pictures are as they should be, of made-up results: python3 -m report.pictures.check. No band of a picture is
-empty, at its borders or within; no two texts lie on each other; every operator is named at its line; and a dark picture is
-dark. The measure itself is checked on a picture with an empty band."""
+empty, at its borders or within; no two texts lie on each other; every operator is named at its line; a dark picture is dark;
+and the letters are those that matplotlib brings, whatever fonts the machine has. The measures are checked on faulty pictures."""
 import io
 import sys
 import tempfile
 from pathlib import Path
 
 import numpy
+from matplotlib import font_manager
 from matplotlib.text import Text
 
 from ..arena_table import rows_of
@@ -55,8 +56,21 @@ def check_measure() -> None:
     within = image.copy()
     within[80:104] = 1
     assert bands_of(within)[1] > WITHIN, "a band of 12 % is not found"
+    figure, axis = plt.subplots()
+    axis.text(0.5, 0.5, "first")
+    axis.text(0.52, 0.51, "second")
+    assert texts_on_each_other(figure) == [("second", "first")], "two texts on each other are not found"
+    plt.close(figure)
     image[:20] = 1
     assert bands_of(image)[0] > BORDER, "a border of 10 % is not found"
+
+
+def check_letters(figure) -> None:
+    used = {Path(font_manager.findfont(text.get_fontproperties())).name for text in figure.findobj(Text)}
+    assert used <= {"DejaVuSans.ttf", "DejaVuSans-Bold.ttf"}, f"fonts that another machine may lack: {used}"
+    out = io.StringIO()
+    figure.savefig(out, format="svg")
+    assert "<text" not in out.getvalue(), "the SVG needs a font"
 
 
 def main() -> int:
@@ -79,6 +93,7 @@ def main() -> int:
                 assert paper == PAPER[theme], f"{stem}: {theme} paper is {paper}"
                 clash = texts_on_each_other(figure)
                 assert not clash, f"{stem}, {theme}: texts lie on each other: {clash}"
+                check_letters(figure)
                 said = {text.get_text() for text in figure.findobj(Text)}
                 missing = {row.who.label for row in of} - said
                 assert not missing, f"{stem}: {missing} are not named"

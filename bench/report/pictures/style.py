@@ -11,15 +11,16 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib import font_manager  # noqa: E402
+from matplotlib.patheffects import withStroke  # noqa: E402
+from matplotlib.text import Text  # noqa: E402
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: E402
 
 from ..colors import PAPER, fewer_colors
 
 HERE = Path(__file__).parent
 PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
-FONTS = ("Inter", "Helvetica Neue", "Arial", "DejaVu Sans")
 GAP = 13.5  # points from one label to the next
+SPACE = 0.16  # inches between a name and what stands beside it
 
 
 def ink(soft: bool = False) -> str:
@@ -62,11 +63,18 @@ class End:
     values: list[str] = field(default_factory=list)
 
 
+def height_for(labels: int) -> float:
+    """Inches of a figure whose axes are as high as so many labels."""
+    return max(4.9, labels * GAP / 72 / (plt.rcParams["figure.subplot.top"] - plt.rcParams["figure.subplot.bottom"]))
+
+
 def apart(places: list[float], gap: float) -> list[float]:
-    """Sorted places, moved as little as it takes to have a gap between each and the next."""
-    places = list(places)
+    """Sorted places, moved as little as it takes to have a gap between each and the next, within 0 .. 1 if they fit."""
+    places, last = list(places), len(places) - 1
     for _ in range(2000):
         moved = False
+        if last * gap <= 1:
+            places = [min(max(place, i * gap), 1 - (last - i) * gap) for i, place in enumerate(places)]
         for i in range(1, len(places)):
             lack = gap - (places[i] - places[i - 1])
             if lack > gap * 1e-3:
@@ -78,24 +86,50 @@ def apart(places: list[float], gap: float) -> list[float]:
     return places
 
 
-def label_ends(axis, ends: list[End], columns: list[str] = [], name_width: float = 1.75) -> None:
-    """Names beside the axes, one below the other, each joined with its line's end; `name_width` is in inches."""
+def width_of(text: Text) -> float:
+    """Inches of the letters; of an annotation without its arrow."""
+    return Text.get_window_extent(text, text.figure.canvas.get_renderer()).width / text.figure.dpi
+
+
+def label_ends(axis, ends: list[End], columns: list[str] = []) -> None:
+    """Names beside the axes, one below the other, each joined with its line's end; then a column of each of their values. The
+    columns are as wide as what is in them."""
     axis.figure.canvas.draw()
     box = axis.get_window_extent().transformed(axis.figure.dpi_scale_trans.inverted())
     across = axis.transData + axis.transAxes.inverted()
     ends = sorted(ends, key=lambda end: end.y)
     places = apart([across.transform((end.x, end.y))[1] for end in ends], GAP / 72 / box.height)
+    names = []
     for end, place in zip(ends, places):
-        weight = "bold" if end.strong else "normal"
-        axis.annotate(end.label, (end.x, end.y), (1 + 0.22 / box.width, place), textcoords="axes fraction", va="center", fontsize=9.5,
-                      fontweight=weight, annotation_clip=False,
-                      arrowprops={"arrowstyle": "-", "color": end.color, "linewidth": 0.8, "alpha": 0.7, "shrinkA": 1, "shrinkB": 4, "relpos": (0, 0.5)})
-        for i, value in enumerate(end.values):
-            axis.text(1 + (name_width + 0.5 + 0.85 * i) / box.width, place, value, transform=axis.transAxes, va="center", ha="right", fontsize=9.5,
-                      fontweight=weight if i == 0 else "normal", color=ink(soft=i > 0))
-    for i, heading in enumerate(columns):
-        axis.text(1 + (name_width + 0.5 + 0.85 * i) / box.width, max(1.0, places[-1] + 0.7 * GAP / 72 / box.height) + 0.012, heading,
-                  transform=axis.transAxes, ha="right", fontsize=8.5, color=ink(soft=True))
+        names.append(axis.annotate(
+            end.label, (end.x, end.y), (1 + 0.22 / box.width, place), textcoords="axes fraction", va="center", fontsize=9.5,
+            fontweight="bold" if end.strong else "normal", annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": end.color, "linewidth": 0.8, "alpha": 0.7, "shrinkA": 1, "shrinkB": 4, "relpos": (0, 0.5)}))
+    right = box.x1 + 0.22 + max((width_of(name) for name in names), default=0)
+    above = max(1.0, places[-1] + 0.7 * GAP / 72 / box.height) + 0.012 if places else 1.0
+    for i in range(max((len(end.values) for end in ends), default=0)):
+        cells = [axis.text(1, place, end.values[i], transform=axis.transAxes, va="center", ha="right", fontsize=9.5,
+                           fontweight="bold" if end.strong and i == 0 else "normal", color=ink(soft=i > 0))
+                 for end, place in zip(ends, places) if i < len(end.values)]
+        if i < len(columns):
+            cells.append(axis.text(1, above, columns[i], transform=axis.transAxes, ha="right", fontsize=8.5, color=ink(soft=True)))
+        right += SPACE + max(width_of(cell) for cell in cells)
+        for cell in cells:
+            cell.set_x((right - box.x0) / box.width)
+
+
+def put_beside(axis, left, space: float = 0.3) -> None:
+    """Moves the axes so that all that belongs to them stands to the right of all that belongs to those on the left."""
+    figure = axis.figure
+    figure.canvas.draw()
+    before, box = (axes.get_tightbbox(figure.canvas.get_renderer()).transformed(figure.dpi_scale_trans.inverted()) for axes in (left, axis))
+    place = axis.get_position()
+    axis.set_position([place.x0 + (before.x1 + space - box.x0) / figure.get_figwidth(), place.y0, place.width, place.height])
+
+
+def halo() -> list:
+    """Paper around letters that may stand on a line."""
+    return [withStroke(linewidth=3, foreground=plt.rcParams["figure.facecolor"])]
 
 
 def finish(figure, title: str, says: str, origin: str) -> None:
@@ -113,9 +147,7 @@ def finish(figure, title: str, says: str, origin: str) -> None:
 
 @contextmanager
 def themed(theme: str) -> Iterator[None]:
-    there = {font.name for font in font_manager.fontManager.ttflist}
-    fonts = {"font.family": "sans-serif", "font.sans-serif": [font for font in FONTS if font in there]}
-    with plt.style.context([HERE / "shared.mplstyle", HERE / f"{theme}.mplstyle", fonts]):
+    with plt.style.context([HERE / "shared.mplstyle", HERE / f"{theme}.mplstyle"]):
         yield
 
 

@@ -9,7 +9,6 @@ from .figures import Curve
 
 COLORS = ("#0b6e99", "#c8553d", "#5b8c3a", "#8a5aa8", "#b8860b", "#3d6fc8", "#a0446a", "#4a7c74")
 CONTROL = "#777777"
-LETTER = 0.078  # inches, of a label
 
 
 def curves(series: list[Curve], lines: dict[str, float], title: str, says: str, origin: str, path: Path) -> None:
@@ -32,7 +31,7 @@ def curves(series: list[Curve], lines: dict[str, float], title: str, says: str, 
         axis.set_ylim(0, 102)
         axis.set_xlabel("training steps")
         axis.set_ylabel("accuracy of the test, percent")
-        label_ends(axis, ends, ["at the end"], name_width=0.36 + LETTER * max(len(end.label) for end in ends))
+        label_ends(axis, ends, ["at the end"])
         finish(figure, title, says, origin)
         return figure
     save(one, path)

@@ -43,7 +43,7 @@ struct attention_policy {
     return name_of_mask == "dropout" ? ss::dropout{0.1, 1} : ss::dropout{};
   }
   // The British spelling stays in the names of cases, so that new results compare with old ones.
-  bool materialized() const { return algorithm == "materialised"; }
+  bool materialized() const { return algorithm == "materialized"; }
 };
 
 // Calls `f` with the operator of the case; `map` is the algorithm called materialized. A GPU's
@@ -228,15 +228,15 @@ void for_each_attention_task(std::vector<std::string> const& forms, F const& f) 
 template <class T, class F>
 void for_each_attention_setting(F const& f) {
   for_each_attention_task<T>({"streaming-full-H:", "streaming-window-H:",
-                              "streaming-block_local-H:", "materialised-full-H:"},
+                              "streaming-block_local-H:", "materialized-full-H:"},
                              f);
   // The promised shapes: heads of 64 channels.
-  for_each_attention_direction<T>({"streaming-full-H:8", "materialised-full-H:8"}, "normal",
+  for_each_attention_direction<T>({"streaming-full-H:8", "materialized-full-H:8"}, "normal",
                                   {1, 4096, 512}, f);
   // Small enough to run everything once.
   for (char const* const input : {"normal", "text"})
     for_each_attention_direction<T>({"streaming-full-H:4", "streaming-window-H:4",
-                                     "streaming-block_local-H:4", "materialised-full-H:4"},
+                                     "streaming-block_local-H:4", "materialized-full-H:4"},
                                     input, {2, 37, 24}, f);
 }
 

@@ -13,6 +13,9 @@
 
 namespace bench {
 
+// Called first, with main's arguments. May replace the process by one with another environment.
+void prepare_process(char** argv);
+
 // Why nothing can be measured on this machine; empty if it can.
 std::string obstacle();
 

@@ -140,6 +140,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    bench::prepare_process(argv);
     return run(argc, argv);
   } catch (bench::usage_error const& e) {
     std::fprintf(stderr, "bench: %s\n", e.what());

@@ -2,6 +2,7 @@
 """Runs the arena: every operator beside softmax attention, length by length. What is finished is kept, so that an
 interrupted run goes on where it was."""
 import hashlib
+import os
 import sys
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def run_arena(p: Programs) -> int:
     if not groups:
         raise BadResults("no case takes part in the arena")
     key = {"programs": {part: digest(path) for part, path in p.paths.items()}, "text": digest(o.text), **o.shapes.key(), "rounds": o.rounds,
-           "commit": p.commit, "peers": o.peers, "against": {part: digest(path) for part, path in p.others.items()}}
+           "commit": p.commit, "blas": os.environ.get("OPENBLAS_CORETYPE"), "peers": o.peers, "against": {part: digest(path) for part, path in p.others.items()}}
     journal = Journal(o.json.with_suffix(".partial.jsonl"), key, o.fresh)
     try:
         right = run_groups(p, groups, journal)

@@ -2,7 +2,7 @@
 """The arena's results as one table."""
 from dataclasses import dataclass
 
-from .contestants import CONTESTANTS, DIRECTIONS, MATERIALIZED, PLAIN_LOOPS, Contestant, contestant_of, label_of, reference_of
+from .contestants import CONTESTANTS, DIRECTIONS, Contestant, contestant_of, label_of, reference_of, weak_opponent
 from .crossover import Crossing, crossings_of, line_of
 from .results import Case, load, size, table, time_of
 from .verdicts import Ratio, paired
@@ -76,18 +76,8 @@ def cells(row: Row) -> list[str]:
 
 
 def machine_of(context: dict) -> str:
-    parts = [context[key] for key in ("cpu", "gpu", "architecture", "instruction_set", "compiler", "flags", "cuda") if context.get(key)]
-    if context.get("blas"):
-        parts.append(" ".join(context["blas"].split()[:2]))  # of OpenBLAS its name and version
+    parts = [context[key] for key in ("cpu", "gpu", "architecture", "instruction_set", "compiler", "flags", "cuda", "blas") if context.get(key)]
     return ", ".join(parts) + f"; commit {context.get('commit', 'unknown')}, {context.get('date', '')[:10]}"
-
-
-def weak_opponent(context: dict, rows: list[Row]) -> str:
-    """A warning where materialized attention multiplies without an optimized BLAS; else empty."""
-    if context.get("blas") != PLAIN_LOOPS or not any(row.who == MATERIALIZED for row in rows):
-        return ""
-    return (f"WARNING: no optimized BLAS was found: {MATERIALIZED.label} multiplies by plain loops here and is a weak opponent. "
-            "Debian: apt-get install libopenblas-dev")
 
 
 def legend(context: dict, rows: list[Row]) -> list[str]:
@@ -103,8 +93,8 @@ def legend(context: dict, rows: list[Row]) -> list[str]:
     if copies:
         roofs = ", ".join(f"{dtype} {peak / 1e9:.0f} GFLOP/s" for dtype, peak in peaks.items())
         lines.append(f"Roofs, measured here: copy {max(copies) / 1e9:.1f} GB/s read and written; multiply-add {roofs}.")
-    if weak_opponent(context, rows):
-        lines.append(weak_opponent(context, rows))
+    if warning := weak_opponent(context, timed):
+        lines.append(warning)
     lines += [f"NOISE: {said}" for said in context.get("noise", [])]
     lines += [f"FAILED: {row.case.name}: {row.case.failed}" for row in rows if row.case.failed and row.case.failed != "out of memory"]
     return lines

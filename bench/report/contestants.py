@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who takes part in the arena, in the order of the tables, and how the pictures show it."""
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .results import Case
@@ -45,7 +46,7 @@ CONTESTANTS = [
     REFERENCE,
     Contestant("softmax_attention", "streaming-causal-H:\\d+", "softmax, causal", "#555f6b"),
     Contestant("softmax_attention", "native-full-H:\\d+", "softmax, native products", "#d06a1b", True),
-    Contestant("softmax_attention", "materialised-full-H:\\d+", "softmax, materialized", "#777777"),
+    Contestant("softmax_attention", "materialized-full-H:\\d+", "softmax, materialized", "#777777"),
     Contestant("softmax_attention", "streaming-window-H:\\d+", "softmax, window of 512", "#9a7fc4", True),
     Contestant("softmax_attention", "streaming-window_globals-H:\\d+", "softmax, window of 512 and 8 globals", "#7d5bb0"),
     Contestant("softmax_attention", "streaming-block_local-H:\\d+", "softmax, blocks of 50", "#c9b3e6"),
@@ -55,7 +56,7 @@ CONTESTANTS = [
 ]
 OWN_POLICY = "own"
 OWN_COLORS = ("#e6007e", "#00a651", "#7a00e6", "#ff6a00", "#00b8d4", "#a8b400")
-MATERIALIZED = next(who for who in CONTESTANTS if who.policy.startswith("materialised"))
+MATERIALIZED = next(who for who in CONTESTANTS if who.policy.startswith("materialized"))
 DIRECTIONS = {"forward_values": "forward", "training": "forward + backward"}  # as cases and as tables call them
 
 
@@ -67,6 +68,17 @@ def contestant_of(case: Case) -> Contestant | None:
     i = sum(c.own for c in CONTESTANTS)
     CONTESTANTS.insert(i, Contestant(case.subject, OWN_POLICY, case.subject, OWN_COLORS[i % len(OWN_COLORS)], in_16_bits=True, own=True))
     return CONTESTANTS[i]
+
+
+def weak_opponent(context: dict, cases: Iterable[Case]) -> str:
+    """A warning where materialized attention multiplies by less than this processor can; else empty."""
+    no_blas = context.get("blas") == PLAIN_LOOPS
+    if not (no_blas or context.get("weak_blas")) or not any(map(MATERIALIZED.matches, cases)):
+        return ""
+    if no_blas:
+        return (f"WARNING: no optimized BLAS was found: {MATERIALIZED.label} multiplies by plain loops here and is a weak opponent. "
+                "Debian: apt-get install libopenblas-dev")
+    return f"WARNING: {MATERIALIZED.label} is a weak opponent: {context['blas']}: {context['weak_blas']}."
 
 
 def label_of(who: Contestant, context: dict) -> str:

@@ -6,7 +6,8 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from .arena_table import machine_of, print_table, rows_of, weak_opponent
+from .arena_table import machine_of, print_table, rows_of
+from .contestants import weak_opponent
 from .crossover import crossover_table
 from .in_torch.peers import table_of_peers
 from .page.write import write_page
@@ -29,8 +30,8 @@ def report_arena(results: list[Path], torch: Path, page: Path) -> None:
         print_table(context, rows)
         if crossover_table(rows):
             print("\n" + crossover_table(rows))
-        if weak_opponent(context, rows):
-            print(weak_opponent(context, rows), file=sys.stderr)
+        if warning := weak_opponent(context, [row.case for row in rows]):
+            print(warning, file=sys.stderr)
     if torch.exists():
         print()
         table_of_peers([row for _, _, rows in parts for row in rows], str(torch))

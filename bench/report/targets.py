@@ -5,7 +5,7 @@ import argparse
 import statistics
 from dataclasses import dataclass
 
-from .contestants import PLAIN_LOOPS
+from .contestants import PLAIN_LOOPS, weak_opponent
 from .results import BadResults, Case, load, run_main, table
 
 NOISE = 1.03  # "never slower", when the same code is timed twice
@@ -174,7 +174,7 @@ def attention_targets() -> list[Target | Level]:
     found: list[Target | Level] = []
     for direction in ("forward", "backward"):
         streaming, whole = (name("softmax_attention", 4096, direction=direction, policy=f"{algorithm}-full-H:8")
-                            for algorithm in ("streaming", "materialised"))
+                            for algorithm in ("streaming", "materialized"))
         what = f"f32 softmax attention H=8 D=64 N=4096 {direction}"
         found.append(Target(f"{what} against materialized with a BLAS", streaming, whole, at_least=3))
         found.append(Level(what, streaming, "flops_per_second", "GFLOP/s", 1e9, at_least=100))
@@ -285,6 +285,8 @@ def judge(results: list[str], clock: str) -> int:
     for target in (targets() if of_host else []) + gpu_targets():
         rows.append([target.what, target.asked, *verdict(target, cases, clock, context)])
     print(table(rows))
+    if of_host:
+        print(f"BLAS: {context.get('blas', PLAIN_LOOPS)}. {weak_opponent(context, cases.values())}")
     verdicts = [row[3] for row in rows[1:]]
     met, missed = verdicts.count("ok"), verdicts.count("MISSED")
     print(f"{met} of {met + missed} measured targets met" +

@@ -116,7 +116,7 @@ void add_softmax_attention() {
   for_each_variant_setting<T>(add);
   for_each_sweep_shape([&](ss::extents3 e) {
     for_each_attention_direction<T>({"streaming-full-H:4", "streaming-window-H:4",
-                                     "streaming-block_local-H:4", "materialised-full-H:4"},
+                                     "streaming-block_local-H:4", "materialized-full-H:4"},
                                     "uniform", e, add);
   });
   // Anywhere else native products are exact ones under another name.

@@ -170,6 +170,8 @@ double copy_bandwidth(unsigned) {
   return known;
 }
 
+void prepare_process(char**) {}
+
 void describe_machine() {
   cudaDeviceProp p{};
   int device = 0, driver = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine and the build, as far as the host backend is concerned.
+#include "blas.hpp"
 #include "driver/backend.hpp"
 
 #include <benchmark/benchmark.h>
@@ -8,11 +9,6 @@
 #include <algorithm>
 #include <fstream>
 #include <string>
-
-#ifdef SLICESORT_BENCH_BLAS
-// OpenBLAS's description of itself; null with another BLAS.
-extern "C" char* openblas_get_config() __attribute__((weak));
-#endif
 
 namespace bench {
 
@@ -28,23 +24,19 @@ std::string processor() {
   return "unknown";
 }
 
-// The BLAS that multiplies the matrices of materialized attention.
-std::string blas() {
-#ifdef SLICESORT_BENCH_BLAS
-  return openblas_get_config != nullptr ? openblas_get_config() : SLICESORT_BENCH_BLAS;
-#else
-  return "plain loops";
-#endif
-}
-
 }  // namespace
+
+void prepare_process(char** argv) { choose_blas_kernels(argv); }
 
 void describe_machine() {
   // A program with other contestants alone has no BLAS to speak of.
   auto const& all = all_cases();
   if (std::any_of(all.begin(), all.end(),
-                  [](bench_case const& c) { return c.at.subject == "softmax_attention"; }))
-    benchmark::AddCustomContext("blas", blas());
+                  [](bench_case const& c) { return c.at.subject == "softmax_attention"; })) {
+    benchmark::AddCustomContext("blas", describe_blas());
+    if (std::string const complaint = blas_complaint(); !complaint.empty())
+      benchmark::AddCustomContext("weak_blas", complaint);
+  }
   benchmark::AddCustomContext("cpu", processor());
   benchmark::AddCustomContext("instruction_set",
                               ss::impl::isa_name(ss::impl::chosen_isa(ss::isa::best)));

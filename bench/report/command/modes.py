@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 from .. import arena, results, sweep, targets
+from ..contestants import weak_opponent
 from .build import python_with
 from .noise import Watch, note
 from .options import Refused
@@ -31,6 +32,10 @@ def run_filter(p: Programs) -> int:
             return done.returncode
         for said in note(p.results[part], watch.end()):
             print(f"NOISE: {said}", file=sys.stderr)
+        if p.measured(part):
+            context, cases = results.load(str(p.results[part]))
+            if warning := weak_opponent(context, cases.values()):
+                print(warning, file=sys.stderr)
         print(f"done: results in {p.results[part]}")
     if not matched:
         raise Refused("no case matches the filter")

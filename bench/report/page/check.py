@@ -40,7 +40,7 @@ def check_content(b: Browser, data: dict) -> None:
     noise = b.ask("document.getElementById('noise').textContent")
     assert made_up.HOSTILE in noise, noise
     text = b.ask("document.body.innerText")
-    for wanted in ("OOM", "OpenBLAS", "g++ 12.2.0", "0000000", "bit for bit", "reference", "yours", "unchecked", "higher is better"):
+    for wanted in ("OOM", "OpenBLAS 0.3.21, Haswell kernels; they leave this processor's AVX-512 unused", "g++ 12.2.0", "0000000", "bit for bit", "reference", "yours", "unchecked", "higher is better"):
         assert wanted in text, f"the page does not say {wanted}"
     rows = list(csv.reader(io.StringIO(b.ask("csv()"))))
     names = [dict(zip(rows[0], row))["case"] for row in rows[1:]]

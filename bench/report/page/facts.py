@@ -56,7 +56,7 @@ def facts_of(context: dict, rows: list[Row]) -> list[list[str]]:
     facts = {
         "machine": ", ".join(filter(None, (said("cpu"), said("architecture"), said("instruction_set"), clock))),
         "GPU": ", ".join(filter(None, (said("gpu"), said("cuda") and f"CUDA {said('cuda')}"))),
-        "compiler": said("compiler"), "flags": said("flags"), "BLAS": said("blas") or "none",
+        "compiler": said("compiler"), "flags": said("flags"), "BLAS": "; ".join(filter(None, (said("blas") or "none", said("weak_blas")))),
         "commit": said("commit"), "date": str(said("date", ""))[:16].replace("T", " "), "command": said("command"),
         "text": said("text"), "rounds": said("rounds") and f"{said('rounds')}, each of which times every operator once, in a random order",
         "verified": verified_of(rows), "roofs": roofs_of(cases),

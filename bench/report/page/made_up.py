@@ -20,13 +20,14 @@ OPERATORS = (
     ("linear_attention", "random_exp-both-H:4", True, 90.0, 1.0), ("linear_attention", "random_exp-causal-H:4", False, 91.0, 1.0),
     ("linear_attention", "cosine_reweighted-both-H:4", False, 70.0, 1.0), ("linear_attention", "random_fourier-both-H:4", False, 60.0, 1.0),
     ("softmax_attention", "streaming-full-H:4", True, 33.0, 1.97), ("softmax_attention", "streaming-causal-H:4", False, 17.0, 1.97),
-    ("softmax_attention", "materialised-full-H:4", False, 48.0, 2.1),
+    ("softmax_attention", "materialized-full-H:4", False, 48.0, 2.1),
     ("softmax_attention", "streaming-window-H:4", True, 18.0, 1.05), ("softmax_attention", "streaming-block_local-H:4", False, 7.2, 1.01),
     ("softmax_attention", "streaming-window_globals-H:4", False, 18.5, 1.05), ("softmax_attention", "streaming-strided-H:4", False, 16.0, 1.3),
     ("softmax_attention", "streaming-causal_fixed-H:4", False, 11.0, 1.2), ("softmax_attention", "streaming-bigbird-H:4", False, 19.0, 1.04))
 HOSTILE = "</script><b id=planted>planted</b> & <!--"
 CONTEXT = {"date": "2026-01-01T12:00:00+00:00", "cpu": "A made-up processor", "instruction_set": "avx512", "compiler": "g++ 12.2.0",
-           "flags": "-O3 -DNDEBUG", "blas": "OpenBLAS 0.3.21", "text": "made_up.txt", "commit": "0000000", "command": "bench/run",
+           "flags": "-O3 -DNDEBUG", "blas": "OpenBLAS 0.3.21, Haswell kernels",
+           "weak_blas": "they leave this processor's AVX-512 unused", "text": "made_up.txt", "commit": "0000000", "command": "bench/run",
            "rounds": ROUNDS, "batch": 8, "num_cpus": 2}
 
 
@@ -42,7 +43,7 @@ def results_of(backend: str, dtypes: tuple[str, ...], widths: tuple[int, ...], f
                         name = f"{subject}/{backend}/{direction}/{dtype}/{policy}/text/B:8/N:{n}/C:{c}" + ("/T:1" if backend == "host" else "")
                         if dtype != "f32" and not in_16_bits:
                             continue
-                        if policy.startswith("materialised") and n == LENGTHS[-1]:
+                        if policy.startswith("materialized") and n == LENGTHS[-1]:
                             rows += rows_of_result({"name": name, "failed": "out of memory"})
                             continue
                         elements = 8 * n * c

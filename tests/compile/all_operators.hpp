@@ -52,37 +52,40 @@ struct tensor {
   std::vector<T> values;
 };
 
-inline unsigned hash(float value, unsigned seed) {
+template <class T>
+unsigned hash(T element, unsigned seed) {
+  auto const value = static_cast<float>(element);
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   return (seed ^ bits) * 16777619u;
 }
 
 // The results of every operator on a fixed input, as one number: the same in every program.
-inline unsigned fingerprint(ss::exec::host on = {}) {
+template <class T = float>
+unsigned fingerprint(ss::exec::host on = {}, ss::grad_mode mode = ss::grad_mode::overwrite) {
   ss::extents3 const e{2, 37, 5};
-  tensor<float> x(e), y(e), dx(e);
+  tensor<T> x(e), y(e), dx(e);
   for (std::size_t i = 0; i < x.values.size(); ++i)
-    x.values[i] = static_cast<float>(static_cast<int>(i * 2654435761u % 97u) - 48);
+    x.values[i] = T(static_cast<float>(static_cast<int>(i * 2654435761u % 97u) - 48));
   std::vector<unsigned char> memory(1 << 20);
   ss::workspace const scratch{memory.data(), memory.size()};
   unsigned seed = 2166136261u;
-  auto const note = [&seed](tensor<float> const& t) {
-    for (float v : t.values) seed = hash(v, seed);
+  auto const note = [&seed](tensor<T> const& t) {
+    for (T v : t.values) seed = hash(v, seed);
   };
 
   tensor<std::uint16_t> perm(e);
   ss::slicing_sort<ss::half_half> const sort{ss::half_half{}};
   sort.forward(on, x.read(), y.view(), {perm.view()}, scratch);
   note(y);
-  sort.backward(on, y.read(), {perm.view()}, dx.view(), scratch);
+  sort.backward(on, y.read(), {perm.view()}, dx.view(), scratch, {mode});
   note(dx);
 
 #if __has_include(<slicesort/permute.hpp>)
   ss::permute const again{};
   again.forward(on, y.read(), {perm.view()}, dx.view(), scratch);
   note(dx);
-  again.backward(on, x.read(), {perm.view()}, dx.view(), scratch);
+  again.backward(on, x.read(), {perm.view()}, dx.view(), scratch, {mode});
   note(dx);
 #endif
 
@@ -91,7 +94,7 @@ inline unsigned fingerprint(ss::exec::host on = {}) {
   ss::multi_permutation<ss::ascending> const csp{3};
   csp.forward(on, x.read(), ss::uniform_weights, y.view(), {perms.view()}, scratch);
   note(y);
-  csp.backward(on, y.read(), ss::uniform_weights, {perms.view()}, dx.view(), scratch);
+  csp.backward(on, y.read(), ss::uniform_weights, {perms.view()}, dx.view(), scratch, {mode});
   note(dx);
 #endif
 
@@ -100,7 +103,7 @@ inline unsigned fingerprint(ss::exec::host on = {}) {
   ss::max_exchange const exchange{};
   exchange.forward(on, x.read(), y.view(), {maximum.view()}, scratch);
   note(y);
-  exchange.backward(on, y.read(), {maximum.view()}, dx.view(), scratch);
+  exchange.backward(on, y.read(), {maximum.view()}, dx.view(), scratch, {mode});
   note(dx);
 #endif
 
@@ -108,7 +111,7 @@ inline unsigned fingerprint(ss::exec::host on = {}) {
   ss::shuffle<ss::per_channel> const mix{7};
   mix.forward(on, x.read(), y.view(), scratch);
   note(y);
-  mix.backward(on, y.read(), dx.view(), scratch);
+  mix.backward(on, y.read(), dx.view(), scratch, {mode});
   note(dx);
 #endif
 
@@ -117,44 +120,47 @@ inline unsigned fingerprint(ss::exec::host on = {}) {
   tensor<std::uint8_t> order(permute.saved_extents(e));
   permute.forward(on, x.read(), y.view(), {order.view()}, scratch);
   note(y);
-  permute.backward(on, y.read(), {order.view()}, dx.view(), scratch);
+  permute.backward(on, y.read(), {order.view()}, dx.view(), scratch, {mode});
   note(dx);
 #endif
 
 #if __has_include(<slicesort/sinkhorn_csp.hpp>)
-  ss::sinkhorn_csp<> const match{ss::group_size{4}, ss::sinkhorn{1.0, 2}};
-  match.forward(on, x.read(), y.view(), scratch);
-  note(y);
-  match.backward(on, y.read(), x.read(), dx.view(), scratch);
-  note(dx);
+  if constexpr (sizeof(T) >= sizeof(float)) {  // other elements are refused
+    ss::sinkhorn_csp<> const match{ss::group_size{4}, ss::sinkhorn{1.0, 2}};
+    match.forward(on, x.read(), y.view(), scratch);
+    note(y);
+    match.backward(on, y.read(), x.read(), dx.view(), scratch, {mode});
+    note(dx);
+  }
 #endif
 
 #if __has_include(<slicesort/sparse_mix.hpp>)
   ss::extents4 const we{3, e.batch, e.length, 4};
-  std::vector<float> w(static_cast<std::size_t>(we.size())), dw(w.size());
+  std::vector<T> w(static_cast<std::size_t>(we.size())), dw(w.size());
   for (std::size_t i = 0; i < w.size(); ++i)
-    w[i] = 0.125f * static_cast<float>(static_cast<int>(i * 2654435761u % 13u) - 6);
-  ss::tensor4<float const> const weights(w.data(), we);
+    w[i] = T(0.125f * static_cast<float>(static_cast<int>(i * 2654435761u % 13u) - 6));
+  ss::tensor4<T const> const weights(w.data(), we);
   ss::sparse_mix<> const factors{ss::topology::chord{}, ss::recompute};
   factors.forward(on, x.read(), weights, y.view(), ss::no_saved, scratch);
   note(y);
   factors.backward(on, y.read(), x.read(), weights, ss::no_saved, dx.view(),
-                   ss::tensor4<float>(dw.data(), we), scratch);
+                   ss::tensor4<T>(dw.data(), we), scratch, {mode});
   note(dx);
-  for (float v : dw) seed = hash(v, seed);
+  for (T v : dw) seed = hash(v, seed);
 #endif
 
 #if __has_include(<slicesort/softmax_attention.hpp>)
+  using A = ss::detail::accumulator_t<T>;
   ss::softmax_attention<ss::mask::causal> const attend{};
-  ss::tensor4<float const> const heads = ss::split_heads(x.read(), e.channels);
-  ss::tensor4<float> const means = ss::split_heads(y.view(), e.channels);
-  std::vector<float> numbers(static_cast<std::size_t>(2 * e.size()));
-  ss::tensor4<float> const numbers_view(numbers.data(),
-                                        attend.saved_extents(heads.extents(), heads.extents()));
+  ss::tensor4<T const> const heads = ss::split_heads(x.read(), e.channels);
+  ss::tensor4<T> const means = ss::split_heads(y.view(), e.channels);
+  std::vector<A> numbers(static_cast<std::size_t>(2 * e.size()));
+  ss::tensor4<A> const numbers_view(numbers.data(),
+                                    attend.saved_extents(heads.extents(), heads.extents()));
   attend.forward(on, {heads, heads, heads}, means, {numbers_view}, scratch);
   note(y);
   attend.backward(on, heads, {heads, heads, heads}, means, {numbers_view},
-                  {ss::split_heads(dx.view(), e.channels)}, scratch);
+                  {ss::split_heads(dx.view(), e.channels)}, scratch, {mode});
   note(dx);
 #endif
 
@@ -170,7 +176,7 @@ inline unsigned fingerprint(ss::exec::host on = {}) {
   look_back.forward(on, {heads, heads, heads}, means, scratch);
   note(y);
   look_back.backward(on, heads, {heads, heads, heads}, {ss::split_heads(dx.view(), e.channels)},
-                     scratch);
+                     scratch, {mode});
   note(dx);
 #endif
   return seed;

@@ -29,16 +29,15 @@ class exchanged_rows {
       : to_(to), block_(b), row_(row) {
     with_store<T>(mode, [&](auto store) {
       for (index_t c = 0; c < b.channels; ++c) {
-        index_t const channel = b.channel + c;
-        other_[c] = static_cast<index_t>(other[c]);
-        T const *const here = &from(b.batch, row, channel), *const there =
-                                                                &from(b.batch, other_[c], channel);
+        index_t const channel = b.channel + c, other_row = static_cast<index_t>(other[c]);
+        T here{}, there{};  // g++ cannot see that only an accumulating store reads them
         if (mode == grad_mode::accumulate) {
-          here_[c] = to(b.batch, row, channel);
-          there_[c] = to(b.batch, other_[c], channel);
+          here = to(b.batch, row, channel);
+          there = to(b.batch, other_row, channel);
         }
-        store(here_[c], *there);
-        store(there_[c], *here);
+        store(here, from(b.batch, other_row, channel));
+        store(there, from(b.batch, row, channel));
+        other_[c] = other_row, here_[c] = here, there_[c] = there;
       }
     });
   }

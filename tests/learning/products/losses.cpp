@@ -1,39 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses of a few training steps of every kind of mixer, one a line: compiled with the library's
-// own products and with a BLAS, for check_losses.py.
+// Answers and gradients of models after one step, a line for each array: compiled with the
+// library's own products and with a BLAS, for check_losses.py. BLASes add up in different orders.
+// Where a model sorts, a rounding may change a result by any amount, so "exact" models multiply
+// integers alone: every product has the same bits in every order. "smooth" models are continuous.
+#include "learning/encoder.hpp"
 #include "learning/gemm.hpp"
+#include "learning/loss.hpp"
 #include "learning/mixers/attention.hpp"
 #include "learning/mixers/sorting.hpp"
 #include "learning/mixers/sparse_mix.hpp"
-#include "learning/tasks/noise.hpp"
-#include "learning/trainer.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 namespace {
 
 using namespace learning;
 
-template <class Mixer, class Block>
-void print_losses(char const* name) {
-  noise const samples(64);
-  encoder_config with;
-  with.width = 32, with.hidden = 48;
-  encoder<Mixer, Block> m(samples.shape(), with, {}, 1);
-  training_rules rules;
-  rules.batch = 20, rules.steps = 8, rules.update.clip = 1;
-  trainer t(m, samples, rules);
-  while (t.step() < t.steps()) {
-    double const loss = t.train().mean_loss();
-    std::printf("%s %lld %.9g\n", name, static_cast<long long>(t.step()), loss);
+// 1280 rows: two tiles of those that are multiplied at once.
+constexpr index_t samples = 20;
+constexpr sample_shape shape{64, 0, 16, 2, 0};
+
+template <class T>
+void print(std::string const& name, T const* values, index_t count) {
+  std::printf("%s", name.c_str());
+  for (index_t i = 0; i < count; ++i) std::printf(" %.17g", static_cast<double>(values[i]));
+  std::printf("\n");
+}
+
+// One forward and backward; dy = slope(batch, y, dy).
+template <class T, class Slope>
+void print_step(std::string const& name, model<T>& m, Slope const& slope) {
+  random_stream const random(1, 2);
+  std::vector<std::int32_t> tokens(samples * shape.length), labels(samples);
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    tokens[i] = static_cast<std::int32_t>(random.below(i, shape.vocabulary));
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i % 2);
+  batch<T> const in{samples, shape, tokens.data(), nullptr, {}, labels.data(), nullptr};
+  std::vector<T> answers(samples * shape.outputs), slopes(answers.size());
+  matrix<T> const y(answers.data(), samples, shape.outputs),
+      dy(slopes.data(), samples, shape.outputs);
+
+  team threads(1);
+  memory stack;
+  call<T> c{threads, stack};
+  for (int pass = 0; pass < 2; ++pass) {  // the first counts
+    if (pass == 1) stack.allocate();
+    m.forward(c, in, y);
+    if (pass == 1) slope(in, y, dy);
+    m.backward(c, in, dy);
   }
+  print(name + " answers", answers.data(), static_cast<index_t>(answers.size()));
+  for (auto const& entry : m.learned().entries())
+    print(name + " " + entry.name, m.learned().gradients().data() + entry.at, entry.size);
+}
+
+// Parameters are integers: embeddings of at most 3 + 1, and two elements of a weight's row, and of
+// a square one's column, that are 1 and -1. So each of five products at most doubles a value.
+// Pooling divides by 64. A weight's gradient adds up 1280 products, of at most 4 * 2^4 * 2^5 / 64
+// altogether: 2^17 * 1280 / 64 of its unit of 1 / 64 are less than the 2^24 that float holds.
+template <class T>
+void print_exact(std::string const& name) {
+  encoder_config with;
+  with.width = 32;
+  encoder<mixers::sorting<ss::ascending, T>, bare> m(shape, with, {}, 1);
+  for (auto const& entry : m.learned().entries()) {
+    T* const values = m.learned().values().data() + entry.at;
+    random_stream const random(3, stream_of(entry.name));
+    index_t const columns = entry.shape.back();
+    bool const added = entry.name == "positions" || entry.shape.size() == 1;
+    for (index_t i = 0; i < entry.size; ++i) {
+      index_t const row = i / columns, column = i % columns;
+      auto const place = static_cast<std::uint64_t>(i);
+      if (added)
+        values[i] = static_cast<T>(random.below(place, 3) - 1);
+      else if (entry.name == "embedding.weight")
+        values[i] = static_cast<T>(random.below(place, 7) - 3);
+      else
+        values[i] = static_cast<T>((column == (5 * row + 1) % columns) -
+                                   (column == (7 * row + 4) % columns));
+    }
+  }
+  print_step<T>(name, m, [](batch<T> const&, matrix<T> y, matrix<T> dy) {
+    for (index_t i = 0; i < y.rows * y.columns; ++i) dy.data[i] = static_cast<T>(i % 3 - 1);
+  });
+}
+
+template <class Mixer, class Block>
+void print_smooth(std::string const& name, index_t layers) {
+  encoder_config with;
+  with.width = 32, with.hidden = 48, with.layers = layers;
+  encoder<Mixer, Block> m(shape, with, {}, 1);
+  print_step<double>(name, m, [](batch<double> const& in, matrix<double> y, matrix<double> dy) {
+    loss<double>(in, y, dy);
+  });
 }
 
 }  // namespace
 
 int main() {
-  std::printf("products %s\n", learning::gemm_name);
-  print_losses<mixers::sorting<>, pre_norm>("sorting");
-  print_losses<mixers::attention<>, post_norm>("attention");
-  print_losses<mixers::sparse_mix<>, bare>("sparse_mix");
+  use_one_thread_a_product();
+  std::printf("products %s\n", gemm_name);
+  print_exact<float>("exact float");
+  print_exact<double>("exact double");
+  print_smooth<mixers::attention<ss::mask::full, double>, post_norm>("smooth attention", 2);
+  print_smooth<mixers::sparse_mix<ss::topology::chord, double>, bare>("smooth sparse_mix", 1);
 }

@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 source, program = sys.argv[1:]
-found = re.search(r"^// output:\n((?://.*\n?)*)\s*\Z", Path(source).read_text(), re.MULTILINE)
+found = re.search(r"^// output:\n((?://.*\n?)*)\s*\Z", Path(source).read_text(encoding="utf-8"), re.MULTILINE)
 if not found:
     sys.exit(f"{source}: does not end with a '// output:' comment")
 want = [line[2:].removeprefix(" ").rstrip() for line in found[1].splitlines()]
-run = subprocess.run([program], capture_output=True, text=True, timeout=300)
+run = subprocess.run([program], capture_output=True, encoding="utf-8", timeout=300)
 got = [line.rstrip() for line in run.stdout.splitlines()]
 sys.stderr.write(run.stderr)
 if run.returncode == 77:

@@ -154,7 +154,7 @@ class Case:
 
 
 def read_cases() -> list[Case]:
-    texts = [(COUNTERS / name).read_text() for name in ("golden.txt", "machine_code.txt")]
+    texts = [(COUNTERS / name).read_text(encoding="utf-8") for name in ("golden.txt", "machine_code.txt")]
     cases: list[Case] = []
     columns = [re.search(r"^case and kernels +(.*)$", text, re.MULTILINE)[1].split() for text in texts]
     rows = [[line for line in text.splitlines() if not line.startswith(("#", "case and"))] for text in texts]
@@ -251,10 +251,10 @@ def main() -> int:
     if not arguments.check and not arguments.update:
         print("\n\n".join(table(rows) for rows in tables.values()))
         return 0
-    page = PAGE.read_text()
+    page = PAGE.read_text(encoding="utf-8")
     now = with_tables(page, tables)
     if arguments.update:
-        PAGE.write_text(now)
+        PAGE.write_text(now, encoding="utf-8")
     elif now != page:
         print(f"{PAGE.name}: its tables are not those of report.gpu_model --update")
         return 1

@@ -23,14 +23,14 @@ TINY = ("--batch", "2", "--lengths", "37", "--channels", "24")
 
 
 def run(module: str, *arguments: str, status: int = 0) -> str:
-    done = subprocess.run([sys.executable, "-m", f"report.{module}", *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", f"report.{module}", *arguments], capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == status, f"{module}: status {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
 
 
 def interrupted_arena(journal: Path, results: list[Path], flags: list[str]) -> str:
     """Stops an arena as Ctrl-C would once a group of its cases is kept, leaves half a line behind, and runs it again."""
-    first = subprocess.Popen([sys.executable, "-m", "report.command", *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    first = subprocess.Popen([sys.executable, "-m", "report.command", *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
     while first.poll() is None and not (journal.exists() and '"group"' in journal.read_text(encoding="utf-8")):
         time.sleep(0.01)
     first.send_signal(signal.SIGINT)
@@ -143,7 +143,7 @@ def check_sweep(p: Programs) -> None:
 def run_tests(p: Programs) -> None:
     of_program = {"SLICESORT_BENCH_PROGRAM": str(p.paths["host"])} if "host" in p.paths else {}
     done = subprocess.run([sys.executable, "-m", "unittest", "discover", "-s", ROOT / "bench/report/tests", "-t", ROOT / "bench"],
-                          env={**os.environ, **of_program}, capture_output=True, text=True, check=False)
+                          env={**os.environ, **of_program}, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

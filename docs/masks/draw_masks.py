@@ -24,7 +24,7 @@ TITLES = {"either window, globals": "either{a, b}", "both causal, fixed": "both{
 
 def patterns():
     """[(name, [rows])] in the order of the output."""
-    comment = (EXAMPLES / "attention_masks.cpp").read_text().split("// output:\n")[1]
+    comment = (EXAMPLES / "attention_masks.cpp").read_text(encoding="utf-8").split("// output:\n")[1]
     found, names = [], []
     for line in comment.splitlines():
         cells = line[3:].split()
@@ -66,8 +66,8 @@ def svg(found):
 def main():
     target, text = HERE / "attention_masks.svg", svg(patterns())
     if sys.argv[1:] != ["--check"]:
-        target.write_text(text)
-    elif not target.exists() or target.read_text() != text:
+        target.write_text(text, encoding="utf-8")
+    elif not target.exists() or target.read_text(encoding="utf-8") != text:
         sys.exit(f"{target.name} is out of date: run docs/masks/draw_masks.py")
 
 

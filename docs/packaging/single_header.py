@@ -51,7 +51,7 @@ def main() -> None:
         if not (INCLUDE / header).is_file():
             raise SystemExit(f"single_header.py: there is no {header} in {INCLUDE}")
         writer.write(header)
-    version = ".".join(re.findall(r"#define SLICESORT_VERSION_\w+ (\d+)", (INCLUDE / "slicesort/version.hpp").read_text()))
+    version = ".".join(re.findall(r"#define SLICESORT_VERSION_\w+ (\d+)", (INCLUDE / "slicesort/version.hpp").read_text(encoding="utf-8")))
     print("// SPDX-FileCopyright" "Text: 2026 The slicesort authors", LICENCE,
           f"// slicesort {version} in one file, written by docs/packaging/single_header.py; not to be edited.",
           "#pragma once", *writer.lines, sep="\n")

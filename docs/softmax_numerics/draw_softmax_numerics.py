@@ -16,7 +16,7 @@ SOFTMAX, SORT = COLOURS[1], COLOURS[0]
 
 def rows():
     """[(N, softmax's std, sum of differences, share of equal, and slicing-sort's)]"""
-    lines = (HERE / "softmax_numerics.txt").read_text().splitlines()
+    lines = (HERE / "softmax_numerics.txt").read_text(encoding="utf-8").splitlines()
     return [tuple(float(v) for v in (line.split()[:1] + line.split()[2:])) for line in lines[3:]]
 
 
@@ -75,8 +75,8 @@ def svg(data):
 def main():
     target, text = HERE / "softmax_numerics.svg", svg(rows())
     if sys.argv[1:] != ["--check"]:
-        target.write_text(text)
-    elif not target.exists() or target.read_text() != text:
+        target.write_text(text, encoding="utf-8")
+    elif not target.exists() or target.read_text(encoding="utf-8") != text:
         sys.exit(f"{target.name} is out of date: run docs/softmax_numerics/draw_softmax_numerics.py")
 
 

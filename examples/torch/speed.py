@@ -87,7 +87,7 @@ def cpp_call():
         program = f"{folder}/cpp_call"
         subprocess.run(["g++", "-std=c++17", "-O2", f"-I{HERE}/../../include", str(HERE / "cpp_call.cpp"), "-o", program],
                        check=True)
-        return map(float, subprocess.run([program], capture_output=True, text=True, check=True).stdout.split())
+        return map(float, subprocess.run([program], capture_output=True, encoding="utf-8", check=True).stdout.split())
 
 
 def microseconds(call, repeats=20, calls=500):

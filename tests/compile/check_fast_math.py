@@ -12,7 +12,7 @@ FLAGS = ["-std=c++17", "-arch=compute_90", "-DFLOAT_ALONE", "-use_fast_math", f"
 
 
 def complaint(source) -> str:
-    run = subprocess.run([NVCC, *FLAGS, "-ptx", str(source), "-o", "-"], capture_output=True, text=True)
+    run = subprocess.run([NVCC, *FLAGS, "-ptx", str(source), "-o", "-"], capture_output=True, encoding="utf-8")
     if run.returncode:
         return f"{source.name}: {run.stderr}"
     if ".entry" not in run.stdout:

@@ -22,12 +22,12 @@ def prints(folder: str, compiler: str, flags: str, run: list[str], sets: list[st
     """The lines of the program, for each instruction set that there is."""
     program = Path(folder) / f"{compiler}{flags}".replace(" ", "").replace("/", "_")
     command = [compiler, "-std=c++17", *flags.split(), *WARNINGS, f"-I{INCLUDE}", str(HERE / "fingerprint.cpp"), "-o", str(program)]
-    made = subprocess.run(command, capture_output=True, text=True)
+    made = subprocess.run(command, capture_output=True, encoding="utf-8")
     if made.returncode:
         sys.exit(f"{' '.join(command)}\n{made.stderr[:4000]}")
     found = {}
     for name in sets:
-        ran = subprocess.run([*run, str(program), name], capture_output=True, text=True)
+        ran = subprocess.run([*run, str(program), name], capture_output=True, encoding="utf-8")
         if ran.returncode == NOT_AVAILABLE:
             continue
         if ran.returncode or not ran.stdout:

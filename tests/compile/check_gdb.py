@@ -12,7 +12,7 @@ from pathlib import Path
 from common import COMPILERS, HERE, INCLUDE, run_all
 
 SOURCE = HERE / "printed_by_gdb.cpp"
-EXPECTED = dict(re.findall(r"^// prints (\w+): (.*)$", SOURCE.read_text(), re.MULTILINE))
+EXPECTED = dict(re.findall(r"^// prints (\w+): (.*)$", SOURCE.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def skip(why: str) -> None:
@@ -24,7 +24,7 @@ def said_by_gdb(program: Path) -> str:
     look = [part for name in EXPECTED for part in ("-ex", rf"echo \n<{name}>", "-ex", f"output {name}")]
     run = subprocess.run(["gdb", "-batch", "-nx", "-iex", "set debuginfod enabled off",
                           "-ex", f"source {INCLUDE}/slicesort/gdb.py", "-ex", "break stop_here", "-ex", "run", "-ex", "up",
-                          *look, "-ex", r"echo \n<end>", program], capture_output=True, text=True, timeout=120)
+                          *look, "-ex", r"echo \n<end>", program], capture_output=True, encoding="utf-8", timeout=120)
     return run.stdout + run.stderr
 
 
@@ -32,7 +32,7 @@ def check(compiler: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "program"
         run = subprocess.run([compiler, "-std=c++17", "-g", "-O0", f"-I{INCLUDE}", SOURCE, "-o", program],
-                             capture_output=True, text=True)
+                             capture_output=True, encoding="utf-8")
         said = run.stderr if run.returncode else said_by_gdb(program)
     if "ptrace" in said and "not permitted" in said:
         skip("gdb may not run a program here (ptrace)")
@@ -46,6 +46,6 @@ def check(compiler: str) -> str:
 if not shutil.which("gdb"):
     skip("there is no gdb (Debian: apt-get install gdb)")
 if "Python" not in subprocess.run(["gdb", "-batch", "-nx", "-ex", "python print('Python')"], capture_output=True,
-                                  text=True).stdout:
+                                  encoding="utf-8").stdout:
     skip("this gdb has no Python")
 run_all("gdb", [lambda compiler=compiler: check(compiler) for compiler in COMPILERS])

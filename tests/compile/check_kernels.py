@@ -45,7 +45,7 @@ class Usage:
 
 def short(symbol: str) -> str:
     """run_body<slicesort::...::impl::sort_tile<float, ...> >(...) becomes sort_tile<float, ...>."""
-    text = subprocess.run(["c++filt", symbol], capture_output=True, text=True, check=True).stdout.strip()
+    text = subprocess.run(["c++filt", symbol], capture_output=True, encoding="utf-8", check=True).stdout.strip()
     text = re.sub(r"\bslicesort::(\w+::)*", "", text)
     return re.sub(r"^void run_body<(.*?) ?>\(.*$", r"\1", text).replace("> >", ">>")
 
@@ -55,14 +55,14 @@ def compiled(only: str, *flags: str) -> tuple[str, str, str]:
     with tempfile.TemporaryDirectory() as folder:
         # All operators in one text, so that a kernel that two of them use is compiled once.
         text = Path(folder) / "kernels.cu"
-        text.write_text("".join(f'#include "{path}"\n' for path in sorted((HERE / "kernels").glob(f"{only or '*'}.cu"))))
+        text.write_text("".join(f'#include "{path}"\n' for path in sorted((HERE / "kernels").glob(f"{only or '*'}.cu"))), encoding="utf-8")
         run = subprocess.run([NVCC, "-std=c++17", f"-I{INCLUDE}", *NVCC_WARNINGS, *flags, "--keep", "--keep-dir", folder,
-                              str(text), "-o", f"{folder}/result"], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+                              str(text), "-o", f"{folder}/result"], capture_output=True, encoding="utf-8", env={**os.environ, "LC_ALL": "C"})
         messages = run.stdout + run.stderr
         if run.returncode or re.search(r"\bwarning\b", messages):
             return "", "", f"{' '.join(flags)}:\n" + "\n".join(messages.splitlines()[:20])
         ptx = Path(folder) / ("result" if "-ptx" in flags else "kernels.ptx")
-        return messages, ptx.read_text(), ""
+        return messages, ptx.read_text(encoding="utf-8"), ""
 
 
 def usage(messages: str, ptx: str) -> dict[str, Usage]:
@@ -80,7 +80,7 @@ def bodies() -> dict[str, str]:
     """Kernel bodies, the structs that have a launch bound, and the folder of detail/ that each lies in."""
     found = {}
     for path in sorted([*(INCLUDE / "slicesort/detail").rglob("kernel/*.hpp"), INCLUDE / "slicesort/detail/cuda/launch.cuh"]):
-        parts = re.split(r"static constexpr int max_threads\b", path.read_text())
+        parts = re.split(r"static constexpr int max_threads\b", path.read_text(encoding="utf-8"))
         folder = path.relative_to(INCLUDE / "slicesort/detail").parts[0]
         found |= {re.findall(r"^struct (\w+)", part, re.MULTILINE)[-1]: folder for part in parts[:-1] if "struct " in part}
     return found
@@ -111,7 +111,7 @@ def read_golden(only: str = "") -> tuple[set[str], Kernels]:
     """The versions that the files name, which is one, and their rows: of one folder, or of all."""
     versions, kernels = set(), {}
     for path in sorted(GOLDEN.glob(f"{only or '*'}.txt")):
-        version, rows = read_table(path.read_text())
+        version, rows = read_table(path.read_text(encoding="utf-8"))
         versions.add(version)
         kernels |= rows
     return versions, kernels
@@ -125,7 +125,7 @@ def write_golden(version: str, kernels: Kernels, folders: dict[str, str], only: 
         path.unlink()
     for folder in sorted({folders[body_of(kernel)] for kernel, _ in kernels}):
         path = GOLDEN / f"{folder}.txt"
-        path.write_text(table(version, {key: used for key, used in kernels.items() if folders[body_of(key[0])] == folder}, width))
+        path.write_text(table(version, {key: used for key, used in kernels.items() if folders[body_of(key[0])] == folder}, width), encoding="utf-8")
         print(f"wrote {path}")
 
 
@@ -153,8 +153,8 @@ def main() -> int:
     if not NVCC:
         print("kernels: skipped, there is no nvcc")
         return 0
-    version = re.search(r"V(\d+\.\d+\.\d+)", subprocess.run([NVCC, "--version"], capture_output=True, text=True, check=True).stdout)[1]
-    newest = max(map(int, re.findall(r"compute_(\d+)", subprocess.run([NVCC, "--list-gpu-arch"], capture_output=True, text=True, check=True).stdout)))
+    version = re.search(r"V(\d+\.\d+\.\d+)", subprocess.run([NVCC, "--version"], capture_output=True, encoding="utf-8", check=True).stdout)[1]
+    newest = max(map(int, re.findall(r"compute_(\d+)", subprocess.run([NVCC, "--list-gpu-arch"], capture_output=True, encoding="utf-8", check=True).stdout)))
     jobs = [("-cubin", f"-arch=sm_{arch}", "-Xptxas=-v") for arch in ARCHITECTURES] + [("-ptx", f"-arch=compute_{newest}", "-DFLOAT_ALONE")]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(lambda flags: compiled(options.only, *flags), jobs))

@@ -44,12 +44,12 @@ def check(compiler: str, kind: str, folder: Path) -> tuple[int, list[str]]:
     cases = [(environment, fault, report) for environment, faults in runs for fault, report in faults.items()]
     program = folder / f"{compiler.replace('/', '-')}-{kind}"
     build = subprocess.run([compiler, "-std=c++17", "-O1", "-g1", *WARNINGS, *flags, f"-I{INCLUDE}", f"-I{TESTS}", *map(str, SOURCES),
-                            "-o", str(program), "-pthread"], capture_output=True, text=True)
+                            "-o", str(program), "-pthread"], capture_output=True, encoding="utf-8")
     if build.returncode != 0:
         return len(cases), [f"{compiler} {kind}: does not build\n{build.stderr[:2000]}"] * len(cases)
     complaints = []
     for environment, fault, report in cases:
-        run = subprocess.run([*without_randomization(), str(program), fault], capture_output=True, text=True,
+        run = subprocess.run([*without_randomization(), str(program), fault], capture_output=True, encoding="utf-8",
                              env={**os.environ, **environment})
         good = run.returncode == 0 and not run.stderr if not report else run.returncode != 0 and report in run.stderr
         if not good:

@@ -21,7 +21,7 @@ PAIRS = [("-std=c++17 -O0", "-std=c++17 -O0"), ("-std=c++17 -O0", "-std=c++17 -O
 
 
 def step(*command: str | Path) -> str:
-    run = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    run = subprocess.run([str(c) for c in command], capture_output=True, encoding="utf-8")
     return "" if run.returncode == 0 else f"{' '.join(map(str, command))}\nexit status {run.returncode}\n{run.stdout}{run.stderr}"
 
 

@@ -14,7 +14,7 @@ LINES = 12
 
 
 def check(compiler: str, umbrella: list[str], path: Path, variant: str) -> str:
-    expected = re.search(r"^// expect: (.*)$", path.read_text(), re.MULTILINE)
+    expected = re.search(r"^// expect: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     where = f"{path.name}{' ' + variant if variant else ''} ({compiler})"
     if not expected:
         return f"{where}: has no '// expect: ' line"
@@ -37,7 +37,7 @@ def check(compiler: str, umbrella: list[str], path: Path, variant: str) -> str:
 
 
 def variants(path: Path) -> list[str]:
-    return " ".join(re.findall(r"^// of: (.*)$", path.read_text(), re.MULTILINE)).split() or [""]
+    return " ".join(re.findall(r"^// of: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)).split() or [""]
 
 
 with tempfile.TemporaryDirectory() as folder:

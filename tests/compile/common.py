@@ -24,7 +24,7 @@ def syntax_only(compiler: str, source: str | Path, *flags: str) -> tuple[bool, s
     """Reads a source (text or a path) with the project's headers; returns success and the messages."""
     command = [compiler, "-fsyntax-only", *flags, f"-I{INCLUDE}", "-x", "c++"]
     text = None if isinstance(source, Path) else source
-    run = subprocess.run(command + (["-"] if text is not None else [str(source)]), input=text, text=True,
+    run = subprocess.run(command + (["-"] if text is not None else [str(source)]), input=text, encoding="utf-8",
                          capture_output=True, env={**os.environ, "LC_ALL": "C"})
     return run.returncode == 0, run.stderr
 
@@ -45,9 +45,9 @@ def by_nvcc(source: str, *flags: str) -> tuple[bool, str]:
     """Compiles a text with the project's headers, for the device and the host; returns success and the messages."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "text.cu"
-        path.write_text(source)
+        path.write_text(source, encoding="utf-8")
         run = subprocess.run([NVCC, f"-I{INCLUDE}", *NVCC_WARNINGS, *flags, "-c", str(path), "-o", f"{folder}/text.o"],
-                             text=True, capture_output=True, env={**os.environ, "LC_ALL": "C"})
+                             encoding="utf-8", capture_output=True, env={**os.environ, "LC_ALL": "C"})
     return run.returncode == 0, run.stdout + run.stderr
 
 

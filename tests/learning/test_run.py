@@ -133,7 +133,7 @@ class Journals(unittest.TestCase):
             journal = Path(folder) / "journal"
             lines = [{"event": "start", "step": 0}, {"event": "test", "step": 5, "accuracy": 0.1}, {"event": "test", "step": 10, "accuracy": 0.2},
                      {"event": "start", "step": 5}, {"event": "test", "step": 10, "accuracy": 0.3}, {"event": "end", "reason": "steps"}]
-            journal.write_text("\n".join(map(json.dumps, lines)) + '\n{"event":"te')
+            journal.write_text("\n".join(map(json.dumps, lines)) + '\n{"event":"te', encoding="utf-8")
             result = read_journal(journal)
             self.assertEqual([(one["step"], one["accuracy"]) for one in result.test], [(5, 0.1), (10, 0.3)])
             self.assertTrue(result.complete)
@@ -143,7 +143,7 @@ class Journals(unittest.TestCase):
             journal = Path(folder) / "journal"
             lines = [{"event": "start", "step": 0}, {"event": "test", "step": 10, "accuracy": 0.2, "seconds": 8.0},
                      {"event": "end", "reason": "steps", "seconds": 9.0}, {"event": "start", "step": 0}, {"event": "train", "step": 3, "seconds": 2.5}]
-            journal.write_text("\n".join(map(json.dumps, lines)) + "\n5\n")
+            journal.write_text("\n".join(map(json.dumps, lines)) + "\n5\n", encoding="utf-8")
             result = read_journal(journal)
             self.assertFalse(result.complete)
             self.assertEqual((result.test, result.seconds), ([], 2.5))
@@ -163,19 +163,19 @@ class Program(unittest.TestCase):
             time.sleep(0.2)
             one.send_signal(signal.SIGINT)
         self.assertIn(one.returncode, (130, 0))  # 0: it was done before
-        done = subprocess.run(words(SMALL, steps="400", checkpoint=str(parts), threads="2"), check=True, capture_output=True, text=True)
+        done = subprocess.run(words(SMALL, steps="400", checkpoint=str(parts), threads="2"), check=True, capture_output=True, encoding="utf-8")
         self.assertIn("step 400: test loss", done.stdout)
         self.assertEqual(tensors(whole), tensors(parts))
 
     def test_a_checkpoint_of_another_run_is_refused(self) -> None:
         at = self.folder / "checkpoint"
         subprocess.run(words(SMALL, steps="2", checkpoint=str(at)), check=True, capture_output=True)
-        done = subprocess.run(words({**SMALL, "rate": "0.01"}, steps="2", checkpoint=str(at)), capture_output=True, text=True, check=False)
+        done = subprocess.run(words({**SMALL, "rate": "0.01"}, steps="2", checkpoint=str(at)), capture_output=True, encoding="utf-8", check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("is of another run", done.stderr)
 
     def test_a_dry_run_says_the_memory_and_trains_nothing(self) -> None:
-        done = subprocess.run([*words(SMALL, steps="2", checkpoint=str(self.folder / "none")), "--dry-run"], check=True, capture_output=True, text=True)
+        done = subprocess.run([*words(SMALL, steps="2", checkpoint=str(self.folder / "none")), "--dry-run"], check=True, capture_output=True, encoding="utf-8")
         self.assertRegex(done.stdout, r"chord on adding: \d+ parameters, [\d.]+ MB for them and their moments, [\d.]+ MB for a step")
         self.assertFalse((self.folder / "none").exists())
 
@@ -183,19 +183,19 @@ class Program(unittest.TestCase):
         for flags, says in (({"model": "chrd"}, "there is no model 'chrd'; there are chord"), ({"steps": "x"}, "--steps is 'x', must be a number"),
                             ({"pool": "average"}, "--pool is 'average', must be one of"), ({"dropout": "1"}, "--dropout must be below 1"),
                             ({"stpes": "3"}, "there is no flag --stpes; there are steps")):
-            done = subprocess.run(words({**SMALL, **flags}), capture_output=True, text=True, check=False)
+            done = subprocess.run(words({**SMALL, **flags}), capture_output=True, encoding="utf-8", check=False)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(says, done.stderr)
 
     def test_every_model_takes_a_step(self) -> None:
-        listed = subprocess.run([str(PROGRAM), "--list"], check=True, capture_output=True, text=True).stdout
+        listed = subprocess.run([str(PROGRAM), "--list"], check=True, capture_output=True, encoding="utf-8").stdout
         models = [line.split()[1] for line in listed.splitlines() if line.startswith("model ")]
         self.assertGreater(len(models), 30)
         for model in models:
             for pool in ("mean", "cls"):
                 flags = {"task": "listops", "length": "40", "shortest": "10", "model": model, "width": "8", "heads": "2", "batch": "4", "pool": pool,
                          "steps": "2", "test-samples": "6", "reach": "9" if model in ("cdil",) else "0"}
-                done = subprocess.run(words(flags), capture_output=True, text=True, check=False)
+                done = subprocess.run(words(flags), capture_output=True, encoding="utf-8", check=False)
                 self.assertEqual(done.returncode, 0, f"{model}, {pool}: {done.stderr}")
                 self.assertIn("step 2: test loss", done.stdout)
 
@@ -208,7 +208,7 @@ class Program(unittest.TestCase):
         call = [sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--task", "adding", "--threads", "1"]
         call += [word for name, value in {**SMALL, "steps": "10000000"}.items() if name not in ("task", "model") for word in ("--set", f"{name}={value}")]
         journal = None
-        command = subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        command = subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True)
         try:
             limit = time.monotonic() + 60
             while not journal and command.poll() is None and time.monotonic() < limit:
@@ -231,13 +231,13 @@ class Program(unittest.TestCase):
 
     def test_tables_are_of_their_task(self) -> None:
         done = subprocess.run([sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--table", "listops", "--preset",
-                               "paramixer/adding"], capture_output=True, text=True, check=False)
+                               "paramixer/adding"], capture_output=True, encoding="utf-8", check=False)
         self.assertEqual((done.returncode, done.stderr), (2, "examples/learning/run: --table listops is of the task listops, not of adding\n"))
 
     def test_a_dry_run_of_an_unknown_model_fails(self) -> None:
         for model, status in (("chrd", 2), ("chord", 0)):
             done = subprocess.run([sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--preset", "small/listops",
-                                   "--model", model, "--dry-run"], capture_output=True, text=True, check=False)
+                                   "--model", model, "--dry-run"], capture_output=True, encoding="utf-8", check=False)
             self.assertEqual(done.returncode, status, done.stderr)
         self.assertEqual(list(self.folder.iterdir()), [])
 

@@ -31,7 +31,7 @@ def values(code: str, start: int) -> int:
 
 complaints = []
 for path in headers():
-    code = re.sub(r"//[^\n]*", "", path.read_text())
+    code = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
     for match in OPENING.finditer(code):
         if not ARRAY.search(code[max(0, match.end() - 40):match.end()]) and values(code, match.end()) > MOST:
             line = code.count("\n", 0, match.end()) + 1

@@ -10,7 +10,7 @@ DECLARED = re.compile(r"\bchar const\* (\w+)(?:(\()| =|;)")
 CAPTURED = re.compile(r"\bCAPTURE\((.*)\);")
 LAST_NAME = re.compile(r"(\w+)(\()?(?(2).*\))$")  # of a function that is called, or of what is no function
 
-sources = {path: path.read_text() for folder in ("include", "tests") for path in files(".cpp", ".hpp", ".cu", under=folder)}
+sources = {path: path.read_text(encoding="utf-8") for folder in ("include", "tests") for path in files(".cpp", ".hpp", ".cu", under=folder)}
 texts = {found for source in sources.values() for found in DECLARED.findall(source)}
 complaints, captures = [], 0
 for path, source in sources.items():

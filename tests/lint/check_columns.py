@@ -12,7 +12,7 @@ FREE = re.compile(r"^\s*// expect:")
 
 complaints = []
 for path in files(".hpp", ".cuh", ".inl", ".cpp", ".cu"):
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if line == "// output:":
             break
         if len(line) > COLUMNS and COMMENT.search(line) and not FREE.match(line):

@@ -7,7 +7,7 @@ from common import ROOT, files, finish, name, operators
 MARKER = "#define SLICESORT_TEST_EVERY_BACKEND"
 
 complaints = []
-marked = {path for path in files(".cpp", ".hpp", ".cu", under="tests") if MARKER in path.read_text().splitlines()}
+marked = {path for path in files(".cpp", ".hpp", ".cu", under="tests") if MARKER in path.read_text(encoding="utf-8").splitlines()}
 for path in sorted(marked):
     if path.suffix != ".cpp" or len(path.relative_to(ROOT / "tests").parts) != 2:
         complaints.append(f"{name(path)}: only a program of tests/<folder>/ may have the marker, not what programs include")
@@ -16,6 +16,6 @@ for op in operators():
     if basic not in marked:
         complaints.append(f"{name(basic)}: must have the line {MARKER}")
 for place in ("tests/cuda.cmake", "tests/support/backends.hpp"):
-    if MARKER not in (ROOT / place).read_text():
+    if MARKER not in (ROOT / place).read_text(encoding="utf-8"):
         complaints.append(f"{place}: does not name the marker {MARKER}")
 finish("CUDA suite", complaints)

@@ -20,8 +20,8 @@ def read(path: str) -> str:
     """A header's text, and the text that it compiles for every instruction set."""
     if not (BASE / path).is_file():
         return ""
-    text = (BASE / path).read_text()
-    return text + "".join((INCLUDE / inner).read_text() for inner in TEXT.findall(text))
+    text = (BASE / path).read_text(encoding="utf-8")
+    return text + "".join((INCLUDE / inner).read_text(encoding="utf-8") for inner in TEXT.findall(text))
 
 
 def defines(text: str, word: str) -> bool:
@@ -47,7 +47,7 @@ def check_walk(where: str, steps: list[tuple[str, str]]) -> list[str]:
 page = ROOT / "docs/design.md"
 complaints = []
 found = set()
-for section in re.split(r"^### ", page.read_text(), flags=re.MULTILINE)[1:]:
+for section in re.split(r"^### ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
     operator = section.split("\n", 1)[0].strip("`")
     for part in re.split(r"^\*\*", section, flags=re.MULTILINE)[1:]:
         backend = part.split("**", 1)[0].rstrip(":.")
@@ -58,7 +58,7 @@ for section in re.split(r"^### ", page.read_text(), flags=re.MULTILINE)[1:]:
 complaints += [f"{name(page)}: no walk of {operator}, {backend}"
                for operator in OPERATORS for backend in BACKENDS if (operator, backend) not in found]
 for design in sorted((ROOT / "docs").glob("design*.md")):
-    for path in HEADER.findall(design.read_text()):
+    for path in HEADER.findall(design.read_text(encoding="utf-8")):
         places = (ROOT / path, INCLUDE / path, BASE / path, BASE / "detail" / path)
         if "<" not in path and not any(place.is_file() for place in places):
             complaints.append(f"{name(design)}: {path} does not exist")

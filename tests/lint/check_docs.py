@@ -20,12 +20,12 @@ LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 def snippet(path: Path, word: str | None) -> str | None:
     label = "snippet" + (f" {word}" if word else "")
-    found = re.search(rf"^[ \t]*(?://|#) \[{label}\]\n(.*?)^[ \t]*(?://|#) \[/{label}\]$", path.read_text(), re.DOTALL | re.MULTILINE)
+    found = re.search(rf"^[ \t]*(?://|#) \[{label}\]\n(.*?)^[ \t]*(?://|#) \[/{label}\]$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     return textwrap.dedent(found[1]) if found else None
 
 
 def output(path: Path) -> str | None:
-    found = re.search(r"^// output:\n((?://.*\n?)*)", path.read_text(), re.MULTILINE)
+    found = re.search(r"^// output:\n((?://.*\n?)*)", path.read_text(encoding="utf-8"), re.MULTILINE)
     return "".join(line[2:].removeprefix(" ") + "\n" for line in found[1].splitlines()) if found else None
 
 
@@ -37,7 +37,7 @@ def too_wide(page: Path, text: str) -> list[str]:
 
 
 def check(page: Path) -> list[str]:
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     complaints = too_wide(page, text)
     blocks = list(BLOCK.finditer(text))
     if len(blocks) != len(MARK.findall(text)):

@@ -6,5 +6,5 @@ import sys
 
 from common import ROOT, finish
 
-check = subprocess.run([sys.executable, "-m", "report.gpu_model", "--check"], cwd=ROOT / "bench", capture_output=True, text=True)
+check = subprocess.run([sys.executable, "-m", "report.gpu_model", "--check"], cwd=ROOT / "bench", capture_output=True, encoding="utf-8")
 finish("gpu_model", (check.stdout + check.stderr).splitlines() if check.returncode else [])

@@ -58,7 +58,7 @@ def main() -> None:
         graph[me] = []
         if rank < 0:
             complaints.append(f"{name(path)}: {mine}; add it to the table in docs/design.md and to this check")
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         code = re.sub(r"//.*|/\*.*?\*/", "", text)
         if "__CUDACC__" in code:
             cudacc.append(name(path))

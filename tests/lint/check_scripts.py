@@ -10,7 +10,7 @@ WANTED = {"set -u": re.compile(r"^set -e?uo pipefail$", re.MULTILINE), "LC_ALL=C
 SHELL = re.compile(rb"#!.*\b(bash|sh)\b")
 
 scripts = [path for path in files() if SHELL.match(path.read_bytes()[:40])]
-complaints = [f"{name(path)}: lacks {what}" for path in scripts for what, line in WANTED.items() if not line.search(path.read_text())]
+complaints = [f"{name(path)}: lacks {what}" for path in scripts for what, line in WANTED.items() if not line.search(path.read_text(encoding="utf-8"))]
 if not scripts:
     complaints.append("no shell script was found")
 finish("scripts", complaints)

@@ -4,6 +4,7 @@
 examples stays small enough to be read: 200 lines a file, and 3500 lines of C++ in all, without comments, directives and empty ones."""
 import re
 from collections import Counter
+from pathlib import Path
 
 from common import files, finish, name
 
@@ -14,9 +15,15 @@ LEARNING_FILE, LEARNING_CODE = 200, 3500
 # map; a program for each thing to show; a program for each mistake that must be refused.
 LARGE_FOLDERS = ("include/slicesort", "examples", "tests/compile/refused")
 
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
 complaints = []
 for path in files(*SOURCES):
-    lines = len(path.read_text().splitlines())
+    lines = len(lines_of(path))
     if lines > 500:
         complaints.append(f"{name(path)}: {lines} lines, at most 500")
     elif lines > 300:
@@ -24,9 +31,9 @@ for path in files(*SOURCES):
 for folder, count in Counter(name(path.parent) for path in files()).items():
     if count > MOST_FILES and folder not in LARGE_FOLDERS:
         complaints.append(f"{folder}: {count} files, at most {MOST_FILES}: what are the two things in it?")
-learning = [path.read_text().splitlines() for path in files(".hpp", ".cpp", under="examples/learning")]
-complaints += [f"{name(path)}: {len(path.read_text().splitlines())} lines, at most {LEARNING_FILE}"
-               for path in files(".hpp", ".cpp", ".py", under="examples/learning") if len(path.read_text().splitlines()) > LEARNING_FILE]
+learning = [lines_of(path) for path in files(".hpp", ".cpp", under="examples/learning")]
+complaints += [f"{name(path)}: {len(lines_of(path))} lines, at most {LEARNING_FILE}"
+               for path in files(".hpp", ".cpp", ".py", under="examples/learning") if len(lines_of(path)) > LEARNING_FILE]
 code = sum(not re.match(r"\s*(//|#|$)", line) for lines in learning for line in lines)
 if code > LEARNING_CODE:
     complaints.append(f"examples/learning: {code} lines of C++, at most {LEARNING_CODE}: a second framework is not wanted")

@@ -12,7 +12,7 @@ for path in files():
     if path.name in ("LICENSE", "dep5") or path.suffix in NO_COMMENTS or {"corpus", "LICENSES"} & set(path.parts):
         continue
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         complaints.append(f"{name(path)}: not text")
         continue

@@ -13,7 +13,7 @@ def tracked() -> list[str]:
     try:
         git = subprocess.run(
             ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            capture_output=True, text=True)
+            capture_output=True, encoding="utf-8")
     except FileNotFoundError:
         return []
     return [name for name in git.stdout.split("\0") if name] if git.returncode == 0 else []

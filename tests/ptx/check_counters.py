@@ -56,7 +56,7 @@ class Case:
 
 
 def counted(program: str, ptx: Path) -> list[Case]:
-    run = subprocess.run([program, str(ptx)], capture_output=True, text=True)
+    run = subprocess.run([program, str(ptx)], capture_output=True, encoding="utf-8")
     if run.returncode:
         raise SystemExit(f"{program}: {run.stderr.strip() or run.returncode}")
     cases: list[Case] = []
@@ -83,7 +83,7 @@ def first_lines(ptx: list[str]) -> dict[str, int]:
 
 def add_machine_code(cases: list[Case], ptx: Path) -> None:
     functions = machine_code.compiled(ptx)
-    lines = ptx.read_text().splitlines()
+    lines = ptx.read_text(encoding="utf-8").splitlines()
     first = first_lines(lines)
     for launch in (launch for case in cases for launch in case.launches):
         executed = {}
@@ -168,7 +168,7 @@ def main() -> int:
     parser.add_argument("--machine-code", action="store_true")
     parser.add_argument("--update", action="store_true")
     arguments = parser.parse_args()
-    nvcc = re.search(r"^// Cuda compilation tools, release \S+, V(\S+)$", arguments.ptx.read_text(), re.MULTILINE)[1]
+    nvcc = re.search(r"^// Cuda compilation tools, release \S+, V(\S+)$", arguments.ptx.read_text(encoding="utf-8"), re.MULTILINE)[1]
     cases = counted(arguments.program, arguments.ptx)
     with_machine_code = arguments.machine_code or arguments.update
     if with_machine_code:
@@ -178,9 +178,9 @@ def main() -> int:
         path = HERE / ("machine_code.txt" if machine else "golden.txt")
         now = table(cases, nvcc, machine)
         if arguments.update:
-            path.write_text(now)
+            path.write_text(now, encoding="utf-8")
             print(f"wrote {path}")
-        golden = path.read_text()
+        golden = path.read_text(encoding="utf-8")
         if read_table(golden, machine)[0] != nvcc:
             print(f"{path.name} is of nvcc {read_table(golden, machine)[0]}, this is {nvcc}: nothing was compared")
         elif different := differences(golden, now, machine):

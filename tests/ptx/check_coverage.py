@@ -28,7 +28,7 @@ def read_logs(folder: Path) -> dict[str, Total]:
     """What ran on each device, "sm_90"."""
     totals: dict[str, Total] = {}
     for path in sorted(folder.glob("*.tsv")):
-        first, *table = path.read_text().splitlines()
+        first, *table = path.read_text(encoding="utf-8").splitlines()
         device = re.fullmatch(r"# device (sm_\d+)", first)
         if not device:
             continue  # the table of instructions

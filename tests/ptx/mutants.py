@@ -71,7 +71,7 @@ class Machine:
     def __init__(self, build: Path) -> None:
         self.commands: dict[str, list[str]] = {}
         self.environments: dict[str, dict] = {}
-        listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True, text=True).stdout
+        listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True, encoding="utf-8").stdout
         for test in json.loads(listed)["tests"]:
             properties = {p["name"]: p["value"] for p in test.get("properties", [])}
             if "ptx" in properties.get("LABELS", []) and re.match("cuda_|ptx_small", test["name"]) and "command" in test:
@@ -86,7 +86,7 @@ class Machine:
         """Kernels of bfloat16 are compiled for sm_80, too."""
         found = []
         for test, command in self.commands.items():
-            listed = subprocess.run([*command, "--list-test-cases", "--no-colors"], capture_output=True, text=True, check=False,
+            listed = subprocess.run([*command, "--list-test-cases", "--no-colors"], capture_output=True, encoding="utf-8", check=False,
                                     env=self.environments[test]).stdout
             if listed.startswith("[doctest]"):
                 names = [line for line in listed.splitlines() if line and not line.startswith(("[doctest]", "===="))]
@@ -98,7 +98,7 @@ class Machine:
         """None: it takes longer than that."""
         name = case.name.replace(",", "\\,")
         try:
-            return subprocess.run([self.commands[case.test][0], f"--test-case={name}", "--no-colors"], capture_output=True, text=True,
+            return subprocess.run([self.commands[case.test][0], f"--test-case={name}", "--no-colors"], capture_output=True, encoding="utf-8",
                                   errors="replace", timeout=limit, check=False, env={**self.environments[case.test], **variables, "SLICESORT_PTX_DEVICE": case.device})
         except subprocess.TimeoutExpired:
             return None
@@ -195,7 +195,7 @@ def judge(mutant: Mutant, cases: list[Case], executions: Executions, journal: Jo
 
 def short_names(kernels: list[str]) -> list[str]:
     """Of run_body<sort_tile_body<columns_view<float, ascending>>>(..) the body, without namespaces."""
-    demangled = subprocess.run(["c++filt"], input="\n".join(kernels), capture_output=True, text=True, check=False).stdout.splitlines()
+    demangled = subprocess.run(["c++filt"], input="\n".join(kernels), capture_output=True, encoding="utf-8", check=False).stdout.splitlines()
     return [re.sub(r"\w+::", "", name).partition("run_body<")[2].partition(" >(")[0] or name for name in demangled]
 
 

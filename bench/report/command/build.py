@@ -24,7 +24,7 @@ class Failed(Exception):
 def output_of(*command: str) -> str:
     """Empty where the command fails or is not there."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
 

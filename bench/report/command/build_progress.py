@@ -19,7 +19,7 @@ class Build:
 
     def run(self, command: list[str]) -> bool:
         """Whether it ended well. If this process is interrupted, so is the command with all that it has started."""
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, encoding="utf-8",
                               errors="replace", process_group=0) as process:
             try:
                 for line in process.stdout:

@@ -49,7 +49,7 @@ class Programs:
     def names(self, part: str, regex: str) -> list[str]:
         """Of the cases that match."""
         done = subprocess.run(self.command(part) + ["--benchmark_list_tests", f"--benchmark_filter={regex}"],
-                              stdout=subprocess.PIPE, text=True, check=False)
+                              stdout=subprocess.PIPE, encoding="utf-8", check=False)
         if done.returncode != 0:
             sys.exit(done.returncode)
         return done.stdout.split()
@@ -67,7 +67,7 @@ class Programs:
         try:
             done = subprocess.run(self.command(part) + [f"--benchmark_out={results}", "--benchmark_out_format=json", "--progress",
                                                         f"--benchmark_filter={regex}", *flags, *self.o.flags],
-                                  stdout=subprocess.PIPE, text=True, timeout=limit, check=False)
+                                  stdout=subprocess.PIPE, encoding="utf-8", timeout=limit, check=False)
             status, said = f"status {done.returncode}", done.stdout
         except subprocess.TimeoutExpired as late:
             status, said = f"stopped after {limit:g} s", (late.stdout or b"").decode(errors="replace")

@@ -28,7 +28,7 @@ def python_with_torch(folder: Path) -> str:
     if not folder.exists() or subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode != 0:
         print(f"  installing torch in {folder} (5 GB)", file=sys.stderr, flush=True)
         for command in ([sys.executable, "-m", "venv", str(folder)], [python, "-m", "pip", "install", "--quiet", TORCH, "numpy"]):
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
             if done.returncode != 0:
                 raise BadResults(f"torch cannot be installed: {(done.stderr or done.stdout).strip()[-500:]}")
     return python
@@ -38,7 +38,7 @@ class Peers:
     """A worker that times torch's forms of a group of cases, once whenever it is asked. Our program waits meanwhile."""
 
     def __init__(self, python: str) -> None:
-        self.worker = subprocess.Popen([python, "-m", "report.in_torch.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.worker = subprocess.Popen([python, "-m", "report.in_torch.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
         self.context = self._answer()["context"]
 
     def _answer(self) -> dict:
@@ -116,7 +116,7 @@ def main() -> int:
     parser.add_argument("torch_results", type=Path)
     arguments = parser.parse_args()
     ready = subprocess.run([sys.executable, "-c", "import torch; assert torch.cuda.is_available(), 'torch sees no GPU'"],
-                           capture_output=True, text=True, check=False)
+                           capture_output=True, encoding="utf-8", check=False)
     context, rows = {}, []
     if ready.returncode == 0:
         context, rows = time_targets(arguments.results)

@@ -21,8 +21,8 @@ FLUSH_BYTES = 256 << 20  # beyond any GPU's L2 cache
 
 def bound_memory() -> None:
     """What does not fit shall fail, and not take the machine with it."""
-    free = next(int(line.split()[1]) for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable"))
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    free = next(int(line.split()[1]) for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines() if line.startswith("MemAvailable"))
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
     limit = pages * resource.getpagesize() + free * 1024 // 20 * 19
     resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 

@@ -20,7 +20,7 @@ class Program:
     """Its output is read line by line. It does not outlive this process."""
 
     def __init__(self, command: list[str], show: Callable[[dict], None]) -> None:
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
         self.show = show  # called with each step that is no result
         self.results: list[dict] = []
         self.context: dict = {}

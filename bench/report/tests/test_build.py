@@ -55,7 +55,7 @@ class Build(unittest.TestCase):
         path.chmod(0o755)
 
     def installs(self, lacks: str, package: str) -> str:
-        done = subprocess.run([ROOT / "tests/install_deps", package], env={**self.environment, "LACKS": lacks}, capture_output=True, text=True, check=True)
+        done = subprocess.run([ROOT / "tests/install_deps", package], env={**self.environment, "LACKS": lacks}, capture_output=True, encoding="utf-8", check=True)
         return done.stdout
 
     def test_a_header_of_the_reference_blas_is_no_openblas(self) -> None:
@@ -68,7 +68,7 @@ class Build(unittest.TestCase):
             ours, theirs = pty.openpty()
             # In a group of its own, as a shell starts it: Ctrl-C reaches the group, but the signal of `timeout` one process.
             run = subprocess.Popen([ROOT / "bench/run", "--list", "--no-cuda", "--build", str(self.folder / "build")], env=self.environment,
-                                   stdout=subprocess.PIPE, stderr=theirs if terminal else subprocess.PIPE, text=True, start_new_session=True)
+                                   stdout=subprocess.PIPE, stderr=theirs if terminal else subprocess.PIPE, encoding="utf-8", start_new_session=True)
             pids = self.folder / "pids"
             late = time.monotonic() + 60
             while not pids.exists() and time.monotonic() < late and run.poll() is None:

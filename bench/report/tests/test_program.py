@@ -30,7 +30,7 @@ class Calls(unittest.TestCase):
         command = [sys.executable, "-m", "report.command", "--program", PROGRAM, *argv]
         if "--list" not in argv:
             command += ["--json", str(self.folder / "out.json")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
@@ -83,7 +83,7 @@ class Calls(unittest.TestCase):
         self.assertIn("max_exchange/host", said)
         self.assertNotIn("DEBUG", said)
         self.assertEqual(self.call("--filter", "nothing has this name", status=2).strip(), "bench/run: no case matches the filter")
-        alone = subprocess.run([PROGRAM, "--benchmark_filter=nothing has this name"], capture_output=True, text=True, check=False)
+        alone = subprocess.run([PROGRAM, "--benchmark_filter=nothing has this name"], capture_output=True, encoding="utf-8", check=False)
         self.assertEqual((alone.returncode, alone.stdout, alone.stderr), (2, "", "bench: no case matches the filter\n"))
 
     @unittest.skipUnless(os.getuid() != 0 or shutil.which("setpriv"), "root may write everywhere")
@@ -104,7 +104,7 @@ class Calls(unittest.TestCase):
         cmake.chmod(0o755)
         other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.getuid() == 0 else []
         call = [*other, copy / "bench/run", "--no-cuda", "--build", str(build), "--filter", ONE, "--benchmark_min_time=0.001"]
-        done = subprocess.run(call, env={"PATH": f"{self.folder}:/usr/bin:/bin", "HOME": str(build)}, capture_output=True, text=True, check=False)
+        done = subprocess.run(call, env={"PATH": f"{self.folder}:/usr/bin:/bin", "HOME": str(build)}, capture_output=True, encoding="utf-8", check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertTrue((build / "bench-results/filter.json").exists())
 

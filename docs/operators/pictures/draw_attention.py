@@ -26,7 +26,7 @@ STYLE = """<style>
 
 def channels():
     """[(x, matrix)] of every channel, from the example's output."""
-    comment = (EXAMPLES / "attention_map.cpp").read_text().split("// output:\n")[1]
+    comment = (EXAMPLES / "attention_map.cpp").read_text(encoding="utf-8").split("// output:\n")[1]
     found = []
     for line in comment.splitlines():
         if head := re.match(r"// channel \d+: x (.*)", line):
@@ -109,7 +109,7 @@ def variants(columns):
     m = x.index(max(x))
     swap = {0: m, m: 0}
     exchange = [[int(swap.get(i, i) == j) for j in range(n)] for i in range(n)]
-    rows = re.search(r"shared_by_channels\n//   channel 0: (.*)", (EXAMPLES / "shuffle.cpp").read_text())[1].split()
+    rows = re.search(r"shared_by_channels\n//   channel 0: (.*)", (EXAMPLES / "shuffle.cpp").read_text(encoding="utf-8"))[1].split()
     shuffle = [[int(int(r) == j) for j in range(n)] for r in rows]
     return svg("The variants of slicing-sort as matrices", [
         ("Multi-permutation", (average, x, COLOURS[0], "two terms: (P + P²) / 2")),
@@ -119,7 +119,7 @@ def variants(columns):
 
 def csp(columns):
     """Three operators of csp.cpp on one channel, and the channel that groups follow in the second."""
-    blocks = dict(re.findall(r"// ([a-z ]+), groups of \d+\n((?://   channel .*\n?)+)", (EXAMPLES / "csp.cpp").read_text()))
+    blocks = dict(re.findall(r"// ([a-z ]+), groups of \d+\n((?://   channel .*\n?)+)", (EXAMPLES / "csp.cpp").read_text(encoding="utf-8")))
 
     def one(name, channel):
         shift, y, rows = re.search(rf"channel {channel}, shift (\d+): y (.*)  from (.*)", blocks[name]).groups()
@@ -145,8 +145,8 @@ def main():
                        ("csp_attention.svg", csp)):
         target, text = HERE / name, draw(columns)
         if sys.argv[1:] != ["--check"]:
-            target.write_text(text)
-        elif not target.exists() or target.read_text() != text:
+            target.write_text(text, encoding="utf-8")
+        elif not target.exists() or target.read_text(encoding="utf-8") != text:
             stale.append(f"{name} is out of date: run docs/operators/pictures/draw_attention.py")
     sys.exit("\n".join(stale) or 0)
 

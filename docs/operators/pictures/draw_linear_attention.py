@@ -21,7 +21,7 @@ ORDER = ("softmax attention", "random_exp, 1024 features", "random_exp, 16 featu
 
 def maps():
     """{name: rows of percents}, from the example's output."""
-    comment = (EXAMPLES / "linear_attention_map.cpp").read_text().split("// output:\n")[1]
+    comment = (EXAMPLES / "linear_attention_map.cpp").read_text(encoding="utf-8").split("// output:\n")[1]
     found, names = {}, []
     for line in comment.splitlines():
         numbers = line[3:].split()
@@ -68,8 +68,8 @@ def svg(found):
 def main():
     target, text = HERE / "linear_attention_map.svg", svg(maps())
     if sys.argv[1:] != ["--check"]:
-        target.write_text(text)
-    elif not target.exists() or target.read_text() != text:
+        target.write_text(text, encoding="utf-8")
+    elif not target.exists() or target.read_text(encoding="utf-8") != text:
         sys.exit(f"{target.name} is out of date: run docs/operators/pictures/draw_linear_attention.py")
 
 

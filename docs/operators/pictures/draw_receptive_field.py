@@ -16,7 +16,7 @@ PANELS = (("chord", "CHORD", "links 0, +1, +2, +4, +8 in every factor"),
 
 def fields():
     """{topology: (row, [numbers of ways after 0, 1, .. factors])}"""
-    comment = (EXAMPLES / "sparse_mix.cpp").read_text().split("// output:\n")[1]
+    comment = (EXAMPLES / "sparse_mix.cpp").read_text(encoding="utf-8").split("// output:\n")[1]
     found = {}
     for name, row, lines in re.findall(r"// (\w+), ways to row (\d+)\n((?://   .*\n?)+)", comment):
         found[name] = int(row), [[0 if v == "." else int(v) for v in line[2:].split()] for line in lines.splitlines()]
@@ -64,8 +64,8 @@ def svg(found):
 def main():
     target, text = HERE / "sparse_mix_field.svg", svg(fields())
     if sys.argv[1:] != ["--check"]:
-        target.write_text(text)
-    elif not target.exists() or target.read_text() != text:
+        target.write_text(text, encoding="utf-8")
+    elif not target.exists() or target.read_text(encoding="utf-8") != text:
         sys.exit(f"{target.name} is out of date: run docs/operators/pictures/draw_receptive_field.py")
 
 

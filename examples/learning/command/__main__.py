@@ -25,7 +25,7 @@ OF_FIGURE = ["chord", "cdil", "sort-ascending", "softmax", "none"]
 
 def origin() -> str:
     commit = said("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD") or "an unknown commit"
-    processor = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")),
+    processor = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if line.startswith("model name")),
                      platform.processor()) if Path("/proc/cpuinfo").exists() else platform.processor()
     return f"{time.strftime('%Y-%m-%d')}, {processor}, {os.cpu_count()} processors, commit {commit}"
 
@@ -46,8 +46,8 @@ def table(o: argparse.Namespace, runs: Runs) -> None:
         made = tables.listops(runs, runs.ensure_all([flags_for(o, "listops", name, model) for model in o.models or OF_TABLE], o.seeds), name)
     made.says.append(f"{origin()}; {' '.join(['examples/learning/run', *sys.argv[1:]])}")
     o.results.mkdir(parents=True, exist_ok=True)
-    (o.results / f"table-{o.table}.md").write_text(made.markdown())
-    (o.results / f"table-{o.table}.json").write_text(json.dumps({"columns": made.columns, "rows": made.rows, "says": made.says}, indent=1) + "\n")
+    (o.results / f"table-{o.table}.md").write_text(made.markdown(), encoding="utf-8")
+    (o.results / f"table-{o.table}.json").write_text(json.dumps({"columns": made.columns, "rows": made.rows, "says": made.says}, indent=1) + "\n", encoding="utf-8")
     print(made.markdown())
 
 

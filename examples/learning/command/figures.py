@@ -54,7 +54,7 @@ def draw(at: Path, title: str, series: list[Curve | None], seeds: int, lines: di
         return
     says, below = captions(curves, seeds)
     at.with_name(f"figure-{at.name}.json").write_text(json.dumps({"title": title, "says": says, "lines": lines, "origin": origin,
-                                                                  "curves": list(map(asdict, curves))}, indent=1) + "\n")
+                                                                  "curves": list(map(asdict, curves))}, indent=1) + "\n", encoding="utf-8")
     if importlib.util.find_spec("matplotlib") is None:
         print("no pictures: there is no matplotlib (Debian: python3-matplotlib)", file=sys.stderr)
         return

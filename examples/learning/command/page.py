@@ -44,7 +44,7 @@ def of_markdown(text: str) -> str:
 
 def picture(svg: Path, theme: str) -> str:
     """The drawing itself; its identifiers must not meet those of another one on the page."""
-    text = svg.read_text()
+    text = svg.read_text(encoding="utf-8")
     text = text[text.index("<svg"):]
     prefix = re.sub(r"\W", "-", svg.stem)
     text = re.sub(r'\bid="', f'id="{prefix}-', text)
@@ -53,7 +53,7 @@ def picture(svg: Path, theme: str) -> str:
 
 
 def write(results: Path, origin: str) -> Path:
-    parts = [of_markdown(table.read_text()) for table in sorted(results.glob("*.md"))]
+    parts = [of_markdown(table.read_text(encoding="utf-8")) for table in sorted(results.glob("*.md"))]
     for light in sorted(results.glob("*-light.svg")):
         dark = light.with_name(light.name.replace("-light.", "-dark."))
         parts.append(picture(light, "light") + (picture(dark, "dark") if dark.exists() else ""))

@@ -12,12 +12,12 @@ WITHOUT_EFFECT = {"test-every", "log-every", "save-every", "test-samples", "data
 
 
 def presets() -> dict[str, dict]:
-    return json.loads((HERE / "models.json").read_text())["presets"]
+    return json.loads((HERE / "models.json").read_text(encoding="utf-8"))["presets"]
 
 
 def published(task: str) -> dict[str, list]:
     """By model: percent, and who printed it."""
-    return json.loads((HERE / "models.json").read_text())["published"].get(task, {})
+    return json.loads((HERE / "models.json").read_text(encoding="utf-8"))["published"].get(task, {})
 
 
 def preset(name: str) -> dict:

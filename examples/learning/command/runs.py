@@ -46,7 +46,7 @@ class Result:
 def read_journal(path: Path) -> Result:
     """An interrupted line is left out, and so is what a call wrote that went back to an older checkpoint."""
     result = Result()
-    for line in path.read_text(errors="replace").splitlines() if path.exists() else []:
+    for line in path.read_text(errors="replace", encoding="utf-8").splitlines() if path.exists() else []:
         try:
             entry = json.loads(line)
             kind = entry.get("event")
@@ -103,7 +103,7 @@ class Runs:
 
     def check(self, flags: dict[str, str]) -> None:
         """Refuses what the program would refuse, before anything is trained for hours."""
-        done = subprocess.run([*self.command(self.run_of(flags, 1)), "--dry-run"], capture_output=True, text=True, check=False)
+        done = subprocess.run([*self.command(self.run_of(flags, 1)), "--dry-run"], capture_output=True, encoding="utf-8", check=False)
         if done.returncode != 0:
             says = done.stderr.strip().removeprefix("slicesort_train: ") or f"the training program ended with status {done.returncode}"
             raise (Refused if done.returncode == 2 else Failed)(says)

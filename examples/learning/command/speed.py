@@ -36,7 +36,7 @@ def in_torch(model: str, length: int, threads: int | None, parameters: int) -> t
     flags = preset("sliceformer/speed")["flags"]
     words = [sys.executable, str(Path(__file__).with_name("torch_models.py")), model, str(length)]
     words += [str(flags[name]) for name in ("width", "hidden", "layers", "heads", "batch", "head-hidden", "mixer-hidden")]
-    done = subprocess.run(words + ([str(threads)] if threads else []), capture_output=True, text=True, check=False)
+    done = subprocess.run(words + ([str(threads)] if threads else []), capture_output=True, encoding="utf-8", check=False)
     if done.returncode != 0:
         says = "killed, as a process that needs more than the memory there is" if done.returncode == -signal.SIGKILL else "failed"
         print(f"torch, {model}, {length}: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else says}", file=sys.stderr)

@@ -15,7 +15,7 @@ THE_TESTS_OWN = {"cudaMalloc", "cudaFree", "cudaMemcpy"}
 
 def symbols(library: str, *options: str) -> dict[str, str]:
     """Names, demangled, and their kinds, as nm tells them."""
-    text = subprocess.run(["nm", "-D", "-C", *options, library], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(["nm", "-D", "-C", *options, library], capture_output=True, encoding="utf-8", check=True).stdout
     found = {}
     for line in text.splitlines():
         kind, name = line[17:].split(" ", 1)

@@ -57,8 +57,8 @@ def compiled(ptx: Path) -> dict[str, Function]:
             raise SystemExit(f"there is no {tool} in PATH (python3 -m pip install nvidia-cuda-nvdisasm has one)")
     with tempfile.TemporaryDirectory() as folder:
         cubin = f"{folder}/kernels.cubin"
-        assembled = subprocess.run(["ptxas", "-arch=sm_90", "-lineinfo", "-v", str(ptx), "-o", cubin], check=True, capture_output=True, text=True)
-        found = functions(subprocess.run(["nvdisasm", "-gp", "-c", "-hex", cubin], check=True, capture_output=True, text=True).stdout)
+        assembled = subprocess.run(["ptxas", "-arch=sm_90", "-lineinfo", "-v", str(ptx), "-o", cubin], check=True, capture_output=True, encoding="utf-8")
+        found = functions(subprocess.run(["nvdisasm", "-gp", "-c", "-hex", cubin], check=True, capture_output=True, encoding="utf-8").stdout)
     for block in (assembled.stdout + assembled.stderr).split("Compiling entry function '")[1:]:
         found[block[:block.index("'")]].registers = int(re.search(r"Used (\d+) registers", block)[1])
     return found

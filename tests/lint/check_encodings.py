@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Python names the encoding of every text that it reads or writes: without one it depends on the user's locale, and our
+sources and pages are not all ASCII. A program's output is read with encoding="utf-8" in place of text=True."""
+import ast
+
+from common import files, finish, name
+
+PROGRAMS = {"run", "Popen", "check_output", "check_call", "call", "getoutput"}
+
+
+def lacks_encoding(call: ast.Call) -> bool:
+    function = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+    words = {word.arg: word.value for word in call.keywords}
+    if "encoding" in words:
+        return False
+    if function in PROGRAMS:
+        return any(getattr(words.get(word), "value", None) is True for word in ("text", "universal_newlines"))
+    if function in ("read_text", "write_text"):
+        return True
+    if function not in ("open", "fdopen", "NamedTemporaryFile", "TemporaryFile"):
+        return False
+    # Others have an open() too: without a mode, only the built-in one is known to open a text.
+    modes = [word.value for word in [*call.args, *words.values()] if isinstance(word, ast.Constant) and isinstance(word.value, str)
+             and word.value and set(word.value) <= set("rwaxbt+")]
+    return "b" not in modes[0] if modes else isinstance(call.func, ast.Name) and function == "open"
+
+
+sources = [path for path in files() if path.suffix == ".py" or path.read_bytes()[:40].startswith(b"#!/usr/bin/env python3")]
+complaints = [f"{name(path)}:{node.lineno}: names no encoding" for path in sources
+              for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call) and lacks_encoding(node)]
+if not sources:
+    complaints.append("no Python was found")
+finish("encodings", complaints)

@@ -24,7 +24,7 @@ def said_by_gdb(program: Path) -> str:
     look = [part for name in EXPECTED for part in ("-ex", rf"echo \n<{name}>", "-ex", f"output {name}")]
     run = subprocess.run(["gdb", "-batch", "-nx", "-iex", "set debuginfod enabled off",
                           "-ex", f"source {INCLUDE}/slicesort/gdb.py", "-ex", "break stop_here", "-ex", "run", "-ex", "up",
-                          *look, "-ex", r"echo \n<end>", program], capture_output=True, encoding="utf-8", timeout=120)
+                          *look, "-ex", r"echo \n<end>", program], capture_output=True, encoding="utf-8")
     return run.stdout + run.stderr
 
 

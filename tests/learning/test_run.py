@@ -159,8 +159,8 @@ class Program(unittest.TestCase):
     def test_an_interrupted_run_goes_on_with_the_same_bits(self) -> None:
         whole, parts = self.folder / "whole", self.folder / "parts"
         subprocess.run(words(SMALL, steps="400", checkpoint=str(whole), threads="1"), check=True, capture_output=True)
-        with subprocess.Popen(words(SMALL, steps="400", checkpoint=str(parts), threads="2"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as one:
-            time.sleep(0.2)
+        with subprocess.Popen(words(SMALL, steps="400", checkpoint=str(parts), threads="2"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as one:
+            one.stdout.readline()  # its size, before the first step
             one.send_signal(signal.SIGINT)
         self.assertIn(one.returncode, (130, 0))  # 0: it was done before
         done = subprocess.run(words(SMALL, steps="400", checkpoint=str(parts), threads="2"), check=True, capture_output=True, encoding="utf-8")
@@ -207,17 +207,15 @@ class Program(unittest.TestCase):
     def test_a_command_that_is_ended_alone_ends_its_program_and_goes_on_later(self) -> None:
         call = [sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--task", "adding", "--threads", "1"]
         call += [word for name, value in {**SMALL, "steps": "10000000"}.items() if name not in ("task", "model") for word in ("--set", f"{name}={value}")]
-        journal = None
+        journals = []
         command = subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True)
         try:
-            limit = time.monotonic() + 60
-            while not journal and command.poll() is None and time.monotonic() < limit:
+            while command.poll() is None and not any(read_journal(path).train for path in journals):
                 time.sleep(0.05)
-                journal = next((path for path in self.folder.glob("runs/*/journal.jsonl") if path.stat().st_size), None)
-            self.assertIsNotNone(journal, "it has not begun to train")
-            time.sleep(0.2)
+                journals = list(self.folder.glob("runs/*/journal.jsonl"))
+            self.assertIsNone(command.returncode, "it has not begun to train")
             command.send_signal(signal.SIGTERM)
-            _, said = command.communicate(timeout=30)
+            _, said = command.communicate()
         finally:
             with contextlib.suppress(ProcessLookupError):  # whatever is left of them
                 os.killpg(command.pid, signal.SIGKILL)
@@ -225,6 +223,7 @@ class Program(unittest.TestCase):
             command.stderr.close()
         self.assertEqual(command.returncode, 130)
         self.assertIn("the same call goes on from here", said)
+        journal, = journals
         result = read_journal(journal)
         self.assertEqual(result.end["reason"], "interrupted")
         self.assertTrue(journal.with_name("checkpoint.safetensors").exists())

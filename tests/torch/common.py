@@ -23,7 +23,7 @@ def by_us(program: str, where: str, folder: Path, request: bytes, inputs: list, 
     """y and the gradients of the inputs."""
     given, answer = folder / "in", folder / "out"
     given.write_bytes(request + b"".join(bytes_of(t) for t in (*inputs, dy)))
-    subprocess.run([program, where, given, answer], check=True, timeout=300)
+    subprocess.run([program, where, given, answer], check=True)
     data, at, results = bytearray(answer.read_bytes()), 0, []
     for like in (dy, *inputs):
         results.append(torch.frombuffer(data, dtype=dtype, count=like.numel(), offset=at).reshape(like.shape))

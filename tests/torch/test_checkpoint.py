@@ -41,7 +41,7 @@ def words(flags: dict) -> list[str]:
 
 def run(*command: str | Path) -> None:
     done = subprocess.run(
-        [str(word) for word in command], capture_output=True, encoding="utf-8", check=False, timeout=1800
+        [str(word) for word in command], capture_output=True, encoding="utf-8", check=False
     )
     if done.returncode != 0:
         raise RuntimeError(f"{command[0]}: exit status {done.returncode}: {done.stderr}")

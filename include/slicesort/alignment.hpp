@@ -22,14 +22,17 @@ inline namespace v0 {
 struct reference {
   index_t channel = 0;
 
-  constexpr index_t reference_channel(index_t) const { return channel; }
-  constexpr char const* validate(index_t channels) const {
+  SLICESORT_ABI_TAG constexpr index_t reference_channel(index_t) const { return channel; }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t channels) const {
     return 0 <= channel && (channel < channels || channels == 0)
                ? nullptr
                : "reference: channel must be one of the channels";
   }
 };
 
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // Whether an alignment follows a channel: `index_t reference_channel(index_t channels) const`.
@@ -42,5 +45,5 @@ inline constexpr bool follows_reference<
         decltype(std::declval<Alignment const&>().reference_channel(index_t{})), index_t>>> = true;
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

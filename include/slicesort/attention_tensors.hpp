@@ -55,11 +55,11 @@ struct linear_attention_gradients {
 /// The state that attention's forward writes for backward, in braces: `{state}`, of shape
 /// `softmax_attention::saved_extents`. Or `no_saved`.
 template <class S>
-using saved_attention = detail::saved_argument<tensor4<S>>;
+using saved_attention = saved_argument<tensor4<S>>;
 
 /// The state of attention as backward reads it.
 template <class S>
-using const_saved_attention = detail::const_saved_argument<tensor4<S const>>;
+using const_saved_attention = const_saved_argument<tensor4<S const>>;
 
 /// What attention over some of the keys put out and saved: y `[batch, heads, queries, values]` and
 /// the two numbers of every query, `[batch, heads, queries, 2]`, of `streaming`.
@@ -76,21 +76,22 @@ class attention_parts {
  public:
   static constexpr std::size_t most = 16;
 
-  attention_parts(std::initializer_list<attention_part<T>> parts)
+  SLICESORT_ABI_TAG attention_parts(std::initializer_list<attention_part<T>> parts)
       : attention_parts(parts.begin(), parts.size()) {}
   template <class C,
             std::enable_if_t<std::is_convertible_v<decltype(std::declval<C const&>().data()),
                                                    attention_part<T> const*>,
                              int> = 0>
-  attention_parts(C const& parts) : attention_parts(parts.data(), parts.size()) {}
-  attention_parts(attention_part<T> const* first, std::size_t count) : size_(count) {
+  SLICESORT_ABI_TAG attention_parts(C const& parts) : attention_parts(parts.data(), parts.size()) {}
+  SLICESORT_ABI_TAG attention_parts(attention_part<T> const* first, std::size_t count)
+      : size_(count) {
     for (std::size_t i = 0; i < count && i < most; ++i) parts_[i] = first[i];
   }
 
   /// How many there are, also if they are too many.
-  std::size_t size() const { return size_; }
+  SLICESORT_ABI_TAG std::size_t size() const { return size_; }
   /// The first `most` of them.
-  std::array<attention_part<T>, most> const& views() const { return parts_; }
+  SLICESORT_ABI_TAG std::array<attention_part<T>, most> const& views() const { return parts_; }
 
  private:
   std::array<attention_part<T>, most> parts_{};

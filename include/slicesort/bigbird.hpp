@@ -34,16 +34,16 @@ struct bigbird {
   index_t keys = 0;    ///< the number of keys of the call
   index_t head = 0;    ///< whose random blocks these are; a call sets it by `for_head`
 
-  SLICESORT_HD constexpr bigbird for_head(index_t of) const {
+  SLICESORT_HD_ABI_TAG constexpr bigbird for_head(index_t of) const {
     bigbird mask = *this;
     mask.head = of;
     return mask;
   }
-  SLICESORT_HD constexpr bool allows(index_t query, index_t key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
     return looks(detail::block_of(query, block), detail::block_of(key, block));
   }
-  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
-                                    index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
     detail::pair_range const b =
         detail::blocks_of({first_query, last_query, first_key, last_key}, block);
     if (b.first_query < ends || b.last_query > past_middle() || b.first_key < ends ||
@@ -55,8 +55,8 @@ struct bigbird {
       if (draws_any(row, b.first_key, b.last_key)) return true;
     return false;
   }
-  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
-                                     index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
     detail::pair_range const b =
         detail::blocks_of({first_query, last_query, first_key, last_key}, block);
     // The others cover, and are covered by, everything.
@@ -68,7 +68,7 @@ struct bigbird {
         if (!looks(row, column)) return false;
     return true;
   }
-  constexpr char const* validate(index_t keys_of_call) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t keys_of_call) const {
     if (!detail::is_mask_number(block, 1)) return "bigbird: block must be in 1..2^40";
     if (!detail::is_mask_number(window, 1) || window % 2 == 0)
       return "bigbird: window must be an odd number in 1..2^40";
@@ -82,28 +82,32 @@ struct bigbird {
  private:
   static constexpr index_t greatest_blocks = index_t{1} << 31;
 
-  SLICESORT_HD static constexpr index_t at_least(index_t a, index_t b) { return a < b ? b : a; }
-  SLICESORT_HD static constexpr index_t at_most(index_t a, index_t b) { return a < b ? a : b; }
-  SLICESORT_HD constexpr index_t blocks() const {
+  SLICESORT_HD_ABI_TAG static constexpr index_t at_least(index_t a, index_t b) {
+    return a < b ? b : a;
+  }
+  SLICESORT_HD_ABI_TAG static constexpr index_t at_most(index_t a, index_t b) {
+    return a < b ? a : b;
+  }
+  SLICESORT_HD_ABI_TAG constexpr index_t blocks() const {
     return keys == 0 ? 0 : detail::block_of(keys - 1, block) + 1;
   }
   // Blocks `ends .. past_middle() - 1` are those in the middle.
-  SLICESORT_HD constexpr index_t past_middle() const { return blocks() - ends; }
+  SLICESORT_HD_ABI_TAG constexpr index_t past_middle() const { return blocks() - ends; }
 
   // The blocks that a block in the middle draws from, in order: those of the pool before its
   // window, and those behind.
   struct urn {
     index_t first, before, behind_window, count, draws;
 
-    SLICESORT_HD constexpr index_t block_at(index_t place) const {
+    SLICESORT_HD_ABI_TAG constexpr index_t block_at(index_t place) const {
       return place < before ? first + place : behind_window + (place - before);
     }
     // Of a block outside the window; negative or at least `count` where it is not in the urn.
-    SLICESORT_HD constexpr index_t place_of(index_t column) const {
+    SLICESORT_HD_ABI_TAG constexpr index_t place_of(index_t column) const {
       return column < behind_window ? column - first : column - behind_window + before;
     }
   };
-  SLICESORT_HD constexpr urn urn_of(index_t row) const {
+  SLICESORT_HD_ABI_TAG constexpr urn urn_of(index_t row) const {
     index_t const half = window / 2, last = at_most(past_middle(), pool + 1),
                   before = at_least(at_most(row - half, last) - ends, 0),
                   behind_window = at_least(row + half + 1, ends),
@@ -111,15 +115,16 @@ struct bigbird {
     return {ends, before, behind_window, count, at_most(random, count)};
   }
   // The place that draw `draw` exchanges with place `draw`, of `count`: `key` is the row's.
-  SLICESORT_HD static constexpr index_t exchanged(std::uint64_t key, index_t draw, index_t count) {
+  SLICESORT_HD_ABI_TAG static constexpr index_t exchanged(std::uint64_t key, index_t draw,
+                                                          index_t count) {
     return draw + detail::below(key, static_cast<std::uint64_t>(draw), count - draw);
   }
-  SLICESORT_HD constexpr std::uint64_t key_of(index_t row) const {
+  SLICESORT_HD_ABI_TAG constexpr std::uint64_t key_of(index_t row) const {
     return detail::counter_hash64(
         seed, (static_cast<std::uint64_t>(head) << 32) + static_cast<std::uint64_t>(row));
   }
 
-  SLICESORT_HD constexpr bool looks(index_t row, index_t column) const {
+  SLICESORT_HD_ABI_TAG constexpr bool looks(index_t row, index_t column) const {
     index_t const half = window / 2;
     if (row < ends || row >= past_middle() || column < ends || column >= past_middle()) return true;
     if (row - half <= column && column <= row + half) return true;
@@ -127,7 +132,7 @@ struct bigbird {
   }
   // Whether block `row` draws block `column`, both in the middle, neither in the other's window:
   // the first draws of Fisher and Yates' shuffle, of which only this block's place is followed.
-  SLICESORT_HD constexpr bool draws(index_t row, index_t column) const {
+  SLICESORT_HD_ABI_TAG constexpr bool draws(index_t row, index_t column) const {
     urn const from = urn_of(row);
     index_t place = from.place_of(column);
     if (place >= from.count) return false;
@@ -141,7 +146,7 @@ struct bigbird {
   }
   // Whether it draws one of the blocks [first, last), none of which is in its window. Draws are
   // followed back to their blocks where there are fewer of them.
-  SLICESORT_HD constexpr bool draws_any(index_t row, index_t first, index_t last) const {
+  SLICESORT_HD_ABI_TAG constexpr bool draws_any(index_t row, index_t first, index_t last) const {
     urn const from = urn_of(row);
     if (last - first <= from.draws / 2) {
       for (index_t column = first; column < last; ++column)

@@ -20,7 +20,7 @@ inline namespace v0 {
 struct cblas {
   static constexpr bool host_memory = true;
 
-  bool multiply(CUstream_st*, gemm_call const& call) const {
+  SLICESORT_ABI_TAG bool multiply(CUstream_st*, gemm_call const& call) const {
     if (call.a.kind != call.c.kind || call.b.kind != call.c.kind || !detail::fits_blas(call.depth))
       return false;
     if (call.c.kind == element_kind::f32) return each<float>(call, cblas_sgemm);
@@ -30,7 +30,7 @@ struct cblas {
 
  private:
   template <class T, class Product>
-  static bool each(gemm_call const& call, Product product) {
+  SLICESORT_ABI_TAG static bool each(gemm_call const& call, Product product) {
     auto const a = detail::layout_of(call.a, call.rows, call.depth);
     auto const b = detail::layout_of(call.b, call.depth, call.columns);
     auto const c = detail::layout_of(call.c, call.rows, call.columns);

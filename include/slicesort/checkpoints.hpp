@@ -16,7 +16,7 @@ struct checkpoints {
   index_t every = 1;
 
   /// How many states a chain of `factors` factors saves.
-  constexpr index_t states(index_t factors) const {
+  SLICESORT_ABI_TAG constexpr index_t states(index_t factors) const {
     return every <= 0 || factors <= 0 ? 0 : (factors - 1) / every;
   }
 };
@@ -24,7 +24,7 @@ struct checkpoints {
 /// All states: the fastest backward, and `factors - 1` times the memory of x.
 inline constexpr checkpoints save_all{1};
 /// One state in `factors`.
-constexpr checkpoints save_every(index_t factors) { return {factors}; }
+SLICESORT_ABI_TAG constexpr checkpoints save_every(index_t factors) { return {factors}; }
 /// None: backward recomputes every state.
 inline constexpr checkpoints recompute{0};
 
@@ -32,11 +32,11 @@ inline constexpr checkpoints recompute{0};
 /// `[checkpoints::states, batch, length, channels]`; `states[s]` is the input of factor
 /// `(s + 1) * every`. Or `no_saved`.
 template <class T>
-using saved_states = detail::saved_argument<tensor4<T>>;
+using saved_states = saved_argument<tensor4<T>>;
 
 /// The saved states of a chain as `backward` reads them; `no_saved` if there are none.
 template <class T>
-using const_saved_states = detail::saved_argument<tensor4<T const>>;
+using const_saved_states = saved_argument<tensor4<T const>>;
 
 }  // namespace v0
 }  // namespace slicesort

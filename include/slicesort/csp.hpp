@@ -31,10 +31,10 @@ inline namespace v0 {
 /// whether the rows of pair `p` were exchanged. Larger groups: `order[b, n, c]`, the row of its
 /// group that became row `n`, `[batch, length, channels]` of `std::uint8_t` (groups of up to 256
 /// rows), `std::uint16_t` (65536), or a 32-bit type. Groups of one row have no state.
-using saved_order = detail::saved_argument<index_tensor3>;
+using saved_order = saved_argument<index_tensor3>;
 
 /// The state of `csp` as `backward` reads it.
-using const_saved_order = detail::const_saved_argument<const_index_tensor3>;
+using const_saved_order = const_saved_argument<const_index_tensor3>;
 
 }  // namespace v0
 

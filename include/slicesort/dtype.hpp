@@ -9,8 +9,7 @@
 #include <cstring>
 
 namespace slicesort {
-inline namespace v0 {
-
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // By value: copying bytes out of a reference to device memory would load them one by one.
@@ -66,23 +65,29 @@ SLICESORT_HD inline float float16_bits_to_float(std::uint16_t bits) {
 }
 
 }  // namespace detail
+}  // namespace SLICESORT_BUILD
+
+inline namespace v0 {
 
 /// IEEE 754 binary16, storage only: arithmetic happens in `float`.
 struct float16 {
   std::uint16_t bits;
 
-  float16() = default;
-  SLICESORT_HD explicit float16(float value) : bits(detail::float_to_float16_bits(value)) {}
-  SLICESORT_HD explicit operator float() const { return detail::float16_bits_to_float(bits); }
+  SLICESORT_ABI_TAG float16() = default;
+  SLICESORT_HD_ABI_TAG explicit float16(float value) : bits(detail::float_to_float16_bits(value)) {}
+  SLICESORT_HD_ABI_TAG explicit operator float() const {
+    return detail::float16_bits_to_float(bits);
+  }
 };
 
 /// bfloat16 (the upper half of a binary32), storage only: arithmetic happens in `float`.
 struct bfloat16 {
   std::uint16_t bits;
 
-  bfloat16() = default;
-  SLICESORT_HD explicit bfloat16(float value) : bits(detail::float_to_bfloat16_bits(value)) {}
-  SLICESORT_HD explicit operator float() const {
+  SLICESORT_ABI_TAG bfloat16() = default;
+  SLICESORT_HD_ABI_TAG explicit bfloat16(float value)
+      : bits(detail::float_to_bfloat16_bits(value)) {}
+  SLICESORT_HD_ABI_TAG explicit operator float() const {
     return detail::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
   }
 };
@@ -131,6 +136,9 @@ struct dtype_traits<bfloat16> {
   static constexpr char const* name = "bf16";
 };
 
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 template <class T, class = void>
@@ -144,5 +152,5 @@ template <class T>
 using bits_t = typename dtype_traits<T>::bits;
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
+#include <string>
 
 namespace slicesort {
 inline namespace v0 {
@@ -23,46 +24,66 @@ struct verdict {
   char message[256] = {};
   int code = 0;  ///< the `cudaError_t`, where kind is `cuda`
 
-  explicit operator bool() const noexcept { return kind == error_kind::none; }
+  SLICESORT_ABI_TAG verdict() = default;
+  SLICESORT_ABI_TAG explicit operator bool() const noexcept { return kind == error_kind::none; }
 };
 
 /// A view, extent, stride, dtype, alias or option that an operator cannot accept.
 struct invalid_argument : std::invalid_argument {
-  using std::invalid_argument::invalid_argument;
+  SLICESORT_ABI_TAG explicit invalid_argument(char const* message)
+      : std::invalid_argument(message) {}
+  SLICESORT_ABI_TAG explicit invalid_argument(std::string const& message)
+      : std::invalid_argument(message) {}
+  SLICESORT_ABI_TAG invalid_argument(invalid_argument const&) = default;
+  SLICESORT_ABI_TAG invalid_argument& operator=(invalid_argument const&) = default;
 };
 
 /// A workspace smaller than `workspace_bytes` says.
 struct workspace_error : std::invalid_argument {
-  using std::invalid_argument::invalid_argument;
+  SLICESORT_ABI_TAG explicit workspace_error(char const* message)
+      : std::invalid_argument(message) {}
+  SLICESORT_ABI_TAG explicit workspace_error(std::string const& message)
+      : std::invalid_argument(message) {}
+  SLICESORT_ABI_TAG workspace_error(workspace_error const&) = default;
+  SLICESORT_ABI_TAG workspace_error& operator=(workspace_error const&) = default;
 };
 
 /// A failed call of the CUDA runtime; `code` is the `cudaError_t`.
 struct cuda_error : std::runtime_error {
   int code;
-  cuda_error(int status, char const* message) : std::runtime_error(message), code(status) {}
+  SLICESORT_ABI_TAG cuda_error(int status, char const* message)
+      : std::runtime_error(message), code(status) {}
+  SLICESORT_ABI_TAG cuda_error(cuda_error const&) = default;
+  SLICESORT_ABI_TAG cuda_error& operator=(cuda_error const&) = default;
 };
 
 /// Called in place of a throw in code built with `-fno-exceptions`. It must not return; if it does,
 /// the program is aborted.
 using failure_handler = void (*)(verdict const&);
 
+/// The failure handler of the program, which all its units share; null: the default.
+inline std::atomic<failure_handler> current_failure_handler{nullptr};
+
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
 namespace detail {
 inline void print_and_abort(verdict const& v) {
   std::fprintf(stderr, "slicesort: %s\n", v.message);
   std::abort();
 }
-inline std::atomic<failure_handler> current_failure_handler{&print_and_abort};
+// The handler that is called.
+inline failure_handler handler_or_default(failure_handler handler) {
+  return handler ? handler : &print_and_abort;
+}
 }  // namespace detail
 
 /// Replaces the failure handler of the program and returns the one before. The default prints the
 /// message to stderr and aborts.
 inline failure_handler set_failure_handler(failure_handler handler) noexcept {
-  return detail::current_failure_handler.exchange(handler ? handler : &detail::print_and_abort);
+  return detail::handler_or_default(current_failure_handler.exchange(handler));
 }
 
-}  // namespace v0
-
-inline namespace SLICESORT_BUILD {
 namespace impl {
 
 /// The one place that turns a verdict into a failure.
@@ -73,7 +94,7 @@ inline void enforce(verdict const& v) {
   if (v.kind == error_kind::cuda) throw cuda_error(v.code, v.message);
   throw invalid_argument(v.message);
 #else
-  detail::current_failure_handler.load()(v);
+  detail::handler_or_default(current_failure_handler.load())(v);
   std::abort();
 #endif
 }

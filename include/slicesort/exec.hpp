@@ -17,6 +17,9 @@ inline namespace v0 {
 /// it.
 enum class isa { best, portable, avx2, avx512 };
 
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // `host_memory`: whether the calling thread may read what the views point to.
@@ -47,6 +50,9 @@ unsigned concurrency_of(E const& executor) {
 }
 
 }  // namespace detail
+}  // namespace SLICESORT_BUILD
+
+inline namespace v0 {
 
 namespace exec {
 
@@ -63,7 +69,7 @@ struct host {
 
   /// Calls `f(slot)` for every slot in `[0, slots)`, each once.
   template <class F>
-  void parallel_for(unsigned slots, F const& f) const;
+  SLICESORT_ABI_TAG void parallel_for(unsigned slots, F const& f) const;
 };
 
 /// The caller's own thread pool: anything with `parallel_for(n, f)` that calls `f(i)` once for
@@ -78,13 +84,13 @@ struct host_on {
   unsigned threads = 1;
   isa instructions = isa::best;
 
-  explicit host_on(Executor& executor)
+  SLICESORT_ABI_TAG explicit host_on(Executor& executor)
       : threads(detail::concurrency_of(executor)), executor_(&executor) {}
-  host_on(Executor& executor, unsigned parts, isa set = isa::best)
+  SLICESORT_ABI_TAG host_on(Executor& executor, unsigned parts, isa set = isa::best)
       : threads(parts), instructions(set), executor_(&executor) {}
 
   template <class F>
-  void parallel_for(unsigned slots, F const& f) const {
+  SLICESORT_ABI_TAG void parallel_for(unsigned slots, F const& f) const {
     executor_->parallel_for(slots, f);
   }
 
@@ -108,7 +114,7 @@ struct basic_cuda {
   /// takes `(device_info, std::size_t element_bytes, Tuning)` and returns the tuning to use (see
   /// `tuning.hpp`). Tuning never changes a result.
   template <class... More>
-  constexpr basic_cuda<Selectors..., More...> tune(More...) const {
+  SLICESORT_ABI_TAG constexpr basic_cuda<Selectors..., More...> tune(More...) const {
     return {stream};
   }
 };
@@ -117,7 +123,7 @@ using cuda = basic_cuda<>;
 }  // namespace exec
 
 template <class F>
-void exec::host::parallel_for(unsigned slots, F const& f) const {
+SLICESORT_ABI_TAG void exec::host::parallel_for(unsigned slots, F const& f) const {
   if (slots <= 1) {
     if (slots == 1) f(0u);
     return;

@@ -14,6 +14,9 @@ inline namespace v0 {
 /// Signed 64-bit: extents, strides, offsets, lengths.
 using index_t = std::int64_t;
 
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 template <class... Integer>
@@ -37,44 +40,53 @@ SLICESORT_HD constexpr index_t product(index_t a, index_t b) {
 }
 
 }  // namespace detail
+}  // namespace SLICESORT_BUILD
+
+inline namespace v0 {
 
 /// The shape `[batch, length, channels]`. Integers of any type make one.
 struct extents3 {
   index_t batch = 0, length = 0, channels = 0;
 
-  extents3() = default;
+  SLICESORT_ABI_TAG extents3() = default;
   template <class B, class L, class C, class = detail::require_integers<B, L, C>>
-  SLICESORT_HD constexpr extents3(B b, L l, C c)
+  SLICESORT_HD_ABI_TAG constexpr extents3(B b, L l, C c)
       : batch(detail::to_index(b)), length(detail::to_index(l)), channels(detail::to_index(c)) {}
 
-  friend SLICESORT_HD constexpr bool operator==(extents3 a, extents3 b) {
+  friend SLICESORT_HD_ABI_TAG constexpr bool operator==(extents3 a, extents3 b) {
     return a.batch == b.batch && a.length == b.length && a.channels == b.channels;
   }
-  friend SLICESORT_HD constexpr bool operator!=(extents3 a, extents3 b) { return !(a == b); }
+  friend SLICESORT_HD_ABI_TAG constexpr bool operator!=(extents3 a, extents3 b) {
+    return !(a == b);
+  }
   /// `batch * length * channels` in 64 bits. Operators check that it fits.
-  SLICESORT_HD constexpr index_t size() const {
+  SLICESORT_HD_ABI_TAG constexpr index_t size() const {
     return detail::product(detail::product(batch, length), channels);
   }
-  SLICESORT_HD constexpr bool empty() const { return batch == 0 || length == 0 || channels == 0; }
+  SLICESORT_HD_ABI_TAG constexpr bool empty() const {
+    return batch == 0 || length == 0 || channels == 0;
+  }
 };
 
 /// Distance in elements between neighbors along each axis. Integers of any type make one.
 struct strides3 {
   index_t batch = 0, length = 0, channels = 0;
 
-  strides3() = default;
+  SLICESORT_ABI_TAG strides3() = default;
   template <class B, class L, class C, class = detail::require_integers<B, L, C>>
-  SLICESORT_HD constexpr strides3(B b, L l, C c)
+  SLICESORT_HD_ABI_TAG constexpr strides3(B b, L l, C c)
       : batch(detail::to_index(b)), length(detail::to_index(l)), channels(detail::to_index(c)) {}
 
-  friend SLICESORT_HD constexpr bool operator==(strides3 a, strides3 b) {
+  friend SLICESORT_HD_ABI_TAG constexpr bool operator==(strides3 a, strides3 b) {
     return a.batch == b.batch && a.length == b.length && a.channels == b.channels;
   }
-  friend SLICESORT_HD constexpr bool operator!=(strides3 a, strides3 b) { return !(a == b); }
+  friend SLICESORT_HD_ABI_TAG constexpr bool operator!=(strides3 a, strides3 b) {
+    return !(a == b);
+  }
 };
 
 /// Strides of a contiguous `[batch, length, channels]` tensor, channels fastest.
-SLICESORT_HD constexpr strides3 row_major(extents3 e) {
+SLICESORT_HD_ABI_TAG constexpr strides3 row_major(extents3 e) {
   return {detail::product(e.length, e.channels), e.channels, 1};
 }
 
@@ -83,47 +95,53 @@ SLICESORT_HD constexpr strides3 row_major(extents3 e) {
 struct extents4 {
   index_t outer = 0, batch = 0, length = 0, channels = 0;
 
-  extents4() = default;
+  SLICESORT_ABI_TAG extents4() = default;
   template <class O, class B, class L, class C, class = detail::require_integers<O, B, L, C>>
-  SLICESORT_HD constexpr extents4(O o, B b, L l, C c)
+  SLICESORT_HD_ABI_TAG constexpr extents4(O o, B b, L l, C c)
       : outer(detail::to_index(o)),
         batch(detail::to_index(b)),
         length(detail::to_index(l)),
         channels(detail::to_index(c)) {}
 
-  friend SLICESORT_HD constexpr bool operator==(extents4 a, extents4 b) {
+  friend SLICESORT_HD_ABI_TAG constexpr bool operator==(extents4 a, extents4 b) {
     return a.outer == b.outer && a.each() == b.each();
   }
-  friend SLICESORT_HD constexpr bool operator!=(extents4 a, extents4 b) { return !(a == b); }
+  friend SLICESORT_HD_ABI_TAG constexpr bool operator!=(extents4 a, extents4 b) {
+    return !(a == b);
+  }
 
   /// The shape of one tensor of the stack.
-  SLICESORT_HD constexpr extents3 each() const { return {batch, length, channels}; }
-  SLICESORT_HD constexpr index_t size() const { return detail::product(outer, each().size()); }
-  SLICESORT_HD constexpr bool empty() const { return outer == 0 || each().empty(); }
+  SLICESORT_HD_ABI_TAG constexpr extents3 each() const { return {batch, length, channels}; }
+  SLICESORT_HD_ABI_TAG constexpr index_t size() const {
+    return detail::product(outer, each().size());
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool empty() const { return outer == 0 || each().empty(); }
 };
 
 /// Distance in elements between neighbors along each axis. Integers of any type make one.
 struct strides4 {
   index_t outer = 0, batch = 0, length = 0, channels = 0;
 
-  strides4() = default;
+  SLICESORT_ABI_TAG strides4() = default;
   template <class O, class B, class L, class C, class = detail::require_integers<O, B, L, C>>
-  SLICESORT_HD constexpr strides4(O o, B b, L l, C c)
+  SLICESORT_HD_ABI_TAG constexpr strides4(O o, B b, L l, C c)
       : outer(detail::to_index(o)),
         batch(detail::to_index(b)),
         length(detail::to_index(l)),
         channels(detail::to_index(c)) {}
 
-  friend SLICESORT_HD constexpr bool operator==(strides4 a, strides4 b) {
+  friend SLICESORT_HD_ABI_TAG constexpr bool operator==(strides4 a, strides4 b) {
     return a.outer == b.outer && a.each() == b.each();
   }
-  friend SLICESORT_HD constexpr bool operator!=(strides4 a, strides4 b) { return !(a == b); }
+  friend SLICESORT_HD_ABI_TAG constexpr bool operator!=(strides4 a, strides4 b) {
+    return !(a == b);
+  }
 
-  SLICESORT_HD constexpr strides3 each() const { return {batch, length, channels}; }
+  SLICESORT_HD_ABI_TAG constexpr strides3 each() const { return {batch, length, channels}; }
 };
 
 /// Strides of a contiguous `[outer, batch, length, channels]` tensor, channels fastest.
-SLICESORT_HD constexpr strides4 row_major(extents4 e) {
+SLICESORT_HD_ABI_TAG constexpr strides4 row_major(extents4 e) {
   strides3 const s = row_major(e.each());
   return {e.each().size(), s.batch, s.length, s.channels};
 }

@@ -100,7 +100,7 @@ class Half:
 
 
 printers = gdb.printing.RegexpCollectionPrettyPrinter("slicesort")
-for pattern, printer in ((r"tensor[134]<.*>", Tensor), (r"detail::basic_index_tensor3<.*>", IndexTensor),
+for pattern, printer in ((r"tensor[134]<.*>", Tensor), (r"basic_index_tensor3<.*>", IndexTensor),
                          (r"(extents|strides)[34]", Axes), (r"b?float16", Half)):
     printers.add_printer(pattern, rf"^slicesort::(v\d+::)?{pattern}$", printer)
 gdb.printing.register_pretty_printer(None, printers, replace=True)

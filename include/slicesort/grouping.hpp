@@ -21,18 +21,18 @@ struct group_count {
 /// How a sequence is cut into groups: a `group_size` or a `group_count`.
 class grouping {
  public:
-  constexpr grouping(group_size size) : rows_(size.rows) {}
-  constexpr grouping(group_count count) : groups_(count.groups) {}
+  SLICESORT_ABI_TAG constexpr grouping(group_size size) : rows_(size.rows) {}
+  SLICESORT_ABI_TAG constexpr grouping(group_count count) : groups_(count.groups) {}
 
   /// Rows of a whole group in a sequence of `length` rows: 1..max(length, 1).
-  constexpr index_t rows(index_t length) const {
+  SLICESORT_ABI_TAG constexpr index_t rows(index_t length) const {
     index_t const wanted = rows_ > 0     ? rows_
                            : groups_ > 0 ? length / groups_ + (length % groups_ != 0)
                                          : 1;  // refused
     return wanted < 1 || length < 1 ? 1 : wanted < length ? wanted : length;
   }
   /// Null, or a sentence that says what is wrong with the parameters.
-  constexpr char const* validate() const {
+  SLICESORT_ABI_TAG constexpr char const* validate() const {
     return rows_ > 0 || groups_ > 0 ? nullptr : "must be at least 1";
   }
 

@@ -18,9 +18,13 @@ namespace mask {
 
 /// Every query looks at every key.
 struct full {
-  SLICESORT_HD constexpr key_range range(index_t, index_t keys) const { return {0, keys}; }
-  SLICESORT_HD constexpr bool meets(index_t, index_t, index_t, index_t) const { return true; }
-  SLICESORT_HD constexpr bool covers(index_t, index_t, index_t, index_t) const { return true; }
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t, index_t keys) const { return {0, keys}; }
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t, index_t, index_t, index_t) const {
+    return true;
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t, index_t, index_t, index_t) const {
+    return true;
+  }
 };
 
 /// Query `i` looks at keys `0 .. i + offset`. Where queries are the last rows of a longer sequence
@@ -28,19 +32,19 @@ struct full {
 struct causal {
   index_t offset = 0;
 
-  SLICESORT_HD constexpr key_range range(index_t query, index_t) const {
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t) const {
     return {0, query + offset + 1};
   }
-  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
-                                    index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
     return detail::pair_distances({first_query, last_query, first_key, last_key}).least <= offset;
   }
-  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
-                                     index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
     return detail::pair_distances({first_query, last_query, first_key, last_key}).greatest <=
            offset;
   }
-  constexpr char const* validate(index_t) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
     return detail::is_mask_number(offset, -detail::greatest_mask_number)
                ? nullptr
                : "causal: offset must be in -2^40..2^40";
@@ -51,20 +55,20 @@ struct causal {
 struct window {
   index_t left = 0, right = 0;
 
-  SLICESORT_HD constexpr key_range range(index_t query, index_t) const {
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t) const {
     return {query - left, query + right + 1};
   }
-  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
-                                    index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
     detail::pair_distances const d({first_query, last_query, first_key, last_key});
     return d.least <= right && -left <= d.greatest;
   }
-  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
-                                     index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
     detail::pair_distances const d({first_query, last_query, first_key, last_key});
     return -left <= d.least && d.greatest <= right;
   }
-  constexpr char const* validate(index_t) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
     return detail::is_mask_number(left, 0) && detail::is_mask_number(right, 0)
                ? nullptr
                : "window: left and right must be in 0..2^40";
@@ -76,24 +80,24 @@ struct window {
 struct block_local {
   index_t size = 1;
 
-  SLICESORT_HD constexpr key_range range(index_t query, index_t) const {
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t) const {
     index_t const first = query / size * size;
     return {first, first + size};
   }
-  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
-                                    index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
     detail::pair_range const blocks =
         detail::blocks_of({first_query, last_query, first_key, last_key}, size);
     return blocks.first_query < blocks.last_key && blocks.first_key < blocks.last_query;
   }
-  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
-                                     index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
     detail::pair_range const blocks =
         detail::blocks_of({first_query, last_query, first_key, last_key}, size);
     return blocks.last_query - blocks.first_query == 1 && blocks.last_key - blocks.first_key == 1 &&
            blocks.first_query == blocks.first_key;
   }
-  constexpr char const* validate(index_t) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
     return detail::is_mask_number(size, 1) ? nullptr : "block_local: size must be in 1..2^40";
   }
 };
@@ -104,23 +108,23 @@ struct block_local {
 struct strided {
   index_t stride = 1, near_by = 0;
 
-  SLICESORT_HD constexpr bool allows(index_t query, index_t key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
     index_t const distance = query < key ? key - query : query - key;
     return distance < near_by || distance % stride == 0;
   }
-  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
-                                    index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
     detail::pair_distances const d({first_query, last_query, first_key, last_key});
     return (near_by > 0 && d.least < near_by && -near_by < d.greatest) ||
            detail::has_multiple(d.least, d.greatest, stride);
   }
-  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
-                                     index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
     detail::pair_distances const d({first_query, last_query, first_key, last_key});
     return detail::are_multiples(d.least, d.greatest < -near_by ? d.greatest : -near_by, stride) &&
            detail::are_multiples(d.least > near_by ? d.least : near_by, d.greatest, stride);
   }
-  constexpr char const* validate(index_t) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
     return 1 <= stride && 0 <= near_by ? nullptr
                                        : "strided: stride must be at least 1, near_by at least 0";
   }
@@ -132,34 +136,34 @@ struct both {
   A a;
   B b;
 
-  SLICESORT_HD constexpr key_range range(index_t query, index_t keys) const {
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t keys) const {
     key_range const one = detail::range_of_keys(a, query, keys),
                     two = detail::range_of_keys(b, query, keys);
     return {one.first > two.first ? one.first : two.first,
             one.last < two.last ? one.last : two.last};
   }
   template <class M = A, std::enable_if_t<detail::has_allows<M> || detail::has_allows<B>, int> = 0>
-  SLICESORT_HD constexpr bool allows(index_t query, index_t key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
     return detail::allows_key(a, query, key) && detail::allows_key(b, query, key);
   }
   /// True also where each mask meets the range, but in other pairs.
-  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
-                                    index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
     detail::pair_range const r{first_query, last_query, first_key, last_key};
     return detail::meets_pairs(a, r) && detail::meets_pairs(b, r);
   }
-  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
-                                     index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
     detail::pair_range const r{first_query, last_query, first_key, last_key};
     return detail::covers_pairs(a, r) && detail::covers_pairs(b, r);
   }
   template <class M = A,
             std::enable_if_t<detail::has_for_head<M> || detail::has_for_head<B>, int> = 0>
-  SLICESORT_HD constexpr both<detail::head_mask_t<M>, detail::head_mask_t<B>> for_head(
+  SLICESORT_HD_ABI_TAG constexpr both<detail::head_mask_t<M>, detail::head_mask_t<B>> for_head(
       index_t head) const {
     return {detail::mask_of_head(a, head), detail::mask_of_head(b, head)};
   }
-  constexpr char const* validate(mask_call call) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
     char const* const what = detail::what_is_wrong(a, call);
     return what != nullptr ? what : detail::what_is_wrong(b, call);
   }
@@ -174,7 +178,7 @@ struct either {
   A a;
   B b;
 
-  SLICESORT_HD constexpr key_range range(index_t query, index_t keys) const {
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t keys) const {
     key_range const one = detail::range_of_keys(a, query, keys),
                     two = detail::range_of_keys(b, query, keys);
     if (one.first == one.last) return two;
@@ -182,27 +186,27 @@ struct either {
     return {one.first < two.first ? one.first : two.first,
             one.last > two.last ? one.last : two.last};
   }
-  SLICESORT_HD constexpr bool allows(index_t query, index_t key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
     return detail::looks_at(a, query, key) || detail::looks_at(b, query, key);
   }
-  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
-                                    index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
     detail::pair_range const r{first_query, last_query, first_key, last_key};
     return detail::meets_pairs(a, r) || detail::meets_pairs(b, r);
   }
   /// False also where each pair is looked at, but not all by the same mask.
-  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
-                                     index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
     detail::pair_range const r{first_query, last_query, first_key, last_key};
     return detail::covers_pairs(a, r) || detail::covers_pairs(b, r);
   }
   template <class M = A,
             std::enable_if_t<detail::has_for_head<M> || detail::has_for_head<B>, int> = 0>
-  SLICESORT_HD constexpr either<detail::head_mask_t<M>, detail::head_mask_t<B>> for_head(
+  SLICESORT_HD_ABI_TAG constexpr either<detail::head_mask_t<M>, detail::head_mask_t<B>> for_head(
       index_t head) const {
     return {detail::mask_of_head(a, head), detail::mask_of_head(b, head)};
   }
-  constexpr char const* validate(mask_call call) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
     if (char const* const what = detail::what_is_wrong(a, call)) return what;
     if (char const* const what = detail::what_is_wrong(b, call)) return what;
     return cuts_at(a, call.keys) && cuts_at(b, call.keys)
@@ -213,7 +217,7 @@ struct either {
  private:
   // A sample: whether the ranges of some queries are the same for fewer keys, but for the cut.
   template <class M>
-  static constexpr bool cuts_at(M const& m, index_t keys) {
+  SLICESORT_ABI_TAG static constexpr bool cuts_at(M const& m, index_t keys) {
     for (index_t const fewer : {keys / 2, keys - 1})
       for (index_t const query : {index_t{0}, keys / 2, keys - 1})
         if (keys > 0 && !same(detail::range_of_keys(m, query, fewer),
@@ -221,11 +225,11 @@ struct either {
           return false;
     return true;
   }
-  static constexpr key_range cut(key_range r, index_t keys) {
+  SLICESORT_ABI_TAG static constexpr key_range cut(key_range r, index_t keys) {
     index_t const last = r.last < keys ? r.last : keys;
     return r.first < last ? key_range{r.first, last} : key_range{0, 0};
   }
-  static constexpr bool same(key_range r, key_range s) {
+  SLICESORT_ABI_TAG static constexpr bool same(key_range r, key_range s) {
     return r.first == s.first && r.last == s.last;
   }
 };

@@ -43,10 +43,14 @@ struct mask_call {
   index_t keys, queries = -1;
   bool has_lengths = false;
 
-  constexpr mask_call(index_t keys_of_call, index_t queries_of_call = -1, bool lengths = false)
+  SLICESORT_ABI_TAG constexpr mask_call(index_t keys_of_call, index_t queries_of_call = -1,
+                                        bool lengths = false)
       : keys(keys_of_call), queries(queries_of_call), has_lengths(lengths) {}
 };
 
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 template <class Mask, class = void>
@@ -212,5 +216,5 @@ constexpr bool is_mask_number(index_t number, index_t least) {
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -22,10 +22,10 @@ inline namespace v0 {
 /// The state that `max_exchange` saves, `[batch, 1, channels]`: `maximum[b, 0, c]` is the row that
 /// was exchanged with the readout row. 16-bit (`std::uint16_t`, length <= 65536) or 32-bit
 /// (`std::int32_t`, `std::uint32_t`).
-using saved_maximum = detail::saved_argument<index_tensor3>;
+using saved_maximum = saved_argument<index_tensor3>;
 
 /// The state of `max_exchange` as `backward` reads it.
-using const_saved_maximum = detail::const_saved_argument<const_index_tensor3>;
+using const_saved_maximum = const_saved_argument<const_index_tensor3>;
 
 }  // namespace v0
 

@@ -25,7 +25,7 @@ inline namespace v0 {
 /// Pass in place of the weights for `1 / terms` each; the result is that of a view of this value,
 /// bit for bit.
 struct uniform_weights_t {
-  explicit uniform_weights_t() = default;
+  SLICESORT_ABI_TAG explicit uniform_weights_t() = default;
 };
 inline constexpr uniform_weights_t uniform_weights{};
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // a * b modulo m, for a and b in 0..m-1 and m up to 2^62. No product overflows.
@@ -38,6 +38,9 @@ SLICESORT_HD constexpr index_t doubled_modulo(index_t a, index_t k, index_t m) {
 }
 
 }  // namespace detail
+}  // namespace SLICESORT_BUILD
+
+inline namespace v0 {
 
 /// Every channel ascends.
 struct ascending {};
@@ -50,11 +53,11 @@ struct descending {};
 struct half_half {
   index_t heads = 1;
 
-  SLICESORT_HD constexpr bool ascending(index_t channel, index_t channels) const {
+  SLICESORT_HD_ABI_TAG constexpr bool ascending(index_t channel, index_t channels) const {
     index_t const per_head = channels / heads;
     return channel % per_head < per_head / 2;
   }
-  constexpr char const* validate(index_t channels) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t channels) const {
     return heads >= 1 && channels % heads == 0 ? nullptr
                                                : "half_half: channels must be a multiple of heads";
   }
@@ -67,12 +70,12 @@ struct interleave {
   index_t layer = 1;
   index_t layers = 1;
 
-  SLICESORT_HD constexpr bool ascending(index_t channel, index_t channels) const {
+  SLICESORT_HD_ABI_TAG constexpr bool ascending(index_t channel, index_t channels) const {
     // q mod 2 and r follow from 2^k * i mod 2 * channels.
     index_t const period = 2 * channels;
     return detail::doubled_modulo((channel + 1) % period, layers - layer, period) <= channels;
   }
-  constexpr char const* validate(index_t) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
     return layer >= 1 && layer <= layers ? nullptr : "interleave: layer must be in 1..layers";
   }
 };
@@ -84,7 +87,7 @@ struct haar_interleave {
   index_t level = 0;
   index_t heads = 1;
 
-  SLICESORT_HD constexpr bool ascending(index_t channel, index_t channels) const {
+  SLICESORT_HD_ABI_TAG constexpr bool ascending(index_t channel, index_t channels) const {
     index_t const per_head = channels / heads;
     index_t const d = channel % per_head;
     index_t const shifted = level < 63 ? per_head >> level : 0;
@@ -95,7 +98,7 @@ struct haar_interleave {
     // later.
     return !(level > 0 && pairs > 0 && d >= pairs * 2 * width - 1 + width);
   }
-  constexpr char const* validate(index_t channels) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t channels) const {
     if (level < 0) return "haar_interleave: level must not be negative";
     return heads >= 1 && channels % heads == 0
                ? nullptr
@@ -103,6 +106,9 @@ struct haar_interleave {
   }
 };
 
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 template <class Order, class = void>
@@ -132,5 +138,5 @@ inline constexpr bool
     has_validate<Order, decltype(void(std::declval<Order const&>().validate(index_t{})))> = true;
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -28,7 +28,7 @@
 #include <vector>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 
 /// A view that prints its type, shape and strides and leaves its memory alone.
 template <class View>
@@ -220,9 +220,9 @@ std::ostream& operator<<(std::ostream& to, shape_only<View> of) {
   return to << detail::printed(of.view).heading();
 }
 template <bool Const>
-std::ostream& operator<<(std::ostream& to, shape_only<detail::basic_index_tensor3<Const>> of) {
+std::ostream& operator<<(std::ostream& to, shape_only<basic_index_tensor3<Const>> of) {
   return to << detail::typed(of.view, [](auto const& known) { return known.heading(); });
 }
 
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

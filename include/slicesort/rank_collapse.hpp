@@ -23,7 +23,7 @@ struct matrix_norms {
   double frobenius = 0;  ///< the root of the sum of squares
 
   /// The paper's (1, infinity)-norm, `sqrt(one * infinity)`.
-  double composite() const { return std::sqrt(one) * std::sqrt(infinity); }
+  SLICESORT_ABI_TAG double composite() const { return std::sqrt(one) * std::sqrt(infinity); }
 };
 
 /// What `rank_collapse` says of one sample X.
@@ -33,11 +33,14 @@ struct rank_report {
 
   /// 0 if all rows are the same, near 1 (and at most 2) if they have nothing in common. 0 for a
   /// matrix of zeros.
-  double relative() const {
+  SLICESORT_ABI_TAG double relative() const {
     return matrix.composite() == 0 ? 0 : residual.composite() / matrix.composite();
   }
 };
 
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 inline void refuse_rank_collapse(char const* what, index_t is, index_t limit) {
@@ -73,6 +76,9 @@ matrix_norms norms_without(tensor3<T const> x, index_t sample, index_t rows, F c
 }
 
 }  // namespace detail
+}  // namespace SLICESORT_BUILD
+
+inline namespace v0 {
 
 /// The residual of sample `sample` of `x`, `[batch, length, channels]`, in its first `rows` rows.
 ///
@@ -89,7 +95,7 @@ matrix_norms norms_without(tensor3<T const> x, index_t sample, index_t rows, F c
 /// - **Memory** two doubles for every channel, which are allocated: unlike an operator, it takes no
 ///   workspace.
 template <class X>
-rank_report rank_collapse(X const& x, index_t sample, index_t rows) {
+SLICESORT_ABI_TAG rank_report rank_collapse(X const& x, index_t sample, index_t rows) {
   using view = detail::view_of_rank3_t<X>;
   using T = typename view::value_type;
   static_assert(detail::is_dtype<T>,
@@ -122,7 +128,7 @@ rank_report rank_collapse(X const& x, index_t sample, index_t rows) {
 
 /// The residual of sample `sample` of `x`, in all its rows.
 template <class X>
-rank_report rank_collapse(X const& x, index_t sample = 0) {
+SLICESORT_ABI_TAG rank_report rank_collapse(X const& x, index_t sample = 0) {
   using view = detail::view_of_rank3_t<X>;
   return rank_collapse(x, sample, view(x).extents().length);
 }

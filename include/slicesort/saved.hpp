@@ -19,7 +19,7 @@ inline namespace v0 {
 
 /// Pass in place of the saved state when no backward will follow.
 struct no_saved_t {
-  explicit no_saved_t() = default;
+  SLICESORT_ABI_TAG explicit no_saved_t() = default;
 };
 inline constexpr no_saved_t no_saved{};
 
@@ -27,6 +27,9 @@ inline constexpr no_saved_t no_saved{};
 /// a group up to 256, for operators that save rows of groups.
 enum class index_width { bits8 = 1, bits16 = 2, bits32 = 4 };
 
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 template <class Index>
@@ -34,34 +37,40 @@ inline constexpr bool is_saved_index =
     std::is_same_v<Index, std::uint8_t> || std::is_same_v<Index, std::uint16_t> ||
     std::is_same_v<Index, std::int32_t> || std::is_same_v<Index, std::uint32_t>;
 
-// A [batch, length, channels] view whose index width is known at run time.
+}  // namespace detail
+}  // namespace SLICESORT_BUILD
+
+inline namespace v0 {
+
+/// A `[batch, length, channels]` view whose index width is known at run time.
 template <bool Const>
 class basic_index_tensor3 {
  public:
   using pointer = std::conditional_t<Const, void const*, void*>;
 
-  basic_index_tensor3() = default;
-  template <class Index, std::enable_if_t<is_saved_index<std::remove_const_t<Index>> &&
+  SLICESORT_ABI_TAG basic_index_tensor3() = default;
+  template <class Index, std::enable_if_t<detail::is_saved_index<std::remove_const_t<Index>> &&
                                               (Const || !std::is_const_v<Index>),
                                           int> = 0>
-  constexpr basic_index_tensor3(tensor3<Index> view)
+  SLICESORT_ABI_TAG constexpr basic_index_tensor3(tensor3<Index> view)
       : data_(view.data()),
         extents_(view.extents()),
         strides_(view.strides()),
         width_(static_cast<index_width>(sizeof(Index))) {}
-  template <class M, std::enable_if_t<is_mdspan_of_rank<M, 3>, int> = 0>
-  constexpr basic_index_tensor3(M const& m) : basic_index_tensor3(tensor3<mdspan_element<M>>(m)) {}
+  template <class M, std::enable_if_t<detail::is_mdspan_of_rank<M, 3>, int> = 0>
+  SLICESORT_ABI_TAG constexpr basic_index_tensor3(M const& m)
+      : basic_index_tensor3(tensor3<detail::mdspan_element<M>>(m)) {}
   template <bool Other, std::enable_if_t<Const && !Other, int> = 0>
-  constexpr basic_index_tensor3(basic_index_tensor3<Other> other)
+  SLICESORT_ABI_TAG constexpr basic_index_tensor3(basic_index_tensor3<Other> other)
       : data_(other.data()),
         extents_(other.extents()),
         strides_(other.strides()),
         width_(other.width()) {}
 
-  constexpr pointer data() const { return data_; }
-  constexpr extents3 extents() const { return extents_; }
-  constexpr strides3 strides() const { return strides_; }
-  constexpr index_width width() const { return width_; }
+  SLICESORT_ABI_TAG constexpr pointer data() const { return data_; }
+  SLICESORT_ABI_TAG constexpr extents3 extents() const { return extents_; }
+  SLICESORT_ABI_TAG constexpr strides3 strides() const { return strides_; }
+  SLICESORT_ABI_TAG constexpr index_width width() const { return width_; }
 
  private:
   pointer data_ = nullptr;
@@ -70,11 +79,12 @@ class basic_index_tensor3 {
   index_width width_ = index_width::bits32;
 };
 
-}  // namespace detail
+using index_tensor3 = basic_index_tensor3<false>;
+using const_index_tensor3 = basic_index_tensor3<true>;
 
-using index_tensor3 = detail::basic_index_tensor3<false>;
-using const_index_tensor3 = detail::basic_index_tensor3<true>;
+}  // namespace v0
 
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // Which views are no state for a view type, but were probably meant as one.
@@ -89,45 +99,50 @@ using if_state = std::enable_if_t<std::is_convertible_v<S const&, View>, int>;
 template <class View, class S>
 using if_wrong_state = std::enable_if_t<is_wrong_state<View, S>, int>;
 
-// The state as an argument of `forward`: a view to write it to, with or without braces, or
-// `no_saved`. That nothing is saved is a flag and not a null pointer, which the view of an empty
-// tensor may have too.
+}  // namespace detail
+}  // namespace SLICESORT_BUILD
+
+inline namespace v0 {
+
+/// The state as an argument of `forward`: a view to write it to, with or without braces, or
+/// `no_saved`. A flag says that nothing is saved, because the view of an empty tensor may have a
+/// null pointer too.
 template <class View>
 struct saved_argument {
   View view;
   bool saving = true;
 
-  template <class S, if_state<View, S> = 0>
-  constexpr saved_argument(S const& to) : view(to) {}
-  constexpr saved_argument(no_saved_t) : view(), saving(false) {}
+  template <class S, detail::if_state<View, S> = 0>
+  SLICESORT_ABI_TAG constexpr saved_argument(S const& to) : view(to) {}
+  SLICESORT_ABI_TAG constexpr saved_argument(no_saved_t) : view(), saving(false) {}
   template <class Other, std::enable_if_t<std::is_convertible_v<Other, View>, int> = 0>
-  constexpr saved_argument(saved_argument<Other> other) : view(other.view), saving(other.saving) {}
-  template <class S, if_wrong_state<View, S> = 0>
+  SLICESORT_ABI_TAG constexpr saved_argument(saved_argument<Other> other)
+      : view(other.view), saving(other.saving) {}
+  template <class S, detail::if_wrong_state<View, S> = 0>
   SLICESORT_REFUSED_CONSTRUCTOR(saved_argument, S, SLICESORT_NEEDS_INDEX);
 };
 
-// The state as an argument of `backward`.
+/// The state as an argument of `backward`.
 template <class View>
 struct const_saved_argument {
   View view;
 
-  template <class S, if_state<View, S> = 0>
-  constexpr const_saved_argument(S const& from) : view(from) {}
+  template <class S, detail::if_state<View, S> = 0>
+  SLICESORT_ABI_TAG constexpr const_saved_argument(S const& from) : view(from) {}
   template <class Other, std::enable_if_t<std::is_convertible_v<Other, View>, int> = 0>
-  constexpr const_saved_argument(saved_argument<Other> saved) : view(saved.view) {}
-  template <class S, if_wrong_state<View, S> = 0>
+  SLICESORT_ABI_TAG constexpr const_saved_argument(saved_argument<Other> saved)
+      : view(saved.view) {}
+  template <class S, detail::if_wrong_state<View, S> = 0>
   SLICESORT_REFUSED_CONSTRUCTOR(const_saved_argument, S, SLICESORT_NEEDS_INDEX);
 };
-
-}  // namespace detail
 
 /// The state of a sort, in braces: `{perm}`. `perm[b, n, c]` is the row of the input that became
 /// row `n` of the output. 16-bit (`std::uint16_t`, length <= 65536) or 32-bit (`std::int32_t`,
 /// `std::uint32_t`). Or `no_saved`.
-using saved_permutation = detail::saved_argument<index_tensor3>;
+using saved_permutation = saved_argument<index_tensor3>;
 
 /// The state of a sort as `backward` reads it.
-using const_saved_permutation = detail::const_saved_argument<const_index_tensor3>;
+using const_saved_permutation = const_saved_argument<const_index_tensor3>;
 
 }  // namespace v0
 }  // namespace slicesort

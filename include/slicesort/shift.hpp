@@ -17,7 +17,7 @@
 #include <utility>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // base^exponent for base >= 1, or some number above `limit` if it is more.
@@ -39,17 +39,21 @@ constexpr bool product_at_most(index_t a, index_t b, index_t limit) {
 inline constexpr index_t exact_in_double = index_t{1} << 53;
 
 }  // namespace detail
+}  // namespace SLICESORT_BUILD
+
+inline namespace v0 {
 
 namespace shift {
 
 /// No channel moves.
 struct none {
-  constexpr index_t shift(index_t, index_t, index_t) const { return 0; }
+  SLICESORT_ABI_TAG constexpr index_t shift(index_t, index_t, index_t) const { return 0; }
 };
 
 /// `(c + 1) * ceil(length / channels) mod length` (CSP, section 3.1).
 struct linear {
-  constexpr index_t shift(index_t channel, index_t channels, index_t length) const {
+  SLICESORT_ABI_TAG constexpr index_t shift(index_t channel, index_t channels,
+                                            index_t length) const {
     index_t const step = (length + channels - 1) / channels;
     return length == 0 ? 0 : (channel + 1) * step % length;
   }
@@ -60,10 +64,10 @@ struct linear {
 struct linear_step {
   index_t step = 2;
 
-  constexpr index_t shift(index_t channel, index_t, index_t length) const {
+  SLICESORT_ABI_TAG constexpr index_t shift(index_t channel, index_t, index_t length) const {
     return channel == 0 || length == 0 ? 0 : step % length * ((channel - 1) % length) % length;
   }
-  constexpr char const* validate(index_t) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
     return step >= 0 ? nullptr : "linear_step: step must not be negative";
   }
 };
@@ -74,12 +78,13 @@ struct linear_step {
 struct per_head {
   index_t heads = 1;
 
-  constexpr index_t shift(index_t channel, index_t channels, index_t length) const {
+  SLICESORT_ABI_TAG constexpr index_t shift(index_t channel, index_t channels,
+                                            index_t length) const {
     if (length == 0) return 0;
     index_t const head = channel / (channels / heads);
     return heads % length * (head % length) % length;
   }
-  constexpr char const* validate(index_t channels) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t channels) const {
     return heads >= 1 && channels % heads == 0 ? nullptr
                                                : "per_head: channels must be a multiple of heads";
   }
@@ -87,7 +92,7 @@ struct per_head {
 
 /// `c mod length` (CSP, table 1).
 struct modular {
-  constexpr index_t shift(index_t channel, index_t, index_t length) const {
+  SLICESORT_ABI_TAG constexpr index_t shift(index_t channel, index_t, index_t length) const {
     return length == 0 ? 0 : channel % length;
   }
 };
@@ -99,13 +104,13 @@ struct power {
   index_t layer = 0;
   index_t layers = 1;
 
-  index_t shift(index_t channel, index_t channels, index_t length) const {
+  SLICESORT_ABI_TAG index_t shift(index_t channel, index_t channels, index_t length) const {
     index_t const last = layers * channels - 1, t = layer * channels + channel;
     if (length == 0 || last == 0) return 0;
     double const exponent = static_cast<double>(t) / static_cast<double>(last);
     return static_cast<index_t>(std::round(std::pow(static_cast<double>(length), exponent))) - 1;
   }
-  constexpr char const* validate(index_t channels) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t channels) const {
     if (layer < 0 || layer >= layers) return "power: layer must be in 0..layers-1";
     return detail::product_at_most(layers, channels, detail::exact_in_double)
                ? nullptr
@@ -119,7 +124,7 @@ struct power_ceil {
   index_t layer = 0;
   index_t layers = 1;
 
-  index_t shift(index_t channel, index_t channels, index_t length) const {
+  SLICESORT_ABI_TAG index_t shift(index_t channel, index_t channels, index_t length) const {
     if (length == 0) return 0;
     index_t const t = layer * channels + channel, whole = layers * channels;
     index_t const common = std::gcd(t, whole), numerator = t / common, root = whole / common;
@@ -133,7 +138,7 @@ struct power_ceil {
     return static_cast<index_t>(
         std::ceil(std::pow(real, static_cast<double>(numerator) / static_cast<double>(root))));
   }
-  constexpr char const* validate(index_t channels) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t channels) const {
     if (layer < 0 || layer >= layers) return "power_ceil: layer must be in 0..layers-1";
     return detail::product_at_most(layers, channels, detail::exact_in_double)
                ? nullptr
@@ -146,8 +151,10 @@ struct power_ceil {
 struct table {
   tensor1<std::int32_t const> shifts;
 
-  constexpr index_t shift(index_t channel, index_t, index_t) const { return shifts(channel); }
-  constexpr char const* validate(index_t channels) const {
+  SLICESORT_ABI_TAG constexpr index_t shift(index_t channel, index_t, index_t) const {
+    return shifts(channel);
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t channels) const {
     return shifts.size() == channels && (shifts.data() != nullptr || channels == 0)
                ? nullptr
                : "table: there must be one shift for every channel";
@@ -156,6 +163,9 @@ struct table {
 
 }  // namespace shift
 
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 template <class Shift, class = void>
@@ -168,5 +178,5 @@ inline constexpr bool has_shift<
     true;
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -22,21 +22,21 @@ struct fixed {
   index_t block = 1, tail = 0;
   bool first_column = false;
 
-  SLICESORT_HD constexpr bool allows(index_t query, index_t key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
     index_t const of_key = detail::block_of(key, block), within = key - of_key * block;
     return within >= block - tail || (first_column && within == 0) ||
            detail::block_of(query, block) == of_key;
   }
-  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
-                                    index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
     detail::pair_range const blocks =
         detail::blocks_of({first_query, last_query, first_key, last_key}, block);
     if (blocks.first_query < blocks.last_key && blocks.first_key < blocks.last_query) return true;
     index_t const past = past_column(first_key);
     return past < columns() || (columns() > 0 && first_key + (block - past) < last_key);
   }
-  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
-                                     index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
     index_t const own = detail::block_of(first_query, block);
     if (own != detail::block_of(last_query - 1, block)) return are_columns(first_key, last_key);
     // What lies before the block, and behind it.
@@ -44,7 +44,7 @@ struct fixed {
     return are_columns(first_key, last_key < first ? last_key : first) &&
            are_columns(first_key > last ? first_key : last, last_key);
   }
-  constexpr char const* validate(index_t) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
     if (!detail::is_mask_number(block, 1)) return "fixed: block must be in 1..2^40";
     return 0 <= tail && tail <= block ? nullptr : "fixed: tail must be in 0..block";
   }
@@ -53,12 +53,12 @@ struct fixed {
   // The keys that all queries look at are `columns()` neighbors, again in every block: the last
   // keys of one and the first key of the next. `past_column` is how far a key lies behind the first
   // of them, modulo the block.
-  SLICESORT_HD constexpr index_t columns() const { return tail + (first_column ? 1 : 0); }
-  SLICESORT_HD constexpr index_t past_column(index_t key) const {
+  SLICESORT_HD_ABI_TAG constexpr index_t columns() const { return tail + (first_column ? 1 : 0); }
+  SLICESORT_HD_ABI_TAG constexpr index_t past_column(index_t key) const {
     index_t const from = key + tail;
     return from - detail::block_of(from, block) * block;
   }
-  SLICESORT_HD constexpr bool are_columns(index_t first, index_t last) const {
+  SLICESORT_HD_ABI_TAG constexpr bool are_columns(index_t first, index_t last) const {
     return first >= last || columns() >= block || past_column(first) + (last - first) <= columns();
   }
 };
@@ -68,27 +68,27 @@ struct fixed {
 struct dilated_window {
   index_t left = 0, right = 0, step = 1;
 
-  SLICESORT_HD constexpr key_range range(index_t query, index_t) const {
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t) const {
     return {query - left * step, query + right * step + 1};
   }
-  SLICESORT_HD constexpr bool allows(index_t query, index_t key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
     index_t const distance = key - query;
     return -left * step <= distance && distance <= right * step && distance % step == 0;
   }
-  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
-                                    index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
     detail::pair_distances const d({first_query, last_query, first_key, last_key});
     index_t const least = -left * step, greatest = right * step;
     return detail::has_multiple(d.least > least ? d.least : least,
                                 d.greatest < greatest ? d.greatest : greatest, step);
   }
-  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
-                                     index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
     detail::pair_distances const d({first_query, last_query, first_key, last_key});
     return -left * step <= d.least && d.greatest <= right * step &&
            detail::are_multiples(d.least, d.greatest, step);
   }
-  constexpr char const* validate(index_t) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
     if (!detail::is_mask_number(step, 1)) return "dilated_window: step must be in 1..2^40";
     index_t const most = detail::greatest_mask_number / step;
     return 0 <= left && left <= most && 0 <= right && right <= most
@@ -102,17 +102,18 @@ struct dilated_window {
 struct globals {
   index_t count = 1;
 
-  SLICESORT_HD constexpr key_range range(index_t query, index_t keys) const {
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t keys) const {
     return {0, query < count ? keys : count};
   }
-  SLICESORT_HD constexpr bool meets(index_t first_query, index_t, index_t first_key,
-                                    index_t) const {
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t, index_t first_key,
+                                            index_t) const {
     return first_query < count || first_key < count;
   }
-  SLICESORT_HD constexpr bool covers(index_t, index_t last_query, index_t, index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t, index_t last_query, index_t,
+                                             index_t last_key) const {
     return last_query <= count || last_key <= count;
   }
-  constexpr char const* validate(index_t) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
     return detail::is_mask_number(count, 0) ? nullptr : "globals: count must be in 0..2^40";
   }
 };
@@ -130,30 +131,30 @@ struct block_pairs {
                         ///< block of them. 0: as many as keys.
 
   /// Bytes from a row of the table to the next: a bit for each block of keys.
-  SLICESORT_HD constexpr index_t pitch() const {
+  SLICESORT_HD_ABI_TAG constexpr index_t pitch() const {
     return keys == 0 ? 0 : (detail::block_of(keys - 1, block) + 1 + 7) / 8;
   }
   /// Bytes of the table.
-  SLICESORT_HD constexpr index_t bytes() const {
+  SLICESORT_HD_ABI_TAG constexpr index_t bytes() const {
     index_t const rows = queries == 0 ? keys : queries;
     return rows == 0 ? 0 : pitch() * (detail::block_of(rows - 1, block) + 1);
   }
 
-  SLICESORT_HD constexpr bool allows(index_t query, index_t key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
     index_t const at = detail::block_of(query, block) * pitch(),
                   column = detail::block_of(key, block);
     return at < bytes() && (table(at + column / 8) >> column % 8 & 1) != 0;
   }
-  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
-                                    index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
     return any_bit({first_query, last_query, first_key, last_key}, 0);
   }
-  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
-                                     index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
     detail::pair_range const r{first_query, last_query, first_key, last_key};
     return detail::block_of(last_query - 1, block) * pitch() < bytes() && !any_bit(r, 0xff);
   }
-  constexpr char const* validate(mask_call call) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
     if (!detail::is_mask_number(block, 1)) return "block_pairs: block must be in 1..2^40";
     if (keys != call.keys) return "block_pairs: keys must be the number of keys";
     if (call.queries >= 0 && (queries == 0 ? keys : queries) != call.queries)
@@ -170,7 +171,7 @@ struct block_pairs {
 
  private:
   // Whether a bit of the pairs of blocks is set, or is not if `flip` is 0xff.
-  SLICESORT_HD constexpr bool any_bit(detail::pair_range r, int flip) const {
+  SLICESORT_HD_ABI_TAG constexpr bool any_bit(detail::pair_range r, int flip) const {
     detail::pair_range const blocks = detail::blocks_of(r, block);
     index_t const first_byte = blocks.first_key / 8, last_byte = (blocks.last_key - 1) / 8;
     for (index_t row = blocks.first_query; row < blocks.last_query; ++row) {
@@ -195,24 +196,24 @@ struct chunk_back {
   bool circular = false;
   index_t keys = 0;
 
-  SLICESORT_HD constexpr key_range range(index_t query, index_t all_keys) const {
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t all_keys) const {
     index_t const own = detail::block_of(query, size);
     if (own == 0 && circular) return {0, all_keys};
     return {(own - 1) * size, (own + 1) * size};
   }
-  SLICESORT_HD constexpr bool allows(index_t query, index_t key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
     return looks(detail::block_of(query, size), detail::block_of(key, size));
   }
-  SLICESORT_HD constexpr bool meets(index_t first_query, index_t last_query, index_t first_key,
-                                    index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
     detail::pair_range const chunks =
         detail::blocks_of({first_query, last_query, first_key, last_key}, size);
     return (chunks.first_query - 1 < chunks.last_key && chunks.first_key < chunks.last_query) ||
            (circular && chunks.first_query == 0 && chunks.first_key <= last() &&
             last() < chunks.last_key);
   }
-  SLICESORT_HD constexpr bool covers(index_t first_query, index_t last_query, index_t first_key,
-                                     index_t last_key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
     detail::pair_range const chunks =
         detail::blocks_of({first_query, last_query, first_key, last_key}, size);
     // No query looks at three chunks, and of four that follow each other two have none in common.
@@ -223,7 +224,7 @@ struct chunk_back {
         if (!looks(q, k)) return false;
     return true;
   }
-  constexpr char const* validate(mask_call call) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
     if (!detail::is_mask_number(size, 1)) return "chunk_back: size must be in 1..2^40";
     if (circular && keys != call.keys)
       return "chunk_back: keys must be the number of keys if it is circular";
@@ -233,10 +234,10 @@ struct chunk_back {
   }
 
  private:
-  SLICESORT_HD constexpr index_t last() const {
+  SLICESORT_HD_ABI_TAG constexpr index_t last() const {
     return keys == 0 ? 0 : detail::block_of(keys - 1, size);
   }
-  SLICESORT_HD constexpr bool looks(index_t query, index_t key) const {
+  SLICESORT_HD_ABI_TAG constexpr bool looks(index_t query, index_t key) const {
     return key == query || key + 1 == query || (circular && query == 0 && key == last());
   }
 };

@@ -13,8 +13,7 @@
 #include <utility>
 
 namespace slicesort {
-inline namespace v0 {
-
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // The shape of std::mdspan: rank, extent(r), stride(r), data_handle().
@@ -40,6 +39,9 @@ template <class U, class T>
 inline constexpr bool adds_const = std::is_convertible_v<U (*)[], T (*)[]>;
 
 }  // namespace detail
+}  // namespace SLICESORT_BUILD
+
+inline namespace v0 {
 
 /// A strided view of one axis.
 template <class T>
@@ -48,23 +50,23 @@ class tensor1 {
   using element_type = T;
   using value_type = std::remove_const_t<T>;
 
-  tensor1() = default;
+  SLICESORT_ABI_TAG tensor1() = default;
   template <class Size, class Stride = index_t, class = detail::require_integers<Size, Stride>>
-  SLICESORT_HD constexpr tensor1(T* data, Size size, Stride stride = 1)
+  SLICESORT_HD_ABI_TAG constexpr tensor1(T* data, Size size, Stride stride = 1)
       : data_(data), size_(detail::to_index(size)), stride_(detail::to_index(stride)) {}
   template <class U, std::enable_if_t<detail::adds_const<U, T> && !std::is_same_v<U, T>, int> = 0>
-  SLICESORT_HD constexpr tensor1(tensor1<U> other)
+  SLICESORT_HD_ABI_TAG constexpr tensor1(tensor1<U> other)
       : data_(other.data()), size_(other.size()), stride_(other.stride()) {}
   template <class M, std::enable_if_t<detail::is_mdspan_of_rank<M, 1>, int> = 0>
-  constexpr tensor1(M const& m)
+  SLICESORT_ABI_TAG constexpr tensor1(M const& m)
       : data_(m.data_handle()),
         size_(detail::to_index(m.extent(0))),
         stride_(detail::to_index(m.stride(0))) {}
 
-  SLICESORT_HD constexpr T* data() const { return data_; }
-  SLICESORT_HD constexpr index_t size() const { return size_; }
-  SLICESORT_HD constexpr index_t stride() const { return stride_; }
-  SLICESORT_HD constexpr T& operator()(index_t i) const { return data_[i * stride_]; }
+  SLICESORT_HD_ABI_TAG constexpr T* data() const { return data_; }
+  SLICESORT_HD_ABI_TAG constexpr index_t size() const { return size_; }
+  SLICESORT_HD_ABI_TAG constexpr index_t stride() const { return stride_; }
+  SLICESORT_HD_ABI_TAG constexpr T& operator()(index_t i) const { return data_[i * stride_]; }
 
  private:
   T* data_ = nullptr;
@@ -79,30 +81,30 @@ class tensor3 {
   using element_type = T;
   using value_type = std::remove_const_t<T>;
 
-  tensor3() = default;
-  SLICESORT_HD constexpr tensor3(T* data, extents3 extents)
+  SLICESORT_ABI_TAG tensor3() = default;
+  SLICESORT_HD_ABI_TAG constexpr tensor3(T* data, extents3 extents)
       : data_(data), extents_(extents), strides_(row_major(extents)) {}
-  SLICESORT_HD constexpr tensor3(T* data, extents3 extents, strides3 strides)
+  SLICESORT_HD_ABI_TAG constexpr tensor3(T* data, extents3 extents, strides3 strides)
       : data_(data), extents_(extents), strides_(strides) {}
   template <class U, std::enable_if_t<detail::adds_const<U, T> && !std::is_same_v<U, T>, int> = 0>
-  SLICESORT_HD constexpr tensor3(tensor3<U> other)
+  SLICESORT_HD_ABI_TAG constexpr tensor3(tensor3<U> other)
       : data_(other.data()), extents_(other.extents()), strides_(other.strides()) {}
   template <class M, std::enable_if_t<detail::is_mdspan_of_rank<M, 3>, int> = 0>
-  constexpr tensor3(M const& m)
+  SLICESORT_ABI_TAG constexpr tensor3(M const& m)
       : data_(m.data_handle()),
         extents_{detail::to_index(m.extent(0)), detail::to_index(m.extent(1)),
                  detail::to_index(m.extent(2))},
         strides_{detail::to_index(m.stride(0)), detail::to_index(m.stride(1)),
                  detail::to_index(m.stride(2))} {}
 
-  SLICESORT_HD constexpr T* data() const { return data_; }
-  SLICESORT_HD constexpr extents3 extents() const { return extents_; }
-  SLICESORT_HD constexpr strides3 strides() const { return strides_; }
+  SLICESORT_HD_ABI_TAG constexpr T* data() const { return data_; }
+  SLICESORT_HD_ABI_TAG constexpr extents3 extents() const { return extents_; }
+  SLICESORT_HD_ABI_TAG constexpr strides3 strides() const { return strides_; }
   /// Elements between `data()` and the element at `[batch, row, channel]`, in 64 bits.
-  SLICESORT_HD constexpr index_t offset(index_t batch, index_t row, index_t channel) const {
+  SLICESORT_HD_ABI_TAG constexpr index_t offset(index_t batch, index_t row, index_t channel) const {
     return batch * strides_.batch + row * strides_.length + channel * strides_.channels;
   }
-  SLICESORT_HD constexpr T& operator()(index_t batch, index_t row, index_t channel) const {
+  SLICESORT_HD_ABI_TAG constexpr T& operator()(index_t batch, index_t row, index_t channel) const {
     return data_[offset(batch, row, channel)];
   }
 
@@ -119,38 +121,38 @@ class tensor4 {
   using element_type = T;
   using value_type = std::remove_const_t<T>;
 
-  tensor4() = default;
-  SLICESORT_HD constexpr tensor4(T* data, extents4 extents)
+  SLICESORT_ABI_TAG tensor4() = default;
+  SLICESORT_HD_ABI_TAG constexpr tensor4(T* data, extents4 extents)
       : data_(data), extents_(extents), strides_(row_major(extents)) {}
-  SLICESORT_HD constexpr tensor4(T* data, extents4 extents, strides4 strides)
+  SLICESORT_HD_ABI_TAG constexpr tensor4(T* data, extents4 extents, strides4 strides)
       : data_(data), extents_(extents), strides_(strides) {}
   template <class U, std::enable_if_t<detail::adds_const<U, T> && !std::is_same_v<U, T>, int> = 0>
-  SLICESORT_HD constexpr tensor4(tensor4<U> other)
+  SLICESORT_HD_ABI_TAG constexpr tensor4(tensor4<U> other)
       : data_(other.data()), extents_(other.extents()), strides_(other.strides()) {}
   template <class U, std::enable_if_t<detail::adds_const<U, T>, int> = 0>
-  SLICESORT_HD constexpr tensor4(tensor3<U> one)
+  SLICESORT_HD_ABI_TAG constexpr tensor4(tensor3<U> one)
       : data_(one.data()),
         extents_{1, one.extents().batch, one.extents().length, one.extents().channels},
         strides_{0, one.strides().batch, one.strides().length, one.strides().channels} {}
   template <class M, std::enable_if_t<detail::is_mdspan_of_rank<M, 4>, int> = 0>
-  constexpr tensor4(M const& m)
+  SLICESORT_ABI_TAG constexpr tensor4(M const& m)
       : data_(m.data_handle()),
         extents_{detail::to_index(m.extent(0)), detail::to_index(m.extent(1)),
                  detail::to_index(m.extent(2)), detail::to_index(m.extent(3))},
         strides_{detail::to_index(m.stride(0)), detail::to_index(m.stride(1)),
                  detail::to_index(m.stride(2)), detail::to_index(m.stride(3))} {}
 
-  SLICESORT_HD constexpr T* data() const { return data_; }
-  SLICESORT_HD constexpr extents4 extents() const { return extents_; }
-  SLICESORT_HD constexpr strides4 strides() const { return strides_; }
+  SLICESORT_HD_ABI_TAG constexpr T* data() const { return data_; }
+  SLICESORT_HD_ABI_TAG constexpr extents4 extents() const { return extents_; }
+  SLICESORT_HD_ABI_TAG constexpr strides4 strides() const { return strides_; }
 
   /// One tensor of the stack.
-  SLICESORT_HD constexpr tensor3<T> operator[](index_t outer) const {
+  SLICESORT_HD_ABI_TAG constexpr tensor3<T> operator[](index_t outer) const {
     return {data_ == nullptr ? data_ : data_ + outer * strides_.outer, extents_.each(),
             strides_.each()};
   }
-  SLICESORT_HD constexpr T& operator()(index_t outer, index_t batch, index_t row,
-                                       index_t channel) const {
+  SLICESORT_HD_ABI_TAG constexpr T& operator()(index_t outer, index_t batch, index_t row,
+                                               index_t channel) const {
     return data_[outer * strides_.outer + batch * strides_.batch + row * strides_.length +
                  channel * strides_.channels];
   }
@@ -164,7 +166,7 @@ class tensor4 {
 /// The heads of `[batch, length, heads * channels]` as `[batch, heads, length, channels]`, without
 /// a copy. `heads` must divide the channels; else every operator refuses the view.
 template <class T>
-SLICESORT_HD constexpr tensor4<T> split_heads(tensor3<T> x, index_t heads) {
+SLICESORT_HD_ABI_TAG constexpr tensor4<T> split_heads(tensor3<T> x, index_t heads) {
   extents3 const e = x.extents();
   strides3 const s = x.strides();
   index_t const each = heads > 0 && e.channels % heads == 0 ? e.channels / heads : -1;
@@ -173,6 +175,9 @@ SLICESORT_HD constexpr tensor4<T> split_heads(tensor3<T> x, index_t heads) {
           {s.batch, each * s.channels, s.length, s.channels}};
 }
 
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 template <class T>
@@ -217,5 +222,5 @@ template <class T>
 using view_of_rank4_t = typename view_of_rank4<T>::type;
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -14,7 +14,7 @@ inline namespace v0 {
 /// The stream of a Thrust policy: `on(thrust::cuda::par.on(stream))`. Unlike Thrust's algorithms, a
 /// call with it never waits.
 template <class Policy>
-exec::cuda on(thrust::cuda_cub::execution_policy<Policy> const& policy) {
+SLICESORT_ABI_TAG exec::cuda on(thrust::cuda_cub::execution_policy<Policy> const& policy) {
   return {
       thrust::cuda_cub::stream(const_cast<thrust::cuda_cub::execution_policy<Policy>&>(policy))};
 }

@@ -21,7 +21,7 @@ inline namespace v0 {
 
 /// The smallest `m` with `2^m >= n`, for `n >= 1` (0 for less): the usual number of factors of a
 /// chain over `n` rows. With so many, CHORD and CDIL let every row reach every other.
-constexpr index_t ceil_log2(index_t n) {
+SLICESORT_ABI_TAG constexpr index_t ceil_log2(index_t n) {
   index_t m = 0;
   for (index_t left = n - 1; left > 0; left /= 2) ++m;
   return m;
@@ -29,7 +29,7 @@ constexpr index_t ceil_log2(index_t n) {
 /// The greatest `m` with `2^m <= n`, for `n >= 1` (0 for less): the number of factors in parts of
 /// the published code. If `n` is not a power of two, some rows of CHORD may then not reach some
 /// others (at n = 1000, for example).
-constexpr index_t floor_log2(index_t n) {
+SLICESORT_ABI_TAG constexpr index_t floor_log2(index_t n) {
   index_t m = 0;
   for (index_t left = n; left > 1; left /= 2) ++m;
   return m;
@@ -42,11 +42,13 @@ namespace topology {
 struct chord {
   index_t count = 0;
 
-  constexpr index_t links(index_t factors) const { return count == 0 ? factors + 1 : count; }
-  constexpr index_t offset(index_t link, index_t) const {
+  SLICESORT_ABI_TAG constexpr index_t links(index_t factors) const {
+    return count == 0 ? factors + 1 : count;
+  }
+  SLICESORT_ABI_TAG constexpr index_t offset(index_t link, index_t) const {
     return link == 0 ? 0 : index_t{1} << (link - 1);
   }
-  constexpr char const* validate(index_t factors) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t factors) const {
     return 1 <= links(factors) && links(factors) <= 63 ? nullptr
                                                        : "chord: there must be 1 to 63 links";
   }
@@ -57,12 +59,12 @@ struct chord {
 struct cdil {
   index_t half = 1;
 
-  constexpr index_t links(index_t) const { return 2 * half + 1; }
-  constexpr index_t offset(index_t link, index_t factor) const {
+  SLICESORT_ABI_TAG constexpr index_t links(index_t) const { return 2 * half + 1; }
+  SLICESORT_ABI_TAG constexpr index_t offset(index_t link, index_t factor) const {
     index_t const steps = link <= half ? link : half - link;
     return steps * (index_t{1} << factor);
   }
-  constexpr char const* validate(index_t factors) const {
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t factors) const {
     if (half < 0 || half > 32767) return "cdil: half must be in 0..32767";
     return factors <= 47 ? nullptr : "cdil: there must be at most 47 factors";
   }
@@ -73,9 +75,9 @@ struct cdil {
 struct offsets {
   tensor1<index_t const> list;
 
-  constexpr index_t links(index_t) const { return list.size(); }
-  constexpr index_t offset(index_t link, index_t) const { return list(link); }
-  constexpr char const* validate(index_t) const {
+  SLICESORT_ABI_TAG constexpr index_t links(index_t) const { return list.size(); }
+  SLICESORT_ABI_TAG constexpr index_t offset(index_t link, index_t) const { return list(link); }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
     return list.data() != nullptr || list.size() == 0 ? nullptr : "offsets: list.data is null";
   }
 };
@@ -95,6 +97,9 @@ struct initial {};
 
 }  // namespace residual
 
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 template <class Topology, class = void>
@@ -114,6 +119,5 @@ inline constexpr bool
         true;
 
 }  // namespace detail
-
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -30,7 +30,7 @@ struct grid_tuning {
 };
 
 /// The default grid_tuning.
-constexpr grid_tuning default_grid_tuning(device_info, std::size_t) {
+SLICESORT_ABI_TAG constexpr grid_tuning default_grid_tuning(device_info, std::size_t) {
   grid_tuning t{};
   t.chunk_elements = index_t{1} << 24;
   t.scratch_bytes = std::size_t{1} << 28;
@@ -66,7 +66,8 @@ struct sort_tuning {
 
 /// The default sort_tuning. A tile row is a whole 32-byte sector of memory; two tiles share a
 /// processor as long as that does not make them narrower.
-constexpr sort_tuning default_sort_tuning(device_info device, std::size_t element_bytes) {
+SLICESORT_ABI_TAG constexpr sort_tuning default_sort_tuning(device_info device,
+                                                            std::size_t element_bytes) {
   sort_tuning t{};
   t.register_rows = element_bytes == 2 ? 128 : element_bytes == 4 ? 64 : 32;
   t.register_threads = 128;
@@ -107,7 +108,8 @@ struct permute_tuning {
 
 /// The default permute_tuning. A tile row is a whole 128-byte line of memory, or at least a
 /// 32-byte sector.
-constexpr permute_tuning default_permute_tuning(device_info device, std::size_t element_bytes) {
+SLICESORT_ABI_TAG constexpr permute_tuning default_permute_tuning(device_info device,
+                                                                  std::size_t element_bytes) {
   permute_tuning t{};
   t.tile_columns = element_bytes == 2 ? 64 : element_bytes == 4 ? 32 : 16;
   t.shared_tile_bytes = device.shared_bytes / 2 - 512;  // a processor keeps 1 KB for every block
@@ -141,7 +143,7 @@ struct mix_tuning {
 };
 
 /// The default mix_tuning.
-constexpr mix_tuning default_mix_tuning(device_info device, std::size_t) {
+SLICESORT_ABI_TAG constexpr mix_tuning default_mix_tuning(device_info device, std::size_t) {
   mix_tuning t{};
   t.tile_bytes = device.shared_bytes;
   t.tile_threads = 128;
@@ -166,7 +168,7 @@ struct attention_tuning {
 };
 
 /// The default attention_tuning.
-constexpr attention_tuning default_attention_tuning(device_info, std::size_t) {
+SLICESORT_ABI_TAG constexpr attention_tuning default_attention_tuning(device_info, std::size_t) {
   attention_tuning t{};
   t.forward_warps = 4;
   t.backward_kv_warps = 8;
@@ -175,6 +177,9 @@ constexpr attention_tuning default_attention_tuning(device_info, std::size_t) {
   return t;
 }
 
+}  // namespace v0
+
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // The tuning that the selectors in a policy make of the default: every one that can be called with
@@ -192,5 +197,5 @@ constexpr Tuning tuned(device_info device, std::size_t element_bytes, Tuning t,
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -17,7 +17,7 @@
 #include <utility>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 template <class T>
@@ -46,7 +46,7 @@ constexpr void require_lasting() {
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 
 inline namespace SLICESORT_BUILD {
 namespace impl {

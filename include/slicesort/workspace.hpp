@@ -18,10 +18,11 @@ struct workspace {
   void* data = nullptr;
   std::size_t bytes = 0;
 
-  constexpr workspace() = default;
-  constexpr workspace(void* address, std::size_t size) : data(address), bytes(size) {}
+  SLICESORT_ABI_TAG constexpr workspace() = default;
+  SLICESORT_ABI_TAG constexpr workspace(void* address, std::size_t size)
+      : data(address), bytes(size) {}
   template <class Container, class Element = detail::element_of<Container>>
-  constexpr workspace(Container& container)
+  SLICESORT_ABI_TAG constexpr workspace(Container& container)
       : data(const_cast<std::remove_const_t<Element>*>(detail::data_of(container))),
         bytes(std::size(container) * sizeof(Element)) {
     static_assert(!std::is_const_v<Element>,

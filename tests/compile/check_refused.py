@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every refused/*.cpp must not compile: the first error must be the sentence after `// expect: `, and stand in the
 first twelve lines of what the compiler says. With -DCORRECTED the first compiler must take the same file: it is refused
-for that mistake and for no other. A file with the lines `// of: NAME..` has a variant for each name, which -DOF_NAME chooses."""
+for that mistake and for no other. A file with a line `// flag: COMPILER FLAG` is refused for that flag of that compiler, on
+x86-64, and is correct without. A file with the lines `// of: NAME..` has a variant for each name, which -DOF_NAME chooses."""
+import platform
 import re
 import tempfile
 from functools import partial
@@ -18,8 +20,11 @@ def check(compiler: str, umbrella: list[str], path: Path, variant: str) -> str:
     where = f"{path.name}{' ' + variant if variant else ''} ({compiler})"
     if not expected:
         return f"{where}: has no '// expect: ' line"
+    flag = re.search(r"^// flag: (\S+) (\S+)$", path.read_text(), re.MULTILINE)
+    if flag and (flag[1] != compiler or platform.machine() != "x86_64"):
+        return ""
     flags = [*umbrella, "-std=c++17"] + ([f"-DOF_{variant}"] if variant else [])
-    fine, messages = syntax_only(compiler, path, *flags)
+    fine, messages = syntax_only(compiler, path, *(["-std=c++17", flag[2]] if flag else flags))
     lines = messages.splitlines()
     errors = [line for line in lines if re.search(r"\berror:", line)]
     if fine:

@@ -52,7 +52,7 @@ byte_range range_of(ss::tensor1<T> v) {
   return range_of(v.data(), ss::extents3{1, v.size(), 1}, {0, v.stride(), 0}, sizeof(T));
 }
 template <bool Const>
-byte_range range_of(ss::detail::basic_index_tensor3<Const> v) {
+byte_range range_of(ss::basic_index_tensor3<Const> v) {
   return range_of(v.data(), v.extents(), v.strides(), static_cast<std::size_t>(v.width()));
 }
 
@@ -70,7 +70,7 @@ void move_to(ss::tensor1<T>& v, void* data) {
   v = {static_cast<T*>(data), v.size(), v.stride()};
 }
 template <bool Const>
-void move_to(ss::detail::basic_index_tensor3<Const>& v, void* data) {
+void move_to(ss::basic_index_tensor3<Const>& v, void* data) {
   if (v.width() == ss::index_width::bits8)
     v = ss::tensor3<std::uint8_t>(static_cast<std::uint8_t*>(data), v.extents(), v.strides());
   else if (v.width() == ss::index_width::bits16)
@@ -99,7 +99,7 @@ void for_each_view(ss::tensor1<T>& v, F const& f) {
   if (v.data() != nullptr) f(v, std::is_const_v<T> ? access::read : access::written);
 }
 template <bool Const, class F>
-void for_each_view(ss::detail::basic_index_tensor3<Const>& v, F const& f) {
+void for_each_view(ss::basic_index_tensor3<Const>& v, F const& f) {
   if (v.data() != nullptr) f(v, Const ? access::read : access::written);
 }
 

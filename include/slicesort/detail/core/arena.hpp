@@ -27,7 +27,7 @@
 #include <limits>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // How many elements or bytes a layout needs. A sum or product beyond 2^64 - 1 stays there, where no
@@ -102,5 +102,5 @@ class arena {
 };
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

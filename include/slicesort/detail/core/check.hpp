@@ -20,7 +20,7 @@
 #include <limits>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 class checker {
@@ -257,5 +257,5 @@ inline void checker::no_overlap(view_info const& a, view_info const& b, bool in_
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

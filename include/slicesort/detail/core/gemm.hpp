@@ -5,7 +5,7 @@
 #include <slicesort/gemm.hpp>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // Multiplies matrices for a caller's BLAS. Null selects the library's own loops.
@@ -19,5 +19,5 @@ struct gemm_rule {
 };
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

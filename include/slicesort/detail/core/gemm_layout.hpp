@@ -10,7 +10,7 @@
 #include <limits>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 struct gemm_layout {
@@ -39,5 +39,5 @@ inline gemm_layout layout_of(gemm_operand const& m, index_t rows, index_t column
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

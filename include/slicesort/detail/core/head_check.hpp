@@ -8,7 +8,7 @@
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 inline constexpr axis_names head_axes{"batch", "heads", "length", "channels"};
@@ -42,5 +42,5 @@ inline void check_rows(checker& c, view_info const& of, view_info const& like,
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

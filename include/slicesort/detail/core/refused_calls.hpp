@@ -11,7 +11,7 @@
 #include <type_traits>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 template <class Exec, class = void>
@@ -34,7 +34,7 @@ struct anything {
 };
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort
 
 #define SLICESORT_NEEDS_POLICY                                                               \

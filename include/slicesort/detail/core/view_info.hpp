@@ -8,7 +8,7 @@
 #include <cstdio>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // The names of the axes of a view in messages. A view of rank 3 is a stack of one, whose outer axis
@@ -108,5 +108,5 @@ inline shape_text strides_of(view_info const& v) {
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -8,7 +8,7 @@
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // The policies of a call. They are asked on the host, for every channel: they need not be device
@@ -88,5 +88,5 @@ struct csp_op {
 };
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

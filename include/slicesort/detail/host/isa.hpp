@@ -5,13 +5,6 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/exec.hpp>
 
-// GCC and Clang have GNU vector extensions. Other compilers take the plain loops of `portable`.
-#if defined(__GNUC__) && !defined(__CUDACC__) && !defined(SLICESORT_NO_VECTOR_EXTENSIONS)
-#  define SLICESORT_GNU_VECTORS 1
-#else
-#  define SLICESORT_GNU_VECTORS 0
-#endif
-
 // On aarch64 the baseline has NEON: vectors of 16 bytes as of SSE2, but twice the registers, and
 // fused multiply-adds. `portable` is compiled for that, so it needs no set of its own.
 #if SLICESORT_GNU_VECTORS && defined(__aarch64__)
@@ -25,14 +18,6 @@
 #  define SLICESORT_X86_DISPATCH 1
 #else
 #  define SLICESORT_X86_DISPATCH 0
-#endif
-
-// AVX512-BF16, an extension that some processors with AVX-512 have, is known to the compiler's test
-// of the processor and to its assembler.
-#if SLICESORT_X86_DISPATCH && (defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 11)
-#  define SLICESORT_BFLOAT16_PAIRS 1
-#else
-#  define SLICESORT_BFLOAT16_PAIRS 0
 #endif
 
 namespace slicesort {

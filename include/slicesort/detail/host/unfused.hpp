@@ -16,7 +16,7 @@
 #endif
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // An object lives outside of loops, or the 1 would be made in each turn.
@@ -53,7 +53,7 @@ class unfused {
 };
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort
 
 #undef SLICESORT_HIDDEN_ONE

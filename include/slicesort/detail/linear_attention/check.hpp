@@ -15,7 +15,7 @@
 #include <cmath>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 inline constexpr axis_names w_axes{nullptr, "heads", "features", "channels"};
@@ -156,5 +156,5 @@ void check_call(checker& c, Problem const& p, dropout const& drop) {
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -8,7 +8,7 @@
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // `Arithmetic` is a block, or whatever else has fused_multiply_add(a, b, c) and divide(a, b).
@@ -73,5 +73,5 @@ SLICESORT_HD_INLINE row_angle<A> angle_of_row(Arithmetic& on, index_t row, index
 inline constexpr int row_parts = 16;
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

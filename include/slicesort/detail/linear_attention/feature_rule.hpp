@@ -16,7 +16,7 @@
 #include <type_traits>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 enum class feature_kind : int {
@@ -157,5 +157,5 @@ template <class Direction>
 inline constexpr bool is_causal = std::is_same_v<Direction, direction::causal>;
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

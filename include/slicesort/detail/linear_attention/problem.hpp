@@ -38,7 +38,7 @@
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // What the size of the workspace depends on.
@@ -130,5 +130,5 @@ struct linear_attention_op {
 inline constexpr int linear_attention_tile = 64;
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // The output function of SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number
@@ -41,5 +41,5 @@ SLICESORT_HD constexpr std::int64_t below(std::uint64_t key, std::uint64_t count
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

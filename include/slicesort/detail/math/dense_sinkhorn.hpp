@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // Normalizes the matrix exp(v(i) w(j) / tau) of `size` rows `iterations` times, rows first, in the
@@ -44,5 +44,5 @@ void dense_sinkhorn(index_t size, double tau, index_t iterations, V const& v, W 
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -11,7 +11,7 @@
 #include <cstdint>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // What exp and log need to know about a format. log 2 is `log2_high + log2_low`; the higher part
@@ -117,5 +117,5 @@ SLICESORT_HD_INLINE A log_of_sum(Arithmetic& on, A x) {
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

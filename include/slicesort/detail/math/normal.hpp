@@ -11,7 +11,7 @@
 #include <cstdint>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // Arithmetic whose every result is rounded as written. A compiler may not look through a volatile
@@ -78,5 +78,5 @@ SLICESORT_HD_INLINE double counter_normal(std::uint64_t seed, std::uint64_t stre
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

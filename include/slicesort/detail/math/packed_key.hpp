@@ -12,7 +12,7 @@
 #include <type_traits>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // The bits of the value that a column's key stands for.
@@ -178,5 +178,5 @@ struct packed_key<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 8>> {
 };
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -10,13 +10,15 @@
 #include <cstdint>
 
 namespace slicesort {
-inline namespace v0 {
-
+inline namespace SLICESORT_BUILD {
 namespace detail {
+
 struct raw_key32 {
   std::uint32_t bits;
 };
+
 }  // namespace detail
+}  // namespace SLICESORT_BUILD
 
 template <>
 struct dtype_traits<detail::raw_key32> {
@@ -26,6 +28,7 @@ struct dtype_traits<detail::raw_key32> {
   static constexpr char const* name = "raw32";
 };
 
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 template <>
@@ -34,5 +37,5 @@ SLICESORT_HD constexpr std::uint32_t sortable_key<raw_key32>(std::uint32_t bits)
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -9,7 +9,7 @@
 #include <slicesort/dtype.hpp>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // Positive and quiet, without a payload: that of std::numeric_limits.
@@ -31,5 +31,5 @@ SLICESORT_HD inline T rounded(A sum) {
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

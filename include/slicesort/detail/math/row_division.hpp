@@ -10,7 +10,7 @@
 #include <cstdint>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 class row_division {
@@ -52,5 +52,5 @@ class index_division {
 };
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -21,7 +21,7 @@
 #include <cstddef>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // The arrays of a group. Those with a pitch have an element for every column: [row][pitch]. `u` is
@@ -201,5 +201,5 @@ SLICESORT_HD_INLINE void mix_row(Worker& on, sinkhorn_group<A> const& m, index_t
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

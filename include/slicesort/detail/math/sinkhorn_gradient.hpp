@@ -12,7 +12,7 @@
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // The step through y = T w: `a` holds dy and becomes df, `b` becomes dh, and du and dw get their
@@ -98,5 +98,5 @@ SLICESORT_HD_INLINE void differentiate_group(Worker& on, sinkhorn_group<A> const
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

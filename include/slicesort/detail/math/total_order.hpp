@@ -7,7 +7,7 @@
 #include <slicesort/dtype.hpp>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 template <class Bits>
@@ -49,5 +49,5 @@ SLICESORT_HD inline bits_t<T> ordered_key(T value, bool ascending) {
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -10,7 +10,7 @@
 #include <type_traits>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 template <class T>
@@ -25,5 +25,5 @@ SLICESORT_HD inline float upper_part_of_float(bits_t<T> value) {
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -6,7 +6,7 @@
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // Brings a row number of either sign into 0..length-1, or to 0 if there are no rows.
@@ -17,5 +17,5 @@ SLICESORT_HD constexpr index_t wrapped(index_t rows, index_t length) {
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -7,7 +7,7 @@
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 template <class T>
@@ -47,5 +47,5 @@ struct max_exchange_op {
 };
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -18,7 +18,7 @@
 #include <cstddef>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 template <class T>
@@ -43,5 +43,5 @@ struct merge_attention_op {
 };
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -10,7 +10,7 @@
 #include <slicesort/dtype.hpp>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // The saved numbers of a query: its greatest score, and the sum of exponentials beside that.
@@ -63,5 +63,5 @@ SLICESORT_HD_INLINE softmax_numbers<A> merge_weights(Arithmetic& on, int parts,
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 
 /// Form of `shuffle`: one permutation for all channels, as in the paper.
 struct shared_by_channels {
@@ -57,5 +57,5 @@ struct shuffle_op {
 };
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -8,7 +8,7 @@
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // What the size of the workspace depends on.
@@ -80,5 +80,5 @@ struct sinkhorn_csp_op {
 };
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

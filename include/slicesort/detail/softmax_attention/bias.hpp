@@ -8,7 +8,7 @@
 #include <slicesort/tensor_view.hpp>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // Whether a bias is relative, which depends on the distance from the query to the key alone:
@@ -70,5 +70,5 @@ struct bias_sums {
 };
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

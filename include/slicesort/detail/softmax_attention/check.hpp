@@ -14,7 +14,7 @@
 #include <cmath>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 inline constexpr axis_names pair_axes{"batch", "heads", "queries", "keys"},
@@ -148,5 +148,5 @@ inline void check_attention_gradients(checker& c, attention_info const& to,
 }
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -13,7 +13,7 @@
 #include <cstdint>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 struct dropout_rule {
@@ -37,5 +37,5 @@ struct dropout_rule {
 };
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -26,7 +26,7 @@
 #include <type_traits>
 
 namespace slicesort {
-inline namespace v0 {
+inline namespace SLICESORT_BUILD {
 namespace detail {
 
 // What the size of the workspace depends on.
@@ -165,5 +165,5 @@ struct attention_traits<materialized<Gemm>> {
 };
 
 }  // namespace detail
-}  // namespace v0
+}  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The name of a build: it differs between units whose code or layouts differ, so that the linker
+// never takes a function of one unit for another unit's.
+//
+// Operators, backends and all that is private live in `slicesort::SLICESORT_BUILD`. Types that
+// units exchange (views, policies, errors) live in `slicesort::v0`, the same for every compiler;
+// their functions bear the build as an ABI tag, which is part of a function's symbol but of no
+// type.
+#pragma once
+
+#if defined(__cpp_exceptions) || defined(_CPPUNWIND)
+#  define SLICESORT_EXCEPTIONS 1
+#else
+#  define SLICESORT_EXCEPTIONS 0
+#endif
+
+// GCC and Clang have GNU vector extensions. Other compilers take the plain loops of `portable`.
+#if defined(__GNUC__) && !defined(__CUDACC__) && !defined(SLICESORT_NO_VECTOR_EXTENSIONS)
+#  define SLICESORT_GNU_VECTORS 1
+#else
+#  define SLICESORT_GNU_VECTORS 0
+#endif
+
+// AVX512-BF16, an extension that some processors with AVX-512 have, is known to the compiler's test
+// of the processor and to its assembler.
+#if SLICESORT_GNU_VECTORS && defined(__x86_64__) && \
+    (defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 11)
+#  define SLICESORT_BFLOAT16_PAIRS 1
+#else
+#  define SLICESORT_BFLOAT16_PAIRS 0
+#endif
+
+#define SLICESORT_PP_CAT_(a, b) a##b
+#define SLICESORT_PP_CAT(a, b) SLICESORT_PP_CAT_(a, b)
+
+// v0_host, or for nvcc the list of architectures: v0_sm_80_90.
+#if defined(__CUDACC__) && defined(__CUDA_ARCH_LIST__)
+#  define SLICESORT_PP_COUNT(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, n, ...) n
+#  define SLICESORT_PP_JOIN1(a) _##a
+#  define SLICESORT_PP_JOIN2(a, ...) \
+    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN1(__VA_ARGS__))
+#  define SLICESORT_PP_JOIN3(a, ...) \
+    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN2(__VA_ARGS__))
+#  define SLICESORT_PP_JOIN4(a, ...) \
+    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN3(__VA_ARGS__))
+#  define SLICESORT_PP_JOIN5(a, ...) \
+    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN4(__VA_ARGS__))
+#  define SLICESORT_PP_JOIN6(a, ...) \
+    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN5(__VA_ARGS__))
+#  define SLICESORT_PP_JOIN7(a, ...) \
+    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN6(__VA_ARGS__))
+#  define SLICESORT_PP_JOIN8(a, ...) \
+    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN7(__VA_ARGS__))
+#  define SLICESORT_PP_JOIN_N(n, ...) SLICESORT_PP_CAT(SLICESORT_PP_JOIN, n)(__VA_ARGS__)
+#  define SLICESORT_PP_JOIN(...)                                                                \
+    SLICESORT_PP_JOIN_N(SLICESORT_PP_COUNT(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), \
+                        __VA_ARGS__)
+#  define SLICESORT_PP_BACKEND SLICESORT_PP_CAT(v0_sm, SLICESORT_PP_JOIN(__CUDA_ARCH_LIST__))
+#elif SLICESORT_GNU_VECTORS && defined(__x86_64__) && !SLICESORT_BFLOAT16_PAIRS
+#  define SLICESORT_PP_BACKEND v0_host_no_bf16
+#elif SLICESORT_GNU_VECTORS
+#  define SLICESORT_PP_BACKEND v0_host
+#else
+#  define SLICESORT_PP_BACKEND v0_host_plain
+#endif
+
+#if defined(__clang__)
+#  define SLICESORT_PP_COMPILER _clang
+#else
+#  define SLICESORT_PP_COMPILER
+#endif
+
+#if SLICESORT_EXCEPTIONS
+#  define SLICESORT_PP_EXCEPTIONS
+#else
+#  define SLICESORT_PP_EXCEPTIONS _noexcept
+#endif
+
+// 1 if a macro is defined as 1, else 0: only PLACEHOLDER_1 expands, to one more argument.
+#define SLICESORT_PP_PLACEHOLDER_1 0,
+#define SLICESORT_PP_SECOND(first, second, ...) second
+#define SLICESORT_PP_BIT_OF(placeholder) SLICESORT_PP_SECOND(placeholder 1, 0, 0)
+#define SLICESORT_PP_BIT_(value) SLICESORT_PP_BIT_OF(SLICESORT_PP_PLACEHOLDER_##value)
+#define SLICESORT_PP_BIT(macro) SLICESORT_PP_BIT_(macro)
+
+// The bits of four macros as a hexadecimal digit.
+#define SLICESORT_PP_HEX_0000 0
+#define SLICESORT_PP_HEX_0001 1
+#define SLICESORT_PP_HEX_0010 2
+#define SLICESORT_PP_HEX_0011 3
+#define SLICESORT_PP_HEX_0100 4
+#define SLICESORT_PP_HEX_0101 5
+#define SLICESORT_PP_HEX_0110 6
+#define SLICESORT_PP_HEX_0111 7
+#define SLICESORT_PP_HEX_1000 8
+#define SLICESORT_PP_HEX_1001 9
+#define SLICESORT_PP_HEX_1010 a
+#define SLICESORT_PP_HEX_1011 b
+#define SLICESORT_PP_HEX_1100 c
+#define SLICESORT_PP_HEX_1101 d
+#define SLICESORT_PP_HEX_1110 e
+#define SLICESORT_PP_HEX_1111 f
+#define SLICESORT_PP_HEX_OF(a, b, c, d) SLICESORT_PP_HEX_##a##b##c##d
+#define SLICESORT_PP_HEX_(a, b, c, d) SLICESORT_PP_HEX_OF(a, b, c, d)
+#define SLICESORT_PP_HEX(a, b, c, d)                                               \
+  SLICESORT_PP_HEX_(SLICESORT_PP_BIT(a), SLICESORT_PP_BIT(b), SLICESORT_PP_BIT(c), \
+                    SLICESORT_PP_BIT(d))
+#define SLICESORT_PP_CAT4_(a, b, c, d) a##b##c##d
+#define SLICESORT_PP_CAT4(a, b, c, d) SLICESORT_PP_CAT4_(a, b, c, d)
+
+// Instructions that the compiler may use unasked in the whole unit.
+#if defined(__x86_64__) || defined(__i386__)
+#  define SLICESORT_PP_ISA                                                                 \
+    SLICESORT_PP_CAT4(                                                                     \
+        SLICESORT_PP_CAT4(SLICESORT_PP_HEX(__SSE3__, __SSSE3__, __SSE4_1__, __SSE4_2__),   \
+                          SLICESORT_PP_HEX(__SSE4A__, __POPCNT__, __LZCNT__, __BMI__),     \
+                          SLICESORT_PP_HEX(__BMI2__, __TBM__, __MOVBE__, __LAHF_SAHF__),   \
+                          SLICESORT_PP_HEX(__AVX__, __F16C__, __FMA__, __FMA4__)),         \
+        SLICESORT_PP_CAT4(                                                                 \
+            SLICESORT_PP_HEX(__XOP__, __AVX2__, __GFNI__, __APX_F__),                      \
+            SLICESORT_PP_HEX(__AVXVNNI__, __AVXIFMA__, __AVXNECONVERT__, __AVXVNNIINT8__), \
+            SLICESORT_PP_HEX(__AVXVNNIINT16__, __CMPCCXADD__, __AVX10_1__, __AVX10_2__),   \
+            SLICESORT_PP_HEX(__AVX512F__, __AVX512BW__, __AVX512CD__, __AVX512DQ__)),      \
+        SLICESORT_PP_HEX(__AVX512VL__, __AVX512IFMA__, __AVX512VBMI__, __AVX512VBMI2__),   \
+        SLICESORT_PP_CAT4(                                                                 \
+            SLICESORT_PP_HEX(__AVX512VNNI__, __AVX512BITALG__, __AVX512VPOPCNTDQ__,        \
+                             __AVX512BF16__),                                              \
+            SLICESORT_PP_HEX(__AVX512FP16__, __AVX512ER__, __AVX512PF__, __AVX5124FMAPS__), , ))
+#elif defined(__aarch64__)
+#  define SLICESORT_PP_ISA                                                             \
+    SLICESORT_PP_CAT4(SLICESORT_PP_HEX(__ARM_FEATURE_ATOMICS, __ARM_FEATURE_DOTPROD,   \
+                                       __ARM_FEATURE_QRDMX, __ARM_FEATURE_COMPLEX),    \
+                      SLICESORT_PP_HEX(__ARM_FEATURE_FP16_SCALAR_ARITHMETIC,           \
+                                       __ARM_FEATURE_FP16_VECTOR_ARITHMETIC,           \
+                                       __ARM_FEATURE_FP16_FML, __ARM_FEATURE_BF16),    \
+                      SLICESORT_PP_HEX(__ARM_FEATURE_SVE, __ARM_FEATURE_SVE2,          \
+                                       __ARM_FEATURE_SVE2p1, __ARM_FEATURE_SVE_BF16),  \
+                      SLICESORT_PP_HEX(__ARM_FEATURE_MATMUL_INT8, __ARM_FEATURE_FRINT, \
+                                       __ARM_FEATURE_MOPS, __ARM_FEATURE_CSSC))
+#else
+#  define SLICESORT_PP_ISA                                                               \
+    SLICESORT_PP_CAT(                                                                    \
+        SLICESORT_PP_HEX(__FP_FAST_FMAF, __VSX__, __POWER8_VECTOR__, __POWER9_VECTOR__), \
+        SLICESORT_PP_HEX(__riscv_vector, __VX__, __loongarch_sx, __loongarch_asx))
+#endif
+#if SLICESORT_PP_CAT(0x, SLICESORT_PP_ISA) != 0
+#  define SLICESORT_PP_INSTRUCTIONS SLICESORT_PP_CAT(_isa_, SLICESORT_PP_ISA)
+#else
+#  define SLICESORT_PP_INSTRUCTIONS
+#endif
+
+// Liberties that -ffast-math, or a part of it, gives the compiler.
+#define SLICESORT_PP_MATH                                                                         \
+  SLICESORT_PP_CAT(SLICESORT_PP_HEX(__FAST_MATH__, __FINITE_MATH_ONLY__, __ASSOCIATIVE_MATH__,    \
+                                    __RECIPROCAL_MATH__),                                         \
+                   SLICESORT_PP_HEX(__NO_SIGNED_ZEROS__, __NO_TRAPPING_MATH__, __NO_MATH_ERRNO__, \
+                                    __ROUNDING_MATH__))
+#if SLICESORT_PP_CAT(0x, SLICESORT_PP_MATH) != 0
+#  define SLICESORT_PP_LIBERTIES SLICESORT_PP_CAT(_math_, SLICESORT_PP_MATH)
+#else
+#  define SLICESORT_PP_LIBERTIES
+#endif
+
+#define SLICESORT_BUILD                                                                \
+  SLICESORT_PP_CAT(SLICESORT_PP_BACKEND,                                               \
+                   SLICESORT_PP_CAT4(SLICESORT_PP_COMPILER, SLICESORT_PP_INSTRUCTIONS, \
+                                     SLICESORT_PP_LIBERTIES, SLICESORT_PP_EXCEPTIONS))
+
+// Goes before every function of `slicesort::v0`.
+#if defined(__GNUC__)
+#  define SLICESORT_PP_TEXT_(name) #  name
+#  define SLICESORT_PP_TEXT(name) SLICESORT_PP_TEXT_(name)
+#  define SLICESORT_ABI_TAG __attribute__((abi_tag(SLICESORT_PP_TEXT(SLICESORT_BUILD))))
+#else
+#  define SLICESORT_ABI_TAG
+#endif

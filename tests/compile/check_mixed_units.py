@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""No compiler flag changes a result by way of the linker: units of one program may be compiled with different flags and by
+different compilers. Three checks, of which the first two find what no program happens to call:
+- every function of slicesort::v0, whose types units exchange, has the build in its symbol;
+- objects of different builds have no weak function of slicesort in common;
+- linked in every order that lets another unit's functions win, statically and as shared libraries, each unit still computes
+  the bits that it computes alone. --all links every pair of more builds, and takes many times as long."""
+import argparse
+import os
+import re
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import combinations, permutations
+from pathlib import Path
+
+from common import COMPILERS, HERE, INCLUDE, NVCC, run_all
+
+SOURCES = HERE / "mixed_units"
+GXX, CLANG = "g++", "clang++"
+# A name, the compiler and its flags. -O0 emits every function; from -O1 on compilers fuse and vectorize.
+UNITS = [("plain", GXX, "-O2"), ("debug", GXX, "-O0"), ("fma", GXX, "-O1 -mfma -mavx2"), ("native", GXX, "-O0 -march=native"),
+         ("v3", GXX, "-O0 -march=x86-64-v3"), ("fast_math", GXX, "-O0 -ffast-math"), ("arrays", GXX, "-O0 -DSLICESORT_NO_VECTOR_EXTENSIONS"),
+         ("no_exceptions", GXX, "-O0 -std=c++20 -fno-exceptions -fno-rtti"), ("clang", CLANG, "-O0"), ("nvcc", "nvcc", "-O0")]
+MORE = [("fma_O2", GXX, "-O2 -mfma -mavx2"), ("native_O3", GXX, "-O3 -march=native"), ("v3_O2", GXX, "-O2 -march=x86-64-v3"),
+        ("O3", GXX, "-O3"), ("fast_math_O2", GXX, "-O2 -ffast-math"), ("arrays_O2", GXX, "-O2 -DSLICESORT_NO_VECTOR_EXTENSIONS"),
+        ("clang_O2", CLANG, "-O2"), ("clang_native_O2", CLANG, "-O2 -march=native"), ("clang_fast_math_O0", CLANG, "-O0 -ffast-math"),
+        ("nvcc_native", "nvcc", "-O2 -Xcompiler=-march=native")]
+# Units for link-time optimization, which reports types and variables that differ: -O0, because only the report counts.
+WITH_LTO = ["debug", "arrays", "native"]
+# Destructors of errors are in a vtable that units share, so that errors can be caught in any of them. They call the
+# standard library's and compute nothing.
+SHARED = re.compile(r"_ZN9slicesort2v0(16invalid_argument|15workspace_error|10cuda_error)D[012]Ev$")
+
+
+def output(*command: str | Path, **options) -> str:
+    run = subprocess.run([str(c) for c in command], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}, **options)
+    if run.returncode:
+        raise RuntimeError(f"{' '.join(map(str, command))}\nexit status {run.returncode}\n{run.stdout}{run.stderr}")
+    return run.stdout
+
+
+def reported(job) -> str:
+    try:
+        return job()
+    except RuntimeError as error:
+        return str(error)
+
+
+class Unit:
+    """An object file of all operators."""
+
+    def __init__(self, folder: Path, name: str, compiler: str, flags: str) -> None:
+        self.name, self.object, self.library = name, folder / f"{name}.o", folder / f"lib{name}.so"
+        self.compiler, self.flags, self.symbols, self.build, self.line = compiler, flags.split(), set(), "", ""
+
+    def compiled(self) -> str:
+        how = ["-x", "cu", "-arch=compute_90", "-Xcompiler=-fPIC"] if self.compiler == "nvcc" else ["-fPIC"]
+        compiler = NVCC if self.compiler == "nvcc" else self.compiler
+        output(compiler, "-std=c++17", *self.flags, *how, f'-DUNIT="{self.name}"', f"-I{INCLUDE}", "-c", SOURCES / "unit.cpp",
+               "-o", self.object)
+        names = output("nm", self.object).splitlines()
+        self.symbols = {line.split()[-1] for line in names if re.search(r" W _Z(Z?N[VK]*|T[hvc]\w*)9slicesort", line)}
+        return "" if self.symbols else f"{self.name}: has no weak functions"
+
+
+def linked(main: Path, units: list[Unit], shared: bool) -> list[str]:
+    """Links units in this order and runs the program; returns its lines."""
+    cuda = [f"-L{Path(NVCC).resolve().parents[1] / 'lib64'}", "-lcudart_static", "-ldl", "-lrt"] if NVCC else []
+    with tempfile.NamedTemporaryFile(dir=main.parent, delete=False) as file:
+        program = file.name
+    parts = [u.library if shared else u.object for u in units]
+    try:
+        output(GXX, "-rdynamic", main, *parts, "-o", program, f"-Wl,-rpath,{main.parent}", "-pthread", *cuda, "-Wl,--no-as-needed")
+        return output(program).splitlines()
+    finally:
+        os.unlink(program)
+
+
+def shared_library(unit: Unit) -> str:
+    output(GXX, "-shared", unit.object, "-o", unit.library)
+    return ""
+
+
+def alone(main: Path, unit: Unit) -> str:
+    lines = linked(main, [unit], False)
+    if len(lines) != 1 or not (found := re.fullmatch(rf"{unit.name} (v0_\w+) [0-9a-f]{{8}}", lines[0])):
+        return f"{unit.name} alone prints {lines}"
+    unit.line, unit.build = lines[0], found[1]
+    return ""
+
+
+def mixed(main: Path, units: list[Unit], shared: bool) -> str:
+    lines = sorted(linked(main, units, shared))
+    wanted = sorted(u.line for u in units)
+    order = f"{' '.join(u.name for u in units)} ({'shared' if shared else 'static'})"
+    return "" if lines == wanted else "\n".join([f"{order}:", *(f"  is {a}, must be {b}" for a, b in zip(lines, wanted) if a != b)])
+
+
+def disjoint(a: Unit, b: Unit) -> str:
+    if a.build == b.build:
+        return "" if set(a.flags) ^ set(b.flags) <= {"-O0", "-O1", "-O2", "-O3"} and a.compiler == b.compiler else f"{a.name} and {b.name} are both {a.build}"
+    common = sorted(name for name in a.symbols & b.symbols if not SHARED.match(name))
+    return f"{a.name} and {b.name} share {len(common)} weak functions:\n" + "\n".join(common) if common else ""
+
+
+def tagged() -> str:
+    """Looks for functions of v0 without a tag in what clang says of all public headers for the host."""
+    headers = [p for p in sorted((INCLUDE / "slicesort").glob("*.hpp")) if p.name not in ("blas.hpp", "thrust.hpp")]
+    text = output(CLANG, "-std=c++17", "-fsyntax-only", f"-I{INCLUDE}", "-Xclang", "-ast-dump", "-Xclang",
+                  "-ast-dump-filter=slicesort::v0::", "-x", "c++", "-",
+                  input="".join(f"#include <slicesort/{p.name}>\n" for p in headers))
+    lines, found, wrong = text.splitlines(), 0, []
+    function = re.compile(r"^([ |`-]*)(?:Function|CXXMethod|CXXConstructor|CXXConversion|CXXDestructor)Decl (.*)")
+    for n, line in enumerate(lines):
+        match = function.match(line)
+        if not match or re.search(r"\bimplicit\b|\bdelete\b|<deduction guide|\bdefault_delete\b", match[2]):
+            continue
+        depth, found = len(match[1]), found + 1
+        children = []
+        for child in lines[n + 1:]:
+            if len(re.match(r"^[ |`-]*", child)[0]) <= depth or child.startswith("Dumping"):
+                break
+            children.append(child)
+        direct = [c for c in children if len(re.match(r"^[ |`-]*", c)[0]) == depth + 2]
+        if not any("AbiTagAttr" in c or "UnavailableAttr" in c for c in direct):
+            wrong.append(match[2])
+    if found < 200:
+        return f"only {found} functions of slicesort::v0 found"
+    return "no ABI tag:\n" + "\n".join(sorted(set(wrong))) if wrong else ""
+
+
+def one_definition(folder: Path, units: list[Unit]) -> str:
+    """Links units with link-time optimization, which must find no type that differs."""
+    flags = ["-flto", "-fno-fat-lto-objects", f"-I{INCLUDE}"]
+    objects = []
+    for unit in units:
+        objects.append(folder / f"{unit.name}.lto.o")
+        output(GXX, "-std=c++17", *unit.flags, *flags, f'-DUNIT="{unit.name}"', "-c", SOURCES / "unit.cpp", "-o", objects[-1])
+    output(GXX, "-std=c++17", "-O0", *flags, "-c", SOURCES / "main.cpp", "-o", folder / "main.lto.o")
+    output(GXX, "-O0", "-flto=2", "-Werror=odr", "-Werror=lto-type-mismatch", folder / "main.lto.o", *objects, "-o", folder / "lto", "-pthread")
+    return ""
+
+
+options = argparse.ArgumentParser()
+options.add_argument("--all", action="store_true", help="more builds, linked in pairs")
+asked = options.parse_args()
+with tempfile.TemporaryDirectory() as name:
+    folder = Path(name)
+    everything = [Unit(folder, *u) for u in UNITS + MORE if u[1] in COMPILERS or (u[1] == "nvcc" and NVCC)]
+    units = everything if asked.all else [u for u in everything if u.name in [u[0] for u in UNITS]]
+    main = folder / "main.o"
+    output(GXX, "-std=c++17", "-O1", f"-I{INCLUDE}", "-c", SOURCES / "main.cpp", "-o", main)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        done = [*pool.map(reported, [u.compiled for u in units])] + [*pool.map(reported, [partial(shared_library, u) for u in units])]
+        done += pool.map(reported, [partial(alone, main, u) for u in units])
+    orders = [units[i:] + units[:i] for i in range(len(units))]  # each unit is the first once
+    if asked.all:
+        orders += [list(pair) for pair in permutations(units, 2)]
+    jobs = [lambda text=text: text for text in done]
+    jobs += [partial(disjoint, a, b) for a, b in combinations(units, 2)]
+    jobs += [partial(mixed, main, order, shared) for order in orders for shared in (False, True)]
+    jobs += [tagged] if CLANG in COMPILERS else []
+    jobs.append(partial(one_definition, folder, [u for u in everything if u.name in WITH_LTO]))
+    run_all("mixed units", [partial(reported, job) for job in jobs])

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A unit of a program whose units were compiled differently. UNIT is its name, and its line has
+// that of its build too.
+#include "unit.hpp"
+
+#include "../all_operators.hpp"
+
+#include <vector>
+
+namespace {
+
+void sort(ss::exec::host exec, ss::tensor3<float const> x, ss::tensor3<float> y,
+          ss::saved_permutation state) {
+  std::vector<unsigned char> memory(1 << 16);
+  ss::slicing_sort<>{}.forward(exec, x, y, state, memory);
+}
+
+[[maybe_unused]] bool const added =
+    (add_unit(UNIT " " SLICESORT_PP_TEXT(SLICESORT_BUILD), &all_operators::fingerprint, &sort,
+              SLICESORT_EXCEPTIONS != 0),
+     true);
+
+}  // namespace

@@ -11,8 +11,8 @@ INCLUDED = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 UMBRELLAS = ("slicesort.hpp", "cuda.cuh", "cublas.cuh")
 ABOVE_OPERATORS = ("thrust.hpp", "equivalent_matrix.hpp", "blas.hpp", "host_gemm.hpp", "cublas.cuh", "half_types.hpp", "print.hpp",
                    "random_rows.hpp")
-# These include nothing of ours, so words may include them: masks draw blocks from the hash.
-GROUND = ("detail/core/config.hpp", "detail/math/counter_hash.hpp")
+# These include nothing of ours but each other, so words may include them: masks draw blocks from the hash.
+GROUND = ("detail/core/build.hpp", "detail/core/config.hpp", "detail/math/counter_hash.hpp")
 # The folders of detail/ that belong to no operator, from the ground up: what bodies are written with, and
 # with what they are launched; the host's runtime; the engines that several operators are made of.
 FOLDERS = {"math": 2, "core": 2, "kernel": 3, "host": 3, "cuda": 4, "sort": 4, "move": 5}

@@ -36,7 +36,7 @@ SHARED = re.compile(r"_ZN9slicesort2v0(16invalid_argument|15workspace_error|10cu
 
 
 def output(*command: str | Path, **options) -> str:
-    run = subprocess.run([str(c) for c in command], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}, **options)
+    run = subprocess.run([str(c) for c in command], capture_output=True, text=True, encoding="utf-8", env={**os.environ, "LC_ALL": "C"}, **options)
     if run.returncode:
         raise RuntimeError(f"{' '.join(map(str, command))}\nexit status {run.returncode}\n{run.stdout}{run.stderr}")
     return run.stdout

@@ -20,7 +20,7 @@ def check(compiler: str, umbrella: list[str], path: Path, variant: str) -> str:
     where = f"{path.name}{' ' + variant if variant else ''} ({compiler})"
     if not expected:
         return f"{where}: has no '// expect: ' line"
-    flag = re.search(r"^// flag: (\S+) (\S+)$", path.read_text(), re.MULTILINE)
+    flag = re.search(r"^// flag: (\S+) (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     if flag and (flag[1] != compiler or platform.machine() != "x86_64"):
         return ""
     flags = [*umbrella, "-std=c++17"] + ([f"-DOF_{variant}"] if variant else [])

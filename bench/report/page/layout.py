@@ -112,7 +112,7 @@ def font_folders() -> list[Path]:
     """Folders of fonts of this machine that have Latin letters; each is a set of fonts that another machine may have alone."""
     if shutil.which("fc-list") is None:
         return []
-    said = subprocess.run(["fc-list", ":lang=en:outline=true", "file"], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run(["fc-list", ":lang=en:outline=true", "file"], capture_output=True, text=True, encoding="utf-8", check=False).stdout
     return sorted({Path(found[1]).parent for found in re.finditer(r"^(.+?):?\s*$", said, re.MULTILINE)})[:FONT_FOLDERS]
 
 

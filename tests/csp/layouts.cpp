@@ -196,3 +196,18 @@ TEST_CASE_TEMPLATE("in place, of every group's path", T, float, double, float16,
         });
       }
 }
+
+// Columns that are too long for shared memory are sorted, and moved, from a copy.
+TEST_CASE("longer columns in place") {
+  for (index_t group : {1, 2, 3}) {
+    auto const p = mixed_csp<float>({1, 60000, 2}, group, nobody, 3);
+    for_each_grid(p.number(), [&](auto const& on) {
+      auto x = p.x, dy = p.dy;
+      csp_runner(p)(on, x.view(), x.view(), dy.view(), dy.view(), view_of({}));
+      CAPTURE(p.describe());
+      CAPTURE(describe_exec(on));
+      CHECK(difference("y in place", x, p.y) == "");
+      CHECK(difference("dx in place", dy, p.dx) == "");
+    });
+  }
+}

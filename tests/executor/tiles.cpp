@@ -6,7 +6,11 @@
 #include "support/refusal.hpp"
 #include "support/sanitizers.hpp"
 
+#include <slicesort/detail/kernel/tile_shape.hpp>
 #include <slicesort/detail/kernel/warp_mma.hpp>
+#include <slicesort/detail/sort/kernel/sort_columns.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tuning.hpp>
 
 #include <doctest/doctest.h>
 
@@ -210,5 +214,48 @@ TEST_CASE("products of tiles") {
     body.waiting = false;
     run(body, 32 * warps, 5);
     CHECK(wrong() > 0);
+  }
+}
+
+namespace {
+
+constexpr slicesort::device_info devices[] = {{75, 30, 49152}, {}, {90, 132, 232448}};
+
+}  // namespace
+
+TEST_CASE("tiles of columns fit in shared memory, and their blocks in a processor") {
+  using slicesort::index_t;
+  for (slicesort::device_info const& device : devices)
+    for (std::size_t bytes : {2, 4, 8})
+      for (index_t length : {1, 2, 3, 7, 64, 1000, 3000, 7000, 20000, 30000, 100000})
+        for (index_t columns : {1, 2, 3, 100, 1000, 1000000}) {
+          slicesort::permute_tuning const t = slicesort::default_permute_tuning(device, bytes);
+          std::size_t const column = bytes * static_cast<std::size_t>(length);
+          int const width = slicesort::impl::tile_width(device, t, column, length, columns);
+          CAPTURE(device.architecture);
+          CAPTURE(column);
+          CAPTURE(columns);
+          CHECK((width > 0) == (column + 64 <= device.shared_bytes));
+          if (width == 0) continue;
+          std::size_t const tile = column * static_cast<std::size_t>(width);
+          CHECK(tile + 64 <= device.shared_bytes);
+          int const threads = slicesort::impl::tile_threads(t, column, length, width);
+          CHECK((threads & (threads - 1)) == 0);
+          CHECK(threads >= std::max(32, width));
+          bool const shares = tile <= t.shared_tile_bytes;
+          CHECK(threads <= std::max(width, shares ? t.tile_threads / 2 : t.tile_threads));
+        }
+}
+
+TEST_CASE_TEMPLATE("the longest run of a sort fills shared memory", T, float, double,
+                   slicesort::bfloat16) {
+  using slicesort::impl::sort_tile_bytes;
+  using slicesort::impl::tile_unit;
+  for (slicesort::device_info const& device : devices) {
+    auto const rows = slicesort::impl::longest_run<T>(device.shared_bytes);
+    bool const limited = rows == slicesort::index_t{1} << slicesort::impl::max_tile_levels;
+    CHECK(rows % tile_unit == 0);
+    CHECK(sort_tile_bytes<T>(rows, 1) <= device.shared_bytes);
+    CHECK((limited || sort_tile_bytes<T>(rows + tile_unit, 1) > device.shared_bytes));
   }
 }

@@ -188,6 +188,26 @@ TEST_CASE_TEMPLATE("every way, and longer columns, as on the host", Form, ss::sh
   }
 }
 
+// Columns that are too long for shared memory move through a copy.
+TEST_CASE_TEMPLATE("longer columns in place", Form, ss::shared_by_channels, ss::per_channel) {
+  constexpr index_t n = 60000;
+  auto const shuffled = shuffled_numbers<Form>(6, n, 2);
+  for_each_grid(n, [&](auto const& on) {
+    CAPTURE(describe_exec(on));
+    tensor<float> x({1, n, 2});
+    for_each_position(x.extents(),
+                      [&](index_t b, index_t i, index_t c) { x(b, i, c) = static_cast<float>(i); });
+    auto const numbers = x;
+    ss::shuffle<Form> const op{6};
+    guarded_workspace scratch(op.template workspace_bytes<float>(on, x.extents()));
+    op.forward(on, x.view(), x.view(), scratch.get());
+    CHECK(same_bits(x.elements(), shuffled.elements()));
+    op.backward(on, x.view(), x.view(), scratch.get());
+    CHECK(same_bits(x.elements(), numbers.elements()));
+    CHECK(scratch.red_zones_intact());
+  });
+}
+
 TEST_CASE("seeds and channels differ; long columns are permutations") {
   auto const a = shuffled_numbers<ss::per_channel>(1, 5000, 2);
   auto const b = shuffled_numbers<ss::per_channel>(2, 5000, 2);

@@ -4,7 +4,6 @@
 // bits on every backend.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "oracle.hpp"
-#include "run.hpp"
 #include "support/refusal.hpp"
 
 #include <doctest/doctest.h>

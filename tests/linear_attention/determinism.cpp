@@ -3,7 +3,7 @@
 // batch and the heads, any choice of gradients, and on every device; and takes memory that does not
 // grow with the square of the length.
 #define SLICESORT_TEST_EVERY_BACKEND
-#include "run.hpp"
+#include "oracle.hpp"
 #include "support/executors.hpp"
 
 #include <doctest/doctest.h>

@@ -3,7 +3,6 @@
 // every feature, divisor and direction, of q, k, v and of w, which heads share or not.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "oracle.hpp"
-#include "run.hpp"
 
 #include <doctest/doctest.h>
 

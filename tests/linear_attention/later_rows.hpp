@@ -2,7 +2,7 @@
 // A causal problem whose keys and values change from some row on, and the rows that must not.
 #pragma once
 
-#include "run.hpp"
+#include "oracle.hpp"
 
 #include <cstddef>
 #include <vector>

@@ -4,7 +4,6 @@
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "later_rows.hpp"
 #include "oracle.hpp"
-#include "run.hpp"
 
 #include <slicesort/products.hpp>
 

@@ -4,7 +4,7 @@
 // and 16-bit types lose nothing in sums.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "later_rows.hpp"
-#include "run.hpp"
+#include "oracle.hpp"
 
 #include <slicesort/random_rows.hpp>
 #include <slicesort/softmax_attention.hpp>

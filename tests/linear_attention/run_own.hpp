@@ -2,7 +2,7 @@
 // Calls of linear attention with a feature map of the caller's.
 #pragma once
 
-#include "run.hpp"
+#include "oracle.hpp"
 #include "support/own_feature.hpp"
 
 namespace support {

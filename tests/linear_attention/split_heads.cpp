@@ -3,7 +3,7 @@
 // out: the same bits as of heads one behind the other, for any number of heads that take turns, and
 // also where outputs are so large that they are stored around the caches.
 #define SLICESORT_TEST_EVERY_BACKEND
-#include "run.hpp"
+#include "oracle.hpp"
 
 #include <slicesort/view.hpp>
 

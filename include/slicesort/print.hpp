@@ -177,14 +177,12 @@ std::string typed(basic_index_tensor3<Const> v, F const& f) {
   }
   return as(static_cast<std::uint32_t const*>(v.data()));
 }
-// In the namespace of its argument, where it is looked for.
-template <bool Const>
-std::ostream& operator<<(std::ostream& to, basic_index_tensor3<Const> view) {
-  return to << typed(view, [](auto const& known) { return known.text(); });
-}
-
 }  // namespace detail
 
+template <bool Const>
+std::ostream& operator<<(std::ostream& to, basic_index_tensor3<Const> view) {
+  return to << detail::typed(view, [](auto const& known) { return known.text(); });
+}
 inline std::ostream& operator<<(std::ostream& to, float16 value) {
   return to << detail::printed_view<float16>::cell(value);
 }

@@ -29,7 +29,7 @@ MORE = [("plain_O2", GXX, "-O2"), ("fma_O2", GXX, "-O2 -mfma -mavx2"), ("native_
         ("clang_O2", CLANG, "-O2"), ("clang_native_O2", CLANG, "-O2 -march=native"), ("clang_fast_math_O0", CLANG, "-O0 -ffast-math"),
         ("nvcc_native", "nvcc", "-O2 -Xcompiler=-march=native")]
 # Units for link-time optimization, which reports types and variables that differ: -O0, because only the report counts.
-WITH_LTO = ["debug", "arrays", "native"]
+WITH_LTO = ["native", "arrays"]
 # Destructors of errors are in a vtable that units share, so that errors can be caught in any of them. They call the
 # standard library's and compute nothing.
 SHARED = re.compile(r"_ZN9slicesort2v0(16invalid_argument|15workspace_error|10cuda_error)D[012]Ev$")
@@ -65,10 +65,13 @@ class Unit:
         self.symbols = {line.split()[-1] for line in names if re.search(r" W _Z(Z?N[VK]*|T[hvc]\w*)9slicesort", line)}
         return "" if self.symbols else f"{self.name}: has no weak functions"
 
+    def libraries(self) -> list[str]:
+        return [f"-L{Path(NVCC).resolve().parents[1] / 'lib64'}", "-lcudart_static", "-ldl", "-lrt"] if self.compiler == "nvcc" else []
+
 
 def linked(main: Path, units: list[Unit], shared: bool) -> list[str]:
     """Links units in this order and runs the program; returns its lines."""
-    cuda = [f"-L{Path(NVCC).resolve().parents[1] / 'lib64'}", "-lcudart_static", "-ldl", "-lrt"] if NVCC else []
+    cuda = [flag for u in units if not shared for flag in u.libraries()]
     with tempfile.NamedTemporaryFile(dir=main.parent, delete=False) as file:
         program = file.name
     parts = [u.library if shared else u.object for u in units]
@@ -76,11 +79,11 @@ def linked(main: Path, units: list[Unit], shared: bool) -> list[str]:
         output(GXX, "-rdynamic", "-Wl,--no-as-needed", main, *parts, "-o", program, f"-Wl,-rpath,{main.parent}", "-pthread", *cuda)
         return output(program).splitlines()
     finally:
-        os.unlink(program)
+        Path(program).unlink(missing_ok=True)
 
 
 def shared_library(unit: Unit) -> str:
-    output(GXX, "-shared", unit.object, "-o", unit.library)
+    output(GXX, "-shared", unit.object, "-o", unit.library, *unit.libraries())
     return ""
 
 

@@ -226,7 +226,7 @@ constexpr slicesort::device_info devices[] = {{75, 30, 49152}, {}, {90, 132, 232
 TEST_CASE("tiles of columns fit in shared memory, and their blocks in a processor") {
   using slicesort::index_t;
   for (slicesort::device_info const& device : devices)
-    for (std::size_t bytes : {2, 4, 8})
+    for (std::size_t bytes : {2u, 4u, 8u})
       for (index_t length : {1, 2, 3, 7, 64, 1000, 3000, 7000, 20000, 30000, 100000})
         for (index_t columns : {1, 2, 3, 100, 1000, 1000000}) {
           slicesort::permute_tuning const t = slicesort::default_permute_tuning(device, bytes);

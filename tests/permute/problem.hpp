@@ -83,8 +83,8 @@ strided_tensor<Index> saved_as(tensor<std::uint32_t> const& perm, std::uint64_t 
 
 template <class Index>
 auto permuter(tensor<std::uint32_t> const& perm, std::uint64_t layout = 0) {
-  return [rows = saved_as<Index>(perm, layout)](any_exec const& on, auto x, auto y, auto dy, auto dx,
-                                                auto lengths) {
+  return [rows = saved_as<Index>(perm, layout)](any_exec const& on, auto x, auto y, auto dy,
+                                                auto dx, auto lengths) {
     using T = typename decltype(y)::element_type;
     std::size_t const bytes = ss::permute::workspace_bytes<T>(on, x.extents());
     guarded_workspace scratch(bytes), again(bytes, 37, 0);

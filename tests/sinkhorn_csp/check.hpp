@@ -63,8 +63,8 @@ tensor<T> normal_tensor(extents3 e, std::uint64_t seed) {
 
 // Forward and backward with a workspace of the size asked for.
 template <class Op, class X, class Y, class DX>
-void run_sinkhorn(Op const& op, any_exec const& on, X const& x, Y const& y, X const& dy, DX const& dx,
-                  ss::tensor1<index_t const> lengths,
+void run_sinkhorn(Op const& op, any_exec const& on, X const& x, Y const& y, X const& dy,
+                  DX const& dx, ss::tensor1<index_t const> lengths,
                   ss::grad_mode mode = ss::grad_mode::overwrite) {
   using T = typename X::value_type;
   guarded_workspace scratch(op.template workspace_bytes<T>(on, x.extents()));

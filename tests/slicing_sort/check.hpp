@@ -3,10 +3,10 @@
 // returns an empty string, or one line that says how to repeat the failure.
 #pragma once
 
+#include "operators/compiled_once.hpp"
 #include "oracle.hpp"
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
-#include "operators/compiled_once.hpp"
 #include "support/inputs.hpp"
 #include "support/pattern_order.hpp"
 

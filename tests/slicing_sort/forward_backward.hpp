@@ -10,7 +10,8 @@
 namespace support {
 
 template <class T, class X, class Y, class Perm>
-void forward(sort_problem<T> const& p, any_exec const& on, X const& x, Y const& y, Perm const& perm) {
+void forward(sort_problem<T> const& p, any_exec const& on, X const& x, Y const& y,
+             Perm const& perm) {
   ss::slicing_sort<pattern_order> const op(pattern_order{p.order});
   guarded_workspace scratch(op.template workspace_bytes<T>(on, p.x.extents()));
   op.forward(on, x, y, {perm}, scratch.get(), {p.lengths_view()});

@@ -3,11 +3,11 @@
 // bounds. A comparison returns an empty string, or one line that says how to repeat the failure.
 #pragma once
 
+#include "operators/compiled_once.hpp"
 #include "oracle.hpp"
 #include "problem.hpp"
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
-#include "operators/compiled_once.hpp"
 #include "support/stacks.hpp"
 
 #include <slicesort/softmax_attention.hpp>

@@ -4,10 +4,10 @@
 // failure.
 #pragma once
 
+#include "operators/compiled_once.hpp"
 #include "problem.hpp"
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
-#include "operators/compiled_once.hpp"
 #include "support/stacks.hpp"
 
 #include <slicesort/sparse_mix.hpp>

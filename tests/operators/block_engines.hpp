@@ -30,9 +30,17 @@
   SLICESORT_TEST_SORT_ON_BLOCKS(linkage, false, slicesort::bfloat16, support::pattern_order)
 #define SLICESORT_TEST_BLOCK_ENGINES_raw_key32(linkage) \
   SLICESORT_TEST_SORT_ON_ALL_BLOCKS(linkage, slicesort::detail::raw_key32, slicesort::ascending)
+#if !defined(SLICESORT_TEST_WITHOUT_float)
 SLICESORT_TEST_BLOCK_ENGINES_float(extern)
+#endif
+#if !defined(SLICESORT_TEST_WITHOUT_double)
 SLICESORT_TEST_BLOCK_ENGINES_double(extern)
+#endif
+#if !defined(SLICESORT_TEST_WITHOUT_float16)
 SLICESORT_TEST_BLOCK_ENGINES_float16(extern)
+#endif
+#if !defined(SLICESORT_TEST_WITHOUT_bfloat16)
 SLICESORT_TEST_BLOCK_ENGINES_bfloat16(extern)
+#endif
 SLICESORT_TEST_BLOCK_ENGINES_raw_key32(extern)
     // clang-format on

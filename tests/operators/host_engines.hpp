@@ -3,6 +3,8 @@
 // them. csp sorts tiles from within the code of an instruction set.
 #pragma once
 
+#include "compiled_once.hpp"
+
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
@@ -30,7 +32,4 @@
   linkage template void slicesort::impl::permute_tiles(slicesort::impl::permuted_tile<T> const*,  \
                                                        int);
 
-SLICESORT_TEST_HOST_ENGINES(extern, float)
-SLICESORT_TEST_HOST_ENGINES(extern, double)
-SLICESORT_TEST_HOST_ENGINES(extern, slicesort::float16)
-SLICESORT_TEST_HOST_ENGINES(extern, slicesort::bfloat16)
+SLICESORT_TEST_COMPILED_ONCE(SLICESORT_TEST_HOST_ENGINES)

@@ -18,7 +18,6 @@ set(_slicesort_tags_softmax_attention
 # Those without backward: of their tags `instantiate` with the ending _FORWARD is called.
 set(_slicesort_forward_alone merge_attention)
 
-set(SLICESORT_TEST_TYPES "float;double;float16;bfloat16" CACHE STRING "Element types that the tests compile (operators/tested_types.hpp)")
 set(_slicesort_types ${SLICESORT_TEST_TYPES})
 set(_slicesort_detail ${PROJECT_SOURCE_DIR}/include/slicesort/detail)
 file(GLOB _slicesort_operators CONFIGURE_DEPENDS RELATIVE ${_slicesort_detail} ${_slicesort_detail}/*/dispatch.hpp)

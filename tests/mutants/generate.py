@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Lists single-token mutants of the headers in include/slicesort/detail, and writes a copy of the tree that contains all of
+them: a mutated expression chooses at run time (mutant.hpp). The list depends on the sources and a seed alone. A mutant is
+identified by file, source line and mutation, and is chosen by a hash of these: an edit changes the mutants of the edited lines
+only."""
+import hashlib
+import json
+import re
+import shutil
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from source import CONTROL, Source
+
+ROOT = Path(__file__).resolve().parents[2]
+DETAIL = Path("include/slicesort/detail")
+SEED = "1"
+COUNT = 370
+AREA_NUMBERS = 100  # of each area
+
+# Survivors of earlier runs, always chosen: file and mutation.
+ALWAYS = (("sort/host/radix_transfer.hpp", "to + to_at.start[0] + (i + k) * to_at.pitch -> to + to_at.start[0] - (i + k) * to_at.pitch"),
+          ("csp/host/long_groups.hpp", "to_at.start[k] + destination * to_at.pitch -> to_at.start[k] + destination + to_at.pitch"),
+          ("csp/host/tile_kernel.inl", "2 -> 3"))
+
+# No run-time code (compiler and instruction-set detection), or code that only CUDA compilers and -march=native read.
+LEFT_OUT = ("cuda/", "core/config.hpp", "host/isa.hpp", "host/simd/target.hpp", "host/simd/foreach_target.inl", "core/refused_calls.hpp", "host/unfused.hpp")
+
+# Binary operators: the format of the sources puts a space on both sides of these, and of no template's brackets.
+OPERATORS = {"+": ("-",), "-": ("+",), "*": ("+",), "/": ("*",), "%": ("/",), "<<": (">>",), ">>": ("<<",), "&": ("|",), "|": ("&",), "^": ("&",),
+             "<": ("<=",), "<=": ("<",), ">": (">=",), ">=": (">",), "==": ("!=",), "!=": ("==",), "&&": ("||",), "||": ("&&",),
+             "+=": ("-=",), "-=": ("+=",), "|=": ("&=",), "&=": ("|=",), "^=": ("|=",)}
+# Odds of being chosen: index arithmetic and comparisons first.
+WEIGHTS = {"operator": 4, "constant": 2, "extremum": 4, "arguments": 2, "statement": 2}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    file: str  # below include/slicesort/detail
+    source: str  # the line
+    mutation: str
+    occurrence: int  # from 1, among equal ones in this file
+    kind: str
+    begin: int  # of the replaced text
+    end: int
+    text: str  # with NUMBER in place of its number
+
+    @property
+    def key(self) -> str:
+        return "\t".join((self.file, self.source, self.mutation)) + (f" ({self.occurrence})" if self.occurrence > 1 else "")
+
+    @property
+    def area(self) -> str:
+        """Operator or engine, and its side."""
+        folder, _, rest = self.file.partition("/")
+        if folder == "host" and rest.startswith("simd/"):
+            return "host/simd"
+        side = "host" if rest.startswith("host") else "kernel" if rest.startswith("kernel") or rest == "dispatch.hpp" else ""
+        return f"{folder}/{side}" if side else folder
+
+    @property
+    def rank(self) -> float:
+        if (self.file, self.mutation) in ALWAYS:
+            return 1.0
+        number = int.from_bytes(hashlib.sha256(f"{SEED}\t{self.key}".encode()).digest()[:8], "big") / 2**64
+        return number ** (1 / WEIGHTS[self.kind])
+
+
+def constants(word: str) -> list[str]:
+    number = re.fullmatch(r"(0x[\da-fA-F]+|\d+)([uUlL]*)", word)
+    if number is None:
+        return []
+    value, ending = int(number[1], 0), number[2]
+    return [f"{n}{ending}" for n in (value + 1, value - 1) if n >= 0]
+
+
+def arguments(source: Source, i: int) -> dict[int, str] | None:
+    """The changes that swap the two arguments of a call f(a, b), where i is the parenthesis."""
+    if source.words[i] != "(" or not source.adjacent(i) or not source.words[i - 1][0].isidentifier() or source.words[i - 1] in (*CONTROL, "min", "max") or source.words[i - 1].startswith("__"):
+        return None
+    inner = source.words[i + 1:source.partner[i]]
+    if len(inner) != 3 or inner[1] != "," or inner[0] == inner[2] or not all(re.fullmatch(r"\w+", w) for w in inner[::2]):
+        return None
+    return {i + 1: inner[2], i + 3: inner[0]}
+
+
+def expression_mutants(source: Source) -> list[tuple[str, int, int, int, str]]:
+    """Kind, token, and first, last token and new text of the expression."""
+    found = []
+    for i, word in enumerate(source.words):
+        kind, choices = "", []
+        if word in OPERATORS and not source.adjacent(i) and not source.adjacent(i + 1) and i not in source.partner:
+            kind, choices = "operator", [{i: new} for new in OPERATORS[word]]
+        elif word in ("min", "max") and source.words[i + 1] == "(":
+            kind, choices = "extremum", [{i: "max" if word == "min" else "min"}]
+        elif constants(word):
+            kind, choices = "constant", [{i: new} for new in constants(word)]
+        elif (swapped := arguments(source, i)) is not None:
+            kind, choices = "arguments", [swapped]
+        if not choices or not source.runs(i):
+            continue
+        around = source.expression(i - 1 if kind == "arguments" else i)
+        if around is None:
+            continue
+        found += [(kind, i, *around, source.code(*around, change)) for change in choices]
+    return found
+
+
+def candidates(file: str, text: str) -> list[Mutant]:
+    source, lines, seen, found = Source(text), text.split("\n"), Counter(), []
+
+    def add(kind: str, token: int, first: int, last: int, mutation: str, replaced: str) -> None:
+        begin, end = source.tokens[first].start(), source.tokens[last].end()
+        line = lines[text.count("\n", 0, source.tokens[token].start())].split("  //")[0].strip()
+        seen[line, mutation] += 1
+        # As many lines as before, so that messages of compilers name the right one.
+        found.append(Mutant(file, line, mutation, seen[line, mutation], kind, begin, end, replaced + "\n" * text.count("\n", begin, end)))
+
+    for kind, token, first, last, new in expression_mutants(source):
+        old = source.code(first, last)
+        add(kind, token, first, last, f"{old} -> {new}", f"(SLICESORT_MUTANT(NUMBER) ? ({new}) : ({old}))")
+    for first, last in source.statements():
+        old = source.code(first, last)
+        add("statement", first, first, last, f"{old} -> nothing", f"{{ if (!SLICESORT_MUTANT(NUMBER)) {{ {old} }} }}")
+    return found
+
+
+def all_candidates(root: Path) -> list[Mutant]:
+    detail, found = root / DETAIL, []
+    for path in sorted([*detail.rglob("*.hpp"), *detail.rglob("*.inl")]):
+        file = path.relative_to(detail).as_posix()
+        if not file.startswith(LEFT_OUT):
+            found += candidates(file, path.read_text(encoding="utf-8"))
+    return found
+
+
+def choose(found: list[Mutant], rejected: frozenset[str] = frozenset(), count: int = COUNT) -> dict[int, Mutant]:
+    """Mutants by number. Areas get shares by the root of their sizes; no two mutants overlap or share a line. In place of those whose keys
+    are rejected come others, and no other number changes."""
+    sizes = Counter(mutant.area for mutant in found)
+    total = sum(size**0.5 for size in sizes.values())
+    left = {area: round(count * size**0.5 / total) for area, size in sizes.items()}
+    following = {area: 1 + AREA_NUMBERS * k for k, area in enumerate(sorted(sizes))}
+    chosen: dict[int, Mutant] = {}
+    used: dict[str, list[Mutant]] = {}
+    for mutant in sorted(found, key=lambda m: m.rank, reverse=True):
+        others = used.setdefault(mutant.file, [])
+        if left[mutant.area] == 0 or any(mutant.begin < o.end and o.begin < mutant.end or mutant.source == o.source for o in others):
+            continue
+        number = following[mutant.area]
+        following[mutant.area] += 1
+        if mutant.key not in rejected:
+            left[mutant.area] -= 1
+            others.append(mutant)
+            chosen[number] = mutant
+    return chosen
+
+
+def mutate(text: str, mutants: list[tuple[int, Mutant]]) -> str:
+    for number, mutant in sorted(mutants, key=lambda pair: pair[1].begin, reverse=True):
+        text = text[:mutant.begin] + mutant.text.replace("NUMBER", str(number)) + text[mutant.end:]
+    return text
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def write_tree(root: Path, tree: Path, mutants: dict[int, Mutant]) -> None:
+    """Copies what the tests are built from, with all mutants; files that stay as they are are not touched."""
+    by_file: dict[str, list[tuple[int, Mutant]]] = {}
+    for number, mutant in mutants.items():
+        by_file.setdefault((DETAIL / mutant.file).as_posix(), []).append((number, mutant))
+    wanted = set()
+    for path in sorted(p for folder in ("include", "tests", "examples", "bench") for p in (root / folder).rglob("*")):
+        if not path.is_file() or "__pycache__" in path.parts:
+            continue
+        name = path.relative_to(root).as_posix()
+        wanted.add(name)
+        if name in by_file or name == (DETAIL / "core/config.hpp").as_posix():
+            text = mutate(path.read_text(encoding="utf-8"), by_file.get(name, []))
+            if name.endswith("core/config.hpp"):
+                text = text.replace("#pragma once", "#pragma once\n#include <slicesort/detail/core/mutant.hpp>", 1)
+            write_if_changed(tree / name, text)
+        elif not (tree / name).exists() or (tree / name).read_bytes() != path.read_bytes():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, tree / name)
+    for path in [p for p in root.iterdir() if p.is_file()]:
+        if not (tree / path.name).exists() or (tree / path.name).read_bytes() != path.read_bytes():
+            shutil.copy(path, tree / path.name)
+    header = (Path(__file__).parent / "mutant.hpp").read_text(encoding="utf-8").replace("COUNT", "9999")
+    header_name = DETAIL / "core/mutant.hpp"
+    write_if_changed(tree / "mutants.json", json.dumps({number: mutant.key for number, mutant in mutants.items()}, indent=0))
+    write_if_changed(tree / header_name, header)
+    for path in [p for folder in ("include", "tests") for p in (tree / folder).rglob("*")]:
+        name = path.relative_to(tree).as_posix()
+        if path.is_file() and name not in wanted and name != header_name.as_posix():
+            path.unlink()
+
+
+if __name__ == "__main__":
+    for chosen_mutant in choose(all_candidates(ROOT)).values():
+        print(chosen_mutant.key)

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses a mutant at run time. generate.py copies this header into a mutated tree, where an
+// expression e with a mutant m reads (SLICESORT_MUTANT(7) ? (m) : (e)).
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace slicesort_mutants {
+
+inline constexpr int count = COUNT;  // replaced by the generator
+
+// The number of the active mutant, from 1; 0: none; -1: none, and the program records the mutants
+// that it reaches.
+inline int chosen = [] {
+  char const* const number = std::getenv("SLICESORT_MUTANT");
+  return number == nullptr ? 0 : std::atoi(number);
+}();
+
+// Writes the numbers of the reached mutants to the file SLICESORT_MUTANTS_REACHED at exit.
+struct reached_mutants {
+  bool reached[count + 1] = {};
+
+  ~reached_mutants() {
+    char const* const name = std::getenv("SLICESORT_MUTANTS_REACHED");
+    std::FILE* const file = name == nullptr ? nullptr : std::fopen(name, "w");
+    if (file == nullptr) return;
+    for (int n = 1; n <= count; ++n)
+      if (reached[n]) std::fprintf(file, "%d\n", n);
+    std::fclose(file);
+  }
+};
+inline reached_mutants record;
+
+__attribute__((noinline, cold)) inline void reach(int n) { record.reached[n] = true; }
+
+__attribute__((always_inline)) inline bool is_chosen(int n) {
+  if (__builtin_expect(chosen < 0, 0) && !record.reached[n]) reach(n);
+  return chosen == n;
+}
+
+}  // namespace slicesort_mutants
+
+// False in constant expressions.
+#define SLICESORT_MUTANT(n) \
+  (!__builtin_is_constant_evaluated() && ::slicesort_mutants::is_chosen(n))

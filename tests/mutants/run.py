@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Would the tests notice a wrong token? Builds all mutants of generate.py into one set of test programs, and runs, for each
+mutant, the programs that reach it, the quickest first, until one fails, crashes or does not end.
+
+  tests/mutants/run.py                 what ./tests/run notices
+  tests/mutants/run.py --leg full      survivors, by the programs that CI runs with --full
+  tests/mutants/run.py --leg plain     survivors, in the code without vector extensions
+  tests/mutants/run.py --leg fast      survivors, with -ffast-math
+  tests/mutants/run.py --leg address   survivors, under AddressSanitizer
+  tests/mutants/run.py --table         only the table
+
+Everything is kept in build/mutants and is not repeated; survivors run again where a program changed. Equivalent mutants are
+listed in equivalent.tsv: file, source line, mutation, reason. Exit status 1: a survivor is not listed there."""
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import generate
+
+FOLDER = generate.ROOT / "build/mutants"
+TREE = FOLDER / "tree"
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A suite of .ci/run: where it is built and how, and its programs, learning apart: what that trains is no check of one token."""
+    folder: str = "programs"
+    options: tuple[str, ...] = ()
+    flags: str = "-O1"
+    variables: tuple[tuple[str, str], ...] = ()
+    programs: str = r"(?!learning).*"
+    memory: str = str(8 << 20)  # KiB that a program may map
+
+
+LEGS = {
+    "run": Leg(),
+    "full": Leg(variables=(("SLICESORT_FULL", "1"),), programs=r".*_(sizes|oracles|index|lengths|groups)|shuffle|max_exchange|permute"),
+    "plain": Leg("plain", ("-DSLICESORT_TEST_HOST_ONLY=ON",), "-O1 -DSLICESORT_NO_VECTOR_EXTENSIONS",
+                 programs=r"slicing_sort(_sizes|_streaming)?|max_exchange|permute|csp_groups|sparse_mix|softmax_attention|merge_attention|linear_attention"),
+    "fast": Leg("fast", ("-DSLICESORT_TEST_HOST_ONLY=ON", "-DCMAKE_CXX_STANDARD=20"), "-O2 -ffast-math",
+                programs=r".*_oracles|slicing_sort|multi_permutation|max_exchange|permute|csp_(properties|lengths)|sinkhorn_csp|sparse_mix|merge_attention(_whole)?|"
+                         r"softmax_attention(_special_values)?|words_(total_order|random_rows)|linear_attention"),
+    "address": Leg("address", ("-DSLICESORT_SANITIZE=address",), "-O0 -g1", memory="unlimited",
+                   programs=r".*_(layouts|lengths|streaming)|slicing_sort_in_place|csp_(groups|windows)|multi_permutation_gradients|max_exchange|permute|shuffle|sinkhorn_csp|"
+                            r"sparse_mix_gradients|softmax_attention_(special_values|custom_policies|native_products)|merge_attention|"
+                            r"linear_attention_custom_features|diagnostics_(equivalent_matrix|attention_map)|words_host_gemm"),
+}
+
+
+def equivalent() -> dict[str, str]:
+    """Keys of mutants, and the reasons."""
+    lines = (Path(__file__).parent / "equivalent.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    return {"\t".join(row[:3]): row[3] for row in rows}
+
+
+class Build:
+    """Test programs with all mutants."""
+
+    def __init__(self, leg: Leg, jobs: int) -> None:
+        self.leg, self.folder, self.jobs = leg, FOLDER / leg.folder, jobs
+        self.mutants: dict[int, generate.Mutant] = {}
+
+    def make(self, programs: str, built: bool) -> None:
+        """Mutants that the compiler rejects are replaced by others. `built`: nothing is compiled."""
+        rejected_file = FOLDER / "rejected.json"
+        rejected = json.loads(rejected_file.read_text(encoding="utf-8")) if rejected_file.exists() else []
+        found = generate.all_candidates(generate.ROOT)
+        for _ in range(20):
+            self.mutants = generate.choose(found, frozenset(rejected))
+            if built:
+                by_key = {mutant.key: mutant for mutant in found}
+                numbers = json.loads((TREE / "mutants.json").read_text(encoding="utf-8"))
+                self.mutants = {int(number): by_key[key] for number, key in numbers.items() if key in by_key}
+                self.programs = self.matching(programs)
+                return
+            generate.write_tree(generate.ROOT, TREE, self.mutants)
+            errors = self.compile(programs)
+            if errors is None:
+                return
+            bad = [m.key for m in self.mutants.values() if (m.file, line_of(m)) in errors or any((m.file, line_of(m) + k) in errors for k in range(m.text.count("\n") + 1))]
+            print("\n".join(f"the compiler rejects {key}" for key in bad), file=sys.stderr, flush=True)
+            if not bad:
+                sys.exit(f"the build failed: {self.folder}/build.log")
+            rejected += bad
+            rejected_file.write_text(json.dumps(rejected, indent=1), encoding="utf-8")
+        sys.exit("too many mutants that the compiler rejects")
+
+    def compile(self, programs: str) -> set[tuple[str, int]] | None:
+        """None, or places of errors."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cmake", "-S", TREE, "-B", self.folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_CXX_FLAGS_RELEASE={self.leg.flags} -w ", *self.leg.options,
+                        "-DSLICESORT_WARNINGS_ARE_ERRORS=OFF", "-DSLICESORT_CUDA=OFF", "-DSLICESORT_BUILD_TESTS=ON", "-DSLICESORT_BUILD_EXAMPLES=OFF",
+                        "-DSLICESORT_BUILD_BENCH=OFF", "--log-level=WARNING"], check=True, stdout=subprocess.DEVNULL)
+        self.programs = self.matching(programs)
+        with (self.folder / "build.log").open("w", encoding="utf-8") as log:
+            done = subprocess.run(["cmake", "--build", self.folder, "-j", str(self.jobs), "--target", *(f"slicesort_test_{p}" for p in self.programs), "--", "-k", "0"],
+                                  stdout=log, stderr=subprocess.STDOUT, check=False)
+        if done.returncode == 0:
+            return None
+        errors = re.findall(r"include/slicesort/detail/(\S+?):(\d+):(?:\d+:)? error", (self.folder / "build.log").read_text(encoding="utf-8"))
+        return {(file, int(line)) for file, line in errors}
+
+    def matching(self, programs: str) -> list[str]:
+        lines = (self.folder / "test_programs.txt").read_text(encoding="utf-8").splitlines()
+        names = [line.split()[1] for line in lines]
+        return [name for name in names if re.fullmatch(programs, name) and re.fullmatch(self.leg.programs, name)]
+
+    def binary(self, program: str) -> Path:
+        return self.folder / "tests" / f"slicesort_test_{program}"
+
+    def digest(self, program: str) -> str:
+        return hashlib.sha1(self.binary(program).read_bytes()).hexdigest()[:12]
+
+    def run(self, program: str, number: int, limit: float | None, **variables: str) -> str:
+        """Empty, or how it failed."""
+        limited = ["sh", "-c", f'ulimit -c 0 && ulimit -v {self.leg.memory} && exec "$@"', "sh", self.binary(program), "--abort-after=1", "--no-colors"]
+        try:
+            done = subprocess.run(limited, env={**os.environ, "SLICESORT_MUTANT": str(number), **dict(self.leg.variables), **variables}, timeout=limit, cwd=self.folder,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        except subprocess.TimeoutExpired:
+            return "endless"
+        return "" if done.returncode in (0, 77) else "crash" if done.returncode < 0 else "failure"
+
+
+def line_of(mutant: generate.Mutant) -> int:
+    return (generate.ROOT / generate.DETAIL / mutant.file).read_text(encoding="utf-8").count("\n", 0, mutant.begin) + 1
+
+
+class Journal:
+    """A file with a line of JSON for everything finished."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.lock = path, threading.Lock()
+        self.lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+    def add(self, line: dict) -> None:
+        with self.lock, self.path.open("a", encoding="utf-8") as file:
+            self.lines.append(line)
+            file.write(json.dumps(line) + "\n")
+
+
+def measure(build: Build, program: str, journal: Journal) -> dict:
+    """Seconds of a program without mutant, and the keys of those that it reaches."""
+    digest = build.digest(program)
+    for line in journal.lines:
+        if line["program"] == program and line["digest"] == digest:
+            return line
+    output = build.folder / f"reached_{program}"
+    output.unlink(missing_ok=True)
+    begun = time.monotonic()
+    failed = build.run(program, -1, None, SLICESORT_MUTANTS_REACHED=str(output))
+    seconds = time.monotonic() - begun
+    if failed:
+        print(f"left out, for it fails without any mutant: {program}", file=sys.stderr, flush=True)
+    numbers = [int(word) for word in output.read_text(encoding="utf-8").split()] if output.exists() and not failed else []
+    line = {"program": program, "digest": digest, "seconds": seconds, "reached": [build.mutants[n].key for n in numbers]}
+    journal.add(line)
+    return line
+
+
+def judge(build: Build, number: int, programs: list[dict], tried: dict[str, str], name: str, quick: float, journal: Journal) -> None:
+    mutant = build.mutants[number]
+    begun = time.monotonic()
+    by, how = "", ""
+    for line in sorted(programs, key=lambda line: line["seconds"]):
+        if tried.get(line["program"]) == line["digest"]:
+            continue
+        limit = 20 + 20 * line["seconds"]
+        how = build.run(line["program"], number, min(limit, quick))
+        if how == "endless" and quick < limit:
+            how = ""
+            continue
+        tried[line["program"]] = line["digest"]
+        if how:
+            by = line["program"]
+            break
+    journal.add({"mutant": mutant.key, "leg": name, "by": by, "how": how, "tried": tried, "seconds": time.monotonic() - begun})
+    print(f"{time.monotonic() - begun:.0f} s, {number} {by or ('SURVIVES' if programs else 'UNREACHED')} {how} {mutant.key}".replace("\t", " | "), flush=True)
+
+
+def print_table(mutants: list[generate.Mutant], lines: list[dict]) -> int:
+    known = equivalent()
+    by_run = {line["mutant"] for line in lines if line["leg"] == "run" and line["by"]}
+    by_all = {line["mutant"] for line in lines if line["by"]}
+    judged = {line["mutant"] for line in lines}
+    areas: dict[str, Counter] = {}
+    survivors = []
+    for mutant in mutants:
+        counts = areas.setdefault(mutant.area, Counter())
+        key = mutant.key
+        counts["mutants"] += 1
+        counts["not run"] += key not in judged
+        counts["tests/run"] += key in by_run
+        counts["CI"] += key in by_all
+        survives = key in judged and key not in by_all
+        counts["equivalent"] += survives and key in known
+        counts["survivors"] += survives and key not in known
+        if survives and key not in known:
+            survivors.append(key)
+        if key in by_all and key in known:
+            print(f"listed as equivalent, but noticed: {key}")
+    columns = ("mutants", "not run", "tests/run", "CI", "equivalent", "survivors")
+    print("| | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns))
+    for area, counts in [*sorted(areas.items()), ("all", sum(areas.values(), Counter()))]:
+        print(f"| {area} | " + " | ".join(str(counts[column]) for column in columns) + " |")
+    for key in survivors:
+        print("survivor: " + key.replace("\t", " | "))
+    return 1 if survivors else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--leg", choices=LEGS, default="run")
+    parser.add_argument("--programs", default=".*", help="only test programs that match")
+    parser.add_argument("--quick", type=float, default=float("inf"), metavar="SECONDS", help="a first pass: leave a program after so many")
+    parser.add_argument("--areas", default=".*", help="only mutants of areas that match")
+    parser.add_argument("--built", action="store_true", help="use what is built")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    journal = Journal(FOLDER / "journal.jsonl")
+    build = Build(LEGS[arguments.leg], arguments.jobs)
+    if arguments.table:
+        rejected_file = FOLDER / "rejected.json"
+        rejected = json.loads(rejected_file.read_text(encoding="utf-8")) if rejected_file.exists() else []
+        return print_table(list(generate.choose(generate.all_candidates(generate.ROOT), frozenset(rejected)).values()), journal.lines)
+    build.make(arguments.programs, arguments.built)
+    reached = Journal(FOLDER / f"reached_{arguments.leg}.jsonl")
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        measured = list(pool.map(lambda program: measure(build, program, reached), build.programs))
+        print(f"{len(build.programs)} programs, {sum(line['seconds'] for line in measured):.0f} s without mutants", file=sys.stderr, flush=True)
+        killed = {line["mutant"] for line in journal.lines if line["by"]}
+        tried = {line["mutant"]: dict(line["tried"]) for line in journal.lines if line["leg"] == arguments.leg}
+        todo = []
+        for number, mutant in build.mutants.items():
+            if mutant.key in killed or mutant.key in equivalent() or not re.match(arguments.areas, mutant.area):
+                continue
+            reaching = [line for line in measured if mutant.key in line["reached"]]
+            todo.append((number, reaching))
+        todo.sort(key=lambda pair: sum(line["seconds"] for line in pair[1]))
+        list(pool.map(lambda pair: judge(build, *pair, tried.get(build.mutants[pair[0]].key, {}), arguments.leg, arguments.quick, journal), todo))
+    return print_table(list(build.mutants.values()), journal.lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""As much of C++ as the generator of mutants needs, in the format of these sources: which tokens are code that runs, and which
+tokens are one expression."""
+import re
+from collections.abc import Iterator
+
+TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/                              # comment
+  |^[ \t]*\#(?:[^\n]*\\\n)*[^\n]*                                       # directive
+  |"(?:\\.|[^"\\])*"|[A-Za-z_]\w*
+  |(?:0[xX][\da-fA-F']+(?:\.[\da-fA-F]*)?(?:[pP][+-]?\d+)?|\d[\d']*(?:\.\d*)?(?:[eE][+-]?\d+)?)[uUlLfF]*
+  |'(?:\\.|[^'\\])+'
+  |<<=|>>=|->|\+\+|--|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|<<|(?<=\s)>>(?=\s)|::|\S""", re.MULTILINE | re.DOTALL | re.VERBOSE)
+
+ASSIGNMENTS = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
+BOUNDS = (*ASSIGNMENTS, ",", ";", "?", ":", "return", "else", "do")  # ends of an expression, besides brackets
+CONTROL = ("if", "for", "while", "switch")
+# Statements with one of these words are no run-time code, or cannot be repeated.
+STATIC = {"constexpr", "static_assert", "using", "typedef", "template", "case", "default", "namespace", "struct", "class", "enum", "union", "friend",
+          "alignas", "sizeof", "decltype", "operator", "asm", "__asm__", "goto", "noexcept"}
+NO_STATEMENT = {"return", "break", "continue", "if", "for", "while", "do", "switch", "else", "delete", "throw", "try", "catch", "public", "private"}
+BEFORE_CODE = (")", "]", "else", "do", "const", "mutable", "noexcept", "override", "try", "{", "}", ";")  # before the brace of a function or block
+
+
+class Source:
+    """Tokens of a header, and the brackets around them."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = [m for m in TOKEN.finditer(text) if not m[0].lstrip().startswith(("//", "/*", "#"))]
+        self.words = [m[0] for m in self.tokens]
+        self.parent = [-1] * len(self.words)  # the bracket around a token
+        self.partner: dict[int, int] = {}
+        self.is_code: dict[int, bool] = {}  # for braces: a function or block, not an initializer, class or namespace
+        self.match_brackets()
+
+    def adjacent(self, i: int) -> bool:
+        """No space is before token i."""
+        return i > 0 and self.tokens[i - 1].end() == self.tokens[i].start()
+
+    def match_brackets(self) -> None:
+        stack: list[int] = []
+        for i, word in enumerate(self.words):
+            if word in (")", "]", "}") or word == ">" and stack and self.words[stack[-1]] == "<":
+                opened = stack.pop()
+                self.partner[opened], self.partner[i] = i, opened
+            self.parent[i] = stack[-1] if stack else -1
+            of_template = word == "<" and (self.words[i - 1] == "template" or self.adjacent(i) and self.words[i - 1][0].isidentifier())
+            if word in ("(", "[", "{") or of_template:
+                stack.append(i)
+            if word == "{":
+                self.is_code[i] = self.begins_code(i)
+
+    def begins_code(self, brace: int) -> bool:
+        before = self.words[brace - 1] if brace else ""
+        declares = before in (")", "const") and self.words[self.statement_start(brace - 1)] in ("struct", "class", "namespace")
+        return before in BEFORE_CODE and not declares
+
+    def back(self, i: int) -> int:
+        """The token before i at the same level: of brackets the opening one."""
+        return self.partner[i - 1] if self.partner.get(i - 1, i) < i - 1 else i - 1
+
+    def is_control_end(self, i: int) -> bool:
+        """Token i closes `if (..)`."""
+        if self.words[i] != ")" or i not in self.partner:
+            return False
+        opened = self.partner[i]
+        return self.words[opened - 1] in CONTROL or self.words[opened - 2:opened] == ["if", "constexpr"]
+
+    def begins_statement(self, i: int) -> bool:
+        return self.words[i - 1] in (";", "{", "}", "else", "do") or self.is_control_end(i - 1)
+
+    def statement_start(self, i: int) -> int:
+        """The first token of the statement around token i, or of what is in brackets around it."""
+        while i > 0 and i - 1 != self.parent[i]:
+            in_expression = self.words[i - 1] == "}" and not self.is_code.get(self.partner[i - 1]) and self.words[i] in (",", ")", ".")
+            if self.begins_statement(i) and not in_expression:
+                break
+            i = self.back(i)
+        return i
+
+    def level(self, first: int, last: int) -> Iterator[int]:
+        """Tokens from first to last that are in no brackets of their own."""
+        i = first
+        while i <= last:
+            yield i
+            i = self.partner[i] if self.partner.get(i, 0) > i else i + 1
+
+    def names_array(self, name: int) -> bool:
+        """The token is declared: a type is before it."""
+        before = self.words[name - 1]
+        typed = before in (">", "*", "&") or before[0].isidentifier() and before not in BOUNDS
+        return typed and not self.adjacent(name) and self.words[self.statement_start(name)] != "return"
+
+    def runs(self, i: int) -> bool:
+        """Token i is in a function, and neither in a constant nor in a template argument."""
+        while i >= 0:
+            if STATIC & {self.words[k] for k in self.level(self.statement_start(i), i)}:
+                return False
+            bracket = self.parent[i]
+            if bracket < 0:
+                return False
+            word, before = self.words[bracket], self.words[bracket - 1]
+            if word == "{" and self.is_code[bracket]:
+                return True
+            in_macro = word == "(" and (before in STATIC or before.startswith(("SLICESORT_", "__")))
+            captures = word == "[" and not before[0].isidentifier() and before not in ("]", ")")
+            array_size = word == "[" and before[0].isidentifier() and self.names_array(bracket - 1)
+            if word == "<" or in_macro or captures or array_size:
+                return False
+            i = bracket
+        return False
+
+    def expression(self, i: int) -> tuple[int, int] | None:
+        """First and last token of the whole expression around token i at its level, if it can be repeated."""
+        assigns = self.words[i] in ASSIGNMENTS
+        bounds = [b for b in BOUNDS if not (assigns and b in (*ASSIGNMENTS, "?", ":"))]
+        first = last = i
+        while first > 0 and first - 1 != self.parent[i] and self.words[first - 1] not in (*bounds, "{", "}") and not self.is_control_end(first - 1):
+            first = self.back(first)
+        # Else perhaps a declaration.
+        if self.begins_statement(first) and (not assigns or " " in self.code(first, i - 1)):
+            return None
+        while self.words[last + 1] not in (")", "]", "}", *bounds) and not (self.words[last + 1] == ">" and self.partner.get(last + 1, i) < i):
+            last = max(last + 1, self.partner.get(last + 1, 0))
+        words = self.words[first:last + 1]
+        if self.words[last + 1] in ASSIGNMENTS or any(w in ("{", "auto", "new") or w.startswith('"') for w in words):
+            return None
+        return first, last
+
+    def statements(self) -> list[tuple[int, int]]:
+        """First and last token of statements that are calls or assignments."""
+        found = []
+        for i, word in enumerate(self.words):
+            if word != ";" or not self.is_code.get(self.parent[i]):
+                continue
+            first = self.statement_start(i)
+            if first == i or self.words[first] in NO_STATEMENT or not self.runs(i - 1):
+                continue
+            head = list(self.level(first, next((k - 1 for k in self.level(first, i) if self.words[k] in ASSIGNMENTS), i - 1)))
+            declares = any(not self.adjacent(k) for k in head[1:])  # a space between a type and a name
+            if not declares and "{" not in self.words[first:i]:
+                found.append((first, i))
+        return found
+
+    def code(self, first: int, last: int, changes: dict[int, str] | None = None) -> str:
+        """Text of tokens without comments, in one line, with other words for some."""
+        words = {**dict(enumerate(self.words[first:last + 1], first)), **(changes or {})}
+        return "".join((" " if k > first and not self.adjacent(k) else "") + words[k] for k in range(first, last + 1))

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that the list of mutants is the same each time, that each one changes the text that it names, and that no edit of a line disturbs the others."""
+import re
+import unittest
+
+import generate
+
+SOURCE = """#pragma once
+// A comment: a + b.
+template <int N, class T>
+struct tile {
+  static constexpr int twice = 2 * N;
+  int rows(int a, int b) const;
+};
+template <int N, class T>
+int tile<N, T>::rows(int a, int b) const {
+  constexpr int four = 2 * 2;
+  int lines[2 * N];
+  int const c = a < b ? lines[a + 1] : f(a, b);  // the smaller one
+  if (a == b && c > 0) return std::min(a, c);
+  g.put(a);
+  int x(a);
+  tile<N + 1, T> other;
+  return c * four;
+}
+"""
+
+
+def mutations(text: str) -> list[str]:
+    return [mutant.mutation for mutant in generate.candidates("x.hpp", text)]
+
+
+class Candidates(unittest.TestCase):
+    def test_every_kind(self):
+        self.assertEqual(mutations(SOURCE), [
+            "a < b -> a <= b", "a + 1 -> a - 1", "a + 1 -> a + 2", "a + 1 -> a + 0", "f(a, b) -> f(b, a)", "a == b && c > 0 -> a != b && c > 0",
+            "a == b && c > 0 -> a == b || c > 0", "a == b && c > 0 -> a == b && c >= 0", "a == b && c > 0 -> a == b && c > 1",
+            "std::min(a, c) -> std::max(a, c)", "c * four -> c + four", "g.put(a); -> nothing"])
+
+    def test_no_brackets_of_templates(self):
+        self.assertEqual(mutations("void f() {\n  auto const v = vec<int, (1 << 2)>(x) + load<T>(y);\n}\n"),
+                         ["vec<int, (1 << 2)>(x) + load<T>(y) -> vec<int, (1 << 2)>(x) - load<T>(y)"])
+
+    def test_an_assignment_is_one_expression(self):
+        self.assertEqual(mutations("void f() {\n  a += b ? 1 : c;\n}\n"),
+                         ["a += b ? 1 : c -> a -= b ? 1 : c", "1 -> 2", "1 -> 0", "a += b ? 1 : c; -> nothing"])
+
+    def test_a_statement_below_an_else(self):
+        text = "void f() {\n  if (a)\n    g(a);\n  else\n    h[a] = b;\n}\n"
+        mutants = generate.candidates("x.hpp", text)
+        self.assertEqual([m.mutation for m in mutants], ["g(a); -> nothing", "h[a] = b; -> nothing"])
+        self.assertIn("{ if (!SLICESORT_MUTANT(7)) { g(a); } }\n  else", generate.mutate(text, [(7, mutants[0])]))
+
+
+class Choice(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.found = generate.all_candidates(generate.ROOT)
+        cls.chosen = generate.choose(cls.found)
+
+    def test_the_same_each_time(self):
+        self.assertEqual(generate.choose(generate.all_candidates(generate.ROOT)), self.chosen)
+
+    def test_enough_of_every_area(self):
+        self.assertGreaterEqual(len(self.chosen), 300)
+        self.assertEqual({m.area for m in self.chosen.values()}, {m.area for m in self.found})
+
+    def test_keys_are_unique(self):
+        self.assertEqual(len({m.key for m in self.found}), len(self.found))
+
+    def test_each_changes_what_it_names(self):
+        for number, mutant in self.chosen.items():
+            text = (generate.ROOT / generate.DETAIL / mutant.file).read_text(encoding="utf-8")
+            old, new = mutant.mutation.split(" -> ") if mutant.mutation.count(" -> ") == 1 else ("", "")
+            squeezed = re.sub(r"\s*//[^\n]*|\s+", "", text[mutant.begin:mutant.end])
+            if old:
+                self.assertEqual(squeezed, re.sub(r"\s+", "", old), mutant.key)
+                self.assertIn(new if new != "nothing" else old, generate.mutate(text, [(number, mutant)]))
+            self.assertEqual(generate.mutate(text, [(number, mutant)]).count("\n"), text.count("\n"), mutant.key)
+
+    def test_others_take_the_place_of_rejected_ones(self):
+        rejected = self.chosen[min(self.chosen)].key
+        chosen = generate.choose(self.found, frozenset([rejected]))
+        self.assertEqual(len(chosen), len(self.chosen))
+        self.assertNotIn(rejected, {m.key for m in chosen.values()})
+        self.assertGreaterEqual(sum(chosen.get(n) == m for n, m in self.chosen.items()), len(chosen) - 2)
+
+    def test_an_edited_line_does_not_disturb_the_others(self):
+        file = next(iter(self.chosen.values())).file
+        path = generate.ROOT / generate.DETAIL / file
+        edited = "\n\n" + path.read_text(encoding="utf-8")
+        keys = {m.key for m in generate.candidates(file, edited)}
+        self.assertEqual(keys, {m.key for m in self.found if m.file == file})
+
+
+if __name__ == "__main__":
+    unittest.main()

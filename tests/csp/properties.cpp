@@ -4,6 +4,8 @@
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
+#include <slicesort/detail/math/row_division.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -207,4 +209,18 @@ TEST_CASE("the gradient by finite differences") {
         CHECK(worst < 92.0 * 12 * 92 * 0x1p-53 / step);
       });
     }
+}
+
+TEST_CASE("divisions of row numbers, by multiplication and where that is too narrow") {
+  constexpr index_t far = index_t{1} << 31;
+  for (index_t by : {index_t{1}, index_t{2}, index_t{3}, index_t{7}, index_t{641}, far / 3, far - 1,
+                     far, far + 1, 3 * far}) {
+    ss::detail::index_division const divided(by);
+    for (index_t n : {index_t{0}, index_t{1}, by - 1, by, by + 1, 5 * by - 1, 5 * by, far - 2,
+                      far - 1, far, far + 1, 7 * far + 5}) {
+      CAPTURE(by);
+      CAPTURE(n);
+      CHECK(divided(n) == n / by);
+    }
+  }
 }

@@ -6,10 +6,12 @@
 #include "support/refusal.hpp"
 #include "support/sanitizers.hpp"
 
+#include <slicesort/detail/kernel/columns.hpp>
 #include <slicesort/detail/kernel/tile_shape.hpp>
 #include <slicesort/detail/kernel/warp_mma.hpp>
 #include <slicesort/detail/sort/kernel/sort_columns.hpp>
 #include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
 #include <slicesort/tuning.hpp>
 
 #include <doctest/doctest.h>
@@ -258,4 +260,13 @@ TEST_CASE_TEMPLATE("the longest run of a sort fills shared memory", T, float, do
     CHECK(sort_tile_bytes<T>(rows, 1) <= device.shared_bytes);
     CHECK((limited || sort_tile_bytes<T>(rows + tile_unit, 1) > device.shared_bytes));
   }
+}
+
+TEST_CASE("lengths in device memory are clamped") {
+  using slicesort::index_t;
+  index_t const lengths[] = {-1, 0, 3, 5, 6};
+  slicesort::tensor1<index_t const> const view(lengths, 5);
+  index_t const expected[] = {0, 0, 3, 5, 5};
+  for (index_t i = 0; i < 5; ++i) CHECK(slicesort::impl::rows_of(view, i, 5) == expected[i]);
+  CHECK(slicesort::impl::rows_of({}, 0, 5) == 5);
 }

@@ -192,6 +192,22 @@ TEST_CASE_TEMPLATE("the weights' gradient: any policy, and an empty problem", T,
   }
 }
 
+// A thread of a kernel has whole short columns; long ones do not fit in shared memory.
+TEST_CASE("many short columns and few long ones, as on the host") {
+  multi_case<float> const m{3, {0.5F, -2.0F, 0.25F}, irregular};
+  for (extents3 e : {extents3{1, 6, 9000}, extents3{1, 60000, 2}}) {
+    auto const p = tame_problem<float>(e, 11);
+    auto const expected = gradients_of(m, p);
+    for_each_grid(p.number(), [&](auto const& on) {
+      CAPTURE(describe_exec(on));
+      auto const g = gradients_of(m, p, on);
+      CHECK(same_bits(g.y.elements(), expected.y.elements()));
+      CHECK(same_bits(g.dx.elements(), expected.dx.elements()));
+      if (sums_keep_their_order) CHECK(same_bits(g.dweights, expected.dweights));
+    });
+  }
+}
+
 TEST_CASE("part by part of the batch, accumulating, gives the bits of one call") {
   extents3 const e{6, 21, 35};
   multi_case<double> const m{4, {0.3, -0.2, 0.9, 1.7}, irregular};

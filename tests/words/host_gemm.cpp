@@ -3,11 +3,13 @@
 // sizes.
 #include "support/gemm_layouts.hpp"
 
+#include <slicesort/detail/core/gemm_layout.hpp>
 #include <slicesort/host_gemm.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 using namespace support;
@@ -73,4 +75,17 @@ TEST_CASE("what it does not do it leaves alone") {
   std::vector<std::byte> small(ss::host_gemm::workspace_bytes(call) - 1);
   CHECK(!ss::host_gemm{}.multiply(call, small));
   CHECK(c.memory == before);
+}
+TEST_CASE("a BLAS gets sizes of 32 bits") {
+  constexpr index_t most = std::numeric_limits<int>::max(), beyond = most + 1;
+  auto const fits = [](index_t rows, index_t columns, index_t row_stride) {
+    ss::gemm_operand const m{nullptr, ss::element_kind::f32, row_stride, 1, 0};
+    return ss::detail::layout_of(m, rows, columns).fits;
+  };
+  CHECK(fits(3, most, most));
+  CHECK(fits(most, 3, 3));
+  CHECK(!fits(3, beyond, beyond));
+  CHECK(!fits(1, beyond, 1));
+  CHECK(!fits(beyond, 3, 3));
+  CHECK(!fits(3, 2, beyond));
 }

@@ -87,6 +87,22 @@ TEST_CASE_TEMPLATE("sine and cosine", A, float, double) {
   CHECK(at_0.cosine == A(1));
 }
 
+// What is left of such a number beyond the multiple is small, and has all its bits.
+TEST_CASE_TEMPLATE("sine near multiples of half a turn", A, float, double) {
+  long double const half_turn = std::acos(-1.0L);
+  long double worst = 0;
+  for (std::int64_t i = 1; i < 200'000; ++i) {
+    std::int64_t const halves = sizeof(A) == 4 ? i : i * 1'000'003;
+    A const u = static_cast<A>(static_cast<long double>(halves) * half_turn);
+    long double const exact = std::sin(static_cast<long double>(u));
+    if (std::fabs(exact) > 0x1p-10L) continue;
+    auto const got = math<A>::sincos(numbers<A>{arithmetic}, u);
+    worst = std::max(worst, std::fabs((got.sine - exact) / exact));
+  }
+  CAPTURE(worst);
+  CHECK(worst <= 4 * unit<A>);
+}
+
 TEST_CASE_TEMPLATE("sine and cosine of any number are at most 1", A, float, double) {
   random_stream random(2);
   number_format const f = format_of<A>();

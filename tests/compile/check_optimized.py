@@ -17,7 +17,7 @@ TYPES = ["float", "bfloat16", "double", "float16"]
 def compiled(compiler: str, processor: str, element: str) -> str:
     text = f"""#include "all_operators.hpp"
 using namespace slicesort;
-template unsigned all_operators::fingerprint<{element}>(exec::host, grad_mode);
+unsigned fingerprint(exec::host exec, grad_mode mode) {{ return all_operators::fingerprint<{element}>(exec, mode); }}
 """
     output = ["-S", "-o", "/dev/null"] if compiler == "g++" else ["-fsyntax-only"]
     made = subprocess.run([compiler, "-std=c++17", "-O3", f"-march={processor}", *WARNINGS, f"-I{INCLUDE}", f"-I{HERE}", *output,

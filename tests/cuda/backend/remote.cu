@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled once for each element type, SLICESORT_TEST_DTYPE: see remote.hpp.
+//
+// The tests hand over operators and their calls, which are private types named after the build. So
+// this unit takes the name that the units of the host compiler have.
+#include <slicesort/detail/core/build.hpp>
+#undef SLICESORT_BUILD
+#define SLICESORT_BUILD v0_host
+
 #include "remote.hpp"
 
 #include "all_operators.hpp"

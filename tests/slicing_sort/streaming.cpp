@@ -77,10 +77,11 @@ TEST_CASE("off the lines") {
   check_large<float, std::uint16_t>(e, {0, 129, 1}, 0, {});
 }
 
-// One tile of the radix sort: a cache line of columns.
+// A tile of the radix sort is a cache line of columns; the second one has fewer, before a gap.
 TEST_CASE_TEMPLATE("columns that are too long for networks", T, float, bfloat16) {
-  extents3 const e{1, 65537, 64 / static_cast<index_t>(sizeof(T))};
-  check_large<T, std::uint32_t>(e, row_major(e), 0, {});
+  constexpr auto columns = 64 / static_cast<index_t>(sizeof(T));
+  extents3 const e{1, 65537, columns + 3};
+  check_large<T, std::uint32_t>(e, {65537 * 2 * columns, 2 * columns, 1}, 0, {});
 }
 
 TEST_CASE_TEMPLATE("two tiles of one task: the last one alone, narrow, or shorter", T, float,

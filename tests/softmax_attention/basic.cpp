@@ -72,6 +72,19 @@ TEST_CASE_TEMPLATE("every mask", T, float, double, float16, bfloat16) {
   say<T>(worst);
 }
 
+// All keys that a query looks at weigh the same, and the others nothing.
+TEST_CASE_TEMPLATE("a scale of 0", T, float, float16) {
+  for (int kind = 0; kind < mask_kinds; ++kind) {
+    auto const seed = static_cast<std::uint64_t>(kind + 20);
+    attention_size const size{1, 2, 33, 40, 8, 8};
+    auto p = normal_attention<T>(size, any_mask(kind, size, seed), seed, kind % 2 == 1);
+    p.scale = 0;
+    solved_attention<T> const s(p);
+    for_each_backend_once(s.problem.number(),
+                          [&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+  }
+}
+
 TEST_CASE_TEMPLATE("nothing to do, and next to nothing", T, float, float16) {
   attention_size const sizes[] = {{0, 2, 5, 6, 4, 3}, {2, 0, 5, 6, 4, 3}, {2, 2, 0, 6, 4, 3},
                                   {2, 2, 5, 0, 4, 3}, {2, 2, 5, 6, 0, 3}, {2, 2, 5, 6, 4, 0},

@@ -357,6 +357,12 @@ TEST_CASE("parameters that calls refuse have no size, by exception or verdict") 
         "softmax_attention.workspace_bytes: v.heads is 3, must be 2 (q.heads)");
   CHECK(refused(attention, extents4{1, 1, 5, -3}, extents4{1, 1, 5, 3}) ==
         "softmax_attention.workspace_bytes: q.channels is -3, must not be negative");
+  extents4 const heads{2, 3, 5, 3}, keys{2, 3, 4, 3};
+  CHECK(refused(attention, heads, keys, extents4{2, 3, 5, 4}) == "");
+  CHECK(refused(attention, heads, keys, extents4{2, 3, 5, 5}) ==
+        "softmax_attention.workspace_bytes: dbias.keys is 5, must be 4 (k.length)");
+  CHECK(refused(attention, heads, keys, extents4{2, 2, 1, 8}) ==
+        "softmax_attention.workspace_bytes: dbias.heads is 2, must be 3 (q.heads)");
   CHECK(refused(ss::softmax_attention{ss::mask::block_local{0}}, extents4{1, 2, 5, 3},
                 extents4{1, 2, 7, 3}) ==
         "softmax_attention.workspace_bytes: mask block_local: size must be in 1..2^40 (keys is 7)");

@@ -81,7 +81,7 @@ function(_slicesort_gpu_test name)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS gpu COST 1000)
 endfunction()
 
-# What knows any_exec knows CUDA.
+# The layout of any_exec depends on SLICESORT_TEST_CUDA: one for all units.
 if(_slicesort_device)
   foreach(_op IN LISTS _slicesort_operators)
     if(TARGET slicesort_helpers_${_op})

@@ -87,7 +87,7 @@ TEST_CASE_TEMPLATE("sine and cosine", A, float, double) {
   CHECK(at_0.cosine == A(1));
 }
 
-// What is left of such a number beyond the multiple is small, and has all its bits.
+// The remainder beyond the multiple is small, and has all its bits.
 TEST_CASE_TEMPLATE("sine near multiples of half a turn", A, float, double) {
   long double const half_turn = std::acos(-1.0L);
   long double worst = 0;

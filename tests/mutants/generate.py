@@ -115,7 +115,7 @@ def candidates(file: str, text: str) -> list[Mutant]:
         begin, end = source.tokens[first].start(), source.tokens[last].end()
         line = lines[text.count("\n", 0, source.tokens[token].start())].split("  //")[0].strip()
         seen[line, mutation] += 1
-        # As many lines as before, so that messages of compilers name the right one.
+        # Keeps the number of lines, so that compilers' messages name the right one.
         found.append(Mutant(file, line, mutation, seen[line, mutation], kind, begin, end, replaced + "\n" * text.count("\n", begin, end)))
 
     for kind, token, first, last, new in expression_mutants(source):

@@ -40,7 +40,7 @@ using tested_types = decltype(std::tuple_cat(
 
 }  // namespace support
 
-// As in doctest, but for the list of types.
+// Doctest's own definition, but for the list of types.
 #undef DOCTEST_TEST_CASE_TEMPLATE_IMPL
 #define DOCTEST_TEST_CASE_TEMPLATE_IMPL(dec, T, anon, ...)                                      \
   DOCTEST_TEST_CASE_TEMPLATE_DEFINE_IMPL(dec, T, DOCTEST_CAT(anon, ITERATOR), anon);            \

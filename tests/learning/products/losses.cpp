@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers and gradients of models after one step, a line for each array: compiled with the
 // library's own products and with a BLAS, for check_losses.py. BLASes add up in different orders.
-// Where a model sorts, a rounding may change a result by any amount, so "exact" models multiply
-// integers alone: every product has the same bits in every order. "smooth" models are continuous.
+// A rounding before a sort may change a result by any amount, so "exact" models multiply integers
+// alone: every product has the same bits in every order. "smooth" models are continuous.
 #include "learning/encoder.hpp"
 #include "learning/gemm.hpp"
 #include "learning/loss.hpp"

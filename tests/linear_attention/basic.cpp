@@ -188,6 +188,20 @@ TEST_CASE_TEMPLATE("sizes", T, float, double, float16, bfloat16) {
       }
 }
 
+TEST_CASE("rows of w beyond a tile of columns, and one key that a sample has not") {
+  std::uint64_t seed = 5000;
+  for (std::size_t feature = 0; feature < feature_kinds; ++feature)
+    for (bool causal : {false, true}) {
+      index_t const keys = causal ? 5 : 6;
+      auto wide = any_linear<float>({1, 1, 5, keys, 3, 2, 70}, feature, 0, causal, ++seed);
+      wide.lengths.clear(), wide.query_lengths.clear();
+      check_everywhere(wide);
+      auto single = any_linear<float>({2, 1, 1, 1, 3, 2, 4}, feature, 0, causal, ++seed);
+      single.lengths = {1, 0}, single.query_lengths.clear();
+      check_everywhere(single);
+    }
+}
+
 TEST_CASE_TEMPLATE("lengths, of keys and of queries", T, float, double, float16, bfloat16) {
   std::vector<std::pair<index_t, index_t>> const lengths[] = {
       {{0, 7}, {70, 0}}, {{70, 70}, {70, 70}}, {{64, 65}, {65, 64}}, {{1, 70}, {69, 1}}};

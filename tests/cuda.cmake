@@ -4,8 +4,6 @@
 # about linking.
 
 # What runs the kernels: a GPU, the PTX machine, or nothing.
-set(SLICESORT_TEST_PTX OFF CACHE STRING "Kernels on the CPU, where there is no GPU: OFF, ON (a share of the cases) or ALL")
-set_property(CACHE SLICESORT_TEST_PTX PROPERTY STRINGS OFF ON ALL)
 set(_slicesort_device)
 set(_slicesort_environment)
 list(GET CMAKE_CUDA_ARCHITECTURES -1 _slicesort_architecture)
@@ -111,7 +109,7 @@ foreach(_source IN LISTS _slicesort_sources)
 endforeach()
 
 # The same of attention, by PyTorch.
-if(SLICESORT_PYTHON AND _slicesort_device)
+if(_slicesort_device AND NOT _slicesort_no_torch)
   foreach(_check IN LISTS _slicesort_torch_checks)
     target_compile_definitions(slicesort_${_check}_file PRIVATE SLICESORT_TEST_CUDA)
     target_link_libraries(slicesort_${_check}_file PRIVATE slicesort_test_remote)

@@ -9,6 +9,7 @@
 #include "learning/tasks/readers.hpp"
 #include "learning/tasks/temporal_order.hpp"
 #include "learning/trainer.hpp"
+#include "linked_operators.hpp"
 
 #include <doctest/doctest.h>
 

@@ -5,6 +5,7 @@
 #include "learning/mixers/attention.hpp"
 #include "learning/mixers/none.hpp"
 #include "learning/mixers/sorting.hpp"
+#include "linked_operators.hpp"
 
 #include <doctest/doctest.h>
 

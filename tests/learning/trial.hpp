@@ -5,6 +5,7 @@
 
 #include "learning/encoder.hpp"
 #include "learning/loss.hpp"
+#include "linked_operators.hpp"
 
 #include <doctest/doctest.h>
 

@@ -63,15 +63,15 @@ class feature_oracle {
   static auto& at(List& list, index_t i) {
     return list[static_cast<std::size_t>(i)];
   }
-  static long double power(index_t n, long double by) {
-    return n > 0 ? std::pow(static_cast<long double>(n), by) : 1;
+  static long double reciprocal_root(index_t n) {
+    return n > 0 ? 1 / std::sqrt(static_cast<long double>(n)) : 1;
   }
-  long double root_of_root() const { return power(channels_, -0.25L); }
+  long double root_of_root() const { return std::sqrt(reciprocal_root(channels_)); }
   long double scale(ss::feature::random_relu const& f) const {
     return f.scale ? *f.scale : root_of_root();
   }
   long double scale(ss::feature::random_fourier const& f) const {
-    return f.scale ? *f.scale : power(rows_, -0.5L);
+    return f.scale ? *f.scale : reciprocal_root(rows_);
   }
   // <w_f, scale x>
   estimate product(index_t f, vector const& x, long double scale) const {
@@ -143,7 +143,7 @@ class feature_oracle {
     estimates phi;
     for (index_t f = 0; f < rows_; ++f)
       phi.push_back(
-          r_.settled((exponential_of(f, row) + exact(feature.eps)) * power(rows_, -0.5L), 4));
+          r_.settled((exponential_of(f, row) + exact(feature.eps)) * reciprocal_root(rows_), 4));
     return phi;
   }
   estimates pull(ss::feature::random_exp const&, oracle_row const& row, estimates const& dphi,
@@ -151,7 +151,7 @@ class feature_oracle {
     estimates da;
     estimate all;
     for (index_t f = 0; f < rows_; ++f) {
-      da.push_back(r_.settled(at(dphi, f) * exponential_of(f, row) * power(rows_, -0.5L), 3));
+      da.push_back(r_.settled(at(dphi, f) * exponential_of(f, row) * reciprocal_root(rows_), 3));
       all += da.back();
     }
     estimates dx(row.x.size());

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "support/executors.hpp"
+#include "vector_kernels.hpp"
 
 #include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/exec.hpp>

@@ -43,8 +43,10 @@ TEST_CASE_TEMPLATE("golden permutations", T, float, double, float16, bfloat16) {
 
 TEST_CASE_TEMPLATE("every length to 130, each kind of input alone", T, float, double, float16,
                    bfloat16) {
+  // Half of the kinds at each length, the others at the next lengths of its parity.
   for (index_t n = 0; n <= 130; ++n)
     for (int k = 0; k < all_kinds; ++k) {
+      if (!full_suite() && (n / 2 + k + static_cast<int>(sizeof(T))) % 2 != 0) continue;
       // One kind in a tile and its tail: a fast path sees it undisturbed.
       auto const kind = static_cast<input_kind>(k);
       std::uint64_t const order = (n + k) % 3 == 0 ? up : (n + k) % 3 == 1 ? down : irregular;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bias that is relative, or that samples and heads share, and its gradient, which may be shared
-// whatever the bias is: the oracle's sums, difference quotients, the same bits everywhere.
+// whatever the bias is: the oracle's sums, difference quotients, the same bits everywhere. Under
+// the library's masks: library_masks.cpp.
 #include "masks.hpp"
 #include "support/executors.hpp"
 
@@ -18,17 +19,6 @@ using namespace support;
 namespace {
 
 template <class T>
-attention_problem<T> problem_of_form(attention_size size, unsigned form, std::uint64_t seed) {
-  auto p = with_bias_form(normal_attention<T>(size, {}, seed, seed % 4 != 3), form, seed);
-  if (seed % 2 == 0) {
-    p.lengths = {size.keys - 3, size.keys / 2};
-    p.query_lengths = {size.queries, size.queries - 5};
-  }
-  if (seed % 3 == 0) p.mode = ss::grad_mode::accumulate;
-  return p;
-}
-
-template <class T>
 double greatest_error(std::vector<T> const& is, std::vector<bounded> const& must) {
   long double worst = 0;
   for (std::size_t i = 0; i < is.size(); ++i)
@@ -38,23 +28,14 @@ double greatest_error(std::vector<T> const& is, std::vector<bounded> const& must
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("every form under every mask", T, float, double, bfloat16) {
-  std::uint64_t seed = sizeof(T) * 100;
-  for_each_library_mask(90, [&](auto const& mask) {
-    for (int i = 0; i < (full_suite() ? 6 : 2); ++i, ++seed) {
-      unsigned const form = static_cast<unsigned>(seed * 7) % bias_forms;
-      auto const p = problem_of_form<T>({2, 2, 60, 90, 5, 7}, form, seed);
-      CHECK(check_under(mask, p, ss::exec::host{2}) == "");
-    }
-  });
-}
-
 TEST_CASE_TEMPLATE("every form, in any layout", T, float, double) {
   for (unsigned form = 0; form < bias_forms; ++form) {
     attention_size const size{2, 3, form % 3 == 0 ? 70 : 21, form % 2 == 0 ? 18 : 61, 4, 6};
-    auto const p = problem_of_form<T>(size, form, 1000 + form);
+    auto p = problem_of_form<T>(size, form, 1000 + form);
+    p.mask = {mask_kind::causal, 5, 0};
+    solved_attention<T> const s(p);
     memory_layout const layout{static_cast<int>(form) % memory_layout::count};
-    CHECK(check_under(ss::mask::causal{5}, p, ss::exec::host{3}, layout) == "");
+    CHECK(check_attention(s, ss::exec::host{3}, layout) == "");
   }
 }
 
@@ -69,7 +50,7 @@ TEST_CASE("small sizes") {
           auto p = with_bias_form(
               normal_attention<float>({batch, 2, queries, keys, 3, 2}, {}, seed, true), form, seed);
           if (seed % 3 == 0) p.mode = ss::grad_mode::accumulate;
-          CHECK(check_under(ss::mask::full{}, p, ss::exec::host{2}) == "");
+          CHECK(check_attention(solved_attention<float>(p), ss::exec::host{2}) == "");
         }
 }
 
@@ -129,30 +110,20 @@ TEST_CASE("difference quotients") {
     }
 }
 
+// A relative gradient and a shared one, of gathered keys and not.
 TEST_CASE_TEMPLATE("any number of threads, executor and instruction set", T, float, double,
                    bfloat16) {
-  std::uint64_t seed = 5000;
-  auto const check_all = [&](auto const& mask, unsigned form) {
-    auto const p = problem_of_form<T>({2, 2, 100, 140, 6, 5}, form, seed += 2);
-    auto const by = [&](auto algorithm) {
-      auto const want = run_under(mask, p, ss::exec::host{}, algorithm);
-      auto const check = [&](auto const& on) {
-        CAPTURE(p.describe());
-        CAPTURE(on.threads);
-        CHECK(same_results(run_under(mask, p, on, algorithm), want));
-      };
-      check(ss::exec::host{3});
-      for (ss::isa set : available_isas()) check(ss::exec::host{2, set});
-      test_executor executor{test_executor::way::scattered};
-      check(ss::exec::host_on<test_executor>(executor, 5));
-    };
-    by(ss::streaming{});
-    by(ss::materialized<>{});
+  auto const check = [](auto p) {
+    CHECK(changed_by_policy(p, ss::streaming{}) == "");
+    CHECK(changed_by_policy(p, ss::materialized<>{}) == "");
   };
-  // A relative gradient and a shared one, of gathered keys and not.
-  ss::mask::either<ss::mask::globals, ss::mask::fixed> const sparse{{3}, {16, 1}};
-  check_all(ss::mask::causal{}, sizeof(T) == 4 ? 1 : 24);
-  check_all(sparse, sizeof(T) == 4 ? 24 : 25);
+  attention_size const size{2, 2, 100, 140, 6, 5};
+  auto p = problem_of_form<T>(size, sizeof(T) == 4 ? 1 : 24, 5002);
+  p.mask = {mask_kind::causal, 0, 0};
+  check(p);
+  auto gathered = problem_of_form<T>(size, sizeof(T) == 4 ? 24 : 25, 5004);
+  gathered.sparse = sparse_mask{sparse_kind::stripes, 16, 1};
+  check(gathered);
 }
 
 TEST_CASE("gradients alone") {

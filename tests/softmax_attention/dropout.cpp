@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dropout of attention's weights: the golden, the oracle with and without a relative bias,
 // difference quotients, the same bits everywhere, none at rate 0, and mean and variance over seeds.
+// Under the library's masks: library_masks.cpp.
 #include "masks.hpp"
 #include "support/executors.hpp"
 
@@ -21,24 +22,6 @@ template <class F>
 void for_both(F const& f) {
   f(ss::streaming{});
   f(ss::materialized<>{});
-}
-
-template <class T>
-attention_problem<T> dropped(attention_size size, std::uint64_t seed, double rate) {
-  auto p = normal_attention<T>(size, {}, seed, seed % 2 == 0);
-  p.dropout = {rate, seed * 77};
-  if (seed % 4 < 2) {
-    p.form = {seed % 8 < 4, false, true};
-    p.dbias_form = {false, seed % 8 == 1, true};
-    draw_bias(p, seed);
-  } else {
-    p.lengths = {size.keys / 2, size.keys - 1};
-    p.query_lengths = {size.queries - 3, size.queries};
-    p.dbias_form.one_batch = seed % 8 == 3;
-    draw_bias(p, seed);
-  }
-  if (seed % 3 == 0) p.mode = ss::grad_mode::accumulate;
-  return p;
 }
 
 }  // namespace
@@ -68,20 +51,12 @@ TEST_CASE("golden") {
           (c != 10 && c != 14));
 }
 
-TEST_CASE_TEMPLATE("every mask", T, float, double, bfloat16) {
-  std::uint64_t seed = sizeof(T) * 100;
-  double const rates[] = {0.1, 0.5, 0.97, 0.25};
-  for_each_library_mask(90, [&](auto const& mask) {
-    for (int i = 0; i < (full_suite() ? 8 : 2); ++i, ++seed)
-      CHECK(check_under(mask, dropped<T>({2, 2, 60, 90, 5, 7}, seed, rates[seed % 4]),
-                        ss::exec::host{2}) == "");
-  });
-}
-
 TEST_CASE_TEMPLATE("any layout, and gradients alone", T, float, double) {
   for (int layout = 1; layout < memory_layout::count; ++layout) {
-    auto const p = dropped<T>({2, 2, 51, 47, 6, 18}, 700 + static_cast<unsigned>(layout), 0.4);
-    CHECK(check_under(ss::mask::causal{2}, p, ss::exec::host{3}, memory_layout{layout}) == "");
+    auto p = dropped<T>({2, 2, 51, 47, 6, 18}, 700 + static_cast<unsigned>(layout), 0.4);
+    p.mask = {mask_kind::causal, 2, 0};
+    solved_attention<T> const s(p);
+    CHECK(check_attention(s, ss::exec::host{3}, memory_layout{layout}) == "");
     for_both(
         [&](auto algorithm) { CHECK(changed_when_alone(p, ss::exec::host{2}, algorithm) == ""); });
   }
@@ -128,24 +103,15 @@ TEST_CASE("gradients in double, to 1e-12 of long double's, and difference quotie
 
 TEST_CASE_TEMPLATE("any number of threads, executor and instruction set", T, float, double,
                    bfloat16) {
-  auto const check_all = [&](auto const& mask, std::uint64_t seed) {
-    auto const p = dropped<T>({2, 2, 100, 140, 6, 5}, seed, 0.2);
-    for_both([&](auto algorithm) {
-      auto const want = run_under(mask, p, ss::exec::host{}, algorithm);
-      auto const check = [&](auto const& on) {
-        CAPTURE(p.describe());
-        CAPTURE(on.threads);
-        CHECK(same_results(run_under(mask, p, on, algorithm), want));
-      };
-      check(ss::exec::host{3});
-      for (ss::isa set : available_isas()) check(ss::exec::host{2, set});
-      test_executor executor{test_executor::way::scattered};
-      check(ss::exec::host_on<test_executor>(executor, 5));
-    });
-  };
   for (std::uint64_t seed : {900u, 903u}) {
-    check_all(ss::mask::causal{}, seed);
-    check_all(ss::mask::either<ss::mask::globals, ss::mask::fixed>{{3}, {16, 1}}, seed);
+    auto p = dropped<T>({2, 2, 100, 140, 6, 5}, seed, 0.2);
+    for_both([&](auto algorithm) {
+      p.sparse.reset();
+      p.mask = {mask_kind::causal, 0, 0};
+      CHECK(changed_by_policy(p, algorithm) == "");
+      p.sparse = sparse_mask{sparse_kind::stripes, 16, 1};
+      CHECK(changed_by_policy(p, algorithm) == "");
+    });
   }
 }
 

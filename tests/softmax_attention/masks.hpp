@@ -9,6 +9,7 @@
 #include <slicesort/mask.hpp>
 #include <slicesort/softmax_attention.hpp>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -42,6 +43,37 @@ attention_problem<T> with_mask(attention_problem<T> p, Mask const& mask) {
     else
       return (void)head, looks(mask);
   };
+  return p;
+}
+
+// A problem with a bias and a gradient of one of their forms.
+template <class T>
+attention_problem<T> problem_of_form(attention_size size, unsigned form, std::uint64_t seed) {
+  auto p = with_bias_form(normal_attention<T>(size, {}, seed, seed % 4 != 3), form, seed);
+  if (seed % 2 == 0) {
+    p.lengths = {size.keys - 3, size.keys / 2};
+    p.query_lengths = {size.queries, size.queries - 5};
+  }
+  if (seed % 3 == 0) p.mode = ss::grad_mode::accumulate;
+  return p;
+}
+
+// A problem with dropout.
+template <class T>
+attention_problem<T> dropped(attention_size size, std::uint64_t seed, double rate) {
+  auto p = normal_attention<T>(size, {}, seed, seed % 2 == 0);
+  p.dropout = {rate, seed * 77};
+  if (seed % 4 < 2) {
+    p.form = {seed % 8 < 4, false, true};
+    p.dbias_form = {false, seed % 8 == 1, true};
+    draw_bias(p, seed);
+  } else {
+    p.lengths = {size.keys / 2, size.keys - 1};
+    p.query_lengths = {size.queries - 3, size.queries};
+    p.dbias_form.one_batch = seed % 8 == 3;
+    draw_bias(p, seed);
+  }
+  if (seed % 3 == 0) p.mode = ss::grad_mode::accumulate;
   return p;
 }
 

@@ -98,7 +98,7 @@ class attention_roundings {
     return nu / (1 - nu);
   }
   long double unit() const { return unit_; }
-  long double tiny() const { return 4 * std::ldexp(1.0L, -accumulator.bias()); }
+  long double tiny() const { return tiny_; }
   // What a term a b of a sum may lose because denormals count as 0.
   long double flushed(long double a, long double b) const {
     return flushed_ * (std::fabs(a) + std::fabs(b) + 1);
@@ -127,6 +127,7 @@ class attention_roundings {
   static long double least(number_format f) {
     return std::ldexp(1.0L, -(f.bias() + f.fraction_bits));
   }
+  long double tiny_ = 4 * std::ldexp(1.0L, -accumulator.bias());
   long double narrow_, narrow_tiny_;
   bool of_weights_;
   long double unit_, flushed_;
@@ -136,7 +137,14 @@ class attention_roundings {
 template <class T>
 class attention_oracle {
  public:
-  attention_oracle(attention_problem<T> const& p, attention_roundings<T> r) : p_(p), r_(r) {
+  attention_oracle(attention_problem<T> const& p, attention_roundings<T> r)
+      : p_(p),
+        r_(r),
+        scale_(p.op(ss::streaming{}).scale(p.size.channels)),
+        q_(values(p.q)),
+        k_(values(p.k)),
+        v_(values(p.v)),
+        dy_(values(p.dy)) {
     auto const size = [](extents4 e) { return static_cast<std::size_t>(e.size()); };
     a_.y.resize(size(p.size.y()));
     a_.map.resize(size(p.size.map()));
@@ -172,7 +180,12 @@ class attention_oracle {
   std::size_t at(extents4 e, index_t row, index_t c) const {
     return attention_size::at(e, b_, h_, row, c);
   }
-  static long double value(T x) { return decode(x).value; }
+  static std::vector<long double> values(std::vector<T> const& elements) {
+    std::vector<long double> result;
+    result.reserve(elements.size());
+    for (T const& element : elements) result.push_back(decode(element).value);
+    return result;
+  }
   static void add(bounded& sum, long double value, long double error) {
     sum.value += value;
     sum.error += error;
@@ -208,16 +221,15 @@ class attention_oracle {
       number const bias =
           p_.bias.empty() ? number{} : decode(p_.bias[p_.form.at(p_.size, b_, h_, i_, j)]);
       if (bias.kind == number_class::minus_infinity) continue;
-      long double const scale = p_.op(ss::streaming{}).scale(s.channels);
       long double dot = 0, terms = 0, flushed = 0;
       for (index_t c = 0; c < s.channels; ++c) {
-        long double const q = value(p_.q[at(s.q(), i_, c)]), k = value(p_.k[at(s.k(), j, c)]);
+        long double const q = q_[at(s.q(), i_, c)], k = k_[at(s.k(), j, c)];
         dot += q * k, terms += std::fabs(q * k), flushed += r_.flushed(q, k);
       }
       bounded const one{
-          scale * dot + bias.value,
-          r_.gamma(s.channels + 4) * (std::fabs(scale) * terms + std::fabs(bias.value)) +
-              r_.tiny() * static_cast<long double>(s.channels) + std::fabs(scale) * flushed};
+          scale_ * dot + bias.value,
+          r_.gamma(s.channels + 4) * (std::fabs(scale_) * terms + std::fabs(bias.value)) +
+              r_.tiny() * static_cast<long double>(s.channels) + std::fabs(scale_) * flushed};
       if (keys.empty() || one.value > most) most = one.value;
       if (keys.empty() || one.value + one.error > above) above = one.value + one.error;
       if (keys.empty() || one.value - one.error > below) below = one.value - one.error;
@@ -261,14 +273,14 @@ class attention_oracle {
       bounded y;
       for (std::size_t k = 0; k < n; ++k) {
         if (!kept(keys[k])) continue;
-        long double const v = grown() * value(p_.v[at(s.v(), keys[k], c)]);
+        long double const v = grown() * v_[at(s.v(), keys[k], c)];
         add(y, p[k].value * v,
             p[k].error * std::fabs(v) +
                 (r + of_grown()) * (p[k].value + p[k].error) * std::fabs(v) +
                 grown() * (r_.tiny() + r_.flushed(p[k].value + p[k].error, 0)));
       }
       y = a_.y[at(s.y(), i_, c)] = r_.result(y.value, y.error);
-      long double const dy = value(p_.dy[at(s.y(), i_, c)]);
+      long double const dy = dy_[at(s.y(), i_, c)];
       add(g, dy * y.value, std::fabs(dy) * y.error + r_.tiny());
       g_terms += std::fabs(dy) * (std::fabs(y.value) + y.error);
     }
@@ -291,7 +303,7 @@ class attention_oracle {
     bounded dp;
     long double terms = 0;
     for (index_t c = 0; c < s.values; ++c) {
-      long double const dy = value(p_.dy[at(s.y(), i_, c)]), v = value(p_.v[at(s.v(), j, c)]);
+      long double const dy = dy_[at(s.y(), i_, c)], v = v_[at(s.v(), j, c)];
       add(dp, dy * v, r_.tiny() + r_.flushed(dy, v));
       terms += std::fabs(dy * v);
       if (kept(j)) product(dv_[at(s.v(), j, c)], p, dy, to_queries + of_grown(), grown());
@@ -309,15 +321,16 @@ class attention_oracle {
     add(ds_[to], ds.value, ds.error);
     ds_sizes_[to] += std::fabs(ds.value) + ds.error, ++ds_terms_[to];
     ds.error = r_.weight(ds);
-    long double const scale = p_.op(ss::streaming{}).scale(s.channels);
     for (index_t c = 0; c < s.channels; ++c) {
-      product(dq_[at(s.q(), i_, c)], ds, value(p_.k[at(s.k(), j, c)]), to_keys, scale);
-      product(dk_[at(s.k(), j, c)], ds, value(p_.q[at(s.q(), i_, c)]), to_queries, scale);
+      product(dq_[at(s.q(), i_, c)], ds, k_[at(s.k(), j, c)], to_keys, scale_);
+      product(dk_[at(s.k(), j, c)], ds, q_[at(s.q(), i_, c)], to_queries, scale_);
     }
   }
 
   attention_problem<T> const& p_;
   attention_roundings<T> r_;
+  long double scale_;
+  std::vector<long double> q_, k_, v_, dy_;
   attention_answer a_;
   std::vector<bounded> dq_, dk_, dv_, ds_;
   std::vector<long double> ds_sizes_, ds_terms_;  // of sums: absolute values, and how many

@@ -7,8 +7,10 @@
 #include <slicesort/dtype.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 namespace support {
 
@@ -99,6 +101,17 @@ struct number {
   long double value = 0;
 };
 
+// 2^exponent of any element; a table, since oracles decode all the time.
+inline long double power_of_two(int exponent) {
+  constexpr int least = -1100;
+  static std::vector<long double> const powers = [] {
+    std::vector<long double> all;
+    for (int e = least; e <= 1100; ++e) all.push_back(std::ldexp(1.0L, e));
+    return all;
+  }();
+  return powers[static_cast<std::size_t>(exponent - least)];
+}
+
 template <class T>
 number decode_bits(std::uint64_t bits) {
   constexpr number_format f = format_of<T>();
@@ -111,7 +124,7 @@ number decode_bits(std::uint64_t bits) {
   std::uint64_t significand = magnitude & f.fraction_mask();
   if (exponent != 0) significand |= f.fraction_mask() + 1;
   int const scale = (exponent == 0 ? 1 : exponent) - f.bias() - f.fraction_bits;
-  long double const value = std::ldexp(static_cast<long double>(significand), scale);
+  long double const value = static_cast<long double>(significand) * power_of_two(scale);
   return {number_class::finite, negative ? -value : value};
 }
 template <class T>

@@ -9,6 +9,7 @@
 #include "learning/mixers/attention.hpp"
 #include "learning/mixers/sorting.hpp"
 #include "learning/mixers/sparse_mix.hpp"
+#include "linked_operators.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forms of a bias, and dropout, under every kind of mask of the library: the oracle's results by
+// both algorithms. In one program, since each mask is compiled into calls of its own.
+#include "masks.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+
+using namespace support;
+
+TEST_CASE_TEMPLATE("every form of a bias", T, float, double, bfloat16) {
+  std::uint64_t seed = sizeof(T) * 100;
+  for_each_library_mask(90, [&](auto const& mask) {
+    for (int i = 0; i < (full_suite() ? 6 : 2); ++i, ++seed) {
+      unsigned const form = static_cast<unsigned>(seed * 7) % bias_forms;
+      auto const p = problem_of_form<T>({2, 2, 60, 90, 5, 7}, form, seed);
+      CHECK(check_under(mask, p, ss::exec::host{2}) == "");
+    }
+  });
+}
+
+TEST_CASE_TEMPLATE("dropout", T, float, double, bfloat16) {
+  std::uint64_t seed = sizeof(T) * 100;
+  double const rates[] = {0.1, 0.5, 0.97, 0.25};
+  for_each_library_mask(90, [&](auto const& mask) {
+    for (int i = 0; i < (full_suite() ? 8 : 2); ++i, ++seed)
+      CHECK(check_under(mask, dropped<T>({2, 2, 60, 90, 5, 7}, seed, rates[seed % 4]),
+                        ss::exec::host{2}) == "");
+  });
+}

@@ -19,7 +19,7 @@ TEST_CASE_TEMPLATE("any number of threads", T, float, float16) {
       auto const p = mixed_csp<T>({5, 90, 37}, group, reference, 1);
       auto const cut = mixed_csp<T>({5, 90, 37}, group, reference, 2, lengths);
       for (ss::isa set : {ss::isa::portable, ss::isa::best})
-        for (unsigned threads : {1u, 2u, 3u, 4u, 33u}) {
+        for (unsigned threads : {1u, 2u, 5u, 33u}) {
           CHECK(check_csp(p, ss::exec::host{threads, set}) == "");
           CHECK(check_csp(cut, ss::exec::host{threads, set}) == "");
         }

@@ -19,7 +19,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import generate
+from journal import Journal
 
 FOLDER = generate.ROOT / "build/mutants"
 TREE = FOLDER / "tree"
@@ -136,19 +136,6 @@ class Build:
 
 def line_of(mutant: generate.Mutant) -> int:
     return (generate.ROOT / generate.DETAIL / mutant.file).read_text(encoding="utf-8").count("\n", 0, mutant.begin) + 1
-
-
-class Journal:
-    """A file with a line of JSON for everything finished."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.lock = path, threading.Lock()
-        self.lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-
-    def add(self, line: dict) -> None:
-        with self.lock, self.path.open("a", encoding="utf-8") as file:
-            self.lines.append(line)
-            file.write(json.dumps(line) + "\n")
 
 
 def measure(build: Build, program: str, journal: Journal) -> dict:

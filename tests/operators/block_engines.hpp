@@ -3,6 +3,7 @@
 // for all of them. No body of 16-bit elements asks what the device is good at.
 #pragma once
 
+#include "compiled_once.hpp"
 #include "support/block_backend.hpp"
 #include "support/pattern_order.hpp"
 
@@ -30,17 +31,9 @@
   SLICESORT_TEST_SORT_ON_BLOCKS(linkage, false, slicesort::bfloat16, support::pattern_order)
 #define SLICESORT_TEST_BLOCK_ENGINES_raw_key32(linkage) \
   SLICESORT_TEST_SORT_ON_ALL_BLOCKS(linkage, slicesort::detail::raw_key32, slicesort::ascending)
-#if !defined(SLICESORT_TEST_WITHOUT_float)
-SLICESORT_TEST_BLOCK_ENGINES_float(extern)
-#endif
-#if !defined(SLICESORT_TEST_WITHOUT_double)
-SLICESORT_TEST_BLOCK_ENGINES_double(extern)
-#endif
-#if !defined(SLICESORT_TEST_WITHOUT_float16)
-SLICESORT_TEST_BLOCK_ENGINES_float16(extern)
-#endif
-#if !defined(SLICESORT_TEST_WITHOUT_bfloat16)
-SLICESORT_TEST_BLOCK_ENGINES_bfloat16(extern)
-#endif
+SLICESORT_TEST_IF_float(SLICESORT_TEST_BLOCK_ENGINES_float(extern))
+SLICESORT_TEST_IF_double(SLICESORT_TEST_BLOCK_ENGINES_double(extern))
+SLICESORT_TEST_IF_float16(SLICESORT_TEST_BLOCK_ENGINES_float16(extern))
+SLICESORT_TEST_IF_bfloat16(SLICESORT_TEST_BLOCK_ENGINES_bfloat16(extern))
 SLICESORT_TEST_BLOCK_ENGINES_raw_key32(extern)
     // clang-format on

@@ -4,7 +4,7 @@
 // names fewer than all four: SLICESORT_TEST_WITHOUT_double, .. say which are left out.
 #pragma once
 
-#include <slicesort/dtype.hpp>
+#include "compiled_once.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,25 +13,6 @@
 #include <utility>
 
 namespace support {
-
-template <class T>
-inline constexpr bool is_left_out = false;
-#if defined(SLICESORT_TEST_WITHOUT_float)
-template <>
-inline constexpr bool is_left_out<float> = true;
-#endif
-#if defined(SLICESORT_TEST_WITHOUT_double)
-template <>
-inline constexpr bool is_left_out<double> = true;
-#endif
-#if defined(SLICESORT_TEST_WITHOUT_float16)
-template <>
-inline constexpr bool is_left_out<slicesort::float16> = true;
-#endif
-#if defined(SLICESORT_TEST_WITHOUT_bfloat16)
-template <>
-inline constexpr bool is_left_out<slicesort::bfloat16> = true;
-#endif
 
 // std::tuple<Types...> without the types that are left out.
 template <class... Types>

@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/mutants"))
+from journal import Journal  # noqa: E402
 LONGEST_CASE = 30.0  # seconds without a mutant; longer ones are left out
 
 # What a fault of the machine says, and what it is called in the table.
@@ -107,19 +109,6 @@ class Machine:
 def table(path: Path) -> list[dict]:
     with path.open(encoding="utf-8") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-
-
-class Journal:
-    """A file with a line of JSON for everything finished."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.lock = path, threading.Lock()
-        self.lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-
-    def add(self, line: dict) -> None:
-        with self.lock, self.path.open("a", encoding="utf-8") as file:
-            self.lines.append(line)
-            file.write(json.dumps(line) + "\n")
 
 
 class Executions:

@@ -156,20 +156,6 @@ std::string changed_when_alone(attention_problem<T> p, any_exec const& on,
   return changed;
 }
 
-// The policies of the host by which a problem has other bits than on one thread: numbers of threads,
-// an executor, instruction sets.
-template <class T, class Algorithm>
-std::string changed_by_policy(attention_problem<T> const& p, Algorithm const& algorithm) {
-  auto const serial = run_attention(p, ss::exec::host{}, algorithm);
-  test_executor executor{test_executor::way::scattered};
-  std::vector<any_exec> policies{ss::exec::host{3}, any_exec(executor, 5)};
-  for (ss::isa set : available_isas()) policies.emplace_back(ss::exec::host{2, set});
-  std::string changed;
-  for (any_exec const& on : policies)
-    if (!same_results(run_attention(p, on, algorithm), serial)) changed += describe(on) + " ";
-  return changed;
-}
-
 // Whether this processor multiplies pairs of bfloat16, and this compiler lets the library know.
 inline bool processor_multiplies_pairs() {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__CUDACC__) && \

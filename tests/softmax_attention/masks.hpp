@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention under the library's own masks, those that are ranges and those that are sparse, held to
-// the oracle.
+// the oracle; problems with forms of a bias and with dropout.
 #pragma once
 
 #include "check.hpp"
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace support {
 
@@ -99,6 +100,20 @@ std::string check_under(Mask const& mask, attention_problem<T> const& problem,
   by(ss::streaming{});
   by(ss::materialized<>{});
   return wrong;
+}
+
+// The policies of the host by which a problem has other bits than on one thread: numbers of
+// threads, an executor, instruction sets.
+template <class T, class Algorithm>
+std::string changed_by_policy(attention_problem<T> const& p, Algorithm const& algorithm) {
+  auto const serial = run_attention(p, ss::exec::host{}, algorithm);
+  test_executor executor{test_executor::way::scattered};
+  std::vector<any_exec> policies{ss::exec::host{3}, any_exec(executor, 5)};
+  for (ss::isa set : available_isas()) policies.emplace_back(ss::exec::host{2, set});
+  std::string changed;
+  for (any_exec const& on : policies)
+    if (!same_results(run_attention(p, on, algorithm), serial)) changed += describe(on) + " ";
+  return changed;
 }
 
 }  // namespace support

@@ -6,7 +6,7 @@
 // Before doctest's macros are used.
 #if defined(SLICESORT_TEST_WITHOUT_float) || defined(SLICESORT_TEST_WITHOUT_double) || \
     defined(SLICESORT_TEST_WITHOUT_float16) || defined(SLICESORT_TEST_WITHOUT_bfloat16)
-#  include "operators/tested_types.hpp"
+#  include "tested_types.hpp"
 #endif
 
 #include <doctest/doctest.h>

@@ -3,14 +3,10 @@
 import base64
 import json
 import os
-import select
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
-
-PATIENCE = 60.0  # seconds for one answer, on a busy machine
 
 
 def chromium() -> str | None:
@@ -61,12 +57,10 @@ class Browser:
         self.profile.cleanup()
 
     def _message(self) -> dict:
-        until = time.monotonic() + PATIENCE
         while b"\0" not in self.buffer:
-            ready = select.select([self.reads], [], [], max(0.0, until - time.monotonic()))[0]
-            more = os.read(self.reads, 1 << 20) if ready else b""
+            more = os.read(self.reads, 1 << 20)
             if not more:
-                raise RuntimeError("the browser does not answer" if not ready else "the browser ended")
+                raise RuntimeError("the browser ended")
             self.buffer += more
         text, _, self.buffer = self.buffer.partition(b"\0")
         message = json.loads(text)

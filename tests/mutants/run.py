@@ -6,7 +6,6 @@ mutant, the programs that reach it, the quickest first, until one fails, crashes
   tests/mutants/run.py                 what ./tests/run notices
   tests/mutants/run.py --leg full      survivors, by the programs that CI runs with --full
   tests/mutants/run.py --leg plain     survivors, in the code without vector extensions
-  tests/mutants/run.py --leg fast      survivors, with -ffast-math
   tests/mutants/run.py --leg address   survivors, under AddressSanitizer
   tests/mutants/run.py --table         only the table
 
@@ -43,15 +42,14 @@ class Leg:
     memory: str = str(8 << 20)  # KiB that a program may map
 
 
+TWO_TYPES = "-DSLICESORT_TEST_TYPES=float;bfloat16"
 LEGS = {
     "run": Leg(),
     "full": Leg(variables=(("SLICESORT_FULL", "1"),), programs=r".*_(sizes|oracles|index|lengths|groups)|shuffle|max_exchange|permute"),
-    "plain": Leg("plain", ("-DSLICESORT_TEST_HOST_ONLY=ON",), "-O1 -DSLICESORT_NO_VECTOR_EXTENSIONS",
-                 programs=r"slicing_sort(_sizes|_streaming)?|max_exchange|permute|csp_groups|sparse_mix|softmax_attention|merge_attention|linear_attention"),
-    "fast": Leg("fast", ("-DSLICESORT_TEST_HOST_ONLY=ON", "-DCMAKE_CXX_STANDARD=20"), "-O2 -ffast-math",
-                programs=r".*_oracles|slicing_sort|multi_permutation|max_exchange|permute|csp_(properties|lengths)|sinkhorn_csp|sparse_mix|merge_attention(_whole)?|"
-                         r"softmax_attention(_special_values)?|words_(total_order|random_rows)|linear_attention"),
-    "address": Leg("address", ("-DSLICESORT_SANITIZE=address",), "-O0 -g1", memory="unlimited",
+    "plain": Leg("plain", ("-DSLICESORT_TEST_HOST_ONLY=ON", "-DCMAKE_CXX_STANDARD=20", TWO_TYPES), "-O2 -ffast-math -DSLICESORT_NO_VECTOR_EXTENSIONS",
+                 programs=r".*_oracles|slicing_sort(_sizes|_streaming)?|multi_permutation|max_exchange|permute|csp_(properties|lengths|groups)|sinkhorn_csp|"
+                          r"sparse_mix|merge_attention(_whole)?|softmax_attention(_special_values)?|words_(total_order|random_rows)|linear_attention"),
+    "address": Leg("address", ("-DSLICESORT_SANITIZE=address", TWO_TYPES), "-O0 -g1", memory="unlimited",
                    programs=r".*_(layouts|lengths|streaming)|slicing_sort_in_place|csp_(groups|windows)|multi_permutation_gradients|max_exchange|permute|shuffle|sinkhorn_csp|"
                             r"sparse_mix_gradients|softmax_attention_(special_values|custom_policies|native_products)|merge_attention|"
                             r"linear_attention_custom_features|diagnostics_(equivalent_matrix|attention_map)|words_host_gemm"),

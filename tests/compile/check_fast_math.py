@@ -6,9 +6,9 @@ import re
 import subprocess
 import sys
 
-from common import HERE, INCLUDE, NVCC, run_all
+from common import HERE, INCLUDE, NVCC, QUICK, run_all
 
-FLAGS = ["-std=c++17", "-arch=compute_90", "-DFLOAT_ALONE", "-use_fast_math", f"-I{INCLUDE}", "-Werror=all-warnings"]
+FLAGS = ["-std=c++17", "-arch=compute_90", "-DFLOAT_ALONE", "-use_fast_math", f"-I{INCLUDE}", "-Werror=all-warnings", *QUICK]
 
 
 def complaint(source) -> str:

@@ -5,8 +5,13 @@ that nvcc knows; what they use, kept in kernels/golden/, a file for each folder 
 
 A spill or a stack frame fails always, and so do a kernel without launch bound, one with more registers
 than a block of that size can have, and a body under detail/ that no kernels/*.cu reaches. Registers
-differ from compiler to compiler: they must be the golden ones where nvcc is the one that the files name."""
+differ from compiler to compiler: they must be the golden ones where nvcc is the one that the files name.
+
+Most of the time is nvcc's way to PTX. With --built the kernels' PTX is that of a build by tests/run --ptx, which has each
+of them for sm_90 or else for sm_80, and only ptxas is run. A body must have a golden row then; kernels beyond the rows are
+the tests'."""
 import argparse
+import functools
 import os
 import re
 import subprocess
@@ -16,11 +21,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import HERE, INCLUDE, NVCC, NVCC_WARNINGS
+from common import HERE, INCLUDE, NVCC, NVCC_WARNINGS, QUICK
 
 ARCHITECTURES = ("80", "90")
 GOLDEN = HERE / "kernels" / "golden"  # <folder of detail/>.txt
 COLUMNS = ("threads", "registers", "stack", "spill", "shared")  # bytes, but for the first two
+# Units of tests/cuda with the library's kernels, compiled as users compile them.
+UNITS = ("remote.cu.o", "test_known_orders.cu.o", "test_known_masks.cu.o")
 REGISTERS = 65536  # of a multiprocessor, on every architecture so far; a thread gets them by eights
 
 
@@ -43,6 +50,10 @@ class Usage:
         return found
 
 
+Kernels = dict[tuple[str, str], Usage]
+
+
+@functools.cache
 def short(symbol: str) -> str:
     """run_body<slicesort::...::impl::sort_tile<float, ...> >(...) becomes sort_tile<float, ...>."""
     text = subprocess.run(["c++filt", symbol], capture_output=True, encoding="utf-8", check=True).stdout.strip()
@@ -63,6 +74,37 @@ def compiled(only: str, *flags: str) -> tuple[str, str, str]:
             return "", "", f"{' '.join(flags)}:\n" + "\n".join(messages.splitlines()[:20])
         ptx = Path(folder) / ("result" if "-ptx" in flags else "kernels.ptx")
         return messages, ptx.read_text(encoding="utf-8"), ""
+
+
+def assembled(folder: Path, units: list[Path]) -> tuple[Kernels, list[str]]:
+    """What the golden kernels use in a build's units, each in the first that has it; complaints."""
+    subprocess.run(["ninja", "-C", str(folder), *(str(unit.relative_to(folder)) for unit in units)], check=True, stdout=subprocess.DEVNULL)
+    missing = {kernel for kernel, _ in read_golden()[1]}
+
+    # The PTX machine reads text, so that the units have it uncompressed.
+    texts = [text.decode() for unit in units for text in re.findall(rb"^\.version \d[^\0]*", unit.read_bytes(), re.MULTILINE)]
+    jobs = []
+    for arch in ("sm_90", "sm_80"):
+        for text in (text for text in texts if re.search(rf"^\.target {arch}$", text, re.MULTILINE)):
+            symbols = {short(symbol): symbol for symbol in re.findall(r"\.entry (\w+)", text)}
+            if taken := sorted(missing & symbols.keys()):
+                jobs.append((text, arch, [symbols[kernel] for kernel in taken]))
+                missing -= symbols.keys()
+
+    def machine_code(text: str, arch: str, symbols: list[str]) -> tuple[Kernels, str]:
+        with tempfile.TemporaryDirectory() as place:
+            path = Path(place) / "kernels.ptx"
+            path.write_text(text, encoding="utf-8")
+            entries = [word for symbol in symbols for word in ("--entry", symbol)]
+            run = subprocess.run([Path(NVCC).with_name("ptxas"), "-v", f"-arch={arch}", *entries, path, "-o", f"{place}/kernels.cubin"],
+                                 capture_output=True, encoding="utf-8")
+        messages = run.stdout + run.stderr
+        return {(short(symbol), arch): used for symbol, used in usage(messages, text).items()}, messages if run.returncode else ""
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(lambda job: machine_code(*job), jobs))
+    kernels = {key: used for found, _ in results for key, used in found.items()}
+    return kernels, [complaint for _, complaint in results if complaint]
 
 
 def usage(messages: str, ptx: str) -> dict[str, Usage]:
@@ -88,9 +130,6 @@ def bodies() -> dict[str, str]:
 
 def body_of(kernel: str) -> str:
     return kernel.split("<")[0]
-
-
-Kernels = dict[tuple[str, str], Usage]
 
 
 def table(version: str, kernels: Kernels, width: int) -> str:
@@ -147,7 +186,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--update", action="store_true", help="write the golden values anew")
     parser.add_argument("--only", metavar="OPERATOR", default="", help="the kernels of one operator's own folder: seconds instead of minutes")
+    parser.add_argument("--built", metavar="FOLDER", type=Path, help="take the PTX of this build by tests/run --ptx")
     options = parser.parse_args()
+    if options.built and (options.only or options.update):
+        parser.error("--built goes with no other option")
     if options.only and not (HERE / "kernels" / f"{options.only}.cu").exists():
         parser.error(f"there is no kernels/{options.only}.cu")
     if not NVCC:
@@ -155,13 +197,21 @@ def main() -> int:
         return 0
     version = re.search(r"V(\d+\.\d+\.\d+)", subprocess.run([NVCC, "--version"], capture_output=True, encoding="utf-8", check=True).stdout)[1]
     newest = max(map(int, re.findall(r"compute_(\d+)", subprocess.run([NVCC, "--list-gpu-arch"], capture_output=True, encoding="utf-8", check=True).stdout)))
-    jobs = [("-cubin", f"-arch=sm_{arch}", "-Xptxas=-v") for arch in ARCHITECTURES] + [("-ptx", f"-arch=compute_{newest}", "-DFLOAT_ALONE")]
+    # PTX that nothing runs shows that the front end takes the code.
+    for_newest = ("-ptx", f"-arch=compute_{newest}", "-DFLOAT_ALONE", *QUICK)
+    units = sorted(unit for name in UNITS for unit in options.built.rglob(name)) if options.built else []
+    if options.built and not units:
+        print(f"{options.built} has no PTX of kernels: they are compiled here")
+    jobs = [] if units else [("-cubin", f"-arch=sm_{arch}", "-Xptxas=-v") for arch in ARCHITECTURES]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(lambda flags: compiled(options.only, *flags), jobs))
+        results = list(pool.map(lambda flags: compiled(options.only, *flags), [*jobs, for_newest]))
     complaints = [complaint for _, _, complaint in results if complaint]
     folders = bodies()
-    kernels = {(short(symbol), f"sm_{arch}"): used for arch, (messages, ptx, _) in zip(ARCHITECTURES, results)
+    kernels = {(short(symbol), f"sm_{arch}"): used for arch, (messages, ptx, _) in zip(ARCHITECTURES, results[:-1])
                for symbol, used in usage(messages, ptx).items()}
+    if units:
+        kernels, failed = assembled(options.built, units)
+        complaints += failed
     complaints += [f"{kernel} {arch}: is the body of no folder of detail/" for kernel, arch in sorted(kernels) if body_of(kernel) not in folders]
     kernels = {key: used for key, used in kernels.items() if folders.get(body_of(key[0]), "") == options.only or not options.only}
     entries = len(re.findall(r"\.entry\b", results[-1][1]))
@@ -172,6 +222,9 @@ def main() -> int:
     if options.update and kernels and not complaints:
         write_golden(version, kernels, folders, options.only)
     golden_versions, golden = read_golden(options.only)
+    if units:  # of one architecture
+        found = {kernel for kernel, _ in kernels}
+        golden = {key: used for key, used in golden.items() if key in kernels or key[0] not in found}
     if golden_versions <= {version}:
         different = differences(golden, kernels) if not complaints else []
         complaints += different + (["run check_kernels.py --update when this is meant"] if different else [])

@@ -18,6 +18,9 @@ NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc")
 # The host's warnings as far as the files that nvcc writes and the headers that it adds pass them.
 NVCC_WARNINGS = ["-Werror=all-warnings",
                  "-Xcompiler=-Wall,-Wextra,-Wconversion,-Wsign-conversion,-Wshadow,-Wdouble-promotion,-Werror"]
+# Options for PTX that is compiled only to be read: a fifth of the time, and no instruction is missing that an optimizer
+# would have left.
+QUICK = ["--Ofast-compile=max"] if NVCC and "--Ofast-compile" in subprocess.run([NVCC, "--help"], capture_output=True, encoding="utf-8").stdout else []
 
 
 def syntax_only(compiler: str, source: str | Path, *flags: str) -> tuple[bool, str]:

@@ -5,9 +5,10 @@
 # A program of minutes runs one of so many of its cases (cuda/backend/share.hpp), unless SLICESORT_TEST_PTX is ALL.
 if(NOT SLICESORT_TEST_PTX STREQUAL "ALL")
   foreach(_test_and_share IN ITEMS
-      cuda_every_call=16 cuda_runtime_calls=16 cuda_graph=32 cuda_streams=8 cuda_attention=4
-      cuda_slicing_sort=2 cuda_slicing_sort_sizes=4 cuda_slicing_sort_in_place=2
-      cuda_softmax_attention_sizes=2)
+      cuda_every_call=48 cuda_runtime_calls=48 cuda_graph=64 cuda_streams=16 cuda_attention=4
+      cuda_slicing_sort=6 cuda_slicing_sort_sizes=12 cuda_slicing_sort_in_place=4 cuda_slicing_sort_lengths=3
+      cuda_softmax_attention_sizes=4 cuda_softmax_attention_bias=2
+      cuda_linear_attention=3 cuda_linear_attention_native_products=2)
     string(REGEX MATCH "^(.*)=(.*)$" _match ${_test_and_share})
     set_property(TEST ${CMAKE_MATCH_1} APPEND PROPERTY ENVIRONMENT SLICESORT_TEST_SHARE=${CMAKE_MATCH_2})
     set_tests_properties(${CMAKE_MATCH_1} PROPERTIES COST 2000)
@@ -24,8 +25,13 @@ set_property(TEST ptx_small_shared_memory_attention APPEND PROPERTY ENVIRONMENT 
 # Every call on few numbers, whole.
 _slicesort_device_test(ptx_small slicesort_cuda_every_call --test-case=small*)
 
-# bfloat16's kernels are compiled for sm_80 too: they have no clusters there, and less shared memory.
-set_target_properties(slicesort_remote_bfloat16 PROPERTIES CUDA_ARCHITECTURES "80-virtual;90-virtual")
+# bfloat16's kernels are compiled for sm_80, and ALL adds those for sm_90. Devices of sm_80 have no clusters, and less shared
+# memory.
+set(_slicesort_of_bfloat16 80-virtual)
+if(SLICESORT_TEST_PTX STREQUAL "ALL")
+  list(APPEND _slicesort_of_bfloat16 90-virtual)
+endif()
+set_target_properties(slicesort_remote_bfloat16 PROPERTIES CUDA_ARCHITECTURES "${_slicesort_of_bfloat16}")
 _slicesort_device_test(ptx_small_sm_80 slicesort_cuda_every_call --test-case=small*bfloat16*)
 _slicesort_device_test(ptx_softmax_attention_sm_80 slicesort_test_softmax_attention --test-case=*bfloat16*)
 foreach(_test IN ITEMS ptx_small_sm_80 ptx_softmax_attention_sm_80)

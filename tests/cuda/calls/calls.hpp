@@ -33,10 +33,9 @@ class call_memory {
   std::size_t workspace_bytes(int call, on_stream on) const;
   void run(int call, on_stream on, slicesort::workspace scratch) const;
 
-  // The bits that `call` must leave in the outputs, what it leaves alone included.
-  std::vector<unsigned char> const& expected(int call) const {
-    return expected_[static_cast<std::size_t>(call)];
-  }
+  // The bits that `call` must leave in the outputs, what it leaves alone included. Computed on the
+  // host when first asked for, by one thread at a time.
+  std::vector<unsigned char> const& expected(int call) const;
 
   device_bytes& inputs() { return inputs_; }
   std::vector<unsigned char> const& host_inputs() const { return host_inputs_; }
@@ -49,8 +48,8 @@ class call_memory {
  private:
   extents3 extents_;
   bool with_lengths_;
-  std::vector<unsigned char> host_inputs_;
-  std::vector<unsigned char> expected_[all_calls];
+  mutable std::vector<unsigned char> host_inputs_;          // operands point into it
+  mutable std::vector<unsigned char> expected_[all_calls];  // empty: not asked for yet
   device_bytes inputs_, outputs_;
 };
 

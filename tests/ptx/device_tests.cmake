@@ -5,7 +5,7 @@
 # A program of minutes runs one of so many of its cases (cuda/backend/share.hpp), unless SLICESORT_TEST_PTX is ALL.
 if(NOT SLICESORT_TEST_PTX STREQUAL "ALL")
   foreach(_test_and_share IN ITEMS
-      cuda_every_call=48 cuda_runtime_calls=48 cuda_graph=64 cuda_streams=16 cuda_attention=4
+      cuda_every_call=24 cuda_runtime_calls=16 cuda_graph=32 cuda_streams=8 cuda_attention=4
       cuda_slicing_sort=6 cuda_slicing_sort_sizes=12 cuda_slicing_sort_in_place=4 cuda_slicing_sort_lengths=3
       cuda_softmax_attention_sizes=4 cuda_softmax_attention_bias=2
       cuda_linear_attention=3 cuda_linear_attention_native_products=2)

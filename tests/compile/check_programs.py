@@ -26,7 +26,7 @@ def program(compiler: str, flags: str, source: str) -> str:
 
 
 os.environ["LC_ALL"] = "C"
-jobs = [partial(program, compiler, f"-std=c++{standard} -O1 -fno-exceptions -fno-rtti", "no_exceptions.cpp")
-        for compiler in COMPILERS for standard in ("17", "20")]
+jobs = [partial(program, compiler, f"-std=c++{standard} -O0 -fno-exceptions -fno-rtti", "no_exceptions.cpp")
+        for compiler, standard in zip(COMPILERS, ("17", "20"))]
 jobs.append(partial(program, COMPILERS[0], "-std=c++17 -O0", "bindings.cpp"))
 run_all("programs", jobs)

@@ -91,6 +91,6 @@ void run_type(byte_reader& in) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  return fuzz_element_types<float, double, float16, bfloat16>(
+  return fuzz_element_types<bfloat16, float, double, float16>(
       data, size, [](byte_reader& in, auto element) { run_type<decltype(element)>(in); });
 }

@@ -89,7 +89,7 @@ def run_arena(p: Programs) -> int:
         path.unlink(missing_ok=True)
         write_results(path, journal, part, more)
         note(path, noise)
-    report_arena([path for path in p.results.values() if path.exists()], p.torch, o.json.with_suffix(".html"))
+    report_arena([path for path in p.results.values() if path.exists()], p.torch, o.json.with_suffix(".html"), o.pictures)
     for part, path in p.results_of_others.items():
         if path.exists():
             print_changes(path, p.results[part])

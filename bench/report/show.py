@@ -20,7 +20,7 @@ def can_draw() -> bool:
     return found
 
 
-def report_arena(results: list[Path], torch: Path, page: Path) -> None:
+def report_arena(results: list[Path], torch: Path, page: Path, with_pictures: bool = True) -> None:
     """Table, pictures and page; the pictures lie in a folder beside their results, of the same name."""
     if not results:
         return
@@ -35,7 +35,7 @@ def report_arena(results: list[Path], torch: Path, page: Path) -> None:
     if torch.exists():
         print()
         table_of_peers([row for _, _, rows in parts for row in rows], str(torch))
-    if can_draw():
+    if with_pictures and can_draw():
         from .pictures import arena as pictures
         for folder, context, rows in parts:
             pictures.draw(rows, machine_of(context), folder)

@@ -130,6 +130,7 @@ def _add_options(group) -> None:
     # For tests of this package: programs that are built already.
     add("--cuda-program", type=Path, help=argparse.SUPPRESS)
     add("--against-program", type=Path, help=argparse.SUPPRESS)
+    add("--no-pictures", dest="pictures", action="store_false", help=argparse.SUPPRESS)
 
 
 def joined(argv: list[str], of: argparse.ArgumentParser) -> list[str]:
@@ -156,7 +157,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     o.command = " ".join(["bench/run", *argv])
     # Alone, --compare runs nothing; an option about a run asks for one.
     given = {action.dest for action in of._actions for word in joined(argv, of) if word.partition("=")[0] in action.option_strings}
-    o.only_compares = o.compare is not None and o.mode is None and not o.flags and given <= {"compare", "json", "build", "host_program", "cuda_program"}
+    of_no_run = {"compare", "json", "build", "host_program", "cuda_program", "pictures"}
+    o.only_compares = o.compare is not None and o.mode is None and not o.flags and given <= of_no_run
     o.mode = o.mode or "arena"
     if o.mode == "arena" and o.flags:
         raise Refused(f"{o.flags[0]}: the arena times in rounds of its own; see --rounds, or --filter")

@@ -27,7 +27,7 @@ class Calls(unittest.TestCase):
         self.text.write_text("a text of thirty-two characters.", encoding="ascii")
 
     def call(self, *argv: str, status: int = 0) -> str:
-        command = [sys.executable, "-m", "report.command", "--program", PROGRAM, *argv]
+        command = [sys.executable, "-m", "report.command", "--program", PROGRAM, "--no-pictures", *argv]
         if "--list" not in argv:
             command += ["--json", str(self.folder / "out.json")]
         done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)

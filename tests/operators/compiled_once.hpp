@@ -31,7 +31,7 @@
 
 namespace support {
 
-// Whether the suite does without T.
+// Says that the suite does without T.
 template <class T>
 inline constexpr bool is_left_out = false;
 template <>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators and models share on the host: generated units (units.cmake) compile it once for
-// all of them. csp sorts tiles from within the code of an instruction set.
+// Code that operators and models share on the host: generated units (units.cmake) compile it once
+// for all of them. csp sorts tiles from within the code of an instruction set.
 #pragma once
 
 #include "compiled_once.hpp"

@@ -3,7 +3,6 @@
 // whatever the bias is: the oracle's sums, difference quotients, the same bits everywhere. Under
 // the library's masks: library_masks.cpp.
 #include "masks.hpp"
-#include "support/executors.hpp"
 
 #include <doctest/doctest.h>
 
@@ -113,9 +112,10 @@ TEST_CASE("difference quotients") {
 // A relative gradient and a shared one, of gathered keys and not.
 TEST_CASE_TEMPLATE("any number of threads, executor and instruction set", T, float, double,
                    bfloat16) {
-  auto const check = [](auto p) {
-    CHECK(changed_by_policy(p, ss::streaming{}) == "");
-    CHECK(changed_by_policy(p, ss::materialized<>{}) == "");
+  auto const check = [](auto const& problem) {
+    CAPTURE(problem.describe());
+    CHECK(changed_by_policy(problem, ss::streaming{}) == "");
+    CHECK(changed_by_policy(problem, ss::materialized<>{}) == "");
   };
   attention_size const size{2, 2, 100, 140, 6, 5};
   auto p = problem_of_form<T>(size, sizeof(T) == 4 ? 1 : 24, 5002);

@@ -3,7 +3,6 @@
 // difference quotients, the same bits everywhere, none at rate 0, and mean and variance over seeds.
 // Under the library's masks: library_masks.cpp.
 #include "masks.hpp"
-#include "support/executors.hpp"
 
 #include <slicesort/detail/softmax_attention/dropout.hpp>
 
@@ -106,6 +105,7 @@ TEST_CASE_TEMPLATE("any number of threads, executor and instruction set", T, flo
   for (std::uint64_t seed : {900u, 903u}) {
     auto p = dropped<T>({2, 2, 100, 140, 6, 5}, seed, 0.2);
     for_both([&](auto algorithm) {
+      CAPTURE(p.describe());
       p.sparse.reset();
       p.mask = {mask_kind::causal, 0, 0};
       CHECK(changed_by_policy(p, algorithm) == "");

@@ -5,6 +5,7 @@
 
 #include "check.hpp"
 #include "problem.hpp"
+#include "support/executors.hpp"
 
 #include <slicesort/mask.hpp>
 #include <slicesort/softmax_attention.hpp>
@@ -105,10 +106,12 @@ std::string check_under(Mask const& mask, attention_problem<T> const& problem,
 // The policies of the host by which a problem has other bits than on one thread: numbers of
 // threads, an executor, instruction sets.
 template <class T, class Algorithm>
-std::string changed_by_policy(attention_problem<T> const& p, Algorithm const& algorithm) {
+std::string changed_by_policy(attention_problem<T> const& p, Algorithm const& algorithm,
+                              std::vector<unsigned> const& numbers_of_threads = {3}) {
   auto const serial = run_attention(p, ss::exec::host{}, algorithm);
   test_executor executor{test_executor::way::scattered};
-  std::vector<any_exec> policies{ss::exec::host{3}, any_exec(executor, 5)};
+  std::vector<any_exec> policies{any_exec(executor, 5)};
+  for (unsigned threads : numbers_of_threads) policies.emplace_back(ss::exec::host{threads});
   for (ss::isa set : available_isas()) policies.emplace_back(ss::exec::host{2, set});
   std::string changed;
   for (any_exec const& on : policies)

@@ -38,11 +38,12 @@ void shared_pool::fill(unsigned char garbage) {
 
 // Relaxed, and without a lock: the walk must not order the threads, or it would hide races.
 void* shared_pool::take(cursor& at, std::size_t bytes) {
-  std::string const which = "slice " + std::to_string(at.slice) + " of shared memory";
+  auto const which = [&] { return "slice " + std::to_string(at.slice) + " of shared memory"; };
   std::size_t const end = at.used + slicesort::impl::shared_slice(bytes);
-  if (at.slice == most_slices) throw block_fault(which + ": the executor expects no more than 32");
+  if (at.slice == most_slices)
+    throw block_fault(which() + ": the executor expects no more than 32");
   if (end > bytes_)
-    throw block_fault(which + " ends at byte " + std::to_string(end) + ", the launch asked for " +
+    throw block_fault(which() + " ends at byte " + std::to_string(end) + ", the launch asked for " +
                       std::to_string(bytes_));
   unsigned char* const slice = base_ + offset_of(at);
   auto& taken = taken_[at.slice];
@@ -52,7 +53,7 @@ void* shared_pool::take(cursor& at, std::size_t bytes) {
     taken.compare_exchange_strong(before, bytes + 1, std::memory_order_relaxed);
   }
   if (before != 0 && before != bytes + 1)
-    throw block_fault(which + " has " + std::to_string(bytes) + " bytes in one thread, " +
+    throw block_fault(which() + " has " + std::to_string(bytes) + " bytes in one thread, " +
                       std::to_string(before - 1) + " in another");
   ++at.slice;
   at.used = end;

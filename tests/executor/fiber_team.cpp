@@ -107,6 +107,7 @@ class fiber_team final : public block_team {
   // First every warp for itself, then all.
   void agree_in_block(std::size_t block) const {
     auto const begin = arrivals_.begin() + static_cast<std::ptrdiff_t>(block * block_size());
+    if (std::count(begin, begin + size(), *begin) == size()) return;
     for (int first = 0; first < size(); first += warp_threads)
       agree({begin + first, begin + std::min(first + warp_threads, size())},
             static_cast<std::size_t>(first));

@@ -30,20 +30,17 @@ namespace impl {
 
 template <bool Aligned>
 struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
-  template <class Exec>
-  static void check(Exec const& on, detail::checker& c) {
-    check_host(on, c);
-  }
+  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
 
-  template <class T, class Exec>
-  static void plan(Exec const& on, detail::csp_shape const& s, detail::arena& a) {
+  template <class T>
+  static void plan(host_exec const& on, detail::csp_shape const& s, detail::arena& a) {
     (void)layout<T>(a, on, s);
   }
 
-  template <class Exec, class T>
-  static void forward(Exec const& on, detail::csp_forward<T> const& p, workspace w);
-  template <class Exec, class T>
-  static void backward(Exec const& on, detail::csp_backward<T> const& p, workspace w);
+  template <class T>
+  static void forward(host_exec const& on, detail::csp_forward<T> const& p, workspace w);
+  template <class T>
+  static void backward(host_exec const& on, detail::csp_backward<T> const& p, workspace w);
 
  private:
   static constexpr bool is_long(index_t group) { return group > longest_csp_network; }
@@ -70,8 +67,7 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     std::uint32_t* long_destinations;
     slots<slot_layout<T>, index_t, index_t> each;
 
-    template <class Exec>
-    layout(detail::arena& a, Exec const& on, detail::csp_shape const& s)
+    layout(detail::arena& a, host_exec const& on, detail::csp_shape const& s)
         : shifts(a.take<index_t>(s.extents.empty() ? 0 : s.extents.channels)),
           descending(a.take<bool>(s.extents.empty() ? 0 : s.extents.channels)),
           destinations(a.take<std::uint16_t>(is_long(s.group) ? 0 : rows_of(s.extents))),
@@ -153,8 +149,8 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
   }
 
   // Finds the order of every sample's reference.
-  template <class Exec, class T>
-  static void align(Exec const& on, detail::csp_forward<T> const& p, layout<T> const& m) {
+  template <class T>
+  static void align(host_exec const& on, detail::csp_forward<T> const& p, layout<T> const& m) {
     extents3 const e = p.x.extents();
     index_t const group = p.rule.group;
     isa const set = chosen_isa(on.instructions);
@@ -189,9 +185,9 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
 
 // Not in the class: a program can have them compiled in one place (`extern template`).
 template <bool Aligned>
-template <class Exec, class T>
+template <class T>
 void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
-    Exec const& on, detail::csp_forward<T> const& p, workspace w) {
+    host_exec const& on, detail::csp_forward<T> const& p, workspace w) {
   extents3 const e = p.x.extents();
   if (e.empty()) return;
   detail::arena a(w);
@@ -228,9 +224,9 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
 }
 
 template <bool Aligned>
-template <class Exec, class T>
+template <class T>
 void implementation<detail::csp_op<Aligned>, detail::host_backend>::backward(
-    Exec const& on, detail::csp_backward<T> const& p, workspace w) {
+    host_exec const& on, detail::csp_backward<T> const& p, workspace w) {
   extents3 const e = p.dy.extents();
   if (e.empty()) return;
   detail::arena a(w);

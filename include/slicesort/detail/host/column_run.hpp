@@ -63,8 +63,8 @@ class column_runs {
 };
 
 // f(slot, run) for every run of a tensor, of at most `width` columns.
-template <class Exec, class F>
-void for_each_column_run(Exec const& on, extents3 e, F const& f, index_t width = run_columns) {
+template <class F>
+void for_each_column_run(host_exec const& on, extents3 e, F const& f, index_t width = run_columns) {
   column_runs const runs(e, width);
   for_each_task(on, runs.count(), [&](unsigned slot, index_t task) {
     sample_run const run = runs[task];
@@ -75,8 +75,8 @@ void for_each_column_run(Exec const& on, extents3 e, F const& f, index_t width =
 // f(run) for runs as wide as leaves every thread one: for copies of rows whose channels are
 // adjacent in memory. Pieces of rows a power of two apart fall on few cache sets, and what is
 // fetched along with them is lost before its turn.
-template <class Exec, class F>
-void for_each_wide_run(Exec const& on, extents3 e, F const& f) {
+template <class F>
+void for_each_wide_run(host_exec const& on, extents3 e, F const& f) {
   auto const threads = static_cast<index_t>(on.threads);
   index_t const parts = e.batch < threads ? threads : 1;
   index_t const tiles = (e.channels + run_columns - 1) / run_columns;

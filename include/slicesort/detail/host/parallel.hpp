@@ -12,9 +12,41 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
+// A reference to a host policy of any type: an operator is compiled once for all of them. Calls
+// convert the policy where they enter the backend.
+class host_exec {
+ public:
+  unsigned const threads;
+  isa const instructions;
+
+  template <class Policy>
+  host_exec(Policy const& policy)  // implicit, since calls pass what the user passed
+      : threads(policy.threads),
+        instructions(policy.instructions),
+        policy_(&policy),
+        parallel_for_([](void const* on, unsigned slots, slot_function f, void const* task) {
+          static_cast<Policy const*>(on)->parallel_for(slots,
+                                                       [=](unsigned slot) { f(task, slot); });
+        }) {}
+  host_exec(host_exec const&) = default;
+
+  // Calls f(slot) for every slot in [0, slots), each once.
+  template <class F>
+  void parallel_for(unsigned slots, F const& f) const {
+    parallel_for_(
+        policy_, slots,
+        [](void const* task, unsigned slot) { (*static_cast<F const*>(task))(slot); }, &f);
+  }
+
+ private:
+  using slot_function = void (*)(void const* task, unsigned slot);
+
+  void const* policy_;
+  void (*parallel_for_)(void const* policy, unsigned slots, slot_function, void const* task);
+};
+
 // Rules of a host execution policy.
-template <class Exec>
-void check_host(Exec const& on, detail::checker& c) {
+inline void check_host(host_exec const& on, detail::checker& c) {
   if (on.threads == 0) c.fail(error_kind::argument, "exec.threads is 0, must be at least 1");
   if (!isa_available(on.instructions))
     c.fail(error_kind::argument,
@@ -24,8 +56,8 @@ void check_host(Exec const& on, detail::checker& c) {
 
 // Calls f(slot, task) for every task in [0, tasks). Slots take tasks as they become free; which
 // slot runs a task never shows in the result.
-template <class Exec, class F>
-void for_each_task(Exec const& on, index_t tasks, F const& f) {
+template <class F>
+void for_each_task(host_exec const& on, index_t tasks, F const& f) {
   index_t const wanted =
       tasks < static_cast<index_t>(on.threads) ? tasks : static_cast<index_t>(on.threads);
   if (wanted <= 1) {

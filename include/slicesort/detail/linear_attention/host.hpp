@@ -34,8 +34,7 @@ struct linear_layout {
   slots<linear_memory<A>, detail::linear_attention_shape, bool, int> each;
   gradients_of_w<A> of_w;
 
-  template <class Exec>
-  linear_layout(detail::arena& a, Exec const& on, detail::linear_attention_shape const& s,
+  linear_layout(detail::arena& a, host_exec const& on, detail::linear_attention_shape const& s,
                 bool backward)
       : together(s.empty() ? 1 : heads_together<A>(s, on.threads)),
         each(a, on.threads, s.empty() ? detail::amount(0) : detail::amount(s.batch) * groups_of(s),
@@ -49,8 +48,9 @@ struct linear_layout {
 
 // Runs f(heads) for each group of heads of each sample: a head_group of linear_both or
 // linear_causal.
-template <class T, class Exec, class Call, class F>
-void for_each_group(Exec const& on, Call const& p, own_feature<detail::accumulator_t<T>> const& own,
+template <class T, class Call, class F>
+void for_each_group(host_exec const& on, Call const& p,
+                    own_feature<detail::accumulator_t<T>> const& own,
                     linear_layout<detail::accumulator_t<T>> const& layout, F const& f) {
   detail::linear_attention_shape const s = p.shape();
   if (s.empty()) return;
@@ -81,27 +81,24 @@ void for_each_group(Exec const& on, Call const& p, own_feature<detail::accumulat
 
 template <class Feature>
 struct implementation<detail::linear_attention_op<Feature>, detail::host_backend> {
-  template <class Exec>
-  static void check(Exec const& on, detail::checker& c) {
-    check_host(on, c);
-  }
-  template <class T, class Exec>
-  static void plan(Exec const& on, detail::linear_attention_shape const& s, detail::arena& a) {
+  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
+  template <class T>
+  static void plan(host_exec const& on, detail::linear_attention_shape const& s, detail::arena& a) {
     (void)linear_layout<detail::accumulator_t<T>>(a, on, s, true);
   }
 
-  template <class Exec, class T>
-  static void forward(Exec const& on, detail::linear_attention_forward<Feature, T> const& p,
+  template <class T>
+  static void forward(host_exec const& on, detail::linear_attention_forward<Feature, T> const& p,
                       workspace w);
-  template <class Exec, class T>
-  static void backward(Exec const& on, detail::linear_attention_backward<Feature, T> const& p,
+  template <class T>
+  static void backward(host_exec const& on, detail::linear_attention_backward<Feature, T> const& p,
                        workspace w);
 };
 
 template <class Feature>
-template <class Exec, class T>
+template <class T>
 void implementation<detail::linear_attention_op<Feature>, detail::host_backend>::forward(
-    Exec const& on, detail::linear_attention_forward<Feature, T> const& p, workspace w) {
+    host_exec const& on, detail::linear_attention_forward<Feature, T> const& p, workspace w) {
   using A = detail::accumulator_t<T>;
   detail::arena a(w);
   linear_layout<A> const layout(a, on, p.shape(), false);
@@ -109,9 +106,9 @@ void implementation<detail::linear_attention_op<Feature>, detail::host_backend>:
                     [&](auto& heads) { std::decay_t<decltype(heads)>::task::forward(heads, p.y); });
 }
 template <class Feature>
-template <class Exec, class T>
+template <class T>
 void implementation<detail::linear_attention_op<Feature>, detail::host_backend>::backward(
-    Exec const& on, detail::linear_attention_backward<Feature, T> const& p, workspace w) {
+    host_exec const& on, detail::linear_attention_backward<Feature, T> const& p, workspace w) {
   using A = detail::accumulator_t<T>;
   detail::arena a(w);
   linear_layout<A> const layout(a, on, p.shape(), true);

@@ -59,25 +59,22 @@ class exchanged_rows {
 
 template <>
 struct implementation<detail::max_exchange_op, detail::host_backend> {
-  template <class Exec>
-  static void check(Exec const& on, detail::checker& c) {
-    check_host(on, c);
-  }
+  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
 
-  template <class T, class Exec>
-  static void plan(Exec const&, extents3 const&, detail::arena&) {
+  template <class T>
+  static void plan(host_exec const&, extents3 const&, detail::arena&) {
   }  // a run's state fits on the stack
 
-  template <class Exec, class T>
-  static void forward(Exec const& on, detail::max_exchange_forward<T> const& p, workspace);
+  template <class T>
+  static void forward(host_exec const& on, detail::max_exchange_forward<T> const& p, workspace);
 
-  template <class Exec, class T>
-  static void backward(Exec const& on, detail::max_exchange_backward<T> const& p, workspace);
+  template <class T>
+  static void backward(host_exec const& on, detail::max_exchange_backward<T> const& p, workspace);
 };
 
-template <class Exec, class T>
+template <class T>
 void implementation<detail::max_exchange_op, detail::host_backend>::forward(
-    Exec const& on, detail::max_exchange_forward<T> const& p, workspace) {
+    host_exec const& on, detail::max_exchange_forward<T> const& p, workspace) {
   index_t const length = p.x.extents().length;
   isa const set = chosen_isa(on.instructions);
   for_each_column_run(on, p.x.extents(), [&](unsigned, column_run b) {
@@ -97,9 +94,9 @@ void implementation<detail::max_exchange_op, detail::host_backend>::forward(
   });
 }
 
-template <class Exec, class T>
+template <class T>
 void implementation<detail::max_exchange_op, detail::host_backend>::backward(
-    Exec const& on, detail::max_exchange_backward<T> const& p, workspace) {
+    host_exec const& on, detail::max_exchange_backward<T> const& p, workspace) {
   extents3 const e = p.dy.extents();
   bool const whole_rows = p.mode == grad_mode::overwrite && p.dy.strides().channels == 1 &&
                           p.dx.strides().channels == 1;

@@ -93,21 +93,18 @@ class merge_task {
 
 template <>
 struct implementation<detail::merge_attention_op, detail::host_backend> {
-  template <class Exec>
-  static void check(Exec const& on, detail::checker& c) {
-    check_host(on, c);
-  }
+  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
 
-  template <class T, class Exec>
-  static void plan(Exec const&, extents4 const&, detail::arena&) {}
+  template <class T>
+  static void plan(host_exec const&, extents4 const&, detail::arena&) {}
 
-  template <class Exec, class T>
-  static void forward(Exec const& on, detail::merge_attention_forward<T> const& p, workspace);
+  template <class T>
+  static void forward(host_exec const& on, detail::merge_attention_forward<T> const& p, workspace);
 };
 
-template <class Exec, class T>
+template <class T>
 void implementation<detail::merge_attention_op, detail::host_backend>::forward(
-    Exec const& on, detail::merge_attention_forward<T> const& p, workspace) {
+    host_exec const& on, detail::merge_attention_forward<T> const& p, workspace) {
   constexpr index_t rows_of_task = 64;
   extents4 const e = p.shape();
   if (e.outer == 0 || e.batch == 0 || e.length == 0) return;  // the others may be immense

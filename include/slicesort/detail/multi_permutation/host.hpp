@@ -94,22 +94,21 @@ struct powers_of_column {
 
 template <class Order>
 struct implementation<detail::multi_permutation_op<Order>, detail::host_backend> {
-  template <class Exec>
-  static void check(Exec const& on, detail::checker& c) {
-    check_host(on, c);
-  }
+  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
 
-  template <class T, class Exec>
-  static void plan(Exec const& on, detail::multi_permutation_shape const& s, detail::arena& a) {
+  template <class T>
+  static void plan(host_exec const& on, detail::multi_permutation_shape const& s,
+                   detail::arena& a) {
     (void)layout<T>(a, on, s);
   }
 
-  template <class Exec, class T>
-  static void forward(Exec const& on, detail::multi_permutation_forward<Order, T> const& p,
+  template <class T>
+  static void forward(host_exec const& on, detail::multi_permutation_forward<Order, T> const& p,
                       workspace w);
 
-  template <class Exec, class T>
-  static void backward(Exec const& on, detail::multi_permutation_backward<T> const& p, workspace w);
+  template <class T>
+  static void backward(host_exec const& on, detail::multi_permutation_backward<T> const& p,
+                       workspace w);
 
  private:
   template <class T>
@@ -149,8 +148,7 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     slots<slot_layout<T>, extents3> each;
     double* of_weights;  // per column, the gradient of each weight
 
-    template <class Exec>
-    layout(detail::arena& a, Exec const& on, detail::multi_permutation_shape const& s)
+    layout(detail::arena& a, host_exec const& on, detail::multi_permutation_shape const& s)
         : each(a, on.threads, column_runs(s.extents, run_columns).count(), s.extents),
           of_weights(a.take<double>(
               detail::amount(s.extents.empty() ? 0 : s.extents.batch * s.extents.channels) *
@@ -199,9 +197,9 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
 };
 
 template <class Order>
-template <class Exec, class T>
+template <class T>
 void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::forward(
-    Exec const& on, detail::multi_permutation_forward<Order, T> const& p, workspace w) {
+    host_exec const& on, detail::multi_permutation_forward<Order, T> const& p, workspace w) {
   detail::arena a(w);
   extents3 const e = p.x.extents();
   layout<T> const m(a, on, p.shape());
@@ -223,9 +221,9 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
 }
 
 template <class Order>
-template <class Exec, class T>
+template <class T>
 void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::backward(
-    Exec const& on, detail::multi_permutation_backward<T> const& p, workspace w) {
+    host_exec const& on, detail::multi_permutation_backward<T> const& p, workspace w) {
   detail::arena a(w);
   extents3 const e = p.dy.extents();
   index_t const terms = p.weights.terms;

@@ -17,25 +17,22 @@ namespace impl {
 
 template <>
 struct implementation<detail::permute_op, detail::host_backend> {
-  template <class Exec>
-  static void check(Exec const& on, detail::checker& c) {
-    check_host(on, c);
-  }
+  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
 
-  template <class T, class Exec>
-  static void plan(Exec const& on, extents3 const& e, detail::arena& a) {
+  template <class T>
+  static void plan(host_exec const& on, extents3 const& e, detail::arena& a) {
     (void)layout_of<T>(a, on, e);
   }
 
-  template <class Exec, class T>
-  static void forward(Exec const& on, detail::permute_forward<T> const& p, workspace w) {
+  template <class T>
+  static void forward(host_exec const& on, detail::permute_forward<T> const& p, workspace w) {
     columns_to_permute<T> all{p.x, p.y, p.perm};
     all.gather = true;
     all.lengths = p.lengths;
     run(on, all, w);
   }
-  template <class Exec, class T>
-  static void backward(Exec const& on, detail::permute_backward<T> const& p, workspace w) {
+  template <class T>
+  static void backward(host_exec const& on, detail::permute_backward<T> const& p, workspace w) {
     columns_to_permute<T> all{p.dy, p.dx, p.perm};
     all.mode = p.mode;
     all.lengths = p.lengths;
@@ -45,13 +42,13 @@ struct implementation<detail::permute_op, detail::host_backend> {
  private:
   template <class T>
   using layout = slots<permute_scratch<T>, extents3, unsigned>;
-  template <class T, class Exec>
-  static layout<T> layout_of(detail::arena& a, Exec const& on, extents3 e) {
+  template <class T>
+  static layout<T> layout_of(detail::arena& a, host_exec const& on, extents3 e) {
     return {a, on.threads, permute_task<T>(e, on.threads).count(e), e, on.threads};
   }
 
-  template <class Exec, class T>
-  static void run(Exec const& on, columns_to_permute<T> const& all, workspace w) {
+  template <class T>
+  static void run(host_exec const& on, columns_to_permute<T> const& all, workspace w) {
     detail::arena a(w);
     layout<T> const each = layout_of<T>(a, on, all.in.extents());
     permute_columns(on, all, [&](unsigned slot) { return each[slot]; });

@@ -34,20 +34,17 @@ inline void argsort_hashes(std::uint64_t seed, index_t stream, index_t rows, std
 
 template <class Form>
 struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
-  template <class Exec>
-  static void check(Exec const& on, detail::checker& c) {
-    check_host(on, c);
-  }
+  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
 
-  template <class T, class Exec>
-  static void plan(Exec const& on, extents3 const& e, detail::arena& a) {
+  template <class T>
+  static void plan(host_exec const& on, extents3 const& e, detail::arena& a) {
     (void)layout<T>(a, on, e);
   }
 
-  template <class Exec, class T>
-  static void forward(Exec const& on, detail::shuffle_forward<T> const& p, workspace w);
-  template <class Exec, class T>
-  static void backward(Exec const& on, detail::shuffle_backward<T> const& p, workspace w);
+  template <class T>
+  static void forward(host_exec const& on, detail::shuffle_forward<T> const& p, workspace w);
+  template <class T>
+  static void backward(host_exec const& on, detail::shuffle_backward<T> const& p, workspace w);
 
  private:
   static index_t permutations(extents3 e) { return e.empty() ? 0 : Form::shared ? 1 : e.channels; }
@@ -76,16 +73,15 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
     slots<hashed_rows, index_t> hashing;
     slots<moved_columns<T>, extents3> moving;
 
-    template <class Exec>
-    layout(detail::arena& a, Exec const& on, extents3 e)
+    layout(detail::arena& a, host_exec const& on, extents3 e)
         : permutations(a.take<std::uint32_t>(
               static_cast<std::size_t>(implementation::permutations(e) * e.length))),
           hashing(a, on.threads, implementation::permutations(e), e.length),
           moving(a, on.threads, column_runs(e, run_columns).count(), e) {}
   };
 
-  template <bool Back, class Exec, class T>
-  static void run(Exec const& on, std::uint64_t seed, tensor3<T const> from, tensor3<T> to,
+  template <bool Back, class T>
+  static void run(host_exec const& on, std::uint64_t seed, tensor3<T const> from, tensor3<T> to,
                   tensor1<index_t const> lengths, grad_mode mode, workspace w) {
     extents3 const e = from.extents();
     detail::arena a(w);
@@ -162,16 +158,16 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
 };
 
 template <class Form>
-template <class Exec, class T>
+template <class T>
 void implementation<detail::shuffle_op<Form>, detail::host_backend>::forward(
-    Exec const& on, detail::shuffle_forward<T> const& p, workspace w) {
+    host_exec const& on, detail::shuffle_forward<T> const& p, workspace w) {
   run<false>(on, p.seed, p.x, p.y, p.lengths, grad_mode::overwrite, w);
 }
 
 template <class Form>
-template <class Exec, class T>
+template <class T>
 void implementation<detail::shuffle_op<Form>, detail::host_backend>::backward(
-    Exec const& on, detail::shuffle_backward<T> const& p, workspace w) {
+    host_exec const& on, detail::shuffle_backward<T> const& p, workspace w) {
   run<true>(on, p.seed, p.dy, p.dx, p.lengths, p.mode, w);
 }
 

@@ -44,18 +44,15 @@ struct sinkhorn_worker {
 
 template <>
 struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
-  template <class Exec>
-  static void check(Exec const& on, detail::checker& c) {
-    check_host(on, c);
-  }
+  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
 
-  template <class T, class Exec>
-  static void plan(Exec const& on, detail::sinkhorn_shape const& s, detail::arena& a) {
+  template <class T>
+  static void plan(host_exec const& on, detail::sinkhorn_shape const& s, detail::arena& a) {
     (void)layout<accumulator<T>>(a, on, s, true);
   }
 
-  template <class Exec, class T>
-  static void forward(Exec const& on, detail::sinkhorn_csp_forward<T> const& p, workspace w) {
+  template <class T>
+  static void forward(host_exec const& on, detail::sinkhorn_csp_forward<T> const& p, workspace w) {
     using A = accumulator<T>;
     extents3 const e = p.x.extents();
     if (e.empty()) return;
@@ -74,8 +71,9 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     });
   }
 
-  template <class Exec, class T>
-  static void backward(Exec const& on, detail::sinkhorn_csp_backward<T> const& p, workspace w) {
+  template <class T>
+  static void backward(host_exec const& on, detail::sinkhorn_csp_backward<T> const& p,
+                       workspace w) {
     using A = accumulator<T>;
     extents3 const e = p.x.extents();
     if (e.empty()) return;
@@ -134,8 +132,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     slots<group_layout<A, sinkhorn_lanes>, index_t, index_t> each;
     detail::sinkhorn_shape shape;
 
-    template <class Exec>
-    layout(detail::arena& a, Exec const& on, detail::sinkhorn_shape const& s, bool backward)
+    layout(detail::arena& a, host_exec const& on, detail::sinkhorn_shape const& s, bool backward)
         : shifts(a.take<index_t>(s.extents.empty() ? 0 : s.extents.channels)),
           du(backward ? a.take<A>(detail::elements_at_once(s.extents)) : nullptr),
           each(a, on.threads, sinkhorn_tasks(s.extents, s.group, 0, s.extents.batch).count(),
@@ -242,8 +239,8 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
 
   // The gradient of the reference: its own, then the parts through the other channels in their
   // order.
-  template <class Exec, class T, class A>
-  static void sum_reference(Exec const& on, detail::sinkhorn_csp_backward<T> const& p,
+  template <class T, class A>
+  static void sum_reference(host_exec const& on, detail::sinkhorn_csp_backward<T> const& p,
                             tensor3<A const> du, index_t first) {
     extents3 const e = du.extents();
     constexpr index_t rows_at_once = 64;

@@ -18,18 +18,15 @@ namespace impl {
 
 template <class Order>
 struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
-  template <class Exec>
-  static void check(Exec const& on, detail::checker& c) {
-    check_host(on, c);
-  }
+  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
 
-  template <class T, class Exec>
-  static void plan(Exec const& on, extents3 const& e, detail::arena& a) {
+  template <class T>
+  static void plan(host_exec const& on, extents3 const& e, detail::arena& a) {
     (void)layout_of<T>(a, on, e);
   }
 
-  template <class Exec, class T>
-  static void forward(Exec const& on, detail::slicing_sort_forward<Order, T> const& p,
+  template <class T>
+  static void forward(host_exec const& on, detail::slicing_sort_forward<Order, T> const& p,
                       workspace w) {
     detail::arena a(w);
     extents3 const e = p.x.extents();
@@ -39,8 +36,9 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
                  [&](unsigned slot) { return each[slot].sort; });
   }
 
-  template <class Exec, class T>
-  static void backward(Exec const& on, detail::slicing_sort_backward<T> const& p, workspace w) {
+  template <class T>
+  static void backward(host_exec const& on, detail::slicing_sort_backward<T> const& p,
+                       workspace w) {
     detail::arena a(w);
     layout<T> const each = layout_of<T>(a, on, p.dy.extents());
     columns_to_permute<T> all{p.dy, p.dx, p.perm};
@@ -64,8 +62,8 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
   };
   template <class T>
   using layout = slots<slot_layout<T>, extents3, unsigned>;
-  template <class T, class Exec>
-  static layout<T> layout_of(detail::arena& a, Exec const& on, extents3 e) {
+  template <class T>
+  static layout<T> layout_of(detail::arena& a, host_exec const& on, extents3 e) {
     return {a, on.threads, sort_task<T>(e, on.threads).count(e), e, on.threads};
   }
 };

@@ -20,12 +20,9 @@ namespace impl {
 
 template <class Mask>
 struct implementation<detail::streaming_attention_op<Mask>, detail::host_backend> {
-  template <class Exec>
-  static void check(Exec const& on, detail::checker& c) {
-    check_host(on, c);
-  }
-  template <class T, class Exec>
-  static void plan(Exec const& on, detail::attention_shape const& s, detail::arena& a) {
+  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
+  template <class T>
+  static void plan(host_exec const& on, detail::attention_shape const& s, detail::arena& a) {
     constexpr bool sparse = detail::is_sparse<Mask>;
     a.overlap(
         [&](detail::arena& forward) { (void)streaming_forward_layout<T>(forward, on, s, sparse); },
@@ -38,53 +35,50 @@ struct implementation<detail::streaming_attention_op<Mask>, detail::host_backend
         });
   }
 
-  template <class Exec, class Problem>
-  static void forward(Exec const& on, Problem const& p, workspace w);
-  template <class Exec, class Problem>
-  static void backward(Exec const& on, Problem const& p, workspace w);
+  template <class Problem>
+  static void forward(host_exec const& on, Problem const& p, workspace w);
+  template <class Problem>
+  static void backward(host_exec const& on, Problem const& p, workspace w);
 };
 
 template <class Mask>
-template <class Exec, class Problem>
+template <class Problem>
 void implementation<detail::streaming_attention_op<Mask>, detail::host_backend>::forward(
-    Exec const& on, Problem const& p, workspace w) {
+    host_exec const& on, Problem const& p, workspace w) {
   streaming_forward(on, attention_rule::of(p), p.in, p.y, p.state, w);
 }
 template <class Mask>
-template <class Exec, class Problem>
+template <class Problem>
 void implementation<detail::streaming_attention_op<Mask>, detail::host_backend>::backward(
-    Exec const& on, Problem const& p, workspace w) {
+    host_exec const& on, Problem const& p, workspace w) {
   streaming_backward(on, attention_rule::of(p), p.in, p.state, {p.dy, p.y, p.to, p.mode}, w);
 }
 
 template <class Mask>
 struct implementation<detail::materialized_attention_op<Mask>, detail::host_backend> {
-  template <class Exec>
-  static void check(Exec const& on, detail::checker& c) {
-    check_host(on, c);
-  }
-  template <class T, class Exec>
-  static void plan(Exec const& on, detail::attention_shape const& s, detail::arena& a) {
+  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
+  template <class T>
+  static void plan(host_exec const& on, detail::attention_shape const& s, detail::arena& a) {
     a.overlap([&](detail::arena& of_heads) { (void)attention_map_layout<T>(of_heads, on, s); },
               [&](detail::arena& shared) { (void)shared_bias_map_layout<T>(shared, on, s); });
   }
 
-  template <class Exec, class Problem>
-  static void forward(Exec const& on, Problem const& p, workspace w);
-  template <class Exec, class Problem>
-  static void backward(Exec const& on, Problem const& p, workspace w);
+  template <class Problem>
+  static void forward(host_exec const& on, Problem const& p, workspace w);
+  template <class Problem>
+  static void backward(host_exec const& on, Problem const& p, workspace w);
 };
 
 template <class Mask>
-template <class Exec, class Problem>
+template <class Problem>
 void implementation<detail::materialized_attention_op<Mask>, detail::host_backend>::forward(
-    Exec const& on, Problem const& p, workspace w) {
+    host_exec const& on, Problem const& p, workspace w) {
   materialized_forward(on, attention_rule::of(p), p.in, p.y, p.state, w);
 }
 template <class Mask>
-template <class Exec, class Problem>
+template <class Problem>
 void implementation<detail::materialized_attention_op<Mask>, detail::host_backend>::backward(
-    Exec const& on, Problem const& p, workspace w) {
+    host_exec const& on, Problem const& p, workspace w) {
   materialized_backward(on, attention_rule::of(p), p.in, p.state, {p.dy, p.y, p.to, p.mode}, w);
 }
 

@@ -31,20 +31,17 @@ namespace impl {
 
 template <>
 struct implementation<detail::sparse_mix_op, detail::host_backend> {
-  template <class Exec>
-  static void check(Exec const& on, detail::checker& c) {
-    check_host(on, c);
-  }
+  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
 
-  template <class T, class Exec>
-  static void plan(Exec const& on, detail::mix_shape const& s, detail::arena& a) {
+  template <class T>
+  static void plan(host_exec const& on, detail::mix_shape const& s, detail::arena& a) {
     (void)layout<T>(a, on, s);
   }
 
-  template <class Exec, class T>
-  static void forward(Exec const& on, detail::sparse_mix_forward<T> const& p, workspace w);
-  template <class Exec, class T>
-  static void backward(Exec const& on, detail::sparse_mix_backward<T> const& p, workspace w);
+  template <class T>
+  static void forward(host_exec const& on, detail::sparse_mix_forward<T> const& p, workspace w);
+  template <class T>
+  static void backward(host_exec const& on, detail::sparse_mix_backward<T> const& p, workspace w);
 
  private:
   // The workspace of a call. A chain without factors copies rows, which takes none.
@@ -54,8 +51,7 @@ struct implementation<detail::sparse_mix_op, detail::host_backend> {
     mix_products<T> products;
     slots<mix_scratch<T>, index_t, index_t> each;
 
-    template <class Exec>
-    layout(detail::arena& a, Exec const& on, detail::mix_shape const& s)
+    layout(detail::arena& a, host_exec const& on, detail::mix_shape const& s)
         : offsets(a.take<index_t>(
               static_cast<std::size_t>(s.extents.empty() ? 0 : s.factors * s.links))),
           products(a, s.extents.empty() ? detail::mix_shape{} : s, on.threads),
@@ -81,8 +77,8 @@ struct implementation<detail::sparse_mix_op, detail::host_backend> {
           for (index_t k = 0; k < e.channels; ++k) t(m, b, i, k) = T(0.0F);
   }
   // Calls f(slot, run) for every run of channels, sample by sample.
-  template <class Exec, class F>
-  static void for_each_tile(Exec const& on, extents3 e, F const& f) {
+  template <class F>
+  static void for_each_tile(host_exec const& on, extents3 e, F const& f) {
     index_t const tiles = (e.channels + mix_columns - 1) / mix_columns;
     for_each_task(on, e.batch * tiles, [&](unsigned slot, index_t task) {
       index_t const channel = task % tiles * mix_columns;
@@ -93,9 +89,9 @@ struct implementation<detail::sparse_mix_op, detail::host_backend> {
 };
 
 // Not in the class: a program can have them compiled in one place (`extern template`).
-template <class Exec, class T>
+template <class T>
 void implementation<detail::sparse_mix_op, detail::host_backend>::forward(
-    Exec const& on, detail::sparse_mix_forward<T> const& p, workspace w) {
+    host_exec const& on, detail::sparse_mix_forward<T> const& p, workspace w) {
   using A = detail::accumulator_t<T>;
   extents3 const e = p.x.extents();
   if (e.empty()) return;
@@ -125,9 +121,9 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::forward(
   });
 }
 
-template <class Exec, class T>
+template <class T>
 void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
-    Exec const& on, detail::sparse_mix_backward<T> const& p, workspace w) {
+    host_exec const& on, detail::sparse_mix_backward<T> const& p, workspace w) {
   using A = detail::accumulator_t<T>;
   extents3 const e = p.dy.extents();
   detail::arena a(w);

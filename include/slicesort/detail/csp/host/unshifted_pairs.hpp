@@ -30,10 +30,10 @@ index_t unshifted_channels(From from, To to, Order order, bool saving) {
 }
 
 // Calls exchange(batch, rows) for every piece of every sample.
-template <class Exec, class T, class Order, class F>
-void for_each_unshifted_piece(Exec const& on, tensor3<T const> from, tensor3<T> to, Order order,
-                              bool saving, index_t channels, tensor1<index_t const> lengths,
-                              F const& exchange) {
+template <class T, class Order, class F>
+void for_each_unshifted_piece(host_exec const& on, tensor3<T const> from, tensor3<T> to,
+                              Order order, bool saving, index_t channels,
+                              tensor1<index_t const> lengths, F const& exchange) {
   constexpr index_t piece = 16 * csp_batch;
   extents3 const e = from.extents();
   index_t const pieces = (e.length + piece - 1) / piece;

@@ -36,8 +36,8 @@ class gradients_of_w {
     return part;
   }
 
-  template <class Exec, class T>
-  void add_up(Exec const& on, tensor3<T> dw, grad_mode mode) const {
+  template <class T>
+  void add_up(host_exec const& on, tensor3<T> dw, grad_mode mode) const {
     extents3 const e = dw.extents();
     if (e.empty()) return;
     index_t const heads = shape_.heads, own_heads = e.batch == heads ? 1 : heads;

@@ -70,8 +70,8 @@ permuted_tile<T> make_permuted_tile(columns_to_permute<T> const& all, column_ran
 }
 
 // Permutes all columns; scratch_of(slot) is the permute_scratch of a slot.
-template <class Exec, class T, class ScratchOf>
-void permute_columns(Exec const& on, columns_to_permute<T> const& all,
+template <class T, class ScratchOf>
+void permute_columns(host_exec const& on, columns_to_permute<T> const& all,
                      ScratchOf const& scratch_of) {
   extents3 const e = all.in.extents();
   permute_task<T> const shape(e, on.threads);

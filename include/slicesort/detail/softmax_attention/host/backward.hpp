@@ -199,8 +199,7 @@ struct streaming_backward_layout {
   A* distance_sums;
   slots<attention_backward_slot<A>, detail::attention_shape, bool> each;
 
-  template <class Exec>
-  streaming_backward_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s,
+  streaming_backward_layout(detail::arena& a, host_exec const& on, detail::attention_shape const& s,
                             bool sparse)
       : distance_sums(take_distance_sums<A>(a, s)),
         each(a, on.threads, detail::amount(s.empty() ? 0 : s.batch) * s.heads, s, sparse) {}
@@ -211,14 +210,14 @@ struct shared_bias_layout {
   index_t tasks;
   slots<shared_bias_slot<detail::accumulator_t<T>>, detail::attention_shape, bool> each;
 
-  template <class Exec>
-  shared_bias_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s,
+  shared_bias_layout(detail::arena& a, host_exec const& on, detail::attention_shape const& s,
                      bool sparse)
       : tasks(tasks_of_shared(s)), each(a, on.threads, tasks, s, sparse) {}
 };
 
-template <class T, class Exec>
-void streaming_backward(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
+template <class T>
+void streaming_backward(host_exec const& on, attention_rule const& rule,
+                        attention_inputs<T> const& in,
                         tensor4<detail::accumulator_t<T> const> state,
                         attention_backward_tensors<T> const& out, workspace w) {
   using detail::bias_gradient;

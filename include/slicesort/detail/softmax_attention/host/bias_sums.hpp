@@ -42,8 +42,8 @@ A* take_distance_sums(detail::arena& a, detail::attention_shape const& s) {
 }
 
 // Adds up sums of heads to a relative dbias.
-template <class T, class Exec, class A>
-void add_up_distances(Exec const& on, row_io<T> const& io, detail::attention_shape const& s,
+template <class T, class A>
+void add_up_distances(host_exec const& on, row_io<T> const& io, detail::attention_shape const& s,
                       A const* sums, tensor4<T> dbias, grad_mode mode) {
   constexpr index_t some = 512;
   index_t const all = s.distances(), chunks = (all + some - 1) / some,

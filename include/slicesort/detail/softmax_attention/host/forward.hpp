@@ -247,17 +247,17 @@ struct streaming_forward_layout {
   attention_tasks tasks;
   slots<attention_slot<A>, detail::attention_shape, index_t, bool> each;
 
-  template <class Exec>
-  streaming_forward_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s,
+  streaming_forward_layout(detail::arena& a, host_exec const& on, detail::attention_shape const& s,
                            bool sparse)
       : tasks(s, on.threads, sizeof(A), sparse),
         each(a, on.threads, detail::amount(s.batch) * s.heads * tasks.tasks, s, tasks.each,
              sparse) {}
 };
 
-template <class T, class Exec>
-void streaming_forward(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
-                       tensor4<T> y, tensor4<detail::accumulator_t<T>> state, workspace w) {
+template <class T>
+void streaming_forward(host_exec const& on, attention_rule const& rule,
+                       attention_inputs<T> const& in, tensor4<T> y,
+                       tensor4<detail::accumulator_t<T>> state, workspace w) {
   auto const s = detail::attention_shape::of(in);
   detail::arena a(w);
   streaming_forward_layout<T> const m(a, on, s, rule.mask.sparse());

@@ -23,9 +23,10 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-template <class T, class Exec>
-void materialized_forward(Exec const& on, attention_rule const& rule, attention_inputs<T> const& in,
-                          tensor4<T> y, tensor4<T> state, workspace w) {
+template <class T>
+void materialized_forward(host_exec const& on, attention_rule const& rule,
+                          attention_inputs<T> const& in, tensor4<T> y, tensor4<T> state,
+                          workspace w) {
   auto const s = detail::attention_shape::of(in);
   detail::arena a(w);
   if (s.empty()) return;
@@ -37,8 +38,8 @@ void materialized_forward(Exec const& on, attention_rule const& rule, attention_
   });
 }
 
-template <class T, class Exec>
-void materialized_backward(Exec const& on, attention_rule const& rule,
+template <class T>
+void materialized_backward(host_exec const& on, attention_rule const& rule,
                            attention_inputs<T> const& in, tensor4<T const> state,
                            attention_backward_tensors<T> const& out, workspace w) {
   using detail::bias_gradient;

@@ -104,8 +104,8 @@ void copy_rows_past_tile(column_tile<T> const& t, index_t length) {
 }
 
 // Sorts all columns; scratch_of(slot) is the sort_scratch of a slot.
-template <class Exec, class T, class Order, class ScratchOf>
-void sort_columns(Exec const& on, columns_to_sort<T, Order> const& all,
+template <class T, class Order, class ScratchOf>
+void sort_columns(host_exec const& on, columns_to_sort<T, Order> const& all,
                   ScratchOf const& scratch_of) {
   extents3 const e = all.x.extents();
   isa const set = chosen_isa(on.instructions);

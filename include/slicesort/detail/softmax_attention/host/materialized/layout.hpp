@@ -48,8 +48,7 @@ struct attention_map_layout {
   detail::accumulator_t<T>* distance_sums;
   slots<attention_map_slot<T>, detail::attention_shape, index_t> each;
 
-  template <class Exec>
-  attention_map_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s)
+  attention_map_layout(detail::arena& a, host_exec const& on, detail::attention_shape const& s)
       : distance_sums(take_distance_sums<detail::accumulator_t<T>>(a, s)),
         each(a, on.threads, detail::amount(s.empty() ? 0 : s.batch) * s.heads, s, s.queries) {}
 };
@@ -68,8 +67,7 @@ struct shared_bias_map_layout {
   index_t tasks;
   slots<shared_bias_map_slot<T>, detail::attention_shape> each;
 
-  template <class Exec>
-  shared_bias_map_layout(detail::arena& a, Exec const& on, detail::attention_shape const& s)
+  shared_bias_map_layout(detail::arena& a, host_exec const& on, detail::attention_shape const& s)
       : tasks(tasks_of_shared(s)), each(a, on.threads, tasks, s) {}
 };
 

@@ -109,8 +109,8 @@ class linear_attention {
     return impl::check_shape<op>(on, "linear_attention.workspace_bytes", [&](detail::checker& c) {
       check_feature(c, q.channels);
       if (c.ok())
-        detail::check_shapes(c, {q, v, w, dw}, rule(q.channels, w.length),
-                             detail::divisor_rule::of(divisor_), causal);
+        detail::check_shapes<detail::accumulator_t<T>>(c, {q, v, w, dw}, rule(q.channels, w.length),
+                                                       detail::divisor_rule::of(divisor_), causal);
     });
   }
 
@@ -195,7 +195,7 @@ class linear_attention {
   template <class Exec, class Problem>
   verdict check(Exec const& on, Problem const& p, workspace scratch, dropout const& drop) const {
     return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) {
-      detail::check_call(c, p, drop);
+      detail::check_call<detail::accumulator_t<typename Problem::element>>(c, p, drop);
       if (c.ok()) check_feature(c, p.in.q.extents().channels);
       if (c.ok()) check_views(c, p);
     });

@@ -29,9 +29,14 @@ struct backward_options {
 /// follows from the seed, the sample, the head, the query and the key alone, the same on every
 /// backend, instruction set and thread. Another step of training takes another seed (Srivastava et
 /// al., *Dropout*, 2014).
+///
+/// A call on a part of a batch, or of its heads, keeps the weights that a call on the whole keeps
+/// if it says where the part begins, and, for a part of the heads, how many there are.
 struct dropout {
   double rate = 0;
   std::uint64_t seed = 0;
+  index_t first_sample = 0, first_head = 0;  ///< of the call, counted in the whole
+  index_t heads = 0;                         ///< of the whole; 0: those of the call
 };
 
 /// Options of attention's forward. The leading `lengths[b]` keys and values of sample `b` are

@@ -126,7 +126,7 @@ class softmax_attention {
   verdict check_workspace_bytes(Exec const& on, extents4 q, extents4 v, extents4 dbias = {}) const {
     impl::require_dtype<T>();
     return impl::check_shape<op>(on, "softmax_attention.workspace_bytes", [&](detail::checker& c) {
-      detail::check_attention_shapes(c, q, v, dbias, scale(q.channels));
+      detail::check_attention_shapes<detail::accumulator_t<T>>(c, q, v, dbias, scale(q.channels));
       if (c.ok()) detail::check_mask(c, mask_, {v.length, q.length});
     });
   }
@@ -219,7 +219,7 @@ class softmax_attention {
         "cblas with exec::host, cublas with exec::cuda.");
     return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) {
       check_views(c, p);
-      detail::check_dropout(c, p.drop);
+      if (c.ok()) detail::check_dropout(c, p.drop, p.in.q.extents().batch);
       if (c.ok())
         detail::check_mask(
             c, mask_,
@@ -231,7 +231,8 @@ class softmax_attention {
     detail::attention_info const in(p.in);
     auto const y = detail::describe("y", p.y, true, detail::head_axes);
     auto const state = detail::describe("state", p.state, true, state_axes);
-    detail::check_attention(c, in, p.scale, p.lengths.keys, p.lengths.queries);
+    detail::check_attention<detail::accumulator_t<T>>(c, in, p.scale, p.lengths.keys,
+                                                      p.lengths.queries);
     if (c.ok() && in.has[3]) detail::check_bias(c, in.bias, in.q, in.k);
     detail::check_means(c, y, in);
     if (p.saving) detail::check_attention_state(c, state, in, numbers_saved(p.in));
@@ -246,7 +247,8 @@ class softmax_attention {
     auto const dy = detail::describe("dy", p.dy, false, detail::head_axes);
     auto const y = detail::describe("y", p.y, false, detail::head_axes);
     auto const state = detail::describe("state", p.state, false, state_axes);
-    detail::check_attention(c, in, p.scale, p.lengths.keys, p.lengths.queries);
+    detail::check_attention<detail::accumulator_t<T>>(c, in, p.scale, p.lengths.keys,
+                                                      p.lengths.queries);
     if (c.ok() && in.has[3]) detail::check_bias(c, in.bias, in.q, in.k);
     detail::check_means(c, dy, in);
     detail::check_means(c, y, in);

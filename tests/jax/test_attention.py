@@ -124,7 +124,7 @@ class Linear(Tested):
 
     def test_refused(self) -> None:
         q, k, v = inputs()
-        self.refused("linear_attention.*: w.heads is 0, must be 1 or 3",
+        self.refused("linear_attention.*: w is left out, must be the feature map.s matrix",
                      lambda: sj.linear_attention(q, k, v, feature="random_exp"))
         self.refused("direction", lambda: sj.linear_attention(q, k, v, direction="back"))
 

@@ -50,7 +50,8 @@ TEST_CASE("shapes of inputs") {
     c.in.w = {c.at(3), {3, -8, 6}};
     CHECK(c.everywhere() == "w.features is -8, must not be negative");
     c.in.w = {};
-    CHECK(c.everywhere() == "w.heads is 0, must be 1 or 3 (q.heads)");
+    CHECK(c.everywhere() ==
+          "w is left out, must be the feature map's matrix, [1 or heads, features, channels]");
   }
   SUBCASE("w of a feature map that has none") {
     plain_call p;
@@ -163,7 +164,8 @@ TEST_CASE("the size of a workspace is refused where the call is") {
   CHECK(refused(op, q, v, {3, -8, 6}) == "w.features is -8, must not be negative");
   CHECK(refused(op, q, v, w, {2, 8, 6}) == "dw.heads is 2, must be 1 or 3 (q.heads)");
   CHECK(refused(op, q, v, w, {3, 7, 6}) == "dw.features is 7, must be 8 (w.features)");
-  CHECK(refused(op, q, v) == "w.heads is 0, must be 1 or 3 (q.heads)");
+  CHECK(refused(op, q, v) ==
+        "w is left out, must be the feature map's matrix, [1 or heads, features, channels]");
   ss::linear_attention<> const plain;
   CHECK(refused(plain, q, v, w) == "w must be left out: the feature map has no matrix");
   CHECK(refused(plain, q, v, {}, w) == "dw must be left out: there is no w");
@@ -171,7 +173,13 @@ TEST_CASE("the size of a workspace is refused where the call is") {
             ss::linear_attention<feature::elu_plus_one, divisor::sum_plus, ss::direction::causal>{},
             q, v) == "k.length is 4, must be 5 (q.length) where causal");
   CHECK(refused(ss::linear_attention<feature::relu>{feature::relu{2e300}}, q, v) ==
-        "feature.eps is 2e+300, must be finite");
+        "feature.eps is 2e+300, must be in -1e+38..1e+38");
+  using big = ss::linear_attention<feature::relu>;
+  CHECK(big(feature::relu{1e300}).check_workspace_bytes<double>(ss::exec::host{}, q, v));
+  CHECK(std::string(big(feature::relu{1.1e300})
+                        .check_workspace_bytes<double>(ss::exec::host{}, q, v)
+                        .message) ==
+        "linear_attention.workspace_bytes: feature.eps is 1.1e+300, must be in -1e+300..1e+300");
   CHECK(refused(plain, {1, 1, (index_t{1} << 31) + 1, 1}, {1, 1, 1, 1}) ==
         "q.length is 2147483649, must be at most 2147483648");
 }

@@ -100,6 +100,10 @@ TEST_CASE_TEMPLATE("gradients of every form, and dropout", T, float, double, flo
       p = with_bias_form(p, number, seed);
       p.wanted |= wants_dbias;
       if (seed % 3 == 0) p.dropout = {seed % 2 == 0 ? 0.3 : 0.9, seed};
+      if (seed % 2 == 0) {  // of a part of a batch, and of the heads
+        p.dropout.first_sample = 7, p.dropout.first_head = 2;
+        p.dropout.heads = size.heads + 5;
+      }
       solved_attention<T> const s(p);
       for_each_backend_once(p.number(),
                             [&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });

@@ -43,9 +43,9 @@ TEST_CASE("golden") {
     for (std::size_t i = 0; i < 8; ++i) CHECK(std::fabs(got.y[i] - want[i]) <= 1e-10);
   });
   // What the kernels will ask, pair by pair.
-  auto const rule = ss::detail::dropout_rule::of(p.dropout);
+  auto const rule = ss::detail::dropout_rule::of(p.dropout, 1);
   for (index_t c = 0; c < 16; ++c)
-    CHECK(rule.keeps(rule.seed_of(0) +
+    CHECK(rule.keeps(rule.seed_of(0, 0) +
                      ss::detail::counter_step * static_cast<std::uint64_t>(c + 1)) ==
           (c != 10 && c != 14));
 }
@@ -113,6 +113,35 @@ TEST_CASE_TEMPLATE("any number of threads, executor and instruction set", T, flo
       CHECK(changed_by_policy(p, algorithm) == "");
     });
   }
+}
+
+// Calls on one sample or one head each, which say where they are, keep the weights of the whole.
+TEST_CASE_TEMPLATE("a batch and heads in parts", T, float, bfloat16) {
+  auto whole = normal_attention<T>({3, 4, 40, 70, 6, 7}, {mask_kind::causal, 30, 0}, 40);
+  whole.wanted = wants_dq | wants_dk | wants_dv;
+  whole.dropout = {0.3, 40};
+  for_both([&](auto algorithm) {
+    auto const want = run_attention(whole, ss::exec::host{}, algorithm);
+    for (index_t b = 0; b < 3; ++b)
+      for (index_t h = 0; h < 4; ++h) {
+        auto part = whole;
+        part.size.batch = 1, part.size.heads = 1;
+        part.dropout.first_sample = b, part.dropout.first_head = h, part.dropout.heads = 4;
+        auto const of = [&](auto const& all) {
+          auto const n = static_cast<std::ptrdiff_t>(all.size() / 12);
+          auto const first = all.begin() + (b * 4 + h) * n;
+          return std::decay_t<decltype(all)>(first, first + n);
+        };
+        for (auto member : {&attention_problem<T>::q, &attention_problem<T>::k,
+                            &attention_problem<T>::v, &attention_problem<T>::dy})
+          part.*member = of(whole.*member);
+        auto const got = run_attention(part, ss::exec::host{}, algorithm);
+        CHECK(same_bits(got.y, of(want.y)));
+        CHECK(same_bits(got.dq, of(want.dq)));
+        CHECK(same_bits(got.dk, of(want.dk)));
+        CHECK(same_bits(got.dv, of(want.dv)));
+      }
+  });
 }
 
 TEST_CASE_TEMPLATE("at rate 0 a seed changes nothing, and the state never", T, float, bfloat16) {

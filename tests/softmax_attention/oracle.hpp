@@ -200,10 +200,12 @@ class attention_oracle {
       z = (z ^ (z >> 27)) * 10723151780598845931u;
       return z ^ (z >> 31);
     };
-    auto const pair = static_cast<std::uint64_t>(b_ * p_.size.heads + h_),
+    ss::dropout const& d = p_.dropout;
+    index_t const heads = d.heads == 0 ? p_.size.heads : d.heads;
+    auto const pair = static_cast<std::uint64_t>((d.first_sample + b_) * heads + d.first_head + h_),
                place = static_cast<std::uint64_t>(i_ * p_.size.keys + j);
-    return static_cast<long double>(hash(hash(p_.dropout.seed, pair), place) >> 32) >=
-           p_.dropout.rate * 4294967296.0L;
+    return static_cast<long double>(hash(hash(d.seed, pair), place) >> 32) >=
+           d.rate * 4294967296.0L;
   }
   long double grown() const { return 1 / (1 - static_cast<long double>(p_.dropout.rate)); }
   long double of_grown() const { return p_.dropout.rate == 0 ? 0 : r_.gamma(4); }

@@ -68,6 +68,21 @@ attention_problem<T> line(std::vector<double> const& q, std::vector<double> cons
 
 }  // namespace
 
+// The largest scale that is taken is far enough below the largest sum for what kernels make of it.
+TEST_CASE_TEMPLATE("the largest scales", T, float, double, float16, bfloat16) {
+  double const largest = sizeof(T) == sizeof(double) ? 1e300 : 1e38;
+  for (double scale : {largest, -largest, 1e-300})
+    for (double q : {0.0, format_of<T>().exponent_bits == 5 ? 0x1p-14 : 1e-30}) {
+      auto p = line<T>({q}, {1, 1}, {1, 3});
+      p.scale = scale;
+      for_each_way(7, [&](any_exec const& on, auto algorithm) {
+        auto const r = run_attention(p, on, algorithm);
+        CHECK(numbers(r.y) == std::vector<double>{2});
+        CHECK(numbers(r.dv) == std::vector<double>{0.5, 0.5});
+      });
+    }
+}
+
 TEST_CASE_TEMPLATE("ties of huge scores share the weight", T, float, double, float16, bfloat16) {
   double const far = huge<T>();
   for (double sign : {1.0, -1.0}) {

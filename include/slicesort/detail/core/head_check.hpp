@@ -7,6 +7,8 @@
 #include <slicesort/error.hpp>
 #include <slicesort/tensor_view.hpp>
 
+#include <cmath>
+
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace detail {
@@ -39,6 +41,15 @@ inline void check_rows(checker& c, view_info const& of, view_info const& like,
   check_axis(c, of, of.axes.length, of.extents.length, rows, rows.axes.length, rows.extents.length);
   check_axis(c, of, of.axes.channels, of.extents.channels, width, width_axis,
              width_axis == width.axes.length ? width.extents.length : width.extents.channels);
+}
+
+// A parameter that sums of type A are multiplied by, or added to: far enough from A's largest
+// number for the constants that it is multiplied by beforehand.
+template <class A>
+void check_number(checker& c, char const* name, double number) {
+  constexpr double limit = sizeof(A) == sizeof(double) ? 1e300 : 1e38;
+  if (!(std::abs(number) <= limit))
+    c.fail(error_kind::argument, "%s is %g, must be in -%g..%g", name, number, limit, limit);
 }
 
 }  // namespace detail

@@ -12,8 +12,6 @@
 #include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
-#include <cmath>
-
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace detail {
@@ -69,6 +67,9 @@ inline void check_w(checker& c, view_info const& w, view_info const& q) {
 inline void check_presence_of_w(checker& c, bool is_there, feature_kind kind) {
   if (is_there && !is_random(kind))
     c.fail(error_kind::argument, "w must be left out: the feature map has no matrix");
+  if (!is_there && is_random(kind))
+    c.fail(error_kind::argument,
+           "w is left out, must be the feature map's matrix, [1 or heads, features, channels]");
 }
 inline void check_gradient_of_w(checker& c, view_info const& dw, view_info const& w,
                                 view_info const& q, feature_kind kind) {
@@ -77,17 +78,13 @@ inline void check_gradient_of_w(checker& c, view_info const& dw, view_info const
   c.extent(dw, dw.axes.length, dw.extents.length, w.name, w.extents.length);
 }
 
-inline void check_number(checker& c, char const* name, double number) {
-  if (!(std::abs(number) <= 1e300))
-    c.fail(error_kind::argument, "%s is %g, must be finite", name, number);
-}
-
 // The policies' own numbers.
-inline void check_policies(checker& c, feature_rule const& feature, divisor_rule const& divisor) {
-  check_number(c, feature.kind == feature_kind::random_fourier ? "feature.floor" : "feature.eps",
-               feature.eps);
-  check_number(c, "feature.scale", feature.scale);
-  check_number(c, "divisor.eps", divisor.eps);
+template <class A>
+void check_policies(checker& c, feature_rule const& feature, divisor_rule const& divisor) {
+  check_number<A>(c, feature.kind == feature_kind::random_fourier ? "feature.floor" : "feature.eps",
+                  feature.eps);
+  check_number<A>(c, "feature.scale", feature.scale);
+  check_number<A>(c, "divisor.eps", divisor.eps);
   if (feature.kind == feature_kind::random_fourier && feature.eps < 0)
     c.fail(error_kind::argument, "feature.floor is %g, must be at least 0", feature.eps);
   if (feature.count < 0 || feature.count > index_t{1} << 31)
@@ -107,8 +104,9 @@ struct linear_attention_shapes {
   extents4 q, v;
   extents3 w, dw;
 };
-inline void check_shapes(checker& c, linear_attention_shapes const& s, feature_rule const& feature,
-                         divisor_rule const& divisor, bool causal) {
+template <class A>
+void check_shapes(checker& c, linear_attention_shapes const& s, feature_rule const& feature,
+                  divisor_rule const& divisor, bool causal) {
   auto const queries = describe_shape("q", s.q, head_axes),
              values = describe_shape("v", s.v, head_axes);
   auto const keys =
@@ -127,7 +125,7 @@ inline void check_shapes(checker& c, linear_attention_shapes const& s, feature_r
   c.rows_countable(queries);
   c.rows_countable(keys);
   check_direction(c, causal, queries, keys);
-  check_policies(c, feature, divisor);
+  check_policies<A>(c, feature, divisor);
   c.shape(describe_shape("y", {s.q.outer, s.q.batch, s.q.length, s.v.channels}, head_axes));
   if (s.dw == extents3{}) return;
   c.shape(dw);
@@ -135,7 +133,7 @@ inline void check_shapes(checker& c, linear_attention_shapes const& s, feature_r
 }
 
 // Whatever forward and backward have in common.
-template <class Problem>
+template <class A, class Problem>
 void check_call(checker& c, Problem const& p, dropout const& drop) {
   linear_attention_info const in(p.in);
   bool const random = is_random(p.feature.kind);
@@ -150,7 +148,7 @@ void check_call(checker& c, Problem const& p, dropout const& drop) {
   check_direction(c, p.causal, in.q, in.k);
   c.lengths("lengths", p.lengths.keys, in.q.extents.outer, in.k.extents.length);
   c.lengths("query_lengths", p.lengths.queries, in.q.extents.outer, in.q.extents.length);
-  check_policies(c, p.feature, p.divisor);
+  check_policies<A>(c, p.feature, p.divisor);
   if (drop.rate != 0)
     c.fail(error_kind::argument, "dropout.rate is %g, must be 0: no weights are formed", drop.rate);
 }

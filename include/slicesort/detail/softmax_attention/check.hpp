@@ -11,8 +11,6 @@
 #include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
-#include <cmath>
-
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace detail {
@@ -66,14 +64,21 @@ inline void check_bias(checker& c, view_info const& of, view_info const& q, view
            static_cast<long long>(of.extents.channels), static_cast<long long>(distances), of.name);
 }
 
-inline void check_dropout(checker& c, dropout const& d) {
+inline void check_dropout(checker& c, dropout const& d, index_t heads) {
   if (!(d.rate >= 0 && d.rate < 1))
     c.fail(error_kind::argument, "dropout.rate is %g, must be in [0, 1)", d.rate);
-}
-
-inline void check_scale(checker& c, double scale) {
-  if (!(std::abs(scale) <= 1e300))
-    c.fail(error_kind::argument, "scale is %g, must be finite", scale);
+  if (d.first_sample < 0)
+    c.fail(error_kind::argument, "dropout.first_sample is %lld, must not be negative",
+           static_cast<long long>(d.first_sample));
+  if (d.first_head < 0)
+    c.fail(error_kind::argument, "dropout.first_head is %lld, must not be negative",
+           static_cast<long long>(d.first_head));
+  if (d.heads != 0 && (d.heads < heads || d.heads - heads < d.first_head))
+    c.fail(
+        error_kind::argument,
+        "dropout.heads is %lld, must be 0 or at least dropout.first_head + q.heads (%lld + %lld)",
+        static_cast<long long>(d.heads), static_cast<long long>(d.first_head),
+        static_cast<long long>(heads));
 }
 
 template <class Mask>
@@ -84,8 +89,8 @@ void check_mask(checker& c, Mask const& mask, mask_call call) {
 
 // Rules that the shapes of q and v decide, with those of k and y, which follow from them, and of
 // dbias, unless it is left out.
-inline void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 dbias,
-                                   double scale) {
+template <class A>
+void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 dbias, double scale) {
   auto const queries = describe_shape("q", q, head_axes),
              values = describe_shape("v", v, head_axes);
   auto const keys = describe_shape("k", {q.outer, q.batch, v.length, q.channels}, head_axes);
@@ -93,7 +98,7 @@ inline void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 
   check_rows(c, values, queries, keys, values, values.axes.channels);
   c.rows_countable(queries);
   c.rows_countable(keys);
-  check_scale(c, scale);
+  check_number<A>(c, "scale", scale);
   if (dbias != extents4{}) {
     auto const gradient = describe_shape("dbias", dbias, pair_axes);
     c.shape(gradient);
@@ -103,9 +108,9 @@ inline void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 
 }
 
 // Whatever forward and backward have in common: the inputs.
-inline void check_attention(checker& c, attention_info const& in, double scale,
-                            tensor1<index_t const> key_lengths,
-                            tensor1<index_t const> query_lengths) {
+template <class A>
+void check_attention(checker& c, attention_info const& in, double scale,
+                     tensor1<index_t const> key_lengths, tensor1<index_t const> query_lengths) {
   in.each([&](view_info const& one) { c.view(one); });
   check_rows(c, in.k, in.q, in.k, in.q, in.q.axes.channels);
   check_rows(c, in.v, in.q, in.k, in.v, in.v.axes.channels);
@@ -113,7 +118,7 @@ inline void check_attention(checker& c, attention_info const& in, double scale,
   c.rows_countable(in.k);
   c.lengths("lengths", key_lengths, in.q.extents.outer, in.k.extents.length);
   c.lengths("query_lengths", query_lengths, in.q.extents.outer, in.q.extents.length);
-  check_scale(c, scale);
+  check_number<A>(c, "scale", scale);
 }
 
 // y or dy: a row of v's width for each of q's.

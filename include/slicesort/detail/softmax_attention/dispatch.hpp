@@ -57,7 +57,7 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
       all.y = p.y;
       if (p.saving) all.state = p.state;
       all.lengths = p.lengths;
-      all.drop = detail::dropout_rule::of(p.drop);
+      all.drop = detail::dropout_rule::of(p.drop, p.in.q.extents().batch);
       all.warps = tuning.forward_warps;
       while (all.warps > 1 && all.queries_of_block() >= 2 * s.queries) all.warps /= 2;
       while (all.warps > 1 && shared_bytes(all) > grid.info().shared_bytes) all.warps /= 2;
@@ -187,7 +187,7 @@ struct grid_implementation<detail::streaming_attention_op<Mask>> {
     all.dy = p.dy;
     all.stats = m.stats;
     all.lengths = p.lengths;
-    all.drop = detail::dropout_rule::of(p.drop);
+    all.drop = detail::dropout_rule::of(p.drop, p.in.q.extents().batch);
   }
   // One buffer, then fewer warps, where shared memory is small.
   template <class Grid, class Body, class Tile>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which weights of attention dropout keeps: the weight of query i and key j of sample b and head h
 // if counter_hash32(seed, b * heads + h, i * keys + j) >= rate * 2^32. Indices are those of the
-// tensors, whatever lengths say and however keys are gathered.
+// tensors, whatever lengths say and however keys are gathered; b, h and heads those of the whole
+// where the call has a part of it.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -17,20 +18,29 @@ inline namespace SLICESORT_BUILD {
 namespace detail {
 
 struct dropout_rule {
-  std::uint64_t seed = 0, least = 0;  // keeps 32 bits that are no less; 0: all
-  double scale = 1;                   // of what is kept: 1 / (1 - rate)
+  std::uint64_t seed = 0, least = 0;   // keeps 32 bits that are no less; 0: all
+  double scale = 1;                    // of what is kept: 1 / (1 - rate)
+  std::uint64_t heads = 0, first = 0;  // the number of the call's first head is `first`
 
-  // The rate must have been checked.
-  static dropout_rule of(dropout d) {
-    return {d.seed, static_cast<std::uint64_t>(std::ceil(d.rate * 4294967296.0)), 1 / (1 - d.rate)};
+  // For a call of so many heads. The options must have been checked.
+  static dropout_rule of(dropout d, index_t heads_of_call) {
+    dropout_rule r;
+    r.seed = d.seed;
+    r.least = static_cast<std::uint64_t>(std::ceil(d.rate * 4294967296.0));
+    r.scale = 1 / (1 - d.rate);
+    r.heads = static_cast<std::uint64_t>(d.heads == 0 ? heads_of_call : d.heads);
+    r.first = static_cast<std::uint64_t>(d.first_sample) * r.heads +
+              static_cast<std::uint64_t>(d.first_head);
+    return r;
   }
   SLICESORT_HD constexpr bool drops() const { return least != 0; }
-  // The seed of the numbers of a sample and a head, pair = b * heads + h.
-  SLICESORT_HD constexpr std::uint64_t seed_of(index_t pair) const {
-    return counter_hash64(seed, static_cast<std::uint64_t>(pair));
+  // The seed of the numbers of a sample and a head of the call.
+  SLICESORT_HD constexpr std::uint64_t seed_of(index_t sample, index_t head) const {
+    return counter_hash64(seed, first + static_cast<std::uint64_t>(sample) * heads +
+                                    static_cast<std::uint64_t>(head));
   }
   // Of the weight with the number `counter`, what is hashed is
-  // seed_of(pair) + counter_step * (counter + 1).
+  // seed_of(sample, head) + counter_step * (counter + 1).
   SLICESORT_HD constexpr bool keeps(std::uint64_t hashed) const {
     return mix64(hashed) >> 32 >= least;
   }

@@ -132,7 +132,7 @@ struct attention_rule {
     r.gemm = p.gemm;
     r.multiply = p.multiply;
     r.lengths = p.lengths;
-    r.drop = detail::dropout_rule::of(p.drop);
+    r.drop = detail::dropout_rule::of(p.drop, p.in.q.extents().batch);
     return r;
   }
 };
@@ -146,7 +146,7 @@ inline kept_weights_call kept_weights_of(attention_rule const& rule, attention_h
   kept_weights_call call{};
   call.to = to, call.least = rule.drop.least;
   call.keys = keys, call.key = key, call.rows = rows;
-  call.mixed = {rule.drop.seed_of(head.pair) + detail::counter_step * first,
+  call.mixed = {rule.drop.seed_of(head.batch, head.head) + detail::counter_step * first,
                 detail::counter_step * all};
   return call;
 }

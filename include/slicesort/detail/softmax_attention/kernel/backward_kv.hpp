@@ -277,8 +277,8 @@ struct attention_backward_kv_body {
     if (dropping()) {
       scale_tile(dw, static_cast<A>(drop.scale));
       kept.find(block, drop,
-                {m.task->at.sample * in.q.extents().batch + m.task->at.head, in.v.extents().length,
-                 index_t{at.tile} * queries_of_tile, m.task->first + at.own});
+                {m.task->at, in.v.extents().length, index_t{at.tile} * queries_of_tile,
+                 m.task->first + at.own});
       drop_weights(dw, kept);
     }
     int const t = tile_lane(Block::opaque(block.rank())).t;

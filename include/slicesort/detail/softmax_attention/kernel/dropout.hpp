@@ -5,6 +5,7 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/kernel/register_tile.hpp>
 #include <slicesort/detail/softmax_attention/dropout.hpp>
+#include <slicesort/detail/softmax_attention/kernel/tile.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstddef>
@@ -14,10 +15,11 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Where a tile of scores lies: its first row and column are of this query and this key, of the
-// sample and head number `pair` = sample * heads + head, of which there are so many keys.
+// Where a tile of scores lies: its first row and column are of this query and this key, of a head
+// that has so many keys.
 struct tile_place {
-  index_t pair, keys, query, key;
+  head_index head;
+  index_t keys, query, key;
 };
 
 // Which of a lane's weights of a tile are kept. Rows of the tile are queries and columns are keys;
@@ -31,14 +33,14 @@ class kept_weights {
  public:
   template <class Block>
   SLICESORT_HD_INLINE void find(Block& block, detail::dropout_rule const& drop,
-                                tile_place const& at) {
+                                tile_place const& place) {
     tile_lane const me(Block::opaque(block.rank()));
     // What is hashed grows by the same step from key to key, and by another from query to query.
     std::uint64_t const of_key = detail::counter_step,
-                        of_query = of_key * static_cast<std::uint64_t>(at.keys),
-                        first = drop.seed_of(at.pair) +
-                                of_query * static_cast<std::uint64_t>(at.query) +
-                                of_key * static_cast<std::uint64_t>(at.key + 1);
+                        of_query = of_key * static_cast<std::uint64_t>(place.keys),
+                        first = drop.seed_of(place.head.sample, place.head.head) +
+                                of_query * static_cast<std::uint64_t>(place.query) +
+                                of_key * static_cast<std::uint64_t>(place.key + 1);
     SLICESORT_UNROLL
     for (int word = 0; word < words; ++word) {
       std::uint32_t bits = 0;

@@ -188,9 +188,7 @@ struct dscore_tile {
     if (drop.drops()) {
       scale_tile(dw, static_cast<A>(drop.scale));
       kept_weights<false, tiles_of_warp, columns> kept;
-      kept.find(block, drop,
-                {m.task->at.sample * in.q.extents().batch + m.task->at.head, in.v.extents().length,
-                 m.task->first + at.own, at.key});
+      kept.find(block, drop, {m.task->at, in.v.extents().length, m.task->first + at.own, at.key});
       drop_weights(dw, kept);
     }
     int const g = tile_lane(Block::opaque(block.rank())).g;

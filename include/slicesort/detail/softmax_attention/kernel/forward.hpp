@@ -231,8 +231,7 @@ struct attention_forward_body {
                                      index_t key) const {
     kept_weights<false, tiles_of_warp, columns> kept;
     kept.find(block, drop,
-              {task.at.sample * in.q.extents().batch + task.at.head, in.v.extents().length,
-               task.first + first_query_of_warp(block), key});
+              {task.at, in.v.extents().length, task.first + first_query_of_warp(block), key});
     drop_weights(weights, kept);
   }
 

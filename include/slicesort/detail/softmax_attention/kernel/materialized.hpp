@@ -44,7 +44,7 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
     if (s.queries == 0) return;
     detail::arena a(w);
     layout<T> const m(a, grid, s);
-    auto const drop = detail::dropout_rule::of(p.drop);
+    auto const drop = detail::dropout_rule::of(p.drop, s.heads);
     each_part(s, m.heads, [&](map_rows const& part) {
       products<T> const of{p.lengths, part, p.in, p.gemm};
       head_matrices<T> const weights = p.saving ? matrices(p.state, part) : map_of(m.second, part);
@@ -76,7 +76,7 @@ struct grid_implementation<detail::materialized_attention_op<Mask>> {
     detail::arena a(w);
     layout<T> const m(a, grid, s);
     auto const scale = static_cast<A>(p.scale);
-    auto const drop = detail::dropout_rule::of(p.drop);
+    auto const drop = detail::dropout_rule::of(p.drop, s.heads);
     bool const by_pairs = p.to.dbias.data() != nullptr && s.dbias.form == bias_gradient::of_pairs,
                stored = p.to.dq.data() != nullptr || p.to.dk.data() != nullptr || by_pairs,
                scored = stored || p.to.dbias.data() != nullptr;

@@ -49,7 +49,7 @@ class kept_row {
   SLICESORT_HD kept_row(detail::dropout_rule const& drop, map_rows const& rows, index_t head,
                         index_t row)
       : drop_(drop),
-        hashed_(drop.seed_of(rows.pair(head)) +
+        hashed_(drop.seed_of(rows.sample, rows.first_head + head) +
                 detail::counter_step * static_cast<std::uint64_t>(row * rows.keys + 1)) {}
   SLICESORT_HD bool operator()(index_t key) const {
     return drop_.keeps(hashed_ + detail::counter_step * static_cast<std::uint64_t>(key));

@@ -180,4 +180,4 @@ int main() {
 // #...........###.          ...#...#...###..          ........######..
 // #............###          ...#...#...####.          ........#######.
 // #.............##          ...#...#...#####          ........########
-// softmax_attention.forward: mask own_document: each key must have a document (keys is 8)
+// softmax_attention.forward: mask own_document: each key must have a document (k.length is 8)

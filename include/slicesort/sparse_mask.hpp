@@ -157,7 +157,7 @@ struct block_pairs {
   SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
     if (!detail::is_mask_number(block, 1)) return "block_pairs: block must be in 1..2^40";
     if (keys != call.keys) return "block_pairs: keys must be the number of keys";
-    if (call.queries >= 0 && (queries == 0 ? keys : queries) != call.queries)
+    if (call.queries > 0 && (queries == 0 ? keys : queries) != call.queries)
       return "block_pairs: queries must be the number of queries, if they are not as many as keys";
     if (!detail::is_mask_number(keys, 0) || !detail::is_mask_number(queries, 0))
       return "block_pairs: keys and queries must be in 0..2^40";

@@ -258,6 +258,21 @@ TEST_CASE_TEMPLATE("rows of zeros", T, float, double, float16, bfloat16) {
       }
 }
 
+// random_fourier divides by |x|, whose square is no number of the accumulator here.
+TEST_CASE_TEMPLATE("rows whose squares overflow or vanish", T, float, double, bfloat16) {
+  constexpr int far = sizeof(T) == sizeof(double) ? 900 : 110;
+  for (int exponent : {far, far * 2 / 3, -far * 2 / 3, -far})
+    for (double floor : {0.0, 1e-3}) {
+      auto p = normal_linear<T>({1, 2, 9, 9, 5, 4}, ss::feature::random_fourier{floor},
+                                divisor_number(2, 10), exponent % 4 == 0, 3800);
+      for (auto* all : {&p.q, &p.k})
+        for (std::size_t i = 0; i < 40; ++i)
+          (*all)[i] =
+              from_double<T>(std::ldexp(static_cast<double>(decode((*all)[i]).value), exponent));
+      check_everywhere(p);
+    }
+}
+
 TEST_CASE_TEMPLATE("any layout", T, float, double, float16, bfloat16) {
   std::uint64_t seed = 4000;
   for (std::size_t feature : {0u, 2u, 3u, 5u})

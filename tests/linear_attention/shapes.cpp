@@ -73,7 +73,8 @@ TEST_CASE("shapes of inputs") {
     c.in.q = {nullptr, c.q_shape};
     CHECK(c.everywhere() == "q.data is null, must point to [2, 3, 5, 6]");
     c.in.q = ss::split_heads(tensor3<float const>(c.at(0), {2, 5, 17}), 3);
-    CHECK(c.everywhere() == "q.channels is -1, must not be negative");
+    CHECK(c.everywhere() ==
+          "q.channels is -1, must not be negative (split_heads: heads must divide the channels)");
   }
   SUBCASE("too long to number") {
     index_t const length = (index_t{1} << 31) + 1;

@@ -59,9 +59,10 @@ TEST_CASE("a mask of another number of keys is refused by the door") {
     ss::softmax_attention<mask::bigbird> const op{of};
     return std::string(op.template check_workspace_bytes<double>(on, e, e).message);
   };
-  CHECK(message(m) ==
-        "softmax_attention.workspace_bytes: mask bigbird: keys must be the number of keys (keys is "
-        "12)");
+  CHECK(
+      message(m) ==
+      "softmax_attention.workspace_bytes: mask bigbird: keys must be the number of keys (k.length is "
+      "12)");
   m.keys = 12;
   CHECK(message(m) == "");
 }

@@ -114,6 +114,7 @@ TEST_CASE("the number of keys") {
   std::string const keys = "block_pairs: keys must be the number of keys",
                     size = "block_pairs: table must have a bit for every pair of blocks";
   using pairs = mask::block_pairs;
+  CHECK(refused(pairs{{table, 6}, 8, 5, 7}, {5, 0}) == "");  // no query asks for it
   CHECK(refused(pairs{{table, 3}, 2, 5}, 5) == "");
   CHECK(refused(pairs{{table, 6}, 2, 5}, 5) == "");
   CHECK(refused(pairs{{table, 3}, 2, 5}, 6) == keys);

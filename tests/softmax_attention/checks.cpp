@@ -134,7 +134,8 @@ TEST_CASE("shapes") {
     for (index_t wrong : {4, 7, 9}) {  // a bias of keys is none by distance
       c.in.bias = {c.at(3), {1, 3, 1, wrong}};
       CHECK(c.everywhere() == "bias.keys is " + std::to_string(wrong) +
-                                  ", must be 8 (q.length + k.length - 1) where bias.queries is 1");
+                                  ", must be 8 (q.length + k.length - 1) where bias.queries is 1; "
+                                  "a row for all queries has their number and stride 0");
     }
     c.in.bias = {nullptr, {1, 1, 1, 8}};
     CHECK(c.everywhere() == "bias.data is null, must point to [1, 1, 1, 8]");
@@ -203,7 +204,8 @@ TEST_CASE("shapes") {
     c.in.q = {nullptr, c.q_shape};
     CHECK(c.everywhere() == "q.data is null, must point to [2, 3, 5, 6]");
     c.in.q = ss::split_heads(tensor3<float const>(c.at(0), {2, 5, 17}), 3);
-    CHECK(c.everywhere() == "q.channels is -1, must not be negative");
+    CHECK(c.everywhere() ==
+          "q.channels is -1, must not be negative (split_heads: heads must divide the channels)");
   }
   SUBCASE("outputs give every element its place") {
     c.y = {c.at(5), c.y_shape, {105, 0, 7, 1}};
@@ -280,17 +282,17 @@ TEST_CASE("numbers and lengths") {
 TEST_CASE("masks") {
   attention_call<ss::mask::window> w;
   w.mask = {-1, 0};
-  CHECK(w.everywhere() == "mask window: left and right must be in 0..2^40 (keys is 4)");
+  CHECK(w.everywhere() == "mask window: left and right must be in 0..2^40 (k.length is 4)");
   attention_call<ss::mask::block_local> b;
   b.mask = {0};
-  CHECK(b.everywhere() == "mask block_local: size must be in 1..2^40 (keys is 4)");
+  CHECK(b.everywhere() == "mask block_local: size must be in 1..2^40 (k.length is 4)");
   struct own : pattern_mask {
     char const* validate(index_t keys) const {
       return keys % 2 == 1 ? nullptr : "own: keys must be odd";
     }
   };
   attention_call<own> o;
-  CHECK(o.everywhere() == "mask own: keys must be odd (keys is 4)");
+  CHECK(o.everywhere() == "mask own: keys must be odd (k.length is 4)");
 
   // What a mask is told of a call: the keys, the queries, and whether samples have lengths.
   using circle = ss::mask::chunk_back;
@@ -300,7 +302,7 @@ TEST_CASE("masks") {
   chunks.rows = {4, 3};
   CHECK(
       chunks.everywhere() ==
-      "mask chunk_back: samples must not have lengths of their own if it is circular (keys is 4)");
+      "mask chunk_back: samples must not have lengths of their own if it is circular (k.length is 4)");
   std::vector<std::uint8_t> const all(4, 0xff);
   attention_call<ss::mask::block_pairs> pairs;
   index_t const queries = pairs.q_shape.length;
@@ -309,7 +311,7 @@ TEST_CASE("masks") {
   pairs.mask.queries = queries + 1;
   CHECK(pairs.everywhere() ==
         "mask block_pairs: queries must be the number of queries, if they are not as many as keys "
-        "(keys is 4)");
+        "(k.length is 4)");
 }
 
 TEST_CASE("what is written shares no element with anything") {

@@ -363,9 +363,10 @@ TEST_CASE("parameters that calls refuse have no size, by exception or verdict") 
         "softmax_attention.workspace_bytes: dbias.keys is 5, must be 4 (k.length)");
   CHECK(refused(attention, heads, keys, extents4{2, 2, 1, 8}) ==
         "softmax_attention.workspace_bytes: dbias.heads is 2, must be 3 (q.heads)");
-  CHECK(refused(ss::softmax_attention{ss::mask::block_local{0}}, extents4{1, 2, 5, 3},
-                extents4{1, 2, 7, 3}) ==
-        "softmax_attention.workspace_bytes: mask block_local: size must be in 1..2^40 (keys is 7)");
+  CHECK(
+      refused(ss::softmax_attention{ss::mask::block_local{0}}, extents4{1, 2, 5, 3},
+              extents4{1, 2, 7, 3}) ==
+      "softmax_attention.workspace_bytes: mask block_local: size must be in 1..2^40 (k.length is 7)");
   CHECK(sentence(ss::slicing_sort<>::check_workspace_bytes<float>(ss::exec::host{0}, e)) ==
         "exec.threads is 0, must be at least 1");
 }

@@ -2,7 +2,7 @@
 // of: y state merged_state
 // expect: slicesort: these arguments do not fit forward(on, {{y, state}, {y, state}, ..}, y,
 // {state} or slicesort::no_saved, workspace): an argument is missing, out of place or of another
-// type.
+// type (lengths are of index_t, that is, std::int64_t).
 #include <slicesort/slicesort.hpp>
 
 namespace ss = slicesort;

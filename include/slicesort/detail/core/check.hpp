@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 
 namespace slicesort {
@@ -205,9 +206,12 @@ class checker {
     one_axis(v, v.axes.channels, v.extents.channels);
   }
   void one_axis(view_info const& v, char const* name, index_t extent) {
-    if (extent < 0)
-      fail(error_kind::argument, "%s.%s is %lld, must not be negative", v.name, name,
-           static_cast<long long>(extent));
+    if (extent >= 0) return;
+    bool const split =
+        extent == -1 && v.axes.outer != nullptr && std::strcmp(name, "channels") == 0;
+    fail(error_kind::argument, "%s.%s is %lld, must not be negative%s", v.name, name,
+         static_cast<long long>(extent),
+         split ? " (split_heads: heads must divide the channels)" : "");
   }
   // The stride of an axis of extent 1 is never used.
   void step(view_info const& v, char const* name, index_t extent, index_t stride) {

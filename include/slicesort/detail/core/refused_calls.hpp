@@ -46,14 +46,17 @@ struct anything {
   ::slicesort::detail::anything = {}, ::slicesort::detail::anything = {}, \
   ::slicesort::detail::anything = {}, ::slicesort::detail::anything = {}, \
   ::slicesort::detail::anything = {}
-#define SLICESORT_REFUSE_OTHER(name, call)                                               \
-  template <class First = ::slicesort::detail::anything,                                 \
-            ::slicesort::detail::unless_policy<First> = 0>                               \
-  SLICESORT_REFUSED(First, SLICESORT_NEEDS_POLICY)                                       \
-  name(First const&, SLICESORT_UP_TO_NINE_MORE) const SLICESORT_REFUSAL;                 \
-  template <class First, ::slicesort::detail::if_policy<First> = 0>                      \
-  SLICESORT_REFUSED(First, "slicesort: these arguments do not fit " call                 \
-                           ": an argument is missing, out of place or of another type.") \
+#define SLICESORT_REFUSE_OTHER(name, call)                                                           \
+  template <class First = ::slicesort::detail::anything,                                             \
+            ::slicesort::detail::unless_policy<First> = 0>                                           \
+  SLICESORT_REFUSED(First, SLICESORT_NEEDS_POLICY)                                                   \
+  name(First const&, SLICESORT_UP_TO_NINE_MORE) const SLICESORT_REFUSAL;                             \
+  template <class First, ::slicesort::detail::if_policy<First> = 0>                                  \
+  SLICESORT_REFUSED(                                                                                 \
+      First,                                                                                         \
+      "slicesort: these arguments do not fit " call                                                  \
+      ": an argument is missing, out of place or of another type (lengths are of index_t, that is, " \
+      "std::int64_t).")                                                                              \
   name(First const&, SLICESORT_UP_TO_NINE_MORE) const SLICESORT_REFUSAL
 
 // A function that a door has not: `sentence` says what to call instead.

@@ -64,10 +64,10 @@ inline void check_w(checker& c, view_info const& w, view_info const& q) {
   c.rows_countable(w);
 }
 
-inline void check_presence_of_w(checker& c, bool is_there, feature_kind kind) {
+inline void check_presence_of_w(checker& c, bool is_there, index_t heads, feature_kind kind) {
   if (is_there && !is_random(kind))
     c.fail(error_kind::argument, "w must be left out: the feature map has no matrix");
-  if (!is_there && is_random(kind))
+  if (!is_there && heads != 0 && is_random(kind))
     c.fail(error_kind::argument,
            "w is left out, must be the feature map's matrix, [1 or heads, features, channels]");
 }
@@ -120,7 +120,7 @@ void check_shapes(checker& c, linear_attention_shapes const& s, feature_rule con
   };
   auto const w = shape_of_w("w", s.w), dw = shape_of_w("dw", s.dw);
   c.shape(w);
-  check_presence_of_w(c, s.w != extents3{}, feature.kind);
+  check_presence_of_w(c, s.w != extents3{}, s.q.batch, feature.kind);
   if (is_random(feature.kind)) check_w(c, w, queries);
   c.rows_countable(queries);
   c.rows_countable(keys);
@@ -141,7 +141,7 @@ void check_call(checker& c, Problem const& p, dropout const& drop) {
   check_rows(c, in.k, in.q, in.k, in.q, in.q.axes.channels);
   check_rows(c, in.v, in.q, in.k, in.v, in.v.axes.channels);
   if (in.has[3]) c.view(in.w);
-  check_presence_of_w(c, in.has[3], p.feature.kind);
+  check_presence_of_w(c, in.has[3], in.q.extents.batch, p.feature.kind);
   if (random) check_w(c, in.w, in.q);
   c.rows_countable(in.q);
   c.rows_countable(in.k);

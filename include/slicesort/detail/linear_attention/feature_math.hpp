@@ -7,6 +7,8 @@
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
+#include <limits>
+
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace detail {
@@ -51,6 +53,39 @@ SLICESORT_HD_INLINE A square_root(Arithmetic& on, A x) {
   for (int i = 0; i < steps; ++i)  // Newton's (root + x / root) / 2; halving is exact
     root = static_cast<A>(0.5) * on.fused_multiply_add(root, A(1), on.divide(x, root));
   return root;
+}
+
+// |x| of a row, given the sum of its squares. Where that left the range of A, the squares of x over
+// its largest magnitude are summed. It is at most A's largest number.
+template <class A, class Arithmetic, class Element>
+SLICESORT_HD_INLINE A row_norm(Arithmetic& on, A square, index_t channels, Element const& x) {
+  constexpr A least = static_cast<A>(sizeof(A) == sizeof(double) ? 0x1p-900 : 0x1p-80),
+              greatest = std::numeric_limits<A>::max();
+  if (!(square < least || square > greatest)) return square_root(on, square);
+  A largest(0), sum(0);
+  for (index_t c = 0; c < channels; ++c) {
+    A const element = x(c), magnitude = element < A(0) ? -element : element;
+    if (magnitude > largest) largest = magnitude;
+  }
+  if (largest == A(0) || largest > greatest) return largest;
+  for (index_t c = 0; c < channels; ++c) {
+    A const part = on.divide(x(c), largest);
+    sum = on.fused_multiply_add(part, part, sum);
+  }
+  A const norm = on.fused_multiply_add(largest, square_root(on, sum), A(0));
+  return norm > greatest ? greatest : norm;
+}
+
+// What random_fourier divides a row by, its norm and the floor; and what it multiplies the row by,
+// 0 where the divisor is no normal number.
+template <class A, class Arithmetic>
+SLICESORT_HD_INLINE A fourier_divisor(Arithmetic& on, A norm, A floor) {
+  return on.fused_multiply_add(norm, A(1), floor);
+}
+template <class A, class Arithmetic>
+SLICESORT_HD_INLINE A fourier_scale(Arithmetic& on, A norm, A floor) {
+  A const by = fourier_divisor(on, norm, floor);
+  return by < std::numeric_limits<A>::min() ? A(0) : on.divide(A(1), by);
 }
 
 // The cosine and sine of cosine_reweighted in a row: of pi (i + 1) / (2 L).

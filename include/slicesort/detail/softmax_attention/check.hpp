@@ -60,8 +60,9 @@ inline void check_bias(checker& c, view_info const& of, view_info const& q, view
   index_t const distances = distances_of(q.extents.length, k.extents.length);
   if (of.extents.channels != distances)
     c.fail(error_kind::argument,
-           "%s.keys is %lld, must be %lld (q.length + k.length - 1) where %s.queries is 1", of.name,
-           static_cast<long long>(of.extents.channels), static_cast<long long>(distances), of.name);
+           "%s.keys is %lld, must be %lld (q.length + k.length - 1) where %s.queries is 1%s",
+           of.name, static_cast<long long>(of.extents.channels), static_cast<long long>(distances),
+           of.name, of.written ? "" : "; a row for all queries has their number and stride 0");
 }
 
 inline void check_dropout(checker& c, dropout const& d, index_t heads) {
@@ -84,7 +85,8 @@ inline void check_dropout(checker& c, dropout const& d, index_t heads) {
 template <class Mask>
 void check_mask(checker& c, Mask const& mask, mask_call call) {
   if (char const* const what = what_is_wrong(mask, call))
-    c.fail(error_kind::argument, "mask %s (keys is %lld)", what, static_cast<long long>(call.keys));
+    c.fail(error_kind::argument, "mask %s (k.length is %lld)", what,
+           static_cast<long long>(call.keys));
 }
 
 // Rules that the shapes of q and v decide, with those of k and y, which follow from them, and of

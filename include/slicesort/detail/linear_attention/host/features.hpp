@@ -212,9 +212,12 @@ class tile_features {
       squares(m, padded, m.row.factor);
       single_arithmetic<A> on;
       for (int i = 0; i < padded; ++i) {
-        A const norm = detail::square_root(on, m.row.factor[i]), more = norm + of_.eps;
-        m.row.factor[i] = more == A(0) ? A(0) : A(1) / more;
-        m.row.ratio[i] = norm > A(0) ? more / norm : A(0);
+        A const* const x = m.x + i * width_.channels;
+        A const norm =
+            detail::row_norm(on, m.row.factor[i], width_.channels, [x](index_t c) { return x[c]; });
+        m.row.factor[i] = detail::fourier_scale(on, norm, of_.eps);
+        m.row.ratio[i] =
+            norm > A(0) ? on.divide(detail::fourier_divisor(on, norm, of_.eps), norm) : A(0);
       }
     }
     scale(m.x, padded, m.row.factor);

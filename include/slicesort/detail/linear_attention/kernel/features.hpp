@@ -29,17 +29,6 @@ struct linear_features {
   A* maxima;  // [pair][row]; random_exp: m
 };
 
-// What random_fourier divides a row by, its norm and the floor; and what it multiplies it by.
-template <class Block, class A>
-SLICESORT_HD_INLINE A fourier_divisor(Block& block, detail::feature_rule const& rule, A norm) {
-  return block.fused_multiply_add(norm, A(1), static_cast<A>(rule.eps));
-}
-template <class Block, class A>
-SLICESORT_HD_INLINE A fourier_scale(Block& block, detail::feature_rule const& rule, A norm) {
-  A const by = fourier_divisor(block, rule, norm);
-  return by == A(0) ? A(0) : block.divide(A(1), by);
-}
-
 template <class Feature, class T>
 struct feature_rows_body {
   static constexpr int max_threads = linear_threads;
@@ -104,10 +93,12 @@ struct feature_rows_body {
             return block.fused_multiply_add(one, one, sum);
           },
           [&](int row, A square) {
-            A const number = fourier ? detail::square_root(block, square)
+            A const number = fourier ? detail::row_norm(block, square, rule.channels,
+                                                        [&](index_t c) { return element(row, c); })
                                      : math::product(numbers{block}, A(0.5), square);
             to.number[first + row] = number;
-            return fourier ? fourier_scale(block, rule, number) : number;
+            return fourier ? detail::fourier_scale(block, number, static_cast<A>(rule.eps))
+                           : number;
           });
     }
     for_each_of_rows(block, rows, rule.channels, [&](int row, index_t c) {

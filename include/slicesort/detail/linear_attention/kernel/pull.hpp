@@ -215,13 +215,17 @@ struct pull_rows_body {
           [&](int row, A along) {
             A const norm = of.number[first + row];
             A const ratio =
-                norm > A(0) ? block.divide(fourier_divisor(block, rule, norm), norm) : A(0);
+                norm > A(0)
+                    ? block.divide(detail::fourier_divisor(block, norm, static_cast<A>(rule.eps)),
+                                   norm)
+                    : A(0);
             return math::product(on, along, ratio);
           });
     for_each_row(block, rows, [&](int row) {
       A const along = fourier ? sums.numbers[row] : exp ? gradients.sums[first + row] : A(0);
-      A const scale = fourier ? fourier_scale(block, rule, of.number[first + row])
-                              : static_cast<A>(rule.scale_of_x);
+      A const scale =
+          fourier ? detail::fourier_scale(block, of.number[first + row], static_cast<A>(rule.eps))
+                  : static_cast<A>(rule.scale_of_x);
       for_each_of_row(block, rule.channels, [&](index_t c) {
         index_t const n = row * rule.channels + c;
         A dx = gz[n];

@@ -2,6 +2,7 @@
 """Tests of examples/learning/run and of the training program, which LEARNING_PROGRAM names (skipped without):
 `LEARNING_PROGRAM=.. PYTHONPATH=examples/learning:bench python3 -m unittest discover -s tests/learning -p 'test_*.py'`."""
 import contextlib
+import dataclasses
 import io
 import json
 import os
@@ -94,6 +95,7 @@ class Figures(unittest.TestCase):
     def test_captions_name_what_is_scaled(self) -> None:
         whole, part = (figures.curve_of([self.run_of(model, {end: 0.5}, 20)], []) for model, end in (("none", 20), ("csp", 10)))
         self.assertEqual(figures.captions([whole, part], 1), ("one seed; dashed: the control without mixing", "none: ours\ncsp: ours, scaled: 10 of 20 steps"))
+        self.assertIn("none can win here: the head reads all rows", figures.captions([dataclasses.replace(whole, pool="flatten"), part], 1)[1])
         self.assertEqual(figures.captions([part, part], 3), ("mean of 3 seeds, band from the least to the greatest", "all: ours, scaled: 10 of 20 steps"))
 
 
@@ -239,6 +241,16 @@ class Program(unittest.TestCase):
                                    "--model", model, "--dry-run"], capture_output=True, encoding="utf-8", check=False)
             self.assertEqual(done.returncode, status, done.stderr)
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_models_with_the_same_settings_share_a_figure(self) -> None:
+        call = [sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--preset", "small/listops",
+                "--set", "steps=2", "--set", "test-every=1", "--set", "test-samples=20"]
+        for model in ("chord", "none"):
+            done = subprocess.run([*call, "--model", model], capture_output=True, encoding="utf-8", check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        drawn, = (json.loads(path.read_text(encoding="utf-8")) for path in self.folder.glob("figure-*.json"))
+        self.assertEqual([curve["model"] for curve in drawn["curves"]], ["none", "chord"])
+        self.assertEqual(list(drawn["lines"])[:2], ["majority", "reads the first token"])
 
     def test_runs_are_found_again(self) -> None:
         runs = Runs(Path(str(PROGRAM)), self.folder, None, 1, None)

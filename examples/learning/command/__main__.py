@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -43,7 +44,10 @@ def table(o: argparse.Namespace, runs: Runs) -> None:
         made = speed.table(runs, o.models, o.lengths, o.torch, dict(o.set))
     else:
         name = o.preset or "nystromformer/listops"
-        made = tables.listops(runs, runs.ensure_all([flags_for(o, "listops", name, model) for model in o.models or OF_TABLE], o.seeds), name)
+        found = runs.ensure_all([flags_for(o, "listops", name, model) for model in o.models or OF_TABLE], o.seeds)
+        made = tables.listops(runs, found, name)
+        draw(o.results / "table-listops", f"ListOps, {name}", [curve_of(one, scaled_by(name, one[0][0].flags)) for one in found], o.seeds,
+             lines_of(runs, found[0][0][0].flags), origin())
     made.says.append(f"{origin()}; {' '.join(['examples/learning/run', *sys.argv[1:]])}")
     o.results.mkdir(parents=True, exist_ok=True)
     (o.results / f"table-{o.table}.md").write_text(made.markdown(), encoding="utf-8")
@@ -53,7 +57,6 @@ def table(o: argparse.Namespace, runs: Runs) -> None:
 
 def figure(o: argparse.Namespace, runs: Runs) -> None:
     name, models, lengths = o.preset or f"paramixer/{o.figure}", o.models or OF_FIGURE, o.lengths or [128]
-    lines = {"a constant 0.5": 0.1536} if o.figure == "adding" else {"at random": 0.25}
     what = {"adding": "The adding problem", "order": "Temporal order"}[o.figure]
     wanted = [flags_for(o, o.figure, name, model, length=str(length)) for length in lengths for model in models]
     found = iter(runs.ensure_all(wanted, o.seeds))
@@ -61,14 +64,29 @@ def figure(o: argparse.Namespace, runs: Runs) -> None:
         of = [next(found) for _ in models]
         pool = "-cls" * (dict(o.set).get("pool") == "cls")
         series = [curve_of(one, scaled_by(name, one[0][0].flags, ("length",))) for one in of]
-        draw(o.results / f"{o.figure}-{length}{pool}", f"{what}, {length} rows" + ", class token" * bool(pool), series, o.seeds, lines, origin())
+        draw(o.results / f"{o.figure}-{length}{pool}", f"{what}, {length} rows" + ", class token" * bool(pool), series, o.seeds,
+             lines_of(runs, of[0][0][0].flags), origin())
+
+
+def lines_of(runs: Runs, flags: dict[str, str]) -> dict[str, float]:
+    """What readers get who look at little: lines across a figure of the task."""
+    task = flags.get("task", "adding")
+    if task == "listops":
+        from .tables import readers_of
+        return {"majority" if looks_at == "nothing" else f"reads {looks_at}": share for looks_at, share in readers_of(runs, flags).items()}
+    return {"adding": {"a constant 0.5": 0.1536}, "order": {"at random": 0.25}}.get(task, {})
 
 
 def single(o: argparse.Namespace, runs: Runs) -> None:
+    """One run, and a figure of all models that were trained with these settings."""
     flags = flags_of(o.preset, o.task, o.model, dict(o.set))
     of = runs.ensure_all([flags], o.seeds)[0]
-    label, task = flags.get("model", "chord"), flags.get("task", "adding")
-    draw(o.results / f"{task}-{label}", f"{label} on {task}", [curve_of(of, scaled_by(o.preset, flags))], o.seeds, {}, origin())
+    task = flags.get("task", "adding")
+    settings = [o.preset or task, *(f"{name}={value}" for name, value in o.set)]
+    others = [flags_of(o.preset, o.task, model, dict(o.set)) for model in runs.models_of(task) if model != flags.get("model", "chord")]
+    shown = [of, *([(run, run.result()) for run in map(lambda seed: runs.run_of(other, seed), range(1, o.seeds + 1))] for other in others)]
+    draw(o.results / re.sub(r"[^\w.=]+", "-", "-".join(settings)), ", ".join(settings),
+         [curve_of(one, scaled_by(o.preset, one[0][0].flags)) for one in shown], o.seeds, lines_of(runs, flags), origin())
     for run, result in of:
         print(f"seed {run.seed}: " + (f"accuracy {100 * result.accuracy:.2f} % after {result.step} steps" if result.test else "no test yet") + f"; {run.folder}")
 

@@ -17,6 +17,7 @@ class Curve:
     """Accuracies of tests after steps, over seeds, and what they are: ours, or scaled and in what."""
     model: str
     kind: str
+    pool: str  # what the head reads
     steps: list[int]
     mean: list[float]
     least: list[float]
@@ -31,18 +32,20 @@ def curve_of(of: list[tuple[Run, Result]], scaled: list[str]) -> Curve | None:
         return None
     values = [[one[step] for one in by_step] for step in steps]
     kind = what_it_is(of, scaled) if "steps" in of[0][0].flags else "ours"
-    return Curve(of[0][0].model, kind, steps, list(map(statistics.mean, values)), list(map(min, values)), list(map(max, values)))
+    return Curve(of[0][0].model, kind, of[0][0].flags.get("pool", ""), steps, list(map(statistics.mean, values)), list(map(min, values)), list(map(max, values)))
 
 
 def captions(series: list[Curve], seeds: int) -> tuple[str, str]:
     """Below the title, and below the picture: models with the same to say are named together."""
     says = f"mean of {seeds} seeds, band from the least to the greatest" if seeds > 1 else "one seed"
-    if any(curve.model.startswith("none") for curve in series):
+    controls = [curve for curve in series if curve.model.startswith("none")]
+    if controls:
         says += "; dashed: the control without mixing"
     kinds: dict[str, list[str]] = {}
     for curve in series:
         kinds.setdefault(curve.kind, []).append(curve.model)
-    told = [f"{'all' if len(kinds) == 1 else ', '.join(models)}: {kind}" for kind, models in kinds.items()]
+    told = ["none can win here: the head reads all rows, so that no row needs to see another"] if any(curve.pool == "flatten" for curve in controls) else []
+    told += [f"{'all' if len(kinds) == 1 else ', '.join(models)}: {kind}" for kind, models in kinds.items()]
     return says, "\n".join(line for one in told for line in textwrap.wrap(one, 110))
 
 

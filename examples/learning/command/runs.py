@@ -91,6 +91,11 @@ class Runs:
         name = f"{flags.get('task', 'adding')}-{flags.get('model', 'chord')}-{flags.get('length', '')}-{seed}"
         return Run(flags, seed, self.results / "runs" / f"{name}-{hashlib.sha256(whole.encode()).hexdigest()[:10]}")
 
+    def models_of(self, task: str) -> list[str]:
+        """The models that runs of a task have, with whatever settings."""
+        names = (folder.name.removeprefix(f"{task}-") for folder in (self.results / "runs").glob(f"{task}-*"))
+        return sorted({name.rsplit("-", 3)[0] for name in names})
+
     def command(self, run: Run) -> list[str]:
         words = [str(self.program), "--seed", str(run.seed)]
         for name, value in run.flags.items():

@@ -10,6 +10,7 @@
 #include <slicesort/sparse_mask.hpp>
 #include <slicesort/tensor_view.hpp>
 
+#include <cstdint>
 #include <type_traits>
 
 namespace slicesort {
@@ -24,6 +25,9 @@ struct full {
   }
   SLICESORT_HD_ABI_TAG constexpr bool covers(index_t, index_t, index_t, index_t) const {
     return true;
+  }
+  SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t, index_t) const {
+    return ~std::uint64_t{0};
   }
 };
 
@@ -43,6 +47,9 @@ struct causal {
                                              index_t first_key, index_t last_key) const {
     return detail::pair_distances({first_query, last_query, first_key, last_key}).greatest <=
            offset;
+  }
+  SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
+    return detail::bits_from(key - offset - first_query);
   }
   SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
     return detail::is_mask_number(offset, -detail::greatest_mask_number)
@@ -67,6 +74,10 @@ struct window {
                                              index_t first_key, index_t last_key) const {
     detail::pair_distances const d({first_query, last_query, first_key, last_key});
     return -left <= d.least && d.greatest <= right;
+  }
+  SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
+    index_t const distance = key - first_query;
+    return detail::bits_from(distance - right) & ~detail::bits_from(distance + left + 1);
   }
   SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
     return detail::is_mask_number(left, 0) && detail::is_mask_number(right, 0)
@@ -124,6 +135,16 @@ struct strided {
     return detail::are_multiples(d.least, d.greatest < -near_by ? d.greatest : -near_by, stride) &&
            detail::are_multiples(d.least > near_by ? d.least : near_by, d.greatest, stride);
   }
+  SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
+    index_t const distance = key - first_query, rest = distance % stride,
+                  first = rest < 0 ? rest + stride : rest,
+                  radius = near_by < detail::greatest_mask_number ? near_by
+                                                                  : detail::greatest_mask_number;
+    std::uint64_t multiples = first < 64 ? std::uint64_t{1} << first : 0;
+    for (index_t step = stride; step < 64; step *= 2) multiples |= multiples << step;
+    return multiples |
+           (detail::bits_from(distance - radius + 1) & ~detail::bits_from(distance + radius));
+  }
   SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
     return 1 <= stride && 0 <= near_by ? nullptr
                                        : "strided: stride must be at least 1, near_by at least 0";
@@ -156,6 +177,11 @@ struct both {
                                              index_t first_key, index_t last_key) const {
     detail::pair_range const r{first_query, last_query, first_key, last_key};
     return detail::covers_pairs(a, r) && detail::covers_pairs(b, r);
+  }
+  template <class M = A,
+            std::enable_if_t<detail::has_query_bits<M> && detail::has_query_bits<B>, int> = 0>
+  SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
+    return a.query_bits(first_query, key) & b.query_bits(first_query, key);
   }
   template <class M = A,
             std::enable_if_t<detail::has_for_head<M> || detail::has_for_head<B>, int> = 0>
@@ -199,6 +225,11 @@ struct either {
                                              index_t first_key, index_t last_key) const {
     detail::pair_range const r{first_query, last_query, first_key, last_key};
     return detail::covers_pairs(a, r) || detail::covers_pairs(b, r);
+  }
+  template <class M = A,
+            std::enable_if_t<detail::has_query_bits<M> && detail::has_query_bits<B>, int> = 0>
+  SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
+    return a.query_bits(first_query, key) | b.query_bits(first_query, key);
   }
   template <class M = A,
             std::enable_if_t<detail::has_for_head<M> || detail::has_for_head<B>, int> = 0>

@@ -13,13 +13,16 @@
 ///   what does not meet is left out, without a list of what does.
 /// - `bool covers(..)` of the same arguments: true if each of these queries looks at each of these
 ///   keys. False is always safe. Where it is true, `allows` is not asked.
+/// - `std::uint64_t query_bits(index_t first_query, index_t key) const`: bit i is whether query
+///   `first_query + i` looks at the key, of those in `[0, keys)`. The host asks it in place of all
+///   the above about the pairs of a tile: for patterns whose pairs are no blocks.
 /// - `auto for_head(index_t head) const`: the mask of a head, if heads differ. It answers all of
 ///   the above.
 /// - `char const* validate(index_t keys) const`, or of a `mask_call`: null, or what is wrong with
 ///   its parameters.
 ///
 /// `meets` and `covers` are asked for ranges that are not empty. For `exec::cuda` all but
-/// `validate` must be `__host__ __device__`, as those of `mask.hpp` are.
+/// `validate` and `query_bits` must be `__host__ __device__`, as those of `mask.hpp` are.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -83,6 +86,15 @@ inline constexpr bool has_covers<
     Mask, std::enable_if_t<std::is_convertible_v<decltype(std::declval<Mask const&>().covers(
                                                      index_t{}, index_t{}, index_t{}, index_t{})),
                                                  bool>>> = true;
+
+template <class Mask, class = void>
+inline constexpr bool has_query_bits = false;
+template <class Mask>
+inline constexpr bool has_query_bits<
+    Mask,
+    std::enable_if_t<std::is_same_v<
+        decltype(std::declval<Mask const&>().query_bits(index_t{}, index_t{})), std::uint64_t>>> =
+    true;
 
 template <class Mask, class = void>
 inline constexpr bool has_for_head = false;
@@ -195,6 +207,11 @@ SLICESORT_HD constexpr bool has_multiple(index_t first, index_t last, index_t st
 }
 SLICESORT_HD constexpr bool are_multiples(index_t first, index_t last, index_t step) {
   return first > last || step == 1 || (first == last && first % step == 0);
+}
+
+// The bits from number n on; all if n is not positive, none from 64 on.
+constexpr std::uint64_t bits_from(index_t n) {
+  return n >= 64 ? 0 : ~std::uint64_t{0} << (n > 0 ? n : 0);
 }
 
 // The block of `size` rows that a row is in. Where both numbers have 31 bits, a processor divides

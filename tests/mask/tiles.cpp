@@ -81,6 +81,35 @@ TEST_CASE("strided and dilated") {
   CHECK(keys_of(mask::dilated_window{2, 1, 3}, 7, 12) == std::vector<index_t>{1, 4, 7, 10});
 }
 
+TEST_CASE("bits of queries") {
+  auto const check = [](auto const& m) {
+    for (index_t query : {0, 1, 63, 64, 70, 200, 1000})
+      for (index_t key = 0; key < 300; ++key) {
+        std::uint64_t const bits = m.query_bits(query, key);
+        for (index_t i = 0; i < 64; ++i) {
+          bool const looks = mask_looks(m, query + i, key, 300);
+          if ((bits >> i & 1) != looks)
+            return "query " + std::to_string(query + i) + ", key " + std::to_string(key);
+        }
+      }
+    return std::string();
+  };
+  CHECK(check(mask::full{}) == "");
+  for (index_t offset : {index_t{0}, index_t{5}, index_t{-70}, distant, -distant})
+    CHECK(check(mask::causal{offset}) == "");
+  for (index_t left : {index_t{0}, index_t{3}, index_t{90}, distant})
+    for (index_t right : {index_t{0}, index_t{1}, index_t{64}, distant})
+      CHECK(check(mask::window{left, right}) == "");
+  for (index_t stride : {1, 2, 7, 20, 32, 63, 64, 65, 500})
+    for (index_t near_by : {index_t{0}, index_t{1}, index_t{32}, index_t{100}, distant,
+                            std::numeric_limits<index_t>::max()}) {
+      mask::strided const strided{stride, near_by};
+      CHECK(check(strided) == "");
+      CHECK(check(mask::both{mask::causal{2}, strided}) == "");
+      CHECK(check(mask::either{mask::window{40, 3}, strided}) == "");
+    }
+}
+
 TEST_CASE("fixed") {
   for (index_t block : {index_t{1}, index_t{2}, index_t{4}, index_t{5}, index_t{100}, distant})
     for (index_t tail : {index_t{0}, index_t{1}, index_t{2}, block - 1, block})

@@ -83,8 +83,14 @@ struct attention_mask {
     if constexpr (detail::is_sparse<Mask>) {
       m.allowed = [](void const* which, attention_head const& head, attention_pairs at,
                      std::uint64_t* to) {
-        std::fill_n(to, at.keys, std::uint64_t{0});
-        sparse_pairs<own>(of_head<Mask>(which, head), head.keys, at, to).add(at.range());
+        auto const& one = of_head<Mask>(which, head);
+        if constexpr (detail::has_query_bits<own>) {
+          std::uint64_t const queries = ~detail::bits_from(at.queries);
+          for (int j = 0; j < at.keys; ++j) to[j] = one.query_bits(at.query, at.key + j) & queries;
+        } else {
+          std::fill_n(to, at.keys, std::uint64_t{0});
+          sparse_pairs<own>(one, head.keys, at, to).add(at.range());
+        }
       };
       m.find_keys = [](void const* which, attention_head const& head, detail::pair_range& left,
                        int most, index_t* to) {

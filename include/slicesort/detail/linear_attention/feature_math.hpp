@@ -7,8 +7,6 @@
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
-#include <limits>
-
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace detail {
@@ -59,8 +57,8 @@ SLICESORT_HD_INLINE A square_root(Arithmetic& on, A x) {
 // its largest magnitude are summed. It is at most A's largest number.
 template <class A, class Arithmetic, class Element>
 SLICESORT_HD_INLINE A row_norm(Arithmetic& on, A square, index_t channels, Element const& x) {
-  constexpr A least = static_cast<A>(sizeof(A) == sizeof(double) ? 0x1p-900 : 0x1p-80),
-              greatest = std::numeric_limits<A>::max();
+  constexpr A least = static_cast<A>(sizeof(A) == sizeof(double) ? 0x1p-900 : 0x1p-80);
+  A const greatest = greatest_number<A>();
   if (!(square < least || square > greatest)) return square_root(on, square);
   A largest(0), sum(0);
   for (index_t c = 0; c < channels; ++c) {
@@ -85,7 +83,7 @@ SLICESORT_HD_INLINE A fourier_divisor(Arithmetic& on, A norm, A floor) {
 template <class A, class Arithmetic>
 SLICESORT_HD_INLINE A fourier_scale(Arithmetic& on, A norm, A floor) {
   A const by = fourier_divisor(on, norm, floor);
-  return by < std::numeric_limits<A>::min() ? A(0) : on.divide(A(1), by);
+  return by < least_normal<A>() ? A(0) : on.divide(A(1), by);
 }
 
 // The cosine and sine of cosine_reweighted in a row: of pi (i + 1) / (2 L).

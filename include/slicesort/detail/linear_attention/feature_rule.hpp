@@ -146,9 +146,7 @@ SLICESORT_HD_INLINE divided<A> divide_by(Arithmetic& on, divisor_rule rule, A d)
   A const eps = static_cast<A>(rule.eps);
   bool const sums = rule.kind == divisor_kind::sum_plus, above = d > eps;
   A const by = sums ? d + eps : d < eps ? eps : d;
-  // A smaller one may have no reciprocal.
-  using format = binary_format<A>;
-  A const least = bit_cast<A>(typename format::integer{1} << format::fraction_bits);
+  A const least = least_normal<A>();  // a smaller one may have no reciprocal
   A const inverse = by < least && by > -least ? A(0) : on.divide(A(1), by);
   return {inverse, sums || above ? inverse : A(0)};
 }

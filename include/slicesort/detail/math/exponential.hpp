@@ -37,6 +37,16 @@ struct binary_format<double> {
   static constexpr int exp_terms = 14, log_terms = 12;
 };
 
+// The smallest normal number, and the largest one. std::numeric_limits has no device functions.
+template <class A>
+SLICESORT_HD_INLINE A least_normal() {
+  return bit_cast<A>(typename binary_format<A>::integer{1} << binary_format<A>::fraction_bits);
+}
+template <class A>
+SLICESORT_HD_INLINE A greatest_number() {
+  return bit_cast<A>(dtype_traits<A>::infinity - 1);
+}
+
 // `number` if `keep` is all ones, 0 if it is zero. A mask, because a branch would stop compilers
 // from vectorizing the callers.
 template <class A>

@@ -6,6 +6,7 @@
 #include "learning/trainer.hpp"
 #include "models/catalog.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
@@ -26,9 +27,9 @@ struct settings {
         model(f.text("model", "chord")),
         checkpoint(f.text("checkpoint", "")),
         journal(f.text("journal", "")),
-        log_every(f.whole<index_t>("log-every", 100, 1)),
-        test_every(f.whole<index_t>("test-every", 0)),
-        save_every(f.whole<index_t>("save-every", 0)),
+        log_every(f.whole<index_t>("log-every", 100, 1, INT64_MAX)),
+        test_every(f.whole<index_t>("test-every", 0, 0, INT64_MAX)),
+        save_every(f.whole<index_t>("save-every", 0, 0, INT64_MAX)),
         minutes(f.number("minutes", 0)),
         dry(f.has("dry-run")),
         identity_(f.without(without_influence())) {
@@ -60,11 +61,11 @@ struct settings {
             "minutes",    "threads", "dry-run",   "data",       "test-samples"};
   }
   void read_rules(flags const& f) {
-    rules.batch = f.whole<index_t>("batch", 32, 1);
-    rules.steps = f.whole<index_t>("steps", 1000, 1);
-    rules.seed = f.whole<std::uint64_t>("seed", 1);
+    rules.batch = f.whole<index_t>("batch", 32, 1, 65536);
+    rules.steps = f.whole<index_t>("steps", 1000, 1, INT64_MAX);
+    rules.seed = f.whole<std::uint64_t>("seed", 1, 0, UINT64_MAX);
     rules.threads =
-        f.whole<unsigned>("threads", std::max(1u, std::thread::hardware_concurrency()), 1);
+        f.whole<unsigned>("threads", std::max(1u, std::thread::hardware_concurrency()), 1, 4096);
     rules.rate.rate = f.number("rate", 1e-3);
     rules.rate.warmup = f.number("warmup", 1);
     rules.rate.steps = static_cast<double>(rules.steps);
@@ -74,14 +75,15 @@ struct settings {
                                                  {"cosine", schedule::form::cosine},
                                                  {"linear", schedule::form::linear}},
                                                 schedule::form::constant);
-    rules.update.beta1 = f.number("beta1", 0.9), rules.update.beta2 = f.number("beta2", 0.999);
+    rules.update.beta1 = f.fraction("beta1", 0.9);
+    rules.update.beta2 = f.fraction("beta2", 0.999);
     rules.update.epsilon = f.number("epsilon", 1e-8);
     rules.update.decay = f.number("weight-decay", 0);
     rules.update.clip = f.number("clip", 0);
   }
   void read_request(flags const& f) {
     encoder_config& e = request.encoder;
-    e.width = f.whole<index_t>("width", 64, 1), e.layers = f.whole<index_t>("layers", 2, 1);
+    e.width = f.whole<index_t>("width", 64, 1), e.layers = f.whole<index_t>("layers", 2, 1, 1000);
     e.hidden = f.whole<index_t>("hidden", 2 * e.width, 1);
     e.head_hidden = f.whole<index_t>("head-hidden", 0);
     e.with = f.choice<positions>("positions",
@@ -106,10 +108,10 @@ struct settings {
                                            {"relu", activation::relu}},
                                           activation::gelu);
     e.rules.norm_epsilon = f.number("norm-epsilon", 1e-6);
-    e.rules.dropout = rate("dropout", f);
+    e.rules.dropout = f.fraction("dropout", 0);
     e.rules.token_deviation = f.number("token-deviation", 1);
     e.rules.position_deviation = f.number("position-deviation", 0.02);
-    request.attention_dropout = rate("attention-dropout", f);
+    request.attention_dropout = f.fraction("attention-dropout", 0);
     request.block = f.choice<char const*>(
         "block", {{"pre_norm", "pre_norm"}, {"post_norm", "post_norm"}, {"bare", "bare"}},
         "pre_norm");
@@ -117,15 +119,10 @@ struct settings {
     request.inner = f.whole<index_t>("inner", 0), request.group = f.whole<index_t>("group", 2);
     request.reach = f.whole<index_t>("reach", 0);
     request.mixer_hidden = f.whole<index_t>("mixer-hidden", 0);
-    request.factors = f.whole<index_t>("factors", 0);
+    request.factors = f.whole<index_t>("factors", 0, 0, 64);
     request.inputs = f.whole<int>("input-bias", 0) != 0 ? bias::learned : bias::none;
     request.out = f.whole<int>("out-bias", 0) != 0 ? bias::learned : bias::none;
     request.seed = rules.seed;
-  }
-  static double rate(char const* name, flags const& f) {
-    double const value = f.number(name, 0);
-    if (value >= 1) throw usage_error(std::string("--") + name + " must be below 1");
-    return value;
   }
 
   std::string identity_;

@@ -16,16 +16,21 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <string>
 
 namespace {
 
 using namespace learning;
 
-volatile std::sig_atomic_t stopped = 0;
-extern "C" void stop(int) { stopped = 1; }
-
 constexpr int done = 0, failed = 1, refused = 2, out_of_time = 3, interrupted = 130;
+
+// Ends a call that has nothing to save at once, and training after the step.
+volatile std::sig_atomic_t stopped = 0, training = 0;
+extern "C" void stop(int) {
+  if (!training) std::_Exit(interrupted);
+  stopped = 1;
+}
 
 // A run: the model, its trainer, and the files that they are kept in.
 class run {
@@ -57,10 +62,12 @@ class run {
                        .add("threads", static_cast<index_t>(s_.rules.threads))
                        .add("blas", gemm_name)
                        .add("step", trainer_.step()));
+    training = 1;
     double const before = trainer_.seconds();
+    if (trainer_.step() == trainer_.steps()) test();  // it ended before the test was in the journal
     score window;
     double window_start = before;
-    char const* reason = "steps";
+    char const* reason = stopped ? "interrupted" : "steps";
     while (trainer_.step() < trainer_.steps()) {
       score const last = trainer_.train();
       window.add(last);
@@ -112,24 +119,15 @@ class run {
   }
   void save() {
     if (s_.checkpoint.empty()) return;
-    char seconds[32];
-    std::snprintf(seconds, sizeof seconds, "%.17g", trainer_.seconds());
     save_checkpoint(s_.checkpoint, model_->learned(),
-                    {{"step", std::to_string(trainer_.step())},
-                     {"seconds", seconds},
-                     {"settings", s_.identity()}});
+                    metadata_of({trainer_.step(), trainer_.seconds(), s_.identity()}));
   }
   void load() {
-    metadata const about = load_checkpoint(s_.checkpoint, model_->learned());
-    auto const value = [&](char const* name) {
-      auto const at = about.find(name);
-      if (at == about.end())
-        throw checkpoint_error(s_.checkpoint + " has no " + name + " in its metadata");
-      return at->second;
-    };
-    if (value("settings") != s_.identity())
-      throw checkpoint_error(s_.checkpoint + " is of another run: " + value("settings"));
-    trainer_.resume(std::atoll(value("step").c_str()), std::atof(value("seconds").c_str()));
+    run_state const from =
+        load_checkpoint(s_.checkpoint, model_->learned(), [&](metadata const& about) {
+          return run_state_of(about, s_.identity(), trainer_.steps());
+        });
+    trainer_.resume(from.step, from.seconds);
   }
 
   settings s_;
@@ -183,6 +181,9 @@ int main(int count, char** words) {
   } catch (task_error const& e) {
     std::fprintf(stderr, "slicesort_train: %s\n", e.what());
     return refused;
+  } catch (std::bad_alloc const&) {
+    std::fputs("slicesort_train: the model needs more memory than there is\n", stderr);
+    return failed;
   } catch (std::exception const& e) {
     std::fprintf(stderr, "slicesort_train: %s\n", e.what());
     return failed;

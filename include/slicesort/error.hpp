@@ -19,7 +19,7 @@ enum class error_kind { none, argument, workspace, cuda };
 
 /// The outcome of an operator's checks: true when the call would be accepted. `message` names the
 /// argument, what it was and what it must be; it is empty when there is nothing to report.
-struct verdict {
+struct [[nodiscard]] verdict {
   error_kind kind = error_kind::none;
   char message[256] = {};
   int code = 0;  ///< the `cudaError_t`, where kind is `cuda`

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every header compiles alone and twice, under every warning, without reaching a CUDA header, and in a
-program that already has other people's macros and `using namespace std`. The CUDA headers, and the
-doors that reach them, do the same by nvcc, where there is one. (An .inl is a text that a header
-includes several times, so it has no life of its own.)"""
+program that already has other people's macros and `using namespace std`. A public header that needs C++17 says so before
+it, and nothing else. The CUDA headers, and the doors that reach them, compile by nvcc, too, where there is one. (An .inl
+is a text that a header includes several times, so it has no life of its own.)"""
 from functools import partial
 
 from common import COMPILERS, HERE, INCLUDE, NVCC, WARNINGS, by_nvcc, run_all, syntax_only
@@ -37,6 +37,13 @@ def check_cuda(host: str, standard: str, header: str, hostile: bool) -> str:
     return complaint(by_nvcc(text, *flags), f"nvcc with {host}", standard, header, hostile)
 
 
+def check_too_old(compiler: str, header: str) -> str:
+    compiles, messages = syntax_only(compiler, f"#include <slicesort/{header}>\n", "-std=c++14")
+    errors = [line for line in messages.splitlines() if "error:" in line]
+    fine = compiles or len(errors) == 2 and "slicesort: needs C++17 or later: compile with -std=c++17." in errors[0] and "fatal error" in errors[1]
+    return "" if fine else f"{header} ({compiler}, C++14) must say that it needs C++17, says:\n{messages}"
+
+
 def complaint(result: tuple[bool, str], compiler: str, standard: str, header: str, hostile: bool) -> str:
     fine, messages = result
     how = " after hostile macros" if hostile else ""
@@ -55,6 +62,7 @@ jobs = [partial(check, compiler, "17", header, False)
         for i, compiler in enumerate(COMPILERS) for header in (public if i else headers)]
 jobs += [partial(check, compiler, standard, door, hostile)
          for compiler in COMPILERS for door in doors for standard, hostile in (("17", True), ("20", False))]
+jobs += [partial(check_too_old, compiler, header) for compiler in COMPILERS for header in public]
 if NVCC:
     jobs += [partial(check_cuda, COMPILERS[0], "17", header, False) for header in names("*.cuh") + names("thrust.hpp") + doors]
     jobs += [partial(check_cuda, COMPILERS[0], "17", door, True) for door in doors]

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -94,9 +95,35 @@ TEST_CASE("ListOps: parentheses are dropped, symbols are those of the generator"
   CHECK(has(complaint(read), "line 2: the value must be a digit"));
   f.write("basic_test.tsv", "Source\tTarget\n[SUM 9 9 ]\t8\n");
   CHECK(has(complaint(read), "line 2: unknown symbol [SUM"));
-  fs::remove(f.at / "basic_test.tsv");
-  CHECK(has(complaint(read), "basic_test.tsv is missing"));
-  CHECK(has(complaint(read), "lra_release"));
+  f.write("basic_test.tsv", "Source\tTarget\n( )\t8\n");
+  CHECK(has(complaint(read), "line 2: the list must not be empty"));
+}
+TEST_CASE("ListOps: a header, line ends and blank lines") {
+  folder const f;
+  std::string const header = "Source\tTarget\n", sample = "[MAX 4 7 ]\t7\n";
+  for (std::string const name : {"basic_train.tsv", "basic_test.tsv"}) {
+    f.write("basic_train.tsv", header + sample), f.write("basic_test.tsv", header + sample);
+    auto const read = [&](std::string const& text) {
+      f.write(name, text);
+      return complaint([&] {
+        listops_tsv const task(f.at);
+        CHECK(task.size(split::training) == 1);
+        CHECK(task.size(split::test) == 1);
+      });
+    };
+    CHECK(read(header + sample) == "none");
+    CHECK(read("\xef\xbb\xbf" + header + sample) == "none");  // a byte order mark
+    CHECK(read(header + sample + "\n") == "none");
+    CHECK(read(header + sample + "\r\n") == "none");
+    CHECK(has(read(header + sample + "\n\n"), "line 3: must be a list, a tab and its value"));
+    CHECK(has(read(header + "\n" + sample), "line 2: must be a list, a tab and its value"));
+    for (std::string const& text :
+         {sample, sample + sample, std::string("Source\tTarget\r[MAX 4 7 ]\t7\r")})
+      CHECK(has(read(text), "line 1: must be a header: Source, a tab and Target"));
+    for (std::string const& text :
+         {std::string(), std::string("\n"), header, header + "\n", std::string("Source\tTarget\r")})
+      CHECK(has(read(text), (name + " has no samples").c_str()));
+  }
 }
 TEST_CASE("IMDB: bytes of files, in the order of their names") {
   folder const f;
@@ -140,6 +167,14 @@ TEST_CASE("AAN: both texts in one sequence") {
   CHECK(has(complaint([&] { aan const again(f.at); }), "line 1: the label must be 0 or 1"));
   f.write("new_aan_pairs.test.tsv", "1\tA\tB\tx\n");
   CHECK(has(complaint([&] { aan const again(f.at); }), "two names and two texts"));
+  f.write("new_aan_pairs.test.tsv", "1\tA\tB\tx\ty\n\n");
+  CHECK(aan(f.at).size(split::test) == 1);
+  f.write("new_aan_pairs.test.tsv", "1\tA\tB\tx\ty\r0\tA\tB\tx\ty\r");
+  CHECK(has(complaint([&] { aan const again(f.at); }), "two names and two texts"));
+  for (char const* text : {"", "\n"}) {
+    f.write("new_aan_pairs.test.tsv", text);
+    CHECK(has(complaint([&] { aan const again(f.at); }), "new_aan_pairs.test.tsv has no samples"));
+  }
 }
 TEST_CASE("CIFAR-10: gray by TensorFlow's weights") {
   CHECK(cifar10::gray(0, 0, 0) == 0);
@@ -168,8 +203,38 @@ TEST_CASE("CIFAR-10: gray by TensorFlow's weights") {
   record[0] = 10;
   f.write("test_batch.bin", record);
   CHECK(has(complaint([&] { cifar10 const again(f.at); }), "record 0: the label must be 0 to 9"));
-  fs::remove(f.at / "data_batch_4.bin");
-  CHECK(has(complaint([&] { cifar10 const again(f.at); }), "data_batch_4.bin is missing"));
+}
+TEST_CASE("files that are missing, and folders in their place, have a sentence") {
+  std::string const list = "Source\tTarget\n[MAX 4 7 ]\t7\n", papers = "1\tA\tB\tx\ty\n";
+  std::string const images(cifar10::record, '\0');
+  folder const f;
+  auto const check = [&](std::map<std::string, std::string> const& files, auto const& read) {
+    for (auto const& [name, bytes] : files) f.write(name, bytes);
+    CHECK(complaint(read) == "none");
+    for (auto const& [name, bytes] : files) {
+      std::string const cannot = "cannot read " + (f.at / name).string() + ": ";
+      fs::remove(f.at / name), fs::create_directory(f.at / name);
+      CHECK(has(complaint(read), (cannot + "Is a directory; it is one of the files of ").c_str()));
+      fs::remove(f.at / name);
+      std::string const missing = complaint(read);
+      if (name.find("/neg/") == std::string::npos)
+        CHECK(has(missing, (cannot + "No such file or directory; it is one of").c_str()));
+      f.write(name, bytes);
+    }
+  };
+  check({{"basic_train.tsv", list}, {"basic_test.tsv", list}}, [&] { listops_tsv const t(f.at); });
+  check({{"new_aan_pairs.train.tsv", papers}, {"new_aan_pairs.test.tsv", papers}},
+        [&] { aan const t(f.at); });
+  check({{"data_batch_1.bin", images},
+         {"data_batch_2.bin", images},
+         {"data_batch_3.bin", images},
+         {"data_batch_4.bin", images},
+         {"data_batch_5.bin", images},
+         {"test_batch.bin", images}},
+        [&] { cifar10 const t(f.at); });
+  for (char const* other : {"train/pos/a.txt", "test/neg/a.txt", "test/pos/a.txt"})
+    f.write(other, "good");
+  check({{"train/neg/x.txt", "bad"}}, [&] { imdb const t(f.at); });
 }
 TEST_CASE("tasks by name, and what is said of others") {
   auto const made = [](std::vector<char const*> words) {
@@ -190,9 +255,11 @@ TEST_CASE("tasks by name, and what is said of others") {
   CHECK_THROWS_WITH_AS(made({"--task", "imdb"}), "task imdb needs the folder of its files: --data",
                        usage_error);
   CHECK_THROWS_WITH_AS(made({"--task", "adding", "--length", "1"}),
-                       "--length is '1', must be a number of at least 2", usage_error);
-  CHECK_THROWS_WITH_AS(made({"--task", "adding", "--length", "2.5"}),
-                       "--length is '2.5', must be a whole number", usage_error);
+                       "--length is '1', must be a whole number from 2 to 1048576", usage_error);
+  for (char const* length : {"2.5", "1e3", "1048577", "4294967298", "18446744073709551618", "x", "",
+                             " 8", "8 ", "-8", "0x8"})
+    CHECK_THROWS_WITH_AS(made({"--task", "adding", "--length", length}),
+                         doctest::Contains("must be a whole number from 2 to"), usage_error);
   CHECK_THROWS_WITH_AS(made({"--task", "adding", "--lenght", "20"}),
                        doctest::Contains("there is no flag --lenght; there are length, "),
                        usage_error);

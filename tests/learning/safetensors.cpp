@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -235,7 +236,7 @@ TEST_CASE("a write that fails names the reason, and leaves the old file and no p
   std::signal(SIGXFSZ, handler);
   CHECK(what == "cannot write " + path + ": " + message(EFBIG));
   CHECK(bytes_of(path) == old);
-  CHECK(!std::ifstream(path + ".part").good());
+  CHECK(!std::ifstream(path + "." + std::to_string(getpid()) + ".part").good());
   std::remove(path.c_str());
 
   CHECK_THROWS_WITH_AS(bytes_of_file(path),
@@ -272,10 +273,11 @@ TEST_CASE("a checkpoint of other parameters, no file, and one that cannot be wri
   CHECK(same.second_moments() == two.second_moments());
 
   // An interrupted write leaves a part; the checkpoint is the old one.
-  std::ofstream(path + ".part") << "half a fi";
+  std::string const unfinished = path + "." + std::to_string(getpid()) + ".part";
+  std::ofstream(unfinished) << "half a fi";
   CHECK(said(same) == "accepted");
   save_checkpoint(path, two, {});
-  CHECK(!std::ifstream(path + ".part").good());
+  CHECK(!std::ifstream(unfinished).good());
   parameters<double> wide;
   wide.add("a", {2, 3}, initializer::constant(0)), wide.add("b", {4}, initializer::constant(0));
   wide.allocate(0);

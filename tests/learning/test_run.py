@@ -6,6 +6,8 @@ import dataclasses
 import io
 import json
 import os
+import re
+import resource
 import signal
 import struct
 import subprocess
@@ -135,7 +137,8 @@ class Journals(unittest.TestCase):
             journal = Path(folder) / "journal"
             lines = [{"event": "start", "step": 0}, {"event": "test", "step": 5, "accuracy": 0.1}, {"event": "test", "step": 10, "accuracy": 0.2},
                      {"event": "start", "step": 5}, {"event": "test", "step": 10, "accuracy": 0.3}, {"event": "end", "reason": "steps"}]
-            journal.write_text("\n".join(map(json.dumps, lines)) + '\n{"event":"te', encoding="utf-8")
+            torn = ['{"event":"te', "[" * 200000, '{"event":' * 100000, "7", '"start"', "null"]
+            journal.write_text("\n".join([*map(json.dumps, lines), *torn]), encoding="utf-8")
             result = read_journal(journal)
             self.assertEqual([(one["step"], one["accuracy"]) for one in result.test], [(5, 0.1), (10, 0.3)])
             self.assertTrue(result.complete)
@@ -169,6 +172,56 @@ class Program(unittest.TestCase):
         self.assertIn("step 400: test loss", done.stdout)
         self.assertEqual(tensors(whole), tensors(parts))
 
+    def test_a_call_that_does_not_train_yet_ends_at_once(self) -> None:
+        call = [str(PROGRAM), "--readers", "--test-samples", "16000000"]  # for minutes
+        with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as one:
+            def waits_for_signals() -> bool:
+                caught = re.search(r"^SigCgt:\s*(\w+)", Path(f"/proc/{one.pid}/status").read_text(encoding="utf-8"), re.MULTILINE)
+                return bool(int(caught[1], 16) >> (signal.SIGTERM - 1) & 1)
+            while not waits_for_signals():
+                time.sleep(0.01)
+            one.send_signal(signal.SIGTERM)
+            self.assertEqual(one.stdout.read(), b"")
+        self.assertEqual(one.returncode, 130)
+
+    def test_a_checkpoint_with_a_wrong_step_is_refused(self) -> None:
+        at = self.folder / "checkpoint"
+        call = words(SMALL, steps="3", checkpoint=str(at))
+        subprocess.run(call, check=True, capture_output=True)
+        data = at.read_bytes()
+        end = 8 + struct.unpack("<Q", data[:8])[0]
+        for step in ("-1", "-5", "banana", "", "4", "9223372036854775807", "1e0"):
+            header = json.loads(data[8:end])
+            header["__metadata__"]["step"] = step
+            text = json.dumps(header).encode()
+            at.write_bytes(struct.pack("<Q", len(text)) + text + data[end:])
+            done = subprocess.run(call, capture_output=True, encoding="utf-8", check=False)
+            self.assertEqual((done.returncode, done.stderr), (1, f"slicesort_train: {at}: step is '{step}', must be a whole number from 0 to 3\n"))
+
+    def test_a_journal_on_a_full_disk_fails_the_run(self) -> None:
+        done = subprocess.run(words(SMALL, steps="2", journal="/dev/full"), capture_output=True, encoding="utf-8", check=False)
+        self.assertEqual((done.returncode, done.stderr), (1, "slicesort_train: cannot write the journal /dev/full: No space left on device\n"))
+
+    def test_a_finished_run_without_a_journal_is_tested_again(self) -> None:
+        flags = {**SMALL, "steps": "3", "checkpoint": str(self.folder / "checkpoint")}
+        first = subprocess.run(words(flags), check=True, capture_output=True, encoding="utf-8").stdout
+        again = subprocess.run(words(flags, journal=str(self.folder / "journal")), check=True, capture_output=True, encoding="utf-8").stdout
+        result = read_journal(self.folder / "journal")
+        self.assertTrue(result.complete)
+        self.assertEqual(result.step, 3)
+        self.assertEqual(first, again)  # its size and its test
+
+    def test_fewer_threads_than_asked_for_will_do(self) -> None:
+        def no_memory_for_stacks() -> None:
+            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.RLIM_INFINITY))
+        done = subprocess.run(words(SMALL, steps="2", threads="4096"), capture_output=True, encoding="utf-8", check=False, preexec_fn=no_memory_for_stacks)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_what_a_thread_refuses_has_a_sentence(self) -> None:
+        done = subprocess.run(words({"task": "listops", "length": "300000", "shortest": "300000", "width": "1", "layers": "1", "batch": "2", "threads": "2",
+                                     "training-samples": "2", "model": "none", "pool": "cls"}), capture_output=True, encoding="utf-8", check=False)
+        self.assertEqual((done.returncode, done.stderr), (2, "slicesort_train: listops: no tree of such a length was found\n"))
+
     def test_a_checkpoint_of_another_run_is_refused(self) -> None:
         at = self.folder / "checkpoint"
         subprocess.run(words(SMALL, steps="2", checkpoint=str(at)), check=True, capture_output=True)
@@ -182,8 +235,14 @@ class Program(unittest.TestCase):
         self.assertFalse((self.folder / "none").exists())
 
     def test_refusals(self) -> None:
-        for flags, says in (({"model": "chrd"}, "there is no model 'chrd'; there are chord"), ({"steps": "x"}, "--steps is 'x', must be a number"),
-                            ({"pool": "average"}, "--pool is 'average', must be one of"), ({"dropout": "1"}, "--dropout must be below 1"),
+        for flags, says in (({"model": "chrd"}, "there is no model 'chrd'; there are chord"), ({"steps": "x"}, "--steps is 'x', must be a whole number from 1 to"),
+                            ({"pool": "average"}, "--pool is 'average', must be one of"),
+                            ({"dropout": "1"}, "--dropout is '1', must be a number from 0 to below 1"),
+                            ({"rate": "1e300"}, "--rate is '1e300', must be a number from 0 to 1e15"),
+                            *(({name: "1000000000000000"}, f"--{name} is '1000000000000000', must be a whole number from ") for name in
+                              ("threads", "layers", "factors", "width", "hidden", "head-hidden", "mixer-hidden", "inner", "heads", "reach", "group", "batch",
+                               "length", "training-samples", "test-samples")),
+                            ({"threads": "4e9"}, "--threads is '4e9', must be a whole number from 1 to 4096"),
                             ({"stpes": "3"}, "there is no flag --stpes; there are steps")):
             done = subprocess.run(words({**SMALL, **flags}), capture_output=True, encoding="utf-8", check=False)
             self.assertEqual(done.returncode, 2, done.stderr)

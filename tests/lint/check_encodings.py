@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Python names the encoding of every text that it reads or writes: without one it depends on the user's locale, and our
-sources and pages are not all ASCII. A program's output is read with encoding="utf-8" in place of text=True."""
+sources and pages are not all ASCII. A program's output is read with encoding="utf-8" in place of text=True. C++ reads numbers by from_chars: others take the
+decimal point from the locale."""
 import ast
+import re
 
 from common import files, finish, name
 
+OF_LOCALE = re.compile(r"\b(strto(f|d|ld)|ato(f|i|l|ll)|sto(f|d|ld)|s?scanf|isspace)\s*\(")
 PROGRAMS = {"run", "Popen", "check_output", "check_call", "call", "getoutput"}
 
 
@@ -29,6 +32,9 @@ def lacks_encoding(call: ast.Call) -> bool:
 sources = [path for path in files() if path.suffix == ".py" or path.read_bytes()[:40].startswith(b"#!/usr/bin/env python3")]
 complaints = [f"{name(path)}:{node.lineno}: names no encoding" for path in sources
               for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call) and lacks_encoding(node)]
+complaints += [f"{name(path)}:{number}: {found[0]}..) depends on the locale" for under in ("include", "examples/learning")
+               for path in files(".hpp", ".cpp", ".cuh", ".inl", under=under)
+               for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if (found := OF_LOCALE.search(line))]
 if not sources:
     complaints.append("no Python was found")
 finish("encodings", complaints)

@@ -50,7 +50,7 @@ def read_journal(path: Path) -> Result:
         try:
             entry = json.loads(line)
             kind = entry.get("event")
-        except (json.JSONDecodeError, AttributeError):
+        except (ValueError, RecursionError, AttributeError):
             continue
         if kind == "start":
             result.start, result.end = entry, {}

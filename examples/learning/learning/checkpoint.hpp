@@ -5,11 +5,14 @@
 
 #include "learning/files/safetensors.hpp"
 #include "learning/files/whole_file.hpp"
+#include "learning/numbers.hpp"
 #include "learning/parameters.hpp"
 
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -42,10 +45,45 @@ void save_checkpoint(std::string const& path, parameters<T>& all, metadata const
   save_tensors(path, detail::stored(all), about);
 }
 
-/// Reads a checkpoint into parameters of the same names and shapes, and returns its metadata. What
-/// is no such file is refused with a `checkpoint_error`, and nothing is written.
-template <class T>
-metadata load_checkpoint(std::string const& path, parameters<T>& all) {
+/// What a checkpoint says of a run.
+struct run_state {
+  index_t step = 0;
+  double seconds = 0;
+  std::string settings;  ///< of which the numbers of the model depend
+};
+inline metadata metadata_of(run_state const& run) {
+  return {{"step", std::to_string(run.step)},
+          {"seconds", text_of(run.seconds, 17)},
+          {"settings", run.settings}};
+}
+/// Throws `checkpoint_error` for metadata of other settings, and for a step or seconds that no run
+/// of so many steps has.
+inline run_state run_state_of(metadata const& about, std::string const& settings, index_t steps) {
+  auto const text = [&](char const* name) -> std::string const& {
+    auto const found = about.find(name);
+    if (found == about.end()) throw checkpoint_error(std::string("has no ") + name);
+    return found->second;
+  };
+  if (text("settings") != settings)
+    throw checkpoint_error("is of another run: " + text("settings"));
+  std::optional<index_t> const step = number_in<index_t>(text("step"));
+  if (!step || *step < 0 || *step > steps)
+    throw checkpoint_error("step is '" + text("step") + "', must be a whole number from 0 to " +
+                           std::to_string(steps));
+  std::optional<double> const seconds = number_in<double>(text("seconds"));
+  if (!seconds || !std::isfinite(*seconds) || *seconds < 0)
+    throw checkpoint_error("seconds is '" + text("seconds") +
+                           "', must be a finite number of at least 0");
+  return {*step, *seconds, settings};
+}
+
+/// Reads a checkpoint into parameters of the same names and shapes, and returns what
+/// `read(metadata)` makes of its metadata. What is no such file, or is refused by `read` with a
+/// `checkpoint_error`, throws one that names the file, and nothing is written.
+template <class T, class Read = metadata (*)(metadata const&)>
+auto load_checkpoint(
+    std::string const& path, parameters<T>& all,
+    Read const& read = [](metadata const& about) { return about; }) {
   std::string const bytes = bytes_of_file(path);
   try {
     tensor_file const file = read_tensors(bytes);
@@ -60,9 +98,10 @@ metadata load_checkpoint(std::string const& path, parameters<T>& all) {
     }
     if (found.size() != wanted.size())
       throw checkpoint_error("has tensors that this model does not have");
+    auto const result = read(file.about);
     for (stored_tensor const& one : wanted)
       std::memcpy(const_cast<void*>(one.data), found[one.name]->data, one.bytes);
-    return file.about;
+    return result;
   } catch (checkpoint_error const& e) {
     throw checkpoint_error(path + ": " + e.what());
   }

@@ -2,10 +2,12 @@
 // Flags of a command line: `--name value`.
 #pragma once
 
+#include "learning/numbers.hpp"
+
 #include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 #include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -65,23 +67,18 @@ class flags {
   std::string text(std::string const& name, std::string const& otherwise) const {
     return has(name) ? given_.at(name) : otherwise;
   }
-  double number(std::string const& name, double otherwise, double least = 0) const {
-    if (!has(name)) return otherwise;
-    std::string const& value = given_.at(name);
-    char* end = nullptr;
-    double const result = std::strtod(value.c_str(), &end);
-    if (value.empty() || *end != '\0' || !(result >= least) || result > 1e15)
-      throw usage_error("--" + name + " is '" + value + "', must be a number of at least " +
-                        std::to_string(least).substr(0, std::to_string(least).find('.')));
-    return result;
+  double number(std::string const& name, double otherwise) const {
+    return within(name, otherwise, 0.0, 1e15, "a number from 0 to 1e15");
   }
+  double fraction(std::string const& name, double otherwise) const {
+    return within(name, otherwise, 0.0, 1 - 0x1p-53, "a number from 0 to below 1");
+  }
+  /// By default up to 2^20: with these, the sizes of a step's tensors fit 63 bits.
   template <class Integer>
-  Integer whole(std::string const& name, Integer otherwise, Integer least = 0) const {
-    double const value = number(name, static_cast<double>(otherwise), static_cast<double>(least));
-    auto const result = static_cast<Integer>(value);
-    if (static_cast<double>(result) != value)
-      throw usage_error("--" + name + " is '" + given_.at(name) + "', must be a whole number");
-    return result;
+  Integer whole(std::string const& name, Integer otherwise, Integer least = 0,
+                Integer most = Integer{1} << 20) const {
+    return within(name, otherwise, least, most,
+                  "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
   }
   /// One of some words, each with what it stands for.
   template <class E>
@@ -112,6 +109,14 @@ class flags {
   }
 
  private:
+  template <class T>
+  T within(std::string const& name, T otherwise, T least, T most, std::string const& rule) const {
+    if (!has(name)) return otherwise;
+    std::optional<T> const value = number_in<T>(given_.at(name));
+    if (value && *value >= least && *value <= most) return *value;
+    throw usage_error("--" + name + " is '" + given_.at(name) + "', must be " + rule);
+  }
+
   std::map<std::string, std::string> given_;
   mutable std::set<std::string> known_;
 };

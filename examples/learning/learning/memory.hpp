@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -62,9 +63,11 @@ class memory {
 
   template <class T>
   static std::size_t bytes_of(index_t count) {
+    if (static_cast<std::size_t>(count) > PTRDIFF_MAX / sizeof(T) - line) throw std::bad_alloc();
     return (static_cast<std::size_t>(count) * sizeof(T) + line - 1) / line * line;
   }
   void grow(std::size_t& side, std::size_t by) {
+    if (by > PTRDIFF_MAX - kept_ - scratch_) throw std::bad_alloc();
     side += by;
     if (!counting() && kept_ + scratch_ > size_)
       throw std::logic_error("learning::memory: a step needs more than the one that was counted");

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -68,7 +69,10 @@ class parameters {
     for (entry const& other : entries_)
       if (other.name == name) throw std::logic_error("there are two parameters called " + name);
     index_t size = 1;
-    for (index_t const extent : shape) size *= extent;
+    for (index_t const extent : shape) {
+      if (extent < 0 || (size > 0 && extent > (most - size_) / size)) throw std::bad_alloc();
+      size *= extent;
+    }
     entries_.push_back({std::move(name), std::move(shape), first, size_, size});
     size_ += size;
     return {this, entries_.back().at, size};
@@ -93,6 +97,8 @@ class parameters {
   std::vector<T>& second_moments() { return second_moments_; }
 
  private:
+  static constexpr index_t most = PTRDIFF_MAX / sizeof(T);
+
   std::vector<entry> entries_;
   index_t size_ = 0;
   std::vector<T> values_, gradients_, first_moments_, second_moments_;

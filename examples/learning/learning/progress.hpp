@@ -3,6 +3,9 @@
 // journal for programs, one JSON object a line.
 #pragma once
 
+#include "learning/files/whole_file.hpp"
+#include "learning/numbers.hpp"
+
 #include <slicesort/tensor_view.hpp>
 
 #include <unistd.h>
@@ -11,7 +14,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,9 +37,7 @@ class journal_line {
   }
   journal_line& add(char const* name, index_t value) { return put(name, std::to_string(value)); }
   journal_line& add(char const* name, double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.9g", value);
-    return put(name, std::isfinite(value) ? text : "null");  // JSON knows no infinity
+    return put(name, std::isfinite(value) ? text_of(value, 9) : "null");  // JSON knows no infinity
   }
   std::string text() const { return "{" + fields_ + "}\n"; }
 
@@ -50,12 +50,17 @@ class journal_line {
 };
 
 /// A file that lines are added to, and that is flushed after each. Without a name it does nothing.
+/// Throws `checkpoint_error` where a line cannot be written.
 class journal {
  public:
-  explicit journal(std::string const& path) {
+  explicit journal(std::string const& path) : path_(path) {
     if (path.empty()) return;
-    file_ = std::fopen(path.c_str(), "a");
-    if (file_ == nullptr) throw std::runtime_error("cannot write the journal " + path);
+    file_ = std::fopen(path.c_str(), "ab+");
+    done(file_ != nullptr);
+    // A line that a killed run did not finish must not take the next one with it.
+    bool const torn = std::fseek(file_, -1, SEEK_END) == 0 && std::fgetc(file_) != '\n';
+    std::fseek(file_, 0, SEEK_END);
+    if (torn) done(std::fputc('\n', file_) != EOF);
   }
   journal(journal const&) = delete;
   ~journal() {
@@ -63,11 +68,17 @@ class journal {
   }
   void write(journal_line const& line) {
     if (file_ == nullptr) return;
-    std::fputs(line.text().c_str(), file_);
-    std::fflush(file_);
+    done(std::fputs(line.text().c_str(), file_) >= 0 && std::fflush(file_) == 0);
   }
 
  private:
+  void done(bool succeeded) const {
+    detail::first_failure failure;
+    failure.unless(succeeded);
+    failure.refuse("write the journal " + path_);
+  }
+
+  std::string path_;
   std::FILE* file_ = nullptr;
 };
 

@@ -50,6 +50,6 @@ struct task_error : std::runtime_error {
 };
 
 /// Generated test samples are numbers from here on, of the same streams as those to learn from.
-inline constexpr index_t first_test_sample = index_t{1} << 24;
+inline constexpr index_t first_test_sample = index_t{1} << 24, most_samples = first_test_sample;
 
 }  // namespace learning

@@ -5,17 +5,24 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace learning {
 
-/// A pool for one caller at a time, who works too; an executor of `slicesort::exec::host_on`.
+/// A pool for one caller at a time, who works too; an executor of `slicesort::exec::host_on`. Where
+/// the system has no more threads it works with fewer.
 class team {
  public:
   explicit team(unsigned threads) {
-    for (unsigned i = 1; i < threads; ++i) threads_.emplace_back([this] { serve(); });
+    try {
+      for (unsigned i = 1; i < threads; ++i) threads_.emplace_back([this] { serve(); });
+    } catch (std::system_error const&) {
+    }
   }
   team(team const&) = delete;
   ~team() {
@@ -29,7 +36,8 @@ class team {
 
   unsigned concurrency() const { return static_cast<unsigned>(threads_.size()) + 1; }
 
-  /// Calls f(i) once for every i below `count`, and returns when all are done.
+  /// Calls f(i) once for every i below `count`, and returns when all are done. Throws the first of
+  /// what they threw.
   template <class F>
   void parallel_for(unsigned count, F const& f) {
     if (count <= 1 || threads_.empty()) {
@@ -43,6 +51,7 @@ class team {
     wake_.notify_all();
     work(hold);
     done_.wait(hold, [this] { return left_ == 0; });
+    if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   }
 
  private:
@@ -50,8 +59,14 @@ class team {
     while (next_ < size_) {
       unsigned const i = next_++;
       hold.unlock();
-      function_(argument_, i);
+      std::exception_ptr thrown;
+      try {
+        function_(argument_, i);
+      } catch (...) {
+        thrown = std::current_exception();
+      }
       hold.lock();
+      if (thrown && !thrown_) thrown_ = thrown;
       if (--left_ == 0) done_.notify_one();
     }
   }
@@ -69,6 +84,7 @@ class team {
   void const* argument_ = nullptr;
   unsigned next_ = 0, size_ = 0, left_ = 0;
   bool closing_ = false;
+  std::exception_ptr thrown_;
   std::vector<std::thread> threads_;
 };
 

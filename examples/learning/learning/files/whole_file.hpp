@@ -53,11 +53,12 @@ inline std::string bytes_of_file(std::string const& path) {
   return all;
 }
 
-/// Writes the parts, one after the other, to `path.part`, and renames that file when it is on the
-/// disk: a write that fails or is interrupted leaves the old file. Throws `checkpoint_error`.
+/// Writes the parts, one after the other, to a file beside `path`, `path.PROCESS.part`, and renames
+/// it when it is on the disk: a write that fails or is interrupted leaves the old file, and several
+/// processes may write to one path. Throws `checkpoint_error`.
 inline void replace_file(std::string const& path, std::vector<std::string_view> const& parts) {
   detail::first_failure failure;
-  std::string const unfinished = path + ".part";
+  std::string const unfinished = path + "." + std::to_string(getpid()) + ".part";
   std::FILE* const file = std::fopen(unfinished.c_str(), "wb");
   failure.unless(file != nullptr);
   if (file != nullptr) {

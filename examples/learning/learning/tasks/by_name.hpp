@@ -30,15 +30,21 @@ inline std::map<std::string, std::string> all_tasks() {
           {"cifar10", "gray pixels, from the files in --data"}};
 }
 
+// Reads which samples a generated task has.
+template <class Size>
+void read_samples(flags const& f, Size& size) {
+  size.seed = f.whole<std::uint64_t>("data-seed", 1, 0, UINT64_MAX);
+  size.training_samples =
+      f.whole<index_t>("training-samples", size.training_samples, 1, most_samples);
+  size.test_samples = f.whole<index_t>("test-samples", size.test_samples, 1, most_samples);
+}
 inline listops make_listops(flags const& f) {
   listops::size_of size;
   size.longest = f.whole<index_t>("length", size.longest, 1);
   // The published shortest is about a quarter of the longest, too.
   index_t const shortest = size.longest >= 1999 ? size.shortest : (size.longest + 3) / 4;
   size.shortest = f.whole<index_t>("shortest", shortest, 1);
-  size.seed = f.whole<std::uint64_t>("data-seed", 1);
-  size.training_samples = f.whole<index_t>("training-samples", size.training_samples, 1);
-  size.test_samples = f.whole<index_t>("test-samples", size.test_samples, 1);
+  read_samples(f, size);
   return listops(size);
 }
 
@@ -48,15 +54,13 @@ inline std::unique_ptr<task> make_task(std::string const& name, flags const& f) 
   if (name == "adding" || name == "order") {
     synthetic_size size;
     size.length = f.whole<index_t>("length", size.length, 2);
-    size.seed = f.whole<std::uint64_t>("data-seed", 1);
-    size.training_samples = f.whole<index_t>("training-samples", size.training_samples, 1);
-    size.test_samples = f.whole<index_t>("test-samples", size.test_samples, 1);
+    read_samples(f, size);
     if (name == "adding") return std::make_unique<adding>(size);
     return std::make_unique<temporal_order>(size);
   }
   if (name == "noise")
     return std::make_unique<noise>(f.whole<index_t>("length", 1000, 1),
-                                   f.whole<index_t>("test-samples", 100, 1));
+                                   f.whole<index_t>("test-samples", 100, 1, most_samples));
   auto const all = all_tasks();
   if (all.count(name) == 0) {
     std::vector<std::string> names;

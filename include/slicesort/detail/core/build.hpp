@@ -8,6 +8,14 @@
 // type.
 #pragma once
 
+#if __cplusplus < 201703L && (!defined(_MSVC_LANG) || _MSVC_LANG < 201703L)
+#  error "slicesort: needs C++17 or later: compile with -std=c++17."
+#  include <C++17>  // There is none: it ends the compilation before hundreds of other errors.
+#elif defined(min) || defined(max)
+#  error "slicesort: min and max must not be macros: define NOMINMAX before <windows.h>."
+#  include <NOMINMAX>  // likewise
+#endif
+
 #if defined(__cpp_exceptions) || defined(_CPPUNWIND)
 #  define SLICESORT_EXCEPTIONS 1
 #else

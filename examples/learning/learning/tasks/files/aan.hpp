@@ -23,20 +23,19 @@ class aan final : public loaded_task {
  private:
   void load(std::filesystem::path const& path, split to, index_t each) {
     std::string const text = whole_file(path, "Retrieval of the Long Range Arena's lra_release");
-    each_line(text, 1, [&](auto const& fields, index_t line) {
-      auto const fail = [&](char const* what) {
-        throw task_error(path.string() + ", line " + std::to_string(line) + ": " + what);
-      };
-      if (fields.size() != 5) fail("must be a label, two names and two texts between tabs");
+    each_line(text, [&](auto const& fields, index_t line) {
+      if (fields.size() != 5)
+        refuse_line(path, line, "must be a label, two names and two texts between tabs");
       std::string_view const label = fields[0];
       if (label != "0" && label != "0.0" && label != "1" && label != "1.0")
-        fail("the label must be 0 or 1");
+        refuse_line(path, line, "the label must be 0 or 1");
       of(to).sample_of(label[0] - '0', 2 * each + 1, [&](std::vector<std::int32_t>& tokens) {
         add_bytes(fields[3].substr(0, static_cast<std::size_t>(each)), tokens);
         tokens.push_back(separator);
         add_bytes(fields[4].substr(0, static_cast<std::size_t>(each)), tokens);
       });
     });
+    refuse_if_empty(to, path);
   }
 };
 

@@ -7,9 +7,9 @@
 
 namespace learning {
 
-/// `basic_train.tsv` and `basic_test.tsv`: a header line, then lines of a list and its value,
-/// separated by a tab. Parentheses, which group arguments two by two, are dropped; tokens are those
-/// of `listops`.
+/// `basic_train.tsv` and `basic_test.tsv`: a header line of two names, then lines of a list and its
+/// value, separated by a tab. Parentheses, which group arguments two by two, are dropped; tokens
+/// are those of `listops`.
 class listops_tsv final : public loaded_task {
  public:
   explicit listops_tsv(std::filesystem::path const& folder, index_t longest = 2000)
@@ -21,14 +21,18 @@ class listops_tsv final : public loaded_task {
  private:
   void load(std::filesystem::path const& path, split to, index_t longest) {
     std::string const text = whole_file(path, "ListOps of the Long Range Arena's lra_release");
-    each_line(text, 2, [&](auto const& fields, index_t line) {
-      auto const fail = [&](std::string const& what) {
-        throw task_error(path.string() + ", line " + std::to_string(line) + ": " + what);
-      };
+    each_line(text, [&](auto const& fields, index_t line) {
+      auto const fail = [&](std::string const& rule) { refuse_line(path, line, rule); };
+      bool const has_value =
+          fields.back().size() == 1 && fields.back()[0] >= '0' && fields.back()[0] <= '9';
+      if (line == 1) {
+        if (fields.size() != 2 || has_value) fail("must be a header: Source, a tab and Target");
+        return;
+      }
       if (fields.size() != 2) fail("must be a list, a tab and its value");
-      if (fields[1].size() != 1 || fields[1][0] < '0' || fields[1][0] > '9')
-        fail("the value must be a digit");
+      if (!has_value) fail("the value must be a digit");
       of(to).sample_of(fields[1][0] - '0', longest, [&](std::vector<std::int32_t>& tokens) {
+        std::size_t const before = tokens.size();
         for (std::string_view rest = fields[0]; !rest.empty();) {
           std::size_t const end = std::min(rest.find(' '), rest.size());
           std::string_view const word = rest.substr(0, end);
@@ -39,8 +43,10 @@ class listops_tsv final : public loaded_task {
           if (found == std::end(names)) fail("unknown symbol " + std::string(word));
           tokens.push_back(static_cast<std::int32_t>(found - std::begin(names)) + 1);
         }
+        if (tokens.size() == before) fail("the list must not be empty");
       });
     });
+    refuse_if_empty(to, path);
   }
 };
 

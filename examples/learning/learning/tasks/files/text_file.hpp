@@ -3,40 +3,45 @@
 // missing.
 #pragma once
 
+#include "learning/files/whole_file.hpp"
 #include "learning/task.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace learning {
 
-/// A file as bytes. `from` says what it belongs to, for who does not have it.
+/// A file as bytes. `from` names the collection that it belongs to.
 inline std::string whole_file(std::filesystem::path const& path, std::string const& from) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in.good())
-    throw task_error(path.string() + " is missing or cannot be read: it is one of the files of " +
-                     from);
-  return {std::istreambuf_iterator<char>(in), {}};
+  try {
+    return bytes_of_file(path.string());
+  } catch (checkpoint_error const& e) {
+    throw task_error(std::string(e.what()) + "; it is one of the files of " + from);
+  }
 }
 
-/// Calls f(fields, number) for every line, from `first` on, split at tabs. A carriage return at the
+/// Refuses a line of a file.
+[[noreturn]] inline void refuse_line(std::filesystem::path const& path, index_t number,
+                                     std::string const& rule) {
+  throw task_error(path.string() + ", line " + std::to_string(number) + ": " + rule);
+}
+
+/// Calls f(fields, number) for every line of a text, split at tabs. A carriage return at the
 /// end of a line is dropped, and so is an empty last line.
 template <class F>
-void each_line(std::string_view text, index_t first, F const& f) {
+void each_line(std::string_view text, F const& f) {
   std::vector<std::string_view> fields;
   for (index_t number = 1; !text.empty(); ++number) {
     std::size_t const end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (number < first) continue;
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (line.empty() && text.empty()) return;
     fields.clear();
     for (std::size_t tab; (tab = line.find('\t')) != std::string_view::npos;) {
       fields.push_back(line.substr(0, tab));
@@ -88,6 +93,10 @@ class loaded_task : public task {
   token_samples& of(split from) { return from == split::test ? test_ : training_; }
   token_samples const& of(split from) const { return from == split::test ? test_ : training_; }
 
+  // After a file of a split was read.
+  void refuse_if_empty(split from, std::filesystem::path const& path) const {
+    if (of(from).size() == 0) throw task_error(path.string() + " has no samples");
+  }
   // Bytes as the Long Range Arena's text tasks read them: token = byte + 1.
   static void add_bytes(std::string_view text, std::vector<std::int32_t>& to) {
     for (char const byte : text) to.push_back(static_cast<unsigned char>(byte) + 1);

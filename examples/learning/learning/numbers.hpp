@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers as text, alike in every locale.
+#pragma once
+
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace learning {
+
+/// The number that a text is, all of it and without spaces around it.
+template <class T>
+std::optional<T> number_in(std::string_view text) {
+  T value{};
+  char const* const end = text.data() + text.size();
+  std::from_chars_result const read = std::from_chars(text.data(), end, value);
+  return read.ec == std::errc() && read.ptr == end ? std::optional<T>(value) : std::nullopt;
+}
+/// Up to so many digits, as by printf's `%g`.
+inline std::string text_of(double value, int digits) {
+  char text[40];
+  auto const made = std::to_chars(text, text + 40, value, std::chars_format::general, digits);
+  return {text, made.ptr};
+}
+
+}  // namespace learning

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: slicesort: min and max must not be macros: define NOMINMAX before <windows.h>.
+// flag: g++ -Dmax(a,b)=((a)>(b)?(a):(b))
+#include <slicesort/slicesort.hpp>
+
+slicesort::extents3 nothing() { return {}; }

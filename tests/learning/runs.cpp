@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of training runs: checkpoints that are gone on from, journals, flags; and threads, memory
+// and parameters at their limits.
+#include "learning/checkpoint.hpp"
+#include "learning/flags.hpp"
+#include "learning/memory.hpp"
+#include "learning/progress.hpp"
+#include "learning/team.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <clocale>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace learning;
+
+namespace {
+
+std::string const path = "learning_runs_test";
+
+std::string bytes_of(std::string const& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+flags flags_of(std::vector<char const*> words) {
+  words.insert(words.begin(), "program");
+  return {static_cast<int>(words.size()), words.data()};
+}
+
+}  // namespace
+
+TEST_CASE("metadata that a run cannot go on from are refused before anything is written") {
+  parameters<float> all;
+  all.add("a", {2, 3}, initializer::normal(1));
+  all.allocate(3);
+  std::vector<float> const before = all.values();
+  metadata const fine = metadata_of({7, 0.1, "width=8"});
+  auto const said = [&](char const* name, char const* value) -> std::string {
+    metadata about = fine;
+    if (value != nullptr)
+      about[name] = value;
+    else
+      about.erase(name);
+    all.values()[0] = 5;
+    save_checkpoint(path, all, about);
+    all.values() = before;
+    try {
+      run_state const run = load_checkpoint(
+          path, all, [](metadata const& m) { return run_state_of(m, "width=8", 20); });
+      CHECK(all.values()[0] == 5);
+      return std::to_string(run.step);
+    } catch (checkpoint_error const& e) {
+      CHECK(all.values() == before);
+      return e.what();
+    }
+  };
+  CHECK(said("step", "7") == "7");
+  CHECK(said("step", "0") == "0");
+  CHECK(said("step", "20") == "20");
+  CHECK(run_state_of(fine, "width=8", 20).seconds == 0.1);
+  for (std::string const value :
+       {"-1", "-5", "21", "1000000", "9223372036854775807", "9223372036854775808", "banana", "",
+        " 7", "7 ", "7.0", "1e1", "+7", "0x7", "\xd9\xa7"}) {
+    CHECK(said("step", value.c_str()) ==
+          path + ": step is '" + value + "', must be a whole number from 0 to 20");
+  }
+  for (std::string const value : {"-1", "nan", "inf", "-inf", "1e999", "", "0,1", "1 s"})
+    CHECK(said("seconds", value.c_str()) ==
+          path + ": seconds is '" + value + "', must be a finite number of at least 0");
+  CHECK(said("settings", "width=9") == path + ": is of another run: width=9");
+  for (char const* name : {"step", "seconds", "settings"})
+    CHECK(said(name, nullptr) == path + ": has no " + name);
+  std::remove(path.c_str());
+}
+TEST_CASE("two processes write one checkpoint") {
+  pid_t writers[2];
+  for (int i = 0; i < 2; ++i) {
+    writers[i] = fork();
+    REQUIRE(writers[i] >= 0);
+    if (writers[i] != 0) continue;
+    parameters<float> all;
+    all.add("a", {1 << 14}, initializer::constant(i));
+    all.allocate(0);
+    try {
+      for (int n = 0; n < 60; ++n) save_checkpoint(path, all, {});
+    } catch (checkpoint_error const&) {
+      _exit(1);
+    }
+    _exit(0);
+  }
+  for (pid_t const writer : writers) {
+    int status = -1;
+    CHECK(waitpid(writer, &status, 0) == writer);
+    CHECK(status == 0);
+  }
+  parameters<float> all;
+  all.add("a", {1 << 14}, initializer::constant(9));
+  all.allocate(0);
+  load_checkpoint(path, all);
+  std::vector<float> const& values = all.values();
+  CHECK(values[0] < 2);
+  CHECK(std::count(values.begin(), values.end(), values[0]) == 1 << 14);
+  std::remove(path.c_str());
+}
+TEST_CASE("a journal begins on a line of its own") {
+  std::string const start = "{\"event\":\"start\",\"loss\":0.5}\n";
+  auto const written = [&](std::string const& before) {
+    std::ofstream(path, std::ios::binary) << before;
+    journal(path).write(journal_line("start").add("loss", 0.5));
+    return bytes_of(path);
+  };
+  CHECK(written("") == start);
+  CHECK(written(start) == start + start);
+  CHECK(written("{\"event\":\"te") == "{\"event\":\"te\n" + start);
+  CHECK(written("x") == "x\n" + start);
+  CHECK(written("\n") == "\n" + start);
+  std::remove(path.c_str());
+}
+TEST_CASE("a journal that cannot be written fails") {
+  std::string const cannot = "cannot write the journal ";
+  CHECK_THROWS_WITH_AS(journal("no/such/folder/file"),
+                       (cannot + "no/such/folder/file: No such file or directory").c_str(),
+                       checkpoint_error);
+  CHECK_THROWS_WITH_AS(journal("."), (cannot + ".: Is a directory").c_str(), checkpoint_error);
+  // As a full disk: the file may not grow.
+  journal full(path);
+  full.write(journal_line("start"));
+  rlimit usual{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &usual) == 0);
+  rlimit const little{static_cast<rlim_t>(bytes_of(path).size()), usual.rlim_max};
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &little) == 0);
+  std::string said = "written";
+  try {
+    full.write(journal_line("end"));
+  } catch (checkpoint_error const& e) {
+    said = e.what();
+  }
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &usual) == 0);
+  std::signal(SIGXFSZ, handler);
+  CHECK(said == cannot + path + ": File too large");
+  std::remove(path.c_str());
+}
+TEST_CASE("flags: numbers within bounds, and the sentence of others") {
+  auto const said = [](char const* value, auto const& read) -> std::string {
+    try {
+      read(flags_of({"--rate", value}));
+    } catch (usage_error const& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  auto const number = [](flags const& f) { f.number("rate", 1); };
+  auto const fraction = [](flags const& f) { f.fraction("rate", 0); };
+  auto const threads = [](flags const& f) { f.whole<unsigned>("rate", 1, 1, 4096); };
+  auto const seed = [](flags const& f) { f.whole<std::uint64_t>("rate", 1, 0, UINT64_MAX); };
+  for (char const* value : {"0", "1e-3", ".5", "2.", "1e15"})
+    CHECK(said(value, number) == "accepted");
+  for (std::string const value : {"1e300", "1e999", "-1", "nan", "inf", "", "x", "1 ", " 1", "1,5"})
+    CHECK(said(value.c_str(), number) ==
+          "--rate is '" + value + "', must be a number from 0 to 1e15");
+  CHECK(said("0.999", fraction) == "accepted");
+  CHECK(said("1", fraction) == "--rate is '1', must be a number from 0 to below 1");
+  CHECK(said("4096", threads) == "accepted");
+  for (std::string const value : {"0", "4097", "4e9", "4294967297", "-1", "1.5"})
+    CHECK(said(value.c_str(), threads) ==
+          "--rate is '" + value + "', must be a whole number from 1 to 4096");
+  CHECK(
+      flags_of({"--seed", "18446744073709551615"}).whole<std::uint64_t>("seed", 1, 0, UINT64_MAX) ==
+      UINT64_MAX);
+  CHECK(flags_of({"--seed", "9007199254740993"}).whole<std::uint64_t>("seed", 1, 0, UINT64_MAX) ==
+        9007199254740993);  // no double
+  CHECK(said("18446744073709551616", seed) ==
+        "--rate is '18446744073709551616', must be a whole number from 0 to 18446744073709551615");
+}
+TEST_CASE("numbers are written and read alike in every locale") {
+  auto const check = [] {
+    CHECK(flags_of({"--rate", "1.5"}).number("rate", 0) == 1.5);
+    CHECK(journal_line("e").add("loss", 1234567.25).text() ==
+          "{\"event\":\"e\",\"loss\":1234567.25}\n");
+    metadata const about = metadata_of({1, 1234.5, ""});
+    CHECK(about.at("seconds") == "1234.5");
+    CHECK(run_state_of(about, "", 1).seconds == 1234.5);
+    CHECK(text_of(0.1, 17) == "0.10000000000000001");
+  };
+  check();
+  // A comma in the place of the point, where the machine has such a locale.
+  char const* found = nullptr;
+  for (char const* name : {"de_DE.UTF-8", "de_DE.utf8", "de_DE", "fr_FR.UTF-8", "ru_RU.UTF-8"})
+    if (found == nullptr) found = std::setlocale(LC_ALL, name);
+  if (found == nullptr) MESSAGE("no locale with a decimal comma is installed");
+  check();
+  std::setlocale(LC_ALL, "C");
+}
+TEST_CASE("a team hands on what its work throws, and goes on") {
+  team threads(3);
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> calls{0};
+    CHECK_THROWS_WITH_AS(threads.parallel_for(8,
+                                              [&](unsigned i) {
+                                                ++calls;
+                                                if (i % 2 == 1) throw std::runtime_error("odd");
+                                              }),
+                         "odd", std::runtime_error);
+    CHECK(calls == 8);
+    calls = 0;
+    threads.parallel_for(8, [&](unsigned) { ++calls; });
+    CHECK(calls == 8);
+  }
+}
+TEST_CASE("sizes that no machine has are refused, and no sum of them wraps") {
+  constexpr index_t huge = index_t{1} << 61;
+  memory counted;
+  counted.keep<float>(huge / 4);
+  CHECK_THROWS_AS(counted.keep<float>(huge), std::bad_alloc);
+  CHECK_THROWS_AS(counted.scratch<double>(huge), std::bad_alloc);
+  CHECK_THROWS_AS(counted.keep<char>(-1), std::bad_alloc);
+  CHECK_THROWS_AS(for (int i = 0; i < 64; ++i) counted.keep<float>(huge / 4), std::bad_alloc);
+  parameters<float> all;
+  all.add("a", {huge / 4}, initializer::constant(0));
+  CHECK_THROWS_AS(all.add("b", {huge, 4}, initializer::constant(0)), std::bad_alloc);
+  CHECK_THROWS_AS(all.add("c", {index_t{1} << 32, index_t{1} << 32}, initializer::constant(0)),
+                  std::bad_alloc);
+  CHECK_THROWS_AS(all.add("d", {huge}, initializer::constant(0)), std::bad_alloc);
+  CHECK_THROWS_AS(all.add("e", {-1}, initializer::constant(0)), std::bad_alloc);
+  CHECK(all.size() == huge / 4);
+}

@@ -40,14 +40,14 @@ class policy {
       if (name == form.name) {
         if (brace != std::string::npos) read_numbers(brace + 1);
         if (numbers_.size() < form.least || numbers_.size() > form.most)
-          refuse(kind_ + " \"" + text + "\": write it as " + usage(form));
+          refuse(quoted() + ": write it as " + usage(form));
         return;
       }
       ++form_;
     }
     std::string known;
     for (policy_form const& form : forms) known += (known.empty() ? "" : ", ") + usage(form);
-    refuse(kind_ + " \"" + text + "\" is none of " + known);
+    refuse(quoted() + " is none of " + known);
   }
 
   /// The place of its form in the list.
@@ -61,14 +61,14 @@ class policy {
     if (i >= numbers_.size()) return otherwise;
     number const& n = numbers_[i];
     if (!n.whole || (n.bits >> 63 != 0) != n.negative)
-      refuse(kind_ + " \"" + text_ + "\": its numbers must be integers in -2^63..2^63-1");
+      refuse(quoted() + ": its numbers must be integers in -2^63..2^63-1");
     return static_cast<index_t>(n.bits);
   }
   /// 64 bits of a seed: up to 2^64 - 1, or a negative number in two's complement.
   std::uint64_t bits(std::size_t i) const {
     if (i >= numbers_.size()) return 0;
     number const& n = numbers_[i];
-    if (!n.whole) refuse(kind_ + " \"" + text_ + "\": its seed must be an integer of 64 bits");
+    if (!n.whole) refuse(quoted() + ": its seed must be an integer of 64 bits");
     return n.bits;
   }
   template <class Integer>
@@ -91,6 +91,12 @@ class policy {
     bool whole, negative;
   };
 
+  /// The policy as messages show it; a NUL would end them.
+  std::string quoted() const {
+    std::string shown;
+    for (char const c : text_) shown += c == '\0' ? std::string("\\0") : std::string(1, c);
+    return kind_ + " \"" + shown + "\"";
+  }
   static std::string usage(policy_form const& form) {
     return form.usage != nullptr ? form.usage : form.name;
   }
@@ -147,7 +153,7 @@ class policy {
     return value;
   }
   [[noreturn]] void unreadable() const {
-    refuse(kind_ + " \"" + text_ + "\" is not a name with numbers in braces");
+    refuse(quoted() + " is not a name with numbers in braces");
   }
 
   std::string kind_, text_;

@@ -23,10 +23,8 @@ template <class F>
 auto with_csp(csp_policies const& p, F const& f) {
   named_shift const shift(p.shift);
   auto const groups = named_grouping(p.groups);
-  if (p.alignment.compare(0, 9, "reference") == 0) {
-    policy const follows("alignment", p.alignment, {{"reference", 0, 1, "reference{channel}"}});
-    return f(ss::csp<named_shift, ss::reference>(groups, shift, {follows.integer(0)}));
-  }
+  if (is_reference(p.alignment))
+    return f(ss::csp<named_shift, ss::reference>(groups, shift, named_reference(p.alignment)));
   return f(ss::csp<named_shift, named_order>(groups, shift, named_order(p.alignment, "alignment")));
 }
 

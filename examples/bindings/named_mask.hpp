@@ -27,8 +27,8 @@ class named_mask {
     bigbird
   };
 
-  // Calls f with the library's mask. Its parameters are a_ to e_, in order. What a kernel calls it
-  // with is made in a kernel; `validate` calls it with a function of the host.
+  // Calls f with the library's mask, of the parameters a_ to d_ and seed_. A kernel calls it with a
+  // function made in a kernel, `validate` with one of the host.
 #ifdef __CUDACC__
 #  pragma nv_exec_check_disable
 #endif
@@ -52,8 +52,7 @@ class named_mask {
       case kind::chunk_back:
         return f(ss::mask::chunk_back{a_, b_ != 0, keys_});
       case kind::bigbird:
-        return f(ss::mask::bigbird{a_, b_, c_, d_, static_cast<std::uint64_t>(e_),
-                                   ss::mask::bigbird::all, keys_, head_});
+        return f(ss::mask::bigbird{a_, b_, c_, d_, seed_, ss::mask::bigbird::all, keys_, head_});
       default:
         return f(ss::mask::full{});
     }
@@ -79,7 +78,7 @@ class named_mask {
     b_ = p.integer(1, random ? usual.window : 0);
     c_ = p.integer(2, random ? usual.ends : kind_ == kind::global_window ? 1 : 0);
     d_ = p.integer(3, usual.random);
-    e_ = p.integer(4);
+    seed_ = p.bits(4);
   }
 
   BINDINGS_HD named_mask for_head(index_t head) const {
@@ -109,7 +108,8 @@ class named_mask {
 
  private:
   kind kind_;
-  index_t a_, b_, c_, d_, e_, keys_, head_ = 0;
+  index_t a_, b_, c_, d_, keys_, head_ = 0;
+  std::uint64_t seed_;
 };
 
 }  // namespace bindings

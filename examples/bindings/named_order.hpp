@@ -5,6 +5,7 @@
 
 #include "policy.hpp"
 
+#include <slicesort/alignment.hpp>
 #include <slicesort/order.hpp>
 
 #include <string>
@@ -65,5 +66,13 @@ class named_order {
   kind kind_ = kind::ascending;
   index_t a_ = 1, b_ = 1;  // its parameters
 };
+
+/// Alignments are orders, or `reference{channel}`.
+inline bool is_reference(std::string const& alignment) {
+  return alignment.find("reference") != std::string::npos;
+}
+inline ss::reference named_reference(std::string const& text) {
+  return {policy("alignment", text, {{"reference", 0, 1, "reference{channel}"}}).integer(0)};
+}
 
 }  // namespace bindings

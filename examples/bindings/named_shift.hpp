@@ -80,10 +80,13 @@ class named_shift {
 };
 
 /// `group_size{G}` or `group_count{K}`.
+inline policy grouping_policy(std::string const& text) {
+  return {"groups",
+          text,
+          {{"group_size", 1, 1, "group_size{rows}"}, {"group_count", 1, 1, "group_count{groups}"}}};
+}
 inline ss::grouping named_grouping(std::string const& text) {
-  policy const p(
-      "groups", text,
-      {{"group_size", 1, 1, "group_size{rows}"}, {"group_count", 1, 1, "group_count{groups}"}});
+  policy const p = grouping_policy(text);
   if (p.form() == 0) return ss::group_size{p.integer(0)};
   return ss::group_count{p.integer(0)};
 }

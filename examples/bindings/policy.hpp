@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Policies as text, written as in C++: a name, and numbers in braces if there are any: `ascending`,
-// `half_half{4}`, `power{0, 12}`.
+// `half_half{4}`, `power{0, 12}`. The program's locale plays no part.
 #pragma once
 
 #include "array.hpp"
 
-#include <algorithm>
-#include <cctype>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
-#include <cstdlib>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
+#ifndef __cpp_lib_to_chars
+#  include <locale>
+#  include <sstream>
+#endif
 
 namespace bindings {
 
@@ -30,19 +35,19 @@ class policy {
   policy(char const* kind, std::string const& text, std::initializer_list<policy_form> forms)
       : kind_(kind), text_(text) {
     std::size_t const brace = text.find('{');
-    std::string const name = trimmed(text.substr(0, brace));
+    std::string_view const name = trimmed(std::string_view(text_).substr(0, brace));
     for (policy_form const& form : forms) {
       if (name == form.name) {
-        if (brace != std::string::npos) read_numbers(brace);
+        if (brace != std::string::npos) read_numbers(brace + 1);
         if (numbers_.size() < form.least || numbers_.size() > form.most)
-          refuse(kind_ + " \"" + text + "\": write it as " + usage(form));
+          refuse(quoted() + ": write it as " + usage(form));
         return;
       }
       ++form_;
     }
     std::string known;
     for (policy_form const& form : forms) known += (known.empty() ? "" : ", ") + usage(form);
-    refuse(kind_ + " \"" + text + "\" is none of " + known);
+    refuse(quoted() + " is none of " + known);
   }
 
   /// The place of its form in the list.
@@ -50,61 +55,109 @@ class policy {
   std::size_t size() const { return numbers_.size(); }
 
   double real(std::size_t i, double otherwise) const {
-    return i < numbers_.size() ? numbers_[i] : otherwise;
+    return i < numbers_.size() ? numbers_[i].real : otherwise;
   }
   index_t integer(std::size_t i, index_t otherwise = 0) const {
     if (i >= numbers_.size()) return otherwise;
-    double const whole = numbers_[i];
-    if (whole != std::floor(whole) || std::abs(whole) > 9007199254740992.0)
-      refuse(kind_ + " \"" + text_ + "\": its numbers must be integers of at most 2^53");
-    return static_cast<index_t>(whole);
+    number const& n = numbers_[i];
+    if (!n.whole || (n.bits >> 63 != 0) != n.negative)
+      refuse(quoted() + ": its numbers must be integers in -2^63..2^63-1");
+    return static_cast<index_t>(n.bits);
+  }
+  /// 64 bits of a seed: up to 2^64 - 1, or a negative number in two's complement.
+  std::uint64_t bits(std::size_t i) const {
+    if (i >= numbers_.size()) return 0;
+    number const& n = numbers_[i];
+    if (!n.whole) refuse(quoted() + ": its seed must be an integer of 64 bits");
+    return n.bits;
   }
   template <class Integer>
   std::vector<Integer> integers() const {
-    std::vector<Integer> all;
+    std::vector<Integer> list;
     for (std::size_t i = 0; i < size(); ++i) {
-      auto const number = integer(i);
-      if (static_cast<index_t>(static_cast<Integer>(number)) != number)
-        refuse(kind_ + ": " + std::to_string(number) + " is out of range");
-      all.push_back(static_cast<Integer>(number));
+      auto const value = integer(i);
+      if (static_cast<index_t>(static_cast<Integer>(value)) != value)
+        refuse(kind_ + ": " + std::to_string(value) + " is out of range");
+      list.push_back(static_cast<Integer>(value));
     }
-    return all;
+    return list;
   }
 
  private:
+  /// A number, and its 64 bits if it is an integer that they hold.
+  struct number {
+    double real;
+    std::uint64_t bits;
+    bool whole, negative;
+  };
+
+  /// The policy as messages show it; a NUL would end them.
+  std::string quoted() const {
+    std::string shown;
+    for (char const c : text_) shown += c == '\0' ? std::string("\\0") : std::string(1, c);
+    return kind_ + " \"" + shown + "\"";
+  }
   static std::string usage(policy_form const& form) {
     return form.usage != nullptr ? form.usage : form.name;
   }
-  static std::string trimmed(std::string const& s) {
-    auto const space = [](unsigned char c) { return std::isspace(c) != 0; };
-    auto const first = std::find_if_not(s.begin(), s.end(), space);
-    auto const last = std::find_if_not(s.rbegin(), std::make_reverse_iterator(first), space);
-    return {first, last.base()};
+  static bool is_space(char c) { return c == ' ' || ('\t' <= c && c <= '\r'); }
+  static std::string_view trimmed(std::string_view s) {
+    while (!s.empty() && is_space(s.front())) s.remove_prefix(1);
+    while (!s.empty() && is_space(s.back())) s.remove_suffix(1);
+    return s;
   }
-  void read_numbers(std::size_t brace) {
-    std::string const rest = trimmed(text_.substr(brace + 1));
-    char const* at = rest.c_str();
-    auto const skip = [&] {
-      while (std::isspace(static_cast<unsigned char>(*at)) != 0) ++at;
-    };
-    skip();
-    for (bool first = true; *at != '}'; first = false) {
-      if (!first && *at++ != ',') unreadable();
-      char* end = nullptr;
-      double const number = std::strtod(at, &end);
-      if (end == at || !std::isfinite(number)) unreadable();
-      numbers_.push_back(number);
-      at = end;
-      skip();
+
+  // Reads "1, 2.5}" from a position of the text to its end.
+  void read_numbers(std::size_t first) {
+    std::string_view const rest = trimmed(std::string_view(text_).substr(first));
+    if (rest.empty() || rest.back() != '}') unreadable();
+    std::string_view list = trimmed(rest.substr(0, rest.size() - 1));
+    while (!list.empty()) {
+      std::size_t const comma = list.find(',');
+      numbers_.push_back(number_of(trimmed(list.substr(0, comma))));
+      if (comma == std::string_view::npos) return;
+      list = trimmed(list.substr(comma + 1));
+      if (list.empty()) unreadable();
     }
-    if (at[1] != '\0') unreadable();
+  }
+  number number_of(std::string_view word) const {
+    if (word.size() > 1 && word[0] == '+' && word[1] != '-') word.remove_prefix(1);
+    bool const negative = !word.empty() && word.front() == '-';
+    char const *const first = word.data(), *const last = first + word.size();
+    if (std::int64_t low; whole_word(std::from_chars(first, last, low), last))
+      return {static_cast<double>(low), static_cast<std::uint64_t>(low), true, low < 0};
+    if (std::uint64_t high; whole_word(std::from_chars(first, last, high), last))
+      return {static_cast<double>(high), high, true, false};
+    double const real = real_of(word);
+    constexpr double exact =
+        9007199254740992;  // 2^53: integers in other forms, such as 4.0 and 1e3
+    bool const whole = real == std::floor(real) && std::abs(real) <= exact;
+    auto const value = whole ? static_cast<std::int64_t>(real) : 0;
+    return {real, static_cast<std::uint64_t>(value), whole, negative && value != 0};
+  }
+  static bool whole_word(std::from_chars_result read, char const* last) {
+    return read.ec == std::errc() && read.ptr == last;
+  }
+  double real_of(std::string_view word) const {
+    double value = 0;
+#ifdef __cpp_lib_to_chars
+    bool const read = whole_word(std::from_chars(word.data(), word.data() + word.size(), value),
+                                 word.data() + word.size());
+#else
+    // libc++ before LLVM 20 has no from_chars of floating-point numbers.
+    std::istringstream stream{std::string(word)};
+    stream.imbue(std::locale::classic());
+    bool const read = (stream >> std::noskipws >> value) && stream.peek() == EOF;
+#endif
+    if (!read || !std::isfinite(value)) unreadable();
+    return value;
   }
   [[noreturn]] void unreadable() const {
-    refuse(kind_ + " \"" + text_ + "\" is not a name with numbers in braces");
+    refuse(quoted() + " is not a name with numbers in braces");
   }
 
   std::string kind_, text_;
-  std::vector<double> numbers_;
+  std::vector<number> numbers_;
   std::size_t form_ = 0;
 };
 

@@ -8,6 +8,8 @@
 #include <slicesort/permute.hpp>
 #include <slicesort/slicing_sort.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 
 namespace bindings {
@@ -35,6 +37,29 @@ void slicing_sort_backward(Call& call, array const& dy, array const& perm, array
     op.backward(call.on, in, {index_view(perm)}, view3<T>(dx), scratch,
                 {ss::grad_mode::overwrite, lengths_of(lengths)});
   });
+}
+
+/// Refuses a valid row of perm that names none of its sample's rows. Reads perm and lengths, which
+/// must be the host's. What `permute` itself refuses is left to it.
+inline void require_rows(array const& perm, optional_array const& lengths) {
+  auto const list = lengths_of(lengths);
+  if (perm.rank != 3 || (lengths && list.size() != perm.extents[0])) return;
+  auto const check = [&](auto zero) {
+    using Index = decltype(zero);
+    auto const rows = detail::indices<Index>(perm);
+    for (index_t b = 0; b < perm.extents[0]; ++b) {
+      index_t const end = std::min(lengths ? list(b) : perm.extents[1], perm.extents[1]);
+      for (index_t n = 0; n < end; ++n)
+        for (index_t c = 0; c < perm.extents[2]; ++c)
+          if (auto const row = static_cast<index_t>(rows(b, n, c)); row < 0 || row >= end)
+            refuse("perm[" + std::to_string(b) + ", " + std::to_string(n) + ", " +
+                   std::to_string(c) + "] is " + std::to_string(row) + ", must be in 0.." +
+                   std::to_string(end - 1) + " (length)");
+    }
+  };
+  if (perm.type == dtype::u16) check(std::uint16_t{});
+  if (perm.type == dtype::i32) check(std::int32_t{});
+  if (perm.type == dtype::u32) check(std::uint32_t{});
 }
 
 template <class Call>

@@ -77,6 +77,12 @@ def attention(q, k, v, allowed=None, bias=0.0):
     return torch.softmax(scores, dim=3) @ v
 
 
+def merged(q, k, v):
+    """Attention over keys in three places."""
+    parts = [F.softmax_attention_with_state(q, k[:, :, a:b], v[:, :, a:b]) for a, b in ((0, 2), (2, 3), (3, 9))]
+    return F.merge_attention(*zip(*parts))[0]
+
+
 def linear_attention(q, k, v, phi):
     q, k = phi(q), phi(k)
     weights = torch.einsum("bhic,bhjc->bhij", q, k)
@@ -152,6 +158,7 @@ CASES = [
          lambda q, k, v, bias: attention(q, k, v, lambda i, j: ((i - j).abs() < 2) | ((i - j) % 3 == 0),
                                          relative(bias, LENGTH, LENGTH)), heads(), heads(), heads(),
          lambda: torch.randn(BATCH, 1, 1, 2 * LENGTH - 1, dtype=torch.float64)),
+    Case("merge_attention", merged, attention, heads(), heads(9), heads(9, 5)),
     Case("linear_attention", F.linear_attention, lambda q, k, v: linear_attention(q, k, v, elu_plus_one),
          heads(), heads(9), heads(9)),
     Case("linear_attention random_relu", lambda q, k, v, w: F.linear_attention(q, k, v, w, "random_relu{1e-3, 1}"),

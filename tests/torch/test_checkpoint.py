@@ -28,10 +28,11 @@ LEARNING = ROOT / "examples/learning"
 PROGRAM = Path(
     os.environ.get("LEARNING_PROGRAM", ROOT / "build/learning/examples/learning/slicesort_train")
 )
+NO_PROGRAM = MISSING
 if not MISSING and not PROGRAM.exists():
-    MISSING = f"the training program is not built: {PROGRAM}"
-if not MISSING and shutil.which("g++") is None:
-    MISSING = "there is no g++ for checkpoint_logits.cpp"
+    NO_PROGRAM = f"the training program is not built: {PROGRAM}"
+if not NO_PROGRAM and shutil.which("g++") is None:
+    NO_PROGRAM = "there is no g++ for checkpoint_logits.cpp"
 SAMPLES = 7
 
 
@@ -115,7 +116,7 @@ def by_the_program(flags: dict, at: Path, x, lengths):
     return torch.tensor(struct.unpack(f"={len(result) // 4}f", result)).view(len(x), -1)
 
 
-@unittest.skipIf(MISSING, MISSING)
+@unittest.skipIf(NO_PROGRAM, NO_PROGRAM)
 class SameAnswers(unittest.TestCase):
     SMALL = {"length": 20, "width": 8, "hidden": 12, "layers": 2, "heads": 2}
     FORMS = tuple(
@@ -179,7 +180,7 @@ class SameAnswers(unittest.TestCase):
                     self.check(flags)
 
 
-@unittest.skipIf(MISSING, MISSING)
+@unittest.skipIf(NO_PROGRAM, NO_PROGRAM)
 class Refusals(unittest.TestCase):
     FLAGS = {"task": "order", "model": "sort-ascending", "length": 6, "width": 4, "layers": 1}
 
@@ -257,6 +258,76 @@ class Refusals(unittest.TestCase):
             self.assertTrue(torch.equal(value, before[name]), name)
         checkpoint.load_into(model, self.saved(self.tensors))
         self.assertTrue(torch.equal(model.head.bias, self.tensors["head.bias"]))
+
+
+@unittest.skipIf(MISSING, MISSING)
+class Fields(unittest.TestCase):
+    """Files that need no training program: every field may be wrong, and none is believed."""
+
+    SETTINGS = "task=order model=chord length=6 width=4 layers=1 steps=20"
+
+    def saved(self, settings: str = SETTINGS, tensors: dict | None = None, **metadata) -> Path:
+        if tensors is None:
+            tensors = self.tensors()
+        at = scratch() / "fields.safetensors"
+        save_file(tensors, at, {"settings": settings, **metadata})
+        return at
+
+    def tensors(self) -> dict:
+        return dict(encoder_of(Settings.parse(self.SETTINGS)).state_dict())
+
+    def refused(self, says: str, at: Path, read=None) -> None:
+        with self.assertRaisesRegex(ValueError, says) as caught:
+            (read or checkpoint.load)(at)
+        self.assertIn(str(at), str(caught.exception))
+
+    def test_a_step_is_one_of_the_runs(self) -> None:
+        for step in ("0", "7", "20"):
+            checkpoint.load(self.saved(step=step))
+        for step in ("-5", "banana", "", "21", "1000000", "1e1", "1.0", " 3", "\u0663", "9" * 30):
+            with self.subTest(step=step):
+                self.refused(r"step is .*, must be a whole number in 0\.\.20", self.saved(step=step))
+
+    def test_settings_that_no_model_has(self) -> None:
+        for wrong, says in {
+            "layers=1000000000": r"layers is 1000000000, and there are \d+ tensors",
+            "layers=0": "layers is 0, must be an integer of at least 1",
+            "layers=-1": "layers is '-1', which is no whole number",
+            "factors=1000000000": "factors is 1000000000, and there are",
+            "width=0": "width is 0, must be an integer of at least 1",
+            "width=-4": "width is '-4', which is no whole number",
+            "width=1e15": "[Oo]verflow|has .* of shape",
+            "width=\u0664": "width is .*, which is no whole number",
+            "width=1e16": "width is '1e16', which is no whole number",
+            "length=0": "length is 0, must be an integer of at least 1",
+            "length=1e12": "has .* of shape|has no tensor",
+            "heads=0": "heads is 0, must be an integer of at least 1",
+            "dropout=nan": "dropout is 'nan', which is no number",
+            "dropout=1": "dropout is 1.0, must be at least 0 and below 1",
+            "attention-dropout=1": "attention_dropout is 1.0, must be",
+            "norm-epsilon=inf": "norm-epsilon is 'inf', which is no number",
+            "rate=fast": "rate is 'fast', which is no number",
+            "positions=sinusoid length=1e12": "their product must be at most 2",
+            "width=1_0": "width is '1_0', which is no whole number",
+        }.items():
+            with self.subTest(wrong):
+                self.refused(says, self.saved(f"{self.SETTINGS} {wrong}"))
+
+    def test_tensors_of_other_dtypes(self) -> None:
+        for dtype, name in ((torch.int32, "I32"), (torch.float64, "F64"), (torch.bfloat16, "BF16")):
+            tensors = {k: v.to(dtype) if k == "head.bias" else v for k, v in self.tensors().items()}
+            at, says = self.saved(tensors=tensors), f"has head.bias of dtype {name}, must be F32"
+            self.refused(says, at)
+            model = encoder_of(Settings.parse(self.SETTINGS))
+            self.refused(says, at, lambda at, model=model: checkpoint.load_into(model, at))
+
+    def test_a_whole_one_is_read(self) -> None:
+        tensors = self.tensors()
+        model = checkpoint.load(self.saved(tensors=tensors, step="20"))
+        for name, value in model.state_dict().items():
+            self.assertTrue(torch.equal(value, tensors[name]), name)
+        x = torch.randint(6, (2, 6))
+        self.assertTrue(model(x).isfinite().all())  # no parameter or buffer stayed without memory
 
 
 if __name__ == "__main__":

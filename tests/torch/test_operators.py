@@ -116,7 +116,7 @@ class Layouts(unittest.TestCase):
     def test_lengths(self):
         lengths = torch.tensor([LENGTH, 5])
         for case in CASES:
-            if case.name.startswith(("permute", "softmax_attention", "linear_attention", "multi", "sparse_mix", "csp one")):
+            if case.name.startswith(("permute", "merge_attention", "softmax_attention", "linear_attention", "multi", "sparse_mix", "csp one")):
                 continue
             x = case.tensors()[0]
             name = case.name.split()[0]
@@ -132,6 +132,102 @@ class Layouts(unittest.TestCase):
             y = call(q, k, v, lengths=lengths, query_lengths=lengths)
             torch.testing.assert_close(y[1:, :, :5], call(q[1:, :, :5], k[1:, :, :5], v[1:, :, :5]))
             self.assertTrue(torch.equal(y[1, :, 5:], torch.zeros_like(y[1, :, 5:])))
+
+
+class Rows(unittest.TestCase):
+    """Indices that a caller brings."""
+
+    def test_out_of_range_is_an_index_error(self):
+        x = torch.randn(2, 8, 4, requires_grad=True)
+        compiled = torch.compile(F.permute, fullgraph=True, backend="aot_eager")
+        good = torch.argsort(x, dim=1)
+        for dtype in (torch.uint16, torch.int32, torch.uint32, torch.int64):
+            for bad in (-1, 8, 2**16 - 1, 2**31 - 1, 2**40):
+                if not torch.iinfo(dtype).min <= bad <= torch.iinfo(dtype).max:
+                    continue
+                perm = good.clone()
+                perm[1, 3, 2] = bad
+                for call in (F.permute, compiled, torch.func.vjp):
+                    with self.subTest(dtype=dtype, bad=bad, call=call), self.assertRaisesRegex(
+                            IndexError, rf"^perm\[1, 3, 2\] is {bad}, must be in 0..7 \(length\)"):
+                        if call is torch.func.vjp:
+                            torch.func.vjp(lambda a: F.permute(a, perm.to(dtype)), x)
+                        else:
+                            call(x, perm.to(dtype))
+
+    def test_long_tensors(self):
+        for rows in (32768, 40000, 65536, 65537):
+            x = torch.randn(1, rows, 1)
+            y, perm = F.slicing_sort_with_permutation(x)
+            self.assertTrue(torch.equal(F.permute(x, perm), y))
+            if rows < 65536:
+                wrong = perm.to(torch.int32)
+                wrong[0, 1, 0] = rows
+                with self.assertRaises(IndexError):
+                    F.permute(x, wrong.to(torch.uint16))
+
+    def test_rows_past_a_length_are_not_read(self):
+        x, lengths = torch.randn(2, 8, 4), torch.tensor([3, 8])
+        y, perm = F.slicing_sort_with_permutation(x, lengths=lengths)
+        perm = perm.to(torch.int64)
+        perm[0, 3:] = 2**40
+        self.assertTrue(torch.equal(F.permute(x, perm, lengths), y))
+        perm[0, 2, 1] = 3
+        with self.assertRaisesRegex(IndexError, r"perm\[0, 2, 1\] is 3, must be in 0..2"):
+            F.permute(x, perm, lengths)
+
+    def test_indices_of_torch_and_for_torch(self):
+        x = torch.randn(2, 9, 5, dtype=torch.float64, requires_grad=True)
+        y, perm = F.slicing_sort_with_permutation(x, "descending", index_dtype=torch.int64)
+        self.assertEqual(perm.dtype, torch.int64)
+        self.assertTrue(torch.equal(torch.gather(x, 1, perm), y))
+        self.assertEqual(F.slicing_sort_with_permutation(x, index_dtype=torch.int32)[1].dtype, torch.int32)
+        by_torch = torch.argsort(x, dim=1, descending=True)
+        self.assertTrue(torch.equal(F.permute(x, by_torch), y))
+        self.assertTrue(torch.autograd.gradcheck(lambda a: F.permute(a, by_torch), x))
+        with self.assertRaisesRegex(ValueError, "index_dtype is torch.int8, must be None, torch.int32 or torch.int64"):
+            F.slicing_sort_with_permutation(x, index_dtype=torch.int8)
+
+
+class Dropout(unittest.TestCase):
+    def test_torch_draws_the_seed(self):
+        q = torch.randn(1, 2, 16, 4)
+        results = []
+        for seed in (1, 1, 2):
+            torch.manual_seed(seed)
+            results.append([F.softmax_attention(q, q, q, dropout=0.5) for _ in range(2)])
+        self.assertFalse(torch.equal(*results[0]))
+        self.assertTrue(all(torch.equal(a, b) for a, b in zip(results[0], results[1])))
+        self.assertFalse(torch.equal(results[0][0], results[2][0]))
+        state = torch.get_rng_state()
+        F.softmax_attention(q, q, q), F.softmax_attention(q, q, q, dropout=0.5, seed=1)
+        self.assertTrue(torch.equal(state, torch.get_rng_state()))  # what is not needed is not drawn
+
+    def test_gradients_drop_what_was_dropped(self):
+        q, k, v = (torch.randn(1, 2, 6, 3, dtype=torch.float64, requires_grad=True) for _ in range(3))
+
+        def call(q, k, v):
+            torch.manual_seed(3)
+            return F.softmax_attention(q, k, v, dropout=0.5)
+        self.assertTrue(torch.autograd.gradcheck(call, (q, k, v)))
+
+    def test_vmap(self):
+        q = torch.randn(3, 1, 2, 16, 4)
+        given = torch.vmap(lambda q: F.softmax_attention(q, q, q, dropout=0.5, seed=7))(q)
+        for i in range(3):
+            self.assertTrue(torch.equal(given[i], F.softmax_attention(q[i], q[i], q[i], dropout=0.5, seed=7)))
+        for randomness in ("error", "different"):
+            with self.assertRaisesRegex(RuntimeError, "vmap"):
+                torch.vmap(lambda q: F.softmax_attention(q, q, q, dropout=0.5), randomness=randomness)(q)
+
+    def test_merged_parts_of_dropped_attention(self):
+        """Every part drops by a seed of its own; the sums that normalize count all."""
+        q, k, v = (torch.randn(1, 2, 6, 3, dtype=torch.float64, requires_grad=True) for _ in range(3))
+
+        def call(q, k, v):
+            parts = [F.softmax_attention_with_state(q, k[:, :, a:b], v[:, :, a:b], dropout=0.5, seed=a) for a, b in ((0, 2), (2, 6))]
+            return F.merge_attention(*zip(*parts))[0]
+        self.assertTrue(torch.autograd.gradcheck(call, (q, k, v)))
 
 
 class Bits(unittest.TestCase):

@@ -33,11 +33,6 @@ class Checks(unittest.TestCase):
                                  if isinstance(x, torch.Tensor) else x for x in args)
                     self.assertEqual(set(torch.library.opcheck(op, args).values()), {"SUCCESS"})
 
-    def test_opcheck_of_merged_parts(self):
-        parts = [OPS.softmax_attention(*(torch.randn(2, 3, 8, 4) for _ in range(3))) for _ in range(2)]
-        args = [y for y, _ in parts], [state for _, state in parts]
-        self.assertEqual(set(torch.library.opcheck(OPS.merge_attention, args).values()), {"SUCCESS"})
-
 
 class Programs(unittest.TestCase):
     def test_compiled_whole(self):
@@ -51,6 +46,15 @@ class Programs(unittest.TestCase):
                 dy = torch.randn_like(y)
                 for dx, of in zip(torch.autograd.grad(y, ours, dy), torch.autograd.grad(expected, theirs, dy)):
                     self.assertTrue(torch.equal(dx, of))
+
+    def test_policies_are_read_as_eagerly(self):
+        x = torch.randn(2, 12, 4)
+        for groups in ("group_size{4.0}", " group_size { 2 } ", "group_count{+3}", "group_size{1e1}"):
+            torch._dynamo.reset()
+            call = lambda x: torch.ops.slicesort.csp(x, groups)  # noqa: E731
+            compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
+            for y, expected in zip(compiled(x), call(x)):
+                self.assertTrue(torch.equal(y, expected))
 
     def test_other_lengths_are_not_compiled_again(self):
         for call in (F.slicing_sort, F.shuffle, F.csp, lambda x: F.softmax_attention(x[:, None], x[:, None], x[:, None])):
@@ -130,6 +134,9 @@ class Autocast(unittest.TestCase):
             self.assertEqual(F.softmax_attention(q, q, q).dtype, torch.bfloat16)
             self.assertEqual(F.linear_attention(q, q, q).dtype, torch.bfloat16)
             self.assertEqual(F.multi_permutation(x.bfloat16(), torch.ones(2)).dtype, torch.bfloat16)
+            parts = [F.softmax_attention_with_state(q, q, q), F.softmax_attention_with_state(q, q, q)]
+            y, state = F.merge_attention([parts[0][0], parts[1][0].float()], [s for _, s in parts])
+            self.assertEqual((y.dtype, state.dtype), (torch.float32, torch.float32))
             self.assertEqual(F.softmax_attention(q.double(), q.double(), q.double()).dtype, torch.float64)
 
     def test_gradients_have_the_dtype_of_their_tensor(self):
@@ -156,7 +163,8 @@ class Sentences(unittest.TestCase):
         self.refused("lengths must have dtype int64", F.slicing_sort, x, lengths=torch.ones(2, dtype=torch.int32))
         self.refused("lengths", F.slicing_sort, x, lengths=torch.ones(3, dtype=torch.int64))
         self.refused("lengths", F.slicing_sort, x, lengths=torch.ones(0, dtype=torch.int64))
-        self.refused("perm: the dtype must be uint16, int32 or uint32", F.permute, x, torch.zeros(x.shape, dtype=torch.int64))
+        self.refused("perm: the dtype must be uint16, int32 or uint32", F.permute, x, torch.zeros(x.shape, dtype=torch.int16))
+        self.refused("perm: the dtype must be uint16, int32 or uint32", F.permute, x, x)
         self.refused("perm", F.permute, x, torch.zeros(1, 2, 3, dtype=torch.uint16))
         self.refused("groups must be at least 1", F.csp, x, "group_size{0}")
         self.refused("tau is 0, must be positive", F.sinkhorn_csp, x, 0.0)
@@ -167,6 +175,10 @@ class Sentences(unittest.TestCase):
         self.refused("dropout", F.softmax_attention, q, q, q, dropout=1.5)
         self.refused("as many states as ys", F.merge_attention, [q], [])
         self.refused("there must be at least one part", F.merge_attention, [], [])
+        self.refused("^softmax_attention(.forward)?: k.heads is 1, must be 3", F.softmax_attention, q, q[:, :1], q)
+        self.refused("^linear_attention: .*w", F.linear_attention, q, q, q, feature="random_exp")
+        self.refused(r"torch has no memory for a tensor of \[1048576, 1048576, 1024\]: .*allocate", F.slicing_sort,
+                     torch.zeros(1).expand(2**20, 2**20, 2**10))
 
     @unittest.skipUnless(torch.cuda.is_available(), "there is no GPU")
     def test_tensors_on_two_devices_are_refused(self):

@@ -11,8 +11,9 @@ namespace {
 
 std::tuple<Tensor, Tensor> max_exchange(Tensor const& x, int64_t row, optional_tensor lengths) {
   call on(x);
-  Tensor const y = make_like(x),
-               maximum = make(x, {extent(x, 0), 1, extent(x, 2)}, index_type(extent(x, 1)));
+  Tensor const y = make_like(x);
+  Tensor maximum = make(x, {extent(x, 0), 1, extent(x, 2)}, index_type(extent(x, 1)));
+  if (extent(x, 1) == 0) torch::stable::zero_(maximum);  // the operator writes none
   bindings::max_exchange(on, row, on(x, "x"), on(y, "y"), on(maximum, "maximum"),
                          on(lengths, "lengths"));
   return {y, maximum};

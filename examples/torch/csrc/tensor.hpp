@@ -13,10 +13,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#ifndef STABLE_TORCH_ERROR_CODE_CHECK  // newer than torch 2.10; it keeps an error's reason
+#  define STABLE_TORCH_ERROR_CODE_CHECK TORCH_ERROR_CODE_CHECK
+#endif
 
 namespace adapter {
 
@@ -84,7 +89,21 @@ void boxed(StableIValue* stack, std::uint64_t arguments, std::uint64_t results) 
   try {
     TORCH_BOX(Operator)(stack, arguments, results);
   } catch (std::invalid_argument const& error) {
-    throw std::runtime_error(error.what());
+    throw std::runtime_error(bindings::sentence_of(error));
+  }
+}
+
+/// Calls torch's allocator, whose own error says no more than that a call failed.
+template <class Sizes, class F>
+Tensor allocated(Sizes const& sizes, F const& allocate) {
+  try {
+    return allocate();
+  } catch (std::exception const& error) {
+    std::string const reason = error.what();
+    std::string shape;
+    for (int64_t const size : sizes) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
+    bindings::refuse("torch has no memory for a tensor of [" + shape +
+                     "]: " + reason.substr(0, reason.find(" (originally from")));
   }
 }
 
@@ -94,13 +113,15 @@ inline Tensor make_like(Tensor const& like, std::optional<ScalarType> type = std
   using torch::stable::detail::from;
   std::array<StableIValue, 6> stack{from(like),         from(type),         from(std::nullopt),
                                     from(std::nullopt), from(std::nullopt), from(std::nullopt)};
-  TORCH_ERROR_CODE_CHECK(
-      torch_call_dispatcher("aten::empty_like", "", stack.data(), TORCH_ABI_VERSION));
-  return torch::stable::detail::to<Tensor>(stack[0]);
+  return allocated(like.sizes(), [&] {
+    STABLE_TORCH_ERROR_CODE_CHECK(
+        torch_call_dispatcher("aten::empty_like", "", stack.data(), TORCH_ABI_VERSION));
+    return torch::stable::detail::to<Tensor>(stack[0]);
+  });
 }
 inline Tensor make(Tensor const& like, std::vector<int64_t> const& sizes,
                    std::optional<ScalarType> type = std::nullopt) {
-  return torch::stable::new_empty(like, sizes, type);
+  return allocated(sizes, [&] { return torch::stable::new_empty(like, sizes, type); });
 }
 
 /// An extent of a tensor that may have the wrong rank, which the call itself refuses.

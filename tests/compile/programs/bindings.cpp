@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators of examples/bindings, by names and with types of run time, beside the library's own
 // calls: the same bits. And the sentences about names and types that are wrong.
+#include "../../../examples/bindings/check_policy.hpp"
 #include "../../../examples/bindings/csp.hpp"
 #include "../../../examples/bindings/linear_attention.hpp"
 #include "../../../examples/bindings/max_exchange.hpp"
@@ -10,9 +11,12 @@
 #include "../../../examples/bindings/softmax_attention.hpp"
 #include "../../../examples/bindings/sparse_mix.hpp"
 
+#include <clocale>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <limits>
+#include <locale>
 #include <random>
 #include <string>
 #include <utility>
@@ -240,6 +244,105 @@ void attention() {
   check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, "linear_attention");
 }
 
+// Texts, and the numbers that they are in every locale.
+void numbers() {
+  struct {
+    char const* text;
+    std::vector<double> reals;
+  } const cases[] = {{"w", {}},
+                     {"w{}", {}},
+                     {"w{1,2}", {1, 2}},
+                     {"w { 0.5 , -1e-3,.25 }", {0.5, -1e-3, 0.25}},
+                     {"w{+4.0, 1e3}", {4, 1000}}};
+  for (auto const& [text, reals] : cases) {
+    bindings::policy const p("kind", text, {{"w", 0, 9}});
+    bool same = p.size() == reals.size();
+    for (std::size_t i = 0; same && i < reals.size(); ++i) same = p.real(i, -7) == reals[i];
+    check(same, std::string(text) + " in the locale " + std::setlocale(LC_NUMERIC, nullptr));
+  }
+  bindings::policy const p("kind", "w{9007199254740993, -9223372036854775808, 4.0}", {{"w", 0, 9}});
+  check(p.integer(0) == 9007199254740993, "2^53 + 1");
+  check(p.integer(1) == std::numeric_limits<ss::index_t>::min(), "-2^63");
+  check(p.integer(2) == 4, "4.0");
+  bindings::policy const seeds("kind", "w{18446744073709551615, -1}", {{"w", 0, 9}});
+  check(seeds.bits(0) == ~std::uint64_t{0} && seeds.bits(1) == seeds.bits(0), "seeds of 64 bits");
+  refuses("must be integers in -2^63..2^63-1", [&] { seeds.integer(0); });
+  for (std::string const text :
+       {"w{9223372036854775808}", "w{-9223372036854775809}", "w{18446744073709551616}", "w{1e17}"})
+    refuses("must be integers in -2^63..2^63-1", [&] {
+      bindings::policy("kind", text, {{"w", 0, 9}}).integer(0);
+    });
+  for (std::string const& text :
+       {std::string("w{2}\0", 5), std::string("w{2\0}", 6), std::string("w{2}\0junk", 9),
+        std::string("w{2}x"), std::string("w{1,}"), std::string("w{0x10}"), std::string("w{1e400}"),
+        std::string("w{\xd9\xa3}")})
+    refuses("is not a name with numbers in braces", [&] {
+      bindings::policy("kind", text, {{"w", 0, 9}});
+    });
+  refuses("is none of w", [&] { bindings::policy("kind", std::string("w\0", 2), {{"w", 0, 9}}); });
+}
+// The decimal comma of the C library and of streams.
+void locales() {
+  struct comma : std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+  };
+  std::locale const before = std::locale::global(std::locale(std::locale(), new comma));
+  numbers();
+  std::locale::global(before);
+  for (char const* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE", "fr_FR"})
+    if (std::setlocale(LC_ALL, name) != nullptr) numbers();
+  std::setlocale(LC_ALL, "C");
+  numbers();
+}
+
+// What an adapter checks before there is a tensor.
+void policies_without_tensors() {
+  using bindings::check_policy;
+  check(check_policy("groups", "group_size{4.0}", 0) == 4, "group_size");
+  check(check_policy("groups", "group_count{3}", 0) == -3, "group_count");
+  check(check_policy("topology", "chord", 5) == 6, "chord");
+  check(check_policy("topology", "cdil{2}", 5) == 5, "cdil");
+  check(check_policy("topology", "offsets{0, 7}", 5) == 2, "offsets");
+  check(check_policy("order", "half_half{2}", 8) == 0, "order");
+  check(check_policy("alignment", "reference{7}", 8) == 0, "alignment");
+  for (char const* mask :
+       {"full", "causal{-3}", "bigbird", "chunk_back{5, 1}", "global_window{2, 2}"})
+    check(check_policy("mask", mask, 0) == 0, mask);
+  refuses("groups \"group_size{0}\": must be at least 1",
+          [] { check_policy("groups", "group_size{0}", 0); });
+  refuses("half_half: channels", [] { check_policy("order", "half_half{3}", 8); });
+  refuses("reference: channel", [] { check_policy("alignment", "reference{8}", 8); });
+  refuses("alignment \"up\" is none of", [] { check_policy("alignment", "up", 8); });
+  refuses("per_head", [] { check_policy("shift", "per_head{3}", 8); });
+  refuses("chord: there must be", [] { check_policy("topology", "chord{64}", 5); });
+  refuses("mask \"casual\" is none of full", [] { check_policy("mask", "casual", 0); });
+  refuses("window: left and right", [] { check_policy("mask", "window{-1, 2}", 0); });
+  refuses("no kind of policy", [] { check_policy("colour", "red", 0); });
+}
+
+// Rows that a caller brings, which no sort has saved.
+void rows_out_of_range() {
+  std::vector<std::uint16_t> rows(2 * 5 * 3, 4);
+  std::vector<ss::index_t> lengths{5, 0};
+  array const perm = wrap(rows, {2, 5, 3});
+  array counts{"lengths", lengths.data(), dtype::i64, 1};
+  counts.extents[0] = 2, counts.strides[0] = 1;
+  bindings::require_rows(perm, std::nullopt);
+  bindings::require_rows(perm, counts);
+  rows[2 * 3 + 1] = 5;
+  refuses("perm[0, 2, 1] is 5, must be in 0..4 (length)",
+          [&] { bindings::require_rows(perm, std::nullopt); });
+  lengths[0] = 2;
+  refuses("perm[0, 0, 0] is 4, must be in 0..1 (length)",
+          [&] { bindings::require_rows(perm, counts); });
+  lengths[0] = 0;
+  bindings::require_rows(perm, counts);  // nothing of it is read
+  std::vector<std::int32_t> signed_rows(30, -1);
+  array negative = perm;
+  negative.data = signed_rows.data(), negative.type = dtype::i32;
+  refuses("perm[0, 0, 0] is -1", [&] { bindings::require_rows(negative, std::nullopt); });
+}
+
 void sentences() {
   using bindings::named_order;
   refuses("order \"up\" is none of ascending, descending, half_half{heads}",
@@ -271,6 +374,9 @@ void sentences() {
   refuses("lengths.size is 0", [&] {
     bindings::shuffle(call, 0, "per_channel", wrap(x, {2, 37, 6}), wrap(y, {2, 37, 6}), no_lengths);
   });
+  ss::invalid_argument const sized("softmax_attention.workspace_bytes: k.heads is 1, must be 2");
+  check(bindings::sentence_of(sized) == "softmax_attention: k.heads is 1, must be 2",
+        "sentence_of");
   refuses("there must be as many states as ys", [&] {
     bindings::merge_attention(call, {wrap(x, {1, 1, 1, 1})}, {}, wrap(y, {1, 1, 1, 1}),
                               wrap(y, {1, 1, 1, 2}));
@@ -284,6 +390,9 @@ int main() {
   permutations_of_samples();
   chains();
   attention();
+  locales();
+  policies_without_tensors();
+  rows_out_of_range();
   sentences();
   if (failures == 0) std::printf("bindings: fine\n");
   return failures != 0;

@@ -4,6 +4,7 @@
 Such a file has the parameters under the names that they have in `nn.Encoder`, Adam's moments as
 `adam.m.<name>` and `adam.v.<name>`, and as metadata the settings of the run (`nn.settings`)."""
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 
 from .nn.catalog import encoder_of
 from .nn.encoder import Encoder
-from .nn.settings import Settings
+from .nn.settings import Settings, read_as
 
 MOMENTS = ("adam.m.", "adam.v.")
 
@@ -22,7 +23,14 @@ def load(path: str | os.PathLike) -> Encoder:
     """The model of a checkpoint, on the CPU and in evaluation mode. Raises a ValueError that says
     what is missing or does not fit."""
     with opened(path) as file:
-        model = encoder_of(settings_in(file))
+        settings = settings_in(file)
+        count = len(parameters_in(file))
+        for name in ("layers", "factors"):  # each has a tensor at least
+            if getattr(settings, name) > count:
+                raise ValueError(f"{name} is {getattr(settings, name)}, and there are {count} tensors")
+        with torch.device("meta"):  # without memory, for sizes that do not fit may be any
+            require_same(encoder_of(settings), file)
+        model = encoder_of(settings)
         fill(model, file)
     return model.eval()
 
@@ -48,31 +56,47 @@ def opened(path: str | os.PathLike) -> Iterator[Any]:
             yield file
     except SafetensorError as error:
         raise ValueError(f"{os.fspath(path)} is no safetensors file: {error}") from error
-    except ValueError as error:
+    except (ValueError, RuntimeError, MemoryError) as error:  # the latter two of sizes without memory
         raise ValueError(f"{os.fspath(path)}: {error}") from error
 
 
 def settings_in(file: Any) -> Settings:
-    text = (file.metadata() or {}).get("settings")
+    metadata = file.metadata() or {}
+    text = metadata.get("settings")
     if text is None:
         raise ValueError("there are no settings in its metadata: slicesort_train did not write it")
-    return Settings.parse(text)
+    settings = Settings.parse(text)
+    steps = dict(word.split("=", 1) for word in text.split()).get("steps", "1000")
+    step = metadata.get("step", "0")
+    if not re.fullmatch("[0-9]{1,18}", step) or int(step) > read_as("steps", steps, float):
+        raise ValueError(f"step is {step!r}, must be a whole number in 0..{steps} (steps)")
+    return settings
 
 
-def fill(model: Encoder, file: Any) -> None:
-    wanted = model.state_dict()
-    found = {name for name in file.keys() if not name.startswith(MOMENTS)}
+def parameters_in(file: Any) -> set[str]:
+    return {name for name in file.keys() if not name.startswith(MOMENTS)}
+
+
+def require_same(model: Encoder, file: Any) -> None:
+    """Raises a ValueError if the file's tensors are not those of the model."""
+    parameters, found = model.state_dict(), parameters_in(file)
     complaints = []
-    for name, to in wanted.items():
-        must = list(to.shape)
+    for name, parameter in parameters.items():
+        must = list(parameter.shape)
         if name not in found:
             complaints.append(f"has no tensor {name}, {must}")
         elif (shape := list(file.get_slice(name).get_shape())) != must:
             complaints.append(f"has {name} of shape {shape}, must be {must}")
-    for name in sorted(found - wanted.keys()):
+        elif (dtype := file.get_slice(name).get_dtype()) != "F32":
+            complaints.append(f"has {name} of dtype {dtype}, must be F32")
+    for name in sorted(found - parameters.keys()):
         complaints.append(f"has a tensor {name}, which the model does not have")
     if complaints:
         raise ValueError("; ".join(complaints))
+
+
+def fill(model: Encoder, file: Any) -> None:
+    require_same(model, file)
     with torch.no_grad():
-        for name, to in wanted.items():
-            to.copy_(file.get_tensor(name))
+        for name, parameter in model.state_dict().items():
+            parameter.copy_(file.get_tensor(name))

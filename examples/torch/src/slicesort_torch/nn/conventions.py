@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all layers of a model have in common, and where in the model a layer stands."""
+import math
 from dataclasses import dataclass
 
 from torch import nn
+
+from ..library import ops
 
 INITIAL = ("xavier", "torch", "normal")
 ACTIVATIONS = ("relu", "gelu", "gelu-tanh")
@@ -12,6 +15,30 @@ def one_of(name: str, value: str, words: tuple[str, ...]) -> str:
     """The value; a ValueError if it is none of the words."""
     if value not in words:
         raise ValueError(f"{name} is {value!r}, must be one of {', '.join(words)}")
+    return value
+
+
+def policy(kind: str, text: str, extent: int = 0) -> int:
+    """Checks a policy before there is a tensor (`bindings::check_policy`, the operators' parser). Raises a
+    ValueError. Returns rows of a group (minus the number of groups) or links of a topology."""
+    if not isinstance(text, str):
+        raise ValueError(f"{kind} is a {type(text).__name__}, must be text")
+    try:
+        return ops.check_policy(kind, text, extent)
+    except RuntimeError as error:
+        raise ValueError(str(error)) from None
+
+
+def whole(name: str, value: int, least: int = 1) -> int:
+    """The value; a ValueError if it is no integer of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name} is {value!r}, must be an integer of at least {least}")
+    return value
+
+
+def rate(name: str, value: float) -> float:
+    if not 0 <= value < 1:
+        raise ValueError(f"{name} is {value!r}, must be at least 0 and below 1")
     return value
 
 
@@ -39,6 +66,11 @@ class Conventions:
     def __post_init__(self) -> None:
         one_of("weights", self.weights, INITIAL)
         one_of("activation", self.activation, ACTIVATIONS)
+        rate("dropout", self.dropout)
+        for name in ("norm_epsilon", "token_deviation", "position_deviation"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} is {value!r}, must be finite and not negative")
 
     def linear(self, inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
         layer = nn.Linear(inputs, outputs, bias=bias)  # is drawn as `torch` says

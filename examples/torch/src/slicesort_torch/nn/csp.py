@@ -3,6 +3,7 @@
 from torch import Tensor
 
 from .. import functional as F
+from .conventions import policy
 from .projected import Projected
 
 
@@ -26,6 +27,9 @@ class CSP(Projected):
         **projections,
     ) -> None:
         super().__init__(width, **projections)
+        policy("groups", groups)
+        policy("shift", shift, self.inner)
+        policy("alignment", alignment, self.inner)
         self.groups, self.shift, self.alignment = groups, shift, alignment
 
     def mix(self, v: Tensor, lengths: Tensor | None) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from .block import Block
-from .conventions import Conventions, Site, one_of
+from .conventions import Conventions, Site, one_of, whole
 from .pool import POOLINGS, pool
 
 POSITIONS = ("none", "sinusoid", "learned")
@@ -63,6 +63,17 @@ class Encoder(nn.Module):
         rules: Conventions = Conventions(),
     ) -> None:
         super().__init__()
+        for name, size, least in (
+            ("length", shape.length, 1),
+            ("features", shape.features, 0),
+            ("vocabulary", shape.vocabulary, 0 if shape.features else 1),
+            ("outputs", shape.outputs, 1),
+            ("width", width, 1),
+            ("layers", layers, 0),
+            ("hidden", hidden, 1),
+            ("head_hidden", head_hidden, 0),
+        ):
+            whole(name, size, least)
         self.shape, self.masks_padding = shape, masks_padding
         self.pooling = one_of("pooling", pooling, POOLINGS)
         self.positions_are = one_of("positions", positions, POSITIONS)

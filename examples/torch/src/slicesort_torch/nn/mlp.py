@@ -2,7 +2,7 @@
 """Two linear layers with an activation between."""
 from torch import nn
 
-from .conventions import Conventions
+from .conventions import Conventions, whole
 
 
 class MLP(nn.Sequential):
@@ -13,6 +13,8 @@ class MLP(nn.Sequential):
     def __init__(
         self, inputs: int, hidden: int, outputs: int, rules: Conventions = Conventions()
     ) -> None:
+        for name, size in (("inputs", inputs), ("hidden", hidden), ("outputs", outputs)):
+            whole(name, size)
         super().__init__(
             rules.linear(inputs, hidden),
             nn.Sequential(rules.nonlinearity(), nn.Dropout(rules.dropout)),

@@ -2,7 +2,7 @@
 """A mixer of values alone: a projection, an operator, and a projection back."""
 from torch import Tensor, nn
 
-from .conventions import Conventions
+from .conventions import Conventions, whole
 
 
 class Projected(nn.Module):
@@ -22,7 +22,8 @@ class Projected(nn.Module):
         rules: Conventions = Conventions(),
     ) -> None:
         super().__init__()
-        inner = width if inner is None else inner
+        inner = whole("width", width) if inner is None else whole("inner", inner)
+        self.inner = inner
         self.value = rules.linear(width, inner, value_bias)
         self.out = rules.linear(inner, width, out_bias)
 

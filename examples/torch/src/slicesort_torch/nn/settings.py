@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The settings of a model as `slicesort_train` writes them: `length=64 model=chord ..`."""
+import re
 from dataclasses import dataclass, fields
 
 from .block import KINDS
-from .conventions import ACTIVATIONS, INITIAL, Conventions, one_of
+from .conventions import ACTIVATIONS, INITIAL, Conventions, one_of, rate, whole
 from .encoder import POSITIONS, SampleShape
 from .pool import POOLINGS
 
@@ -26,15 +27,36 @@ TASKS = {
 }
 
 
-def whole(text: str) -> int:
+POSITIVE = ("length", "width", "layers", "hidden", "heads")
+MOST_ANGLES = 2**28  # of a table of positions that no tensor of a checkpoint bounds
+
+
+def number(text: str) -> float:
+    """A decimal number in ASCII, not negative and at most 1e15, as the program takes it."""
+    if not re.fullmatch(r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
+        raise ValueError(text)
+    if (value := float(text)) > 1e15:
+        raise ValueError(text)
+    return value
+
+
+def whole_number(text: str) -> int:
     """Also 1e3, as the program takes it."""
-    value = float(text)
+    value = number(text)
     if not value.is_integer():
         raise ValueError(text)
     return int(value)
 
 
-READERS = {str: (str, "word"), float: (float, "number")}
+def read_as(name: str, value: str, kind: type):
+    read, called = READERS.get(kind, (whole_number, "whole number"))
+    try:
+        return read(value)
+    except ValueError:
+        raise ValueError(f"the setting {name} is {value!r}, which is no {called}") from None
+
+
+READERS = {str: (str, "word"), float: (number, "number")}
 
 
 @dataclass(frozen=True)
@@ -78,6 +100,14 @@ class Settings:
             one_of(name, getattr(self, name), words)
         if self.hidden is None:
             object.__setattr__(self, "hidden", 2 * self.width)
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type in (int, int | None) and value is not None:
+                whole(field.name, value, 1 if field.name in POSITIVE else 0)
+        rate("attention_dropout", self.attention_dropout)
+        self.rules  # checks the others
+        if self.positions == "sinusoid" and self.shape.length * self.width > MOST_ANGLES:
+            raise ValueError(f"length is {self.length} and width {self.width}: their product must be at most 2^28")
 
     @classmethod
     def parse(cls, text: str) -> "Settings":
@@ -87,15 +117,13 @@ class Settings:
         values = {}
         for word in text.split():
             name, equals, value = word.partition("=")
-            if name in OF_TRAINING:
+            if name in OF_TRAINING and equals:
+                if name != "schedule":
+                    read_as(name, value, float)
                 continue
             if not equals or name not in types:
                 raise ValueError(f"the setting {word!r} is unknown")
-            read, kind = READERS.get(types[name], (whole, "whole number"))
-            try:
-                values[name.replace("-", "_")] = read(value)
-            except ValueError:
-                raise ValueError(f"the setting {name} is {value!r}, which is no {kind}") from None
+            values[name.replace("-", "_")] = read_as(name, value, types[name])
         return cls(**values)
 
     @property

@@ -3,6 +3,7 @@
 from torch import Tensor
 
 from .. import functional as F
+from .conventions import policy
 from .projected import Projected
 
 
@@ -17,6 +18,7 @@ class SlicingSort(Projected):
 
     def __init__(self, width: int, order: str = "ascending", **projections) -> None:
         super().__init__(width, **projections)
+        policy("order", order, self.inner)
         self.order = order
 
     def mix(self, v: Tensor, lengths: Tensor | None) -> Tensor:

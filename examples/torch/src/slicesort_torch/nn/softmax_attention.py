@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Multi-head softmax attention of rows to each other."""
-import torch
 from torch import Tensor, nn
 
 from .. import functional as F
-from .conventions import Conventions
+from .conventions import Conventions, policy, rate, whole
 
 
 class SoftmaxAttention(nn.Module):
@@ -30,9 +29,11 @@ class SoftmaxAttention(nn.Module):
         rules: Conventions = Conventions(),
     ) -> None:
         super().__init__()
-        inner = width if inner is None else inner
-        if heads < 1 or inner % heads != 0:
+        inner = whole("width", width) if inner is None else whole("inner", inner)
+        if inner % whole("heads", heads) != 0:
             raise ValueError(f"{inner} channels cannot be split into {heads} heads")
+        policy("mask", mask)
+        rate("dropout", dropout)
         self.heads, self.mask, self.dropout = heads, mask, dropout
         self.in_proj = rules.linear(width, 3 * inner, input_bias)
         self.out_proj = rules.linear(inner, width, out_bias)
@@ -42,9 +43,6 @@ class SoftmaxAttention(nn.Module):
     ) -> Tensor:
         """`lengths`, int64 [batch], hold for queries, keys and values."""
         q, k, v = self.in_proj(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        drops = self.training and self.dropout > 0
-        # Torch's generator draws the operator's seed, so that torch.manual_seed() repeats a run.
-        seed = int(torch.randint(2**62, ())) if drops else 0
         y = F.softmax_attention(
             q,
             k,
@@ -52,8 +50,7 @@ class SoftmaxAttention(nn.Module):
             mask=self.mask,
             lengths=lengths,
             query_lengths=lengths,
-            dropout=self.dropout if drops else 0.0,
-            seed=seed,
+            dropout=self.dropout if self.training else 0.0,
         )
         return self.out_proj(y.transpose(1, 2).flatten(2))
 

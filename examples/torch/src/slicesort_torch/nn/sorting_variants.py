@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from .. import functional as F
+from .conventions import one_of, whole
 from .projected import Projected
 
 
@@ -13,9 +14,7 @@ class MultiPermutation(Projected):
 
     def __init__(self, width: int, terms: int = 2, **projections) -> None:
         super().__init__(width, **projections)
-        if terms < 1:
-            raise ValueError(f"terms is {terms}, must be at least 1")
-        self.terms = terms
+        self.terms = whole("terms", terms)
 
     def mix(self, v: Tensor, lengths: Tensor | None) -> Tensor:
         # Weights are of the type that sums are in.
@@ -45,7 +44,7 @@ class Shuffle(Projected):
 
     def __init__(self, width: int, form: str = "per_channel", seed: int = 0, **projections) -> None:
         super().__init__(width, **projections)
-        self.form, self.seed = form, seed
+        self.form, self.seed = one_of("form", form, ("per_channel", "shared_by_channels")), seed
 
     def mix(self, v: Tensor, lengths: Tensor | None) -> Tensor:
         return F.shuffle(v, seed=self.seed, form=self.form, lengths=lengths)

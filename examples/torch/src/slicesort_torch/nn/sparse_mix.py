@@ -1,34 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paramixer's mixer: a chain of sparse factors whose weights are made from the embedding."""
-import re
-
 import torch
 from torch import Tensor, nn
 
 from .. import functional as F
-from .conventions import Conventions
+from .conventions import Conventions, one_of, policy, whole
 from .mlp import MLP
 
 
 def factors_of(length: int) -> int:
     """ceil(log2 length): so many factors let every row reach every other."""
     return max(length - 1, 0).bit_length()
-
-
-def links_of(topology: str, factors: int) -> int:
-    """How many rows a factor mixes into one."""
-    policy = re.fullmatch(r"\s*(\w+)\s*(?:\{([^{}]*)\})?\s*", topology)
-    name, text = policy.groups() if policy else (None, None)
-    numbers = [part.strip() for part in (text or "").split(",") if part.strip()]
-    if name == "chord":
-        count = int(numbers[0]) if numbers else 0
-        return count if count > 0 else factors + 1
-    if name == "cdil":
-        return 2 * (int(numbers[0]) if numbers else 1) + 1
-    if name == "offsets":
-        return len(numbers)
-    known = "chord, chord{links}, cdil{half} or offsets{..}"
-    raise ValueError(f"topology is {topology!r}, must be {known}")
 
 
 class FactorWeights(nn.Sequential):
@@ -55,7 +37,8 @@ class SparseMix(nn.Module):
     W_m is f_m(x0_i): f_m and g are MLPs of one hidden layer, and x0 is the embedding, not what the
     layer before put out. [batch, length, width] to the same.
 
-    length: the greatest number of rows, which says how many factors there are.
+    length: the greatest number of rows, which says how many factors there are. More are refused:
+        they would not all see each other.
     topology: which rows are linked: `chord`, `chord{links}`, `cdil{half}` or `offsets{..}`.
     hidden: of f_m and g.
     factors: None: ceil(log2 length).
@@ -75,18 +58,23 @@ class SparseMix(nn.Module):
         rules: Conventions = Conventions(),
     ) -> None:
         super().__init__()
+        self.length = whole("length", length)
         self.factors = factors_of(length) if factors is None else factors
         if self.factors < 1:
             raise ValueError(f"{self.factors} factors for {length} rows: there must be at least 1")
+        one_of("residual", residual, ("per_factor", "none", "initial"))
+        whole("checkpoint_every", checkpoint_every, least=0)
         self.topology, self.residual, self.checkpoint_every = topology, residual, checkpoint_every
         self.value = MLP(width, hidden, width, rules)
-        links = links_of(topology, self.factors)
+        links = policy("topology", topology, self.factors)
         self.weights = FactorWeights(width, hidden, self.factors, links, rules)
 
     def forward(
         self, x: Tensor, lengths: Tensor | None = None, start: Tensor | None = None
     ) -> Tensor:
         """`start` is the embedding x0; None: x, as in the first layer. `lengths`, int64 [batch]."""
+        if x.shape[1] > self.length:
+            raise ValueError(f"x has {x.shape[1]} rows, must have at most {self.length} (length)")
         return F.sparse_mix(
             self.value(x),
             self.weights(x if start is None else start),

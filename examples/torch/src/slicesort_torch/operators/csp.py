@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """csp, and sinkhorn_csp, its relaxation."""
-import torch
+import functools
 
-from .registration import register, require_sequence
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+from ..library import ops
+from .registration import register, require_sequence, require_text
+
+
+@functools.lru_cache(maxsize=None)
+def _groups_of(groups):
+    """Rows of a group, or minus the number of groups, as the operator reads them."""
+    with _disable_current_modes():
+        return ops.check_policy("groups", groups, 0)
 
 
 def _state_of(x, groups):
     """Shape and dtype of the order that is saved: bits for pairs, else a row of its group for every element."""
-    kind, number = groups.replace("}", "").split("{")
-    rows = int(number) if kind.strip() == "group_size" else -(-x.size(1) // int(number))
+    number = _groups_of(groups)
+    rows = number if number > 0 else -(-x.size(1) // -number)
     rows = max(1, min(rows, x.size(1)))
     length = 0 if rows == 1 else -(-x.size(1) // 16) if rows == 2 else x.size(1)
     dtype = torch.uint8 if rows <= 256 else torch.uint16 if rows <= 65536 else torch.int32
@@ -49,6 +60,8 @@ def csp(x, groups="group_size{2}", shift="linear", alignment="reference{0}", len
     `power_ceil{layer, layers}` or `table{..}`, one number for each channel. `alignment`: `reference{channel}`, or an
     order of `slicing_sort`.
     """
+    for name, policy in (("groups", groups), ("shift", shift), ("alignment", alignment)):
+        require_text(name, policy)
     return _csp(x, groups, shift, alignment, lengths)[0]
 
 
@@ -79,6 +92,8 @@ def sinkhorn_csp(x, tau, iterations=10, groups="group_size{2}", shift="linear", 
     x, y: `[batch, length, channels]`, float32 or float64; under autocast x is cast to float32. `tau` is the
     temperature.
     """
+    require_text("groups", groups)
+    require_text("shift", shift)
     if torch.is_autocast_enabled(x.device.type) and x.dtype != torch.float64:
         x = x.float()
     return _sinkhorn_csp(x, tau, iterations, groups, shift, reference, lengths)

@@ -2,7 +2,7 @@
 """linear_attention: attention by features, linear in the length."""
 import torch
 
-from .registration import lower_precision, needs_gradient, register
+from .registration import lower_precision, needs_gradient, register, require_text
 from .softmax_attention import output_like
 
 
@@ -46,5 +46,7 @@ def linear_attention(q, k, v, w=None, feature="elu_plus_one", divisor="sum_plus"
     `random_exp{eps}`, `random_relu{eps, scale}` or `random_fourier{floor, scale}`. `divisor`: `sum_plus{eps}`,
     `at_least{eps}` or `none`. `direction`: `both` or `causal`. Under autocast the tensors are cast to its dtype.
     """
+    for name, policy in (("feature", feature), ("divisor", divisor), ("direction", direction)):
+        require_text(name, policy)
     q, k, v, w = lower_precision(q, k, v, w)
     return _linear_attention(q, k, v, w, feature, divisor, direction, lengths, query_lengths)

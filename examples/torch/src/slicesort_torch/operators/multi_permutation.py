@@ -2,7 +2,7 @@
 """multi_permutation: a weighted sum of powers of the sorting permutation."""
 import torch
 
-from .registration import accumulator_dtype, index_dtype, register, require_sequence
+from .registration import accumulator_dtype, index_dtype, register, require_sequence, require_text
 
 
 def _fake(x, weights, order="ascending", lengths=None):
@@ -37,4 +37,5 @@ def multi_permutation(x, weights, order="ascending", lengths=None):
     x, y: `[batch, length, channels]`; weights: `[terms]`, cast to float32, or to float64 where x is float64. Orders and
     dtypes as in `slicing_sort`.
     """
+    require_text("order", order)
     return _multi_permutation(x, weights.to(accumulator_dtype(x)), order, lengths)[0]

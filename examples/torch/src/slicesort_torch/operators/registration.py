@@ -1,42 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
 """What torch is told of every operator in the same way: the shapes of its outputs, its gradient, and how it is mapped
 over a new axis."""
+from functools import partial
+
 import torch
 
 from ..library import ops
 
 
-def register(name, *, fake, batched, outputs=(0,), folds=None, save=None, backward=None):
+def register(name, *, fake, batched, outputs=(0,), folds=None, save=None, backward=None, halves=False):
     """Registers operator `name`, and returns it as a function of positional arguments, all of them given.
 
     `fake(*inputs)` makes outputs without data. `save(ctx, inputs, output)` and `backward(ctx, *gradients)` are its
     gradient. `batched` names the axis of the batch for each tensor among the inputs, by its place; `outputs` for each
     output (None: not mapped). `torch.vmap` then makes the mapped axis a part of the batch. Where another tensor is
-    mapped too, or `folds(*inputs)` says no, it runs one slice after the other.
+    mapped too, or `folds(*inputs)` says no, it runs one slice after the other. `halves`: the operator takes two lists
+    of tensors of one length; the functions here and the one returned take them side by side, for torch.func maps and
+    differentiates no lists.
     """
-    op = getattr(ops, name)
+    op = in_halves(getattr(ops, name)) if halves else getattr(ops, name)
     save, backward = save or nothing, backward or twice(name)
 
-    def mapped(info, in_dims, *inputs):
+    def mapped(run, info, in_dims, *inputs):
         places = [i for i, dim in enumerate(in_dims) if dim is not None]
         if any(i not in batched for i in places) or not (folds is None or folds(*inputs)):
-            return one_by_one(call, info.batch_size, in_dims, inputs)
-        results = call(*(fold(x, in_dims[i], batched[i], info.batch_size)
-                         if isinstance(x, torch.Tensor) and i in batched else x for i, x in enumerate(inputs)))
+            return one_by_one(run, info.batch_size, in_dims, inputs)
+        results = run(*(fold(x, in_dims[i], batched[i], info.batch_size)
+                        if isinstance(x, torch.Tensor) and i in batched else x for i, x in enumerate(inputs)))
         several = isinstance(results, (tuple, list))
         unfolded = tuple(y if axis is None else y.unflatten(axis, (info.batch_size, y.size(axis) // info.batch_size))
                          for y, axis in zip(results if several else (results,), outputs))
         return (unfolded, tuple(outputs)) if several else (unfolded[0], outputs[0])
 
-    torch.library.register_fake(f"slicesort::{name}", fake)
-    torch.library.register_vmap(f"slicesort::{name}", mapped)
-    torch.library.register_autograd(f"slicesort::{name}", backward, setup_context=save)
+    torch.library.register_fake(f"slicesort::{name}", (lambda *lists: fake(*joined(lists))) if halves else fake)
+    torch.library.register_vmap(f"slicesort::{name}", (
+        lambda info, in_dims, *lists: mapped(op, info, joined(in_dims), *joined(lists))) if halves else partial(mapped, op))
+    torch.library.register_autograd(
+        f"slicesort::{name}", (lambda ctx, *dys: halved(backward(ctx, *dys))) if halves else backward,
+        setup_context=(lambda ctx, inputs, output: save(ctx, joined(inputs), output)) if halves else save)
 
     # The transforms of torch.func need the same gradient in another form. It has no forward mode, and says so, where
     # the registered one would lose the tangent in silence.
     function = type(name, (torch.autograd.Function,), {
         "forward": staticmethod(lambda *inputs: op(*inputs)), "setup_context": staticmethod(save),
-        "backward": staticmethod(backward), "vmap": staticmethod(mapped)})
+        "backward": staticmethod(backward), "vmap": staticmethod(lambda *rule: mapped(call, *rule))})
 
     def call(*inputs):
         if torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0:
@@ -44,6 +51,21 @@ def register(name, *, fake, batched, outputs=(0,), folds=None, save=None, backwa
         return op(*inputs)
 
     return call
+
+
+def joined(lists):
+    """Two lists as one."""
+    return [x for one in lists for x in (one or ())]
+
+
+def halved(row):
+    row = list(row)
+    return row[:len(row) // 2], row[len(row) // 2:]
+
+
+def in_halves(op):
+    """An operator of two lists as one of all their tensors."""
+    return lambda *row: op(*halved(row))
 
 
 def twice(name):
@@ -68,6 +90,12 @@ def one_by_one(op, size, in_dims, inputs):
     if isinstance(slices[0], (tuple, list)):
         return tuple(torch.stack(same) for same in zip(*slices)), (0,) * len(slices[0])
     return torch.stack(slices), 0
+
+
+def require_text(name, value, hint=""):
+    if not isinstance(value, str):
+        shape = f" of shape {list(value.shape)}" if isinstance(value, torch.Tensor) else ""
+        raise TypeError(f"{name} is a {type(value).__name__}{shape}, must be text{hint}")
 
 
 def require_rank(x, name, rank, axes):

@@ -2,7 +2,7 @@
 """shuffle: a seeded permutation that does not look at the values."""
 import torch
 
-from .registration import register, require_sequence
+from .registration import register, require_sequence, require_text
 
 
 def _fake(x, seed=0, form="shared_by_channels", lengths=None):
@@ -30,4 +30,5 @@ _shuffle_backward = register("shuffle_backward", fake=_fake, save=_save, backwar
 def shuffle(x, seed=0, form="shared_by_channels", lengths=None):
     """The rows of x in an order that follows from the seed alone, one for all channels or `per_channel` (Sliceformer's
     ablation). x, y: `[batch, length, channels]`. The same on every device. Twice differentiable."""
+    require_text("form", form)
     return _shuffle(x, seed, form, lengths)

@@ -2,7 +2,8 @@
 """slicing_sort, and permute, which applies a saved permutation again."""
 import torch
 
-from .registration import index_dtype, register, require_sequence, saves
+from ..library import ops
+from .registration import index_dtype, register, require_sequence, require_text, saves
 
 
 def _fake_sort(x, order="ascending", save=True, lengths=None):
@@ -52,15 +53,73 @@ def slicing_sort(x, order="ascending", lengths=None):
     ties keep the lower row first. `order`: `ascending`, `descending`, `half_half{heads}`, `interleave{layer, layers}`
     or `haar_interleave{level, heads}`. Twice differentiable.
     """
+    require_text("order", order)
     return _slicing_sort(x, order, saves(x), lengths)[0]
 
 
-def slicing_sort_with_permutation(x, order="ascending", lengths=None):
-    """`slicing_sort`, and the stable argsort `perm` (uint16 up to 65536 rows, else int32): `y[n] = x[perm[n]]`."""
-    return _slicing_sort(x, order, True, lengths)
+def slicing_sort_with_permutation(x, order="ascending", lengths=None, index_dtype=None):
+    """`slicing_sort`, and the stable argsort `perm`: `y[n] = x[perm[n]]`. `perm` has the narrowest dtype, uint16 up to
+    65536 rows, else int32, which `permute` takes; `index_dtype=torch.int64` is for `torch.gather`."""
+    require_text("order", order)
+    if index_dtype not in (None, torch.int32, torch.int64):
+        raise ValueError(f"index_dtype is {index_dtype}, must be None, torch.int32 or torch.int64")
+    y, perm = _slicing_sort(x, order, True, lengths)
+    return y, perm if index_dtype is None else perm.to(index_dtype)
+
+
+# permute for indices that no operator saved. An operator of its own, so that a compiled program checks them, too.
+_library = torch.library.Library("slicesort", "FRAGMENT")
+_library.define("checked_permute(Tensor x, Tensor perm, Tensor? lengths=None) -> Tensor")
+
+
+def _require_rows(perm, rows, lengths):
+    """Raises an IndexError for a valid row of perm that names none of the rows below its sample's length. On a GPU
+    that is an assertion of the device, as in `torch.gather`."""
+    narrow = perm.dtype is torch.uint16
+    if narrow and rows >= 65536 and lengths is None:
+        return
+    # torch computes little with unsigned integers, and brings a number into the type of a tensor beside it.
+    if narrow:
+        signed = perm.view(torch.int16) if rows < 2**15 else perm.to(torch.int32)
+    else:
+        signed = perm if perm.dtype is torch.int32 and rows < 2**31 else perm.to(torch.int64)
+    end = rows if lengths is None else lengths[:, None, None]
+    if lengths is None and not perm.is_cuda:
+        least, greatest = torch.aminmax(signed)
+        if least >= 0 and greatest < rows:
+            return
+    wrong = (signed < 0) | (signed >= end)
+    if lengths is not None:
+        wrong &= torch.arange(rows, device=perm.device)[:, None] < end
+    if perm.is_cuda:
+        torch._assert_async(~wrong.any(), "perm: an index is out of range")
+    elif wrong.any():
+        at = wrong.nonzero()[0].tolist()
+        most = rows if lengths is None else lengths[at[0]].item()
+        raise IndexError(f"perm{at} is {perm.to(torch.int64)[tuple(at)].item()}, must be in 0..{most - 1} (length)")
+
+
+def _checked_permute_rows(x, perm, lengths=None):
+    integers = perm.dtype in (torch.uint16, torch.int32, torch.uint32, torch.int64)
+    counted = lengths is None or lengths.dtype is torch.int64 and lengths.shape == x.shape[:1]
+    if x.dim() == 3 and perm.shape == x.shape and perm.numel() > 0 and integers and counted:
+        _require_rows(perm, x.size(1), lengths)  # the operator refuses all else
+    return ops.permute(x, perm.to(torch.int32) if perm.dtype is torch.int64 else perm, lengths)
+
+
+_library.impl("checked_permute", _checked_permute_rows, "CompositeExplicitAutograd")
+
+
+def _save_checked(ctx, inputs, output):
+    perm = inputs[1]
+    ctx.save_for_backward(perm.to(torch.int32) if perm.dtype is torch.int64 else perm, inputs[2])
+
+
+_checked_permute = register(
+    "checked_permute", fake=_fake_like, save=_save_checked, backward=_scatter, batched={0: 0, 1: 0, 2: 0})
 
 
 def permute(x, perm, lengths=None):
-    """`y[b, n, c] = x[b, perm[b, n, c], c]`, with a `perm` that a sort returned. Its rows are trusted, not checked: a
-    row that is none of x is undefined behavior."""
-    return _permute(x, perm, lengths)
+    """`y[b, n, c] = x[b, perm[b, n, c], c]`, with a `perm` that a sort returned, or that `torch.argsort` did: uint16,
+    int32, uint32 or int64. A row that is none of x is an IndexError."""
+    return _checked_permute(x, perm, lengths)

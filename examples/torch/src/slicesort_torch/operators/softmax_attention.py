@@ -2,8 +2,8 @@
 """softmax_attention, and merge_attention, which merges attention over several sets of keys."""
 import torch
 
-from ..library import ops
-from .registration import accumulator_dtype, lower_precision, needs_gradient, register, require_rank
+from .registration import (accumulator_dtype, halved, lower_precision, needs_gradient, register, require_rank,
+                           require_text, widest_precision)
 
 
 def output_like(q, v):
@@ -19,17 +19,26 @@ def _fake(q, k, v, bias=None, mask="full", scale=None, lengths=None, query_lengt
 
 def _save(ctx, inputs, output):
     q, k, v, bias, mask, scale, lengths, query_lengths, dropout, seed = inputs
-    ctx.mark_non_differentiable(output[1])
+    ctx.set_materialize_grads(False)  # a state that nothing depends on costs nothing
     ctx.save_for_backward(q, k, v, bias, *output, lengths, query_lengths)
     ctx.mask, ctx.scale, ctx.dropout, ctx.seed = mask, scale, dropout, seed
 
 
-def _backward(ctx, dy, _):
-    *tensors, lengths, query_lengths = ctx.saved_tensors
+def _backward(ctx, dy, dstate):
+    """With the weights p of a query, `ds[j] = p[j] (<dy, v[j]> - <dy, y> + d)`, where d is the gradient of
+    `log(sum of exp(s))`. One more channel brings d into the sum `<dy, y>`."""
+    q, k, v, bias, y, state, lengths, query_lengths = ctx.saved_tensors
+    dy = torch.zeros_like(y) if dy is None else dy
+    if dstate is not None:
+        d = (state[..., 1:] * dstate[..., 1:]).to(y.dtype)
+        v, dy = torch.nn.functional.pad(v, (0, 1)), torch.cat((dy, d), dim=3)
+        y = torch.nn.functional.pad(y, (0, 1), value=-1.0)
     with_bias = needs_gradient(ctx, 3)
-    *gradients, dbias = _softmax_attention_backward(dy, *tensors, ctx.mask, ctx.scale, lengths, query_lengths,
-                                                       ctx.dropout, ctx.seed, with_bias)
-    return *gradients, dbias if with_bias else None, None, None, None, None, None, None
+    dq, dk, dv, dbias = _softmax_attention_backward(dy, q, k, v, bias, y, state, ctx.mask, ctx.scale, lengths,
+                                                    query_lengths, ctx.dropout, ctx.seed, with_bias)
+    if dstate is not None:
+        dv = dv[..., :-1]
+    return dq, dk, dv, dbias if with_bias else None, None, None, None, None, None, None
 
 
 def _fake_backward(dy, q, k, v, bias, y, state, mask, scale, lengths, query_lengths, dropout, seed, bias_gradient):
@@ -46,8 +55,13 @@ _softmax_attention_backward = register(
     outputs=(0, 0, 0, None), folds=lambda *inputs: inputs[4] is None and inputs[11] == 0)
 
 
+def draw_seed():
+    """A seed by torch's generator, so that calls differ and `torch.manual_seed` repeats them."""
+    return int(torch.randint(2**63 - 1, ()))
+
+
 def softmax_attention(q, k, v, bias=None, mask="full", scale=None, lengths=None, query_lengths=None, dropout=0.0,
-                      seed=0):
+                      seed=None):
     """`softmax(scale * q k^T + bias + mask) v` for every sample and head (Attention Is All You Need, eq. 1), without
     the map of weights in memory.
 
@@ -57,35 +71,73 @@ def softmax_attention(q, k, v, bias=None, mask="full", scale=None, lengths=None,
     `strided{stride, near_by}`, `fixed{block, tail, first_column}`, `dilated_window{left, right, step}`,
     `global_window{left, right, globals}`, `chunk_back{size, circular}` or `bigbird{block, window, ends, random, seed}`;
     others are a bias of -inf. `scale` is `channels ** -0.5` if it is None. Which weights `dropout` keeps follows from
-    `seed`: take another for every step. Under autocast the tensors are cast to its dtype.
+    `seed`; None draws one from torch's generator. Under autocast the tensors are cast to its dtype.
     A query without any key has zeros.
     """
     return softmax_attention_with_state(q, k, v, bias, mask, scale, lengths, query_lengths, dropout, seed)[0]
 
 
 def softmax_attention_with_state(q, k, v, bias=None, mask="full", scale=None, lengths=None, query_lengths=None,
-                                 dropout=0.0, seed=0):
+                                 dropout=0.0, seed=None):
     """`softmax_attention`, and the state that `merge_attention` needs: `[batch, heads, queries, 2]`, the greatest score
-    and the sum of exponentials, float32 (float64 for float64), without a gradient."""
+    m and the sum l of exponentials relative to it, float32 (float64 for float64). In the state's gradient m counts as
+    a constant, which is exact for `m + log(l)`, the logarithm of the sum of exponentials."""
+    require_text("mask", mask, ": the name of a mask; a tensor is a bias of -inf where it forbids")
     q, k, v, bias = lower_precision(q, k, v, bias)
+    if seed is None:
+        seed = draw_seed() if dropout > 0 else 0
     return _softmax_attention(q, k, v, bias, mask, scale, lengths, query_lengths, float(dropout), seed)
 
 
-def _fake_merge(ys, states):
+def _fake_merge(*parts):
+    ys, states = halved(parts)
     require_rank(ys[0], "ys", 4, "[batch, heads, queries, values]")
     return torch.empty_like(ys[0]), states[0].new_empty((*ys[0].shape[:3], 2))
 
 
-torch.library.register_fake("slicesort::merge_attention", _fake_merge)
+def _save_merge(ctx, inputs, output):
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(*inputs, *output)
+
+
+def _backward_merge(ctx, dy, dstate):
+    """The derivatives of `m = max m_p`, `l = sum l_p exp(m_p - m)` and `y = sum y_p l_p exp(m_p - m) / l`."""
+    *parts, y, state = ctx.saved_tensors
+    (m, l), y = state.unbind(3), y.to(state.dtype)
+    dy = torch.zeros_like(y) if dy is None else dy.to(state.dtype)
+    dm, dl = torch.zeros_like(state).unbind(3) if dstate is None else dstate.unbind(3)
+    dys, dstates, found = [], [], torch.zeros_like(m, dtype=torch.bool)
+    for part, numbers in zip(*halved(parts)):
+        m_p, l_p = numbers.unbind(3)
+        there = (l_p > 0) & (m_p > -torch.inf)
+        scale = torch.where(there, torch.exp(m_p - torch.where(there, m, 0)), 0)
+        share = scale / torch.where(there, l, 1)
+        weight = l_p * share
+        # A part without a weight is not looked at: it may hold anything.
+        away = torch.where((weight > 0)[..., None], part.to(state.dtype) - y, 0)
+        dl_p = share * (dy * away).sum(3) + scale * dl
+        greatest = there & (m_p == m) & ~found
+        found = found | greatest
+        dys.append((weight[..., None] * dy).to(part.dtype))
+        dstates.append(torch.stack((l_p * dl_p + torch.where(greatest, dm - l * dl, 0), dl_p), dim=3))
+    return *dys, *dstates
+
+
+_merge_attention = register(
+    "merge_attention", fake=_fake_merge, save=_save_merge, backward=_backward_merge, outputs=(0, 0), halves=True,
+    batched=dict.fromkeys(range(32), 0))  # 16 parts
 
 
 def merge_attention(ys, states):
     """Attention of the same queries over several sets of keys, from its outputs and states, becomes that over all of
     them (FlashAttention's online softmax, between calls): `(y, state)`.
 
-    For keys on several machines. It has no gradient of its own, and needs none: `ops.softmax_attention_backward` of
-    every part, with the merged y and state, forms those of the whole.
+    With parts of `softmax_attention_with_state`, gradients are those of attention over all keys. For keys on several
+    machines, `torch.ops.slicesort.softmax_attention_backward` of each part, with the merged y and state, forms them
+    where the keys are. Under autocast ys are cast to the widest of their dtypes.
     """
     if len(ys) == 0:
         raise RuntimeError("merge_attention: there must be at least one part")
-    return ops.merge_attention(list(ys), list(states))
+    if len(ys) != len(states):
+        raise RuntimeError(f"merge_attention: there must be as many states as ys, there are {len(states)} and {len(ys)}")
+    return _merge_attention(*widest_precision(*ys), *states)

@@ -2,7 +2,7 @@
 """sparse_mix: a chain of sparse factors."""
 import torch
 
-from .registration import register, require_rank, require_sequence, saves, widest_precision
+from .registration import register, require_rank, require_sequence, require_text, saves, widest_precision
 
 
 def _fake(x, w, topology="chord", residual="per_factor", checkpoint_every=1, save=True, lengths=None):
@@ -43,5 +43,7 @@ def sparse_mix(x, w, topology="chord", residual="per_factor", checkpoint_every=1
     `offsets{..}`. `residual`: `per_factor`, `none` or `initial`. Every `checkpoint_every`-th state is kept for backward,
     which recomputes the others; 0 keeps none.
     """
+    require_text("topology", topology)
+    require_text("residual", residual)
     x, w = widest_precision(x, w)
     return _sparse_mix(x, w, topology, residual, checkpoint_every, saves(x, w), lengths)[0]

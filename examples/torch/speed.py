@@ -2,6 +2,7 @@
 """The operators beside torch's own, on the CPU, with one thread and two: milliseconds of a forward and backward pass,
 and what a call costs. `python examples/torch/speed.py`, for some minutes on a machine with nothing else to do. Each
 result is compared with torch's first; times are medians, ours and torch's in turns."""
+import argparse
 import platform
 import statistics
 import subprocess
@@ -116,6 +117,7 @@ def overhead():
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()  # --help; anything else is refused
     print(f"torch {torch.__version__}, {platform.machine()}, {torch.backends.cpu.get_cpu_capability()}\n")
     operators()
     overhead()

@@ -55,11 +55,10 @@ def rows_of(path: str) -> tuple[dict, list[Row]]:
 
 def reason_of(row: Row, reference: Case) -> str:
     """Why a row is slower than the reference, by what was counted."""
-    flops = row.case.value("flops_per_second")
-    if flops and reference.value("flops_per_second"):
-        work = flops * row.case.seconds / (reference.value("flops_per_second") * reference.seconds)
-        said = (f"{work:.2g} times the operations, at {row.case.value('share_of_peak'):.0%} of the speed of computing where softmax "
-                f"attention reaches {reference.value('share_of_peak'):.0%}")
+    if row.case.operations and reference.operations:
+        work = row.case.operations / reference.operations
+        said = (f"{'as many' if abs(work - 1) < 0.05 else f'{work:.2g} times the'} operations, at {row.case.value('share_of_peak'):.0%} of the speed of "
+                f"computing where softmax attention reaches {reference.value('share_of_peak'):.0%}")
     else:
         said = f"{row.share[0]:.0%} of the speed of this machine's {row.share[1]}"
     return said + (f"; {row.who.hint}" if row.who.hint else "")

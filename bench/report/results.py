@@ -65,6 +65,12 @@ class Case:
         """The counter's median; None where it was not counted."""
         return self.median(counter) if self.runs and counter in self.runs[0] else None
 
+    @property
+    def operations(self) -> float:
+        """Sums and products of a call; 0 where they were not counted."""
+        first = self.runs[0]
+        return first.get("flops_per_second", 0.0) * first["ns_per_element"] * self.elements * 1e-9
+
     def median(self, counter: str) -> float:
         return statistics.median(run[counter] for run in self.runs)
 

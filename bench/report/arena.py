@@ -84,12 +84,12 @@ def run_arena(p: Programs) -> int:
         return 130
     more = {"command": o.command, "batch": o.batch, "rounds": o.rounds, "reference": REFERENCE.label}
     noise = [said for line in journal.lines for said in line.get("noise", [])]
-    files = {**p.results, "torch": p.torch, **{f"against-{part}": path for part, path in p.results_of_others.items()}}
+    files = {**{part: p.results[part] for part in p.paths}, "torch": p.torch, **{f"against-{part}": path for part, path in p.results_of_others.items()}}
     for part, path in files.items():
         path.unlink(missing_ok=True)
         write_results(path, journal, part, more)
         note(path, noise)
-    report_arena([path for path in p.results.values() if path.exists()], p.torch, o.json.with_suffix(".html"), o.pictures)
+    o.notices += report_arena([path for path in p.measured_here() if path.exists()], p.torch, o.json.with_suffix(".html"), o.pictures)
     for part, path in p.results_of_others.items():
         if path.exists():
             print_changes(path, p.results[part])

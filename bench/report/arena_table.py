@@ -16,6 +16,7 @@ class Row:
     label: str  # what this run calls it
     against: Ratio | None = None  # softmax attention's time / its time
     crossing: Crossing | None = None  # where lengths were measured that tell
+    why: str = ""  # it is slower than softmax attention
 
     @property
     def direction(self) -> str:
@@ -40,13 +41,27 @@ def rows_of(path: str) -> tuple[dict, list[Row]]:
         reference = reference_of(case, cases)
         compared = reference is not None and reference is not case and not reference.failed and not case.failed
         label = label_of(who, context) + (f", {case.heads} heads" if several and case.heads else "")
-        found.append(Row(case, who, label, paired(reference.times(), case.times()) if compared else None))
+        row = Row(case, who, label, paired(reference.times(), case.times()) if compared else None)
+        if row.against and row.against.verdict == "slower":
+            row.why = reason_of(row, reference)
+        found.append(row)
     crossings = crossings_of(found)
     for row in found:
         row.crossing = crossings.get(line_of(row.who, row.case))
     dtypes, directions = ("f32", "f64", "bf16", "f16"), list(DIRECTIONS)
     found.sort(key=lambda r: (dtypes.index(r.case.dtype), directions.index(r.case.direction), r.case.n, r.case.c, r.case.input, CONTESTANTS.index(r.who)))
     return context, found
+
+
+def reason_of(row: Row, reference: Case) -> str:
+    """Why a row is slower than the reference, by what was counted."""
+    if row.case.operations and reference.operations:
+        work = row.case.operations / reference.operations
+        said = (f"{'as many' if abs(work - 1) < 0.05 else f'{work:.2g} times the'} operations, at {row.case.value('share_of_peak'):.0%} of the speed of "
+                f"computing where softmax attention reaches {reference.value('share_of_peak'):.0%}")
+    else:
+        said = f"{row.share[0]:.0%} of the speed of this machine's {row.share[1]}"
+    return said + (f"; {row.who.hint}" if row.who.hint else "")
 
 
 def rate_of(rate: float) -> str:
@@ -93,11 +108,17 @@ def legend(context: dict, rows: list[Row]) -> list[str]:
     if copies:
         roofs = ", ".join(f"{dtype} {peak / 1e9:.0f} GFLOP/s" for dtype, peak in peaks.items())
         lines.append(f"Roofs, measured here: copy {max(copies) / 1e9:.1f} GB/s read and written; multiply-add {roofs}.")
-    if warning := weak_opponent(context, timed):
-        lines.append(warning)
-    lines += [f"NOISE: {said}" for said in context.get("noise", [])]
-    lines += [f"FAILED: {row.case.name}: {row.case.failed}" for row in rows if row.case.failed and row.case.failed != "out of memory"]
-    return lines
+    return lines + failures_of(rows)
+
+
+def failures_of(rows: list[Row]) -> list[str]:
+    return [f"FAILED: {row.case.name}: {row.case.failed}" for row in rows if row.case.failed and row.case.failed != "out of memory"]
+
+
+def notices_of(context: dict, rows: list[Row]) -> list[str]:
+    """What the reader must know of the machine."""
+    warning = weak_opponent(context, [row.case for row in rows if not row.case.failed])
+    return [warning] * bool(warning) + [f"NOISE: {said}" for said in context.get("noise", [])]
 
 
 def print_table(context: dict, rows: list[Row]) -> None:

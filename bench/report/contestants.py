@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from .results import Case
 
 PLAIN_LOOPS = "plain loops"  # what the program calls it when it has no BLAS
+# Of each subject in the arena, in the order of the tables.
+FAMILIES = {"slicing_sort": "sorts", "max_exchange": "sorts", "multi_permutation": "sorts", "csp": "channel-wise permutation",
+            "sparse_mix": "sparse factors", "linear_attention": "linear attention", "softmax_attention": "softmax attention"}
 
 
 @dataclass(frozen=True)
@@ -16,7 +19,13 @@ class Contestant:
     label: str
     color: str
     in_16_bits: bool = False  # takes part with bfloat16, too
-    own: bool = False  # somebody else's: bench/run --with, or a program that links slicesort::bench
+    own: bool = False  # user-defined: bench/run --with, or a program that links slicesort::bench
+    main: bool = False  # stands for its method where not all are asked for
+    hint: str = ""  # why it may be slower than softmax attention
+
+    @property
+    def family(self) -> str:
+        return "yours" if self.own else FAMILIES[self.subject]
 
     @property
     def strong(self) -> bool:
@@ -27,32 +36,34 @@ class Contestant:
         return case.subject == self.subject and re.fullmatch(self.policy, case.policy) is not None
 
 
-REFERENCE = Contestant("softmax_attention", "streaming-full-H:\\d+", "softmax, streaming", "#222222", True)
+REFERENCE = Contestant("softmax_attention", "streaming-full-H:\\d+", "softmax, streaming", "#222222", True, main=True)
 CONTESTANTS = [
-    Contestant("slicing_sort", "ascending", "slicing-sort", "#0b6e99", True),
+    Contestant("slicing_sort", "ascending", "slicing-sort", "#0b6e99", True, main=True),
     Contestant("slicing_sort", "interleave", "slicing-sort, interleave", "#5fb0d3"),
-    Contestant("max_exchange", "ascending", "max-exchange", "#5b8c3a"),
-    Contestant("multi_permutation", "ascending", "multi-permutation, K = 2", "#c8553d"),
-    Contestant("csp", "linear-reference-G:2", "CSP, pairs", "#d9a404", True),
+    Contestant("max_exchange", "ascending", "max-exchange", "#5b8c3a", main=True),
+    Contestant("multi_permutation", "ascending", "multi-permutation, K = 2", "#c8553d", main=True),
+    Contestant("csp", "linear-reference-G:2", "CSP, pairs", "#d9a404", True, main=True),
     Contestant("csp", "linear-reference-G:16", "CSP, groups of 16", "#8a6a00"),
-    Contestant("sparse_mix", "chord-per_factor-M:\\d+", "CHORD", "#b0307a", True),
-    Contestant("sparse_mix", "cdil-per_factor-M:\\d+", "CDIL", "#3a4f8f"),
-    Contestant("linear_attention", "elu_plus_one-both-H:\\d+", "Linear Transformer", "#2a8f7a", True),
+    Contestant("sparse_mix", "chord-per_factor-M:\\d+", "CHORD", "#b0307a", True, main=True),
+    Contestant("sparse_mix", "cdil-per_factor-M:\\d+", "CDIL", "#3a4f8f", main=True),
+    Contestant("linear_attention", "elu_plus_one-both-H:\\d+", "Linear Transformer", "#2a8f7a", True, main=True),
     Contestant("linear_attention", "elu_plus_one-causal-H:\\d+", "Linear Transformer, causal", "#6fbfae"),
-    Contestant("linear_attention", "random_exp-both-H:\\d+", "Performer, D ln D features", "#b85c00", True),
+    Contestant("linear_attention", "random_exp-both-H:\\d+", "Performer, D ln D features", "#b85c00", True, main=True),
     Contestant("linear_attention", "random_exp-causal-H:\\d+", "Performer, causal", "#dd9a55"),
-    Contestant("linear_attention", "cosine_reweighted-both-H:\\d+", "cosFormer", "#a03c52"),
-    Contestant("linear_attention", "random_fourier-both-H:\\d+", "RFA", "#567a2b"),
+    Contestant("linear_attention", "cosine_reweighted-both-H:\\d+", "cosFormer", "#a03c52", main=True),
+    Contestant("linear_attention", "random_fourier-both-H:\\d+", "RFA", "#567a2b", main=True),
     REFERENCE,
     Contestant("softmax_attention", "streaming-causal-H:\\d+", "softmax, causal", "#555f6b"),
     Contestant("softmax_attention", "native-full-H:\\d+", "softmax, native products", "#d06a1b", True),
-    Contestant("softmax_attention", "materialized-full-H:\\d+", "softmax, materialized", "#777777"),
-    Contestant("softmax_attention", "streaming-window-H:\\d+", "softmax, window of 512", "#9a7fc4", True),
+    Contestant("softmax_attention", "materialized-full-H:\\d+", "softmax, materialized", "#777777", main=True,
+               hint="the whole map of weights is written to memory and read again"),
+    Contestant("softmax_attention", "streaming-window-H:\\d+", "softmax, window of 512", "#9a7fc4", True, main=True),
     Contestant("softmax_attention", "streaming-window_globals-H:\\d+", "softmax, window of 512 and 8 globals", "#7d5bb0"),
     Contestant("softmax_attention", "streaming-block_local-H:\\d+", "softmax, blocks of 50", "#c9b3e6"),
-    Contestant("softmax_attention", "streaming-strided-H:\\d+", "softmax, strided by N / 50", "#a39bd0"),
+    Contestant("softmax_attention", "streaming-strided-H:\\d+", "softmax, strided by N / 50", "#a39bd0",
+               hint="neighboring queries look at different keys, so that a tile is computed for a few of its pairs"),
     Contestant("softmax_attention", "streaming-causal_fixed-H:\\d+", "softmax, causal, fixed by 50 and 10", "#8f86a8"),
-    Contestant("softmax_attention", "streaming-bigbird-H:\\d+", "softmax, BigBird of 64", "#6a4c93"),
+    Contestant("softmax_attention", "streaming-bigbird-H:\\d+", "softmax, BigBird of 64", "#6a4c93", main=True),
 ]
 OWN_POLICY = "own"
 OWN_COLORS = ("#e6007e", "#00a651", "#7a00e6", "#ff6a00", "#00b8d4", "#a8b400")

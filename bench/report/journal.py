@@ -24,9 +24,12 @@ class Journal:
         lines, text = [], self.path.read_text(encoding="utf-8")
         for line in text.splitlines(keepends=True):
             try:
-                lines.append(json.loads(line))
-            except ValueError:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
                 break  # cut off in the middle
+            if not isinstance(found, dict):
+                break
+            lines.append(found)
         if not lines or lines[0].get("key") != key:
             print("  what an earlier run left is of another program, text or setting: starting anew", file=sys.stderr)
             return []

@@ -65,6 +65,12 @@ class Case:
         """The counter's median; None where it was not counted."""
         return self.median(counter) if self.runs and counter in self.runs[0] else None
 
+    @property
+    def operations(self) -> float:
+        """Sums and products of a call; 0 where they were not counted."""
+        first = self.runs[0]
+        return first.get("flops_per_second", 0.0) * first["ns_per_element"] * self.elements * 1e-9
+
     def median(self, counter: str) -> float:
         return statistics.median(run[counter] for run in self.runs)
 
@@ -94,20 +100,24 @@ def load(*paths: str) -> tuple[dict, dict[str, Case]]:
         try:
             with open(path, encoding="utf-8") as file:
                 data = json.load(file)
-            contexts.append(data["context"])
-            rows = data["benchmarks"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            contexts.append(dict(data["context"]))
+            for row in data["benchmarks"]:
+                add_row(cases, row)
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise BadResults(f"cannot read results from {path}: {error}") from error
-        for row in rows:
-            case = case_named(row["name"])
-            if case is None or row.get("run_type") == "aggregate":
-                continue
-            case = cases.setdefault(case.name, case)
-            if row.get("error_occurred"):
-                case.failed = row.get("error_message", "failed")
-            else:
-                case.runs.append(row)
     return contexts[0], cases
+
+
+def add_row(cases: dict[str, Case], row: dict) -> None:
+    case = case_named(row["name"])
+    if case is None or row.get("run_type") == "aggregate":
+        return
+    case = cases.setdefault(case.name, case)
+    if row.get("error_occurred"):
+        case.failed = row.get("error_message", "failed")
+    else:
+        float(row["ns_per_element"])  # which all who read a case take for granted
+        case.runs.append(row)
 
 
 def merge(whole: Path, parts: list[Path]) -> None:
@@ -116,7 +126,7 @@ def merge(whole: Path, parts: list[Path]) -> None:
     for part in parts:
         try:
             runs.append(json.loads(part.read_text(encoding="utf-8")))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue
     rows = [row for run in runs for row in run["benchmarks"]]
     if rows:

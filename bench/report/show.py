@@ -4,10 +4,11 @@ itself; of other runs this draws csp's time against the size of its groups, wher
 import argparse
 import importlib.util
 import sys
+import textwrap
 from pathlib import Path
 
-from .arena_table import machine_of, print_table, rows_of
-from .contestants import weak_opponent
+from .answer import BARE, WIDTH, answer, has_one_shape, slower
+from .arena_table import failures_of, machine_of, notices_of, print_table, rows_of
 from .crossover import crossover_table
 from .in_torch.peers import table_of_peers
 from .page.write import write_page
@@ -16,30 +17,39 @@ from .results import Case, load, run_main
 
 def can_draw() -> bool:
     found = importlib.util.find_spec("matplotlib") is not None
-    print("\npictures:" if found else "\nno pictures: this python3 has no matplotlib", flush=True)
+    if not found:
+        print("  no pictures: this python3 has no matplotlib", flush=True)
     return found
 
 
-def report_arena(results: list[Path], torch: Path, page: Path, with_pictures: bool = True) -> None:
-    """Table, pictures and page; the pictures lie in a folder beside their results, of the same name."""
+def report_arena(results: list[Path], torch: Path, page: Path, with_pictures: bool = True) -> list[str]:
+    """Tables, pictures and page; the pictures lie in a folder beside their results, of the same name. The answer comes last.
+    Returns notices about the machine."""
     if not results:
-        return
+        return []
     parts = [(path.with_suffix(""), *rows_of(str(path))) for path in results]
     for i, (_, context, rows) in enumerate(parts):
+        if has_one_shape(rows):
+            continue  # the answer has it all
         print("\n" * (i > 0), end="")
         print_table(context, rows)
         if crossover_table(rows):
             print("\n" + crossover_table(rows))
-        if warning := weak_opponent(context, [row.case for row in rows]):
-            print(warning, file=sys.stderr)
     if torch.exists():
         print()
         table_of_peers([row for _, _, rows in parts for row in rows], str(torch))
+    print("\n" + "\n".join(f"  {path}" for path in results))
     if with_pictures and can_draw():
         from .pictures import arena as pictures
         for folder, context, rows in parts:
             pictures.draw(rows, machine_of(context), folder)
     write_page(page, [(path, context, rows) for path, (_, context, rows) in zip(results, parts)], torch)
+    for _, context, rows in parts:
+        print(f"\n{answer(rows)}\n")
+        for said in (*slower(rows), *failures_of(rows), machine_of(context)):
+            print(textwrap.fill(said, WIDTH))
+    print("\n" + textwrap.fill(BARE, WIDTH))
+    return [said for _, context, rows in parts for said in notices_of(context, rows)]
 
 
 def report_groups(path: Path) -> None:
@@ -61,7 +71,7 @@ def main() -> int:
     results = parser.parse_args().results
     first = results[0]
     if "rounds" in load(str(first))[0]:
-        report_arena(results, first.with_name(first.stem + "-torch.json"), first.with_suffix(".html"))
+        print("\n".join(report_arena(results, first.with_name(first.stem + "-torch.json"), first.with_suffix(".html"))), file=sys.stderr)
     else:
         report_groups(first)
     return 0

@@ -152,14 +152,15 @@ def check(p: Programs) -> None:
     path = p.scratch / "arena.json"
     drawing = importlib.util.find_spec("matplotlib") is not None
     flags = [f"--{'program' if part == 'host' else 'cuda-program'}={program}" for part, program in p.paths.items()]
-    flags += ["--arena", *TINY, "--json", str(path), "--rounds", "4", "--text", str(p.o.text)]
+    flags += ["--arena", "--all", *TINY, "--json", str(path), "--rounds", "4", "--text", str(p.o.text)]
     run("verdicts")
     of_gpu = path.with_name("arena-cuda.json")
     said = interrupted_arena(path.with_suffix(".partial.jsonl"), [path, of_gpu], flags)
     files = [file for file in (path, of_gpu) if file.exists()]
     results = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     if drawing:
-        assert said.count(".png") == said.count(".svg") == 8 * len(files), said
+        drawn = [len([*file.with_suffix("").glob(f"*-*.{kind}")]) for file in files for kind in ("png", "svg")]
+        assert drawn == [8] * 2 * len(files), drawn
         run("pictures.check")
     check_page(path.with_suffix(".html"), results)
     check_own(p, said, results)
@@ -170,5 +171,5 @@ def check(p: Programs) -> None:
     run_tests(p)
     if path in files:
         said = run("show", str(p.o.json))
-        assert not drawing or "csp_group_size-dark.png" in said, said
+        assert not drawing or (p.o.json.with_suffix("") / "csp_group_size-dark.png").exists(), said
     print("the arena is interrupted, goes on, and is drawn; a planted change is found")

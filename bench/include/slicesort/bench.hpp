@@ -4,7 +4,9 @@
 ///
 ///     slicesort::bench::contestant<float, slicesort::bfloat16> const here("name", my_operator{});
 ///
-/// registers `my_operator` for those element types (`contestant const here(..)`: float alone).
+/// registers `my_operator` for those element types (`contestant const here(..)`: float alone). The
+/// name is made of letters, digits, '_', '-' and '.', does not begin with "baseline", and no other
+/// operator has it.
 /// Its members, of which only `forward` must be there; `x`, `y` and their gradients are
 /// `tensor3<T const>` and `tensor3<T>`, row-major, and `on` converts to `exec::host`:
 ///

@@ -13,8 +13,8 @@ from .options import Refused, parse
 
 def compare_alone(o: argparse.Namespace) -> int:
     from .. import compare
-    from .programs import default_results
-    new = o.json or default_results(o)
+    from .programs import newest_results
+    new = o.json or newest_results(o)
     if not new.is_file():
         raise Refused(f"there are no results {new} to compare with")
     return compare.compare(str(o.compare), str(new))
@@ -30,16 +30,20 @@ def run(argv: list[str]) -> int:
     built = {part: path for part, path in (("host", o.host_program), ("cuda", o.cuda_program)) if path}
     if not built:
         build.prepare(o)
-    build.go_on_where_pictures_are(argv)
+    if o.pictures:
+        build.go_on_where_pictures_are(argv)
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         if o.compare:  # a run may write where the results lie that it is compared with
             o.compare = Path(shutil.copy(o.compare, scratch / "old.json"))
         others = {"host": o.against_program} if o.against_program else build.build_other(o) if o.against else {}
         p = Programs(o, built or build.build(o), others, scratch)
-        if o.mode not in ("arena", "list"):
-            p.forget_results()
-        status = modes.RUN[o.mode](p)
+        try:
+            if o.mode not in ("arena", "list"):
+                p.forget_results()
+            status = modes.RUN[o.mode](p)
+        finally:
+            o.notices += p.earlier.keep_larger() if o.mode != "list" else []
         if o.csv and any(map(p.measured, p.paths)):
             from .table_file import write_csv
             path = o.json.with_suffix(".csv") if o.csv == Path() else o.csv
@@ -49,7 +53,15 @@ def run(argv: list[str]) -> int:
             from .. import compare
             found = [p.results[part] for part in ("host", "cuda") if p.measured(part)]
             status = max(status, compare.compare(str(o.compare), str(found[0]))) if found else status
+        say_notices(o)
         return status
+
+
+def say_notices(o: argparse.Namespace) -> None:
+    """Each once, after everything else."""
+    sys.stdout.flush()
+    for notice in dict.fromkeys(o.notices):
+        print(notice if notice.startswith(("NOISE:", "WARNING:")) else f"note: {notice}", file=sys.stderr)
 
 
 def main() -> int:

@@ -11,10 +11,12 @@ import time
 from pathlib import Path
 
 from .options import ROOT, Refused
+from ..contestants import FAMILIES, REFERENCE
 from .shapes import DTYPES
 from .build_progress import Build
 
 ALL_DTYPES = ";".join(DTYPES.values())
+SUBJECTS = ROOT / "bench/cases/host"  # a file for each; its name is the subject's
 
 
 class Failed(Exception):
@@ -45,9 +47,10 @@ def choose_parts(o: argparse.Namespace) -> None:
     if not o.nvcc:
         if o.cuda != "auto":
             raise Refused("there is no nvcc (CUDACXX can name one)")
-        print("the GPU part is left out: there is no nvcc", file=sys.stderr)
+        o.notices.append("This machine has a GPU but no nvcc, so only the host was measured (CUDACXX can name an nvcc)." if o.capability else
+                         "This machine has no GPU, so only the host was measured.")
     elif not o.capability and o.cuda == "auto" and o.mode != "smoke":
-        print("the GPU part is left out: there is no GPU (--cuda builds it all the same)", file=sys.stderr)
+        o.notices.append("This machine has no GPU, so only the host was measured.")
     else:
         o.parts.append("cuda")
 
@@ -86,9 +89,9 @@ def configuration(o: argparse.Namespace) -> tuple[Path, list[str]]:
         # Nothing is timed in earnest, so compilers may be quick; -G is nvcc's word for no optimization of kernels. Where there is
         # a GPU, the kernels run as they are: with -G some need more registers than a block has.
         options += ["-DCMAKE_CXX_FLAGS_RELEASE=-O0", f"-DCMAKE_CUDA_FLAGS_RELEASE={'-O1' if o.capability else '-O0 -G'}"]
-    usual = "float;slicesort::bfloat16" if o.mode in ("smoke", "arena") else ALL_DTYPES
-    of_host = ";".join(DTYPES[name] for name in o.shapes.dtypes) or usual
-    options.append(f"-DSLICESORT_BENCH_DTYPES={of_host}")
+    subjects = ([REFERENCE.subject] if o.only else FAMILIES) if o.mode == "arena" else ()
+    options += [f"-DSLICESORT_BENCH_DTYPES={';'.join(DTYPES[name] for name in o.shapes.built_dtypes())}",
+                f"-DSLICESORT_BENCH_SUBJECTS={';'.join(subjects)}"]
     if cuda:
         # Where nothing will be measured, one type shows that it builds.
         options += [f"-DSLICESORT_BENCH_CUDA_DTYPES={ALL_DTYPES if o.capability else 'float'}", f"-DCMAKE_CUDA_COMPILER={o.nvcc}",
@@ -113,7 +116,24 @@ def build(o: argparse.Namespace) -> dict[str, Path]:
     """The programs by part."""
     folder, options = configuration(o)
     options.append(f"-DSLICESORT_BENCH_WITH={';'.join(map(str, o.own))}")
-    return build_from(o, ROOT, folder, options, "slicesort_bench_with" if o.own else "slicesort_bench")
+    if not o.own:
+        return build_from(o, ROOT, folder, options)
+    # First what takes seconds: mistakes in the file, and in its names.
+    build_targets(o, ROOT, folder, options, ["slicesort_bench_own"], ["slicesort_bench_alone"])
+    check_names(folder / "bench/slicesort_bench_alone")
+    return build_from(o, ROOT, folder, options, "slicesort_bench_with")
+
+
+def check_names(program: Path) -> None:
+    """Refuses operators of --with whose names cannot be."""
+    listed = subprocess.run([program, "--benchmark_list_tests"], capture_output=True, encoding="utf-8", check=False)
+    if listed.returncode != 0:
+        raise Refused("--with: " + listed.stderr.strip().removeprefix("bench: "))
+    names = {name.partition("/")[0] for name in listed.stdout.split()}
+    if not names:
+        raise Refused("--with: no operator is registered (slicesort::bench::contestant)")
+    for name in sorted(names & {path.stem for path in SUBJECTS.glob("*.cpp")}):
+        raise Refused(f"--with: two contestants are called {name}: the library has one")
 
 
 def build_other(o: argparse.Namespace) -> dict[str, Path]:
@@ -139,19 +159,24 @@ def build_other(o: argparse.Namespace) -> dict[str, Path]:
 def build_from(o: argparse.Namespace, source: Path, folder: Path, options: list[str], of_host: str = "slicesort_bench") -> dict[str, Path]:
     names = {"host": of_host, "cuda": "slicesort_bench_cuda"}
     programs = {part: folder / "bench" / names[part] for part in o.parts}
-    print(f"building (Release, {'-O0' if o.mode == 'smoke' else 'default flags'})", file=sys.stderr, flush=True)
     begun = time.monotonic()
-    progress = Build()
-    configure = ["cmake", "-S", str(source), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSLICESORT_BUILD_BENCH=ON",
-                 "-DSLICESORT_BUILD_TESTS=OFF", "-DSLICESORT_BUILD_EXAMPLES=OFF", *options, *o.prefix]
-    targets = [["slicesort_bench_own"]] * (of_host == "slicesort_bench_with") + [[program.name for program in programs.values()]]
-    steps = [configure] + [["cmake", "--build", str(folder), "--target", *wanted] for wanted in targets]
-    if not all(progress.run(step) for step in steps):
-        print("\n".join(progress.last_lines), file=sys.stderr)
-        raise Failed("the build failed")
+    build_targets(o, source, folder, options, [program.name for program in programs.values()])
     if "cuda" in o.parts:
         print(f"built in {time.monotonic() - begun:.0f} s", file=sys.stderr)
     return programs
+
+
+def build_targets(o: argparse.Namespace, source: Path, folder: Path, options: list[str], *targets: list[str]) -> None:
+    """One after the other; ends at the first that fails."""
+    print(f"building {', '.join(name for names in targets for name in names)} (Release, {'-O0' if o.mode == 'smoke' else 'default flags'})",
+          file=sys.stderr, flush=True)
+    progress = Build()
+    configure = ["cmake", "-S", str(source), "-B", str(folder), "-G", "Ninja", "--no-warn-unused-cli", "-DCMAKE_BUILD_TYPE=Release", "-DSLICESORT_BUILD_BENCH=ON",
+                 "-DSLICESORT_BUILD_TESTS=OFF", "-DSLICESORT_BUILD_EXAMPLES=OFF", *options, *o.prefix]
+    steps = [configure] + [["cmake", "--build", str(folder), "--target", *names] for names in targets]
+    if not all(progress.run(step) for step in steps):
+        print("\n".join(progress.last_lines), file=sys.stderr)
+        raise Failed("the build failed")
 
 
 def commit_of(folder: Path) -> str:

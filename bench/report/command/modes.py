@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each mode of bench/run runs. Every function returns the exit status."""
 import subprocess
-import sys
 
 from .. import arena, results, sweep, targets
 from ..contestants import weak_opponent
@@ -30,12 +29,11 @@ def run_filter(p: Programs) -> int:
                                                  f"--benchmark_filter={p.o.filter}", *p.o.flags], check=False)
         if done.returncode != 0:
             return done.returncode
-        for said in note(p.results[part], watch.end()):
-            print(f"NOISE: {said}", file=sys.stderr)
+        p.o.notices += [f"NOISE: {said}" for said in note(p.results[part], watch.end())]
         if p.measured(part):
             context, cases = results.load(str(p.results[part]))
             if warning := weak_opponent(context, cases.values()):
-                print(warning, file=sys.stderr)
+                p.o.notices.append(warning)
         print(f"done: results in {p.results[part]}")
     if not matched:
         raise Refused("no case matches the filter")
@@ -43,10 +41,7 @@ def run_filter(p: Programs) -> int:
 
 
 def run_arena(p: Programs) -> int:
-    status = arena.run_arena(p)
-    if status == 0:
-        print(f"done: every result that has an oracle agrees with it; results beside {p.o.json}")
-    return status
+    return arena.run_arena(p)
 
 
 def run_smoke(p: Programs) -> int:

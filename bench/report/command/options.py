@@ -7,16 +7,16 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from .shapes import DTYPES, INPUTS, Shapes
+from .shapes import BATCH, DTYPES, INPUTS, ROOT, ROUNDS, TEXT, Shapes
 
-ROOT = Path(__file__).resolve().parents[3]
 EPILOG = """\
 A case is named subject/host/direction/dtype/policy/input/B:b/N:n/C:c/T:threads, or subject/cuda/... without /T.
 csp's policies are named shift-alignment-G:rows, sparse_mix's topology-residual-M:factors, softmax_attention's
 algorithm-mask-H:heads, merge_attention's P:parts-H:heads, linear_attention's feature-direction-H:heads; baselines do the
 work of their policy. forward saves, forward_values does not, training is forward and then backward.
 Flags --benchmark_... are Google Benchmark's and reach it as they are.
-The GPU's results go to a file of their own beside the host's (<mode>-cuda.json), torch's to <mode>-torch.json.
+Results of other settings than the usual ones have other names: bench-results/arena-all.json, arena-N1024.json.
+The GPU's results go to a file of their own beside the host's (<name>-cuda.json), torch's to <name>-torch.json.
 CUDAARCHS says which architectures the GPU part is built for (default: the GPU's, else 90).
 Exit status: 0 fine, 1 something failed (a result is wrong, a target missed, a cliff), 2 a mistake in the call, 130 interrupted."""
 
@@ -80,8 +80,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_modes(modes) -> None:
-    for name, what in (("arena", "(default) every operator beside softmax attention, on text: table, pictures, a page (about ten minutes; "
-                                 "interrupted, it goes on where it was); docs/arena.md says what is what"),
+    for name, what in (("arena", "(default) operators beside softmax attention, on text: table, pictures, a page (about two minutes, with --all "
+                                 "ten; interrupted, it goes on where it was); docs/arena.md says what is what"),
                        ("targets", "the promised speeds: asked, measured, met (about ten minutes)"),
                        ("sweep", "no cliff at a power of two: every operator of the host at N = 4032, 4096, 4160 (about ten minutes)")):
         modes.add_argument(f"--{name}", dest="mode", action="store_const", const=name, help=what)
@@ -89,32 +89,36 @@ def _add_modes(modes) -> None:
                        help="only the cases whose name matches, as Google Benchmark prints them; docs/arena.md has useful ones")
     modes.add_argument("--list", metavar="REGEX", nargs="?", action=Mode, const="", help="the names of the cases")
     modes.add_argument("--smoke", dest="mode", action="store_const", const="smoke",
-                       help="tiny cases, every one once, and a tiny arena with its pictures (seconds, once it is built)")
+                       help="tiny cases, every one once, and a tiny arena with its pictures")
 
 
 def _add_options(group) -> None:
     add = group.add_argument
     add("--compare", metavar="OLD.json", type=file_of_results,
-        help="what changed since an earlier run, beyond noise; alone (or with --json), the newest results of the arena (or --json's) "
+        help="what changed since an earlier run, beyond noise; alone (or with --json), the newest results of an arena (or --json's) "
              "are compared and nothing runs; with a mode, or any other option, that runs first")
-    add("--text", metavar="FILE", type=Path, default=ROOT / "bench/data/corpus/alice.txt", help="the text (default: two chapters of Alice in Wonderland)")
+    add("--all", action="store_true",
+        help="--arena: every variant of every operator, at 1024, 2048, 3072 and 4096 rows, some in bf16 too (default: one row for each "
+             "method, at 2048, in f32)")
+    add("--text", metavar="FILE", type=Path, default=TEXT, help="the text (default: two chapters of Alice in Wonderland)")
     add("--lengths", metavar="N,N,..", type=counts,
-        help="lengths (default 1024,2048,3072,4096); one alone is the quickest arena; beyond the text it is repeated, and the table says so")
-    add("--batch", metavar="B", type=count, default=8, help="samples (default 8, the papers' share of a GPU; 32 is all of theirs)")
+        help="lengths (default 2048); beyond the text it is repeated, and the table says so")
+    add("--batch", metavar="B", type=count, default=BATCH, help="samples (default 8, the papers' share of a GPU; 32 is all of theirs)")
     add("--channels", metavar="N,N,..", type=counts, help="channels (default 256)")
     add("--heads", metavar="H,H,..", type=counts, help="heads of attention, which divide the channels (default 4, or 2 or 1 where those do not)")
-    add("--dtypes", metavar="T,T,..", type=dtypes, help="element types, of f32, f64, bf16, f16 (default: f32, and bf16 for some operators)")
-    add("--input", metavar="NAME", choices=INPUTS, default="text", help="text (default), " + ", ".join(INPUTS[1:]))
-    add("--rounds", metavar="R", type=count, default=6,
+    add("--dtypes", metavar="T,T,..", type=dtypes, help="element types, of f32, f64, bf16, f16 (default f32)")
+    add("--input", metavar="NAME", choices=INPUTS, default=INPUTS[0], help="text (default), " + ", ".join(INPUTS[1:]))
+    add("--rounds", metavar="R", type=count, default=ROUNDS,
         help="rounds of the arena, each of which times every case once (default 6, the fewest that give a verdict)")
     add("--fresh", action="store_true", help="--arena: start anew after an interruption")
     add("--peers", action="store_true",
         help="--arena: the same shapes through PyTorch, too, installed in build/peers-venv (5 GB) unless python3 has it")
     add("--with", metavar="FILE", dest="own", action="append", type=source, default=[],
         help="compile this C++ file in: operators of your own take part (docs/arena.md); may be given several times")
+    add("--only", action="store_true", help="--with, --program: your operators beside softmax attention alone, which is built and timed sooner")
     add("--program", metavar="PROGRAM", dest="host_program", type=Path,
         help="build nothing and run this, a program of yours that links slicesort::bench; results go to bench-results/ where you are")
-    add("--json", metavar="FILE", type=Path, help="where the results go (default: bench-results/<mode>.json); pictures go beside them")
+    add("--json", metavar="FILE", type=Path, help="where the results go (default: bench-results/<mode and settings>.json); pictures go beside them")
     add("--csv", metavar="FILE", nargs="?", type=Path, const=Path(), help="a row for each case, too (default: beside the JSON)")
     add("--build", metavar="DIR", type=Path, help="builds there instead of in build/, for a checkout that is read-only; results go there, too")
     add("--against", metavar="COMMIT",
@@ -166,11 +170,17 @@ def parse(argv: list[str]) -> argparse.Namespace:
         if o.cuda == "only-cuda":
             raise Refused("--sweep is the host's")
         o.cuda = "no-cuda"
+    for option in ("all", "only"):
+        if getattr(o, option) and o.mode != "arena":
+            raise Refused(f"--{option} is for --arena; --{o.mode} has cases of its own")
+    if o.only and not (o.own or o.host_program):
+        raise Refused("--only is for operators of your own: --with FILE or --program PROGRAM")
     if o.own and (o.host_program or o.cuda == "only-cuda"):
         raise Refused(f"--with is compiled into the host's program, which {'--program' if o.host_program else '--only-cuda'} excludes")
     if o.host_program:
         check_program(o)
     check_text(o)
+    o.notices = []  # about this machine: printed last
     o.build = o.build.resolve() if o.build else None
     o.build_folder = o.build or ROOT / "build"
     o.shapes = Shapes(o)

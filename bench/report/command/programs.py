@@ -2,23 +2,63 @@
 """The bench programs of one call: what they are called with, and where their results go."""
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from ..results import BadResults, load
 from .build import ROOT, commit_of
 
 # Cases say how many threads they have; a BLAS has one.
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")}
 
 
+BESIDE = ("-cuda", "-torch", "-against", "-before")  # endings of files beside the host's results
+
+
+def folder_of_results(o: argparse.Namespace) -> Path:
+    """Beside the build where that has a place of its own; with a user's program, the current folder."""
+    return (o.build or (Path.cwd() if o.host_program else ROOT)) / "bench-results"
+
+
 def default_results(o: argparse.Namespace) -> Path:
-    """Beside the build where that has a place of its own, and of somebody's own program where they are."""
-    return (o.build or (Path.cwd() if o.host_program else ROOT)) / "bench-results" / f"{o.mode}.json"
+    return folder_of_results(o) / f"{o.mode}{o.shapes.suffix()}.json"
+
+
+def newest_results(o: argparse.Namespace) -> Path:
+    """The host's newest results of that mode, of any settings."""
+    found = [path for path in folder_of_results(o).glob(f"{o.mode}*.json") if not path.stem.endswith(BESIDE)]
+    return max(found, key=lambda path: path.stat().st_mtime, default=default_results(o))
 
 
 def beside(path: Path, ending: str) -> Path:
     return path.with_name(path.stem + ending + path.suffix)
+
+
+def count_cases(path: Path) -> int:
+    """0 where there are no results."""
+    try:
+        return len(load(str(path))[1])
+    except BadResults:
+        return 0
+
+
+class Earlier:
+    """Results that lie where a run writes its own. If they have more cases than the run's, they are kept beside those."""
+
+    def __init__(self, paths: list[Path], scratch: Path) -> None:
+        self.copies = {path: Path(shutil.copy2(path, scratch / f"earlier-{i}.json")) for i, path in enumerate(paths) if path.exists()}
+
+    def keep_larger(self) -> list[str]:
+        """Notices of what was kept."""
+        said = []
+        for path, copy in self.copies.items():
+            before, now = count_cases(copy), count_cases(path)
+            if before > now:
+                shutil.copy2(copy, beside(path, "-before"))
+                said.append(f"{path.name} held {before} cases and now holds {now}; the earlier run is kept as {beside(path, '-before').name}.")
+        return said
 
 
 class Programs:
@@ -34,7 +74,12 @@ class Programs:
         self.results = {"host": o.json, "cuda": beside(o.json, "-cuda")}
         self.results_of_others = {part: beside(self.results[part], "-against") for part in others}
         self.torch = beside(o.json, "-torch")
+        self.earlier = Earlier([*self.measured_here(), self.torch], scratch)
         self.nothing_measured = False  # this machine lacks what a program needs
+
+    def measured_here(self) -> list[Path]:
+        """Results of the parts that this run measures; those of another part stay."""
+        return [self.results[part] for part in self.paths]
 
     def command(self, part: str) -> list[str]:
         """The program with what every call of it takes."""
@@ -55,7 +100,7 @@ class Programs:
         return done.stdout.split()
 
     def forget_results(self) -> None:
-        for path in (*self.results.values(), self.torch):
+        for path in (*self.measured_here(), self.torch):
             path.unlink(missing_ok=True)
 
     def measured(self, part: str) -> bool:

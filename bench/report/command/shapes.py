@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shapes, element types and input that a call asks for: --channels, --heads, --lengths, --batch, --dtypes, --input."""
 import argparse
+import re
+from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[3]
+TEXT = ROOT / "bench/data/corpus/alice.txt"
+BATCH, ROUNDS = 8, 6
 DTYPES = {"f32": "float", "f64": "double", "f16": "slicesort::float16", "bf16": "slicesort::bfloat16"}
 INPUTS = ("text", "normal", "relu", "uniform", "few_unique", "sorted", "reversed", "constant")
-DEFAULT_LENGTHS = [1024, 2048, 3072, 4096]
+DEFAULT_LENGTHS = [2048]
+ALL_LENGTHS = [1024, 2048, 3072, 4096]
 DEFAULT_CHANNELS = [256]
 MODES = ("arena", "filter", "list")  # which take shapes
 
@@ -14,7 +20,7 @@ class Shapes:
 
     def __init__(self, o: argparse.Namespace) -> None:
         self.asked = o
-        self.lengths: list[int] = o.lengths or (DEFAULT_LENGTHS if o.mode == "arena" else [])
+        self.lengths: list[int] = o.lengths or ((ALL_LENGTHS if o.all else DEFAULT_LENGTHS) if o.mode == "arena" else [])
         self.channels: list[int] = o.channels or DEFAULT_CHANNELS
         self.dtypes: list[str] = o.dtypes or []
         self.batch: int = o.batch
@@ -60,4 +66,22 @@ class Shapes:
     def key(self) -> dict:
         """What results depend on."""
         return {"lengths": self.lengths, "channels": self.channels, "heads": self.asked.heads, "dtypes": self.dtypes, "batch": self.batch,
-                "input": self.input}
+                "input": self.input, "all": self.asked.all, "only": self.asked.only}
+
+    def built_dtypes(self) -> list[str]:
+        """The element types that the host's program is built for."""
+        o = self.asked
+        short = ["f32"] if o.mode == "arena" and not o.all else ["f32", "bf16"] if o.mode in ("arena", "smoke") else list(DTYPES)
+        return self.dtypes or short
+
+    def suffix(self) -> str:
+        """Follows a mode in the names of its results: the settings that are not the usual ones, so that runs of other settings
+        have other names."""
+        o = self.asked
+        said = [flag for flag in ("all", "peers", "only") if getattr(o, flag)]
+        said += ["with", *(path.stem for path in o.own)] if o.own else []
+        said += [letter + ".".join(map(str, given)) for letter, given in (("N", o.lengths), ("C", o.channels), ("H", o.heads), ("", o.dtypes)) if given]
+        for letter, value, usual in (("B", o.batch, BATCH), ("R", o.rounds, ROUNDS), ("", o.input, INPUTS[0]), ("", o.text, TEXT)):
+            said += [letter + (value.stem if isinstance(value, Path) else str(value))] if value != usual else []
+        said += ["against", o.against] if o.against else []
+        return re.sub(r"[^\w.-]", "_", "".join(f"-{word}" for word in said))

@@ -70,6 +70,17 @@ def check_crossings(b: Browser, data: dict) -> None:
     assert {name: said.get(name) for name in wanted} == wanted, said
 
 
+def check_slower(b: Browser, data: dict) -> None:
+    """Every operator that is shown and slower than softmax attention says why; torch's forms do not."""
+    b.ask(RADIO.format("n", "1024") + ".click()")
+    b.settle()
+    said = b.ask("document.getElementById('slower').innerText")
+    slow = [data["rows"][i] for i in b.ask(SHOWN) if data["rows"][i]["verdict"] == "slower" and not data["rows"][i]["case"].startswith("baseline")]
+    assert slow, "no made-up row is slower"
+    for row in slow:
+        assert f"{data['series'][row['series']]['label']} is slower: " in said, f"it is not said why: {row['case']}"
+
+
 def check_phone(b: Browser, data: dict) -> None:
     b.window(390, 480, phone=True)
     b.settle()
@@ -143,6 +154,7 @@ def check_explanations(b: Browser, data: dict) -> None:
         b.ask(f"document.querySelectorAll('th button')[{i}].dispatchEvent(new MouseEvent('mouseover', {{bubbles: true}}))")
         said = b.ask("document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent")
         assert len(said) > 30, f"column {i} is not explained: {said}"
+    b.ask("document.getElementById('chart').scrollIntoView()")
     x, y = b.ask("(r => [r.left + r.width / 2, r.top + r.height / 2])(document.querySelector('.series circle').getBoundingClientRect())")
     b.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
     b.settle()
@@ -183,6 +195,7 @@ CHECKS = {
     check_content: [("\\u003c", "<"), ('"OOM"', '""'), ("bit for bit", "roughly")],
     check_sticky: [(".over {", ".scroll { overflow-x: auto; }\n.over {"), ("position: sticky; top: 0;", "")],
     check_crossings: [("[r.wins_from]", "[r.wins]")],
+    check_slower: [("is slower: ", "is: "), ("filter(r => r.why)", "slice(0, 1)")],
     check_phone: [("overflow: auto; max-height: 88vh;", "overflow: visible;"), ("overflow: auto; max-height: 88vh;", "overflow: auto;"),
                   ('name="viewport"', 'name="nothing"'), ("left: 0; z-index: 1;", "")],
     check_chips: [("sides.every(", "sides.some("), ("shown[side.key] = wanted[side.key];", ""), ("metric = k; draw();", "")],

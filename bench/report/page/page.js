@@ -116,6 +116,7 @@ function table() {
   $("table-title").textContent = `Every operator at N = ${shown.n}`;
   $("table-sub").textContent = `${what()}, [${first.b}, ${first.n}, ${first.c}]; ${list.length} rows. A heading sorts.`;
   $("table").replaceChildren(el("thead", {}, head), el("tbody", {}, ...body));
+  $("slower").replaceChildren(...list.filter(r => r.why).map(r => el("p", { class: "sub" }, el("b", {}, r.who.label), ` is slower: ${r.why}.`)));
   fit();
 }
 

@@ -73,11 +73,11 @@ class Page:
     def add_row(self, machine: int, series: dict, fields: dict) -> None:
         if series not in self.series:
             self.series.append(series)
-        self.rows.append({"machine": machine, "series": self.series.index(series), **fields})
+        self.rows.append({"machine": machine, "series": self.series.index(series), "why": "", **fields})
 
     def add(self, context: dict, rows: list[Row]) -> None:
         for row in rows:
-            fields = fields_of(row.case, row.against, row.share, row.crossing)
+            fields = fields_of(row.case, row.against, row.share, row.crossing) | {"why": row.why}
             if row.who is REFERENCE:
                 fields |= {"reference": True, "ratio": None if row.case.failed else 1.0}
             self.add_row(len(self.machines), series_of(row.who, row.label), fields)

@@ -5,14 +5,17 @@ and the letters are those that matplotlib brings, whatever fonts the machine has
 import io
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy
 from matplotlib import font_manager
 from matplotlib.text import Text
 
-from ..arena_table import rows_of
+from ..arena_table import Row, rows_of
 from ..colors import PAPER, luminance
+from ..contestants import CONTESTANTS
 from ..page import made_up
 from . import arena
 from .style import plt, themed
@@ -73,6 +76,27 @@ def check_letters(figure) -> None:
     assert "<text" not in out.getvalue(), "the SVG needs a font"
 
 
+def check_texts(figure, stem: str, rows: list[Row]) -> None:
+    clash = texts_on_each_other(figure)
+    assert not clash, f"{stem}: texts lie on each other: {clash}"
+    said = {text.get_text() for text in figure.findobj(Text)}
+    missing = {row.who.label for row in rows} - said
+    assert not missing, f"{stem}: {missing} are not named"
+    assert any("is better" in text for text in said), f"{stem} does not say which way is better"
+
+
+def check_pictures_of_other_rows(rows: list[Row]) -> None:
+    """Texts of one length alone, and of names twice as long."""
+    one_length = [row for row in rows if row.case.n == made_up.LENGTHS[1] and (row.who.own or row.who.main)]
+    longer = {who: replace(who, label=" ".join(2 * [who.label])) for who in CONTESTANTS}
+    with mock.patch.object(arena, "CONTESTANTS", CONTESTANTS + [*longer.values()]), themed("light"):
+        for shown in (one_length, [replace(row, who=longer[row.who]) for row in rows]):
+            for stem, (how, of) in arena.pictures_of(shown).items():
+                figure = how(of, "where the numbers come from", "light")
+                check_texts(figure, stem, of)
+                plt.close(figure)
+
+
 def main() -> int:
     check_measure()
     with tempfile.TemporaryDirectory() as folder:
@@ -91,14 +115,10 @@ def main() -> int:
                 assert border <= BORDER and within <= WITHIN, f"{stem}, {theme}: an empty border of {border:.1%}, a band of {within:.1%}"
                 paper = "#" + "".join(f"{round(255 * float(v)):02x}" for v in image[0, 0, :3])
                 assert paper == PAPER[theme], f"{stem}: {theme} paper is {paper}"
-                clash = texts_on_each_other(figure)
-                assert not clash, f"{stem}, {theme}: texts lie on each other: {clash}"
                 check_letters(figure)
-                said = {text.get_text() for text in figure.findobj(Text)}
-                missing = {row.who.label for row in of} - said
-                assert not missing, f"{stem}: {missing} are not named"
-                assert any("is better" in text for text in said), f"{stem} does not say which way is better"
+                check_texts(figure, stem, of)
                 plt.close(figure)
+    check_pictures_of_other_rows(rows)
     assert luminance(PAPER["dark"]) < 0.05 < 0.95 < luminance(PAPER["light"])
     print(f"{len(pictures)} pictures, light and dark: no empty band, no text on another")
     return 0

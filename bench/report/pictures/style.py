@@ -162,5 +162,5 @@ def save(draw: Callable[[str], object], path: Path) -> None:
                 figure.savefig(file)
                 if suffix == "png":
                     fewer_colors(file)
-                print(f"  {file}")
             plt.close(figure)
+    print(f"  {path}-{{light,dark}}.{{png,svg}}")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ..command.shapes import Shapes
-from ..contestants import DIRECTIONS, Contestant, contestant_of
+from ..contestants import DIRECTIONS, REFERENCE, Contestant, contestant_of
 from ..results import Case, case_named
 
 ORDER = ("f32", "f64", "bf16", "f16")
@@ -46,7 +46,11 @@ def takes_part(case: Case, who: Contestant, shapes: Shapes) -> bool:
         return False
     if case.heads and case.heads not in shapes.heads_of(case.c):
         return False
-    return case.dtype in shapes.dtypes if shapes.dtypes else case.dtype == "f32" or case.dtype == "bf16" and who.in_16_bits
+    if not (who.own or who == REFERENCE if shapes.asked.only else who.own or who.main or shapes.asked.all):
+        return False
+    if shapes.dtypes:
+        return case.dtype in shapes.dtypes
+    return case.dtype == "f32" or shapes.asked.all and case.dtype == "bf16" and who.in_16_bits
 
 
 def groups_of(part: str, names: list[str], shapes: Shapes) -> list[Group]:

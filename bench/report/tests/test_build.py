@@ -19,6 +19,16 @@ echo '[1/7] Building CXX object a/b/first.cpp.o'
 sleep infinity & echo $! >"$PIDS"
 wait
 """
+# Notes what it builds; the operators of --with are called what $NAMES says, and $STATUS is the program's.
+QUICK_CMAKE = """#!/bin/sh
+[ "$1" = --build ] || exit 0
+shift 3; echo "$@" >>"$PIDS"
+mkdir -p "$FOLDER/bench"
+for target; do
+  printf '#!/bin/sh\nfor name in %s; do echo "$name/host/forward"; done\necho "bench: $SAID" >&2\nexit $STATUS\n' "$NAMES" >"$FOLDER/bench/$target"
+  chmod +x "$FOLDER/bench/$target"
+done
+"""
 # A linker and a preprocessor that find everything but what $LACKS names.
 COMPILER = """#!/bin/sh
 cat >/dev/null
@@ -66,6 +76,36 @@ class Build(unittest.TestCase):
     def installs(self, lacks: str, package: str) -> str:
         done = subprocess.run([ROOT / "tests/install_deps", package], env={**self.environment, "LACKS": lacks}, capture_output=True, encoding="utf-8", check=True)
         return done.stdout
+
+    def listed(self, names: str, said: str = "", status: int = 0) -> tuple[int, str, list[str]]:
+        """Calls --with --list; returns status, what it says, and what it has built."""
+        self.script("cmake", QUICK_CMAKE)
+        pids = self.folder / "pids"
+        pids.unlink(missing_ok=True)
+        done = subprocess.run([ROOT / "bench/run", "--list", "--with", ROOT / "examples/arena/reverse.cpp", "--build", str(self.folder / "build"), "--no-cuda"],
+                              env={**self.environment, "FOLDER": str(self.folder / "build/bench"), "NAMES": names, "SAID": said, "STATUS": str(status)},
+                              capture_output=True, encoding="utf-8", check=False)
+        return done.returncode, done.stdout + done.stderr, [line for line in pids.read_text(encoding="utf-8").split() if "slicesort" in line]
+
+    def test_names_are_checked_before_the_library_is_built(self) -> None:
+        first = ["slicesort_bench_own", "slicesort_bench_alone"]
+        self.assertEqual(self.listed("mine")[::2], (0, [*first, "slicesort_bench_with"]))
+        for names, said, status in (("", "a contestant is called 'prefix mean'", 2), ("mine csp", "two contestants are called csp", 0), ("", "no operator is registered", 0)):
+            returned, text, built = self.listed(names, said if status else "", status)
+            self.assertEqual((returned, built), (2, first), text)
+            self.assertIn(f"bench/run: --with: {said}", text)
+            self.assertNotIn("Traceback", text)
+
+    def test_notices_come_once_and_last(self) -> None:
+        self.script("nvidia-smi", "#!/bin/sh\nexit 1\n")
+        self.script("nvcc", "#!/bin/sh\n")
+        self.script("cmake", QUICK_CMAKE)
+        done = subprocess.run([ROOT / "bench/run", "--list", "--build", str(self.folder / "build")],
+                              env={**self.environment, "FOLDER": str(self.folder / "build/bench"), "NAMES": "mine", "SAID": "", "STATUS": "0"},
+                              capture_output=True, encoding="utf-8", check=True)
+        self.assertEqual(done.stderr.count("no GPU"), 1, done.stderr)
+        self.assertIn("no GPU", done.stderr.splitlines()[-1])
+        self.assertNotIn("CMake", done.stderr)
 
     def test_a_header_of_the_reference_blas_is_no_openblas(self) -> None:
         self.assertIn("installing: libopenblas-dev", self.installs("openblas", "libopenblas-dev"))

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a call of bench/run asks for, and what is refused."""
+import json
+import os
 import tempfile
 import unittest
 from pathlib import Path
 
 from report.command.options import Refused, parse
+from report.command.programs import Earlier, default_results, newest_results
+from report.results import load
+from report.rounds.groups import groups_of
 
 
 class Options(unittest.TestCase):
@@ -42,6 +47,62 @@ class Options(unittest.TestCase):
         self.assertEqual(parse(["--lengths", "64"]).shapes.flags(), ["--batch", "8", "--lengths", "64"])
         self.assertEqual(parse(["--input", "relu"]).shapes.input_of(99999), "relu")
 
+    def test_the_default_is_short(self) -> None:
+        short, whole = parse([]).shapes, parse(["--all"]).shapes
+        self.assertEqual((short.lengths, short.built_dtypes()), ([2048], ["f32"]))
+        self.assertEqual((whole.lengths, whole.built_dtypes()), ([1024, 2048, 3072, 4096], ["f32", "bf16"]))
+        self.assertEqual(parse(["--filter", "x"]).shapes.built_dtypes(), ["f32", "f64", "f16", "bf16"])
+        self.assertEqual(parse(["--all", "--dtypes", "f64"]).shapes.built_dtypes(), ["f64"])
+        names = [f"{subject}/host/training/{dtype}/{policy}/text/B:8/N:2048/C:256/T:1" for dtype in ("f32", "bf16") for subject, policy in
+                 (("slicing_sort", "ascending"), ("slicing_sort", "interleave"), ("softmax_attention", "streaming-full-H:4"), ("my_mixer", "own"))]
+
+        def timed(*argv: str) -> list[str]:
+            return [case.name for group in groups_of("host", names, parse(list(argv)).shapes) for case in group.cases]
+        self.assertEqual(timed(), [names[0], names[2], names[3]])
+        self.assertEqual(timed("--all"), [names[i] for i in (0, 1, 2, 3, 4, 6, 7)])
+        self.assertEqual(timed("--only", "--with", __file__), names[2:4])
+        self.assertEqual(timed("--dtypes", "bf16"), [names[4], names[6], names[7]])
+
+    def test_results_of_other_settings_have_other_names(self) -> None:
+        own = ["--with", __file__]
+        asked = [[], ["--all"], ["--lengths", "1024"], ["--lengths", "1024,2048"], ["--all", "--lengths", "1024"], ["--channels", "1024"], ["--dtypes", "bf16"],
+                 ["--heads", "2"], ["--batch", "32"], ["--rounds", "7"], ["--input", "normal"], ["--text", __file__], ["--peers"], ["--against", "HEAD"],
+                 own, [*own, "--only"], ["--filter", "x"], ["--targets"]]
+        names = [default_results(parse(argv)).name for argv in asked]
+        self.assertEqual(len(set(names)), len(asked), names)
+        self.assertEqual(names[:5], ["arena.json", "arena-all.json", "arena-N1024.json", "arena-N1024.2048.json", "arena-all-N1024.json"])
+        self.assertEqual(default_results(parse(["--batch", "8", "--lengths", "7", "--against", "a/b~1"])).name, "arena-N7-against-a_b_1.json")
+
+    def test_the_newest_results_are_compared(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            o = parse(["--build", folder])
+            self.assertEqual(newest_results(o).name, "arena.json")
+            (Path(folder) / "bench-results").mkdir()
+            for i, name in enumerate(("arena", "arena-all", "arena-all-cuda", "arena-torch", "arena-before", "filter")):
+                path = Path(folder).resolve() / "bench-results" / f"{name}.json"
+                path.touch()
+                os.utime(path, (i, i))
+            self.assertEqual(newest_results(o).name, "arena-all.json")
+
+    def test_larger_results_are_kept(self) -> None:
+        def write(path: Path, cases: int) -> None:
+            rows = [{"name": f"csp/host/forward/f32/own/text/B:1/N:{i + 1}/C:1", "ns_per_element": 1} for i in range(cases)]
+            path.write_text(json.dumps({"context": {}, "benchmarks": rows}), encoding="utf-8")
+        with tempfile.TemporaryDirectory() as folder:
+            path, before = Path(folder) / "out.json", Path(folder) / "out-before.json"
+            for old, new, said in ((3, 3, 0), (2, 3, 0), (3, 2, 1), (3, None, 1)):
+                with tempfile.TemporaryDirectory() as scratch:
+                    write(path, old)
+                    earlier = Earlier([path, Path(folder) / "none.json"], Path(scratch))
+                    path.unlink() if new is None else write(path, new)
+                    notices = earlier.keep_larger()
+                    self.assertEqual(len(notices), said)
+                    if said:
+                        self.assertIn(f"out.json held {old} cases and now holds {new or 0}", notices[0])
+                        self.assertEqual(len(load(str(before))[1]), old)
+                    self.assertEqual(before.exists(), bool(said))
+                before.unlink(missing_ok=True)
+
     def test_mistakes_are_one_sentence(self) -> None:
         for argv, said in {("--bogus",): "unknown option --bogus", ("--text",): "--text needs a value", ("--text", "/nowhere"): "cannot read",
                            ("--lengths", "0"): "not a list such as 1024,4096", ("--lengths", "5,"): "not a list", ("--batch", "x"): "positive number",
@@ -50,7 +111,8 @@ class Options(unittest.TestCase):
                            ("--input", "noise"): "invalid choice", ("--heads", "3"): "none of --heads 3 divides 256 channels",
                            ("--heads", "4,5"): "--heads 5 divides none of the channels 256",
                            ("--targets", "--channels", "24"): "--targets has shapes of its own",
-                           ("--list", "--against", "HEAD"): "--against is for the arena"}.items():
+                           ("--list", "--against", "HEAD"): "--against is for the arena", ("--only",): "--only is for operators of your own",
+                           ("--list", "--only", "--with", __file__): "--only is for --arena", ("--targets", "--all"): "--all is for --arena"}.items():
             why = self.refused(*argv)
             self.assertIn(said, why)
             self.assertNotIn("\n", why)

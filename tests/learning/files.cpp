@@ -61,9 +61,9 @@ std::string complaint(Make const& make) {
   }
   return "none";
 }
-bool has(std::string const& text, char const* part) {
-  CAPTURE(text);
-  return text.find(part) != std::string::npos;
+bool has(std::string const& said, char const* part) {
+  CAPTURE(said);
+  return said.find(part) != std::string::npos;
 }
 
 }  // namespace

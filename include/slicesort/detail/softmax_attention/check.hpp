@@ -102,7 +102,8 @@ void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 dbias, 
   c.rows_countable(keys);
   check_number<A>(c, "scale", scale);
   if (dbias != extents4{}) {
-    auto const gradient = describe_shape("dbias", dbias, pair_axes);
+    auto gradient = describe_shape("dbias", dbias, pair_axes);
+    gradient.written = true;
     c.shape(gradient);
     check_bias(c, gradient, queries, keys);
   }

@@ -131,7 +131,8 @@ def _add_options(group) -> None:
                        ("only-cuda", "the GPU part alone")):
         add(f"--{name}", dest="cuda", action="store_const", const=name, default="auto", help=what)
     add("--help", "-h", action="help", help="this")
-    # For tests of this package: programs that are built already.
+    # For tests of this package: programs that are built already, and less time.
+    add("--round-seconds", help=argparse.SUPPRESS)
     add("--cuda-program", type=Path, help=argparse.SUPPRESS)
     add("--against-program", type=Path, help=argparse.SUPPRESS)
     add("--no-pictures", dest="pictures", action="store_false", help=argparse.SUPPRESS)

@@ -24,8 +24,6 @@
 namespace bench {
 namespace {
 
-constexpr double seconds_of_a_round =
-    0.03;                           // spent on a case whose calls are too short to time alone
 constexpr double long_call = 0.05;  // seconds of a call that needs no warm-up
 
 struct contestant {
@@ -100,7 +98,7 @@ void say_result(contestant const& c) {
   say(line + "]}");
 }
 
-double time_in_round(contestant& c) {
+double time_in_round(contestant& c, double seconds_of_a_round) {
   double const one = c.seconds.empty() ? c.first.seconds : c.seconds.front();
   double const wanted = std::ceil(seconds_of_a_round / std::max(one, 1e-9));
   c.calls = static_cast<unsigned>(std::min(std::max(wanted, 1.0), 10000.0));
@@ -131,7 +129,7 @@ std::vector<contestant*> compete(std::vector<contestant*> const& all, arena_opti
     std::shuffle(here.begin(), here.end(), shuffled);
     for (std::size_t i = 0; i < here.size(); ++i) {
       say_step("timing", here[i]->name, round * here.size() + i, o.rounds * here.size());
-      here[i]->seconds.push_back(time_in_round(*here[i]));
+      here[i]->seconds.push_back(time_in_round(*here[i], o.seconds_of_a_round));
     }
   }
   return left;

@@ -10,6 +10,7 @@ namespace bench {
 
 struct arena_options {
   unsigned rounds = 6;
+  double seconds_of_a_round = 0.03;  // spent on a case whose calls are too short to time alone
   // Before every round a line is read from stdin, so that another program can measure between ours.
   bool wait_for_rounds = false;
 };

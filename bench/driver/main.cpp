@@ -3,7 +3,7 @@
 // it the host's or the GPU's. Takes Google Benchmark's own flags, and --text FILE; of the text task
 // --lengths N,N,.. (besides its own), --batch B, --channels N,N,.., --heads H,H,.., --input NAME;
 // --dtypes f32,.. (only these), --progress; --arena ROUNDS times the cases round by round
-// (arena.hpp), and with --wait-for-rounds waits for a line before each.
+// (arena.hpp), each for --round-seconds S, and with --wait-for-rounds waits for a line before each.
 #include "arena.hpp"
 #include "backend.hpp"
 #include "driver.hpp"
@@ -39,6 +39,14 @@ slicesort::index_t parse_count(std::string const& flag, std::string const& text)
       text.find_first_not_of("0123456789") != std::string::npos || std::stol(text) == 0)
     throw bench::usage_error(flag + ": '" + text + "' is not a positive number");
   return std::stol(text);
+}
+
+double parse_seconds(std::string const& flag, std::string const& text) {
+  std::istringstream in(text);
+  double seconds = 0.0;
+  if (!(in >> seconds) || !in.eof() || !(seconds > 0.0))
+    throw bench::usage_error(flag + ": '" + text + "' is not a positive number");
+  return seconds;
 }
 
 std::vector<std::string> parts_of(std::string const& list) {
@@ -83,7 +91,9 @@ arguments take_arguments(int& argc, char** argv) {
     else if (flag == "--arena") {
       a.in_arena = true;
       a.arena.rounds = static_cast<unsigned>(parse_count(flag, value()));
-    } else if (flag == "--wait-for-rounds")
+    } else if (flag == "--round-seconds")
+      a.arena.seconds_of_a_round = parse_seconds(flag, value());
+    else if (flag == "--wait-for-rounds")
       a.arena.wait_for_rounds = true;
     else if (flag == "--benchmark_list_tests" || flag == "--benchmark_list_tests=true")
       a.list = true;  // Google Benchmark's own is quadratic in the number of cases

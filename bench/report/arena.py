@@ -29,7 +29,7 @@ def digest(path: Path) -> str:
 
 
 def commands_of(p: Programs, group: Group) -> dict[str, list[str]]:
-    rounds = ["--arena", str(p.o.rounds)]
+    rounds = ["--arena", str(p.o.rounds), *(["--round-seconds", p.o.round_seconds] if p.o.round_seconds else [])]
     commands = {group.part: p.command(group.part) + rounds}
     if group.part in p.others:
         commands[f"against-{group.part}"] = p.command_of_other(group.part) + rounds
@@ -73,7 +73,7 @@ def run_arena(p: Programs) -> int:
     groups = [group for part in p.paths for group in groups_of(part, p.names(part, "/(forward_values|training)/"), o.shapes)]
     if not groups:
         raise BadResults("no case takes part in the arena")
-    key = {"programs": {part: digest(path) for part, path in p.paths.items()}, "text": digest(o.text), **o.shapes.key(), "rounds": o.rounds,
+    key = {"programs": {part: digest(path) for part, path in p.paths.items()}, "text": digest(o.text), **o.shapes.key(), "rounds": o.rounds, "round_seconds": o.round_seconds,
            "commit": p.commit, "blas": os.environ.get("OPENBLAS_CORETYPE"), "peers": o.peers, "against": {part: digest(path) for part, path in p.others.items()}}
     journal = Journal(o.json.with_suffix(".partial.jsonl"), key, o.fresh)
     try:

@@ -60,7 +60,8 @@ def reason_of(row: Row, reference: Case) -> str:
         said = (f"{'as many' if abs(work - 1) < 0.05 else f'{work:.2g} times the'} operations, at {row.case.value('share_of_peak'):.0%} of the speed of "
                 f"computing where softmax attention reaches {reference.value('share_of_peak'):.0%}")
     else:
-        said = f"{row.share[0]:.0%} of the speed of this machine's {row.share[1]}"
+        share, roof = row.share
+        said = f"it reaches {share:.0%} of this machine's speed of {'computing' if roof == 'arithmetic' else 'copying'}"
     return said + (f"; {row.who.hint}" if row.who.hint else "")
 
 

@@ -152,7 +152,7 @@ def check(p: Programs) -> None:
     path = p.scratch / "arena.json"
     drawing = importlib.util.find_spec("matplotlib") is not None
     flags = [f"--{'program' if part == 'host' else 'cuda-program'}={program}" for part, program in p.paths.items()]
-    flags += ["--arena", "--all", *TINY, "--json", str(path), "--rounds", "4", "--text", str(p.o.text)]
+    flags += ["--arena", "--all", *TINY, "--json", str(path), "--rounds", "4", "--round-seconds", "0.002", "--text", str(p.o.text)]
     run("verdicts")
     of_gpu = path.with_name("arena-cuda.json")
     said = interrupted_arena(path.with_suffix(".partial.jsonl"), [path, of_gpu], flags)

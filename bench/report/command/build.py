@@ -15,7 +15,6 @@ from ..contestants import FAMILIES, REFERENCE
 from .shapes import DTYPES
 from .build_progress import Build
 
-ALL_DTYPES = ";".join(DTYPES.values())
 SUBJECTS = ROOT / "bench/cases/host"  # a file for each; its name is the subject's
 
 
@@ -94,7 +93,8 @@ def configuration(o: argparse.Namespace) -> tuple[Path, list[str]]:
                 f"-DSLICESORT_BENCH_SUBJECTS={';'.join(subjects)}"]
     if cuda:
         # Where nothing will be measured, one type shows that it builds.
-        options += [f"-DSLICESORT_BENCH_CUDA_DTYPES={ALL_DTYPES if o.capability else 'float'}", f"-DCMAKE_CUDA_COMPILER={o.nvcc}",
+        measured = o.shapes.built_dtypes() if o.mode == "arena" else DTYPES
+        options += [f"-DSLICESORT_BENCH_CUDA_DTYPES={';'.join(DTYPES[name] for name in measured) if o.capability else 'float'}", f"-DCMAKE_CUDA_COMPILER={o.nvcc}",
                     f"-DCMAKE_CUDA_ARCHITECTURES={os.environ.get('CUDAARCHS') or o.capability or '90'}"]
     return o.build_folder / name, options
 

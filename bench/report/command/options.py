@@ -80,7 +80,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_modes(modes) -> None:
-    for name, what in (("arena", "(default) operators beside softmax attention, on text: table, pictures, a page (about two minutes, with --all "
+    for name, what in (("arena", "(default) operators beside softmax attention, on text: table, pictures, a page (about three minutes, with --all "
                                  "ten; interrupted, it goes on where it was); docs/arena.md says what is what"),
                        ("targets", "the promised speeds: asked, measured, met (about ten minutes)"),
                        ("sweep", "no cliff at a power of two: every operator of the host at N = 4032, 4096, 4160 (about ten minutes)")):
@@ -131,7 +131,8 @@ def _add_options(group) -> None:
                        ("only-cuda", "the GPU part alone")):
         add(f"--{name}", dest="cuda", action="store_const", const=name, default="auto", help=what)
     add("--help", "-h", action="help", help="this")
-    # For tests of this package: programs that are built already.
+    # For tests of this package: programs that are built already, and less time.
+    add("--round-seconds", help=argparse.SUPPRESS)
     add("--cuda-program", type=Path, help=argparse.SUPPRESS)
     add("--against-program", type=Path, help=argparse.SUPPRESS)
     add("--no-pictures", dest="pictures", action="store_false", help=argparse.SUPPRESS)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bench programs of one call: what they are called with, and where their results go."""
 import argparse
+import itertools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +16,7 @@ from .build import ROOT, commit_of
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")}
 
 
-BESIDE = ("-cuda", "-torch", "-against", "-before")  # endings of files beside the host's results
+BESIDE = re.compile(r".*-(cuda|torch|against|before\d*)")  # names of files beside the host's results
 
 
 def folder_of_results(o: argparse.Namespace) -> Path:
@@ -28,7 +30,7 @@ def default_results(o: argparse.Namespace) -> Path:
 
 def newest_results(o: argparse.Namespace) -> Path:
     """The host's newest results of that mode, of any settings."""
-    found = [path for path in folder_of_results(o).glob(f"{o.mode}*.json") if not path.stem.endswith(BESIDE)]
+    found = [path for path in folder_of_results(o).glob(f"{o.mode}*.json") if not BESIDE.fullmatch(path.stem)]
     return max(found, key=lambda path: path.stat().st_mtime, default=default_results(o))
 
 
@@ -45,19 +47,25 @@ def count_cases(path: Path) -> int:
 
 
 class Earlier:
-    """Results that lie where a run writes its own. If they have more cases than the run's, they are kept beside those."""
+    """Results that lie where a run writes its own. A run without results leaves them there; if they have more cases than the
+    run's, they are kept beside those."""
 
     def __init__(self, paths: list[Path], scratch: Path) -> None:
+        self.paths = paths
         self.copies = {path: Path(shutil.copy2(path, scratch / f"earlier-{i}.json")) for i, path in enumerate(paths) if path.exists()}
 
     def keep_larger(self) -> list[str]:
         """Notices of what was kept."""
-        said = []
+        said, measured = [], any(map(count_cases, self.paths))
         for path, copy in self.copies.items():
             before, now = count_cases(copy), count_cases(path)
-            if before > now:
-                shutil.copy2(copy, beside(path, "-before"))
-                said.append(f"{path.name} held {before} cases and now holds {now}; the earlier run is kept as {beside(path, '-before').name}.")
+            if not measured:
+                shutil.copy2(copy, path)
+            elif before > now:
+                places = (beside(path, f"-before{i or ''}") for i in itertools.count())
+                place = next(place for place in places if count_cases(place) <= before)
+                shutil.copy2(copy, place)
+                said.append(f"{path.name} held {before} cases and now holds {now}; the earlier run is kept as {place.name}.")
         return said
 
 

@@ -10,7 +10,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from report.answer import WIDTH
 from report.command.options import ROOT
+from report.contestants import CONTESTANTS, contestant_of
 from report.results import case_named
 
 PROGRAM = os.environ.get("SLICESORT_BENCH_PROGRAM")
@@ -30,6 +32,8 @@ class Calls(unittest.TestCase):
         command = [sys.executable, "-m", "report.command", "--program", PROGRAM, "--no-pictures", *argv]
         if "--list" not in argv:
             command += ["--json", str(self.folder / "out.json")]
+        if "--filter" not in argv and "--list" not in argv and "--compare" not in argv:
+            command += ["--round-seconds", "0.002"]
         done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout + done.stderr
@@ -58,8 +62,16 @@ class Calls(unittest.TestCase):
             self.assertNotEqual(row["peak"], "")
 
     def test_other_inputs(self) -> None:
-        self.call("--input", "constant", "--lengths", "20", "--channels", "8", "--batch", "1", "--rounds", "1", "--dtypes", "f32")
-        self.assertEqual({case_named(row["name"]).input for row in self.rows("out.json")}, {"constant"})
+        said = self.call("--input", "constant", "--lengths", "20", "--channels", "8", "--batch", "1", "--rounds", "1")
+        cases = [case_named(row["name"]) for row in self.rows("out.json")]
+        self.assertEqual({(case.input, case.dtype) for case in cases}, {("constant", "f32")})
+        # By default each method, and all of them in the answer.
+        found = {contestant_of(case) for case in cases}
+        self.assertEqual(found, {who for who in CONTESTANTS if who.main or who.own and who in found})
+        answer = said[said.index("How many times as fast as softmax attention, at 20 rows"):said.index("such models learn")]
+        self.assertLessEqual(max(map(len, answer.splitlines())), WIDTH)
+        for who in found:
+            self.assertIn(f"\n  {who.label.removeprefix('softmax, ')}", answer)
 
     def test_own_shapes_in_the_list(self) -> None:
         names = self.call("--list", "N:50/C:6/", "--lengths", "50", "--channels", "6", "--dtypes", "f32").split()
@@ -82,7 +94,12 @@ class Calls(unittest.TestCase):
         said = self.call("--filter", ONE, "--benchmark_min_time=0.001")
         self.assertIn("max_exchange/host", said)
         self.assertNotIn("DEBUG", said)
+        two = ONE.replace("forward", "(forward|backward)")
+        self.assertNotIn("out-before.json", self.call("--filter", two, "--benchmark_min_time=0.001"))
+        self.assertIn("note: out.json held 2 cases and now holds 1", self.call("--filter", ONE, "--benchmark_min_time=0.001"))
+        self.assertEqual(len(self.rows("out-before.json")), 2)
         self.assertEqual(self.call("--filter", "nothing has this name", status=2).strip(), "bench/run: no case matches the filter")
+        self.assertEqual(len(self.rows("out.json")), 1)  # what measures nothing replaces nothing
         alone = subprocess.run([PROGRAM, "--benchmark_filter=nothing has this name"], capture_output=True, encoding="utf-8", check=False)
         self.assertEqual((alone.returncode, alone.stdout, alone.stderr), (2, "", "bench: no case matches the filter\n"))
 

@@ -80,11 +80,11 @@ class Softmax(Tested):
         """Which weights are kept follows from a sample's number, which a larger batch would change."""
         arrays = [jnp.stack([a, 2 * a, a[::-1]]) for a in inputs()]
 
-        def attend(*one: Any) -> Any:
-            return sj.softmax_attention_with_state(*one, dropout=0.4, seed=5)
+        def attend(*arrays: Any) -> Any:
+            return sj.softmax_attention_with_state(*arrays, dropout=0.4, seed=5)
 
-        def gradients(*one: Any) -> Any:
-            return jax.grad(lambda *a: (sj.softmax_attention(*a, dropout=0.4, seed=5) ** 2).sum(), (0, 1, 2))(*one)
+        def gradients(*arrays: Any) -> Any:
+            return jax.grad(lambda *a: (sj.softmax_attention(*a, dropout=0.4, seed=5) ** 2).sum(), (0, 1, 2))(*arrays)
         for f in (attend, gradients):
             expected = [f(*(a[i] for a in arrays)) for i in range(3)]
             for g in (jax.vmap(f), jax.jit(jax.vmap(f))):

@@ -76,8 +76,9 @@ def _require_rows(perm: Any, rows: int, lengths: Any) -> None:
     end = np.full((len(given), 1, 1), rows) if lengths is None else np.asarray(lengths).reshape(-1, 1, 1)
     wrong = np.argwhere(((given < 0) | (given >= end)) & (np.arange(rows)[:, None] < end))
     if len(wrong):
-        at = tuple(map(int, wrong[0]))
-        raise IndexError(f"perm{list(at)} is {given[at]}, must be in 0..{int(end[at[0], 0, 0]) - 1} (length)")
+        place = tuple(map(int, wrong[0]))
+        last = int(end[place[0], 0, 0]) - 1
+        raise IndexError(f"perm{list(place)} is {given[place]}, must be in 0..{last} (length)")
 
 
 def permute(x: Any, perm: Any, lengths: Any = None) -> Any:

@@ -55,7 +55,7 @@ def register(name, *, fake, batched, outputs=(0,), folds=None, save=None, backwa
 
 def joined(lists):
     """Two lists as one."""
-    return [x for one in lists for x in (one or ())]
+    return [x for members in lists for x in (members or ())]
 
 
 def halved(row):

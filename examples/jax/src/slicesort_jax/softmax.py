@@ -84,8 +84,10 @@ def softmax_attention(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "ful
     `[.., .., 1, queries + keys - 1]`. `mask`: `full`, `causal{offset}`, `window{left, right}`, `block_local{size}`,
     `strided{stride, near_by}`, `fixed{block, tail, first_column}`, `dilated_window{left, right, step}`,
     `global_window{left, right, globals}`, `chunk_back{size, circular}` or `bigbird{block, window, ends, random, seed}`.
-    `scale` is `channels ** -0.5` if it is None. Which weights `dropout` keeps follows from `seed`, which it requires."""
-    return _attend(_policies(mask, scale, dropout), *_arrays(q, k, v, bias), *_rest(lengths, query_lengths, dropout, seed))
+    `scale` is `channels ** -0.5` if it is None. `dropout` requires a `seed`, from which the weights that it keeps
+    follow."""
+    return _attend(_policies(mask, scale, dropout), *_arrays(q, k, v, bias),
+                   *_rest(lengths, query_lengths, dropout, seed))
 
 
 def softmax_attention_with_state(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "full",

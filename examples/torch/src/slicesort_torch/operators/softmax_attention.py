@@ -139,5 +139,6 @@ def merge_attention(ys, states):
     if len(ys) == 0:
         raise RuntimeError("merge_attention: there must be at least one part")
     if len(ys) != len(states):
-        raise RuntimeError(f"merge_attention: there must be as many states as ys, there are {len(states)} and {len(ys)}")
+        raise RuntimeError("merge_attention: there must be as many states as ys, there are "
+                           f"{len(states)} and {len(ys)}")
     return _merge_attention(*widest_precision(*ys), *states)

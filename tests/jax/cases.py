@@ -46,6 +46,8 @@ CASES = [
     Case("slicing_sort half_half", partial(sj.slicing_sort, order="half_half{1}"), half_half, ((3, 12, 6),),
          moves=True),
     Case("sort", lambda x: sj.sort(x)[0], partial(jnp.sort, axis=1), X, moves=True),
+    Case("permute", lambda x: sj.permute(x, sj.sort(-x)[1]),
+         lambda x: jnp.take_along_axis(x, jnp.argsort(-x, axis=1), axis=1), X, moves=True),
     Case("multi_permutation", sj.multi_permutation, plain.multi_permutation, (*X, (3,)), (0, None), own=(1,)),
     Case("max_exchange", sj.max_exchange, plain.max_exchange, X, moves=True),
     Case("shuffle", partial(sj.shuffle, seed=7), partial(shuffled, form="shared_by_channels"), X, moves=True),

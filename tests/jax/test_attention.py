@@ -76,6 +76,29 @@ class Softmax(Tested):
         y, back = jax.vjp(partial(drop, 3), v)
         self.close((back(y)[0] * v).sum(), (y * y).sum())
 
+    def test_vmap_of_dropout_is_the_loop(self) -> None:
+        """Which weights are kept follows from a sample's number, which a larger batch would change."""
+        arrays = [jnp.stack([a, 2 * a, a[::-1]]) for a in inputs()]
+
+        def attend(*arrays: Any) -> Any:
+            return sj.softmax_attention_with_state(*arrays, dropout=0.4, seed=5)
+
+        def gradients(*arrays: Any) -> Any:
+            return jax.grad(lambda *a: (sj.softmax_attention(*a, dropout=0.4, seed=5) ** 2).sum(), (0, 1, 2))(*arrays)
+        for f in (attend, gradients):
+            expected = [f(*(a[i] for a in arrays)) for i in range(3)]
+            for g in (jax.vmap(f), jax.jit(jax.vmap(f))):
+                for got, alone in zip(g(*arrays), zip(*expected)):
+                    self.same(got, jnp.stack(alone))
+            first = jax.vmap(f, in_axes=(0, None, None))(arrays[0], *(a[0] for a in arrays[1:]))
+            for got, alone in zip(first, f(arrays[0][2], *(a[0] for a in arrays[1:]))):
+                self.same(got[2], alone)
+
+    def test_a_seed_is_required(self) -> None:
+        with self.assertRaisesRegex(ValueError, "seed is None, must be given beside dropout"):
+            sj.softmax_attention(*inputs(), dropout=0.5)
+        sj.softmax_attention(*inputs())
+
     def test_seeds(self) -> None:
         attend = partial(sj.softmax_attention, *inputs(), dropout=0.5)
         key = jax.random.key(9)
@@ -110,8 +133,10 @@ class Softmax(Tested):
 
     def test_refused(self) -> None:
         q, k, v = inputs()
-        self.refused("dropout", lambda: sj.softmax_attention(q, k, v, dropout=1.5))
+        self.refused("dropout", lambda: sj.softmax_attention(q, k, v, dropout=1.5, seed=1))
         self.refused('mask "banded" is none of full, causal', lambda: sj.softmax_attention(q, k, v, mask="banded"))
+        with self.assertRaisesRegex(TypeError, "^mask is a .*, must be text or a number"):
+            sj.softmax_attention(q, k, v, mask=jnp.ones((9, 7), bool))
         self.refused("softmax_attention.forward: .*k", lambda: sj.softmax_attention(q, k[:1], v))
 
 

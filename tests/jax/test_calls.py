@@ -19,6 +19,35 @@ class Sorting(Tested):
         self.assertEqual(perm.dtype, jnp.int32)
         self.same(jnp.take_along_axis(long, perm, axis=1), y)
 
+    def test_rows_out_of_range(self) -> None:
+        x = random(0, (2, 8, 3))
+        perm = jnp.argsort(x, axis=1)
+        self.same(sj.permute(x, perm), jnp.sort(x, axis=1))
+        for bad in (-1, 8, 2**31 - 1):
+            wrong = perm.at[1, 3, 2].set(bad)
+            sentence = rf"perm\[1, 3, 2\] is {bad}, must be in 0..7 \(length\)"
+            with self.assertRaisesRegex(IndexError, sentence):
+                sj.permute(x, wrong)
+            with self.assertRaisesRegex(IndexError, sentence):
+                jax.grad(lambda a: sj.permute(a, wrong).sum())(x)
+            self.refused(sentence, lambda: jax.jit(sj.permute)(x, wrong))
+            self.refused(sentence, lambda: jax.jit(jax.grad(lambda a, p: (sj.permute(a, p) * a).sum()))(x, wrong))
+            self.refused(sentence, lambda: jax.jit(jax.grad(lambda a, p: sj.permute(a, p).sum()))(x, wrong))
+        lengths = np.array([8, 3], np.int32)
+        past = perm.at[0].set(jnp.argsort(x[0], axis=0)).at[1].set(99).at[1, :3].set(1)
+        self.same(sj.permute(x, past, lengths)[1, 3:], x[1, 3:])
+        with self.assertRaisesRegex(IndexError, r"perm\[1, 0, 0\] is 3, must be in 0..2"):
+            sj.permute(x, past.at[1, 0, 0].set(3), lengths)
+        self.refused(r"perm\[1, 0, 0\] is 3, must be in 0..2",
+                     lambda: jax.jit(sj.permute)(x, past.at[1, 0, 0].set(3), lengths))
+        with wide():
+            far = np.asarray(perm, np.int64)
+            self.same(sj.permute(x, far), jnp.sort(x, axis=1))
+            far[0, 0, 0] = 2**32
+            with self.assertRaisesRegex(IndexError, r"perm\[0, 0, 0\] is 4294967296, must be in 0..7"):
+                sj.permute(x, far)
+            self.refused(r"perm\[0, 0, 0\] is 8", lambda: jax.jit(sj.permute)(x, far))
+
     def test_further_derivatives(self) -> None:
         """A gradient of a sort is linear in dy, and has gradients itself."""
         with wide():

@@ -2,11 +2,12 @@
 """Every operator beside its plain form: values, gradients, jit and vmap. Needs `pip install ./examples/jax`:
 `python3 -m unittest discover -s tests/jax`."""
 import functools
+import re
 import unittest
 from typing import Any
 
 from cases import CASES, Case
-from common import Tested, jax, jnp, wide
+from common import Tested, jax, jnp, sj, wide
 from jax.test_util import check_grads
 
 
@@ -30,6 +31,24 @@ def each(test: Any) -> Any:
             with self.subTest(case.name):
                 test(self, case)
     return every
+
+
+class EveryHandler(Tested):
+    def test_none_is_forgotten(self) -> None:
+        """Every handler that is registered with XLA is called by a case or its gradient, so that all tests below hold
+        for it. The gradient of merge_attention is refused (test_attention)."""
+        called = {"merge_attention"}
+        for case in CASES:
+            arrays, every = case.arrays("float32"), tuple(range(len(case.shapes)))
+            text = str(jax.make_jaxpr(jax.value_and_grad(weighted(case.call), every))(*arrays))
+            called |= set(re.findall(r"target_name=slicesort_(\w+)", text))
+        self.assertEqual(sorted(called), sorted(sj._library._NAMES))
+
+    def test_every_function_has_a_case(self) -> None:
+        named = {case.name.split()[0] for case in CASES}
+        elsewhere = {"get_num_threads", "set_num_threads", "merge_attention", "softmax_attention_backward",
+                     "slicing_sort_with_permutation", "softmax_attention_with_state"}
+        self.assertEqual(sorted(named | elsewhere), sorted(sj.__all__))
 
 
 class EveryOperator(Tested):

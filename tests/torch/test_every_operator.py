@@ -97,7 +97,7 @@ class Call:
         return [x.detach().clone().requires_grad_(x.is_floating_point()) for x in self.tensors]
 
 
-def each(test):
+def for_every_operator(test):
     """Runs a test with the name and the call of every operator."""
     @functools.wraps(test)
     def every(self):
@@ -116,7 +116,7 @@ class EveryOperator(unittest.TestCase):
         for name in WITHOUT_TENSORS:
             self.assertNotIn("Tensor", str(getattr(OPS, name).default._schema))
 
-    @each
+    @for_every_operator
     def test_gradients_are_differences_or_refused(self, name, call):
         inputs = call.with_gradients()
         if name.endswith("_backward") and name not in MOVES:
@@ -133,7 +133,7 @@ class EveryOperator(unittest.TestCase):
         if name in MOVES or name == "merge_attention":
             self.assertTrue(torch.autograd.gradgradcheck(values, inputs))
 
-    @each
+    @for_every_operator
     def test_vmap_is_the_loop(self, name, call):
         pairs = list(zip(call.tensors, Call(name, arguments(seed=1)[name]).tensors))
         for places in (range(len(pairs)), *([i] for i in range(len(pairs)))):
@@ -154,7 +154,7 @@ class EveryOperator(unittest.TestCase):
                     tensors = call.tensors if name.endswith("_backward") else call.with_gradients()
                     self.assertEqual(set(torch.library.opcheck(call.op, call.args(tensors)).values()), {"SUCCESS"})
 
-    @each
+    @for_every_operator
     def test_meta(self, name, call):
         for y, expected in zip(call(*(x.to("meta") for x in call.tensors)), call()):
             self.assertEqual((y.device.type, y.shape, y.dtype), ("meta", expected.shape, expected.dtype))

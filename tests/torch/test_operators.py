@@ -270,6 +270,25 @@ class Bits(unittest.TestCase):
         torch.testing.assert_close(y, whole)
         torch.testing.assert_close(state, whole_state)
 
+    def test_merged_parts_that_some_queries_do_not_see(self):
+        tensors = [torch.randn(2, 3, 12, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+        lengths = torch.tensor([12, 7])
+
+        def merged(q, k, v):
+            parts = [F.softmax_attention_with_state(q, k[:, :, a:b], v[:, :, a:b], mask=f"causal{{{-a}}}", query_lengths=lengths)
+                     for a, b in ((0, 3), (3, 7), (7, 12))]
+            return F.merge_attention(*zip(*parts))
+
+        def whole(q, k, v):
+            return F.softmax_attention_with_state(q, k, v, mask="causal", query_lengths=lengths)
+        (y, state), (expected, whole_state) = merged(*tensors), whole(*tensors)
+        torch.testing.assert_close(y, expected, rtol=0, atol=1e-14)
+        dy, seen = torch.randn_like(y), state[..., 1] > 0
+        torch.testing.assert_close(torch.autograd.grad(y, tensors, dy, retain_graph=True),
+                                   torch.autograd.grad(expected, tensors, dy, retain_graph=True), rtol=0, atol=1e-13)
+        sums = [(numbers[..., 0] + numbers[..., 1].log())[seen] for numbers in (state, whole_state)]
+        torch.testing.assert_close(*(torch.autograd.grad(s.square().sum(), tensors[:2]) for s in sums), rtol=0, atol=1e-12)
+
 
 if __name__ == "__main__":
     unittest.main()

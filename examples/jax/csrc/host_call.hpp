@@ -2,6 +2,8 @@
 // A call on the host.
 #pragma once
 
+#include "../../bindings/slicing_sort.hpp"
+
 #include "arrays.hpp"
 
 #include <atomic>
@@ -44,6 +46,9 @@ class call {
       a->type = bindings::dtype::i64;
     }
     return a;
+  }
+  static void require_rows(array const& perm, optional_array const& lengths) {
+    bindings::require_rows(perm, lengths);
   }
   /// Two words, the lower one first.
   index_t seed(in const& buffer) {

@@ -12,14 +12,21 @@ ffi::Error sort(place at, in x, in lengths, out y, out perm, attributes with) {
                            to_optional("perm", perm), here.lengths("lengths", lengths));
   });
 }
-ffi::Error permute(place at, in x, in perm, in lengths, out y, attributes) {
+// Indices that no sort has saved are "unchecked".
+void check_rows(call& here, in const& perm, in const& lengths, attributes const& with) {
+  if (with.has("unchecked"))
+    here.require_rows(to_array("perm", perm), here.lengths("lengths", lengths));
+}
+ffi::Error permute(place at, in x, in perm, in lengths, out y, attributes with) {
   return run(std::move(at), [&](call& here) {
+    check_rows(here, perm, lengths, with);
     bindings::permute(here, to_array("x", x), to_array("perm", perm), to_array("y", y),
                       here.lengths("lengths", lengths));
   });
 }
-ffi::Error permute_back(place at, in dy, in perm, in lengths, out dx, attributes) {
+ffi::Error permute_back(place at, in dy, in perm, in lengths, out dx, attributes with) {
   return run(std::move(at), [&](call& here) {
+    check_rows(here, perm, lengths, with);
     bindings::slicing_sort_backward(here, to_array("dy", dy), to_array("perm", perm),
                                     to_array("dx", dx), here.lengths("lengths", lengths));
   });

@@ -28,20 +28,23 @@ class Out(NamedTuple):
 
 def policies(**given: Any) -> Policies:
     """Attributes of a call, hashable, in the types that handlers read without jax_enable_x64, too."""
-    def fixed(value: Any) -> Any:
+    def fixed(name: str, value: Any) -> Any:
         if isinstance(value, Integral):
             return np.int64(value)
+        if not isinstance(value, (str, Real)):
+            raise TypeError(f"{name} is a {type(value).__name__}, must be text or a number")
         return np.float64(value) if isinstance(value, Real) else value
 
-    return tuple((name, fixed(value)) for name, value in given.items())
+    return tuple((name, fixed(name, value)) for name, value in given.items())
 
 
-def call(target: str, inputs: Sequence[In], outputs: Sequence[Out | None], attributes: Policies = ()) -> list[Any]:
+def call(target: str, inputs: Sequence[In], outputs: Sequence[Out | None], attributes: Policies = (),
+         folds: bool = True) -> list[Any]:
     """Calls a handler; where an output is None, it writes none and None is returned.
 
     An axis that vmap maps becomes a part of the batch, so that one call does the work of all. That is not possible
-    where samples share an array that is mapped, or have the gradient of one in common: there is one call after the
-    other."""
+    where samples share an array that is mapped, or have the gradient of one in common, or where results follow from a
+    sample's number (`folds` false): there is one call after the other."""
     arrays = [i.array for i in inputs if i.array is not None]
     axes = [i.axis for i in inputs if i.array is not None]
     given, axis_of = [i.array is not None for i in inputs], [i.axis for i in inputs]
@@ -59,7 +62,8 @@ def call(target: str, inputs: Sequence[In], outputs: Sequence[Out | None], attri
 
     @run.def_vmap
     def rule(size: int, mapped: Sequence[bool], *arrays: Any) -> tuple[Any, Any]:
-        if any(m and axis is None for m, axis in zip(mapped, axes)) or any(o.axis is None for o in wanted):
+        if not folds or any(m and axis is None for m, axis in zip(mapped, axes)) or any(
+                o.axis is None for o in wanted):
             results = _one_by_one(run, mapped, arrays)
         else:
             folded = iter(_fold(a, axis, m, size) for a, axis, m in zip(arrays, axes, mapped))

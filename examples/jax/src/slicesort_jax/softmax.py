@@ -18,13 +18,18 @@ def _bias_axis(q: Any, bias: Any) -> int | None:
     return 0 if bias is None or bias.shape[0] == q.shape[0] else None
 
 
+def _folds(policies: Policies) -> bool:
+    """Which weights dropout keeps follows from a sample's number, which a larger batch would change."""
+    return dict(policies)["dropout"] == 0
+
+
 def _forward(save: bool, policies: Policies, q: Any, k: Any, v: Any, bias: Any, *rest: Any) -> Any:
     lengths, query_lengths, seed = rest
     y, state = call("softmax_attention",
                     [In(q), In(k), In(v), In(bias, _bias_axis(q, bias)), In(lengths), In(query_lengths),
                      In(seed, None)],
                     [Out((*q.shape[:3], v.shape[3]), q.dtype),
-                     Out((*q.shape[:3], 2), accumulator(q.dtype)) if save else None], policies)
+                     Out((*q.shape[:3], 2), accumulator(q.dtype)) if save else None], policies, _folds(policies))
     return y, (q, k, v, bias, y, state, *rest)
 
 
@@ -35,7 +40,7 @@ def _gradients(policies: Policies, dy: Any, saved: Any, of_bias: bool) -> list[A
                 [In(dy), In(q), In(k), In(v), In(bias, axis), In(y), In(state), In(lengths), In(query_lengths),
                  In(seed, None)],
                 [Out(q.shape, q.dtype), Out(k.shape, k.dtype), Out(v.shape, v.dtype),
-                 Out(bias.shape, bias.dtype, axis) if of_bias else None], policies)
+                 Out(bias.shape, bias.dtype, axis) if of_bias else None], policies, _folds(policies))
 
 
 def _backward(policies: Policies, saved: Any, wanted: Any, dy: Any) -> Any:
@@ -61,12 +66,16 @@ def _arrays(q: Any, k: Any, v: Any, bias: Any) -> tuple[Any, ...]:
             None if bias is None else array("bias", bias, _BIAS))
 
 
-def _rest(lengths: Any, query_lengths: Any, seed: Any) -> tuple[Any, ...]:
+def _rest(lengths: Any, query_lengths: Any, dropout: float, seed: Any) -> tuple[Any, ...]:
+    if seed is None:
+        if dropout > 0:
+            raise ValueError("seed is None, must be given beside dropout, another one for every step")
+        seed = 0
     return as_lengths("lengths", lengths), as_lengths("query_lengths", query_lengths), as_seed(seed)
 
 
 def softmax_attention(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "full", scale: float | None = None,
-                      lengths: Any = None, query_lengths: Any = None, dropout: float = 0.0, seed: Any = 0) -> Any:
+                      lengths: Any = None, query_lengths: Any = None, dropout: float = 0.0, seed: Any = None) -> Any:
     """`softmax(scale * q k^T + bias + mask) v` for every sample and head (Attention Is All You Need, eq. 1), without
     the map of weights in memory.
 
@@ -75,29 +84,31 @@ def softmax_attention(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "ful
     `[.., .., 1, queries + keys - 1]`. `mask`: `full`, `causal{offset}`, `window{left, right}`, `block_local{size}`,
     `strided{stride, near_by}`, `fixed{block, tail, first_column}`, `dilated_window{left, right, step}`,
     `global_window{left, right, globals}`, `chunk_back{size, circular}` or `bigbird{block, window, ends, random, seed}`.
-    `scale` is `channels ** -0.5` if it is None. Which weights `dropout` keeps follows from `seed`."""
-    return _attend(_policies(mask, scale, dropout), *_arrays(q, k, v, bias), *_rest(lengths, query_lengths, seed))
+    `scale` is `channels ** -0.5` if it is None. `dropout` requires a `seed`, from which the weights that it keeps
+    follow."""
+    return _attend(_policies(mask, scale, dropout), *_arrays(q, k, v, bias),
+                   *_rest(lengths, query_lengths, dropout, seed))
 
 
 def softmax_attention_with_state(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "full",
                                  scale: float | None = None, lengths: Any = None, query_lengths: Any = None,
-                                 dropout: float = 0.0, seed: Any = 0) -> tuple[Any, Any]:
+                                 dropout: float = 0.0, seed: Any = None) -> tuple[Any, Any]:
     """The same, and the two numbers of each query that `merge_attention` takes. They count as constants: no gradient
     flows through them."""
     y, state = _attend_pair(_policies(mask, scale, dropout), *_arrays(q, k, v, bias),
-                            *_rest(lengths, query_lengths, seed))
+                            *_rest(lengths, query_lengths, dropout, seed))
     return y, jax.lax.stop_gradient(state)
 
 
 def softmax_attention_backward(dy: Any, q: Any, k: Any, v: Any, y: Any, state: Any, bias: Any = None,
                                mask: str = "full", scale: float | None = None, lengths: Any = None,
                                query_lengths: Any = None, dropout: float = 0.0,
-                               seed: Any = 0) -> tuple[Any, Any, Any, Any]:
+                               seed: Any = None) -> tuple[Any, Any, Any, Any]:
     """`(dq, dk, dv, dbias)`, the last one None without a bias. With the merged y and state of `merge_attention`, and
     the keys and values of one of its parts, these are the gradients of attention over all parts; dq is the sum over
     them."""
     saved = (*_arrays(q, k, v, bias), array("y", y, _OUTPUT), array("state", state, _STATE),
-             *_rest(lengths, query_lengths, seed))
+             *_rest(lengths, query_lengths, dropout, seed))
     return tuple(_gradients(_policies(mask, scale, dropout), array("dy", dy, _OUTPUT), saved, bias is not None))
 
 

@@ -2,6 +2,10 @@
 """slicing_sort, permute and multi_permutation."""
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+
 from ._arguments import array, index_dtype, lengths as as_lengths
 from ._call import In, Out, call, operator, policies
 
@@ -12,18 +16,20 @@ from ._call import In, Out, call, operator, policies
 
 def _permute_forward(save: bool, policies: Any, x: Any, perm: Any, lengths: Any) -> Any:
     if save:
-        return _permute((), x, perm, lengths), (perm, lengths)
-    return *call("permute", [In(x), In(perm), In(lengths)], [Out(x.shape, x.dtype)]), None
+        return _permute(policies, x, perm, lengths), (perm, lengths)
+    return *call("permute", [In(x), In(perm), In(lengths)], [Out(x.shape, x.dtype)], policies), None
 
 
 def _unpermute_forward(save: bool, policies: Any, dy: Any, perm: Any, lengths: Any) -> Any:
     if save:
-        return _unpermute((), dy, perm, lengths), (perm, lengths)
-    return *call("permute_back", [In(dy), In(perm), In(lengths)], [Out(dy.shape, dy.dtype)]), None
+        return _unpermute(policies, dy, perm, lengths), (perm, lengths)
+    return *call("permute_back", [In(dy), In(perm), In(lengths)], [Out(dy.shape, dy.dtype)], policies), None
 
 
-_permute = operator(_permute_forward, lambda policies, saved, wanted, dy: (_unpermute((), dy, *saved), None, None))
-_unpermute = operator(_unpermute_forward, lambda policies, saved, wanted, d: (_permute((), d, *saved), None, None))
+_permute = operator(_permute_forward,
+                    lambda policies, saved, wanted, dy: (_unpermute(policies, dy, *saved), None, None))
+_unpermute = operator(_unpermute_forward,
+                      lambda policies, saved, wanted, d: (_permute(policies, d, *saved), None, None))
 
 
 def _pair_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
@@ -64,10 +70,32 @@ def slicing_sort_with_permutation(x: Any, order: str = "ascending", lengths: Any
 sort = slicing_sort_with_permutation
 
 
+def _require_rows(perm: Any, rows: int, lengths: Any) -> None:
+    """Raises an IndexError for a valid row of perm that names none of its sample's rows."""
+    given = np.asarray(perm).astype(np.int64)
+    end = np.full((len(given), 1, 1), rows) if lengths is None else np.asarray(lengths).reshape(-1, 1, 1)
+    wrong = np.argwhere(((given < 0) | (given >= end)) & (np.arange(rows)[:, None] < end))
+    if len(wrong):
+        place = tuple(map(int, wrong[0]))
+        last = int(end[place[0], 0, 0]) - 1
+        raise IndexError(f"perm{list(place)} is {given[place]}, must be in 0..{last} (length)")
+
+
 def permute(x: Any, perm: Any, lengths: Any = None) -> Any:
-    """`y[b, n, c] = x[b, perm[b, n, c], c]`, with a `perm` that a sort returned. Its rows are trusted, not checked: a
-    row that is none of x is undefined behavior."""
-    return _permute((), array("x", x), array("perm", perm), as_lengths("lengths", lengths))
+    """`y[b, n, c] = x[b, perm[b, n, c], c]`, with a `perm` that a sort returned, or that `jnp.argsort` did: uint16,
+    int32, uint32 or int64. A row that is none of x is an IndexError; under a transformation, where perm is not known
+    yet, the call refuses it on a CPU, and on a GPU the nearest row is taken."""
+    x, perm, lengths = array("x", x), array("perm", perm), as_lengths("lengths", lengths)
+    rows = x.shape[1]
+    if perm.shape == x.shape and jnp.issubdtype(perm.dtype, jnp.integer):
+        known = not any(isinstance(a, jax.core.Tracer) for a in (perm, lengths))
+        if known and (lengths is None or lengths.shape == x.shape[:1]):
+            _require_rows(perm, rows, lengths)
+        if perm.dtype == jnp.int64:  # whose other values int32 does not have
+            perm = jnp.clip(perm, -1, rows).astype(jnp.int32)
+        if rows > 0:
+            perm = jax.lax.platform_dependent(perm, default=lambda p: p, cuda=lambda p: jnp.clip(p, 0, rows - 1))
+    return _permute(policies(unchecked=1), x, perm, lengths)
 
 
 def _mix_forward(save: bool, policies: Any, x: Any, weights: Any, lengths: Any) -> Any:

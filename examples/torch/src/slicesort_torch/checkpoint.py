@@ -27,7 +27,8 @@ def load(path: str | os.PathLike) -> Encoder:
         count = len(parameters_in(file))
         for name in ("layers", "factors"):  # each has a tensor at least
             if getattr(settings, name) > count:
-                raise ValueError(f"{name} is {getattr(settings, name)}, and there are {count} tensors")
+                number = getattr(settings, name)
+                raise ValueError(f"{name} is {number}, and there are {count} tensors")
         with torch.device("meta"):  # without memory, for sizes that do not fit may be any
             require_same(encoder_of(settings), file)
         model = encoder_of(settings)
@@ -56,7 +57,7 @@ def opened(path: str | os.PathLike) -> Iterator[Any]:
             yield file
     except SafetensorError as error:
         raise ValueError(f"{os.fspath(path)} is no safetensors file: {error}") from error
-    except (ValueError, RuntimeError, MemoryError) as error:  # the latter two of sizes without memory
+    except (ValueError, RuntimeError, MemoryError) as error:  # torch's own, of sizes too large
         raise ValueError(f"{os.fspath(path)}: {error}") from error
 
 

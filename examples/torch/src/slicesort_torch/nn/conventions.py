@@ -19,8 +19,9 @@ def one_of(name: str, value: str, words: tuple[str, ...]) -> str:
 
 
 def policy(kind: str, text: str, extent: int = 0) -> int:
-    """Checks a policy before there is a tensor (`bindings::check_policy`, the operators' parser). Raises a
-    ValueError. Returns rows of a group (minus the number of groups) or links of a topology."""
+    """Checks a policy before there is a tensor, with the operators' parser
+    (`bindings::check_policy`). Raises a ValueError. Returns rows of a group (minus the number of
+    groups) or links of a topology."""
     if not isinstance(text, str):
         raise ValueError(f"{kind} is a {type(text).__name__}, must be text")
     try:

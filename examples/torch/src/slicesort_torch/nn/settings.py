@@ -107,7 +107,10 @@ class Settings:
         rate("attention_dropout", self.attention_dropout)
         self.rules  # checks the others
         if self.positions == "sinusoid" and self.shape.length * self.width > MOST_ANGLES:
-            raise ValueError(f"length is {self.length} and width {self.width}: their product must be at most 2^28")
+            raise ValueError(
+                f"length is {self.length} and width {self.width}: "
+                "a table of positions has at most 2^28 numbers"
+            )
 
     @classmethod
     def parse(cls, text: str) -> "Settings":

@@ -33,8 +33,8 @@ def register(name, *, fake, batched, outputs=(0,), folds=None, save=None, backwa
         return (unfolded, tuple(outputs)) if several else (unfolded[0], outputs[0])
 
     torch.library.register_fake(f"slicesort::{name}", (lambda *lists: fake(*joined(lists))) if halves else fake)
-    torch.library.register_vmap(f"slicesort::{name}", (
-        lambda info, in_dims, *lists: mapped(op, info, joined(in_dims), *joined(lists))) if halves else partial(mapped, op))
+    torch.library.register_vmap(f"slicesort::{name}", (lambda info, in_dims, *lists: mapped(
+        op, info, joined(in_dims), *joined(lists))) if halves else partial(mapped, op))
     torch.library.register_autograd(
         f"slicesort::{name}", (lambda ctx, *dys: halved(backward(ctx, *dys))) if halves else backward,
         setup_context=(lambda ctx, inputs, output: save(ctx, joined(inputs), output)) if halves else save)
@@ -55,7 +55,7 @@ def register(name, *, fake, batched, outputs=(0,), folds=None, save=None, backwa
 
 def joined(lists):
     """Two lists as one."""
-    return [x for one in lists for x in (one or ())]
+    return [x for members in lists for x in (members or ())]
 
 
 def halved(row):

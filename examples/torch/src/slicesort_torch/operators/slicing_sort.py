@@ -94,9 +94,10 @@ def _require_rows(perm, rows, lengths):
     if perm.is_cuda:
         torch._assert_async(~wrong.any(), "perm: an index is out of range")
     elif wrong.any():
-        at = wrong.nonzero()[0].tolist()
-        most = rows if lengths is None else lengths[at[0]].item()
-        raise IndexError(f"perm{at} is {perm.to(torch.int64)[tuple(at)].item()}, must be in 0..{most - 1} (length)")
+        place = wrong.nonzero()[0].tolist()
+        row = perm.to(torch.int64)[tuple(place)].item()
+        last = (rows if lengths is None else lengths[place[0]].item()) - 1
+        raise IndexError(f"perm{place} is {row}, must be in 0..{last} (length)")
 
 
 def _checked_permute_rows(x, perm, lengths=None):

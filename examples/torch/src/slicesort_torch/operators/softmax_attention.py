@@ -109,14 +109,14 @@ def _backward_merge(ctx, dy, dstate):
     dys, dstates, found = [], [], torch.zeros_like(m, dtype=torch.bool)
     for part, numbers in zip(*halved(parts)):
         m_p, l_p = numbers.unbind(3)
-        there = (l_p > 0) & (m_p > -torch.inf)
-        scale = torch.where(there, torch.exp(m_p - torch.where(there, m, 0)), 0)
-        share = scale / torch.where(there, l, 1)
+        has_keys = (l_p > 0) & (m_p > -torch.inf)
+        scale = torch.where(has_keys, torch.exp(torch.where(has_keys, m_p - m, 0)), 0)
+        share = scale / torch.where(has_keys, l, 1)
         weight = l_p * share
         # A part without a weight is not looked at: it may hold anything.
         away = torch.where((weight > 0)[..., None], part.to(state.dtype) - y, 0)
         dl_p = share * (dy * away).sum(3) + scale * dl
-        greatest = there & (m_p == m) & ~found
+        greatest = has_keys & (m_p == m) & ~found
         found = found | greatest
         dys.append((weight[..., None] * dy).to(part.dtype))
         dstates.append(torch.stack((l_p * dl_p + torch.where(greatest, dm - l * dl, 0), dl_p), dim=3))
@@ -139,5 +139,6 @@ def merge_attention(ys, states):
     if len(ys) == 0:
         raise RuntimeError("merge_attention: there must be at least one part")
     if len(ys) != len(states):
-        raise RuntimeError(f"merge_attention: there must be as many states as ys, there are {len(states)} and {len(ys)}")
+        raise RuntimeError("merge_attention: there must be as many states as ys, there are "
+                           f"{len(states)} and {len(ys)}")
     return _merge_attention(*widest_precision(*ys), *states)

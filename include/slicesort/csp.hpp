@@ -88,7 +88,8 @@ class csp {
   /// The shift of a channel, `0..length-1` rows, in a sample with `length` valid rows of a tensor
   /// of this shape.
   constexpr index_t shift_of(index_t channel, extents3 extents, index_t length) const {
-    return detail::wrapped(shift_in(channel, extents), length);
+    if (channel == reference_of(extents.channels)) return 0;
+    return detail::wrapped(shift_.shift(channel, extents.channels, extents.length), length);
   }
 
   /// Shape and element width of the state that a call of this shape saves.
@@ -113,7 +114,7 @@ class csp {
     return impl::check_shape<op>(on, "csp.workspace_bytes", [&](detail::checker& c) {
       auto const in = detail::describe_shape("x", extents);
       impl::check_extents(c, in);
-      check_policies(c, in);
+      check_policies(c, in, reference_of(extents.channels));
     });
   }
 
@@ -156,12 +157,7 @@ class csp {
     if constexpr (aligned)
       return alignment_.reference_channel(channels);
     else
-      return 0;
-  }
-  // The shift as the policy gives it, which any length turns into rows.
-  constexpr index_t shift_in(index_t channel, extents3 e) const {
-    if (aligned && channel == reference_of(e.channels)) return 0;
-    return shift_.shift(channel, e.channels, e.length);
+      return -1;
   }
   constexpr bool descends(index_t channel, extents3 e) const {
     if constexpr (aligned)
@@ -175,7 +171,8 @@ class csp {
     r.reference = reference_of(e.channels);
     r.policies = this;
     r.shift_by = [](void const* policies, index_t channel, extents3 extents) {
-      return static_cast<csp const*>(policies)->shift_in(channel, extents);
+      return static_cast<csp const*>(policies)->shift_.shift(channel, extents.channels,
+                                                             extents.length);
     };
     r.is_descending = [](void const* policies, index_t channel, extents3 extents) {
       return static_cast<csp const*>(policies)->descends(channel, extents);
@@ -210,7 +207,7 @@ class csp {
   }
 
   template <class Exec, class Problem>
-  verdict check(Exec const& on, Problem const& p, workspace scratch) const {
+  impl::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
     return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
   }
   template <class T>
@@ -218,7 +215,7 @@ class csp {
     auto const in = detail::describe("x", p.x, false);
     auto const out = detail::describe("y", p.y, true);
     impl::check_transfer(c, in, out, p.lengths);
-    check_policies(c, in);
+    check_policies(c, in, p.rule.reference);
     if (p.saving) check_order(c, detail::describe("order", p.order, true), in, out);
   }
   template <class T>
@@ -226,20 +223,20 @@ class csp {
     auto const in = detail::describe("dy", p.dy, false);
     auto const out = detail::describe("dx", p.dx, true);
     impl::check_transfer(c, in, out, p.lengths);
-    check_policies(c, in);
+    check_policies(c, in, p.rule.reference);
     check_order(c, detail::describe("order", p.order, false), in, out);
   }
 
-  // Rules of the policies in a call with a tensor of this shape.
-  void check_policies(detail::checker& c, detail::view_info const& in) const {
+  // Rules of the policies in a call with a tensor of this shape. The alignment is asked for its
+  // channel once: the call uses the number that is checked here.
+  void check_policies(detail::checker& c, detail::view_info const& in, index_t reference) const {
     if (char const* what = groups_.validate()) c.fail(error_kind::argument, "groups %s", what);
     c.policy("shift", shift_, in.extents.channels);
     c.policy("alignment", alignment_, in.extents.channels);
     if constexpr (aligned) {
-      index_t const r = reference_of(in.extents.channels);
-      if (in.extents.channels > 0 && (r < 0 || r >= in.extents.channels))
+      if (in.extents.channels > 0 && (reference < 0 || reference >= in.extents.channels))
         c.fail(error_kind::argument, "alignment: the reference is channel %lld, must be in 0..%lld",
-               static_cast<long long>(r), static_cast<long long>(in.extents.channels - 1));
+               static_cast<long long>(reference), static_cast<long long>(in.extents.channels - 1));
     }
   }
   void check_order(detail::checker& c, detail::view_info const& order, detail::view_info const& in,

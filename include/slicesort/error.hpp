@@ -38,7 +38,7 @@ struct invalid_argument : std::invalid_argument {
   SLICESORT_ABI_TAG invalid_argument& operator=(invalid_argument const&) = default;
 };
 
-/// A workspace smaller than `workspace_bytes` says.
+/// A workspace smaller than `workspace_bytes` says, or in a tensor of the call.
 struct workspace_error : std::invalid_argument {
   SLICESORT_ABI_TAG explicit workspace_error(char const* message)
       : std::invalid_argument(message) {}

@@ -193,7 +193,8 @@ class linear_attention {
     if (channels >= 0) c.policy("feature", feature_, channels);
   }
   template <class Exec, class Problem>
-  verdict check(Exec const& on, Problem const& p, workspace scratch, dropout const& drop) const {
+  impl::checked_call check(Exec const& on, Problem const& p, workspace scratch,
+                           dropout const& drop) const {
     return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) {
       detail::check_call<detail::accumulator_t<typename Problem::element>>(c, p, drop);
       if (c.ok()) check_feature(c, p.in.q.extents().channels);

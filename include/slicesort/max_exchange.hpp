@@ -130,8 +130,8 @@ class max_exchange {
   }
 
   template <class Exec, class Problem>
-  verdict check(Exec const& on, Problem const& p, workspace scratch,
-                tensor1<index_t const> lengths) const {
+  impl::checked_call check(Exec const& on, Problem const& p, workspace scratch,
+                           tensor1<index_t const> lengths) const {
     return impl::check_call<op>(on, p, scratch,
                                 [&](detail::checker& c) { check_views(c, p, lengths); });
   }

@@ -14,7 +14,6 @@
 #include <slicesort/workspace.hpp>
 
 #include <cstddef>
-#include <cstdio>
 
 namespace slicesort {
 #define SLICESORT_MERGE_HAS_NO_BACKWARD                                                         \
@@ -123,8 +122,8 @@ class merge_attention {
   }
 
   template <class Exec, class T>
-  static verdict check(Exec const& on, detail::merge_attention_forward<T> const& p,
-                       std::size_t parts, workspace scratch) {
+  static impl::checked_call check(Exec const& on, detail::merge_attention_forward<T> const& p,
+                                  std::size_t parts, workspace scratch) {
     return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) {
       if (parts < 1 || parts > attention_parts<T>::most)
         c.fail(error_kind::argument, "parts.size is %llu, must be in 1..%d",
@@ -138,24 +137,22 @@ class merge_attention {
     extents4 const e = p.shape();
     auto const out = detail::describe("y", p.y, true, value_axes);
     auto const saved = detail::describe("state", p.state, true, number_axes);
+    detail::view_info values[most], states[most];
     for (int i = 0; i < p.count; ++i) {
       auto const& part = p.parts[static_cast<std::size_t>(i)];
-      check_one(c, detail::describe(name(i, "y").text, part.y, false, value_axes), e);
-      check_one(c, detail::describe(name(i, "state").text, part.state, false, number_axes),
-                state_extents(e));
+      values[i] = detail::describe(part_names[i].y, part.y, false, value_axes);
+      states[i] = detail::describe(part_names[i].state, part.state, false, number_axes);
+      check_one(c, values[i], e);
+      check_one(c, states[i], state_extents(e));
     }
     check_one(c, out, e);
     if (p.saving) check_one(c, saved, state_extents(e));
     for (int i = 0; i < p.count; ++i) {
-      auto const& part = p.parts[static_cast<std::size_t>(i)];
-      part_name const name_of_y = name(i, "y"), name_of_state = name(i, "state");
-      auto const y = detail::describe(name_of_y.text, part.y, false, value_axes);
-      auto const state = detail::describe(name_of_state.text, part.state, false, number_axes);
-      c.no_overlap(out, y, i == 0);
-      c.no_overlap(out, state);
+      c.no_overlap(out, values[i], i == 0);
+      c.no_overlap(out, states[i]);
       if (!p.saving) continue;
-      c.no_overlap(saved, y);
-      c.no_overlap(saved, state, i == 0);
+      c.no_overlap(saved, values[i]);
+      c.no_overlap(saved, states[i], i == 0);
     }
     if (p.saving) c.no_overlap(saved, out);
   }
@@ -172,14 +169,21 @@ class merge_attention {
              static_cast<long long>(v.extents.channels));
   }
 
+  // Names in messages, which a checker refers to until its checks are done.
   struct part_name {
-    char text[32];
+    char const *y, *state;
   };
-  static part_name name(int part, char const* view) {
-    part_name n;
-    std::snprintf(n.text, sizeof n.text, "parts[%d].%s", part, view);
-    return n;
-  }
+  static constexpr int most = 16;
+  static constexpr part_name part_names[most] = {
+      {"parts[0].y", "parts[0].state"},   {"parts[1].y", "parts[1].state"},
+      {"parts[2].y", "parts[2].state"},   {"parts[3].y", "parts[3].state"},
+      {"parts[4].y", "parts[4].state"},   {"parts[5].y", "parts[5].state"},
+      {"parts[6].y", "parts[6].state"},   {"parts[7].y", "parts[7].state"},
+      {"parts[8].y", "parts[8].state"},   {"parts[9].y", "parts[9].state"},
+      {"parts[10].y", "parts[10].state"}, {"parts[11].y", "parts[11].state"},
+      {"parts[12].y", "parts[12].state"}, {"parts[13].y", "parts[13].state"},
+      {"parts[14].y", "parts[14].state"}, {"parts[15].y", "parts[15].state"},
+  };
 };
 
 }  // namespace SLICESORT_BUILD

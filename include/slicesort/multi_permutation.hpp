@@ -205,7 +205,7 @@ class multi_permutation {
   }
 
   template <class Exec, class Problem>
-  verdict check(Exec const& on, Problem const& p, workspace scratch) const {
+  impl::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
     return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
   }
   template <class T>

@@ -3,7 +3,8 @@
 /// order. A policy of your own is any copyable type with
 /// `bool ascending(index_t channel, index_t channels) const`; it may add
 /// `char const* validate(index_t channels) const`, which returns null or what is wrong with its
-/// parameters.
+/// parameters. Policies of all kinds must not throw, and must give the same answer throughout a
+/// call.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

@@ -110,7 +110,7 @@ class shuffle {
   }
 
   template <class Exec, class Problem>
-  static verdict check(Exec const& on, Problem const& p, workspace scratch) {
+  static impl::checked_call check(Exec const& on, Problem const& p, workspace scratch) {
     return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
   }
   template <class T>

@@ -90,7 +90,8 @@ class sinkhorn_csp {
   /// The shift of a channel, `0..length-1` rows, in a sample with `length` valid rows of a tensor
   /// of this shape.
   constexpr index_t shift_of(index_t channel, extents3 extents, index_t length) const {
-    return detail::wrapped(shift_in(channel, extents), length);
+    if (channel == reference_.channel) return 0;
+    return detail::wrapped(shift_.shift(channel, extents.channels, extents.length), length);
   }
 
   /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
@@ -154,17 +155,14 @@ class sinkhorn_csp {
         "exponentials say nothing in 16 bits.");
   }
 
-  // The shift as the policy gives it, which any length turns into rows.
-  constexpr index_t shift_in(index_t channel, extents3 e) const {
-    return channel == reference_.channel ? 0 : shift_.shift(channel, e.channels, e.length);
-  }
   detail::csp_rule rule(extents3 e) const {
     detail::csp_rule r{};
     r.group = group(e);
     r.reference = reference_.channel;
     r.policies = this;
     r.shift_by = [](void const* policies, index_t channel, extents3 extents) {
-      return static_cast<sinkhorn_csp const*>(policies)->shift_in(channel, extents);
+      return static_cast<sinkhorn_csp const*>(policies)->shift_.shift(channel, extents.channels,
+                                                                      extents.length);
     };
     r.is_descending = [](void const*, index_t, extents3) { return false; };
     return r;
@@ -205,7 +203,7 @@ class sinkhorn_csp {
   }
 
   template <class Exec, class Problem>
-  verdict check(Exec const& on, Problem const& p, workspace scratch) const {
+  impl::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
     return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
   }
   template <class T>

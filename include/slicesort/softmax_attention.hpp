@@ -137,8 +137,8 @@ class softmax_attention {
   void forward(Exec const& on, inputs_of<Y> const& in, Y const& y, saved_of<Y> state,
                workspace scratch = {}, attention_options options = {}) const {
     auto p = forward_problem(in, y, state, options);
-    verdict const checked = check(on, p, scratch);
-    if (checked) p.in.bias = detail::bias_of_pairs(p.in);
+    auto const checked = check(on, p, scratch);
+    if (checked.status) p.in.bias = detail::bias_of_pairs(p.in);
     impl::run_forward<op>(on, p, scratch, checked);
   }
   /// Returns what `forward` would report for these arguments, without running it.
@@ -155,8 +155,8 @@ class softmax_attention {
                 const_saved_of<DY> state, gradients_of<DY> const& to, workspace scratch = {},
                 attention_backward_options options = {}) const {
     auto p = backward_problem(dy, in, y, state, to, options);
-    verdict const checked = check(on, p, scratch);
-    if (checked) p.in.bias = detail::bias_of_pairs(p.in);
+    auto const checked = check(on, p, scratch);
+    if (checked.status) p.in.bias = detail::bias_of_pairs(p.in);
     impl::run_backward<op>(on, p, scratch, checked);
   }
   /// Returns what `backward` would report for these arguments, without running it.
@@ -212,7 +212,7 @@ class softmax_attention {
   }
 
   template <class Exec, class Problem>
-  verdict check(Exec const& on, Problem const& p, workspace scratch) const {
+  impl::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
     static_assert(
         traits::runs_on(impl::reads_memory<Exec>),
         "slicesort: materialized<Gemm> needs a Gemm for the memory of its execution policy: "

@@ -172,7 +172,7 @@ SLICESORT_HD_ABI_TAG constexpr tensor4<T> split_heads(tensor3<T> x, index_t head
   index_t const each = heads > 0 && e.channels % heads == 0 ? e.channels / heads : -1;
   return {x.data(),
           {e.batch, heads, e.length, each},
-          {s.batch, each * s.channels, s.length, s.channels}};
+          {s.batch, detail::product(each, s.channels), s.length, s.channels}};
 }
 
 }  // namespace v0

@@ -23,7 +23,7 @@ inline namespace v0 {
 /// chain over `n` rows. With so many, CHORD and CDIL let every row reach every other.
 SLICESORT_ABI_TAG constexpr index_t ceil_log2(index_t n) {
   index_t m = 0;
-  for (index_t left = n - 1; left > 0; left /= 2) ++m;
+  for (index_t left = n > 0 ? n - 1 : 0; left > 0; left /= 2) ++m;
   return m;
 }
 /// The greatest `m` with `2^m <= n`, for `n >= 1` (0 for less): the number of factors in parts of
@@ -43,7 +43,7 @@ struct chord {
   index_t count = 0;
 
   SLICESORT_ABI_TAG constexpr index_t links(index_t factors) const {
-    return count == 0 ? factors + 1 : count;
+    return count == 0 ? (factors > 65535 ? 65536 : factors + 1) : count;
   }
   SLICESORT_ABI_TAG constexpr index_t offset(index_t link, index_t) const {
     return link == 0 ? 0 : index_t{1} << (link - 1);
@@ -59,7 +59,7 @@ struct chord {
 struct cdil {
   index_t half = 1;
 
-  SLICESORT_ABI_TAG constexpr index_t links(index_t) const { return 2 * half + 1; }
+  SLICESORT_ABI_TAG constexpr index_t links(index_t) const { return detail::product(2, half) + 1; }
   SLICESORT_ABI_TAG constexpr index_t offset(index_t link, index_t factor) const {
     index_t const steps = link <= half ? link : half - link;
     return steps * (index_t{1} << factor);

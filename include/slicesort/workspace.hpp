@@ -12,8 +12,9 @@ namespace slicesort {
 inline namespace v0 {
 
 /// Scratch memory at any address, with any contents, of at least as many bytes as the operator's
-/// `workspace_bytes` says. When the call's work is done it may serve the next call. `{}` will do
-/// when that size is 0. A container converts: pass the `std::vector<std::byte>` itself.
+/// `workspace_bytes` says, and apart from the call's tensors. When the call's work is done it may
+/// serve the next call. `{}` will do when that size is 0. A container converts: pass the
+/// `std::vector<std::byte>` itself.
 struct workspace {
   void* data = nullptr;
   std::size_t bytes = 0;

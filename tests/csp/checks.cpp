@@ -101,6 +101,19 @@ TEST_CASE("policies") {
     c.alignment.channel = -1;
     CHECK(c.everywhere() == "alignment: the reference is channel -1, must be in 0..2");
   }
+  SUBCASE("a reference of the caller's that varies is asked for once a call") {
+    struct own {
+      index_t* asked = nullptr;
+      index_t reference_channel(index_t) const { return asked == nullptr ? 0 : 2 + (*asked)++; }
+    };
+    csp_call<ss::shift::linear, own> c;
+    index_t asked = 0;
+    ss::csp const op{c.groups, c.shift, own{&asked}};
+    op.forward(c.on, c.from, c.to, ss::no_saved, c.scratch);
+    CHECK(asked == 1);
+    CHECK(says(refusal([&] { op.forward(c.on, c.from, c.to, ss::no_saved, c.scratch); }),
+               "alignment: the reference is channel 3, must be in 0..2"));
+  }
   SUBCASE("an order") {
     csp_call<ss::shift::none, ss::half_half> c;
     c.alignment.heads = 2;

@@ -112,7 +112,7 @@ TEST_CASE("terms and weights") {
     CHECK(c.forward() == "");
     c.dweights = {c.dw.data(), 2, 0};
     CHECK(c.backward_with_weights() ==
-          "multi_permutation.backward: dweights.stride.length is 0, must be positive");
+          "multi_permutation.backward: dweights.stride is 0, must be positive");
   }
   SUBCASE("weights under an output") {
     c.weights = {c.y.view().data(), 2};

@@ -2,6 +2,7 @@
 // Executors for exec::host_on that take the order of their slots seriously.
 #pragma once
 
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -11,9 +12,11 @@ namespace support {
 struct test_executor {
   enum class way { forwards, backwards, scattered, threads };
   way how = way::threads;
+  std::function<void()> before{};  // called before slots run
 
   template <class F>
   void parallel_for(unsigned n, F const& f) {
+    if (before) before();
     switch (how) {
       case way::forwards:
         for (unsigned i = 0; i < n; ++i) f(i);

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -65,7 +66,7 @@ static_assert(std::is_same_v<ss::sparse_mix<>, ss::sparse_mix<chord, ss::residua
 }  // namespace
 
 TEST_CASE("how many factors") {
-  for (index_t n : {-3, 0, 1}) {
+  for (index_t n : {std::numeric_limits<index_t>::min(), index_t{-3}, index_t{0}, index_t{1}}) {
     CHECK(ss::ceil_log2(n) == 0);
     CHECK(ss::floor_log2(n) == 0);
   }
@@ -91,6 +92,7 @@ TEST_CASE("CHORD links the published rows") {
   CHECK(chord{}.links(0) == 1);
   CHECK(chord{}.links(12) == 13);
   CHECK(chord{5}.links(12) == 5);
+  CHECK(chord{}.links(std::numeric_limits<index_t>::max()) == 65536);  // more than any call takes
   CHECK(chord{63}.offset(62, 0) == index_t{1} << 61);
 }
 

@@ -149,28 +149,37 @@ std::size_t planned_bytes(Exec const& on, typename Op::shape const& shape) {
   return counting.bytes();
 }
 
-// The verdict on a call: first rules(checker) of its arguments, then the rules of the backend, and
-// last the size of the workspace, which is known only for sound arguments.
+// The outcome of a call's checks.
+struct checked_call {
+  verdict status;
+  bool writes;  // true if an output has an element
+
+  operator verdict() const { return status; }
+};
+
+// Checks a call: first rules(checker) of its arguments, then the rules of the backend, and last the
+// workspace, whose size is known only for sound arguments.
 template <class Op, class Exec, class Problem, class Rules>
-verdict check_call(Exec const& on, Problem const& p, workspace scratch, Rules const& rules) {
+checked_call check_call(Exec const& on, Problem const& p, workspace scratch, Rules const& rules) {
   detail::checker c(p.name, reads_memory<Exec>);
   rules(c);
   implementation_for<Op, Exec>::check(on, c);
-  if (c.ok())
-    c.workspace_holds(scratch, planned_bytes<Op, typename Problem::element>(on, p.shape()));
-  return c.result();
+  if (c.ok()) c.memory(scratch, planned_bytes<Op, typename Problem::element>(on, p.shape()));
+  return {c.result(), c.writes()};
 }
 
-// Runs a call that has been checked, or reports what is wrong.
+// Runs a call that has been checked, or reports what is wrong. A call that writes nothing ends
+// here, however large the other extents of its tensors are.
 template <class Op, class Exec, class Problem>
-void run_forward(Exec const& on, Problem const& p, workspace scratch, verdict const& checked) {
-  enforce(checked);
-  implementation_for<Op, Exec>::forward(on, p, scratch);
+void run_forward(Exec const& on, Problem const& p, workspace scratch, checked_call const& checked) {
+  enforce(checked.status);
+  if (checked.writes) implementation_for<Op, Exec>::forward(on, p, scratch);
 }
 template <class Op, class Exec, class Problem>
-void run_backward(Exec const& on, Problem const& p, workspace scratch, verdict const& checked) {
-  enforce(checked);
-  implementation_for<Op, Exec>::backward(on, p, scratch);
+void run_backward(Exec const& on, Problem const& p, workspace scratch,
+                  checked_call const& checked) {
+  enforce(checked.status);
+  if (checked.writes) implementation_for<Op, Exec>::backward(on, p, scratch);
 }
 
 }  // namespace impl

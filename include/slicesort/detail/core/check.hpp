@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 
 namespace slicesort {
@@ -59,11 +60,10 @@ class checker {
 
   // The rules of a single view: extents are not negative; their product and every offset fit in
   // 2^63 bytes; strides that matter are positive (an input may repeat rows with stride 0); the
-  // elements of an output are distinct; data is not null.
+  // elements of an output are distinct; data is not null and aligned.
   void view(view_info const& v) {
-    axes(v);
+    shape(v);  // before strides, which may have overflowed
     if (!ok() || v.extents.empty()) return;
-    if (!few_elements(v.extents)) return too_large(v);  // its strides may have overflowed
     step(v, v.axes.outer, v.extents.outer, v.strides.outer);
     step(v, v.axes.batch, v.extents.batch, v.strides.batch);
     step(v, v.axes.length, v.extents.length, v.strides.length);
@@ -71,6 +71,7 @@ class checker {
     if (!ok()) return;
     if (v.data == nullptr)
       fail(error_kind::argument, "%s.data is null, must point to %s", v.name, shape_of(v).text);
+    aligned(v);
     index_t span = 0;
     auto const axis = [&](index_t extent, index_t stride) {
       return multiply_add(extent - 1, stride, span);
@@ -83,12 +84,18 @@ class checker {
       too_large(v);
     else if (v.written)
       distinct_elements(v);
+    if (ok() && views_ < most_views) memory_[views_++] = v;
   }
 
-  // The rules of a view that a shape alone can break.
+  // The rules of a view that a shape alone can break. Extents of 0 are no excuse for large ones:
+  // backends multiply some extents of a view without the others.
   void shape(view_info const& v) {
     axes(v);
-    if (ok() && !v.extents.empty() && !few_elements(v.extents)) too_large(v);
+    if (!ok() || few_elements(v.extents)) return;
+    if (!v.extents.empty()) return too_large(v);
+    fail(error_kind::argument,
+         "%s %s has extents whose product without those of 0 is above 2^57, must have smaller ones",
+         v.name, shape_of(v).text);
   }
 
   void same_extents(view_info const& v, char const* other, extents3 want) {
@@ -131,7 +138,8 @@ class checker {
   }
 
   // Two views must share no element; with `in_place` they may also be the very same elements.
-  void no_overlap(view_info const& a, view_info const& b, bool in_place = false);
+  void no_overlap(view_info const& a, view_info const& b, bool in_place = false,
+                  error_kind kind = error_kind::argument);
 
   void lengths(tensor1<index_t const> lengths, extents3 e) {
     this->lengths("lengths", lengths, e.batch, e.length);
@@ -140,12 +148,16 @@ class checker {
   void lengths(char const* name, tensor1<index_t const> lengths, index_t batch, index_t limit) {
     if (!ok() || (lengths.data() == nullptr && lengths.size() == 0)) return;
     size(name, lengths.size(), batch, "batch");
-    if (!ok()) return;
-    if (batch > 0 && lengths.data() == nullptr)
-      return fail(error_kind::argument, "%s.data is null, must point to %lld lengths", name,
-                  static_cast<long long>(batch));
+    if (ok() && batch > 0 && lengths.data() == nullptr)
+      fail(error_kind::argument, "%s.data is null, must point to %lld lengths", name,
+           static_cast<long long>(batch));
+    view_info const memory = describe(name, lengths, false);
+    view(memory);
+    if (!ok() || batch == 0) return;
+    lengths_[lists_++] = memory;
     if (!reads_memory_) return;
-    for (index_t b = 0; b < batch; ++b) {
+    index_t const distinct = lengths.stride() == 0 ? 1 : batch;
+    for (index_t b = 0; b < distinct; ++b) {
       index_t const n = lengths(b);
       if (n < 0 || n > limit)
         return fail(error_kind::argument, "%s[%lld] is %lld, must be in 0..%lld (length)", name,
@@ -164,6 +176,28 @@ class checker {
              static_cast<long long>(number));
   }
 
+  // The rules of memory that no operator states itself: the workspace holds what is needed, and
+  // that part of it is no tensor's; lengths stay as they are while outputs are written.
+  void memory(workspace w, std::size_t need) {
+    workspace_holds(w, need);
+    if (!ok()) return;
+    view_info const scratch = describe_bytes("workspace", w.data, need);
+    for (int i = 0; i < views_; ++i) {
+      if (need != 0) no_overlap(scratch, memory_[i], false, error_kind::workspace);
+      for (int j = 0; j < lists_ && memory_[i].written; ++j) no_overlap(lengths_[j], memory_[i]);
+    }
+  }
+  // True if any view that the call writes has an element.
+  bool writes() const {
+    for (int i = 0; i < views_; ++i)
+      if (memory_[i].written) return true;
+    return false;
+  }
+
+ private:
+  // The tensors and lengths of a call, at most: 16 parts of merge_attention, and the result.
+  static constexpr int most_views = 2 * 16 + 4, most_lists = 2;
+
   void workspace_holds(workspace w, std::size_t need) {
     if (w.bytes < need)
       fail(error_kind::workspace, "workspace.bytes is %llu, must be at least %llu",
@@ -173,26 +207,26 @@ class checker {
            static_cast<unsigned long long>(need));
   }
 
- private:
   static constexpr index_t max_index = std::numeric_limits<index_t>::max();
 
-  // total += a * b and product *= b for values >= 0; false on overflow.
+  // total += a * b for values >= 0 and product *= b for b > 0; false on overflow.
   static bool multiply_add(index_t a, index_t b, index_t& total) {
     if (a != 0 && b > (max_index - total) / a) return false;
     total += a * b;
     return true;
   }
   static bool multiply_into(index_t& product, index_t b) {
-    if (b != 0 && product > max_index / b) return false;
+    if (product > max_index / b) return false;
     product *= b;
     return true;
   }
 
+  // Whether the extents that are not 0 have a small product, and so any of them.
   static bool few_elements(extents4 e) {
     index_t product = 1;
-    return multiply_into(product, e.outer) && multiply_into(product, e.batch) &&
-           multiply_into(product, e.length) && multiply_into(product, e.channels) &&
-           product <= max_index / 64;
+    for (index_t const extent : {e.outer, e.batch, e.length, e.channels})
+      if (extent != 0 && !multiply_into(product, extent)) return false;
+    return product <= max_index / 64;
   }
   void too_large(view_info const& v) {
     fail(error_kind::argument, "%s %s spans more than 2^63 bytes or 2^57 elements, must span less",
@@ -205,58 +239,50 @@ class checker {
     one_axis(v, v.axes.length, v.extents.length);
     one_axis(v, v.axes.channels, v.extents.channels);
   }
+  // The only axis of a view of rank 1 has no name.
   void one_axis(view_info const& v, char const* name, index_t extent) {
     if (extent >= 0) return;
+    char const* const axis = name != nullptr ? name : "size";
     bool const split =
-        extent == -1 && v.axes.outer != nullptr && std::strcmp(name, "channels") == 0;
-    fail(error_kind::argument, "%s.%s is %lld, must not be negative%s", v.name, name,
+        extent == -1 && v.axes.outer != nullptr && std::strcmp(axis, "channels") == 0;
+    fail(error_kind::argument, "%s.%s is %lld, must not be negative%s", v.name, axis,
          static_cast<long long>(extent),
          split ? " (split_heads: heads must divide the channels)" : "");
   }
   // The stride of an axis of extent 1 is never used.
   void step(view_info const& v, char const* name, index_t extent, index_t stride) {
     if (extent > 1 && (stride < 0 || (stride == 0 && v.written)))
-      fail(error_kind::argument, "%s.stride.%s is %lld, must be %s", v.name, name,
-           static_cast<long long>(stride), v.written ? "positive" : "zero or positive");
+      fail(error_kind::argument, "%s.stride%s%s is %lld, must be %s", v.name,
+           name != nullptr ? "." : "", name != nullptr ? name : "", static_cast<long long>(stride),
+           v.written ? "positive" : "zero or positive");
   }
 
+  void aligned(view_info const& v) {
+    if (reinterpret_cast<std::uintptr_t>(v.data) % static_cast<std::uintptr_t>(v.alignment) != 0)
+      fail(error_kind::argument, "%s.data is %p, must be a multiple of %lld", v.name, v.data,
+           static_cast<long long>(v.alignment));
+  }
   void distinct_elements(view_info const& v);
 
   char const* op_;
   bool reads_memory_;
   verdict verdict_;
+  view_info memory_[most_views], lengths_[most_lists];
+  int views_ = 0, lists_ = 0;  // how many of them
 };
 
 inline void checker::distinct_elements(view_info const& v) {
-  if (!nested_axes(v.extents, v.strides).nested)
+  if (!stepped_axes(v).nested())
     fail(error_kind::argument,
          "%s.strides are %s for extents %s, must give every element its own place", v.name,
          strides_of(v).text, shape_of(v).text);
 }
 
-inline void checker::no_overlap(view_info const& a, view_info const& b, bool in_place) {
-  if (!ok() || a.extents.empty() || b.extents.empty()) return;
-  auto const reach = [](view_info const& v) {
-    return ((v.extents.outer - 1) * v.strides.outer + (v.extents.batch - 1) * v.strides.batch +
-            (v.extents.length - 1) * v.strides.length +
-            (v.extents.channels - 1) * v.strides.channels + 1) *
-           v.element_bytes;
-  };
-  auto const a0 = reinterpret_cast<std::uintptr_t>(a.data),
-             b0 = reinterpret_cast<std::uintptr_t>(b.data);
-  if (a0 + static_cast<std::uintptr_t>(reach(a)) <= b0 ||
-      b0 + static_cast<std::uintptr_t>(reach(b)) <= a0)
-    return;
-  if (a.extents == b.extents && a.strides == b.strides && a.element_bytes == b.element_bytes) {
-    if (in_place && a0 == b0) return;
-    // Views of the same extents and strides may interleave without sharing an element, such as the
-    // queries and keys of one packed tensor.
-    index_t const bytes = a0 > b0 ? static_cast<index_t>(a0 - b0) : static_cast<index_t>(b0 - a0);
-    nested_axes const axes(a.extents, a.strides);
-    if (axes.nested && bytes % a.element_bytes == 0 && !axes.reaches(bytes / a.element_bytes))
-      return;
-  }
-  fail(error_kind::argument, "%s overlaps %s (%p and %p), must %s", a.name, b.name, a.data, b.data,
+inline void checker::no_overlap(view_info const& a, view_info const& b, bool in_place,
+                                error_kind kind) {
+  if (!ok() || a.extents.empty() || b.extents.empty() || !shared_bytes::between(a, b)) return;
+  if (in_place && same_elements(a, b)) return;
+  fail(kind, "%s overlaps %s (%p and %p), must %s", a.name, b.name, a.data, b.data,
        in_place ? "be the very same view or share no element" : "share no element");
 }
 

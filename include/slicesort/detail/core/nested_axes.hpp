@@ -1,54 +1,134 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic of strided axes: whether a view's elements are distinct, and whether two views share
-// any.
+// memory. Axes of extent 1 have no step, so their strides are ignored.
 #pragma once
 
+#include <slicesort/detail/core/view_info.hpp>
 #include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+#include <initializer_list>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace detail {
 
-// One axis of a view, for the overlap arithmetic.
-struct span_axis {
-  index_t extent, stride;
-};
-struct nested_axes {
-  static constexpr int count = 4;
-  span_axis axis[count];  // by falling stride
-  bool nested;            // each stride steps over everything that the smaller ones can reach
+// The axes of a view that have a step, by falling stride.
+struct stepped_axes {
+  static constexpr int most = 4;
+  struct axis {
+    index_t extent, stride;
+  };
+  axis axes[most];
+  int count = 0;
 
-  nested_axes(extents4 e, strides4 s)
-      : axis{{e.outer, s.outer},
-             {e.batch, s.batch},
-             {e.length, s.length},
-             {e.channels, s.channels}} {
-    for (auto& a : axis)
-      if (a.extent == 1) a.stride = 0;  // never stepped
-    for (int i = 1; i < count; ++i)
-      for (int j = i; j > 0 && axis[j - 1].stride < axis[j].stride; --j) {
-        span_axis const t = axis[j];
-        axis[j] = axis[j - 1];
-        axis[j - 1] = t;
-      }
-    index_t reach = 0;
-    nested = true;
-    for (int i = count - 1; i >= 0; --i) {
-      if (axis[i].extent > 1 && axis[i].stride <= reach) nested = false;
-      reach += (axis[i].extent - 1) * axis[i].stride;
+  explicit stepped_axes(view_info const& v) {
+    extents4 const e = v.extents;
+    strides4 const s = v.strides;
+    for (axis const a : {axis{e.outer, s.outer}, axis{e.batch, s.batch}, axis{e.length, s.length},
+                         axis{e.channels, s.channels}}) {
+      if (a.extent == 1) continue;
+      int i = count++;
+      for (; i > 0 && axes[i - 1].stride < a.stride; --i) axes[i] = axes[i - 1];
+      axes[i] = a;
     }
   }
 
-  // Whether any two elements of the view are `d` apart. Exact if the axes are nested.
-  bool reaches(index_t d, int i = 0) const {
-    if (i == count) return d == 0;
-    if (axis[i].stride == 0) return reaches(d, i + 1);
-    index_t const q = d >= 0 ? d / axis[i].stride : -((-d + axis[i].stride - 1) / axis[i].stride);
-    for (index_t k = q; k <= q + 1; ++k)
-      if (k < axis[i].extent && -k < axis[i].extent && reaches(d - k * axis[i].stride, i + 1))
-        return true;
-    return false;
+  // True if each stride steps over everything that the smaller ones can reach.
+  bool nested() const {
+    index_t reach = 0;
+    for (int i = count - 1; i >= 0; --i) {
+      if (axes[i].stride <= reach) return false;
+      reach += (axes[i].extent - 1) * axes[i].stride;
+    }
+    return true;
   }
+};
+
+// The bytes of a view without negative strides: pieces of adjacent bytes, repeated along axes whose
+// strides, in bytes, are larger than a piece.
+struct byte_pattern {
+  stepped_axes repeats;
+  index_t piece;
+  index_t reach;  // from the first byte to the one past the last
+
+  explicit byte_pattern(view_info const& v) : repeats(v), piece(v.element_bytes) {
+    for (int i = 0; i < repeats.count; ++i) repeats.axes[i].stride *= v.element_bytes;
+    for (; repeats.count > 0; --repeats.count) {
+      stepped_axes::axis const a = repeats.axes[repeats.count - 1];
+      if (a.stride > piece) break;
+      piece += (a.extent - 1) * a.stride;
+    }
+    reach = piece;
+    for (int i = 0; i < repeats.count; ++i)
+      reach += (repeats.axes[i].extent - 1) * repeats.axes[i].stride;
+  }
+};
+
+// Decides whether two views share a byte. Exact for the views that occur, such as slices of a
+// packed tensor; where a search would take long, the answer is yes.
+class shared_bytes {
+ public:
+  static bool between(view_info const& a, view_info const& b) {
+    byte_pattern const first(a), second(b);
+    auto const a0 = reinterpret_cast<std::uintptr_t>(a.data),
+               b0 = reinterpret_cast<std::uintptr_t>(b.data);
+    if (a0 + static_cast<std::uintptr_t>(first.reach) <= b0 ||
+        b0 + static_cast<std::uintptr_t>(second.reach) <= a0)
+      return false;
+    constexpr index_t large = index_t{1} << 61;  // no sum of smaller numbers overflows
+    if (first.reach > large || second.reach > large) return true;
+    index_t const apart = b0 > a0 ? static_cast<index_t>(b0 - a0) : -static_cast<index_t>(a0 - b0);
+    return shared_bytes(first, second).meet(0, apart);
+  }
+
+ private:
+  // The distance between an element of each view changes by least .. greatest strides.
+  struct axis {
+    index_t stride, least, greatest;
+  };
+
+  shared_bytes(byte_pattern const& a, byte_pattern const& b) : above_(a.piece), below_(b.piece) {
+    int i = 0, j = 0;
+    while (i < a.repeats.count || j < b.repeats.count) {
+      index_t const of_a = i < a.repeats.count ? a.repeats.axes[i].stride : 0,
+                    of_b = j < b.repeats.count ? b.repeats.axes[j].stride : 0;
+      axis& next = axes_[count_++] = {of_a > of_b ? of_a : of_b, 0, 0};
+      if (of_a == next.stride) next.least = 1 - a.repeats.axes[i++].extent;
+      if (of_b == next.stride) next.greatest = b.repeats.axes[j++].extent - 1;
+    }
+    for (int k = 0; k < count_; ++k) {
+      above_ -= axes_[k].least * axes_[k].stride;
+      below_ += axes_[k].greatest * axes_[k].stride;
+    }
+  }
+
+  // Whether pieces meet that are `apart` before axes `i` .. are stepped along. `above_` and
+  // `below_` say how far apart those can be that these steps still bring together.
+  bool meet(int i, index_t apart) {
+    if (i == count_) return -below_ < apart && apart < above_;
+    if (--left_ < 0) return true;
+    axis const a = axes_[i];
+    index_t const up = -a.least * a.stride, down = a.greatest * a.stride;
+    above_ -= up, below_ -= down;
+    index_t first = least_above((-below_ - apart), a.stride),
+            last = -least_above((apart - above_), a.stride);
+    if (first < a.least) first = a.least;
+    if (last > a.greatest) last = a.greatest;
+    bool met = false;
+    for (index_t k = first; !met && k <= last; ++k) met = meet(i + 1, apart + k * a.stride);
+    above_ += up, below_ += down;
+    return met;
+  }
+  // The least k with k * stride > n.
+  static index_t least_above(index_t n, index_t stride) {
+    return n >= 0 ? n / stride + 1 : -((-n - 1) / stride);
+  }
+
+  axis axes_[2 * stepped_axes::most];
+  int count_ = 0;
+  int left_ = 1000;  // steps of the search
+  index_t above_, below_;
 };
 
 }  // namespace detail

@@ -22,6 +22,7 @@ struct view_info {
   char const* name = nullptr;
   void const* data = nullptr;
   index_t element_bytes = 0;
+  index_t alignment = 1;
   extents4 extents{};
   strides4 strides{};
   bool written = false;
@@ -31,26 +32,38 @@ struct view_info {
 constexpr extents4 stack_of_one(extents3 e) { return {1, e.batch, e.length, e.channels}; }
 constexpr strides4 stack_of_one(strides3 s) { return {0, s.batch, s.length, s.channels}; }
 
+// The size and alignment of a view's elements.
+struct element_size {
+  std::size_t bytes, alignment;
+
+  template <class T>
+  static constexpr element_size of() {
+    return {sizeof(T), alignof(T)};
+  }
+};
+
 // The description of a view that has data().
 template <class View>
-view_info describe(char const* name, View const& v, std::size_t element_bytes, bool written) {
+view_info describe(char const* name, View const& v, element_size element, bool written) {
   view_info info;
   info.name = name;
   info.data = v.data();
-  info.element_bytes = static_cast<index_t>(element_bytes);
+  info.element_bytes = static_cast<index_t>(element.bytes);
+  info.alignment = static_cast<index_t>(element.alignment);
   info.written = written;
   return info;
 }
 template <class T>
 view_info describe(char const* name, tensor3<T> v, bool written) {
-  view_info info = describe(name, v, sizeof(T), written);
+  view_info info = describe(name, v, element_size::of<T>(), written);
   info.extents = stack_of_one(v.extents());
   info.strides = stack_of_one(v.strides());
   return info;
 }
 template <bool Const>
 view_info describe(char const* name, basic_index_tensor3<Const> v, bool written) {
-  view_info info = describe(name, v, static_cast<std::size_t>(v.width()), written);
+  auto const bytes = static_cast<std::size_t>(v.width());
+  view_info info = describe(name, v, element_size{bytes, bytes}, written);
   info.extents = stack_of_one(v.extents());
   info.strides = stack_of_one(v.strides());
   return info;
@@ -58,18 +71,41 @@ view_info describe(char const* name, basic_index_tensor3<Const> v, bool written)
 // A view of one axis is described as one whose other axes have one element.
 template <class T>
 view_info describe(char const* name, tensor1<T> v, bool written) {
-  view_info info = describe(name, v, sizeof(T), written);
+  view_info info = describe(name, v, element_size::of<T>(), written);
+  info.axes.length = nullptr;
   info.extents = {1, 1, v.size(), 1};
   info.strides = {0, 0, v.stride(), 0};
   return info;
 }
 template <class T>
 view_info describe(char const* name, tensor4<T> v, bool written, axis_names axes) {
-  view_info info = describe(name, v, sizeof(T), written);
+  view_info info = describe(name, v, element_size::of<T>(), written);
   info.extents = v.extents();
   info.strides = v.strides();
   info.axes = axes;
   return info;
+}
+
+// The description of memory without a type: one element, which may begin anywhere.
+inline view_info describe_bytes(char const* name, void const* data, std::size_t bytes) {
+  view_info info;
+  info.name = name;
+  info.data = data;
+  info.element_bytes = static_cast<index_t>(bytes);
+  info.extents = {1, 1, 1, 1};
+  return info;
+}
+
+// True for views of the same elements in the same order. Strides of axes of extent 1 may differ.
+inline bool same_elements(view_info const& a, view_info const& b) {
+  auto const same = [](index_t extent, index_t first, index_t second) {
+    return extent == 1 || first == second;
+  };
+  extents4 const e = a.extents;
+  strides4 const s = a.strides, t = b.strides;
+  return a.data == b.data && a.element_bytes == b.element_bytes && e == b.extents &&
+         same(e.outer, s.outer, t.outer) && same(e.batch, s.batch, t.batch) &&
+         same(e.length, s.length, t.length) && same(e.channels, s.channels, t.channels);
 }
 
 // The description of a shape for which there is no memory yet: without data, strides and a type.

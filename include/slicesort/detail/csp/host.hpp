@@ -148,7 +148,8 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
       with_index_type(v, f);
   }
 
-  // Finds the order of every sample's reference.
+  // Finds the order of every sample's reference. Rows past the valid ones stay in place: a length
+  // is read again where the other channels follow, and may have been written to by then.
   template <class T>
   static void align(host_exec const& on, detail::csp_forward<T> const& p, layout<T> const& m) {
     extents3 const e = p.x.extents();
@@ -170,6 +171,11 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
         t.order = m.destinations + first, t.order_width = index_width::bits16, t.order_at = t.to_at;
         move_csp_tile(set, t, csp_step::forward);
       }
+      for (index_t i = rows; i < e.length; ++i)
+        if (is_long(group))
+          m.long_destinations[first + i] = static_cast<std::uint32_t>(i % group);
+        else
+          m.destinations[first + i] = static_cast<std::uint16_t>(i % group);
     });
   }
   template <class T>

@@ -15,14 +15,15 @@ namespace detail {
 // code.
 struct csp_rule {
   index_t group;      // rows of a group, 1..max(length, 1)
-  index_t reference;  // the channel, where groups are aligned; it is not shifted
+  index_t reference;  // the channel that groups are aligned to, which is not shifted; -1: they are
+                      // not
   void const* policies;
   index_t (*shift_by)(void const* policies, index_t channel, extents3 extents);
   bool (*is_descending)(void const* policies, index_t channel, extents3 extents);
 
   // Any integer: rows are counted modulo the valid ones.
   index_t shift(index_t channel, extents3 extents) const {
-    return shift_by(policies, channel, extents);
+    return channel == reference ? 0 : shift_by(policies, channel, extents);
   }
   // Whether the channel's groups descend. Where groups are aligned none does.
   bool descends(index_t channel, extents3 extents) const {

@@ -89,10 +89,6 @@ void for_each_wide_run(host_exec const& on, extents3 e, F const& f) {
 // cache lines, so that columns of a power-of-two length do not fall on the same cache sets.
 constexpr index_t column_pitch(index_t rows) { return 16 * ((rows + 15) / 16 | 1); }
 
-inline index_t valid_rows(tensor1<index_t const> lengths, index_t batch, index_t length) {
-  return lengths.data() == nullptr ? length : lengths(batch);
-}
-
 // f(column, row, element) for rows [first, last) of a run, in the order of memory.
 template <class T, class F>
 void for_each_element(tensor3<T> view, column_run b, index_t first, index_t last, F const& f) {

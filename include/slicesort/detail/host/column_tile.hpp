@@ -44,6 +44,14 @@ struct column_range {
   }
 };
 
+// The number of leading rows of a sample that are valid. A length has been checked, but is clamped
+// where it is read: another thread may have written to it since.
+inline index_t valid_rows(tensor1<index_t const> lengths, index_t batch, index_t length) {
+  if (lengths.data() == nullptr) return length;
+  index_t const n = lengths(batch);
+  return n < 0 ? 0 : n > length ? length : n;
+}
+
 // How many leading rows of each column take part.
 struct tile_rows {
   index_t valid[tile_columns];
@@ -52,7 +60,7 @@ struct tile_rows {
 
   tile_rows(column_range const& columns, tensor1<index_t const> lengths) {
     columns.for_each([&](int lane, index_t batch, index_t) {
-      valid[lane] = lengths.data() == nullptr ? columns.extents.length : lengths(batch);
+      valid[lane] = valid_rows(lengths, batch, columns.extents.length);
       if (valid[lane] > longest) longest = valid[lane];
       uniform &= valid[lane] == valid[0];
     });

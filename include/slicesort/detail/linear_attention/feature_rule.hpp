@@ -103,7 +103,7 @@ feature_rule rule_of(Feature const& feature, index_t channels, index_t rows_of_w
   if constexpr (std::is_same_v<Feature, feature::relu>) {
     r.eps = feature.eps;
   } else if constexpr (std::is_same_v<Feature, feature::cosine_reweighted>) {
-    r.count = 2 * channels;
+    r.count = product(2, channels);
   } else if constexpr (std::is_same_v<Feature, feature::random_exp>) {
     r.count = rows_of_w;
     r.eps = feature.eps;
@@ -114,7 +114,7 @@ feature_rule rule_of(Feature const& feature, index_t channels, index_t rows_of_w
     r.eps = feature.eps;
     r.scale = feature.scale.value_or(number_to_power(channels, -0.25));
   } else if constexpr (std::is_same_v<Feature, feature::random_fourier>) {
-    r.count = 2 * rows_of_w;
+    r.count = product(2, rows_of_w);
     r.eps = feature.floor;
     r.scale = feature.scale.value_or(number_to_power(rows_of_w, -0.5));
   } else if constexpr (!is_built_in<Feature>) {

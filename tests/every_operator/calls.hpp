@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every call of every operator as a function of the memory of its tensors.
+#pragma once
+
+#include "support/backends.hpp"
+#include "support/pattern_mask.hpp"
+#include "support/pattern_order.hpp"
+#include "support/refusal.hpp"
+
+#include <slicesort/slicesort.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace support {
+
+using ss::extents3;
+using ss::extents4;
+using ss::index_t;
+
+// Tensors of doubles, each in a piece of memory between red zones, and what else a call is given.
+// One of them may lie elsewhere.
+class arguments {
+ public:
+  static constexpr std::size_t piece = 4608, red_zone = 512, most_tensors = 16;
+  static constexpr std::size_t most_bytes = 3200;  // of a tensor
+  static constexpr std::byte red{0x5a};
+
+  ss::workspace scratch;
+  ss::tensor1<index_t const> lengths, query_lengths;
+
+  explicit arguments(std::size_t tensors) : memory_(tensors * piece + 64, red) {
+    auto const address = reinterpret_cast<std::uintptr_t>(memory_.data());
+    for (std::size_t i = 0; i < tensors; ++i) {
+      tensors_[i] = memory_.data() + (64 - address % 64) + i * piece + red_zone;
+      std::fill(tensors_[i], tensors_[i] + most_bytes, std::byte{0});
+    }
+  }
+
+  std::byte*& operator[](std::size_t i) { return tensors_[i]; }
+  // Tensor number `i` as a view of elements T.
+  template <class T = double>
+  ss::tensor3<T> view(std::size_t i, extents3 e) const {
+    return {reinterpret_cast<T*>(tensors_[i]), e};
+  }
+  template <class T = double>
+  ss::tensor4<T> view(std::size_t i, extents4 e) const {
+    return {reinterpret_cast<T*>(tensors_[i]), e};
+  }
+  bool red_zones_untouched() const {
+    std::byte const* next = memory_.data();
+    auto const is_red = [](std::byte b) { return b == red; };
+    for (std::byte const* tensor : tensors_) {
+      std::byte const* const end = tensor == nullptr ? &memory_.back() + 1 : tensor;
+      if (!std::all_of(next, end, is_red)) return false;
+      if (tensor == nullptr) return true;
+      next = tensor + most_bytes;
+    }
+    return false;
+  }
+
+ private:
+  std::vector<std::byte> memory_;
+  std::byte* tensors_[most_tensors + 1] = {};
+};
+
+inline constexpr extents3 shape{2, 5, 40};
+inline constexpr extents4 heads{2, 2, 5, 3}, numbers{2, 2, 5, 2}, weights{2, 2, 5, 3};
+// A call: the names of its tensors, of which the first `outputs` are written, and what it does.
+struct call {
+  std::string name;
+  std::vector<char const*> tensors;
+  std::size_t outputs;
+  bool takes_lengths, takes_query_lengths;
+  std::function<std::size_t(any_exec const&)> workspace_bytes;
+  std::function<void(any_exec const&, arguments const&)> run;
+
+  // The message of its refusal.
+  std::string refusal_of(any_exec const& on, arguments const& with) const {
+    std::string const message = refusal([&] { run(on, with); });
+    std::size_t const colon = message.find(": ");
+    if (message.empty()) return message;
+    CHECK(message.substr(0, colon) == name);
+    return message.substr(colon + 2);
+  }
+};
+
+template <class Op>
+auto size_of(Op const& op) {
+  return [op](any_exec const& on) { return op.template workspace_bytes<double>(on, shape); };
+}
+
+inline std::vector<call> calls() {
+  std::vector<call> all;
+  auto const perm = [](arguments const& a, std::size_t i) {
+    return a.view<std::uint32_t>(i, shape);
+  };
+  {
+    ss::slicing_sort<pattern_order> const op;
+    all.push_back({"slicing_sort.forward",
+                   {"y", "perm", "x"},
+                   2,
+                   true,
+                   false,
+                   size_of(op),
+                   [=](any_exec const& on, arguments const& a) {
+                     op.forward(on, a.view(2, shape), a.view(0, shape), {perm(a, 1)}, a.scratch,
+                                {a.lengths});
+                   }});
+    all.push_back({"slicing_sort.backward",
+                   {"dx", "perm", "dy"},
+                   1,
+                   true,
+                   false,
+                   size_of(op),
+                   [=](any_exec const& on, arguments const& a) {
+                     op.backward(on, a.view(2, shape), {perm(a, 1)}, a.view(0, shape), a.scratch,
+                                 {ss::grad_mode::overwrite, a.lengths});
+                   }});
+  }
+  {
+    ss::multi_permutation<pattern_order> const op(3);
+    auto const given = [](arguments const& a, std::size_t i) {
+      return ss::tensor1<double>(a.view(i, shape).data(), 3);
+    };
+    all.push_back({"multi_permutation.forward",
+                   {"y", "perm", "x", "weights"},
+                   2,
+                   true,
+                   false,
+                   size_of(op),
+                   [=](any_exec const& on, arguments const& a) {
+                     op.forward(on, a.view(2, shape), given(a, 3), a.view(0, shape), {perm(a, 1)},
+                                a.scratch, {a.lengths});
+                   }});
+    all.push_back({"multi_permutation.backward",
+                   {"dx", "dweights", "dy", "x", "weights", "perm"},
+                   2,
+                   true,
+                   false,
+                   size_of(op),
+                   [=](any_exec const& on, arguments const& a) {
+                     op.backward(on, a.view(2, shape), a.view(3, shape), given(a, 4), {perm(a, 5)},
+                                 a.view(0, shape), given(a, 1), a.scratch,
+                                 {ss::grad_mode::overwrite, a.lengths});
+                   }});
+  }
+  {
+    ss::permute const op;
+    all.push_back({"permute.forward",
+                   {"y", "perm", "x"},
+                   1,
+                   true,
+                   false,
+                   size_of(op),
+                   [=](any_exec const& on, arguments const& a) {
+                     op.forward(on, a.view(2, shape), {perm(a, 1)}, a.view(0, shape), a.scratch,
+                                {a.lengths});
+                   }});
+    all.push_back({"permute.backward",
+                   {"dx", "perm", "dy"},
+                   1,
+                   true,
+                   false,
+                   size_of(op),
+                   [=](any_exec const& on, arguments const& a) {
+                     op.backward(on, a.view(2, shape), {perm(a, 1)}, a.view(0, shape), a.scratch,
+                                 {ss::grad_mode::overwrite, a.lengths});
+                   }});
+  }
+  {
+    ss::max_exchange const op;
+    auto const maximum = [](arguments const& a, std::size_t i) {
+      return a.view<std::uint32_t>(i, extents3{2, 1, 40});
+    };
+    all.push_back({"max_exchange.forward",
+                   {"y", "maximum", "x"},
+                   2,
+                   true,
+                   false,
+                   size_of(op),
+                   [=](any_exec const& on, arguments const& a) {
+                     op.forward(on, a.view(2, shape), a.view(0, shape), {maximum(a, 1)}, a.scratch,
+                                {a.lengths});
+                   }});
+    all.push_back({"max_exchange.backward",
+                   {"dx", "maximum", "dy"},
+                   1,
+                   true,
+                   false,
+                   size_of(op),
+                   [=](any_exec const& on, arguments const& a) {
+                     op.backward(on, a.view(2, shape), {maximum(a, 1)}, a.view(0, shape), a.scratch,
+                                 {ss::grad_mode::overwrite, a.lengths});
+                   }});
+  }
+  auto const add_shuffle = [&](auto const& op) {
+    all.push_back({"shuffle.forward",
+                   {"y", "x"},
+                   1,
+                   true,
+                   false,
+                   size_of(op),
+                   [=](any_exec const& on, arguments const& a) {
+                     op.forward(on, a.view(1, shape), a.view(0, shape), a.scratch, {a.lengths});
+                   }});
+    all.push_back({"shuffle.backward",
+                   {"dx", "dy"},
+                   1,
+                   true,
+                   false,
+                   size_of(op),
+                   [=](any_exec const& on, arguments const& a) {
+                     op.backward(on, a.view(1, shape), a.view(0, shape), a.scratch,
+                                 {ss::grad_mode::overwrite, a.lengths});
+                   }});
+  };
+  add_shuffle(ss::shuffle<ss::shared_by_channels>(5));
+  add_shuffle(ss::shuffle<ss::per_channel>(5));
+  auto const add_csp = [&](auto const& op) {
+    auto const order = [op](arguments const& a, std::size_t i) {
+      return a.view<std::uint8_t>(i, op.saved_extents(shape));
+    };
+    all.push_back({"csp.forward",
+                   {"y", "order", "x"},
+                   2,
+                   true,
+                   false,
+                   size_of(op),
+                   [=](any_exec const& on, arguments const& a) {
+                     op.forward(on, a.view(2, shape), a.view(0, shape), {order(a, 1)}, a.scratch,
+                                {a.lengths});
+                   }});
+    all.push_back({"csp.backward",
+                   {"dx", "order", "dy"},
+                   1,
+                   true,
+                   false,
+                   size_of(op),
+                   [=](any_exec const& on, arguments const& a) {
+                     op.backward(on, a.view(2, shape), {order(a, 1)}, a.view(0, shape), a.scratch,
+                                 {ss::grad_mode::overwrite, a.lengths});
+                   }});
+  };
+  for (index_t rows : {2, 4}) {
+    add_csp(ss::csp{ss::group_size{rows}, ss::shift::linear{}, pattern_order{irregular}});
+    add_csp(ss::csp{ss::group_size{rows}, ss::shift::linear{}, ss::reference{1}});
+  }
+  {
+    ss::sinkhorn_csp const op{ss::group_size{3}, ss::sinkhorn{0.5, 2}};
+    all.push_back({"sinkhorn_csp.forward",
+                   {"y", "x"},
+                   1,
+                   true,
+                   false,
+                   size_of(op),
+                   [=](any_exec const& on, arguments const& a) {
+                     op.forward(on, a.view(1, shape), a.view(0, shape), a.scratch, {a.lengths});
+                   }});
+    all.push_back({"sinkhorn_csp.backward",
+                   {"dx", "dy", "x"},
+                   1,
+                   true,
+                   false,
+                   size_of(op),
+                   [=](any_exec const& on, arguments const& a) {
+                     op.backward(on, a.view(1, shape), a.view(2, shape), a.view(0, shape),
+                                 a.scratch, {ss::grad_mode::overwrite, a.lengths});
+                   }});
+  }
+  {
+    ss::sparse_mix<ss::topology::cdil> const op;
+    auto const size = [=](any_exec const& on) {
+      return op.workspace_bytes<double>(on, shape, weights);
+    };
+    auto const states = [=](arguments const& a, std::size_t i) {
+      return a.view(i, op.saved_extents(shape, weights));
+    };
+    all.push_back({"sparse_mix.forward",
+                   {"y", "states", "x", "w"},
+                   2,
+                   true,
+                   false,
+                   size,
+                   [=](any_exec const& on, arguments const& a) {
+                     op.forward(on, a.view(2, shape), a.view(3, weights), a.view(0, shape),
+                                {states(a, 1)}, a.scratch, {a.lengths});
+                   }});
+    all.push_back({"sparse_mix.backward",
+                   {"dx", "dw", "dy", "x", "w", "states"},
+                   2,
+                   true,
+                   false,
+                   size,
+                   [=](any_exec const& on, arguments const& a) {
+                     op.backward(on, a.view(2, shape), a.view(3, shape), a.view(4, weights),
+                                 {states(a, 5)}, a.view(0, shape), a.view(1, weights), a.scratch,
+                                 {ss::grad_mode::overwrite, a.lengths});
+                   }});
+  }
+  auto const add_softmax = [&](auto const& op) {
+    auto const state = [=](arguments const& a, std::size_t i) {
+      return a.view(i, op.saved_extents(heads, heads));
+    };
+    auto const size = [=](any_exec const& on) {
+      return op.template workspace_bytes<double>(on, heads, heads);
+    };
+    auto const inputs = [](arguments const& a, std::size_t i) {
+      return ss::attention_inputs<double>{
+          a.view(i, heads), a.view(i + 1, heads), a.view(i + 2, heads), {}};
+    };
+    all.push_back({"softmax_attention.forward",
+                   {"y", "state", "q", "k", "v"},
+                   2,
+                   true,
+                   true,
+                   size,
+                   [=](any_exec const& on, arguments const& a) {
+                     op.forward(on, inputs(a, 2), a.view(0, heads), {state(a, 1)}, a.scratch,
+                                {a.lengths, a.query_lengths, {}});
+                   }});
+    all.push_back({"softmax_attention.backward",
+                   {"dq", "dk", "dv", "q", "k", "v", "dy", "y", "state"},
+                   3,
+                   true,
+                   true,
+                   size,
+                   [=](any_exec const& on, arguments const& a) {
+                     op.backward(on, a.view(6, heads), inputs(a, 3), a.view(7, heads),
+                                 {state(a, 8)},
+                                 {a.view(0, heads), a.view(1, heads), a.view(2, heads)}, a.scratch,
+                                 {ss::grad_mode::overwrite, a.lengths, a.query_lengths, {}});
+                   }});
+  };
+  add_softmax(ss::softmax_attention<pattern_mask>{});
+  add_softmax(ss::softmax_attention<pattern_mask, ss::materialized<>>{});
+  auto const add_linear = [&](auto const& op) {
+    auto const inputs = [](arguments const& a, std::size_t i) {
+      return ss::linear_attention_inputs<double>{
+          a.view(i, heads), a.view(i + 1, heads), a.view(i + 2, heads), {}};
+    };
+    auto const size = [=](any_exec const& on) {
+      return op.template workspace_bytes<double>(on, heads, heads);
+    };
+    all.push_back({"linear_attention.forward",
+                   {"y", "q", "k", "v"},
+                   1,
+                   true,
+                   true,
+                   size,
+                   [=](any_exec const& on, arguments const& a) {
+                     op.forward(on, inputs(a, 1), a.view(0, heads), a.scratch,
+                                {a.lengths, a.query_lengths, {}});
+                   }});
+    all.push_back({"linear_attention.backward",
+                   {"dq", "dk", "dv", "q", "k", "v", "dy"},
+                   3,
+                   true,
+                   true,
+                   size,
+                   [=](any_exec const& on, arguments const& a) {
+                     op.backward(on, a.view(6, heads), inputs(a, 3),
+                                 {a.view(0, heads), a.view(1, heads), a.view(2, heads)}, a.scratch,
+                                 {ss::grad_mode::overwrite, a.lengths, a.query_lengths, {}});
+                   }});
+  };
+  add_linear(ss::linear_attention<>{});
+  add_linear(
+      ss::linear_attention{ss::feature::relu{}, ss::divisor::none{}, ss::direction::causal{}});
+  all.push_back(
+      {"merge_attention.forward",
+       {"y", "state", "parts[0].y", "parts[0].state"},
+       2,
+       false,
+       false,
+       [](any_exec const& on) { return ss::merge_attention::workspace_bytes<double>(on, heads); },
+       [](any_exec const& on, arguments const& a) {
+         ss::merge_attention{}.forward(on, {{a.view(2, heads), a.view(3, numbers)}},
+                                       a.view(0, heads), {a.view(1, numbers)}, a.scratch);
+       }});
+  return all;
+}
+
+}  // namespace support

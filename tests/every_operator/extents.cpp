@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// Extents of 0, 1 and far beyond any memory, in every combination: each constructor of a view, each
+// size of a workspace and each call returns or refuses at once, without signed overflow (which
+// UndefinedBehaviorSanitizer reports). Inputs are one element that strides of 0 repeat, or null;
+// outputs are null, so that a call is refused or writes nothing.
+#define SLICESORT_TEST_EVERY_BACKEND
+#include "support/backends.hpp"
+#include "support/pattern_mask.hpp"
+#include "support/pattern_order.hpp"
+#include "support/refusal.hpp"
+
+#include <slicesort/slicesort.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+using namespace support;
+using ss::extents3;
+using ss::extents4;
+using ss::index_t;
+
+namespace {
+
+constexpr index_t sizes[] = {0,
+                             1,
+                             index_t{1} << 31,
+                             index_t{1} << 40,
+                             index_t{1} << 62,
+                             std::numeric_limits<index_t>::max()};
+
+template <class F>
+void for_each_shape(F const& f) {
+  for (index_t batch : sizes)
+    for (index_t length : sizes)
+      for (index_t channels : sizes) f(extents3{batch, length, channels});
+}
+
+// Inputs of a call: of any shape, with one element behind them, or none.
+class repeated {
+ public:
+  explicit repeated(bool there) : there_(there) {}
+
+  template <class T>
+  ss::tensor3<T const> of(extents3 e) const {
+    return {data<T>(), e, {0, 0, 0}};
+  }
+  template <class T>
+  ss::tensor4<T const> of(extents4 e) const {
+    return {data<T>(), e, {0, 0, 0, 0}};
+  }
+
+ private:
+  template <class T>
+  T const* data() const {
+    static T const zero{};
+    return there_ ? &zero : nullptr;
+  }
+  bool there_;
+};
+template <class Extents>
+auto output(Extents e) {
+  if constexpr (std::is_same_v<Extents, extents3>)
+    return ss::tensor3<float>(nullptr, e);
+  else
+    return ss::tensor4<float>(nullptr, e);
+}
+auto index_output(extents3 e) { return ss::tensor3<std::uint32_t>(nullptr, e); }
+
+// f(on, inputs) for every backend and form of inputs.
+template <class F>
+void for_each_way(F const& f) {
+  for_each_backend_untuned([&](any_exec const& on) {
+    for (bool there : {true, false}) f(on, repeated(there));
+  });
+}
+
+// Counts the calls that were accepted, each of which has ended, and those that were refused.
+struct outcomes {
+  std::size_t accepted = 0, refused = 0;
+
+  // call(workspace), with a workspace of size(), both of which may throw.
+  template <class Size, class Call>
+  void add(Size const& size, Call const& call) {
+    std::string const message = refusal([&] {
+      std::size_t const bytes = size();
+      std::vector<std::byte> memory(bytes < std::size_t{1} << 24 ? bytes : 0);
+      call(ss::workspace(memory));
+    });
+    ++(message.empty() ? accepted : refused);
+  }
+  void check() const {
+    CHECK(accepted > 0);
+    CHECK(refused > 0);
+  }
+};
+
+template <class Op, class Forward, class Backward>
+void check_calls(Op const& op, Forward const& forward, Backward const& backward) {
+  outcomes found;
+  for_each_way([&](any_exec const& on, repeated const& in) {
+    for_each_shape([&](extents3 e) {
+      auto const size = [&] { return op.template workspace_bytes<float>(on, e); };
+      found.add(size, [&](ss::workspace w) { forward(on, in, e, w); });
+      found.add(size, [&](ss::workspace w) { backward(on, in, e, w); });
+    });
+  });
+  found.check();
+}
+
+}  // namespace
+
+TEST_CASE("views") {
+  std::vector<float> one(1);
+  std::size_t held = 0;
+  for_each_shape([&](extents3 e) {
+    ss::tensor3<float> const x(one.data(), e);
+    ss::tensor4<float> const stack = x;
+    CHECK(stack[0].extents() == e);
+    bool const holds = e == extents3{1, 1, 1};
+    CHECK(refusal([&] { (void)ss::view(one, e); }).empty() == holds);
+    held += holds;
+    for (index_t other : sizes) {
+      for (ss::strides3 const s : {x.strides(), ss::strides3{other, other, other}})
+        CHECK(ss::split_heads(ss::tensor3<float>(one.data(), e, s), other).extents().batch ==
+              other);
+      extents4 const four{other, e.batch, e.length, e.channels};
+      CHECK(ss::tensor4<float>(one.data(), four).extents() == four);
+      CHECK(refusal([&] { (void)ss::view(one, four); }).empty() == (holds && other == 1));
+      CHECK(ss::tensor1<float>(one.data(), e.batch, other).stride() == other);
+    }
+  });
+  CHECK(held == 1);
+}
+
+TEST_CASE("operators on one tensor") {
+  ss::slicing_sort<pattern_order> const sort;
+  check_calls(
+      sort,
+      [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
+        sort.forward(on, in.of<float>(e), output(e), {index_output(e)}, w);
+      },
+      [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
+        sort.backward(on, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w);
+      });
+  ss::multi_permutation<pattern_order> const powers(3);
+  check_calls(
+      powers,
+      [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
+        powers.forward(on, in.of<float>(e), ss::uniform_weights, output(e), {index_output(e)}, w);
+      },
+      [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
+        powers.backward(on, in.of<float>(e), ss::uniform_weights, {in.of<std::uint32_t>(e)},
+                        output(e), w);
+      });
+  ss::permute const permute;
+  check_calls(
+      permute,
+      [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
+        permute.forward(on, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w);
+      },
+      [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
+        permute.backward(on, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w);
+      });
+  ss::max_exchange const exchange;
+  check_calls(
+      exchange,
+      [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
+        exchange.forward(on, in.of<float>(e), output(e), {index_output({e.batch, 1, e.channels})},
+                         w);
+      },
+      [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
+        exchange.backward(on, in.of<float>(e), {in.of<std::uint32_t>({e.batch, 1, e.channels})},
+                          output(e), w);
+      });
+  auto const check_shuffle = [](auto const& shuffle) {
+    check_calls(
+        shuffle,
+        [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
+          shuffle.forward(on, in.of<float>(e), output(e), w);
+        },
+        [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
+          shuffle.backward(on, in.of<float>(e), output(e), w);
+        });
+  };
+  check_shuffle(ss::shuffle<ss::shared_by_channels>(5));
+  check_shuffle(ss::shuffle<ss::per_channel>(5));
+}
+
+TEST_CASE("csp and sinkhorn_csp") {
+  auto const check_csp = [](auto const& csp) {
+    check_calls(
+        csp,
+        [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
+          ss::tensor3<std::uint8_t> const order(nullptr, csp.saved_extents(e));
+          csp.forward(on, in.of<float>(e), output(e), {order}, w);
+        },
+        [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
+          csp.backward(on, in.of<float>(e), {in.of<std::uint8_t>(csp.saved_extents(e))}, output(e),
+                       w);
+        });
+  };
+  for (index_t number : {index_t{1}, index_t{2}, index_t{3}, index_t{1} << 62}) {
+    check_csp(ss::csp{ss::group_size{number}});
+    check_csp(ss::csp{ss::group_count{number}, ss::shift::none{}, pattern_order{}});
+    ss::sinkhorn_csp const relaxed{ss::group_size{number}, ss::sinkhorn{0.5, 3}};
+    check_calls(
+        relaxed,
+        [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
+          relaxed.forward(on, in.of<float>(e), output(e), w);
+        },
+        [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
+          relaxed.backward(on, in.of<float>(e), in.of<float>(e), output(e), w);
+        });
+  }
+}
+
+TEST_CASE("sparse_mix") {
+  outcomes found;
+  auto const check = [&](auto const& op, index_t factors, index_t links) {
+    for_each_way([&](any_exec const& on, repeated const& in) {
+      for_each_shape([&](extents3 e) {
+        extents4 const w{factors, e.batch, e.length, links}, states = op.saved_extents(e, w);
+        auto const size = [&] { return op.template workspace_bytes<float>(on, e, w); };
+        found.add(size, [&](ss::workspace scratch) {
+          op.forward(on, in.of<float>(e), in.of<float>(w), output(e), {output(states)}, scratch);
+        });
+        found.add(size, [&](ss::workspace scratch) {
+          op.backward(on, in.of<float>(e), in.of<float>(w), output(e), scratch);
+        });
+        found.add(size, [&](ss::workspace scratch) {
+          op.backward(on, in.of<float>(e), in.of<float>(e), in.of<float>(w), {in.of<float>(states)},
+                      output(e), output(w), scratch);
+        });
+      });
+    });
+  };
+  for (index_t factors : sizes)
+    for (index_t links : sizes) {
+      check(ss::sparse_mix<ss::topology::chord>{{links}}, factors, links);
+      check(ss::sparse_mix<ss::topology::cdil>{{links}, ss::recompute}, factors, 1);
+    }
+  found.check();
+}
+
+namespace {
+
+// f(q, v) for shapes of attention.
+template <class F>
+void for_each_pair_of_shapes(F const& f) {
+  for_each_shape([&](extents3 q) {
+    for (index_t heads : sizes)
+      for (index_t keys : sizes)
+        for (index_t values : sizes)
+          f(extents4{q.batch, heads, q.length, q.channels}, extents4{q.batch, heads, keys, values});
+  });
+}
+extents4 keys_of(extents4 q, extents4 v) { return {q.outer, q.batch, v.length, q.channels}; }
+extents4 results_of(extents4 q, extents4 v) { return {q.outer, q.batch, q.length, v.channels}; }
+
+template <class Op>
+void check_softmax(Op const& op) {
+  outcomes found;
+  for_each_way([&](any_exec const& on, repeated const& in) {
+    for_each_pair_of_shapes([&](extents4 q, extents4 v) {
+      extents4 const k = keys_of(q, v), y = results_of(q, v), state = op.saved_extents(q, v);
+      ss::attention_inputs<float> const inputs{
+          in.of<float>(q), in.of<float>(k), in.of<float>(v), {}};
+      auto const size = [&] { return op.template workspace_bytes<float>(on, q, v); };
+      found.add(size,
+                [&](ss::workspace w) { op.forward(on, inputs, output(y), {output(state)}, w); });
+      found.add(size, [&](ss::workspace w) { op.forward(on, inputs, output(y), ss::no_saved, w); });
+      auto const backward = [&](ss::attention_gradients<float> const& to) {
+        found.add(size, [&](ss::workspace w) {
+          op.backward(on, in.of<float>(y), inputs, in.of<float>(y), {in.of<float>(state)}, to, w);
+        });
+      };
+      backward({output(q), output(k), output(v)});
+      backward({output(q), {}, {}});
+      backward({{}, output(k), {}});
+    });
+  });
+  found.check();
+}
+
+template <class Op>
+void check_linear(Op const& op) {
+  outcomes found;
+  for_each_way([&](any_exec const& on, repeated const& in) {
+    for_each_pair_of_shapes([&](extents4 q, extents4 v) {
+      extents4 const k = keys_of(q, v), y = results_of(q, v);
+      ss::linear_attention_inputs<float> const inputs{
+          in.of<float>(q), in.of<float>(k), in.of<float>(v), {}};
+      auto const size = [&] { return op.template workspace_bytes<float>(on, q, v); };
+      found.add(size, [&](ss::workspace w) { op.forward(on, inputs, output(y), w); });
+      auto const backward = [&](ss::linear_attention_gradients<float> const& to) {
+        found.add(size, [&](ss::workspace w) { op.backward(on, in.of<float>(y), inputs, to, w); });
+      };
+      backward({output(q), output(k), output(v)});
+      backward({{}, {}, output(v)});
+    });
+  });
+  found.check();
+}
+
+}  // namespace
+
+TEST_CASE("softmax_attention") {
+  check_softmax(ss::softmax_attention<pattern_mask>{});
+  check_softmax(ss::softmax_attention<pattern_mask, ss::materialized<>>{});
+}
+TEST_CASE("linear_attention") {
+  check_linear(ss::linear_attention<>{});
+  check_linear(ss::linear_attention<ss::feature::cosine_reweighted>{});
+  check_linear(
+      ss::linear_attention{ss::feature::relu{}, ss::divisor::none{}, ss::direction::causal{}});
+}
+TEST_CASE_TEMPLATE("linear_attention with random features", Feature, ss::feature::random_exp,
+                   ss::feature::random_fourier) {
+  ss::linear_attention<Feature> const op;
+  outcomes found;
+  for_each_way([&](any_exec const& on, repeated const& in) {
+    for_each_shape([&](extents3 w) {
+      for (index_t length : sizes)
+        for (index_t values : sizes) {
+          extents4 const q{1, w.batch, length, w.channels}, v{1, w.batch, length, values};
+          ss::linear_attention_inputs<float> const inputs{in.of<float>(q), in.of<float>(q),
+                                                          in.of<float>(v), in.of<float>(w)};
+          auto const size = [&] { return op.template workspace_bytes<float>(on, q, v, w, w); };
+          found.add(size, [&](ss::workspace s) { op.forward(on, inputs, output(v), s); });
+          found.add(size, [&](ss::workspace s) {
+            op.backward(on, in.of<float>(v), inputs, {output(q), output(q), output(v), output(w)},
+                        s);
+          });
+        }
+    });
+  });
+  found.check();
+}
+
+TEST_CASE("merge_attention") {
+  ss::merge_attention const op;
+  outcomes found;
+  for_each_way([&](any_exec const& on, repeated const& in) {
+    for_each_shape([&](extents3 e) {
+      for (index_t heads : sizes) {
+        extents4 const y{e.batch, heads, e.length, e.channels}, state{e.batch, heads, e.length, 2};
+        ss::attention_part<float> const part{in.of<float>(y), in.of<float>(state)};
+        found.add([&] { return op.workspace_bytes<float>(on, y); },
+                  [&](ss::workspace w) {
+                    op.forward(on, {part, part}, output(y), {output(state)}, w);
+                  });
+      }
+    });
+  });
+  found.check();
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views overlap exactly if they share a byte, and calls whose views share nothing are accepted:
+// slices of a packed tensor, and axes of one element with any stride.
+#define SLICESORT_TEST_EVERY_BACKEND
+#include "support/backends.hpp"
+#include "support/inputs.hpp"
+#include "support/pattern_mask.hpp"
+#include "support/pattern_order.hpp"
+#include "support/refusal.hpp"
+
+#include <slicesort/slicesort.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <vector>
+
+using namespace support;
+using ss::extents3;
+using ss::extents4;
+using ss::index_t;
+
+namespace {
+
+std::vector<std::uintptr_t> bytes_of(ss::detail::view_info const& v) {
+  std::vector<std::uintptr_t> bytes;
+  for (index_t o = 0; o < v.extents.outer; ++o)
+    for (index_t b = 0; b < v.extents.batch; ++b)
+      for (index_t n = 0; n < v.extents.length; ++n)
+        for (index_t c = 0; c < v.extents.channels; ++c)
+          for (index_t byte = 0; byte < v.element_bytes; ++byte)
+            bytes.push_back(reinterpret_cast<std::uintptr_t>(v.data) +
+                            static_cast<std::uintptr_t>(
+                                v.element_bytes * (o * v.strides.outer + b * v.strides.batch +
+                                                   n * v.strides.length + c * v.strides.channels) +
+                                byte));
+  std::sort(bytes.begin(), bytes.end());
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("views share memory if they share a byte") {
+  static std::byte memory[4096];
+  random_stream random(1);
+  std::size_t sharing = 0, apart = 0;
+  auto const below = [&](index_t n) {
+    return static_cast<index_t>(random.below(static_cast<std::uint64_t>(n)));
+  };
+  auto const view = [&](ss::strides4 strides) {
+    ss::detail::view_info v;
+    v.element_bytes = index_t{1} << below(4);
+    v.data = memory + below(64);
+    v.extents = {1 + below(3), 1 + below(3), 1 + below(4), 1 + below(4)};
+    v.strides = strides;
+    return v;
+  };
+  for (int i = 0; i < 20'000; ++i) {
+    ss::strides4 const s{below(60), below(30), below(12), 1 + below(3)},
+        t{below(60), below(30), below(12), 1 + below(3)};
+    auto const a = view(s), b = view(random.below(2) == 0 ? s : t);
+    auto const first = bytes_of(a), second = bytes_of(b);
+    std::vector<std::uintptr_t> both;
+    std::set_intersection(first.begin(), first.end(), second.begin(), second.end(),
+                          std::back_inserter(both));
+    CAPTURE(i);
+    CHECK(ss::detail::shared_bytes::between(a, b) == !both.empty());
+    ++(both.empty() ? apart : sharing);
+  }
+  CHECK(apart > 2000);
+  CHECK(sharing > 2000);
+}
+
+TEST_CASE("calls whose views share nothing, or are the same") {
+  for_each_backend_untuned([&](any_exec const& on) {
+    CAPTURE(describe_exec(on));
+    std::vector<float> packed(4 * 10), rest(200);
+    // In place: the stride of an axis of one element may be anything.
+    ss::slicing_sort<pattern_order> const sort;
+    extents3 const e{1, 4, 2};
+    std::vector<std::byte> scratch(sort.workspace_bytes<float>(on, e));
+    ss::tensor3<float> const x(packed.data(), e);
+    for (index_t unused :
+         {index_t{0}, index_t{1}, index_t{12345}, std::numeric_limits<index_t>::min()}) {
+      ss::tensor3<float> const y(packed.data(), e, {unused, 2, 1});
+      for (std::size_t i = 0; i < 8; ++i) packed[i] = static_cast<float>(8 - i);
+      sort.forward(on, x, y, ss::no_saved, scratch);
+      for (std::size_t i = 0; i < 8; ++i)
+        CHECK(packed[i] == static_cast<float>(i / 2 * 2 + 2 - i % 2));
+    }
+    ss::tensor3<float> const first(packed.data(), e, {24, 6, 1}),
+        second(packed.data() + 3, e, {0, 6, 1});
+    CHECK(sort.check_forward(on, first, second, ss::no_saved, scratch));
+    CHECK(sort.check_backward(
+        on, first, {ss::tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(rest.data()), e)},
+        second, scratch));
+    // Gradients of keys and values of other widths, packed in one tensor.
+    extents4 const keys{1, 1, 4, 6}, values{1, 1, 4, 4}, state{1, 1, 4, 2};
+    ss::strides4 const rows{40, 40, 10, 1};
+    auto const in = [&](extents4 shape) { return ss::tensor4<float>(rest.data(), shape); };
+    ss::softmax_attention<pattern_mask> const softmax;
+    scratch.resize(softmax.workspace_bytes<float>(on, keys, values));
+    auto const packed_values = [&](index_t at) {
+      return softmax.check_backward(on, in(values), {in(keys), in(keys), in(values)}, in(values),
+                                    {in(state)},
+                                    {{},
+                                     ss::tensor4<float>(packed.data(), keys, rows),
+                                     ss::tensor4<float>(packed.data() + at, values, rows)},
+                                    scratch);
+    };
+    CHECK(std::string(packed_values(6).message) == "");
+    CHECK(says(packed_values(5).message, "dk overlaps dv ("));
+    ss::linear_attention<> const linear;
+    scratch.resize(linear.workspace_bytes<float>(on, keys, values));
+    CHECK(linear.check_backward(on, in(values), {in(keys), in(keys), in(values)},
+                                {{},
+                                 ss::tensor4<float>(packed.data(), keys, rows),
+                                 ss::tensor4<float>(packed.data() + 6, values, rows)},
+                                scratch));
+  });
+}

@@ -57,15 +57,16 @@ template <std::size_t Rank>
 void require_size(std::size_t is, index_t const (&extents)[Rank]) {
   constexpr index_t largest = std::numeric_limits<index_t>::max();
   index_t want = 1;
-  char shape[24 * Rank + 1] = {};
-  int used = 0;
   for (index_t extent : extents) {
     if (extent < 0) return;
     want = extent != 0 && want > largest / extent ? largest : want * extent;
-    used += std::snprintf(shape + used, sizeof shape - static_cast<std::size_t>(used), "%s%lld",
-                          used == 0 ? "" : ", ", static_cast<long long>(extent));
   }
   if (is == static_cast<std::size_t>(want)) return;
+  char shape[24 * Rank + 1] = {};
+  int used = 0;
+  for (index_t extent : extents)
+    used += std::snprintf(shape + used, sizeof shape - static_cast<std::size_t>(used), "%s%lld",
+                          used == 0 ? "" : ", ", static_cast<long long>(extent));
   verdict wrong;
   wrong.kind = error_kind::argument;
   std::snprintf(wrong.message, sizeof wrong.message,

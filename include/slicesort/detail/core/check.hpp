@@ -84,7 +84,7 @@ class checker {
       too_large(v);
     else if (v.written)
       distinct_elements(v);
-    if (ok() && views_ < most_views) memory_[views_++] = v;
+    if (ok()) tensors_.add(v);
   }
 
   // The rules of a view that a shape alone can break. Extents of 0 are no excuse for large ones:
@@ -154,7 +154,7 @@ class checker {
     view_info const memory = describe(name, lengths, false);
     view(memory);
     if (!ok() || batch == 0) return;
-    lengths_[lists_++] = memory;
+    lengths_.add(memory);
     if (!reads_memory_) return;
     index_t const distinct = lengths.stride() == 0 ? 1 : batch;
     for (index_t b = 0; b < distinct; ++b) {
@@ -182,15 +182,16 @@ class checker {
     workspace_holds(w, need);
     if (!ok()) return;
     view_info const scratch = describe_bytes("workspace", w.data, need);
-    for (int i = 0; i < views_; ++i) {
-      if (need != 0) no_overlap(scratch, memory_[i], false, error_kind::workspace);
-      for (int j = 0; j < lists_ && memory_[i].written; ++j) no_overlap(lengths_[j], memory_[i]);
+    for (view_info const& tensor : tensors_) {
+      if (need != 0) no_overlap(scratch, tensor, false, error_kind::workspace);
+      if (!tensor.written) continue;
+      for (view_info const& lengths : lengths_) no_overlap(lengths, tensor);
     }
   }
   // True if any view that the call writes has an element.
   bool writes() const {
-    for (int i = 0; i < views_; ++i)
-      if (memory_[i].written) return true;
+    for (view_info const& tensor : tensors_)
+      if (tensor.written) return true;
     return false;
   }
 
@@ -267,8 +268,8 @@ class checker {
   char const* op_;
   bool reads_memory_;
   verdict verdict_;
-  view_info memory_[most_views], lengths_[most_lists];
-  int views_ = 0, lists_ = 0;  // how many of them
+  view_list<most_views> tensors_;
+  view_list<most_lists> lengths_;
 };
 
 inline void checker::distinct_elements(view_info const& v) {

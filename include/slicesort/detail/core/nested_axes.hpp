@@ -50,7 +50,6 @@ struct stepped_axes {
 struct byte_pattern {
   stepped_axes repeats;
   index_t piece;
-  index_t reach;  // from the first byte to the one past the last
 
   explicit byte_pattern(view_info const& v) : repeats(v), piece(v.element_bytes) {
     for (int i = 0; i < repeats.count; ++i) repeats.axes[i].stride *= v.element_bytes;
@@ -59,27 +58,32 @@ struct byte_pattern {
       if (a.stride > piece) break;
       piece += (a.extent - 1) * a.stride;
     }
-    reach = piece;
-    for (int i = 0; i < repeats.count; ++i)
-      reach += (repeats.axes[i].extent - 1) * repeats.axes[i].stride;
   }
 };
+
+// Bytes from the first one of a view to the one past the last.
+inline index_t reach_of(view_info const& v) {
+  return ((v.extents.outer - 1) * v.strides.outer + (v.extents.batch - 1) * v.strides.batch +
+          (v.extents.length - 1) * v.strides.length +
+          (v.extents.channels - 1) * v.strides.channels + 1) *
+         v.element_bytes;
+}
 
 // Decides whether two views share a byte. Exact for the views that occur, such as slices of a
 // packed tensor; where a search would take long, the answer is yes.
 class shared_bytes {
  public:
   static bool between(view_info const& a, view_info const& b) {
-    byte_pattern const first(a), second(b);
     auto const a0 = reinterpret_cast<std::uintptr_t>(a.data),
                b0 = reinterpret_cast<std::uintptr_t>(b.data);
-    if (a0 + static_cast<std::uintptr_t>(first.reach) <= b0 ||
-        b0 + static_cast<std::uintptr_t>(second.reach) <= a0)
+    index_t const reach_a = reach_of(a), reach_b = reach_of(b);
+    if (a0 + static_cast<std::uintptr_t>(reach_a) <= b0 ||
+        b0 + static_cast<std::uintptr_t>(reach_b) <= a0)
       return false;
     constexpr index_t large = index_t{1} << 61;  // no sum of smaller numbers overflows
-    if (first.reach > large || second.reach > large) return true;
+    if (reach_a > large || reach_b > large) return true;
     index_t const apart = b0 > a0 ? static_cast<index_t>(b0 - a0) : -static_cast<index_t>(a0 - b0);
-    return shared_bytes(first, second).meet(0, apart);
+    return shared_bytes(byte_pattern(a), byte_pattern(b)).meet(0, apart);
   }
 
  private:

@@ -5,7 +5,9 @@
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
 
+#include <cstddef>
 #include <cstdio>
+#include <new>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
@@ -27,6 +29,21 @@ struct view_info {
   strides4 strides{};
   bool written = false;
   axis_names axes = three_axes;
+};
+
+// Up to Most views, in memory that is not initialized: a call lists a few of many.
+template <int Most>
+class view_list {
+ public:
+  void add(view_info const& v) {
+    if (size_ < Most) ::new (static_cast<void*>(memory_ + size_++ * sizeof v)) view_info(v);
+  }
+  view_info const* begin() const { return reinterpret_cast<view_info const*>(memory_); }
+  view_info const* end() const { return begin() + size_; }
+
+ private:
+  alignas(view_info) unsigned char memory_[std::size_t{Most} * sizeof(view_info)];
+  std::size_t size_ = 0;
 };
 
 constexpr extents4 stack_of_one(extents3 e) { return {1, e.batch, e.length, e.channels}; }

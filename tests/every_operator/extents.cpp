@@ -53,6 +53,8 @@ class repeated {
   ss::tensor4<T const> of(extents4 e) const {
     return {data<T>(), e, {0, 0, 0, 0}};
   }
+  // One length for all samples.
+  ss::tensor1<index_t const> lengths(index_t batch) const { return {data<index_t>(), batch, 0}; }
 
  private:
   template <class T>
@@ -69,6 +71,13 @@ auto output(Extents e) {
   else
     return ss::tensor4<float>(nullptr, e);
 }
+struct any_options {
+  ss::tensor1<index_t const> lengths;
+
+  operator ss::forward_options() const { return {lengths}; }
+  operator ss::backward_options() const { return {ss::grad_mode::overwrite, lengths}; }
+};
+any_options options(repeated in, extents3 e) { return {in.lengths(e.batch)}; }
 auto index_output(extents3 e) { return ss::tensor3<std::uint32_t>(nullptr, e); }
 
 // f(on, inputs) for every backend and form of inputs.
@@ -142,49 +151,52 @@ TEST_CASE("operators on one tensor") {
   check_calls(
       sort,
       [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-        sort.forward(on, in.of<float>(e), output(e), {index_output(e)}, w);
+        sort.forward(on, in.of<float>(e), output(e), {index_output(e)}, w, options(in, e));
       },
       [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-        sort.backward(on, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w);
+        sort.backward(on, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w, options(in, e));
       });
   ss::multi_permutation<pattern_order> const powers(3);
   check_calls(
       powers,
       [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-        powers.forward(on, in.of<float>(e), ss::uniform_weights, output(e), {index_output(e)}, w);
+        powers.forward(on, in.of<float>(e), ss::uniform_weights, output(e), {index_output(e)}, w,
+                       options(in, e));
       },
       [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
         powers.backward(on, in.of<float>(e), ss::uniform_weights, {in.of<std::uint32_t>(e)},
-                        output(e), w);
+                        output(e), w, options(in, e));
       });
   ss::permute const permute;
   check_calls(
       permute,
       [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-        permute.forward(on, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w);
+        permute.forward(on, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w,
+                        options(in, e));
       },
       [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-        permute.backward(on, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w);
+        permute.backward(on, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w,
+                         options(in, e));
       });
   ss::max_exchange const exchange;
   check_calls(
       exchange,
       [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
         exchange.forward(on, in.of<float>(e), output(e), {index_output({e.batch, 1, e.channels})},
-                         w);
+                         w, options(in, e));
       },
       [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
         exchange.backward(on, in.of<float>(e), {in.of<std::uint32_t>({e.batch, 1, e.channels})},
-                          output(e), w);
+                          output(e), w, options(in, e));
       });
   auto const check_shuffle = [](auto const& shuffle) {
     check_calls(
         shuffle,
         [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-          shuffle.forward(on, in.of<float>(e), output(e), w);
+          shuffle.forward(on, in.of<float>(e), output(e), w, options(in, e));
         },
         [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-          shuffle.backward(on, in.of<float>(e), output(e), w);
+          shuffle.backward(on, in.of<float>(e), output(e), w, options(in, e));
         });
   };
   check_shuffle(ss::shuffle<ss::shared_by_channels>(5));
@@ -197,11 +209,11 @@ TEST_CASE("csp and sinkhorn_csp") {
         csp,
         [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
           ss::tensor3<std::uint8_t> const order(nullptr, csp.saved_extents(e));
-          csp.forward(on, in.of<float>(e), output(e), {order}, w);
+          csp.forward(on, in.of<float>(e), output(e), {order}, w, options(in, e));
         },
         [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
           csp.backward(on, in.of<float>(e), {in.of<std::uint8_t>(csp.saved_extents(e))}, output(e),
-                       w);
+                       w, options(in, e));
         });
   };
   for (index_t number : {index_t{1}, index_t{2}, index_t{3}, index_t{1} << 62}) {
@@ -211,10 +223,10 @@ TEST_CASE("csp and sinkhorn_csp") {
     check_calls(
         relaxed,
         [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-          relaxed.forward(on, in.of<float>(e), output(e), w);
+          relaxed.forward(on, in.of<float>(e), output(e), w, options(in, e));
         },
         [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-          relaxed.backward(on, in.of<float>(e), in.of<float>(e), output(e), w);
+          relaxed.backward(on, in.of<float>(e), in.of<float>(e), output(e), w, options(in, e));
         });
   }
 }

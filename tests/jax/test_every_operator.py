@@ -145,6 +145,20 @@ class EveryOperator(Tested):
             self.close(first[n], sum(p[n] for p in parts))
 
     @each
+    def test_gradients_of_others_do_not_change_a_gradient(self, case: Case) -> None:
+        """JAX keeps what it has traced: gradients by all arrays, by the first alone, and mapped by all again."""
+        arrays, every = case.arrays("float32"), tuple(range(len(case.shapes)))
+        expected = jax.grad(weighted(case.call), every)(*arrays)
+        jax.make_jaxpr(jax.value_and_grad(weighted(case.call), every))(*arrays)
+        for argument in reversed(every):
+            self.same(jax.jit(jax.grad(weighted(case.call), argument))(*arrays), expected[argument])
+        mapped = [a[None] for a in arrays]
+        for f in (jax.vmap(jax.grad(weighted(case.call), every)),
+                  jax.grad(lambda *a: jax.vmap(weighted(case.call))(*a).sum(), every)):
+            for a, b in zip(f(*mapped), expected):
+                self.same(a[0], b)
+
+    @each
     def test_empty(self, case: Case) -> None:
         for axis in range(3 if len(case.shapes[0]) == 3 else 1):
             if axis == 2 and "sparse_mix" not in case.name:

@@ -112,15 +112,16 @@ def operator(forward: Callable[..., Any], backward: Callable[..., Any]) -> Calla
 
     def rule_forward(policies: Policies, *arrays: Any) -> Any:
         y, saved = forward(True, policies, *(None if a is None else a.value for a in arrays))
-        # Residuals are arrays; so that a bool is known while backward is traced, it goes into their structure.
-        wanted = tuple(() if a is not None and a.perturbed else None for a in arrays)
+        # Residuals are arrays; a bool that must be known while backward is traced goes into a shape. JAX mixes up their
+        # structure where calls with other bools came before.
+        wanted = tuple(jnp.zeros(1 if a is not None and a.perturbed else 0, bool) for a in arrays)
         return y, (saved, wanted)
 
     def rule_backward(policies: Policies, residuals: Any, dy: Any) -> Any:
         saved, wanted = residuals
         dy = jax.tree.map(lambda d: jnp.zeros(d.shape, d.dtype) if isinstance(d, SymbolicZero) else d, dy,
                           is_leaf=lambda d: isinstance(d, SymbolicZero))
-        return backward(policies, saved, tuple(w is not None for w in wanted), dy)
+        return backward(policies, saved, tuple(w.shape[0] == 1 for w in wanted), dy)
 
     differentiable.defvjp(rule_forward, rule_backward, symbolic_zeros=True)
     return jax.jit(differentiable, static_argnums=0)

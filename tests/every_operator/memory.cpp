@@ -5,6 +5,8 @@
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "calls.hpp"
 
+#include <slicesort/slicesort.hpp>
+
 #include <doctest/doctest.h>
 
 #include <cstddef>

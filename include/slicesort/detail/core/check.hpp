@@ -83,7 +83,7 @@ class checker {
       too_large(v);
     else if (v.written)
       distinct_elements(v);
-    if (ok() && views_ < most_views) memory_[views_++] = v;
+    if (ok() && views_ < most_views) memory_[views_++].view = v;
   }
 
   // The rules of a view that a shape alone can break. Extents of 0 are no excuse for large ones:
@@ -153,7 +153,7 @@ class checker {
     view_info const memory = describe(name, lengths, false);
     view(memory);
     if (!ok() || batch == 0) return;
-    lengths_[lists_++] = memory;
+    lengths_[lists_++].view = memory;
     if (!reads_memory_) return;
     index_t const distinct = lengths.stride() == 0 ? 1 : batch;
     for (index_t b = 0; b < distinct; ++b) {
@@ -182,14 +182,15 @@ class checker {
     if (!ok()) return;
     view_info const scratch = describe_bytes("workspace", w.data, need);
     for (int i = 0; i < views_; ++i) {
-      if (need != 0) no_overlap(scratch, memory_[i], false, error_kind::workspace);
-      for (int j = 0; j < lists_ && memory_[i].written; ++j) no_overlap(lengths_[j], memory_[i]);
+      if (need != 0) no_overlap(scratch, memory_[i].view, false, error_kind::workspace);
+      for (int j = 0; j < lists_ && memory_[i].view.written; ++j)
+        no_overlap(lengths_[j].view, memory_[i].view);
     }
   }
   // True if any view that the call writes has an element.
   bool writes() const {
     for (int i = 0; i < views_; ++i)
-      if (memory_[i].written) return true;
+      if (memory_[i].view.written) return true;
     return false;
   }
 
@@ -262,7 +263,12 @@ class checker {
   char const* op_;
   bool reads_memory_;
   verdict verdict_;
-  view_info memory_[most_views], lengths_[most_lists];
+  // Entries are written before they are read; most calls use few of them.
+  union entry {
+    view_info view;
+    entry() {}
+  };
+  entry memory_[most_views], lengths_[most_lists];
   int views_ = 0, lists_ = 0;  // how many of them
 };
 

@@ -32,7 +32,7 @@ def lacks_encoding(call: ast.Call) -> bool:
 sources = [path for path in files() if path.suffix == ".py" or path.read_bytes()[:40].startswith(b"#!/usr/bin/env python3")]
 complaints = [f"{name(path)}:{node.lineno}: names no encoding" for path in sources
               for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call) and lacks_encoding(node)]
-complaints += [f"{name(path)}:{number}: {found[0]}..) depends on the locale" for under in ("include", "examples/learning")
+complaints += [f"{name(path)}:{number}: {found[0]}..) depends on the locale" for under in ("include", "examples/learning", "examples/bindings", "examples/jax", "examples/torch")
                for path in files(".hpp", ".cpp", ".cuh", ".inl", under=under)
                for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if (found := OF_LOCALE.search(line))]
 if not sources:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .results import Case
 
 PLAIN_LOOPS = "plain loops"  # what the program calls it when it has no BLAS
-# Of each subject in the arena, in the order of the tables.
+# Subjects of the arena, in the order of the tables.
 FAMILIES = {"slicing_sort": "sorts", "max_exchange": "sorts", "multi_permutation": "sorts", "csp": "channel-wise permutation",
             "sparse_mix": "sparse factors", "linear_attention": "linear attention", "softmax_attention": "softmax attention"}
 

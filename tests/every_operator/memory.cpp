@@ -111,7 +111,7 @@ TEST_CASE("addresses that are no multiple of the alignment") {
   });
 }
 
-// As a thread does that writes to the lengths of a call while it runs: results are worthless, but
+// Imitates a thread that writes to the lengths of a call while it runs: results are worthless, but
 // nothing outside the tensors is read or written.
 TEST_CASE("lengths that change after the check") {
   if (!testing(backend_kind::host)) return;

@@ -135,7 +135,7 @@ TEST_CASE("a journal that cannot be written fails") {
                        (cannot + "no/such/folder/file: No such file or directory").c_str(),
                        checkpoint_error);
   CHECK_THROWS_WITH_AS(journal("."), (cannot + ".: Is a directory").c_str(), checkpoint_error);
-  // As a full disk: the file may not grow.
+  // Imitates a full disk: the file may not grow.
   journal full(path);
   full.write(journal_line("start"));
   rlimit usual{};

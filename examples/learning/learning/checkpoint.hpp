@@ -45,7 +45,7 @@ void save_checkpoint(std::string const& path, parameters<T>& all, metadata const
   save_tensors(path, detail::stored(all), about);
 }
 
-/// What a checkpoint says of a run.
+/// The metadata of a run in its checkpoint.
 struct run_state {
   index_t step = 0;
   double seconds = 0;

@@ -295,7 +295,7 @@ void locales() {
   numbers();
 }
 
-// What an adapter checks before there is a tensor.
+// Checks that an adapter makes before there is a tensor.
 void policies_without_tensors() {
   using bindings::check_policy;
   check(check_policy("groups", "group_size{4.0}", 0) == 4, "group_size");

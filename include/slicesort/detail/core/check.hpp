@@ -222,7 +222,7 @@ class checker {
     return true;
   }
 
-  // Whether the extents that are not 0 have a small product, and so any of them.
+  // True if the extents that are not 0 have a small product, and so any of them.
   static bool few_elements(extents4 e) {
     index_t product = 1;
     for (index_t const extent : {e.outer, e.batch, e.length, e.channels})

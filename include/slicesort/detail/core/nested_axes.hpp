@@ -15,11 +15,11 @@ namespace detail {
 
 // The axes of a view that have a step, by falling stride.
 struct stepped_axes {
-  static constexpr int most = 4;
+  static constexpr int max_axes = 4;
   struct axis {
     index_t extent, stride;
   };
-  axis axes[most];
+  axis axes[max_axes];
   int count = 0;
 
   explicit stepped_axes(view_info const& v) {
@@ -107,7 +107,7 @@ class shared_bytes {
     }
   }
 
-  // Whether pieces meet that are `apart` before axes `i` .. are stepped along. `above_` and
+  // True if pieces meet that are `apart` before axes `i` .. are stepped along. `above_` and
   // `below_` say how far apart those can be that these steps still bring together.
   bool meet(int i, index_t apart) {
     if (i == count_) return -below_ < apart && apart < above_;
@@ -129,7 +129,7 @@ class shared_bytes {
     return n >= 0 ? n / stride + 1 : -((-n - 1) / stride);
   }
 
-  axis axes_[2 * stepped_axes::most];
+  axis axes_[2 * stepped_axes::max_axes];
   int count_ = 0;
   int left_ = 1000;  // steps of the search
   index_t above_, below_;

@@ -74,8 +74,8 @@ SLICESORT_HD_INLINE A row_norm(Arithmetic& on, A square, index_t channels, Eleme
   return norm > greatest ? greatest : norm;
 }
 
-// What random_fourier divides a row by, its norm and the floor; and what it multiplies the row by,
-// 0 where the divisor is no normal number.
+// The divisor of a row of random_fourier, its norm and the floor; and the row's factor, 0 where the
+// divisor is no normal number.
 template <class A, class Arithmetic>
 SLICESORT_HD_INLINE A fourier_divisor(Arithmetic& on, A norm, A floor) {
   return on.fused_multiply_add(norm, A(1), floor);

@@ -15,7 +15,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace impl {
 
-// Where a tile of scores lies: its first row and column are of this query and this key, of a head
+// The place of a tile of scores: its first row and column are of this query and this key, of a head
 // that has so many keys.
 struct tile_place {
   head_index head;

@@ -14,9 +14,9 @@ namespace detail {
 // The policies of a call. They are asked on the host, for every channel: they need not be device
 // code.
 struct csp_rule {
-  index_t group;      // rows of a group, 1..max(length, 1)
-  index_t reference;  // the channel that groups are aligned to, which is not shifted; -1: they are
-                      // not
+  index_t group;           // rows of a group, 1..max(length, 1)
+  index_t reference = -1;  // the channel that groups are aligned to, which is not shifted; -1: they
+                           // are not
   void const* policies;
   index_t (*shift_by)(void const* policies, index_t channel, extents3 extents);
   bool (*is_descending)(void const* policies, index_t channel, extents3 extents);

@@ -53,6 +53,14 @@ SLICESORT_HD_INLINE A square_root(Arithmetic& on, A x) {
   return root;
 }
 
+// A row in memory as a function of the channel.
+template <class A>
+struct contiguous_row {
+  A const* data;
+
+  SLICESORT_HD_INLINE A operator()(index_t channel) const { return data[channel]; }
+};
+
 // |x| of a row, given the sum of its squares. Where that left the range of A, the squares of x over
 // its largest magnitude are summed. It is at most A's largest number.
 template <class A, class Arithmetic, class Element>

@@ -212,9 +212,8 @@ class tile_features {
       squares(m, padded, m.row.factor);
       single_arithmetic<A> on;
       for (int i = 0; i < padded; ++i) {
-        A const* const x = m.x + i * width_.channels;
-        A const norm =
-            detail::row_norm(on, m.row.factor[i], width_.channels, [x](index_t c) { return x[c]; });
+        A const norm = detail::row_norm(on, m.row.factor[i], width_.channels,
+                                        detail::contiguous_row<A>{m.x + i * width_.channels});
         m.row.factor[i] = detail::fourier_scale(on, norm, of_.eps);
         m.row.ratio[i] =
             norm > A(0) ? on.divide(detail::fourier_divisor(on, norm, of_.eps), norm) : A(0);

@@ -70,8 +70,7 @@ class parameters {
       if (other.name == name) throw std::logic_error("there are two parameters called " + name);
     index_t size = 1;
     for (index_t const extent : shape) {
-      if (extent < 0 || (size > 0 && extent > (max_elements - size_) / size))
-        throw std::bad_alloc();
+      if (extent < 0 || (size > 0 && extent > (limit - size_) / size)) throw std::bad_alloc();
       size *= extent;
     }
     entries_.push_back({std::move(name), std::move(shape), first, size_, size});
@@ -98,7 +97,7 @@ class parameters {
   std::vector<T>& second_moments() { return second_moments_; }
 
  private:
-  static constexpr index_t max_elements = PTRDIFF_MAX / sizeof(T);
+  static constexpr index_t limit = PTRDIFF_MAX / sizeof(T);
 
   std::vector<entry> entries_;
   index_t size_ = 0;

@@ -81,7 +81,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_modes(modes) -> None:
     for name, what in (("arena", "(default) operators beside softmax attention, on text: table, pictures, a page (about 90 seconds, with --all "
-                                 "ten; interrupted, it goes on where it was); docs/arena.md says what is what"),
+                                 "ten minutes; interrupted, it goes on where it was); docs/arena.md says what is what"),
                        ("targets", "the promised speeds: asked, measured, met (about ten minutes)"),
                        ("sweep", "no cliff at a power of two: every operator of the host at N = 4032, 4096, 4160 (about ten minutes)")):
         modes.add_argument(f"--{name}", dest="mode", action="store_const", const=name, help=what)

@@ -28,9 +28,9 @@ inline void check_name(std::string const& name, std::string const& dtype) {
     throw usage_error("a contestant is called '" + name +
                       "': names are letters, digits, '_', '-' and '.', and do not begin with "
                       "'baseline'");
-  auto const& all = all_subjects();
+  auto const& subjects = all_subjects();
   auto const has_it = [&](subject const& s) { return s.name == name && s.dtype == dtype; };
-  if (std::count_if(all.begin(), all.end(), has_it) > 1)
+  if (std::count_if(subjects.begin(), subjects.end(), has_it) > 1)
     throw usage_error("two contestants are called " + name);
 }
 

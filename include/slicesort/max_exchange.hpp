@@ -159,8 +159,7 @@ class max_exchange {
       c.fail(error_kind::argument, "row is %lld, must be in 0..%lld (a row of %s)",
              static_cast<long long>(row_), static_cast<long long>(length > 0 ? length - 1 : 0),
              in.name);
-    index_t const distinct = lengths.size() > 1 && lengths.stride() == 0 ? 1 : lengths.size();
-    for (index_t b = 0; c.ok() && c.reads_memory() && b < distinct; ++b)
+    for (index_t b = 0; c.ok() && c.reads_memory() && b < detail::distinct_lengths(lengths); ++b)
       if (lengths(b) > 0 && lengths(b) <= row_)
         c.fail(error_kind::argument, "lengths[%lld] is %lld, must be 0 or more than %lld (row)",
                static_cast<long long>(b), static_cast<long long>(lengths(b)),

@@ -98,32 +98,50 @@ auto size_of(Op const& op) {
 
 inline std::vector<call> calls() {
   std::vector<call> all;
-  auto const perm = [](arguments const& a, std::size_t i) {
-    return a.view<std::uint32_t>(i, shape);
-  };
-  {
-    ss::slicing_sort<pattern_order> const op;
-    all.push_back({"slicing_sort.forward",
-                   {"y", "perm", "x"},
-                   2,
-                   true,
-                   false,
-                   size_of(op),
-                   [=](any_exec const& on, arguments const& a) {
-                     op.forward(on, a.view(2, shape), a.view(0, shape), {perm(a, 1)}, a.scratch,
-                                {a.lengths});
-                   }});
-    all.push_back({"slicing_sort.backward",
-                   {"dx", "perm", "dy"},
+  // Operators that move rows of x to y, and what they save. The last argument makes a view of it.
+  auto const add_backward_of_saved = [&](std::string const& name, char const* saved_name,
+                                         auto const& op, auto const& saved) {
+    all.push_back({name + ".backward",
+                   {"dx", saved_name, "dy"},
                    1,
                    true,
                    false,
                    size_of(op),
                    [=](any_exec const& on, arguments const& a) {
-                     op.backward(on, a.view(2, shape), {perm(a, 1)}, a.view(0, shape), a.scratch,
+                     op.backward(on, a.view(2, shape), {saved(a, 1)}, a.view(0, shape), a.scratch,
                                  {ss::grad_mode::overwrite, a.lengths});
                    }});
-  }
+  };
+  auto const add_saving = [&](std::string const& name, char const* saved_name, auto const& op,
+                              auto const& saved) {
+    all.push_back({name + ".forward",
+                   {"y", saved_name, "x"},
+                   2,
+                   true,
+                   false,
+                   size_of(op),
+                   [=](any_exec const& on, arguments const& a) {
+                     op.forward(on, a.view(2, shape), a.view(0, shape), {saved(a, 1)}, a.scratch,
+                                {a.lengths});
+                   }});
+    add_backward_of_saved(name, saved_name, op, saved);
+  };
+  // Operators that save nothing.
+  auto const add_forward = [&](std::string const& name, auto const& op) {
+    all.push_back({name + ".forward",
+                   {"y", "x"},
+                   1,
+                   true,
+                   false,
+                   size_of(op),
+                   [=](any_exec const& on, arguments const& a) {
+                     op.forward(on, a.view(1, shape), a.view(0, shape), a.scratch, {a.lengths});
+                   }});
+  };
+  auto const perm = [](arguments const& a, std::size_t i) {
+    return a.view<std::uint32_t>(i, shape);
+  };
+  add_saving("slicing_sort", "perm", ss::slicing_sort<pattern_order>{}, perm);
   {
     ss::multi_permutation<pattern_order> const op(3);
     auto const given = [](arguments const& a, std::size_t i) {
@@ -163,53 +181,13 @@ inline std::vector<call> calls() {
                      op.forward(on, a.view(2, shape), {perm(a, 1)}, a.view(0, shape), a.scratch,
                                 {a.lengths});
                    }});
-    all.push_back({"permute.backward",
-                   {"dx", "perm", "dy"},
-                   1,
-                   true,
-                   false,
-                   size_of(op),
-                   [=](any_exec const& on, arguments const& a) {
-                     op.backward(on, a.view(2, shape), {perm(a, 1)}, a.view(0, shape), a.scratch,
-                                 {ss::grad_mode::overwrite, a.lengths});
-                   }});
+    add_backward_of_saved("permute", "perm", op, perm);
   }
-  {
-    ss::max_exchange const op;
-    auto const maximum = [](arguments const& a, std::size_t i) {
-      return a.view<std::uint32_t>(i, extents3{2, 1, 40});
-    };
-    all.push_back({"max_exchange.forward",
-                   {"y", "maximum", "x"},
-                   2,
-                   true,
-                   false,
-                   size_of(op),
-                   [=](any_exec const& on, arguments const& a) {
-                     op.forward(on, a.view(2, shape), a.view(0, shape), {maximum(a, 1)}, a.scratch,
-                                {a.lengths});
-                   }});
-    all.push_back({"max_exchange.backward",
-                   {"dx", "maximum", "dy"},
-                   1,
-                   true,
-                   false,
-                   size_of(op),
-                   [=](any_exec const& on, arguments const& a) {
-                     op.backward(on, a.view(2, shape), {maximum(a, 1)}, a.view(0, shape), a.scratch,
-                                 {ss::grad_mode::overwrite, a.lengths});
-                   }});
-  }
+  add_saving("max_exchange", "maximum", ss::max_exchange{}, [](arguments const& a, std::size_t i) {
+    return a.view<std::uint32_t>(i, extents3{2, 1, 40});
+  });
   auto const add_shuffle = [&](auto const& op) {
-    all.push_back({"shuffle.forward",
-                   {"y", "x"},
-                   1,
-                   true,
-                   false,
-                   size_of(op),
-                   [=](any_exec const& on, arguments const& a) {
-                     op.forward(on, a.view(1, shape), a.view(0, shape), a.scratch, {a.lengths});
-                   }});
+    add_forward("shuffle", op);
     all.push_back({"shuffle.backward",
                    {"dx", "dy"},
                    1,
@@ -224,29 +202,9 @@ inline std::vector<call> calls() {
   add_shuffle(ss::shuffle<ss::shared_by_channels>(5));
   add_shuffle(ss::shuffle<ss::per_channel>(5));
   auto const add_csp = [&](auto const& op) {
-    auto const order = [op](arguments const& a, std::size_t i) {
+    add_saving("csp", "order", op, [op](arguments const& a, std::size_t i) {
       return a.view<std::uint8_t>(i, op.saved_extents(shape));
-    };
-    all.push_back({"csp.forward",
-                   {"y", "order", "x"},
-                   2,
-                   true,
-                   false,
-                   size_of(op),
-                   [=](any_exec const& on, arguments const& a) {
-                     op.forward(on, a.view(2, shape), a.view(0, shape), {order(a, 1)}, a.scratch,
-                                {a.lengths});
-                   }});
-    all.push_back({"csp.backward",
-                   {"dx", "order", "dy"},
-                   1,
-                   true,
-                   false,
-                   size_of(op),
-                   [=](any_exec const& on, arguments const& a) {
-                     op.backward(on, a.view(2, shape), {order(a, 1)}, a.view(0, shape), a.scratch,
-                                 {ss::grad_mode::overwrite, a.lengths});
-                   }});
+    });
   };
   for (index_t rows : {2, 4}) {
     add_csp(ss::csp{ss::group_size{rows}, ss::shift::linear{}, pattern_order{irregular}});
@@ -254,15 +212,7 @@ inline std::vector<call> calls() {
   }
   {
     ss::sinkhorn_csp const op{ss::group_size{3}, ss::sinkhorn{0.5, 2}};
-    all.push_back({"sinkhorn_csp.forward",
-                   {"y", "x"},
-                   1,
-                   true,
-                   false,
-                   size_of(op),
-                   [=](any_exec const& on, arguments const& a) {
-                     op.forward(on, a.view(1, shape), a.view(0, shape), a.scratch, {a.lengths});
-                   }});
+    add_forward("sinkhorn_csp", op);
     all.push_back({"sinkhorn_csp.backward",
                    {"dx", "dy", "x"},
                    1,

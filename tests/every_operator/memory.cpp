@@ -24,12 +24,12 @@ namespace {
 void fill_indices(call const& one, arguments& with) {
   for (std::size_t i = 0; i < one.tensors.size(); ++i) {
     std::string const name = one.tensors[i];
-    for (index_t at = 0; at < shape.size(); ++at) {
-      index_t const row = at / shape.channels % shape.length;
+    for (index_t element = 0; element < shape.size(); ++element) {
+      index_t const row = element / shape.channels % shape.length;
       if (name == "perm")
-        with.view<std::uint32_t>(i, shape).data()[at] = static_cast<std::uint32_t>(row);
+        with.view<std::uint32_t>(i, shape).data()[element] = static_cast<std::uint32_t>(row);
       if (name == "order")  // of groups of 4; in groups of 2, bits of both pairs
-        with[i][at] = static_cast<std::byte>(row % 4);
+        with[i][element] = static_cast<std::byte>(row % 4);
     }
   }
 }

@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
-#include <iterator>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -31,10 +30,6 @@ namespace {
 
 std::string const path = "learning_runs_test";
 
-std::string bytes_of(std::string const& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 flags flags_of(std::vector<char const*> words) {
   words.insert(words.begin(), "program");
   return {static_cast<int>(words.size()), words.data()};
@@ -120,7 +115,7 @@ TEST_CASE("a journal begins on a line of its own") {
   auto const written = [&](std::string const& before) {
     std::ofstream(path, std::ios::binary) << before;
     journal(path).write(journal_line("start").add("loss", 0.5));
-    return bytes_of(path);
+    return bytes_of_file(path);
   };
   CHECK(written("") == start);
   CHECK(written(start) == start + start);
@@ -140,7 +135,7 @@ TEST_CASE("a journal that cannot be written fails") {
   full.write(journal_line("start"));
   rlimit usual{};
   REQUIRE(getrlimit(RLIMIT_FSIZE, &usual) == 0);
-  rlimit const little{static_cast<rlim_t>(bytes_of(path).size()), usual.rlim_max};
+  rlimit const little{static_cast<rlim_t>(bytes_of_file(path).size()), usual.rlim_max};
   auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
   REQUIRE(setrlimit(RLIMIT_FSIZE, &little) == 0);
   std::string said = "written";

@@ -84,7 +84,7 @@ def single(o: argparse.Namespace, runs: Runs) -> None:
     task = flags.get("task", "adding")
     settings = [o.preset or task, *(f"{name}={value}" for name, value in o.set)]
     others = [flags_of(o.preset, o.task, model, dict(o.set)) for model in runs.models_of(task) if model != flags.get("model", "chord")]
-    shown = [of, *([(run, run.result()) for run in map(lambda seed: runs.run_of(other, seed), range(1, o.seeds + 1))] for other in others)]
+    shown = [of, *(runs.found(other, o.seeds) for other in others)]
     draw(o.results / re.sub(r"[^\w.=]+", "-", "-".join(settings)), ", ".join(settings),
          [curve_of(one, scaled_by(o.preset, one[0][0].flags)) for one in shown], o.seeds, lines_of(runs, flags), origin())
     for run, result in of:

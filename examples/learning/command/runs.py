@@ -118,9 +118,14 @@ class Runs:
         for flags in wanted:
             self.check(flags)
         work = [(flags, seed) for flags in wanted for seed in range(1, seeds + 1)]
-        runs = [self.ensure(flags, seed, f"[{number}/{len(work)}] " if len(work) > 1 else "") for number, (flags, seed) in enumerate(work, 1)]
-        found = [(run, run.result()) for run in runs]
-        return [found[at:at + seeds] for at in range(0, len(found), seeds)]
+        for number, (flags, seed) in enumerate(work, 1):
+            self.ensure(flags, seed, f"[{number}/{len(work)}] " if len(work) > 1 else "")
+        return [self.found(flags, seeds) for flags in wanted]
+
+    def found(self, flags: dict[str, str], seeds: int) -> list[tuple[Run, Result]]:
+        """Runs of the seeds 1, 2, .. as they are; one that never began has an empty result."""
+        runs = [self.run_of(flags, seed) for seed in range(1, seeds + 1)]
+        return [(run, run.result()) for run in runs]
 
     def ensure(self, flags: dict[str, str], seed: int, place: str = "") -> Run:
         """Trains what is missing of a run: all of it, the rest, or nothing. With a `place` among many it says little."""

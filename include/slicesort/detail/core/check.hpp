@@ -4,7 +4,7 @@
 // values.
 #pragma once
 
-#include <slicesort/detail/core/nested_axes.hpp>
+#include <slicesort/detail/core/overlap.hpp>
 #include <slicesort/detail/core/view_info.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
@@ -24,6 +24,11 @@
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace detail {
+
+// The number of lengths that may differ: one if all samples share it, by a stride of 0.
+inline index_t distinct_lengths(tensor1<index_t const> lengths) {
+  return lengths.stride() == 0 && lengths.size() > 1 ? 1 : lengths.size();
+}
 
 class checker {
  public:
@@ -156,8 +161,7 @@ class checker {
     if (!ok() || batch == 0) return;
     lengths_.add(memory);
     if (!reads_memory_) return;
-    index_t const distinct = lengths.stride() == 0 ? 1 : batch;
-    for (index_t b = 0; b < distinct; ++b) {
+    for (index_t b = 0; b < distinct_lengths(lengths); ++b) {
       index_t const n = lengths(b);
       if (n < 0 || n > limit)
         return fail(error_kind::argument, "%s[%lld] is %lld, must be in 0..%lld (length)", name,

@@ -86,16 +86,17 @@ def permute(x: Any, perm: Any, lengths: Any = None) -> Any:
     int32, uint32 or int64. A row that is none of x is an IndexError; under a transformation, where perm is not known
     yet, the call refuses it on a CPU, and on a GPU the nearest row is taken."""
     x, perm, lengths = array("x", x), array("perm", perm), as_lengths("lengths", lengths)
-    rows = x.shape[1]
+    rows, attributes = x.shape[1], policies(unchecked=1)
     if perm.shape == x.shape and jnp.issubdtype(perm.dtype, jnp.integer):
         known = not any(isinstance(a, jax.core.Tracer) for a in (perm, lengths))
         if known and (lengths is None or lengths.shape == x.shape[:1]):
             _require_rows(perm, rows, lengths)
+            attributes = policies()
         if perm.dtype == jnp.int64:  # whose other values int32 does not have
             perm = jnp.clip(perm, -1, rows).astype(jnp.int32)
         if rows > 0:
             perm = jax.lax.platform_dependent(perm, default=lambda p: p, cuda=lambda p: jnp.clip(p, 0, rows - 1))
-    return _permute(policies(unchecked=1), x, perm, lengths)
+    return _permute(attributes, x, perm, lengths)
 
 
 def _mix_forward(save: bool, policies: Any, x: Any, weights: Any, lengths: Any) -> Any:

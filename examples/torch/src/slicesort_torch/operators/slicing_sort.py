@@ -100,20 +100,24 @@ def _require_rows(perm, rows, lengths):
         raise IndexError(f"perm{place} is {row}, must be in 0..{last} (length)")
 
 
+def _as_index(perm):
+    """perm, whose rows have been checked, in a dtype that the operator takes."""
+    return perm.to(torch.int32) if perm.dtype is torch.int64 else perm
+
+
 def _checked_permute_rows(x, perm, lengths=None):
     integers = perm.dtype in (torch.uint16, torch.int32, torch.uint32, torch.int64)
     counted = lengths is None or lengths.dtype is torch.int64 and lengths.shape == x.shape[:1]
     if x.dim() == 3 and perm.shape == x.shape and perm.numel() > 0 and integers and counted:
         _require_rows(perm, x.size(1), lengths)  # the operator refuses all else
-    return ops.permute(x, perm.to(torch.int32) if perm.dtype is torch.int64 else perm, lengths)
+    return ops.permute(x, _as_index(perm), lengths)
 
 
 _library.impl("checked_permute", _checked_permute_rows, "CompositeExplicitAutograd")
 
 
 def _save_checked(ctx, inputs, output):
-    perm = inputs[1]
-    ctx.save_for_backward(perm.to(torch.int32) if perm.dtype is torch.int64 else perm, inputs[2])
+    ctx.save_for_backward(_as_index(inputs[1]), inputs[2])
 
 
 _checked_permute = register(

@@ -3,7 +3,7 @@
 // feature map of one's own. What it prints is checked: against the weights of all pairs, and
 // gradients against difference quotients.
 #include <slicesort/linear_attention.hpp>
-#include <slicesort/products.hpp>
+#include <slicesort/policies/products.hpp>
 #include <slicesort/random_rows.hpp>
 
 #include <cmath>

@@ -184,7 +184,7 @@ add_executable(slicesort_test_image cuda/backend/image_without_device.cpp cuda/b
 target_link_libraries(slicesort_test_image PRIVATE slicesort_test_main)
 add_test(NAME cuda_image COMMAND slicesort_test_image)
 
-# <slicesort/cublas.cuh> on a stand-in for cuBLAS, without any device.
+# <slicesort/policies/cublas.cuh> on a stand-in for cuBLAS, without any device.
 add_executable(slicesort_test_cublas cuda/cublas/without_device.cpp cuda/cublas/stand_in.cpp)
 target_link_libraries(slicesort_test_cublas PRIVATE slicesort_test_main)
 target_include_directories(slicesort_test_cublas SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})

@@ -6,7 +6,7 @@
 #include "driver/case.hpp"
 
 #include <slicesort/detail/math/counter_hash.hpp>
-#include <slicesort/mask.hpp>
+#include <slicesort/policies/mask.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -7,7 +7,7 @@
 #include "driver/dataset.hpp"
 #include "driver/tensors.hpp"
 
-#include <slicesort/order.hpp>
+#include <slicesort/policies/order.hpp>
 
 #include <algorithm>
 #include <cstddef>

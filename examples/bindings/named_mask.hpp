@@ -5,14 +5,14 @@
 
 #include "named_order.hpp"
 
-#include <slicesort/mask.hpp>
+#include <slicesort/policies/mask.hpp>
 
 #include <cstdint>
 #include <string>
 
 namespace bindings {
 
-/// A mask (`slicesort/mask.hpp`) by its name, of a call with `keys` keys.
+/// A mask (`slicesort/policies/mask.hpp`) by its name, of a call with `keys` keys.
 class named_mask {
   enum class kind {
     full,

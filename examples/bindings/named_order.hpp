@@ -5,8 +5,8 @@
 
 #include "policy.hpp"
 
-#include <slicesort/alignment.hpp>
-#include <slicesort/order.hpp>
+#include <slicesort/policies/alignment.hpp>
+#include <slicesort/policies/order.hpp>
 
 #include <string>
 
@@ -18,7 +18,7 @@
 
 namespace bindings {
 
-/// An order policy (`slicesort/order.hpp`) by its name.
+/// An order policy (`slicesort/policies/order.hpp`) by its name.
 class named_order {
  public:
   named_order() = default;

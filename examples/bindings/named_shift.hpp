@@ -4,8 +4,8 @@
 
 #include "policy.hpp"
 
-#include <slicesort/grouping.hpp>
-#include <slicesort/shift.hpp>
+#include <slicesort/policies/grouping.hpp>
+#include <slicesort/policies/shift.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,8 @@
 
 namespace bindings {
 
-/// A shift policy (`slicesort/shift.hpp`) by its name. Shifts are asked for on the host alone.
+/// A shift policy (`slicesort/policies/shift.hpp`) by its name. Shifts are asked for on the host
+/// alone.
 class named_shift {
   enum class kind { none, linear, linear_step, per_head, modular, power, power_ceil, table };
 

@@ -4,7 +4,7 @@
 
 #include "policy.hpp"
 
-#include <slicesort/topology.hpp>
+#include <slicesort/policies/topology.hpp>
 
 #include <memory>
 #include <string>
@@ -12,7 +12,8 @@
 
 namespace bindings {
 
-/// A topology (`slicesort/topology.hpp`) by its name. Offsets are asked for on the host alone.
+/// A topology (`slicesort/policies/topology.hpp`) by its name. Offsets are asked for on the host
+/// alone.
 class named_topology {
   enum class kind { chord, cdil, offsets };
 

@@ -13,8 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace slicesort {
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// Inputs of attention: q `[batch, heads, queries, channels]`, k `[batch, heads, keys, channels]`,
 /// v `[batch, heads, keys, values]`, and optionally a bias that is added to the scores: of pairs,
@@ -98,5 +97,4 @@ class attention_parts {
   std::size_t size_;
 };
 
-}  // namespace v0
-}  // namespace slicesort
+SLICESORT_TYPES_END

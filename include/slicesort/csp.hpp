@@ -3,27 +3,26 @@
 /// then the rows of every group are put in order.
 #pragma once
 
-#include <slicesort/alignment.hpp>
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/csp/host.hpp>
-#include <slicesort/detail/csp/problem.hpp>
+#include <slicesort/detail/csp/params.hpp>
 #include <slicesort/detail/math/wrap.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
-#include <slicesort/grouping.hpp>
 #include <slicesort/options.hpp>
-#include <slicesort/order.hpp>
+#include <slicesort/policies/alignment.hpp>
+#include <slicesort/policies/grouping.hpp>
+#include <slicesort/policies/order.hpp>
+#include <slicesort/policies/shift.hpp>
 #include <slicesort/saved.hpp>
-#include <slicesort/shift.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
 #include <cstddef>
 
-namespace slicesort {
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// The state that `csp` saves, as small as the groups allow; its shape and width are
 /// `csp::saved_extents` and `csp::saved_width`. Groups of two rows: a bit for every pair,
@@ -36,9 +35,9 @@ using saved_order = saved_argument<index_tensor3>;
 /// The state of `csp` as `backward` reads it.
 using const_saved_order = const_saved_argument<const_index_tensor3>;
 
-}  // namespace v0
+SLICESORT_TYPES_END
 
-inline namespace SLICESORT_BUILD {
+SLICESORT_OPERATORS_BEGIN
 
 /// Shifts every channel `c` of every sample circularly down by `J_c` rows, and then puts the rows
 /// of each group of `G` consecutive rows in order (CSP, eq. 3 to 5):
@@ -104,16 +103,16 @@ class csp {
   /// shape, or policies, that `forward` refuses are refused here.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
-    impl::enforce(check_workspace_bytes<T>(on, extents));
-    return impl::planned_bytes<op, T>(on, {extents, group(extents)});
+    detail::enforce(check_workspace_bytes<T>(on, extents));
+    return detail::planned_bytes<op, T>(on, {extents, group(extents)});
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
   verdict check_workspace_bytes(Exec const& on, extents3 extents) const {
-    impl::require_dtype<T>();
-    return impl::check_shape<op>(on, "csp.workspace_bytes", [&](detail::checker& c) {
+    detail::require_dtype<T>();
+    return detail::check_shape<op>(on, "csp.workspace_bytes", [&](detail::checker& c) {
       auto const in = detail::describe_shape("x", extents);
-      impl::check_extents(c, in);
+      detail::check_extents(c, in);
       check_policies(c, in, reference_of(extents.channels));
     });
   }
@@ -123,7 +122,7 @@ class csp {
   void forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
                forward_options options = {}) const {
     auto const p = forward_problem(x, y, state, options);
-    impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
+    detail::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
@@ -138,7 +137,7 @@ class csp {
   void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
                 workspace scratch = {}, backward_options options = {}) const {
     auto const p = backward_problem(dy, state, dx, options);
-    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
+    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
@@ -182,7 +181,7 @@ class csp {
 
   template <class X, class Y>
   auto forward_problem(X const& x, Y const& y, saved state, forward_options options) const {
-    auto const v = impl::transfer_of(x, y);
+    auto const v = detail::transfer_of(x, y);
     detail::csp_forward<typename decltype(v)::element> p{};
     p.rule = rule(v.in.extents());
     p.x = v.in;
@@ -195,7 +194,7 @@ class csp {
   template <class DY, class DX>
   auto backward_problem(DY const& dy, const_saved state, DX const& dx,
                         backward_options options) const {
-    auto const v = impl::transfer_of(dy, dx);
+    auto const v = detail::transfer_of(dy, dx);
     detail::csp_backward<typename decltype(v)::element> p{};
     p.rule = rule(v.in.extents());
     p.dy = v.in;
@@ -207,14 +206,14 @@ class csp {
   }
 
   template <class Exec, class Problem>
-  impl::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
-    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
+  detail::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
+    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
   }
   template <class T>
   void check_views(detail::checker& c, detail::csp_forward<T> const& p) const {
     auto const in = detail::describe("x", p.x, false);
     auto const out = detail::describe("y", p.y, true);
-    impl::check_transfer(c, in, out, p.lengths);
+    detail::check_transfer(c, in, out, p.lengths);
     check_policies(c, in, p.rule.reference);
     if (p.saving) check_order(c, detail::describe("order", p.order, true), in, out);
   }
@@ -222,7 +221,7 @@ class csp {
   void check_views(detail::checker& c, detail::csp_backward<T> const& p) const {
     auto const in = detail::describe("dy", p.dy, false);
     auto const out = detail::describe("dx", p.dx, true);
-    impl::check_transfer(c, in, out, p.lengths);
+    detail::check_transfer(c, in, out, p.lengths);
     check_policies(c, in, p.rule.reference);
     check_order(c, detail::describe("order", p.order, false), in, out);
   }
@@ -266,5 +265,4 @@ csp(Groups, Shift) -> csp<Shift>;
 template <class Groups, class Shift, class Alignment>
 csp(Groups, Shift, Alignment) -> csp<Shift, Alignment>;
 
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_OPERATORS_END

@@ -8,8 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
+SLICESORT_OPERATORS_BEGIN
 
 /// A matrix of `size` rows and `columns` columns, stored row by row. It is square for every
 /// operator but attention.
@@ -29,5 +28,4 @@ struct dense_matrix {
   }
 };
 
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_OPERATORS_END

@@ -8,9 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // By value: copying bytes out of a reference to device memory would load them one by one.
 template <class To, class From>
@@ -64,10 +62,9 @@ SLICESORT_HD inline float float16_bits_to_float(std::uint16_t bits) {
   return bit_cast<float>(sign | bit_cast<std::uint32_t>(scaled));
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
+SLICESORT_DETAIL_END
 
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// IEEE 754 binary16, storage only: arithmetic happens in `float`.
 struct float16 {
@@ -136,10 +133,9 @@ struct dtype_traits<bfloat16> {
   static constexpr char const* name = "bf16";
 };
 
-}  // namespace v0
+SLICESORT_TYPES_END
 
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 template <class T, class = void>
 inline constexpr bool is_dtype = false;
@@ -151,6 +147,4 @@ using accumulator_t = typename dtype_traits<T>::accumulator;
 template <class T>
 using bits_t = typename dtype_traits<T>::bits;
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -10,27 +10,27 @@
 /// are the operator's own, or an `invalid_argument` that names `batch`, `channel` or `head`.
 #pragma once
 
-#include <slicesort/attention_algorithm.hpp>
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/csp.hpp>
 #include <slicesort/dense_matrix.hpp>
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/core/head_check.hpp>
-#include <slicesort/detail/core/matrix_head.hpp>
-#include <slicesort/detail/core/matrix_sample.hpp>
 #include <slicesort/detail/core/view_info.hpp>
+#include <slicesort/detail/equivalent_matrix/head.hpp>
+#include <slicesort/detail/equivalent_matrix/sample.hpp>
 #include <slicesort/detail/linear_attention/check.hpp>
-#include <slicesort/detail/math/dense_sinkhorn.hpp>
+#include <slicesort/detail/sinkhorn_csp/dense_sinkhorn.hpp>
 #include <slicesort/detail/softmax_attention/check.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/linear_attention.hpp>
-#include <slicesort/mask_protocol.hpp>
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/multi_permutation.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/permute.hpp>
+#include <slicesort/policies/attention_algorithm.hpp>
+#include <slicesort/policies/mask_protocol.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/shuffle.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
@@ -47,9 +47,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 template <class Order>
 matrix_state state_of(slicing_sort<Order> const&, extents3 e) {
@@ -83,9 +81,9 @@ dense_matrix matrix_by_state(Op const& op, matrix_sample s, Weights const&... we
 // The row numbers of one sample for every sample of a batch that forms its matrix.
 template <class T>
 const_index_tensor3 rows_of_sample(tensor3<T const> x, const_index_tensor3 all, index_t batch) {
-  detail::checker c("equivalent_matrix");
-  detail::view_info const of_x = detail::describe("x", x, false);
-  check_permutation(c, detail::describe("perm", all, false), of_x, of_x);
+  checker c("equivalent_matrix");
+  view_info const of_x = describe("x", x, false);
+  check_permutation(c, describe("perm", all, false), of_x, of_x);
   enforce(c.result());
   extents3 const e{all.extents().length, all.extents().length, all.extents().channels};
   strides3 const s = all.strides(), repeated{0, s.length, s.channels};
@@ -100,10 +98,9 @@ const_index_tensor3 rows_of_sample(tensor3<T const> x, const_index_tensor3 all, 
 template <class T>
 tensor3<double const> rows_of_head(linear_attention_inputs<T> const& in, index_t head,
                                    std::vector<double>& copy) {
-  if (detail::is_left_out(in.w)) return {};
-  detail::checker c("equivalent_matrix");
-  detail::check_w(c, detail::describe_w("w", in.w, false),
-                  detail::describe("q", in.q, false, detail::head_axes));
+  if (is_left_out(in.w)) return {};
+  checker c("equivalent_matrix");
+  check_w(c, describe_w("w", in.w, false), describe("q", in.q, false, head_axes));
   enforce(c.result());
   extents3 const all = in.w.extents(), e{1, all.length, all.channels};
   for (index_t f = 0; f < e.length; ++f)
@@ -114,24 +111,26 @@ tensor3<double const> rows_of_head(linear_attention_inputs<T> const& in, index_t
 
 // The mask of one head, for a call that has this head alone, and would take it for the first.
 template <class Mask>
-struct mask_of_one_head : detail::head_mask_t<Mask> {
+struct mask_of_one_head : head_mask_t<Mask> {
   void for_head(index_t) const = delete;
 };
 template <class Mask>
 auto of_one_head(Mask const& mask, index_t head) {
-  if constexpr (detail::has_for_head<Mask>)
+  if constexpr (has_for_head<Mask>)
     return mask_of_one_head<Mask>{mask.for_head(head)};
   else
     return (void)head, mask;
 }
 
-}  // namespace impl
+SLICESORT_DETAIL_END
+
+SLICESORT_OPERATORS_BEGIN
 
 /// A permutation matrix: the stable order of the channel.
 template <class Order, class X>
 dense_matrix equivalent_matrix(slicing_sort<Order> const& op, X const& x, index_t batch,
                                index_t channel, forward_options options = {}) {
-  return impl::matrix_by_state(op, impl::matrix_sample(x, batch, channel, options));
+  return detail::matrix_by_state(op, detail::matrix_sample(x, batch, channel, options));
 }
 
 /// `sum over k of weights[k - 1] * P^k`. `weights` as the operator takes them, or
@@ -140,13 +139,13 @@ template <class Order, class X, class Weights>
 dense_matrix equivalent_matrix(multi_permutation<Order> const& op, X const& x,
                                Weights const& weights, index_t batch, index_t channel,
                                forward_options options = {}) {
-  impl::matrix_sample s(x, batch, channel, options);
+  detail::matrix_sample s(x, batch, channel, options);
   if constexpr (std::is_same_v<Weights, uniform_weights_t>) {
-    return impl::matrix_by_state(op, s, weights);
+    return detail::matrix_by_state(op, s, weights);
   } else {
     std::vector<double> copy;
     for (index_t k = 0; k < weights.size(); ++k) copy.push_back(static_cast<double>(weights(k)));
-    return impl::matrix_by_state(op, s, tensor1<double const>(copy.data(), weights.size()));
+    return detail::matrix_by_state(op, s, tensor1<double const>(copy.data(), weights.size()));
   }
 }
 
@@ -154,7 +153,7 @@ dense_matrix equivalent_matrix(multi_permutation<Order> const& op, X const& x,
 template <class X>
 dense_matrix equivalent_matrix(max_exchange const& op, X const& x, index_t batch, index_t channel,
                                forward_options options = {}) {
-  return impl::matrix_by_state(op, impl::matrix_sample(x, batch, channel, options));
+  return detail::matrix_by_state(op, detail::matrix_sample(x, batch, channel, options));
 }
 
 /// A permutation matrix `T S`, where S is the shift, and T has the orders of the groups on its
@@ -162,15 +161,15 @@ dense_matrix equivalent_matrix(max_exchange const& op, X const& x, index_t batch
 template <class Shift, class Alignment, class X>
 dense_matrix equivalent_matrix(csp<Shift, Alignment> const& op, X const& x, index_t batch,
                                index_t channel, forward_options options = {}) {
-  return impl::matrix_by_state(op, impl::matrix_sample(x, batch, channel, options));
+  return detail::matrix_by_state(op, detail::matrix_sample(x, batch, channel, options));
 }
 
 /// The permutation matrix of a column of `saved`. Of x only the shape matters.
 template <class X>
 dense_matrix equivalent_matrix(permute const& op, X const& x, const_saved_permutation saved,
                                index_t batch, index_t channel, forward_options options = {}) {
-  impl::matrix_sample const s(x, batch, channel, options);
-  const_index_tensor3 const mine = impl::rows_of_sample(impl::input(x), saved.view, batch);
+  detail::matrix_sample const s(x, batch, channel, options);
+  const_index_tensor3 const mine = detail::rows_of_sample(detail::input(x), saved.view, batch);
   return s.by_gradients(op, [&](auto dy, auto, auto dx, workspace w, auto o) {
     op.backward(exec::host{}, dy, {mine}, dx, w, o);
   });
@@ -180,7 +179,7 @@ dense_matrix equivalent_matrix(permute const& op, X const& x, const_saved_permut
 template <class Form, class X>
 dense_matrix equivalent_matrix(shuffle<Form> const& op, X const& x, index_t batch, index_t channel,
                                forward_options options = {}) {
-  impl::matrix_sample const s(x, batch, channel, options);
+  detail::matrix_sample const s(x, batch, channel, options);
   return s.by_gradients(op, [&](auto dy, auto, auto dx, workspace w, auto o) {
     op.backward(exec::host{}, dy, dx, w, o);
   });
@@ -192,7 +191,7 @@ dense_matrix equivalent_matrix(shuffle<Form> const& op, X const& x, index_t batc
 template <class Shift, class X>
 dense_matrix equivalent_matrix(sinkhorn_csp<Shift> const& op, X const& x, index_t batch,
                                index_t channel, forward_options options = {}) {
-  impl::matrix_sample s(x, batch, channel, options);
+  detail::matrix_sample s(x, batch, channel, options);
   // Refuses what is wrong with the policies.
   s.forward(op, [&](auto from, auto to, workspace w, auto o) {
     op.forward(exec::host{}, from, to, w, o);
@@ -219,24 +218,24 @@ dense_matrix equivalent_matrix(sinkhorn_csp<Shift> const& op, X const& x, index_
 template <class Topology, class Residual, class W>
 dense_matrix equivalent_matrix(sparse_mix<Topology, Residual> const& op, W const& w, index_t batch,
                                forward_options options = {}) {
-  auto const in = impl::input_stack(w);
+  auto const in = detail::input_stack(w);
   extents4 const all = in.extents();
   index_t const rows =
-      impl::matrix_rows(detail::describe("w", in, false, {"factors", "batch", "length", "links"}),
-                        batch, all.batch, {0, "channel"}, 1, options.lengths);
+      detail::matrix_rows(detail::describe("w", in, false, {"factors", "batch", "length", "links"}),
+                          batch, all.batch, {0, "channel"}, 1, options.lengths);
   extents4 const one{all.outer, 1, all.length, all.channels};
   std::vector<double> weights(static_cast<std::size_t>(one.size()));
   tensor4<double> const mine(weights.data(), one);
   for (index_t m = 0; m < one.outer; ++m)
     for (index_t n = 0; n < one.length; ++n)
       for (index_t k = 0; k < one.channels; ++k)
-        mine(m, 0, n, k) = impl::as_double(in(m, batch, n, k));
+        mine(m, 0, n, k) = detail::as_double(in(m, batch, n, k));
   // Mixes the unit vectors, a channel each: y is the matrix.
   dense_matrix unit(all.length), mixed(all.length);
   for (index_t n = 0; n < unit.size; ++n) unit(n, n) = 1;
   extents3 const e{1, unit.size, unit.size};
   exec::host const on;
-  std::vector<unsigned char> scratch = impl::scratch_of(op, e, one);
+  std::vector<unsigned char> scratch = detail::scratch_of(op, e, one);
   op.forward(on, tensor3<double const>(unit.elements.data(), e), mine,
              tensor3<double>(mixed.elements.data(), e), no_saved, {scratch.data(), scratch.size()},
              {{&rows, 1}});
@@ -250,7 +249,7 @@ template <class Mask, class Algorithm, class T>
 dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
                                attention_inputs<T> const& in, index_t batch, index_t head,
                                attention_options options = {}) {
-  impl::matrix_head<T> const mine(in.q, in.k, batch, head, options);
+  detail::matrix_head<T> const mine(in.q, in.k, batch, head, options);
   std::vector<double> bias;
   attention_inputs<double> one{mine.q, mine.k, {}, {}};
   if (!detail::is_left_out(in.bias)) one.bias = mine.copied(detail::bias_of_pairs(in), bias);
@@ -259,10 +258,10 @@ dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
   std::vector<double> zeros(static_cast<std::size_t>(map.columns)),
       means(static_cast<std::size_t>(map.size));
   one.v = tensor4<double const>(zeros.data(), {1, 1, map.columns, 1});
-  softmax_attention const whole(impl::of_one_head(op.mask(), head),
+  softmax_attention const whole(detail::of_one_head(op.mask(), head),
                                 std::optional(op.scale(in.q.extents().channels)), materialized<>{});
   exec::host const on;
-  std::vector<unsigned char> scratch = impl::scratch_of(whole, one.q.extents(), one.v.extents());
+  std::vector<unsigned char> scratch = detail::scratch_of(whole, one.q.extents(), one.v.extents());
   whole.forward(on, one, tensor4<double>(means.data(), {1, 1, map.size, 1}),
                 {tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns})},
                 {scratch.data(), scratch.size()}, mine.lengths);
@@ -276,23 +275,22 @@ template <class Feature, class Divisor, class Direction, class T>
 dense_matrix equivalent_matrix(linear_attention<Feature, Divisor, Direction> const& op,
                                linear_attention_inputs<T> const& in, index_t batch, index_t head,
                                attention_options options = {}) {
-  impl::matrix_head<T> const mine(in.q, in.k, batch, head, options);
+  detail::matrix_head<T> const mine(in.q, in.k, batch, head, options);
   dense_matrix map(in.q.extents().length, in.k.extents().length), unit(map.columns);
   for (index_t n = 0; n < unit.size; ++n) unit(n, n) = 1;
   std::vector<double> w;
   linear_attention_inputs<double> const one{mine.q,
                                             mine.k,
                                             {unit.elements.data(), {1, 1, unit.size, unit.size}},
-                                            impl::rows_of_head(in, head, w)};
+                                            detail::rows_of_head(in, head, w)};
   attention_options own = mine.lengths;
   own.dropout = options.dropout;  // which it refuses
   exec::host const on;
   std::vector<unsigned char> scratch =
-      impl::scratch_of(op, one.q.extents(), one.v.extents(), one.w.extents());
+      detail::scratch_of(op, one.q.extents(), one.v.extents(), one.w.extents());
   op.forward(on, one, tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns}),
              {scratch.data(), scratch.size()}, own);
   return map;
 }
 
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_OPERATORS_END

@@ -11,8 +11,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace slicesort {
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// What kind of mistake a `verdict` reports.
 enum class error_kind { none, argument, workspace, cuda };
@@ -64,10 +63,10 @@ using failure_handler = void (*)(verdict const&);
 /// The failure handler of the program, which all its units share; null: the default.
 inline std::atomic<failure_handler> current_failure_handler{nullptr};
 
-}  // namespace v0
+SLICESORT_TYPES_END
 
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
+
 inline void print_and_abort(verdict const& v) {
   std::fprintf(stderr, "slicesort: %s\n", v.message);
   std::abort();
@@ -76,7 +75,10 @@ inline void print_and_abort(verdict const& v) {
 inline failure_handler handler_or_default(failure_handler handler) {
   return handler ? handler : &print_and_abort;
 }
-}  // namespace detail
+
+SLICESORT_DETAIL_END
+
+SLICESORT_OPERATORS_BEGIN
 
 /// Replaces the failure handler of the program and returns the one before. The default prints the
 /// message to stderr and aborts.
@@ -84,7 +86,9 @@ inline failure_handler set_failure_handler(failure_handler handler) noexcept {
   return detail::handler_or_default(current_failure_handler.exchange(handler));
 }
 
-namespace impl {
+SLICESORT_OPERATORS_END
+
+SLICESORT_DETAIL_BEGIN
 
 /// The one place that turns a verdict into a failure.
 inline void enforce(verdict const& v) {
@@ -94,11 +98,9 @@ inline void enforce(verdict const& v) {
   if (v.kind == error_kind::cuda) throw cuda_error(v.code, v.message);
   throw invalid_argument(v.message);
 #else
-  detail::handler_or_default(current_failure_handler.load())(v);
+  handler_or_default(current_failure_handler.load())(v);
   std::abort();
 #endif
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

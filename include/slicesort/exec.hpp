@@ -10,17 +10,15 @@
 
 struct CUstream_st;  // the CUDA stream's own type: naming it needs no CUDA header
 
-namespace slicesort {
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// The instruction set of the host backend. `best` asks the processor. The result never depends on
 /// it.
 enum class isa { best, portable, avx2, avx512 };
 
-}  // namespace v0
+SLICESORT_TYPES_END
 
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // `host_memory`: whether the calling thread may read what the views point to.
 struct host_backend {
@@ -49,10 +47,9 @@ unsigned concurrency_of(E const& executor) {
     return hardware_threads();
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
+SLICESORT_DETAIL_END
 
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 namespace exec {
 
@@ -144,5 +141,4 @@ SLICESORT_ABI_TAG void exec::host::parallel_for(unsigned slots, F const& f) cons
   f(0u);
 }
 
-}  // namespace v0
-}  // namespace slicesort
+SLICESORT_TYPES_END

@@ -8,16 +8,14 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// Signed 64-bit: extents, strides, offsets, lengths.
 using index_t = std::int64_t;
 
-}  // namespace v0
+SLICESORT_TYPES_END
 
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 template <class... Integer>
 using require_integers =
@@ -39,10 +37,9 @@ SLICESORT_HD constexpr index_t product(index_t a, index_t b) {
   return static_cast<index_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
+SLICESORT_DETAIL_END
 
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// The shape `[batch, length, channels]`. Integers of any type make one.
 struct extents3 {
@@ -146,5 +143,4 @@ SLICESORT_HD_ABI_TAG constexpr strides4 row_major(extents4 e) {
   return {e.each().size(), s.batch, s.length, s.channels};
 }
 
-}  // namespace v0
-}  // namespace slicesort
+SLICESORT_TYPES_END

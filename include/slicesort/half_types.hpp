@@ -14,8 +14,7 @@
 struct __half;
 struct __nv_bfloat16;
 
-namespace slicesort {
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 template <>
 struct dtype_traits<__half> : dtype_traits<float16> {};
@@ -35,5 +34,4 @@ template <>
 struct dtype_traits<std::bfloat16_t> : dtype_traits<bfloat16> {};
 #endif
 
-}  // namespace v0
-}  // namespace slicesort
+SLICESORT_TYPES_END

@@ -9,23 +9,22 @@
 #include <slicesort/detail/linear_attention/check.hpp>
 #include <slicesort/detail/linear_attention/feature_rule.hpp>
 #include <slicesort/detail/linear_attention/host.hpp>
-#include <slicesort/detail/linear_attention/problem.hpp>
-#include <slicesort/direction.hpp>
-#include <slicesort/divisor.hpp>
+#include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
-#include <slicesort/feature.hpp>
 #include <slicesort/options.hpp>
-#include <slicesort/products.hpp>
+#include <slicesort/policies/direction.hpp>
+#include <slicesort/policies/divisor.hpp>
+#include <slicesort/policies/feature.hpp>
+#include <slicesort/policies/products.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
 #include <cstddef>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
+SLICESORT_OPERATORS_BEGIN
 
 /// Linear attention, for every sample and head and every query i
 /// `y_i = phi(q_i)^T S_i / D(<phi(q_i), Z_i>)` with `S_i = sum phi(k_j) v_j^T` and
@@ -94,19 +93,19 @@ class linear_attention {
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents4 q, extents4 v, extents3 w = {},
                               extents3 dw = {}) const {
-    impl::enforce(check_workspace_bytes<T>(on, q, v, w, dw));
+    detail::enforce(check_workspace_bytes<T>(on, q, v, w, dw));
     auto shape = detail::linear_attention_shape::of(q, v);
     shape.feature = rule(q.channels, w.length);
     shape.causal = causal;
     shape.with_dw = dw != extents3{};
-    return impl::planned_bytes<op, T>(on, shape);
+    return detail::planned_bytes<op, T>(on, shape);
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
   verdict check_workspace_bytes(Exec const& on, extents4 q, extents4 v, extents3 w = {},
                                 extents3 dw = {}) const {
-    impl::require_dtype<T>();
-    return impl::check_shape<op>(on, "linear_attention.workspace_bytes", [&](detail::checker& c) {
+    detail::require_dtype<T>();
+    return detail::check_shape<op>(on, "linear_attention.workspace_bytes", [&](detail::checker& c) {
       check_feature(c, q.channels);
       if (c.ok())
         detail::check_shapes<detail::accumulator_t<T>>(c, {q, v, w, dw}, rule(q.channels, w.length),
@@ -119,7 +118,7 @@ class linear_attention {
   void forward(Exec const& on, inputs_of<Y> const& in, Y const& y, workspace scratch = {},
                attention_options options = {}) const {
     auto const p = forward_problem(in, y, options);
-    impl::run_forward<op>(on, p, scratch, check(on, p, scratch, options.dropout));
+    detail::run_forward<op>(on, p, scratch, check(on, p, scratch, options.dropout));
   }
   /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class Y, detail::if_policy<Exec> = 0>
@@ -134,7 +133,7 @@ class linear_attention {
   void backward(Exec const& on, DY const& dy, inputs_of<DY> const& in, gradients_of<DY> const& to,
                 workspace scratch = {}, attention_backward_options options = {}) const {
     auto const p = backward_problem(dy, in, to, options);
-    impl::run_backward<op>(on, p, scratch, check(on, p, scratch, options.dropout));
+    detail::run_backward<op>(on, p, scratch, check(on, p, scratch, options.dropout));
   }
   /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, detail::if_policy<Exec> = 0>
@@ -172,18 +171,18 @@ class linear_attention {
   template <class T, class Y>
   forward_of<T> forward_problem(linear_attention_inputs<T> const& in, Y const& y,
                                 attention_options const& options) const {
-    impl::require_dtype<T>();
+    detail::require_dtype<T>();
     auto p = problem<forward_of<T>>(in, options);
-    p.y = impl::output_stack<T>(y);
+    p.y = detail::output_stack<T>(y);
     return p;
   }
   template <class T, class DY>
   backward_of<T> backward_problem(DY const& dy, linear_attention_inputs<T> const& in,
                                   linear_attention_gradients<T> const& to,
                                   attention_backward_options const& options) const {
-    impl::require_dtype<T>();
+    detail::require_dtype<T>();
     auto p = problem<backward_of<T>>(in, options);
-    p.dy = impl::input_stack_of<T>(dy);
+    p.dy = detail::input_stack_of<T>(dy);
     p.to = to;
     p.mode = options.mode;
     return p;
@@ -193,9 +192,9 @@ class linear_attention {
     if (channels >= 0) c.policy("feature", feature_, channels);
   }
   template <class Exec, class Problem>
-  impl::checked_call check(Exec const& on, Problem const& p, workspace scratch,
-                           dropout const& drop) const {
-    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) {
+  detail::checked_call check(Exec const& on, Problem const& p, workspace scratch,
+                             dropout const& drop) const {
+    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) {
       detail::check_call<detail::accumulator_t<typename Problem::element>>(c, p, drop);
       if (c.ok()) check_feature(c, p.in.q.extents().channels);
       if (c.ok()) check_views(c, p);
@@ -241,5 +240,4 @@ class linear_attention {
   products products_;
 };
 
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_OPERATORS_END

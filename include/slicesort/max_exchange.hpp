@@ -5,7 +5,7 @@
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/max_exchange/host.hpp>
-#include <slicesort/detail/max_exchange/problem.hpp>
+#include <slicesort/detail/max_exchange/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
@@ -16,8 +16,7 @@
 
 #include <cstddef>
 
-namespace slicesort {
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// The state that `max_exchange` saves, `[batch, 1, channels]`: `maximum[b, 0, c]` is the row that
 /// was exchanged with the readout row. 16-bit (`std::uint16_t`, length <= 65536) or 32-bit
@@ -27,9 +26,9 @@ using saved_maximum = saved_argument<index_tensor3>;
 /// The state of `max_exchange` as `backward` reads it.
 using const_saved_maximum = const_saved_argument<const_index_tensor3>;
 
-}  // namespace v0
+SLICESORT_TYPES_END
 
-inline namespace SLICESORT_BUILD {
+SLICESORT_OPERATORS_BEGIN
 
 /// Exchanges the first maximum of every column `x[b, :, c]` with its row `row`; all other rows stay
 /// in place (Sliceformer's max-exchange: `row` is the readout row, 0 for a class token). Backward
@@ -62,15 +61,15 @@ class max_exchange {
   /// shape that every call refuses is refused here.
   template <class T, class Exec>
   static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
-    impl::enforce(check_workspace_bytes<T>(on, extents));
-    return impl::planned_bytes<op, T>(on, extents);
+    detail::enforce(check_workspace_bytes<T>(on, extents));
+    return detail::planned_bytes<op, T>(on, extents);
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
   static verdict check_workspace_bytes(Exec const& on, extents3 extents) {
-    impl::require_dtype<T>();
-    return impl::check_shape<op>(on, "max_exchange.workspace_bytes", [&](detail::checker& c) {
-      impl::check_extents(c, detail::describe_shape("x", extents));
+    detail::require_dtype<T>();
+    return detail::check_shape<op>(on, "max_exchange.workspace_bytes", [&](detail::checker& c) {
+      detail::check_extents(c, detail::describe_shape("x", extents));
     });
   }
 
@@ -79,7 +78,7 @@ class max_exchange {
   void forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
                forward_options options = {}) const {
     auto const p = forward_problem(x, y, state, options);
-    impl::run_forward<op>(on, p, scratch, check(on, p, scratch, options.lengths));
+    detail::run_forward<op>(on, p, scratch, check(on, p, scratch, options.lengths));
   }
   /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
@@ -94,7 +93,7 @@ class max_exchange {
   void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
                 workspace scratch = {}, backward_options options = {}) const {
     auto const p = backward_problem(dy, state, dx, options);
-    impl::run_backward<op>(on, p, scratch, check(on, p, scratch, options.lengths));
+    detail::run_backward<op>(on, p, scratch, check(on, p, scratch, options.lengths));
   }
   /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
@@ -111,7 +110,7 @@ class max_exchange {
 
   template <class X, class Y>
   auto forward_problem(X const& x, Y const& y, saved state, forward_options options) const {
-    auto const v = impl::transfer_of(x, y);
+    auto const v = detail::transfer_of(x, y);
     detail::max_exchange_forward<typename decltype(v)::element> p{};
     p.row = row_;
     p.x = v.in;
@@ -124,16 +123,16 @@ class max_exchange {
   template <class DY, class DX>
   auto backward_problem(DY const& dy, const_saved state, DX const& dx,
                         backward_options options) const {
-    auto const v = impl::transfer_of(dy, dx);
+    auto const v = detail::transfer_of(dy, dx);
     using T = typename decltype(v)::element;
     return detail::max_exchange_backward<T>{row_, v.in, state.view, v.out, options.mode};
   }
 
   template <class Exec, class Problem>
-  impl::checked_call check(Exec const& on, Problem const& p, workspace scratch,
-                           tensor1<index_t const> lengths) const {
-    return impl::check_call<op>(on, p, scratch,
-                                [&](detail::checker& c) { check_views(c, p, lengths); });
+  detail::checked_call check(Exec const& on, Problem const& p, workspace scratch,
+                             tensor1<index_t const> lengths) const {
+    return detail::check_call<op>(on, p, scratch,
+                                  [&](detail::checker& c) { check_views(c, p, lengths); });
   }
   template <class T>
   void check_views(detail::checker& c, detail::max_exchange_forward<T> const& p,
@@ -153,7 +152,7 @@ class max_exchange {
   }
   void check_rows(detail::checker& c, detail::view_info const& in, detail::view_info const& out,
                   tensor1<index_t const> lengths) const {
-    impl::check_transfer(c, in, out, lengths);
+    detail::check_transfer(c, in, out, lengths);
     index_t const length = in.extents.length;
     if (row_ < 0 || (length > 0 && row_ >= length))
       c.fail(error_kind::argument, "row is %lld, must be in 0..%lld (a row of %s)",
@@ -181,5 +180,4 @@ class max_exchange {
   index_t row_;
 };
 
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_OPERATORS_END

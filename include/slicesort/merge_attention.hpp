@@ -6,7 +6,7 @@
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/merge_attention/host.hpp>
-#include <slicesort/detail/merge_attention/problem.hpp>
+#include <slicesort/detail/merge_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
@@ -15,12 +15,15 @@
 
 #include <cstddef>
 
-namespace slicesort {
+SLICESORT_TYPES_BEGIN
+
 #define SLICESORT_MERGE_HAS_NO_BACKWARD                                                         \
   "slicesort: merge_attention has no backward: call that of softmax_attention for every part, " \
   "with the merged y and the merged state, and let gradients accumulate."
 
-inline namespace SLICESORT_BUILD {
+SLICESORT_TYPES_END
+
+SLICESORT_OPERATORS_BEGIN
 
 /// Softmax attention of the same queries over several sets of keys becomes that over all of them:
 /// `m = max m_p`, `l = sum l_p exp(m_p - m)`, `y = sum y_p l_p exp(m_p - m) / l` for every query,
@@ -64,14 +67,14 @@ class merge_attention {
   /// refused here.
   template <class T, class Exec>
   static std::size_t workspace_bytes(Exec const& on, extents4 y) {
-    impl::enforce(check_workspace_bytes<T>(on, y));
-    return impl::planned_bytes<op, T>(on, y);
+    detail::enforce(check_workspace_bytes<T>(on, y));
+    return detail::planned_bytes<op, T>(on, y);
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
   static verdict check_workspace_bytes(Exec const& on, extents4 y) {
-    impl::require_dtype<T>();
-    return impl::check_shape<op>(on, "merge_attention.workspace_bytes", [&](detail::checker& c) {
+    detail::require_dtype<T>();
+    return detail::check_shape<op>(on, "merge_attention.workspace_bytes", [&](detail::checker& c) {
       c.shape(detail::describe_shape("parts[0].y", y, value_axes));
       c.shape(detail::describe_shape("parts[0].state", state_extents(y), number_axes));
     });
@@ -83,7 +86,7 @@ class merge_attention {
   void forward(Exec const& on, parts_of<Y> const& parts, Y const& y, saved_of<Y> state,
                workspace scratch = {}) const {
     auto const p = problem(parts, y, state);
-    impl::run_forward<op>(on, p, scratch, check(on, p, parts.size(), scratch));
+    detail::run_forward<op>(on, p, scratch, check(on, p, parts.size(), scratch));
   }
   /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class Y, detail::if_policy<Exec> = 0>
@@ -111,20 +114,20 @@ class merge_attention {
 
   template <class T, class Y, class State>
   static auto problem(attention_parts<T> const& parts, Y const& y, State const& state) {
-    impl::require_dtype<T>();
+    detail::require_dtype<T>();
     detail::merge_attention_forward<T> p{};
     p.parts = parts.views();
     p.count = static_cast<int>(parts.size() < parts.most ? parts.size() : parts.most);
-    p.y = impl::output_stack<T>(y);
+    p.y = detail::output_stack<T>(y);
     p.state = state.view;
     p.saving = state.saving;
     return p;
   }
 
   template <class Exec, class T>
-  static impl::checked_call check(Exec const& on, detail::merge_attention_forward<T> const& p,
-                                  std::size_t parts, workspace scratch) {
-    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) {
+  static detail::checked_call check(Exec const& on, detail::merge_attention_forward<T> const& p,
+                                    std::size_t parts, workspace scratch) {
+    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) {
       if (parts < 1 || parts > attention_parts<T>::most)
         c.fail(error_kind::argument, "parts.size is %llu, must be in 1..%d",
                static_cast<unsigned long long>(parts), static_cast<int>(attention_parts<T>::most));
@@ -186,7 +189,6 @@ class merge_attention {
   };
 };
 
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_OPERATORS_END
 
 #undef SLICESORT_MERGE_HAS_NO_BACKWARD

@@ -6,12 +6,12 @@
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/multi_permutation/host.hpp>
-#include <slicesort/detail/multi_permutation/problem.hpp>
+#include <slicesort/detail/multi_permutation/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/options.hpp>
-#include <slicesort/order.hpp>
+#include <slicesort/policies/order.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
@@ -19,8 +19,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// Pass in place of the weights for `1 / terms` each; the result is that of a view of this value,
 /// bit for bit.
@@ -29,9 +28,9 @@ struct uniform_weights_t {
 };
 inline constexpr uniform_weights_t uniform_weights{};
 
-}  // namespace v0
+SLICESORT_TYPES_END
 
-inline namespace SLICESORT_BUILD {
+SLICESORT_OPERATORS_BEGIN
 
 /// `y[b, :, c] = sum over k = 1 .. terms of weights(k - 1) * P^k x[b, :, c]`, where P sorts that
 /// column:
@@ -80,18 +79,19 @@ class multi_permutation {
   /// shape, order or number of terms that `forward` refuses is refused here.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
-    impl::enforce(check_workspace_bytes<T>(on, extents));
-    return impl::planned_bytes<op, T>(on, {extents, terms_});
+    detail::enforce(check_workspace_bytes<T>(on, extents));
+    return detail::planned_bytes<op, T>(on, {extents, terms_});
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
   verdict check_workspace_bytes(Exec const& on, extents3 extents) const {
-    impl::require_dtype<T>();
-    return impl::check_shape<op>(on, "multi_permutation.workspace_bytes", [&](detail::checker& c) {
-      impl::check_extents(c, detail::describe_shape("x", extents));
-      c.policy("order", order_, extents.channels);
-      check_terms(c);
-    });
+    detail::require_dtype<T>();
+    return detail::check_shape<op>(on, "multi_permutation.workspace_bytes",
+                                   [&](detail::checker& c) {
+                                     detail::check_extents(c, detail::describe_shape("x", extents));
+                                     c.policy("order", order_, extents.channels);
+                                     check_terms(c);
+                                   });
   }
 
   /// Writes the weighted powers of `x` to `y`, and the permutation, unless `state` is `no_saved`.
@@ -100,7 +100,7 @@ class multi_permutation {
   void forward(Exec const& on, X const& x, Weights const& weights, Y const& y, saved state,
                workspace scratch = {}, forward_options options = {}) const {
     auto const p = forward_problem(x, weights, y, state, options);
-    impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
+    detail::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class X, class Weights, class Y, detail::if_policy<Exec> = 0>
@@ -115,7 +115,7 @@ class multi_permutation {
   void backward(Exec const& on, DY const& dy, Weights const& weights, const_saved state,
                 DX const& dx, workspace scratch = {}, backward_options options = {}) const {
     auto const p = backward_problem(dy, weights, state, dx, options);
-    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
+    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Writes the gradients of `x` and of the weights; `options.mode` holds for both.
   template <class Exec, class DY, class X, class Weights, class DX, class DWeights,
@@ -124,7 +124,7 @@ class multi_permutation {
                 DX const& dx, DWeights const& dweights, workspace scratch = {},
                 backward_options options = {}) const {
     auto const p = backward_problem(dy, x, weights, state, dx, dweights, options);
-    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
+    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class Weights, class DX, detail::if_policy<Exec> = 0>
@@ -152,7 +152,7 @@ class multi_permutation {
   template <class X, class Weights, class Y>
   auto forward_problem(X const& x, Weights const& weights, Y const& y, saved state,
                        forward_options options) const {
-    auto const v = impl::transfer_of(x, y);
+    auto const v = detail::transfer_of(x, y);
     using T = typename decltype(v)::element;
     detail::multi_permutation_forward<Order, T> p{order_};
     p.x = v.in;
@@ -166,7 +166,7 @@ class multi_permutation {
   template <class DY, class Weights, class DX>
   auto backward_problem(DY const& dy, Weights const& weights, const_saved state, DX const& dx,
                         backward_options options) const {
-    auto const v = impl::transfer_of(dy, dx);
+    auto const v = detail::transfer_of(dy, dx);
     using T = typename decltype(v)::element;
     detail::multi_permutation_backward<T> p{};
     p.dy = v.in;
@@ -185,7 +185,7 @@ class multi_permutation {
     static_assert(std::is_convertible_v<DWeights const&, tensor1<detail::accumulator_t<T>>>,
                   "slicesort: dweights must be a tensor1 (or mdspan of rank 1) of the "
                   "accumulator's type: double for double, float for every other element type.");
-    p.x = impl::input_of<T>(x);
+    p.x = detail::input_of<T>(x);
     p.dweights = dweights;
     p.needs_weight_gradient = true;
     return p;
@@ -205,8 +205,8 @@ class multi_permutation {
   }
 
   template <class Exec, class Problem>
-  impl::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
-    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
+  detail::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
+    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
   }
   template <class T>
   void check_views(detail::checker& c, detail::multi_permutation_forward<Order, T> const& p) const {
@@ -214,8 +214,8 @@ class multi_permutation {
     auto const out = detail::describe("y", p.y, true);
     auto const perm = detail::describe("perm", p.perm, true);
     auto const weights = detail::describe("weights", p.weights.given, false);
-    impl::check_transfer(c, in, out, p.lengths);
-    if (p.saving) impl::check_permutation(c, perm, in, out);
+    detail::check_transfer(c, in, out, p.lengths);
+    if (p.saving) detail::check_permutation(c, perm, in, out);
     c.policy("order", order_, p.x.extents().channels);
     check_weights(c, p.weights, weights, out);
     if (p.saving) c.no_overlap(perm, weights);
@@ -226,8 +226,8 @@ class multi_permutation {
     auto const out = detail::describe("dx", p.dx, true);
     auto const perm = detail::describe("perm", p.perm, false);
     auto const weights = detail::describe("weights", p.weights.given, false);
-    impl::check_transfer(c, in, out, p.lengths);
-    impl::check_permutation(c, perm, in, out);
+    detail::check_transfer(c, in, out, p.lengths);
+    detail::check_permutation(c, perm, in, out);
     check_weights(c, p.weights, weights, out);
     if (!p.needs_weight_gradient) return;
     auto const x = detail::describe("x", p.x, false);
@@ -259,5 +259,4 @@ class multi_permutation {
   Order order_{};
 };
 
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_OPERATORS_END

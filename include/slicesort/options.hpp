@@ -2,13 +2,15 @@
 /// Options of a call, which are always its last argument.
 #pragma once
 
-#include <slicesort/grad_mode.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstdint>
 
-namespace slicesort {
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
+
+/// `overwrite`: `dx = gradient` (the default). `accumulate`: `dx += gradient`; 16-bit types add in
+/// float, and a sum that is no number is one and the same NaN.
+enum class grad_mode { overwrite, accumulate };
 
 /// Options of forward. `lengths[b]` leading rows of sample `b` are valid,
 /// `0 <= lengths[b] <= length`; without lengths (the default) every row is. Permutation operators
@@ -55,5 +57,4 @@ struct attention_backward_options {
   slicesort::dropout dropout{};
 };
 
-}  // namespace v0
-}  // namespace slicesort
+SLICESORT_TYPES_END

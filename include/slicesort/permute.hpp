@@ -5,7 +5,7 @@
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/permute/host.hpp>
-#include <slicesort/detail/permute/problem.hpp>
+#include <slicesort/detail/permute/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
@@ -16,8 +16,7 @@
 
 #include <cstddef>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
+SLICESORT_OPERATORS_BEGIN
 
 /// `y[b, n, c] = x[b, perm[b, n, c], c]`, with the `perm` that forward of `slicing_sort` or
 /// `multi_permutation` saved (`torch.gather(x, 1, perm)`). Backward `dx[b, perm[b, n, c], c] =
@@ -52,15 +51,15 @@ class permute {
   /// shape that every call refuses is refused here.
   template <class T, class Exec>
   static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
-    impl::enforce(check_workspace_bytes<T>(on, extents));
-    return impl::planned_bytes<op, T>(on, extents);
+    detail::enforce(check_workspace_bytes<T>(on, extents));
+    return detail::planned_bytes<op, T>(on, extents);
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
   static verdict check_workspace_bytes(Exec const& on, extents3 extents) {
-    impl::require_dtype<T>();
-    return impl::check_shape<op>(on, "permute.workspace_bytes", [&](detail::checker& c) {
-      impl::check_extents(c, detail::describe_shape("x", extents));
+    detail::require_dtype<T>();
+    return detail::check_shape<op>(on, "permute.workspace_bytes", [&](detail::checker& c) {
+      detail::check_extents(c, detail::describe_shape("x", extents));
     });
   }
 
@@ -69,7 +68,7 @@ class permute {
   void forward(Exec const& on, X const& x, const_saved state, Y const& y, workspace scratch = {},
                forward_options options = {}) const {
     auto const p = forward_problem(x, state, y, options);
-    impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
+    detail::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
@@ -84,7 +83,7 @@ class permute {
   void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
                 workspace scratch = {}, backward_options options = {}) const {
     auto const p = backward_problem(dy, state, dx, options);
-    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
+    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
@@ -101,21 +100,21 @@ class permute {
 
   template <class X, class Y>
   static auto forward_problem(X const& x, const_saved state, Y const& y, forward_options options) {
-    auto const v = impl::transfer_of(x, y);
+    auto const v = detail::transfer_of(x, y);
     using T = typename decltype(v)::element;
     return detail::permute_forward<T>{v.in, state.view, v.out, options.lengths};
   }
   template <class DY, class DX>
   static auto backward_problem(DY const& dy, const_saved state, DX const& dx,
                                backward_options options) {
-    auto const v = impl::transfer_of(dy, dx);
+    auto const v = detail::transfer_of(dy, dx);
     using T = typename decltype(v)::element;
     return detail::permute_backward<T>{v.in, state.view, v.out, options.mode, options.lengths};
   }
 
   template <class Exec, class Problem>
-  static impl::checked_call check(Exec const& on, Problem const& p, workspace scratch) {
-    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
+  static detail::checked_call check(Exec const& on, Problem const& p, workspace scratch) {
+    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
   }
   template <class T>
   static void check_views(detail::checker& c, detail::permute_forward<T> const& p) {
@@ -130,10 +129,9 @@ class permute {
   static void check_move(detail::checker& c, detail::view_info const& in,
                          detail::view_info const& out, const_index_tensor3 perm,
                          tensor1<index_t const> lengths) {
-    impl::check_transfer(c, in, out, lengths);
-    impl::check_permutation(c, detail::describe("perm", perm, false), in, out);
+    detail::check_transfer(c, in, out, lengths);
+    detail::check_permutation(c, detail::describe("perm", perm, false), in, out);
   }
 };
 
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_OPERATORS_END

@@ -27,8 +27,7 @@
 #include <utility>
 #include <vector>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
+SLICESORT_OPERATORS_BEGIN
 
 /// A view that prints its type, shape and strides and leaves its memory alone.
 template <class View>
@@ -37,7 +36,9 @@ struct shape_only {
   explicit shape_only(View of) : view(of) {}
 };
 
-namespace detail {
+SLICESORT_OPERATORS_END
+
+SLICESORT_DETAIL_BEGIN
 
 // A view of any rank, and how it is printed.
 template <class T>
@@ -177,7 +178,10 @@ std::string typed(basic_index_tensor3<Const> v, F const& f) {
   }
   return as(static_cast<std::uint32_t const*>(v.data()));
 }
-}  // namespace detail
+
+SLICESORT_DETAIL_END
+
+SLICESORT_OPERATORS_BEGIN
 
 template <bool Const>
 std::ostream& operator<<(std::ostream& to, basic_index_tensor3<Const> view) {
@@ -222,5 +226,4 @@ std::ostream& operator<<(std::ostream& to, shape_only<basic_index_tensor3<Const>
   return to << detail::typed(of.view, [](auto const& known) { return known.heading(); });
 }
 
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_OPERATORS_END

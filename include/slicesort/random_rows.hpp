@@ -17,8 +17,7 @@
 #include <cstdio>
 #include <vector>
 
-namespace slicesort {
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// What random rows look like.
 enum class row_form {
@@ -27,9 +26,9 @@ enum class row_form {
   orthogonal_unit,  ///< the same, but all have the length of a unit vector times sqrt(columns)
 };
 
-}  // namespace v0
+SLICESORT_TYPES_END
 
-inline namespace SLICESORT_BUILD {
+SLICESORT_OPERATORS_BEGIN
 
 /// A matrix of random rows.
 ///
@@ -93,7 +92,7 @@ struct random_rows {
     verdict v;
     v.kind = error_kind::argument;
     std::snprintf(v.message, sizeof v.message, "random_rows: %s", what);
-    impl::enforce(v);
+    detail::enforce(v);
   }
   void check() const {
     constexpr index_t most = index_t{1} << 40;
@@ -157,5 +156,4 @@ struct random_rows {
   }
 };
 
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_OPERATORS_END

@@ -13,8 +13,7 @@
 #include <cstdio>
 #include <vector>
 
-namespace slicesort {
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// Norms of a matrix of rows and channels.
 struct matrix_norms {
@@ -38,17 +37,16 @@ struct rank_report {
   }
 };
 
-}  // namespace v0
+SLICESORT_TYPES_END
 
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 inline void refuse_rank_collapse(char const* what, index_t is, index_t limit) {
   verdict v;
   v.kind = error_kind::argument;
   std::snprintf(v.message, sizeof v.message, "rank_collapse: %s is %lld, must be in 0..%lld", what,
                 static_cast<long long>(is), static_cast<long long>(limit));
-  impl::enforce(v);
+  enforce(v);
 }
 
 // Norms of the first rows of a sample, of which row(c) is taken off every row.
@@ -75,10 +73,9 @@ matrix_norms norms_without(tensor3<T const> x, index_t sample, index_t rows, F c
   return norms;
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
+SLICESORT_DETAIL_END
 
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// The residual of sample `sample` of `x`, `[batch, length, channels]`, in its first `rows` rows.
 ///
@@ -133,5 +130,4 @@ SLICESORT_ABI_TAG rank_report rank_collapse(X const& x, index_t sample = 0) {
   return rank_collapse(x, sample, view(x).extents().length);
 }
 
-}  // namespace v0
-}  // namespace slicesort
+SLICESORT_TYPES_END

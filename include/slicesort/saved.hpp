@@ -10,12 +10,11 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace slicesort {
+SLICESORT_TYPES_BEGIN
+
 #define SLICESORT_NEEDS_INDEX                                                                      \
   "slicesort: the saved state must be a view of std::uint16_t, std::int32_t or std::uint32_t (of " \
   "csp also std::uint8_t), not const where it is written."
-
-inline namespace v0 {
 
 /// Pass in place of the saved state when no backward will follow.
 struct no_saved_t {
@@ -27,20 +26,18 @@ inline constexpr no_saved_t no_saved{};
 /// a group up to 256, for operators that save rows of groups.
 enum class index_width { bits8 = 1, bits16 = 2, bits32 = 4 };
 
-}  // namespace v0
+SLICESORT_TYPES_END
 
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 template <class Index>
 inline constexpr bool is_saved_index =
     std::is_same_v<Index, std::uint8_t> || std::is_same_v<Index, std::uint16_t> ||
     std::is_same_v<Index, std::int32_t> || std::is_same_v<Index, std::uint32_t>;
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
+SLICESORT_DETAIL_END
 
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// A `[batch, length, channels]` view whose index width is known at run time.
 template <bool Const>
@@ -82,10 +79,9 @@ class basic_index_tensor3 {
 using index_tensor3 = basic_index_tensor3<false>;
 using const_index_tensor3 = basic_index_tensor3<true>;
 
-}  // namespace v0
+SLICESORT_TYPES_END
 
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // Which views are no state for a view type, but were probably meant as one.
 template <class View, class S>
@@ -99,10 +95,9 @@ using if_state = std::enable_if_t<std::is_convertible_v<S const&, View>, int>;
 template <class View, class S>
 using if_wrong_state = std::enable_if_t<is_wrong_state<View, S>, int>;
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
+SLICESORT_DETAIL_END
 
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// The state as an argument of `forward`: a view to write it to, with or without braces, or
 /// `no_saved`. A flag says that nothing is saved, because the view of an empty tensor may have a
@@ -144,5 +139,4 @@ using saved_permutation = saved_argument<index_tensor3>;
 /// The state of a sort as `backward` reads it.
 using const_saved_permutation = const_saved_argument<const_index_tensor3>;
 
-}  // namespace v0
-}  // namespace slicesort
+SLICESORT_TYPES_END

@@ -5,7 +5,7 @@
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/shuffle/host.hpp>
-#include <slicesort/detail/shuffle/problem.hpp>
+#include <slicesort/detail/shuffle/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
@@ -16,8 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
+SLICESORT_OPERATORS_BEGIN
 
 /// `y[b, n, c] = x[b, p[n], c]`, where `p` is the stable argsort, over the valid rows `n`, of
 /// 32-bit hashes of (seed, channel, n), with channel 0 for all in `shared_by_channels` (the shuffle
@@ -49,15 +48,15 @@ class shuffle {
   /// shape that every call refuses is refused here.
   template <class T, class Exec>
   static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
-    impl::enforce(check_workspace_bytes<T>(on, extents));
-    return impl::planned_bytes<op, T>(on, extents);
+    detail::enforce(check_workspace_bytes<T>(on, extents));
+    return detail::planned_bytes<op, T>(on, extents);
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
   static verdict check_workspace_bytes(Exec const& on, extents3 extents) {
-    impl::require_dtype<T>();
-    return impl::check_shape<op>(on, "shuffle.workspace_bytes", [&](detail::checker& c) {
-      impl::check_extents(c, detail::describe_shape("x", extents));
+    detail::require_dtype<T>();
+    return detail::check_shape<op>(on, "shuffle.workspace_bytes", [&](detail::checker& c) {
+      detail::check_extents(c, detail::describe_shape("x", extents));
     });
   }
 
@@ -66,7 +65,7 @@ class shuffle {
   void forward(Exec const& on, X const& x, Y const& y, workspace scratch = {},
                forward_options options = {}) const {
     auto const p = forward_problem(x, y, options);
-    impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
+    detail::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
@@ -81,7 +80,7 @@ class shuffle {
   void backward(Exec const& on, DY const& dy, DX const& dx, workspace scratch = {},
                 backward_options options = {}) const {
     auto const p = backward_problem(dy, dx, options);
-    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
+    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
@@ -98,34 +97,33 @@ class shuffle {
 
   template <class X, class Y>
   auto forward_problem(X const& x, Y const& y, forward_options options) const {
-    auto const v = impl::transfer_of(x, y);
+    auto const v = detail::transfer_of(x, y);
     using T = typename decltype(v)::element;
     return detail::shuffle_forward<T>{seed_, v.in, v.out, options.lengths};
   }
   template <class DY, class DX>
   auto backward_problem(DY const& dy, DX const& dx, backward_options options) const {
-    auto const v = impl::transfer_of(dy, dx);
+    auto const v = detail::transfer_of(dy, dx);
     using T = typename decltype(v)::element;
     return detail::shuffle_backward<T>{seed_, v.in, v.out, options.mode, options.lengths};
   }
 
   template <class Exec, class Problem>
-  static impl::checked_call check(Exec const& on, Problem const& p, workspace scratch) {
-    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
+  static detail::checked_call check(Exec const& on, Problem const& p, workspace scratch) {
+    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
   }
   template <class T>
   static void check_views(detail::checker& c, detail::shuffle_forward<T> const& p) {
-    impl::check_transfer(c, detail::describe("x", p.x, false), detail::describe("y", p.y, true),
-                         p.lengths);
+    detail::check_transfer(c, detail::describe("x", p.x, false), detail::describe("y", p.y, true),
+                           p.lengths);
   }
   template <class T>
   static void check_views(detail::checker& c, detail::shuffle_backward<T> const& p) {
-    impl::check_transfer(c, detail::describe("dy", p.dy, false), detail::describe("dx", p.dx, true),
-                         p.lengths);
+    detail::check_transfer(c, detail::describe("dy", p.dy, false),
+                           detail::describe("dx", p.dx, true), p.lengths);
   }
 
   std::uint64_t seed_;
 };
 
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_OPERATORS_END

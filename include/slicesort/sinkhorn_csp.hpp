@@ -3,18 +3,18 @@
 /// a doubly stochastic matrix that follows a reference channel.
 #pragma once
 
-#include <slicesort/alignment.hpp>
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/math/wrap.hpp>
 #include <slicesort/detail/sinkhorn_csp/host.hpp>
-#include <slicesort/detail/sinkhorn_csp/problem.hpp>
+#include <slicesort/detail/sinkhorn_csp/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
-#include <slicesort/grouping.hpp>
 #include <slicesort/options.hpp>
-#include <slicesort/shift.hpp>
+#include <slicesort/policies/alignment.hpp>
+#include <slicesort/policies/grouping.hpp>
+#include <slicesort/policies/shift.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
@@ -22,8 +22,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// The parameters of Sinkhorn's algorithm: how far the matrices of `sinkhorn_csp` are from
 /// permutations.
@@ -32,9 +31,9 @@ struct sinkhorn {
   index_t iterations = 10;  ///< each of rows, then columns: 1..65536
 };
 
-}  // namespace v0
+SLICESORT_TYPES_END
 
-inline namespace SLICESORT_BUILD {
+SLICESORT_OPERATORS_BEGIN
 
 /// CSP with Sinkhorn's algorithm in place of the sort (CSP, eq. 8 and 9). Every channel `c` of
 /// every sample is shifted circularly down by `J_c` rows: `w[n] = x[(n - J_c) mod length]`. Then,
@@ -98,16 +97,16 @@ class sinkhorn_csp {
   /// shape, or policies, that `forward` refuses are refused here.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
-    impl::enforce(check_workspace_bytes<T>(on, extents));
-    return impl::planned_bytes<op, T>(on, {extents, group(extents), relaxation_.iterations});
+    detail::enforce(check_workspace_bytes<T>(on, extents));
+    return detail::planned_bytes<op, T>(on, {extents, group(extents), relaxation_.iterations});
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
   verdict check_workspace_bytes(Exec const& on, extents3 extents) const {
     require_element<T>();
-    return impl::check_shape<op>(on, "sinkhorn_csp.workspace_bytes", [&](detail::checker& c) {
+    return detail::check_shape<op>(on, "sinkhorn_csp.workspace_bytes", [&](detail::checker& c) {
       auto const in = detail::describe_shape("x", extents);
-      impl::check_extents(c, in);
+      detail::check_extents(c, in);
       check_policies(c, in);
     });
   }
@@ -117,7 +116,7 @@ class sinkhorn_csp {
   void forward(Exec const& on, X const& x, Y const& y, workspace scratch = {},
                forward_options options = {}) const {
     auto const p = forward_problem(x, y, options);
-    impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
+    detail::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
@@ -132,7 +131,7 @@ class sinkhorn_csp {
   void backward(Exec const& on, DY const& dy, X const& x, DX const& dx, workspace scratch = {},
                 backward_options options = {}) const {
     auto const p = backward_problem(dy, x, dx, options);
-    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
+    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class X, class DX, detail::if_policy<Exec> = 0>
@@ -170,7 +169,7 @@ class sinkhorn_csp {
 
   template <class X, class Y>
   auto forward_problem(X const& x, Y const& y, forward_options options) const {
-    auto const v = impl::transfer_of(x, y);
+    auto const v = detail::transfer_of(x, y);
     using T = typename decltype(v)::element;
     require_element<T>();
     detail::sinkhorn_csp_forward<T> p{};
@@ -184,8 +183,8 @@ class sinkhorn_csp {
   }
   template <class DY, class X, class DX>
   auto backward_problem(DY const& dy, X const& x, DX const& dx, backward_options options) const {
-    auto const v = impl::transfer_of(dy, dx);
-    auto const values = impl::input(x);
+    auto const v = detail::transfer_of(dy, dx);
+    auto const values = detail::input(x);
     using T = typename decltype(v)::element;
     require_element<T>();
     constexpr bool same = std::is_same_v<typename decltype(values)::value_type, T>;
@@ -203,8 +202,8 @@ class sinkhorn_csp {
   }
 
   template <class Exec, class Problem>
-  impl::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
-    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
+  detail::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
+    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
   }
   template <class T>
   void check_views(detail::checker& c, detail::sinkhorn_csp_forward<T> const& p) const {
@@ -261,5 +260,4 @@ sinkhorn_csp(Groups, sinkhorn, Shift) -> sinkhorn_csp<Shift>;
 template <class Groups, class Shift>
 sinkhorn_csp(Groups, sinkhorn, Shift, reference) -> sinkhorn_csp<Shift>;
 
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_OPERATORS_END

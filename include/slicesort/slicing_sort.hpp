@@ -6,12 +6,12 @@
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/slicing_sort/host.hpp>
-#include <slicesort/detail/slicing_sort/problem.hpp>
+#include <slicesort/detail/slicing_sort/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/options.hpp>
-#include <slicesort/order.hpp>
+#include <slicesort/policies/order.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
@@ -19,8 +19,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
+SLICESORT_OPERATORS_BEGIN
 
 /// `y[b, :, c] = sort(x[b, :, c])`, independently for every sample `b` and channel `c`
 /// (Sliceformer, eq. 4: `Sort_col(X W_V)`; the projection is the caller's).
@@ -56,15 +55,15 @@ class slicing_sort {
   /// past 65536 rows another algorithm needs less.
   template <class T, class Exec>
   static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
-    impl::enforce(check_workspace_bytes<T>(on, extents));
-    return impl::planned_bytes<op, T>(on, extents);
+    detail::enforce(check_workspace_bytes<T>(on, extents));
+    return detail::planned_bytes<op, T>(on, extents);
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
   static verdict check_workspace_bytes(Exec const& on, extents3 extents) {
-    impl::require_dtype<T>();
-    return impl::check_shape<op>(on, "slicing_sort.workspace_bytes", [&](detail::checker& c) {
-      impl::check_extents(c, detail::describe_shape("x", extents));
+    detail::require_dtype<T>();
+    return detail::check_shape<op>(on, "slicing_sort.workspace_bytes", [&](detail::checker& c) {
+      detail::check_extents(c, detail::describe_shape("x", extents));
     });
   }
 
@@ -73,7 +72,7 @@ class slicing_sort {
   void forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
                forward_options options = {}) const {
     auto const p = forward_problem(x, y, state, options);
-    impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
+    detail::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
@@ -88,7 +87,7 @@ class slicing_sort {
   void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
                 workspace scratch = {}, backward_options options = {}) const {
     auto const p = backward_problem(dy, state, dx, options);
-    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
+    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
@@ -105,7 +104,7 @@ class slicing_sort {
 
   template <class X, class Y>
   auto forward_problem(X const& x, Y const& y, saved state, forward_options options) const {
-    auto const v = impl::transfer_of(x, y);
+    auto const v = detail::transfer_of(x, y);
     detail::slicing_sort_forward<Order, typename decltype(v)::element> p{order_};
     p.x = v.in;
     p.y = v.out;
@@ -117,33 +116,32 @@ class slicing_sort {
   template <class DY, class DX>
   static auto backward_problem(DY const& dy, const_saved state, DX const& dx,
                                backward_options options) {
-    auto const v = impl::transfer_of(dy, dx);
+    auto const v = detail::transfer_of(dy, dx);
     using T = typename decltype(v)::element;
     return detail::slicing_sort_backward<T>{v.in, v.out, state.view, options.mode, options.lengths};
   }
 
   template <class Exec, class Problem>
-  impl::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
-    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
+  detail::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
+    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
   }
   template <class T>
   void check_views(detail::checker& c, detail::slicing_sort_forward<Order, T> const& p) const {
     auto const in = detail::describe("x", p.x, false);
     auto const out = detail::describe("y", p.y, true);
-    impl::check_transfer(c, in, out, p.lengths);
-    if (p.saving) impl::check_permutation(c, detail::describe("perm", p.perm, true), in, out);
+    detail::check_transfer(c, in, out, p.lengths);
+    if (p.saving) detail::check_permutation(c, detail::describe("perm", p.perm, true), in, out);
     c.policy("order", order_, p.x.extents().channels);
   }
   template <class T>
   static void check_views(detail::checker& c, detail::slicing_sort_backward<T> const& p) {
     auto const in = detail::describe("dy", p.dy, false);
     auto const out = detail::describe("dx", p.dx, true);
-    impl::check_transfer(c, in, out, p.lengths);
-    impl::check_permutation(c, detail::describe("perm", p.perm, false), in, out);
+    detail::check_transfer(c, in, out, p.lengths);
+    detail::check_permutation(c, detail::describe("perm", p.perm, false), in, out);
   }
 
   Order order_{};
 };
 
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_OPERATORS_END

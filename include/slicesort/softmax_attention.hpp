@@ -3,19 +3,19 @@
 /// operators are compared with.
 #pragma once
 
-#include <slicesort/attention_algorithm.hpp>
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/softmax_attention/bias.hpp>
 #include <slicesort/detail/softmax_attention/check.hpp>
 #include <slicesort/detail/softmax_attention/host.hpp>
-#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
-#include <slicesort/mask.hpp>
 #include <slicesort/options.hpp>
+#include <slicesort/policies/attention_algorithm.hpp>
+#include <slicesort/policies/mask.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
@@ -26,8 +26,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
+SLICESORT_OPERATORS_BEGIN
 
 /// Scaled dot-product attention, `y = softmax(scale * q k^T + bias + mask) v` for every sample and
 /// head (multi-head attention without its projections: Attention Is All You Need, eq. 1).
@@ -118,17 +117,19 @@ class softmax_attention {
   /// dbias is relative, or shared by samples or heads, needs more: give its shape too.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents4 q, extents4 v, extents4 dbias = {}) const {
-    impl::enforce(check_workspace_bytes<T>(on, q, v, dbias));
-    return impl::planned_bytes<op, T>(on, detail::attention_shape::of(q, v, dbias));
+    detail::enforce(check_workspace_bytes<T>(on, q, v, dbias));
+    return detail::planned_bytes<op, T>(on, detail::attention_shape::of(q, v, dbias));
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
   verdict check_workspace_bytes(Exec const& on, extents4 q, extents4 v, extents4 dbias = {}) const {
-    impl::require_dtype<T>();
-    return impl::check_shape<op>(on, "softmax_attention.workspace_bytes", [&](detail::checker& c) {
-      detail::check_attention_shapes<detail::accumulator_t<T>>(c, q, v, dbias, scale(q.channels));
-      if (c.ok()) detail::check_mask(c, mask_, {v.length, q.length});
-    });
+    detail::require_dtype<T>();
+    return detail::check_shape<op>(on, "softmax_attention.workspace_bytes",
+                                   [&](detail::checker& c) {
+                                     detail::check_attention_shapes<detail::accumulator_t<T>>(
+                                         c, q, v, dbias, scale(q.channels));
+                                     if (c.ok()) detail::check_mask(c, mask_, {v.length, q.length});
+                                   });
   }
 
   /// Writes attention of `in`, `{q, k, v}` or `{q, k, v, bias}`, to `y`, and the state, unless
@@ -139,7 +140,7 @@ class softmax_attention {
     auto p = forward_problem(in, y, state, options);
     auto const checked = check(on, p, scratch);
     if (checked.status) p.in.bias = detail::bias_of_pairs(p.in);
-    impl::run_forward<op>(on, p, scratch, checked);
+    detail::run_forward<op>(on, p, scratch, checked);
   }
   /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class Y, detail::if_policy<Exec> = 0>
@@ -157,7 +158,7 @@ class softmax_attention {
     auto p = backward_problem(dy, in, y, state, to, options);
     auto const checked = check(on, p, scratch);
     if (checked.status) p.in.bias = detail::bias_of_pairs(p.in);
-    impl::run_backward<op>(on, p, scratch, checked);
+    detail::run_backward<op>(on, p, scratch, checked);
   }
   /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class Y, detail::if_policy<Exec> = 0>
@@ -185,7 +186,7 @@ class softmax_attention {
     p.gemm = traits::gemm(algorithm_);
     p.multiply = traits::multiply(algorithm_);
     p.in = in;
-    p.y = impl::output_stack<T>(y);
+    p.y = detail::output_stack<T>(y);
     p.state = state.view;
     p.saving = state.saving;
     p.lengths = {options.lengths, options.query_lengths};
@@ -200,9 +201,9 @@ class softmax_attention {
     p.scale = scale(in.q.extents().channels);
     p.gemm = traits::gemm(algorithm_);
     p.multiply = traits::multiply(algorithm_);
-    p.dy = impl::input_stack_of<T>(dy);
+    p.dy = detail::input_stack_of<T>(dy);
     p.in = in;
-    p.y = impl::input_stack_of<T>(y);
+    p.y = detail::input_stack_of<T>(y);
     p.state = state.view;
     p.to = to;
     p.mode = options.mode;
@@ -212,12 +213,12 @@ class softmax_attention {
   }
 
   template <class Exec, class Problem>
-  impl::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
+  detail::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
     static_assert(
-        traits::runs_on(impl::reads_memory<Exec>),
+        traits::runs_on(detail::reads_memory<Exec>),
         "slicesort: materialized<Gemm> needs a Gemm for the memory of its execution policy: "
         "cblas with exec::host, cublas with exec::cuda.");
-    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) {
+    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) {
       check_views(c, p);
       if (c.ok()) detail::check_dropout(c, p.drop, p.in.q.extents().batch);
       if (c.ok())
@@ -276,5 +277,4 @@ class softmax_attention {
   Algorithm algorithm_;
 };
 
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_OPERATORS_END

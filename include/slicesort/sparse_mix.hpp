@@ -3,26 +3,25 @@
 /// topology chooses, by weights of its own.
 #pragma once
 
-#include <slicesort/checkpoints.hpp>
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/sparse_mix/host.hpp>
-#include <slicesort/detail/sparse_mix/problem.hpp>
+#include <slicesort/detail/sparse_mix/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/options.hpp>
+#include <slicesort/policies/checkpoints.hpp>
+#include <slicesort/policies/topology.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
-#include <slicesort/topology.hpp>
 #include <slicesort/workspace.hpp>
 
 #include <cstddef>
 #include <type_traits>
 #include <utility>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
+SLICESORT_OPERATORS_BEGIN
 
 /// A chain of sparse factors (Paramixer, section 3). Factor `m` (the first is 0) mixes the rows of
 /// every sample, all channels alike:
@@ -91,14 +90,14 @@ class sparse_mix {
   /// only. Shapes, a topology or checkpoints that `forward` refuses are refused here.
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents3 x, extents4 w) const {
-    impl::enforce(check_workspace_bytes<T>(on, x, w));
-    return impl::planned_bytes<op, T>(on, {x, w.outer, w.channels, saved_.every});
+    detail::enforce(check_workspace_bytes<T>(on, x, w));
+    return detail::planned_bytes<op, T>(on, {x, w.outer, w.channels, saved_.every});
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
   verdict check_workspace_bytes(Exec const& on, extents3 x, extents4 w) const {
-    impl::require_dtype<T>();
-    return impl::check_shape<op>(on, "sparse_mix.workspace_bytes", [&](detail::checker& c) {
+    detail::require_dtype<T>();
+    return detail::check_shape<op>(on, "sparse_mix.workspace_bytes", [&](detail::checker& c) {
       auto const in = detail::describe_shape("x", x),
                  weights = detail::describe_shape("w", w, weight_axes);
       c.shape(in);
@@ -113,7 +112,7 @@ class sparse_mix {
   void forward(Exec const& on, X const& x, W const& w, Y const& y, saved_of<X> state,
                workspace scratch = {}, forward_options options = {}) const {
     auto const p = forward_problem(x, w, y, state, options);
-    impl::run_forward<op>(on, p, scratch, check(on, p, scratch));
+    detail::run_forward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `forward` would report for these arguments, without running it.
   template <class Exec, class X, class W, class Y, detail::if_policy<Exec> = 0>
@@ -127,7 +126,7 @@ class sparse_mix {
   void backward(Exec const& on, DY const& dy, W const& w, DX const& dx, workspace scratch = {},
                 backward_options options = {}) const {
     auto const p = backward_problem(dy, w, dx, options);
-    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
+    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Writes the gradients of x and of w; `options.mode` holds for both. `x` is what forward read,
   /// and `state` is what it wrote, or `no_saved` if it saved none.
@@ -136,7 +135,7 @@ class sparse_mix {
                 DX const& dx, DW const& dw, workspace scratch = {},
                 backward_options options = {}) const {
     auto const p = backward_problem(dy, x, w, state, dx, dw, options);
-    impl::run_backward<op>(on, p, scratch, check(on, p, scratch));
+    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
   }
   /// Returns what `backward` would report for these arguments, without running it.
   template <class Exec, class DY, class W, class DX, detail::if_policy<Exec> = 0>
@@ -180,11 +179,11 @@ class sparse_mix {
   template <class X, class W, class Y, class State>
   auto forward_problem(X const& x, W const& w, Y const& y, State const& state,
                        forward_options options) const {
-    auto const v = impl::transfer_of(x, y);
+    auto const v = detail::transfer_of(x, y);
     using T = typename decltype(v)::element;
     detail::sparse_mix_forward<T> p{};
     p.x = v.in;
-    p.weights = impl::input_stack_of<T>(w);
+    p.weights = detail::input_stack_of<T>(w);
     p.rule = rule_for(p.weights.extents());
     p.y = v.out;
     p.states = state.view;
@@ -194,11 +193,11 @@ class sparse_mix {
   }
   template <class DY, class W, class DX>
   auto backward_problem(DY const& dy, W const& w, DX const& dx, backward_options options) const {
-    auto const v = impl::transfer_of(dy, dx);
+    auto const v = detail::transfer_of(dy, dx);
     using T = typename decltype(v)::element;
     detail::sparse_mix_backward<T> p{};
     p.dy = v.in;
-    p.weights = impl::input_stack_of<T>(w);
+    p.weights = detail::input_stack_of<T>(w);
     p.rule = rule_for(p.weights.extents());
     p.dx = v.out;
     p.mode = options.mode;
@@ -210,16 +209,16 @@ class sparse_mix {
                         DW const& dw, backward_options options) const {
     auto p = backward_problem(dy, w, dx, options);
     using T = typename decltype(p)::element;
-    p.x = impl::input_of<T>(x);
+    p.x = detail::input_of<T>(x);
     p.states = state.view;
-    p.dweights = impl::output_stack<T>(dw);
+    p.dweights = detail::output_stack<T>(dw);
     p.needs_weight_gradient = true;
     return p;
   }
 
   template <class Exec, class Problem>
-  impl::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
-    return impl::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
+  detail::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
+    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
   }
   template <class T>
   void check_views(detail::checker& c, detail::sparse_mix_forward<T> const& p) const {
@@ -297,5 +296,4 @@ class sparse_mix {
   checkpoints saved_;
 };
 
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_OPERATORS_END

@@ -12,9 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // The shape of std::mdspan: rank, extent(r), stride(r), data_handle().
 template <class M, class = void>
@@ -38,10 +36,9 @@ using mdspan_element = std::remove_reference_t<decltype(*std::declval<M const&>(
 template <class U, class T>
 inline constexpr bool adds_const = std::is_convertible_v<U (*)[], T (*)[]>;
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
+SLICESORT_DETAIL_END
 
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// A strided view of one axis.
 template <class T>
@@ -175,10 +172,9 @@ SLICESORT_HD_ABI_TAG constexpr tensor4<T> split_heads(tensor3<T> x, index_t head
           {s.batch, detail::product(each, s.channels), s.length, s.channels}};
 }
 
-}  // namespace v0
+SLICESORT_TYPES_END
 
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 template <class T>
 struct view_of_rank3 {
@@ -221,6 +217,4 @@ struct view_of_rank4<tensor3<T>> {
 template <class T>
 using view_of_rank4_t = typename view_of_rank4<T>::type;
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -8,8 +8,7 @@
 
 #include <thrust/system/cuda/execution_policy.h>
 
-namespace slicesort {
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// The stream of a Thrust policy: `on(thrust::cuda::par.on(stream))`. Unlike Thrust's algorithms, a
 /// call with it never waits.
@@ -19,5 +18,4 @@ SLICESORT_ABI_TAG exec::cuda on(thrust::cuda_cub::execution_policy<Policy> const
       thrust::cuda_cub::stream(const_cast<thrust::cuda_cub::execution_policy<Policy>&>(policy))};
 }
 
-}  // namespace v0
-}  // namespace slicesort
+SLICESORT_TYPES_END

@@ -16,9 +16,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 template <class T>
 constexpr T* raw_pointer(T* pointer) {
@@ -45,12 +43,6 @@ constexpr void require_lasting() {
                 "before you view it.");
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-
-inline namespace SLICESORT_BUILD {
-namespace impl {
-
 // Fails unless the container holds what the extents say. Negative extents pass here, because the
 // operator's own error names the axis.
 template <std::size_t Rank>
@@ -75,7 +67,9 @@ void require_size(std::size_t is, index_t const (&extents)[Rank]) {
   enforce(wrong);
 }
 
-}  // namespace impl
+SLICESORT_DETAIL_END
+
+SLICESORT_OPERATORS_BEGIN
 
 /// The elements of `container` as a contiguous `[batch, length, channels]` tensor. A container that
 /// does not hold `extents.size()` elements is an `invalid_argument`. The view does not own them: a
@@ -83,7 +77,7 @@ void require_size(std::size_t is, index_t const (&extents)[Rank]) {
 template <class Container>
 tensor3<detail::element_of<Container>> view(Container&& container, extents3 extents) {
   detail::require_lasting<Container>();
-  impl::require_size(std::size(container), {extents.batch, extents.length, extents.channels});
+  detail::require_size(std::size(container), {extents.batch, extents.length, extents.channels});
   return {detail::data_of(container), extents};
 }
 
@@ -92,8 +86,8 @@ tensor3<detail::element_of<Container>> view(Container&& container, extents3 exte
 template <class Container>
 tensor4<detail::element_of<Container>> view(Container&& container, extents4 extents) {
   detail::require_lasting<Container>();
-  impl::require_size(std::size(container),
-                     {extents.outer, extents.batch, extents.length, extents.channels});
+  detail::require_size(std::size(container),
+                       {extents.outer, extents.batch, extents.length, extents.channels});
   return {detail::data_of(container), extents};
 }
 
@@ -104,5 +98,4 @@ tensor1<detail::element_of<Container>> view(Container&& container) {
   return {detail::data_of(container), static_cast<index_t>(std::size(container))};
 }
 
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_OPERATORS_END

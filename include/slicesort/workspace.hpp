@@ -8,8 +8,7 @@
 #include <iterator>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace v0 {
+SLICESORT_TYPES_BEGIN
 
 /// Scratch memory at any address, with any contents, of at least as many bytes as the operator's
 /// `workspace_bytes` says, and apart from the call's tensors. When the call's work is done it may
@@ -31,5 +30,4 @@ struct workspace {
   }
 };
 
-}  // namespace v0
-}  // namespace slicesort
+SLICESORT_TYPES_END

@@ -55,7 +55,7 @@ Kernels = dict[tuple[str, str], Usage]
 
 @functools.cache
 def short(symbol: str) -> str:
-    """run_body<slicesort::...::impl::sort_tile<float, ...> >(...) becomes sort_tile<float, ...>."""
+    """run_body<slicesort::...::detail::sort_tile<float, ...> >(...) becomes sort_tile<float, ...>."""
     text = subprocess.run(["c++filt", symbol], capture_output=True, encoding="utf-8", check=True).stdout.strip()
     text = re.sub(r"\bslicesort::(\w+::)*", "", text)
     return re.sub(r"^void run_body<(.*?) ?>\(.*$", r"\1", text).replace("> >", ">>")
@@ -121,7 +121,7 @@ def usage(messages: str, ptx: str) -> dict[str, Usage]:
 def bodies() -> dict[str, str]:
     """Kernel bodies, the structs that have a launch bound, and the folder of detail/ that each lies in."""
     found = {}
-    for path in sorted([*(INCLUDE / "slicesort/detail").rglob("kernel/*.hpp"), INCLUDE / "slicesort/detail/cuda/launch.cuh"]):
+    for path in sorted([*(INCLUDE / "slicesort/detail").rglob("device/*.hpp"), INCLUDE / "slicesort/detail/cuda/launch.cuh"]):
         parts = re.split(r"static constexpr int max_threads\b", path.read_text(encoding="utf-8"))
         folder = path.relative_to(INCLUDE / "slicesort/detail").parts[0]
         found |= {re.findall(r"^struct (\w+)", part, re.MULTILINE)[-1]: folder for part in parts[:-1] if "struct " in part}

@@ -300,8 +300,8 @@ void every_operator() {
 int main(int arguments, char** argument) {
   std::string const wanted = arguments > 1 ? argument[1] : "best";
   for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512})
-    if (wanted == ss::impl::isa_name(set)) on.instructions = set;
-  if (!ss::impl::isa_available(on.instructions)) return 77;
+    if (wanted == ss::detail::isa_name(set)) on.instructions = set;
+  if (!ss::detail::isa_available(on.instructions)) return 77;
   every_operator<float>();
   every_operator<double>();
   every_operator<float16>();

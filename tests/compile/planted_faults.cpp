@@ -28,7 +28,7 @@ void run(Body const& body) {
   launch how;
   how.blocks = 3;
   how.threads = 64;
-  how.shared_bytes = slicesort::impl::shared_bytes(body);
+  how.shared_bytes = slicesort::detail::shared_bytes(body);
   run_body<false>(how, body);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention whose products come from a BLAS.
-#include <slicesort/blas.hpp>
+#include <slicesort/policies/blas.hpp>
 #include <slicesort/softmax_attention.hpp>
 
 #include <cstdio>

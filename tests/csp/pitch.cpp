@@ -2,7 +2,7 @@
 // How far apart the host lays a tile's channels out: where shifts that grow from channel to channel
 // would bring the places that are written side by side to the same set of the cache.
 #include <slicesort/detail/csp/host/tile.hpp>
-#include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace ss = slicesort;
-namespace impl = ss::impl;
+namespace detail = ss::impl;
 using ss::index_t;
 
 namespace {
@@ -38,16 +38,16 @@ TEST_CASE_TEMPLATE("channels that are written side by side share few sets of the
   for (index_t const rows : {64, 100, 1000, 1024, 3072, 4032, 4096, 8192})
     for (index_t step = 0; step < std::min<index_t>(rows, 1100); ++step) {
       std::vector<index_t> first;
-      for (index_t lane = 1; lane <= impl::tile_columns; ++lane)
+      for (index_t lane = 1; lane <= detail::tile_columns; ++lane)
         first.push_back(lane * (rows - step) % rows);
-      index_t const least = impl::column_pitch(rows + impl::csp_batch);
-      index_t const pitch = impl::spread_pitch<T>(least, first.data(), impl::tile_columns);
+      index_t const least = detail::column_pitch(rows + detail::csp_batch);
+      index_t const pitch = detail::spread_pitch<T>(least, first.data(), detail::tile_columns);
       CAPTURE(rows);
       CAPTURE(step);
       REQUIRE(pitch >= least);
-      REQUIRE(pitch <= impl::widest_csp_pitch(least));
+      REQUIRE(pitch <= detail::widest_csp_pitch(least));
       REQUIRE(most_on_a_set<T>(pitch, first) <= 4);
       worst_at_the_least = std::max(worst_at_the_least, most_on_a_set<T>(least, first));
     }
-  CHECK(worst_at_the_least == impl::tile_columns);  // so there was something to do
+  CHECK(worst_at_the_least == detail::tile_columns);  // so there was something to do
 }

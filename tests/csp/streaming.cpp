@@ -38,7 +38,7 @@ void check_large(extents3 e, index_t group, index_t reference, std::uint64_t see
       order_memory order(op.saved_extents(e), op.saved_width(e));
       auto const lengths = view_of(p.lengths);
       CAPTURE(p.describe());
-      CAPTURE(std::string(ss::impl::isa_name(set)));
+      CAPTURE(std::string(ss::detail::isa_name(set)));
       op.forward(on, x.view(), y.view(), {order.view()}, scratch.get(), {lengths});
       CHECK(difference("y", y.contents(), p.y) == "");
       CHECK(difference("order", order.contents(), p.saved) == "");

@@ -3,8 +3,8 @@
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
 
-#include <slicesort/detail/csp/kernel/shifts.hpp>
-#include <slicesort/detail/csp/problem.hpp>
+#include <slicesort/detail/csp/device/shifts.hpp>
+#include <slicesort/detail/csp/params.hpp>
 
 #include <doctest/doctest.h>
 
@@ -42,13 +42,13 @@ csp_problem<T> problem(pattern const& p, index_t group, index_t reference,
   return one;
 }
 
-slicesort::impl::shift_spread spread(index_t (*shift)(index_t), bool lengths, index_t limit) {
+slicesort::detail::shift_spread spread(index_t (*shift)(index_t), bool lengths, index_t limit) {
   slicesort::detail::csp_rule rule{};
   rule.policies = reinterpret_cast<void const*>(&shift);
   rule.shift_by = [](void const* policies, index_t channel, extents3) {
     return (*reinterpret_cast<index_t (*const*)(index_t)>(policies))(channel);
   };
-  return slicesort::impl::spread_of(rule, shape, lengths, 8, limit);
+  return slicesort::detail::spread_of(rule, shape, lengths, 8, limit);
 }
 
 }  // namespace
@@ -68,7 +68,8 @@ TEST_CASE_TEMPLATE("similar shifts", T, float, double, float16, bfloat16) {
 }
 
 TEST_CASE("how far the shifts of eight neighbors are apart") {
-  auto const same = [](slicesort::impl::shift_spread s, std::uint32_t above, std::uint32_t below) {
+  auto const same = [](slicesort::detail::shift_spread s, std::uint32_t above,
+                       std::uint32_t below) {
     return s.width == 8 && s.above == above && s.below == below;
   };
   CHECK(same(spread(patterns[0].shift, false, 100), 21, 0));

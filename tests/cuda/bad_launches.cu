@@ -7,7 +7,7 @@ namespace support {
 
 namespace {
 
-namespace impl = slicesort::impl;
+namespace detail = slicesort::impl;
 
 struct nothing {
   static constexpr int max_threads = 1024;
@@ -30,7 +30,7 @@ struct nothing {
 };
 
 void launch(CUstream_st* stream, nothing body, int threads) {
-  impl::cuda_grid const grid(slicesort::exec::cuda{stream});
+  detail::cuda_grid const grid(slicesort::exec::cuda{stream});
   grid.run(body, 1, threads);
 }
 

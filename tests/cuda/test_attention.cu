@@ -7,7 +7,7 @@
 
 #include "support/inputs.hpp"
 
-#include <slicesort/cublas.cuh>
+#include <slicesort/policies/cublas.cuh>
 #include <slicesort/slicesort.hpp>
 
 #include <doctest/doctest.h>

@@ -39,10 +39,10 @@ void check_product(tensor<T> const& x, tensor<T> const& y, double relative, Matr
       for (index_t n = 0; n < shape.length; ++n) {
         double sum = 0, magnitude = 0;
         for (index_t j = 0; j < shape.length; ++j) {
-          sum += e(n, j) * ss::impl::as_double(x(b, j, c));
-          magnitude += std::fabs(e(n, j) * ss::impl::as_double(x(b, j, c)));
+          sum += e(n, j) * ss::detail::as_double(x(b, j, c));
+          magnitude += std::fabs(e(n, j) * ss::detail::as_double(x(b, j, c)));
         }
-        CHECK(std::fabs(sum - ss::impl::as_double(y(b, n, c))) <= relative * magnitude);
+        CHECK(std::fabs(sum - ss::detail::as_double(y(b, n, c))) <= relative * magnitude);
       }
     }
 }

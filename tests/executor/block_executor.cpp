@@ -39,7 +39,7 @@ void shared_pool::fill(unsigned char garbage) {
 // Relaxed, and without a lock: the walk must not order the threads, or it would hide races.
 void* shared_pool::take(cursor& at, std::size_t bytes) {
   auto const which = [&] { return "slice " + std::to_string(at.slice) + " of shared memory"; };
-  std::size_t const end = at.used + slicesort::impl::shared_slice(bytes);
+  std::size_t const end = at.used + slicesort::detail::shared_slice(bytes);
   if (at.slice == most_slices)
     throw block_fault(which() + ": the executor expects no more than 32");
   if (end > bytes_)
@@ -75,7 +75,7 @@ void shared_pool::check() {
                                   std::to_string(at.slice - 1));
     if (taken == 0) return;
     from = to + taken - 1;
-    at.used += slicesort::impl::shared_slice(taken - 1);
+    at.used += slicesort::detail::shared_slice(taken - 1);
   }
 }
 

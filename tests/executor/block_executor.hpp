@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs kernel bodies (detail/kernel/grid.hpp) on the host, with the blocks they have on a device
+// Runs kernel bodies (detail/device/grid.hpp) on the host, with the blocks they have on a device
 // and one fiber, or one std::thread, for every CUDA thread. What a device would let pass, or would
 // do wrong once in a thousand runs, is a block_fault here:
 //
@@ -18,8 +18,8 @@
 
 #include "pending_copies.hpp"
 
-#include <slicesort/detail/kernel/grid.hpp>
-#include <slicesort/detail/kernel/warp_mma.hpp>
+#include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/device/warp_mma.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -132,7 +132,7 @@ class block_team {
   std::vector<slot> slots_;
 };
 
-// The Block of detail/kernel/grid.hpp.
+// The Block of detail/device/grid.hpp.
 template <bool FastDouble>
 class host_block {
  public:
@@ -202,19 +202,19 @@ class host_block {
   void await_copies() { copies_.await(); }
 
   template <int Width, class A, class T, int Rows, int Columns>
-  void mma_abt(slicesort::impl::register_tile<A, Rows, Columns>& sums,
-               slicesort::impl::tile_piece<T> const* a, slicesort::impl::tile_piece<T> const* b,
+  void mma_abt(slicesort::detail::register_tile<A, Rows, Columns>& sums,
+               slicesort::detail::tile_piece<T> const* a, slicesort::detail::tile_piece<T> const* b,
                int depth) {
-    slicesort::impl::plain_mma_abt<Width>(*this, sums, a, b, depth);
+    slicesort::detail::plain_mma_abt<Width>(*this, sums, a, b, depth);
   }
   template <class T, class Sums>
   static Sums mma_operand(Sums const& sums) {
-    return slicesort::impl::plain_mma_operand<T>(sums);
+    return slicesort::detail::plain_mma_operand<T>(sums);
   }
   template <int Width, class A, class T, class Weights, int Rows>
-  void mma_ab(slicesort::impl::register_tile<A, Rows, Width / 8>& sums, Weights const& weights,
-              slicesort::impl::tile_piece<T> const* x, int width) {
-    slicesort::impl::plain_mma_ab<Width>(*this, sums, weights, x, width);
+  void mma_ab(slicesort::detail::register_tile<A, Rows, Width / 8>& sums, Weights const& weights,
+              slicesort::detail::tile_piece<T> const* x, int width) {
+    slicesort::detail::plain_mma_ab<Width>(*this, sums, weights, x, width);
   }
 
   template <class A>
@@ -242,7 +242,7 @@ class host_block {
   template <class V>
   unsigned show(V const& mine) {
     static_assert(sizeof(V) <= block_team::slot::bytes && std::is_trivially_copyable_v<V>);
-    if (team_.size() % slicesort::impl::warp_threads != 0)
+    if (team_.size() % slicesort::detail::warp_threads != 0)
       throw block_fault("threads show each other numbers in a block of " +
                         std::to_string(team_.size()) + ", which are no whole warps");
     unsigned const turn = turn_++;

@@ -29,7 +29,7 @@ std::vector<bool> ways() {
 
 template <class Body>
 void run(Body const& body, launch how) {
-  how.shared_bytes = slicesort::impl::shared_bytes(body);
+  how.shared_bytes = slicesort::detail::shared_bytes(body);
   run_body<false>(how, body);
 }
 launch with_seed(std::uint64_t seed, bool os_threads, int threads = 64, index_t blocks = 3) {

@@ -27,8 +27,8 @@ class block_order {
 };
 
 // The warps of a block, the last of which may have fewer threads than a device's.
-inline constexpr int warp_threads = slicesort::impl::warp_threads;
-inline int warps_of(int threads) { return slicesort::impl::divide_up(threads, warp_threads); }
+inline constexpr int warp_threads = slicesort::detail::warp_threads;
+inline int warps_of(int threads) { return slicesort::detail::divide_up(threads, warp_threads); }
 
 // What is wrong with the arrivals of threads at one point; "" when they agree. They are numbered
 // from `first`.

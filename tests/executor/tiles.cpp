@@ -6,13 +6,13 @@
 #include "support/refusal.hpp"
 #include "support/sanitizers.hpp"
 
-#include <slicesort/detail/kernel/columns.hpp>
-#include <slicesort/detail/kernel/tile_shape.hpp>
-#include <slicesort/detail/kernel/warp_mma.hpp>
-#include <slicesort/detail/sort/kernel/sort_columns.hpp>
+#include <slicesort/detail/device/columns.hpp>
+#include <slicesort/detail/device/tile_shape.hpp>
+#include <slicesort/detail/device/warp_mma.hpp>
+#include <slicesort/detail/sort/device/sort_columns.hpp>
 #include <slicesort/dtype.hpp>
+#include <slicesort/policies/tuning.hpp>
 #include <slicesort/tensor_view.hpp>
-#include <slicesort/tuning.hpp>
 
 #include <doctest/doctest.h>
 
@@ -23,9 +23,9 @@
 #include <vector>
 
 using namespace support;
-using slicesort::impl::register_tile;
-using slicesort::impl::tile_lane;
-using slicesort::impl::tile_piece;
+using slicesort::detail::register_tile;
+using slicesort::detail::tile_lane;
+using slicesort::detail::tile_piece;
 
 namespace {
 
@@ -35,7 +35,7 @@ void run(Body const& body, int threads, std::uint64_t seed) {
   how.blocks = 2;
   how.threads = threads;
   how.seed = seed;
-  how.shared_bytes = slicesort::impl::shared_bytes(body);
+  how.shared_bytes = slicesort::detail::shared_bytes(body);
   run_body<false>(how, body);
 }
 
@@ -59,8 +59,8 @@ struct neighbors_body {
 // A tile of `rows` x 64 of each, and both products: with b, and then with x.
 struct products_body {
   static constexpr int max_threads = 128;
-  using tile = slicesort::impl::piece_tile<float, 64>;
-  static constexpr int width = 64, pieces = width / slicesort::impl::elements_of_piece<float>;
+  using tile = slicesort::detail::piece_tile<float, 64>;
+  static constexpr int width = 64, pieces = width / slicesort::detail::elements_of_piece<float>;
   float const *a, *b, *x;  // [16 * warps, 64], [16, 64], [16, 64]
   float *first, *second;   // [16 * warps, 16], [16 * warps, 64]
   int warps;
@@ -174,7 +174,7 @@ TEST_CASE("planted: a block of less than a warp, whose threads show each other n
 }
 
 TEST_CASE("a swizzled tile keeps every row, and no column has two pieces in one bank") {
-  using tile = slicesort::impl::swizzled_tile<16, 2, 8>;  // eight pieces of two
+  using tile = slicesort::detail::swizzled_tile<16, 2, 8>;  // eight pieces of two
   for (int row = 0; row < 24; ++row) {
     std::vector<int> seen(16), banks(8);
     for (int column = 0; column < 16; ++column) {
@@ -233,7 +233,7 @@ TEST_CASE("tiles of columns fit in shared memory, and their blocks in a processo
         for (index_t columns : {1, 2, 3, 100, 1000, 1000000}) {
           slicesort::permute_tuning const t = slicesort::default_permute_tuning(device, bytes);
           std::size_t const column = bytes * static_cast<std::size_t>(length);
-          int const width = slicesort::impl::tile_width(device, t, column, length, columns);
+          int const width = slicesort::detail::tile_width(device, t, column, length, columns);
           CAPTURE(device.architecture);
           CAPTURE(column);
           CAPTURE(columns);
@@ -241,7 +241,7 @@ TEST_CASE("tiles of columns fit in shared memory, and their blocks in a processo
           if (width == 0) continue;
           std::size_t const tile = column * static_cast<std::size_t>(width);
           CHECK(tile + 64 <= device.shared_bytes);
-          int const threads = slicesort::impl::tile_threads(t, column, length, width);
+          int const threads = slicesort::detail::tile_threads(t, column, length, width);
           CHECK((threads & (threads - 1)) == 0);
           CHECK(threads >= std::max(32, width));
           bool const shares = tile <= t.shared_tile_bytes;
@@ -251,11 +251,11 @@ TEST_CASE("tiles of columns fit in shared memory, and their blocks in a processo
 
 TEST_CASE_TEMPLATE("the longest run of a sort fills shared memory", T, float, double,
                    slicesort::bfloat16) {
-  using slicesort::impl::sort_tile_bytes;
-  using slicesort::impl::tile_unit;
+  using slicesort::detail::sort_tile_bytes;
+  using slicesort::detail::tile_unit;
   for (slicesort::device_info const& device : devices) {
-    auto const rows = slicesort::impl::longest_run<T>(device.shared_bytes);
-    bool const limited = rows == slicesort::index_t{1} << slicesort::impl::max_tile_levels;
+    auto const rows = slicesort::detail::longest_run<T>(device.shared_bytes);
+    bool const limited = rows == slicesort::index_t{1} << slicesort::detail::max_tile_levels;
     CHECK(rows % tile_unit == 0);
     CHECK(sort_tile_bytes<T>(rows, 1) <= device.shared_bytes);
     CHECK((limited || sort_tile_bytes<T>(rows + tile_unit, 1) > device.shared_bytes));
@@ -267,6 +267,6 @@ TEST_CASE("lengths in device memory are clamped") {
   index_t const lengths[] = {-1, 0, 3, 5, 6};
   slicesort::tensor1<index_t const> const view(lengths, 5);
   index_t const expected[] = {0, 0, 3, 5, 5};
-  for (index_t i = 0; i < 5; ++i) CHECK(slicesort::impl::rows_of(view, i, 5) == expected[i]);
-  CHECK(slicesort::impl::rows_of({}, 0, 5) == 5);
+  for (index_t i = 0; i < 5; ++i) CHECK(slicesort::detail::rows_of(view, i, 5) == expected[i]);
+  CHECK(slicesort::detail::rows_of({}, 0, 5) == 5);
 }

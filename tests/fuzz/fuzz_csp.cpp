@@ -5,7 +5,7 @@
 // Build: clang++ -fsanitize=fuzzer,address,undefined -Itests -Iinclude
 #include "fuzz_input.hpp"
 
-#include "csp/problem.hpp"
+#include "csp/params.hpp"
 
 using namespace support;
 

@@ -11,8 +11,8 @@
 #include "support/numbers.hpp"
 
 #include <slicesort/dtype.hpp>
-#include <slicesort/grad_mode.hpp>
-#include <slicesort/products.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/policies/products.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cmath>

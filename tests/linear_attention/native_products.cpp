@@ -5,7 +5,7 @@
 #include "later_rows.hpp"
 #include "oracle.hpp"
 
-#include <slicesort/products.hpp>
+#include <slicesort/policies/products.hpp>
 
 #include <doctest/doctest.h>
 

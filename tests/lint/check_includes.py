@@ -8,24 +8,25 @@ import re
 from common import INCLUDE, finish, headers, name
 
 INCLUDED = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-UMBRELLAS = ("slicesort.hpp", "cuda.cuh", "cublas.cuh")
-ABOVE_OPERATORS = ("thrust.hpp", "equivalent_matrix.hpp", "blas.hpp", "host_gemm.hpp", "cublas.cuh", "half_types.hpp", "print.hpp",
-                   "random_rows.hpp")
+UMBRELLAS = ("slicesort.hpp", "cuda.cuh", "policies/cublas.cuh")
+ABOVE_OPERATORS = ("thrust.hpp", "equivalent_matrix.hpp", "policies/blas.hpp", "policies/host_gemm.hpp", "policies/cublas.cuh",
+                   "half_types.hpp", "print.hpp", "random_rows.hpp")
 # These include nothing of ours but each other, so words may include them: masks draw blocks from the hash.
 GROUND = ("detail/core/build.hpp", "detail/core/config.hpp", "detail/math/counter_hash.hpp")
 # The folders of detail/ that belong to no operator, from the ground up: what bodies are written with, and
 # with what they are launched; the host's runtime; the engines that several operators are made of.
-FOLDERS = {"math": 2, "core": 2, "kernel": 3, "host": 3, "cuda": 4, "sort": 4, "move": 5}
+FOLDERS = {"math": 2, "core": 2, "device": 3, "host": 3, "cuda": 4, "sort": 4, "permutation": 5,
+           "equivalent_matrix": 8}
 OPERATOR, PUBLIC_OPERATOR, CONVENIENCE, UMBRELLA = 6, 7, 8, 9
 # One operator may know another's problem: sinkhorn_csp is csp's relaxation.
-MAY_KNOW = {("detail/sinkhorn_csp/problem.hpp", "detail/csp/problem.hpp")}
+MAY_KNOW = {("detail/sinkhorn_csp/params.hpp", "detail/csp/params.hpp")}
 CUDA = re.compile(r"^(cuda|cublas|cub/|thrust/|nv/|nvtx3/|nvToolsExt|cooperative_groups|driver_types|vector_types|mma\.h)|\.cuh$")
 MAY_REACH_CUDA = ("slicesort.hpp", "thrust.hpp")  # guarded by the compiler, or opt-in
 MAY_ASK_ARCHITECTURE = ("detail/cuda/block.cuh", "detail/core/config.hpp")  # config.hpp: for a pragma
 
 
 def is_operator(stem: str) -> bool:
-    return (INCLUDE / "slicesort/detail" / stem / "problem.hpp").exists()
+    return (INCLUDE / "slicesort/detail" / stem / "params.hpp").exists()
 
 
 def layer(header: str) -> tuple[int, str]:
@@ -64,7 +65,7 @@ def main() -> None:
             cudacc.append(name(path))
         if re.search(r"\b__CUDA_ARCH__\b", code) and me not in MAY_ASK_ARCHITECTURE:
             complaints.append(f"{name(path)}: asks for __CUDA_ARCH__; a body is the same text on the host, so make it a member of the Block")
-        if path.suffix == ".cuh" and "/" in me and not me.startswith("detail/cuda/"):
+        if path.suffix == ".cuh" and me.startswith("detail/") and not me.startswith("detail/cuda/"):
             complaints.append(f"{name(path)}: a .cuh is public or lies in detail/cuda")
         if path.suffix != ".inl" and "#pragma once" not in text:
             complaints.append(f"{name(path)}: has no #pragma once")

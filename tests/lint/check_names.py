@@ -20,14 +20,14 @@ for path in headers():
 
 examples = [path.read_text(encoding="utf-8") for path in files(".cpp", ".cu", under="examples")]
 for op in operators():
-    for place in (f"include/slicesort/{op}.hpp", f"include/slicesort/detail/{op}/host.hpp", f"include/slicesort/detail/{op}/dispatch.hpp",
+    for place in (f"include/slicesort/{op}.hpp", f"include/slicesort/detail/{op}/host.hpp", f"include/slicesort/detail/{op}/device.hpp",
                   f"tests/{op}/basic.cpp", f"tests/compile/kernels/{op}.cu", f"bench/cases/host/{op}.cpp", f"docs/operators/{op}.md"):
         if not (ROOT / place).exists():
             complaints.append(f"operator {op} has no {place}")
-    if not re.search(rf"detail/{op}/dispatch\.hpp", (ROOT / LIST_OF_ALL).read_text(encoding="utf-8")):
+    if not re.search(rf"detail/{op}/device\.hpp", (ROOT / LIST_OF_ALL).read_text(encoding="utf-8")):
         complaints.append(f"{LIST_OF_ALL} has no line for the operator {op}")
     named = re.search(rf"^set\(_slicesort_tags_{op}\b[^)]*\)", units, re.M)
-    for template, tag in re.findall(r"(template <[^>]*>\s*)?struct (\w+_op)\b", (ROOT / f"include/slicesort/detail/{op}/problem.hpp").read_text(encoding="utf-8")):
+    for template, tag in re.findall(r"(template <[^>]*>\s*)?struct (\w+_op)\b", (ROOT / f"include/slicesort/detail/{op}/params.hpp").read_text(encoding="utf-8")):
         if not (re.search(rf"\"{tag}\b", named[0]) if named else tag == f"{op}_op" and not template):
             complaints.append(f"{UNITS} does not say what the tests compile of {tag}: _slicesort_tags_{op}")
     if not any(re.search(rf"::{op}\b", text) for text in examples):

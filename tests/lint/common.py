@@ -37,7 +37,7 @@ def headers(*suffixes: str) -> list[Path]:
 
 def operators() -> list[str]:
     """What has a folder of its own under detail/ that says what a call is about."""
-    return sorted(path.parent.name for path in headers(".hpp") if path.name == "problem.hpp")
+    return sorted(path.parent.name for path in headers(".hpp") if path.name == "params.hpp")
 
 
 def name(path: Path) -> str:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax attention under sparse masks: the specification's numbers, and what the tensors of a call
 // say about a mask's.
-#include <slicesort/mask.hpp>
+#include <slicesort/policies/mask.hpp>
 #include <slicesort/softmax_attention.hpp>
 #include <slicesort/view.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Masks: which keys each query looks at, against the definitions; what lies outside is cut off;
 // what they refuse.
-#include <slicesort/mask.hpp>
+#include <slicesort/policies/mask.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <doctest/doctest.h>

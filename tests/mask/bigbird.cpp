@@ -4,7 +4,7 @@
 #include "pattern.hpp"
 
 #include <slicesort/detail/math/counter_hash.hpp>
-#include <slicesort/mask.hpp>
+#include <slicesort/policies/mask.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <doctest/doctest.h>

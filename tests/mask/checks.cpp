@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What sparse masks refuse, what they are when compiled, and which of them are sparse: attention
 // asks those for their tiles, and has other kernels for them.
-#include <slicesort/mask.hpp>
+#include <slicesort/policies/mask.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <doctest/doctest.h>

@@ -2,7 +2,7 @@
 // Masks against the pairs that they shall let through, one by one.
 #pragma once
 
-#include <slicesort/mask.hpp>
+#include <slicesort/policies/mask.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 // to whether the mask meets them and whether it covers them.
 #include "pattern.hpp"
 
-#include <slicesort/mask.hpp>
+#include <slicesort/policies/mask.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <doctest/doctest.h>

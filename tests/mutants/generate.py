@@ -57,7 +57,7 @@ class Mutant:
         folder, _, rest = self.file.partition("/")
         if folder == "host" and rest.startswith("simd/"):
             return "host/simd"
-        side = "host" if rest.startswith("host") else "kernel" if rest.startswith("kernel") or rest == "dispatch.hpp" else ""
+        side = "host" if rest.startswith("host") else "device" if rest.startswith("device") else ""
         return f"{folder}/{side}" if side else folder
 
     @property

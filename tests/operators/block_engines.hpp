@@ -8,15 +8,15 @@
 #include "support/pattern_order.hpp"
 
 #include <slicesort/detail/math/raw_key.hpp>
-#include <slicesort/detail/sort/kernel/columns_view.hpp>
-#include <slicesort/detail/sort/kernel/sort_columns.hpp>
+#include <slicesort/detail/sort/device/columns_view.hpp>
+#include <slicesort/detail/sort/device/sort_columns.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/order.hpp>
+#include <slicesort/policies/order.hpp>
 
-#define SLICESORT_TEST_SORT_ON_BLOCKS(linkage, fast_double, T, Order)                          \
-  linkage template void slicesort::impl::sort_columns(                                         \
-      support::block_grid<fast_double> const&, slicesort::impl::columns_view<T, Order> const&, \
-      slicesort::impl::sort_layout<T> const&);
+#define SLICESORT_TEST_SORT_ON_BLOCKS(linkage, fast_double, T, Order)                            \
+  linkage template void slicesort::detail::sort_columns(                                         \
+      support::block_grid<fast_double> const&, slicesort::detail::columns_view<T, Order> const&, \
+      slicesort::detail::sort_layout<T> const&);
 #define SLICESORT_TEST_SORT_ON_ALL_BLOCKS(linkage, T, Order) \
   SLICESORT_TEST_SORT_ON_BLOCKS(linkage, false, T, Order)    \
   SLICESORT_TEST_SORT_ON_BLOCKS(linkage, true, T, Order)

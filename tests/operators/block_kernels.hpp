@@ -7,13 +7,13 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/implementation.hpp>
-#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/device/grid.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/workspace.hpp>
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
-namespace impl {
+namespace detail {
 
 // f(grid); no body of 16-bit elements asks what the device is good at.
 template <class T, class F>
@@ -50,17 +50,17 @@ void implementation<Op, support::block_backend>::backward(support::block_exec co
       on, [&](auto const& grid) { grid_implementation<Op>::backward(grid, p, w); });
 }
 
-}  // namespace impl
+}  // namespace detail
 }  // namespace SLICESORT_BUILD
 }  // namespace slicesort
 
 // FORWARD: of a tag without backward.
-#define SLICESORT_TEST_ON_BLOCKS_FORWARD(Op, T)                                       \
-  template void slicesort::impl::implementation<Op, support::block_backend>::plan<T>( \
-      support::block_exec const&, Op::shape const&, slicesort::detail::arena&);       \
-  template void slicesort::impl::implementation<Op, support::block_backend>::forward( \
+#define SLICESORT_TEST_ON_BLOCKS_FORWARD(Op, T)                                         \
+  template void slicesort::detail::implementation<Op, support::block_backend>::plan<T>( \
+      support::block_exec const&, Op::shape const&, slicesort::detail::arena&);         \
+  template void slicesort::detail::implementation<Op, support::block_backend>::forward( \
       support::block_exec const&, Op::forward<T> const&, slicesort::workspace);
-#define SLICESORT_TEST_ON_BLOCKS(Op, T)                                                \
-  SLICESORT_TEST_ON_BLOCKS_FORWARD(Op, T)                                              \
-  template void slicesort::impl::implementation<Op, support::block_backend>::backward( \
+#define SLICESORT_TEST_ON_BLOCKS(Op, T)                                                  \
+  SLICESORT_TEST_ON_BLOCKS_FORWARD(Op, T)                                                \
+  template void slicesort::detail::implementation<Op, support::block_backend>::backward( \
       support::block_exec const&, Op::backward<T> const&, slicesort::workspace);

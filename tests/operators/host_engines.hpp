@@ -9,21 +9,21 @@
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
-#include <slicesort/detail/move/host/permute_tile.hpp>
+#include <slicesort/detail/permutation/host/permute_tile.hpp>
 #include <slicesort/detail/sort/host/sort_tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
-#include <slicesort/host_gemm.hpp>
+#include <slicesort/policies/host_gemm.hpp>
 
-#define SLICESORT_TEST_SORT_TILES(linkage, set, T)        \
-  linkage template void slicesort::impl::set::sort_tiles( \
-      slicesort::impl::set::target, slicesort::impl::column_tile<T> const*, int);
-#define SLICESORT_TEST_HOST_ENGINES(linkage, T)                                                   \
-  SLICESORT_TEST_FOR_EACH_SET(SLICESORT_TEST_SORT_TILES, linkage, T)                              \
-  SLICESORT_TEST_KERNELS(linkage, choose_gemm_kernels, gemm_kernels, T)                           \
-  linkage template void slicesort::impl::sort_tiles(slicesort::isa,                               \
-                                                    slicesort::impl::column_tile<T> const*, int); \
-  linkage template void slicesort::impl::permute_tiles(slicesort::impl::permuted_tile<T> const*,  \
-                                                       int);
+#define SLICESORT_TEST_SORT_TILES(linkage, set, T)          \
+  linkage template void slicesort::detail::set::sort_tiles( \
+      slicesort::detail::set::target, slicesort::detail::column_tile<T> const*, int);
+#define SLICESORT_TEST_HOST_ENGINES(linkage, T)                         \
+  SLICESORT_TEST_FOR_EACH_SET(SLICESORT_TEST_SORT_TILES, linkage, T)    \
+  SLICESORT_TEST_KERNELS(linkage, choose_gemm_kernels, gemm_kernels, T) \
+  linkage template void slicesort::detail::sort_tiles(                  \
+      slicesort::isa, slicesort::detail::column_tile<T> const*, int);   \
+  linkage template void slicesort::detail::permute_tiles(               \
+      slicesort::detail::permuted_tile<T> const*, int);
 
 SLICESORT_TEST_COMPILED_ONCE(SLICESORT_TEST_HOST_ENGINES)

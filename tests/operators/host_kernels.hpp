@@ -11,14 +11,14 @@
 #include <slicesort/workspace.hpp>
 
 // FORWARD: of a tag without backward.
-#define SLICESORT_TEST_HOST_FORWARD(linkage, Op, T)                              \
-  linkage template void                                                          \
-  slicesort::impl::implementation<Op, slicesort::detail::host_backend>::forward( \
-      slicesort::impl::host_exec const&, Op::forward<T> const&, slicesort::workspace);
-#define SLICESORT_TEST_HOST_BACKWARD(linkage, Op, T)                              \
-  linkage template void                                                           \
-  slicesort::impl::implementation<Op, slicesort::detail::host_backend>::backward( \
-      slicesort::impl::host_exec const&, Op::backward<T> const&, slicesort::workspace);
+#define SLICESORT_TEST_HOST_FORWARD(linkage, Op, T)                                \
+  linkage template void                                                            \
+  slicesort::detail::implementation<Op, slicesort::detail::host_backend>::forward( \
+      slicesort::detail::host_exec const&, Op::forward<T> const&, slicesort::workspace);
+#define SLICESORT_TEST_HOST_BACKWARD(linkage, Op, T)                                \
+  linkage template void                                                             \
+  slicesort::detail::implementation<Op, slicesort::detail::host_backend>::backward( \
+      slicesort::detail::host_exec const&, Op::backward<T> const&, slicesort::workspace);
 #define SLICESORT_TEST_COMPILED_ELSEWHERE_FORWARD(Op, T) SLICESORT_TEST_HOST_FORWARD(extern, Op, T)
 #define SLICESORT_TEST_COMPILED_ELSEWHERE(Op, T)   \
   SLICESORT_TEST_COMPILED_ELSEWHERE_FORWARD(Op, T) \

@@ -3,7 +3,7 @@
 # unit of the host's code and one of the kernels on the block executor. So the edit of an operator rebuilds that
 # operator, and a program waits for the operators that it uses.
 #
-# An operator is a folder of include/slicesort/detail/ with a dispatch.hpp. What is compiled of <op> is its tag
+# An operator is a folder of include/slicesort/detail/ with a device.hpp. What is compiled of <op> is its tag
 # <op>_op; the list names the tags of those that have another. Orders and masks are decided at run time.
 set(_slicesort_tags_csp "csp_op<false>" "csp_op<true>")
 set(_slicesort_tags_linear_attention
@@ -24,8 +24,8 @@ set(_slicesort_forward_alone merge_attention)
 
 set(_slicesort_types ${SLICESORT_TEST_TYPES})
 set(_slicesort_detail ${PROJECT_SOURCE_DIR}/include/slicesort/detail)
-file(GLOB _slicesort_operators CONFIGURE_DEPENDS RELATIVE ${_slicesort_detail} ${_slicesort_detail}/*/dispatch.hpp)
-list(TRANSFORM _slicesort_operators REPLACE "/dispatch.hpp" "")
+file(GLOB _slicesort_operators CONFIGURE_DEPENDS RELATIVE ${_slicesort_detail} ${_slicesort_detail}/*/device.hpp)
+list(TRANSFORM _slicesort_operators REPLACE "/device.hpp" "")
 
 # _slicesort_unit(TEMPLATE FILE): writes FILE in the build folder, where `op`, `type` and `calls` stand for themselves.
 set(_slicesort_generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
@@ -96,12 +96,12 @@ foreach(op IN LISTS _slicesort_operators)
   list(TRANSFORM _slicesort_types REPLACE "(.+)" "${_elsewhere}" OUTPUT_VARIABLE compiled_elsewhere)
   string(REPLACE ";" "\n" compiled_elsewhere "${compiled_elsewhere}")
   set(host_engines)
-  _slicesort_find_include(_shares_host ${op} "(sort|move)/host/" host.hpp host/*)
+  _slicesort_find_include(_shares_host ${op} "(sort|permutation)/host/" host.hpp host/*)
   if(_shares_host)
     set(host_engines "#include \"operators/host_engines.hpp\"")
   endif()
   set(block_engines)
-  _slicesort_find_include(_shares_blocks ${op} "sort/kernel/sort_columns" dispatch.hpp kernel/*)
+  _slicesort_find_include(_shares_blocks ${op} "sort/device/sort_columns" device.hpp device/*)
   if(_shares_blocks)
     set(block_engines "#include \"operators/block_engines.hpp\"")
   endif()

@@ -16,6 +16,6 @@
 // The kernels for elements T that the function `choose` puts into a table.
 #define SLICESORT_TEST_KERNELS(linkage, choose, table, T) \
   SLICESORT_TEST_FOR_EACH_SET(SLICESORT_TEST_KERNELS_OF_SET, linkage, choose, table, T)
-#define SLICESORT_TEST_KERNELS_OF_SET(linkage, set, choose, table, T)              \
-  linkage template void slicesort::impl::set::choose(slicesort::impl::set::target, \
-                                                     slicesort::impl::table<T>&);
+#define SLICESORT_TEST_KERNELS_OF_SET(linkage, set, choose, table, T)                  \
+  linkage template void slicesort::detail::set::choose(slicesort::detail::set::target, \
+                                                       slicesort::detail::table<T>&);

@@ -7,7 +7,7 @@
 #include "support/inputs.hpp"
 #include "support/variants.hpp"
 
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 
 #include <doctest/doctest.h>

@@ -9,8 +9,8 @@ using namespace support;
 
 TEST_CASE("instruction sets of this machine") {
   for (ss::isa set : {ss::isa::avx2, ss::isa::avx512})
-    if (!ss::impl::isa_available(set))
-      MESSAGE("skipped: this machine or compiler lacks ", ss::impl::isa_name(set));
+    if (!ss::detail::isa_available(set))
+      MESSAGE("skipped: this machine or compiler lacks ", ss::detail::isa_name(set));
   CHECK(available_isas().front() == ss::isa::portable);
 }
 

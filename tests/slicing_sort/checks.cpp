@@ -214,7 +214,7 @@ TEST_CASE("execution policies that cannot run") {
   c.on.threads = 1;
   for (ss::isa set : {ss::isa::avx2, ss::isa::avx512}) {
     c.on.instructions = set;
-    if (ss::impl::isa_available(set)) {
+    if (ss::detail::isa_available(set)) {
       CHECK(c.forward() == "");
     } else {
       CHECK(says(c.forward(), "exec.instructions is avx"));

@@ -28,7 +28,7 @@ void check_host(extents3 e, strides3 s, std::size_t off, std::vector<index_t> co
     on_line<T> x(p.x, s, off), dy(p.dy, s, off), y(e, s, off), dx(e, s, off);
     on_line<Index> perm(e, s, off);
     CAPTURE(p.describe());
-    CAPTURE(std::string(ss::impl::isa_name(set)));
+    CAPTURE(std::string(ss::detail::isa_name(set)));
     op.forward(on, x.view(), y.view(), {perm.view()}, scratch.get(), {p.lengths_view()});
     CHECK(difference("y", y.contents(), p.y) == "");
     CHECK(difference("perm", perm.contents(), p.perm) == "");
@@ -88,7 +88,7 @@ TEST_CASE_TEMPLATE("two tiles of one task: the last one alone, narrow, or shorte
                    float16, bfloat16) {
   for (index_t c : {256, 257, 288, 289, 300, 320}) {
     extents3 const e{1, 300, c};
-    REQUIRE(ss::impl::tiles_of_task(e, 1) == 2);
+    REQUIRE(ss::detail::tiles_of_task(e, 1) == 2);
     check_host<T, std::uint16_t>(e, row_major(e), 0, {});
   }
   // Pairs whose tiles belong to samples of other lengths.
@@ -98,6 +98,6 @@ TEST_CASE_TEMPLATE("two tiles of one task: the last one alone, narrow, or shorte
 }
 
 TEST_CASE("as many threads as would leave some without a pair") {
-  CHECK(ss::impl::tiles_of_task({1, 64, 512}, 2) == 2);
-  CHECK(ss::impl::tiles_of_task({1, 64, 512}, 3) == 1);
+  CHECK(ss::detail::tiles_of_task({1, 64, 512}, 2) == 2);
+  CHECK(ss::detail::tiles_of_task({1, 64, 512}, 3) == 1);
 }

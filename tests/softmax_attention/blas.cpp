@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// <slicesort/blas.hpp>: products in every layout that a BLAS can and cannot be told, and attention
-// by them. Only linked with a BLAS.
+// <slicesort/policies/blas.hpp>: products in every layout that
+// a BLAS can and cannot be told, and attention by them. Only linked with a BLAS.
 #include "support/gemm_layouts.hpp"
 
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
 #include "support/inputs.hpp"
 
-#include <slicesort/blas.hpp>
+#include <slicesort/policies/blas.hpp>
 #include <slicesort/softmax_attention.hpp>
 
 #include <doctest/doctest.h>

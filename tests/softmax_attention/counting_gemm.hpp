@@ -5,7 +5,7 @@
 
 #include "support/numbers.hpp"
 
-#include <slicesort/attention_algorithm.hpp>
+#include <slicesort/policies/attention_algorithm.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <atomic>

@@ -7,7 +7,7 @@
 #include "problem.hpp"
 #include "support/executors.hpp"
 
-#include <slicesort/mask.hpp>
+#include <slicesort/policies/mask.hpp>
 #include <slicesort/softmax_attention.hpp>
 
 #include <cstdint>

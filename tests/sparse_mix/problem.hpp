@@ -7,7 +7,7 @@
 #include "support/problems.hpp"
 #include "support/stacks.hpp"
 
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/sparse_mix.hpp>
 
 #include <algorithm>

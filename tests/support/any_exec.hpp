@@ -83,7 +83,7 @@ inline std::optional<slicesort::isa> host_isa(any_exec const& exec) {
 inline std::string describe(any_exec const& exec) {
   switch (exec.kind) {
     case backend_kind::host:
-      return std::string(slicesort::impl::isa_name(exec.host.instructions)) + " x" +
+      return std::string(slicesort::detail::isa_name(exec.host.instructions)) + " x" +
              std::to_string(exec.host.threads);
     case backend_kind::blocks:
       return describe(exec.blocks);
@@ -101,7 +101,7 @@ inline std::string describe(any_exec const& exec) {
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
-namespace impl {
+namespace detail {
 
 template <class Op>
 struct implementation<Op, support::any_backend> {
@@ -130,6 +130,6 @@ struct implementation<Op, support::any_backend> {
   }
 };
 
-}  // namespace impl
+}  // namespace detail
 }  // namespace SLICESORT_BUILD
 }  // namespace slicesort

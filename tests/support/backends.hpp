@@ -51,7 +51,7 @@ inline bool testing(backend_kind kind) {
 inline std::vector<ss::isa> available_isas() {
   std::vector<ss::isa> sets;
   for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512})
-    if (ss::impl::isa_available(set)) sets.push_back(set);
+    if (ss::detail::isa_available(set)) sets.push_back(set);
   return sets;
 }
 

@@ -11,9 +11,9 @@
 #include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/core/implementation.hpp>
-#include <slicesort/gemm.hpp>
+#include <slicesort/policies/gemm.hpp>
+#include <slicesort/policies/tuning.hpp>
 #include <slicesort/tensor_view.hpp>
-#include <slicesort/tuning.hpp>
 #include <slicesort/workspace.hpp>
 
 #include <cstddef>
@@ -43,7 +43,7 @@ inline std::string describe(block_exec const& on) {
          ", seed " + std::to_string(on.seed) + ")";
 }
 
-// The Grid of detail/kernel/grid.hpp.
+// The Grid of detail/device/grid.hpp.
 template <bool FastDouble>
 class block_grid {
  public:
@@ -68,7 +68,7 @@ class block_grid {
     launch how;
     how.blocks = blocks;
     how.threads = threads;
-    how.shared_bytes = slicesort::impl::shared_bytes(body);
+    how.shared_bytes = slicesort::detail::shared_bytes(body);
     how.cluster = cluster;
     how.seed = on_.seed;
     if (how.shared_bytes > on_.device.shared_bytes)
@@ -86,7 +86,7 @@ class block_grid {
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
-namespace impl {
+namespace detail {
 
 // Defined in block_kernels.hpp.
 template <class Op>
@@ -121,6 +121,6 @@ void implementation<Op, support::block_backend>::backward(support::block_exec co
 }
 #endif
 
-}  // namespace impl
+}  // namespace detail
 }  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -7,7 +7,7 @@
 #include "support/inputs.hpp"
 #include "support/numbers.hpp"
 
-#include <slicesort/gemm.hpp>
+#include <slicesort/policies/gemm.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <doctest/doctest.h>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
-#include <slicesort/feature.hpp>
+#include <slicesort/policies/feature.hpp>
 #include <slicesort/tensor_view.hpp>
 
 namespace support {

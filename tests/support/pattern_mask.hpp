@@ -4,7 +4,7 @@
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
-#include <slicesort/mask.hpp>
+#include <slicesort/policies/mask.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 // lead columns of any length through every algorithm.
 #pragma once
 
+#include <slicesort/policies/tuning.hpp>
 #include <slicesort/tensor_view.hpp>
-#include <slicesort/tuning.hpp>
 
 #include <cstddef>
 #include <limits>

@@ -9,7 +9,7 @@
 #include "problems.hpp"
 
 #include <slicesort/exec.hpp>
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ void check_policies(variant_problem<T> const& p, Run const& run) {
   if (!testing(backend_kind::host)) return;
   for (unsigned threads = 1; threads <= 4; ++threads) check(ss::exec::host{threads});
   for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512})
-    if (ss::impl::isa_available(set)) check(ss::exec::host{1, set});
+    if (ss::detail::isa_available(set)) check(ss::exec::host{1, set});
   for (auto how : {test_executor::way::backwards, test_executor::way::scattered}) {
     test_executor executor{how};
     check(any_exec(executor, 5));

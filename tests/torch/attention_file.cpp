@@ -8,7 +8,7 @@
 #include "support/pattern_mask.hpp"
 #include "tensor_file.hpp"
 
-#include <slicesort/mask.hpp>
+#include <slicesort/policies/mask.hpp>
 #include <slicesort/softmax_attention.hpp>
 
 #include <cstddef>

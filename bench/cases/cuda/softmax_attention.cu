@@ -12,7 +12,7 @@
 #if SLICESORT_BENCH_CUBLAS
 #  include "driver/cuda/cublas_handle.hpp"
 
-#  include <slicesort/cublas.cuh>
+#  include <slicesort/policies/cublas.cuh>
 #endif
 
 #include <algorithm>

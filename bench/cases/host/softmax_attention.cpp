@@ -8,7 +8,7 @@
 #include <slicesort/softmax_attention.hpp>
 
 #ifdef SLICESORT_BENCH_BLAS
-#  include <slicesort/blas.hpp>
+#  include <slicesort/policies/blas.hpp>
 #endif
 
 #include <cstddef>
@@ -121,7 +121,7 @@ void add_softmax_attention() {
   });
   // Anywhere else native products are exact ones under another name.
   if constexpr (std::is_same_v<T, ss::bfloat16>)
-    if (ss::impl::has_bfloat16_pairs()) {
+    if (ss::detail::has_bfloat16_pairs()) {
       for_each_native_setting<T>(add);
       for_each_sweep_shape([&](ss::extents3 e) {
         for_each_attention_direction<T>({"native-full-H:4"}, "uniform", e, add);

@@ -13,7 +13,7 @@ std::string obstacle() { return {}; }
 bool keeps_time() { return false; }
 
 // A processor may lack the instruction set that the case forces.
-bool possible(fields const& at) { return ss::impl::isa_available(at.instructions); }
+bool possible(fields const& at) { return ss::detail::isa_available(at.instructions); }
 
 double time_job(benchmark::State& state, fields const&, job& work) {
   using clock = std::chrono::steady_clock;

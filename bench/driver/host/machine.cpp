@@ -39,7 +39,7 @@ void describe_machine() {
   }
   benchmark::AddCustomContext("cpu", processor());
   benchmark::AddCustomContext("instruction_set",
-                              ss::impl::isa_name(ss::impl::chosen_isa(ss::isa::best)));
+                              ss::detail::isa_name(ss::detail::chosen_isa(ss::isa::best)));
 #if defined(__clang__)
   benchmark::AddCustomContext("compiler", "clang " __clang_version__);
 #elif defined(__GNUC__)

@@ -13,13 +13,13 @@
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
-namespace impl {
+namespace detail {
 
 #define SLICESORT_TARGET_TEXT "driver/host/mix_baseline.inl"
 #define SLICESORT_TARGET_FMA
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
-}  // namespace impl
+}  // namespace detail
 }  // namespace SLICESORT_BUILD
 }  // namespace slicesort
 
@@ -28,8 +28,8 @@ namespace bench {
 // f(the baseline of the set that the library would choose).
 template <class T, class F>
 void with_mix_baseline(ss::isa wanted, F const& f) {
-  ss::impl::dispatch(ss::impl::fused_isa(wanted),
-                     [&](auto target) { f(mix_baseline_of(target, T{})); });
+  ss::detail::dispatch(ss::detail::fused_isa(wanted),
+                       [&](auto target) { f(mix_baseline_of(target, T{})); });
 }
 
 }  // namespace bench

@@ -6,7 +6,7 @@
 #include "learning/team.hpp"
 
 #include <slicesort/exec.hpp>
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>

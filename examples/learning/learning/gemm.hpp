@@ -4,12 +4,12 @@
 
 #include "learning/call.hpp"
 
-#include <slicesort/gemm.hpp>
+#include <slicesort/policies/gemm.hpp>
 
 #ifdef LEARNING_USE_BLAS
-#  include <slicesort/blas.hpp>
+#  include <slicesort/policies/blas.hpp>
 #else
-#  include <slicesort/host_gemm.hpp>
+#  include <slicesort/policies/host_gemm.hpp>
 #endif
 
 #include <algorithm>

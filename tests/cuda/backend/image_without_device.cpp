@@ -7,7 +7,7 @@
 #include "support/inputs.hpp"
 
 #include <doctest/doctest.h>
-#include <slicesort/detail/multi_permutation/problem.hpp>
+#include <slicesort/detail/multi_permutation/params.hpp>
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstdint>

@@ -53,7 +53,7 @@ void mirrored(Problem problem, slicesort::workspace w, Call const& call) {
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
-namespace impl {
+namespace detail {
 
 template <class Op>
 struct implementation<Op, support::mirror_backend> {
@@ -80,6 +80,6 @@ struct implementation<Op, support::mirror_backend> {
   }
 };
 
-}  // namespace impl
+}  // namespace detail
 }  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -43,7 +43,7 @@ class choice {
 auto policy(on_stream on) { return ss::exec::cuda{on.stream}.tune(chosen_tuning{}); }
 
 template <class Op>
-using backend = ss::impl::implementation<Op, ss::detail::cuda_backend>;
+using backend = ss::detail::implementation<Op, ss::detail::cuda_backend>;
 
 }  // namespace
 

@@ -10,8 +10,8 @@
 #include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/error.hpp>
+#include <slicesort/policies/tuning.hpp>
 #include <slicesort/tensor_view.hpp>
-#include <slicesort/tuning.hpp>
 #include <slicesort/workspace.hpp>
 
 #include <cstddef>
@@ -48,7 +48,7 @@ inline void take_all(slicesort::detail::arena& a, std::size_t bytes) {
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
-namespace impl {
+namespace detail {
 
 template <class Op>
 struct implementation<Op, support::remote_backend> {
@@ -69,6 +69,6 @@ struct implementation<Op, support::remote_backend> {
   }
 };
 
-}  // namespace impl
+}  // namespace detail
 }  // namespace SLICESORT_BUILD
 }  // namespace slicesort

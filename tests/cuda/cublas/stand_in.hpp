@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for cuBLAS on host memory, so that no GPU is needed: the functions that
-// <slicesort/cublas.cuh> and its callers use, as NVIDIA's manual describes them. It is linked in
-// cuBLAS's place, and a test sees what a handle was told. Products are taken at once; by
-// SLICESORT_TEST_PTX in their stream, since the PTX machine's memory is the host's.
+// A stand-in for cuBLAS on host memory, so that no GPU is
+// needed: the functions that <slicesort/policies/cublas.cuh> and its callers use, as NVIDIA's
+// manual describes them. It is linked in cuBLAS's place, and a test sees what a handle was told.
+// Products are taken at once; by SLICESORT_TEST_PTX in their stream, since the PTX machine's memory
+// is the host's.
 #pragma once
 
 #include <cublas_v2.h>

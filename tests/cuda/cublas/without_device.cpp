@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// <slicesort/cublas.cuh> on a stand-in for cuBLAS: the products it asks for, what it leaves of the
-// caller's handle, and what it makes of cuBLAS's answers.
+// <slicesort/policies/cublas.cuh> on a stand-in for cuBLAS: the
+// products it asks for, what it leaves of the caller's handle, and what it makes of cuBLAS's
+// answers.
 #include "stand_in.hpp"
 
 #include "support/gemm_layouts.hpp"
 #include "support/refusal.hpp"
 
-#include <slicesort/cublas.cuh>
 #include <slicesort/error.hpp>
+#include <slicesort/policies/cublas.cuh>
 
 #include <doctest/doctest.h>
 

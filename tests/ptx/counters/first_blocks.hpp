@@ -12,11 +12,11 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/core/implementation.hpp>
-#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/operators.hpp>
-#include <slicesort/gemm.hpp>
+#include <slicesort/policies/gemm.hpp>
+#include <slicesort/policies/tuning.hpp>
 #include <slicesort/tensor_view.hpp>
-#include <slicesort/tuning.hpp>
 #include <slicesort/workspace.hpp>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ class recorder {
   std::vector<counted_launch> launches_;
 };
 
-// slicesort::v0::impl::some_body<...> without the namespaces, which depend on the compiler.
+// slicesort::v0::detail::some_body<...> without the namespaces, which depend on the compiler.
 std::string short_name(char const* mangled);
 
 // The memory behind a place.
@@ -100,7 +100,7 @@ class counting_grid {
     launch.counted = std::min<ss::index_t>(blocks, cluster);
     launch.threads = threads;
     launch.cluster = cluster;
-    launch.shared = ss::impl::shared_bytes(body);
+    launch.shared = ss::detail::shared_bytes(body);
     to_->run(typeid(Body).name(), &body, sizeof(Body), launch);
   }
 
@@ -122,7 +122,7 @@ inline ss::workspace in_memory(ss::workspace w) {
 
 namespace slicesort {
 inline namespace SLICESORT_BUILD {
-namespace impl {
+namespace detail {
 
 template <class Op>
 struct implementation<Op, counting::backend> {
@@ -143,6 +143,6 @@ struct implementation<Op, counting::backend> {
   }
 };
 
-}  // namespace impl
+}  // namespace detail
 }  // namespace SLICESORT_BUILD
 }  // namespace slicesort

@@ -6,7 +6,7 @@
 
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/multi_permutation.hpp>
-#include <slicesort/order.hpp>
+#include <slicesort/policies/order.hpp>
 #include <slicesort/shuffle.hpp>
 #include <slicesort/slicing_sort.hpp>
 

@@ -16,7 +16,7 @@
 //
 // `plan` constructs the layout over a counting arena, `forward` and `backward` over the caller's
 // memory, so the size query and the run cannot disagree. What each thread needs for itself is also
-// a layout; `slots` (detail/host/slots.hpp) allocates one for every thread.
+// a layout; `slots` (detail/host/per_thread.hpp) allocates one for every thread.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>
@@ -26,9 +26,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // How many elements or bytes a layout needs. A sum or product beyond 2^64 - 1 stays there, where no
 // workspace is large enough; it never comes out small.
@@ -101,6 +99,4 @@ class arena {
   bool carving_ = false;
 };
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

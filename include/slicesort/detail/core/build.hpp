@@ -182,3 +182,23 @@
 #else
 #  define SLICESORT_ABI_TAG
 #endif
+
+// Namespaces of types that units exchange, of the operators, and of all that is private.
+#define SLICESORT_TYPES_BEGIN \
+  namespace slicesort {       \
+  inline namespace v0 {
+#define SLICESORT_TYPES_END \
+  }                         \
+  }
+#define SLICESORT_OPERATORS_BEGIN \
+  namespace slicesort {           \
+  inline namespace SLICESORT_BUILD {
+#define SLICESORT_OPERATORS_END \
+  }                             \
+  }
+#define SLICESORT_DETAIL_BEGIN \
+  SLICESORT_OPERATORS_BEGIN    \
+  namespace detail {
+#define SLICESORT_DETAIL_END \
+  }                          \
+  SLICESORT_OPERATORS_END

@@ -14,13 +14,11 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 template <class T>
 constexpr void require_dtype() {
-  static_assert(detail::is_dtype<T>,
+  static_assert(is_dtype<T>,
                 "slicesort: the element type must be float, double, slicesort::float16, "
                 "slicesort::bfloat16, or have a slicesort::dtype_traits specialization.");
 }
@@ -28,7 +26,7 @@ constexpr void require_dtype() {
 // The view of an argument that is only read.
 template <class X>
 auto input(X const& x) {
-  using view = detail::view_of_rank3_t<X>;
+  using view = view_of_rank3_t<X>;
   using T = typename view::value_type;
   require_dtype<T>();
   return tensor3<T const>(view(x));
@@ -63,7 +61,7 @@ constexpr bool is_output() {
 // The view of an argument that is written, beside an input of elements T.
 template <class T, class Y>
 tensor3<T> output(Y const& y) {
-  using view = detail::view_of_rank3_t<Y>;
+  using view = view_of_rank3_t<Y>;
   if constexpr (is_output<T, view>())
     return view(y);
   else
@@ -73,10 +71,10 @@ tensor3<T> output(Y const& y) {
 // Views of arguments that are stacks; a view of rank 3 is a stack of one.
 template <class X>
 auto input_stack(X const& x) {
-  using view = detail::view_of_rank4_t<X>;
+  using view = view_of_rank4_t<X>;
   using T = typename view::value_type;
   require_dtype<T>();
-  return tensor4<T const>(detail::view_of_rank4<X>::of(x));
+  return tensor4<T const>(view_of_rank4<X>::of(x));
 }
 template <class T, class X>
 tensor4<T const> input_stack_of(X const& x) {
@@ -84,8 +82,8 @@ tensor4<T const> input_stack_of(X const& x) {
 }
 template <class T, class Y>
 tensor4<T> output_stack(Y const& y) {
-  if constexpr (is_output<T, detail::view_of_rank4_t<Y>>())
-    return detail::view_of_rank4<Y>::of(y);
+  if constexpr (is_output<T, view_of_rank4_t<Y>>())
+    return view_of_rank4<Y>::of(y);
   else
     return {};
 }
@@ -105,8 +103,8 @@ auto transfer_of(X const& x, Y const& y) {
 }
 
 // Rules of a call that moves `in` to `out`: both sound, of one shape, not partly overlapping.
-inline void check_transfer(detail::checker& c, detail::view_info const& in,
-                           detail::view_info const& out, tensor1<index_t const> lengths) {
+inline void check_transfer(checker& c, view_info const& in, view_info const& out,
+                           tensor1<index_t const> lengths) {
   c.view(in);
   c.view(out);
   c.same_extents(out, in.name, in.extents.each());
@@ -116,8 +114,8 @@ inline void check_transfer(detail::checker& c, detail::view_info const& in,
 }
 
 // Rules of a saved permutation in a call that moves `in` to `out`.
-inline void check_permutation(detail::checker& c, detail::view_info const& perm,
-                              detail::view_info const& in, detail::view_info const& out) {
+inline void check_permutation(checker& c, view_info const& perm, view_info const& in,
+                              view_info const& out) {
   c.view(perm);
   c.same_extents(perm, in.name, in.extents.each());
   c.index_holds(perm, in.extents.length);
@@ -126,7 +124,7 @@ inline void check_permutation(detail::checker& c, detail::view_info const& perm,
 }
 
 // Rules of a tensor's shape in a call that moves or mixes its rows.
-inline void check_extents(detail::checker& c, detail::view_info const& x) {
+inline void check_extents(checker& c, view_info const& x) {
   c.shape(x);
   c.rows_countable(x);
 }
@@ -135,7 +133,7 @@ inline void check_extents(detail::checker& c, detail::view_info const& x) {
 // policies that it names, then the rules of the backend. They are those of the call, in its words.
 template <class Op, class Exec, class Rules>
 verdict check_shape(Exec const& on, char const* name, Rules const& rules) {
-  detail::checker c(name, reads_memory<Exec>);
+  checker c(name, reads_memory<Exec>);
   rules(c);
   implementation_for<Op, Exec>::check(on, c);
   return c.result();
@@ -144,7 +142,7 @@ verdict check_shape(Exec const& on, char const* name, Rules const& rules) {
 // Bytes of workspace that calls of this shape need, which must have been checked.
 template <class Op, class T, class Exec>
 std::size_t planned_bytes(Exec const& on, typename Op::shape const& shape) {
-  detail::arena counting;
+  arena counting;
   implementation_for<Op, Exec>::template plan<T>(on, shape, counting);
   return counting.bytes();
 }
@@ -161,7 +159,7 @@ struct checked_call {
 // workspace, whose size is known only for sound arguments.
 template <class Op, class Exec, class Problem, class Rules>
 checked_call check_call(Exec const& on, Problem const& p, workspace scratch, Rules const& rules) {
-  detail::checker c(p.name, reads_memory<Exec>);
+  checker c(p.name, reads_memory<Exec>);
   rules(c);
   implementation_for<Op, Exec>::check(on, c);
   if (c.ok()) c.memory(scratch, planned_bytes<Op, typename Problem::element>(on, p.shape()));
@@ -182,6 +180,4 @@ void run_backward(Exec const& on, Problem const& p, workspace scratch,
   if (checked.writes) implementation_for<Op, Exec>::backward(on, p, scratch);
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -9,7 +9,7 @@
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/options.hpp>
-#include <slicesort/order.hpp>
+#include <slicesort/policies/order.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
@@ -21,9 +21,7 @@
 #include <initializer_list>
 #include <limits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // The number of lengths that may differ: one if all samples share it, by a stride of 0.
 inline index_t distinct_lengths(tensor1<index_t const> lengths) {
@@ -285,12 +283,10 @@ inline void checker::distinct_elements(view_info const& v) {
 
 inline void checker::no_overlap(view_info const& a, view_info const& b, bool in_place,
                                 error_kind kind) {
-  if (!ok() || a.extents.empty() || b.extents.empty() || !shared_bytes::between(a, b)) return;
+  if (!ok() || a.extents.empty() || b.extents.empty() || !byte_overlap::between(a, b)) return;
   if (in_place && same_elements(a, b)) return;
   fail(kind, "%s overlaps %s (%p and %p), must %s", a.name, b.name, a.data, b.data,
        in_place ? "be the very same view or share no element" : "share no element");
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -2,11 +2,9 @@
 // The matrix-product callback of a problem.
 #pragma once
 
-#include <slicesort/gemm.hpp>
+#include <slicesort/policies/gemm.hpp>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // Multiplies matrices for a caller's BLAS. Null selects the library's own loops.
 struct gemm_rule {
@@ -18,6 +16,4 @@ struct gemm_rule {
   }
 };
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

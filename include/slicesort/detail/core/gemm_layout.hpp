@@ -3,15 +3,13 @@
 // transpose of such a matrix.
 #pragma once
 
-#include <slicesort/gemm.hpp>
+#include <slicesort/policies/gemm.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 #include <limits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 struct gemm_layout {
   bool fits;        // whether it can be said so, in 32-bit numbers
@@ -38,6 +36,4 @@ inline gemm_layout layout_of(gemm_operand const& m, index_t rows, index_t column
   return {false, false, 0};
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -9,9 +9,7 @@
 
 #include <cmath>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 inline constexpr axis_names head_axes{"batch", "heads", "length", "channels"};
 
@@ -52,6 +50,4 @@ void check_number(checker& c, char const* name, double number) {
     c.fail(error_kind::argument, "%s is %g, must be in -%g..%g", name, number, limit, limit);
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -5,9 +5,7 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/exec.hpp>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 template <class>
 inline constexpr bool always_false = false;
@@ -40,6 +38,4 @@ inline constexpr bool reads_memory = backend_of<Exec>::type::host_memory;
 template <class Op, class Exec>
 using implementation_for = implementation<Op, typename backend_of<Exec>::type>;
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -9,9 +9,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // The axes of a view that have a step, by falling stride.
 struct stepped_axes {
@@ -71,7 +69,7 @@ inline index_t reach_of(view_info const& v) {
 
 // Decides whether two views share a byte. Exact for the views that occur, such as slices of a
 // packed tensor; where a search would take long, the answer is yes.
-class shared_bytes {
+class byte_overlap {
  public:
   static bool between(view_info const& a, view_info const& b) {
     auto const a0 = reinterpret_cast<std::uintptr_t>(a.data),
@@ -83,7 +81,7 @@ class shared_bytes {
     constexpr index_t large = index_t{1} << 61;  // no sum of smaller numbers overflows
     if (reach_a > large || reach_b > large) return true;
     index_t const apart = b0 > a0 ? static_cast<index_t>(b0 - a0) : -static_cast<index_t>(a0 - b0);
-    return shared_bytes(byte_pattern(a), byte_pattern(b)).meet(0, apart);
+    return byte_overlap(byte_pattern(a), byte_pattern(b)).meet(0, apart);
   }
 
  private:
@@ -92,7 +90,7 @@ class shared_bytes {
     index_t stride, least, greatest;
   };
 
-  shared_bytes(byte_pattern const& a, byte_pattern const& b) : above_(a.piece), below_(b.piece) {
+  byte_overlap(byte_pattern const& a, byte_pattern const& b) : above_(a.piece), below_(b.piece) {
     int i = 0, j = 0;
     while (i < a.repeats.count || j < b.repeats.count) {
       index_t const of_a = i < a.repeats.count ? a.repeats.axes[i].stride : 0,
@@ -135,6 +133,4 @@ class shared_bytes {
   index_t above_, below_;
 };
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

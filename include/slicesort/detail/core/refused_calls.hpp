@@ -10,16 +10,14 @@
 
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 template <class Exec, class = void>
 inline constexpr bool is_policy = false;
 template <class Exec>
 inline constexpr bool is_policy<Exec, decltype(void(sizeof(typename Exec::backend)))> = true;
 
-// Ends the template parameters of every call: `detail::if_policy<Exec> = 0`.
+// Ends the template parameters of every call: `if_policy<Exec> = 0`.
 template <class Exec>
 using if_policy = std::enable_if_t<is_policy<Exec>, int>;
 template <class First>
@@ -33,9 +31,7 @@ struct anything {
   }
 };
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END
 
 #define SLICESORT_NEEDS_POLICY                                                               \
   "slicesort: the first argument must be an execution policy: exec::host, exec::host_on or " \

@@ -9,9 +9,7 @@
 #include <cstdio>
 #include <new>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // The names of the axes of a view in messages. A view of rank 3 is a stack of one, whose outer axis
 // has no name.
@@ -160,6 +158,4 @@ inline shape_text strides_of(view_info const& v) {
   return shape_of(v.axes, s.outer, s.batch, s.length, s.channels);
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

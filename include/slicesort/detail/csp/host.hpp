@@ -5,42 +5,40 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/implementation.hpp>
-#include <slicesort/detail/csp/host/kernels.hpp>
 #include <slicesort/detail/csp/host/long_groups.hpp>
+#include <slicesort/detail/csp/host/simd_table.hpp>
 #include <slicesort/detail/csp/host/tile.hpp>
 #include <slicesort/detail/csp/host/unshifted_pairs.hpp>
-#include <slicesort/detail/csp/problem.hpp>
-#include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/csp/params.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/detail/math/wrap.hpp>
-#include <slicesort/shift.hpp>
+#include <slicesort/policies/shift.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 template <bool Aligned>
-struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
-  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
+struct implementation<csp_op<Aligned>, host_backend> {
+  static void check(host_exec const& on, checker& c) { check_host(on, c); }
 
   template <class T>
-  static void plan(host_exec const& on, detail::csp_shape const& s, detail::arena& a) {
+  static void plan(host_exec const& on, csp_shape const& s, arena& a) {
     (void)layout<T>(a, on, s);
   }
 
   template <class T>
-  static void forward(host_exec const& on, detail::csp_forward<T> const& p, workspace w);
+  static void forward(host_exec const& on, csp_forward<T> const& p, workspace w);
   template <class T>
-  static void backward(host_exec const& on, detail::csp_backward<T> const& p, workspace w);
+  static void backward(host_exec const& on, csp_backward<T> const& p, workspace w);
 
  private:
   static constexpr bool is_long(index_t group) { return group > longest_csp_network; }
@@ -49,7 +47,7 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     csp_scratch<T> tile;
     csp_long_groups<T> long_groups;
 
-    slot_layout(detail::arena& a, index_t length, index_t group)
+    slot_layout(arena& a, index_t length, index_t group)
         : tile(a, length, group, group > 2 && !is_long(group)) {
       if (is_long(group)) long_groups = csp_long_groups<T>(a, group, Aligned);
     }
@@ -67,14 +65,14 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     std::uint32_t* long_destinations;
     slots<slot_layout<T>, index_t, index_t> each;
 
-    layout(detail::arena& a, host_exec const& on, detail::csp_shape const& s)
+    layout(arena& a, host_exec const& on, csp_shape const& s)
         : shifts(a.take<index_t>(s.extents.empty() ? 0 : s.extents.channels)),
           descending(a.take<bool>(s.extents.empty() ? 0 : s.extents.channels)),
           destinations(a.take<std::uint16_t>(is_long(s.group) ? 0 : rows_of(s.extents))),
           long_destinations(a.take<std::uint32_t>(is_long(s.group) ? rows_of(s.extents) : 0)),
           each(a, on.threads, tasks_of(s.extents), s.extents.length, s.group) {}
 
-    void ask_policies(detail::csp_rule const& rule, extents3 e) {
+    void ask_policies(csp_rule const& rule, extents3 e) {
       for (index_t c = 0; c < e.channels; ++c) {
         shifts[c] = rule.shift(c, e);
         descending[c] = rule.descends(c, e);
@@ -108,10 +106,9 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
     t.rows = valid_rows(lengths, b.batch, e.length);
     t.group = group;
     for (int lane = 0; lane < t.width; ++lane) {
-      t.shift[lane] = detail::wrapped(m.shifts[b.channel + lane], t.rows);
+      t.shift[lane] = wrapped(m.shifts[b.channel + lane], t.rows);
       t.shifted |= t.shift[lane] != 0;
-      if (m.descending[b.channel + lane])
-        t.flip[lane] = static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0});
+      if (m.descending[b.channel + lane]) t.flip[lane] = static_cast<bits_t<T>>(~bits_t<T>{0});
     }
     t.mode = grad_mode::overwrite;
     t.scratch = scratch;
@@ -151,7 +148,7 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
   // Finds the order of every sample's reference. Rows past the valid ones stay in place: a length
   // is read again where the other channels follow, and may have been written to by then.
   template <class T>
-  static void align(host_exec const& on, detail::csp_forward<T> const& p, layout<T> const& m) {
+  static void align(host_exec const& on, csp_forward<T> const& p, layout<T> const& m) {
     extents3 const e = p.x.extents();
     index_t const group = p.rule.group;
     isa const set = chosen_isa(on.instructions);
@@ -181,8 +178,7 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
   template <class T>
   static void align_pairs(T const* x, index_t pitch, index_t rows, std::uint16_t* destinations) {
     for (index_t i = 0; i + 1 < rows; i += 2) {
-      bool const falling =
-          detail::ordered_key(x[(i + 1) * pitch], true) < detail::ordered_key(x[i * pitch], true);
+      bool const falling = ordered_key(x[(i + 1) * pitch], true) < ordered_key(x[i * pitch], true);
       destinations[i] = falling;
       destinations[i + 1] = !falling;
     }
@@ -192,11 +188,11 @@ struct implementation<detail::csp_op<Aligned>, detail::host_backend> {
 // Not in the class: a program can have them compiled in one place (`extern template`).
 template <bool Aligned>
 template <class T>
-void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
-    host_exec const& on, detail::csp_forward<T> const& p, workspace w) {
+void implementation<csp_op<Aligned>, host_backend>::forward(host_exec const& on,
+                                                            csp_forward<T> const& p, workspace w) {
   extents3 const e = p.x.extents();
   if (e.empty()) return;
-  detail::arena a(w);
+  arena a(w);
   layout<T> m(a, on, p.shape());
   m.ask_policies(p.rule, e);
   if constexpr (Aligned) align(on, p, m);
@@ -206,8 +202,7 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
   if (unshifted > 0)
     for_each_unshifted_piece(
         on, p.x, p.y, p.order, p.saving, unshifted, p.lengths, [&](index_t batch, pair_rows<T>& r) {
-          r.flip = m.descending[0] ? static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0})
-                                   : detail::bits_t<T>{0};
+          r.flip = m.descending[0] ? static_cast<bits_t<T>>(~bits_t<T>{0}) : bits_t<T>{0};
           r.destinations = Aligned ? m.destinations + batch * e.length : nullptr;
           exchange_pair_rows(set, r, csp_step::forward);
         });
@@ -231,11 +226,12 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::forward(
 
 template <bool Aligned>
 template <class T>
-void implementation<detail::csp_op<Aligned>, detail::host_backend>::backward(
-    host_exec const& on, detail::csp_backward<T> const& p, workspace w) {
+void implementation<csp_op<Aligned>, host_backend>::backward(host_exec const& on,
+                                                             csp_backward<T> const& p,
+                                                             workspace w) {
   extents3 const e = p.dy.extents();
   if (e.empty()) return;
-  detail::arena a(w);
+  arena a(w);
   layout<T> m(a, on, p.shape());
   m.ask_policies(p.rule, e);
   isa const set = chosen_isa(on.instructions);
@@ -257,6 +253,4 @@ void implementation<detail::csp_op<Aligned>, detail::host_backend>::backward(
   });
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

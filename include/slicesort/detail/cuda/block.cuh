@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Block of detail/kernel/grid.hpp on the device.
+// The Block of detail/device/grid.hpp on the device.
 #pragma once
 
 #include <slicesort/detail/cuda/tensor_core.cuh>
-#include <slicesort/detail/kernel/grid.hpp>
-#include <slicesort/detail/kernel/warp_mma.hpp>
+#include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/device/warp_mma.hpp>
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 class device_block {
  public:
@@ -185,6 +183,4 @@ class device_block {
   index_t first_;  // block that the launch began with
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Grid of detail/kernel/grid.hpp on a CUDA stream, and the one kernel that runs all bodies.
+// The Grid of detail/device/grid.hpp on a CUDA stream, and the one kernel that runs all bodies.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -9,12 +9,12 @@
 #include <slicesort/detail/cuda/block.cuh>
 #include <slicesort/detail/cuda/range.cuh>
 #include <slicesort/detail/cuda/runtime.cuh>
-#include <slicesort/detail/kernel/grid.hpp>
+#include <slicesort/detail/device/grid.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
-#include <slicesort/gemm.hpp>
+#include <slicesort/policies/gemm.hpp>
+#include <slicesort/policies/tuning.hpp>
 #include <slicesort/tensor_view.hpp>
-#include <slicesort/tuning.hpp>
 #include <slicesort/workspace.hpp>
 
 #include <cuda_runtime_api.h>
@@ -23,9 +23,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // Hidden symbols, because two shared libraries of one process could otherwise swap kernels built
 // for different architectures. (An attribute on the kernel itself would warn where a body is local
@@ -63,7 +61,7 @@ class cuda_grid {
 
   template <class Tuning>
   Tuning tuning(Tuning defaults, std::size_t element_bytes) const {
-    return detail::tuned(info_, element_bytes, defaults, Selectors{}...);
+    return tuned(info_, element_bytes, defaults, Selectors{}...);
   }
 
   // Whether both the device and the code compiled for it support clusters.
@@ -77,7 +75,7 @@ class cuda_grid {
     return code.ptxVersion >= 90;
   }
 
-  bool multiply(detail::gemm_rule const& rule, gemm_call const& call) const {
+  bool multiply(gemm_rule const& rule, gemm_call const& call) const {
     return rule.multiply(stream_, call);
   }
 
@@ -123,9 +121,9 @@ cuda_grid(exec::basic_cuda<Selectors...>) -> cuda_grid<Selectors...>;
 
 // Every operator that runs on grids runs on CUDA.
 template <class Op>
-struct implementation<Op, detail::cuda_backend> {
+struct implementation<Op, cuda_backend> {
   template <class Exec>
-  static void check(Exec const& on, detail::checker& c) {
+  static void check(Exec const& on, checker& c) {
     int device = 0;
     device_info info;
     cudaError_t status = device_of(on.stream, device);
@@ -135,7 +133,7 @@ struct implementation<Op, detail::cuda_backend> {
     c.fail(cuda_verdict(status, "the stream's device"));
   }
   template <class T, class Exec>
-  static auto plan(Exec const& on, typename Op::shape const& s, detail::arena& a) {
+  static auto plan(Exec const& on, typename Op::shape const& s, arena& a) {
     return grid_implementation<Op>::template plan<T>(cuda_grid(on), s, a);
   }
   template <class Exec, class Problem>
@@ -154,6 +152,4 @@ struct implementation<Op, detail::cuda_backend> {
   }
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

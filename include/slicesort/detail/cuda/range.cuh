@@ -9,9 +9,7 @@
 #  include <nvtx3/nvToolsExt.h>
 #endif
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 class profiler_range {
  public:
@@ -25,6 +23,4 @@ class profiler_range {
   profiler_range& operator=(profiler_range const&) = delete;
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

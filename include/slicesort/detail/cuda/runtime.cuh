@@ -5,16 +5,14 @@
 
 #include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/error.hpp>
-#include <slicesort/tuning.hpp>
+#include <slicesort/policies/tuning.hpp>
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <cstdio>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 inline verdict cuda_verdict(cudaError_t status, char const* call) {
   verdict v;
@@ -77,6 +75,4 @@ class device_guard {
   bool changed_ = false;
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

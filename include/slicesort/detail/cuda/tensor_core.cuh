@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of tiles of 16-bit or TF32 numbers on tensor cores (mma.sync, sm_80 and later), for
-// tiles laid out as detail/kernel/warp_mma.hpp says.
+// tiles laid out as detail/device/warp_mma.hpp says.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
-#include <slicesort/detail/kernel/swizzled_tile.hpp>
-#include <slicesort/detail/kernel/tf32.hpp>
-#include <slicesort/detail/kernel/warp_mma.hpp>
+#include <slicesort/detail/device/swizzled_tile.hpp>
+#include <slicesort/detail/device/tf32.hpp>
+#include <slicesort/detail/device/warp_mma.hpp>
 #include <slicesort/dtype.hpp>
 
 #include <cuda_runtime_api.h>
@@ -15,9 +15,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 template <class T>
 inline constexpr bool for_tensor_cores =
@@ -171,6 +169,4 @@ __device__ __forceinline__ void await_copied_pieces() {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

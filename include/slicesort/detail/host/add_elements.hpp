@@ -6,9 +6,7 @@
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/tensor_view.hpp>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // to[c] += from[c]
 template <class T>
@@ -18,10 +16,7 @@ void add_elements(T* to, T const* from, index_t count) {
   index_t c = 0;
   for (; c + lanes::count <= count; c += lanes::count)
     lanes::template store<false>(to + c, lanes::plus(lanes::load(to + c), lanes::load(from + c)));
-  for (; c < count; ++c)
-    to[c] = detail::rounded<T>(static_cast<A>(to[c]) + static_cast<A>(from[c]));
+  for (; c < count; ++c) to[c] = rounded<T>(static_cast<A>(to[c]) + static_cast<A>(from[c]));
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

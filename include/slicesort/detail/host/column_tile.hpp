@@ -14,9 +14,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // A row of 32 columns is two cache lines of 32-bit elements, or one of 16-bit elements.
 inline constexpr int tile_columns = 32;
@@ -140,14 +138,14 @@ struct column_tile {
   void* perm;  // null when not saved
   index_width perm_width;
   tile_operand x_at, y_at, perm_at;
-  int width;                             // columns in use
-  index_t rows;                          // rows to sort: the longest column
-  index_t valid[tile_columns];           // rows of each column that take part
-  bool ragged;                           // some column is shorter than `rows`
-  detail::bits_t<T> flip[tile_columns];  // all ones where the column descends
-  bool stream;                           // store y around the cache
-  bool stream_perm;                      // store perm around the cache
-  index_t group;                         // rows that are sorted together; perm numbers them from 0
+  int width;                     // columns in use
+  index_t rows;                  // rows to sort: the longest column
+  index_t valid[tile_columns];   // rows of each column that take part
+  bool ragged;                   // some column is shorter than `rows`
+  bits_t<T> flip[tile_columns];  // all ones where the column descends
+  bool stream;                   // store y around the cache
+  bool stream_perm;              // store perm around the cache
+  index_t group;                 // rows that are sorted together; perm numbers them from 0
   // Where in its group each sorted row goes; null: row k goes to k.
   std::uint16_t const* destinations;
   unsigned char* scratch;  // tile_scratch_bytes<T>(rows)
@@ -236,6 +234,4 @@ constexpr std::size_t tile_scratch_bytes(index_t rows) {
   return tile_row_bytes<T> * tile_pitch(static_cast<std::size_t>(rows));
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -20,9 +20,7 @@
 #  define SLICESORT_X86_DISPATCH 0
 #endif
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 inline bool isa_available(isa set) {
 #if SLICESORT_X86_DISPATCH
@@ -73,6 +71,4 @@ inline char const* isa_name(isa set) {
   return "best";
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

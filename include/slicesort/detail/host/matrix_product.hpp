@@ -5,7 +5,7 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/row_io.hpp>
-#include <slicesort/detail/host/simd/product_block.hpp>
+#include <slicesort/detail/host/simd/micro_kernel.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -13,14 +13,12 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // A matrix, either of elements T or of the accumulator's type.
 template <class T>
 struct matrix_operand {
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
 
   T const* elements;
   A const* sums;  // null: a matrix of elements
@@ -41,12 +39,12 @@ struct matrix_operand {
 template <class T>
 class matrix_product {
  public:
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
   using matrix = matrix_operand<T>;
 
   // No side of a matrix may be longer than `depth`.
-  matrix_product(detail::arena& a, index_t depth)
-      : panel_(a.take<A>(detail::amount(depth) * panel_columns)),
+  matrix_product(arena& a, index_t depth)
+      : panel_(a.take<A>(amount(depth) * panel_columns)),
         block_(a.take<A>(std::min(depth, block_depth) * block_rows)),
         tile_(a.take<A>(block_rows * panel_columns)) {}
 
@@ -120,6 +118,4 @@ class matrix_product {
   A *panel_, *block_, *tile_;
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

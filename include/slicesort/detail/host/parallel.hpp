@@ -8,9 +8,7 @@
 
 #include <atomic>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // A reference to a host policy of any type: an operator is compiled once for all of them. Calls
 // convert the policy where they enter the backend.
@@ -46,7 +44,7 @@ class host_exec {
 };
 
 // Rules of a host execution policy.
-inline void check_host(host_exec const& on, detail::checker& c) {
+inline void check_host(host_exec const& on, checker& c) {
   if (on.threads == 0) c.fail(error_kind::argument, "exec.threads is 0, must be at least 1");
   if (!isa_available(on.instructions))
     c.fail(error_kind::argument,
@@ -71,6 +69,4 @@ void for_each_task(host_exec const& on, index_t tasks, F const& f) {
   });
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

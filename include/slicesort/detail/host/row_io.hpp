@@ -3,24 +3,22 @@
 // accumulator's type.
 #pragma once
 
-#include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // The loops of one instruction set (simd/row_transfer.hpp). load moves any number of rows; store
 // and add are called for one at a time.
 template <class T>
 struct row_moves {
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
   void (*load)(T const*, index_t pitch, index_t rows, index_t width, A*, index_t to_pitch);
   void (*store)(A const*, index_t rows, index_t width, T*, index_t pitch);
   void (*add)(A const*, index_t rows, index_t width, T*, index_t pitch);
@@ -44,7 +42,7 @@ bool fit_streaming(T const* row, tensor4<T> of) {
 template <class T>
 class row_io {
  public:
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
 
   explicit row_io(row_moves<T> const& use) : use_(use) {}
 
@@ -104,6 +102,4 @@ class row_io {
   row_moves<T> const& use_;
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -5,15 +5,13 @@
 #include <slicesort/detail/host/add_elements.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/simd/vectors.hpp>
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // Copies a row of `Columns` elements, whole vectors of 16 bytes, to elements of the same size.
 template <bool Stream, int Columns = tile_columns, class From, class To>
@@ -47,6 +45,4 @@ void store_rows(T const* from, index_t i, int count, tile_operand const& at, int
     scatter_rows(from, tile_columns, width, i, count, at, to);
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -15,9 +15,7 @@
 #  define SLICESORT_HIDDEN_ONE 0
 #endif
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // An object lives outside of loops, or the 1 would be made in each turn.
 template <class A>
@@ -52,8 +50,6 @@ class unfused {
 #endif
 };
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END
 
 #undef SLICESORT_HIDDEN_ONE

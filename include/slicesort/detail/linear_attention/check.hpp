@@ -7,14 +7,12 @@
 #include <slicesort/detail/core/head_check.hpp>
 #include <slicesort/detail/core/view_info.hpp>
 #include <slicesort/detail/linear_attention/feature_rule.hpp>
-#include <slicesort/detail/linear_attention/problem.hpp>
+#include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 inline constexpr axis_names w_axes{nullptr, "heads", "features", "channels"};
 
@@ -153,6 +151,4 @@ void check_call(checker& c, Problem const& p, dropout const& drop) {
     c.fail(error_kind::argument, "dropout.rate is %g, must be 0: no weights are formed", drop.rate);
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -7,9 +7,7 @@
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // `Arithmetic` is a block, or whatever else has fused_multiply_add(a, b, c) and divide(a, b).
 template <class Arithmetic, class T>
@@ -113,6 +111,4 @@ SLICESORT_HD_INLINE row_angle<A> angle_of_row(Arithmetic& on, index_t row, index
 // is left.
 inline constexpr int row_parts = 16;
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -5,19 +5,17 @@
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/math/exponential.hpp>
-#include <slicesort/direction.hpp>
-#include <slicesort/divisor.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/feature.hpp>
+#include <slicesort/policies/direction.hpp>
+#include <slicesort/policies/divisor.hpp>
+#include <slicesort/policies/feature.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cmath>
 #include <optional>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 enum class feature_kind : int {
   elu_plus_one,
@@ -154,6 +152,4 @@ SLICESORT_HD_INLINE divided<A> divide_by(Arithmetic& on, divisor_rule rule, A d)
 template <class Direction>
 inline constexpr bool is_causal = std::is_same_v<Direction, direction::causal>;
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -7,41 +7,38 @@
 #include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/host/slots.hpp>
-#include <slicesort/detail/linear_attention/host/both.hpp>
+#include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/linear_attention/host/causal.hpp>
-#include <slicesort/detail/linear_attention/host/gradient_of_w.hpp>
 #include <slicesort/detail/linear_attention/host/group.hpp>
 #include <slicesort/detail/linear_attention/host/head.hpp>
-#include <slicesort/detail/linear_attention/host/kernels.hpp>
 #include <slicesort/detail/linear_attention/host/memory.hpp>
+#include <slicesort/detail/linear_attention/host/noncausal.hpp>
+#include <slicesort/detail/linear_attention/host/simd_table.hpp>
 #include <slicesort/detail/linear_attention/host/state.hpp>
-#include <slicesort/detail/linear_attention/problem.hpp>
+#include <slicesort/detail/linear_attention/host/w_gradient.hpp>
+#include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/workspace.hpp>
 
 #include <algorithm>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // The workspace of a call: memory for every thread, and the gradients of w of every head.
 template <class A>
 struct linear_layout {
   int together;
-  slots<linear_memory<A>, detail::linear_attention_shape, bool, int> each;
+  slots<linear_memory<A>, linear_attention_shape, bool, int> each;
   gradients_of_w<A> of_w;
 
-  linear_layout(detail::arena& a, host_exec const& on, detail::linear_attention_shape const& s,
-                bool backward)
+  linear_layout(arena& a, host_exec const& on, linear_attention_shape const& s, bool backward)
       : together(s.empty() ? 1 : heads_together<A>(s, on.threads)),
-        each(a, on.threads, s.empty() ? detail::amount(0) : detail::amount(s.batch) * groups_of(s),
-             s, backward, together),
+        each(a, on.threads, s.empty() ? amount(0) : amount(s.batch) * groups_of(s), s, backward,
+             together),
         of_w(a, s) {}
 
-  index_t groups_of(detail::linear_attention_shape const& s) const {
+  index_t groups_of(linear_attention_shape const& s) const {
     return (s.heads + together - 1) / together;
   }
 };
@@ -49,10 +46,9 @@ struct linear_layout {
 // Runs f(heads) for each group of heads of each sample: a head_group of linear_both or
 // linear_causal.
 template <class T, class Call, class F>
-void for_each_group(host_exec const& on, Call const& p,
-                    own_feature<detail::accumulator_t<T>> const& own,
-                    linear_layout<detail::accumulator_t<T>> const& layout, F const& f) {
-  detail::linear_attention_shape const s = p.shape();
+void for_each_group(host_exec const& on, Call const& p, own_feature<accumulator_t<T>> const& own,
+                    linear_layout<accumulator_t<T>> const& layout, F const& f) {
+  linear_attention_shape const s = p.shape();
   if (s.empty()) return;
   linear_attention_kernels<T> const use(on.instructions);
   linear_setting<T> const of{use, s, p.lengths, p.divisor, own};
@@ -80,37 +76,37 @@ void for_each_group(host_exec const& on, Call const& p,
 }
 
 template <class Feature>
-struct implementation<detail::linear_attention_op<Feature>, detail::host_backend> {
-  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
+struct implementation<linear_attention_op<Feature>, host_backend> {
+  static void check(host_exec const& on, checker& c) { check_host(on, c); }
   template <class T>
-  static void plan(host_exec const& on, detail::linear_attention_shape const& s, detail::arena& a) {
-    (void)linear_layout<detail::accumulator_t<T>>(a, on, s, true);
+  static void plan(host_exec const& on, linear_attention_shape const& s, arena& a) {
+    (void)linear_layout<accumulator_t<T>>(a, on, s, true);
   }
 
   template <class T>
-  static void forward(host_exec const& on, detail::linear_attention_forward<Feature, T> const& p,
+  static void forward(host_exec const& on, linear_attention_forward<Feature, T> const& p,
                       workspace w);
   template <class T>
-  static void backward(host_exec const& on, detail::linear_attention_backward<Feature, T> const& p,
+  static void backward(host_exec const& on, linear_attention_backward<Feature, T> const& p,
                        workspace w);
 };
 
 template <class Feature>
 template <class T>
-void implementation<detail::linear_attention_op<Feature>, detail::host_backend>::forward(
-    host_exec const& on, detail::linear_attention_forward<Feature, T> const& p, workspace w) {
-  using A = detail::accumulator_t<T>;
-  detail::arena a(w);
+void implementation<linear_attention_op<Feature>, host_backend>::forward(
+    host_exec const& on, linear_attention_forward<Feature, T> const& p, workspace w) {
+  using A = accumulator_t<T>;
+  arena a(w);
   linear_layout<A> const layout(a, on, p.shape(), false);
   for_each_group<T>(on, p, own_feature<A>::of(p.own), layout,
                     [&](auto& heads) { std::decay_t<decltype(heads)>::task::forward(heads, p.y); });
 }
 template <class Feature>
 template <class T>
-void implementation<detail::linear_attention_op<Feature>, detail::host_backend>::backward(
-    host_exec const& on, detail::linear_attention_backward<Feature, T> const& p, workspace w) {
-  using A = detail::accumulator_t<T>;
-  detail::arena a(w);
+void implementation<linear_attention_op<Feature>, host_backend>::backward(
+    host_exec const& on, linear_attention_backward<Feature, T> const& p, workspace w) {
+  using A = accumulator_t<T>;
+  arena a(w);
   linear_layout<A> const layout(a, on, p.shape(), true);
   for_each_group<T>(on, p, own_feature<A>::of(p.own), layout, [&](auto& heads) {
     std::decay_t<decltype(heads)>::task::backward(heads, p.dy, p.to, p.mode);
@@ -118,6 +114,4 @@ void implementation<detail::linear_attention_op<Feature>, detail::host_backend>:
   if (p.to.dw.data() != nullptr) layout.of_w.add_up(on, p.to.dw, p.mode);
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

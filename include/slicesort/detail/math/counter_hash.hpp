@@ -6,9 +6,7 @@
 
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // The output function of SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number
 // generators" (OOPSLA 2014), with the constants of Stafford's variant 13. A bijection.
@@ -40,6 +38,4 @@ SLICESORT_HD constexpr std::int64_t below(std::uint64_t key, std::uint64_t count
       (counter_hash64(key, counter) >> 32) * static_cast<std::uint64_t>(n) >> 32);
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

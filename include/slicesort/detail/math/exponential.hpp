@@ -10,9 +10,7 @@
 
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // What exp and log need to know about a format. log 2 is `log2_high + log2_low`; the higher part
 // has so few bits that its product with an exponent is exact.
@@ -126,6 +124,4 @@ SLICESORT_HD_INLINE A log_of_sum(Arithmetic& on, A x) {
   return on.multiply_add(power, format::log2_high, low) + (x - x);
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

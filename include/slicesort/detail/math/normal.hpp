@@ -10,9 +10,7 @@
 
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // Arithmetic whose every result is rounded as written. A compiler may not look through a volatile
 // number, so it neither contracts nor reorders what lies on both sides of one, -ffast-math or not.
@@ -77,6 +75,4 @@ SLICESORT_HD_INLINE double counter_normal(std::uint64_t seed, std::uint64_t stre
   return 0;
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

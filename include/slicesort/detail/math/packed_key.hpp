@@ -11,9 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // The bits of the value that a column's key stands for.
 template <class T>
@@ -177,6 +175,4 @@ struct packed_key<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 8>> {
   static SLICESORT_HD type join(high_type high, std::uint16_t low) { return {high, low}; }
 };
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

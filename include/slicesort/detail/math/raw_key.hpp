@@ -9,16 +9,15 @@
 
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 struct raw_key32 {
   std::uint32_t bits;
 };
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
+SLICESORT_DETAIL_END
+
+SLICESORT_TYPES_BEGIN
 
 template <>
 struct dtype_traits<detail::raw_key32> {
@@ -28,14 +27,13 @@ struct dtype_traits<detail::raw_key32> {
   static constexpr char const* name = "raw32";
 };
 
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_TYPES_END
+
+SLICESORT_DETAIL_BEGIN
 
 template <>
 SLICESORT_HD constexpr std::uint32_t sortable_key<raw_key32>(std::uint32_t bits) {
   return bits;
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

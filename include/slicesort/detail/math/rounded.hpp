@@ -8,9 +8,7 @@
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/dtype.hpp>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // Positive and quiet, without a payload: that of std::numeric_limits.
 template <class T>
@@ -30,6 +28,4 @@ SLICESORT_HD inline T rounded(A sum) {
   }
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -9,9 +9,7 @@
 
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 class row_division {
  public:
@@ -51,6 +49,4 @@ class index_division {
   index_t by_ = 1;
 };
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

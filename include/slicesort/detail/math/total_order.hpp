@@ -6,9 +6,7 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/dtype.hpp>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 template <class Bits>
 inline constexpr Bits sign_bit = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
@@ -48,6 +46,4 @@ SLICESORT_HD inline bits_t<T> ordered_key(T value, bool ascending) {
   return column_key<T>(bit_cast<bits_t<T>>(value), ascending);
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -9,9 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 template <class T>
 inline constexpr bool is_upper_part_of_float = std::is_same_v<T, float> ||
@@ -24,6 +22,4 @@ SLICESORT_HD inline float upper_part_of_float(bits_t<T> value) {
   return bit_cast<float>(static_cast<std::uint32_t>(value) << shift);
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -5,9 +5,7 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/tensor_view.hpp>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // Brings a row number of either sign into 0..length-1, or to 0 if there are no rows.
 SLICESORT_HD constexpr index_t wrapped(index_t rows, index_t length) {
@@ -16,6 +14,4 @@ SLICESORT_HD constexpr index_t wrapped(index_t rows, index_t length) {
   return rest < 0 ? rest + length : rest;
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -5,19 +5,17 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/implementation.hpp>
-#include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/max_exchange/host/running_maximum.hpp>
-#include <slicesort/detail/max_exchange/problem.hpp>
+#include <slicesort/detail/max_exchange/params.hpp>
 #include <slicesort/dtype.hpp>
 
 #include <algorithm>
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // Exchanges rows `row` and `other[c]` of every column c of a run.
 template <class T>
@@ -58,23 +56,23 @@ class exchanged_rows {
 };
 
 template <>
-struct implementation<detail::max_exchange_op, detail::host_backend> {
-  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
+struct implementation<max_exchange_op, host_backend> {
+  static void check(host_exec const& on, checker& c) { check_host(on, c); }
 
   template <class T>
-  static void plan(host_exec const&, extents3 const&, detail::arena&) {
-  }  // a run's state fits on the stack
+  static void plan(host_exec const&, extents3 const&, arena&) {}  // a run's state fits on the stack
 
   template <class T>
-  static void forward(host_exec const& on, detail::max_exchange_forward<T> const& p, workspace);
+  static void forward(host_exec const& on, max_exchange_forward<T> const& p, workspace);
 
   template <class T>
-  static void backward(host_exec const& on, detail::max_exchange_backward<T> const& p, workspace);
+  static void backward(host_exec const& on, max_exchange_backward<T> const& p, workspace);
 };
 
 template <class T>
-void implementation<detail::max_exchange_op, detail::host_backend>::forward(
-    host_exec const& on, detail::max_exchange_forward<T> const& p, workspace) {
+void implementation<max_exchange_op, host_backend>::forward(host_exec const& on,
+                                                            max_exchange_forward<T> const& p,
+                                                            workspace) {
   index_t const length = p.x.extents().length;
   isa const set = chosen_isa(on.instructions);
   for_each_column_run(on, p.x.extents(), [&](unsigned, column_run b) {
@@ -95,8 +93,9 @@ void implementation<detail::max_exchange_op, detail::host_backend>::forward(
 }
 
 template <class T>
-void implementation<detail::max_exchange_op, detail::host_backend>::backward(
-    host_exec const& on, detail::max_exchange_backward<T> const& p, workspace) {
+void implementation<max_exchange_op, host_backend>::backward(host_exec const& on,
+                                                             max_exchange_backward<T> const& p,
+                                                             workspace) {
   extents3 const e = p.dy.extents();
   bool const whole_rows = p.mode == grad_mode::overwrite && p.dy.strides().channels == 1 &&
                           p.dx.strides().channels == 1;
@@ -113,6 +112,4 @@ void implementation<detail::max_exchange_op, detail::host_backend>::backward(
   });
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -10,7 +10,7 @@
 #include <slicesort/detail/host/unfused.hpp>
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/merge_attention/host/rows.hpp>
-#include <slicesort/detail/merge_attention/problem.hpp>
+#include <slicesort/detail/merge_attention/params.hpp>
 #include <slicesort/detail/merge_attention/weights.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -19,13 +19,11 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 template <class A>
 struct merge_arithmetic {
-  detail::unfused<A> apart{};
+  unfused<A> apart{};
   SLICESORT_HD A multiply_add(A a, A b, A c) const { return apart.multiply_add(a, b, c); }
   SLICESORT_HD A divide(A a, A b) const { return a / b; }
 };
@@ -33,16 +31,16 @@ struct merge_arithmetic {
 // Also called by code that nvcc compiles for both sides, which takes no lambda of the host alone.
 template <class A>
 struct listed_numbers {
-  detail::softmax_numbers<A> const* of;
-  SLICESORT_HD detail::softmax_numbers<A> operator()(int part) const { return of[part]; }
+  softmax_numbers<A> const* of;
+  SLICESORT_HD softmax_numbers<A> operator()(int part) const { return of[part]; }
 };
 
 template <class T>
 class merge_task {
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
 
  public:
-  merge_task(detail::merge_attention_forward<T> const& p, merge_row<T> sum, index_t sample)
+  merge_task(merge_attention_forward<T> const& p, merge_row<T> sum, index_t sample)
       : p_(p), sum_(sum), sample_(sample) {
     row_.channels = p.y.extents().channels;
     row_.to_step = p.y.strides().channels;
@@ -54,16 +52,15 @@ class merge_task {
   // The states of a row are read before its state is written, which may be that of part 0.
   void run(index_t head, index_t query) {
     A weights[merged_row<T>::most];
-    detail::softmax_numbers<A> numbers[merged_row<T>::most];
+    softmax_numbers<A> numbers[merged_row<T>::most];
     for (int i = 0; i < p_.count; ++i) {
       tensor4<A const> const& state = part(i).state;
       numbers[i] = {state(sample_, head, query, 0), state(sample_, head, query, 1)};
     }
-    auto const merged =
-        detail::merge_weights(arithmetic_, p_.count, listed_numbers<A>{numbers}, weights);
+    auto const merged = merge_weights(arithmetic_, p_.count, listed_numbers<A>{numbers}, weights);
     if (p_.saving) {
-      p_.state(sample_, head, query, 0) = detail::rounded<A>(merged.most);
-      p_.state(sample_, head, query, 1) = detail::rounded<A>(merged.sum);
+      p_.state(sample_, head, query, 0) = rounded<A>(merged.most);
+      p_.state(sample_, head, query, 1) = rounded<A>(merged.sum);
     }
     if (row_.channels > 0) sum_parts(head, query, weights);
   }
@@ -74,7 +71,7 @@ class merge_task {
   void sum_parts(index_t head, index_t query, A const* weights) {
     row_.parts = 0;
     for (int i = 0; i < p_.count; ++i) {
-      if (detail::is_zero(weights[i])) continue;
+      if (is_zero(weights[i])) continue;
       row_.from[row_.parts] = &part(i).y(sample_, head, query, 0);
       row_.step[row_.parts] = part(i).y.strides().channels;
       row_.weight[row_.parts++] = weights[i];
@@ -84,7 +81,7 @@ class merge_task {
     for (index_t c = 0; c < row_.channels; ++c) row_.to[c * row_.to_step] = T(0.0F);
   }
 
-  detail::merge_attention_forward<T> const& p_;
+  merge_attention_forward<T> const& p_;
   merge_row<T> const sum_;
   index_t const sample_;
   merge_arithmetic<A> arithmetic_;
@@ -92,19 +89,20 @@ class merge_task {
 };
 
 template <>
-struct implementation<detail::merge_attention_op, detail::host_backend> {
-  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
+struct implementation<merge_attention_op, host_backend> {
+  static void check(host_exec const& on, checker& c) { check_host(on, c); }
 
   template <class T>
-  static void plan(host_exec const&, extents4 const&, detail::arena&) {}
+  static void plan(host_exec const&, extents4 const&, arena&) {}
 
   template <class T>
-  static void forward(host_exec const& on, detail::merge_attention_forward<T> const& p, workspace);
+  static void forward(host_exec const& on, merge_attention_forward<T> const& p, workspace);
 };
 
 template <class T>
-void implementation<detail::merge_attention_op, detail::host_backend>::forward(
-    host_exec const& on, detail::merge_attention_forward<T> const& p, workspace) {
+void implementation<merge_attention_op, host_backend>::forward(host_exec const& on,
+                                                               merge_attention_forward<T> const& p,
+                                                               workspace) {
   constexpr index_t rows_of_task = 64;
   extents4 const e = p.shape();
   if (e.outer == 0 || e.batch == 0 || e.length == 0) return;  // the others may be immense
@@ -120,6 +118,4 @@ void implementation<detail::merge_attention_op, detail::host_backend>::forward(
   });
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

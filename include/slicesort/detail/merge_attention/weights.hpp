@@ -9,9 +9,7 @@
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/dtype.hpp>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // The saved numbers of a query: its greatest score, and the sum of exponentials beside that.
 template <class A>
@@ -62,6 +60,4 @@ SLICESORT_HD_INLINE softmax_numbers<A> merge_weights(Arithmetic& on, int parts,
   return {most, sum};
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

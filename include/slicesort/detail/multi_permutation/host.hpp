@@ -5,23 +5,21 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/implementation.hpp>
-#include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/host/unfused.hpp>
 #include <slicesort/detail/math/rounded.hpp>
-#include <slicesort/detail/multi_permutation/problem.hpp>
+#include <slicesort/detail/multi_permutation/params.hpp>
 #include <slicesort/detail/sort/host/sort_columns.hpp>
-#include <slicesort/order.hpp>
+#include <slicesort/policies/order.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // The order of a run's channels, given that of all channels.
 template <class Order>
@@ -30,7 +28,7 @@ struct order_of_run {
   index_t first, channels;
 
   SLICESORT_HD bool ascending(index_t channel, index_t) const {
-    return detail::ascends(order, first + channel, channels);
+    return ascends(order, first + channel, channels);
   }
 };
 
@@ -41,7 +39,7 @@ struct powers_of_column {
   index_t rows;
   A* now;
   A* next;
-  detail::unfused<A> apart{};
+  unfused<A> apart{};
 
   void permute() {
     for (index_t i = 0; i < rows; ++i) next[i] = now[p[i]];
@@ -53,7 +51,7 @@ struct powers_of_column {
   }
 
   // sums = sum_k a_k P^k v, given P v; k rises.
-  void forward(A const* sorted, detail::term_weights<A> const& a, A* sums) {
+  void forward(A const* sorted, term_weights<A> const& a, A* sums) {
     A const first = a(1);
     for (index_t i = 0; i < rows; ++i) {
       now[i] = sorted[i];
@@ -67,7 +65,7 @@ struct powers_of_column {
   }
 
   // d = sum_k a_k (P^k)^T d by Horner's rule: (P^T)(a_1 d + (P^T)(a_2 d + ...)).
-  void backward(detail::term_weights<A> const& a, A* d) {
+  void backward(term_weights<A> const& a, A* d) {
     A const last = a(a.terms);
     for (index_t i = 0; i < rows; ++i) now[i] = last * d[i];
     for (index_t k = a.terms - 1; k >= 1; --k) {
@@ -80,7 +78,7 @@ struct powers_of_column {
 
   // of_weight[k - 1] = dy . (P^k v), in row order.
   void weights_gradient(A const* dy, A const* v, index_t terms, double* of_weight) {
-    detail::unfused<double> const in_double;
+    unfused<double> const in_double;
     std::copy_n(v, rows, now);
     for (index_t k = 1; k <= terms; ++k) {
       permute();
@@ -93,26 +91,24 @@ struct powers_of_column {
 };
 
 template <class Order>
-struct implementation<detail::multi_permutation_op<Order>, detail::host_backend> {
-  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
+struct implementation<multi_permutation_op<Order>, host_backend> {
+  static void check(host_exec const& on, checker& c) { check_host(on, c); }
 
   template <class T>
-  static void plan(host_exec const& on, detail::multi_permutation_shape const& s,
-                   detail::arena& a) {
+  static void plan(host_exec const& on, multi_permutation_shape const& s, arena& a) {
     (void)layout<T>(a, on, s);
   }
 
   template <class T>
-  static void forward(host_exec const& on, detail::multi_permutation_forward<Order, T> const& p,
+  static void forward(host_exec const& on, multi_permutation_forward<Order, T> const& p,
                       workspace w);
 
   template <class T>
-  static void backward(host_exec const& on, detail::multi_permutation_backward<T> const& p,
-                       workspace w);
+  static void backward(host_exec const& on, multi_permutation_backward<T> const& p, workspace w);
 
  private:
   template <class T>
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
 
   // The columns of one sample, and what a whole run of columns needs for its sort.
   template <class T>
@@ -124,7 +120,7 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     std::uint32_t* unsaved;
     sort_scratch<T> sorting;
 
-    slot_layout(detail::arena& a, extents3 e)
+    slot_layout(arena& a, extents3 e)
         : pitch(column_pitch(e.length)),
           perm(a.take<std::uint32_t>(elements(e))),
           values(a.take<A<T>>(elements(e))),
@@ -148,17 +144,15 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
     slots<slot_layout<T>, extents3> each;
     double* of_weights;  // per column, the gradient of each weight
 
-    layout(detail::arena& a, host_exec const& on, detail::multi_permutation_shape const& s)
+    layout(arena& a, host_exec const& on, multi_permutation_shape const& s)
         : each(a, on.threads, column_runs(s.extents, run_columns).count(), s.extents),
           of_weights(a.take<double>(
-              detail::amount(s.extents.empty() ? 0 : s.extents.batch * s.extents.channels) *
-              s.terms)) {}
+              amount(s.extents.empty() ? 0 : s.extents.batch * s.extents.channels) * s.terms)) {}
   };
 
   // Sorts a run of x into y. Returns its permutation: the saved tensor, or that of this run alone.
   template <class T>
-  static index_tensor3 sort_run(isa instructions,
-                                detail::multi_permutation_forward<Order, T> const& p,
+  static index_tensor3 sort_run(isa instructions, multi_permutation_forward<Order, T> const& p,
                                 sample_run const& b, slot_layout<T> const& l) {
     extents3 const e{b.batches, p.x.extents().length, b.channels};
     index_tensor3 perm = p.perm, of_run;
@@ -184,23 +178,22 @@ struct implementation<detail::multi_permutation_op<Order>, detail::host_backend>
   // Adds up the columns in order, so that the bits depend neither on threads nor on runs; beginning
   // with dweights where it accumulates.
   template <class T>
-  static void add_columns(detail::multi_permutation_backward<T> const& p,
-                          double const* of_weights) {
+  static void add_columns(multi_permutation_backward<T> const& p, double const* of_weights) {
     extents3 const e = p.dy.extents();
     index_t const columns = e.empty() ? 0 : e.batch * e.channels, terms = p.weights.terms;
     for (index_t k = 0; k < terms; ++k) {
       double sum = p.mode == grad_mode::overwrite ? 0 : static_cast<double>(p.dweights(k));
       for (index_t i = 0; i < columns; ++i) sum += of_weights[i * terms + k];
-      p.dweights(k) = detail::rounded<A<T>>(sum);
+      p.dweights(k) = rounded<A<T>>(sum);
     }
   }
 };
 
 template <class Order>
 template <class T>
-void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::forward(
-    host_exec const& on, detail::multi_permutation_forward<Order, T> const& p, workspace w) {
-  detail::arena a(w);
+void implementation<multi_permutation_op<Order>, host_backend>::forward(
+    host_exec const& on, multi_permutation_forward<Order, T> const& p, workspace w) {
+  arena a(w);
   extents3 const e = p.x.extents();
   layout<T> const m(a, on, p.shape());
   column_runs const runs(e, run_columns);
@@ -222,9 +215,9 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
 
 template <class Order>
 template <class T>
-void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::backward(
-    host_exec const& on, detail::multi_permutation_backward<T> const& p, workspace w) {
-  detail::arena a(w);
+void implementation<multi_permutation_op<Order>, host_backend>::backward(
+    host_exec const& on, multi_permutation_backward<T> const& p, workspace w) {
+  arena a(w);
   extents3 const e = p.dy.extents();
   index_t const terms = p.weights.terms;
   layout<T> const m(a, on, p.shape());
@@ -253,6 +246,4 @@ void implementation<detail::multi_permutation_op<Order>, detail::host_backend>::
   if (p.needs_weight_gradient) add_columns(p, m.of_weights);
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

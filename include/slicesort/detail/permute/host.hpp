@@ -5,34 +5,32 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/host/slots.hpp>
-#include <slicesort/detail/move/host/permute_columns.hpp>
-#include <slicesort/detail/permute/problem.hpp>
+#include <slicesort/detail/host/per_thread.hpp>
+#include <slicesort/detail/permutation/host/permute_columns.hpp>
+#include <slicesort/detail/permute/params.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 template <>
-struct implementation<detail::permute_op, detail::host_backend> {
-  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
+struct implementation<permute_op, host_backend> {
+  static void check(host_exec const& on, checker& c) { check_host(on, c); }
 
   template <class T>
-  static void plan(host_exec const& on, extents3 const& e, detail::arena& a) {
+  static void plan(host_exec const& on, extents3 const& e, arena& a) {
     (void)layout_of<T>(a, on, e);
   }
 
   template <class T>
-  static void forward(host_exec const& on, detail::permute_forward<T> const& p, workspace w) {
+  static void forward(host_exec const& on, permute_forward<T> const& p, workspace w) {
     columns_to_permute<T> all{p.x, p.y, p.perm};
     all.gather = true;
     all.lengths = p.lengths;
     run(on, all, w);
   }
   template <class T>
-  static void backward(host_exec const& on, detail::permute_backward<T> const& p, workspace w) {
+  static void backward(host_exec const& on, permute_backward<T> const& p, workspace w) {
     columns_to_permute<T> all{p.dy, p.dx, p.perm};
     all.mode = p.mode;
     all.lengths = p.lengths;
@@ -43,18 +41,16 @@ struct implementation<detail::permute_op, detail::host_backend> {
   template <class T>
   using layout = slots<permute_scratch<T>, extents3, unsigned>;
   template <class T>
-  static layout<T> layout_of(detail::arena& a, host_exec const& on, extents3 e) {
+  static layout<T> layout_of(arena& a, host_exec const& on, extents3 e) {
     return {a, on.threads, permute_task<T>(e, on.threads).count(e), e, on.threads};
   }
 
   template <class T>
   static void run(host_exec const& on, columns_to_permute<T> const& all, workspace w) {
-    detail::arena a(w);
+    arena a(w);
     layout<T> const each = layout_of<T>(a, on, all.in.extents());
     permute_columns(on, all, [&](unsigned slot) { return each[slot]; });
   }
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -5,27 +5,24 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/implementation.hpp>
-#include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/math/counter_hash.hpp>
-#include <slicesort/detail/shuffle/problem.hpp>
+#include <slicesort/detail/shuffle/params.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // p = the rows in the order of their hashes; `packed` is scratch of the same length.
 inline void argsort_hashes(std::uint64_t seed, index_t stream, index_t rows, std::uint64_t* packed,
                            std::uint32_t* p) {
   for (index_t i = 0; i < rows; ++i) {
     auto const row = static_cast<std::uint64_t>(i);
-    std::uint64_t const hash =
-        detail::counter_hash32(seed, static_cast<std::uint64_t>(stream), row);
+    std::uint64_t const hash = counter_hash32(seed, static_cast<std::uint64_t>(stream), row);
     packed[i] = hash << 32 | row;  // distinct, so that any sort is stable
   }
   std::sort(packed, packed + rows);
@@ -33,25 +30,25 @@ inline void argsort_hashes(std::uint64_t seed, index_t stream, index_t rows, std
 }
 
 template <class Form>
-struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
-  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
+struct implementation<shuffle_op<Form>, host_backend> {
+  static void check(host_exec const& on, checker& c) { check_host(on, c); }
 
   template <class T>
-  static void plan(host_exec const& on, extents3 const& e, detail::arena& a) {
+  static void plan(host_exec const& on, extents3 const& e, arena& a) {
     (void)layout<T>(a, on, e);
   }
 
   template <class T>
-  static void forward(host_exec const& on, detail::shuffle_forward<T> const& p, workspace w);
+  static void forward(host_exec const& on, shuffle_forward<T> const& p, workspace w);
   template <class T>
-  static void backward(host_exec const& on, detail::shuffle_backward<T> const& p, workspace w);
+  static void backward(host_exec const& on, shuffle_backward<T> const& p, workspace w);
 
  private:
   static index_t permutations(extents3 e) { return e.empty() ? 0 : Form::shared ? 1 : e.channels; }
 
   struct hashed_rows {
     std::uint64_t* hashes;
-    hashed_rows(detail::arena& a, index_t length)
+    hashed_rows(arena& a, index_t length)
         : hashes(a.take<std::uint64_t>(static_cast<std::size_t>(length))) {}
   };
   // A run of columns of one sample, before and after.
@@ -60,7 +57,7 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
     index_t pitch;
     T *from, *to;
 
-    moved_columns(detail::arena& a, extents3 e) : pitch(column_pitch(e.length)) {
+    moved_columns(arena& a, extents3 e) : pitch(column_pitch(e.length)) {
       auto const elements =
           static_cast<std::size_t>(column_runs(e, run_columns).channels() * pitch);
       from = a.take<T>(elements);
@@ -73,7 +70,7 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
     slots<hashed_rows, index_t> hashing;
     slots<moved_columns<T>, extents3> moving;
 
-    layout(detail::arena& a, host_exec const& on, extents3 e)
+    layout(arena& a, host_exec const& on, extents3 e)
         : permutations(a.take<std::uint32_t>(
               static_cast<std::size_t>(implementation::permutations(e) * e.length))),
           hashing(a, on.threads, implementation::permutations(e), e.length),
@@ -84,7 +81,7 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
   static void run(host_exec const& on, std::uint64_t seed, tensor3<T const> from, tensor3<T> to,
                   tensor1<index_t const> lengths, grad_mode mode, workspace w) {
     extents3 const e = from.extents();
-    detail::arena a(w);
+    arena a(w);
     layout<T> const m(a, on, e);
     for_each_task(on, permutations(e), [&](unsigned slot, index_t channel) {
       argsort_hashes(seed, channel, e.length, m.hashing[slot].hashes,
@@ -159,18 +156,18 @@ struct implementation<detail::shuffle_op<Form>, detail::host_backend> {
 
 template <class Form>
 template <class T>
-void implementation<detail::shuffle_op<Form>, detail::host_backend>::forward(
-    host_exec const& on, detail::shuffle_forward<T> const& p, workspace w) {
+void implementation<shuffle_op<Form>, host_backend>::forward(host_exec const& on,
+                                                             shuffle_forward<T> const& p,
+                                                             workspace w) {
   run<false>(on, p.seed, p.x, p.y, p.lengths, grad_mode::overwrite, w);
 }
 
 template <class Form>
 template <class T>
-void implementation<detail::shuffle_op<Form>, detail::host_backend>::backward(
-    host_exec const& on, detail::shuffle_backward<T> const& p, workspace w) {
+void implementation<shuffle_op<Form>, host_backend>::backward(host_exec const& on,
+                                                              shuffle_backward<T> const& p,
+                                                              workspace w) {
   run<true>(on, p.seed, p.dy, p.dx, p.lengths, p.mode, w);
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

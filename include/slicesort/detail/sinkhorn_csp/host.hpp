@@ -5,36 +5,34 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/core/implementation.hpp>
-#include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/host/unfused.hpp>
 #include <slicesort/detail/math/rounded.hpp>
-#include <slicesort/detail/math/sinkhorn.hpp>
-#include <slicesort/detail/math/sinkhorn_gradient.hpp>
 #include <slicesort/detail/math/wrap.hpp>
 #include <slicesort/detail/sinkhorn_csp/host/tasks.hpp>
-#include <slicesort/detail/sinkhorn_csp/problem.hpp>
+#include <slicesort/detail/sinkhorn_csp/params.hpp>
+#include <slicesort/detail/sinkhorn_csp/sinkhorn.hpp>
+#include <slicesort/detail/sinkhorn_csp/sinkhorn_gradient.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/grad_mode.hpp>
-#include <slicesort/shift.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/policies/shift.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
 #include <algorithm>
 #include <cstddef>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
-// The worker that math/sinkhorn.hpp asks for: one thread, which takes the channels of a task in
-// lanes. The number of lanes does not change results.
+// The worker that sinkhorn_csp/sinkhorn.hpp asks for: one thread, which takes the channels of a
+// task in lanes. The number of lanes does not change results.
 template <class A, int Lanes>
 struct sinkhorn_worker {
   static constexpr int lanes = Lanes;
   static constexpr index_t first = 0, step = 1;
-  detail::unfused<A> apart{};
+  unfused<A> apart{};
 
   SLICESORT_HD void sync() const {}
   SLICESORT_HD A product(A a, A b) const { return apart.product(a, b); }
@@ -43,20 +41,20 @@ struct sinkhorn_worker {
 };
 
 template <>
-struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
-  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
+struct implementation<sinkhorn_csp_op, host_backend> {
+  static void check(host_exec const& on, checker& c) { check_host(on, c); }
 
   template <class T>
-  static void plan(host_exec const& on, detail::sinkhorn_shape const& s, detail::arena& a) {
+  static void plan(host_exec const& on, sinkhorn_shape const& s, arena& a) {
     (void)layout<accumulator<T>>(a, on, s, true);
   }
 
   template <class T>
-  static void forward(host_exec const& on, detail::sinkhorn_csp_forward<T> const& p, workspace w) {
+  static void forward(host_exec const& on, sinkhorn_csp_forward<T> const& p, workspace w) {
     using A = accumulator<T>;
     extents3 const e = p.x.extents();
     if (e.empty()) return;
-    detail::arena a(w);
+    arena a(w);
     layout<A> const m(a, on, p.shape(), false);
     m.fill_shifts(p.rule, e);
     sinkhorn_tasks const tasks(e, p.rule.group, 0, e.batch);
@@ -65,22 +63,21 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
       with_lanes<A>(t.channels, [&](auto worker) {
         auto const group = m.template group_of<decltype(worker)::lanes>(slot, t.rows);
         load(p.x, t, p.rule, p.tau, m.shifts, group);
-        detail::scale_group<false>(worker, group, p.iterations);
+        scale_group<false>(worker, group, p.iterations);
         store_mixture(worker, p, t, group);
       });
     });
   }
 
   template <class T>
-  static void backward(host_exec const& on, detail::sinkhorn_csp_backward<T> const& p,
-                       workspace w) {
+  static void backward(host_exec const& on, sinkhorn_csp_backward<T> const& p, workspace w) {
     using A = accumulator<T>;
     extents3 const e = p.x.extents();
     if (e.empty()) return;
-    detail::arena a(w);
+    arena a(w);
     layout<A> const m(a, on, p.shape(), true);
     m.fill_shifts(p.rule, e);
-    index_t const at_once = detail::samples_at_once(e);
+    index_t const at_once = samples_at_once(e);
     for (index_t first = 0; first < e.batch; first += at_once) {
       index_t const samples = std::min(at_once, e.batch - first);
       sinkhorn_tasks const tasks(e, p.rule.group, first, samples);
@@ -90,8 +87,8 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
           auto const group = m.template group_of<decltype(worker)::lanes>(slot, t.rows);
           load(p.x, t, p.rule, p.tau, m.shifts, group);
           load_gradient(p.dy, t, group);
-          detail::scale_group<true>(worker, group, p.iterations);
-          detail::differentiate_group(worker, group, p.iterations);
+          scale_group<true>(worker, group, p.iterations);
+          differentiate_group(worker, group, p.iterations);
           tensor3<A> const du(m.du, {samples, e.length, e.channels});
           store_gradient(p, t, m.shifts, group, du, t.batch - first);
         });
@@ -102,14 +99,14 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
 
  private:
   template <class T>
-  using accumulator = detail::accumulator_t<T>;
+  using accumulator = accumulator_t<T>;
 
   // The numbers of one group, for Lanes channels.
   template <class A, int Lanes>
   struct group_layout {
-    detail::sinkhorn_group<A> group{};
+    sinkhorn_group<A> group{};
 
-    group_layout(detail::arena& a, index_t rows, index_t iterations) {
+    group_layout(arena& a, index_t rows, index_t iterations) {
       auto const take = [&](index_t numbers) {
         return a.take<A>(static_cast<std::size_t>(numbers));
       };
@@ -130,21 +127,21 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
     index_t* shifts;  // of every channel
     A* du;            // the reference's gradient, of every channel of some samples
     slots<group_layout<A, sinkhorn_lanes>, index_t, index_t> each;
-    detail::sinkhorn_shape shape;
+    sinkhorn_shape shape;
 
-    layout(detail::arena& a, host_exec const& on, detail::sinkhorn_shape const& s, bool backward)
+    layout(arena& a, host_exec const& on, sinkhorn_shape const& s, bool backward)
         : shifts(a.take<index_t>(s.extents.empty() ? 0 : s.extents.channels)),
-          du(backward ? a.take<A>(detail::elements_at_once(s.extents)) : nullptr),
+          du(backward ? a.take<A>(elements_at_once(s.extents)) : nullptr),
           each(a, on.threads, sinkhorn_tasks(s.extents, s.group, 0, s.extents.batch).count(),
                s.group, s.iterations),
           shape(s) {}
 
-    void fill_shifts(detail::csp_rule const& rule, extents3 e) const {
+    void fill_shifts(csp_rule const& rule, extents3 e) const {
       for (index_t c = 0; c < e.channels; ++c) shifts[c] = rule.shift(c, e);
     }
     template <int Lanes>
-    detail::sinkhorn_group<A> group_of(unsigned slot, index_t rows) const {
-      detail::arena a = each.arena_of(slot);
+    sinkhorn_group<A> group_of(unsigned slot, index_t rows) const {
+      arena a = each.arena_of(slot);
       auto group = group_layout<A, Lanes>(a, shape.group, shape.iterations).group;
       group.rows = rows;
       return group;
@@ -164,7 +161,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
   template <class F>
   static void for_each_channel(sinkhorn_task const& t, index_t const* shifts, F const& f) {
     for (index_t lane = 0; lane < t.channels; ++lane)
-      f(lane, t.channel + lane, detail::wrapped(shifts[t.channel + lane], t.valid));
+      f(lane, t.channel + lane, wrapped(shifts[t.channel + lane], t.valid));
   }
   // The source of row `row` of a channel with 0 <= shift < valid.
   static index_t source_of(index_t row, index_t shift, index_t valid) {
@@ -173,11 +170,11 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
 
   // Lanes without a channel hold zeros.
   template <class T, class A>
-  static void load(tensor3<T const> x, sinkhorn_task const& t, detail::csp_rule const& rule,
-                   double tau, index_t const* shifts, detail::sinkhorn_group<A> const& g) {
+  static void load(tensor3<T const> x, sinkhorn_task const& t, csp_rule const& rule, double tau,
+                   index_t const* shifts, sinkhorn_group<A> const& g) {
     for (index_t i = 0; i < t.rows; ++i) {
       auto const of_reference = static_cast<A>(x(t.batch, t.first_row + i, rule.reference));
-      g.u[i] = detail::logit_factor<A>(static_cast<double>(of_reference) / tau);
+      g.u[i] = logit_factor<A>(static_cast<double>(of_reference) / tau);
     }
     std::fill(g.values, g.values + t.rows * g.pitch, A{});
     for_each_channel(t, shifts, [&](index_t lane, index_t channel, index_t shift) {
@@ -186,11 +183,11 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
             static_cast<A>(x(t.batch, source_of(t.first_row + i, shift, t.valid), channel));
     });
     for (index_t i = 0; i < t.rows * g.pitch; ++i)
-      g.w[i] = detail::logit_factor<A>(static_cast<double>(g.values[i]));
+      g.w[i] = logit_factor<A>(static_cast<double>(g.values[i]));
   }
   template <class T, class A>
   static void load_gradient(tensor3<T const> dy, sinkhorn_task const& t,
-                            detail::sinkhorn_group<A> const& g) {
+                            sinkhorn_group<A> const& g) {
     std::fill(g.a, g.a + t.rows * g.pitch, A{});
     for (index_t i = 0; i < t.rows; ++i)
       for (index_t lane = 0; lane < t.channels; ++lane)
@@ -199,17 +196,17 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
 
   // The reference, and rows past the length, are copied.
   template <class Worker, class T, class A>
-  static void store_mixture(Worker worker, detail::sinkhorn_csp_forward<T> const& p,
-                            sinkhorn_task const& t, detail::sinkhorn_group<A> const& g) {
+  static void store_mixture(Worker worker, sinkhorn_csp_forward<T> const& p, sinkhorn_task const& t,
+                            sinkhorn_group<A> const& g) {
     for (index_t i = 0; i < t.rows; ++i) {
-      detail::lanes_of<A, Worker::lanes> y;
-      detail::mix_row(worker, g, i, y);
+      lanes_of<A, Worker::lanes> y;
+      mix_row(worker, g, i, y);
       index_t const row = t.first_row + i;
       for (index_t lane = 0; lane < t.channels; ++lane) {
         index_t const channel = t.channel + lane;
         p.y(t.batch, row, channel) = channel == p.rule.reference
                                          ? p.x(t.batch, row, channel)
-                                         : detail::rounded<T>(y[static_cast<int>(lane)]);
+                                         : rounded<T>(y[static_cast<int>(lane)]);
       }
     }
     for (index_t row = t.first_row + t.rows; row < t.end; ++row)
@@ -219,9 +216,9 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
 
   // Stores the gradient of the values in dx, and that of the reference in du.
   template <class T, class A>
-  static void store_gradient(detail::sinkhorn_csp_backward<T> const& p, sinkhorn_task const& t,
-                             index_t const* shifts, detail::sinkhorn_group<A> const& g,
-                             tensor3<A> du, index_t sample) {
+  static void store_gradient(sinkhorn_csp_backward<T> const& p, sinkhorn_task const& t,
+                             index_t const* shifts, sinkhorn_group<A> const& g, tensor3<A> du,
+                             index_t sample) {
     with_store<T>(p.mode, [&](auto store) {
       for_each_channel(t, shifts, [&](index_t lane, index_t channel, index_t shift) {
         if (channel == p.rule.reference) return;
@@ -240,7 +237,7 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
   // The gradient of the reference: its own, then the parts through the other channels in their
   // order.
   template <class T, class A>
-  static void sum_reference(host_exec const& on, detail::sinkhorn_csp_backward<T> const& p,
+  static void sum_reference(host_exec const& on, sinkhorn_csp_backward<T> const& p,
                             tensor3<A const> du, index_t first) {
     extents3 const e = du.extents();
     constexpr index_t rows_at_once = 64;
@@ -267,6 +264,4 @@ struct implementation<detail::sinkhorn_csp_op, detail::host_backend> {
   }
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

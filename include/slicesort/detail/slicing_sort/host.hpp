@@ -5,30 +5,27 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/host/slots.hpp>
-#include <slicesort/detail/move/host/permute_columns.hpp>
-#include <slicesort/detail/slicing_sort/problem.hpp>
+#include <slicesort/detail/host/per_thread.hpp>
+#include <slicesort/detail/permutation/host/permute_columns.hpp>
+#include <slicesort/detail/slicing_sort/params.hpp>
 #include <slicesort/detail/sort/host/sort_columns.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 template <class Order>
-struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
-  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
+struct implementation<slicing_sort_op<Order>, host_backend> {
+  static void check(host_exec const& on, checker& c) { check_host(on, c); }
 
   template <class T>
-  static void plan(host_exec const& on, extents3 const& e, detail::arena& a) {
+  static void plan(host_exec const& on, extents3 const& e, arena& a) {
     (void)layout_of<T>(a, on, e);
   }
 
   template <class T>
-  static void forward(host_exec const& on, detail::slicing_sort_forward<Order, T> const& p,
-                      workspace w) {
-    detail::arena a(w);
+  static void forward(host_exec const& on, slicing_sort_forward<Order, T> const& p, workspace w) {
+    arena a(w);
     extents3 const e = p.x.extents();
     layout<T> const each = layout_of<T>(a, on, e);
     index_tensor3 const perm = p.saving ? p.perm : index_tensor3();
@@ -37,9 +34,8 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
   }
 
   template <class T>
-  static void backward(host_exec const& on, detail::slicing_sort_backward<T> const& p,
-                       workspace w) {
-    detail::arena a(w);
+  static void backward(host_exec const& on, slicing_sort_backward<T> const& p, workspace w) {
+    arena a(w);
     layout<T> const each = layout_of<T>(a, on, p.dy.extents());
     columns_to_permute<T> all{p.dy, p.dx, p.perm};
     all.mode = p.mode;
@@ -54,20 +50,17 @@ struct implementation<detail::slicing_sort_op<Order>, detail::host_backend> {
     sort_scratch<T> sort;
     permute_scratch<T> permute;
 
-    slot_layout(detail::arena& a, extents3 e, unsigned threads) {
-      a.overlap(
-          [&](detail::arena& forward) { sort = sort_scratch<T>(forward, e, threads); },
-          [&](detail::arena& backward) { permute = permute_scratch<T>(backward, e, threads); });
+    slot_layout(arena& a, extents3 e, unsigned threads) {
+      a.overlap([&](arena& forward) { sort = sort_scratch<T>(forward, e, threads); },
+                [&](arena& backward) { permute = permute_scratch<T>(backward, e, threads); });
     }
   };
   template <class T>
   using layout = slots<slot_layout<T>, extents3, unsigned>;
   template <class T>
-  static layout<T> layout_of(detail::arena& a, host_exec const& on, extents3 e) {
+  static layout<T> layout_of(arena& a, host_exec const& on, extents3 e) {
     return {a, on.threads, sort_task<T>(e, on.threads).count(e), e, on.threads};
   }
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

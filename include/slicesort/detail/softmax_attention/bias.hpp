@@ -7,9 +7,7 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/tensor_view.hpp>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 // Whether a bias is relative, which depends on the distance from the query to the key alone:
 // b[j - i + queries - 1]. Of a single query the two forms are one.
@@ -69,6 +67,4 @@ struct bias_sums {
   }
 };
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

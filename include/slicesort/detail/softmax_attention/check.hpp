@@ -7,13 +7,11 @@
 #include <slicesort/detail/core/head_check.hpp>
 #include <slicesort/detail/core/view_info.hpp>
 #include <slicesort/detail/softmax_attention/bias.hpp>
-#include <slicesort/mask_protocol.hpp>
 #include <slicesort/options.hpp>
+#include <slicesort/policies/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 inline constexpr axis_names pair_axes{"batch", "heads", "queries", "keys"},
     number_axes{"batch", "heads", "queries", "numbers"};
@@ -155,6 +153,4 @@ inline void check_attention_gradients(checker& c, attention_info const& to,
   if (to.has[3]) check_bias(c, to.bias, in.q, in.k);
 }
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

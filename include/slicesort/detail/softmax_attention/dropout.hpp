@@ -13,9 +13,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace detail {
+SLICESORT_DETAIL_BEGIN
 
 struct dropout_rule {
   std::uint64_t seed = 0, least = 0;   // keeps 32 bits that are no less; 0: all
@@ -46,6 +44,4 @@ struct dropout_rule {
   }
 };
 
-}  // namespace detail
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -6,18 +6,18 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/core/implementation.hpp>
-#include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/host/slots.hpp>
+#include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/sparse_mix/host/chain.hpp>
-#include <slicesort/detail/sparse_mix/host/kernels.hpp>
+#include <slicesort/detail/sparse_mix/host/simd_table.hpp>
 #include <slicesort/detail/sparse_mix/host/states.hpp>
 #include <slicesort/detail/sparse_mix/host/tile.hpp>
 #include <slicesort/detail/sparse_mix/host/weight_gradient.hpp>
-#include <slicesort/detail/sparse_mix/problem.hpp>
+#include <slicesort/detail/sparse_mix/params.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
@@ -25,23 +25,21 @@
 #include <cstddef>
 #include <utility>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 template <>
-struct implementation<detail::sparse_mix_op, detail::host_backend> {
-  static void check(host_exec const& on, detail::checker& c) { check_host(on, c); }
+struct implementation<sparse_mix_op, host_backend> {
+  static void check(host_exec const& on, checker& c) { check_host(on, c); }
 
   template <class T>
-  static void plan(host_exec const& on, detail::mix_shape const& s, detail::arena& a) {
+  static void plan(host_exec const& on, mix_shape const& s, arena& a) {
     (void)layout<T>(a, on, s);
   }
 
   template <class T>
-  static void forward(host_exec const& on, detail::sparse_mix_forward<T> const& p, workspace w);
+  static void forward(host_exec const& on, sparse_mix_forward<T> const& p, workspace w);
   template <class T>
-  static void backward(host_exec const& on, detail::sparse_mix_backward<T> const& p, workspace w);
+  static void backward(host_exec const& on, sparse_mix_backward<T> const& p, workspace w);
 
  private:
   // The workspace of a call. A chain without factors copies rows, which takes none.
@@ -51,17 +49,17 @@ struct implementation<detail::sparse_mix_op, detail::host_backend> {
     mix_products<T> products;
     slots<mix_scratch<T>, index_t, index_t> each;
 
-    layout(detail::arena& a, host_exec const& on, detail::mix_shape const& s)
+    layout(arena& a, host_exec const& on, mix_shape const& s)
         : offsets(a.take<index_t>(
               static_cast<std::size_t>(s.extents.empty() ? 0 : s.factors * s.links))),
-          products(a, s.extents.empty() ? detail::mix_shape{} : s, on.threads),
+          products(a, s.extents.empty() ? mix_shape{} : s, on.threads),
           each(a, on.threads,
                s.extents.empty() || s.factors == 0 ? 0 : s.extents.batch * products.tiles(),
                s.extents.length, s.links) {}
   };
 
   template <class T>
-  static mix_call<T> call_of(isa set, detail::mix_rule const& rule, index_t* offsets,
+  static mix_call<T> call_of(isa set, mix_rule const& rule, index_t* offsets,
                              tensor4<T const> weights, tensor1<index_t const> lengths) {
     for (index_t m = 0; m < rule.factors; ++m)
       for (index_t k = 0; k < rule.links; ++k) offsets[m * rule.links + k] = rule.offset(k, m);
@@ -90,12 +88,13 @@ struct implementation<detail::sparse_mix_op, detail::host_backend> {
 
 // Not in the class: a program can have them compiled in one place (`extern template`).
 template <class T>
-void implementation<detail::sparse_mix_op, detail::host_backend>::forward(
-    host_exec const& on, detail::sparse_mix_forward<T> const& p, workspace w) {
-  using A = detail::accumulator_t<T>;
+void implementation<sparse_mix_op, host_backend>::forward(host_exec const& on,
+                                                          sparse_mix_forward<T> const& p,
+                                                          workspace w) {
+  using A = accumulator_t<T>;
   extents3 const e = p.x.extents();
   if (e.empty()) return;
-  detail::arena a(w);
+  arena a(w);
   layout<T> const m(a, on, p.shape());
   index_t const factors = p.rule.factors;
   mix_call<T> const call = call_of<T>(on.instructions, p.rule, m.offsets, p.weights, p.lengths);
@@ -122,11 +121,12 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::forward(
 }
 
 template <class T>
-void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
-    host_exec const& on, detail::sparse_mix_backward<T> const& p, workspace w) {
-  using A = detail::accumulator_t<T>;
+void implementation<sparse_mix_op, host_backend>::backward(host_exec const& on,
+                                                           sparse_mix_backward<T> const& p,
+                                                           workspace w) {
+  using A = accumulator_t<T>;
   extents3 const e = p.dy.extents();
-  detail::arena a(w);
+  arena a(w);
   layout<T> m(a, on, p.shape());
   if (e.empty()) {  // without channels, the gradients of the weights are 0
     if (p.needs_weight_gradient && p.mode == grad_mode::overwrite) clear(p.dweights);
@@ -134,7 +134,7 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
   }
   if (p.needs_weight_gradient) m.products.begin(p.dweights, p.mode);
   mix_call<T> const call = call_of<T>(on.instructions, p.rule, m.offsets, p.weights, p.lengths);
-  bool const initial = p.rule.residual == detail::residual_form::initial;
+  bool const initial = p.rule.residual == residual_form::initial;
   for_each_tile(on, e, [&](unsigned slot, column_run run) {
     if (p.rule.factors == 0) return transfer_rows(p.dy, p.dx, run, 0, e.length, p.mode);
     mix_scratch<T> const scratch = m.each[slot];
@@ -149,9 +149,9 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
       if (p.needs_weight_gradient) m.products.add(chain, f, dz, states.input_of(f));
       if (initial)
         for (index_t i = 0; i < size; ++i) sum[i] += dz[i];
-      A const* const start = p.rule.residual == detail::residual_form::per_factor ? dz
-                             : initial && f == 0                                  ? sum
-                                                                                  : nullptr;
+      A const* const start = p.rule.residual == residual_form::per_factor ? dz
+                             : initial && f == 0                          ? sum
+                                                                          : nullptr;
       A* const next = states.exchange(dz);
       bool const streams = f == 0 && p.mode == grad_mode::overwrite && chain.mixes_into(p.dx);
       chain.mix(mix_direction::backward, f, start, dz, next, f > 0, streams ? &p.dx : nullptr,
@@ -163,6 +163,4 @@ void implementation<detail::sparse_mix_op, detail::host_backend>::backward(
   });
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -13,9 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 inline constexpr index_t longest_csp_network = 65536;  // what a 16-bit row of a group can name
 
@@ -23,7 +21,7 @@ template <class T>
 class csp_long_groups {
  public:
   csp_long_groups() = default;
-  csp_long_groups(detail::arena& a, index_t group, bool aligned) : radix_(a, group) {
+  csp_long_groups(arena& a, index_t group, bool aligned) : radix_(a, group) {
     auto const elements = static_cast<std::size_t>(aligned ? radix_tile<T>::columns * group : 0);
     values_ = a.take<T>(elements);
     rows_ = a.take<std::uint32_t>(elements);
@@ -112,6 +110,4 @@ class csp_long_groups {
   std::uint32_t* rows_ = nullptr;
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
-#include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -14,9 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // What to do with a tile: only lay its shifted channels out in scratch, or all of forward or
 // backward.
@@ -69,7 +67,7 @@ struct csp_scratch {
   unsigned char* sorter;  // scratch of the sorter of a chunk
 
   csp_scratch() = default;
-  csp_scratch(detail::arena& a, index_t length, index_t group, bool sorting)
+  csp_scratch(arena& a, index_t length, index_t group, bool sorting)
       : pitch(column_pitch(length + csp_batch)) {
     columns = a.take<T>(tile_columns * static_cast<std::size_t>(widest_csp_pitch(pitch)));
     index_t const chunk =
@@ -90,12 +88,12 @@ struct csp_tile {
   void* order;  // null when not saved; backward only reads it
   index_width order_width;
   tile_operand from_at, to_at, order_at;
-  int width;                             // channels in use
-  index_t rows;                          // valid rows of the sample
-  index_t group;                         // rows of a group: 1..rows, or 1 if there are none
-  bool shifted;                          // some shift is not 0
-  index_t shift[tile_columns];           // 0..rows-1
-  detail::bits_t<T> flip[tile_columns];  // all ones where the channel descends
+  int width;                     // channels in use
+  index_t rows;                  // valid rows of the sample
+  index_t group;                 // rows of a group: 1..rows, or 1 if there are none
+  bool shifted;                  // some shift is not 0
+  index_t shift[tile_columns];   // 0..rows-1
+  bits_t<T> flip[tile_columns];  // all ones where the channel descends
   // Where in its group each sorted row goes, if groups are aligned; null: row k goes to k.
   std::uint16_t const* destinations;
   grad_mode mode;
@@ -125,7 +123,7 @@ struct pair_rows {
   index_t from_pitch, to_pitch, order_pitch;
   index_t first, end;                 // rows; `first` is a multiple of csp_batch
   index_t channels;                   // a multiple of 32
-  detail::bits_t<T> flip;             // all ones where channels descend
+  bits_t<T> flip;                     // all ones where channels descend
   std::uint16_t const* destinations;  // of all rows of the sample, as in csp_tile
   bool stream;
 
@@ -152,6 +150,4 @@ inline tile_operand staged_rows(int width) {
   return at;
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -3,9 +3,9 @@
 // all, so all channels are passed over row by row, in memory order, instead of tile by tile.
 #pragma once
 
-#include <slicesort/detail/csp/host/kernels.hpp>
+#include <slicesort/detail/csp/host/simd_table.hpp>
 #include <slicesort/detail/csp/host/tile.hpp>
-#include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/dtype.hpp>
@@ -15,9 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // How many leading channels can be passed over so: whole tiles, where channels are adjacent in
 // memory.
@@ -59,6 +57,4 @@ void for_each_unshifted_piece(host_exec const& on, tensor3<T const> from, tensor
   });
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -11,7 +11,7 @@
 //      template <class T>
 //      void scale_rows(target, T* x, index_t rows) { ... }
 //
-// 2. Its compilation for every set, in rows.hpp, inside namespace slicesort::impl. Where the text
+// 2. Its compilation for every set, in rows.hpp, inside namespace slicesort::detail. Where the text
 //    calls fused_lanes, define SLICESORT_TARGET_FMA as well, and get the set from fused_isa.
 //
 //      #define SLICESORT_TARGET_TEXT <slicesort/detail/.../rows.inl>
@@ -21,7 +21,7 @@
 //
 //      template <class T>
 //      void scale_rows(isa set, T* x, index_t rows) {
-//        dispatch(set, [&](auto target) { scale_rows(target, x, rows); });
+//        with_isa(set, [&](auto target) { scale_rows(target, x, rows); });
 //      }
 #if !defined(SLICESORT_TARGET_TEXT)
 #  error "define SLICESORT_TARGET_TEXT first: the file to compile for every instruction set"

@@ -9,14 +9,10 @@
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/tensor_view.hpp>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 #define SLICESORT_TARGET_TEXT <slicesort/detail/host/simd/row_transfer.inl>
 #define SLICESORT_TARGET_FMA
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -38,9 +38,7 @@
 #  define SLICESORT_AS_WRITTEN
 #endif
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // A tag for every instruction set. A function that takes one as its first argument is found by
 // argument-dependent lookup in the set's namespace.
@@ -59,7 +57,7 @@ struct target {};
 // Calls f(tag of the set), once for a tile or a call: `f` itself is code for the baseline
 // processor, so a loop in it could inline nothing that was compiled for the set.
 template <class F>
-void dispatch(isa set, F const& f) {
+void with_isa(isa set, F const& f) {
 #if SLICESORT_X86_DISPATCH
   if (set == isa::avx512) return f(avx512::target{});
   if (set == isa::avx2) return f(avx2::target{});
@@ -68,6 +66,4 @@ void dispatch(isa set, F const& f) {
   f(portable::target{});
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

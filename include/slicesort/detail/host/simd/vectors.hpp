@@ -11,13 +11,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 #define SLICESORT_TARGET_TEXT <slicesort/detail/host/simd/vectors.inl>
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -7,15 +7,13 @@
 #include <slicesort/detail/linear_attention/host/causal_tile.hpp>
 #include <slicesort/detail/linear_attention/host/group.hpp>
 #include <slicesort/detail/linear_attention/host/state.hpp>
-#include <slicesort/detail/linear_attention/problem.hpp>
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/detail/linear_attention/params.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 template <class T, class Call>
 class linear_causal : causal_tiles<T> {
@@ -193,6 +191,4 @@ class linear_causal : causal_tiles<T> {
   causal_maxima<A> running_ = base::no_maxima();  // of the first pass
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

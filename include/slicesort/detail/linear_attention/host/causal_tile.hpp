@@ -9,9 +9,7 @@
 
 #include <algorithm>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // The valid queries and keys of one tile.
 struct causal_rows {
@@ -219,6 +217,4 @@ class causal_tiles : protected linear_task<T> {
   }
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -6,20 +6,18 @@
 #include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/linear_attention/feature_math.hpp>
 #include <slicesort/detail/linear_attention/host/head.hpp>
-#include <slicesort/detail/linear_attention/host/kernels.hpp>
+#include <slicesort/detail/linear_attention/host/simd_table.hpp>
 #include <slicesort/detail/linear_attention/host/tile.hpp>
-#include <slicesort/detail/linear_attention/problem.hpp>
+#include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // The memory of a tile's features: with what backward needs, or without.
 template <class A>
@@ -29,15 +27,15 @@ struct feature_memory {
   row_numbers_of_features<A> row;
   A *slope, *dphi, *du, *dx;
 
-  feature_memory(detail::arena& a, detail::linear_attention_shape const& s, bool backward) {
+  feature_memory(arena& a, linear_attention_shape const& s, bool backward) {
     constexpr int rows = tile_rows_of_linear;
     linear_widths const width(s);
     auto const matrix = [&](index_t columns) {
       // A row's last block may begin within it, and reaches beyond.
-      return a.take<A>(detail::amount(rows) * columns + product_columns);
+      return a.take<A>(amount(rows) * columns + product_columns);
     };
     auto const numbers = [&](bool needed) { return a.take<A>(needed ? rows : 0); };
-    using kind = detail::feature_kind;
+    using kind = feature_kind;
     kind const k = s.feature.kind;
     x = matrix(width.channels);
     u = matrix(width.w);
@@ -47,7 +45,7 @@ struct feature_memory {
     row.sine = numbers(k == kind::cosine_reweighted);
     row.half_square = numbers(k == kind::random_exp);
     row.maximum = numbers(k == kind::random_exp);
-    row.factor = numbers(detail::is_random(k));
+    row.factor = numbers(is_random(k));
     row.ratio = numbers(k == kind::random_fourier);
     slope = du = dphi = dx = nullptr;
     if (!backward) return;
@@ -65,10 +63,10 @@ struct w_memory {
   A* gradient = nullptr;                  // [f][channel]
 
   w_memory() = default;
-  w_memory(detail::arena& a, detail::linear_attention_shape const& s) {
+  w_memory(arena& a, linear_attention_shape const& s) {
     linear_widths const width(s);
-    rows = a.take<A>(detail::amount(padded_columns(s.feature.rows_of_w)) * width.channels);
-    columns = a.take<A>(detail::amount(s.feature.rows_of_w > 0 ? width.channels : 0) * width.w);
+    rows = a.take<A>(amount(padded_columns(s.feature.rows_of_w)) * width.channels);
+    columns = a.take<A>(amount(s.feature.rows_of_w > 0 ? width.channels : 0) * width.w);
   }
 };
 
@@ -76,11 +74,11 @@ struct w_memory {
 template <class T>
 class tile_features {
  public:
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
   using kernels = linear_attention_kernels<T>;
 
-  tile_features(kernels const& use, detail::linear_attention_shape const& s,
-                own_feature<A> const& own, w_memory<A> const& w, linear_head const& head)
+  tile_features(kernels const& use, linear_attention_shape const& s, own_feature<A> const& own,
+                w_memory<A> const& w, linear_head const& head)
       : use_(use), io_(use), of_(s.feature), width_(s), own_(own), w_(w), head_(head) {}
 
   // Loads the matrix of the head.
@@ -99,7 +97,7 @@ class tile_features {
   void load(feature_memory<A> const& m, tensor4<T const> from, index_t first, int rows) const {
     int const padded = static_cast<int>(padded_rows(rows));
     io_.load(head_, from, first, rows, m.x, width_.channels, padded);
-    if (detail::is_random(of_.kind)) {
+    if (is_random(of_.kind)) {
       scale_rows(m, padded);
       multiply({{m.x, width_.channels, 1},
                 {w_.columns, width_.w},
@@ -117,7 +115,7 @@ class tile_features {
   // Features of the rows that were loaded; with the slopes that `pull` needs, or without.
   void map(feature_memory<A> const& m, index_t first, int rows, bool slopes) const {
     int const padded = static_cast<int>(padded_rows(rows));
-    if (of_.kind != detail::feature_kind::own) return use_.map(call(m, padded, slopes));
+    if (of_.kind != feature_kind::own) return use_.map(call(m, padded, slopes));
     for (int i = 0; i < padded; ++i) {
       A* const phi = m.phi + i * width_.features;
       index_t const from = i < rows ? of_.count : 0;
@@ -129,7 +127,7 @@ class tile_features {
   // few rows at a time, so that the next ones arrive while features are formed.
   void load_and_map(feature_memory<A> const& m, tensor4<T const> from, index_t first, int rows,
                     bool slopes) const {
-    if (of_.kind == detail::feature_kind::own || detail::is_random(of_.kind)) {
+    if (of_.kind == feature_kind::own || is_random(of_.kind)) {
       load(m, from, first, rows);
       return map(m, first, rows, slopes);
     }
@@ -152,11 +150,11 @@ class tile_features {
   void pull(feature_memory<A> const& m, index_t first, int rows, tensor4<T> to,
             grad_mode mode) const {
     int const padded = static_cast<int>(padded_rows(rows));
-    if (of_.kind == detail::feature_kind::own) {
+    if (of_.kind == feature_kind::own) {
       for (int i = 0; i < rows; ++i)
         own_.pull(own_.self, row_at(first + i), m.x + i * width_.channels,
                   m.dphi + i * width_.features, m.dx + i * width_.channels);
-    } else if (detail::is_random(of_.kind)) {
+    } else if (is_random(of_.kind)) {
       use_.pull({call(m, padded, true), m.dphi, {m.du, width_.w}});
       if (w_.gradient != nullptr) add_gradient_of_w(m, rows);
       if (to.data() != nullptr) pull_products(m, padded);
@@ -168,7 +166,7 @@ class tile_features {
 
  private:
   void find_angles(feature_memory<A> const& m, index_t first, int rows) const {
-    if (of_.kind != detail::feature_kind::cosine_reweighted) return;
+    if (of_.kind != feature_kind::cosine_reweighted) return;
     index_t const padded = padded_rows(rows);
     use_.angles(first, head_.longer(), rows, m.row.cosine, m.row.sine);
     std::fill(m.row.cosine + rows, m.row.cosine + padded, A(0));
@@ -178,7 +176,7 @@ class tile_features {
     return {row, head_.longer(), static_cast<index_t>(of_.channels)};
   }
   feature_call<A> call(feature_memory<A> const& m, int rows, bool slopes) const {
-    bool const random = detail::is_random(of_.kind);
+    bool const random = is_random(of_.kind);
     feature_call<A> c;
     c.of = &of_;
     c.row = &m.row;
@@ -204,7 +202,7 @@ class tile_features {
 
   // x becomes z.
   void scale_rows(feature_memory<A> const& m, int padded) const {
-    using kind = detail::feature_kind;
+    using kind = feature_kind;
     if (of_.kind == kind::random_relu) return;
     if (of_.kind == kind::random_exp) {
       std::fill(m.row.factor, m.row.factor + padded, of_.scale_of_x);
@@ -212,11 +210,10 @@ class tile_features {
       squares(m, padded, m.row.factor);
       single_arithmetic<A> on;
       for (int i = 0; i < padded; ++i) {
-        A const norm = detail::row_norm(on, m.row.factor[i], width_.channels,
-                                        detail::contiguous_row<A>{m.x + i * width_.channels});
-        m.row.factor[i] = detail::fourier_scale(on, norm, of_.eps);
-        m.row.ratio[i] =
-            norm > A(0) ? on.divide(detail::fourier_divisor(on, norm, of_.eps), norm) : A(0);
+        A const norm = row_norm(on, m.row.factor[i], width_.channels,
+                                contiguous_row<A>{m.x + i * width_.channels});
+        m.row.factor[i] = fourier_scale(on, norm, of_.eps);
+        m.row.ratio[i] = norm > A(0) ? on.divide(fourier_divisor(on, norm, of_.eps), norm) : A(0);
       }
     }
     scale(m.x, padded, m.row.factor);
@@ -238,7 +235,7 @@ class tile_features {
     multiply(p);
   }
   void pull_products(feature_memory<A> const& m, int padded) const {
-    using kind = detail::feature_kind;
+    using kind = feature_kind;
     multiply({{m.du, width_.w, 1},
               {w_.rows, width_.channels},
               {m.dx, width_.channels},
@@ -267,6 +264,4 @@ class tile_features {
   linear_head const& head_;
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -8,9 +8,7 @@
 
 #include <optional>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // A `Task` is that of one head. All have as many rows, since lengths are those of a sample.
 template <class Task>
@@ -46,6 +44,4 @@ class head_group {
   int count_ = 0;
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

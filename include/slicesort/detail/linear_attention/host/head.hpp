@@ -4,23 +4,21 @@
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
-#include <slicesort/detail/host/column_run.hpp>
-#include <slicesort/detail/host/simd/product_block.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
+#include <slicesort/detail/host/simd/micro_kernel.hpp>
 #include <slicesort/detail/linear_attention/feature_rule.hpp>
-#include <slicesort/detail/linear_attention/problem.hpp>
+#include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/feature.hpp>
+#include <slicesort/policies/feature.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
-inline constexpr int tile_rows_of_linear = detail::linear_attention_tile;
+inline constexpr int tile_rows_of_linear = linear_attention_tile;
 
 // A feature map of the user's own, for rows of numbers A.
 template <class A>
@@ -31,7 +29,7 @@ struct own_feature {
 
   template <class Feature>
   static own_feature of(Feature const& feature) {
-    if constexpr (std::is_same_v<Feature, detail::built_in_feature>)
+    if constexpr (std::is_same_v<Feature, built_in_feature>)
       return (void)feature, own_feature{};
     else
       return {&feature,
@@ -55,7 +53,7 @@ struct single_arithmetic {
 struct linear_widths {
   index_t channels, values, features, w;
 
-  explicit linear_widths(detail::linear_attention_shape const& s)
+  explicit linear_widths(linear_attention_shape const& s)
       : channels(padded_columns(s.channels)),
         values(padded_columns(s.values)),
         features(padded_columns(s.feature.count)),
@@ -67,8 +65,8 @@ struct linear_head {
   index_t sample, head;
   index_t queries, keys;  // the valid ones
 
-  linear_head(detail::linear_attention_lengths const& lengths,
-              detail::linear_attention_shape const& s, index_t pair)
+  linear_head(linear_attention_lengths const& lengths, linear_attention_shape const& s,
+              index_t pair)
       : sample(pair / s.heads),
         head(pair % s.heads),
         queries(valid_rows(lengths.queries, sample, s.queries)),
@@ -83,6 +81,4 @@ struct linear_head {
   }
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

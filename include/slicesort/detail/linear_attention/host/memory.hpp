@@ -7,16 +7,14 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/linear_attention/host/features.hpp>
 #include <slicesort/detail/linear_attention/host/head.hpp>
-#include <slicesort/detail/linear_attention/problem.hpp>
+#include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 inline constexpr int most_heads_together = 4;
 
@@ -24,7 +22,7 @@ inline constexpr int most_heads_together = 4;
 // turns if they lie side by side in the rows of a tensor: these are then read in long pieces, in
 // order, as prefetching, pages and the sets of a cache want it.
 template <class T>
-bool gain_by_turns(linear_attention_inputs<T> const& in, detail::linear_attention_shape const& s) {
+bool gain_by_turns(linear_attention_inputs<T> const& in, linear_attention_shape const& s) {
   auto const side_by_side = [](tensor4<T const> t) {
     strides4 const by = t.strides();
     return std::abs(by.batch) < std::abs(by.length);
@@ -36,10 +34,9 @@ bool gain_by_turns(linear_attention_inputs<T> const& in, detail::linear_attentio
 // How many heads of a sample a task has: what they keep from tile to tile has to stay in the
 // second-level cache, and no thread may have more to do than it had with tasks of one head.
 template <class A>
-int heads_together(detail::linear_attention_shape const& s, unsigned threads) {
+int heads_together(linear_attention_shape const& s, unsigned threads) {
   constexpr std::size_t of_cache = std::size_t{320} << 10;
   linear_widths const width(s);
-  using detail::amount;
   amount const bytes = (amount(width.features) * (amount(4) * width.values + amount(2)) +
                         amount(2) * width.w * width.channels) *
                        sizeof(A);
@@ -64,11 +61,11 @@ struct linear_sums {
   A* row = nullptr;         // [feature]
 
   linear_sums() = default;
-  linear_sums(detail::arena& a, detail::linear_attention_shape const& s, bool backward) {
+  linear_sums(arena& a, linear_attention_shape const& s, bool backward) {
     linear_widths const width(s);
-    detail::amount const all = detail::amount(width.features) * width.values;
+    amount const all = amount(width.features) * width.values;
     matrix = a.take<A>(all);
-    transposed = a.take<A>(backward ? all : detail::amount(0));
+    transposed = a.take<A>(backward ? all : amount(0));
     row = a.take<A>(width.features);
   }
   void clear(linear_widths const& width) const {
@@ -88,7 +85,7 @@ struct memory_of_head {
   A *inverses = nullptr, *cs = nullptr;  // where causal, backward: of all queries
 
   memory_of_head() = default;
-  memory_of_head(detail::arena& a, detail::linear_attention_shape const& s, bool backward)
+  memory_of_head(arena& a, linear_attention_shape const& s, bool backward)
       : sums(a, s, backward), w(a, s) {
     if (backward) gradients = linear_sums<A>(a, s, true);
     bool const twice = s.causal && backward;
@@ -112,11 +109,10 @@ struct memory_of_tile {
   A* weighted;                 // where causal [row][feature]: features times row factors
   A* weighted_values;          // likewise [row][value]
 
-  memory_of_tile(detail::arena& a, detail::linear_attention_shape const& s, bool backward)
+  memory_of_tile(arena& a, linear_attention_shape const& s, bool backward)
       : queries(a, s, backward), keys(a, s, backward) {
     constexpr int rows = tile_rows_of_linear;
     linear_widths const width(s);
-    using detail::amount;
     auto const matrix = [&](index_t columns, bool needed = true) {
       return a.take<A>(needed ? amount(rows) * columns : amount(0));
     };
@@ -147,14 +143,11 @@ struct linear_memory {
   memory_of_tile<A> tile;
   memory_of_head<A> heads[most_heads_together];
 
-  linear_memory(detail::arena& a, detail::linear_attention_shape const& s, bool backward,
-                int together)
+  linear_memory(arena& a, linear_attention_shape const& s, bool backward, int together)
       : tile(a, s, backward) {
     for (int h = 0; h < together; ++h) heads[h] = memory_of_head<A>(a, s, backward);
   }
   linear_slot<A> of_head(int h) const { return {tile, heads[h]}; }
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -5,35 +5,33 @@
 #include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/linear_attention/host/features.hpp>
 #include <slicesort/detail/linear_attention/host/head.hpp>
-#include <slicesort/detail/linear_attention/host/kernels.hpp>
 #include <slicesort/detail/linear_attention/host/memory.hpp>
+#include <slicesort/detail/linear_attention/host/simd_table.hpp>
 #include <slicesort/detail/linear_attention/host/tile.hpp>
-#include <slicesort/detail/linear_attention/problem.hpp>
+#include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // What all tasks of a call share.
 template <class T>
 struct linear_setting {
   linear_attention_kernels<T> const& use;
-  detail::linear_attention_shape const& shape;
-  detail::linear_attention_lengths const& lengths;
-  detail::divisor_rule divisor;
-  own_feature<detail::accumulator_t<T>> const& own;
+  linear_attention_shape const& shape;
+  linear_attention_lengths const& lengths;
+  divisor_rule divisor;
+  own_feature<accumulator_t<T>> const& own;
 };
 
 // One head of a call, and what its task has at hand.
 template <class T>
 class linear_task {
  public:
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
   static constexpr int tile = tile_rows_of_linear;
 
   linear_task(linear_setting<T> const& of, linear_slot<A> const& slot, index_t pair)
@@ -53,10 +51,10 @@ class linear_task {
 
   linear_attention_kernels<T> const& use;
   row_io<T> const io;
-  detail::linear_attention_shape const& shape;
+  linear_attention_shape const& shape;
   linear_widths const width;
   linear_slot<A> const m;
-  detail::divisor_rule const divisor;
+  divisor_rule const divisor;
   linear_head const head;
   tile_features<T> const features;
 
@@ -135,7 +133,7 @@ class linear_task {
   void divide(int rows, A* slopes) const {
     single_arithmetic<A> const on;
     for (int i = 0; i < rows; ++i) {
-      auto const by = detail::divide_by(on, divisor, m.d[i]);
+      auto const by = divide_by(on, divisor, m.d[i]);
       m.inverse[i] = by.inverse;
       slopes[i] = by.slope;
     }
@@ -162,6 +160,4 @@ class linear_task {
   }
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -4,25 +4,23 @@
 // that kernels need no rest.
 #pragma once
 
-#include <slicesort/detail/host/simd/product_block.hpp>
+#include <slicesort/detail/host/simd/micro_kernel.hpp>
 #include <slicesort/detail/linear_attention/feature_rule.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // The numbers of a feature_rule in the accumulator's type.
 template <class A>
 struct feature_constants {
-  detail::feature_kind kind;
+  feature_kind kind;
   index_t channels, rows_of_w, count;
   A eps, scale, scaled_eps, scale_of_x;
 
-  explicit feature_constants(detail::feature_rule const& r)
+  explicit feature_constants(feature_rule const& r)
       : kind(r.kind),
         channels(r.channels),
         rows_of_w(r.rows_of_w),
@@ -77,7 +75,7 @@ void clear_rest(pitched_rows<A> of, index_t used, int rows) {
     std::fill(of.data + i * of.pitch + used, of.data + (i + 1) * of.pitch, A(0));
 }
 
-// to[i] = the dot product of row i of a and row i of b (detail::row_parts). A pitch of 0: all rows
+// to[i] = the dot product of row i of a and row i of b (row_parts). A pitch of 0: all rows
 // have the same.
 template <class A>
 struct row_dots_call {
@@ -137,6 +135,4 @@ struct causal_weights_call {
   A const* maxima;  // of the tile's rows; null: none
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -2,7 +2,7 @@
 // The running maxima of a run of columns, and the scan that updates them on every instruction set.
 #pragma once
 
-#include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/exec.hpp>
@@ -12,9 +12,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // Rows and keys have lanes of one width, so that one vector comparison selects both.
 template <class T>
@@ -29,7 +27,7 @@ struct running_maximum {
   }
   // A tie keeps the earlier row.
   SLICESORT_INLINE void see(index_t c, index_t i, T const& element) {
-    lane const k = detail::ordered_key(element, true);
+    lane const k = ordered_key(element, true);
     bool const greater = k > key[c];
     key[c] = greater ? k : key[c];
     row[c] = greater ? static_cast<lane>(i) : row[c];
@@ -48,9 +46,7 @@ void scan_run(isa set, tensor3<T const> x, column_run b, index_t first, index_t 
                             [&](index_t c, index_t i, T const& element) { m.see(c, i, element); });
   T const* const dense = x.data() + x.offset(b.batch, 0, b.channel);
   index_t const pitch = x.strides().length;
-  dispatch(set, [&](auto target) { scan_rows(target, dense, pitch, first, last, m); });
+  with_isa(set, [&](auto target) { scan_rows(target, dense, pitch, first, last, m); });
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

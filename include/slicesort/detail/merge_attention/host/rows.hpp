@@ -14,9 +14,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // One row of y: to[c] = sum of weight[p] * from[p][c] over some parts, at least one.
 template <class T>
@@ -30,7 +28,7 @@ struct merged_row {
   index_t to_step = 0;
   T const* from[most];
   index_t step[most];  // from one channel to the next
-  detail::accumulator_t<T> weight[most];
+  accumulator_t<T> weight[most];
 };
 
 // The loop of one set, chosen once for a call.
@@ -44,10 +42,8 @@ using merge_row = void (*)(merged_row<T> const&);
 template <class T>
 merge_row<T> merge_row_of(isa wanted) {
   merge_row<T> chosen = nullptr;
-  dispatch(fused_isa(wanted), [&](auto target) { choose_merge_row(target, chosen); });
+  with_isa(fused_isa(wanted), [&](auto target) { choose_merge_row(target, chosen); });
   return chosen;
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

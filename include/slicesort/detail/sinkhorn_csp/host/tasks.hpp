@@ -2,14 +2,12 @@
 // How sinkhorn_csp is cut into tasks on the host.
 #pragma once
 
-#include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 inline constexpr int sinkhorn_lanes = 16;  // channels of a task, at most
 
@@ -55,6 +53,4 @@ class sinkhorn_tasks {
   index_t group_, first_, samples_, groups_, tiles_;
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

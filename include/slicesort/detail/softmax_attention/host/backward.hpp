@@ -7,25 +7,23 @@
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/host/row_io.hpp>
-#include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/softmax_attention/host/backward_tile.hpp>
 #include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
 #include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
-#include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/shared_bias.hpp>
+#include <slicesort/detail/softmax_attention/host/simd_table.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
-#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
 #include <algorithm>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 template <class A>
 struct attention_backward_slot {
@@ -35,14 +33,14 @@ struct attention_backward_slot {
   A *dkeys, *dvalues;                              // of the head
   gathered_keys* gathered;
 
-  attention_backward_slot(detail::arena& a, detail::attention_shape s, bool sparse)
+  attention_backward_slot(arena& a, attention_shape s, bool sparse)
       : scratch(a, s), of(a, s, sparse ? attention_keys : s.keys) {
     index_t const some = sparse ? gathering_tiles : 1;
     for (index_t t = 0; t < some; ++t) tiles[t] = attention_query_tile<A>(a, s);
     gathered = a.take<gathered_keys>(sparse ? 1 : 0);
     dkeys = of.dkeys, dvalues = of.dvalues;
     if (!sparse) return;
-    detail::amount const rows = padded_rows(s.keys);
+    amount const rows = padded_rows(s.keys);
     dkeys = a.take<A>(rows * padded_columns(s.channels));
     dvalues = a.take<A>(rows * padded_columns(s.values));
   }
@@ -50,7 +48,7 @@ struct attention_backward_slot {
 
 template <class T>
 class attention_backward_task {
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
 
  public:
   attention_backward_task(attention_rule const& rule, attention_kernels<T> const& use,
@@ -195,38 +193,34 @@ class attention_backward_task {
 // Workspace of a call.
 template <class T>
 struct streaming_backward_layout {
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
   A* distance_sums;
-  slots<attention_backward_slot<A>, detail::attention_shape, bool> each;
+  slots<attention_backward_slot<A>, attention_shape, bool> each;
 
-  streaming_backward_layout(detail::arena& a, host_exec const& on, detail::attention_shape const& s,
-                            bool sparse)
+  streaming_backward_layout(arena& a, host_exec const& on, attention_shape const& s, bool sparse)
       : distance_sums(take_distance_sums<A>(a, s)),
-        each(a, on.threads, detail::amount(s.empty() ? 0 : s.batch) * s.heads, s, sparse) {}
+        each(a, on.threads, amount(s.empty() ? 0 : s.batch) * s.heads, s, sparse) {}
 };
 // Of the pass after it, for a bias that is shared.
 template <class T>
 struct shared_bias_layout {
   index_t tasks;
-  slots<shared_bias_slot<detail::accumulator_t<T>>, detail::attention_shape, bool> each;
+  slots<shared_bias_slot<accumulator_t<T>>, attention_shape, bool> each;
 
-  shared_bias_layout(detail::arena& a, host_exec const& on, detail::attention_shape const& s,
-                     bool sparse)
+  shared_bias_layout(arena& a, host_exec const& on, attention_shape const& s, bool sparse)
       : tasks(tasks_of_shared(s)), each(a, on.threads, tasks, s, sparse) {}
 };
 
 template <class T>
 void streaming_backward(host_exec const& on, attention_rule const& rule,
-                        attention_inputs<T> const& in,
-                        tensor4<detail::accumulator_t<T> const> state,
+                        attention_inputs<T> const& in, tensor4<accumulator_t<T> const> state,
                         attention_backward_tensors<T> const& out, workspace w) {
-  using detail::bias_gradient;
   tensor4<T> const dbias = out.to.dbias;
-  auto const s = detail::attention_shape::of(in.q.extents(), in.v.extents(), dbias.extents());
+  auto const s = attention_shape::of(in.q.extents(), in.v.extents(), dbias.extents());
   bool const sparse = rule.mask.sparse();
   if (s.empty()) return clear_sums(dbias, out.mode);
   attention_kernels<T> const use(on.instructions, rule.multiply);
-  detail::arena a(w), after(w);
+  arena a(w), after(w);
   streaming_backward_layout<T> const m(a, on, s, sparse);
   auto own = out;
   if (s.dbias.form != bias_gradient::of_pairs) own.to.dbias = {};
@@ -247,6 +241,4 @@ void streaming_backward(host_exec const& on, attention_rule const& rule,
   });
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

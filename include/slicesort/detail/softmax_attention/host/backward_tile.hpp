@@ -7,21 +7,19 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
-#include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/scores.hpp>
+#include <slicesort/detail/softmax_attention/host/simd_table.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
-#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // The tensors that only backward has: the output, its gradient, and the gradients to write.
 template <class T>
@@ -31,7 +29,7 @@ struct attention_backward_tensors {
   grad_mode mode;
   // Sums of dscores over the queries of every head: [sample and head][query - key + keys - 1], from
   // the last key of the first query on; null: not wanted.
-  detail::accumulator_t<T>* distance_sums = nullptr;
+  accumulator_t<T>* distance_sums = nullptr;
 
   bool of_scores() const {
     return to.dq.data() != nullptr || to.dk.data() != nullptr || to.dbias.data() != nullptr ||
@@ -50,9 +48,9 @@ struct attention_query_tile {
   attention_ranges* ranges;
 
   attention_query_tile() = default;
-  attention_query_tile(detail::arena& a, detail::attention_shape s) {
+  attention_query_tile(arena& a, attention_shape s) {
     constexpr index_t lanes = attention_queries;
-    detail::amount const q = padded_columns(s.channels), v = padded_columns(s.values);
+    amount const q = padded_columns(s.channels), v = padded_columns(s.values);
     queries = a.take<A>(lanes * q), dy = a.take<A>(lanes * v);
     queries_transposed = a.take<A>(q * lanes), dy_transposed = a.take<A>(v * lanes);
     dqueries = a.take<A>(q * lanes);
@@ -69,8 +67,8 @@ struct attention_key_rows {
   index_t first = 0;  // the key of row 0, if all are neighbors
 
   attention_key_rows() = default;
-  attention_key_rows(detail::arena& a, detail::attention_shape s, index_t most) {
-    detail::amount const q = padded_columns(s.channels), v = padded_columns(s.values);
+  attention_key_rows(arena& a, attention_shape s, index_t most) {
+    amount const q = padded_columns(s.channels), v = padded_columns(s.values);
     rows = padded_rows(most);
     keys = a.take<A>(rows * q), values = a.take<A>(rows * v);
     dkeys = a.take<A>(rows * q), dvalues = a.take<A>(rows * v);
@@ -83,17 +81,17 @@ struct attention_backward_scratch {
   A *products, *scale;     // [key][lane], [lane]
   attention_scratch<A> scores;
 
-  attention_backward_scratch(detail::arena& a, detail::attention_shape s) : scores(a) {
+  attention_backward_scratch(arena& a, attention_shape s) : scores(a) {
     constexpr index_t lanes = attention_queries;
-    rows = a.take<A>(detail::amount(lanes) * padded_columns(std::max(s.channels, s.values)));
-    y_transposed = a.take<A>(detail::amount(padded_columns(s.values)) * lanes);
+    rows = a.take<A>(amount(lanes) * padded_columns(std::max(s.channels, s.values)));
+    y_transposed = a.take<A>(amount(padded_columns(s.values)) * lanes);
     products = a.take<A>(lanes * attention_keys), scale = a.take<A>(lanes);
   }
 };
 
 template <class T>
 class attention_backward_tile {
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
   using tile = attention_query_tile<A>;
   using key_rows = attention_key_rows<A>;
 
@@ -108,13 +106,13 @@ class attention_backward_tile {
         state_(state),
         out_(out),
         m_(m),
-        shape_(detail::attention_shape::of(in)),
+        shape_(attention_shape::of(in)),
         head_(rule.lengths, shape_, pair),
         io_(use) {
     std::fill_n(m_.scale, attention_queries, static_cast<A>(rule_.scale));
   }
 
-  detail::attention_shape const& shape() const { return shape_; }
+  attention_shape const& shape() const { return shape_; }
   attention_head const& head() const { return head_; }
   row_io<T> const& io() const { return io_; }
   index_t key_pitch() const { return padded_columns(shape_.channels); }
@@ -305,11 +303,9 @@ class attention_backward_tile {
   tensor4<A const> const state_;
   attention_backward_tensors<T> const& out_;
   attention_backward_scratch<A> const& m_;
-  detail::attention_shape const shape_;
+  attention_shape const shape_;
   attention_head const head_;
   row_io<T> const io_;
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -9,26 +9,24 @@
 #include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/softmax_attention/bias.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
-#include <slicesort/detail/softmax_attention/problem.hpp>
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/detail/softmax_attention/params.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // f(pair) for the samples and heads, pair = sample * heads + head, that are summed up to the
 // gradient's group number `group`, in order.
 template <class F>
-void for_each_of_group(detail::attention_shape const& s, index_t group, F const& f) {
+void for_each_of_group(attention_shape const& s, index_t group, F const& f) {
   auto const pairs = s.dbias.group_of(group, s.batch, s.heads);
   for (index_t n = 0; n < pairs.count; ++n) f(pairs.first + n * pairs.step);
 }
 // The first element of a row of a group.
 template <class T>
-T* row_of_group(tensor4<T> dbias, detail::attention_shape const& s, index_t group, index_t row) {
+T* row_of_group(tensor4<T> dbias, attention_shape const& s, index_t group, index_t row) {
   strides4 const by = dbias.strides();
   return dbias.data() + group / s.dbias.heads * by.outer + group % s.dbias.heads * by.batch +
          row * by.length;
@@ -36,14 +34,14 @@ T* row_of_group(tensor4<T> dbias, detail::attention_shape const& s, index_t grou
 
 // The sums of each head, [query - key + keys - 1], if the gradient is relative.
 template <class A>
-A* take_distance_sums(detail::arena& a, detail::attention_shape const& s) {
-  bool const none = s.dbias.form != detail::bias_gradient::relative || s.empty();
-  return a.take<A>(none ? detail::amount(0) : detail::amount(s.batch) * s.heads * s.distances());
+A* take_distance_sums(arena& a, attention_shape const& s) {
+  bool const none = s.dbias.form != bias_gradient::relative || s.empty();
+  return a.take<A>(none ? amount(0) : amount(s.batch) * s.heads * s.distances());
 }
 
 // Adds up sums of heads to a relative dbias.
 template <class T, class A>
-void add_up_distances(host_exec const& on, row_io<T> const& io, detail::attention_shape const& s,
+void add_up_distances(host_exec const& on, row_io<T> const& io, attention_shape const& s,
                       A const* sums, tensor4<T> dbias, grad_mode mode) {
   constexpr index_t some = 512;
   index_t const all = s.distances(), chunks = (all + some - 1) / some,
@@ -80,8 +78,8 @@ struct shared_sums {
   int queries = 0;
   index_t keys = 0;
 
-  shared_sums(detail::arena& a, detail::attention_shape const& s)
-      : sums(a.take<A>(detail::amount(s.keys) * attention_queries)) {}
+  shared_sums(arena& a, attention_shape const& s)
+      : sums(a.take<A>(amount(s.keys) * attention_queries)) {}
 
   void clear(index_t all_keys) {
     std::fill_n(sums, all_keys * attention_queries, A(0));
@@ -92,7 +90,7 @@ struct shared_sums {
   }
   // Stores them in rows from `query` on, with zeros for pairs that no head has.
   template <class T>
-  void store(row_io<T> const& io, detail::attention_shape const& s, index_t group, index_t query,
+  void store(row_io<T> const& io, attention_shape const& s, index_t group, index_t query,
              tensor4<T> dbias, grad_mode mode) const {
     index_t const step = dbias.strides().channels,
                   count = std::min<index_t>(attention_queries, s.queries - query);
@@ -112,14 +110,12 @@ struct shared_sums {
 };
 
 // A task of the pass that forms them is a tile of queries.
-constexpr index_t tiles_of_queries(detail::attention_shape const& s) {
+constexpr index_t tiles_of_queries(attention_shape const& s) {
   return (s.queries + attention_queries - 1) / attention_queries;
 }
-constexpr index_t tasks_of_shared(detail::attention_shape const& s) {
-  bool const any = s.dbias.form == detail::bias_gradient::shared && !s.empty();
+constexpr index_t tasks_of_shared(attention_shape const& s) {
+  bool const any = s.dbias.form == bias_gradient::shared && !s.empty();
   return any ? s.dbias.groups() * tiles_of_queries(s) : 0;
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

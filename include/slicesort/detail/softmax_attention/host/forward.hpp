@@ -6,16 +6,16 @@
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/host/row_io.hpp>
-#include <slicesort/detail/host/slots.hpp>
 #include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
-#include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/scores.hpp>
+#include <slicesort/detail/softmax_attention/host/simd_table.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
-#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
@@ -24,18 +24,15 @@
 #include <cstdint>
 #include <limits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // How queries are divided into tasks. The tiles of a task share the keys that are loaded. Results
 // do not depend on the division.
 struct attention_tasks {
   index_t tiles, each, tasks;  // tiles of a head, tiles of a task, tasks of a head
 
-  attention_tasks(detail::attention_shape s, unsigned threads, std::size_t element, bool sparse)
+  attention_tasks(attention_shape s, unsigned threads, std::size_t element, bool sparse)
       : tiles(s.empty() ? 0 : (s.queries + attention_queries - 1) / attention_queries) {
-    using detail::amount;
     auto const all = static_cast<std::size_t>(tiles);
     if (all == 0) {
       each = 1, tasks = 0;
@@ -70,18 +67,17 @@ struct attention_slot {
   gathered_keys* gathered;  // of sparse masks
   attention_scratch<A> scores;
 
-  attention_slot(detail::arena& a, detail::attention_shape s, index_t tiles, bool sparse)
-      : scores(a) {
+  attention_slot(arena& a, attention_shape s, index_t tiles, bool sparse) : scores(a) {
     constexpr index_t lanes = attention_queries;
-    detail::amount const all = tiles * lanes;
+    amount const all = tiles * lanes;
     ranges = a.take<attention_ranges>(tiles);
     queries = a.take<A>(all * s.channels);
     sums = a.take<A>(all * padded_rows(s.values));
     row_max = a.take<A>(all);
     row_sum = a.take<A>(all);
-    keys = a.take<A>(detail::amount(attention_keys) * padded_columns(s.channels));
-    values = a.take<A>(detail::amount(attention_keys) * padded_columns(s.values));
-    rows = a.take<A>(detail::amount(lanes) * padded_columns(std::max(s.channels, s.values)));
+    keys = a.take<A>(amount(attention_keys) * padded_columns(s.channels));
+    values = a.take<A>(amount(attention_keys) * padded_columns(s.values));
+    rows = a.take<A>(amount(lanes) * padded_columns(std::max(s.channels, s.values)));
     rescale = a.take<A>(lanes);
     gathered = a.take<gathered_keys>(sparse ? 1 : 0);
   }
@@ -89,7 +85,7 @@ struct attention_slot {
 
 template <class T>
 class attention_forward_task {
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
 
  public:
   attention_forward_task(attention_rule const& rule, attention_kernels<T> const& use,
@@ -97,7 +93,7 @@ class attention_forward_task {
       : rule_(rule),
         use_(use),
         in_(in),
-        shape_(detail::attention_shape::of(in)),
+        shape_(attention_shape::of(in)),
         head_(rule.lengths, shape_, pair),
         io_(use) {}
 
@@ -235,7 +231,7 @@ class attention_forward_task {
   attention_rule const& rule_;
   attention_kernels<T> const& use_;
   attention_inputs<T> const& in_;
-  detail::attention_shape const shape_;
+  attention_shape const shape_;
   attention_head const head_;
   row_io<T> const io_;
 };
@@ -243,23 +239,21 @@ class attention_forward_task {
 // Workspace of a call, and the tasks that it is cut into.
 template <class T>
 struct streaming_forward_layout {
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
   attention_tasks tasks;
-  slots<attention_slot<A>, detail::attention_shape, index_t, bool> each;
+  slots<attention_slot<A>, attention_shape, index_t, bool> each;
 
-  streaming_forward_layout(detail::arena& a, host_exec const& on, detail::attention_shape const& s,
-                           bool sparse)
+  streaming_forward_layout(arena& a, host_exec const& on, attention_shape const& s, bool sparse)
       : tasks(s, on.threads, sizeof(A), sparse),
-        each(a, on.threads, detail::amount(s.batch) * s.heads * tasks.tasks, s, tasks.each,
-             sparse) {}
+        each(a, on.threads, amount(s.batch) * s.heads * tasks.tasks, s, tasks.each, sparse) {}
 };
 
 template <class T>
 void streaming_forward(host_exec const& on, attention_rule const& rule,
-                       attention_inputs<T> const& in, tensor4<T> y,
-                       tensor4<detail::accumulator_t<T>> state, workspace w) {
-  auto const s = detail::attention_shape::of(in);
-  detail::arena a(w);
+                       attention_inputs<T> const& in, tensor4<T> y, tensor4<accumulator_t<T>> state,
+                       workspace w) {
+  auto const s = attention_shape::of(in);
+  arena a(w);
   streaming_forward_layout<T> const m(a, on, s, rule.mask.sparse());
   attention_tasks const& tasks = m.tasks;
   attention_kernels<T> const use(on.instructions, rule.multiply);
@@ -270,6 +264,4 @@ void streaming_forward(host_exec const& on, attention_rule const& rule,
   });
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

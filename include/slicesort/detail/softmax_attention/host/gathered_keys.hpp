@@ -12,9 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // Tiles of queries that gather keys together: 384 queries, whole blocks of 64 and 128. The more
 // there are, the seldomer keys are searched for and brought.
@@ -28,11 +26,11 @@ struct gathered_part {
 
 struct gathered_keys {
   int count;                            // of the keys
-  detail::pair_range left;              // what has not been searched
+  pair_range left;                      // what has not been searched
   index_t keys[attention_keys];         // rising
   std::uint64_t pairs[attention_keys];  // bit i of pairs[j]: whether a tile's query i looks at them
 
-  void begin(detail::pair_range all) { left = all; }
+  void begin(pair_range all) { left = all; }
   // Gathers the next keys. Returns whether there are any.
   bool find(attention_mask const& mask, attention_head const& head) {
     if (left.first_query >= left.last_query) return false;
@@ -133,6 +131,4 @@ void load_gathered(row_io<T> const& io, attention_head const& head, tensor4<T co
   std::fill(to + gathered.count * pitch, to + padded_rows(gathered.count) * pitch, A(0));
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -3,24 +3,22 @@
 // the rest is compiled once for each element type.
 #pragma once
 
-#include <slicesort/attention_algorithm.hpp>
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/gemm.hpp>
-#include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/math/counter_hash.hpp>
 #include <slicesort/detail/softmax_attention/dropout.hpp>
 #include <slicesort/detail/softmax_attention/host/sparse_mask.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
-#include <slicesort/detail/softmax_attention/problem.hpp>
-#include <slicesort/mask_protocol.hpp>
+#include <slicesort/detail/softmax_attention/params.hpp>
+#include <slicesort/policies/attention_algorithm.hpp>
+#include <slicesort/policies/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // One head of one sample, with its valid rows.
 struct attention_head {
@@ -28,7 +26,7 @@ struct attention_head {
   index_t queries, keys;  // the valid ones
   index_t all_keys;
 
-  attention_head(detail::attention_lengths const& lengths, detail::attention_shape s, index_t task)
+  attention_head(attention_lengths const& lengths, attention_shape s, index_t task)
       : pair(task),
         batch(task / s.heads),
         head(task % s.heads),
@@ -51,7 +49,7 @@ struct attention_pairs {
   index_t key;
   int keys;
 
-  detail::pair_range range() const { return {query, query + queries, key, key + keys}; }
+  pair_range range() const { return {query, query + queries, key, key + keys}; }
 };
 
 // A mask, evaluated for many pairs at once.
@@ -65,7 +63,7 @@ struct attention_mask {
   // Null: the mask is not sparse. Writes the first keys of a range that any of the queries looks at
   // to `to`, in order, `most` at the most; returns how many, and moves the range's first behind
   // what it has searched.
-  int (*find_keys)(void const* self, attention_head const&, detail::pair_range& left, int most,
+  int (*find_keys)(void const* self, attention_head const&, pair_range& left, int most,
                    index_t* to);
 
   bool sparse() const { return find_keys != nullptr; }
@@ -73,37 +71,37 @@ struct attention_mask {
   template <class Mask>
   static attention_mask of(Mask const& mask) {
     static_assert(attention_queries <= 64);
-    using own = detail::head_mask_t<Mask>;
+    using own = head_mask_t<Mask>;
     attention_mask m{&mask, nullptr, nullptr, nullptr};
     m.range = [](void const* which, attention_head const& head, index_t query, int queries,
                  key_range* to) {
       auto const& one = of_head<Mask>(which, head);
-      for (int i = 0; i < queries; ++i) to[i] = detail::range_of_keys(one, query + i, head.keys);
+      for (int i = 0; i < queries; ++i) to[i] = range_of_keys(one, query + i, head.keys);
     };
-    if constexpr (detail::is_sparse<Mask>) {
+    if constexpr (is_sparse<Mask>) {
       m.allowed = [](void const* which, attention_head const& head, attention_pairs at,
                      std::uint64_t* to) {
         auto const& one = of_head<Mask>(which, head);
-        if constexpr (detail::has_query_bits<own>) {
-          std::uint64_t const queries = ~detail::bits_from(at.queries);
+        if constexpr (has_query_bits<own>) {
+          std::uint64_t const queries = ~bits_from(at.queries);
           for (int j = 0; j < at.keys; ++j) to[j] = one.query_bits(at.query, at.key + j) & queries;
         } else {
           std::fill_n(to, at.keys, std::uint64_t{0});
           sparse_pairs<own>(one, head.keys, at, to).add(at.range());
         }
       };
-      m.find_keys = [](void const* which, attention_head const& head, detail::pair_range& left,
-                       int most, index_t* to) {
+      m.find_keys = [](void const* which, attention_head const& head, pair_range& left, int most,
+                       index_t* to) {
         return sparse_keys<own>(of_head<Mask>(which, head), most, to).find(left);
       };
-    } else if constexpr (detail::has_allows<own>) {
+    } else if constexpr (has_allows<own>) {
       m.allowed = [](void const* which, attention_head const& head, attention_pairs at,
                      std::uint64_t* to) {
         auto const& one = of_head<Mask>(which, head);
         for (int j = 0; j < at.keys; ++j) {
           std::uint64_t bits = 0;
           for (int i = 0; i < at.queries; ++i)
-            bits |= std::uint64_t{detail::allows_key(one, at.query + i, at.key + j)} << i;
+            bits |= std::uint64_t{allows_key(one, at.query + i, at.key + j)} << i;
           to[j] = bits;
         }
       };
@@ -114,7 +112,7 @@ struct attention_mask {
  private:
   template <class Mask>
   static decltype(auto) of_head(void const* self, attention_head const& head) {
-    if constexpr (detail::has_for_head<Mask>)
+    if constexpr (has_for_head<Mask>)
       return static_cast<Mask const*>(self)->for_head(head.head);
     else
       return (void)head, *static_cast<Mask const*>(self);
@@ -125,10 +123,10 @@ struct attention_mask {
 struct attention_rule {
   attention_mask mask;
   double scale;
-  detail::gemm_rule gemm;
+  gemm_rule gemm;
   products multiply;
-  detail::attention_lengths lengths;
-  detail::dropout_rule drop;
+  attention_lengths lengths;
+  dropout_rule drop;
 
   template <class Problem>
   static attention_rule of(Problem const& p) {
@@ -138,7 +136,7 @@ struct attention_rule {
     r.gemm = p.gemm;
     r.multiply = p.multiply;
     r.lengths = p.lengths;
-    r.drop = detail::dropout_rule::of(p.drop, p.in.q.extents().batch);
+    r.drop = dropout_rule::of(p.drop, p.in.q.extents().batch);
     return r;
   }
 };
@@ -152,8 +150,8 @@ inline kept_weights_call kept_weights_of(attention_rule const& rule, attention_h
   kept_weights_call call{};
   call.to = to, call.least = rule.drop.least;
   call.keys = keys, call.key = key, call.rows = rows;
-  call.mixed = {rule.drop.seed_of(head.batch, head.head) + detail::counter_step * first,
-                detail::counter_step * all};
+  call.mixed = {rule.drop.seed_of(head.batch, head.head) + counter_step * first,
+                counter_step * all};
   return call;
 }
 
@@ -185,6 +183,4 @@ struct attention_ranges {
   bool covers(index_t first, index_t last) const { return all.first <= first && last <= all.last; }
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -9,26 +9,24 @@
 #include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/softmax_attention/host/backward_tile.hpp>
 #include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
-#include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/materialized/layout.hpp>
 #include <slicesort/detail/softmax_attention/host/materialized/map_task.hpp>
+#include <slicesort/detail/softmax_attention/host/simd_table.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
-#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 template <class T>
 void materialized_forward(host_exec const& on, attention_rule const& rule,
                           attention_inputs<T> const& in, tensor4<T> y, tensor4<T> state,
                           workspace w) {
-  auto const s = detail::attention_shape::of(in);
-  detail::arena a(w);
+  auto const s = attention_shape::of(in);
+  arena a(w);
   if (s.empty()) return;
   attention_map_layout<T> const m(a, on, s);
   attention_kernels<T> const use(on.instructions);
@@ -42,12 +40,11 @@ template <class T>
 void materialized_backward(host_exec const& on, attention_rule const& rule,
                            attention_inputs<T> const& in, tensor4<T const> state,
                            attention_backward_tensors<T> const& out, workspace w) {
-  using detail::bias_gradient;
   tensor4<T> const dbias = out.to.dbias;
-  auto const s = detail::attention_shape::of(in.q.extents(), in.v.extents(), dbias.extents());
+  auto const s = attention_shape::of(in.q.extents(), in.v.extents(), dbias.extents());
   if (s.empty()) return clear_sums(dbias, out.mode);
   attention_kernels<T> const use(on.instructions);
-  detail::arena a(w), after(w);
+  arena a(w), after(w);
   attention_map_layout<T> const m(a, on, s);
   auto heads = out, shares = out;
   shares.to = {};
@@ -74,6 +71,4 @@ void materialized_backward(host_exec const& on, attention_rule const& rule,
   });
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

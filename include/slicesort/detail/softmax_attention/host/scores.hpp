@@ -7,8 +7,8 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
-#include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
+#include <slicesort/detail/softmax_attention/host/simd_table.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -17,15 +17,13 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // -infinity, built from its bits: with -ffast-math the compiler may assume that there is none.
 template <class A>
 A no_score() {
-  return detail::bit_cast<A>(
-      static_cast<lane_uint<A>>(~lane_uint<A>{0} << detail::binary_format<A>::fraction_bits));
+  return bit_cast<A>(
+      static_cast<lane_uint<A>>(~lane_uint<A>{0} << binary_format<A>::fraction_bits));
 }
 // The factor that normalizes weights; 0 for a query without keys.
 template <class A>
@@ -38,7 +36,7 @@ class attention_scratch {
  public:
   A* scores;  // [key][lane]
 
-  explicit attention_scratch(detail::arena& a) {
+  explicit attention_scratch(arena& a) {
     constexpr std::size_t lanes = attention_queries, tile = lanes * attention_keys;
     scores = a.take<A>(tile);
     bias_ = a.take<A>(tile);  // of which a relative one takes lanes + rows
@@ -163,6 +161,4 @@ class attention_scratch {
   std::uint64_t* allowed_;
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -9,18 +9,16 @@
 #include <slicesort/detail/softmax_attention/host/backward_tile.hpp>
 #include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
 #include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
-#include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
+#include <slicesort/detail/softmax_attention/host/simd_table.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
-#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 template <class A>
 struct shared_bias_slot {
@@ -30,7 +28,7 @@ struct shared_bias_slot {
   gathered_keys* gathered;
   shared_sums<A> total;
 
-  shared_bias_slot(detail::arena& a, detail::attention_shape s, bool sparse)
+  shared_bias_slot(arena& a, attention_shape s, bool sparse)
       : scratch(a, s),
         tile(a, s),
         of(a, s, attention_keys),
@@ -40,12 +38,12 @@ struct shared_bias_slot {
 
 template <class T>
 class shared_bias_task {
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
 
  public:
   shared_bias_task(attention_rule const& rule, attention_kernels<T> const& use,
                    attention_inputs<T> const& in, tensor4<A const> state,
-                   attention_backward_tensors<T> const& out, detail::attention_shape const& s,
+                   attention_backward_tensors<T> const& out, attention_shape const& s,
                    shared_bias_slot<A>& m)
       : rule_(rule), use_(use), in_(in), state_(state), out_(out), shape_(s), m_(m) {}
 
@@ -113,10 +111,8 @@ class shared_bias_task {
   attention_inputs<T> const& in_;
   tensor4<A const> const state_;
   attention_backward_tensors<T> const& out_;
-  detail::attention_shape const& shape_;
+  attention_shape const& shape_;
   shared_bias_slot<A>& m_;
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -3,14 +3,12 @@
 // at as a whole are cut in two, so that the cost follows the outline of what is looked at.
 #pragma once
 
-#include <slicesort/mask_protocol.hpp>
+#include <slicesort/policies/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // Where a range of at least two numbers is cut: at a multiple of the greatest power of two, where
 // blocks of masks begin.
@@ -28,12 +26,12 @@ class sparse_pairs {
   sparse_pairs(Mask const& mask, index_t keys, Pairs const& tile, std::uint64_t* to)
       : mask_(mask), keys_(keys), query_(tile.query), key_(tile.key), to_(to) {}
 
-  void add(detail::pair_range r) const {
-    if (detail::covers_pairs(mask_, r)) return set(r);
-    if (!detail::meets_pairs(mask_, r)) return;
+  void add(pair_range r) const {
+    if (covers_pairs(mask_, r)) return set(r);
+    if (!meets_pairs(mask_, r)) return;
     index_t const queries = r.last_query - r.first_query, keys = r.last_key - r.first_key;
     if (queries * keys <= few_pairs) return ask(r);
-    detail::pair_range low = r, high = r;
+    pair_range low = r, high = r;
     if (keys == 1 || (queries > 1 && alike(r)))
       low.last_query = high.first_query = cut_of(r.first_query, r.last_query);
     else
@@ -47,19 +45,19 @@ class sparse_pairs {
   static constexpr index_t few_pairs = 16;
 
   // Whether the first query treats all keys alike: then queries differ.
-  bool alike(detail::pair_range r) const {
+  bool alike(pair_range r) const {
     r.last_query = r.first_query + 1;
-    return !detail::meets_pairs(mask_, r) || detail::covers_pairs(mask_, r);
+    return !meets_pairs(mask_, r) || covers_pairs(mask_, r);
   }
 
-  void set(detail::pair_range r) const {
+  void set(pair_range r) const {
     std::uint64_t const bits = (std::uint64_t{1} << (r.last_query - r.first_query)) - 1;
     for (index_t j = r.first_key; j < r.last_key; ++j)
       to_[j - key_] |= bits << (r.first_query - query_);
   }
-  void ask(detail::pair_range r) const {
+  void ask(pair_range r) const {
     for (index_t i = r.first_query; i < r.last_query; ++i) {
-      key_range const range = detail::range_of_keys(mask_, i, keys_);
+      key_range const range = range_of_keys(mask_, i, keys_);
       for (index_t j = r.first_key; j < r.last_key; ++j)
         if (range.first <= j && j < range.last && mask_.allows(i, j))
           to_[j - key_] |= std::uint64_t{1} << (i - query_);
@@ -78,7 +76,7 @@ class sparse_keys {
   sparse_keys(Mask const& mask, int most, index_t* to) : mask_(mask), most_(most), to_(to) {}
 
   // Returns how many were found; `left` begins behind what has been searched.
-  int find(detail::pair_range& left) {
+  int find(pair_range& left) {
     next_ = left.last_key;
     if (left.first_key < left.last_key) (void)add(left);
     left.first_key = next_;
@@ -87,17 +85,17 @@ class sparse_keys {
 
  private:
   // Returns whether there is room for more.
-  bool add(detail::pair_range r) {
+  bool add(pair_range r) {
     if (count_ == most_) return next_ = r.first_key, false;
-    if (!detail::meets_pairs(mask_, r)) return true;
-    if (r.last_key - r.first_key == 1 || detail::covers_pairs(mask_, r) || all_met(r)) {
+    if (!meets_pairs(mask_, r)) return true;
+    if (r.last_key - r.first_key == 1 || covers_pairs(mask_, r) || all_met(r)) {
       for (; r.first_key < r.last_key; ++r.first_key) {
         if (count_ == most_) return next_ = r.first_key, false;
         to_[count_++] = r.first_key;
       }
       return true;
     }
-    detail::pair_range low = r, high = r;
+    pair_range low = r, high = r;
     low.last_key = high.first_key = cut_of(r.first_key, r.last_key);
     return add(low) && add(high);
   }
@@ -105,25 +103,23 @@ class sparse_keys {
   // Whether some of the queries look at all of the keys, as where blocks of a mask are smaller than
   // the queries are many: then the keys need not be cut further. Asked only about so many keys, and
   // if both ends are looked at, lest it be in vain.
-  bool all_met(detail::pair_range r) const {
-    if constexpr (detail::has_covers<Mask>) {
+  bool all_met(pair_range r) const {
+    if constexpr (has_covers<Mask>) {
       index_t const keys = r.last_key - r.first_key;
       if (keys < 32 || keys > 64) return false;
-      detail::pair_range first = r, last = r;
+      pair_range first = r, last = r;
       first.last_key = r.first_key + 1, last.first_key = r.last_key - 1;
-      return detail::meets_pairs(mask_, first) && detail::meets_pairs(mask_, last) && some_cover(r);
+      return meets_pairs(mask_, first) && meets_pairs(mask_, last) && some_cover(r);
     } else {
       return (void)r, false;
     }
   }
-  bool some_cover(detail::pair_range r) const {
+  bool some_cover(pair_range r) const {
     if (r.last_query - r.first_query <= 16) return false;
-    detail::pair_range low = r, high = r;
+    pair_range low = r, high = r;
     low.last_query = high.first_query = cut_of(r.first_query, r.last_query);
-    for (detail::pair_range const& half : {low, high})
-      if (detail::meets_pairs(mask_, half) &&
-          (detail::covers_pairs(mask_, half) || some_cover(half)))
-        return true;
+    for (pair_range const& half : {low, high})
+      if (meets_pairs(mask_, half) && (covers_pairs(mask_, half) || some_cover(half))) return true;
     return false;
   }
 
@@ -133,6 +129,4 @@ class sparse_keys {
   index_t next_ = 0;
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

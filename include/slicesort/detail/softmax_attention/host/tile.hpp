@@ -4,16 +4,14 @@
 // memory order.
 #pragma once
 
-#include <slicesort/detail/host/simd/product_block.hpp>
+#include <slicesort/detail/host/simd/micro_kernel.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstdint>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 inline constexpr int attention_queries = 48;  // lanes of a tile: three vectors of 16
 inline constexpr int attention_keys = 128;    // rows of a tile, at most
@@ -97,6 +95,4 @@ struct add_rows_call {
   lane_range lanes{};  // any lanes
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -7,12 +7,11 @@
 
 // The keys of detail::sortable_key for a vector of values.
 template <class T, int Count>
-SLICESORT_INLINE vec<detail::bits_t<T>, Count> canonical_keys(
-    vec<detail::bits_t<T>, Count> const& bits, vec<detail::bits_t<T>, Count>& changed) {
+SLICESORT_INLINE vec<bits_t<T>, Count> canonical_keys(vec<bits_t<T>, Count> const& bits,
+                                                      vec<bits_t<T>, Count>& changed) {
   using Bits = detail::bits_t<T>;
   using V = vec<Bits, Count>;
-  V const top = broadcast<V>(detail::sign_bit<Bits>),
-          all = broadcast<V>(static_cast<Bits>(~Bits{0}));
+  V const top = broadcast<V>(sign_bit<Bits>), all = broadcast<V>(static_cast<Bits>(~Bits{0}));
   V const raw = bits ^ (spread_sign<Bits, Count>(bits) | top);
   V const nan = greater(bits & ~top, broadcast<V>(Bits{dtype_traits<T>::infinity}));
   V key = select(nan, all, raw);

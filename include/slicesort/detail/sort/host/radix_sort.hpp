@@ -14,19 +14,17 @@
 #include <cstring>
 #include <utility>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 template <class T>
 class radix_tile {
  public:
-  using bits = detail::bits_t<T>;
+  using bits = bits_t<T>;
   static constexpr int columns = radix_columns<T>;
 
   radix_tile() = default;
   // Takes the scratch memory of one tile of `rows` rows.
-  radix_tile(detail::arena& a, index_t rows)
+  radix_tile(arena& a, index_t rows)
       : pitch_(radix_pitch<T>(rows)),
         keys_(a.take<bits>(static_cast<std::size_t>(pitch_ * columns))),
         rows_(a.take<std::uint32_t>(static_cast<std::size_t>(pitch_ * columns))),
@@ -68,10 +66,10 @@ class radix_tile {
     void put(std::size_t i, item from) const {
       bits const key = static_cast<bits>(from.key ^ flip);
       rows[i] = from.row;
-      if (lossy && (key == detail::sign_bit<bits> || key == static_cast<bits>(~bits{0})))
+      if (lossy && (key == sign_bit<bits> || key == static_cast<bits>(~bits{0})))
         fetch(i, from.row);  // zero or NaN
       else
-        keys[i] = detail::unsortable_bits(key);
+        keys[i] = unsortable_bits(key);
     }
     void copy_through(std::uint32_t i) const {
       rows[i] = i;
@@ -170,6 +168,4 @@ class radix_tile {
   item *front_ = nullptr, *back_ = nullptr;  // [rows] each: one column, and where a pass moves it
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -11,9 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // Columns of a tile: a cache line.
 template <class T>
@@ -42,9 +40,8 @@ SLICESORT_INLINE void transpose_block(Lane const* from, index_t from_pitch, Lane
 
 // Loads the tile as keys. Sets bits of changed[c] where some key of the column has lost them.
 template <class T>
-void load_columns(column_tile<T> const& t, detail::bits_t<T>* keys, index_t pitch,
-                  detail::bits_t<T>* changed) {
-  using bits = detail::bits_t<T>;
+void load_columns(column_tile<T> const& t, bits_t<T>* keys, index_t pitch, bits_t<T>* changed) {
+  using bits = bits_t<T>;
   constexpr int columns = radix_columns<T>,
                 lanes = portable::vector_bytes / static_cast<int>(sizeof(bits));
   using V = portable::vec<bits, lanes>;
@@ -82,6 +79,4 @@ void store_columns(From const* from, index_t pitch, column_tile<T> const& t,
   portable::finish_streaming<true>();
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -10,16 +10,14 @@
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/detail/sort/host/radix_sort.hpp>
 #include <slicesort/detail/sort/host/sort_tile.hpp>
-#include <slicesort/order.hpp>
+#include <slicesort/policies/order.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 inline constexpr index_t longest_network = 65536;  // what a 16-bit index can name
 
@@ -53,7 +51,7 @@ struct sort_scratch {
   unsigned char* networks[2] = {};  // of the others, for each tile
 
   sort_scratch() = default;
-  sort_scratch(detail::arena& a, extents3 e, unsigned threads) {
+  sort_scratch(arena& a, extents3 e, unsigned threads) {
     sort_task<T> const task(e, threads);
     if (task.radix)
       radix = radix_tile<T>(a, e.length);
@@ -79,8 +77,8 @@ column_tile<T> make_sort_tile(columns_to_sort<T, Order> const& all, column_range
     t.flip[lane] = 0;
   }
   columns.for_each([&](int lane, index_t, index_t channel) {
-    if (!detail::ascends(all.order, channel, columns.extents.channels))
-      t.flip[lane] = static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0});
+    if (!ascends(all.order, channel, columns.extents.channels))
+      t.flip[lane] = static_cast<bits_t<T>>(~bits_t<T>{0});
   });
   t.stream = worth_streaming<T>(columns.extents) && t.y_at.on_lines(t.y, sizeof(T)) &&
              (t.perm == nullptr || t.perm_at.on_lines(t.perm, static_cast<index_t>(t.perm_width)));
@@ -131,6 +129,4 @@ void sort_columns(host_exec const& on, columns_to_sort<T, Order> const& all,
   });
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

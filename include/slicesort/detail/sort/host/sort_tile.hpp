@@ -15,19 +15,15 @@
 #include <type_traits>
 #include <utility>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
-#define SLICESORT_TARGET_TEXT <slicesort/detail/sort/host/kernels.inl>
+#define SLICESORT_TARGET_TEXT <slicesort/detail/sort/host/simd_table.inl>
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
 // Sorts one tile or two, whose rows must fit 16-bit indices. Two should lie side by side.
 template <class T>
 void sort_tiles(isa set, column_tile<T> const* tiles, int count) {
-  dispatch(set, [&](auto target) { sort_tiles(target, tiles, count); });
+  with_isa(set, [&](auto target) { sort_tiles(target, tiles, count); });
 }
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -2,29 +2,27 @@
 // Takes some channels of a sample through the factors of sparse_mix.
 #pragma once
 
-#include <slicesort/detail/host/column_run.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/math/wrap.hpp>
-#include <slicesort/detail/sparse_mix/host/kernels.hpp>
+#include <slicesort/detail/sparse_mix/host/simd_table.hpp>
 #include <slicesort/detail/sparse_mix/host/tile.hpp>
-#include <slicesort/detail/sparse_mix/problem.hpp>
+#include <slicesort/detail/sparse_mix/params.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // What all tasks of a call share.
 template <class T>
 struct mix_call {
   mix_kernels<T> use;
-  detail::mix_rule rule;
+  mix_rule rule;
   index_t const* offsets;  // [factors][links]
   tensor4<T const> weights;
   tensor1<index_t const> lengths;
@@ -35,7 +33,7 @@ enum class mix_direction { forward, backward };
 template <class T>
 class mix_chain {
  public:
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
 
   mix_chain(mix_call<T> const& call, column_run run, index_t length, A* staged)
       : call_(call),
@@ -74,8 +72,7 @@ class mix_chain {
   void wrapped_offsets(index_t factor, index_t first, int links, index_t* ahead) const {
     index_t const* const offset = call_.offsets + factor * call_.rule.links + first;
     for (int k = 0; k < links; ++k)
-      ahead[k] =
-          0 <= offset[k] && offset[k] < rows_ ? offset[k] : detail::wrapped(offset[k], rows_);
+      ahead[k] = 0 <= offset[k] && offset[k] < rows_ ? offset[k] : wrapped(offset[k], rows_);
   }
 
   // Whether mix can store its sums in a tensor itself. Kernels form sums of whole tiles.
@@ -155,6 +152,4 @@ class mix_chain {
   A* const staged_;
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -12,16 +12,13 @@
 #include <cstddef>
 #include <new>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // For every one of rows * columns sums, how many tasks have added to it.
 class ordered_sum {
  public:
-  ordered_sum(detail::arena& a, index_t rows, index_t columns)
-      : count_((detail::amount(rows) * columns).number()),
-        done_(a.take<std::atomic<index_t>>(count_)) {}
+  ordered_sum(arena& a, index_t rows, index_t columns)
+      : count_((amount(rows) * columns).number()), done_(a.take<std::atomic<index_t>>(count_)) {}
 
   // To be called before the tasks begin.
   void begin() const {
@@ -45,6 +42,4 @@ class ordered_sum {
   std::atomic<index_t>* done_;
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

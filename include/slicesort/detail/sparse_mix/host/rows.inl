@@ -155,7 +155,7 @@ struct mix_dots {
     }
   }
 
-  // Vectors of half a row. Their lanes are detail::channel_lanes of sparse_mix/problem.hpp, which
+  // Vectors of half a row. Their lanes are channel_lanes of sparse_mix/params.hpp, which
   // defines the order of the sum.
   static constexpr int parts = detail::channel_lanes / lanes::count;
   static_assert(parts >= 1, "the lanes of a channel block fill vectors");

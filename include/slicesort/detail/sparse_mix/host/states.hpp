@@ -4,25 +4,23 @@
 #pragma once
 
 #include <slicesort/detail/sparse_mix/host/chain.hpp>
-#include <slicesort/detail/sparse_mix/problem.hpp>
+#include <slicesort/detail/sparse_mix/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <utility>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // Applies factor f forward, from one tile to another and, as mix_chain::mix does, to a tensor.
 template <class T, class A>
 void mix_forward(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A const* from, A* to,
                  tensor3<T> const* stream = nullptr, bool last = false) {
-  detail::residual_form const residual = chain.call().rule.residual;
-  if (residual == detail::residual_form::initial && f > 0) chain.load(x, to);
-  A const* const start = residual == detail::residual_form::none                   ? nullptr
-                         : residual == detail::residual_form::per_factor || f == 0 ? from
-                                                                                   : to;
+  residual_form const residual = chain.call().rule.residual;
+  if (residual == residual_form::initial && f > 0) chain.load(x, to);
+  A const* const start = residual == residual_form::none                   ? nullptr
+                         : residual == residual_form::per_factor || f == 0 ? from
+                                                                           : to;
   chain.mix(mix_direction::forward, f, start, from, to, true, stream, last);
 }
 
@@ -33,7 +31,7 @@ void mix_forward(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A con
 template <class T>
 class mix_states {
  public:
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
 
   // The tiles are memory for states; `kept` may be null.
   mix_states(mix_chain<T> const& chain, tensor3<T const> x, tensor4<T const> saved, A* tile,
@@ -101,6 +99,4 @@ class mix_states {
   index_t kept_factor_ = -1, tile_factor_ = -1;  // whose inputs they hold
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

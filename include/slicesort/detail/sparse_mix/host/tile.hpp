@@ -4,7 +4,7 @@
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
-#include <slicesort/detail/sparse_mix/problem.hpp>
+#include <slicesort/detail/sparse_mix/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -12,13 +12,11 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
-inline constexpr int mix_columns = detail::channel_block;  // the pitch of a tile
-inline constexpr int mix_dots_at_once = 16;                // most products of a round
-inline constexpr int mix_links = 64;                       // most links of a pass
+inline constexpr int mix_columns = channel_block;  // the pitch of a tile
+inline constexpr int mix_dots_at_once = 16;        // most products of a round
+inline constexpr int mix_links = 64;               // most links of a pass
 inline constexpr int mix_staged_links = 16;  // most links of a pass if weights must be converted
 
 // Rows [first, last) of a factor, or of a part of its links, in which no link wraps around from the
@@ -26,7 +24,7 @@ inline constexpr int mix_staged_links = 16;  // most links of a pass if weights 
 // weight is `weights[i * weight_pitch + weight[k]]`.
 template <class T>
 struct row_span {
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
 
   A const* start;  // what the sums begin with: rows of a tile; null: 0
   A const* from;
@@ -69,12 +67,12 @@ void for_each_row_span(index_t const* ahead, int links, index_t rows, index_t* s
 // the last round may reach past the rows.
 template <class T>
 struct mix_scratch {
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
   A *first, *second;  // a factor's input and output
   A *third, *fourth;  // in backward: a state, and a state or a sum that is kept
   A* staged;          // weights, if they must be converted
 
-  mix_scratch(detail::arena& a, index_t length, index_t links) {
+  mix_scratch(arena& a, index_t length, index_t links) {
     auto const tile = static_cast<std::size_t>((length + mix_dots_at_once) * mix_columns);
     first = a.take<A>(tile);
     second = a.take<A>(tile);
@@ -85,6 +83,4 @@ struct mix_scratch {
   }
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -6,12 +6,12 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/sparse_mix/host/chain.hpp>
-#include <slicesort/detail/sparse_mix/host/kernels.hpp>
 #include <slicesort/detail/sparse_mix/host/ordered_sum.hpp>
+#include <slicesort/detail/sparse_mix/host/simd_table.hpp>
 #include <slicesort/detail/sparse_mix/host/tile.hpp>
-#include <slicesort/detail/sparse_mix/problem.hpp>
+#include <slicesort/detail/sparse_mix/params.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
@@ -19,9 +19,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 // Every tile of a sample adds its products to those of the tiles before it: in dweights itself if
 // that has the accumulator's type, else in sums for the samples that are under way, which the last
@@ -29,14 +27,14 @@ namespace impl {
 template <class T>
 class mix_products {
  public:
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
 
-  mix_products(detail::arena& a, detail::mix_shape const& s, unsigned threads)
+  mix_products(arena& a, mix_shape const& s, unsigned threads)
       : tiles_((s.extents.channels + mix_columns - 1) / mix_columns),
         under_way_(std::min(s.extents.batch, static_cast<index_t>(threads))),
         shape_(s),
         order_(a, tiles_ > 1 && threads > 1 ? s.extents.batch : 0, s.factors),
-        sums_(a.take<A>(detail::amount(tiles_ > 1 && !in_place ? under_way_ : 0) * s.factors *
+        sums_(a.take<A>(amount(tiles_ > 1 && !in_place ? under_way_ : 0) * s.factors *
                         s.extents.length * s.links)) {}
 
   index_t tiles() const { return tiles_; }
@@ -137,7 +135,7 @@ class mix_products {
                                                  : kept[k];
         A const sum = before + of[k];
         if (in_place || last)
-          to[k * step] = detail::rounded<T>(sum);
+          to[k * step] = rounded<T>(sum);
         else
           kept[k] = sum;
       }
@@ -149,13 +147,11 @@ class mix_products {
   }
 
   index_t tiles_, under_way_;
-  detail::mix_shape shape_;
+  mix_shape shape_;
   ordered_sum order_;
   A* sums_;
   tensor4<T> to_;
   grad_mode mode_ = grad_mode::overwrite;
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

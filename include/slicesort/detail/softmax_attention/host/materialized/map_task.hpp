@@ -10,28 +10,26 @@
 #include <slicesort/detail/host/row_io.hpp>
 #include <slicesort/detail/softmax_attention/host/backward_tile.hpp>
 #include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
-#include <slicesort/detail/softmax_attention/host/kernels.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/materialized/layout.hpp>
 #include <slicesort/detail/softmax_attention/host/scores.hpp>
+#include <slicesort/detail/softmax_attention/host/simd_table.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
-#include <slicesort/detail/softmax_attention/problem.hpp>
+#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/gemm.hpp>
-#include <slicesort/grad_mode.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/policies/gemm.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
-namespace slicesort {
-inline namespace SLICESORT_BUILD {
-namespace impl {
+SLICESORT_DETAIL_BEGIN
 
 template <class T>
 class attention_map_task {
-  using A = detail::accumulator_t<T>;
+  using A = accumulator_t<T>;
   using matrix = matrix_operand<T>;
   static constexpr bool sums_are_elements = std::is_same_v<T, A>;
 
@@ -42,7 +40,7 @@ class attention_map_task {
         use_(use),
         in_(in),
         m_(m),
-        shape_(detail::attention_shape::of(in)),
+        shape_(attention_shape::of(in)),
         head_(rule.lengths, shape_, pair),
         io_(use) {}
 
@@ -296,11 +294,9 @@ class attention_map_task {
   attention_kernels<T> const& use_;
   attention_inputs<T> const& in_;
   attention_map_slot<T> const& m_;
-  detail::attention_shape const shape_;
+  attention_shape const shape_;
   attention_head const head_;
   row_io<T> const io_;
 };
 
-}  // namespace impl
-}  // namespace SLICESORT_BUILD
-}  // namespace slicesort
+SLICESORT_DETAIL_END

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Columns whose groups are sorted by one thread each. Channels with different shifts read different
+// rows at a time, and memory would deliver eight times the bytes that are needed. So rows are
+// staged in shared memory first: a window of those that a block needs, where neighboring channels
+// have similar shifts; else a tile of whole columns. Where nothing is shifted, or a column is too
+// long, groups are read from the tensor.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/csp/device/groups.hpp>
+#include <slicesort/detail/device/columns.hpp>
+#include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/math/row_division.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+SLICESORT_DETAIL_BEGIN
+
+// A unit is what a thread sorts at a time: a group, or eight pairs. One free row after every 2^Pad
+// rows of a tile keeps threads with neighboring units of a column out of each other's memory banks.
+template <class T, int Pad>
+struct group_tile {
+  static constexpr int at_once = 8;  // elements that a thread has in flight
+  static constexpr std::uint32_t run = 1u << Pad;
+
+  int width;  // columns: a power of two that divides the block
+  bool staged, windowed;
+  bool rows_adjacent;
+  std::uint32_t units, rows_of_unit;  // of a column
+  std::uint32_t units_of_block;       // all, if whole columns are staged
+  index_t blocks_of_tile;
+  index_division by_blocks, by_channels;  // of a tile, and of a sample
+  shift_spread spread;                    // if windowed; its width is that of the tile
+
+  SLICESORT_HD static constexpr index_t padded(index_t rows) { return rows + (rows >> Pad); }
+  // Whether every unit of a window begins behind a free row, and so crosses none.
+  SLICESORT_HD bool aligned() const { return windowed && rows_of_unit == run; }
+  SLICESORT_HD index_t staged_rows(extents3 e) const {
+    if (!windowed) return e.length;
+    return static_cast<index_t>(units_of_block * rows_of_unit) + spread.above + spread.below +
+           (aligned() ? run - 1 : 0);
+  }
+
+  template <class SharedAllocator>
+  SLICESORT_HD T* shared(SharedAllocator& shared_memory, extents3 e) const {
+    if (!staged) return nullptr;
+    return shared_memory.template allocate<T>(static_cast<std::size_t>(padded(staged_rows(e))) *
+                                              static_cast<std::size_t>(width));
+  }
+
+  // A thread's part of the tile.
+  struct thread_work {
+    tensor3<T const> const& x;
+    bool inside = false;
+    column_index at{};
+    csp_column column{};
+    std::uint32_t first = 0, last = 0, step = 0;  // units
+    bool staged = false, windowed = false, aligned = false;
+    std::uint32_t window = 0;  // row n after the shift is row n + window of the tile, if windowed
+    T const* tile = nullptr;   // its column of the tile
+    int width = 0;
+
+    // Whether `count` rows from `row` on are valid and come from consecutive rows.
+    SLICESORT_HD_INLINE bool contiguous(std::uint32_t row, std::uint32_t count) const {
+      return row + count <= column.valid &&
+             (windowed || column.source(row) + count <= column.valid);
+    }
+    // value[k] = the bits of row `row` + k after the shift, for rows below `end`.
+    template <class Bits, std::size_t Count>
+    SLICESORT_HD_INLINE void read(std::uint32_t row, std::uint32_t end,
+                                  Bits (&value)[Count]) const {
+      if (contiguous(row, Count))
+        read_contiguous(row, static_cast<int>(end - row), value);
+      else
+        read_scattered(row, end, value);
+    }
+    template <class Bits, std::size_t Count>
+    SLICESORT_HD_INLINE void read_scattered(std::uint32_t row, std::uint32_t end,
+                                            Bits (&value)[Count]) const {
+      SLICESORT_UNROLL
+      for (std::uint32_t k = 0; k < Count; ++k)
+        value[k] = row + k < end ? bit_cast<Bits>((*this)[row + k]) : Bits{0};
+    }
+    // value[k] = the bits of row `row` + k for k < wanted, of rows that are contiguous.
+    template <class Bits, std::size_t Count>
+    SLICESORT_HD_INLINE void read_contiguous(std::uint32_t row, int wanted,
+                                             Bits (&value)[Count]) const {
+      static_assert(Count <= run, "they cross one free row at most");
+      std::uint32_t const from = windowed ? row + window : column.source(row);
+      if (aligned) {
+        T const* const source = tile + static_cast<int>(padded_row_of(from)) * width;
+        SLICESORT_UNROLL
+        for (int k = 0; k < static_cast<int>(Count); ++k)
+          value[k] = k < wanted ? bit_cast<Bits>(source[k * width]) : Bits{0};
+      } else if (staged) {
+        int const before_free = static_cast<int>(run - from % run);
+        T const* source = tile + static_cast<int>(padded_row_of(from)) * width;
+        SLICESORT_UNROLL
+        for (int k = 0; k < static_cast<int>(Count); ++k) {
+          if (k == before_free) source += width;
+          value[k] = k < wanted ? bit_cast<Bits>(*source) : Bits{0};
+          source += width;
+        }
+      } else {
+        column_of<T const> const values(x, at);
+        T const* source = values.data + static_cast<index_t>(from) * values.stride;
+        SLICESORT_UNROLL
+        for (int k = 0; k < static_cast<int>(Count); ++k) {
+          value[k] = k < wanted ? bit_cast<Bits>(*source) : Bits{0};
+          source += values.stride;
+        }
+      }
+    }
+    SLICESORT_HD_INLINE T operator[](std::uint32_t row) const {
+      return staged && !(windowed && row >= column.valid) ? in_tile(row) : in_tensor(row);
+    }
+
+   private:
+    SLICESORT_HD_INLINE T in_tile(std::uint32_t row) const {
+      std::uint32_t const from = windowed ? row + window : column.source(row);
+      return tile[static_cast<int>(padded_row_of(from)) * width];
+    }
+    SLICESORT_HD_INLINE T in_tensor(std::uint32_t row) const {
+      return column_of<T const>(x, at)[static_cast<index_t>(column.source(row))];
+    }
+  };
+  SLICESORT_HD_INLINE static std::uint32_t padded_row_of(std::uint32_t row) {
+    return row + (row >> Pad);
+  }
+
+  // Finds this thread's work, and stages the tile in shared memory: a barrier.
+  template <class Block>
+  SLICESORT_HD_INLINE thread_work open(Block& block, csp_groups const& groups,
+                                       tensor3<T const> const& x) const {
+    extents3 const e = groups.extents;
+    T* const tile = shared(block, e);
+    tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
+    index_t const of_tile = by_blocks(block.index());
+    auto const part = static_cast<std::uint32_t>(block.index() - of_tile * blocks_of_tile);
+    index_t const number = of_tile * width + walk.column;
+    bool const inside = number < e.batch * e.channels;
+    index_t const sample = inside ? by_channels(number) : 0;
+    column_index const at{sample, inside ? number - sample * e.channels : 0};
+    std::uint32_t const first = part * units_of_block;
+    std::uint32_t const left = units - first;
+    thread_work work{x};
+    work.inside = inside;
+    work.at = at;
+    work.column = groups.column(at);
+    work.first = first + static_cast<std::uint32_t>(walk.first_row);
+    work.last = first + (left < units_of_block ? left : units_of_block);
+    work.step = static_cast<std::uint32_t>(walk.step);
+    work.staged = staged;
+    work.windowed = windowed;
+    work.tile = tile + walk.column;
+    work.width = width;
+    std::uint32_t const row = first * rows_of_unit;
+    // All rows of the column, where there is no smaller window.
+    csp_window window{static_cast<std::uint32_t>(e.length), 0, 0};
+    std::uint32_t end = staged ? window.valid : 0u, moved = 0;
+    if (windowed) {
+      window = csp_window::of(groups, at, work.column, spread, row);
+      if (aligned()) moved = (0u - row - window.place_of_row_0) % run;
+      work.window = window.place_of_row_0 + moved;
+      work.aligned = aligned();
+      std::uint32_t const all = units_of_block * rows_of_unit, here = window.valid - row;
+      end = row < window.valid ? (here < all ? here : all) + spread.above + spread.below : 0u;
+    }
+    if (inside)
+      load(column_of<T const>(x, at), window, walk.rows(static_cast<int>(end)), tile + walk.column,
+           width, static_cast<int>(moved));
+    if (staged) block.sync();
+    return work;
+  }
+
+ private:
+  // Puts some rows of the window into the rows of the tile that are `moved` further: up to the end
+  // of the column, then from its begin.
+  SLICESORT_HD_INLINE static void load(column_of<T const> from, csp_window window, row_range rows,
+                                       T* tile, int width, int moved) {
+    bool const jumps = static_cast<std::uint32_t>(rows.step) % run == 0;
+    SLICESORT_NO_UNROLL
+    while (rows.first < rows.end) {
+      auto const at = static_cast<int>(window.source(static_cast<std::uint32_t>(rows.first)));
+      int const before_end = rows.first + static_cast<int>(window.valid) - at;
+      row_range const here{rows.first, rows.step, rows.end < before_end ? rows.end : before_end};
+      auto source = from.walk(at - rows.first, here);
+      auto const next = [&](int) { return source.next(); };
+      if (jumps) {  // all its rows are as far apart
+        row_walk<T> to{tile + padded(rows.first + moved) * width, padded(rows.step) * width};
+        copy_rows<at_once>(here, next, [&](int, T value) { to.next() = value; });
+      } else {
+        copy_rows<at_once>(here, next,
+                           [&](int row, T value) { tile[padded(row + moved) * width] = value; });
+      }
+      rows.first += (here.end - rows.first + rows.step - 1) & -rows.step;
+    }
+  }
+};
+
+SLICESORT_DETAIL_END

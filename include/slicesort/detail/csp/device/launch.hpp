@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launching the kernels that sort groups.
+#pragma once
+
+#include <slicesort/detail/csp/device/exchange_pairs.hpp>
+#include <slicesort/detail/csp/device/group_tile_shape.hpp>
+#include <slicesort/detail/csp/device/groups.hpp>
+#include <slicesort/detail/csp/device/groups_view.hpp>
+#include <slicesort/detail/csp/device/sort_short_groups.hpp>
+#include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/device/tile_shape.hpp>
+#include <slicesort/detail/device/tuning.hpp>
+#include <slicesort/detail/sort/device/sort_columns.hpp>
+#include <slicesort/policies/tuning.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+SLICESORT_DETAIL_BEGIN
+
+// The samples of a saved order from `first` on.
+inline group_rows slice_batch(group_rows rows, index_t first) {
+  if (rows.present())
+    rows.data = static_cast<unsigned char*>(rows.data) + first * rows.strides.batch * rows.bytes;
+  return rows;
+}
+
+// The extents of a tensor whose columns are the groups.
+inline extents3 group_extents(extents3 e, index_t group) {
+  return {e.batch * divide_up(e.length, group), group, e.channels};
+}
+
+// Whether a whole group fits in the registers of a thread.
+template <class T, class Grid>
+bool groups_in_registers(Grid const& grid, index_t group) {
+  index_t const longest = sort_tuning_of<T>(grid).register_rows;
+  return group <= 2 || group <= std::min<index_t>(longest, max_register_rows<T>);
+}
+
+// Whether groups are sorted in registers from a tile in shared memory.
+template <class T, class Grid>
+bool groups_staged(Grid const& grid, extents3 e, index_t group) {
+  return groups_in_registers<T>(grid, group) && staged_width<T>(grid, e) > 0;
+}
+
+// Runs a body whose threads take units of `unit_rows` rows of x. In-place calls with shifts need
+// columns that fit in shared memory.
+template <class Grid, class Body, class T>
+void run_on_groups(Grid const& grid, Body body, csp_groups const& groups, tensor3<T const> x,
+                   bool in_place, csp_shifting const& shifting, index_t unit_rows) {
+  extents3 const e = x.extents();
+  auto& tile = body.tile;
+  tile.rows_adjacent = rows_are_adjacent(x.strides());
+  tile.units = static_cast<std::uint32_t>(divide_up(e.length, unit_rows));
+  tile.rows_of_unit = static_cast<std::uint32_t>(unit_rows);
+  int threads = 0;
+  if (shifting.any && !in_place) threads = shape_window<T>(grid, groups, shifting, tile);
+  if (shifting.any && threads == 0)
+    threads = shape_columns<T>(grid, e, in_place, Body::max_threads, tile);
+  if (threads == 0) threads = shape_unstaged<T>(grid, e, tile);
+  tile.by_blocks = index_division(tile.blocks_of_tile);
+  tile.by_channels = index_division(e.channels);
+  grid.run(body, divide_up(e.batch * e.channels, tile.width) * tile.blocks_of_tile, threads);
+}
+template <class Body, class Grid, class T>
+void run_on_groups(Grid const& grid, groups_view<T> const& view, csp_shifting const& shifting,
+                   index_t unit_rows) {
+  run_on_groups(grid, Body{view, {}}, view.groups, view.x, view.x.data() == view.y.data(), shifting,
+                unit_rows);
+}
+
+template <int Rows, class Grid, class T>
+void sort_groups_in_registers(Grid const& grid, groups_view<T> const& view,
+                              csp_shifting const& shifting) {
+  if constexpr (Rows <= max_register_rows<T>) {
+    if (view.groups.group > Rows) return sort_groups_in_registers<2 * Rows>(grid, view, shifting);
+    run_on_groups<sort_short_groups_body<T, Rows>>(grid, view, shifting, view.groups.group);
+  }
+}
+
+template <class Grid, class T>
+void sort_groups(Grid const& grid, groups_view<T> const& view, csp_shifting const& shifting,
+                 sort_layout<T> const& m) {
+  index_t const group = view.groups.group;
+  if (group == 2)
+    run_on_groups<exchange_pairs_body<T>>(grid, view, shifting, rows_of_byte);
+  else if (groups_in_registers<T>(grid, group))
+    sort_groups_in_registers<4>(grid, view, shifting);
+  else
+    sort_long_columns(grid, view, m);
+}
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channel-wise sample permutation: what a call is about. `w[n] = x[(n - shift) mod valid rows]`,
+// groups of `group` consecutive rows; row `n` of the output is the row `order` of its group of `w`.
+#pragma once
+
+#include <slicesort/options.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+
+SLICESORT_DETAIL_BEGIN
+
+// The policies of a call. They are asked on the host, for every channel: they need not be device
+// code.
+struct csp_rule {
+  index_t group;           // rows of a group, 1..max(length, 1)
+  index_t reference = -1;  // the channel that groups are aligned to, which is not shifted; -1: they
+                           // are not
+  void const* policies;
+  index_t (*shift_by)(void const* policies, index_t channel, extents3 extents);
+  bool (*is_descending)(void const* policies, index_t channel, extents3 extents);
+
+  // Any integer: rows are counted modulo the valid ones.
+  index_t shift(index_t channel, extents3 extents) const {
+    return channel == reference ? 0 : shift_by(policies, channel, extents);
+  }
+  // Whether the channel's groups descend. Where groups are aligned none does.
+  bool descends(index_t channel, extents3 extents) const {
+    return is_descending(policies, channel, extents);
+  }
+};
+
+// How `order` is saved. Groups of one row need none. For groups of two, a bit says whether the rows
+// are exchanged: bit p % 8 of row p / 8 belongs to pair p.
+constexpr extents3 saved_order_extents(extents3 e, index_t group) {
+  if (group == 1) return {e.batch, 0, e.channels};
+  if (group == 2) return {e.batch, e.length / 16 + (e.length % 16 != 0), e.channels};
+  return e;
+}
+constexpr index_width saved_order_width(index_t group) {
+  return group <= 256     ? index_width::bits8
+         : group <= 65536 ? index_width::bits16
+                          : index_width::bits32;
+}
+
+// What the size of the workspace depends on.
+struct csp_shape {
+  extents3 extents;
+  index_t group;  // rows of one
+};
+
+template <class T>
+struct csp_forward {
+  using element = T;
+  static constexpr char const* name = "csp.forward";
+  csp_rule rule;
+  tensor3<T const> x;
+  tensor3<T> y;
+  index_tensor3 order;
+  bool saving;  // whether order is written
+  tensor1<index_t const> lengths;
+
+  csp_shape shape() const { return {x.extents(), rule.group}; }
+};
+
+template <class T>
+struct csp_backward {
+  using element = T;
+  static constexpr char const* name = "csp.backward";
+  csp_rule rule;
+  tensor3<T const> dy;
+  const_index_tensor3 order;
+  tensor3<T> dx;
+  grad_mode mode;
+  tensor1<index_t const> lengths;
+
+  csp_shape shape() const { return {dy.extents(), rule.group}; }
+};
+
+// Aligned: whether groups take the order of a reference channel; otherwise they are sorted.
+template <bool Aligned>
+struct csp_op {
+  using shape = csp_shape;
+  template <class T>
+  using forward = csp_forward<T>;
+  template <class T>
+  using backward = csp_backward<T>;
+};
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Columns as kernel bodies see them. They are numbered sample by sample.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/device/grid.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+SLICESORT_DETAIL_BEGIN
+
+struct column_index {
+  index_t batch, channel;
+};
+SLICESORT_HD constexpr column_index column_index_of(index_t column, index_t channels) {
+  index_t const batch = column / channels;
+  return {batch, column - batch * channels};
+}
+
+// How many leading rows of a sample are valid. Lengths are in device memory, where nothing has
+// checked them, so a wrong one is clamped.
+SLICESORT_HD inline index_t rows_of(tensor1<index_t const> lengths, index_t batch, index_t length) {
+  if (lengths.data() == nullptr) return length;
+  index_t const n = lengths(batch);
+  return n < 0 ? 0 : n > length ? length : n;
+}
+
+// The distance from one of a thread's rows to the next; 0 if there is no next row, because the
+// stride of an axis of extent 1 may be anything.
+SLICESORT_HD constexpr index_t jump_of(index_t step, index_t rows, index_t stride) {
+  return step < rows ? step * stride : 0;
+}
+
+// Some rows of a column, one after the other.
+struct row_range {
+  int first, step, end;
+};
+// Elements that lie `jump` apart, one after the other: cheaper than an address of each row.
+template <class T>
+struct row_walk {
+  T* at;
+  index_t jump;
+
+  SLICESORT_HD_INLINE T& next() {
+    T& here = *at;
+    at += jump;
+    return here;
+  }
+};
+// The rows `start` + first, + first + step, .. of a column; there must be one.
+template <class T>
+SLICESORT_HD_INLINE row_walk<T> walk_rows(T* column, index_t stride, index_t start,
+                                          row_range rows) {
+  return {column + (start + rows.first) * stride, jump_of(rows.step, rows.end, stride)};
+}
+// The same of a column that is asked for rows by their numbers.
+template <class Rows>
+struct indexed_walk {
+  Rows rows;
+  index_t at, step;
+
+  SLICESORT_HD_INLINE decltype(auto) next() {
+    index_t const row = at;
+    at += step;
+    return rows[row];
+  }
+};
+// f(batch) for all rows, Count at a time.
+template <int Count, bool Whole>
+struct row_batch {
+  row_range rows;
+
+  SLICESORT_HD_INLINE int row(int k) const { return rows.first + k * rows.step; }
+  // f(k, row) for its rows.
+  template <class F>
+  SLICESORT_HD_INLINE void each(F const& f) const {
+    SLICESORT_UNROLL
+    for (int k = 0; k < Count; ++k)
+      if (Whole || row(k) < rows.end) f(k, row(k));
+  }
+};
+template <int Count, class F>
+SLICESORT_HD_INLINE void for_row_batches(row_range rows, F const& f) {
+  int const whole = (Count - 1) * rows.step;
+  SLICESORT_NO_UNROLL
+  for (; rows.first + whole < rows.end; rows.first += Count * rows.step)
+    f(row_batch<Count, true>{rows});
+  if (rows.first < rows.end) f(row_batch<Count, false>{rows});
+}
+// write(row, read(row)) for all rows, Count reads before as many writes: so that none of them waits
+// for another.
+template <int Count, class Read, class Write>
+SLICESORT_HD_INLINE void copy_rows(row_range rows, Read const& read, Write const& write) {
+  for_row_batches<Count>(rows, [&](auto batch) {
+    decltype(read(0)) value[static_cast<std::size_t>(Count)];
+    batch.each([&](int k, int row) { value[k] = read(row); });
+    batch.each([&](int k, int row) { write(row, value[k]); });
+  });
+}
+
+// One column of a tensor: element n lies at data[n * stride].
+template <class T>
+struct column_of {
+  T* data;
+  index_t stride;
+
+  SLICESORT_HD column_of(tensor3<T> t, column_index at)
+      : data(t.data() + t.offset(at.batch, 0, at.channel)), stride(t.strides().length) {}
+  SLICESORT_HD T& operator[](index_t row) const { return data[row * stride]; }
+  SLICESORT_HD row_walk<T> walk(index_t start, row_range rows) const {
+    return walk_rows(data, stride, start, rows);
+  }
+};
+
+// A tensor of row numbers, 16 or 32 bits wide as known at run time; or none.
+struct index_rows {
+  void* data = nullptr;
+  strides3 strides{};
+  bool narrow = false;
+
+  index_rows() = default;
+  index_rows(index_tensor3 t)
+      : data(t.data()), strides(t.strides()), narrow(t.width() == index_width::bits16) {}
+  index_rows(const_index_tensor3 t)
+      : data(const_cast<void*>(t.data())),
+        strides(t.strides()),
+        narrow(t.width() == index_width::bits16) {}
+
+  SLICESORT_HD bool present() const { return data != nullptr; }
+};
+struct index_column {
+  void* data;
+  index_t stride;
+  bool narrow;
+
+  SLICESORT_HD index_column(index_rows t, column_index at)
+      : data(nullptr), stride(t.strides.length), narrow(t.narrow) {
+    index_t const first = at.batch * t.strides.batch + at.channel * t.strides.channels;
+    if (narrow)
+      data = static_cast<std::uint16_t*>(t.data) + first;
+    else
+      data = static_cast<std::uint32_t*>(t.data) + first;
+  }
+  SLICESORT_HD std::uint32_t operator[](index_t row) const {
+    return narrow ? static_cast<std::uint16_t const*>(data)[row * stride]
+                  : static_cast<std::uint32_t const*>(data)[row * stride];
+  }
+  SLICESORT_HD void set(index_t row, std::uint32_t value) const {
+    if (narrow)
+      static_cast<std::uint16_t*>(data)[row * stride] = static_cast<std::uint16_t>(value);
+    else
+      static_cast<std::uint32_t*>(data)[row * stride] = value;
+  }
+  // Sets the rows `start` + n to number(n) for all n of `rows`.
+  template <int Count, class Number>
+  SLICESORT_HD_INLINE void set_rows(index_t start, row_range rows, Number const& number) const {
+    if (narrow)
+      put<Count>(static_cast<std::uint16_t*>(data), start, rows, number);
+    else
+      put<Count>(static_cast<std::uint32_t*>(data), start, rows, number);
+  }
+
+ private:
+  template <int Count, class Index, class Number>
+  SLICESORT_HD_INLINE void put(Index* to, index_t start, row_range rows,
+                               Number const& number) const {
+    if (rows.first >= rows.end) return;
+    row_walk<Index> there = walk_rows(to, stride, start, rows);
+    copy_rows<Count>(rows, number, [&](int, auto row) { there.next() = static_cast<Index>(row); });
+  }
+};
+
+// The logarithm of a power of two below 2^16.
+SLICESORT_HD_INLINE int log2_of(int power_of_two) {
+  auto const p = static_cast<unsigned>(power_of_two);
+  return static_cast<int>((p & 0xaaaau) != 0) | static_cast<int>((p & 0xccccu) != 0) << 1 |
+         static_cast<int>((p & 0xf0f0u) != 0) << 2 | static_cast<int>((p & 0xff00u) != 0) << 3;
+}
+
+// How the threads of a block walk over a tile of `width` columns (a power of two that divides the
+// block): every thread stays in one column, neighbors take neighboring columns, or, where a
+// column's rows lie side by side in memory, neighboring rows.
+struct tile_walk {
+  int column;     // of the tile
+  int first_row;  // then every `step` rows
+  int step;
+
+  SLICESORT_HD tile_walk(int rank, int size, int width, bool rows_adjacent) {
+    int const log2_width = log2_of(width);  // a division costs as much as many rows
+    step = size >> log2_width;
+    column = rank & (width - 1);
+    first_row = rank >> log2_width;
+    if (rows_adjacent) {
+      column = rank / step;
+      first_row = rank - column * step;
+    }
+  }
+  // The thread's rows of a column of `end` rows.
+  SLICESORT_HD row_range rows(int end) const { return {first_row, step, end}; }
+};
+
+// A thread's part of a tile of a tensor's columns. The last tile may be wider than the columns that
+// are left: a thread that is not `inside` is given the first column, where it must not do anything.
+struct column_work {
+  tile_walk walk;
+  index_t number;  // of the column
+  bool inside;
+  column_index at;
+
+  template <class Block>
+  SLICESORT_HD column_work(Block& block, extents3 e, int width, bool rows_adjacent)
+      : walk(block.rank(), block.size(), width, rows_adjacent),
+        number(block.index() * width + walk.column),
+        inside(number < e.batch * e.channels),
+        at(inside ? column_index_of(number, e.channels) : column_index{0, 0}) {}
+};
+
+SLICESORT_DETAIL_END

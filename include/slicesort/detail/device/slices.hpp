@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of a problem along the batch, for a workspace that holds only some samples at a time.
+#pragma once
+
+#include <slicesort/detail/device/columns.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+
+SLICESORT_DETAIL_BEGIN
+
+// Samples [first, first + count) of a view, with the extents `some` = {count, ..}.
+template <class T>
+tensor3<T> slice_batch(tensor3<T> v, index_t first, extents3 some) {
+  return {v.data() + first * v.strides().batch, some, v.strides()};
+}
+inline tensor1<index_t const> slice_batch(tensor1<index_t const> lengths, index_t first,
+                                          extents3 some) {
+  if (lengths.data() == nullptr) return lengths;
+  return {lengths.data() + first * lengths.stride(), some.batch, lengths.stride()};
+}
+inline index_rows slice_batch(index_rows rows, index_t first) {
+  index_t const offset = first * rows.strides.batch;
+  if (rows.narrow)
+    rows.data = static_cast<std::uint16_t*>(rows.data) + offset;
+  else
+    rows.data = static_cast<std::uint32_t*>(rows.data) + offset;
+  return rows;
+}
+
+template <class T>
+tensor4<T> slice_batch(tensor4<T> v, index_t first, index_t count) {
+  if (v.data() == nullptr) return v;
+  extents4 const e = v.extents();
+  return {
+      v.data() + first * v.strides().batch, {e.outer, count, e.length, e.channels}, v.strides()};
+}
+
+SLICESORT_DETAIL_END

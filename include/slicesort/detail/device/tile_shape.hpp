@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many columns a block takes through shared memory, with how many threads.
+#pragma once
+
+#include <slicesort/detail/device/grid.hpp>
+#include <slicesort/policies/tuning.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+SLICESORT_DETAIL_BEGIN
+
+// Whether rows, not channels, are neighbors in memory.
+inline bool rows_are_adjacent(strides3 s) { return s.length < s.channels; }
+
+// How many columns a tile has if a column takes `column_bytes` of shared memory; 0 if none fits.
+inline int tile_width(device_info device, permute_tuning const& t, std::size_t column_bytes,
+                      index_t length, index_t columns) {
+  auto const fits = [&](int width, std::size_t bytes) {
+    return column_bytes * static_cast<std::size_t>(width) + 64 <= bytes;
+  };
+  if (!fits(1, device.shared_bytes)) return 0;
+  int width = 1;
+  // Tiles are widened as long as several share a processor and every processor has some. Short
+  // columns get wider tiles than that, so that a block has enough work.
+  while (width < t.least_columns && width < columns && fits(2 * width, device.shared_bytes))
+    width *= 2;
+  while (width < t.tile_columns && width < columns && fits(2 * width, t.shared_tile_bytes) &&
+         columns / (2 * width) >= 2 * device.processors)
+    width *= 2;
+  while (width < t.tile_threads && width < columns && fits(2 * width, t.shared_tile_bytes) &&
+         2 * width * length <= t.tile_threads * t.tile_elements &&
+         columns / (2 * width) >= 2 * device.processors)
+    width *= 2;
+  return width;
+}
+
+// Every thread gets `tile_elements` elements or more.
+inline int tile_threads(permute_tuning const& t, std::size_t column_bytes, index_t length,
+                        int width) {
+  // A tile that has a processor to itself gets twice as many threads.
+  bool const shares = column_bytes * static_cast<std::size_t>(width) <= t.shared_tile_bytes;
+  index_t const limit = std::max(width, shares ? std::max(t.tile_threads / 2, 32) : t.tile_threads);
+  return static_cast<int>(std::clamp<index_t>(
+      power_of_two_above(divide_up(width * length, t.tile_elements)), std::max(32, width), limit));
+}
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// One head of the attention that `equivalent_matrix` is called with, in double, on the host.
+#pragma once
+
+#include <slicesort/detail/core/head_check.hpp>
+#include <slicesort/detail/core/view_info.hpp>
+#include <slicesort/detail/equivalent_matrix/sample.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <vector>
+
+SLICESORT_DETAIL_BEGIN
+
+// Queries and keys of one head of a sample.
+template <class T>
+class matrix_head {
+ public:
+  matrix_head(tensor4<T const> all_q, tensor4<T const> all_k, index_t batch, index_t head,
+              attention_options const& options)
+      : batch_(batch),
+        head_(head),
+        queries_(valid("q", all_q, options.query_lengths)),
+        keys_(valid("k", all_k, options.lengths)),
+        q(copied(all_q, q_)),
+        k(copied(all_k, k_)) {
+    if (options.lengths.data()) lengths.lengths = {&keys_, 1};
+    if (options.query_lengths.data()) lengths.query_lengths = {&queries_, 1};
+  }
+  matrix_head(matrix_head const&) = delete;
+  matrix_head& operator=(matrix_head const&) = delete;
+
+  // This head of a tensor; the elements are in `copy`.
+  tensor4<double const> copied(tensor4<T const> all, std::vector<double>& copy) const {
+    extents4 const e{1, 1, all.extents().length, all.extents().channels};
+    for (index_t n = 0; n < e.length; ++n)
+      for (index_t c = 0; c < e.channels; ++c) copy.push_back(as_double(all(batch_, head_, n, c)));
+    return {copy.data(), e};
+  }
+
+ private:
+  index_t valid(char const* name, tensor4<T const> all, tensor1<index_t const> lengths_of) const {
+    extents4 const e = all.extents();
+    return matrix_rows(describe(name, all, false, head_axes), batch_, e.outer, {head_, "head"},
+                       e.batch, lengths_of);
+  }
+
+  index_t batch_, head_;
+  index_t queries_, keys_;  // how many are valid
+  std::vector<double> q_, k_;
+
+ public:
+  tensor4<double const> const q, k;
+  attention_options lengths{};  // those that the caller gave: not all masks allow for any
+};
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sample of the tensor that `equivalent_matrix` is called with, in double, on the host.
+#pragma once
+
+#include <slicesort/dense_matrix.hpp>
+#include <slicesort/detail/core/call.hpp>
+#include <slicesort/detail/core/check.hpp>
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/core/view_info.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/error.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+SLICESORT_DETAIL_BEGIN
+
+template <class T>
+double as_double(T value) {
+  return static_cast<double>(static_cast<accumulator_t<T>>(value));
+}
+
+struct matrix_place {
+  index_t number;
+  char const* name;
+};
+// Checks the arguments that are equivalent_matrix's own, and returns how many rows of the sample
+// are valid.
+inline index_t matrix_rows(view_info const& in, index_t batch, index_t batches, matrix_place place,
+                           index_t places, tensor1<index_t const> lengths) {
+  checker c("equivalent_matrix");
+  auto const within = [&](char const* name, index_t is, index_t below) {
+    if (is < 0 || is >= below)
+      c.fail(error_kind::argument, "%s is %lld, must be in 0..%lld", name,
+             static_cast<long long>(is), static_cast<long long>(below - 1));
+  };
+  c.view(in);
+  within("batch", batch, batches);
+  within(place.name, place.number, places);
+  c.lengths("lengths", lengths, batches, in.extents.length);
+  enforce(c.result());
+  return lengths.size() == 0 ? in.extents.length : lengths(batch);
+}
+
+// The workspace of a call on the calling thread with tensors of these shapes. A call that would be
+// refused gets none: it says itself what is wrong.
+template <class Op, class... Extents>
+std::vector<unsigned char> scratch_of(Op const& op, Extents... shapes) {
+  exec::host const on;
+  bool const accepted{op.template check_workspace_bytes<double>(on, shapes...)};
+  return std::vector<unsigned char>(accepted ? op.template workspace_bytes<double>(on, shapes...)
+                                             : 0);
+}
+
+// The sample whose matrix is formed, in double, and the memory to run operators on it.
+class matrix_sample {
+ public:
+  template <class X>
+  matrix_sample(X const& x, index_t batch, index_t channel, forward_options options)
+      : channel_(channel) {
+    auto const in = input(x);
+    extents3 const all = in.extents();
+    rows_ = matrix_rows(describe("x", in, false), batch, all.batch, {channel, "channel"},
+                        all.channels, options.lengths);
+    extents_ = {1, all.length, all.channels};
+    x_.resize(static_cast<std::size_t>(extents_.size()));
+    y_.resize(x_.size());
+    for (index_t n = 0; n < all.length; ++n)
+      for (index_t c = 0; c < all.channels; ++c)
+        x_[static_cast<std::size_t>(n * all.channels + c)] = as_double(in(batch, n, c));
+  }
+
+  extents3 extents() const { return extents_; }
+  index_t channel() const { return channel_; }
+  index_t rows() const { return rows_; }
+  double value(index_t n, index_t c) const {
+    return x_[static_cast<std::size_t>(n * extents_.channels + c)];
+  }
+
+  // Memory for an operator's row numbers, and a view that repeats it for every sample of a batch.
+  index_tensor3 state(extents3 e, index_width width) {
+    state_.resize(static_cast<std::size_t>(e.size()));
+    extents3 const all{extents_.length, e.length, e.channels};
+    strides3 const repeated{0, e.channels, 1};
+    switch (width) {
+      case index_width::bits8:
+        return lend(reinterpret_cast<std::uint8_t*>(state_.data()), e, all, repeated);
+      case index_width::bits16:
+        return lend(reinterpret_cast<std::uint16_t*>(state_.data()), e, all, repeated);
+      default:
+        return lend(state_.data(), e, all, repeated);
+    }
+  }
+
+  // call(x, y, workspace, options)
+  template <class Op, class Call>
+  void forward(Op const& op, Call const& call) {
+    std::vector<unsigned char> scratch = scratch_of(op, extents_);
+    call(tensor3<double const>(x_.data(), extents_), tensor3<double>(y_.data(), extents_),
+         workspace{scratch.data(), scratch.size()}, forward_options{{&rows_, 1}});
+  }
+
+  // Forms the matrix of an operator that is linear in x once its state is given: row i is the
+  // gradient of y[i]. One call of backward, call(dy, state, dx, workspace, options), computes the
+  // gradients of all y[i] as the samples of one batch.
+  template <class Op, class Call>
+  dense_matrix by_gradients(Op const& op, Call const& call) const {
+    index_t const n = extents_.length;
+    extents3 const e{n, n, extents_.channels};
+    std::vector<double> dy(static_cast<std::size_t>(e.size())), dx(dy.size());
+    tensor3<double> const units(dy.data(), e), rows(dx.data(), e);
+    for (index_t i = 0; i < n; ++i) units(i, i, channel_) = 1;
+    std::vector<unsigned char> scratch = scratch_of(op, e);
+    call(tensor3<double const>(units), repeated_, rows, workspace{scratch.data(), scratch.size()},
+         backward_options{grad_mode::overwrite, {&rows_, n, 0}});
+    dense_matrix m(n);
+    for (index_t i = 0; i < n; ++i)
+      for (index_t j = 0; j < n; ++j) m(i, j) = rows(i, j, channel_);
+    return m;
+  }
+
+ private:
+  template <class Index>
+  index_tensor3 lend(Index* memory, extents3 one, extents3 all, strides3 repeated) {
+    repeated_ = tensor3<Index const>(memory, all, repeated);
+    return tensor3<Index>(memory, one);
+  }
+
+  index_t channel_, rows_ = 0;
+  extents3 extents_;
+  std::vector<double> x_, y_;
+  std::vector<std::uint32_t> state_;
+  const_index_tensor3 repeated_;
+};
+
+// The row numbers that an operator saves for one sample.
+struct matrix_state {
+  extents3 extents;
+  index_width width = index_width::bits32;
+};
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// From gradients of features, those of queries or keys. Through random features in three steps: the
+// gradients of their products with w, those times w, and what is along the row.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/device/store.hpp>
+#include <slicesort/detail/linear_attention/device/features.hpp>
+#include <slicesort/detail/linear_attention/device/matrix.hpp>
+#include <slicesort/detail/linear_attention/device/random_features.hpp>
+#include <slicesort/detail/linear_attention/device/row_sums.hpp>
+#include <slicesort/detail/linear_attention/device/rows.hpp>
+#include <slicesort/detail/linear_attention/device/tensor_product_tile.hpp>
+#include <slicesort/detail/linear_attention/feature_math.hpp>
+#include <slicesort/detail/linear_attention/feature_rule.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/policies/feature.hpp>
+#include <slicesort/policies/products.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <type_traits>
+
+SLICESORT_DETAIL_BEGIN
+
+// The gradients of the rows of a side, in the workspace.
+template <class A>
+struct linear_gradients {
+  A* phi;   // [pair][row][features]; of random features, r of them become those of <w, z>
+  A* sums;  // [pair][row]; random_exp: the sums of these
+  A* x;     // [pair][row][channels]; of random features and a feature map of the user's
+};
+
+template <class A>
+struct product_gradients_body {
+  static constexpr int max_threads = linear_threads;
+
+  feature_rule rule;
+  linear_pairs pairs;
+  linear_side side;
+  linear_features<A> of;
+  linear_gradients<A> to;
+
+  template <class SharedAllocator>
+  SLICESORT_HD row_sums<A> shared(SharedAllocator& memory) const {
+    return row_sums<A>::shared(memory);
+  }
+  index_t blocks() const { return pairs.count * side.tiles(); }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    using numbers = single_numbers<Block, A>;
+    using math = feature_math<numbers>;
+    numbers const on{block};
+    row_sums<A> const sums = shared(block);
+    linear_block const at(pairs, block.index(), side.tiles(), 1);
+    int const rows = side.valid_of_tile(at.sample, at.tile);
+    index_t const first = at.pair * side.rows + at.row();
+    bool const fourier = rule.kind == feature_kind::random_fourier;
+    sums.form(
+        block, rows, rule.rows_of_w,
+        [&](int row, index_t f, A sum) {
+          index_t const n = (first + row) * rule.count + f;
+          A h;
+          if (fourier) {
+            index_t const cosine = n + rule.rows_of_w;
+            A const of_cosine = math::product(on, to.phi[cosine], of.phi[n]);
+            h = block.fused_multiply_add(to.phi[n], of.phi[cosine], math::negated(on, of_cosine));
+          } else {
+            h = math::product(on, to.phi[n], of.slopes[n]);
+          }
+          to.phi[n] = h;
+          return math::sum(on, h, sum);
+        },
+        [&](int row, A sum) { return to.sums[first + row] = sum; });
+  }
+};
+
+template <class T, products Kind>
+struct times_w_body {
+  static constexpr int max_threads = linear_threads;
+  using A = accumulator_t<T>;
+  using tile = tile_of_products<T, Kind>;
+  static constexpr int min_blocks = tile::min_blocks;
+
+  feature_rule rule;
+  linear_pairs pairs;
+  linear_side side;
+  tensor3<T const> w;
+  linear_gradients<A> to;
+
+  template <class SharedAllocator>
+  SLICESORT_HD typename tile::operands shared(SharedAllocator& memory) const {
+    return tile::shared(memory);
+  }
+  SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(rule.channels); }
+  index_t blocks() const { return pairs.count * side.tiles() * column_tiles(); }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    auto const memory = shared(block);
+    linear_block const at(pairs, block.index(), side.tiles(), column_tiles());
+    int const rows = side.valid_of_tile(at.sample, at.tile);
+    if (rows == 0) return;  // the whole block
+    index_t const first = at.pair * side.rows + at.row();
+    linear_matrix<A> const h = matrix_of_elements<A>(to.phi, rule.count, 1);
+    tile products;
+    products.clear();
+    products.add(
+        block, memory, rule.rows_of_w, operand_of<true>(h, first, 0, rows),
+        operand_of<false>(matrix_of_head(w, at.head), 0, at.column, rule.channels - at.column));
+    products.each(block.rank(), [&](int row, int c, A sum) {
+      if (row < rows && at.column + c < rule.channels)
+        to.x[(first + row) * rule.channels + at.column + c] = sum;
+    });
+  }
+};
+
+// The last step, which stores; of other features the only one.
+template <class Feature, class T>
+struct pull_rows_body {
+  static constexpr int max_threads = linear_threads;
+  using A = accumulator_t<T>;
+  using kind = feature_kind;
+
+  Feature own;
+  feature_rule rule{};
+  linear_pairs pairs{};
+  linear_side side{}, other{};  // as feature_rows_body
+  linear_operand<T> x{};
+  linear_features<A> of{};
+  linear_gradients<A> gradients{};
+  tensor4<T> to{};
+  grad_mode mode{};
+
+  template <class SharedAllocator>
+  SLICESORT_HD row_sums<A> shared(SharedAllocator& memory) const {
+    return row_sums<A>::shared(memory);
+  }
+  index_t blocks() const { return pairs.count * side.tiles(); }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    row_sums<A> const sums = shared(block);
+    linear_block const at(pairs, block.index(), side.tiles(), 1);
+    index_t const sample = at.sample;
+    int const rows = side.valid_of_tile(sample, at.tile);
+    index_t const first = at.pair * side.rows + at.row();
+    index_t const mine = side.valid(sample), others = other.valid(sample);
+    index_t const length = mine < others ? others : mine;
+    if constexpr (!std::is_same_v<Feature, built_in_feature>)
+      pull_own(block, at, first, rows, length);
+    else if (is_random(rule.kind))
+      pull_random(block, sums, at, first, rows);
+    else
+      pull_elements(block, at, first, rows, length);
+    if (mode == grad_mode::overwrite)
+      for_each_of_rows(block, side.rows_of_tile(at.tile), rule.channels, [&](int row, index_t c) {
+        if (row >= rows) store(at, row, c, A(0));
+      });
+  }
+
+ private:
+  SLICESORT_HD_INLINE void store(linear_block const& at, int row, index_t c, A sum) const {
+    store_or_accumulate_sum(mode, to(at.sample, at.head, at.row() + row, c), sum);
+  }
+
+  template <class Block>
+  SLICESORT_HD void pull_elements(Block& block, linear_block const& at, index_t first, int rows,
+                                  index_t length) const {
+    using numbers = single_numbers<Block, A>;
+    using math = feature_math<numbers>;
+    numbers const on{block};
+    linear_matrix<T> const in = x.of(at);
+    for_each_row(block, rows, [&](int row) {
+      A const* const dphi = gradients.phi + (first + row) * rule.count;
+      row_angle<A> angle{};
+      if (rule.kind == kind::cosine_reweighted)
+        angle = angle_of_row<A>(block, at.row() + row, length);
+      for_each_of_row(block, rule.channels, [&](index_t c) {
+        A const element = in(block, at.row() + row, c);
+        bool const positive = element > A(0);
+        A d = dphi[c];
+        if (rule.kind == kind::elu_plus_one) {
+          d = math::product(on, d, positive ? A(1) : math::exponential(on, element));
+        } else {
+          if (rule.kind == kind::cosine_reweighted)
+            d = block.fused_multiply_add(dphi[rule.channels + c], angle.sine,
+                                         math::product(on, d, angle.cosine));
+          if (!positive) d = A(0);
+        }
+        store(at, row, c, d);
+      });
+    });
+  }
+
+  template <class Block>
+  SLICESORT_HD void pull_random(Block& block, row_sums<A> const& sums, linear_block const& at,
+                                index_t first, int rows) const {
+    using numbers = single_numbers<Block, A>;
+    using math = feature_math<numbers>;
+    numbers const on{block};
+    A const* const z = of.z + first * rule.channels;
+    A const* const gz = gradients.x + first * rule.channels;
+    bool const fourier = rule.kind == kind::random_fourier, exp = rule.kind == kind::random_exp;
+    if (fourier)
+      sums.form(
+          block, rows, rule.channels,
+          [&](int row, index_t c, A sum) {
+            index_t const n = row * rule.channels + c;
+            return block.fused_multiply_add(gz[n], z[n], sum);
+          },
+          [&](int row, A along) {
+            A const norm = of.number[first + row];
+            A const ratio =
+                norm > A(0)
+                    ? block.divide(fourier_divisor(block, norm, static_cast<A>(rule.eps)), norm)
+                    : A(0);
+            return math::product(on, along, ratio);
+          });
+    for_each_row(block, rows, [&](int row) {
+      A const along = fourier ? sums.numbers[row] : exp ? gradients.sums[first + row] : A(0);
+      A const scale = fourier
+                          ? fourier_scale(block, of.number[first + row], static_cast<A>(rule.eps))
+                          : static_cast<A>(rule.scale_of_x);
+      for_each_of_row(block, rule.channels, [&](index_t c) {
+        index_t const n = row * rule.channels + c;
+        A dx = gz[n];
+        if (fourier || exp) {
+          dx = block.fused_multiply_add(math::negated(on, along), z[n], dx);
+          dx = math::product(on, dx, scale);
+        }
+        store(at, row, c, dx);
+      });
+    });
+  }
+
+  template <class Block>
+  SLICESORT_HD void pull_own(Block& block, linear_block const& at, index_t first, int rows,
+                             index_t length) const {
+    for (int row = block.rank(); row < rows; row += linear_threads) {
+      A const* const in = of.z + (first + row) * rule.channels;
+      A const* const dphi = gradients.phi + (first + row) * rule.count;
+      A* const dx = gradients.x + (first + row) * rule.channels;
+      own.pull(feature_row{at.row() + row, length, rule.channels}, in, dphi, dx);
+      for (index_t c = 0; c < rule.channels; ++c) store(at, row, c, dx[c]);
+    }
+  }
+};
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launches of linear_attention's backward, behind those that it shares with forward.
+#pragma once
+
+#include <slicesort/detail/linear_attention/device/backward.hpp>
+#include <slicesort/detail/linear_attention/device/features.hpp>
+#include <slicesort/detail/linear_attention/device/launch.hpp>
+#include <slicesort/detail/linear_attention/device/matrix.hpp>
+#include <slicesort/detail/linear_attention/device/output.hpp>
+#include <slicesort/detail/linear_attention/device/query_rows.hpp>
+#include <slicesort/detail/linear_attention/device/rows.hpp>
+#include <slicesort/detail/linear_attention/device/sums.hpp>
+#include <slicesort/detail/linear_attention/params.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/tensor_view.hpp>
+
+SLICESORT_DETAIL_BEGIN
+
+template <class Grid, class Problem>
+class linear_backward_launches : public linear_launches<Grid, Problem> {
+  using base = linear_launches<Grid, Problem>;
+  using base::m;
+  using base::moving;
+  using base::p;
+  using base::pairs;
+  using base::shape;
+
+ public:
+  using T = typename base::T;
+  using A = typename base::A;
+  using base::base;
+  using base::keys;
+  using base::queries;
+
+  // U and u, from g and c.
+  void sum_queries() const {
+    base::sum_tiles(queries, base::features_of_queries(), base::since_tile(), g(), m.d, true);
+  }
+
+  // g, c, and the gradients of the features of queries.
+  void query_gradients(tensor4<T const> dy) const {
+    if (p.causal) {
+      running_sums_body<T> z{};
+      z.pairs = pairs;
+      z.queries = queries;
+      z.keys = keys;
+      z.phi = base::features_of_keys();
+      z.kept = moving ? m.factors.of_step : nullptr;
+      z.before = m.sums;
+      z.to = m.running;
+      run(z);
+    }
+    divisors_body<T> d{};
+    d.pairs = pairs;
+    d.queries = queries;
+    d.phi = base::features_of_queries();
+    d.running = running();
+    d.sums = m.sums;
+    d.divisor = p.divisor;
+    d.slopes = m.d;
+    d.dy = base::of_tensor(dy);
+    d.values = shape.values;
+    d.g = m.g;
+    run(d);
+    base::template attend<attend_step::query_gradients>(queries, keys, [&](auto& all) {
+      all.left = g();
+      all.right = base::of_tensor(p.in.v);
+      all.times = base::features_of_keys();
+      all.factors = base::since_tile();
+      all.gradients = m.query_gradients.phi;
+    });
+    sum_gradients_body<T> c{};
+    c.pairs = pairs;
+    c.queries = queries;
+    c.phi = base::features_of_queries();
+    c.running = running();
+    c.sums = m.sums;
+    c.c = m.d;
+    c.dphi = m.query_gradients.phi;
+    run(c);
+  }
+  // Of keys.
+  void key_gradients() const {
+    base::template attend<attend_step::key_gradients>(keys, queries, [&](auto& all) {
+      all.left = base::of_tensor(p.in.v);
+      all.right = g();
+      all.times = base::features_of_queries();
+      all.factors = base::to_end();
+      all.c = m.d;
+      all.gradients = m.key_gradients.phi;
+    });
+  }
+  void value_gradients(tensor4<T> dv, grad_mode mode) const {
+    base::template attend<attend_step::value_gradients>(keys, queries, [&](auto& all) {
+      all.left = base::features_of_keys();
+      all.right = base::features_of_queries();
+      all.times = g();
+      all.factors = base::to_end();
+      all.results = dv;
+      all.mode = mode;
+    });
+  }
+
+  void pull_queries(tensor4<T> dq, grad_mode mode) const {
+    pull(queries, keys, p.in.q, m.queries, m.query_gradients, dq, mode);
+  }
+  void pull_keys(tensor4<T> dk, grad_mode mode) const {
+    pull(keys, queries, p.in.k, m.keys, m.key_gradients, dk, mode);
+  }
+  // The pairs' parts of dw, behind both of these.
+  void sum_w_gradients() const {
+    sum_w_gradients(queries, m.queries, m.query_gradients, false, true);
+    sum_w_gradients(keys, m.keys, m.key_gradients, p.causal, false);
+  }
+
+ private:
+  using base::run;
+  using Feature = decltype(Problem::own);
+
+  A const* running() const { return p.causal ? m.running : nullptr; }
+  linear_operand<T> g() const { return {{}, m.g, shape.queries, shape.values, {}}; }
+
+  void pull(linear_side const& side, linear_side const& other, tensor4<T const> x,
+            linear_features<A> const& of, linear_gradients<A> const& gradients, tensor4<T> to,
+            grad_mode mode) const {
+    if (is_random(p.feature.kind)) {
+      run(product_gradients_body<A>{p.feature, pairs, side, of, gradients});
+      if (to.data() != nullptr)
+        base::with_products([&](auto kind) {
+          run(times_w_body<T, decltype(kind)::value>{p.feature, pairs, side, p.in.w, gradients});
+        });
+    }
+    if (to.data() == nullptr) return;
+    pull_rows_body<Feature, T> all{p.own};
+    all.rule = p.feature;
+    all.pairs = pairs;
+    all.side = side;
+    all.other = other;
+    all.x = base::of_tensor(x);
+    all.of = of;
+    all.gradients = gradients;
+    all.to = to;
+    all.mode = mode;
+    run(all);
+  }
+
+  void sum_w_gradients(linear_side const& side, linear_features<A> const& of,
+                       linear_gradients<A> const& gradients, bool from_last, bool begins) const {
+    index_t const r = p.feature.rows_of_w, channels = shape.channels;
+    tile_sums<A> const parts{m.sums.data, m.sums.slots, r * channels, r, channels};
+    feature_operand<T> const h{{}, gradients.phi, side.rows, p.feature.count, {}};
+    linear_operand<T> const z{{}, of.z, side.rows, channels, {}};
+    base::sum_each_tile(side, h, nullptr, z, false, nullptr, parts);
+    scan_body<A> scan{};
+    scan.sums = parts;
+    scan.pairs = pairs.count;
+    scan.tiles = side.tiles();
+    scan.from_last = from_last;
+    scan.total = m.w_parts;
+    scan.total_pitch = r * channels;
+    scan.begins = begins;
+    run(scan);
+  }
+};
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of max_exchange. A block takes a tile of columns; its threads share the rows.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/device/columns.hpp>
+#include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/device/store.hpp>
+#include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+SLICESORT_DETAIL_BEGIN
+
+// Elements that a thread has in flight. Rows are numbered in 32 bits: there are at most 2^31.
+inline constexpr int exchange_at_once = 8;
+
+// Copies x to y, finds every column's maximum on the way, then exchanges it with row `row`.
+template <class T>
+struct max_exchange_body {
+  static constexpr int max_threads = 512;
+  using key = bits_t<T>;
+
+  index_t row;
+  tensor3<T const> x;
+  tensor3<T> y;        // may be x
+  index_rows maximum;  // one row number per column, if wanted
+  tensor1<index_t const> lengths;
+  int width, threads;
+  bool rows_adjacent;
+
+  struct candidates {
+    key* keys;
+    std::uint32_t* rows;  // of the threads
+  };
+  template <class SharedAllocator>
+  SLICESORT_HD candidates shared(SharedAllocator& shared_memory) const {
+    key* const keys = shared_memory.template allocate<key>(static_cast<std::size_t>(threads));
+    return {keys,
+            shared_memory.template allocate<std::uint32_t>(static_cast<std::size_t>(threads))};
+  }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    extents3 const e = x.extents();
+    candidates const best = shared(block);
+    auto const [walk, number, inside, at] = column_work(block, e, width, rows_adjacent);
+    column_of<T const> const from(x, at);
+    column_of<T> const to(y, at);
+    // Only valid rows are exchanged: none if `row` is past the length.
+    auto valid = static_cast<std::uint32_t>(inside ? rows_of(lengths, at.batch, e.length) : 0);
+    if (valid <= row) valid = 0;
+
+    key largest = 0;  // below every key, so that the first row wins
+    auto where = static_cast<std::uint32_t>(row);
+    bool const copying = x.data() != y.data();
+    auto const end = copying && inside ? static_cast<std::uint32_t>(e.length) : valid;
+    auto const step = static_cast<std::uint32_t>(walk.step);
+    index_t const first = walk.first_row < static_cast<index_t>(end) ? walk.first_row : 0;
+    index_t const from_jump = jump_of(walk.step, end, from.stride);
+    index_t const to_jump = jump_of(walk.step, end, to.stride);
+    T const* source = from.data + first * from.stride;
+    T* target = to.data + first * to.stride;
+    for (auto n = static_cast<std::uint32_t>(walk.first_row); n < end;) {
+      T value[exchange_at_once];
+      SLICESORT_UNROLL
+      for (std::uint32_t k = 0; k < exchange_at_once; ++k)
+        if (n + k * step < end) {
+          value[k] = *source;
+          source += from_jump;
+        }
+      SLICESORT_UNROLL
+      for (int k = 0; k < exchange_at_once; ++k, n += step) {
+        if (n >= end) continue;
+        if (copying) {
+          *target = value[k];
+          target += to_jump;
+        }
+        key const mine = ordered_key(value[k], true);
+        if (n < valid && mine > largest) {
+          largest = mine;
+          where = n;
+        }
+      }
+    }
+    best.keys[block.rank()] = largest;
+    best.rows[block.rank()] = where;
+    block.sync();
+    if (!inside || walk.first_row != 0) return;
+
+    int const next = rows_adjacent ? 1 : width;
+    for (int i = 1, other = block.rank() + next; i < walk.step; ++i, other += next) {
+      key const theirs = best.keys[other];
+      std::uint32_t const there = best.rows[other];
+      if (theirs > largest || (theirs == largest && there < where)) {
+        largest = theirs;
+        where = there;
+      }
+    }
+    T const old = from[row], greatest = from[where];
+    to[row] = greatest;
+    to[where] = old;
+    if (maximum.present()) index_column(maximum, at).set(0, where);
+  }
+};
+
+// dx gets dy with rows `row` and `maximum` of every column exchanged.
+template <class T>
+struct exchange_rows_body {
+  static constexpr int max_threads = 512;
+
+  index_t row;
+  tensor3<T const> dy;
+  index_rows maximum;
+  tensor3<T> dx;  // may be dy
+  grad_mode mode;
+  int width;
+  bool rows_adjacent;
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    extents3 const e = dy.extents();
+    auto const [walk, number, inside, at] = column_work(block, e, width, rows_adjacent);
+    column_of<T const> const from(dy, at);
+    column_of<T> const to(dx, at);
+    auto const mine = static_cast<std::uint32_t>(row);
+    std::uint32_t const other = inside ? index_column(maximum, at)[0] : mine;
+    T const here = inside ? from[row] : T{}, there = inside ? from[other] : T{};
+    block.sync();  // in place, they are overwritten next
+
+    auto const end = inside ? static_cast<std::uint32_t>(e.length) : 0;
+    auto const step = static_cast<std::uint32_t>(walk.step);
+    index_t const first = walk.first_row < static_cast<index_t>(end) ? walk.first_row : 0;
+    index_t const from_jump = jump_of(walk.step, end, from.stride);
+    index_t const to_jump = jump_of(walk.step, end, to.stride);
+    T const* source = from.data + first * from.stride;
+    T *target = to.data + first * to.stride, *before = target;
+    for (auto n = static_cast<std::uint32_t>(walk.first_row); n < end;) {
+      T value[exchange_at_once], old[exchange_at_once] = {};
+      SLICESORT_UNROLL
+      for (std::uint32_t k = 0; k < exchange_at_once; ++k)
+        if (n + k * step < end) {
+          value[k] = *source;
+          source += from_jump;
+          if (mode == grad_mode::accumulate) {
+            old[k] = *before;
+            before += to_jump;
+          }
+        }
+      SLICESORT_UNROLL
+      for (int k = 0; k < exchange_at_once; ++k, n += step)
+        if (n < end) {
+          T const v = n == mine ? there : n == other ? here : value[k];
+          *target = stored_or_accumulated<Block>(mode, old[k], v);
+          target += to_jump;
+        }
+    }
+  }
+};
+
+SLICESORT_DETAIL_END

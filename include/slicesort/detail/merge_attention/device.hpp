@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// merge_attention on a grid: one pass.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/merge_attention/device/merge_rows.hpp>
+#include <slicesort/detail/merge_attention/params.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+SLICESORT_DETAIL_BEGIN
+
+template <>
+struct grid_implementation<merge_attention_op> {
+  template <class T, class Grid>
+  static void plan(Grid const&, extents4 const&, arena&) {}
+
+  template <class Grid, class T>
+  static void forward(Grid const& grid, merge_attention_forward<T> const& p, workspace) {
+    constexpr int wide = 16 / static_cast<int>(sizeof(T));
+    bool in_pieces = has_pieces<wide>(p.y);
+    for (auto const& part : p.parts)
+      in_pieces = in_pieces && (part.y.data() == nullptr || has_pieces<wide>(part.y));
+    if (in_pieces)
+      run<wide>(grid, p);
+    else
+      run<1>(grid, p);
+  }
+
+ private:
+  // Whether every row consists of whole aligned pieces.
+  template <int Wide, class T>
+  static bool has_pieces(tensor4<T> const& v) {
+    extents4 const e = v.extents();
+    strides4 const s = v.strides();
+    auto const fits = [](index_t extent, index_t stride) {
+      return extent <= 1 || stride % Wide == 0;
+    };
+    return reinterpret_cast<std::uintptr_t>(v.data()) % (sizeof(T) * Wide) == 0 &&
+           e.channels % Wide == 0 && (e.channels <= 1 || s.channels == 1) &&
+           fits(e.outer, s.outer) && fits(e.batch, s.batch) && fits(e.length, s.length);
+  }
+
+  template <int Wide, class Grid, class T>
+  static void run(Grid const& grid, merge_attention_forward<T> const& p) {
+    extents4 const e = p.shape();
+    if (e.outer == 0 || e.batch == 0 || e.length == 0) return;
+    using body = merge_attention_body<T, Wide>;
+    body all{};
+    std::copy(p.parts.begin(), p.parts.end(), all.parts);
+    all.count = p.count;
+    all.y = p.y;
+    if (p.saving) all.state = p.state;
+    // Threads enough for a row's pieces, or for as many rows as a head has; several turns of each.
+    int threads = body::max_threads;
+    all.threads_of_row = static_cast<int>(
+        std::min<index_t>(power_of_two_above(divide_up(e.channels, index_t{Wide})), threads));
+    while (threads > warp_threads && threads > all.threads_of_row &&
+           threads / all.threads_of_row >= 2 * e.length)
+      threads /= 2;
+    constexpr int turns = 4;
+    all.rows_of_block = std::min(turns * (threads / all.threads_of_row), body::max_threads);
+    grid.run(all, all.blocks(), threads);
+  }
+};
+
+SLICESORT_DETAIL_END

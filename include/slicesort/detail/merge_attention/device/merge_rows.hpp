@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel of merge_attention. A block takes some rows of a head: first its threads form the
+// weights of the parts, a row each, then they share the rows' channels.
+#pragma once
+
+#include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/math/rounded.hpp>
+#include <slicesort/detail/merge_attention/weights.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+
+SLICESORT_DETAIL_BEGIN
+
+// Neighboring channels that a thread reads at once.
+template <class T, int Wide>
+struct alignas(sizeof(T) * Wide) merge_piece {
+  T elements[std::size_t{Wide}];
+};
+
+// `Wide` channels lie side by side and on boundaries of their size, or it is 1.
+template <class T, int Wide>
+struct merge_attention_body {
+  static constexpr int max_threads = 128;
+  using A = accumulator_t<T>;
+  using piece = merge_piece<T, Wide>;
+
+  attention_part<T> parts[attention_parts<T>::most];
+  int count;
+  tensor4<T> y;      // may be that of part 0
+  tensor4<A> state;  // likewise; if wanted
+  int threads_of_row, rows_of_block;
+
+  SLICESORT_HD index_t blocks_of_head() const {
+    return divide_up(y.extents().length, static_cast<index_t>(rows_of_block));
+  }
+  index_t blocks() const { return y.extents().outer * y.extents().batch * blocks_of_head(); }
+
+  template <class SharedAllocator>
+  SLICESORT_HD A* shared(SharedAllocator& memory) const {
+    return memory.template allocate<A>(static_cast<std::size_t>(rows_of_block * count));
+  }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    extents4 const e = y.extents();
+    A* const weights = shared(block);  // [row][part]
+    index_t const pair = block.index() / blocks_of_head();
+    index_t const sample = pair / e.batch, head = pair % e.batch;
+    index_t const first = block.index() % blocks_of_head() * rows_of_block;
+    int const rows =
+        e.length - first < rows_of_block ? static_cast<int>(e.length - first) : rows_of_block;
+
+    for (int row = block.rank(); row < rows; row += block.size()) {
+      auto const merged = merge_weights(
+          block, count,
+          [&](int p) {
+            return softmax_numbers<A>{parts[p].state(sample, head, first + row, 0),
+                                      parts[p].state(sample, head, first + row, 1)};
+          },
+          weights + row * count);
+      if (state.data() == nullptr) continue;
+      state(sample, head, first + row, 0) = rounded<A>(merged.most);
+      state(sample, head, first + row, 1) = rounded<A>(merged.sum);
+    }
+    block.sync();
+
+    int const rows_at_once = block.size() / threads_of_row;
+    for (int row = block.rank() / threads_of_row; row < rows; row += rows_at_once)
+      for (index_t c = block.rank() % threads_of_row * Wide; c < e.channels;
+           c += threads_of_row * Wide)
+        merge(block, weights + row * count, sample, head, first + row, c);
+  }
+
+ private:
+  template <class Block>
+  SLICESORT_HD_INLINE void merge(Block& block, A const* weights, index_t sample, index_t head,
+                                 index_t row, index_t c) const {
+    // -0 changes no number that is added to it, -0 itself among them.
+    A sums[std::size_t{Wide}];
+    SLICESORT_UNROLL
+    for (A& sum : sums) sum = A(-0.0F);
+    bool any = false;
+    SLICESORT_UNROLL_4
+    for (int p = 0; p < count; ++p) {
+      piece const some = *reinterpret_cast<piece const*>(&parts[p].y(sample, head, row, c));
+      A const weight = weights[p];
+      if (is_zero(weight)) continue;
+      any = true;
+      SLICESORT_UNROLL
+      for (int i = 0; i < Wide; ++i)
+        sums[i] = block.fused_multiply_add(static_cast<A>(some.elements[i]), weight, sums[i]);
+    }
+    piece merged;
+    SLICESORT_UNROLL
+    for (int i = 0; i < Wide; ++i) merged.elements[i] = rounded<T>(any ? sums[i] : A(0));
+    *reinterpret_cast<piece*>(&y(sample, head, row, c)) = merged;
+  }
+};
+
+SLICESORT_DETAIL_END

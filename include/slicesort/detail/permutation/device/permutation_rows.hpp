@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A permutation of every column as the permute kernels read it. It is opened at a column, and then
+// gives the number stored at a row, or at one row after the other.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/device/columns.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+
+SLICESORT_DETAIL_BEGIN
+
+template <class Index>
+struct permutation_rows {
+  Index const* data;
+  strides3 strides;
+
+  struct column {
+    Index const* data;
+    index_t stride;
+
+    SLICESORT_HD_INLINE index_t operator[](index_t row) const {
+      return static_cast<index_t>(data[row * stride]);
+    }
+    // The numbers at these rows; there must be one.
+    SLICESORT_HD_INLINE row_walk<Index const> walk(row_range rows) const {
+      return walk_rows(data, stride, 0, rows);
+    }
+  };
+  SLICESORT_HD_INLINE column open(column_index at) const {
+    return {data + at.batch * strides.batch + at.channel * strides.channels, strides.length};
+  }
+};
+
+// f(permutation) with the type of its numbers.
+template <class F>
+void with_row_numbers(index_rows rows, F const& f) {
+  if (rows.narrow)
+    f(permutation_rows<std::uint16_t>{static_cast<std::uint16_t const*>(rows.data), rows.strides});
+  else
+    f(permutation_rows<std::uint32_t>{static_cast<std::uint32_t const*>(rows.data), rows.strides});
+}
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Permutes columns on the host: in tiles of 32, shared among threads.
+#pragma once
+
+#include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/host/column_tile.hpp>
+#include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/permutation/host/permute_tile.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+
+SLICESORT_DETAIL_BEGIN
+
+// out[perm[n]] = in[n], or with `gather` out[n] = in[perm[n]]; or += if `mode` accumulates.
+template <class T>
+struct columns_to_permute {
+  tensor3<T const> in;
+  tensor3<T> out;  // may be in
+  const_index_tensor3 perm;
+  bool gather = false;
+  grad_mode mode = grad_mode::overwrite;
+  tensor1<index_t const> lengths{};  // [batch], or none: rows past them stay where they are
+};
+
+// What a task permutes. Two tiles at a time, where both stay in a second-level cache of a megabyte
+// or are narrow.
+template <class T>
+struct permute_task {
+  int tiles;
+
+  permute_task(extents3 e, unsigned threads)
+      : tiles(sizeof(T) == 2 || e.length <= 4096 ? tiles_of_task(e, threads) : 1) {}
+  // How many tasks a call is.
+  index_t count(extents3 e) const { return e.empty() ? 0 : tiles_of(e, tiles * tile_columns); }
+};
+
+// The workspace of one task.
+template <class T>
+struct permute_scratch {
+  T* tiles[2] = {};
+
+  permute_scratch() = default;
+  permute_scratch(arena& a, extents3 e, unsigned threads) {
+    for (int i = 0; i < permute_task<T>(e, threads).tiles; ++i)
+      tiles[i] = a.take<T>(tile_columns * static_cast<std::size_t>(e.length));
+  }
+};
+
+template <class T>
+permuted_tile<T> make_permuted_tile(columns_to_permute<T> const& all, column_range const& columns,
+                                    T* scratch) {
+  extents3 const e = all.in.extents();
+  tile_rows const rows(columns, all.lengths);
+  permuted_tile<T> t;
+  t.in = all.in.data(), t.in_at = {columns, all.in.strides()};
+  t.out = all.out.data(), t.out_at = {columns, all.out.strides()};
+  t.perm = all.perm.data(), t.perm_at = {columns, all.perm.strides()};
+  t.perm_width = all.perm.width();
+  t.width = columns.width, t.rows = e.length, t.gather = all.gather, t.mode = all.mode;
+  t.ragged = !rows.uniform || rows.longest < e.length;
+  for (int lane = 0; lane < t.width; ++lane) t.valid[lane] = rows.valid[lane];
+  t.scratch = scratch;
+  t.stream = worth_streaming<T>(e) && t.out_at.on_lines(t.out, sizeof(T));
+  return t;
+}
+
+// Permutes all columns; scratch_of(slot) is the permute_scratch of a slot.
+template <class T, class ScratchOf>
+void permute_columns(host_exec const& on, columns_to_permute<T> const& all,
+                     ScratchOf const& scratch_of) {
+  extents3 const e = all.in.extents();
+  permute_task<T> const shape(e, on.threads);
+  for_each_task(on, shape.count(e), [&](unsigned slot, index_t task) {
+    permute_scratch<T> const scratch = scratch_of(slot);
+    with_tiles_of_task(
+        e, task, shape.tiles,
+        [&](int i, column_range const& columns) {
+          return make_permuted_tile(all, columns, scratch.tiles[i]);
+        },
+        [](permuted_tile<T> const* tiles, int count) { permute_tiles(tiles, count); });
+  });
+}
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole Sinkhorn matrix, formed directly from its definition. The operator never forms it.
+#pragma once
+
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+SLICESORT_DETAIL_BEGIN
+
+// Normalizes the matrix exp(v(i) w(j) / tau) of `size` rows `iterations` times, rows first, in the
+// log domain, and calls put(i, j, element) for every element of the result.
+template <class V, class W, class Put>
+void dense_sinkhorn(index_t size, double tau, index_t iterations, V const& v, W const& w,
+                    Put const& put) {
+  auto const n = static_cast<std::size_t>(size);
+  std::vector<double> rows(n), columns(n);  // potentials
+  auto const logit = [&](std::size_t i, std::size_t j) {
+    return v(static_cast<index_t>(i)) * w(static_cast<index_t>(j)) / tau;
+  };
+  // The number that must be added to every term(k) for their exponentials to sum to 1.
+  auto const potential = [&](auto const& term) {
+    double most = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (std::size_t k = 0; k < n; ++k) most = std::max(most, term(k));
+    for (std::size_t k = 0; k < n; ++k) sum += std::exp(term(k) - most);
+    return -(most + std::log(sum));
+  };
+  for (index_t step = 0; step < iterations; ++step) {
+    for (std::size_t i = 0; i < n; ++i)
+      rows[i] = potential([&](std::size_t j) { return logit(i, j) + columns[j]; });
+    for (std::size_t j = 0; j < n; ++j)
+      columns[j] = potential([&](std::size_t i) { return logit(i, j) + rows[i]; });
+  }
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j)
+      put(static_cast<index_t>(i), static_cast<index_t>(j),
+          std::exp(logit(i, j) + rows[i] + columns[j]));
+}
+
+SLICESORT_DETAIL_END

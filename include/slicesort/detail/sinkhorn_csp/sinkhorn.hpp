@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sinkhorn's algorithm on one group of rows, in the log domain, and its gradient. The matrix
+// T[i][j] = exp(u[i] w[j] + f[i] + h[j]) is never stored: its elements are computed where they are
+// needed.
+//
+// A *worker* is one thread of this algorithm:
+//   static constexpr int lanes          // columns of the group that it processes side by side
+//   index_t first, step                 // its rows: first, first + step, ..
+//   void sync()                         // waits for the other workers of the group
+//   A multiply_add(A a, A b, A c)       // c + a * b, rounded twice
+//   A product(A a, A b)                 // a * b, also if it is the c of multiply_add
+//   A divide(A a, A b)                  // a / b, rounded once
+// Each sum is computed by one worker in a fixed order, so the result does not depend on the number
+// of workers.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/math/exponential.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+
+SLICESORT_DETAIL_BEGIN
+
+// The arrays of a group. Those with a pitch have an element for every column: [row][pitch]. `u` is
+// the reference divided by tau, for all columns; f and h, a and b are two numbers for every row.
+template <class A>
+struct sinkhorn_group {
+  index_t rows, pitch;
+  A* u;        // [rows]
+  A* values;   // the rows that T mixes
+  A* w;        // those rows, as factors of the logits
+  A *f, *h;    // the potentials of rows and of columns
+  A *a, *b;    // backward: the gradients of f and h; initially a is the gradient of the output
+  A *du, *dw;  // backward: the gradients of u and w
+  A* history;  // backward: [iterations][f, h, mean of w, mean of u][row][pitch]
+
+  SLICESORT_HD A* past(index_t iteration, int what) const {
+    return history + (iteration * 4 + what) * rows * pitch;
+  }
+};
+
+// The side of T that a sum runs over: its values, and a second number for each of its rows.
+template <class A>
+struct sinkhorn_side {
+  A const* values;
+  index_t value_pitch;
+  index_t rows, pitch;
+};
+
+// A number for each column that a worker processes.
+template <class A, int Lanes>
+struct lanes_of {
+  A number[static_cast<std::size_t>(Lanes)];
+
+  SLICESORT_HD_INLINE A& operator[](int lane) { return number[lane]; }
+  SLICESORT_HD_INLINE A const& operator[](int lane) const { return number[lane]; }
+};
+
+template <int Lanes, class A>
+SLICESORT_HD_INLINE void load_lanes(A const* from, lanes_of<A, Lanes>& to) {
+  for (int l = 0; l < Lanes; ++l) to[l] = from[l];
+}
+template <int Lanes, class A>
+SLICESORT_HD_INLINE void store_lanes(lanes_of<A, Lanes> const& from, A* to) {
+  for (int l = 0; l < Lanes; ++l) to[l] = from[l];
+}
+template <int Lanes, class A>
+SLICESORT_HD_INLINE void fill_lanes(A value, lanes_of<A, Lanes>& to) {
+  for (int l = 0; l < Lanes; ++l) to[l] = value;
+}
+
+// Sums are formed in pieces: the error grows with the length of a piece plus the number of pieces,
+// not with their product.
+inline constexpr index_t sum_piece = 64;
+
+// Returns -log sum_k exp(p q[k] + g[k]), the potential that makes a row (or column) of T sum to 1,
+// and the mean of q under that row. SharedValues: q has one value for all lanes.
+template <bool SharedValues, class Worker, class A, int Lanes>
+SLICESORT_HD_INLINE void normalize(Worker& on, sinkhorn_side<A> const& side, A const* g,
+                                   lanes_of<A, Lanes> const& p, lanes_of<A, Lanes>& potential,
+                                   lanes_of<A, Lanes>& mean) {
+  constexpr int lane = SharedValues ? 0 : 1;
+  lanes_of<A, Lanes> most;
+  for (int l = 0; l < Lanes; ++l) most[l] = on.multiply_add(p[l], side.values[l * lane], g[l]);
+  for (index_t k = 1; k < side.rows; ++k) {
+    A const* const q = side.values + k * side.value_pitch;
+    A const* const potentials = g + k * side.pitch;
+    for (int l = 0; l < Lanes; ++l) {
+      A const logit = on.multiply_add(p[l], q[l * lane], potentials[l]);
+      most[l] = logit > most[l] ? logit : most[l];
+    }
+  }
+  lanes_of<A, Lanes> sum, weighted;
+  fill_lanes(A{0}, sum);
+  fill_lanes(A{0}, weighted);
+  for (index_t first = 0; first < side.rows; first += sum_piece) {
+    index_t const last = side.rows - first < sum_piece ? side.rows : first + sum_piece;
+    lanes_of<A, Lanes> part, weighted_part;
+    fill_lanes(A{0}, part);
+    fill_lanes(A{0}, weighted_part);
+    for (index_t k = first; k < last; ++k) {
+      A const* const q = side.values + k * side.value_pitch;
+      A const* const potentials = g + k * side.pitch;
+      for (int l = 0; l < Lanes; ++l) {
+        A const logit = on.multiply_add(p[l], q[l * lane], potentials[l]);
+        A const e = exp_at_most_one(on, logit - most[l]);
+        part[l] += e;
+        weighted_part[l] = on.multiply_add(e, q[l * lane], weighted_part[l]);
+      }
+    }
+    for (int l = 0; l < Lanes; ++l) {
+      sum[l] += part[l];
+      weighted[l] += weighted_part[l];
+    }
+  }
+  for (int l = 0; l < Lanes; ++l) {
+    // The greatest term is exp(0), unless the compiler may change how products and sums round.
+    A const total = sum[l] < A{1} ? A{1} : sum[l];
+    potential[l] = -(most[l] + log_of_sum(on, total));
+    mean[l] = on.divide(weighted[l], total);
+  }
+}
+
+// Returns sum_k T[k] v[k] and sum_k T[k] v[k] q[k] for a row (or column) of T with the potential
+// `own`. Elements of T that rounding makes greater than 1 are taken as 1.
+template <bool SharedValues, class Worker, class A, int Lanes>
+SLICESORT_HD_INLINE void weigh(Worker& on, sinkhorn_side<A> const& side, A const* g, A const* v,
+                               lanes_of<A, Lanes> const& p, lanes_of<A, Lanes> const& own,
+                               lanes_of<A, Lanes>& sum, lanes_of<A, Lanes>& weighted) {
+  constexpr int lane = SharedValues ? 0 : 1;
+  fill_lanes(A{0}, sum);
+  fill_lanes(A{0}, weighted);
+  for (index_t first = 0; first < side.rows; first += sum_piece) {
+    index_t const last = side.rows - first < sum_piece ? side.rows : first + sum_piece;
+    lanes_of<A, Lanes> part, weighted_part;
+    fill_lanes(A{0}, part);
+    fill_lanes(A{0}, weighted_part);
+    for (index_t k = first; k < last; ++k) {
+      A const* const q = side.values + k * side.value_pitch;
+      A const* const potentials = g + k * side.pitch;
+      A const* const numbers = v + k * side.pitch;
+      for (int l = 0; l < Lanes; ++l) {
+        A const logit = on.multiply_add(p[l], q[l * lane], potentials[l]) + own[l];
+        A const t = exp_at_most_one(on, logit);
+        part[l] = on.multiply_add(t, numbers[l], part[l]);
+        weighted_part[l] = on.multiply_add(t * numbers[l], q[l * lane], weighted_part[l]);
+      }
+    }
+    for (int l = 0; l < Lanes; ++l) {
+      sum[l] += part[l];
+      weighted[l] += weighted_part[l];
+    }
+  }
+}
+
+// Computes f and h by `iterations` normalizations of the rows, then the columns, starting from
+// h = 0. Kept: records the history that backward needs.
+template <bool Kept, class Worker, class A>
+SLICESORT_HD_INLINE void scale_group(Worker& on, sinkhorn_group<A> const& m, index_t iterations) {
+  constexpr int lanes = Worker::lanes;
+  sinkhorn_side<A> const columns{m.w, m.pitch, m.rows, m.pitch}, rows{m.u, 1, m.rows, m.pitch};
+  lanes_of<A, lanes> p, potential, mean;
+  fill_lanes(A{0}, potential);
+  for (index_t j = on.first; j < m.rows; j += on.step) store_lanes(potential, m.h + j * m.pitch);
+  on.sync();
+  for (index_t s = 0; s < iterations; ++s) {
+    for (index_t i = on.first; i < m.rows; i += on.step) {
+      fill_lanes(m.u[i], p);
+      normalize<false>(on, columns, m.h, p, potential, mean);
+      store_lanes(potential, m.f + i * m.pitch);
+      if constexpr (Kept) {
+        store_lanes(potential, m.past(s, 0) + i * m.pitch);
+        store_lanes(mean, m.past(s, 2) + i * m.pitch);
+      }
+    }
+    on.sync();
+    for (index_t j = on.first; j < m.rows; j += on.step) {
+      load_lanes(m.w + j * m.pitch, p);
+      normalize<true>(on, rows, m.f, p, potential, mean);
+      store_lanes(potential, m.h + j * m.pitch);
+      if constexpr (Kept) {
+        store_lanes(potential, m.past(s, 1) + j * m.pitch);
+        store_lanes(mean, m.past(s, 3) + j * m.pitch);
+      }
+    }
+    on.sync();
+  }
+}
+
+// Computes row i of T w, with the potentials that `scale_group` has computed.
+template <class Worker, class A, int Lanes>
+SLICESORT_HD_INLINE void mix_row(Worker& on, sinkhorn_group<A> const& m, index_t i,
+                                 lanes_of<A, Lanes>& y) {
+  lanes_of<A, Lanes> p, own, unused;
+  fill_lanes(m.u[i], p);
+  load_lanes(m.f + i * m.pitch, own);
+  weigh<false>(on, {m.w, m.pitch, m.rows, m.pitch}, m.h, m.values, p, own, y, unused);
+}
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What crosses from the door of slicing_sort to a backend: checked views and scalars.
+#pragma once
+
+#include <slicesort/options.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
+
+SLICESORT_DETAIL_BEGIN
+
+template <class Order, class T>
+struct slicing_sort_forward {
+  using element = T;
+  static constexpr char const* name = "slicing_sort.forward";
+  Order order;
+  tensor3<T const> x{};
+  tensor3<T> y{};
+  index_tensor3 perm{};
+  bool saving = false;  // whether perm is written
+  tensor1<index_t const> lengths{};
+
+  extents3 shape() const { return x.extents(); }
+};
+
+template <class T>
+struct slicing_sort_backward {
+  using element = T;
+  static constexpr char const* name = "slicing_sort.backward";
+  tensor3<T const> dy;
+  tensor3<T> dx;
+  const_index_tensor3 perm;
+  grad_mode mode;
+  tensor1<index_t const> lengths;
+
+  extents3 shape() const { return dy.extents(); }
+};
+
+template <class Order>
+struct slicing_sort_op {
+  using shape = extents3;  // what a workspace depends on
+  template <class T>
+  using forward = slicing_sort_forward<Order, T>;
+  template <class T>
+  using backward = slicing_sort_backward<T>;
+};
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds up partial sums of the gradient of a relative bias.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/device/store.hpp>
+#include <slicesort/detail/softmax_attention/params.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/tensor_view.hpp>
+
+SLICESORT_DETAIL_BEGIN
+
+// Tiles of dS, [rows, columns], along diagonals: tile (i, j) of a head is in band
+// j - i * (rows / columns), counted from `first`. In all tiles of a band a distance j - i of a key
+// from a query is at the same places, so that they may be added up.
+struct diagonal_bands {
+  index_t rows, columns;
+  index_t row_tiles, column_tiles;
+
+  SLICESORT_HD index_t step() const { return rows / columns; }
+  SLICESORT_HD index_t first() const { return row_tiles > 0 ? -(row_tiles - 1) * step() : 0; }
+  SLICESORT_HD index_t count() const {
+    return row_tiles > 0 && column_tiles > 0 ? column_tiles - first() : 0;
+  }
+  // A band has a sum for each of them: number n is of distance band * columns + n - (rows - 1).
+  SLICESORT_HD index_t distances() const { return rows + columns - 1; }
+  SLICESORT_HD index_t partial_sums() const { return count() * distances(); }
+};
+
+// A thread takes a distance of a group of samples and heads.
+template <class T>
+struct distance_sums_body {
+  static constexpr int max_threads = 128;
+  using A = accumulator_t<T>;
+
+  attention_shape shape{};
+  diagonal_bands bands{};
+  A const* partial_sums{};  // [batch * heads, bands, distances of a band]
+  tensor4<T> dbias{};       // [batch or 1, heads or 1, 1, queries + keys - 1]
+  grad_mode mode{};
+
+  index_t blocks() const { return divide_up(dbias.extents().size(), max_threads); }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    index_t const number = block.index() * block.size() + block.rank();
+    index_t const all = dbias.extents().channels;
+    if (number >= dbias.extents().size()) return;
+    index_t const group = number / all, at = number % all;
+    index_t const distance = at - (shape.queries - 1);
+    // The bands with band * columns - (rows - 1) <= distance < (band + 1) * columns, from `first`.
+    index_t const from_first = distance - bands.first() * bands.columns;
+    index_t const begin = from_first < 0 ? 0 : from_first / bands.columns,
+                  end = (from_first + bands.rows - 1) / bands.columns + 1;
+    auto const pairs = shape.dbias.group_of(group, shape.batch, shape.heads);
+    A sum(0);
+    for (index_t n = 0; n < pairs.count; ++n) {
+      A const* const of_head = partial_sums + (pairs.first + n * pairs.step) * bands.partial_sums();
+      for (index_t band = begin; band < end && band < bands.count(); ++band)
+        sum +=
+            of_head[band * bands.distances() + from_first - band * bands.columns + bands.rows - 1];
+    }
+    store_or_accumulate_sum(
+        mode, dbias(group / shape.dbias.heads, group % shape.dbias.heads, 0, at), sum);
+  }
+};
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// The forward pass with an online softmax (FlashAttention-2). A block takes some queries of a head
+// and walks over its keys tile by tile; a warp keeps the scores and the outputs of 16 or 32 queries
+// in its registers. The values of a tile are copied while its scores are computed, and the next
+// keys while the values are added up.
+#pragma once
+
+#include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/device/columns.hpp>
+#include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/device/register_tile.hpp>
+#include <slicesort/detail/device/warp_mma.hpp>
+#include <slicesort/detail/softmax_attention/device/dropout.hpp>
+#include <slicesort/detail/softmax_attention/device/mask.hpp>
+#include <slicesort/detail/softmax_attention/device/softmax.hpp>
+#include <slicesort/detail/softmax_attention/device/tile.hpp>
+#include <slicesort/detail/softmax_attention/dropout.hpp>
+#include <slicesort/detail/softmax_attention/params.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/policies/mask_protocol.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cmath>
+#include <cstddef>
+
+SLICESORT_DETAIL_BEGIN
+
+template <class Mask, class T, int Width>
+struct attention_forward_body {
+  static constexpr int max_threads = 128;
+  using A = accumulator_t<T>;
+  using piece = tile_piece<T>;
+  static constexpr int tiles_of_warp = sizeof(A) == 8 ? 1 : 2;  // of 16 queries
+  static constexpr int keys_of_tile = sizeof(A) == 8 ? 32 : 64;
+  static constexpr int columns = keys_of_tile / 8, pieces = Width / elements_of_piece<T>;
+
+  using scores = register_tile<A, tiles_of_warp, columns>;     // [queries of the warp, keys]
+  using outputs = register_tile<A, tiles_of_warp, Width / 8>;  // [queries of the warp, channels]
+  using row_stats = row_numbers<A, tiles_of_warp>;             // [queries of the lane]
+
+  Mask mask;
+  A scale{};
+  attention_inputs<T> in{};
+  tensor4<T> y{};      // [batch, heads, queries, channels]
+  tensor4<A> state{};  // [batch, heads, queries, 2]; empty: not saved
+  attention_lengths lengths{};
+  dropout_rule drop{};
+  int warps{};
+
+  struct memory {
+    piece* q;  // [queries of the block, Width]
+    piece* k;  // [keys_of_tile, Width]; then T, what is added to the scores
+    piece* v;  // [keys_of_tile, Width]
+    attention_task* task;
+    head_rows<T>* sources;  // q, k, v, bias
+    key_range* ranges;      // [queries of the block]
+    range_bounds* bounds;   // [warps]
+  };
+  template <class SharedAllocator>
+  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
+    auto const rows = static_cast<std::size_t>(queries_of_block());
+    constexpr auto tile = static_cast<std::size_t>(keys_of_tile * pieces);
+    auto const terms = rows * static_cast<std::size_t>(keys_of_tile / elements_of_piece<T>);
+    memory m{};
+    m.q = shared_memory.template allocate<piece>(rows * static_cast<std::size_t>(pieces));
+    m.k = shared_memory.template allocate<piece>(tile < terms ? terms : tile);
+    m.v = shared_memory.template allocate<piece>(tile);
+    m.task = shared_memory.template allocate<attention_task>(1);
+    m.sources = shared_memory.template allocate<head_rows<T>>(4);
+    m.ranges = shared_memory.template allocate<key_range>(rows);
+    m.bounds = shared_memory.template allocate<range_bounds>(static_cast<std::size_t>(warps));
+    return m;
+  }
+
+  SLICESORT_HD int queries_of_block() const { return warps * 16 * tiles_of_warp; }
+  SLICESORT_HD int chunks() const { return chunks_of<Width>(in.v.extents().channels); }
+  SLICESORT_HD index_t tiles() const {
+    return divide_up(in.q.extents().length, queries_of_block());
+  }
+  index_t blocks() const { return attention_shape::of(in).pairs() * tiles() * chunks(); }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    memory const m = shared(block);
+    begin(block, m);
+    attention_task const& task = *m.task;
+    int const depths = chunks_of<Width>(in.q.extents().channels);
+    index_t const values = in.v.extents().channels;
+    outputs out;
+    row_stats max, sum;
+    out.clear(), max.fill(least_score<A>), sum.fill(A(0));
+
+    // Without a bias the products may wait for their scale until the exponential.
+    bool const direct = in.bias.data() == nullptr && scale > A(0);
+    A const factor = factor_of<T>(direct ? scale : A(1));
+
+    index_t const end = m.bounds->last;
+    index_t key = m.bounds->first / keys_of_tile * keys_of_tile;
+    if constexpr (is_sparse<Mask>) key = tile_from(m, key, end);
+    load_qk_async(block, m, true, key, end, 0);
+    SLICESORT_NO_UNROLL
+    for (index_t next; key < end; key = next) {
+      scores s;
+      s.clear();
+      multiply_qk(block, m, s, key, end, depths);
+      if (asks_each_key<Mask> || !direct || !looks_at_all(m, key))
+        add_bias(block, m, s, key, direct ? A(1) : scale);
+      update_softmax(block, s, out, max, sum, factor);
+      if (drop.drops()) drop_from(block, s, task, key);
+      auto const weights = block.template mma_operand<T>(s);  // [queries of the warp, keys]
+
+      block.await_copies();
+      block.sync();
+      next = key + keys_of_tile;
+      if constexpr (is_sparse<Mask>) next = tile_from(m, next, end);
+      load_qk_async(block, m, depths > 1 && next < end, next, end, 0);
+      block.template mma_ab<Width>(out, weights, m.v, used(values - task.channel));
+    }
+    block.await_copies();
+    finish(block, m, out, max, sum, direct);
+  }
+
+ private:
+  template <class Block>
+  SLICESORT_HD_INLINE void begin(Block& block, memory const& m) const {
+    index_t const heads = in.q.extents().batch;
+    index_t const number = block.index() / chunks(), pair = number / tiles();
+    // With a causal mask the last queries have the most keys: their blocks start first.
+    index_t const first = (tiles() - 1 - number % tiles()) * queries_of_block();
+    head_index const at{pair / heads, pair % heads};
+    index_t const queries = rows_of(lengths.queries, at.sample, in.q.extents().length);
+    index_t const keys = rows_of(lengths.keys, at.sample, in.v.extents().length);
+    if (block.rank() == 0) {
+      *m.task = {at, first, block.index() % chunks() * Width, queries, keys};
+      m.sources[0] = {in.q, at, queries};
+      m.sources[1] = {in.k, at, keys};
+      m.sources[2] = {in.v, at, keys};
+      m.sources[3] = {in.bias, at, queries};
+    }
+    stage_ranges(block, mask_of(mask, at), m.ranges, m.bounds, first, queries_of_block(), queries,
+                 keys);
+  }
+  SLICESORT_HD_INLINE bool looks_at_all(memory const& m, index_t key) const {
+    if constexpr (is_sparse<Mask>)
+      return tile_is_covered(mask, *m.task, *m.bounds, queries_of_block(), key, keys_of_tile);
+    else
+      return m.bounds->covers(key, key + keys_of_tile);
+  }
+  // The first tile of keys from `key` on that any of the queries looks at.
+  SLICESORT_HD_INLINE index_t tile_from(memory const& m, index_t key, index_t end) const {
+    auto const& own = mask_of(mask, m.task->at);
+    SLICESORT_NO_UNROLL
+    while (key < end && !tile_meets(own, *m.task, *m.bounds, queries_of_block(), key, keys_of_tile))
+      key += keys_of_tile;
+    return key;
+  }
+  static SLICESORT_HD int used(index_t left) {
+    return left < Width ? static_cast<int>(left) : Width;
+  }
+  template <class Block>
+  static SLICESORT_HD_INLINE int first_query_of_warp(Block& block) {
+    return block.rank() / 32 * (16 * tiles_of_warp);
+  }
+
+  // Starts to copy chunk `depth` of the channels of the keys from `key` on, and of the queries.
+  template <class Block>
+  SLICESORT_HD_INLINE void load_qk_async(Block& block, memory const& m, bool queries_too,
+                                         index_t key, index_t end, int depth) const {
+    if (queries_too)
+      load_tile_async<Width>(block, m.q, m.sources[0], m.task->first, queries_of_block(),
+                             depth * Width);
+    if (key < end)
+      load_tile_async<Width>(block, m.k, m.sources[1], key, keys_of_tile, depth * Width);
+  }
+
+  // S += Q K^T, chunk by chunk of the channels; the first is on its way. Starts to copy the values.
+  template <class Block>
+  SLICESORT_HD_INLINE void multiply_qk(Block& block, memory const& m, scores& s, index_t key,
+                                       index_t end, int depths) const {
+    SLICESORT_NO_UNROLL
+    for (int depth = 0; depth < depths; ++depth) {
+      if (depth > 0) {
+        block.sync();
+        load_qk_async(block, m, true, key, end, depth);
+      }
+      block.await_copies();
+      block.sync();
+      if (depth == 0)
+        load_tile_async<Width>(block, m.v, m.sources[2], key, keys_of_tile, m.task->channel);
+      block.template mma_abt<Width>(s, m.q + first_query_of_warp(block) * pieces, m.k,
+                                    used(in.q.extents().channels - depth * Width));
+    }
+  }
+
+  // S = times * S + bias, and -infinity where the mask says no. The keys' memory is free by now.
+  template <class Block>
+  SLICESORT_HD_INLINE void add_bias(Block& block, memory const& m, scores& s, index_t key,
+                                    A times) const {
+    T* const terms = m.k->value;  // [queries of the block, keys_of_tile]
+    block.sync();
+    stage_bias<false, keys_of_tile>(block, terms, queries_of_block(), mask_of(mask, m.task->at),
+                                    m.ranges, m.task->first, key, m.sources[3]);
+    block.sync();
+    mask_scores(block, s, times, terms + first_query_of_warp(block) * keys_of_tile);
+  }
+
+  // S becomes P = exp(S - m) with the maximum so far, by which the outputs and the sum are
+  // rescaled.
+  template <class Block>
+  static SLICESORT_HD_INLINE void update_softmax(Block& block, scores& s, outputs& out,
+                                                 row_stats& max, row_stats& sum, A factor) {
+    auto const larger = [](A a, A b) { return std::fmax(a, b); };  // a NaN shows in the sums
+    SLICESORT_UNROLL
+    for (int row = 0; row < scores::lane_rows; ++row) {
+      A const new_max = row_max(block, s, row, max[row], larger);
+      A const base = new_max == least_score<A> ? A(0) : new_max;
+      A const rescale = exp_of<T>(block, max[row] - base, factor);
+      max[row] = new_max;
+      for_each_in_row(s, row, [&](A& score) { score = exp_of<T>(block, score - base, factor); });
+      sum[row] = sum[row] * rescale + lane_row_sum(s, row);
+      if (rescale != A(1)) scale_row(out, row, rescale);  // seldom
+    }
+  }
+
+  template <class Block>
+  SLICESORT_HD_INLINE void drop_from(Block& block, scores& weights, attention_task const& task,
+                                     index_t key) const {
+    kept_weights<false, tiles_of_warp, columns> kept;
+    kept.find(block, drop,
+              {task.at, in.v.extents().length, task.first + first_query_of_warp(block), key});
+    drop_weights(weights, kept);
+  }
+
+  // O = O / l, and the state.
+  template <class Block>
+  SLICESORT_HD_INLINE void finish(Block& block, memory const& m, outputs& out, row_stats const& max,
+                                  row_stats const& sum, bool direct) const {
+    attention_task const& task = *m.task;
+    tile_lane const me(block.rank());
+    index_t const queries = in.q.extents().length;
+    SLICESORT_UNROLL
+    for (int i = 0; i < scores::lane_rows; ++i) {
+      A const row_sum = block.template reduce<4>(sum[i], [](A a, A b) { return a + b; });
+      A const inv_sum = row_sum > A(0) ? A(1) / row_sum : row_sum - row_sum;  // or NaN
+      scale_row(out, i, drop.drops() ? inv_sum * static_cast<A>(drop.scale) : inv_sum);
+      index_t const row = task.first + first_query_of_warp(block) + me.g + 8 * i;
+      if (state.data() != nullptr && task.channel == 0 && me.t == 0 && row < queries) {
+        bool const valid = row < task.queries;
+        A const row_max = direct ? max[i] * scale : max[i];
+        state(task.at.sample, task.at.head, row, 0) = valid ? row_max : least_score<A>;
+        state(task.at.sample, task.at.head, row, 1) = valid ? row_sum : A(0);
+      }
+    }
+    head_results<T> const to(y, task.at, task.queries, grad_mode::overwrite);
+    A* const staging = reinterpret_cast<A*>(m.q);
+    SLICESORT_UNROLL
+    for (int i = 0; i < tiles_of_warp; ++i)
+      store_tile<Width>(block, staging, out, i, to, task.first + 16 * i, tiles_of_warp,
+                        task.channel);
+  }
+};
+
+SLICESORT_DETAIL_END

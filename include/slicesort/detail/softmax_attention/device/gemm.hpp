@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// The matrix products of materialized attention, for all heads of a sample or some of them.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/core/gemm.hpp>
+#include <slicesort/detail/device/columns.hpp>
+#include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/device/warp_mma.hpp>
+#include <slicesort/detail/softmax_attention/device/tile.hpp>
+#include <slicesort/detail/softmax_attention/params.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/policies/gemm.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <type_traits>
+
+SLICESORT_DETAIL_BEGIN
+
+// Matrices, one for every head.
+template <class T>
+struct head_matrices {
+  T* data;
+  index_t row_stride, column_stride, head_stride;
+
+  SLICESORT_HD T& operator()(index_t head, index_t row, index_t column) const {
+    return data[head * head_stride + row * row_stride + column * column_stride];
+  }
+  SLICESORT_HD head_matrices transposed() const {
+    return {data, column_stride, row_stride, head_stride};
+  }
+  template <class U = T, std::enable_if_t<!std::is_const_v<U>, int> = 0>
+  SLICESORT_HD operator head_matrices<U const>() const {
+    return {data, row_stride, column_stride, head_stride};
+  }
+};
+
+// What the length of a side of a matrix counts.
+enum class side_of { channels, queries, keys };
+struct matrix_side {
+  side_of what;
+  index_t size;
+};
+
+// c = alpha * a * b, or c += alpha * a * b. Elements of a and b past a sample's length are not
+// read; they count as 0.
+template <class T, class Out>
+struct multiply_heads_body {
+  static constexpr int max_threads = 128;
+  using A = accumulator_t<T>;
+  using piece = tile_piece<T>;
+  static constexpr int rows_of_block = 64, columns_of_block = 64;
+  static constexpr int width = sizeof(T) == 8 ? 32 : 64;  // of what is summed over, at once
+  static constexpr int pieces = width / elements_of_piece<T>;
+
+  A alpha;
+  head_matrices<T const> a, b;
+  head_matrices<Out> c;
+  matrix_side rows, columns, depth;
+  index_t heads;
+  grad_mode mode;
+  attention_lengths lengths;
+  index_t sample;
+
+  template <class SharedAllocator>
+  SLICESORT_HD piece* shared(SharedAllocator& shared_memory) const {
+    constexpr int both = (rows_of_block + columns_of_block) * pieces;
+    return shared_memory.template allocate<piece>(static_cast<std::size_t>(both));
+  }
+  SLICESORT_HD index_t row_tiles() const { return divide_up(rows.size, rows_of_block); }
+  SLICESORT_HD index_t column_tiles() const { return divide_up(columns.size, columns_of_block); }
+  index_t blocks() const { return heads * row_tiles() * column_tiles(); }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    piece* const mine = shared(block);
+    piece* const others = mine + rows_of_block * pieces;
+    index_t const column = block.index() % column_tiles() * columns_of_block;
+    index_t const number = block.index() / column_tiles();
+    index_t const row = number % row_tiles() * rows_of_block, head = number / row_tiles();
+    index_t const valid = valid_of(depth);
+    head_rows<T> const left = rows_of_matrix(a, head, valid_of(rows), valid),
+                       right = rows_of_matrix(b.transposed(), head, valid_of(columns), valid);
+    register_tile<A, 1, columns_of_block / 8> sums;
+    sums.clear();
+    SLICESORT_NO_UNROLL
+    for (index_t k = 0; k < valid; k += width) {
+      block.sync();
+      load_tile_async<width>(block, mine, left, row, rows_of_block, k);
+      load_tile_async<width>(block, others, right, column, columns_of_block, k);
+      block.await_copies();
+      block.sync();
+      block.template mma_abt<width>(sums, mine + block.rank() / 32 * (16 * pieces), others,
+                                    valid - k < width ? static_cast<int>(valid - k) : width);
+    }
+    SLICESORT_UNROLL
+    for (int j = 0; j < sums.count; ++j) sums[j] *= alpha;
+    tensor4<Out> const whole(c.data, {1, heads, rows.size, columns.size},
+                             {0, c.head_stride, c.row_stride, c.column_stride});
+    store_tile<columns_of_block>(block, reinterpret_cast<A*>(mine), sums, 0,
+                                 head_results<Out>(whole, {0, head}, valid_of(rows), mode), row, 1,
+                                 column);
+  }
+
+ private:
+  SLICESORT_HD index_t valid_of(matrix_side const& side) const {
+    if (side.what == side_of::channels) return side.size;
+    return rows_of(side.what == side_of::queries ? lengths.queries : lengths.keys, sample,
+                   side.size);
+  }
+  static SLICESORT_HD head_rows<T> rows_of_matrix(head_matrices<T const> const& of, index_t head,
+                                                  index_t valid, index_t channels) {
+    return {tensor4<T const>(of.data, {1, head + 1, valid, channels},
+                             {0, of.head_stride, of.row_stride, of.column_stride}),
+            {0, head},
+            valid};
+  }
+};
+
+template <class T>
+constexpr element_kind kind_of_element() {
+  if (sizeof(T) == 8) return element_kind::f64;
+  if (sizeof(T) == 4) return element_kind::f32;
+  return dtype_traits<T>::infinity == dtype_traits<float16>::infinity ? element_kind::f16
+                                                                      : element_kind::bf16;
+}
+template <class T>
+gemm_operand operand_of(head_matrices<T> const& m) {
+  return {m.data, kind_of_element<std::remove_const_t<T>>(), m.row_stride, m.column_stride,
+          m.head_stride};
+}
+
+// Multiplies with the product that the caller chose, or with the loops here. A BLAS knows nothing
+// about lengths.
+template <class Grid, class T, class Out>
+void multiply_heads(Grid const& grid, gemm_rule const& rule,
+                    multiply_heads_body<T, Out> const& all) {
+  if (all.blocks() == 0) return;
+  bool const alike = all.lengths.queries.data() == nullptr && all.lengths.keys.data() == nullptr;
+  if (alike && all.depth.size > 0) {
+    gemm_call call{};
+    call.rows = all.rows.size;
+    call.columns = all.columns.size;
+    call.depth = all.depth.size;
+    call.matrices = all.heads;
+    call.alpha = static_cast<double>(all.alpha);
+    call.beta = all.mode == grad_mode::accumulate ? 1.0 : 0.0;
+    call.a = operand_of(all.a);
+    call.b = operand_of(all.b);
+    call.c = operand_of(all.c);
+    if (grid.multiply(rule, call)) return;
+  }
+  grid.run(all, all.blocks(), multiply_heads_body<T, Out>::max_threads);
+}
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pairs of queries and keys of a tile of scores take part.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/device/swizzled_tile.hpp>
+#include <slicesort/detail/device/warp_mma.hpp>
+#include <slicesort/detail/softmax_attention/device/tile.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/policies/mask_protocol.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <limits>
+
+SLICESORT_DETAIL_BEGIN
+
+// A variable, because device code may not call numeric_limits.
+template <class A>
+inline constexpr A least_score = -std::numeric_limits<A>::infinity();
+
+// The mask of one head: a reference where all have the same.
+template <class Mask>
+SLICESORT_HD_INLINE decltype(auto) mask_of(Mask const& mask, head_index const& at) {
+  if constexpr (has_for_head<Mask>)
+    return mask.for_head(at.head);
+  else
+    return (void)at, (mask);
+}
+// Whether every tile asks about its keys one by one. Sparse masks may spare it that.
+template <class Mask>
+inline constexpr bool asks_each_key = has_allows<head_mask_t<Mask>> && !is_sparse<Mask>;
+
+// Queries [first, first + count) and keys [key, key + keys) of a tile, without those past an end.
+SLICESORT_HD_INLINE pair_range pairs_of_tile(index_t first, int count, index_t queries, index_t key,
+                                             int keys_of_tile, index_t keys) {
+  return {first, first + count < queries ? first + count : queries, key,
+          key + keys_of_tile < keys ? key + keys_of_tile : keys};
+}
+
+// The key ranges of some queries: their hull [first, last), and their intersection [all_first,
+// all_last).
+struct range_bounds {
+  index_t first, last, all_first, all_last;
+
+  // The bounds of no queries.
+  static SLICESORT_HD range_bounds none(index_t keys) { return {keys, 0, 0, keys}; }
+  SLICESORT_HD void add(range_bounds const& o) {
+    if (o.first < first) first = o.first;
+    if (o.last > last) last = o.last;
+    if (o.all_first > all_first) all_first = o.all_first;
+    if (o.all_last < all_last) all_last = o.all_last;
+  }
+  // An empty range empties the intersection.
+  SLICESORT_HD void add(key_range r, index_t keys) {
+    if (r.first < r.last)
+      add({r.first, r.last, r.first, r.last});
+    else
+      add({keys, 0, keys, 0});
+  }
+  SLICESORT_HD bool meets(index_t from, index_t to) const { return first < to && from < last; }
+  SLICESORT_HD bool covers(index_t from, index_t to) const {
+    return all_first <= from && to <= all_last;
+  }
+};
+
+// Whether any of a block's queries looks at any key of a tile, as a sparse mask says.
+template <class Mask>
+SLICESORT_HD_INLINE bool tile_meets(Mask const& own, attention_task const& task,
+                                    range_bounds const& bounds, int queries_of_block, index_t key,
+                                    int keys_of_tile) {
+  return bounds.meets(key, key + keys_of_tile) &&
+         meets_pairs(own, pairs_of_tile(task.first, queries_of_block, task.queries, key,
+                                        keys_of_tile, task.keys));
+}
+// Whether all of them look at all of its keys, as a sparse mask says, or the ranges of another.
+template <class Mask>
+SLICESORT_HD_INLINE bool tile_is_covered(Mask const& mask, attention_task const& task,
+                                         range_bounds const& bounds, int queries_of_block,
+                                         index_t key, int keys_of_tile) {
+  if constexpr (is_sparse<Mask>)
+    return key + keys_of_tile <= task.keys &&
+           covers_pairs(mask_of(mask, task.at),
+                        pairs_of_tile(task.first, queries_of_block, task.queries, key, keys_of_tile,
+                                      task.keys));
+  else
+    return bounds.covers(key, key + keys_of_tile);
+}
+
+// Which row of bounds [rows, tiles] is a head's: heads share those of their sample, unless their
+// masks differ.
+template <class Mask>
+SLICESORT_HD_INLINE index_t row_of_bounds(head_index at, index_t heads) {
+  if constexpr (has_for_head<Mask>)
+    return at.sample * heads + at.head;
+  else
+    return (void)heads, at.sample;
+}
+
+// Stages the ranges of `count` queries, empty ones from query `queries` on. The first element of
+// `bounds`, which has one for every warp, becomes the bounds of all, except those past the end.
+template <class Block, class Mask>
+SLICESORT_HD_INLINE void stage_ranges(Block& block, Mask const& mask, key_range* ranges,
+                                      range_bounds* bounds, index_t first, int count,
+                                      index_t queries, index_t keys) {
+  range_bounds mine = range_bounds::none(keys);
+  for (int r = block.rank(); r < count; r += block.size()) {
+    ranges[r] = {0, 0};
+    if (first + r >= queries) continue;
+    ranges[r] = range_of_keys(mask, first + r, keys);
+    mine.add(ranges[r], keys);
+  }
+  auto const smaller = [](index_t a, index_t b) { return a < b ? a : b; };
+  auto const greater = [](index_t a, index_t b) { return a > b ? a : b; };
+  mine = {block.template reduce<32>(mine.first, smaller),
+          block.template reduce<32>(mine.last, greater),
+          block.template reduce<32>(mine.all_first, greater),
+          block.template reduce<32>(mine.all_last, smaller)};
+  if (block.rank() % 32 == 0) bounds[block.rank() / 32] = mine;
+  block.sync();
+  if (block.rank() == 0)
+    for (int w = 1; w < block.size() / 32; ++w) bounds[0].add(bounds[w]);
+  block.sync();
+}
+
+// The layout of a tile with one number for each score.
+template <int Columns>
+using score_tile = swizzled_tile<Columns, 8, Columns / 8>;
+
+// Stages what is added to each score of a tile: the bias, if there is one, or -infinity for a pair
+// that is not allowed, whose bias is not read. Rows are queries and columns are keys; if
+// Transposed, rows are keys. `ranges` are those of the tile's queries. After a sync() mask_scores
+// adds each thread's terms.
+template <bool Transposed, int Columns, class Block, class Mask, class T>
+SLICESORT_HD_INLINE void stage_bias(Block& block, T* terms, int rows, Mask const& mask,
+                                    key_range const* ranges, index_t first_query, index_t first_key,
+                                    head_rows<T> const& bias) {
+  SLICESORT_NO_UNROLL
+  for (int i = Block::opaque(block.rank()); i < rows * Columns; i += block.size()) {
+    int const row = Transposed ? i % rows : i / Columns,
+              column = Transposed ? i / rows : i % Columns;
+    int const query = Transposed ? column : row;
+    index_t const key = first_key + (Transposed ? row : column);
+    key_range const range = ranges[query];
+    T term = static_cast<T>(least_score<accumulator_t<T>>);
+    if (range.first <= key && key < range.last && allows_key(mask, first_query + query, key))
+      term = bias.data == nullptr
+                 ? static_cast<T>(0.0f)
+                 : bias.data[(first_query + query) * bias.stride + key * bias.channel_stride];
+    terms[score_tile<Columns>::offset(row, column)] = term;
+  }
+}
+// Turns products into scores with the staged terms, beginning at the warp's first row of them.
+template <class Block, class A, class T, int Rows, int Columns>
+SLICESORT_HD_INLINE void mask_scores(Block& block, register_tile<A, Rows, Columns>& s, A scale,
+                                     T const* terms) {
+  using tile = score_tile<8 * Columns>;
+  tile_lane const me(Block::opaque(block.rank()));
+  SLICESORT_UNROLL
+  for (int i = 0; i < s.count; ++i)
+    s[i] = block.multiply_add(
+        s[i], scale,
+        static_cast<A>(terms[tile::offset(s.row(i, me), s.column(i, me), tile::swizzle(me.g))]));
+}
+
+SLICESORT_DETAIL_END

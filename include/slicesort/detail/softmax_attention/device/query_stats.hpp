@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What backward computes first: the statistics of every query, and the key range of every tile of
+// queries.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/device/columns.hpp>
+#include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/softmax_attention/device/mask.hpp>
+#include <slicesort/detail/softmax_attention/device/softmax.hpp>
+#include <slicesort/detail/softmax_attention/device/tile.hpp>
+#include <slicesort/detail/softmax_attention/params.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/policies/mask_protocol.hpp>
+#include <slicesort/tensor_view.hpp>
+
+SLICESORT_DETAIL_BEGIN
+
+// Four threads take a query. Without a state (materialized) only `delta` is needed.
+template <class T>
+struct query_stats_body {
+  static constexpr int max_threads = 128;
+  static constexpr int rows_of_block = max_threads / 4;
+  using A = accumulator_t<T>;
+
+  tensor4<T const> dy, y;
+  tensor4<A const> state;
+  attention_lengths lengths;
+  query_stats<A>* stats;  // [batch, heads, queries]
+
+  SLICESORT_HD index_t tiles() const { return divide_up(y.extents().length, rows_of_block); }
+  index_t blocks() const { return y.extents().outer * y.extents().batch * tiles(); }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    extents4 const e = y.extents();
+    index_t const pair = block.index() / tiles();
+    index_t const row = block.index() % tiles() * rows_of_block + block.rank() / 4;
+    head_index const at{pair / e.batch, pair % e.batch};
+    bool const valid = row < rows_of(lengths.queries, at.sample, e.length);
+    A delta(0);
+    if (valid)
+      for (index_t c = block.rank() % 4; c < e.channels; c += 4)
+        delta += static_cast<A>(dy(at.sample, at.head, row, c)) *
+                 static_cast<A>(y(at.sample, at.head, row, c));
+    delta = block.template reduce<4>(delta, [](A a, A b) { return a + b; });
+    if (row >= e.length || block.rank() % 4 != 0) return;
+    query_stats<A> it{A(0), A(0), delta, A(0)};
+    if (valid && state.data() != nullptr) {
+      A const max = state(at.sample, at.head, row, 0), sum = state(at.sample, at.head, row, 1);
+      if (max != least_score<A>) it.max = max, it.inv_sum = A(1) / sum;
+    }
+    stats[pair * e.length + row] = it;
+  }
+};
+
+// The key ranges of tiles of queries: a thread takes a tile. Heads share those of their sample,
+// unless their masks differ.
+template <class Mask>
+struct query_bounds_body {
+  static constexpr int max_threads = 128;
+
+  Mask mask;
+  attention_lengths lengths{};
+  index_t samples{}, heads{}, queries{}, keys{};
+  int queries_of_tile{};
+  range_bounds* bounds{};  // [rows, tiles]
+
+  SLICESORT_HD index_t tiles() const { return divide_up(queries, queries_of_tile); }
+  SLICESORT_HD index_t rows() const { return has_for_head<Mask> ? samples * heads : samples; }
+  index_t blocks() const { return divide_up(rows() * tiles(), max_threads); }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    index_t const number = block.index() * block.size() + block.rank();
+    if (number >= rows() * tiles()) return;
+    index_t const row = number / tiles(), first = number % tiles() * queries_of_tile;
+    index_t const sample = has_for_head<Mask> ? row / heads : row;
+    head_index const at{sample, has_for_head<Mask> ? row % heads : 0};
+    auto const& own = mask_of(mask, at);
+    index_t const valid_keys = rows_of(lengths.keys, sample, keys);
+    index_t end = rows_of(lengths.queries, sample, queries);
+    if (end > first + queries_of_tile) end = first + queries_of_tile;
+    range_bounds all = range_bounds::none(valid_keys);
+    for (index_t i = first; i < end; ++i) all.add(range_of_keys(own, i, valid_keys), valid_keys);
+    bounds[number] = all;
+  }
+};
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic from scores to weights.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/math/exponential.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+SLICESORT_DETAIL_BEGIN
+
+// The widths of tiles, in channels. The wide one, for 16-bit types, leaves no registers for a
+// second chunk of channels, so longer heads take narrow tiles.
+inline constexpr int narrow_tile = 64, wide_tile = 128;
+template <int Width>
+SLICESORT_HD constexpr int chunks_of(index_t channels) {
+  return Width == narrow_tile && channels > Width ? static_cast<int>((channels + Width - 1) / Width)
+                                                  : 1;
+}
+
+template <class A>
+inline constexpr A log2_e = static_cast<A>(1.4426950408889634);
+
+// exp(x * scale) for x <= 0; `factor` is factor_of(scale). Less accurate for weights of 16-bit
+// types, which are rounded anyway.
+template <class T, class A>
+SLICESORT_HD_INLINE A factor_of(A scale) {
+  return sizeof(T) == 2 ? scale * log2_e<A> : scale;
+}
+template <class T, class Block, class A>
+SLICESORT_HD_INLINE A exp_of(Block& block, A x, A factor) {
+  if constexpr (sizeof(T) == 2)
+    return block.exp2(x * factor);
+  else
+    return exp_at_most_one(block, x * factor);
+}
+
+// What backward knows about a query: its greatest score, the inverse of its sum of exponentials (0
+// for a query without keys or past the length), and delta = <dy, y>.
+template <class A>
+struct alignas(16) query_stats {
+  A max, inv_sum, delta, unused;
+};
+
+// The weight of a score, and the gradient of the score from that of the weight. A product times
+// `times` is a score. Rounding must not make a score greater than the maximum.
+template <class T>
+struct weight_and_dscore {
+  using A = accumulator_t<T>;
+  A weight, dscore;
+
+  template <class Block>
+  SLICESORT_HD_INLINE weight_and_dscore(Block& block, A product, A times, query_stats<A> const& of,
+                                        A dweight) {
+    A const past = block.multiply_add(product, times, -of.max);
+    weight = exp_of<T>(block, past > A(0) ? A(0) : past, factor_of<T>(A(1))) * of.inv_sum;
+    dscore = weight * (dweight - of.delta);
+  }
+};
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads rows of attention's tensors into shared memory, as the tiles of device/warp_mma.hpp, and
+// stores sums from registers to their tensor.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/device/store.hpp>
+#include <slicesort/detail/device/swizzled_tile.hpp>
+#include <slicesort/detail/device/warp_mma.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+SLICESORT_DETAIL_BEGIN
+
+struct head_index {
+  index_t sample, head;
+};
+
+// What a block works on: rows from `first` on, and a chunk of channels from `channel` on. It is
+// kept in shared memory, because registers are needed for sums.
+struct attention_task {
+  head_index at;
+  index_t first, channel, queries, keys;  // valid ones
+};
+
+// The rows of one head. Only `rows` of them are read; the others count as 0.
+template <class T>
+struct head_rows {
+  T const* data;
+  index_t stride, channel_stride, rows, channels;
+  bool in_pieces;  // every row is aligned and its channels are neighbors
+
+  SLICESORT_HD head_rows(tensor4<T const> t, head_index at, index_t valid)
+      : data(t.data()),
+        stride(t.strides().length),
+        channel_stride(t.strides().channels),
+        rows(valid),
+        channels(t.extents().channels) {
+    if (data != nullptr) data += at.sample * t.strides().outer + at.head * t.strides().batch;
+    constexpr index_t elements = elements_of_piece<T>;
+    in_pieces = (channel_stride == 1 || channels <= 1) && (stride % elements == 0 || rows <= 1) &&
+                reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
+  }
+};
+
+// Starts to load `count` rows from `row` on, `Width` channels from `channel` on. They have arrived
+// after await_copies() and sync().
+template <int Width, class Block, class T>
+SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
+                                         head_rows<T> const& source, index_t row, int count,
+                                         index_t channel) {
+  head_rows<T> const from = source;
+  using tile = piece_tile<T, Width>;
+  constexpr int elements = elements_of_piece<T>, pieces = Width / elements;
+  static_assert(pieces <= 32, "a thread stays with a piece's place in its row");
+  int const rank = Block::opaque(block.rank());  // so that nothing is kept from call to call
+  int const k = rank % pieces, step = block.size() / pieces;
+  index_t const first = channel + k * elements;
+  index_t const left = from.channels - first;
+  int const wanted = left <= 0 ? 0 : left < elements ? static_cast<int>(left) : elements;
+  int const valid = row + count <= from.rows ? count
+                    : row < from.rows        ? static_cast<int>(from.rows - row)
+                                             : 0;
+  if (from.in_pieces) {
+    int const last = wanted == 0 ? 0 : valid, bytes = wanted * static_cast<int>(sizeof(T));
+    index_t const stride = step * from.stride;
+    index_t offset = (row + rank / pieces) * from.stride + first;
+    int r = rank / pieces;
+    SLICESORT_NO_UNROLL
+    for (; r < last; r += step, offset += stride)
+      block.copy_async(&to[tile::offset(r, k)], from.data + offset, bytes);
+    SLICESORT_NO_UNROLL
+    for (; r < count; r += step) to[tile::offset(r, k)] = tile_piece<T>{};
+    return;
+  }
+  SLICESORT_NO_UNROLL
+  for (int r = rank / pieces; r < count; r += step) {
+    index_t const offset = (row + r) * from.stride + first * from.channel_stride;
+    T* const piece = to[tile::offset(r, k)].value;
+    SLICESORT_NO_UNROLL
+    for (int u = 0; u < elements; ++u)
+      piece[u] = u < wanted && r < valid ? from.data[offset + u * from.channel_stride]
+                                         : static_cast<T>(0.0f);
+  }
+}
+
+// Starts to load tiles of several tensors, one after the other. Their descriptions are in shared
+// memory, because registers are needed for sums.
+template <int Width, class Block, class T>
+SLICESORT_HD_INLINE void load_tiles_async(Block& block, tile_piece<T>* to, head_rows<T> const* from,
+                                          int tensors, index_t row, int count, index_t channel) {
+  SLICESORT_NO_UNROLL
+  for (int i = 0; i < tensors; ++i)
+    load_tile_async<Width>(block, to + i * count * (Width / elements_of_piece<T>), from[i], row,
+                           count, channel);
+}
+
+// Where rows of results are stored. Rows from `valid` to `total` become 0, or stay unchanged if
+// gradients accumulate.
+template <class T>
+struct head_results {
+  T* data;
+  index_t stride, channel_stride, valid, total, channels;
+  grad_mode mode;
+
+  SLICESORT_HD head_results(tensor4<T> t, head_index at, index_t valid_rows, grad_mode how)
+      : data(t.data()),
+        stride(t.strides().length),
+        channel_stride(t.strides().channels),
+        valid(valid_rows),
+        total(t.extents().length),
+        channels(t.extents().channels),
+        mode(how) {
+    if (data != nullptr) data += at.sample * t.strides().outer + at.head * t.strides().batch;
+  }
+};
+
+// Stores the 16 rows of a warp's sums (i, ..) to rows `row + 16 * spread * warp ..` of the results.
+// `staging` has room for 16 x Width numbers of every warp, and is no longer read.
+template <int Width, class Block, class A, class T, int Rows>
+SLICESORT_HD_INLINE void store_tile(Block& block, A* staging,
+                                    register_tile<A, Rows, Width / 8> const& sums, int i,
+                                    head_results<T> const& to, index_t row, int spread,
+                                    index_t channel) {
+  using tile = swizzled_tile<Width, 8, 8>;
+  tile_lane const me(block.rank());
+  block.sync();
+  A* const mine = staging + block.rank() / 32 * (16 * Width);
+  SLICESORT_UNROLL
+  for (int c = 0; c < Width / 8; ++c) {
+    SLICESORT_UNROLL
+    for (int e = 0; e < 4; ++e)
+      mine[tile::offset(me.g + e / 2 * 8, 8 * c + 2 * me.t + e % 2, tile::swizzle(me.g))] =
+          sums(i, c, e);
+  }
+  block.sync();
+  index_t const left = to.channels - channel;
+  int const width = left < Width ? static_cast<int>(left) : Width;
+  SLICESORT_NO_UNROLL
+  for (int n = block.rank(); n < block.size() / 2 * Width; n += block.size()) {
+    int const r = n / Width, c = n % Width;
+    index_t const at = row + r / 16 * (16 * spread) + r % 16;
+    if (c >= width || at >= to.total) continue;
+    T& element = to.data[at * to.stride + (channel + c) * to.channel_stride];
+    if (at < to.valid)
+      store_or_accumulate_sum(to.mode, element, staging[tile::offset(r, c)]);
+    else if (to.mode == grad_mode::overwrite)
+      element = static_cast<T>(0.0f);
+  }
+}
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of softmax_attention, on every instruction set.
+#pragma once
+
+#include <slicesort/detail/host/row_io.hpp>
+#include <slicesort/detail/host/simd/micro_kernel.hpp>
+#include <slicesort/detail/host/simd/number_lanes.hpp>
+#include <slicesort/detail/host/simd/row_transfer.hpp>
+#include <slicesort/detail/host/simd/target.hpp>
+#include <slicesort/detail/math/counter_hash.hpp>
+#include <slicesort/detail/math/exponential.hpp>
+#include <slicesort/detail/softmax_attention/host/tile.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/policies/attention_algorithm.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+SLICESORT_DETAIL_BEGIN
+
+// The kernels of one set, chosen once for a call.
+template <class T>
+struct attention_kernels : row_moves<T> {
+  using A = accumulator_t<T>;
+
+  void (*multiply)(product_call<A> const&);
+  void (*mask_scores)(mask_scores_call<A> const&);
+  void (*online_softmax)(online_softmax_call<A> const&);
+  void (*dscore)(dscore_call<A> const&);
+  void (*find_kept)(kept_weights_call const&);
+  void (*drop)(A* scores, int rows, std::uint64_t const* kept, lane_range lanes);
+  void (*add_rows)(add_rows_call<A> const&);
+  void (*row_dots)(A const*, A const*, index_t depth, A*);
+  // A tile of queries: rows [query][channel] become lanes [channel][query]; lanes become rows, each
+  // times its factor.
+  void (*rows_to_lanes)(A const* rows, index_t pitch, index_t channels, A* lanes);
+  void (*lanes_to_rows)(A const* lanes, index_t channels, A const* factors, A* rows, index_t pitch);
+  A (*softmax_row)(A* row, index_t count);
+  void (*scale_row)(A* row, index_t count, A factor);
+  void (*dscore_row)(A const* weights, A* products, index_t count, A delta);
+  // Native products: the operands of `multiply` are pairs of bfloat16 where they were numbers A,
+  // two neighbors along the depth, the first one in the lower half. These round numbers to such
+  // pairs, of neighboring rows or of neighbors in a row. Null: products are exact.
+  void (*pair_rows)(A const* from, index_t pitch, index_t rows, A* to) = nullptr;
+  void (*pair_columns)(A const* from, index_t count, A* to) = nullptr;
+
+  explicit attention_kernels(isa wanted, products kind = products::exact) {
+    with_isa(fused_isa(wanted), [&](auto target) {
+      choose_kernels(target, *this);
+      if (kind == products::native) choose_native_products(target, *this);
+    });
+  }
+  bool native() const { return pair_rows != nullptr; }
+  // How many A hold so many elements along the depth.
+  index_t words(index_t elements) const { return native() ? (elements + 1) / 2 : elements; }
+  // Makes operands of numbers, where they lie.
+  void to_operand_of_rows(A* x, index_t pitch, index_t rows) const {
+    if (native()) pair_rows(x, pitch, rows, x);
+  }
+  void to_operand_of_columns(A* x, index_t count) const {
+    if (native()) pair_columns(x, count, x);
+  }
+};
+
+#define SLICESORT_TARGET_TEXT <slicesort/detail/softmax_attention/host/simd_table.inl>
+#define SLICESORT_TARGET_FMA
+#include <slicesort/detail/host/simd/foreach_target.inl>
+
+SLICESORT_DETAIL_END

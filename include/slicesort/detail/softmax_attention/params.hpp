@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax attention: what a call is about. For every sample, head and query i, over the keys j that
+// the mask and the lengths leave to it:
+//   s_j = scale * <q_i, k_j> + bias_ij,  m = max s_j,
+//   l = sum exp(s_j - m),  p_j = exp(s_j - m) / l,
+//   y_i = sum p_j v_j;  0 where no key is left, or every s_j is -infinity
+// and backward, with delta_i = <dy_i, y_i> (FlashAttention: D = rowsum(dO * O)):
+//   dv_j = sum_i p_ij dy_i,  ds_ij = p_ij (<dy_i, v_j> - delta_i),  dbias = ds,
+//   dq_i = scale * sum_j ds_ij k_j,  dk_j = scale * sum_i ds_ij q_i
+// all in the accumulator's type, rounded once. With dropout (dropout.hpp) p_ij in y and dv, and
+// <dy_i, v_j>, are 0 where a weight is dropped, else divided by 1 - rate.
+#pragma once
+
+#include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/core/gemm.hpp>
+#include <slicesort/detail/softmax_attention/bias.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/policies/attention_algorithm.hpp>
+#include <slicesort/policies/gemm.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <type_traits>
+
+SLICESORT_DETAIL_BEGIN
+
+// What the size of the workspace depends on.
+struct attention_shape {
+  index_t batch, heads, queries, keys;
+  index_t channels, values;  // channels of q and k; of v and y
+  bias_sums dbias;
+
+  static SLICESORT_HD constexpr attention_shape of(extents4 q, extents4 v) {
+    attention_shape s{};
+    s.batch = q.outer;
+    s.heads = q.batch;
+    s.queries = q.length;
+    s.keys = v.length;
+    s.channels = q.channels;
+    s.values = v.channels;
+    return s;
+  }
+  template <class T>
+  static SLICESORT_HD constexpr attention_shape of(attention_inputs<T> const& in) {
+    return of(in.q.extents(), in.v.extents());
+  }
+  static constexpr attention_shape of(extents4 q, extents4 v, extents4 dbias) {
+    attention_shape s = of(q, v);
+    s.dbias = bias_sums::of(dbias, q);
+    return s;
+  }
+  SLICESORT_HD constexpr index_t pairs() const { return batch * heads; }  // of a sample and a head
+  constexpr index_t distances() const { return distances_of(queries, keys); }
+  // Whether no tensor of a call has an element, however many channels there are.
+  constexpr bool empty() const { return batch == 0 || heads == 0 || (queries == 0 && keys == 0); }
+};
+
+struct attention_lengths {
+  tensor1<index_t const> keys, queries;
+};
+
+// `State` is the element type of the saved state. streaming saves m and l of every query in the
+// accumulator's type, [batch, heads, queries, 2] (-infinity and 0 if no key is left); the single
+// number m + log l would lose l beside a large m. materialized saves p in T, [batch, heads,
+// queries, keys].
+template <class Mask, class T, class State>
+struct attention_forward {
+  using element = T;
+  static constexpr char const* name = "softmax_attention.forward";
+  Mask mask;
+  double scale = 0;
+  gemm_rule gemm{};
+  products multiply = products::exact;  // on the host
+  attention_inputs<T> in{};
+  tensor4<T> y{};
+  tensor4<State> state{};
+  bool saving = false;  // whether the state is written
+  attention_lengths lengths{};
+  dropout drop{};
+
+  attention_shape shape() const { return attention_shape::of(in); }
+};
+
+template <class Mask, class T, class State>
+struct attention_backward {
+  using element = T;
+  static constexpr char const* name = "softmax_attention.backward";
+  Mask mask;
+  double scale = 0;
+  gemm_rule gemm{};
+  products multiply = products::exact;  // on the host
+  tensor4<T const> dy{};
+  attention_inputs<T> in{};
+  tensor4<T const> y{};
+  tensor4<State const> state{};
+  attention_gradients<T> to{};
+  grad_mode mode = grad_mode::overwrite;
+  attention_lengths lengths{};
+  dropout drop{};
+
+  attention_shape shape() const {
+    return attention_shape::of(in.q.extents(), in.v.extents(), to.dbias.extents());
+  }
+};
+
+// Two operators behind one door, which differ in what they save.
+template <class Mask>
+struct streaming_attention_op {
+  using shape = attention_shape;
+  template <class T>
+  using forward = attention_forward<Mask, T, accumulator_t<T>>;
+  template <class T>
+  using backward = attention_backward<Mask, T, accumulator_t<T>>;
+};
+template <class Mask>
+struct materialized_attention_op {
+  using shape = attention_shape;
+  template <class T>
+  using forward = attention_forward<Mask, T, T>;
+  template <class T>
+  using backward = attention_backward<Mask, T, T>;
+};
+
+// What the door must know about an algorithm.
+template <class Algorithm>
+struct attention_traits {
+  static_assert(std::is_same_v<Algorithm, streaming>,
+                "slicesort: the algorithm must be streaming or materialized<Gemm>.");
+  template <class Mask>
+  using op = streaming_attention_op<Mask>;
+  template <class T>
+  using state = accumulator_t<T>;
+  static constexpr bool saves_map = false;
+  static constexpr bool runs_on(bool) { return true; }
+  static constexpr gemm_rule gemm(Algorithm const&) { return {}; }
+  static constexpr products multiply(Algorithm const& algorithm) { return algorithm.kind; }
+};
+template <class Gemm>
+struct attention_traits<materialized<Gemm>> {
+  template <class Mask>
+  using op = materialized_attention_op<Mask>;
+  template <class T>
+  using state = T;
+  static constexpr bool saves_map = true;
+  static constexpr bool runs_on(bool host_memory) {
+    if constexpr (std::is_same_v<Gemm, plain_gemm>)
+      return true;
+    else
+      return Gemm::host_memory == host_memory;
+  }
+  static constexpr products multiply(materialized<Gemm> const&) { return products::exact; }
+  static constexpr gemm_rule gemm(materialized<Gemm> const& algorithm) {
+    if constexpr (std::is_same_v<Gemm, plain_gemm>)
+      return {};
+    else
+      return {&algorithm.gemm, [](void const* self, CUstream_st* stream, gemm_call const& call) {
+                return static_cast<Gemm const*>(self)->multiply(stream, call);
+              }};
+  }
+};
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tile of packed keys in shared memory, [width, rows]: the rows of a column are adjacent.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/device/grid.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+SLICESORT_DETAIL_BEGIN
+
+// Neighboring threads read rows that are a multiple of 2^Levels rows apart. One free row after
+// every 2^Levels rows keeps them out of each other's memory banks.
+template <int Levels>
+SLICESORT_HD constexpr int padded_row(int row) {
+  return row + (row >> Levels);
+}
+
+// Columns have room for a multiple of the rows that one thread holds, 32 or 16.
+inline constexpr int tile_unit = 32;
+
+// How far apart two columns of a tile lie, of `width` columns whose rows take `padded` places of
+// `bytes` bytes: so that threads with neighboring rows of all columns are out of each other's
+// memory banks.
+SLICESORT_HD constexpr int column_pitch(int padded, int width, int bytes) {
+  if (width == 1) return padded;
+  int const banks = 128 / bytes, wanted = banks / width;
+  return padded + (wanted + banks - padded % banks) % banks;
+}
+
+template <class Keys, int Levels>
+struct key_tile {
+  using keys = Keys;
+  using key = typename Keys::type;
+  using high_type = typename Keys::high_type;
+
+  high_type* high;
+  std::uint16_t* low;
+  int pitch;  // from one column to the next
+
+  template <class SharedAllocator>
+  static SLICESORT_HD key_tile allocate(SharedAllocator& shared_memory, int rows, int width) {
+    int const filled_up = (rows + tile_unit - 1) / tile_unit * tile_unit;
+    int const pitch = column_pitch(padded_row<Levels>(filled_up), width, sizeof(high_type));
+    auto const count = static_cast<std::size_t>(pitch) * static_cast<std::size_t>(width);
+    key_tile t{shared_memory.template allocate<high_type>(count), nullptr, pitch};
+    if constexpr (Keys::has_low) t.low = shared_memory.template allocate<std::uint16_t>(count);
+    return t;
+  }
+
+  SLICESORT_HD int position(int row, int column) const {
+    return column * pitch + padded_row<Levels>(row);
+  }
+  SLICESORT_HD_INLINE key load(int position) const {
+    if constexpr (Keys::has_low)
+      return Keys::join(high[position], low[position]);
+    else
+      return Keys::join(high[position], 0);
+  }
+  SLICESORT_HD_INLINE void store(int position, key w) const {
+    high[position] = Keys::high(w);
+    if constexpr (Keys::has_low) low[position] = Keys::low(w);
+  }
+
+  // After the network: a position holds the bits of a value and its row in place of a packed key.
+  template <class Bits>
+  SLICESORT_HD void store_value(int position, Bits value, std::uint32_t row) const {
+    if constexpr (Keys::has_low) {
+      high[position] = value;
+      low[position] = static_cast<std::uint16_t>(row);
+    } else {
+      high[position] = static_cast<high_type>(value) << 16 | row;
+    }
+  }
+  template <class Bits>
+  SLICESORT_HD Bits value(int position) const {
+    if constexpr (Keys::has_low)
+      return high[position];
+    else
+      return static_cast<Bits>(high[position] >> 16);
+  }
+  SLICESORT_HD std::uint32_t row(int position) const {
+    if constexpr (Keys::has_low)
+      return low[position];
+    else
+      return high[position] & 0xffffu;
+  }
+};
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Merge path: splits the merge of two sorted runs into independent parts.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <utility>
+
+SLICESORT_DETAIL_BEGIN
+
+// How many of the first `diagonal` elements of the merge of a and b come from a. a(i) and b(i) are
+// keys; of equal keys those of a come first.
+template <class Run>
+SLICESORT_HD index_t merge_path(Run const& a, index_t a_size, Run const& b, index_t b_size,
+                                index_t diagonal) {
+  index_t low = diagonal > b_size ? diagonal - b_size : 0;
+  index_t high = diagonal < a_size ? diagonal : a_size;
+  while (low < high) {
+    index_t const middle = low + (high - low) / 2;
+    if (a(middle) <= b(diagonal - 1 - middle))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+// Walks through the merge of a and b from element `diagonal` on. A Run maps a row to its key.
+template <class Run>
+class merge_steps {
+  using key = decltype(std::declval<Run const&>()(index_t{}));
+
+ public:
+  SLICESORT_HD_INLINE merge_steps(Run const& a, int a_size, Run const& b, int b_size, int diagonal)
+      : a_(a),
+        b_(b),
+        a_size_(a_size),
+        b_size_(b_size),
+        i_(static_cast<int>(merge_path(a, a_size, b, b_size, diagonal))),
+        j_(diagonal - i_),
+        a_key_(i_ < a_size ? a(i_) : key{0}),
+        b_key_(j_ < b_size ? b(j_) : key{0}) {}
+
+  // Whether the next element comes from a; also true past the end of both.
+  SLICESORT_HD_INLINE bool of_a() const {
+    return j_ >= b_size_ || (i_ < a_size_ && a_key_ <= b_key_);
+  }
+  // The next element's row in a, and in b.
+  SLICESORT_HD_INLINE int a_row() const { return i_; }
+  SLICESORT_HD_INLINE int b_row() const { return j_; }
+  // Steps past the next element, which is of_a().
+  SLICESORT_HD_INLINE void advance(bool of_a) {
+    if (of_a) {
+      ++i_;
+      if (i_ < a_size_) a_key_ = a_(i_);
+    } else {
+      ++j_;
+      if (j_ < b_size_) b_key_ = b_(j_);
+    }
+  }
+
+ private:
+  Run a_, b_;
+  int a_size_, b_size_;
+  int i_, j_;
+  key a_key_, b_key_;
+};
+
+SLICESORT_DETAIL_END

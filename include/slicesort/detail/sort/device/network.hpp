@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorting networks over packed keys v[0 .. Rows) that one thread holds in registers. Everything is
+// unrolled: an array indexed by a run-time number would live in memory.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+SLICESORT_DETAIL_BEGIN
+
+// Puts two packed keys in order; 32-bit ones in the block's own way. Written with selections alone,
+// so that the compiler spreads them over two pipes.
+template <class Block, class Keys>
+struct comparator {
+  using key = typename Keys::type;
+
+  static SLICESORT_HD_INLINE void compare_exchange(key& a, key& b) {
+    if constexpr (std::is_same_v<key, std::uint32_t>) {
+      Block::compare_exchange(a, b);
+    } else {
+      bool const swap = Keys::before(b, a);
+      key const low = swap ? b : a, high = swap ? a : b;
+      a = low;
+      b = high;
+    }
+  }
+};
+
+// Batcher's odd-even merge of every Step-th element of v[Low .. High] (both included), whose two
+// halves are sorted.
+template <class Comparator, int Low, int High, int Step, class Key>
+SLICESORT_HD_INLINE void odd_even_merge(Key* v) {
+  if constexpr (2 * Step < High - Low) {
+    odd_even_merge<Comparator, Low, High, 2 * Step>(v);
+    odd_even_merge<Comparator, Low + Step, High, 2 * Step>(v);
+    SLICESORT_UNROLL
+    for (int i = Low + Step; i < High - Step; i += 2 * Step)
+      Comparator::compare_exchange(v[i], v[i + Step]);
+  } else {
+    Comparator::compare_exchange(v[Low], v[Low + Step]);
+  }
+}
+// Batcher's odd-even merge sort of v[Low .. High]; the length is a power of two.
+template <class Comparator, int Low, int High, class Key>
+SLICESORT_HD_INLINE void odd_even_sort(Key* v) {
+  if constexpr (Low < High) {
+    constexpr int middle = Low + (High - Low) / 2;
+    odd_even_sort<Comparator, Low, middle>(v);
+    odd_even_sort<Comparator, middle + 1, High>(v);
+    odd_even_merge<Comparator, Low, High, 1>(v);
+  }
+}
+template <class Comparator, int Rows, class Key>
+SLICESORT_HD_INLINE void sort_keys(Key* v) {
+  odd_even_sort<Comparator, 0, Rows - 1>(v);
+}
+
+// The half-cleaners of a bitonic merge at distances Distance, Distance / 2, .. 1.
+template <class Comparator, int Rows, int Distance, class Key>
+SLICESORT_HD_INLINE void half_clean(Key* v) {
+  if constexpr (Distance >= 1) {
+    SLICESORT_UNROLL
+    for (int i = 0; i < Rows; ++i)
+      if ((i & Distance) == 0) Comparator::compare_exchange(v[i], v[i + Distance]);
+    half_clean<Comparator, Rows, Distance / 2>(v);
+  }
+}
+// The first level of a bitonic merge whose second half is read backwards: all comparators point the
+// same way. Done in every group of Group keys.
+template <class Comparator, int Rows, int Group, class Key>
+SLICESORT_HD_INLINE void mirror_clean(Key* v) {
+  SLICESORT_UNROLL
+  for (int i = 0; i < Rows; ++i)
+    if (i % Group < Group / 2)
+      Comparator::compare_exchange(v[i], v[i / Group * Group + Group - 1 - i % Group]);
+  half_clean<Comparator, Rows, Group / 4>(v);
+}
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short columns: one thread sorts one column in its registers. Neighboring threads take neighboring
+// columns, so that every load and store is a row of the tensor. A thread has shared memory of its
+// own, and needs no barrier.
+#pragma once
+
+#include <slicesort/detail/device/columns.hpp>
+#include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/detail/sort/device/register_rows.hpp>
+#include <slicesort/detail/sort/device/row_words.hpp>
+#include <slicesort/detail/sort/device/sort_row_words.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+SLICESORT_DETAIL_BEGIN
+
+template <class View, int Rows>
+struct sort_registers_body {
+  static constexpr int max_threads = 128;
+  using T = typename View::element;
+  static constexpr bool cuts_keys = row_words<T, Rows>::cuts_keys;
+
+  View view;
+
+  // [Rows, max_threads]
+  struct memory {
+    T* values;
+    std::uint8_t* order;  // where keys are cut
+  };
+  template <class SharedAllocator>
+  SLICESORT_HD memory shared(SharedAllocator& shared_memory) const {
+    constexpr auto count = static_cast<std::size_t>(Rows * max_threads);
+    memory m{shared_memory.template allocate<T>(count), nullptr};
+    if constexpr (cuts_keys) m.order = shared_memory.template allocate<std::uint8_t>(count);
+    return m;
+  }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    memory const m = shared(block);
+    index_t const column = block.index() * block.size() + block.rank();
+    if (column >= view.columns()) return;
+    column_index const at = view.locate(column);
+    bool const ascending = view.ascending(at);
+    int const length = static_cast<int>(view.length());
+    int const valid = static_cast<int>(view.valid(at));
+    sort_row_words<Block, T, Rows>(
+        rows_there{view, at, length, view.values(at), m.values + block.rank()},
+        order_of(m, block.rank()), length, valid, ascending);
+  }
+
+ private:
+  static SLICESORT_HD_INLINE row_bytes order_of(memory const& m, int rank) {
+    if constexpr (cuts_keys)
+      return {m.order + rank, max_threads};
+    else
+      return {};
+  }
+  struct rows_there {
+    View const& view;
+    column_index at;
+    int length;
+    column_of<T const> x;
+    T* staged;  // [Rows], max_threads apart
+
+    template <std::size_t Count>
+    SLICESORT_HD_INLINE void read(int first, bits_t<T> (&value)[Count]) const {
+      constexpr int count = static_cast<int>(Count);
+      if (first + count <= length) {
+        SLICESORT_UNROLL
+        for (int k = 0; k < count; ++k) value[k] = bit_cast<bits_t<T>>(x[first + k]);
+      } else {
+        read_register_rows(first, length, value, [&](int i) { return x[i]; });
+      }
+      SLICESORT_UNROLL
+      for (int k = 0; k < count; ++k) staged[(first + k) * max_threads] = bit_cast<T>(value[k]);
+    }
+    SLICESORT_HD_INLINE T operator[](int row) const { return staged[row * max_threads]; }
+    template <int, class Row>
+    SLICESORT_HD_INLINE void put(Row const& row) const {
+      if (view.needs_rows()) {
+        index_column const perm(view.perm, at);
+        if (perm.narrow)
+          store_register_rows<Rows>(static_cast<std::uint16_t*>(perm.data), perm.stride, length,
+                                    row);
+        else
+          store_register_rows<Rows>(static_cast<std::uint32_t*>(perm.data), perm.stride, length,
+                                    row);
+      }
+      if (!view.needs_values()) return;
+      column_of<T> const y(view.y, at);
+      store_register_rows<Rows>(y.data, y.stride, length,
+                                [&](int i) { return (*this)[static_cast<int>(row(i))]; });
+    }
+  };
+};
+
+SLICESORT_DETAIL_END

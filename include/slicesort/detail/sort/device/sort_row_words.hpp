@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread sorts the rows of a short column in its registers, as the words of row_words.hpp. It
+// reads values once, puts them where it can find them again by their row, and moves only words: the
+// results are fetched by the rows that the words end with, so that no value is decoded and none
+// loses a bit.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/detail/sort/device/network.hpp>
+#include <slicesort/detail/sort/device/register_rows.hpp>
+#include <slicesort/detail/sort/device/row_words.hpp>
+#include <slicesort/dtype.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+SLICESORT_DETAIL_BEGIN
+
+// The numbers of a column's rows, in shared memory: one byte for each row.
+struct row_bytes {
+  std::uint8_t* first;
+  int step;
+
+  SLICESORT_HD_INLINE std::uint8_t& operator[](int i) const { return first[i * step]; }
+};
+
+// Puts rows in order that are in order but for what cut keys hide: an insertion sort, which keeps
+// the order of ties. key(row) is a row's whole key.
+template <class Key>
+SLICESORT_HD_INLINE void insert_rows(row_bytes order, int count, Key const& key) {
+  SLICESORT_NO_UNROLL
+  for (int i = 1; i < count; ++i) {
+    std::uint8_t const row = order[i];
+    auto const of_row = key(row);
+    int to = i;
+    SLICESORT_NO_UNROLL
+    for (; to > 0; --to) {
+      std::uint8_t const before = order[to - 1];
+      if (!(of_row < key(before))) break;
+      order[to] = before;
+    }
+    order[to] = row;
+  }
+}
+
+// The least XOR of two neighbors among the first `count` words.
+template <std::size_t Rows>
+SLICESORT_HD_INLINE std::uint32_t least_difference(std::uint32_t const (&v)[Rows], int count) {
+  std::uint32_t least = ~0u;
+  for_register_rows<static_cast<int>(Rows)>(count, [&](int i) {
+    if (i == 0) return;
+    std::uint32_t const difference = v[i] ^ v[i - 1];
+    least = difference < least ? difference : least;
+  });
+  return least;
+}
+
+// Sorts the first `valid` of a thread's `length` rows. Rows is a power of two, at least the length.
+// `rows` gives the values, by read(first, bits) and, once they are read, quickly by rows[i]; and it
+// takes the results, by put<Rows>(row) with row(i) the row that becomes row i. `order` is where
+// `valid` rows can be put in order.
+template <class Block, class T, int Rows, class Column>
+SLICESORT_HD_INLINE void sort_row_words(Column const& rows, row_bytes order, int length, int valid,
+                                        bool ascending) {
+  using words = row_words<T, Rows>;
+  using bits = bits_t<T>;
+  std::uint32_t const flip = ascending ? 0u : ~0u;
+  std::uint32_t v[static_cast<std::size_t>(Rows)];
+  SLICESORT_UNROLL
+  for (int first = 0; first < Rows; first += register_group<Rows>) {
+    if (first < length) {
+      bits value[static_cast<std::size_t>(register_group<Rows>)];
+      rows.read(first, value);
+      SLICESORT_UNROLL
+      for (int k = 0; k < register_group<Rows>; ++k)
+        v[first + k] =
+            words::template make<Block>(value[k], flip, static_cast<std::uint32_t>(first + k));
+    }
+    if (valid < first + register_group<Rows>) {
+      SLICESORT_UNROLL
+      for (int i = first; i < first + register_group<Rows>; ++i)
+        v[i] = i < valid ? v[i] : words::behind(static_cast<std::uint32_t>(i));
+    }
+  }
+  sort_keys<comparator<Block, words>, Rows>(v);
+  if constexpr (words::cuts_keys) {
+    if (words::cut_alike(least_difference(v, valid))) {
+      SLICESORT_UNROLL
+      for (int i = 0; i < Rows; ++i) order[i] = static_cast<std::uint8_t>(words::row(v[i]));
+      insert_rows(order, valid,
+                  [&](int row) { return column_key<T>(bit_cast<bits>(rows[row]), ascending); });
+      SLICESORT_UNROLL
+      for (int i = 0; i < Rows; ++i) v[i] = order[i];
+    }
+  }
+  rows.template put<Rows>([&](int i) { return words::row(v[i]); });
+}
+
+SLICESORT_DETAIL_END

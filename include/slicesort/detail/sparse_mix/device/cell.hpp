@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared-memory representation of sparse_mix elements. Values are rounded to T between factors, so
+// T would do; but they are read several times, and should be widened by few instructions. So two
+// bfloat16 share a 32-bit number, from which a shift or a mask extracts either, and a float16 is
+// kept as a float.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/dtype.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+SLICESORT_DETAIL_BEGIN
+
+template <class T>
+struct mix_cell {
+  using A = accumulator_t<T>;
+  static constexpr bool pairs = sizeof(T) == 2 && dtype_traits<T>::infinity == 0x7f80u;
+  static constexpr int channels = pairs ? 2 : 1;
+  using type = std::conditional_t<pairs, std::uint32_t, A>;
+
+  // The cell that holds `channels` neighboring channels.
+  static SLICESORT_HD_INLINE type of(T const (&values)[static_cast<std::size_t>(channels)]) {
+    if constexpr (pairs)
+      return bit_cast<std::uint16_t>(values[0]) |
+             static_cast<std::uint32_t>(bit_cast<std::uint16_t>(values[1])) << 16;
+    else
+      return static_cast<A>(values[0]);
+  }
+  static SLICESORT_HD_INLINE A value(type cell, int channel) {
+    if constexpr (pairs)
+      return bit_cast<float>(channel == 0 ? cell << 16 : cell & 0xffff0000u);
+    else
+      return (void)channel, cell;
+  }
+};
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradient of one factor's weights: for every row and link a sum over channels, in the order
+// that sparse_mix/params.hpp defines. A sum is formed by one thread; the block stages 32 channels
+// at a time in shared memory.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/device/columns.hpp>
+#include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/math/rounded.hpp>
+#include <slicesort/detail/sparse_mix/device/packed_weights.hpp>
+#include <slicesort/detail/sparse_mix/params.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+SLICESORT_DETAIL_BEGIN
+
+template <class T>
+struct link_gradient_body {
+  static constexpr int max_threads = 128;
+  static constexpr int rows_of_block = 32;
+  static constexpr int links_of_block = max_threads / rows_of_block;  // that are staged at once
+  static constexpr int sums_of_thread = 4;  // sums of one row, for which dz is fetched once
+  using A = accumulator_t<T>;
+
+  packed_weights<A> factors;  // packed for backward; only its jumps are read
+  index_t factor;
+  tensor1<index_t const> lengths;
+  tensor3<T const> in;  // the factor's input
+  tensor3<T const> dz;  // the gradient of its output
+  tensor3<T> dw;        // [samples, length, links]
+  grad_mode mode;
+
+  // A row of 32 channels in pieces of 16 bytes, padded against bank conflicts.
+  static constexpr int piece = 16 / static_cast<int>(sizeof(A));
+  static constexpr int pitch = channel_block + piece;
+  struct alignas(16) channels {
+    A value[static_cast<std::size_t>(piece)];
+  };
+  template <class SharedAllocator>
+  SLICESORT_HD channels* shared(SharedAllocator& shared_memory) const {
+    constexpr int rows = rows_of_block * (1 + links_of_block);
+    return shared_memory.template allocate<channels>(
+        static_cast<std::size_t>(rows * pitch / piece));
+  }
+
+  index_t blocks() const {
+    return dw.extents().batch * divide_up(dw.extents().length, rows_of_block);
+  }
+
+  template <class Block>
+  SLICESORT_HD void operator()(Block& block) const {
+    channels* const memory = shared(block);
+    A* const values = memory->value;
+    index_t const parts = divide_up(dw.extents().length, rows_of_block);
+    index_t const sample = block.index() / parts;
+    index_t const first_row = block.index() % parts * rows_of_block;
+    index_t const n = rows_of(lengths, sample, dw.extents().length);
+    std::uint32_t const* const jumps = factors.jumps_of(sample, factor);
+    int const lane = block.rank() % rows_of_block, link_lane = block.rank() / rows_of_block;
+    index_t const row = first_row + lane;
+
+    constexpr int step = links_of_block * sums_of_thread;
+    for (index_t first_link = 0; first_link < factors.links; first_link += step) {
+      A sum[static_cast<std::size_t>(sums_of_thread)];
+      SLICESORT_UNROLL
+      for (int i = 0; i < sums_of_thread; ++i) {
+        index_t const k = first_link + i * links_of_block + link_lane;
+        bool const kept = mode == grad_mode::accumulate && k < factors.links && row < n;
+        sum[i] = kept ? static_cast<A>(dw(sample, row, k)) : A(0);
+      }
+      for (index_t c = 0; c < in.extents().channels; c += channel_block) {
+        fetch(block, dz, 0, values, sample, first_row, n, c, -A(0));
+        SLICESORT_UNROLL
+        for (int i = 0; i < sums_of_thread; ++i) {
+          index_t const link = first_link + i * links_of_block;
+          if (link >= factors.links) break;
+          for (int t = 0; t < links_of_block && link + t < factors.links; ++t) {
+            std::uint32_t const back = jumps[link + t];
+            fetch(block, in, back == 0 ? 0 : static_cast<std::uint32_t>(n) - back,
+                  values + (t + 1) * rows_of_block * pitch, sample, first_row, n, c, A(0));
+          }
+          block.sync();
+          if (link + link_lane < factors.links && row < n)
+            sum[i] += dot(block, memory + lane * (pitch / piece),
+                          memory + (block.rank() + rows_of_block) * (pitch / piece));
+          block.sync();
+        }
+      }
+      SLICESORT_UNROLL
+      for (int i = 0; i < sums_of_thread; ++i) {
+        index_t const k = first_link + i * links_of_block + link_lane;
+        if (k >= factors.links || row >= dw.extents().length) continue;
+        if (row < n || mode == grad_mode::overwrite) dw(sample, row, k) = rounded<T>(sum[i]);
+      }
+    }
+  }
+
+ private:
+  // Stages 32 channels of the rows that are `jump` rows after the block's. Channels past the end
+  // are -0 in one factor of a product and +0 in the other, which changes no sum, not even -0.
+  template <class Block>
+  SLICESORT_HD_INLINE static void fetch(Block const& block, tensor3<T const> const& from,
+                                        std::uint32_t jump, A* values, index_t sample,
+                                        index_t first_row, index_t n, index_t first_channel,
+                                        A beyond) {
+    constexpr int width = channel_block, step = max_threads / width;
+    int const channel = block.rank() % width, first = block.rank() / width;
+    index_t const c = first_channel + channel;
+    bool const inside = c < from.extents().channels;
+    column_of<T const> const column(from, {sample, inside ? c : 0});
+    A* const to = values + first * pitch + channel;
+    auto const row_of = [&](int i) -> index_t {
+      return row_behind(static_cast<std::uint32_t>(first_row + i), jump,
+                        static_cast<std::uint32_t>(n));
+    };
+    constexpr index_t last = rows_of_block - 1;
+    if (first_row + last < n && row_of(0) + last < n) {  // they are neighbors in memory, too
+      auto source = column.walk(row_of(0), {first, step, rows_of_block});
+      A value[static_cast<std::size_t>(rows_of_block / step)];
+      SLICESORT_UNROLL
+      for (int k = 0; k < rows_of_block / step; ++k) value[k] = static_cast<A>(source.next());
+      SLICESORT_UNROLL
+      for (int k = 0; k < rows_of_block / step; ++k)
+        to[k * step * pitch] = inside ? value[k] : beyond;
+      return;
+    }
+    SLICESORT_NO_UNROLL
+    for (int i = first; i < rows_of_block && first_row + i < n; i += step)
+      to[(i - first) * pitch] = inside ? static_cast<A>(column[row_of(i)]) : beyond;
+  }
+
+  // Recursive, because an array in registers needs constant indices.
+  template <int Half>
+  static SLICESORT_HD_INLINE void fold(A (&lanes)[channel_lanes]) {
+    SLICESORT_UNROLL
+    for (int l = 0; l < Half; ++l) lanes[l] += lanes[l + Half];
+    if constexpr (Half > 1) fold<Half / 2>(lanes);
+  }
+  template <class Block>
+  static SLICESORT_HD_INLINE A dot(Block& block, channels const* a, channels const* b) {
+    A lanes[channel_lanes];
+    SLICESORT_UNROLL
+    for (int i = 0; i < channel_block / piece; ++i) {
+      channels const some = a[i], others = b[i];
+      SLICESORT_UNROLL
+      for (int j = 0; j < piece; ++j) {
+        int const l = (i * piece + j) % channel_lanes;
+        A const before = i * piece < channel_lanes ? A(0) : lanes[l];
+        lanes[l] = block.fused_multiply_add(some.value[j], others.value[j], before);
+      }
+    }
+    fold<channel_lanes / 2>(lanes);
+    return lanes[0];
+  }
+};
+
+SLICESORT_DETAIL_END

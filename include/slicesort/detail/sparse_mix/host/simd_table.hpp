@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of sparse_mix, on every instruction set.
+#pragma once
+
+#include <slicesort/detail/host/simd/number_lanes.hpp>
+#include <slicesort/detail/host/simd/row_transfer.hpp>
+#include <slicesort/detail/host/simd/target.hpp>
+#include <slicesort/detail/sparse_mix/host/tile.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+SLICESORT_DETAIL_BEGIN
+
+// The kernels of one set, chosen once for a call.
+template <class T>
+struct mix_kernels {
+  using A = accumulator_t<T>;
+
+  void (*sums)(row_span<T> const&);
+  void (*dots)(A const*, A const*, mix_pairs const&, int rounds, A*);
+  int dots_of_round;
+  void (*add_numbers)(A const*, index_t count, A*, bool anew);
+  void (*load)(T const*, index_t pitch, index_t rows, index_t width, A*, index_t to_pitch);
+  void (*store)(A const*, index_t rows, index_t width, T*, index_t pitch);
+  void (*stream)(A const*, index_t rows, index_t width, T*, index_t pitch);
+  void (*add)(A const*, index_t rows, index_t width, T*, index_t pitch);
+
+  explicit mix_kernels(isa set) {
+    with_isa(set, [&](auto target) { choose_kernels(target, *this); });
+  }
+};
+
+#define SLICESORT_TARGET_TEXT <slicesort/detail/sparse_mix/host/rows.inl>
+#define SLICESORT_TARGET_FMA
+#include <slicesort/detail/host/simd/foreach_target.inl>
+
+SLICESORT_DETAIL_END

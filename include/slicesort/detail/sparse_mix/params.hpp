@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sparse-factor mixing: what a call is about. Every factor m turns V into
+//   out[i] = residual[i] + sum over k = 0 .. links-1 of W_m[i, k] * V[(i + o_mk) mod n]
+// where n is the number of valid rows. The sum begins with the residual and takes k in this order,
+// each by one fused multiply-add; out is rounded to the element type.
+#pragma once
+
+#include <slicesort/options.hpp>
+#include <slicesort/tensor_view.hpp>
+
+SLICESORT_DETAIL_BEGIN
+
+enum class residual_form { per_factor, none, initial };
+
+// What a call's arithmetic and workspace depend on besides shapes. Offsets are computed on the
+// host, once for every link of every factor, so a topology need not be device code.
+struct mix_rule {
+  residual_form residual;
+  index_t factors, links;
+  index_t every;  // states saved: see `checkpoints`
+  void const* topology;
+  index_t (*evaluate)(void const* topology, index_t link, index_t factor);
+
+  index_t offset(index_t link, index_t factor) const { return evaluate(topology, link, factor); }
+};
+
+// What the size of the workspace depends on.
+struct mix_shape {
+  static constexpr index_t limit = 65535;  // of factors, links and every
+
+  extents3 extents;  // of x
+  index_t factors, links;
+  index_t every;  // states saved: see `checkpoints`
+};
+
+// The gradient of a weight is a sum over channels, whose order is defined here. `channel_block`
+// channels are summed by `channel_lanes` lanes: lane l sums channels l and l + channel_lanes by
+// fused multiply-adds from 0, then adds lane l + 8, then l + 4, l + 2 and l + 1. The sums of these
+// blocks of channels are added up in order, to 0 or, if gradients accumulate, to the element's
+// value. All is in the accumulator's type, and rounded once.
+inline constexpr int channel_block = 32, channel_lanes = 16;
+
+template <class T>
+struct sparse_mix_forward {
+  using element = T;
+  static constexpr char const* name = "sparse_mix.forward";
+  mix_rule rule;
+  tensor3<T const> x;
+  tensor4<T const> weights;  // [factors, batch, length, links]
+  tensor3<T> y;
+  tensor4<T> states;
+  bool saving;  // whether states are written
+  tensor1<index_t const> lengths;
+
+  mix_shape shape() const { return {x.extents(), rule.factors, rule.links, rule.every}; }
+};
+
+template <class T>
+struct sparse_mix_backward {
+  using element = T;
+  static constexpr char const* name = "sparse_mix.backward";
+  mix_rule rule;
+  tensor3<T const> dy;
+  tensor3<T const> x;  // x and states are read for dweights only
+  tensor4<T const> weights;
+  tensor4<T const> states;
+  tensor3<T> dx;
+  tensor4<T> dweights;
+  bool needs_weight_gradient;  // whether dweights is wanted
+  grad_mode mode;
+  tensor1<index_t const> lengths;
+
+  mix_shape shape() const { return {dy.extents(), rule.factors, rule.links, rule.every}; }
+};
+
+struct sparse_mix_op {
+  using shape = mix_shape;
+  template <class T>
+  using forward = sparse_mix_forward<T>;
+  template <class T>
+  using backward = sparse_mix_backward<T>;
+};
+
+SLICESORT_DETAIL_END

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Alignment policies, which are semantic: the order in which CSP puts the rows of a group. An
+/// alignment is one of two things. An order policy (`order.hpp`) sorts every group: `ascending`
+/// (what the published code does), `descending`, .. or a type of yours. `reference`, or a type of
+/// yours with `index_t reference_channel(index_t channels) const`, gives every group the order of
+/// one channel.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/policies/order.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <type_traits>
+#include <utility>
+
+SLICESORT_TYPES_BEGIN
+
+/// Every channel takes, within each group, the order of the rows of channel `channel`, which itself
+/// stays unchanged (CSP, eq. 5): `out[n] = sorted(w)[rank of v_channel[n] in its group]`. This is
+/// the optimal-transport matching of the two channels.
+struct reference {
+  index_t channel = 0;
+
+  SLICESORT_ABI_TAG constexpr index_t reference_channel(index_t) const { return channel; }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t channels) const {
+    return 0 <= channel && (channel < channels || channels == 0)
+               ? nullptr
+               : "reference: channel must be one of the channels";
+  }
+};
+
+SLICESORT_TYPES_END
+
+SLICESORT_DETAIL_BEGIN
+
+// Whether an alignment follows a channel: `index_t reference_channel(index_t channels) const`.
+template <class Alignment, class = void>
+inline constexpr bool follows_reference = false;
+template <class Alignment>
+inline constexpr bool follows_reference<
+    Alignment,
+    std::enable_if_t<std::is_convertible_v<
+        decltype(std::declval<Alignment const&>().reference_channel(index_t{})), index_t>>> = true;
+
+SLICESORT_DETAIL_END

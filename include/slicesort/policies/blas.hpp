@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Matrix products from a BLAS for `materialized` attention on the host. Optional, and not part of
+/// the umbrella: it needs `<cblas.h>` and a library with CBLAS to link (OpenBLAS, MKL, BLIS, ..),
+/// which the CMake target `slicesort::blas` takes from `find_package(BLAS)`.
+#pragma once
+
+#include <slicesort/detail/core/gemm_layout.hpp>
+#include <slicesort/policies/gemm.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cblas.h>
+
+SLICESORT_TYPES_BEGIN
+
+/// For `materialized<cblas>`: multiplies float and double with `cblas_sgemm` and `cblas_dgemm`, on
+/// the calling thread and on as many more as the BLAS starts. Other types, and matrices with gaps
+/// between both rows and columns, are left to the library's own loops. The rounding is the BLAS's,
+/// and may depend on its number of threads.
+struct cblas {
+  static constexpr bool host_memory = true;
+
+  SLICESORT_ABI_TAG bool multiply(CUstream_st*, gemm_call const& call) const {
+    if (call.a.kind != call.c.kind || call.b.kind != call.c.kind || !detail::fits_blas(call.depth))
+      return false;
+    if (call.c.kind == element_kind::f32) return each<float>(call, cblas_sgemm);
+    if (call.c.kind == element_kind::f64) return each<double>(call, cblas_dgemm);
+    return false;
+  }
+
+ private:
+  template <class T, class Product>
+  SLICESORT_ABI_TAG static bool each(gemm_call const& call, Product product) {
+    auto const a = detail::layout_of(call.a, call.rows, call.depth);
+    auto const b = detail::layout_of(call.b, call.depth, call.columns);
+    auto const c = detail::layout_of(call.c, call.rows, call.columns);
+    if (!a.fits || !b.fits || !c.fits || c.transposed) return false;
+    auto const matrix = [](gemm_operand const& m, index_t number) {
+      return static_cast<T const*>(m.data) + number * m.matrix_stride;
+    };
+    for (index_t i = 0; i < call.matrices; ++i)
+      product(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
+              b.transposed ? CblasTrans : CblasNoTrans, static_cast<int>(call.rows),
+              static_cast<int>(call.columns), static_cast<int>(call.depth),
+              static_cast<T>(call.alpha), matrix(call.a, i), a.leading, matrix(call.b, i),
+              b.leading, static_cast<T>(call.beta), const_cast<T*>(matrix(call.c, i)), c.leading);
+    return true;
+  }
+};
+
+SLICESORT_TYPES_END

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/// cuBLAS for `materialized`: `softmax_attention<Mask, materialized<cublas>>`. Not part of the
+/// umbrella; link with cuBLAS (`slicesort::cublas`).
+#pragma once
+
+#include <slicesort/detail/core/gemm_layout.hpp>
+#include <slicesort/detail/core/implementation.hpp>
+#include <slicesort/error.hpp>
+#include <slicesort/policies/gemm.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdio>
+
+SLICESORT_OPERATORS_BEGIN
+
+/// Multiplies with `cublasGemmStridedBatchedEx`, sums in double for double and else in float (no
+/// TF32 unless the handle's math mode asks for it). The handle is the caller's: of the stream's
+/// device, and used by one thread at a time. Its stream becomes the call's, if it is another; its
+/// pointer mode stays what it is.
+///
+/// To be captured in a graph the handle needs a workspace of its own. Set the stream first, then
+/// the workspace (`cublasSetStream`, `cublasSetWorkspace`): a new stream makes cuBLAS forget it.
+///
+/// Errors: `cuda_error` with cuBLAS's status, where a product's is not
+/// `CUBLAS_STATUS_NOT_SUPPORTED`.
+struct cublas {
+  cublasHandle_t handle = nullptr;
+  static constexpr bool host_memory = false;
+
+  /// Whether the product was made: false where cuBLAS cannot express the strides.
+  bool multiply(CUstream_st* stream, gemm_call const& call) const {
+    if (handle == nullptr) return false;
+    bool const wide = call.a.kind == element_kind::f64;
+    if (call.a.kind != call.b.kind || (wide && call.c.kind != element_kind::f64)) return false;
+    // cuBLAS is column-major: it sees the transposes of row-major matrices, so b comes first. If c
+    // is column-major, all three are transposed once more.
+    if (!detail::layout_of(call.c, call.rows, call.columns).transposed)
+      return multiply_rows(stream, call);
+    gemm_call transposed_call = call;
+    transposed_call.rows = call.columns;
+    transposed_call.columns = call.rows;
+    transposed_call.a = transposed(call.b);
+    transposed_call.b = transposed(call.a);
+    transposed_call.c = transposed(call.c);
+    return multiply_rows(stream, transposed_call);
+  }
+
+ private:
+  static gemm_operand transposed(gemm_operand const& m) {
+    return {m.data, m.kind, m.column_stride, m.row_stride, m.matrix_stride};
+  }
+  // The product where c is row-major.
+  bool multiply_rows(CUstream_st* stream, gemm_call const& call) const {
+    bool const wide = call.a.kind == element_kind::f64;
+    auto const a = detail::layout_of(call.a, call.rows, call.depth);
+    auto const b = detail::layout_of(call.b, call.depth, call.columns);
+    auto const c = detail::layout_of(call.c, call.rows, call.columns);
+    if (!a.fits || !b.fits || !c.fits || c.transposed || !detail::fits_blas(call.matrices))
+      return false;
+    auto const operation = [](detail::gemm_layout const& m) {
+      return m.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    };
+    float const narrow[2] = {static_cast<float>(call.alpha), static_cast<float>(call.beta)};
+    double const full[2] = {call.alpha, call.beta};
+    void const* const factors = wide ? static_cast<void const*>(full) : narrow;
+    void const* const beta = wide ? static_cast<void const*>(full + 1) : narrow + 1;
+    auto const count = [](index_t n) { return static_cast<int>(n); };
+    use_stream(stream);
+    cublasPointerMode_t const mode = pointer_mode();
+    set_pointer_mode(mode, CUBLAS_POINTER_MODE_HOST);  // where alpha and beta are
+    cublasStatus_t const status = cublasGemmStridedBatchedEx(
+        handle, operation(b), operation(a), count(call.columns), count(call.rows),
+        count(call.depth), factors, call.b.data, type_of(call.b.kind), b.leading,
+        call.b.matrix_stride, call.a.data, type_of(call.a.kind), a.leading, call.a.matrix_stride,
+        beta, const_cast<void*>(call.c.data), type_of(call.c.kind), c.leading, call.c.matrix_stride,
+        count(call.matrices), wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    set_pointer_mode(CUBLAS_POINTER_MODE_HOST, mode);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
+    enforce(status, "cublasGemmStridedBatchedEx");
+    return true;
+  }
+
+  // cublasSetStream takes the handle's workspace away, even if the stream is what it was.
+  void use_stream(CUstream_st* stream) const {
+    cudaStream_t current = nullptr;
+    enforce(cublasGetStream(handle, &current), "cublasGetStream");
+    if (current != stream) enforce(cublasSetStream(handle, stream), "cublasSetStream");
+  }
+  cublasPointerMode_t pointer_mode() const {
+    cublasPointerMode_t mode = CUBLAS_POINTER_MODE_HOST;
+    enforce(cublasGetPointerMode(handle, &mode), "cublasGetPointerMode");
+    return mode;
+  }
+  void set_pointer_mode(cublasPointerMode_t from, cublasPointerMode_t to) const {
+    if (from != to) enforce(cublasSetPointerMode(handle, to), "cublasSetPointerMode");
+  }
+
+  static cudaDataType_t type_of(element_kind kind) {
+    switch (kind) {
+      case element_kind::f32:
+        return CUDA_R_32F;
+      case element_kind::f64:
+        return CUDA_R_64F;
+      case element_kind::f16:
+        return CUDA_R_16F;
+      default:
+        return CUDA_R_16BF;
+    }
+  }
+  static void enforce(cublasStatus_t status, char const* function) {
+    if (status == CUBLAS_STATUS_SUCCESS) return;
+    verdict v;
+    v.kind = error_kind::cuda;
+    v.code = static_cast<int>(status);
+    std::snprintf(v.message, sizeof v.message, "%s: %s", function, cublasGetStatusString(status));
+    detail::enforce(v);
+  }
+};
+
+SLICESORT_OPERATORS_END

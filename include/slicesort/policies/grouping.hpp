@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How a sequence is cut into groups of consecutive rows: `group_size{G}` or `group_count{K}`.
+#pragma once
+
+#include <slicesort/tensor_view.hpp>
+
+SLICESORT_TYPES_BEGIN
+
+/// Groups of `rows` rows; the last may be shorter.
+struct group_size {
+  index_t rows;
+};
+
+/// `groups` groups of `ceil(length / groups)` rows, where `length` is the tensor's; the last may be
+/// shorter, and some may be empty.
+struct group_count {
+  index_t groups;
+};
+
+/// How a sequence is cut into groups: a `group_size` or a `group_count`.
+class grouping {
+ public:
+  SLICESORT_ABI_TAG constexpr grouping(group_size size) : rows_(size.rows) {}
+  SLICESORT_ABI_TAG constexpr grouping(group_count count) : groups_(count.groups) {}
+
+  /// Rows of a whole group in a sequence of `length` rows: 1..max(length, 1).
+  SLICESORT_ABI_TAG constexpr index_t rows(index_t length) const {
+    index_t const wanted = rows_ > 0     ? rows_
+                           : groups_ > 0 ? length / groups_ + (length % groups_ != 0)
+                                         : 1;  // refused
+    return wanted < 1 || length < 1 ? 1 : wanted < length ? wanted : length;
+  }
+  /// Null, or a sentence that says what is wrong with the parameters.
+  SLICESORT_ABI_TAG constexpr char const* validate() const {
+    return rows_ > 0 || groups_ > 0 ? nullptr : "must be at least 1";
+  }
+
+ private:
+  index_t rows_ = 0, groups_ = 0;  // one of them is 0
+};
+
+SLICESORT_TYPES_END

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Masks of attention: which keys a query looks at. These are the simplest ones, and two masks as
+/// one; `sparse_mask.hpp` and `bigbird.hpp`, which are included here, have those that leave out
+/// tiles within a range. For a mask of your own see `mask_protocol.hpp`.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/policies/bigbird.hpp>
+#include <slicesort/policies/mask_protocol.hpp>
+#include <slicesort/policies/sparse_mask.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+SLICESORT_TYPES_BEGIN
+
+namespace mask {
+
+/// Every query looks at every key.
+struct full {
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t, index_t keys) const { return {0, keys}; }
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t, index_t, index_t, index_t) const {
+    return true;
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t, index_t, index_t, index_t) const {
+    return true;
+  }
+  SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t, index_t) const {
+    return ~std::uint64_t{0};
+  }
+};
+
+/// Query `i` looks at keys `0 .. i + offset`. Where queries are the last rows of a longer sequence
+/// of keys, `offset = keys - queries`.
+struct causal {
+  index_t offset = 0;
+
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t) const {
+    return {0, query + offset + 1};
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
+    return detail::pair_distances({first_query, last_query, first_key, last_key}).least <= offset;
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
+    return detail::pair_distances({first_query, last_query, first_key, last_key}).greatest <=
+           offset;
+  }
+  SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
+    return detail::bits_from(key - offset - first_query);
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
+    return detail::is_mask_number(offset, -detail::greatest_mask_number)
+               ? nullptr
+               : "causal: offset must be in -2^40..2^40";
+  }
+};
+
+/// Query `i` looks at keys `i - left .. i + right`: a sliding window (Longformer).
+struct window {
+  index_t left = 0, right = 0;
+
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t) const {
+    return {query - left, query + right + 1};
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
+    detail::pair_distances const d({first_query, last_query, first_key, last_key});
+    return d.least <= right && -left <= d.greatest;
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
+    detail::pair_distances const d({first_query, last_query, first_key, last_key});
+    return -left <= d.least && d.greatest <= right;
+  }
+  SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
+    index_t const distance = key - first_query;
+    return detail::bits_from(distance - right) & ~detail::bits_from(distance + left + 1);
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
+    return detail::is_mask_number(left, 0) && detail::is_mask_number(right, 0)
+               ? nullptr
+               : "window: left and right must be in 0..2^40";
+  }
+};
+
+/// Queries and keys are cut into blocks of `size` rows; a query looks at its own block (local
+/// attention; the chunks of MEGA-chunk).
+struct block_local {
+  index_t size = 1;
+
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t) const {
+    index_t const first = query / size * size;
+    return {first, first + size};
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
+    detail::pair_range const blocks =
+        detail::blocks_of({first_query, last_query, first_key, last_key}, size);
+    return blocks.first_query < blocks.last_key && blocks.first_key < blocks.last_query;
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
+    detail::pair_range const blocks =
+        detail::blocks_of({first_query, last_query, first_key, last_key}, size);
+    return blocks.last_query - blocks.first_query == 1 && blocks.last_key - blocks.first_key == 1 &&
+           blocks.first_query == blocks.first_key;
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
+    return detail::is_mask_number(size, 1) ? nullptr : "block_local: size must be in 1..2^40";
+  }
+};
+
+/// Query `i` looks at the keys whose distance from `i` is a multiple of `stride`, or less than
+/// `near_by` (Sparse Transformer's strided pattern). With `near_by` 0 that is what the Long Range
+/// Arena's code calls local attention, where `stride` is the number of its blocks.
+struct strided {
+  index_t stride = 1, near_by = 0;
+
+  SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
+    index_t const distance = query < key ? key - query : query - key;
+    return distance < near_by || distance % stride == 0;
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
+    detail::pair_distances const d({first_query, last_query, first_key, last_key});
+    return (near_by > 0 && d.least < near_by && -near_by < d.greatest) ||
+           detail::has_multiple(d.least, d.greatest, stride);
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
+    detail::pair_distances const d({first_query, last_query, first_key, last_key});
+    return detail::are_multiples(d.least, d.greatest < -near_by ? d.greatest : -near_by, stride) &&
+           detail::are_multiples(d.least > near_by ? d.least : near_by, d.greatest, stride);
+  }
+  SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
+    index_t const distance = key - first_query, rest = distance % stride,
+                  first = rest < 0 ? rest + stride : rest,
+                  radius = near_by < detail::greatest_mask_number ? near_by
+                                                                  : detail::greatest_mask_number;
+    std::uint64_t multiples = first < 64 ? std::uint64_t{1} << first : 0;
+    for (index_t step = stride; step < 64; step *= 2) multiples |= multiples << step;
+    return multiples |
+           (detail::bits_from(distance - radius + 1) & ~detail::bits_from(distance + radius));
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
+    return 1 <= stride && 0 <= near_by ? nullptr
+                                       : "strided: stride must be at least 1, near_by at least 0";
+  }
+};
+
+/// The keys that two masks allow: `both{causal{}, strided{64}}`.
+template <class A, class B>
+struct both {
+  A a;
+  B b;
+
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t keys) const {
+    key_range const one = detail::range_of_keys(a, query, keys),
+                    two = detail::range_of_keys(b, query, keys);
+    return {one.first > two.first ? one.first : two.first,
+            one.last < two.last ? one.last : two.last};
+  }
+  template <class M = A, std::enable_if_t<detail::has_allows<M> || detail::has_allows<B>, int> = 0>
+  SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
+    return detail::allows_key(a, query, key) && detail::allows_key(b, query, key);
+  }
+  /// True also where each mask meets the range, but in other pairs.
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
+    detail::pair_range const r{first_query, last_query, first_key, last_key};
+    return detail::meets_pairs(a, r) && detail::meets_pairs(b, r);
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
+    detail::pair_range const r{first_query, last_query, first_key, last_key};
+    return detail::covers_pairs(a, r) && detail::covers_pairs(b, r);
+  }
+  template <class M = A,
+            std::enable_if_t<detail::has_query_bits<M> && detail::has_query_bits<B>, int> = 0>
+  SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
+    return a.query_bits(first_query, key) & b.query_bits(first_query, key);
+  }
+  template <class M = A,
+            std::enable_if_t<detail::has_for_head<M> || detail::has_for_head<B>, int> = 0>
+  SLICESORT_HD_ABI_TAG constexpr both<detail::head_mask_t<M>, detail::head_mask_t<B>> for_head(
+      index_t head) const {
+    return {detail::mask_of_head(a, head), detail::mask_of_head(b, head)};
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
+    char const* const what = detail::what_is_wrong(a, call);
+    return what != nullptr ? what : detail::what_is_wrong(b, call);
+  }
+};
+template <class A, class B>
+both(A, B) -> both<A, B>;
+
+/// The keys that one of two masks allows: `either{window{64, 64}, globals{1}}`. Their ranges must
+/// not depend on the number of keys, but for their being cut off there.
+template <class A, class B>
+struct either {
+  A a;
+  B b;
+
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t keys) const {
+    key_range const one = detail::range_of_keys(a, query, keys),
+                    two = detail::range_of_keys(b, query, keys);
+    if (one.first == one.last) return two;
+    if (two.first == two.last) return one;
+    return {one.first < two.first ? one.first : two.first,
+            one.last > two.last ? one.last : two.last};
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
+    return detail::looks_at(a, query, key) || detail::looks_at(b, query, key);
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
+    detail::pair_range const r{first_query, last_query, first_key, last_key};
+    return detail::meets_pairs(a, r) || detail::meets_pairs(b, r);
+  }
+  /// False also where each pair is looked at, but not all by the same mask.
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
+    detail::pair_range const r{first_query, last_query, first_key, last_key};
+    return detail::covers_pairs(a, r) || detail::covers_pairs(b, r);
+  }
+  template <class M = A,
+            std::enable_if_t<detail::has_query_bits<M> && detail::has_query_bits<B>, int> = 0>
+  SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
+    return a.query_bits(first_query, key) | b.query_bits(first_query, key);
+  }
+  template <class M = A,
+            std::enable_if_t<detail::has_for_head<M> || detail::has_for_head<B>, int> = 0>
+  SLICESORT_HD_ABI_TAG constexpr either<detail::head_mask_t<M>, detail::head_mask_t<B>> for_head(
+      index_t head) const {
+    return {detail::mask_of_head(a, head), detail::mask_of_head(b, head)};
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
+    if (char const* const what = detail::what_is_wrong(a, call)) return what;
+    if (char const* const what = detail::what_is_wrong(b, call)) return what;
+    return cuts_at(a, call.keys) && cuts_at(b, call.keys)
+               ? nullptr
+               : "either: ranges of its masks must not depend on the number of keys";
+  }
+
+ private:
+  // A sample: whether the ranges of some queries are the same for fewer keys, but for the cut.
+  template <class M>
+  SLICESORT_ABI_TAG static constexpr bool cuts_at(M const& m, index_t keys) {
+    for (index_t const fewer : {keys / 2, keys - 1})
+      for (index_t const query : {index_t{0}, keys / 2, keys - 1})
+        if (keys > 0 && !same(detail::range_of_keys(m, query, fewer),
+                              cut(detail::range_of_keys(m, query, keys), fewer)))
+          return false;
+    return true;
+  }
+  SLICESORT_ABI_TAG static constexpr key_range cut(key_range r, index_t keys) {
+    index_t const last = r.last < keys ? r.last : keys;
+    return r.first < last ? key_range{r.first, last} : key_range{0, 0};
+  }
+  SLICESORT_ABI_TAG static constexpr bool same(key_range r, key_range s) {
+    return r.first == s.first && r.last == s.last;
+  }
+};
+template <class A, class B>
+either(A, B) -> either<A, B>;
+
+}  // namespace mask
+
+SLICESORT_TYPES_END

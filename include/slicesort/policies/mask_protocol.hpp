@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What attention asks a mask. Masks are semantic policies: they say which keys a query looks at;
+/// the library's are in `mask.hpp`. A mask of your own is any copyable type with one or both of
+/// - `key_range range(index_t query, index_t keys) const`: no key outside the range is looked at,
+///   and whole tiles of keys are left out. What lies outside `[0, keys)` is cut off.
+/// - `bool allows(index_t query, index_t key) const`: whether a key of the range is looked at.
+///   Asked for keys in `[0, keys)` alone.
+///
+/// It may add
+/// - `bool meets(index_t first_query, index_t last_query, index_t first_key, index_t last_key)
+///   const`: false if none of the queries `first_query .. last_query - 1` looks at any of the keys
+///   `first_key .. last_key - 1`. True is always safe. Beside `allows` it makes a mask sparse:
+///   what does not meet is left out, without a list of what does.
+/// - `bool covers(..)` of the same arguments: true if each of these queries looks at each of these
+///   keys. False is always safe. Where it is true, `allows` is not asked.
+/// - `std::uint64_t query_bits(index_t first_query, index_t key) const`: bit i is whether query
+///   `first_query + i` looks at the key, of those in `[0, keys)`. The host asks it in place of all
+///   the above about the pairs of a tile: for patterns whose pairs are no blocks.
+/// - `auto for_head(index_t head) const`: the mask of a head, if heads differ. It answers all of
+///   the above.
+/// - `char const* validate(index_t keys) const`, or of a `mask_call`: null, or what is wrong with
+///   its parameters.
+///
+/// `meets` and `covers` are asked for ranges that are not empty. For `exec::cuda` all but
+/// `validate` and `query_bits` must be `__host__ __device__`, as those of `mask.hpp` are.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+SLICESORT_TYPES_BEGIN
+
+/// Keys `first, first + 1, .., last - 1`; none if `last <= first`.
+struct key_range {
+  index_t first, last;
+};
+
+/// What a mask is validated for: a call with so many keys; with so many queries, or -1 if that is
+/// not known; and whether samples have numbers of keys of their own (`attention_options::lengths`).
+struct mask_call {
+  index_t keys, queries = -1;
+  bool has_lengths = false;
+
+  SLICESORT_ABI_TAG constexpr mask_call(index_t keys_of_call, index_t queries_of_call = -1,
+                                        bool lengths = false)
+      : keys(keys_of_call), queries(queries_of_call), has_lengths(lengths) {}
+};
+
+SLICESORT_TYPES_END
+
+SLICESORT_DETAIL_BEGIN
+
+template <class Mask, class = void>
+inline constexpr bool has_range = false;
+template <class Mask>
+inline constexpr bool has_range<
+    Mask, std::enable_if_t<std::is_convertible_v<
+              decltype(std::declval<Mask const&>().range(index_t{}, index_t{})), key_range>>> =
+    true;
+
+template <class Mask, class = void>
+inline constexpr bool has_allows = false;
+template <class Mask>
+inline constexpr bool has_allows<
+    Mask, std::enable_if_t<std::is_convertible_v<
+              decltype(std::declval<Mask const&>().allows(index_t{}, index_t{})), bool>>> = true;
+
+template <class Mask, class = void>
+inline constexpr bool has_meets = false;
+template <class Mask>
+inline constexpr bool has_meets<
+    Mask, std::enable_if_t<std::is_convertible_v<decltype(std::declval<Mask const&>().meets(
+                                                     index_t{}, index_t{}, index_t{}, index_t{})),
+                                                 bool>>> = true;
+
+template <class Mask, class = void>
+inline constexpr bool has_covers = false;
+template <class Mask>
+inline constexpr bool has_covers<
+    Mask, std::enable_if_t<std::is_convertible_v<decltype(std::declval<Mask const&>().covers(
+                                                     index_t{}, index_t{}, index_t{}, index_t{})),
+                                                 bool>>> = true;
+
+template <class Mask, class = void>
+inline constexpr bool has_query_bits = false;
+template <class Mask>
+inline constexpr bool has_query_bits<
+    Mask,
+    std::enable_if_t<std::is_same_v<
+        decltype(std::declval<Mask const&>().query_bits(index_t{}, index_t{})), std::uint64_t>>> =
+    true;
+
+template <class Mask, class = void>
+inline constexpr bool has_for_head = false;
+template <class Mask>
+inline constexpr bool
+    has_for_head<Mask, std::void_t<decltype(std::declval<Mask const&>().for_head(index_t{}))>> =
+        true;
+
+// The mask of one head.
+template <class Mask>
+SLICESORT_HD constexpr auto mask_of_head(Mask const& mask, index_t head) {
+  if constexpr (has_for_head<Mask>)
+    return mask.for_head(head);
+  else
+    return (void)head, mask;
+}
+template <class Mask>
+using head_mask_t = decltype(mask_of_head(std::declval<Mask const&>(), index_t{}));
+
+// Whether tiles may be left out within the ranges of a mask. Ranges alone say already what is left
+// out.
+template <class Mask>
+inline constexpr bool is_sparse = has_meets<head_mask_t<Mask>>&& has_allows<head_mask_t<Mask>>;
+
+// Queries [first_query, last_query) and keys [first_key, last_key).
+struct pair_range {
+  index_t first_query, last_query, first_key, last_key;
+};
+
+// Whether any of the pairs is looked at; true where the mask cannot tell.
+template <class Mask>
+SLICESORT_HD constexpr bool meets_pairs(Mask const& mask, pair_range r) {
+  if constexpr (has_meets<Mask>)
+    return mask.meets(r.first_query, r.last_query, r.first_key, r.last_key);
+  else
+    return (void)mask, (void)r, true;
+}
+// Whether each of the pairs is looked at; false where the mask cannot tell.
+template <class Mask>
+SLICESORT_HD constexpr bool covers_pairs(Mask const& mask, pair_range r) {
+  if constexpr (has_covers<Mask>)
+    return mask.covers(r.first_query, r.last_query, r.first_key, r.last_key);
+  else
+    return (void)mask, (void)r, false;
+}
+
+// The mask's range within [0, keys); empty ranges are [0, 0).
+template <class Mask>
+SLICESORT_HD constexpr key_range range_of_keys(Mask const& mask, index_t query, index_t keys) {
+  if constexpr (has_range<Mask>) {
+    key_range const asked = mask.range(query, keys);
+    index_t const first = asked.first > 0 ? asked.first : 0;
+    index_t const last = asked.last < keys ? asked.last : keys;
+    return first < last ? key_range{first, last} : key_range{0, 0};
+  } else {
+    (void)mask, (void)query;
+    return {0, keys};
+  }
+}
+// Whether a key of the range is looked at.
+template <class Mask>
+SLICESORT_HD constexpr bool allows_key(Mask const& mask, index_t query, index_t key) {
+  if constexpr (has_allows<Mask>)
+    return mask.allows(query, key);
+  else
+    return (void)mask, (void)query, (void)key, true;
+}
+// Whether a query looks at a key, for who has no number of keys: the mask's range must not depend
+// on it.
+template <class Mask>
+SLICESORT_HD constexpr bool looks_at(Mask const& mask, index_t query, index_t key) {
+  if constexpr (has_range<Mask>) {
+    key_range const range = mask.range(query, key + 1);
+    if (key < range.first || range.last <= key) return false;
+  }
+  return allows_key(mask, query, key);
+}
+
+template <class Mask, class Call, class = void>
+inline constexpr bool validates = false;
+template <class Mask, class Call>
+inline constexpr bool validates<
+    Mask, Call, std::void_t<decltype(std::declval<Mask const&>().validate(std::declval<Call>()))>> =
+    true;
+
+template <class Mask>
+constexpr char const* what_is_wrong(Mask const& mask, mask_call call) {
+  if constexpr (validates<Mask, mask_call>)
+    return mask.validate(call);
+  else if constexpr (validates<Mask, index_t>)
+    return mask.validate(call.keys);
+  else
+    return (void)mask, (void)call, nullptr;
+}
+
+// What masks answer with.
+
+// The distances of the pairs, key minus query: every number of `least .. greatest` is one.
+struct pair_distances {
+  index_t least, greatest;
+
+  SLICESORT_HD constexpr explicit pair_distances(pair_range r)
+      : least(r.first_key - (r.last_query - 1)), greatest(r.last_key - 1 - r.first_query) {}
+};
+// Whether one of the numbers `first .. last` is a multiple of `step`; whether each of them is.
+SLICESORT_HD constexpr bool has_multiple(index_t first, index_t last, index_t step) {
+  if (first > last) return false;
+  index_t const rest = last % step;  // has the sign of last
+  return last - (rest < 0 ? rest + step : rest) >= first;
+}
+SLICESORT_HD constexpr bool are_multiples(index_t first, index_t last, index_t step) {
+  return first > last || step == 1 || (first == last && first % step == 0);
+}
+
+// The bits from number n on; all if n is not positive, none from 64 on.
+constexpr std::uint64_t bits_from(index_t n) {
+  return n >= 64 ? 0 : ~std::uint64_t{0} << (n > 0 ? n : 0);
+}
+
+// The block of `size` rows that a row is in. Where both numbers have 31 bits, a processor divides
+// several times as fast, and a GPU has no instruction for more.
+SLICESORT_HD constexpr index_t block_of(index_t row, index_t size) {
+  return (row | size) >> 31 == 0 ? static_cast<index_t>(static_cast<std::uint32_t>(row) /
+                                                        static_cast<std::uint32_t>(size))
+                                 : row / size;
+}
+// The blocks that the queries, and the keys, are in.
+SLICESORT_HD constexpr pair_range blocks_of(pair_range r, index_t size) {
+  return {block_of(r.first_query, size), block_of(r.last_query - 1, size) + 1,
+          block_of(r.first_key, size), block_of(r.last_key - 1, size) + 1};
+}
+
+inline constexpr index_t greatest_mask_number = index_t{1} << 40;
+constexpr bool is_mask_number(index_t number, index_t least) {
+  return least <= number && number <= greatest_mask_number;
+}
+
+SLICESORT_DETAIL_END

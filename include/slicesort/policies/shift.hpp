@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Shift policies: by how many rows CSP moves each channel down, `w[n] = v[(n - J_c) mod length]`
+/// (CSP, eq. 3; operator page `csp.md` says where paper and published code differ). Semantic
+/// policies. A policy of your own is any copyable type with
+/// `index_t shift(index_t channel, index_t channels, index_t length) const`; it may add
+/// `char const* validate(index_t channels) const`, which returns null or what is wrong with its
+/// parameters. `length` is the tensor's; the result may be any integer, for it is taken modulo the
+/// sample's length. Shifts are computed on the host, once for every call, also for `exec::cuda`.
+#pragma once
+
+#include <slicesort/tensor_view.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+SLICESORT_DETAIL_BEGIN
+
+// base^exponent for base >= 1, or some number above `limit` if it is more.
+constexpr index_t bounded_power(index_t base, index_t exponent, index_t limit) {
+  if (base == 1) return 1;
+  index_t power = 1;
+  for (; exponent > 0 && power <= limit; --exponent) {
+    if (power > limit / base) return limit + 1;
+    power *= base;
+  }
+  return power;
+}
+
+// Whether a * b <= limit, for numbers >= 0.
+constexpr bool product_at_most(index_t a, index_t b, index_t limit) {
+  return b == 0 || a <= limit / b;
+}
+// A double holds every integer up to this one.
+inline constexpr index_t exact_in_double = index_t{1} << 53;
+
+SLICESORT_DETAIL_END
+
+SLICESORT_TYPES_BEGIN
+
+namespace shift {
+
+/// No channel moves.
+struct none {
+  SLICESORT_ABI_TAG constexpr index_t shift(index_t, index_t, index_t) const { return 0; }
+};
+
+/// `(c + 1) * ceil(length / channels) mod length` (CSP, section 3.1).
+struct linear {
+  SLICESORT_ABI_TAG constexpr index_t shift(index_t channel, index_t channels,
+                                            index_t length) const {
+    index_t const step = (length + channels - 1) / channels;
+    return length == 0 ? 0 : (channel + 1) * step % length;
+  }
+};
+
+/// 0 for channel 0, else `step * (c - 1) mod length` (published code, where `step` is the group
+/// size 2).
+struct linear_step {
+  index_t step = 2;
+
+  SLICESORT_ABI_TAG constexpr index_t shift(index_t channel, index_t, index_t length) const {
+    return channel == 0 || length == 0 ? 0 : step % length * ((channel - 1) % length) % length;
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
+    return step >= 0 ? nullptr : "linear_step: step must not be negative";
+  }
+};
+
+/// `channels * floor(c / D) / D mod length` with `D = channels / heads` (CSP, eq. 3 for
+/// multi-head attention): all channels of a head move alike, by `heads` rows more than the head
+/// before.
+struct per_head {
+  index_t heads = 1;
+
+  SLICESORT_ABI_TAG constexpr index_t shift(index_t channel, index_t channels,
+                                            index_t length) const {
+    if (length == 0) return 0;
+    index_t const head = channel / (channels / heads);
+    return heads % length * (head % length) % length;
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t channels) const {
+    return heads >= 1 && channels % heads == 0 ? nullptr
+                                               : "per_head: channels must be a multiple of heads";
+  }
+};
+
+/// `c mod length` (CSP, table 1).
+struct modular {
+  SLICESORT_ABI_TAG constexpr index_t shift(index_t channel, index_t, index_t length) const {
+    return length == 0 ? 0 : channel % length;
+  }
+};
+
+/// `round(length^(t / (layers * channels - 1))) - 1` with `t = layer * channels + c`, `layer` in
+/// `0..layers-1`: the paper's `J^(c-1) - 1` with a real J, from 0 in the first channel of the first
+/// layer to `length - 1` in the last channel of the last. `layers * channels` is at most 2^53.
+struct power {
+  index_t layer = 0;
+  index_t layers = 1;
+
+  SLICESORT_ABI_TAG index_t shift(index_t channel, index_t channels, index_t length) const {
+    index_t const last = layers * channels - 1, t = layer * channels + channel;
+    if (length == 0 || last == 0) return 0;
+    double const exponent = static_cast<double>(t) / static_cast<double>(last);
+    return static_cast<index_t>(std::round(std::pow(static_cast<double>(length), exponent))) - 1;
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t channels) const {
+    if (layer < 0 || layer >= layers) return "power: layer must be in 0..layers-1";
+    return detail::product_at_most(layers, channels, detail::exact_in_double)
+               ? nullptr
+               : "power: layers * channels must be at most 2^53";
+  }
+};
+
+/// `ceil(length^(t / (layers * channels)))` with `t = layer * channels + c`, `layer` in
+/// `0..layers-1` (published code). `layers * channels` is at most 2^53.
+struct power_ceil {
+  index_t layer = 0;
+  index_t layers = 1;
+
+  SLICESORT_ABI_TAG index_t shift(index_t channel, index_t channels, index_t length) const {
+    if (length == 0) return 0;
+    index_t const t = layer * channels + channel, whole = layers * channels;
+    index_t const common = std::gcd(t, whole), numerator = t / common, root = whole / common;
+    auto const real = static_cast<double>(length);
+    // The power of an integer is an integer only if `length` is a perfect one, and then rounding
+    // must not lift it to the next.
+    auto const base =
+        static_cast<index_t>(std::llround(std::pow(real, 1.0 / static_cast<double>(root))));
+    if (detail::bounded_power(base, root, length) == length)
+      return detail::bounded_power(base, numerator, length);
+    return static_cast<index_t>(
+        std::ceil(std::pow(real, static_cast<double>(numerator) / static_cast<double>(root))));
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t channels) const {
+    if (layer < 0 || layer >= layers) return "power_ceil: layer must be in 0..layers-1";
+    return detail::product_at_most(layers, channels, detail::exact_in_double)
+               ? nullptr
+               : "power_ceil: layers * channels must be at most 2^53";
+  }
+};
+
+/// The caller's integers, one for every channel, negative ones too. They lie in host memory, also
+/// for `exec::cuda`, and are read during the call.
+struct table {
+  tensor1<std::int32_t const> shifts;
+
+  SLICESORT_ABI_TAG constexpr index_t shift(index_t channel, index_t, index_t) const {
+    return shifts(channel);
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t channels) const {
+    return shifts.size() == channels && (shifts.data() != nullptr || channels == 0)
+               ? nullptr
+               : "table: there must be one shift for every channel";
+  }
+};
+
+}  // namespace shift
+
+SLICESORT_TYPES_END
+
+SLICESORT_DETAIL_BEGIN
+
+template <class Shift, class = void>
+inline constexpr bool has_shift = false;
+template <class Shift>
+inline constexpr bool has_shift<
+    Shift,
+    std::enable_if_t<std::is_convertible_v<
+        decltype(std::declval<Shift const&>().shift(index_t{}, index_t{}, index_t{})), index_t>>> =
+    true;
+
+SLICESORT_DETAIL_END

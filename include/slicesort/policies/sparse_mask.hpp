@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Masks with holes, of which attention leaves out whole tiles within a range: Sparse Transformer's
+/// fixed pattern, dilated windows, global tokens, blocks by a table, and chunks that look back.
+/// Part of `mask.hpp`.
+#pragma once
+
+#include <slicesort/detail/core/config.hpp>
+#include <slicesort/policies/mask_protocol.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <cstdint>
+
+SLICESORT_TYPES_BEGIN
+
+namespace mask {
+
+/// Queries and keys are cut into blocks of `block` rows. A query looks at its own block and at the
+/// last `tail` keys of every block (Sparse Transformer's fixed pattern); with `first_column` also
+/// at the first key of every block, as the Long Range Arena's code does. Published models are
+/// causal: `both{causal{}, fixed{128, 8}}`.
+struct fixed {
+  index_t block = 1, tail = 0;
+  bool first_column = false;
+
+  SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
+    index_t const of_key = detail::block_of(key, block), within = key - of_key * block;
+    return within >= block - tail || (first_column && within == 0) ||
+           detail::block_of(query, block) == of_key;
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
+    detail::pair_range const blocks =
+        detail::blocks_of({first_query, last_query, first_key, last_key}, block);
+    if (blocks.first_query < blocks.last_key && blocks.first_key < blocks.last_query) return true;
+    index_t const past = past_column(first_key);
+    return past < columns() || (columns() > 0 && first_key + (block - past) < last_key);
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
+    index_t const own = detail::block_of(first_query, block);
+    if (own != detail::block_of(last_query - 1, block)) return are_columns(first_key, last_key);
+    // What lies before the block, and behind it.
+    index_t const first = own * block, last = first + block;
+    return are_columns(first_key, last_key < first ? last_key : first) &&
+           are_columns(first_key > last ? first_key : last, last_key);
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
+    if (!detail::is_mask_number(block, 1)) return "fixed: block must be in 1..2^40";
+    return 0 <= tail && tail <= block ? nullptr : "fixed: tail must be in 0..block";
+  }
+
+ private:
+  // The keys that all queries look at are `columns()` neighbors, again in every block: the last
+  // keys of one and the first key of the next. `past_column` is how far a key lies behind the first
+  // of them, modulo the block.
+  SLICESORT_HD_ABI_TAG constexpr index_t columns() const { return tail + (first_column ? 1 : 0); }
+  SLICESORT_HD_ABI_TAG constexpr index_t past_column(index_t key) const {
+    index_t const from = key + tail;
+    return from - detail::block_of(from, block) * block;
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool are_columns(index_t first, index_t last) const {
+    return first >= last || columns() >= block || past_column(first) + (last - first) <= columns();
+  }
+};
+
+/// Query `i` looks at keys `i - left * step, .., i - step, i, i + step, .., i + right * step`
+/// (Longformer's dilated window).
+struct dilated_window {
+  index_t left = 0, right = 0, step = 1;
+
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t) const {
+    return {query - left * step, query + right * step + 1};
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
+    index_t const distance = key - query;
+    return -left * step <= distance && distance <= right * step && distance % step == 0;
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
+    detail::pair_distances const d({first_query, last_query, first_key, last_key});
+    index_t const least = -left * step, greatest = right * step;
+    return detail::has_multiple(d.least > least ? d.least : least,
+                                d.greatest < greatest ? d.greatest : greatest, step);
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
+    detail::pair_distances const d({first_query, last_query, first_key, last_key});
+    return -left * step <= d.least && d.greatest <= right * step &&
+           detail::are_multiples(d.least, d.greatest, step);
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
+    if (!detail::is_mask_number(step, 1)) return "dilated_window: step must be in 1..2^40";
+    index_t const most = detail::greatest_mask_number / step;
+    return 0 <= left && left <= most && 0 <= right && right <= most
+               ? nullptr
+               : "dilated_window: left and right must be at least 0, times step at most 2^40";
+  }
+};
+
+/// The first `count` queries look at every key, and every query looks at the first `count` keys
+/// (Longformer's global tokens, a class token): for `either{window{255, 256}, globals{1}}`.
+struct globals {
+  index_t count = 1;
+
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t keys) const {
+    return {0, query < count ? keys : count};
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t, index_t first_key,
+                                            index_t) const {
+    return first_query < count || first_key < count;
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t, index_t last_query, index_t,
+                                             index_t last_key) const {
+    return last_query <= count || last_key <= count;
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
+    return detail::is_mask_number(count, 0) ? nullptr : "globals: count must be in 0..2^40";
+  }
+};
+
+/// Queries and keys are cut into blocks of `block` rows, and a table of the caller's says which
+/// block of keys a block of queries looks at. Bit `c % 8`, counted from the lowest, of byte
+/// `r * pitch() + c / 8` stands for queries of block `r` and keys of block `c`: the bytes of
+/// `numpy.packbits(pairs, axis=1, bitorder="little")`. They lie in device memory for `exec::cuda`,
+/// and must stay as they are until backward is done. Queries past the table look at nothing.
+struct block_pairs {
+  tensor1<std::uint8_t const> table;
+  index_t block = 1;
+  index_t keys = 0;     ///< the number of keys of the call
+  index_t queries = 0;  ///< of queries, if the call has more or fewer: the table has a row for each
+                        ///< block of them. 0: as many as keys.
+
+  /// Bytes from a row of the table to the next: a bit for each block of keys.
+  SLICESORT_HD_ABI_TAG constexpr index_t pitch() const {
+    return keys == 0 ? 0 : (detail::block_of(keys - 1, block) + 1 + 7) / 8;
+  }
+  /// Bytes of the table.
+  SLICESORT_HD_ABI_TAG constexpr index_t bytes() const {
+    index_t const rows = queries == 0 ? keys : queries;
+    return rows == 0 ? 0 : pitch() * (detail::block_of(rows - 1, block) + 1);
+  }
+
+  SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
+    index_t const at = detail::block_of(query, block) * pitch(),
+                  column = detail::block_of(key, block);
+    return at < bytes() && (table(at + column / 8) >> column % 8 & 1) != 0;
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
+    return any_bit({first_query, last_query, first_key, last_key}, 0);
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
+    detail::pair_range const r{first_query, last_query, first_key, last_key};
+    return detail::block_of(last_query - 1, block) * pitch() < bytes() && !any_bit(r, 0xff);
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
+    if (!detail::is_mask_number(block, 1)) return "block_pairs: block must be in 1..2^40";
+    if (keys != call.keys) return "block_pairs: keys must be the number of keys";
+    if (call.queries > 0 && (queries == 0 ? keys : queries) != call.queries)
+      return "block_pairs: queries must be the number of queries, if they are not as many as keys";
+    if (!detail::is_mask_number(keys, 0) || !detail::is_mask_number(queries, 0))
+      return "block_pairs: keys and queries must be in 0..2^40";
+    // Division, because the product may be too great.
+    index_t const rows = queries == 0 ? keys : queries;
+    if (rows == 0 || keys == 0) return nullptr;
+    return table.data() != nullptr && table.size() / pitch() > (rows - 1) / block
+               ? nullptr
+               : "block_pairs: table must have a bit for every pair of blocks";
+  }
+
+ private:
+  // Whether a bit of the pairs of blocks is set, or is not if `flip` is 0xff.
+  SLICESORT_HD_ABI_TAG constexpr bool any_bit(detail::pair_range r, int flip) const {
+    detail::pair_range const blocks = detail::blocks_of(r, block);
+    index_t const first_byte = blocks.first_key / 8, last_byte = (blocks.last_key - 1) / 8;
+    for (index_t row = blocks.first_query; row < blocks.last_query; ++row) {
+      if (row * pitch() >= bytes()) return false;
+      for (index_t byte = first_byte; byte <= last_byte; ++byte) {
+        int bits = table(row * pitch() + byte) ^ flip;
+        if (byte == first_byte) bits &= 0xff << blocks.first_key % 8;
+        if (byte == last_byte) bits &= 0xff >> (7 - (blocks.last_key - 1) % 8);
+        if ((bits & 0xff) != 0) return true;
+      }
+    }
+    return false;
+  }
+};
+
+/// Queries and keys are cut into chunks of `size` rows; a query looks at its own chunk and at the
+/// one before it (Reformer). If `circular`, the first chunk looks at the last one, which may be
+/// shorter; then `keys` must be the number of keys, and samples must not have lengths of their own,
+/// whose last chunk would be another. Without the look back it is `block_local`.
+struct chunk_back {
+  index_t size = 1;
+  bool circular = false;
+  index_t keys = 0;
+
+  SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t all_keys) const {
+    index_t const own = detail::block_of(query, size);
+    if (own == 0 && circular) return {0, all_keys};
+    return {(own - 1) * size, (own + 1) * size};
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
+    return looks(detail::block_of(query, size), detail::block_of(key, size));
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
+                                            index_t first_key, index_t last_key) const {
+    detail::pair_range const chunks =
+        detail::blocks_of({first_query, last_query, first_key, last_key}, size);
+    return (chunks.first_query - 1 < chunks.last_key && chunks.first_key < chunks.last_query) ||
+           (circular && chunks.first_query == 0 && chunks.first_key <= last() &&
+            last() < chunks.last_key);
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool covers(index_t first_query, index_t last_query,
+                                             index_t first_key, index_t last_key) const {
+    detail::pair_range const chunks =
+        detail::blocks_of({first_query, last_query, first_key, last_key}, size);
+    // No query looks at three chunks, and of four that follow each other two have none in common.
+    if (chunks.last_query - chunks.first_query > 3 || chunks.last_key - chunks.first_key > 2)
+      return false;
+    for (index_t q = chunks.first_query; q < chunks.last_query; ++q)
+      for (index_t k = chunks.first_key; k < chunks.last_key; ++k)
+        if (!looks(q, k)) return false;
+    return true;
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
+    if (!detail::is_mask_number(size, 1)) return "chunk_back: size must be in 1..2^40";
+    if (circular && keys != call.keys)
+      return "chunk_back: keys must be the number of keys if it is circular";
+    return circular && call.has_lengths
+               ? "chunk_back: samples must not have lengths of their own if it is circular"
+               : nullptr;
+  }
+
+ private:
+  SLICESORT_HD_ABI_TAG constexpr index_t last() const {
+    return keys == 0 ? 0 : detail::block_of(keys - 1, size);
+  }
+  SLICESORT_HD_ABI_TAG constexpr bool looks(index_t query, index_t key) const {
+    return key == query || key + 1 == query || (circular && query == 0 && key == last());
+  }
+};
+
+}  // namespace mask
+
+SLICESORT_TYPES_END

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Topologies of sparse factors, which are semantic policies: they say which rows a row is mixed
+/// from. Link `k` of factor `m` of row `i` is row `(i + offset(k, m)) mod length` (Paramixer,
+/// section 3; operator page `sparse_mix.md` says where paper and published code differ). A topology
+/// of your own is any copyable type with `index_t offset(index_t link, index_t factor) const`. It
+/// may add `index_t links(index_t factors) const`, the number of links of every row in a chain of
+/// `factors` factors (otherwise the weights' shape says it), and
+/// `char const* validate(index_t factors) const`, which returns null or what is wrong with its
+/// parameters. Offsets may be any integers, negative ones too, for they are taken modulo the
+/// sample's length; links that meet in one row add up. They are asked for on the host, also for
+/// `exec::cuda`.
+#pragma once
+
+#include <slicesort/tensor_view.hpp>
+
+#include <type_traits>
+#include <utility>
+
+SLICESORT_TYPES_BEGIN
+
+/// The smallest `m` with `2^m >= n`, for `n >= 1` (0 for less): the usual number of factors of a
+/// chain over `n` rows. With so many, CHORD and CDIL let every row reach every other.
+SLICESORT_ABI_TAG constexpr index_t ceil_log2(index_t n) {
+  index_t m = 0;
+  for (index_t left = n > 0 ? n - 1 : 0; left > 0; left /= 2) ++m;
+  return m;
+}
+/// The greatest `m` with `2^m <= n`, for `n >= 1` (0 for less): the number of factors in parts of
+/// the published code. If `n` is not a power of two, some rows of CHORD may then not reach some
+/// others (at n = 1000, for example).
+SLICESORT_ABI_TAG constexpr index_t floor_log2(index_t n) {
+  index_t m = 0;
+  for (index_t left = n; left > 1; left /= 2) ++m;
+  return m;
+}
+
+namespace topology {
+
+/// Offsets 0, 1, 2, 4, .., 2^(links - 2), the same in every factor (CHORD of Paramixer, section 3).
+/// With `count` 0 there is one link more than there are factors.
+struct chord {
+  index_t count = 0;
+
+  SLICESORT_ABI_TAG constexpr index_t links(index_t factors) const {
+    return count == 0 ? (factors > 65535 ? 65536 : factors + 1) : count;
+  }
+  SLICESORT_ABI_TAG constexpr index_t offset(index_t link, index_t) const {
+    return link == 0 ? 0 : index_t{1} << (link - 1);
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t factors) const {
+    return 1 <= links(factors) && links(factors) <= 63 ? nullptr
+                                                       : "chord: there must be 1 to 63 links";
+  }
+};
+
+/// Offsets 0, d, 2d, .., half * d, -d, -2d, .., -half * d, with d = 2^m in factor m (CDIL of
+/// Paramixer, section 3).
+struct cdil {
+  index_t half = 1;
+
+  SLICESORT_ABI_TAG constexpr index_t links(index_t) const { return detail::product(2, half) + 1; }
+  SLICESORT_ABI_TAG constexpr index_t offset(index_t link, index_t factor) const {
+    index_t const steps = link <= half ? link : half - link;
+    return steps * (index_t{1} << factor);
+  }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t factors) const {
+    if (half < 0 || half > 32767) return "cdil: half must be in 0..32767";
+    return factors <= 47 ? nullptr : "cdil: there must be at most 47 factors";
+  }
+};
+
+/// The caller's offsets, the same in every factor. They are read during the call, from host memory
+/// even for `exec::cuda`.
+struct offsets {
+  tensor1<index_t const> list;
+
+  SLICESORT_ABI_TAG constexpr index_t links(index_t) const { return list.size(); }
+  SLICESORT_ABI_TAG constexpr index_t offset(index_t link, index_t) const { return list(link); }
+  SLICESORT_ABI_TAG constexpr char const* validate(index_t) const {
+    return list.data() != nullptr || list.size() == 0 ? nullptr : "offsets: list.data is null";
+  }
+};
+
+}  // namespace topology
+
+/// Residuals, which are semantic policies: what a factor adds to the mixture.
+namespace residual {
+
+/// Every factor adds its own input: `V <- W V + V` (published code).
+struct per_factor {};
+/// No factor adds anything: `V <- W V` (Paramixer, eq. 3).
+struct none {};
+/// Every factor adds the first factor's input: `V <- W V + V_0` (a variant of the published code
+/// for long sequences).
+struct initial {};
+
+}  // namespace residual
+
+SLICESORT_TYPES_END
+
+SLICESORT_DETAIL_BEGIN
+
+template <class Topology, class = void>
+inline constexpr bool has_offset = false;
+template <class Topology>
+inline constexpr bool has_offset<
+    Topology,
+    std::enable_if_t<std::is_convertible_v<
+        decltype(std::declval<Topology const&>().offset(index_t{}, index_t{})), index_t>>> = true;
+
+template <class Topology, class = void>
+inline constexpr bool has_links = false;
+template <class Topology>
+inline constexpr bool
+    has_links<Topology, std::enable_if_t<std::is_convertible_v<
+                            decltype(std::declval<Topology const&>().links(index_t{})), index_t>>> =
+        true;
+
+SLICESORT_DETAIL_END

@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace ss = slicesort;
-namespace detail = ss::impl;
+namespace detail = ss::detail;
 using ss::index_t;
 
 namespace {

@@ -7,7 +7,7 @@ namespace support {
 
 namespace {
 
-namespace detail = slicesort::impl;
+namespace detail = slicesort::detail;
 
 struct nothing {
   static constexpr int max_threads = 1024;

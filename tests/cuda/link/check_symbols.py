@@ -37,7 +37,7 @@ for library in sys.argv[1:]:
         if re.match(r"cu(da)?[A-Z]", call) and not RUNTIME.match(call) and call not in THE_TESTS_OWN:
             complaints.append(f"{library}: calls {call}")
 # Errors and the variables of slicesort::v0 are shared by all builds; functions are not.
-complaints += [f"in both libraries: {name}" for name in sorted(shared or ()) if re.search(r"slicesort::(v0_|impl)", name)]
+complaints += [f"in both libraries: {name}" for name in sorted(shared or ()) if re.search(r"slicesort::v0_", name)]
 print(f"{len(shared or ())} symbols of slicesort are in both libraries")
 print("\n".join(complaints) or "fine")
 sys.exit(1 if complaints else 0)

@@ -139,7 +139,7 @@ class softmax_attention {
                workspace scratch = {}, attention_options options = {}) const {
     auto p = forward_problem(in, y, state, options);
     auto const checked = check(on, p, scratch);
-    if (checked.status) p.in.bias = detail::bias_of_pairs(p.in);
+    if (checked.rules.ok()) p.in.bias = detail::bias_of_pairs(p.in);
     detail::run_forward<op>(on, p, scratch, checked);
   }
   /// Returns what `forward` would report for these arguments, without running it.
@@ -157,7 +157,7 @@ class softmax_attention {
                 attention_backward_options options = {}) const {
     auto p = backward_problem(dy, in, y, state, to, options);
     auto const checked = check(on, p, scratch);
-    if (checked.status) p.in.bias = detail::bias_of_pairs(p.in);
+    if (checked.rules.ok()) p.in.bias = detail::bias_of_pairs(p.in);
     detail::run_backward<op>(on, p, scratch, checked);
   }
   /// Returns what `backward` would report for these arguments, without running it.

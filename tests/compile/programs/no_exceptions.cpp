@@ -63,6 +63,14 @@ bool bad_calls_reach_the_handler() {
     if (last.kind != ss::error_kind::workspace) return fail("wrong kind for a workspace");
     if (z.values != std::vector<float>{5, 5, 5, 5}) return fail("a refused call wrote its output");
   }
+  static ss::multi_permutation<> const large(ss::index_t{1} << 58);
+  static ss::scratch memory;
+  if (setjmp(back) == 0) {
+    large.forward(ss::exec::host{}, x.read(), ss::uniform_weights, z.view(), ss::no_saved, memory);
+    return fail("a call in memory that cannot grow returned");
+  }
+  if (last.kind != ss::error_kind::workspace) return fail("wrong kind for memory that cannot grow");
+  if (z.values != std::vector<float>{5, 5, 5, 5}) return fail("a refused call wrote its output");
   return true;
 }
 

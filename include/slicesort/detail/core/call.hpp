@@ -147,37 +147,49 @@ std::size_t planned_bytes(Exec const& on, typename Op::shape const& shape) {
   return counting.bytes();
 }
 
-// The outcome of a call's checks.
+// A call that has been checked, but for memory that it would have to enlarge.
 struct checked_call {
-  verdict status;
-  bool writes;  // true if an output has an element
+  checker rules;
+  std::size_t need = 0;  // bytes of workspace
 
-  operator verdict() const { return status; }
+  operator verdict() const { return rules.result(); }
+
+  // The memory to run in, enlarged if need be. Reports what is wrong with the call or its memory.
+  workspace provide(workspace memory) {
+    if (rules.ok() && memory.grow != nullptr && rules.writes()) {
+      if (memory.bytes < need) memory = memory.grow(memory.owner, need);
+      rules.memory(memory, need);
+    }
+    enforce(rules.result());
+    return {memory.data, memory.bytes};
+  }
 };
 
 // Checks a call: first rules(checker) of its arguments, then the rules of the backend, and last the
 // workspace, whose size is known only for sound arguments.
 template <class Op, class Exec, class Problem, class Rules>
 checked_call check_call(Exec const& on, Problem const& p, workspace scratch, Rules const& rules) {
-  checker c(p.name, reads_memory<Exec>);
+  checked_call call{checker(p.name, reads_memory<Exec>)};
+  checker& c = call.rules;
   rules(c);
   implementation_for<Op, Exec>::check(on, c);
-  if (c.ok()) c.memory(scratch, planned_bytes<Op, typename Problem::element>(on, p.shape()));
-  return {c.result(), c.writes()};
+  c.lengths_apart();
+  if (c.ok()) call.need = planned_bytes<Op, typename Problem::element>(on, p.shape());
+  if (scratch.grow == nullptr) c.memory(scratch, call.need);
+  return call;
 }
 
 // Runs a call that has been checked, or reports what is wrong. A call that writes nothing ends
 // here, however large the other extents of its tensors are.
 template <class Op, class Exec, class Problem>
-void run_forward(Exec const& on, Problem const& p, workspace scratch, checked_call const& checked) {
-  enforce(checked.status);
-  if (checked.writes) implementation_for<Op, Exec>::forward(on, p, scratch);
+void run_forward(Exec const& on, Problem const& p, workspace scratch, checked_call call) {
+  workspace const w = call.provide(scratch);
+  if (call.rules.writes()) implementation_for<Op, Exec>::forward(on, p, w);
 }
 template <class Op, class Exec, class Problem>
-void run_backward(Exec const& on, Problem const& p, workspace scratch,
-                  checked_call const& checked) {
-  enforce(checked.status);
-  if (checked.writes) implementation_for<Op, Exec>::backward(on, p, scratch);
+void run_backward(Exec const& on, Problem const& p, workspace scratch, checked_call call) {
+  workspace const w = call.provide(scratch);
+  if (call.rules.writes()) implementation_for<Op, Exec>::backward(on, p, w);
 }
 
 SLICESORT_DETAIL_END

@@ -178,17 +178,19 @@ class checker {
              static_cast<long long>(number));
   }
 
-  // The rules of memory that no operator states itself: the workspace holds what is needed, and
-  // that part of it is no tensor's; lengths stay as they are while outputs are written.
+  // The rules of memory that no operator states itself. Lengths stay as they are while outputs are
+  // written; the workspace holds what is needed, and that part of it is no tensor's.
+  void lengths_apart() {
+    for (view_info const& tensor : tensors_)
+      for (view_info const& lengths : lengths_)
+        if (tensor.written) no_overlap(lengths, tensor);
+  }
   void memory(workspace w, std::size_t need) {
     workspace_holds(w, need);
-    if (!ok()) return;
+    if (need == 0 || !ok()) return;
     view_info const scratch = describe_bytes("workspace", w.data, need);
-    for (view_info const& tensor : tensors_) {
-      if (need != 0) no_overlap(scratch, tensor, false, error_kind::workspace);
-      if (!tensor.written) continue;
-      for (view_info const& lengths : lengths_) no_overlap(lengths, tensor);
-    }
+    for (view_info const& tensor : tensors_)
+      no_overlap(scratch, tensor, false, error_kind::workspace);
   }
   // True if any view that the call writes has an element.
   bool writes() const {

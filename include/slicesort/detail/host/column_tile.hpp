@@ -16,7 +16,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// A row of 32 columns is two cache lines of 32-bit elements, or one of 16-bit elements.
+// A row of 32 columns is two cache lines of 32-bit elements, or one of 16-bit elements. Chunks of
+// columns (column_chunk.hpp) are as wide.
 inline constexpr int tile_columns = 32;
 
 // Columns [first, first + width), walked without a division per column.

@@ -15,7 +15,7 @@ struct network {
   static void sort(Row* w, std::size_t n, std::size_t sorted = 1) {
     if (n <= sorted) return;
     if (n <= block) {
-      sort_block(w, n, indices<fused>{});
+      sort_rows(w, n, indices<fused>{});
       return;
     }
     std::size_t half = block;
@@ -84,7 +84,7 @@ struct network {
   // --- passes over memory ---
 
   template <std::size_t... At>
-  static void sort_block(Row* w, std::size_t n, std::index_sequence<At...>) {
+  static void sort_rows(Row* w, std::size_t n, std::index_sequence<At...>) {
     Row x[block] = {(At < n ? w[At] : Row::last())...};
     odd_even_sort<0, block>(x);
     ((At < n ? void(w[At] = x[At]) : void()), ...);

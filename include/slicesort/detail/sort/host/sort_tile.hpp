@@ -5,7 +5,6 @@
 
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
-#include <slicesort/detail/host/simd/vectors.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/exec.hpp>
 

@@ -15,8 +15,8 @@
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/per_thread.hpp>
+#include <slicesort/detail/math/row_division.hpp>
 #include <slicesort/detail/math/total_order.hpp>
-#include <slicesort/detail/math/wrap.hpp>
 #include <slicesort/policies/shift.hpp>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ struct implementation<csp_op<Aligned>, host_backend> {
     // long ones are used if row numbers in a group exceed 16 bits.
     std::uint16_t* destinations;
     std::uint32_t* long_destinations;
-    slots<slot_layout<T>, index_t, index_t> each;
+    per_thread<slot_layout<T>, index_t, index_t> each;
 
     layout(arena& a, host_exec const& on, csp_shape const& s)
         : shifts(a.take<index_t>(s.extents.empty() ? 0 : s.extents.channels)),
@@ -87,15 +87,15 @@ struct implementation<csp_op<Aligned>, host_backend> {
       return static_cast<std::size_t>(Aligned && !e.empty() ? e.batch * e.length : 0);
     }
     static index_t tasks_of(extents3 e) {
-      return e.empty() ? 0 : std::max(column_runs(e, tile_columns).count(), e.batch);
+      return e.empty() ? 0 : std::max(column_chunks(e, tile_columns).count(), e.batch);
     }
   };
 
-  static tile_operand operand(extents3 e, strides3 s, column_run b) {
+  static tile_operand operand(extents3 e, strides3 s, column_chunk b) {
     return {column_range{e, b.batch * e.channels + b.channel, static_cast<int>(b.channels)}, s};
   }
   template <class T>
-  static csp_tile<T> tile_of(tensor3<T const> from, tensor3<T> to, column_run b, index_t group,
+  static csp_tile<T> tile_of(tensor3<T const> from, tensor3<T> to, column_chunk b, index_t group,
                              tensor1<index_t const> lengths, layout<T> const& m,
                              csp_scratch<T> const& scratch, csp_step step) {
     extents3 const e = from.extents();
@@ -116,7 +116,7 @@ struct implementation<csp_op<Aligned>, host_backend> {
     return t;
   }
   template <class T, class Order>
-  static void add_order(csp_tile<T>& t, Order const& order, void* data, column_run b) {
+  static void add_order(csp_tile<T>& t, Order const& order, void* data, column_chunk b) {
     if (t.group == 1) return;
     t.order = data;
     t.order_width = order.width();
@@ -124,7 +124,7 @@ struct implementation<csp_op<Aligned>, host_backend> {
   }
   // Rows past the valid ones are not moved. A byte of bits that also has a valid pair is
   // written already, with zeros for the others.
-  static void save_rest(index_tensor3 order, column_run b, index_t valid, index_t length,
+  static void save_rest(index_tensor3 order, column_chunk b, index_t valid, index_t length,
                         index_t group) {
     if (group == 1) return;
     with_order_type(order, [&](auto view) {
@@ -154,7 +154,7 @@ struct implementation<csp_op<Aligned>, host_backend> {
     isa const set = chosen_isa(on.instructions);
     for_each_task(on, e.batch, [&](unsigned slot, index_t batch) {
       slot_layout<T> const s = m.each[slot];
-      column_run const b{batch, p.rule.reference, 1};
+      column_chunk const b{batch, p.rule.reference, 1};
       T const* const x = p.x.data() + p.x.offset(batch, 0, p.rule.reference);
       index_t const rows = valid_rows(p.lengths, batch, e.length), first = batch * e.length;
       if (is_long(group)) {
@@ -206,7 +206,7 @@ void implementation<csp_op<Aligned>, host_backend>::forward(host_exec const& on,
           r.destinations = Aligned ? m.destinations + batch * e.length : nullptr;
           exchange_pair_rows(set, r, csp_step::forward);
         });
-  for_each_column_run(on, e, [&](unsigned slot, column_run b) {
+  for_each_column_chunk(on, e, [&](unsigned slot, column_chunk b) {
     slot_layout<T> const s = m.each[slot];
     csp_tile<T> t = tile_of(p.x, p.y, b, p.rule.group, p.lengths, m, s.tile, csp_step::forward);
     if (p.saving) add_order(t, p.order, p.order.data(), b);
@@ -242,7 +242,7 @@ void implementation<csp_op<Aligned>, host_backend>::backward(host_exec const& on
     for_each_unshifted_piece(
         on, p.dy, p.dx, p.order, true, unshifted, p.lengths,
         [&](index_t, pair_rows<T> const& r) { exchange_pair_rows(set, r, csp_step::backward); });
-  for_each_column_run(on, e, [&](unsigned slot, column_run b) {
+  for_each_column_chunk(on, e, [&](unsigned slot, column_chunk b) {
     slot_layout<T> const s = m.each[slot];
     csp_tile<T> t = tile_of(p.dy, p.dx, b, p.rule.group, p.lengths, m, s.tile, csp_step::backward);
     add_order(t, p.order, const_cast<void*>(p.order.data()), b);

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <slicesort/detail/csp/host/tile.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
-#include <slicesort/detail/host/store_rows.hpp>
 #include <slicesort/detail/sort/host/sort_tile.hpp>
 #include <slicesort/exec.hpp>
 

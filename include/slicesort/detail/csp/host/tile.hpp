@@ -5,6 +5,7 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
+#include <slicesort/detail/sort/host/sort_tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/saved.hpp>

@@ -181,7 +181,7 @@ class csp_tile_kernel {
       else if (t_.order != nullptr)
         c.perm = static_cast<std::uint16_t*>(t_.order) + i * t_.order_at.pitch;
       c.destinations = t_.destinations == nullptr ? nullptr : t_.destinations + i;
-      sort_tiles(target{}, &c, 1);
+      sort_tiles(&c, 1);
       if (narrowing) narrow(i, c.rows);
     }
   }

@@ -15,7 +15,7 @@ struct fused_products {
 // `Products` says what a step of the depth adds: fused_products, or pairs of elements that lie in
 // an A.
 template <class A, class Products = fused_products<A>>
-struct product_block {
+struct micro_kernel {
   using lanes = number_lanes<A>;
   using V = typename lanes::V;
   static constexpr int across = 3;  // vectors of a block, at most

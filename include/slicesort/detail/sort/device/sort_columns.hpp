@@ -11,10 +11,10 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/tuning.hpp>
+#include <slicesort/detail/sort/device/columns_view.hpp>
 #include <slicesort/detail/sort/device/merge_runs.hpp>
 #include <slicesort/detail/sort/device/sort_registers.hpp>
 #include <slicesort/detail/sort/device/sort_tile.hpp>
-#include <slicesort/detail/sort/device/sorted_runs.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/policies/tuning.hpp>
 #include <slicesort/tensor_view.hpp>

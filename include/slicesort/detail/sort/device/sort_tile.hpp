@@ -11,12 +11,10 @@
 
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/math/packed_key.hpp>
-#include <slicesort/detail/math/raw_key.hpp>
 #include <slicesort/detail/sort/device/columns_view.hpp>
 #include <slicesort/detail/sort/device/key_tile.hpp>
 #include <slicesort/detail/sort/device/merge_pair.hpp>
 #include <slicesort/detail/sort/device/row_words.hpp>
-#include <slicesort/detail/sort/device/sorted_runs.hpp>
 #include <slicesort/detail/sort/device/tile_network.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/policies/order.hpp>

@@ -8,7 +8,6 @@
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/dtype.hpp>
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>

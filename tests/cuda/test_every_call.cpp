@@ -26,7 +26,7 @@ void check_calls(extents3 e, tuner tune, bool with_lengths) {
       memory.reset();
       memory.run(call, on, {scratch.data(), scratch.size()});
       stream.wait();
-      CAPTURE(call.name);
+      CAPTURE(call.label);
       CAPTURE(e.length);
       CHECK(memory.outputs().download() == memory.expected(call));
       CHECK(memory.outputs().red_zones_intact());
@@ -67,7 +67,7 @@ TEST_CASE("a workspace one byte short is refused before anything happens") {
     device_bytes const scratch(bytes, 0x77);
     memory.reset();
     auto const before = memory.outputs().download();
-    CAPTURE(call.name);
+    CAPTURE(call.label);
     CHECK_THROWS_AS(memory.run(call, on, {scratch.data(), bytes - 1}), slicesort::workspace_error);
     stream.wait();
     CHECK(memory.outputs().download() == before);

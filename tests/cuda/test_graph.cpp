@@ -23,7 +23,7 @@ void check_replays(extents3 e, named_call<T> const& call, int replays) {
   cudaGraph_t const graph = captured(stream, [&] {
     first.run(call, on, {scratch.data(), scratch.size()});
   });
-  CAPTURE(call.name);
+  CAPTURE(call.label);
   CAPTURE(e.length);
   CHECK(first.outputs().download() ==
         std::vector<unsigned char>(first.outputs().size(), first.untouched));

@@ -38,7 +38,7 @@ TEST_CASE_TEMPLATE("operators only launch kernels", T, float, double, bfloat16) 
         memory.run(call, on, {scratch.data(), scratch.size()});
         std::string const seen = counted();
         stream.wait();
-        CAPTURE(call.name);
+        CAPTURE(call.label);
         CAPTURE(e.length);
         CAPTURE(first);
         CHECK(seen == "");

@@ -51,7 +51,7 @@ TEST_CASE_TEMPLATE("a stream and a thread each, with inputs of their own", T, fl
     for (std::thread& thread : threads) thread.join();
     for (auto const& w : workers) {
       w->stream.wait();
-      CAPTURE(call.name);
+      CAPTURE(call.label);
       CHECK(w->memory.outputs().download() == w->memory.expected(call));
     }
   }
@@ -113,7 +113,7 @@ TEST_CASE("a call returns while its stream stands still, and works on that strea
     other.wait();
     held.release();
     stream.wait();
-    CAPTURE(call.name);
+    CAPTURE(call.label);
     CHECK(state == cudaErrorNotReady);
     CHECK(seen.contents() == untouched);
     CHECK(memory.outputs().download() == memory.expected(call));
@@ -128,7 +128,7 @@ TEST_CASE("the default streams") {
       memory.reset();
       memory.run(call, on_stream{stream}, {scratch.data(), scratch.size()});
       SLICESORT_TEST_CUDA_CALL(cudaStreamSynchronize(stream));
-      CAPTURE(call.name);
+      CAPTURE(call.label);
       CHECK(memory.outputs().download() == memory.expected(call));
     }
 }

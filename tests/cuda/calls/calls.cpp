@@ -99,16 +99,16 @@ std::vector<named_call<T>> const& call_memory<T>::calls() {
   return calls;
 }
 template <class T>
-named_call<T> const& call_memory<T>::call(std::string const& name) {
+named_call<T> const& call_memory<T>::call(std::string const& label) {
   auto const found = std::find_if(calls().begin(), calls().end(),
-                                  [&](named_call<T> const& c) { return c.name == name; });
-  if (found == calls().end()) throw std::logic_error("no call " + name);
+                                  [&](named_call<T> const& c) { return c.label == label; });
+  if (found == calls().end()) throw std::logic_error("no call " + label);
   return *found;
 }
 
 template <class T>
 std::vector<unsigned char> const& call_memory<T>::expected(named_call<T> const& call) const {
-  std::vector<unsigned char>& outputs = expected_[call.name];
+  std::vector<unsigned char>& outputs = expected_[call.label];
   if (outputs.empty()) {
     outputs.assign(outputs_.size(), untouched);
     operands<T> const host(extents_, with_lengths_, host_inputs_.data(), outputs.data());

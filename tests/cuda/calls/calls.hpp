@@ -27,7 +27,7 @@ struct operands;
 
 template <class T>
 struct named_call {
-  std::string name;
+  std::string label;
   std::function<std::size_t(call_exec const&, operands<T> const&)> workspace_bytes;
   std::function<void(call_exec const&, operands<T> const&, slicesort::workspace)> run;
   bool saves = false;        // a state that backward of the same operator reads
@@ -43,7 +43,7 @@ class call_memory {
 
   extents3 extents() const { return extents_; }
   static std::vector<named_call<T>> const& calls();
-  static named_call<T> const& call(std::string const& name);
+  static named_call<T> const& call(std::string const& label);
   std::size_t workspace_bytes(named_call<T> const& call, call_exec const& exec) const;
   void run(named_call<T> const& call, call_exec const& exec, slicesort::workspace scratch) const;
 
@@ -63,7 +63,7 @@ class call_memory {
   extents3 extents_;
   bool with_lengths_;
   mutable std::vector<unsigned char> host_inputs_;                      // operands point into it
-  mutable std::map<std::string, std::vector<unsigned char>> expected_;  // by name
+  mutable std::map<std::string, std::vector<unsigned char>> expected_;  // by label
   device_bytes inputs_, outputs_;
 };
 

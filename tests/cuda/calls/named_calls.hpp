@@ -54,8 +54,8 @@ class call_list {
 
   // bytes(exec, operands), and run(exec, operands, workspace) on any execution policy.
   template <class Bytes, class Run>
-  named_call<T>& add(std::string name, Bytes const& bytes, Run const& run) {
-    calls.push_back({std::move(name),
+  named_call<T>& add(std::string label, Bytes const& bytes, Run const& run) {
+    calls.push_back({std::move(label),
                      [bytes](call_exec const& policy, O const& o) {
                        return std::visit([&](auto exec) { return bytes(exec, o); }, policy);
                      },

@@ -36,7 +36,7 @@ SLICESORT_HD inline T rounded(A sum) {
 // that it sees; it does not see through a volatile pointer.
 template <class A>
 SLICESORT_HD inline A fused_multiply_add(A a, A b, A c) {
-#if defined(__clang__) && defined(__FAST_MATH__) && !defined(__CUDA_ARCH__)
+#if defined(__clang__) && defined(__FAST_MATH__)
   A (*volatile fused)(A, A, A);
   if constexpr (std::is_same_v<A, float>)
     fused = std::fmaf;

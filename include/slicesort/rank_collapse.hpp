@@ -60,7 +60,7 @@ matrix_norms norms_without(tensor3<T const> x, index_t sample, index_t rows, F c
     double sum = 0;
     for (index_t c = 0; c < channels; ++c) {
       auto const value = static_cast<double>(static_cast<accumulator_t<T>>(x(sample, n, c)));
-      double const rest = std::abs(value - row(c));
+      double const rest = std::fabs(value - row(c));
       sum += rest;
       squares += rest * rest;
       columns[static_cast<std::size_t>(c)] += rest;

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """No compiler flag changes a result by way of the linker: units of one program may be compiled with different flags and by
-different compilers. Three checks, of which the first two find what no program happens to call:
+different compilers. Four checks, of which the first three find what no program happens to call:
 - every function of slicesort::v0, whose types units exchange, has the build in its symbol;
 - objects of different builds have no weak function of slicesort in common;
+- nor one of the standard library that computes with floating-point numbers, such as std::max<float> or std::fma(float, ..);
 - linked in every order that lets another unit's functions win, statically and as shared libraries, each unit still computes
-  the bits that it computes alone. --all links every pair of more builds, and takes many times as long."""
+  the bits that it computes alone. --all links every pair of more builds, and takes many times as long.
+Units of one build share their functions. They must compute the same bits at every -O, but under -ffast-math, which lets the
+compiler round otherwise at each -O: there a unit computes the bits that one of the units of its build computes alone."""
 import argparse
 import os
 import re
@@ -33,6 +36,12 @@ WITH_LTO = ["native", "arrays"]
 # Destructors of errors are in a vtable that units share, so that errors can be caught in any of them. They call the
 # standard library's and compute nothing.
 SHARED = re.compile(r"_ZN9slicesort2v0(16invalid_argument|15workspace_error|10cuda_error)D[012]Ev$")
+# Functions of the standard library that take a floating-point number, alone or with others, or compare those of a sequence.
+NUMBER = r"(?:float|double|long double)"
+PARAMETER = rf"(?:{NUMBER}|int|long|unsigned int|unsigned long)(?: const&)?"
+COMPUTES = re.compile(rf"(?:^|.* )std::\w+(?:<.*>)?\((?:(?=.*\b{NUMBER}\b){PARAMETER}(?:, {PARAMETER})*|std::initializer_list<{NUMBER}>)\)$"
+                      rf"|std::\w*(?:accumulate|reduce|inner_product)\w*<{NUMBER}|__ops::_\w+::operator\(\)<{NUMBER}")
+MOVES = re.compile(r"std::(?:forward|move|exchange|as_const)<")
 
 
 def output(*command: str | Path, **options) -> str:
@@ -54,16 +63,22 @@ class Unit:
 
     def __init__(self, folder: Path, name: str, compiler: str, flags: str) -> None:
         self.name, self.object, self.library = name, folder / f"{name}.o", folder / f"lib{name}.so"
-        self.compiler, self.flags, self.symbols, self.build, self.line = compiler, flags.split(), set(), "", ""
+        self.compiler, self.flags, self.build, self.bits = compiler, flags.split(), "", ""
+        self.symbols: set[str] = set()
 
     def compiled(self) -> str:
         how = ["-x", "cu", "-arch=compute_90", "-Xcompiler=-fPIC"] if self.compiler == "nvcc" else ["-fPIC"]
         compiler = NVCC if self.compiler == "nvcc" else self.compiler
         output(compiler, "-std=c++17", *self.flags, *how, f'-DUNIT="{self.name}"', f"-I{INCLUDE}", "-c", SOURCES / "unit.cpp",
                "-o", self.object)
-        names = output("nm", self.object).splitlines()
-        self.symbols = {line.split()[-1] for line in names if re.search(r" W _Z(Z?N[VK]*|T[hvc]\w*)9slicesort", line)}
-        return "" if self.symbols else f"{self.name}: has no weak functions"
+        names = [line.split()[-1] for line in output("nm", self.object).splitlines() if " W _Z" in line]
+        own = re.compile(r"_Z(Z?N[VK]*|T[hvc]\w*)9slicesort")
+        self.symbols = {name for name in names if own.match(name)}
+        if not self.symbols:
+            return f"{self.name}: has no weak functions"
+        plain = output("c++filt", input="\n".join(names)).splitlines()
+        self.symbols |= {name for name in plain if COMPUTES.search(name) and not MOVES.search(name)}
+        return ""
 
     def libraries(self) -> list[str]:
         return [f"-L{Path(NVCC).resolve().parents[1] / 'lib64'}", "-lcudart_static", "-ldl", "-lrt"] if self.compiler == "nvcc" else []
@@ -89,16 +104,21 @@ def shared_library(unit: Unit) -> str:
 
 def alone(main: Path, unit: Unit) -> str:
     lines = linked(main, [unit], False)
-    if len(lines) != 1 or not (found := re.fullmatch(rf"{unit.name} (v0_\w+) [0-9a-f]{{8}}", lines[0])):
+    if len(lines) != 1 or not (found := re.fullmatch(rf"{unit.name} (v0_\w+) ([0-9a-f]{{8}})", lines[0])):
         return f"{unit.name} alone prints {lines}"
-    unit.line, unit.build = lines[0], found[1]
+    unit.build, unit.bits = found.groups()
     return ""
 
 
 def mixed(main: Path, units: list[Unit], shared: bool) -> str:
-    lines, expected = set(linked(main, units, shared)), {u.line for u in units}
-    order = f"{' '.join(u.name for u in units)} ({'shared' if shared else 'static'})"
-    return "" if lines == expected else f"{order}:\n  prints {sorted(lines - expected)}\n  must print {sorted(expected - lines)}"
+    lines = linked(main, units, shared)
+    complaints = [] if len(lines) == len(units) else [f"  prints {len(lines)} lines"]
+    for unit in units:
+        mates = [u for u in units if u.build == unit.build] if "-ffast-math" in unit.flags else [unit]
+        expected = {f"{unit.name} {unit.build} {u.bits}" for u in mates}
+        if not expected & set(lines):
+            complaints.append(f"  must print {' or '.join(sorted(expected))}, prints {[s for s in lines if s.startswith(unit.name + ' ')]}")
+    return "\n".join([f"{' '.join(u.name for u in units)} ({'shared' if shared else 'static'}):", *complaints]) if complaints else ""
 
 
 def disjoint(a: Unit, b: Unit) -> str:
@@ -110,10 +130,11 @@ def disjoint(a: Unit, b: Unit) -> str:
 
 def tagged() -> str:
     """Looks for functions of v0 without a tag in what clang says of all public headers for the host."""
-    headers = [p for p in sorted((INCLUDE / "slicesort").glob("*.hpp")) if p.name not in ("blas.hpp", "thrust.hpp")]
+    headers = [p.relative_to(INCLUDE) for p in sorted((INCLUDE / "slicesort").rglob("*.hpp"))]
+    headers = [p for p in headers if "detail" not in p.parts and p.name not in ("blas.hpp", "thrust.hpp")]
     text = output(CLANG, "-std=c++17", "-fsyntax-only", f"-I{INCLUDE}", "-Xclang", "-ast-dump", "-Xclang",
                   "-ast-dump-filter=slicesort::v0", "-x", "c++", "-",
-                  input="".join(f"#include <slicesort/{p.name}>\n" for p in headers))
+                  input="".join(f"#include <{p.as_posix()}>\n" for p in headers))
     function = re.compile(r"(?:Function|CXXMethod|CXXConstructor|CXXConversion|CXXDestructor)Decl (.*)")
     found, missing = 0, []
     of_v0, current, depth_of_current = False, None, 0  # not v0_host; the function whose parts follow

@@ -32,8 +32,7 @@ int code_of(F const& call) {
 // A workspace for any of the calls.
 std::size_t most_bytes(call_memory<float> const& memory, on_stream on) {
   std::size_t most = 0;
-  for (int call = 0; call < all_calls; ++call)
-    most = std::max(most, memory.workspace_bytes(call, on));
+  for (auto const& call : memory.calls()) most = std::max(most, memory.workspace_bytes(call, on));
   return most;
 }
 
@@ -55,7 +54,7 @@ TEST_CASE("an error that somebody else left behind is neither reported nor clear
   on_stream const on{stream.get()};
   device_bytes const scratch(most_bytes(memory, on));
   CHECK(cudaSetDevice(12345) == cudaErrorInvalidDevice);
-  for (int call = 0; call < all_calls; ++call) {
+  for (auto const& call : memory.calls()) {
     CHECK(cudaPeekAtLastError() == cudaErrorInvalidDevice);
     CHECK(code_of([&] { memory.run(call, on, {scratch.data(), scratch.size()}); }) == 0);
   }
@@ -71,6 +70,6 @@ TEST_CASE("after a kernel has crashed, every call reports that") {
   launch_trap(stream.get());
   int const crash = cudaStreamSynchronize(stream.get());
   CHECK(crash != cudaSuccess);
-  for (int call = 0; call < all_calls; ++call)
+  for (auto const& call : memory.calls())
     CHECK(code_of([&] { memory.run(call, on, {scratch.data(), scratch.size()}); }) == crash);
 }

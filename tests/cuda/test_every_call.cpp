@@ -18,7 +18,7 @@ void check_calls(extents3 e, tuner tune, bool with_lengths) {
   device_stream const stream;
   on_stream const on{stream.get(), tune};
   std::size_t shift = 0;
-  for (int call = 0; call < all_calls; ++call)
+  for (auto const& call : memory.calls())
     for (bool const ones : {false, true}) {
       if (!in_share()) continue;
       unsigned char const fill = ones ? 0xff : 0x00;
@@ -26,7 +26,7 @@ void check_calls(extents3 e, tuner tune, bool with_lengths) {
       memory.reset();
       memory.run(call, on, {scratch.data(), scratch.size()});
       stream.wait();
-      CAPTURE(call_name(call));
+      CAPTURE(call.label);
       CAPTURE(e.length);
       CHECK(memory.outputs().download() == memory.expected(call));
       CHECK(memory.outputs().red_zones_intact());
@@ -60,14 +60,14 @@ TEST_CASE("a workspace one byte short is refused before anything happens") {
   device_stream const stream;
   on_stream const on{stream.get()};
   int asked = 0;
-  for (int call = 0; call < all_calls; ++call) {
+  for (auto const& call : memory.calls()) {
     std::size_t const bytes = memory.workspace_bytes(call, on);
     if (bytes == 0) continue;
     ++asked;
     device_bytes const scratch(bytes, 0x77);
     memory.reset();
     auto const before = memory.outputs().download();
-    CAPTURE(call_name(call));
+    CAPTURE(call.label);
     CHECK_THROWS_AS(memory.run(call, on, {scratch.data(), bytes - 1}), slicesort::workspace_error);
     stream.wait();
     CHECK(memory.outputs().download() == before);

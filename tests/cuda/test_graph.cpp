@@ -15,7 +15,7 @@ using namespace support;
 namespace {
 
 template <class T>
-void check_replays(extents3 e, int call, int replays) {
+void check_replays(extents3 e, named_call<T> const& call, int replays) {
   call_memory<T> first(e, 5, true), second(e, 1234, true);
   device_stream const stream;
   on_stream const on{stream.get()};
@@ -23,7 +23,7 @@ void check_replays(extents3 e, int call, int replays) {
   cudaGraph_t const graph = captured(stream, [&] {
     first.run(call, on, {scratch.data(), scratch.size()});
   });
-  CAPTURE(call_name(call));
+  CAPTURE(call.label);
   CAPTURE(e.length);
   CHECK(first.outputs().download() ==
         std::vector<unsigned char>(first.outputs().size(), first.untouched));
@@ -55,12 +55,13 @@ void check_replays(extents3 e, int call, int replays) {
 }  // namespace
 
 TEST_CASE_TEMPLATE("1000 replays", T, float, bfloat16) {
-  for (int call = 0; call < all_calls; ++call) check_replays<T>({2, 300, 7}, call, share_of(1000));
+  for (auto const& call : call_memory<T>::calls())
+    check_replays<T>({2, 300, 7}, call, share_of(1000));
 }
 
 TEST_CASE("every algorithm replays") {
   for (extents3 e : call_shapes())
-    for (int call = 0; call < all_calls; ++call)
+    for (auto const& call : call_memory<float>::calls())
       if (in_share()) check_replays<float>(e, call, share_of(101));
 }
 
@@ -69,16 +70,18 @@ TEST_CASE("a chain of calls in one graph") {
   device_stream const stream;
   on_stream const on{stream.get()};
   std::size_t most = 0;
-  for (int call = 0; call < all_calls; ++call)
-    most = std::max(most, memory.workspace_bytes(call, on));
+  for (auto const& call : memory.calls()) most = std::max(most, memory.workspace_bytes(call, on));
   device_bytes scratch(most, 0x11);  // one workspace serves them one after the other
-  cudaGraph_t const graph = captured(stream, [&] {
-    for (int call : {4, 0, 2, 6}) memory.run(call, on, {scratch.data(), scratch.size()});
-  });
+  auto const run_chain = [&] {
+    for (char const* name : {"multi_permutation.forward", "slicing_sort.forward",
+                             "slicing_sort.backward", "max_exchange.forward"})
+      memory.run(memory.call(name), on, {scratch.data(), scratch.size()});
+  };
+  cudaGraph_t const graph = captured(stream, run_chain);
   cudaGraphExec_t runnable = nullptr;
   SLICESORT_TEST_CUDA_CALL(cudaGraphInstantiate(&runnable, graph, 0));
   memory.reset();
-  for (int call : {4, 0, 2, 6}) memory.run(call, on, {scratch.data(), scratch.size()});
+  run_chain();
   stream.wait();
   auto const eager = memory.outputs().download();
   for (int i = 0; i < share_of(1000); ++i) {

@@ -26,22 +26,24 @@ TEST_CASE_TEMPLATE("a stream and a thread each, with inputs of their own", T, fl
     extents3 const e{2, 100 + 1700 * (i % 4), 7 + i};
     workers.push_back(std::unique_ptr<worker>(
         new worker{{e, 100u * static_cast<unsigned>(i), i % 2 == 0}, {}, {}, {}}));
-    for (int call = 0; call < all_calls; ++call)
+    for (auto const& call : call_memory<T>::calls())
       workers.back()->scratch.push_back(std::make_unique<device_bytes>(
-          workers.back()->memory.workspace_bytes(call, {workers.back()->stream.get()})));
+          workers.back()->memory.workspace_bytes(call, on_stream{workers.back()->stream.get()})));
   }
   std::atomic<int> wrong{0};
-  for (int call = 0; call < all_calls; ++call) {
+  auto const& calls = call_memory<T>::calls();
+  for (std::size_t i = 0; i < calls.size(); ++i) {
     if (!in_share()) continue;
+    named_call<T> const& call = calls[i];
     for (auto const& w : workers) w->memory.reset();
     std::vector<std::thread> threads;
     for (auto const& w : workers)
-      threads.emplace_back([&wrong, call, w = w.get()] {
-        auto const& scratch = *w->scratch[static_cast<std::size_t>(call)];
+      threads.emplace_back([&wrong, &call, i, w = w.get()] {
+        auto const& scratch = *w->scratch[i];
         try {
           for (int round = 0; round < share_of(rounds); ++round)
-            if (!accumulates(call) || round == 0)
-              w->memory.run(call, {w->stream.get()}, {scratch.data(), scratch.size()});
+            if (!call.accumulates || round == 0)
+              w->memory.run(call, on_stream{w->stream.get()}, {scratch.data(), scratch.size()});
         } catch (...) {
           ++wrong;
         }
@@ -49,7 +51,7 @@ TEST_CASE_TEMPLATE("a stream and a thread each, with inputs of their own", T, fl
     for (std::thread& thread : threads) thread.join();
     for (auto const& w : workers) {
       w->stream.wait();
-      CAPTURE(call_name(call));
+      CAPTURE(call.label);
       CHECK(w->memory.outputs().download() == w->memory.expected(call));
     }
   }
@@ -97,7 +99,7 @@ TEST_CASE("a call returns while its stream stands still, and works on that strea
   on_stream const on{stream.get()};
   pinned_bytes const seen(memory.outputs().size());
   std::vector<unsigned char> const untouched(seen.size, memory.untouched);
-  for (int call = 0; call < all_calls; ++call) {
+  for (auto const& call : memory.calls()) {
     device_bytes const scratch(memory.workspace_bytes(call, on));
     memory.run(call, on, {scratch.data(), scratch.size()});  // loads the kernels
     stream.wait();
@@ -111,7 +113,7 @@ TEST_CASE("a call returns while its stream stands still, and works on that strea
     other.wait();
     held.release();
     stream.wait();
-    CAPTURE(call_name(call));
+    CAPTURE(call.label);
     CHECK(state == cudaErrorNotReady);
     CHECK(seen.contents() == untouched);
     CHECK(memory.outputs().download() == memory.expected(call));
@@ -121,12 +123,12 @@ TEST_CASE("a call returns while its stream stands still, and works on that strea
 TEST_CASE("the default streams") {
   call_memory<float> memory({2, 300, 9}, 8, false);
   for (cudaStream_t stream : {cudaStream_t{}, cudaStreamLegacy, cudaStreamPerThread})
-    for (int call = 0; call < all_calls; ++call) {
-      device_bytes const scratch(memory.workspace_bytes(call, {stream}));
+    for (auto const& call : memory.calls()) {
+      device_bytes const scratch(memory.workspace_bytes(call, on_stream{stream}));
       memory.reset();
-      memory.run(call, {stream}, {scratch.data(), scratch.size()});
+      memory.run(call, on_stream{stream}, {scratch.data(), scratch.size()});
       SLICESORT_TEST_CUDA_CALL(cudaStreamSynchronize(stream));
-      CAPTURE(call_name(call));
+      CAPTURE(call.label);
       CHECK(memory.outputs().download() == memory.expected(call));
     }
 }

@@ -2,11 +2,12 @@
 // Compiled once for each element type, SLICESORT_TEST_DTYPE.
 #include "calls.hpp"
 
-#include "run_call.hpp"
+#include "named_calls.hpp"
 
 #include "support/inputs.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -37,9 +38,9 @@ void make_attention_inputs(operands<T> const& o, std::uint64_t seed) {
 
 // Fills the inputs; the saved state is what the host backend saves.
 template <class T>
-void make_inputs(operands<T> const& o, std::uint64_t seed, bool with_lengths) {
+void make_inputs(operands<T> const& o, std::uint64_t seed) {
   extents3 const e = o.e;
-  tensor3<T> const x(o.x, e), dy(o.dy, e);
+  tensor3<T> const x = o.tensor(o.x), dy = o.tensor(o.dy);
   constexpr input_kind kinds[] = {input_kind::normal, input_kind::few_unique, input_kind::relu,
                                   input_kind::zero_among, input_kind::rare_pairs};
   for (index_t b = 0; b < e.batch; ++b) {
@@ -69,10 +70,11 @@ void make_inputs(operands<T> const& o, std::uint64_t seed, bool with_lengths) {
   save.perm = o.saved_perm;
   save.new_states = o.saved_states;
   save.maximum = o.saved_maximum;
-  for (int call : {0, 6, 12, 14, 16, 18, first_mix}) {
-    if (call >= first_csp && call < first_sinkhorn) save.new_order = o.saved_orders[csp_of(call)];
-    std::vector<unsigned char> scratch(bytes_of<T>(call, ss::exec::host{}, e));
-    run_call<T>(call, ss::exec::host{}, save, scratch, with_lengths);
+  std::copy(o.saved_orders, o.saved_orders + csps, save.new_orders);
+  for (named_call<T> const& call : call_memory<T>::calls()) {
+    if (!call.saves) continue;
+    std::vector<unsigned char> scratch(call.workspace_bytes(ss::exec::host{}, save));
+    call.run(ss::exec::host{}, save, scratch);
   }
 }
 
@@ -86,74 +88,47 @@ call_memory<T>::call_memory(extents3 e, std::uint64_t seed, bool with_lengths)
       inputs_(host_inputs_.size()),
       outputs_(sizes_of<T>(e).output_bytes, untouched) {
   std::vector<unsigned char> outputs(outputs_.size());
-  operands<T> const host(e, host_inputs_.data(), outputs.data());
-  make_inputs(host, seed, with_lengths);
+  operands<T> const host(e, with_lengths, host_inputs_.data(), outputs.data());
+  make_inputs(host, seed);
   inputs_.upload(host_inputs_.data());
 }
 
 template <class T>
-std::vector<unsigned char> const& call_memory<T>::expected(int call) const {
-  std::vector<unsigned char>& outputs = expected_[call];
+std::vector<named_call<T>> const& call_memory<T>::calls() {
+  static std::vector<named_call<T>> const calls = call_list<T>().calls;
+  return calls;
+}
+template <class T>
+named_call<T> const& call_memory<T>::call(std::string const& label) {
+  auto const found = std::find_if(calls().begin(), calls().end(),
+                                  [&](named_call<T> const& c) { return c.label == label; });
+  if (found == calls().end()) throw std::logic_error("no call " + label);
+  return *found;
+}
+
+template <class T>
+std::vector<unsigned char> const& call_memory<T>::expected(named_call<T> const& call) const {
+  std::vector<unsigned char>& outputs = expected_[call.label];
   if (outputs.empty()) {
     outputs.assign(outputs_.size(), untouched);
-    operands<T> const host(extents_, host_inputs_.data(), outputs.data());
-    std::vector<unsigned char> scratch(bytes_of<T>(call, ss::exec::host{}, extents_));
-    run_call<T>(call, ss::exec::host{}, host, scratch, with_lengths_);
+    operands<T> const host(extents_, with_lengths_, host_inputs_.data(), outputs.data());
+    std::vector<unsigned char> scratch(call.workspace_bytes(ss::exec::host{}, host));
+    call.run(ss::exec::host{}, host, scratch);
   }
   return outputs;
 }
 
 template <class T>
-std::size_t call_memory<T>::workspace_bytes(int call, on_stream on) const {
-  return bytes_of<T>(call, on, extents_);
+std::size_t call_memory<T>::workspace_bytes(named_call<T> const& call,
+                                            call_exec const& exec) const {
+  return call.workspace_bytes(exec, sizes_of<T>(extents_));
 }
 template <class T>
-void call_memory<T>::run(int call, on_stream on, ss::workspace scratch) const {
-  operands<T> const there(extents_, inputs_.data(), outputs_.data());
-  run_call<T>(call, on, there, scratch, with_lengths_);
+void call_memory<T>::run(named_call<T> const& call, call_exec const& exec,
+                         ss::workspace scratch) const {
+  call.run(exec, operands<T>(extents_, with_lengths_, inputs_.data(), outputs_.data()), scratch);
 }
 
 template class call_memory<SLICESORT_TEST_DTYPE>;
-
-#if defined(SLICESORT_TEST_FIRST)
-std::string call_name(int call) {
-  constexpr char const* names[] = {"slicing_sort.forward",
-                                   "slicing_sort.forward, not saved",
-                                   "slicing_sort.backward",
-                                   "slicing_sort.backward, accumulating",
-                                   "multi_permutation.forward",
-                                   "multi_permutation.backward",
-                                   "max_exchange.forward",
-                                   "max_exchange.backward",
-                                   "shuffle.forward, shared",
-                                   "shuffle.backward, shared",
-                                   "shuffle.forward, own",
-                                   "shuffle.backward, own",
-                                   "csp.forward, pairs",
-                                   "csp.backward, pairs",
-                                   "csp.forward, groups",
-                                   "csp.backward, groups, accumulating",
-                                   "csp.forward, long groups",
-                                   "csp.backward, long groups",
-                                   "csp.forward, columns",
-                                   "csp.backward, columns",
-                                   "sinkhorn_csp.forward",
-                                   "sinkhorn_csp.backward",
-                                   "sparse_mix.forward",
-                                   "sparse_mix.backward",
-                                   "sparse_mix.forward, alone",
-                                   "sparse_mix.backward, of x, accumulating",
-                                   "permute.forward",
-                                   "permute.backward, accumulating",
-                                   "linear_attention.forward",
-                                   "linear_attention.backward",
-                                   "linear_attention.forward, causal",
-                                   "linear_attention.backward, causal",
-                                   "merge_attention.forward",
-                                   "merge_attention.forward, not saved"};
-  static_assert(sizeof names / sizeof names[0] == all_calls, "a name for every call");
-  return names[call];
-}
-#endif
 
 }  // namespace support

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every operator, forward and backward, as a numbered call over the same memory, but
-// softmax_attention, which promises no bits between backends: for tests of what all of them must do
-// alike. calls.cpp is compiled once for each element type.
+// Every operator, forward and backward, as named calls over the same memory, except
+// softmax_attention, which promises no bits between backends: for tests of properties that all
+// calls have. calls.cpp is compiled once for each element type.
 #pragma once
 
 #include "cuda/backend/device.hpp"
@@ -9,18 +9,30 @@
 
 #include <slicesort/exec.hpp>
 #include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace support {
 
-inline constexpr int all_calls = 34;
-std::string call_name(int call);
-// Whether the call adds to what its gradients hold: it is not the same when it is made twice.
-constexpr bool accumulates(int call) { return call == 3 || call == 15 || call == 25 || call == 27; }
+using call_exec = std::variant<slicesort::exec::host, on_stream>;
+template <class T>
+struct operands;
+
+template <class T>
+struct named_call {
+  std::string label;
+  std::function<std::size_t(call_exec const&, operands<T> const&)> workspace_bytes;
+  std::function<void(call_exec const&, operands<T> const&, slicesort::workspace)> run;
+  bool saves = false;        // a state that backward of the same operator reads
+  bool accumulates = false;  // into its gradients: made twice, it is not the same
+};
 
 // Inputs on the device, outputs on the device, and what the host backend makes of them.
 template <class T>
@@ -30,12 +42,14 @@ class call_memory {
   call_memory(extents3 e, std::uint64_t seed, bool with_lengths);
 
   extents3 extents() const { return extents_; }
-  std::size_t workspace_bytes(int call, on_stream on) const;
-  void run(int call, on_stream on, slicesort::workspace scratch) const;
+  static std::vector<named_call<T>> const& calls();
+  static named_call<T> const& call(std::string const& label);
+  std::size_t workspace_bytes(named_call<T> const& call, call_exec const& exec) const;
+  void run(named_call<T> const& call, call_exec const& exec, slicesort::workspace scratch) const;
 
   // The bits that `call` must leave in the outputs, what it leaves alone included. Computed on the
   // host when first asked for, by one thread at a time.
-  std::vector<unsigned char> const& expected(int call) const;
+  std::vector<unsigned char> const& expected(named_call<T> const& call) const;
 
   device_bytes& inputs() { return inputs_; }
   std::vector<unsigned char> const& host_inputs() const { return host_inputs_; }
@@ -48,8 +62,8 @@ class call_memory {
  private:
   extents3 extents_;
   bool with_lengths_;
-  mutable std::vector<unsigned char> host_inputs_;          // operands point into it
-  mutable std::vector<unsigned char> expected_[all_calls];  // empty: not asked for yet
+  mutable std::vector<unsigned char> host_inputs_;                      // operands point into it
+  mutable std::map<std::string, std::vector<unsigned char>> expected_;  // by label
   device_bytes inputs_, outputs_;
 };
 

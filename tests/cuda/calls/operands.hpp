@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the operands of the numbered calls lie: all inputs in one block, all outputs in another.
+// Operands of the named calls: all inputs in one block of memory, all outputs in another.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -34,10 +34,6 @@ struct attention_extents {
   ss::extents4 of_heads() const { return {e.batch, heads, e.length, e.channels / heads}; }
   ss::extents4 of_state() const { return {e.batch, heads, e.length, 2}; }
   extents3 of_w() const { return {heads, random_features, e.channels / heads}; }
-  template <class E>
-  ss::tensor4<E> heads_of(E* data) const {
-    return ss::split_heads(ss::tensor3<E>(data, e), heads);
-  }
 };
 
 template <class T>
@@ -56,14 +52,16 @@ struct operands {
   A* softmax_state;  // of two parts
   index_t* attention_lengths;
   T *y, *dx;
-  std::uint32_t *perm, *maximum, *new_order;
+  std::uint32_t *perm, *maximum, *new_orders[csps];  // which are one, unless all are saved
   A* dweights;
   T *dmix_weights, *new_states;
   T *attended, *dq, *dk, *dv, *drandom_rows;
   A* merged_state;
+  bool with_lengths;
   std::size_t input_bytes = 0, output_bytes = 0;
 
-  operands(extents3 shape, void* inputs, void* outputs) : e(shape), attention(shape) {
+  operands(extents3 shape, bool ragged, void* inputs, void* outputs)
+      : e(shape), attention(shape), with_lengths(ragged) {
     auto const columns = static_cast<std::size_t>(e.batch * e.channels);
     auto const elements = static_cast<std::size_t>(e.size());
     take(x, inputs, input_bytes, elements);
@@ -87,7 +85,8 @@ struct operands {
     take(dx, outputs, output_bytes, elements);
     take(perm, outputs, output_bytes, elements);
     take(maximum, outputs, output_bytes, columns);
-    take(new_order, outputs, output_bytes, elements);
+    take(new_orders[0], outputs, output_bytes, elements);
+    std::fill(new_orders + 1, new_orders + csps, new_orders[0]);
     take(dweights, outputs, output_bytes, terms);
     take(dmix_weights, outputs, output_bytes, mixing);
     take(new_states, outputs, output_bytes, static_cast<std::size_t>(factors - 1) * elements);
@@ -95,12 +94,25 @@ struct operands {
     take(drandom_rows, outputs, output_bytes, random);
     take(merged_state, outputs, output_bytes, state);
   }
-  ss::tensor1<index_t const> lengths_view(bool wanted) const {
-    return wanted ? ss::tensor1<index_t const>(lengths, e.batch) : ss::tensor1<index_t const>();
+
+  template <class E>
+  ss::tensor3<E> tensor(E* data) const {
+    return {data, e};
   }
-  ss::tensor1<index_t const> attention_lengths_view(bool wanted) const {
-    return wanted ? ss::tensor1<index_t const>(attention_lengths, e.batch)
-                  : ss::tensor1<index_t const>();
+  template <class E>
+  ss::tensor3<E> row(E* data) const {
+    return {data, {e.batch, 1, e.channels}};
+  }
+  ss::extents4 of_mixing() const { return {factors, e.batch, e.length, links}; }
+  ss::tensor4<T> mixing(T* data) const { return {data, of_mixing()}; }
+  ss::tensor4<T> heads(T* data) const {
+    return ss::split_heads(ss::tensor3<T>(data, attention.e), attention.heads);
+  }
+  ss::tensor1<index_t const> valid() const {
+    return {with_lengths ? lengths : nullptr, with_lengths ? e.batch : 0};
+  }
+  ss::tensor1<index_t const> valid_in_attention() const {
+    return {with_lengths ? attention_lengths : nullptr, with_lengths ? e.batch : 0};
   }
 
  private:
@@ -113,7 +125,7 @@ struct operands {
 template <class T>
 operands<T> sizes_of(extents3 e) {
   static unsigned char nowhere[1];
-  return {e, nowhere, nowhere};
+  return {e, false, nowhere, nowhere};
 }
 
 }  // namespace support

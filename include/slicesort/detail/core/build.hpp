@@ -41,29 +41,15 @@
 #define SLICESORT_PP_CAT_(a, b) a##b
 #define SLICESORT_PP_CAT(a, b) SLICESORT_PP_CAT_(a, b)
 
-// v0_host, or for nvcc the list of architectures: v0_sm_80_90.
+// v0_host, or for nvcc the list of at most 24 architectures: v0_sm_8001200 for 800 and 1200. No two
+// lists are alike: a number of four digits begins with 1, one of three does not.
 #if defined(__CUDACC__) && defined(__CUDA_ARCH_LIST__)
-#  define SLICESORT_PP_COUNT(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, n, ...) n
-#  define SLICESORT_PP_JOIN1(a) _##a
-#  define SLICESORT_PP_JOIN2(a, ...) \
-    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN1(__VA_ARGS__))
-#  define SLICESORT_PP_JOIN3(a, ...) \
-    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN2(__VA_ARGS__))
-#  define SLICESORT_PP_JOIN4(a, ...) \
-    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN3(__VA_ARGS__))
-#  define SLICESORT_PP_JOIN5(a, ...) \
-    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN4(__VA_ARGS__))
-#  define SLICESORT_PP_JOIN6(a, ...) \
-    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN5(__VA_ARGS__))
-#  define SLICESORT_PP_JOIN7(a, ...) \
-    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN6(__VA_ARGS__))
-#  define SLICESORT_PP_JOIN8(a, ...) \
-    SLICESORT_PP_CAT(SLICESORT_PP_JOIN1(a), SLICESORT_PP_JOIN7(__VA_ARGS__))
-#  define SLICESORT_PP_JOIN_N(n, ...) SLICESORT_PP_CAT(SLICESORT_PP_JOIN, n)(__VA_ARGS__)
-#  define SLICESORT_PP_JOIN(...)                                                                \
-    SLICESORT_PP_JOIN_N(SLICESORT_PP_COUNT(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), \
-                        __VA_ARGS__)
-#  define SLICESORT_PP_BACKEND SLICESORT_PP_CAT(v0_sm, SLICESORT_PP_JOIN(__CUDA_ARCH_LIST__))
+#  define SLICESORT_PP_SM_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, \
+                           ...)                                                                    \
+    v0_sm_##a##b##c##d##e##f##g##h##i##j##k##l##m##n##o##p##q##r##s##t##u##v##w##x
+#  define SLICESORT_PP_SM(...) SLICESORT_PP_SM_(__VA_ARGS__)
+#  define SLICESORT_PP_BACKEND \
+    SLICESORT_PP_SM(__CUDA_ARCH_LIST__, , , , , , , , , , , , , , , , , , , , , , , , )
 #elif SLICESORT_GNU_VECTORS && defined(__x86_64__) && !SLICESORT_BFLOAT16_PAIRS
 #  define SLICESORT_PP_BACKEND v0_host_no_bf16
 #elif SLICESORT_GNU_VECTORS

@@ -46,7 +46,7 @@ inline void check_rows(checker& c, view_info const& of, view_info const& like,
 template <class A>
 void check_number(checker& c, char const* name, double number) {
   constexpr double limit = sizeof(A) == sizeof(double) ? 1e300 : 1e38;
-  if (!(std::abs(number) <= limit))
+  if (!(std::fabs(number) <= limit))
     c.fail(error_kind::argument, "%s is %g, must be in -%g..%g", name, number, limit, limit);
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums as elements of a tensor. Which NaN an addition or a product makes is up to the processor
-// and, where both operands are NaN, to the order in which a compiler put them. So no NaN of
-// arithmetic is stored: every one becomes the same, and results have the same bits everywhere.
+// Roundings that are the same in every build. Which NaN an addition or a product makes is up to the
+// processor and, where both operands are NaN, to the order in which a compiler put them. So no NaN
+// of arithmetic is stored: every one becomes the same, and results have the same bits everywhere.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/dtype.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -42,6 +43,26 @@ template <class T>
 SLICESORT_HD inline float upper_part_of_float(bits_t<T> value) {
   constexpr int shift = 32 - 8 * static_cast<int>(sizeof(T));
   return bit_cast<float>(static_cast<std::uint32_t>(value) << shift);
+}
+
+// a * b + c, rounded once. Calls the C library: std::fma of floats is a weak function, which a
+// linker may take from a unit whose compiler split it. Clang under -ffast-math splits every call
+// that it sees; it does not see through a volatile pointer.
+template <class A>
+SLICESORT_HD inline A fused_multiply_add(A a, A b, A c) {
+#if defined(__clang__) && defined(__FAST_MATH__)
+  A (*volatile fused)(A, A, A);
+  if constexpr (std::is_same_v<A, float>)
+    fused = std::fmaf;
+  else
+    fused = std::fma;
+  return fused(a, b, c);
+#else
+  if constexpr (std::is_same_v<A, float>)
+    return std::fmaf(a, b, c);
+  else
+    return std::fma(a, b, c);
+#endif
 }
 
 SLICESORT_DETAIL_END

@@ -25,7 +25,8 @@ void dense_sinkhorn(index_t size, double tau, index_t iterations, V const& v, W 
   // The number that must be added to every term(k) for their exponentials to sum to 1.
   auto const potential = [&](auto const& term) {
     double most = -std::numeric_limits<double>::infinity(), sum = 0;
-    for (std::size_t k = 0; k < n; ++k) most = std::max(most, term(k));
+    for (std::size_t k = 0; k < n; ++k)
+      if (double const exponent = term(k); most < exponent) most = exponent;
     for (std::size_t k = 0; k < n; ++k) sum += std::exp(term(k) - most);
     return -(most + std::log(sum));
   };

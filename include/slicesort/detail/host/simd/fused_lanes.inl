@@ -14,26 +14,11 @@ SLICESORT_INLINE vec<double, 2> fused_lanes(vec<double, 2> const& a, vec<double,
   return __builtin_aarch64_fmav2df(a, b, c);
 }
 #  else
-// Clang under -ffast-math would split a call of fma that it sees into a product and a sum; it does
-// not see through a volatile pointer.
-template <class A>
-SLICESORT_INLINE A fused_lane(A a, A b, A c) {
-#    if defined(__clang__) && defined(__FAST_MATH__)
-  A (*volatile fused)(A, A, A);
-  if constexpr (std::is_same_v<A, float>)
-    fused = ::fmaf;
-  else
-    fused = ::fma;
-  return fused(a, b, c);
-#    else
-  return std::fma(a, b, c);
-#    endif
-}
 template <class V>
 SLICESORT_INLINE V fused_lanes(V const& a, V const& b, V const& c) {
   V r{};
   for (int i = 0; i < static_cast<int>(sizeof(V) / sizeof(a[0])); ++i)
-    r[i] = fused_lane(a[i], b[i], c[i]);
+    r[i] = detail::fused_multiply_add(a[i], b[i], c[i]);
   return r;
 }
 #  endif

@@ -8,7 +8,6 @@
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>

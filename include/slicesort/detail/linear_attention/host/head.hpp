@@ -8,12 +8,12 @@
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
 #include <slicesort/detail/linear_attention/feature_rule.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/policies/feature.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <type_traits>
 
 SLICESORT_DETAIL_BEGIN
@@ -45,7 +45,9 @@ struct own_feature {
 // Arithmetic of single numbers, for detail/linear_attention/feature_math.hpp.
 template <class A>
 struct single_arithmetic {
-  SLICESORT_HD A fused_multiply_add(A a, A b, A c) const { return std::fma(a, b, c); }
+  SLICESORT_HD A fused_multiply_add(A a, A b, A c) const {
+    return detail::fused_multiply_add(a, b, c);
+  }
   SLICESORT_HD A divide(A a, A b) const { return a / b; }
 };
 

@@ -71,7 +71,8 @@ class linear_both : linear_task<T> {
     int const rows = base::rows_of_tile(first, head.keys);
     features.load(m.keys, p_.in.k, first, rows);
     features.find_maxima(m.keys, rows);
-    for (int i = 0; i < rows; ++i) *m.maxima = std::max(*m.maxima, m.keys.row.maximum[i]);
+    for (int i = 0; i < rows; ++i)
+      if (*m.maxima < m.keys.row.maximum[i]) *m.maxima = m.keys.row.maximum[i];
   }
   void find_results(tensor4<T> y, index_t first) const {
     int const rows = base::rows_of_tile(first, head.queries);

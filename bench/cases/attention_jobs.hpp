@@ -110,14 +110,9 @@ class attention_job : public job {
 
   // Checks the last head of the last sample, relative to the sums of absolute values.
   double max_error() override {
-    attention_oracle const oracle(
-        head_of(q->values), head_of(k->values), head_of(v->values),
-        backward ? head_of(dy->values) : matrix(),
-        [this](std::size_t i, std::size_t j) {
-          return policy.mask.looks(policy.heads - 1, static_cast<ss::index_t>(i),
-                                   static_cast<ss::index_t>(j));
-        },
-        variant());
+    attention_oracle const oracle(head_of(q->values), head_of(k->values), head_of(v->values),
+                                  backward ? head_of(dy->values) : matrix(),
+                                  policy.mask.of_head(policy.heads - 1), variant());
     double const allowed =
         oracle.tolerance(unit_roundoff<ss::detail::accumulator_t<T>>(), unit_roundoff<T>());
     std::vector<std::size_t> const rows = sampled_rows();

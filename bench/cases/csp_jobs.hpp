@@ -3,6 +3,7 @@
 // derive from this and add the call.
 #pragma once
 
+#include "csp/oracle.hpp"
 #include "csp_settings.hpp"
 #include "move_jobs.hpp"
 
@@ -59,21 +60,16 @@ class csp_of_rows : public move_job<T> {
     return order.bytes() == 0 ? error : std::max(error, error_of_order(rows));
   }
 
-  // The column is shifted; then the k-th smallest row of each group goes to where the reference has
-  // its k-th smallest row or, where groups are sorted, to row k.
   std::vector<std::uint32_t> rows_of(std::size_t column) const override {
     auto const channels = static_cast<std::size_t>(this->at.extents.channels);
-    std::vector<double> const rows = this->x->column(column);
-    std::size_t const length = rows.size(), shift = expected_shift(this->at, column % channels);
-    std::vector<double> moved(length);
-    for (std::size_t n = 0; n < length; ++n) moved[(n + shift) % length] = rows[n];
-    auto const smallest = argsorted_groups(moved);
-    auto const& destinations = reference_rows(column / channels);
-    std::vector<std::uint32_t> sources(length);
-    for (std::size_t n = 0; n < length; ++n)
-      sources[destinations.empty() ? n : destinations[n]] =
-          static_cast<std::uint32_t>((smallest[n] + length - shift) % length);
-    return sources;
+    support::csp_column const how{
+        static_cast<ss::index_t>(expected_shift(this->at, column % channels)),
+        static_cast<ss::index_t>(group)};
+    std::vector<double> leader;
+    if (csp_policy(this->at.policy).aligned())
+      leader = this->x->column(column / channels * channels);
+    return support::csp_by_sorting(how, this->x->column(column), leader.empty() ? nullptr : &leader)
+        .source;
   }
 
  protected:
@@ -81,29 +77,6 @@ class csp_of_rows : public move_job<T> {
   index_buffer order;
 
  private:
-  // The rows in their groups' stable order: row n holds which row of the column is the n-th.
-  std::vector<std::uint32_t> argsorted_groups(std::vector<double> const& column) const {
-    std::vector<std::uint32_t> rows;
-    for (std::size_t first = 0; first < column.size(); first += group) {
-      std::size_t const last = std::min(first + group, column.size());
-      auto const begin = column.begin() + static_cast<std::ptrdiff_t>(first);
-      for (std::uint32_t const row :
-           stable_argsort({begin, begin + static_cast<std::ptrdiff_t>(last - first)}, true))
-        rows.push_back(static_cast<std::uint32_t>(first) + row);
-    }
-    return rows;
-  }
-
-  // The reference channel's rows in their groups' stable order; empty where groups are sorted.
-  std::vector<std::uint32_t> const& reference_rows(std::size_t sample) const {
-    if (csp_policy(this->at.policy).aligned() && (sample != sample_ || reference_rows_.empty())) {
-      sample_ = sample;
-      reference_rows_ = argsorted_groups(
-          this->x->column(sample * static_cast<std::size_t>(this->at.extents.channels)));
-    }
-    return reference_rows_;
-  }
-
   // Compares the saved state with the rows that it must encode.
   double error_of_order(std::vector<std::vector<std::uint32_t>> const& columns) const {
     auto const length = static_cast<std::size_t>(this->at.extents.length),
@@ -123,9 +96,6 @@ class csp_of_rows : public move_job<T> {
     }
     return 0.0;
   }
-
-  mutable std::size_t sample_ = 0;
-  mutable std::vector<std::uint32_t> reference_rows_;
 };
 
 }  // namespace bench

@@ -8,7 +8,6 @@
 #include "driver/case.hpp"
 #include "driver/dataset.hpp"
 #include "driver/numbers.hpp"
-#include "driver/random.hpp"
 #include "driver/settings.hpp"
 #include "driver/tensors.hpp"
 #include "linear_attention_oracle.hpp"

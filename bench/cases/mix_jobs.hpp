@@ -66,8 +66,8 @@ class mix_job : public job {
         weights(static_cast<std::size_t>(shape.size())),
         to(from->values.size()) {
     for (std::size_t i = 0; i < weights.size(); ++i)
-      weights[i] = rounded<T>((random_uniform(input_seed + 7, i) - 0.5) /
-                              static_cast<double>(shape.channels));
+      weights[i] = from_double<T>((random_uniform(input_seed + 7, i) - 0.5) /
+                                  static_cast<double>(shape.channels));
     traffic_bytes = from->values.bytes() + to.bytes() + weights.bytes();
     // The gradient of the weights takes as many products again.
     flops = 2.0 * static_cast<double>(f.extents.size()) *

@@ -6,6 +6,7 @@
 #include "driver/case.hpp"
 #include "driver/dataset.hpp"
 #include "driver/tensors.hpp"
+#include "slicing_sort/oracle.hpp"
 
 #include <slicesort/order.hpp>
 
@@ -31,9 +32,13 @@ inline bool ascends(fields const& at, ss::index_t c) {
                     [&](auto order) { return ss::detail::ascends(order, c, at.extents.channels); });
 }
 
+// The stable argsorts of the verified columns.
 template <class T>
 auto const& expected_order(dataset<T>& data, fields const& at) {
-  return data.argsorted(at.policy, [&](ss::index_t c) { return ascends(at, c); });
+  return data.remembered(at.policy, [&](std::size_t c) {
+    auto const channel = static_cast<ss::index_t>(c) % at.extents.channels;
+    return support::argsort_by_stable_sort(data.column(c), ascends(at, channel));
+  });
 }
 
 // The largest `f(p, n, cell)` over the rows `n` of every verified column, where `p` is that

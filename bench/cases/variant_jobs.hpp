@@ -3,7 +3,6 @@
 // the host and of the GPU derive from these and add the call.
 #pragma once
 
-#include "driver/random.hpp"
 #include "move_jobs.hpp"
 #include "sort_jobs.hpp"
 
@@ -52,9 +51,10 @@ class exchange_of_maximum : public move_job<T> {
   std::uint32_t first_maximum(std::size_t column) const {
     auto const channels = static_cast<std::size_t>(this->at.extents.channels);
     T const* const values = this->x->values.data() + this->x->start(column);
+    auto const value = [&](std::size_t n) { return support::decode(values[n * channels]); };
     std::size_t best = 0;
     for (std::size_t n = 1; n < static_cast<std::size_t>(this->at.extents.length); ++n)
-      if (comes_before(decoded(values[best * channels]), decoded(values[n * channels]))) best = n;
+      if (support::less(value(best), value(n))) best = n;
     return static_cast<std::uint32_t>(best);
   }
 };
@@ -74,7 +74,7 @@ class shuffle_of_rows : public move_job<T> {
     std::vector<double> hashes(static_cast<std::size_t>(this->at.extents.length));
     for (std::size_t n = 0; n < hashes.size(); ++n)
       hashes[n] = static_cast<double>(random_bits(random_bits(shuffle_seed, channel), n) >> 32);
-    return stable_argsort(hashes, true);
+    return support::argsort_by_stable_sort(hashes);
   }
 };
 

@@ -3,14 +3,11 @@
 // it the host's or the GPU's. Takes Google Benchmark's own flags, and --text FILE; of the text task
 // --lengths N,N,.. (besides its own), --batch B, --channels N,N,.., --heads H,H,.., --input NAME;
 // --dtypes f32,.. (only these), --progress; --arena ROUNDS times the cases round by round
-// (arena.hpp), each for --round-seconds S, and with --wait-for-rounds waits for a line before each.
-#include "arena.hpp"
+// (driver.hpp), each for --round-seconds S, and with --wait-for-rounds waits for a line before
+// each.
 #include "backend.hpp"
 #include "driver.hpp"
 #include "settings.hpp"
-#include "subjects.hpp"
-#include "text.hpp"
-#include "training.hpp"
 
 #include <benchmark/benchmark.h>
 #include <slicesort/tensor_view.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // csp on the GPU. Compiled once per element type.
 #include "cases/csp_jobs.hpp"
-#include "driver/subjects.hpp"
 #include "move_jobs.hpp"
 #include "settings.hpp"
 

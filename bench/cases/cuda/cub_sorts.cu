@@ -3,7 +3,6 @@
 // CUB, transpose back. Buffers, row numbers and offsets are prepared before timing. Keys are the
 // library's own order as unsigned integers, so that the results agree (but for the signs of zeros
 // and the payloads of NaN, which a key does not keep). Compiled once per element type.
-#include "driver/subjects.hpp"
 #include "settings.hpp"
 #include "sort_jobs.hpp"
 

@@ -2,7 +2,6 @@
 // linear_attention on the GPU. Compiled once per element type.
 #include "cases/linear_attention_jobs.hpp"
 #include "driver/cuda/tensors.hpp"
-#include "driver/subjects.hpp"
 
 #include <slicesort/cuda.cuh>
 #include <slicesort/linear_attention.hpp>

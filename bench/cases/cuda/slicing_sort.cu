@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // slicing_sort on the GPU, and the copy of its bytes. Compiled once per element type.
-#include "driver/subjects.hpp"
 #include "settings.hpp"
 #include "sort_jobs.hpp"
 

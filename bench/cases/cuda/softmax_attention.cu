@@ -3,7 +3,6 @@
 // cuBLAS where the bench is linked with it. Compiled once per element type.
 #include "cases/attention_jobs.hpp"
 #include "driver/cuda/tensors.hpp"
-#include "driver/subjects.hpp"
 #include "settings.hpp"
 
 #include <slicesort/cuda.cuh>

@@ -2,7 +2,6 @@
 // sparse_mix on the GPU. Compiled once per element type.
 #include "cases/mix_jobs.hpp"
 #include "driver/cuda/tensors.hpp"
-#include "driver/subjects.hpp"
 #include "settings.hpp"
 
 #include <slicesort/cuda.cuh>

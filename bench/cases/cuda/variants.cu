@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The variants of slicing-sort on the GPU. Compiled once per element type.
 #include "cases/variant_jobs.hpp"
-#include "driver/subjects.hpp"
 #include "move_jobs.hpp"
 #include "settings.hpp"
 #include "sort_jobs.hpp"

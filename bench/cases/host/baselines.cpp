@@ -5,7 +5,6 @@
 #include "cases/csp_settings.hpp"
 #include "cases/sort_jobs.hpp"
 #include "driver/settings.hpp"
-#include "driver/subjects.hpp"
 
 #include <cstring>
 #include <memory>

@@ -3,7 +3,6 @@
 // type.
 #include "cases/csp_jobs.hpp"
 #include "csp_baselines.hpp"
-#include "driver/subjects.hpp"
 
 #include <slicesort/csp.hpp>
 

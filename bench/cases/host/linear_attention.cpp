@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // linear_attention. Compiled once per element type.
 #include "cases/linear_attention_jobs.hpp"
-#include "driver/subjects.hpp"
 
 #include <slicesort/linear_attention.hpp>
 

@@ -2,7 +2,6 @@
 // max_exchange with readout row 0. Compiled once per element type.
 #include "cases/variant_jobs.hpp"
 #include "driver/settings.hpp"
-#include "driver/subjects.hpp"
 
 #include <slicesort/max_exchange.hpp>
 

@@ -2,7 +2,6 @@
 // multi_permutation with two terms of weight 1/2. Compiled once per element type.
 #include "cases/variant_jobs.hpp"
 #include "driver/settings.hpp"
-#include "driver/subjects.hpp"
 
 #include <slicesort/multi_permutation.hpp>
 

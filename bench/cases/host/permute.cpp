@@ -4,7 +4,6 @@
 #include "baselines.hpp"
 #include "cases/sort_jobs.hpp"
 #include "driver/settings.hpp"
-#include "driver/subjects.hpp"
 
 #include <slicesort/permute.hpp>
 

@@ -2,7 +2,6 @@
 // shuffle in both forms. Compiled once per element type.
 #include "cases/variant_jobs.hpp"
 #include "driver/settings.hpp"
-#include "driver/subjects.hpp"
 
 #include <slicesort/shuffle.hpp>
 

@@ -2,7 +2,6 @@
 // slicing_sort: forward, forward without saving, backward. Compiled once per element type.
 #include "cases/sort_jobs.hpp"
 #include "driver/settings.hpp"
-#include "driver/subjects.hpp"
 
 #include <slicesort/slicing_sort.hpp>
 

@@ -2,7 +2,6 @@
 // softmax_attention, streaming and materialized; the products of the latter come from a BLAS where
 // the bench is linked with one. Compiled once per element type.
 #include "cases/attention_jobs.hpp"
-#include "driver/subjects.hpp"
 
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/softmax_attention.hpp>

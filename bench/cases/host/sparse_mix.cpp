@@ -4,7 +4,6 @@
 #include "cases/mix_jobs.hpp"
 #include "driver/host/mix_baseline.hpp"
 #include "driver/settings.hpp"
-#include "driver/subjects.hpp"
 
 #include <slicesort/sparse_mix.hpp>
 
@@ -153,7 +152,7 @@ class multiply_add_job final : public mix_job<T> {
                        static_cast<double>(this->shape.outer * this->shape.channels);
     with_mix_baseline<T>(this->at.instructions, [&](auto baseline) {
       this->at.exec().parallel_for(this->at.threads, [&](unsigned slot) {
-        T const left = baseline.multiply_add(all / this->at.threads, rounded<T>(0.5));
+        T const left = baseline.multiply_add(all / this->at.threads, from_double<T>(0.5));
         if (slot == 0) left_ = left;
       });
     });

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What csp must compute, for the comparison with the oracle. The cases of the host and of the GPU
-// derive from this and add the call.
+// The cases of csp: their results, for the comparison with the oracle, and the calls.
 #pragma once
 
 #include "csp/oracle.hpp"
@@ -37,27 +36,24 @@ inline std::size_t expected_shift(fields const& at, std::size_t channel) {
   return (channel + 1) * ((rows + channels - 1) / channels) % rows;
 }
 
-template <class T>
-class csp_of_rows : public move_job<T> {
+template <class T, class Place = host_place>
+class csp_of_rows : public move_job<T, Place> {
  public:
   explicit csp_of_rows(fields const& f)
-      : move_job<T>(f),
-        group(static_cast<std::size_t>(csp_policy(f.policy).rows_of_group(f.extents.length))) {
-    ss::extents3 saved = f.extents;
-    if (group == 2) saved.length = (saved.length + 15) / 16;
-    if (f.direction != "forward_values" && group != 1)
-      order = index_buffer(saved, group <= 256     ? ss::index_width::bits8
-                                  : group <= 65536 ? ss::index_width::bits16
-                                                   : ss::index_width::bits32);
-    this->saved_bytes = order.bytes();
-    this->traffic_bytes += order.bytes();
+      : move_job<T, Place>(f),
+        group(static_cast<std::size_t>(csp_policy(f.policy).rows_of_group(f.extents.length))),
+        order(new_order()),
+        placed_order(f.extents.batch, order) {
+    this->saved_bytes = placed_order.bytes();
+    this->traffic_bytes += placed_order.bytes();
   }
 
   double max_error() override {
     auto const& rows =
         this->x->remembered(this->at.policy, [&](std::size_t c) { return rows_of(c); });
     double const error = this->error_of_values(rows);
-    return order.bytes() == 0 ? error : std::max(error, error_of_order(rows));
+    if (order.bytes() == 0) return error;
+    return placed_order.fetch(order) ? std::max(error, error_of_order(rows)) : wrong;
   }
 
   std::vector<std::uint32_t> rows_of(std::size_t column) const override {
@@ -73,10 +69,34 @@ class csp_of_rows : public move_job<T> {
   }
 
  protected:
+  // Runs the operator's forward, which saves the order that backward and its baseline read.
+  void save_order() {
+    fields widest = this->at;
+    widest.instructions = ss::isa::best;
+    typename Place::template tensor<T> const in(widest.extents, this->x->values);
+    with_csp(widest, [&](auto const& op) {
+      auto const on = Place::exec(widest);
+      typename Place::template memory<unsigned char> const memory(
+          op.template workspace_bytes<T>(on, widest.extents));
+      op.forward(on, in.const_view(), this->target(), placed_order.view(), memory);
+      Place::wait();
+    });
+  }
+
   std::size_t const group;
   index_buffer order;
+  typename Place::indices placed_order;
 
  private:
+  index_buffer new_order() const {
+    ss::extents3 saved = this->x->extents;
+    if (group == 2) saved.length = (saved.length + 15) / 16;
+    if (this->at.direction == "forward_values" || group == 1) return {};
+    return {saved, group <= 256     ? ss::index_width::bits8
+                   : group <= 65536 ? ss::index_width::bits16
+                                    : ss::index_width::bits32};
+  }
+
   // Compares the saved state with the rows that it must encode.
   double error_of_order(std::vector<std::vector<std::uint32_t>> const& columns) const {
     auto const length = static_cast<std::size_t>(this->at.extents.length),
@@ -95,6 +115,28 @@ class csp_of_rows : public move_job<T> {
       }
     }
     return 0.0;
+  }
+};
+
+template <class T, class Place>
+class csp_job final : public csp_of_rows<T, Place> {
+ public:
+  explicit csp_job(fields const& f) : csp_of_rows<T, Place>(f) {
+    with_csp(f, [&](auto const& op) {
+      this->allocate(op.template workspace_bytes<T>(this->exec(), f.extents));
+    });
+    if (this->backward) this->save_order();
+  }
+  void run() override {
+    with_csp(this->at, [&](auto const& op) {
+      auto const saved = this->placed_order.view();
+      if (this->backward)
+        op.backward(this->exec(), this->source(), saved, this->target(), this->scratch);
+      else if (this->at.direction == "forward")
+        op.forward(this->exec(), this->source(), this->target(), saved, this->scratch);
+      else
+        op.forward(this->exec(), this->source(), this->target(), ss::no_saved, this->scratch);
+    });
   }
 };
 

@@ -113,8 +113,14 @@ void for_each_setting(std::string const& subject, std::string const& direction, 
   for (char const* input : {"normal", "text"}) add("ascending", input, {2, 37, 24});
 }
 
-// Whether a subject with a single policy takes part. Those that do not sort carry the field all the
+// True if a subject with a single policy takes part. Those that do not sort carry the field all the
 // same, so that their names pair with the baselines'.
 inline bool is_plain(fields const& at) { return at.policy == "ascending"; }
+template <class T, class F>
+void for_each_plain_setting(std::string const& subject, std::string const& direction, F const& f) {
+  for_each_setting<T>(subject, direction, [&](fields const& at) {
+    if (is_plain(at)) f(at);
+  });
+}
 
 }  // namespace bench

@@ -63,35 +63,33 @@ std::vector<N> mixed(fields const& at, F const& value) {
 }
 
 template <class T>
-class sinkhorn_job final : public job {
+class sinkhorn_job final : public place_job<host_place> {
  public:
   explicit sinkhorn_job(fields const& f)
-      : at_(f),
+      : place_job(f),
         backward_(f.direction == "backward"),
         x_(get_dataset<T>(f.input, f.extents)),
         dy_(backward_ ? get_dataset<T>("uniform", f.extents) : nullptr),
-        to_(x_->values.size()),
-        scratch_(op_of(f).template workspace_bytes<T>(f.exec(), f.extents)) {
+        to_(x_->values.size()) {
+    allocate(op_of(f).template workspace_bytes<T>(exec(), f.extents));
     traffic_bytes = (backward_ ? 3 : 2) * to_.bytes();
-    workspace_bytes = scratch_.bytes();
     // The bound of docs/operators/sinkhorn_csp.md for logits up to 50 and values up to 5.
     tolerance = 0x1p16 * unit_roundoff<T>();
   }
 
   void run() override {
-    auto const op = op_of(at_);
-    auto const x = const_view(x_->values, at_.extents);
+    auto const op = op_of(at);
+    auto const x = const_view(x_->values, at.extents);
     if (backward_)
-      op.backward(at_.exec(), const_view(dy_->values, at_.extents), x, view(to_, at_.extents),
-                  lend(scratch_));
+      op.backward(exec(), const_view(dy_->values, at.extents), x, view(to_, at.extents), scratch);
     else
-      op.forward(at_.exec(), x, view(to_, at_.extents), lend(scratch_));
+      op.forward(exec(), x, view(to_, at.extents), scratch);
   }
 
   double max_error() override {
     auto const value = [&](std::size_t i) { return decoded(x_->values[i]); };
     if (!backward_) {
-      auto const want = mixed<support::real>(at_, value);
+      auto const want = mixed<support::real>(at, value);
       double error = 0;
       for (std::size_t i = 0; i < want.size(); ++i)
         error = worst(error, std::abs(decoded(to_[i]) - static_cast<double>(want[i])));
@@ -99,7 +97,7 @@ class sinkhorn_job final : public job {
     }
     // The derivative of <dy, y> in one direction: by dual numbers, and from the gradient.
     auto const direction = [](std::size_t i) { return random_uniform(input_seed + 1, i) - 0.5; };
-    auto const want = mixed<support::dual>(at_, [&](std::size_t i) {
+    auto const want = mixed<support::dual>(at, [&](std::size_t i) {
       return support::dual{value(i), direction(i)};
     });
     double difference = 0, size = 0;
@@ -112,11 +110,9 @@ class sinkhorn_job final : public job {
   }
 
  private:
-  fields const at_;
   bool const backward_;
   std::shared_ptr<dataset<T>> x_, dy_;
   buffer<T> to_;
-  buffer<unsigned char> scratch_;
 };
 
 template <class T>

@@ -46,9 +46,8 @@ struct attention_policy {
   bool materialized() const { return algorithm == "materialized"; }
 };
 
-// Calls `f` with the operator of the case; `map` is the algorithm called materialized. A GPU's
-// cases have no sparse mask: each would cost nvcc a minute.
-template <bool Sparse, class Materialized, class F>
+// Calls `f` with the operator of the case; `map` is the algorithm called materialized.
+template <class Place, class Materialized, class F>
 auto with_attention(fields const& at, Materialized map, F const& f) {
   attention_policy const p(at.policy, at.extents.length);
   if (p.materialized())
@@ -56,7 +55,7 @@ auto with_attention(fields const& at, Materialized map, F const& f) {
   if (p.algorithm == "native")
     return f(ss::softmax_attention<>{ss::mask::full{}, {}, ss::streaming{ss::products::native}});
   auto const streaming = [&](auto mask) { f(ss::softmax_attention<decltype(mask)>{mask}); };
-  if constexpr (Sparse)
+  if constexpr (Place::every_policy)
     return p.mask.with(streaming);
   else
     return p.mask.with_dense(streaming);
@@ -71,53 +70,81 @@ std::size_t attention_state_bytes(fields const& at) {
                           : queries * 2 * sizeof(ss::detail::accumulator_t<T>);
 }
 
-// How many (query, key) pairs the mask admits, over all heads.
-inline double attention_pairs(fields const& at) {
-  attention_policy const p(at.policy, at.extents.length);
-  return p.mask.pairs(p.heads) * static_cast<double>(at.extents.batch);
-}
-
-// Data, results on the host, and their comparison with the oracle. Queries, keys and values are
-// three tensors of the same input; for a text, its bytes embedded by three tables.
-template <class T>
-class attention_job : public job {
+// Data, the calls, and the comparison of their results with the oracle. Queries, keys and values
+// are three tensors of the same input; for a text, its bytes embedded by three tables. Map:
+// `of(policy)` is the algorithm called materialized.
+template <class T, class Place, class Map>
+class attention_job final : public place_job<Place> {
  public:
   explicit attention_job(fields const& f)
-      : at(f),
+      : place_job<Place>(f),
         policy(f.policy, f.extents.length),
         backward(f.direction == "backward"),
-        q(get_dataset<T>(f.input, f.extents)),
-        k(get_dataset<T>(f.input + "#1", f.extents)),
-        v(get_dataset<T>(f.input + "#2", f.extents)),
-        dy(backward ? get_dataset<T>("uniform", f.extents) : nullptr),
-        y(q->values.size()) {
-    std::size_t const each = y.bytes();
-    if (policy.relative()) {
-      bias = buffer<T>(static_cast<std::size_t>(2 * f.extents.length - 1));
-      for (std::size_t n = 0; n < bias.size(); ++n)
-        bias.data()[n] = static_cast<T>(static_cast<float>(slope_at(n)));
-      if (backward) dbias = buffer<T>(bias.size());
-    }
-    if (backward) dq = buffer<T>(y.size()), dk = buffer<T>(y.size()), dv = buffer<T>(y.size());
-    saved_bytes = f.direction == "forward_values" ? 0 : attention_state_bytes<T>(f);
-    traffic_bytes = (backward ? 8 : 4) * each + saved_bytes;
+        q(get_dataset<T>(f.input, Place::held(f).extents)),
+        k(get_dataset<T>(f.input + "#1", q->extents)),
+        v(get_dataset<T>(f.input + "#2", q->extents)),
+        dy(backward ? get_dataset<T>("uniform", q->extents) : nullptr),
+        y(q->values.size()),
+        dq(backward ? y.size() : 0),
+        dk(dq.size()),
+        dv(dq.size()),
+        bias(static_cast<std::size_t>(policy.relative() ? 2 * f.extents.length - 1 : 0)),
+        dbias(backward ? bias.size() : 0),
+        placed_q(f.extents, q->values),
+        placed_k(f.extents, k->values),
+        placed_v(f.extents, v->values),
+        placed_y(f.extents, y),
+        placed_dq(f.extents, dq),
+        placed_dk(f.extents, dk),
+        placed_dv(f.extents, dv),
+        placed_bias(of_distances(), sloped(bias)),
+        placed_dbias(of_distances(), dbias) {
+    this->saved_bytes = f.direction == "forward_values" ? 0 : attention_state_bytes<T>(f);
+    this->traffic_bytes = (backward ? 8 : 4) * placed_q.bytes() + this->saved_bytes;
     // Two matrix products forward; four backward, and a fifth where the map is recomputed.
     double const products = backward ? (policy.materialized() ? 4.0 : 5.0) : 2.0;
-    flops = products * 2.0 * attention_pairs(f) *
-            static_cast<double>(f.extents.channels / policy.heads);
-    tolerance = std::numeric_limits<double>::max();  // depends on the data: see max_error
+    double const pairs = policy.mask.pairs(policy.heads) * static_cast<double>(f.extents.batch);
+    this->flops = products * 2.0 * pairs * static_cast<double>(f.extents.channels / policy.heads);
+    this->tolerance = std::numeric_limits<double>::max();  // depends on the data: see max_error
+    state = decltype(state)(this->saved_bytes);
+    if (backward) placed_dy = tensor(f.extents, dy->values);
+    call([&](auto const& op, auto const& saved) {
+      this->allocate(op.template workspace_bytes<T>(this->exec(), heads(placed_q.view()).extents(),
+                                                    heads(placed_v.view()).extents(),
+                                                    distances(placed_dbias.view()).extents()));
+      if (!backward) return;
+      op.forward(this->exec(), inputs(), heads(placed_y.view()), saved, this->scratch,
+                 options<ss::attention_options>());
+      Place::wait();
+    });
+  }
+
+  void run() override {
+    call([&](auto const& op, auto const& saved) {
+      auto const on = this->exec();
+      auto const out = heads(placed_y.view());
+      if (backward)
+        op.backward(on, heads(placed_dy.const_view()), inputs(), heads(placed_y.const_view()),
+                    saved,
+                    {heads(placed_dq.view()), heads(placed_dk.view()), heads(placed_dv.view()),
+                     distances(placed_dbias.view())},
+                    this->scratch, options<ss::attention_backward_options>());
+      else if (this->at.direction == "forward")
+        op.forward(on, inputs(), out, saved, this->scratch, options<ss::attention_options>());
+      else
+        op.forward(on, inputs(), out, ss::no_saved, this->scratch,
+                   options<ss::attention_options>());
+    });
   }
 
   // Checks the last head of the last sample, relative to the sums of absolute values.
   double max_error() override {
-    attention_oracle const oracle(
-        head_of(q->values), head_of(k->values), head_of(v->values),
-        backward ? head_of(dy->values) : matrix(),
-        [this](std::size_t i, std::size_t j) {
-          return policy.mask.looks(policy.heads - 1, static_cast<ss::index_t>(i),
-                                   static_cast<ss::index_t>(j));
-        },
-        variant());
+    bool const alike = backward ? placed_dq.fetch(dq) && placed_dk.fetch(dk) && placed_dv.fetch(dv)
+                                : placed_y.fetch(y);
+    if (!alike) return wrong;
+    attention_oracle const oracle(head_of(q->values), head_of(k->values), head_of(v->values),
+                                  backward ? head_of(dy->values) : matrix(),
+                                  policy.mask.of_head(policy.heads - 1), variant());
     double const allowed =
         oracle.tolerance(unit_roundoff<ss::detail::accumulator_t<T>>(), unit_roundoff<T>());
     std::vector<std::size_t> const rows = sampled_rows();
@@ -135,30 +162,62 @@ class attention_job : public job {
     return error <= allowed ? error : wrong;
   }
 
- protected:
-  fields const at;
-  attention_policy const policy;
-  bool const backward;
-  std::shared_ptr<dataset<T>> q, k, v, dy;
-  buffer<T> y, dq, dk, dv;
-  buffer<T> bias, dbias;  // [distances], if the policy has one
-
  private:
-  // ALiBi's, of a slope that leaves far keys some weight.
-  double slope_at(std::size_t n) const {
-    return -std::abs(static_cast<double>(n) - static_cast<double>(at.extents.length - 1)) / 1024;
+  using tensor = typename Place::template tensor<T>;
+
+  // Calls f(operator, its state).
+  template <class F>
+  void call(F const& f) {
+    with_attention<Place>(this->at, Map::of(policy), [&](auto const& op) {
+      if constexpr (std::is_same_v<decltype(op.algorithm()), ss::streaming const&>)
+        f(op, state_of<ss::detail::accumulator_t<T>>(2));
+      else
+        f(op, state_of<T>(this->at.extents.length));
+    });
+  }
+  template <class S>
+  ss::tensor4<S> state_of(ss::index_t last) const {
+    return {reinterpret_cast<S*>(state.data()),
+            {this->at.extents.batch, policy.heads, this->at.extents.length, last}};
+  }
+  template <class E>
+  ss::tensor4<E> heads(ss::tensor3<E> x) const {
+    return ss::split_heads(x, policy.heads);
+  }
+  ss::attention_inputs<T> inputs() const {
+    return {heads(placed_q.view()), heads(placed_k.view()), heads(placed_v.view()),
+            distances(placed_bias.view())};
+  }
+  template <class Options>
+  Options options() const {
+    Options o;
+    o.dropout = policy.dropout();
+    return o;
+  }
+
+  // A bias by distance: ALiBi's, of a slope that leaves far keys some weight.
+  ss::extents3 of_distances() const { return {1, 1, static_cast<ss::index_t>(bias.size())}; }
+  static ss::tensor4<T> distances(ss::tensor3<T> b) {
+    if (b.data() == nullptr) return {};
+    return {b.data(), {1, 1, 1, b.extents().channels}};
+  }
+  static buffer<T> const& sloped(buffer<T> const& b) {
+    double const middle = static_cast<double>(b.size() / 2);
+    for (std::size_t n = 0; n < b.size(); ++n)
+      b[n] = from_double<T>(-std::abs(static_cast<double>(n) - middle) / 1024);
+    return b;
   }
   attention_oracle::variant variant() const {
     attention_oracle::variant of;
     if (policy.relative())
       of.bias = [this](std::size_t i, std::size_t j) {
-        return decoded(bias[j + static_cast<std::size_t>(at.extents.length) - 1 - i]);
+        return decoded(bias[j + static_cast<std::size_t>(q->extents.length) - 1 - i]);
       };
     ss::dropout const drop = policy.dropout();
     if (drop.rate > 0)
       of.factor = [this, drop](std::size_t i, std::size_t j) {
-        auto const last = static_cast<std::uint64_t>(at.extents.batch * policy.heads - 1);
-        std::uint64_t const number = i * static_cast<std::uint64_t>(at.extents.length) + j;
+        auto const last = static_cast<std::uint64_t>(q->extents.batch * policy.heads - 1);
+        std::uint64_t const number = i * static_cast<std::uint64_t>(q->extents.length) + j;
         return ss::detail::counter_hash32(drop.seed, last, number) >= drop.rate * 4294967296.0
                    ? 1 / (1 - drop.rate)
                    : 0.0;
@@ -166,22 +225,22 @@ class attention_job : public job {
     return of;
   }
   std::size_t channels() const {
-    return static_cast<std::size_t>(at.extents.channels / policy.heads);
+    return static_cast<std::size_t>(q->extents.channels / policy.heads);
   }
   std::size_t start(std::size_t row) const {
-    auto const all = static_cast<std::size_t>(at.extents.channels),
-               rows = static_cast<std::size_t>(at.extents.length),
-               batch = static_cast<std::size_t>(at.extents.batch);
+    auto const all = static_cast<std::size_t>(q->extents.channels),
+               rows = static_cast<std::size_t>(q->extents.length),
+               batch = static_cast<std::size_t>(q->extents.batch);
     return ((batch - 1) * rows + row) * all + (all - channels());
   }
   matrix head_of(buffer<T> const& from) const {
-    matrix m(static_cast<std::size_t>(at.extents.length), channels());
+    matrix m(static_cast<std::size_t>(q->extents.length), channels());
     for (std::size_t i = 0; i < m.rows; ++i)
       for (std::size_t c = 0; c < m.columns; ++c) m.row(i)[c] = decoded(from[start(i) + c]);
     return m;
   }
   std::vector<std::size_t> sampled_rows() const {
-    auto const n = static_cast<std::size_t>(at.extents.length);
+    auto const n = static_cast<std::size_t>(q->extents.length);
     std::vector<std::size_t> rows;
     for (std::size_t i = 0; i < n; i += n / 24 | 1) rows.push_back(i);
     if (rows.back() != n - 1) rows.push_back(n - 1);
@@ -195,6 +254,15 @@ class attention_job : public job {
     }
     return error;
   }
+
+  attention_policy const policy;
+  bool const backward;
+  std::shared_ptr<dataset<T>> q, k, v, dy;
+  buffer<T> y, dq, dk, dv;
+  buffer<T> bias, dbias;  // [distances], if the policy has one
+  tensor placed_q, placed_k, placed_v, placed_y, placed_dy, placed_dq, placed_dk, placed_dv,
+      placed_bias, placed_dbias;
+  typename Place::template memory<unsigned char> state;
 };
 
 // Every direction of some policies. `f(fields)` adds the case; backend and threads are still to be

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax attention of one head from its definition, in double, and a bound on the rounding errors
-// of an implementation.
+// of an implementation. It computes the rows that are sampled: the tests' oracle computes every
+// pair with its bounds in long double, which takes minutes at the lengths of the benches.
 #pragma once
+
+#include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -41,7 +44,7 @@ struct row_and_size {
 
 class attention_oracle {
  public:
-  using allowed = std::function<bool(std::size_t query, std::size_t key)>;
+  using allowed = std::function<bool(slicesort::index_t query, slicesort::index_t key)>;
   using number = std::function<double(std::size_t query, std::size_t key)>;
   // What is added to a score; what a weight is multiplied by once it is one: dropout.
   struct variant {
@@ -64,12 +67,12 @@ class attention_oracle {
     std::vector<double> p(k_.rows, 0.0);
     double most = -std::numeric_limits<double>::infinity(), sum = 0.0;
     for (std::size_t j = 0; j < k_.rows; ++j) {
-      if (!looks_(query, j)) continue;
+      if (!looks(query, j)) continue;
       p[j] = scale_ * product(q_.row(query), k_.row(j), q_.columns) + of_.bias(query, j);
       most = std::max(most, p[j]);
     }
     for (std::size_t j = 0; j < k_.rows; ++j) {
-      if (!looks_(query, j)) continue;
+      if (!looks(query, j)) continue;
       p[j] = std::exp(p[j] - most);
       sum += p[j];
     }
@@ -122,6 +125,9 @@ class attention_oracle {
   }
 
  private:
+  bool looks(std::size_t query, std::size_t key) const {
+    return looks_(static_cast<slicesort::index_t>(query), static_cast<slicesort::index_t>(key));
+  }
   struct both {
     double value, size;
   };

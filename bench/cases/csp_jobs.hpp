@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What csp must compute, for the comparison with the oracle. The cases of the host and of the GPU
-// derive from this and add the call.
+// The cases of csp: their results, for the comparison with the oracle, and the calls.
 #pragma once
 
+#include "csp/oracle.hpp"
 #include "csp_settings.hpp"
 #include "move_jobs.hpp"
 
@@ -36,72 +36,65 @@ inline std::size_t expected_shift(fields const& at, std::size_t channel) {
   return (channel + 1) * ((rows + channels - 1) / channels) % rows;
 }
 
-template <class T>
-class csp_of_rows : public move_job<T> {
+template <class T, class Place = host_place>
+class csp_of_rows : public move_job<T, Place> {
  public:
   explicit csp_of_rows(fields const& f)
-      : move_job<T>(f),
-        group(static_cast<std::size_t>(csp_policy(f.policy).rows_of_group(f.extents.length))) {
-    ss::extents3 saved = f.extents;
-    if (group == 2) saved.length = (saved.length + 15) / 16;
-    if (f.direction != "forward_values" && group != 1)
-      order = index_buffer(saved, group <= 256     ? ss::index_width::bits8
-                                  : group <= 65536 ? ss::index_width::bits16
-                                                   : ss::index_width::bits32);
-    this->saved_bytes = order.bytes();
-    this->traffic_bytes += order.bytes();
+      : move_job<T, Place>(f),
+        group(static_cast<std::size_t>(csp_policy(f.policy).rows_of_group(f.extents.length))),
+        order(new_order()),
+        placed_order(f.extents.batch, order) {
+    this->saved_bytes = placed_order.bytes();
+    this->traffic_bytes += placed_order.bytes();
   }
 
   double max_error() override {
     auto const& rows =
         this->x->remembered(this->at.policy, [&](std::size_t c) { return rows_of(c); });
     double const error = this->error_of_values(rows);
-    return order.bytes() == 0 ? error : std::max(error, error_of_order(rows));
+    if (order.bytes() == 0) return error;
+    return placed_order.fetch(order) ? std::max(error, error_of_order(rows)) : wrong;
   }
 
-  // The column is shifted; then the k-th smallest row of each group goes to where the reference has
-  // its k-th smallest row or, where groups are sorted, to row k.
   std::vector<std::uint32_t> rows_of(std::size_t column) const override {
     auto const channels = static_cast<std::size_t>(this->at.extents.channels);
-    std::vector<double> const rows = this->x->column(column);
-    std::size_t const length = rows.size(), shift = expected_shift(this->at, column % channels);
-    std::vector<double> moved(length);
-    for (std::size_t n = 0; n < length; ++n) moved[(n + shift) % length] = rows[n];
-    auto const smallest = argsorted_groups(moved);
-    auto const& destinations = reference_rows(column / channels);
-    std::vector<std::uint32_t> sources(length);
-    for (std::size_t n = 0; n < length; ++n)
-      sources[destinations.empty() ? n : destinations[n]] =
-          static_cast<std::uint32_t>((smallest[n] + length - shift) % length);
-    return sources;
+    support::csp_column const how{
+        static_cast<ss::index_t>(expected_shift(this->at, column % channels)),
+        static_cast<ss::index_t>(group)};
+    std::vector<double> leader;
+    if (csp_policy(this->at.policy).aligned())
+      leader = this->x->column(column / channels * channels);
+    return support::csp_by_sorting(how, this->x->column(column), leader.empty() ? nullptr : &leader)
+        .source;
   }
 
  protected:
-  std::size_t const group;
-  index_buffer order;
-
- private:
-  // The rows in their groups' stable order: row n holds which row of the column is the n-th.
-  std::vector<std::uint32_t> argsorted_groups(std::vector<double> const& column) const {
-    std::vector<std::uint32_t> rows;
-    for (std::size_t first = 0; first < column.size(); first += group) {
-      std::size_t const last = std::min(first + group, column.size());
-      auto const begin = column.begin() + static_cast<std::ptrdiff_t>(first);
-      for (std::uint32_t const row :
-           stable_argsort({begin, begin + static_cast<std::ptrdiff_t>(last - first)}, true))
-        rows.push_back(static_cast<std::uint32_t>(first) + row);
-    }
-    return rows;
+  // Runs the operator's forward, which saves the order that backward and its baseline read.
+  void save_order() {
+    fields widest = this->at;
+    widest.instructions = ss::isa::best;
+    typename Place::template tensor<T> const in(widest.extents, this->x->values);
+    with_csp(widest, [&](auto const& op) {
+      auto const on = Place::exec(widest);
+      typename Place::template memory<unsigned char> const memory(
+          op.template workspace_bytes<T>(on, widest.extents));
+      op.forward(on, in.const_view(), this->target(), placed_order.view(), memory);
+      Place::wait();
+    });
   }
 
-  // The reference channel's rows in their groups' stable order; empty where groups are sorted.
-  std::vector<std::uint32_t> const& reference_rows(std::size_t sample) const {
-    if (csp_policy(this->at.policy).aligned() && (sample != sample_ || reference_rows_.empty())) {
-      sample_ = sample;
-      reference_rows_ = argsorted_groups(
-          this->x->column(sample * static_cast<std::size_t>(this->at.extents.channels)));
-    }
-    return reference_rows_;
+  std::size_t const group;
+  index_buffer order;
+  typename Place::indices placed_order;
+
+ private:
+  index_buffer new_order() const {
+    ss::extents3 saved = this->x->extents;
+    if (group == 2) saved.length = (saved.length + 15) / 16;
+    if (this->at.direction == "forward_values" || group == 1) return {};
+    return {saved, group <= 256     ? ss::index_width::bits8
+                   : group <= 65536 ? ss::index_width::bits16
+                                    : ss::index_width::bits32};
   }
 
   // Compares the saved state with the rows that it must encode.
@@ -123,9 +116,28 @@ class csp_of_rows : public move_job<T> {
     }
     return 0.0;
   }
+};
 
-  mutable std::size_t sample_ = 0;
-  mutable std::vector<std::uint32_t> reference_rows_;
+template <class T, class Place>
+class csp_job final : public csp_of_rows<T, Place> {
+ public:
+  explicit csp_job(fields const& f) : csp_of_rows<T, Place>(f) {
+    with_csp(f, [&](auto const& op) {
+      this->allocate(op.template workspace_bytes<T>(this->exec(), f.extents));
+    });
+    if (this->backward) this->save_order();
+  }
+  void run() override {
+    with_csp(this->at, [&](auto const& op) {
+      auto const saved = this->placed_order.view();
+      if (this->backward)
+        op.backward(this->exec(), this->source(), saved, this->target(), this->scratch);
+      else if (this->at.direction == "forward")
+        op.forward(this->exec(), this->source(), this->target(), saved, this->scratch);
+      else
+        op.forward(this->exec(), this->source(), this->target(), ss::no_saved, this->scratch);
+    });
+  }
 };
 
 }  // namespace bench

@@ -8,7 +8,6 @@
 #include "driver/case.hpp"
 #include "driver/dataset.hpp"
 #include "driver/numbers.hpp"
-#include "driver/random.hpp"
 #include "driver/settings.hpp"
 #include "driver/tensors.hpp"
 #include "linear_attention_oracle.hpp"
@@ -75,41 +74,70 @@ void with_linear_attention(linear_policy const& p, F const& f) {
     directed(feature::elu_plus_one{}, plus);
 }
 
-// Data, results on the host, and their comparison with the oracle.
-template <class T>
-class linear_attention_job : public job {
+// Data, the calls, and the comparison of their results with the oracle.
+template <class T, class Place>
+class linear_attention_job final : public place_job<Place> {
  public:
   explicit linear_attention_job(fields const& f)
-      : at(f),
+      : place_job<Place>(f),
         policy(f.policy),
         backward(f.direction == "backward"),
         channels(f.extents.channels / policy.heads),
-        q(get_dataset<T>(f.input, f.extents)),
-        k(get_dataset<T>(f.input + "#1", f.extents)),
-        v(get_dataset<T>(f.input + "#2", f.extents)),
-        dy(backward ? get_dataset<T>("uniform", f.extents) : nullptr),
-        y(q->values.size()) {
-    ss::index_t const r = policy.random_features(channels);
-    if (r > 0) {
-      w = buffer<T>(static_cast<std::size_t>(r * channels));
-      ss::random_rows{1, r, channels, ss::row_form::orthogonal_chi}.write(rows_of_w());
-    }
-    if (backward) dq = buffer<T>(y.size()), dk = buffer<T>(y.size()), dv = buffer<T>(y.size());
-    traffic_bytes = (backward ? 7 : 4) * y.bytes() + w.bytes();
+        q(get_dataset<T>(f.input, Place::held(f).extents)),
+        k(get_dataset<T>(f.input + "#1", q->extents)),
+        v(get_dataset<T>(f.input + "#2", q->extents)),
+        dy(backward ? get_dataset<T>("uniform", q->extents) : nullptr),
+        w(static_cast<std::size_t>(policy.random_features(channels) * channels)),
+        y(q->values.size()),
+        dq(backward ? q->values.size() : 0),
+        dk(dq.size()),
+        dv(dq.size()),
+        placed_q(f.extents, q->values),
+        placed_k(f.extents, k->values),
+        placed_v(f.extents, v->values),
+        placed_w({1, policy.random_features(channels), channels}, drawn_w()),
+        placed_dq(f.extents, dq),
+        placed_dk(f.extents, dk),
+        placed_dv(f.extents, dv) {
+    if (backward)
+      placed_dy = tensor(f.extents, dy->values);
+    else
+      placed_y = tensor(f.extents, y);
+    with_linear_attention(policy, [&](auto const& op) {
+      auto const e = heads(placed_q.view()).extents();
+      this->allocate(op.template workspace_bytes<T>(this->exec(), e, e, placed_w.view().extents()));
+    });
+    this->traffic_bytes = (backward ? 7 : 4) * placed_q.bytes() + placed_w.bytes();
     double const rows = static_cast<double>(f.extents.batch * f.extents.length * policy.heads);
     double const features = static_cast<double>(oracle_of_feature().count());
-    double const all = 4.0 * features + 4.0 * static_cast<double>(r);
-    flops = (backward ? 3.0 : 1.0) * rows * all * static_cast<double>(channels);
-    tolerance = std::numeric_limits<double>::max();  // depends on the data: see max_error
+    double const each =
+        4.0 * features + 4.0 * static_cast<double>(policy.random_features(channels));
+    this->flops = (backward ? 3.0 : 1.0) * rows * each * static_cast<double>(channels);
+    this->tolerance = std::numeric_limits<double>::max();  // depends on the data: see max_error
+  }
+
+  void run() override {
+    with_linear_attention(policy, [&](auto const& op) {
+      ss::linear_attention_inputs<T> const in{heads(placed_q.view()), heads(placed_k.view()),
+                                              heads(placed_v.view()), placed_w.view()};
+      if (backward)
+        op.backward(this->exec(), heads(placed_dy.const_view()), in,
+                    {heads(placed_dq.view()), heads(placed_dk.view()), heads(placed_dv.view())},
+                    this->scratch);
+      else
+        op.forward(this->exec(), in, heads(placed_y.view()), this->scratch);
+    });
   }
 
   // Checks the last head of the last sample: y relative to the sums of absolute values, and the
   // gradients in one direction, against a difference quotient.
   double max_error() override {
+    if (!placed_y.fetch(y) || !placed_dq.fetch(dq) || !placed_dk.fetch(dk) || !placed_dv.fetch(dv))
+      return wrong;
     double const u = unit_roundoff<ss::detail::accumulator_t<T>>();
     matrix const of_q = head_of(q->values), of_k = head_of(k->values), of_v = head_of(v->values);
     if (backward) return gradient_error(of_q, of_k, of_v);
-    double const sums = static_cast<double>(at.extents.length) / 64 + 64 +
+    double const sums = static_cast<double>(q->extents.length) / 64 + 64 +
                         static_cast<double>(oracle_of_feature().count());
     double const allowed = (4 * sums + 400) * u + 2 * unit_roundoff<T>();
     linear_attention_oracle const oracle(oracle_of_feature(), of_q, of_k, of_v, policy.eps(),
@@ -123,26 +151,25 @@ class linear_attention_job : public job {
     return error <= allowed ? error : wrong;
   }
 
- protected:
-  ss::tensor3<T> rows_of_w() const {
-    ss::index_t const r = policy.random_features(channels);
-    if (r == 0) return {};
-    return {w.data(), {1, r, channels}};
-  }
-
-  fields const at;
-  linear_policy const policy;
-  bool const backward;
-  ss::index_t const channels;  // of a head
-  std::shared_ptr<dataset<T>> q, k, v, dy;
-  buffer<T> w, y, dq, dk, dv;
-
  private:
+  using tensor = typename Place::template tensor<T>;
+
+  template <class E>
+  ss::tensor4<E> heads(ss::tensor3<E> x) const {
+    return ss::split_heads(x, policy.heads);
+  }
+  buffer<T> const& drawn_w() const {
+    ss::index_t const r = policy.random_features(channels);
+    if (r > 0)
+      ss::random_rows{1, r, channels, ss::row_form::orthogonal_chi}.write(
+          view(w, {1, r, channels}));
+    return w;
+  }
   feature_oracle oracle_of_feature() const {
     feature_oracle of;
     of.name = policy.feature;
     of.channels = static_cast<std::size_t>(channels);
-    of.length = static_cast<std::size_t>(at.extents.length);
+    of.length = static_cast<std::size_t>(q->extents.length);
     of.w = matrix(static_cast<std::size_t>(policy.random_features(channels)), of.channels);
     for (std::size_t i = 0; i < of.w.values.size(); ++i) of.w.values[i] = decoded(w[i]);
     return of;
@@ -199,17 +226,25 @@ class linear_attention_job : public job {
   }
 
   std::size_t start(std::size_t row) const {
-    auto const all = static_cast<std::size_t>(at.extents.channels),
-               rows = static_cast<std::size_t>(at.extents.length),
-               batch = static_cast<std::size_t>(at.extents.batch);
+    auto const all = static_cast<std::size_t>(q->extents.channels),
+               rows = static_cast<std::size_t>(q->extents.length),
+               batch = static_cast<std::size_t>(q->extents.batch);
     return ((batch - 1) * rows + row) * all + (all - static_cast<std::size_t>(channels));
   }
   matrix head_of(buffer<T> const& from) const {
-    matrix m(static_cast<std::size_t>(at.extents.length), static_cast<std::size_t>(channels));
+    matrix m(static_cast<std::size_t>(q->extents.length), static_cast<std::size_t>(channels));
     for (std::size_t i = 0; i < m.rows; ++i)
       for (std::size_t c = 0; c < m.columns; ++c) m.row(i)[c] = decoded(from[start(i) + c]);
     return m;
   }
+
+  linear_policy const policy;
+  bool const backward;
+  ss::index_t const channels;  // of a head
+  std::shared_ptr<dataset<T>> q, k, v, dy;
+  buffer<T> w, y, dq, dk, dv;
+  tensor placed_q, placed_k, placed_v, placed_w, placed_dy, placed_y, placed_dq, placed_dk,
+      placed_dv;
 };
 
 // Every direction of some policies. `f(fields)` adds the case; backend and threads are still to be

@@ -53,32 +53,34 @@ auto with_mix(fields const& at, ss::checkpoints saved, F const& f) {
   return p.chord() ? with_topology(ss::topology::chord{}) : with_topology(ss::topology::cdil{1});
 }
 
-template <class T>
-class mix_job : public job {
+template <class T, class Place = host_place>
+class mix_job : public place_job<Place> {
  public:
   explicit mix_job(fields const& f)
-      : at(f),
+      : place_job<Place>(f),
         policy(f.policy),
         backward(f.direction != "forward" && f.direction != "forward_values"),
+        x(get_dataset<T>(f.input, Place::held(f).extents)),
+        from(backward ? get_dataset<T>("uniform", x->extents) : x),
         shape{policy.factors, f.extents.batch, f.extents.length, policy.links()},
-        x(get_dataset<T>(f.input, f.extents)),
-        from(backward ? get_dataset<T>("uniform", f.extents) : x),
-        weights(static_cast<std::size_t>(shape.size())),
-        to(from->values.size()) {
-    for (std::size_t i = 0; i < weights.size(); ++i)
-      weights[i] = rounded<T>((random_uniform(input_seed + 7, i) - 0.5) /
-                              static_cast<double>(shape.channels));
-    traffic_bytes = from->values.bytes() + to.bytes() + weights.bytes();
+        held{policy.factors, x->extents.batch, f.extents.length, policy.links()},
+        weights(static_cast<std::size_t>(held.size())),
+        to(from->values.size()),
+        placed_from(f.extents, from->values),
+        placed_to(f.extents, to),
+        placed_weights(shape, drawn(weights, held)) {
+    this->traffic_bytes = placed_from.bytes() + placed_to.bytes() + placed_weights.bytes();
     // The gradient of the weights takes as many products again.
-    flops = 2.0 * static_cast<double>(f.extents.size()) *
-            static_cast<double>(shape.outer * shape.channels) *
-            (f.direction == "backward" ? 2.0 : 1.0);
+    this->flops = 2.0 * static_cast<double>(f.extents.size()) *
+                  static_cast<double>(shape.outer * shape.channels) *
+                  (f.direction == "backward" ? 2.0 : 1.0);
     // One rounding per link and factor, relative to the sums of absolute values.
-    tolerance = static_cast<double>((shape.channels + 2) * shape.outer) * unit_roundoff<T>();
+    this->tolerance = static_cast<double>((shape.channels + 2) * shape.outer) * unit_roundoff<T>();
   }
 
   // Recomputes some columns of y or dx in double.
   double max_error() override {
+    if (!placed_to.fetch(to)) return wrong;
     double error = 0;
     std::size_t const step = std::max<std::size_t>(1, x->verified.size() / 16);
     for (std::size_t k = 0; k < x->verified.size(); k += step)
@@ -87,23 +89,28 @@ class mix_job : public job {
   }
 
  protected:
-  auto w() const { return ss::tensor4<T const>(weights.data(), shape); }
-
-  fields const at;
   mix_policy const policy;
   bool const backward;
-  ss::extents4 const shape;  // of the weights
   std::shared_ptr<dataset<T>> x, from;
+  ss::extents4 const shape, held;  // of the weights, of all samples and on the host
   buffer<T> weights, to;
+  typename Place::template tensor<T> placed_from, placed_to;
+  typename Place::template stack<T> placed_weights;
 
  private:
+  static buffer<T> const& drawn(buffer<T> const& w, ss::extents4 e) {
+    for (std::size_t i = 0; i < w.size(); ++i)
+      w[i] = from_double<T>((random_uniform(input_seed + 7, i) - 0.5) /
+                            static_cast<double>(e.channels));
+    return w;
+  }
   double weight(ss::index_t m, ss::index_t b, ss::index_t i, ss::index_t k) const {
     return decoded(weights[static_cast<std::size_t>(
-        ((m * shape.batch + b) * shape.length + i) * shape.channels + k)]);
+        ((m * held.batch + b) * held.length + i) * held.channels + k)]);
   }
   double error_of_column(std::size_t number) const {
     auto const n = shape.length;
-    ss::index_t const sample = static_cast<ss::index_t>(number) / at.extents.channels;
+    ss::index_t const sample = static_cast<ss::index_t>(number) / this->at.extents.channels;
     std::vector<double> const first = from->column(number);
     std::vector<double> v = first, size = first, next(v.size()), next_size(v.size());
     for (double& s : size) s = std::abs(s);
@@ -133,12 +140,110 @@ class mix_job : public job {
     double error = 0;
     std::size_t const start = from->start(number);
     for (std::size_t i = 0; i < v.size(); ++i) {
-      double const is = decoded(to[start + i * static_cast<std::size_t>(at.extents.channels)]);
+      double const is =
+          decoded(to[start + i * static_cast<std::size_t>(this->at.extents.channels)]);
       double const bound = size[i] + std::numeric_limits<double>::min();
       error = worst(error, std::abs(is - v[i]) / bound);
     }
     return error;
   }
+};
+
+// forward saves all states, forward_values none. backward reads them or, for sparse_mix_recompute,
+// recomputes them; backward_input is the gradient of x alone.
+template <class T, class Place>
+class mix_call_job : public mix_job<T, Place> {
+ public:
+  explicit mix_call_job(fields const& f)
+      : mix_job<T, Place>(f),
+        weighed_(f.direction == "backward"),
+        every_(f.subject == "sparse_mix_recompute" ? ss::recompute : ss::save_all),
+        gradients(weighed_ ? this->weights.size() : 0),
+        states(static_cast<std::size_t>(
+            weighed_ || f.direction == "forward" ? states_of(this->held.batch).size() : 0)),
+        placed_gradients(this->shape, gradients),
+        placed_states(states_of(f.extents.batch), states) {
+    with_mix(f, every_, [&](auto const& op) {
+      this->allocate(op.template workspace_bytes<T>(this->exec(), f.extents, this->shape));
+    });
+    this->saved_bytes = placed_states.bytes();
+    this->traffic_bytes += placed_states.bytes() + placed_gradients.bytes();
+    if (!weighed_) return;
+    placed_x_ = typename Place::template tensor<T>(f.extents, this->x->values);
+    this->traffic_bytes += placed_x_.bytes();
+    with_mix(f, every_, [&](auto const& op) {
+      op.forward(this->exec(), placed_x_.const_view(), this->placed_weights.view(),
+                 this->placed_to.view(), placed_states.view(), this->scratch);
+      Place::wait();
+    });
+  }
+  void run() override {
+    auto const in = this->placed_from.const_view();
+    auto const out = this->placed_to.view();
+    auto const w = this->placed_weights.view();
+    with_mix(this->at, every_, [&](auto const& op) {
+      if (this->at.direction == "forward")
+        op.forward(this->exec(), in, w, out, placed_states.view(), this->scratch);
+      else if (this->at.direction == "forward_values")
+        op.forward(this->exec(), in, w, out, ss::no_saved, this->scratch);
+      else if (this->at.direction == "backward_input")
+        op.backward(this->exec(), in, w, out, this->scratch);
+      else
+        op.backward(this->exec(), in, placed_x_.const_view(), w, placed_states.view(), out,
+                    placed_gradients.view(), this->scratch);
+    });
+  }
+
+  // Checks the weights' gradients as well, where they can be recomputed.
+  double max_error() override {
+    double const error = mix_job<T, Place>::max_error();
+    return weighed_ ? std::max(error, error_of_gradients()) : error;
+  }
+
+ private:
+  ss::extents4 states_of(ss::index_t batch) const {
+    return {every_.states(this->shape.outer), batch, this->at.extents.length,
+            this->at.extents.channels};
+  }
+
+  // The error of the gradient of the last factor's weights, which are sums over channels. 0 if the
+  // factor's input was not saved.
+  virtual double error_of_gradients() const {
+    if (!placed_gradients.fetch(gradients) || !placed_states.fetch(states)) return wrong;
+    ss::index_t const m = this->shape.outer - 1;
+    if (m > 0 && every_.every != 1) return 0.0;
+    ss::extents3 const e = this->x->extents;
+    auto const v =
+        m == 0
+            ? const_view(this->x->values, e)
+            : ss::tensor3<T const>(ss::tensor4<T const>(states.data(), states_of(e.batch))[m - 1]);
+    auto const dz = const_view(this->from->values, e);
+    auto const dw = ss::tensor4<T>(gradients.data(), this->held);
+    double error = 0;
+    ss::index_t const n = e.length, step = std::max<ss::index_t>(1, n / 64) | 1;
+    for (ss::index_t b = 0; b < e.batch; ++b)
+      for (ss::index_t i = 0; i < n; i += step)
+        for (ss::index_t k = 0; k < this->held.channels; ++k) {
+          ss::index_t const other = ((i + this->policy.offset(k, m)) % n + n) % n;
+          double want = 0, size = 1e-300;
+          for (ss::index_t c = 0; c < e.channels; ++c) {
+            double const product = decoded(dz(b, i, c)) * decoded(v(b, other, c));
+            want += product, size += std::abs(product);
+          }
+          error = worst(error, std::abs(decoded(dw(m, b, i, k)) - want) / size);
+        }
+    return error;
+  }
+
+  bool const weighed_;
+  ss::checkpoints const every_;
+
+ protected:
+  buffer<T> gradients, states;
+  typename Place::template stack<T> placed_gradients, placed_states;
+
+ private:
+  typename Place::template tensor<T> placed_x_;
 };
 
 }  // namespace bench

@@ -6,6 +6,7 @@
 #include "driver/case.hpp"
 #include "driver/dataset.hpp"
 #include "driver/tensors.hpp"
+#include "slicing_sort/oracle.hpp"
 
 #include <slicesort/policies/order.hpp>
 
@@ -18,22 +19,27 @@
 namespace bench {
 
 // Calls `f` with the order policy of that name.
-template <class F>
+template <class Place = host_place, class F>
 auto with_order(std::string const& policy, F const& f) {
-  if (policy == "descending") return f(ss::descending{});
+  if constexpr (Place::every_policy)
+    if (policy == "descending") return f(ss::descending{});
   if (policy == "interleave") return f(ss::interleave{1, 3});
   return f(ss::ascending{});
 }
 
-// Whether channel `c` of the case ascends.
+// True if channel `c` of the case ascends.
 inline bool ascends(fields const& at, ss::index_t c) {
   return with_order(at.policy,
                     [&](auto order) { return ss::detail::ascends(order, c, at.extents.channels); });
 }
 
+// The stable argsorts of the verified columns.
 template <class T>
 auto const& expected_order(dataset<T>& data, fields const& at) {
-  return data.argsorted(at.policy, [&](ss::index_t c) { return ascends(at, c); });
+  return data.remembered(at.policy, [&](std::size_t c) {
+    auto const channel = static_cast<ss::index_t>(c) % at.extents.channels;
+    return support::argsort_by_stable_sort(data.column(c), ascends(at, channel));
+  });
 }
 
 // The largest `f(p, n, cell)` over the rows `n` of every verified column, where `p` is that
@@ -53,65 +59,80 @@ double worst_column(dataset<T> const& data, Columns const& columns, F const& f) 
 }
 
 // y = sort(x), and the permutation unless the direction is forward_values.
-template <class T>
-class sort_job : public job {
+template <class T, class Place = host_place>
+class sort_job : public place_job<Place> {
  public:
   explicit sort_job(fields const& f)
-      : at(f),
+      : place_job<Place>(f),
         saving(f.direction == "forward"),
-        x(get_dataset<T>(f.input, f.extents)),
-        y(x->values.size()) {
-    if (saving) perm = index_buffer(at.extents, at.extents.length);
-    saved_bytes = perm.bytes();
-    traffic_bytes = x->values.bytes() + y.bytes() + perm.bytes();
+        x(get_dataset<T>(f.input, Place::held(f).extents)),
+        y(x->values.size()),
+        perm(saving ? index_buffer(x->extents, f.extents.length) : index_buffer()),
+        placed_x(f.extents, x->values),
+        placed_y(f.extents, y),
+        placed_perm(f.extents.batch, perm) {
+    this->saved_bytes = placed_perm.bytes();
+    this->traffic_bytes = placed_x.bytes() + placed_y.bytes() + placed_perm.bytes();
   }
 
   double max_error() override {
-    return worst_column(*x, expected_order(*x, at),
+    return placed_y.fetch(y) && placed_perm.fetch(perm) ? error_of_results() : wrong;
+  }
+
+ protected:
+  virtual double error_of_results() {
+    return worst_column(*x, expected_order(*x, this->at),
                         [&](auto const& p, std::size_t n, auto const& cell) {
                           double const error = moved_value_error(y[cell(n)], x->values[cell(p[n])]);
                           return saving && perm[cell(n)] != p[n] ? wrong : error;
                         });
   }
 
- protected:
-  fields const at;
   bool const saving;
   std::shared_ptr<dataset<T>> x;
   buffer<T> y;
   index_buffer perm;
+  typename Place::template tensor<T> placed_x, placed_y;
+  typename Place::indices placed_perm;
 };
 
 // dx[perm] = dy, with the permutation that the operator itself has saved.
-template <class T>
-class unsort_job : public job {
+template <class T, class Place = host_place>
+class unsort_job : public place_job<Place> {
  public:
   explicit unsort_job(fields const& f)
-      : at(f),
-        x(get_dataset<T>(f.input, f.extents)),
-        dy(get_dataset<T>("uniform", f.extents)),
+      : place_job<Place>(f),
+        x(get_dataset<T>(f.input, Place::held(f).extents)),
+        dy(get_dataset<T>("uniform", x->extents)),
         dx(dy->values.size()),
-        perm(f.extents, f.extents.length) {
+        perm(x->extents, f.extents.length),
+        placed_dy(f.extents, dy->values),
+        placed_dx(f.extents, dx),
+        placed_perm(f.extents.batch, perm) {
     sort_once();
-    saved_bytes = perm.bytes();
-    traffic_bytes = dy->values.bytes() + dx.bytes() + perm.bytes();
+    placed_perm.fill(perm);
+    this->saved_bytes = placed_perm.bytes();
+    this->traffic_bytes = placed_dy.bytes() + placed_dx.bytes() + placed_perm.bytes();
   }
 
-  double max_error() override {
-    return worst_column(*x, expected_order(*x, at),
+  double max_error() override { return placed_dx.fetch(dx) ? error_of_results() : wrong; }
+
+ protected:
+  virtual double error_of_results() {
+    return worst_column(*x, expected_order(*x, this->at),
                         [&](auto const& p, std::size_t n, auto const& cell) {
                           return moved_value_error(dx[cell(p[n])], dy->values[cell(n)]);
                         });
   }
 
- protected:
-  fields const at;
   std::shared_ptr<dataset<T>> x, dy;
   buffer<T> dx;
   index_buffer perm;
+  typename Place::template tensor<T> placed_dy, placed_dx;
+  typename Place::indices placed_perm;
 
  private:
-  void sort_once();  // where the operator is included: slicing_sort.cpp
+  void sort_once();  // where the operator is included: slicing_sort_jobs.hpp
 };
 
 }  // namespace bench

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "arena.hpp"
-
 #include "backend.hpp"
 #include "case.hpp"
 #include "driver.hpp"

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// One case: what is measured, under which name, and how to make it when it is about to run.
+// One case: what is measured, under which name, and how to make it when it is about to run; and the
+// subjects, which add cases.
 #pragma once
 
+#include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/tensor_view.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace bench {
@@ -73,6 +77,35 @@ template <class Job>
 void add_case(fields const& at) {
   all_cases().push_back(
       {at, [](fields const& f) -> std::unique_ptr<job> { return std::make_unique<Job>(f); }});
+}
+
+// Cases of one element type that a file of bench/cases adds. It is compiled once for each type and
+// registers itself, so nothing else lists subjects.
+struct subject {
+  std::string name, dtype;
+  std::function<void()> add;  // its cases
+};
+
+inline std::vector<subject>& all_subjects() {
+  static std::vector<subject> subjects;
+  return subjects;
+}
+
+// `subject_of<T> const here("max_exchange", add_max_exchange<T>);`
+template <class T>
+struct subject_of {
+  subject_of(char const* name, void (*add)()) {
+    all_subjects().push_back({name, ss::dtype_traits<T>::name, add});
+  }
+};
+
+// Cases run in the order in which they are added; sorting makes it independent of the linker.
+inline void add_all_subjects() {
+  auto& all = all_subjects();
+  std::sort(all.begin(), all.end(), [](subject const& a, subject const& b) {
+    return std::tie(a.dtype, a.name) < std::tie(b.dtype, b.name);
+  });
+  for (subject const& s : all) s.add();
 }
 
 }  // namespace bench

@@ -5,13 +5,11 @@
 
 #include "buffer.hpp"
 #include "inputs.hpp"
-#include "oracle.hpp"
 
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -65,14 +63,6 @@ class dataset {
     for (std::size_t n = 0; n < rows.size(); ++n)
       rows[n] = decoded(values[start(number) + n * channels]);
     return rows;
-  }
-
-  // The stable argsorts of the verified columns.
-  permutations const& argsorted(std::string const& policy,
-                                std::function<bool(ss::index_t)> const& ascends) {
-    return remembered(policy, [&](std::size_t c) {
-      return stable_argsort(column(c), ascends(static_cast<ss::index_t>(c) % extents.channels));
-    });
   }
 
   ss::extents3 extents;

@@ -3,7 +3,7 @@
 
 #include "backend.hpp"
 #include "case.hpp"
-#include "text.hpp"
+#include "settings.hpp"
 
 #include <benchmark/benchmark.h>
 

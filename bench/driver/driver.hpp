@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the list of cases to Google Benchmark.
+// The way of the list of cases: to Google Benchmark, or into the arena.
 #pragma once
 
 #include "case.hpp"
@@ -34,5 +34,21 @@ void show_progress();
 
 // Runs what was registered. Each is compared with the oracle before it is timed.
 void run_cases();
+
+// Adds a case of the direction `training` for every pair of a forward and a backward case on text:
+// forward, which saves, and then backward, timed as one call.
+void add_training_cases();
+
+// The arena times cases against each other: all are alive at once and every round times each of
+// them, so that whatever else the machine does affects all alike.
+struct arena_options {
+  unsigned rounds = 6;
+  double seconds_of_a_round = 0.03;  // spent on a case whose calls are too short to time alone
+  // Before every round a line is read from stdin, so that another program can measure between ours.
+  bool wait_for_rounds = false;
+};
+// Runs the cases whose names match and prints JSON, an object a line: the context, what is being
+// done, and at the end a case each. Returns how many cases that was.
+std::size_t run_arena(std::string const& filter, arena_options const& options);
 
 }  // namespace bench

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "numbers.hpp"
-#include "random.hpp"
-#include "text.hpp"
+#include "settings.hpp"
 
 #include <slicesort/tensor_view.hpp>
 
@@ -23,16 +22,16 @@ inline constexpr std::uint64_t input_seed = 2024;
 template <class T, class F>
 void fill_each(T* out, ss::extents3 e, F const& f) {
   std::size_t const size = static_cast<std::size_t>(e.size());
-  for (std::size_t i = 0; i < size; ++i) out[i] = rounded<T>(f(i));
+  for (std::size_t i = 0; i < size; ++i) out[i] = from_double<T>(f(i));
 }
 
 template <class T, class F>
 void fill_normal(T* out, ss::extents3 e, std::uint64_t seed, F const& f) {
   std::size_t const size = static_cast<std::size_t>(e.size());
   for (std::size_t i = 0; i < size; i += 2) {
-    normal_pair const pair = random_normals(seed, i / 2);
-    out[i] = rounded<T>(f(pair.even));
-    if (i + 1 < size) out[i + 1] = rounded<T>(f(pair.odd));
+    auto const pair = random_normals(seed, i / 2);
+    out[i] = from_double<T>(f(pair.even));
+    if (i + 1 < size) out[i + 1] = from_double<T>(f(pair.odd));
   }
 }
 
@@ -61,7 +60,7 @@ void fill_text(T* out, ss::extents3 e, std::uint64_t seed, bool repeated) {
                       std::to_string(text.size()) + " bytes)");
   std::vector<double> table(256 * channels), frequency(channels);
   for (std::size_t i = 0; i < table.size(); ++i) {
-    normal_pair const pair = random_normals(seed + 1, i / 2);
+    auto const pair = random_normals(seed + 1, i / 2);
     table[i] = i % 2 == 0 ? pair.even : pair.odd;
   }
   for (std::size_t c = 0; c < channels; ++c)
@@ -76,7 +75,7 @@ void fill_text(T* out, ss::extents3 e, std::uint64_t seed, bool repeated) {
                                   : batch > 1 ? b * (text.size() - rows) / (batch - 1)
                                               : 0;
         out[(b * rows + n) * channels + c] =
-            rounded<T>(table[text[(start + n) % text.size()] * channels + c] + position);
+            from_double<T>(table[text[(start + n) % text.size()] * channels + c] + position);
       }
     }
 }

@@ -3,14 +3,11 @@
 // it the host's or the GPU's. Takes Google Benchmark's own flags, and --text FILE; of the text task
 // --lengths N,N,.. (besides its own), --batch B, --channels N,N,.., --heads H,H,.., --input NAME;
 // --dtypes f32,.. (only these), --progress; --arena ROUNDS times the cases round by round
-// (arena.hpp), each for --round-seconds S, and with --wait-for-rounds waits for a line before each.
-#include "arena.hpp"
+// (driver.hpp), each for --round-seconds S, and with --wait-for-rounds waits for a line before
+// each.
 #include "backend.hpp"
 #include "driver.hpp"
 #include "settings.hpp"
-#include "subjects.hpp"
-#include "text.hpp"
-#include "training.hpp"
 
 #include <benchmark/benchmark.h>
 #include <slicesort/tensor_view.hpp>
@@ -22,6 +19,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -34,37 +32,32 @@ struct arguments {
   bench::arena_options arena;
 };
 
-slicesort::index_t parse_count(std::string const& flag, std::string const& text) {
-  if (text.empty() || text.size() > 9 ||
-      text.find_first_not_of("0123456789") != std::string::npos || std::stol(text) == 0)
-    throw bench::usage_error(flag + ": '" + text + "' is not a positive number");
-  return std::stol(text);
-}
-
-double parse_seconds(std::string const& flag, std::string const& text) {
+template <class Number>
+Number parse_number(std::string const& flag, std::string const& text) {
   std::istringstream in(text);
-  double seconds = 0.0;
-  if (!(in >> seconds) || !in.eof() || !(seconds > 0.0))
+  Number number{};
+  if (!(in >> number) || in.peek() != EOF || !(0 < number && number < 1'000'000'000))
     throw bench::usage_error(flag + ": '" + text + "' is not a positive number");
-  return seconds;
+  return number;
 }
 
-std::vector<std::string> parts_of(std::string const& list) {
-  std::vector<std::string> parts;
-  std::stringstream in(list);
-  for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
-  return parts;
+// Items such as 1024,4096.
+template <class Item>
+std::vector<Item> parse_list(std::string const& flag, std::string const& list) {
+  std::vector<Item> items;
+  std::istringstream in(list);
+  for (std::string part; std::getline(in, part, ',');)
+    if constexpr (std::is_same_v<Item, std::string>)
+      items.push_back(part);
+    else
+      items.push_back(parse_number<Item>(flag, part));
+  if (items.empty()) throw bench::usage_error(flag + " needs a list such as 1024,4096");
+  return items;
 }
 
-std::vector<slicesort::index_t> parse_counts(std::string const& flag, std::string const& list) {
-  std::vector<slicesort::index_t> numbers;
-  for (std::string const& part : parts_of(list)) numbers.push_back(parse_count(flag, part));
-  if (numbers.empty()) throw bench::usage_error(flag + " needs a list such as 1024,4096");
-  return numbers;
-}
-
-// Takes our flags out of argv and leaves Google Benchmark's.
+// Takes the driver's flags out of argv and leaves Google Benchmark's.
 arguments take_arguments(int& argc, char** argv) {
+  using slicesort::index_t;
   arguments a;
   bench::text_task& task = bench::the_task();
   int kept = 1;
@@ -77,22 +70,21 @@ arguments take_arguments(int& argc, char** argv) {
     if (flag == "--text")
       a.text = value();
     else if (flag == "--lengths")
-      for (slicesort::index_t const n : parse_counts(flag, value())) task.lengths.insert(n);
+      for (index_t const n : parse_list<index_t>(flag, value())) task.lengths.insert(n);
     else if (flag == "--batch")
-      task.batch = parse_count(flag, value());
+      task.batch = parse_number<index_t>(flag, value());
     else if (flag == "--channels")
-      task.channels = parse_counts(flag, value());
+      task.channels = parse_list<index_t>(flag, value());
     else if (flag == "--heads")
-      task.heads = parse_counts(flag, value());
+      task.heads = parse_list<index_t>(flag, value());
     else if (flag == "--input")
       task.input = value();
     else if (flag == "--dtypes")
-      for (std::string const& name : parts_of(value())) a.dtypes.insert(name);
-    else if (flag == "--arena") {
-      a.in_arena = true;
-      a.arena.rounds = static_cast<unsigned>(parse_count(flag, value()));
-    } else if (flag == "--round-seconds")
-      a.arena.seconds_of_a_round = parse_seconds(flag, value());
+      for (std::string const& name : parse_list<std::string>(flag, value())) a.dtypes.insert(name);
+    else if (flag == "--arena")
+      a.in_arena = true, a.arena.rounds = unsigned(parse_number<int>(flag, value()));
+    else if (flag == "--round-seconds")
+      a.arena.seconds_of_a_round = parse_number<double>(flag, value());
     else if (flag == "--wait-for-rounds")
       a.arena.wait_for_rounds = true;
     else if (flag == "--benchmark_list_tests" || flag == "--benchmark_list_tests=true")

@@ -1,19 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// The settings that operators and baselines share, so that every case has its baseline beside it.
-// Several may name one case: it is there once.
+// The text of the byte-level task, and the settings that operators and baselines share, so that
+// every case has its baseline beside it. Several may name one case: it is there once.
 #pragma once
 
 #include "case.hpp"
-#include "text.hpp"
 
 #include <slicesort/dtype.hpp>
 
+#include <cstdint>
+#include <fstream>
 #include <initializer_list>
+#include <iterator>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace bench {
+
+// A mistake on the command line: one message, exit status 2.
+struct usage_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+inline std::vector<std::uint8_t> read_text(std::string const& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw usage_error("cannot read the text " + path);
+  std::vector<std::uint8_t> bytes((std::istreambuf_iterator<char>(file)),
+                                  std::istreambuf_iterator<char>());
+  if (file.bad()) throw usage_error("cannot read the text " + path);
+  if (bytes.empty()) throw usage_error("the text " + path + " is empty");
+  return bytes;
+}
+
+// The text of this process; set once, before any case runs.
+inline std::vector<std::uint8_t>& the_text() {
+  static std::vector<std::uint8_t> text;
+  return text;
+}
 
 // The byte-level text task of the papers, which the arena measures; options change it.
 struct text_task {
@@ -89,8 +113,14 @@ void for_each_setting(std::string const& subject, std::string const& direction, 
   for (char const* input : {"normal", "text"}) add("ascending", input, {2, 37, 24});
 }
 
-// Whether a subject with a single policy takes part. Those that do not sort carry the field all the
+// True if a subject with a single policy takes part. Those that do not sort carry the field all the
 // same, so that their names pair with the baselines'.
 inline bool is_plain(fields const& at) { return at.policy == "ascending"; }
+template <class T, class F>
+void for_each_plain_setting(std::string const& subject, std::string const& direction, F const& f) {
+  for_each_setting<T>(subject, direction, [&](fields const& at) {
+    if (is_plain(at)) f(at);
+  });
+}
 
 }  // namespace bench

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors as a user of the library would hold them: buffers of their own, workspace allocated once.
+// A place says where they lie and where the operator runs: the host's is here, the device's in
+// cuda/tensors.hpp. The host holds the samples that results are compared in.
 #pragma once
 
 #include "buffer.hpp"
+#include "case.hpp"
 
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
-#include <slicesort/workspace.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -70,6 +72,82 @@ ss::tensor3<T const> const_view(buffer<T> const& b, ss::extents3 e) {
   return {b.data(), e};
 }
 
-inline ss::workspace lend(buffer<unsigned char> const& b) { return {b.data(), b.bytes()}; }
+struct host_place {
+  static constexpr char const* name = "host";
+  static constexpr bool every_policy = true;  // is compiled
+  // The case as the host holds it.
+  static fields const& held(fields const& f) { return f; }
+  static ss::exec::host exec(fields const& f) { return f.exec(); }
+  static void wait() {}
+
+  template <class T>
+  using memory = buffer<T>;
+
+  // A buffer as a tensor; without elements it has no extents.
+  template <class T>
+  class tensor {
+   public:
+    tensor() = default;
+    tensor(ss::extents3 e, buffer<T> const& b) {
+      if (b.size() != 0) view_ = {b.data(), e};
+    }
+    ss::tensor3<T> view() const { return view_; }
+    ss::tensor3<T const> const_view() const { return view_; }
+    std::size_t bytes() const {
+      return static_cast<std::size_t>(view_.extents().size()) * sizeof(T);
+    }
+    // Copies the held samples to the buffer; false if another sample differs.
+    bool fetch(buffer<T> const&) const { return true; }
+
+   private:
+    ss::tensor3<T> view_;
+  };
+
+  // A stack of tensors for every sample.
+  template <class T>
+  class stack {
+   public:
+    stack(ss::extents4 e, buffer<T> const& b) {
+      if (b.size() != 0) view_ = {b.data(), e};
+    }
+    ss::tensor4<T> view() const { return view_; }
+    std::size_t bytes() const {
+      return static_cast<std::size_t>(view_.extents().size()) * sizeof(T);
+    }
+    bool fetch(buffer<T> const&) const { return true; }
+
+   private:
+    ss::tensor4<T> view_;
+  };
+
+  // Saved indices of so many samples.
+  class indices {
+   public:
+    indices(ss::index_t, index_buffer const& b) : buffer_(b) {}
+    ss::index_tensor3 view() const { return buffer_.view(); }
+    ss::saved_permutation saved() const { return buffer_.saved(); }
+    std::size_t bytes() const { return buffer_.bytes(); }
+    void fill(index_buffer const&) const {}
+    bool fetch(index_buffer const&) const { return true; }
+
+   private:
+    index_buffer const& buffer_;
+  };
+};
+
+// A job whose operator runs in a place, and its workspace.
+template <class Place>
+class place_job : public job {
+ protected:
+  explicit place_job(fields const& f) : at(f) {}
+  auto exec() const { return Place::exec(at); }
+  void allocate(std::size_t bytes) {
+    scratch = typename Place::template memory<unsigned char>(bytes);
+    workspace_bytes = bytes;
+  }
+
+  fields const at;  // of all samples
+  typename Place::template memory<unsigned char> scratch;
+};
 
 }  // namespace bench

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training.hpp"
-
 #include "case.hpp"
+#include "driver.hpp"
 #include "settings.hpp"
 
 #include <algorithm>

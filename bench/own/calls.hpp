@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the forms of <slicesort/bench.hpp> an operator has, and calls of them. A form is found
-// by trying whether the call compiles.
+// The forms of <slicesort/bench.hpp> that an operator has. A form is found by trying whether the
+// call compiles.
 #pragma once
 
 #include "../driver/case.hpp"
@@ -30,14 +30,32 @@ using expected_result = decltype(std::declval<Op&>().expected(std::declval<A>().
 template <class Op, class... A>
 using expected_backward_result =
     decltype(std::declval<Op&>().expected_backward(std::declval<A>()...));
+template <class Op>
+using tolerance_result = decltype(static_cast<double>(std::declval<Op&>().tolerance));
+template <class Op, class E>
+using flops_result = decltype(double(std::declval<Op&>().flops(std::declval<E>())));
+template <class Op, class E>
+using backward_flops_result =
+    decltype(double(std::declval<Op&>().backward_flops(std::declval<E>())));
 
 template <class Void, template <class...> class Result, class Op, class Arguments>
 inline constexpr bool compiles = false;
 template <template <class...> class Result, class Op, class... A>
 inline constexpr bool compiles<std::void_t<Result<Op, A...>>, Result, Op, std::tuple<A...>> = true;
-// Whether the operator has the member for arguments of a tuple's types.
-template <template <class...> class Result, class Op, class Arguments>
+// True if the operator has the member for arguments of a tuple's types.
+template <template <class...> class Result, class Op, class Arguments = std::tuple<>>
 inline constexpr bool has = compiles<void, Result, Op, Arguments>;
+
+// False where the operator says that it has no backward, or no oracle: without a word of it, both
+// are required.
+template <class Op, class = void>
+inline constexpr bool wants_backward = true;
+template <class Op>
+inline constexpr bool wants_backward<Op, std::enable_if_t<!Op::has_backward>> = false;
+template <class Op, class = void>
+inline constexpr bool wants_oracle = true;
+template <class Op>
+inline constexpr bool wants_oracle<Op, std::enable_if_t<!Op::has_oracle>> = false;
 
 template <class... Tuples>
 using joined = decltype(std::tuple_cat(std::declval<Tuples>()...));
@@ -110,48 +128,30 @@ constexpr std::size_t count_of_inputs() {
   return 0;
 }
 
-// Whether the operator has a member of that name, callable or not: a twin of the same name makes it
-// ambiguous.
-#define SLICESORT_BENCH_MEMBER(name)                                              \
-  struct name##_twin {                                                            \
-    int name;                                                                     \
-  };                                                                              \
-  template <class Op>                                                             \
-  struct name##_twice : Op, name##_twin {};                                       \
-  template <class Op, class = void>                                               \
-  inline constexpr bool has_##name = std::is_class_v<Op> && !std::is_final_v<Op>; \
-  template <class Op>                                                             \
-  inline constexpr bool has_##name<Op, std::void_t<decltype(&name##_twice<Op>::name)>> = false;
-SLICESORT_BENCH_MEMBER(backward)
-SLICESORT_BENCH_MEMBER(saved)
-SLICESORT_BENCH_MEMBER(expected)
-SLICESORT_BENCH_MEMBER(expected_backward)
-#undef SLICESORT_BENCH_MEMBER
-
-// A member that no call fits would be left out without a word.
+// A member that no call fits must not be left out without a word.
 template <class Op, class T, std::size_t Count>
 constexpr void check_forms() {
   using f = forms<Op, T, Count>;
   using oracle = oracle_forms<Op, Count>;
-  static_assert(
-      !has_saved<Op> || f::saves,
-      "slicesort::bench: saved must take the inputs of forward: saved(x) or saved(q, k, v)");
   static_assert(!f::saves || f::trains,
                 "slicesort::bench: an operator with saved(x) needs forward(on, x, y, state), with "
                 "what saved returned");
-  static_assert(!has_backward<Op> || f::short_backward || f::long_backward,
-                "slicesort::bench: backward must be backward(on, dy, dx) or "
-                "backward(on, dy, x, y, dx), with three inputs (on, dy, q, k, v, y, dq, dk, dv); "
-                "with saved, the state comes before the gradients that are written");
-  static_assert(!has_expected<Op> || oracle::forward,
+  static_assert(
+      !wants_backward<Op> || f::short_backward || f::long_backward,
+      "slicesort::bench: backward must be backward(on, dy, dx) or backward(on, dy, x, y, dx), with "
+      "three inputs (on, dy, q, k, v, y, dq, dk, dv); with saved(x) or saved(q, k, v), the state "
+      "comes before the gradients that are written. An operator without backward says so: static "
+      "constexpr bool has_backward = false;");
+  static_assert(!wants_oracle<Op> || oracle::forward,
                 "slicesort::bench: expected must take tensor3<double const> for every input and "
-                "tensor3<double> for y");
-  static_assert(!has_expected_backward<Op> || oracle::backward,
+                "tensor3<double> for y. An operator without an oracle says so: static constexpr "
+                "bool has_oracle = false;");
+  static_assert(!wants_oracle<Op> || !wants_backward<Op> || oracle::backward,
                 "slicesort::bench: expected_backward must take tensor3<double const> for dy and "
                 "every input and tensor3<double> for every gradient");
 }
 
-// What a forward call keeps: a container's elements, or what the state itself says.
+// Bytes that a forward call saves: a container's elements, or what the state itself says.
 template <class State>
 auto bytes_of(State const& s, int) -> decltype(static_cast<std::size_t>(s.bytes())) {
   return static_cast<std::size_t>(s.bytes());

@@ -4,8 +4,6 @@
 
 #include "../driver/case.hpp"
 #include "../driver/settings.hpp"
-#include "../driver/subjects.hpp"
-#include "../driver/text.hpp"
 #include "job.hpp"
 
 #include <slicesort/dtype.hpp>

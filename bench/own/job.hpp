@@ -32,22 +32,6 @@ double usual_tolerance(ss::index_t terms) {
   return 4.0 * (unit_roundoff<T>() + std::sqrt(static_cast<double>(terms)) * of_sums);
 }
 
-template <class Op, class = void>
-inline constexpr bool has_tolerance = false;
-template <class Op>
-inline constexpr bool
-    has_tolerance<Op, decltype(void(static_cast<double>(std::declval<Op&>().tolerance)))> = true;
-template <class Op, class = void>
-inline constexpr bool has_flops = false;
-template <class Op>
-inline constexpr bool
-    has_flops<Op, decltype(void(double(std::declval<Op&>().flops(ss::extents3{}))))> = true;
-template <class Op, class = void>
-inline constexpr bool has_backward_flops = false;
-template <class Op>
-inline constexpr bool has_backward_flops<
-    Op, decltype(void(double(std::declval<Op&>().backward_flops(ss::extents3{}))))> = true;
-
 // The last sample of a tensor, and where its rows lie: a mistake about the batch shows there.
 template <class T>
 struct last_sample {
@@ -103,7 +87,7 @@ class own_job final : public job {
     }
     if (state_) saved_bytes = bytes_of(*state_, 0);
     set_traffic();
-    if constexpr (has_tolerance<Op>)
+    if constexpr (has<tolerance_result, Op>)
       tolerance = static_cast<double>(op_.tolerance);
     else
       tolerance = usual_tolerance<T>(at.extents.length);
@@ -136,9 +120,9 @@ class own_job final : public job {
     if (backward_) {
       std::size_t const read = f::long_backward ? count + 2 : 1;
       traffic_bytes = (read + count) * each + saved_bytes;
-      if constexpr (has_backward_flops<Op>) flops = double(op_.backward_flops(at_.extents));
+      if constexpr (has<backward_flops_result, Op, std::tuple<ss::extents3>>) flops = double(op_.backward_flops(at_.extents));
     } else {
-      if constexpr (has_flops<Op>) flops = double(op_.flops(at_.extents));
+      if constexpr (has<flops_result, Op, std::tuple<ss::extents3>>) flops = double(op_.flops(at_.extents));
     }
   }
 

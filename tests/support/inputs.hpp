@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns of test data, the same bits on every machine: a counter-based generator and the kinds of
-// input that sorts go wrong on.
+// Test data, the same bits on every machine: counter-based random numbers, which the benches share,
+// and columns of the kinds of input that sorts go wrong on.
 #pragma once
 
 #include "numbers.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -36,6 +37,25 @@ class random_stream {
   std::uint64_t seed_;
   std::uint64_t counter_ = 0;
 };
+
+// Random numbers without state. Number `position` of the SplitMix64 sequence that starts from
+// `seed`:
+constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t position) {
+  return random_stream::mix(seed + (position + 1) * 0x9e3779b97f4a7c15u);
+}
+// In [0, 1), 53 bits.
+inline double random_uniform(std::uint64_t seed, std::uint64_t position) {
+  return static_cast<double>(random_bits(seed, position) >> 11) * 0x1p-53;
+}
+// Two standard normals by Box-Muller, from positions 2 pair and 2 pair + 1.
+struct normal_pair {
+  double even, odd;
+};
+inline normal_pair random_normals(std::uint64_t seed, std::uint64_t pair) {
+  double const radius = std::sqrt(-2.0 * std::log(1.0 - random_uniform(seed, 2 * pair)));
+  double const angle = 6.283185307179586 * random_uniform(seed, 2 * pair + 1);
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
 
 enum class input_kind {
   // Ordinary numbers.

@@ -3,9 +3,9 @@
 // CUB, transpose back. Buffers, row numbers and offsets are prepared before timing. Keys are the
 // library's own order as unsigned integers, so that the results agree (but for the signs of zeros
 // and the payloads of NaN, which a key does not keep). Compiled once per element type.
-#include "driver/subjects.hpp"
+#include "cases/sort_jobs.hpp"
+#include "driver/cuda/tensors.hpp"
 #include "settings.hpp"
-#include "sort_jobs.hpp"
 
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/dtype.hpp>
@@ -71,9 +71,9 @@ __global__ void number_rows(row_number* rows, std::size_t size, std::size_t leng
 }
 
 template <class T, bool Radix>
-class cub_job final : public device_sort_job<T> {
+class cub_job final : public sort_job<T, device_place> {
  public:
-  explicit cub_job(fields const& f) : device_sort_job<T>(f, 0), shape_(f.extents) {
+  explicit cub_job(fields const& f) : sort_job<T, device_place>(f), shape_(f.extents) {
     auto const size = static_cast<std::size_t>(shape_.size());
     columns_ = static_cast<int>(shape_.batch * shape_.channels);
     keys_ = device_buffer<key_of<T>>(size);
@@ -104,13 +104,13 @@ class cub_job final : public device_sort_job<T> {
     int const length = static_cast<int>(shape_.length),
               channels = static_cast<int>(shape_.channels);
     to_keys<<<dim3(tiles(channels), tiles(length), batch), threads, 0, stream()>>>(
-        this->x_on_device.const_view().data(), keys_.data(), length, channels);
+        this->placed_x.const_view().data(), keys_.data(), length, channels);
     enforce(cudaGetLastError(), "to_keys");
     std::size_t bytes = temporary_.bytes();
     sort(temporary_.data(), bytes);
     from_keys<<<dim3(tiles(length), tiles(channels), batch), threads, 0, stream()>>>(
-        sorted_keys_.data(), sorted_rows_.data(), this->y_on_device.view().data(),
-        static_cast<row_number*>(this->perm_on_device.view().data()), length, channels);
+        sorted_keys_.data(), sorted_rows_.data(), this->placed_y.view().data(),
+        static_cast<row_number*>(this->placed_perm.view().data()), length, channels);
     enforce(cudaGetLastError(), "from_keys");
   }
 

@@ -2,128 +2,36 @@
 // sparse_mix on the GPU. Compiled once per element type.
 #include "cases/mix_jobs.hpp"
 #include "driver/cuda/tensors.hpp"
-#include "driver/subjects.hpp"
 #include "settings.hpp"
 
 #include <slicesort/cuda.cuh>
-#include <slicesort/sparse_mix.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <cstring>
 #include <string>
 
 namespace bench {
 namespace {
 
-// A stack of tensors for every sample. In memory the sample is the outermost axis; in the view it
-// is the stack.
+// The host gives the same bits of the weights' gradients.
 template <class T>
-class device_stacks {
+class checked_mix_job final : public mix_call_job<T, device_place> {
  public:
-  device_stacks() = default;
-  explicit device_stacks(ss::extents4 shape)
-      : shape_(shape), values_(static_cast<std::size_t>(shape.size())) {}
-  device_stacks(ss::extents4 shape, buffer<T> const& sample) : device_stacks(shape) {
-    repeat_sample(values_.data(), sample.data(), sample.bytes(), samples());
-  }
-  ss::tensor4<T> view() const {
-    ss::index_t const each = shape_.length * shape_.channels;
-    return {values_.data(), shape_, {each, shape_.outer * each, shape_.channels, 1}};
-  }
-  std::size_t bytes() const { return values_.bytes(); }
-  bool fetch(buffer<T> const& sample) const {
-    return fetch_sample(sample.data(), values_.data(), sample.bytes(), samples());
-  }
+  using mix_call_job<T, device_place>::mix_call_job;
 
  private:
-  std::size_t samples() const { return static_cast<std::size_t>(shape_.batch); }
-
-  ss::extents4 shape_;
-  device_buffer<T> values_;
-};
-
-// forward saves all states, forward_values none; backward_input is the gradient of x alone.
-template <class T>
-class mix_call_job final : public mix_job<T> {
- public:
-  explicit mix_call_job(fields const& f)
-      : mix_job<T>(one_sample(f)),
-        all_(f),
-        every_(f.subject == "sparse_mix_recompute" ? ss::recompute : ss::save_all),
-        on_weights_{this->shape.outer, f.extents.batch, this->shape.length, this->shape.channels},
-        from_(f.extents, this->from->values),
-        to_(f.extents),
-        weights_(on_weights_, this->weights),
-        gradients_(weighed() ? on_weights_ : ss::extents4{}),
-        states_(weighed() || f.direction == "forward"
-                    ? ss::extents4{every_.states(this->shape.outer), f.extents.batch,
-                                   f.extents.length, f.extents.channels}
-                    : ss::extents4{}),
-        x_(weighed() ? f.extents : ss::extents3{}) {
-    this->workspace_bytes = with_mix(f, every_, [&](auto const& op) {
-      return op.template workspace_bytes<T>(on_device(), f.extents, on_weights_);
-    });
-    scratch_ = device_buffer<unsigned char>(this->workspace_bytes);
-    this->saved_bytes = states_.bytes();
-    this->flops *= static_cast<double>(f.extents.batch);
-    this->traffic_bytes = from_.bytes() + to_.bytes() + weights_.bytes() + states_.bytes() +
-                          gradients_.bytes() + x_.bytes();
-    if (!weighed()) return;
-    x_ = device_tensor<T>(f.extents, this->x->values);
-    with_mix(f, every_, [&](auto const& op) {
-      op.forward(on_device(), x_.const_view(), weights_.view(), to_.view(), {states_.view()},
-                 lend(scratch_));
-    });
-    enforce(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
-  }
-  void run() override {
-    auto const in = from_.const_view();
-    auto const out = to_.view();
-    auto const w = weights_.view();
-    with_mix(all_, every_, [&](auto const& op) {
-      if (all_.direction == "forward")
-        op.forward(on_device(), in, w, out, {states_.view()}, lend(scratch_));
-      else if (all_.direction == "forward_values")
-        op.forward(on_device(), in, w, out, ss::no_saved, lend(scratch_));
-      else if (all_.direction == "backward_input")
-        op.backward(on_device(), in, w, out, lend(scratch_));
-      else
-        op.backward(on_device(), in, x_.const_view(), w, {states_.view()}, out, gradients_.view(),
-                    lend(scratch_));
-    });
-  }
-  double max_error() override {
-    if (!to_.fetch(this->to)) return wrong;
-    double const error = mix_job<T>::max_error();
-    return weighed() ? std::max(error, error_of_gradients()) : error;
-  }
-
- private:
-  bool weighed() const { return all_.direction == "backward"; }
-
-  // The host gives the same bits.
-  double error_of_gradients() const {
-    buffer<T> const is(this->weights.size()), want(is.size()), dx(this->to.size());
-    if (!gradients_.fetch(is)) return wrong;
-    ss::extents3 const e = this->at.extents;
-    with_mix(all_, ss::recompute, [&](auto const& op) {
+  double error_of_gradients() const override {
+    buffer<T> const want(this->gradients.size()), dx(this->to.size());
+    if (!this->placed_gradients.fetch(this->gradients)) return wrong;
+    ss::extents3 const e = this->x->extents;
+    with_mix(this->at, ss::recompute, [&](auto const& op) {
       ss::exec::host const on;
-      buffer<unsigned char> const scratch(op.template workspace_bytes<T>(on, e, this->shape));
-      op.backward(on, const_view(this->from->values, e), const_view(this->x->values, e), this->w(),
-                  ss::no_saved, bench::view(dx, e), ss::tensor4<T>(want.data(), this->shape),
-                  lend(scratch));
+      buffer<unsigned char> const memory(op.template workspace_bytes<T>(on, e, this->held));
+      op.backward(on, const_view(this->from->values, e), const_view(this->x->values, e),
+                  ss::tensor4<T const>(this->weights.data(), this->held), ss::no_saved, view(dx, e),
+                  ss::tensor4<T>(want.data(), this->held), memory);
     });
-    return std::memcmp(is.data(), want.data(), is.bytes()) == 0 ? 0.0 : wrong;
+    return std::memcmp(this->gradients.data(), want.data(), want.bytes()) == 0 ? 0.0 : wrong;
   }
-
-  fields const all_;  // of all samples
-  ss::checkpoints const every_;
-  ss::extents4 const on_weights_;
-  device_tensor<T> from_, to_;
-  device_stacks<T> weights_, gradients_, states_;
-  device_tensor<T> x_;
-  device_buffer<unsigned char> scratch_;
 };
 
 template <class T>
@@ -138,11 +46,11 @@ void add_sparse_mix() {
     at.subject = "sparse_mix";
     for (char const* direction : {"forward", "forward_values", "backward", "backward_input"}) {
       at.direction = direction;
-      add_case<mix_call_job<T>>(at);
+      add_case<checked_mix_job<T>>(at);
     }
     at.subject = "sparse_mix_recompute";
     at.direction = "backward";
-    add_case<mix_call_job<T>>(at);
+    add_case<checked_mix_job<T>>(at);
   };
   for (std::string const topology : {"chord", "cdil"}) {
     for (ss::index_t const n : {1024, 4096, 16384}) {

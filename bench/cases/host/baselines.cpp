@@ -5,7 +5,6 @@
 #include "cases/csp_settings.hpp"
 #include "cases/sort_jobs.hpp"
 #include "driver/settings.hpp"
-#include "driver/subjects.hpp"
 
 #include <cstring>
 #include <memory>
@@ -20,8 +19,7 @@ class std_sort_job final : public sort_job<T> {
     with_index(
         [&](auto index) { bytes_each_ = std_sort_scratch_bytes<T, decltype(index)>(rows()) + 64; });
     bytes_each_ = bytes_each_ / 64 * 64;
-    scratch_ = buffer<unsigned char>(bytes_each_ * f.threads);
-    this->workspace_bytes = scratch_.bytes();
+    this->allocate(bytes_each_ * f.threads);
   }
   void run() override {
     with_index([&](auto index) {
@@ -35,7 +33,7 @@ class std_sort_job final : public sort_job<T> {
         std_sort_columns(
             this->x->values.data() + start, this->y.data() + start, saved, rows(), channels, first,
             last, [&](std::size_t c) { return ascends(this->at, static_cast<ss::index_t>(c)); },
-            scratch_.data() + slot * bytes_each_);
+            this->scratch.data() + slot * bytes_each_);
       });
     });
   }
@@ -51,7 +49,6 @@ class std_sort_job final : public sort_job<T> {
   }
 
   std::size_t bytes_each_ = 0;
-  buffer<unsigned char> scratch_;
 };
 
 template <class T>

@@ -3,7 +3,6 @@
 // type.
 #include "cases/csp_jobs.hpp"
 #include "csp_baselines.hpp"
-#include "driver/subjects.hpp"
 
 #include <slicesort/csp.hpp>
 
@@ -13,47 +12,6 @@
 
 namespace bench {
 namespace {
-
-template <class T>
-std::size_t workspace_of(fields const& at) {
-  return with_csp(
-      at, [&](auto const& op) { return op.template workspace_bytes<T>(at.exec(), at.extents); });
-}
-
-// Runs the library's forward, which saves what backward and its baseline read.
-template <class T>
-void save_order(fields at, buffer<T> const& x, index_buffer const& order) {
-  at.instructions = ss::isa::best;
-  buffer<T> const y(x.size());
-  buffer<unsigned char> const scratch(workspace_of<T>(at));
-  with_csp(at, [&](auto const& op) {
-    op.forward(at.exec(), const_view(x, at.extents), view(y, at.extents), {order.view()},
-               lend(scratch));
-  });
-}
-
-template <class T>
-class csp_job final : public csp_of_rows<T> {
- public:
-  explicit csp_job(fields const& f) : csp_of_rows<T>(f), scratch_(workspace_of<T>(f)) {
-    this->workspace_bytes = scratch_.bytes();
-    if (this->backward) save_order(f, this->x->values, this->order);
-  }
-  void run() override {
-    auto const on = this->at.exec();
-    with_csp(this->at, [&](auto const& op) {
-      if (this->backward)
-        op.backward(on, this->source(), {this->order.view()}, this->target(), lend(scratch_));
-      else if (this->at.direction == "forward")
-        op.forward(on, this->source(), this->target(), {this->order.view()}, lend(scratch_));
-      else
-        op.forward(on, this->source(), this->target(), ss::no_saved, lend(scratch_));
-    });
-  }
-
- private:
-  buffer<unsigned char> scratch_;
-};
 
 // Common to both baselines: shifts and groups of the columns, and their division among threads.
 template <class T>
@@ -97,8 +55,7 @@ class group_sort_job final : public csp_baseline<T> {
         using index_type = std::remove_pointer_t<decltype(data)>;
         bytes_each_ = (group_sort_scratch_bytes<T, index_type>(this->group) + 63) / 64 * 64;
       });
-    scratch_ = buffer<unsigned char>(bytes_each_ * f.threads);
-    this->workspace_bytes = scratch_.bytes();
+    this->allocate(bytes_each_ * f.threads);
   }
   void run() override {
     this->for_each_share([&](csp_columns const& columns, T const* in, T* out, auto* saved,
@@ -108,21 +65,19 @@ class group_sort_job final : public csp_baseline<T> {
       else if (columns.group == 2)
         naive_pairs(in, out, saved, columns, first, last);
       else
-        std_sort_groups(in, out, saved, columns, first, last, scratch_.data() + slot * bytes_each_);
+        std_sort_groups(in, out, saved, columns, first, last,
+                        this->scratch.data() + slot * bytes_each_);
     });
   }
 
  private:
   std::size_t bytes_each_ = 0;
-  buffer<unsigned char> scratch_;
 };
 
 template <class T>
 class group_scatter_job final : public csp_baseline<T> {
  public:
-  explicit group_scatter_job(fields const& f) : csp_baseline<T>(f) {
-    save_order(f, this->x->values, this->order);
-  }
+  explicit group_scatter_job(fields const& f) : csp_baseline<T>(f) { this->save_order(); }
   void run() override {
     this->for_each_share([&](csp_columns const& columns, T const* in, T* out, auto const* saved,
                              unsigned, std::size_t first, std::size_t last) {
@@ -135,10 +90,10 @@ template <class T>
 void add_csp() {
   for (char const* direction : {"forward", "forward_values"}) {
     for_each_csp_setting<T>("baseline_std_sort", direction, add_case<group_sort_job<T>>);
-    for_each_csp_setting<T>("csp", direction, add_case<csp_job<T>>);
+    for_each_csp_setting<T>("csp", direction, add_case<csp_job<T, host_place>>);
   }
   for_each_csp_setting<T>("baseline_naive_scatter", "backward", add_case<group_scatter_job<T>>);
-  for_each_csp_setting<T>("csp", "backward", add_case<csp_job<T>>);
+  for_each_csp_setting<T>("csp", "backward", add_case<csp_job<T, host_place>>);
 }
 subject_of<SLICESORT_BENCH_DTYPE> const here("csp", add_csp<SLICESORT_BENCH_DTYPE>);
 

@@ -1,51 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // linear_attention. Compiled once per element type.
 #include "cases/linear_attention_jobs.hpp"
-#include "driver/subjects.hpp"
-
-#include <slicesort/linear_attention.hpp>
 
 namespace bench {
 namespace {
-
-template <class T>
-class linear_call_job final : public linear_attention_job<T> {
- public:
-  explicit linear_call_job(fields const& f) : linear_attention_job<T>(f) {
-    with_linear_attention(this->policy, [&](auto const& op) {
-      auto const e = heads_of(this->y).extents();
-      this->workspace_bytes =
-          op.template workspace_bytes<T>(f.exec(), e, e, this->rows_of_w().extents());
-      scratch_ = buffer<unsigned char>(this->workspace_bytes);
-    });
-  }
-  void run() override {
-    with_linear_attention(this->policy, [&](auto const& op) {
-      ss::linear_attention_inputs<T> const in{heads_of(this->q->values), heads_of(this->k->values),
-                                              heads_of(this->v->values), this->rows_of_w()};
-      auto const on = this->at.exec();
-      if (this->backward)
-        op.backward(on, heads_of(this->dy->values), in,
-                    {heads_of(this->dq), heads_of(this->dk), heads_of(this->dv)}, lend(scratch_));
-      else
-        op.forward(on, in, heads_of(this->y), lend(scratch_));
-    });
-  }
-
- private:
-  ss::tensor4<T> heads_of(buffer<T> const& b) const {
-    return ss::split_heads(view(b, this->at.extents), this->policy.heads);
-  }
-
-  buffer<unsigned char> scratch_;
-};
 
 template <class T>
 void add_linear_attention() {
   auto const add = [](fields at) {
     for (unsigned const threads : {1u, 2u}) {
       at.threads = threads;
-      add_case<linear_call_job<T>>(at);
+      add_case<linear_attention_job<T, host_place>>(at);
     }
   };
   for_each_linear_setting<T>(add);

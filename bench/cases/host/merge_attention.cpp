@@ -3,9 +3,7 @@
 #include "driver/case.hpp"
 #include "driver/dataset.hpp"
 #include "driver/numbers.hpp"
-#include "driver/random.hpp"
 #include "driver/settings.hpp"
-#include "driver/subjects.hpp"
 #include "driver/tensors.hpp"
 
 #include <slicesort/merge_attention.hpp>

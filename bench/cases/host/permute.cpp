@@ -4,7 +4,6 @@
 #include "baselines.hpp"
 #include "cases/sort_jobs.hpp"
 #include "driver/settings.hpp"
-#include "driver/subjects.hpp"
 
 #include <slicesort/permute.hpp>
 
@@ -19,7 +18,8 @@ class gather_job : public unsort_job<T> {
  public:
   using unsort_job<T>::unsort_job;
 
-  double max_error() override {
+ private:
+  double error_of_results() override {
     return worst_column(*this->x, expected_order(*this->x, this->at),
                         [&](auto const& p, std::size_t n, auto const& cell) {
                           return moved_value_error(this->dx[cell(n)], this->dy->values[cell(p[n])]);
@@ -31,24 +31,19 @@ class gather_job : public unsort_job<T> {
 template <class T, class Job>
 class permute_job final : public Job {
  public:
-  explicit permute_job(fields const& f)
-      : Job(f), scratch_(ss::permute::workspace_bytes<T>(f.exec(), f.extents)) {
-    this->workspace_bytes = scratch_.bytes();
+  explicit permute_job(fields const& f) : Job(f) {
+    this->allocate(ss::permute::workspace_bytes<T>(f.exec(), f.extents));
   }
 
   void run() override {
-    ss::extents3 const e = this->at.extents;
-    auto const from = const_view(this->dy->values, e);
-    auto const to = view(this->dx, e);
+    auto const from = this->placed_dy.const_view();
+    auto const to = this->placed_dx.view();
     ss::permute const op;
     if (this->at.direction == "forward")
-      op.forward(this->at.exec(), from, {this->perm.view()}, to, lend(scratch_));
+      op.forward(this->exec(), from, this->placed_perm.view(), to, this->scratch);
     else
-      op.backward(this->at.exec(), from, {this->perm.view()}, to, lend(scratch_));
+      op.backward(this->exec(), from, this->placed_perm.view(), to, this->scratch);
   }
-
- private:
-  buffer<unsigned char> scratch_;
 };
 
 template <class T>
@@ -64,15 +59,9 @@ class naive_gather_job final : public gather_job<T> {
 
 template <class T>
 void add_permute() {
-  for_each_setting<T>("permute", "forward", [](fields const& at) {
-    if (is_plain(at)) add_case<permute_job<T, gather_job<T>>>(at);
-  });
-  for_each_setting<T>("permute", "backward", [](fields const& at) {
-    if (is_plain(at)) add_case<permute_job<T, unsort_job<T>>>(at);
-  });
-  for_each_setting<T>("baseline_naive_gather", "forward", [](fields const& at) {
-    if (is_plain(at)) add_case<naive_gather_job<T>>(at);
-  });
+  for_each_plain_setting<T>("permute", "forward", add_case<permute_job<T, gather_job<T>>>);
+  for_each_plain_setting<T>("permute", "backward", add_case<permute_job<T, unsort_job<T>>>);
+  for_each_plain_setting<T>("baseline_naive_gather", "forward", add_case<naive_gather_job<T>>);
 }
 subject_of<SLICESORT_BENCH_DTYPE> const here("permute", add_permute<SLICESORT_BENCH_DTYPE>);
 

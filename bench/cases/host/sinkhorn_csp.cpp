@@ -3,8 +3,8 @@
 // type.
 #include "driver/dataset.hpp"
 #include "driver/settings.hpp"
-#include "driver/subjects.hpp"
 #include "driver/tensors.hpp"
+#include "sinkhorn_csp/oracle.hpp"
 
 #include <slicesort/sinkhorn_csp.hpp>
 
@@ -30,35 +30,14 @@ auto op_of(fields const& at) {
                           ss::sinkhorn{tau, iterations}};
 }
 
-// One group from the definition: its matrix, divided by row and column sums in turn.
-void mix_group(std::vector<double> const& v, std::vector<double> const& w, std::vector<double>& y) {
-  std::size_t const n = v.size();
-  std::vector<double> t(n * n), sums(n);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) t[i * n + j] = std::exp(v[i] * w[j] / tau);
-  for (int s = 0; s < iterations; ++s) {
-    for (std::size_t i = 0; i < n; ++i) {
-      double sum = 0;
-      for (std::size_t j = 0; j < n; ++j) sum += t[i * n + j];
-      for (std::size_t j = 0; j < n; ++j) t[i * n + j] /= sum;
-    }
-    std::fill(sums.begin(), sums.end(), 0.0);
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j) sums[j] += t[i * n + j];
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j) t[i * n + j] /= sums[j];
-  }
-  y.assign(n, 0.0);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) y[i] += t[i * n + j] * w[j];
-}
-// The result for a whole tensor whose element i is `value(i)`.
-template <class F>
-std::vector<double> mixed(fields const& at, F const& value) {
+// The result for a whole tensor whose element i is `value(i)`, as the tests' oracle has it:
+// numbers, or numbers that carry a derivative.
+template <class N, class F>
+std::vector<N> mixed(fields const& at, F const& value) {
   auto const rows = static_cast<std::size_t>(at.extents.length);
   auto const channels = static_cast<std::size_t>(at.extents.channels);
   std::size_t const group = group_of(at), step = (rows + channels - 1) / channels;
-  std::vector<double> result(static_cast<std::size_t>(at.extents.size())), v, w, y;
+  std::vector<N> result(static_cast<std::size_t>(at.extents.size())), v, w;
   for (std::size_t b = 0; b < static_cast<std::size_t>(at.extents.batch); ++b)
     for (std::size_t c = 0; c < channels; ++c) {
       std::size_t const start = b * rows * channels, shift = (c + 1) * step % rows;
@@ -69,10 +48,14 @@ std::vector<double> mixed(fields const& at, F const& value) {
           v.push_back(value(start + n * channels));
           w.push_back(value(start + (n + rows - shift) % rows * channels + c));
         }
-        if (c == 0)
+        std::vector<N> y(v.size());
+        if (c == 0) {  // the reference stays
           y = v;
-        else
-          mix_group(v, w, y);
+        } else {
+          auto const t = support::sinkhorn_matrix(v, w, tau, iterations, [](auto const&) {});
+          for (std::size_t i = 0; i < y.size(); ++i)
+            for (std::size_t k = 0; k < w.size(); ++k) y[i] = y[i] + t[i][k] * w[k];
+        }
         for (std::size_t n = first; n < last; ++n) result[start + n * channels + c] = y[n - first];
       }
     }
@@ -80,61 +63,56 @@ std::vector<double> mixed(fields const& at, F const& value) {
 }
 
 template <class T>
-class sinkhorn_job final : public job {
+class sinkhorn_job final : public place_job<host_place> {
  public:
   explicit sinkhorn_job(fields const& f)
-      : at_(f),
+      : place_job(f),
         backward_(f.direction == "backward"),
         x_(get_dataset<T>(f.input, f.extents)),
         dy_(backward_ ? get_dataset<T>("uniform", f.extents) : nullptr),
-        to_(x_->values.size()),
-        scratch_(op_of(f).template workspace_bytes<T>(f.exec(), f.extents)) {
+        to_(x_->values.size()) {
+    allocate(op_of(f).template workspace_bytes<T>(exec(), f.extents));
     traffic_bytes = (backward_ ? 3 : 2) * to_.bytes();
-    workspace_bytes = scratch_.bytes();
-    // The bound of docs/operators/sinkhorn_csp.md for logits up to 50 and values up to 5; backward
-    // is compared with a difference quotient, which is less exact.
-    tolerance = std::max(0x1p16 * unit_roundoff<T>(), backward_ ? 1e-7 : 0.0);
+    // The bound of docs/operators/sinkhorn_csp.md for logits up to 50 and values up to 5.
+    tolerance = 0x1p16 * unit_roundoff<T>();
   }
 
   void run() override {
-    auto const op = op_of(at_);
-    auto const x = const_view(x_->values, at_.extents);
+    auto const op = op_of(at);
+    auto const x = const_view(x_->values, at.extents);
     if (backward_)
-      op.backward(at_.exec(), const_view(dy_->values, at_.extents), x, view(to_, at_.extents),
-                  lend(scratch_));
+      op.backward(exec(), const_view(dy_->values, at.extents), x, view(to_, at.extents), scratch);
     else
-      op.forward(at_.exec(), x, view(to_, at_.extents), lend(scratch_));
+      op.forward(exec(), x, view(to_, at.extents), scratch);
   }
 
   double max_error() override {
     auto const value = [&](std::size_t i) { return decoded(x_->values[i]); };
-    double error = 0;
     if (!backward_) {
-      auto const want = mixed(at_, value);
+      auto const want = mixed<support::real>(at, value);
+      double error = 0;
       for (std::size_t i = 0; i < want.size(); ++i)
-        error = std::max(error, std::abs(decoded(to_[i]) - want[i]));
+        error = worst(error, std::abs(decoded(to_[i]) - static_cast<double>(want[i])));
       return error;
     }
-    // The derivative of <dy, y> in one direction, as a difference quotient and from the gradient.
-    constexpr double h = 1e-4;
+    // The derivative of <dy, y> in one direction: by dual numbers, and from the gradient.
     auto const direction = [](std::size_t i) { return random_uniform(input_seed + 1, i) - 0.5; };
-    auto const up = mixed(at_, [&](std::size_t i) { return value(i) + h * direction(i); });
-    auto const down = mixed(at_, [&](std::size_t i) { return value(i) - h * direction(i); });
-    double slope = 0, size = 0;
-    for (std::size_t i = 0; i < up.size(); ++i) {
+    auto const want = mixed<support::dual>(at, [&](std::size_t i) {
+      return support::dual{value(i), direction(i)};
+    });
+    double difference = 0, size = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
       double const along = decoded(to_[i]) * direction(i);
-      slope += decoded(dy_->values[i]) * (up[i] - down[i]) / (2 * h) - along;
+      difference += decoded(dy_->values[i]) * static_cast<double>(want[i].slope) - along;
       size += std::abs(along);
     }
-    return std::abs(slope) / size;
+    return std::abs(difference) / size;
   }
 
  private:
-  fields const at_;
   bool const backward_;
   std::shared_ptr<dataset<T>> x_, dy_;
   buffer<T> to_;
-  buffer<unsigned char> scratch_;
 };
 
 template <class T>

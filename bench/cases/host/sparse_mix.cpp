@@ -4,7 +4,6 @@
 #include "cases/mix_jobs.hpp"
 #include "driver/host/mix_baseline.hpp"
 #include "driver/settings.hpp"
-#include "driver/subjects.hpp"
 
 #include <slicesort/sparse_mix.hpp>
 
@@ -18,91 +17,6 @@
 
 namespace bench {
 namespace {
-
-// forward saves all states, forward_values none. backward reads them or, for sparse_mix_recompute,
-// recomputes them; backward_input is the gradient of x alone.
-template <class T>
-class mix_call_job final : public mix_job<T> {
- public:
-  explicit mix_call_job(fields const& f)
-      : mix_job<T>(f),
-        every_(f.subject == "sparse_mix_recompute" ? ss::recompute : ss::save_all),
-        states_shape_{every_.states(this->shape.outer), f.extents.batch, f.extents.length,
-                      f.extents.channels},
-        gradients_(f.direction == "backward" ? this->weights.size() : 0) {
-    this->workspace_bytes = with_mix(f, every_, [&](auto const& op) {
-      return op.template workspace_bytes<T>(f.exec(), f.extents, this->shape);
-    });
-    scratch_ = buffer<unsigned char>(this->workspace_bytes);
-    if (f.direction == "forward" || f.direction == "backward")
-      states_ = buffer<T>(static_cast<std::size_t>(states_shape_.size()));
-    this->saved_bytes = states_.bytes();
-    this->traffic_bytes += states_.bytes() + gradients_.bytes();
-    if (f.direction == "backward") {
-      this->traffic_bytes += this->x->values.bytes();
-      buffer<T> const y(this->to.size());
-      with_mix(f, every_, [&](auto const& op) {
-        op.forward(f.exec(), input(), this->w(), view(y, f.extents), {states()}, lend(scratch_));
-      });
-    }
-  }
-  void run() override {
-    auto const on = this->at.exec();
-    auto const source = const_view(this->from->values, this->at.extents);
-    auto const target = view(this->to, this->at.extents);
-    with_mix(this->at, every_, [&](auto const& op) {
-      if (this->at.direction == "forward")
-        op.forward(on, source, this->w(), target, {states()}, lend(scratch_));
-      else if (this->at.direction == "forward_values")
-        op.forward(on, source, this->w(), target, ss::no_saved, lend(scratch_));
-      else if (this->at.direction == "backward_input")
-        op.backward(on, source, this->w(), target, lend(scratch_));
-      else
-        op.backward(on, source, input(), this->w(), {states()}, target,
-                    ss::tensor4<T>(gradients_.data(), this->shape), lend(scratch_));
-    });
-  }
-
-  // Checks the weights' gradients as well, where they can be recomputed.
-  double max_error() override {
-    double const error = mix_job<T>::max_error();
-    if (this->at.direction != "backward") return error;
-    return std::max(error, error_of_gradients());
-  }
-
- private:
-  auto input() const { return const_view(this->x->values, this->at.extents); }
-  ss::tensor4<T> states() const { return {states_.data(), states_shape_}; }
-
-  // The error of the gradient of the last factor's weights, which are sums over channels. 0 if the
-  // factor's input was not saved.
-  double error_of_gradients() const {
-    ss::index_t const m = this->shape.outer - 1;
-    if (m > 0 && every_.every != 1) return 0.0;
-    auto const v = m == 0 ? input() : ss::tensor3<T const>(states()[m - 1]);
-    auto const dz = const_view(this->from->values, this->at.extents);
-    auto const dw = ss::tensor4<T>(gradients_.data(), this->shape);
-    double error = 0;
-    ss::index_t const n = this->shape.length, step = std::max<ss::index_t>(1, n / 64) | 1;
-    for (ss::index_t b = 0; b < this->shape.batch; ++b)
-      for (ss::index_t i = 0; i < n; i += step)
-        for (ss::index_t k = 0; k < this->shape.channels; ++k) {
-          ss::index_t const other = ((i + this->policy.offset(k, m)) % n + n) % n;
-          double want = 0, size = 1e-300;
-          for (ss::index_t c = 0; c < this->at.extents.channels; ++c) {
-            double const product = decoded(dz(b, i, c)) * decoded(v(b, other, c));
-            want += product, size += std::abs(product);
-          }
-          error = worst(error, std::abs(decoded(dw(m, b, i, k)) - want) / size);
-        }
-    return error;
-  }
-
-  ss::checkpoints const every_;
-  ss::extents4 const states_shape_;
-  buffer<T> gradients_, states_;
-  buffer<unsigned char> scratch_;
-};
 
 // sparse_mix as a loop over factors, each over the whole tensor.
 template <class T>
@@ -153,7 +67,7 @@ class multiply_add_job final : public mix_job<T> {
                        static_cast<double>(this->shape.outer * this->shape.channels);
     with_mix_baseline<T>(this->at.instructions, [&](auto baseline) {
       this->at.exec().parallel_for(this->at.threads, [&](unsigned slot) {
-        T const left = baseline.multiply_add(all / this->at.threads, rounded<T>(0.5));
+        T const left = baseline.multiply_add(all / this->at.threads, from_double<T>(0.5));
         if (slot == 0) left_ = left;
       });
     });
@@ -185,8 +99,8 @@ void add_sparse_mix() {
           one("baseline_multiply_add", "forward_values", add_case<multiply_add_job<T>>);
         }
       for (char const* direction : {"forward", "forward_values", "backward", "backward_input"})
-        one("sparse_mix", direction, add_case<mix_call_job<T>>);
-      one("sparse_mix_recompute", "backward", add_case<mix_call_job<T>>);
+        one("sparse_mix", direction, add_case<mix_call_job<T, host_place>>);
+      one("sparse_mix_recompute", "backward", add_case<mix_call_job<T, host_place>>);
     }
   };
   for (char const* topology : {"chord", "cdil"}) {

@@ -11,7 +11,6 @@
 #include <slicesort/exec.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
-#include <slicesort/workspace.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -20,33 +19,27 @@ namespace bench {
 
 namespace ss = slicesort;
 
-// The case with one sample, which is all that the host has.
-inline fields one_sample(fields at) {
-  at.extents.batch = 1;
-  return at;
-}
-
-inline ss::exec::cuda on_device() { return {stream()}; }
-
 // Copies `bytes` from the host to the front of `data` and repeats them `samples` times.
 void repeat_sample(void* data, void const* sample, std::size_t bytes, std::size_t samples);
 // Copies the first sample back; false if another one differs from it.
 bool fetch_sample(void* sample, void const* data, std::size_t bytes, std::size_t samples);
 
+// A sample, repeated; without elements it has no extents.
 template <class T>
 class device_tensor {
  public:
-  explicit device_tensor(ss::extents3 shape)
-      : shape_(shape), values_(static_cast<std::size_t>(shape.size())) {}
-  device_tensor(ss::extents3 shape, buffer<T> const& sample) : device_tensor(shape) {
-    repeat_sample(values_.data(), sample.data(), sample.bytes(), samples());
+  device_tensor() = default;
+  device_tensor(ss::extents3 shape, buffer<T> const& sample)
+      : shape_(sample.size() != 0 ? shape : ss::extents3{}),
+        values_(static_cast<std::size_t>(shape_.size())) {
+    if (sample.size() != 0) repeat_sample(values_.data(), sample.data(), sample.bytes(), samples());
   }
 
   ss::tensor3<T> view() const { return {values_.data(), shape_}; }
   ss::tensor3<T const> const_view() const { return view(); }
   std::size_t bytes() const { return values_.bytes(); }
   bool fetch(buffer<T> const& sample) const {
-    return fetch_sample(sample.data(), values_.data(), sample.bytes(), samples());
+    return bytes() == 0 || fetch_sample(sample.data(), values_.data(), sample.bytes(), samples());
   }
 
  private:
@@ -54,6 +47,26 @@ class device_tensor {
 
   ss::extents3 shape_;
   device_buffer<T> values_;
+};
+
+// A stack of tensors for every sample. In memory the sample is the outermost axis; in the view it
+// is the stack.
+template <class T>
+class device_stack {
+ public:
+  device_stack(ss::extents4 shape, buffer<T> const& sample)
+      : shape_(sample.size() != 0 ? shape : ss::extents4{}),
+        values_({shape_.batch, shape_.outer * shape_.length, shape_.channels}, sample) {}
+  ss::tensor4<T> view() const {
+    ss::index_t const each = shape_.length * shape_.channels;
+    return {values_.view().data(), shape_, {each, shape_.outer * each, shape_.channels, 1}};
+  }
+  std::size_t bytes() const { return values_.bytes(); }
+  bool fetch(buffer<T> const& sample) const { return values_.fetch(sample); }
+
+ private:
+  ss::extents4 shape_;
+  device_tensor<T> values_;
 };
 
 // Saved indices on the device, of the same type as those of `sample`; empty if that is.
@@ -92,6 +105,23 @@ class device_indices {
   ss::index_tensor3 view_;
 };
 
-inline ss::workspace lend(device_buffer<unsigned char> const& b) { return {b.data(), b.bytes()}; }
+struct device_place {
+  static constexpr char const* name = "cuda";
+  static constexpr bool every_policy = false;  // each would cost nvcc a minute
+  static fields held(fields f) {
+    f.extents.batch = 1;
+    return f;
+  }
+  static ss::exec::cuda exec(fields const&) { return {stream()}; }
+  static void wait() { enforce(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }
+
+  template <class T>
+  using memory = device_buffer<T>;
+  template <class T>
+  using tensor = device_tensor<T>;
+  template <class T>
+  using stack = device_stack<T>;
+  using indices = device_indices;
+};
 
 }  // namespace bench

@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page in headless Chromium, driven through its own pipe (the DevTools protocol), so that nothing else is needed."""
-import base64
-import json
+"""A page in headless Chromium, driven by Selenium. python3 -m report.page.browser bench-results/arena.html FOLDER takes pictures:
+light, dark and on a phone, from the top to the end of the table. Without the font Inter (Debian: fonts-inter) the page looks as
+it does where it is missing."""
+import argparse
 import os
 import shutil
-import subprocess
-import tempfile
+import sys
 from pathlib import Path
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+from ..colors import fewer_colors
+
+SHOTS = {"light": (1280, 1.25, False, False), "dark": (1280, 1.25, True, False), "phone": (390, 2.0, False, True)}  # width, scale, dark, phone
 
 
 def chromium() -> str | None:
-    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    """The browser; None where it or its driver is not there."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    return found if shutil.which("chromedriver") else None
 
 
 class Browser:
@@ -18,101 +27,72 @@ class Browser:
 
     def __init__(self, program: str, fonts: Path | None = None) -> None:
         """`fonts`: a configuration of fontconfig, in place of the machine's."""
-        self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        to_us, theirs_out = os.pipe()
-        theirs_in, to_them = os.pipe()
-        self.reads, self.writes, self.buffer, self.last = to_us, to_them, b"", 0
-        self.complaints: list[str] = []
-        self.loaded = False
-
-        # The pipe is on descriptors 3 and 4. Through higher ones, so that none is closed by being in the way.
-        high = [os.dup2(fd, 100 + i) for i, fd in enumerate((theirs_in, theirs_out))]
-        shell = 'exec 3<&100 4>&101 100<&- 101>&-; exec "$@"'
-        self.process = subprocess.Popen(
-            ["bash", "-c", shell, "bash", program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-             "--remote-debugging-pipe", f"--user-data-dir={self.profile.name}", "about:blank"],
-            pass_fds=high, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env={**os.environ, **({"FONTCONFIG_FILE": str(fonts)} if fonts else {})})
-        for fd in (theirs_in, theirs_out, *high):
-            os.close(fd)
-        self.session = ""
-        pages = self.call("Target.getTargets")["targetInfos"]
-        page = next(target["targetId"] for target in pages if target["type"] == "page")
-        self.session = self.call("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log"):
-            self.call(f"{domain}.enable")
+        options = webdriver.ChromeOptions()
+        options.binary_location = program
+        for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars"):
+            options.add_argument(f"--{flag}")
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        environment = {**os.environ, **({"FONTCONFIG_FILE": str(fonts)} if fonts else {})}
+        self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver"), env=environment))
+        self.call = self.driver.execute_cdp_cmd
 
     def __enter__(self) -> "Browser":
         return self
 
     def __exit__(self, *_) -> None:
-        self.process.terminate()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        os.close(self.reads)
-        os.close(self.writes)
-        self.profile.cleanup()
+        self.driver.quit()
 
-    def _message(self) -> dict:
-        while b"\0" not in self.buffer:
-            more = os.read(self.reads, 1 << 20)
-            if not more:
-                raise RuntimeError("the browser ended")
-            self.buffer += more
-        text, _, self.buffer = self.buffer.partition(b"\0")
-        message = json.loads(text)
-        method, said = message.get("method"), message.get("params", {})
-        if method == "Page.loadEventFired":
-            self.loaded = True
-        elif method == "Runtime.exceptionThrown":
-            self.complaints.append(said["exceptionDetails"].get("exception", {}).get("description") or said["exceptionDetails"]["text"])
-        elif method == "Runtime.consoleAPICalled" and said["type"] in ("error", "warning", "assert"):
-            self.complaints.append(str([arg.get("value", arg.get("description")) for arg in said["args"]]))
-        elif method == "Log.entryAdded" and said["entry"]["level"] in ("error", "warning"):
-            self.complaints.append(said["entry"]["text"])
-        return message
-
-    def call(self, method: str, **parameters) -> dict:
-        self.last += 1
-        message = {"id": self.last, "method": method, "params": parameters, **({"sessionId": self.session} if self.session else {})}
-        os.write(self.writes, json.dumps(message).encode() + b"\0")
-        while (answer := self._message()).get("id") != self.last:
-            pass
-        if "error" in answer:
-            raise RuntimeError(f"{method}: {answer['error']['message']}")
-        return answer["result"]
+    def complaints(self) -> list[str]:
+        """Warnings and errors of the console since the last call."""
+        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
 
     def window(self, width: int, height: int, scale: float = 1.0, dark: bool = False, phone: bool = False) -> None:
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=phone)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.call("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": phone})
+        self.call("Emulation.setEmulatedMedia", {"media": "", "features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
 
     def open(self, page: Path) -> None:
-        self.loaded = False
-        self.call("Page.navigate", url=page.resolve().as_uri())
-        while not self.loaded:
-            self._message()
+        self.driver.get(page.resolve().as_uri())
         self.settle()
 
     def ask(self, expression: str):
         """The value of a JavaScript expression; promises are waited for."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        if "exceptionDetails" in answer:
-            raise RuntimeError(f"{expression}: {answer['exceptionDetails'].get('exception', {}).get('description')}")
-        return answer["result"].get("value")
+        return self.driver.execute_script(f"return {expression}")
 
     def settle(self) -> None:
-        """Until what was changed is drawn."""
+        """Waits until changes are drawn."""
         self.ask("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
-    def key(self, name: str, code: int) -> None:
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code,
-                      **({"text": "\r"} if name == "Enter" and kind == "keyDown" else {}))
+    def press(self, key: str) -> None:
+        """One of selenium's Keys."""
+        self.driver.switch_to.active_element.send_keys(key)
         self.settle()
 
-    def screenshot(self, path: Path, whole: bool = False) -> None:
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
-        path.write_bytes(base64.b64decode(data))
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("page", type=Path)
+    parser.add_argument("folder", type=Path)
+    arguments = parser.parse_args()
+    program = chromium()
+    if program is None:
+        print("no screenshots: there is no chromium with its driver", file=sys.stderr)
+        return 1
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    with Browser(program) as browser:
+        for name, (width, scale, dark, phone) in SHOTS.items():
+            browser.window(width, 844, scale, dark, phone)
+            browser.open(arguments.page)
+            end = browser.ask("document.querySelector('.links').getBoundingClientRect().bottom")
+            browser.window(width, round(end) + 24, scale, dark, phone)
+            browser.settle()
+            path = arguments.folder / f"page_{name}.png"
+            browser.driver.save_screenshot(str(path))
+            fewer_colors(path)
+            print(f"  {path} ({path.stat().st_size // 1000} kB)")
+        if complaints := browser.complaints():
+            raise RuntimeError("; ".join(complaints))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether the page does what it should, in headless Chromium, with made-up results: python3 -m report.page.check. Each check must
-also notice a fault that is planted for it. Without Chromium it says that it was skipped."""
+also notice a fault that is planted for it. Without Chromium and its driver it says that it was skipped."""
 import csv
 import io
 import json
 import sys
 import tempfile
 from pathlib import Path
+
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.common.keys import Keys
 
 from ..arena_table import rows_of
 from . import layout, made_up
@@ -113,7 +116,7 @@ def check_chips(b: Browser, data: dict) -> None:
             assert len(lines) >= 3 and len(set(lines)) == len(lines), lines
     b.ask(RADIO.format("direction", "forward") + ".focus()")
     b.ask(RADIO.format("direction", "forward") + ".click()")
-    b.key("ArrowRight", 39)
+    b.press(Keys.ARROW_RIGHT)
     assert b.ask(RADIO.format("direction", "forward + backward") + ".checked"), "the arrow keys do not choose"
     assert b.ask("document.activeElement.value") == "forward + backward", "the focus is lost"
 
@@ -123,7 +126,7 @@ def check_sorting(b: Browser, data: dict) -> None:
     for column, key in enumerate(keys):
         for _ in range(2):
             b.ask(f"document.querySelectorAll('th button')[{column}].focus()")
-            b.key("Enter", 13)
+            b.press(Keys.ENTER)
             way = b.ask(f"document.querySelectorAll('thead th')[{column}].getAttribute('aria-sort')")
             assert way in ("ascending", "descending") and b.ask("document.querySelectorAll('[aria-sort]').length") == 1, way
             rows = [data["rows"][i] for i in b.ask(SHOWN)]
@@ -156,20 +159,20 @@ def check_explanations(b: Browser, data: dict) -> None:
         assert len(said) > 30, f"column {i} is not explained: {said}"
     b.ask("document.getElementById('chart').scrollIntoView()")
     x, y = b.ask("(r => [r.left + r.width / 2, r.top + r.height / 2])(document.querySelector('.series circle').getBoundingClientRect())")
-    b.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+    b.call("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
     b.settle()
     assert "N = " in b.ask("document.getElementById('tip').textContent"), "a point is not explained"
 
 
 def check_print(b: Browser, data: dict) -> None:
-    b.call("Emulation.setEmulatedMedia", media="print")
+    b.call("Emulation.setEmulatedMedia", {"media": "print"})
     hidden = b.ask("['#theme', '.links'].every(s => !document.querySelector(s).checkVisibility())")
     still = b.ask("getComputedStyle(document.querySelector('thead th')).position")
     b.window(718, 1000)  # A4 between its margins
-    b.call("Emulation.setEmulatedMedia", media="print")
+    b.call("Emulation.setEmulatedMedia", {"media": "print"})
     b.settle()
     wide = b.ask("document.documentElement.scrollWidth")
-    b.call("Emulation.setEmulatedMedia", media="")
+    b.call("Emulation.setEmulatedMedia", {"media": ""})
     assert hidden and still == "static", f"buttons or moving headings on paper: {hidden} {still}"
     assert wide <= 718, f"wider than paper: {wide}"
 
@@ -232,14 +235,15 @@ def alone(data: dict) -> dict:
 def visit(browser: Browser, page: Path, text: str, check, data: dict) -> str:
     """What is wrong; nothing if the check holds."""
     page.write_text(text, encoding="utf-8")
-    browser.complaints.clear()
+    browser.complaints()
     browser.window(1280, 900)
     browser.open(page)
     try:
         check(browser, data)
-    except (AssertionError, RuntimeError) as wrong:
+    except (AssertionError, WebDriverException) as wrong:
         return f"{check.__name__}: {wrong}"
-    return f"{check.__name__}: the console complains: {browser.complaints}" if browser.complaints else ""
+    complaints = browser.complaints()
+    return f"{check.__name__}: the console complains: {complaints}" if complaints else ""
 
 
 def all_hold(browser: Browser, page: Path, made: dict, checks, *, style: str = "", faults: bool = False) -> str:
@@ -262,7 +266,7 @@ def all_hold(browser: Browser, page: Path, made: dict, checks, *, style: str = "
 def main() -> int:
     program = chromium()
     if program is None:
-        print("skipped: there is no chromium")
+        print("skipped: there is no chromium with its driver")
         return 0
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)

@@ -7,6 +7,8 @@
 namespace {
 
 struct copy {
+  static constexpr bool has_backward = false, has_oracle = false;
+
   template <class T>
   void forward(slicesort::exec::host, slicesort::tensor3<T const> x,
                slicesort::tensor3<T> y) const {

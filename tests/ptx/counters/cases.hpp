@@ -3,8 +3,7 @@
 // with any execution policy: count.cpp runs them, kernels.cu only has their kernels compiled.
 #pragma once
 
-#include "driver/numbers.hpp"
-#include "driver/random.hpp"
+#include "support/inputs.hpp"
 
 #include <slicesort/csp.hpp>
 #include <slicesort/linear_attention.hpp>
@@ -135,7 +134,7 @@ class cases {
         for (ss::index_t n = 0; n < e.length; ++n) {
           ss::index_t const at = first + n * e.channels;
           auto const number = static_cast<std::uint64_t>(at);
-          x.memory()[at] = bench::rounded<T>(bench::random_normals(2024, number).even);
+          x.memory()[at] = support::from_double<T>(support::random_normals(2024, number).even);
         }
       });
     return x;
@@ -151,7 +150,8 @@ class cases {
       for (ss::index_t b = 0; b < e.batch; ++b)
         for (ss::index_t i = 0; i < std::min(e.length, rows) * e.channels; ++i) {
           auto const number = static_cast<std::uint64_t>(b * sample + i);
-          x.memory()[b * sample + i] = bench::rounded<T>(bench::random_normals(2024, number).even);
+          x.memory()[b * sample + i] =
+              support::from_double<T>(support::random_normals(2024, number).even);
         }
     return x;
   }
@@ -164,7 +164,7 @@ class cases {
         std::iota(rows.begin(), rows.end(), std::uint16_t{0});
         for (std::size_t n = rows.size(); n > 1; --n)
           std::swap(rows[n - 1],
-                    rows[bench::random_bits(static_cast<std::uint64_t>(first), n) % n]);
+                    rows[support::random_bits(static_cast<std::uint64_t>(first), n) % n]);
         for (std::size_t n = 0; n < rows.size(); ++n)
           perm.memory()[first + static_cast<ss::index_t>(n) * e.channels] = rows[n];
       });

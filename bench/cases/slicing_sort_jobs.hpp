@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls of slicing_sort, and of its forward for the jobs that need a permutation.
+#pragma once
+
+#include "sort_jobs.hpp"
+
+#include <slicesort/slicing_sort.hpp>
+
+namespace bench {
+
+// Calls `f` with the operator of the case.
+template <class Place, class F>
+auto with_sort(fields const& at, F const& f) {
+  return with_order<Place>(at.policy,
+                           [&](auto order) { return f(ss::slicing_sort<decltype(order)>(order)); });
+}
+
+template <class T, class Place>
+class slicing_sort_job final : public sort_job<T, Place> {
+ public:
+  explicit slicing_sort_job(fields const& f) : sort_job<T, Place>(f) {
+    with_sort<Place>(f, [&](auto const& op) {
+      this->allocate(op.template workspace_bytes<T>(this->exec(), f.extents));
+    });
+  }
+  void run() override {
+    with_sort<Place>(this->at, [&](auto const& op) {
+      op.forward(this->exec(), this->placed_x.const_view(), this->placed_y.view(),
+                 this->placed_perm.saved(), this->scratch);
+    });
+  }
+};
+
+template <class T, class Place>
+class slicing_unsort_job final : public unsort_job<T, Place> {
+ public:
+  explicit slicing_unsort_job(fields const& f) : unsort_job<T, Place>(f) {
+    with_sort<Place>(f, [&](auto const& op) {
+      this->allocate(op.template workspace_bytes<T>(this->exec(), f.extents));
+    });
+  }
+  void run() override {
+    with_sort<Place>(this->at, [&](auto const& op) {
+      op.backward(this->exec(), this->placed_dy.const_view(), this->placed_perm.view(),
+                  this->placed_dx.view(), this->scratch);
+    });
+  }
+};
+
+template <class T, class Place>
+void unsort_job<T, Place>::sort_once() {
+  fields one = Place::held(this->at);
+  one.instructions = ss::isa::best;
+  buffer<T> const y(x->values.size());
+  typename Place::template tensor<T> const in(one.extents, x->values), out(one.extents, y);
+  typename Place::indices const rows(one.extents.batch, perm);
+  with_sort<Place>(one, [&](auto const& op) {
+    auto const on = Place::exec(one);
+    typename Place::template memory<unsigned char> const memory(
+        op.template workspace_bytes<T>(on, one.extents));
+    op.forward(on, in.const_view(), out.view(), rows.view(), memory);
+  });
+  rows.fetch(perm);
+}
+
+}  // namespace bench

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The roofs of this machine: the rates of memcpy, and of multiply-adds on values in registers.
+#include "driver/backend.hpp"
+#include "driver/buffer.hpp"
+#include "mix_baseline.hpp"
+
+#include <slicesort/exec.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace bench {
+namespace {
+
+// The best rate of some runs of `amount`.
+template <class F>
+double best_rate(int repeats, double amount, F const& run) {
+  double best = 0.0;
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    auto const start = std::chrono::steady_clock::now();
+    run();
+    std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - start;
+    best = std::max(best, amount / seconds.count());
+  }
+  return best;
+}
+
+template <class T>
+double measured_peak(unsigned threads) {
+  constexpr double multiplications = 2e9;
+  slicesort::exec::host const on{threads};
+  return best_rate(5, 2.0 * multiplications * threads, [&] {
+    with_mix_baseline<T>(ss::isa::best, [&](auto baseline) {
+      on.parallel_for(threads, [&](unsigned) {
+        T volatile const result = baseline.multiply_add(multiplications, T(0.5));
+        (void)result;
+      });
+    });
+  });
+}
+
+}  // namespace
+
+// The library computes with 16-bit values as float.
+double arithmetic_peak(std::string const& dtype, unsigned threads) {
+  static std::map<std::pair<bool, unsigned>, double> known;
+  bool const wide = dtype == "f64";
+  auto const [at, fresh] = known.try_emplace({wide, threads}, 0.0);
+  if (fresh) at->second = wide ? measured_peak<double>(threads) : measured_peak<float>(threads);
+  return at->second;
+}
+
+double copy_bandwidth(unsigned threads) {
+  static std::map<unsigned, double> known;
+  auto const [at, fresh] = known.try_emplace(threads, 0.0);
+  if (!fresh) return at->second;
+  constexpr std::size_t bytes = std::size_t{256} << 20;
+  buffer<char> const from(bytes), to(bytes);
+  slicesort::exec::host const on{threads};
+  std::size_t const part = bytes / threads;
+  at->second = best_rate(7, 2.0 * static_cast<double>(part * threads), [&] {
+    on.parallel_for(threads, [&](unsigned slot) {
+      std::memcpy(to.data() + slot * part, from.data() + slot * part, part);
+    });
+  });
+  return at->second;
+}
+
+}  // namespace bench

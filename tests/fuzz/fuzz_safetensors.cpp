@@ -2,7 +2,7 @@
 // Any bytes as a safetensors file, and a header around them: refused, or accepted and then the same
 // when written and read again. And as a list of tensors and metadata: what can be written can be
 // read, and is the same.
-#include "learning/files/safetensors.hpp"
+#include "learning/files/safetensors.cpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -137,39 +137,40 @@ TEST_CASE("what is refused") {
   CHECK(refusal(file_of("{}")) == "accepted");
   refused("", 0, "begin with '{'");
   refused(" {}", 0, "begin with '{'");
-  refused("{} x", 0, "after the header's object");
+  refused("{} x", 0, "expected end of input");
+  refused(std::string("{}\0x", 4), 0, "has a byte 0");
   refused("{}", 1, "behind the last tensor");
-  refused("{\"a\"}", 0, "':' is missing");
-  refused("{\"a\":" + entry("[0,4]") + ",}", 4, "'\"' is missing");
-  refused("{\"a\":" + entry("[0,4]") + "", 4, "'}' is missing");
-  refused("{\"a", 0, "ends within a string");
+  refused("{\"a\"}", 0, "expected ':'");
+  refused("{\"a\":" + entry("[0,4]") + ",}", 4, "expected string literal");
+  refused("{\"a\":" + entry("[0,4]") + "", 4, "expected '}'");
+  refused("{\"a", 0, "missing closing quote");
   refused("{\"a\x1f\":", 0, "control character");
-  refused("{\"\\x\":", 0, "unknown escape");
-  refused("{\"\\u12g4\":", 0, "four hexadecimal");
+  refused("{\"\\x\":", 0, "forbidden character after backslash");
+  refused("{\"\\u12g4\":", 0, "4 hex digits");
   refused("{\"\\ud834 \":", 0, "surrogate");
   for (char const* text : {"\\udd1e", "\\udd1e\\udd1e", "\\ud834\\ud834", "\\ud834\\ue000",
                            "\\ud834\\n", "\\ud834.udd1e"})
     refused(std::string("{\"") + text + "\":", 0, "surrogate");
   for (char const* text : {"\x80", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
                            "\xf5\x80\x80\x80", "\xc3("})
-    refused(std::string("{\"") + text + "\":", 0, "not UTF-8");
+    refused(std::string("{\"") + text + "\":", 0, "ill-formed UTF-8");
   for (char const* part :
        {"", "\"dtype\":\"F32\",\"shape\":[]", "\"dtype\":\"F32\",\"data_offsets\":[0,4]",
         "\"shape\":[],\"data_offsets\":[0,4]"})
     refused(std::string("{\"a\":{") + part + "}}", 4, "needs dtype, shape and data_offsets");
-  refused("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 0, "there already");
-  refused("{\"a\":{\"shape\":[1],\"shape\":[]}}", 0, "there already");
-  refused("{\"a\":{\"data_offsets\":[0],\"data_offsets\":[4]}}", 4, "there already");
-  refused("{\"a\":{\"what\":1}}", 0, "unknown");
+  refused("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 0, "a: dtype comes twice");
+  refused("{\"a\":{\"shape\":[1],\"shape\":[]}}", 0, "a: shape comes twice");
+  refused("{\"a\":{\"data_offsets\":[0],\"data_offsets\":[4]}}", 4, "a: data_offsets comes twice");
+  refused("{\"a\":{\"what\":1}}", 0, "has what, which is unknown");
   refused("{\"a\":" + entry("[0,4]", "[2]", "F16") + "}", 4, "is of F16, must be of F32 or F64");
   refused("{\"a\":" + entry("[0,8]") + "}", 8, "not the bytes of its shape");
   refused("{\"a\":" + entry("[0,4]", "[2]") + "}", 4, "not the bytes of its shape");
   refused("{\"a\":" + entry("[0,4]") + "}", 3, "outside the data");
   refused("{\"a\":" + entry("[4,0]") + "}", 8, "outside the data");
   refused("{\"a\":" + entry("[0]") + "}", 8, "outside the data");
-  refused("{\"a\":" + entry("[0,-4]") + "}", 8, "whole number is missing");
-  refused("{\"a\":" + entry("[0,4.0]") + "}", 8, "']' is missing");
-  refused("{\"a\":" + entry("[00,4]") + "}", 8, "begins with 0");
+  refused("{\"a\":" + entry("[0,-4]") + "}", 8, "lists of whole numbers");
+  refused("{\"a\":" + entry("[0,4.0]") + "}", 8, "lists of whole numbers");
+  refused("{\"a\":" + entry("[00,4]") + "}", 8, "expected ']'");
   refused("{\"a\":" + entry("[0,9223372036854775808]") + "}", 8, "too great");
   refused("{\"a\":" + entry("[0,4]", "[4294967296,4294967296]") + "}", 4, "too large");
   refused("{\"a\":" + entry("[0,4]", "[9223372036854775807]") + "}", 4, "too large");
@@ -179,9 +180,24 @@ TEST_CASE("what is refused") {
           "overlaps");
   refused("{\"a\":" + entry("[0,4]") + ",\"b\":" + entry("[0,4]") + "}", 4, "overlaps another");
   refused("{\"a\":" + entry("[0,4]") + ",\"a\":" + entry("[4,8]") + "}", 8, "comes twice");
-  refused("{\"__metadata__\":{\"a\":1}}", 0, "'\"' is missing");
+  refused("{\"a\":" + entry("[0,18446744073709551616]") + "}", 8, "lists of whole numbers");
+  refused("{\"a\":" + entry("[0,1e999]") + "}", 8, "number overflow");
+  for (char const* value : {"1", "null", "true", "\"F32\"", "[]"})
+    refused(std::string("{\"a\":") + value + "}", 0, "dtype must be a string");
+  for (char const* value : {"1", "null", "[\"F32\"]", "{}"})
+    refused(std::string("{\"a\":{\"dtype\":") + value + "}}", 0, "dtype must be a string");
+  for (char const* value : {"1", "null", "\"1\"", "[\"1\"]", "[true]", "[[1]]", "[{}]", "{}"})
+    refused(std::string("{\"a\":{\"shape\":") + value + "}}", 0, "lists of whole numbers");
+  // No stack and no memory for what is nested.
+  std::string const deep(1'000'000, '[');
+  refused(deep, 0, "begin with '{'");
+  refused("{\"a\":" + deep, 0, "lists of whole numbers");
+  refused("{\"a\":{\"shape\":" + deep, 0, "lists of whole numbers");
+  for (char const* value :
+       {"1", "\"a\"", "[]", "{\"a\":1}", "{\"a\":null}", "{\"a\":[\"b\"]}", "{\"a\":{}}"})
+    refused(std::string("{\"__metadata__\":") + value + "}", 0, "metadata must be strings");
   refused("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0, "a comes twice");
-  refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "metadata twice");
+  refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "__metadata__ comes twice");
 }
 TEST_CASE("what cannot be read back is not written, and the old file stays") {
   std::vector<float> const f = {1, 2};
@@ -208,9 +224,9 @@ TEST_CASE("what cannot be read back is not written, and the old file stays") {
   CHECK(said({one("a", "F16", {4})}, {}) == cannot + "tensor a is of F16, must be of F32 or F64");
   CHECK(said({one("a", "F32", {3})}, {}) == cannot + "tensor a has not the bytes of its shape");
   CHECK(said({one("a", "F32", {-1, 2})}, {}) == cannot + "tensor a has a negative extent");
-  CHECK(said({one("\xe4", "F32", {2})}, {}) == cannot + "a name or text is not UTF-8: \xe4");
-  CHECK(said({}, {{"\xe4", ""}}) == cannot + "a name or text is not UTF-8: \xe4");
-  CHECK(said({}, {{"", "\xe4"}}) == cannot + "a name or text is not UTF-8: \xe4");
+  CHECK(said({one("\xe4", "F32", {2})}, {}) == cannot + "a name or text is not UTF-8");
+  CHECK(said({}, {{"\xe4", ""}}) == cannot + "a name or text is not UTF-8");
+  CHECK(said({}, {{"", "\xe4"}}) == cannot + "a name or text is not UTF-8");
   std::remove(path.c_str());
 }
 TEST_CASE("a write that fails names the reason, and leaves the old file and no part") {

@@ -71,8 +71,10 @@ def scratch() -> Path:
 def logits_program() -> Path:
     """Compiles the program that writes what a C++ model answers."""
     program = scratch() / "checkpoint_logits"
-    flags = ["-std=c++17", "-O2", "-pthread", f"-I{ROOT / 'include'}", f"-I{LEARNING}"]
+    flags = ["-std=c++17", "-O2", "-pthread", f"-I{ROOT / 'include'}", f"-I{LEARNING}", f"-I{LEARNING.parent}"]
+    flags += ["-isystem", str(ROOT / ".deps/include")]
     sources = [ROOT / "tests/torch/checkpoint_logits.cpp", *catalog_parts()]
+    sources.append(LEARNING / "learning/files/safetensors.cpp")
     run("g++", *flags, *sources, "-o", program)
     return program
 

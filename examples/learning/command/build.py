@@ -17,11 +17,11 @@ class Failed(Exception):
 
 
 def program() -> Path:
-    install("g++", "cmake", "ninja-build")
+    install("g++", "cmake", "ninja-build", "nlohmann-json3-dev", "libcli11-dev")
     install("python3-matplotlib", needed=False)
     progress = Build()
     configure = ["cmake", "-S", str(ROOT), "-B", str(FOLDER), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSLICESORT_BUILD_TESTS=OFF",
-                 "-DSLICESORT_BUILD_BENCH=OFF", "-DSLICESORT_BUILD_EXAMPLES=ON", "-DSLICESORT_CUDA=OFF"]
+                 "-DSLICESORT_BUILD_BENCH=OFF", "-DSLICESORT_BUILD_EXAMPLES=ON", "-DSLICESORT_CUDA=OFF", f"-DCMAKE_PREFIX_PATH={ROOT}/.deps"]
     if not (progress.run(configure) and progress.run(["cmake", "--build", str(FOLDER), "--target", "slicesort_train"])):
         print("\n".join(progress.last_lines), file=sys.stderr)
         raise Failed("the build failed")

@@ -2,19 +2,24 @@
 // Files read and written as a whole, with the system's reason where that fails.
 #pragma once
 
-#include "learning/files/json_reader.hpp"
-
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
 namespace learning {
+
+/// What is wrong with a file, in a sentence for the user.
+struct checkpoint_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 namespace detail {
 
 // The first failure of several calls that say what went wrong in `errno`.

@@ -7,7 +7,6 @@
 #include "learning/layers/norm.hpp"
 #include "learning/loss.hpp"
 #include "learning/optimizer.hpp"
-#include "learning/schedule.hpp"
 
 #include <doctest/doctest.h>
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "learning/memory.hpp"
+#include "learning/task.hpp"
 #include "learning/team.hpp"
 
 #include <slicesort/exec.hpp>
@@ -47,6 +48,20 @@ matrix<T> flat(tensor3<T> x) {
   all.sample_rows = e.length;
   return all;
 }
+
+/// Some samples of a task, in memory of the trainer's.
+template <class T>
+struct batch {
+  index_t size = 0;
+  sample_shape shape{};
+  std::int32_t const* tokens = nullptr;  ///< `[size, length]`, or
+  T const* numbers = nullptr;            ///< `[size, length, features]`
+  tensor1<index_t const> lengths{};      ///< `[size]`, or empty: whole samples
+  std::int32_t const* labels = nullptr;  ///< `[size]` classes, or
+  T const* targets = nullptr;            ///< `[size]` numbers
+
+  matrix<T const> numbers_matrix() const { return {numbers, size * shape.length, shape.features}; }
+};
 
 /// A step of a model: who works, with what memory, and what layers deep inside must know.
 template <class T>

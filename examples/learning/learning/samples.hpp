@@ -2,7 +2,7 @@
 // Batches of a task's samples, in the order of training and of a test.
 #pragma once
 
-#include "learning/batch.hpp"
+#include "learning/call.hpp"
 #include "learning/random.hpp"
 #include "learning/task.hpp"
 #include "learning/team.hpp"

@@ -7,7 +7,6 @@
 #include "learning/loss.hpp"
 #include "learning/optimizer.hpp"
 #include "learning/samples.hpp"
-#include "learning/schedule.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -23,7 +23,7 @@ namespace {
 // A step's surroundings with more memory than any of these layers needs.
 template <class T>
 struct stage {
-  team threads{2};
+  thread_pool threads{2};
   memory stack;
   call<T> c{threads, stack};
 

@@ -6,7 +6,7 @@
 #include "learning/memory.hpp"
 #include "learning/progress.hpp"
 #include "learning/tasks/by_name.hpp"
-#include "learning/team.hpp"
+#include "support/thread_pool.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
@@ -249,8 +249,8 @@ TEST_CASE("numbers are written and read alike in every locale") {
   check();
   std::setlocale(LC_ALL, "C");
 }
-TEST_CASE("a team hands on what its work throws, and goes on") {
-  team threads(3);
+TEST_CASE("a thread pool hands on what its work throws, and goes on") {
+  thread_pool threads(3);
   for (int round = 0; round < 20; ++round) {
     std::atomic<int> calls{0};
     CHECK_THROWS_WITH_AS(threads.parallel_for(8,

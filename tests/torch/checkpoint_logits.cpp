@@ -32,7 +32,7 @@ std::vector<T> read(std::ifstream& in, index_t count) {
 
 // Memory is counted first, as a trainer does.
 std::vector<float> answers(model<float>& of, batch<float> const& in) {
-  team threads(1);
+  thread_pool threads(1);
   memory stack;
   call<float> c{threads, stack};
   c.training = false;

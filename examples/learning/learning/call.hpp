@@ -4,7 +4,7 @@
 
 #include "learning/memory.hpp"
 #include "learning/task.hpp"
-#include "learning/team.hpp"
+#include "support/thread_pool.hpp"
 
 #include <slicesort/exec.hpp>
 #include <slicesort/grad_mode.hpp>
@@ -66,7 +66,7 @@ struct batch {
 /// A step of a model: who works, with what memory, and what layers deep inside must know.
 template <class T>
 struct call {
-  team& threads;
+  thread_pool& threads;
   memory& stack;
   bool training = true;
   std::uint64_t seed = 0, step = 0;
@@ -75,7 +75,7 @@ struct call {
   tensor3<T const> start{};          ///< the embedding, which every layer may read (Paramixer's X0)
   tensor3<T> start_gradient{};       ///< to which layers that read it add theirs
 
-  ss::exec::host_on<team> on() const { return ss::exec::host_on<team>(threads); }
+  ss::exec::host_on<thread_pool> on() const { return ss::exec::host_on<thread_pool>(threads); }
 
   /// Memory that backward will read; only scratch where no backward follows.
   template <class U = T>

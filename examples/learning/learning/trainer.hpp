@@ -96,7 +96,7 @@ class trainer {
 
   model<float>& model_;
   training_rules rules_;
-  team threads_;
+  thread_pool threads_;
   memory memory_;
   samples samples_;
   call<float> call_;

@@ -1,72 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library starts no threads when it is given a pool. Anything with `parallel_for(n, f)` will
 // do: f(i) must be called once for every i below n, and all calls must be done when it returns.
+#include "support/thread_pool.hpp"
+
 #include <slicesort/slicing_sort.hpp>
 
-#include <condition_variable>
 #include <cstdio>
-#include <functional>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 namespace ss = slicesort;
-
-// [snippet]
-// A small pool for one caller at a time. That caller works too: `pool(3)` runs four things at once.
-class pool {
- public:
-  explicit pool(unsigned helpers) {
-    for (unsigned i = 0; i < helpers; ++i) threads_.emplace_back([this] { serve(); });
-  }
-  ~pool() {
-    {
-      std::lock_guard<std::mutex> const hold(mutex_);
-      closing_ = true;
-    }
-    wake_.notify_all();
-    for (std::thread& t : threads_) t.join();
-  }
-
-  // Optional: into how many parts the library should cut its work.
-  unsigned concurrency() const { return static_cast<unsigned>(threads_.size()) + 1; }
-
-  template <class F>
-  void parallel_for(unsigned n, F const& f) {
-    std::unique_lock<std::mutex> hold(mutex_);
-    job_ = [&f](unsigned i) { f(i); };
-    next_ = 0, size_ = left_ = n;
-    wake_.notify_all();
-    work(hold);
-    done_.wait(hold, [this] { return left_ == 0; });
-  }
-
- private:
-  void work(std::unique_lock<std::mutex>& hold) {
-    while (next_ < size_) {
-      unsigned const i = next_++;
-      hold.unlock();
-      job_(i);
-      hold.lock();
-      if (--left_ == 0) done_.notify_all();
-    }
-  }
-  void serve() {
-    std::unique_lock<std::mutex> hold(mutex_);
-    while (!closing_) {
-      work(hold);
-      wake_.wait(hold, [this] { return closing_ || next_ < size_; });
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable wake_, done_;
-  std::function<void(unsigned)> job_;
-  unsigned next_ = 0, size_ = 0, left_ = 0;
-  bool closing_ = false;
-  std::vector<std::thread> threads_;
-};
-// [/snippet]
 
 int main() {
   ss::extents3 const shape{8, 500, 40};
@@ -82,7 +24,7 @@ int main() {
     op.forward(on, ss::view(x, shape), ss::view(y, shape), ss::no_saved, scratch);
   };
 
-  pool workers(3);
+  thread_pool workers(4);
   ss::exec::host_on const on(workers);
   sort(ss::exec::host{}, serial);
   sort(on, pooled);

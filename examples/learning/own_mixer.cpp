@@ -2,7 +2,7 @@
 // Trains a Sliceformer, and then the same model with a mixer of one's own, on the adding problem
 // with a class token: the answer must travel from the marked rows to row 0.
 #include "learning/mixers/sorting.hpp"
-#include "learning/tasks/adding.hpp"
+#include "learning/tasks/synthetic.hpp"
 #include "learning/trainer.hpp"
 
 #include <cstdio>

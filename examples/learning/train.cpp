@@ -130,7 +130,7 @@ class run {
     trainer_.resume(from.step, from.seconds);
   }
 
-  settings s_;
+  settings const& s_;
   std::unique_ptr<task> task_;
   std::unique_ptr<model<float>> model_;
   trainer trainer_;
@@ -139,30 +139,31 @@ class run {
 };
 
 // The accuracies of ListOps's trivial readers, as a line of JSON.
-int read_trivially(flags const& given) {
-  listops const task = make_listops(given);
-  given.text("task", "listops");
-  given.refuse_others();
+int read_trivially(task const& samples) {
   constexpr index_t learned = 20000;
   journal_line all("readers");
   for (trivial_reader const& reader : trivial_readers)
-    all.add(reader.looks_at, reader_accuracy(task, reader, learned, task.size(split::test)));
+    all.add(reader.looks_at, reader_accuracy(samples, reader, learned, samples.size(split::test)));
   std::fputs(all.text().c_str(), stdout);
   return done;
 }
 
-int follow(flags const& given) {
-  if (given.has("list")) {
+int follow(CLI::App& app, int count, char** words) {
+  settings s(app);
+  bool list = false, readers = false;
+  app.add_flag("--list", list, "prints the names of all models and tasks");
+  app.add_flag("--readers", readers, "prints the accuracies of trivial readers of ListOps");
+  task_maker make_task;
+  read_flags(app, count, words, [&] { make_task = add_task(app, readers ? "listops" : s.task); });
+  if (list) {
     for (auto const& [name, entry] : all_models())
       std::printf("model %-26s %s\n", name.c_str(), entry.about.c_str());
     for (auto const& [name, about] : all_tasks())
       std::printf("task  %-26s %s\n", name.c_str(), about.c_str());
     return done;
   }
-  if (given.has("readers")) return read_trivially(given);
-  settings s(given);
-  std::unique_ptr<task> samples = make_task(s.task, given);
-  given.refuse_others();
+  std::unique_ptr<task> samples = make_task();
+  if (readers) return read_trivially(*samples);
   run all(s, std::move(samples));
   all.say_size();
   return s.dry ? done : all.train();
@@ -173,8 +174,12 @@ int follow(flags const& given) {
 int main(int count, char** words) {
   std::signal(SIGINT, stop);
   std::signal(SIGTERM, stop);
+  CLI::App app("Trains a model on a task.", "slicesort_train");
   try {
-    return follow(flags(count, words));
+    return follow(app, count, words);
+  } catch (CLI::CallForHelp const&) {
+    std::fputs(app.help().c_str(), stdout);
+    return done;
   } catch (usage_error const& e) {
     std::fprintf(stderr, "slicesort_train: %s\n", e.what());
     return refused;

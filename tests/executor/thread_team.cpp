@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One std::thread per CUDA thread, for ThreadSanitizer. Two teams share the blocks and run at the
-// same time, so that it sees what two blocks do to each other.
+// One std::thread per CUDA thread, for ThreadSanitizer. They wait for each other at barriers, so no
+// pool of fewer threads can run them. Two teams share the blocks and run at the same time, so that
+// it sees what two blocks do to each other.
 #include "teams.hpp"
 
 #include <algorithm>

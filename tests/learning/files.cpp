@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Readers of published files: tiny files of each format, and what is said of missing and wrong
 // ones.
-#include "learning/tasks/by_name.hpp"
+#include "learning/tasks/published.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -235,33 +234,4 @@ TEST_CASE("files that are missing, and folders in their place, have a sentence")
   for (char const* other : {"train/pos/a.txt", "test/neg/a.txt", "test/pos/a.txt"})
     f.write(other, "good");
   check({{"train/neg/x.txt", "bad"}}, [&] { imdb const t(f.at); });
-}
-TEST_CASE("tasks by name, and what is said of others") {
-  auto const made = [](std::vector<char const*> words) {
-    words.insert(words.begin(), "program");
-    flags const f(static_cast<int>(words.size()), words.data());
-    std::unique_ptr<task> t = make_task(f.text("task", ""), f);
-    f.refuse_others();
-    return t;
-  };
-  auto const t = made({"--task", "listops", "--length", "40", "--shortest", "10"});
-  CHECK(t->shape().length == 40);
-  CHECK(take(*t, split::test, 0).of.length >= 10);
-  CHECK(take(*made({"--task", "listops", "--length", "100"}), split::test, 0).of.length >= 25);
-  CHECK(made({"--task", "adding", "--length", "32", "--test-samples", "9"})->size(split::test) ==
-        9);
-  CHECK_THROWS_WITH_AS(made({"--task", "addin"}), doctest::Contains("there are adding, "),
-                       usage_error);
-  CHECK_THROWS_WITH_AS(made({"--task", "imdb"}), "task imdb needs the folder of its files: --data",
-                       usage_error);
-  CHECK_THROWS_WITH_AS(made({"--task", "adding", "--length", "1"}),
-                       "--length is '1', must be a whole number from 2 to 1048576", usage_error);
-  for (char const* length : {"2.5", "1e3", "1048577", "4294967298", "18446744073709551618", "x", "",
-                             " 8", "8 ", "-8", "0x8"})
-    CHECK_THROWS_WITH_AS(made({"--task", "adding", "--length", length}),
-                         doctest::Contains("must be a whole number from 2 to"), usage_error);
-  CHECK_THROWS_WITH_AS(made({"--task", "adding", "--lenght", "20"}),
-                       doctest::Contains("there is no flag --lenght; there are length, "),
-                       usage_error);
-  CHECK_THROWS_WITH_AS(made({"adding"}), "'adding' is no flag", usage_error);
 }

@@ -7,7 +7,6 @@
 #include "learning/layers/norm.hpp"
 #include "learning/loss.hpp"
 #include "learning/optimizer.hpp"
-#include "learning/schedule.hpp"
 
 #include <doctest/doctest.h>
 
@@ -24,7 +23,7 @@ namespace {
 // A step's surroundings with more memory than any of these layers needs.
 template <class T>
 struct stage {
-  team threads{2};
+  thread_pool threads{2};
   memory stack;
   call<T> c{threads, stack};
 

@@ -4,10 +4,9 @@
 // of docs/learning; the fast suite has shorter ones, which are learned in a tenth of the time.
 #include "learning/mixers/sorting.hpp"
 #include "learning/mixers/sparse_mix.hpp"
-#include "learning/tasks/adding.hpp"
 #include "learning/tasks/listops.hpp"
 #include "learning/tasks/readers.hpp"
-#include "learning/tasks/temporal_order.hpp"
+#include "learning/tasks/synthetic.hpp"
 #include "learning/trainer.hpp"
 #include "linked_operators.hpp"
 

@@ -102,7 +102,7 @@ void check_all_poolings() {
 }  // namespace
 
 TEST_CASE("an epoch takes every sample once, in an order of its own") {
-  team threads(2);
+  thread_pool threads(2);
   numbered const task;
   samples all(task, 5, 3);
   REQUIRE(all.batches() == 2);
@@ -125,7 +125,7 @@ TEST_CASE("an epoch takes every sample once, in an order of its own") {
   CHECK(std::equal(b.tokens, b.tokens + 5, epochs[2].begin()));
 }
 TEST_CASE("a test takes all samples in their order, and an epoch leaves out what fills no batch") {
-  team threads(1);
+  thread_pool threads(1);
   numbered const task;
   samples all(task, 4, 1);
   CHECK(all.batches() == 2);

@@ -5,7 +5,8 @@
 #include "learning/flags.hpp"
 #include "learning/memory.hpp"
 #include "learning/progress.hpp"
-#include "learning/team.hpp"
+#include "learning/tasks/by_name.hpp"
+#include "support/thread_pool.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
@@ -30,10 +31,29 @@ namespace {
 
 std::string const path = "learning_runs_test";
 
-flags flags_of(std::vector<char const*> words) {
-  words.insert(words.begin(), "program");
-  return {static_cast<int>(words.size()), words.data()};
+// The value of the flag --rate that `add` adds.
+template <class T>
+T rate_of(char const* text, void (*add)(CLI::App&, T&)) {
+  CLI::App app;
+  T value{};
+  add(app, value);
+  char const* const words[] = {"program", "--rate", text};
+  read_flags(app, 3, words, [] {});
+  return value;
 }
+template <class T>
+std::string complaint(std::string const& text, void (*add)(CLI::App&, T&)) {
+  try {
+    rate_of(text.c_str(), add);
+  } catch (usage_error const& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+void add_number_rate(CLI::App& app, double& value) { add_number(app, "rate", value); }
+void add_fraction_rate(CLI::App& app, double& value) { add_fraction(app, "rate", value); }
+void add_threads(CLI::App& app, unsigned& value) { add_whole(app, "rate", value, 1, 4096); }
+void add_seed(CLI::App& app, std::uint64_t& value) { add_whole(app, "rate", value, 0, UINT64_MAX); }
 
 }  // namespace
 
@@ -150,40 +170,69 @@ TEST_CASE("a journal that cannot be written fails") {
   std::remove(path.c_str());
 }
 TEST_CASE("flags: numbers within bounds, and the sentence of others") {
-  auto const said = [](char const* value, auto const& read) -> std::string {
-    try {
-      read(flags_of({"--rate", value}));
-    } catch (usage_error const& e) {
-      return e.what();
-    }
-    return "accepted";
-  };
-  auto const number = [](flags const& f) { f.number("rate", 1); };
-  auto const fraction = [](flags const& f) { f.fraction("rate", 0); };
-  auto const threads = [](flags const& f) { f.whole<unsigned>("rate", 1, 1, 4096); };
-  auto const seed = [](flags const& f) { f.whole<std::uint64_t>("rate", 1, 0, UINT64_MAX); };
   for (char const* value : {"0", "1e-3", ".5", "2.", "1e15"})
-    CHECK(said(value, number) == "accepted");
+    CHECK(complaint(value, add_number_rate) == "accepted");
   for (std::string const value : {"1e300", "1e999", "-1", "nan", "inf", "", "x", "1 ", " 1", "1,5"})
-    CHECK(said(value.c_str(), number) ==
+    CHECK(complaint(value, add_number_rate) ==
           "--rate is '" + value + "', must be a number from 0 to 1e15");
-  CHECK(said("0.999", fraction) == "accepted");
-  CHECK(said("1", fraction) == "--rate is '1', must be a number from 0 to below 1");
-  CHECK(said("4096", threads) == "accepted");
+  CHECK(complaint("0.999", add_fraction_rate) == "accepted");
+  CHECK(complaint("1", add_fraction_rate) == "--rate is '1', must be a number from 0 to below 1");
+  CHECK(complaint("4096", add_threads) == "accepted");
   for (std::string const value : {"0", "4097", "4e9", "4294967297", "-1", "1.5"})
-    CHECK(said(value.c_str(), threads) ==
+    CHECK(complaint(value, add_threads) ==
           "--rate is '" + value + "', must be a whole number from 1 to 4096");
-  CHECK(
-      flags_of({"--seed", "18446744073709551615"}).whole<std::uint64_t>("seed", 1, 0, UINT64_MAX) ==
-      UINT64_MAX);
-  CHECK(flags_of({"--seed", "9007199254740993"}).whole<std::uint64_t>("seed", 1, 0, UINT64_MAX) ==
-        9007199254740993);  // no double
-  CHECK(said("18446744073709551616", seed) ==
+  CHECK(rate_of("18446744073709551615", add_seed) == UINT64_MAX);
+  CHECK(rate_of("9007199254740993", add_seed) == 9007199254740993);  // no double
+  CHECK(complaint("18446744073709551616", add_seed) ==
         "--rate is '18446744073709551616', must be a whole number from 0 to 18446744073709551615");
+}
+TEST_CASE("tasks by name, and what is said of others") {
+  auto const made = [](std::vector<char const*> words) {
+    words.insert(words.begin(), "program");
+    CLI::App app;
+    std::string name = "adding";
+    task_maker make;
+    app.add_option("--task", name);
+    read_flags(app, static_cast<int>(words.size()), words.data(),
+               [&] { make = add_task(app, name); });
+    return make();
+  };
+  auto const rows = [](task const& from) {
+    std::vector<std::int32_t> tokens(static_cast<std::size_t>(from.shape().length));
+    sample s;
+    s.tokens = tokens.data();
+    from.write(split::test, 0, s);
+    return s.length;
+  };
+  auto const t = made({"--task", "listops", "--length", "40", "--shortest", "10"});
+  CHECK(t->shape().length == 40);
+  CHECK(rows(*t) >= 10);
+  CHECK(rows(*made({"--task", "listops", "--length", "100"})) >= 25);
+  CHECK(made({"--task", "adding", "--length", "32", "--test-samples", "9"})->size(split::test) ==
+        9);
+  CHECK_THROWS_WITH_AS(made({"--task", "addin"}), doctest::Contains("there are adding, "),
+                       usage_error);
+  CHECK_THROWS_WITH_AS(made({"--task", "imdb"}), "task imdb needs the folder of its files: --data",
+                       usage_error);
+  CHECK_THROWS_WITH_AS(made({"--task", "adding", "--length", "1"}),
+                       "--length is '1', must be a whole number from 2 to 1048576", usage_error);
+  for (char const* length : {"2.5", "1e3", "1048577", "4294967298", "18446744073709551618", "x", "",
+                             " 8", "8 ", "-8", "0x8"})
+    CHECK_THROWS_WITH_AS(made({"--task", "adding", "--length", length}),
+                         doctest::Contains("must be a whole number from 2 to"), usage_error);
+  CHECK_THROWS_WITH_AS(made({"--task", "adding", "--lenght", "20"}),
+                       doctest::Contains("there is no flag --lenght; there are length, "),
+                       usage_error);
+  CHECK_THROWS_WITH_AS(made({"--task", "adding", "--shortest", "20"}),
+                       doctest::Contains("there is no flag --shortest; there are "), usage_error);
+  CHECK_THROWS_WITH_AS(made({"--task", "adding", "--length"}), doctest::Contains("--length"),
+                       usage_error);
+  CHECK_THROWS_WITH_AS(made({"adding"}), "'adding' is no flag", usage_error);
+  CHECK_THROWS_AS(made({"--task", "adding", "--help"}), CLI::CallForHelp);
 }
 TEST_CASE("numbers are written and read alike in every locale") {
   auto const check = [] {
-    CHECK(flags_of({"--rate", "1.5"}).number("rate", 0) == 1.5);
+    CHECK(rate_of("1.5", add_number_rate) == 1.5);
     CHECK(journal_line("e").add("loss", 1234567.25).text() ==
           "{\"event\":\"e\",\"loss\":1234567.25}\n");
     metadata const about = metadata_of({1, 1234.5, ""});
@@ -200,8 +249,8 @@ TEST_CASE("numbers are written and read alike in every locale") {
   check();
   std::setlocale(LC_ALL, "C");
 }
-TEST_CASE("a team hands on what its work throws, and goes on") {
-  team threads(3);
+TEST_CASE("a thread pool hands on what its work throws, and goes on") {
+  thread_pool threads(3);
   for (int round = 0; round < 20; ++round) {
     std::atomic<int> calls{0};
     CHECK_THROWS_WITH_AS(threads.parallel_for(8,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The generated tasks: golden samples, values by a second evaluator, and what is known of their
 // distributions.
-#include "learning/tasks/adding.hpp"
 #include "learning/tasks/listops.hpp"
 #include "learning/tasks/readers.hpp"
-#include "learning/tasks/temporal_order.hpp"
+#include "learning/tasks/synthetic.hpp"
 
 #include <doctest/doctest.h>
 

@@ -7,8 +7,7 @@
 #include "learning/mixers/none.hpp"
 #include "learning/mixers/sorting.hpp"
 #include "learning/mixers/sparse_mix.hpp"
-#include "learning/tasks/adding.hpp"
-#include "learning/tasks/noise.hpp"
+#include "learning/tasks/synthetic.hpp"
 #include "learning/trainer.hpp"
 #include "linked_operators.hpp"
 
@@ -78,7 +77,7 @@ struct outcome {
   std::vector<float> parameters;
 };
 outcome train(maker const& make_model, unsigned threads) {
-  noise const samples(length, test_samples);
+  noise const samples({length, 1, 10000, test_samples});
   auto const m = make_model(samples.shape());
   trainer t(*m, samples, rules(threads));
   outcome result;
@@ -107,7 +106,7 @@ TEST_CASE("the same bits after a resumption from a checkpoint") {
   std::string const path = "learning_training_resumed.safetensors";
   for (auto const& [name, make_model] : every_mixer()) {
     CAPTURE(std::string(name));
-    noise const samples(length, test_samples);
+    noise const samples({length, 1, 10000, test_samples});
     outcome const whole = train(make_model, 1);
     {
       auto const first = make_model(samples.shape());
@@ -133,7 +132,7 @@ TEST_CASE("the same bits after a resumption from a checkpoint") {
 TEST_CASE("steps allocate nothing, and their memory is known before the first") {
   for (auto const& [name, make_model] : every_mixer()) {
     CAPTURE(std::string(name));
-    noise const samples(length, test_samples);
+    noise const samples({length, 1, 10000, test_samples});
     auto const m = make_model(samples.shape());
     trainer t(*m, samples, rules(2));
     std::size_t const counted = t.step_bytes();
@@ -149,7 +148,7 @@ TEST_CASE("steps allocate nothing, and their memory is known before the first") 
 }
 
 TEST_CASE("a test changes nothing, and a batch of every size can be tested") {
-  noise const samples(length, test_samples);
+  noise const samples({length, 1, 10000, test_samples});
   auto const m = make<mixers::sorting<>>()(samples.shape());
   trainer t(*m, samples, rules(1));
   t.train();

@@ -56,10 +56,10 @@ template <class T>
 class trial {
  public:
   trial(model<T>& m, batch<T> const& in, unsigned threads = 1)
-      : team_(threads),
+      : pool_(threads),
         in_(in),
         model_(m),
-        call_{team_, memory_},
+        call_{pool_, memory_},
         dy_(static_cast<std::size_t>(in.size * in.shape.outputs)) {
     call_.seed = 3, call_.step = 2;
     gradients();  // counts
@@ -89,7 +89,7 @@ class trial {
  private:
   matrix<T> answers(T* data) const { return {data, in_.size, in_.shape.outputs}; }
 
-  team team_;
+  thread_pool pool_;
   memory memory_;
   batch<T> in_;
   model<T>& model_;

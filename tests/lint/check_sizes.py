@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A file fits on three screens: 300 lines is a smell, 500 a fault. A folder has at most 20 files. The learning layer of the
-examples stays small enough to be read: 200 lines a file, and 3500 lines of C++ in all, without comments, directives and empty ones."""
+examples stays small enough to be read: 200 lines a file, and 3350 lines of C++ in all, without comments, directives and empty ones."""
 import re
 from collections import Counter
 from pathlib import Path
@@ -10,7 +10,7 @@ from common import files, finish, name
 
 SOURCES = (".hpp", ".cuh", ".inl", ".cpp", ".cu", ".py", ".cmake", ".txt")
 MOST_FILES = 20
-LEARNING_FILE, LEARNING_CODE = 200, 3500
+LEARNING_FILE, LEARNING_CODE = 200, 3350
 # Each is a catalogue, whose one list is what a reader wants: what every user may include, with docs/design.md as its
 # map; a program for each thing to show; a program for each mistake that must be refused.
 LARGE_FOLDERS = ("include/slicesort", "examples", "tests/compile/refused")

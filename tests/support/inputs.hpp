@@ -5,6 +5,8 @@
 
 #include "numbers.hpp"
 
+#include <slicesort/detail/math/counter_hash.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -13,17 +15,13 @@
 
 namespace support {
 
-// Counter-based: the n-th number of a stream depends on (seed, n) only (splitmix64's finaliser).
+// The numbers of the library's counter-based generator, one after the other.
 class random_stream {
  public:
-  explicit random_stream(std::uint64_t seed) : seed_(mix(seed + 0x9e3779b97f4a7c15u)) {}
+  explicit random_stream(std::uint64_t seed) : seed_(slicesort::detail::counter_hash64(seed, 0)) {}
 
-  static constexpr std::uint64_t mix(std::uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
-  std::uint64_t bits() { return mix(seed_ + ++counter_ * 0x9e3779b97f4a7c15u); }
+  static constexpr std::uint64_t mix(std::uint64_t z) { return slicesort::detail::mix64(z); }
+  std::uint64_t bits() { return slicesort::detail::counter_hash64(seed_, counter_++); }
   // In [0, n), n > 0; the bias does not matter here.
   std::uint64_t below(std::uint64_t n) { return bits() % n; }
   double unit() { return static_cast<double>(bits() >> 11) * 0x1p-53; }

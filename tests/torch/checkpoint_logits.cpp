@@ -5,7 +5,6 @@
 // they have lengths; then come these, int64 [size], and tokens, int32 [size, length], or numbers,
 // float [size, length, features]. All are in the machine's byte order.
 #include "learning/checkpoint.hpp"
-#include "learning/flags.hpp"
 #include "learning/gemm.hpp"
 #include "learning/tasks/by_name.hpp"
 #include "settings.hpp"
@@ -33,7 +32,7 @@ std::vector<T> read(std::ifstream& in, index_t count) {
 
 // Memory is counted first, as a trainer does.
 std::vector<float> answers(model<float>& of, batch<float> const& in) {
-  team threads(1);
+  thread_pool threads(1);
   memory stack;
   call<float> c{threads, stack};
   c.training = false;
@@ -45,10 +44,12 @@ std::vector<float> answers(model<float>& of, batch<float> const& in) {
   return y;
 }
 
-void answer(char const* checkpoint, char const* from, char const* to, flags const& given) {
-  settings const s(given);
-  sample_shape const shape = make_task(s.task, given)->shape();
-  given.refuse_others();
+void answer(char const* checkpoint, char const* from, char const* to, int count, char** words) {
+  CLI::App app;
+  settings s(app);
+  task_maker make_task;
+  read_flags(app, count, words, [&] { make_task = add_task(app, s.task); });
+  sample_shape const shape = make_task()->shape();
   std::unique_ptr<model<float>> const of = s.make_model(shape);
   load_checkpoint(checkpoint, of->learned());
   use_one_thread_a_product();
@@ -76,7 +77,7 @@ void answer(char const* checkpoint, char const* from, char const* to, flags cons
 int main(int count, char** words) {
   if (count < 4) return 2;
   try {
-    answer(words[1], words[2], words[3], learning::flags(count - 3, words + 3));
+    answer(words[1], words[2], words[3], count - 3, words + 3);
     return 0;
   } catch (std::exception const& e) {
     std::fprintf(stderr, "checkpoint_logits: %s\n", e.what());

@@ -3,7 +3,8 @@
 import argparse
 import re
 from pathlib import Path
-from typing import NoReturn
+
+from report.command.options import Parser, Refused, count, counts
 
 ROOT = Path(__file__).resolve().parents[3]
 EPILOG = """\
@@ -20,26 +21,8 @@ Exit status: 0 fine, 1 something failed, 2 a mistake in the call, 130 interrupte
 
 # Flags of the training program with an option here, which --set would go round.
 OPTIONS_OF_FLAGS = {"seed": "--seeds", "model": "--model", "task": "--task", "threads": "--threads", "minutes": "--minutes", "data": "--data",
-                    "checkpoint": "--results", "journal": "--results", "dry-run": "--dry-run", "list": "--list", "readers": "--table listops"}
-
-
-class Refused(Exception):
-    """A mistake in the call, said in one sentence; exit status 2."""
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise Refused(f"{re.sub('^argument ', '', message)} (see --help)")
-
-
-def count(text: str) -> int:
-    if not re.fullmatch("[1-9][0-9]{0,8}", text):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
-    return int(text)
-
-
-def counts(text: str) -> list[int]:
-    return [count(part) for part in text.split(",")]
+                    "checkpoint": "--results", "journal": "--results", "dry-run": "--dry-run", "list": "--list", "help": "--help",
+                    "readers": "--table listops"}
 
 
 def names(text: str) -> list[str]:

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "learning/memory.hpp"
-#include "learning/team.hpp"
+#include "learning/task.hpp"
+#include "support/thread_pool.hpp"
 
 #include <slicesort/exec.hpp>
 #include <slicesort/options.hpp>
@@ -48,10 +49,24 @@ matrix<T> flat(tensor3<T> x) {
   return all;
 }
 
+/// Some samples of a task, in memory of the trainer's.
+template <class T>
+struct batch {
+  index_t size = 0;
+  sample_shape shape{};
+  std::int32_t const* tokens = nullptr;  ///< `[size, length]`, or
+  T const* numbers = nullptr;            ///< `[size, length, features]`
+  tensor1<index_t const> lengths{};      ///< `[size]`, or empty: whole samples
+  std::int32_t const* labels = nullptr;  ///< `[size]` classes, or
+  T const* targets = nullptr;            ///< `[size]` numbers
+
+  matrix<T const> numbers_matrix() const { return {numbers, size * shape.length, shape.features}; }
+};
+
 /// A step of a model: who works, with what memory, and what layers deep inside must know.
 template <class T>
 struct call {
-  team& threads;
+  thread_pool& threads;
   memory& stack;
   bool training = true;
   std::uint64_t seed = 0, step = 0;
@@ -60,7 +75,7 @@ struct call {
   tensor3<T const> start{};          ///< the embedding, which every layer may read (Paramixer's X0)
   tensor3<T> start_gradient{};       ///< to which layers that read it add theirs
 
-  ss::exec::host_on<team> on() const { return ss::exec::host_on<team>(threads); }
+  ss::exec::host_on<thread_pool> on() const { return ss::exec::host_on<thread_pool>(threads); }
 
   /// Memory that backward will read; only scratch where no backward follows.
   template <class U = T>

@@ -3,7 +3,7 @@
 // one template argument, and everything else stays when it is changed.
 #pragma once
 
-#include "learning/batch.hpp"
+#include "learning/call.hpp"
 #include "learning/layers/block.hpp"
 #include "learning/layers/embedding.hpp"
 #include "learning/layers/pool.hpp"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags of a command line: `--name value`.
+// Flags of a command line, `--name value`: CLI11, with values held within bounds.
 #pragma once
 
 #include "learning/numbers.hpp"
+
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -11,6 +13,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -36,89 +39,95 @@ inline std::size_t distance(std::string const& a, std::string const& b) {
   return row[b.size()];
 }
 
-/// The words of which one was probably meant, in a sentence: the nearest first, and no more than
-/// can be read.
-template <class Words>
-std::string nearest_first(std::string const& word, Words const& words) {
-  std::vector<std::string> sorted(words.begin(), words.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [&](auto const& a, auto const& b) {
+/// The keys of a map in a sentence, the nearest to a misspelt word first, and no more than can be
+/// read.
+template <class Value>
+std::string nearest_first(std::string const& word, std::map<std::string, Value> const& words) {
+  std::vector<std::string> names;
+  for (auto const& entry : words) names.push_back(entry.first);
+  std::stable_sort(names.begin(), names.end(), [&](auto const& a, auto const& b) {
     return distance(word, a) < distance(word, b);
   });
-  constexpr std::size_t most = 8;
-  std::string all;
-  for (std::size_t i = 0; i < std::min(most, sorted.size()); ++i)
-    all += (i > 0 ? ", " : "") + sorted[i];
-  return sorted.size() > most ? all + ", .." : all;
+  constexpr std::size_t limit = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(limit, names.size()); ++i)
+    text += (i > 0 ? ", " : "") + names[i];
+  return names.size() > limit ? text + ", .." : text;
 }
 
-/// Reads flags, and notices those that nobody asked for.
-class flags {
- public:
-  flags(int count, char const* const* words) {
-    for (int i = 1; i < count; ++i) {
-      std::string const word = words[i];
-      if (word.rfind("--", 0) != 0) throw usage_error("'" + word + "' is no flag");
-      bool const has_value = i + 1 < count && std::string(words[i + 1]).rfind("--", 0) != 0;
-      given_[word.substr(2)] = has_value ? words[++i] : "";
-    }
-  }
+/// Adds the flag `--name` of a number from `low` to `high`; `rule` says so.
+template <class T>
+CLI::Option* add_bounded(CLI::App& app, std::string const& name, T& value, T low, T high,
+                         std::string const& rule) {
+  auto const read = [=, &value](std::string const& text) {
+    std::optional<T> const number = number_in<T>(text);
+    if (!number || !(*number >= low && *number <= high))  // a NaN fails both bounds
+      throw usage_error("--" + name + " is '" + text + "', must be " + rule);
+    value = *number;
+  };
+  return app.add_option_function<std::string>("--" + name, read, rule);
+}
+inline void add_number(CLI::App& app, std::string const& name, double& value) {
+  add_bounded(app, name, value, 0.0, 1e15, "a number from 0 to 1e15");
+}
+inline void add_fraction(CLI::App& app, std::string const& name, double& value) {
+  add_bounded(app, name, value, 0.0, 1 - 0x1p-53, "a number from 0 to below 1");
+}
+/// By default up to 2^20: with these, the sizes of a step's tensors fit 63 bits.
+template <class Integer>
+CLI::Option* add_whole(CLI::App& app, std::string const& name, Integer& value,
+                       std::common_type_t<Integer> low = 0,
+                       std::common_type_t<Integer> high = Integer{1} << 20) {
+  return add_bounded<Integer>(
+      app, name, value, low, high,
+      "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+}
+/// One of some words, each with the value that it stands for.
+template <class E>
+void add_choice(CLI::App& app, std::string const& name, E& value,
+                std::map<std::string, std::common_type_t<E>> const& words) {
+  auto const read = [=, &value](std::string const& text) {
+    if (words.count(text) == 0)
+      throw usage_error("--" + name + " is '" + text + "', must be one of " +
+                        nearest_first(text, words));
+    value = words.at(text);
+  };
+  app.add_option_function<std::string>("--" + name, read, "one of " + nearest_first("", words));
+}
 
-  bool has(std::string const& name) const { return known_.insert(name), given_.count(name) > 0; }
-  std::string text(std::string const& name, std::string const& otherwise) const {
-    return has(name) ? given_.at(name) : otherwise;
+/// Reads a call, and once more after `add_others()` has added the flags that depend on its values.
+/// Throws `usage_error`, also for unknown flags, or `CLI::CallForHelp`.
+template <class F>
+void read_flags(CLI::App& app, int count, char const* const* words, F const& add_others) {
+  app.allow_extras()->set_help_flag();  // not before all flags are known
+  try {
+    app.parse(count, words);
+    add_others();
+    app.set_help_flag("--help", "prints this");
+    app.parse(count, words);
+  } catch (CLI::CallForHelp const&) {
+    throw;
+  } catch (CLI::ParseError const& e) {
+    throw usage_error(e.what());
   }
-  double number(std::string const& name, double otherwise) const {
-    return within(name, otherwise, 0.0, 1e15, "a number from 0 to 1e15");
-  }
-  double fraction(std::string const& name, double otherwise) const {
-    return within(name, otherwise, 0.0, 1 - 0x1p-53, "a number from 0 to below 1");
-  }
-  /// By default up to 2^20: with these, the sizes of a step's tensors fit 63 bits.
-  template <class Integer>
-  Integer whole(std::string const& name, Integer otherwise, Integer least = 0,
-                Integer most = Integer{1} << 20) const {
-    return within(name, otherwise, least, most,
-                  "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
-  }
-  /// One of some words, each with what it stands for.
-  template <class E>
-  E choice(std::string const& name, std::vector<std::pair<char const*, E>> const& words,
-           E otherwise) const {
-    if (!has(name)) return otherwise;
-    std::vector<std::string> all;
-    for (auto const& [word, value] : words) {
-      if (given_.at(name) == word) return value;
-      all.push_back(word);
-    }
-    throw usage_error("--" + name + " is '" + given_.at(name) + "', must be one of " +
-                      nearest_first(given_.at(name), all));
-  }
-  /// All that was given, but for some names: `a=1 b=2`, sorted.
-  std::string without(std::set<std::string> const& names) const {
-    std::string all;
-    for (auto const& [name, value] : given_)
-      if (names.count(name) == 0) all += (all.empty() ? "" : " ") + name + "=" + value;
-    return all;
-  }
-  /// After all flags were asked for: the others are mistakes.
-  void refuse_others() const {
-    for (auto const& [name, value] : given_)
-      if (known_.count(name) == 0)
-        throw usage_error("there is no flag --" + name + "; there are " +
-                          nearest_first(name, known_));
-  }
+  if (app.remaining_size() == 0) return;
+  std::string const other = app.remaining()[0];
+  if (other.rfind("--", 0) != 0) throw usage_error("'" + other + "' is no flag");
+  std::map<std::string, CLI::Option const*> known;
+  for (CLI::Option const* option : app.get_options()) known[option->get_lnames()[0]] = option;
+  throw usage_error("there is no flag " + other + "; there are " +
+                    nearest_first(other.substr(2), known));
+}
 
- private:
-  template <class T>
-  T within(std::string const& name, T otherwise, T least, T most, std::string const& rule) const {
-    if (!has(name)) return otherwise;
-    std::optional<T> const value = number_in<T>(given_.at(name));
-    if (value && *value >= least && *value <= most) return *value;
-    throw usage_error("--" + name + " is '" + given_.at(name) + "', must be " + rule);
-  }
-
-  std::map<std::string, std::string> given_;
-  mutable std::set<std::string> known_;
-};
+/// The flags that were given, but for some: `a=1 b=2`, sorted.
+inline std::string flags_without(std::set<std::string> const& names, CLI::App const& app) {
+  std::map<std::string, std::string> given;
+  for (CLI::Option const* option : app.get_options())
+    if (std::string const& name = option->get_lnames()[0]; *option && names.count(name) == 0)
+      given[name] = option->results()[0];
+  std::string text;
+  for (auto const& [name, value] : given) text += (text.empty() ? "" : " ") + name + "=" + value;
+  return text;
+}
 
 }  // namespace learning

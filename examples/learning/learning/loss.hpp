@@ -2,7 +2,7 @@
 // Losses, means over a batch, with their gradients; and how many answers are right.
 #pragma once
 
-#include "learning/batch.hpp"
+#include "learning/call.hpp"
 
 #include <algorithm>
 #include <cmath>

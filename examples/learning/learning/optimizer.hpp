@@ -1,13 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adam, with gradients clipped by their norm and decoupled weight decay.
+// Adam, with gradients clipped by their norm and decoupled weight decay, and schedules of its rate.
 #pragma once
 
 #include "learning/call.hpp"
 #include "learning/parameters.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace learning {
+
+/// The learning rate of step `s`, from 1, with `w` steps of warm-up (at least 1):
+/// - **constant** `rate min(1, s / w)`;
+/// - **rsqrt** `rate min(1, s / w) / sqrt(max(s, w))` (the Long Range Arena);
+/// - **cosine** `rate min(1, s / w) (1 + cos(pi s / steps)) / 2` (its images);
+/// - **linear** `rate s / w`, and then down to 0 at the last step (Nystromformer, MEGA).
+struct schedule {
+  enum class form { constant, rsqrt, cosine, linear } shape = form::constant;
+  double rate = 1e-3;
+  double warmup = 1, steps = 1;
+
+  double at(double s) const {
+    constexpr double pi = 3.14159265358979323846;
+    double const w = std::max(warmup, 1.0), rising = rate * std::min(1.0, s / w);
+    switch (shape) {
+      case form::rsqrt:
+        return rising / std::sqrt(std::max(s, w));
+      case form::cosine:
+        return rising * (1 + std::cos(pi * std::min(1.0, s / steps))) / 2;
+      case form::linear:
+        return s <= w ? rising : rate * std::max(0.0, (steps - s) / std::max(1.0, steps - w));
+      case form::constant:
+        break;
+    }
+    return rising;
+  }
+};
 
 /// Adam (Kingma and Ba, 2015), in torch's and the Long Range Arena's form:
 /// `m = b1 m + (1 - b1) g`, `v = b2 v + (1 - b2) g^2`, `p -= rate m^ / (sqrt(v^) + epsilon)`, with

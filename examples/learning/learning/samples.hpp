@@ -2,10 +2,10 @@
 // Batches of a task's samples, in the order of training and of a test.
 #pragma once
 
-#include "learning/batch.hpp"
+#include "learning/call.hpp"
 #include "learning/random.hpp"
 #include "learning/task.hpp"
-#include "learning/team.hpp"
+#include "support/thread_pool.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -37,14 +37,14 @@ class samples {
   index_t batches() const { return static_cast<index_t>(order_.size()) / size_; }
 
   /// Batch `number`, from 0, of training: every epoch takes all samples in an order of its own.
-  batch<float> training(team& threads, index_t number) {
+  batch<float> training(thread_pool& threads, index_t number) {
     shuffle_for(number / batches());
     index_t const first = number % batches() * size_;
     return fill(threads, split::training, size_,
                 [&](index_t b) { return order_[static_cast<std::size_t>(first + b)]; });
   }
   /// Up to a batch of test samples from `first` on; none past the last.
-  batch<float> test(team& threads, index_t first) {
+  batch<float> test(thread_pool& threads, index_t first) {
     index_t const count = std::clamp<index_t>(task_.size(split::test) - first, 0, size_);
     return fill(threads, split::test, count, [&](index_t b) { return first + b; });
   }
@@ -63,7 +63,7 @@ class samples {
                 order_[static_cast<std::size_t>(random.below(left, static_cast<index_t>(left)))]);
   }
   template <class NumberOf>
-  batch<float> fill(team& threads, split from, index_t count, NumberOf const& number) {
+  batch<float> fill(thread_pool& threads, split from, index_t count, NumberOf const& number) {
     threads.parallel_for(static_cast<unsigned>(count), [&](unsigned i) {
       index_t const b = i;
       sample to;

@@ -7,7 +7,6 @@
 #include "learning/loss.hpp"
 #include "learning/optimizer.hpp"
 #include "learning/samples.hpp"
-#include "learning/schedule.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -97,7 +96,7 @@ class trainer {
 
   model<float>& model_;
   training_rules rules_;
-  team threads_;
+  thread_pool threads_;
   memory memory_;
   samples samples_;
   call<float> call_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paramixer with both of its topologies.
+// Paramixer with both of its topologies, and the control without mixing.
 #include "learning/mixers/sparse_mix.hpp"
+#include "learning/mixers/none.hpp"
 
 #include "models/catalog.hpp"
 
@@ -28,6 +29,13 @@ void add_sparse_mix(catalog& all) {
   add<ss::topology::cdil>(
       all, "cdil", "Paramixer, dilated neighbors on both sides",
       [](ss::topology::cdil& links, model_request const& r) { links.half = (r.reach - 1) / 2; });
+}
+void add_none(catalog& all) {
+  all["none"] = {"the control: an MLP of each row, no mixing of rows", [](model_request const& r) {
+                   mixers::none<>::config with;
+                   with.hidden = mixer_hidden_of(r);
+                   return make_encoder<mixers::none<>>(r, with);
+                 }};
 }
 
 }  // namespace learning

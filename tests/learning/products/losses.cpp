@@ -45,7 +45,7 @@ void print_step(std::string const& name, model<T>& m, Slope const& slope) {
   matrix<T> const y(answers.data(), samples, shape.outputs),
       dy(slopes.data(), samples, shape.outputs);
 
-  team threads(1);
+  thread_pool threads(1);
   memory stack;
   call<T> c{threads, stack};
   for (int pass = 0; pass < 2; ++pass) {  // the first counts

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// SplitMix64, the same on every host, whatever its standard library. The machine includes nothing
+// of the library whose kernels it runs, which has this generator, too.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +10,6 @@
 
 namespace ptx {
 
-// SplitMix64. The same numbers on every host, whatever its standard library.
 class random_numbers {
  public:
   explicit random_numbers(std::uint64_t seed) : state_(seed) {}

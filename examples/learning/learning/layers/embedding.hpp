@@ -2,7 +2,6 @@
 // From samples to rows: tokens or numbers, a class token before them, and positions.
 #pragma once
 
-#include "learning/batch.hpp"
 #include "learning/call.hpp"
 #include "learning/layers/dropout.hpp"
 #include "learning/layers/linear.hpp"

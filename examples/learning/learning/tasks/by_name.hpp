@@ -3,19 +3,17 @@
 #pragma once
 
 #include "learning/flags.hpp"
-#include "learning/tasks/adding.hpp"
-#include "learning/tasks/files/aan.hpp"
-#include "learning/tasks/files/cifar10.hpp"
-#include "learning/tasks/files/imdb.hpp"
-#include "learning/tasks/files/listops_tsv.hpp"
 #include "learning/tasks/listops.hpp"
-#include "learning/tasks/noise.hpp"
-#include "learning/tasks/temporal_order.hpp"
+#include "learning/tasks/published.hpp"
+#include "learning/tasks/synthetic.hpp"
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
+#include <type_traits>
+#include <utility>
 
 namespace learning {
 
@@ -30,50 +28,67 @@ inline std::map<std::string, std::string> all_tasks() {
           {"cifar10", "gray pixels, from the files in --data"}};
 }
 
-// Reads which samples a generated task has.
+/// Makes a task of the flags that were read.
+using task_maker = std::function<std::unique_ptr<task>()>;
+
+namespace detail {
+
+// Adds the flags of a generated task's samples.
 template <class Size>
-void read_samples(flags const& f, Size& size) {
-  size.seed = f.whole<std::uint64_t>("data-seed", 1, 0, UINT64_MAX);
-  size.training_samples =
-      f.whole<index_t>("training-samples", size.training_samples, 1, most_samples);
-  size.test_samples = f.whole<index_t>("test-samples", size.test_samples, 1, most_samples);
+void add_samples(CLI::App& app, Size& size) {
+  add_whole(app, "data-seed", size.seed, 0, UINT64_MAX);
+  add_whole(app, "training-samples", size.training_samples, 1, most_samples);
+  add_whole(app, "test-samples", size.test_samples, 1, most_samples);
 }
-inline listops make_listops(flags const& f) {
-  listops::size_of size;
-  size.longest = f.whole<index_t>("length", size.longest, 1);
-  // The published shortest is about a quarter of the longest, too.
-  index_t const shortest = size.longest >= 1999 ? size.shortest : (size.longest + 3) / 4;
-  size.shortest = f.whole<index_t>("shortest", shortest, 1);
-  read_samples(f, size);
-  return listops(size);
+template <class Task>
+task_maker add_synthetic(CLI::App& app, synthetic_size const& usual = {}) {
+  auto const size = std::make_shared<synthetic_size>(usual);
+  add_whole(app, "length", size->length, 2);
+  add_samples(app, *size);
+  return [size] { return std::make_unique<Task>(*size); };
+}
+inline task_maker add_listops(CLI::App& app) {
+  auto const size = std::make_shared<listops::size_of>();
+  auto const* const shortest = add_whole(app, "shortest", size->shortest, 1);
+  add_whole(app, "length", size->longest, 1);
+  add_samples(app, *size);
+  return [size, shortest] {
+    // The published shortest is about a quarter of the longest, too.
+    if (!*shortest && size->longest < 1999) size->shortest = (size->longest + 3) / 4;
+    return std::make_unique<listops>(*size);
+  };
+}
+// Adds the flags of a published task; a length of 0 is the task's own.
+template <class Task>
+task_maker add_files(CLI::App& app, std::string const& name, index_t length = 0) {
+  auto const from = std::make_shared<std::pair<std::string, index_t>>("", length);
+  app.add_option("--data", from->first, "the folder of its files");
+  if (length > 0) add_whole(app, "length", from->second, 1);
+  return [name, from] {
+    auto const& [data, longest] = *from;
+    if (data.empty()) throw usage_error("task " + name + " needs the folder of its files: --data");
+    if constexpr (std::is_constructible_v<Task, std::string, index_t>)
+      return std::make_unique<Task>(data, longest);
+    else
+      return std::make_unique<Task>(data);
+  };
 }
 
-/// The task that the flags name. Throws `usage_error` or `task_error`.
-inline std::unique_ptr<task> make_task(std::string const& name, flags const& f) {
-  if (name == "listops") return std::make_unique<listops>(make_listops(f));
-  if (name == "adding" || name == "order") {
-    synthetic_size size;
-    size.length = f.whole<index_t>("length", size.length, 2);
-    read_samples(f, size);
-    if (name == "adding") return std::make_unique<adding>(size);
-    return std::make_unique<temporal_order>(size);
-  }
-  if (name == "noise")
-    return std::make_unique<noise>(f.whole<index_t>("length", 1000, 1),
-                                   f.whole<index_t>("test-samples", 100, 1, most_samples));
-  auto const all = all_tasks();
-  if (all.count(name) == 0) {
-    std::vector<std::string> names;
-    for (auto const& [one, about] : all) names.push_back(one);
-    throw usage_error("there is no task '" + name + "'; there are " + nearest_first(name, names));
-  }
-  std::string const data = f.text("data", "");
-  if (data.empty()) throw usage_error("task " + name + " needs the folder of its files: --data");
-  if (name == "cifar10") return std::make_unique<cifar10>(data);
-  auto const length = [&](index_t published) { return f.whole<index_t>("length", published, 1); };
-  if (name == "imdb") return std::make_unique<imdb>(data, length(1000));
-  if (name == "aan") return std::make_unique<aan>(data, length(4000));
-  return std::make_unique<listops_tsv>(data, length(2000));
+}  // namespace detail
+
+/// Adds the flags that a task has. Throws `usage_error` for an unknown name.
+inline task_maker add_task(CLI::App& app, std::string const& name) {
+  using namespace detail;
+  if (name == "adding") return add_synthetic<adding>(app);
+  if (name == "order") return add_synthetic<temporal_order>(app);
+  if (name == "listops") return add_listops(app);
+  if (name == "noise") return add_synthetic<noise>(app, {1000, 1, 10000, 100});
+  if (name == "listops-tsv") return add_files<listops_tsv>(app, name, 2000);
+  if (name == "imdb") return add_files<imdb>(app, name, 1000);
+  if (name == "aan") return add_files<aan>(app, name, 4000);
+  if (name == "cifar10") return add_files<cifar10>(app, name);
+  throw usage_error("there is no task '" + name + "'; there are " +
+                    nearest_first(name, all_tasks()));
 }
 
 }  // namespace learning

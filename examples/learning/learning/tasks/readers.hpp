@@ -87,7 +87,7 @@ inline constexpr trivial_reader trivial_readers[] = {
     {"first operator, its digits, the next operators", detail::next_operators}};
 
 /// The share of `tests` test samples that a reader gets right after `learned` samples.
-inline double reader_accuracy(listops const& of, trivial_reader const& reader, index_t learned,
+inline double reader_accuracy(task const& of, trivial_reader const& reader, index_t learned,
                               index_t tests) {
   using counts = std::array<int, 10>;
   std::unordered_map<std::uint64_t, counts> by_seen, by_first;

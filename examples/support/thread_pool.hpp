@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that live as long as a training run: it has thousands of short parallel loops a second,
-// for which no thread is started and nothing allocated.
+// A thread pool for the examples and the models that train, whose thousands of short loops a second
+// start no thread and allocate nothing. exec::host has threads, too, but starts them for each call.
 #pragma once
 
 #include <condition_variable>
@@ -12,20 +12,18 @@
 #include <utility>
 #include <vector>
 
-namespace learning {
-
-/// A pool for one caller at a time, who works too; an executor of `slicesort::exec::host_on`. Where
-/// the system has no more threads it works with fewer.
-class team {
+/// An executor of `slicesort::exec::host_on` for one calling thread at a time, which works too and
+/// counts as one of `threads`. If the system has no more threads, the pool works with fewer.
+class thread_pool {
  public:
-  explicit team(unsigned threads) {
+  explicit thread_pool(unsigned threads) {
     try {
       for (unsigned i = 1; i < threads; ++i) threads_.emplace_back([this] { serve(); });
     } catch (std::system_error const&) {
     }
   }
-  team(team const&) = delete;
-  ~team() {
+  thread_pool(thread_pool const&) = delete;
+  ~thread_pool() {
     {
       std::lock_guard<std::mutex> const hold(mutex_);
       closing_ = true;
@@ -34,10 +32,11 @@ class team {
     for (std::thread& t : threads_) t.join();
   }
 
+  /// Optional for an executor: into how many parts an operator cuts its work.
   unsigned concurrency() const { return static_cast<unsigned>(threads_.size()) + 1; }
 
-  /// Calls f(i) once for every i below `count`, and returns when all are done. Throws the first of
-  /// what they threw.
+  /// Calls f(i) once for every i below `count` and returns when all calls are done. Rethrows the
+  /// first exception of theirs.
   template <class F>
   void parallel_for(unsigned count, F const& f) {
     if (count <= 1 || threads_.empty()) {
@@ -45,12 +44,12 @@ class team {
       return;
     }
     std::unique_lock<std::mutex> hold(mutex_);
-    function_ = [](void const* of, unsigned i) { (*static_cast<F const*>(of))(i); };
+    function_ = [](void const* function, unsigned i) { (*static_cast<F const*>(function))(i); };
     argument_ = &f;
-    next_ = 0, size_ = left_ = count;
+    next_ = 0, size_ = unfinished_ = count;
     wake_.notify_all();
     work(hold);
-    done_.wait(hold, [this] { return left_ == 0; });
+    done_.wait(hold, [this] { return unfinished_ == 0; });
     if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   }
 
@@ -67,7 +66,7 @@ class team {
       }
       hold.lock();
       if (thrown && !thrown_) thrown_ = thrown;
-      if (--left_ == 0) done_.notify_one();
+      if (--unfinished_ == 0) done_.notify_one();
     }
   }
   void serve() {
@@ -82,10 +81,8 @@ class team {
   std::condition_variable wake_, done_;
   void (*function_)(void const*, unsigned) = nullptr;
   void const* argument_ = nullptr;
-  unsigned next_ = 0, size_ = 0, left_ = 0;
+  unsigned next_ = 0, size_ = 0, unfinished_ = 0;
   bool closing_ = false;
   std::exception_ptr thrown_;
   std::vector<std::thread> threads_;
 };
-
-}  // namespace learning

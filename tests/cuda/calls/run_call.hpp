@@ -131,20 +131,20 @@ template <class T, class Exec>
 void run_mix(int call, Exec const& on, operands<T> const& o, ss::workspace w,
              ss::tensor1<index_t const> lengths) {
   extents3 const e = o.e;
-  ss::extents4 const of_weights{factors, e.batch, e.length, links};
+  ss::stack_extents const of_weights{factors, e.batch, e.length, links};
   tensor3<T const> const x(o.x, e), dy(o.dy, e);
   tensor3<T> const y(o.y, e), dx(o.dx, e);
-  ss::tensor4<T const> const weights(o.mix_weights, of_weights);
+  ss::tensor_stack<T const> const weights(o.mix_weights, of_weights);
   with_mix(mix_of(call), [&](auto const& op) {
-    ss::extents4 const saved = op.saved_extents(e, of_weights);
+    ss::stack_extents const saved = op.saved_extents(e, of_weights);
     bool const forward = (call - first_mix) % 2 == 0;
     if (forward && mix_of(call) == 0)
-      op.forward(on, x, weights, y, {ss::tensor4<T>(o.new_states, saved)}, w, {lengths});
+      op.forward(on, x, weights, y, {ss::tensor_stack<T>(o.new_states, saved)}, w, {lengths});
     else if (forward)
       op.forward(on, x, weights, y, ss::no_saved, w, {lengths});
     else if (mix_of(call) == 0)
-      op.backward(on, dy, x, weights, {ss::tensor4<T const>(o.saved_states, saved)}, dx,
-                  ss::tensor4<T>(o.dmix_weights, of_weights), w, {mode_of(call), lengths});
+      op.backward(on, dy, x, weights, {ss::tensor_stack<T const>(o.saved_states, saved)}, dx,
+                  ss::tensor_stack<T>(o.dmix_weights, of_weights), w, {mode_of(call), lengths});
     else
       op.backward(on, dy, weights, dx, w, {mode_of(call), lengths});
   });

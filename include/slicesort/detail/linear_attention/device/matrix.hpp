@@ -119,8 +119,8 @@ struct linear_operand {
   SLICESORT_HD linear_matrix<T, Mapped> of(linear_block const& at) const {
     if (numbers != nullptr) return {numbers + at.pair * rows * pitch, false, pitch, 1, map};
     strides4 const s = tensor.strides();
-    return matrix_of_elements<T, Mapped>(tensor.data() + at.sample * s.outer + at.head * s.batch,
-                                         s.length, s.channels, map);
+    return matrix_of_elements<T, Mapped>(first_of(tensor, {at.sample, at.head}), s.length,
+                                         s.channels, map);
   }
 };
 

@@ -106,7 +106,7 @@ class attention_backward_tile {
         state_(state),
         out_(out),
         m_(m),
-        shape_(attention_shape::of(in)),
+        shape_(attention_shape(in)),
         head_(rule.lengths, shape_, pair),
         io_(use) {
     std::fill_n(m_.scale, attention_queries, static_cast<A>(rule_.scale));
@@ -151,8 +151,8 @@ class attention_backward_tile {
     use_.to_operand_of_rows(t.dy, v, lanes);
     use_.to_operand_of_rows(t.dy_transposed, lanes, shape_.values);
     for (int i = 0; i < lanes; ++i) {
-      t.row_max[i] = i < count ? state_(head_.batch, head_.head, query + i, 0) : A(0);
-      t.inv_sum[i] = i < count ? inverse_sum(state_(head_.batch, head_.head, query + i, 1)) : A(0);
+      t.row_max[i] = i < count ? state_(head_.sample, head_.head, query + i, 0) : A(0);
+      t.inv_sum[i] = i < count ? inverse_sum(state_(head_.sample, head_.head, query + i, 1)) : A(0);
     }
     std::fill_n(t.dqueries, q * lanes, A(0));
     t.ranges->evaluate(rule_.mask, head_, query, count);

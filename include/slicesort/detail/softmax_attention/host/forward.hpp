@@ -93,7 +93,7 @@ class attention_forward_task {
       : rule_(rule),
         use_(use),
         in_(in),
-        shape_(attention_shape::of(in)),
+        shape_(attention_shape(in)),
         head_(rule.lengths, shape_, pair),
         io_(use) {}
 
@@ -223,8 +223,8 @@ class attention_forward_task {
     io_.store(m.rows, value_pitch(), head_, y, query, count, grad_mode::overwrite);
     if (state.data() == nullptr) return;
     for (index_t i = 0; i < count; ++i) {
-      state(head_.batch, head_.head, query + i, 0) = row_max[i];
-      state(head_.batch, head_.head, query + i, 1) = row_sum[i];
+      state(head_.sample, head_.head, query + i, 0) = row_max[i];
+      state(head_.sample, head_.head, query + i, 1) = row_sum[i];
     }
   }
 
@@ -252,7 +252,7 @@ template <class T>
 void streaming_forward(host_exec const& on, attention_rule const& rule,
                        attention_inputs<T> const& in, tensor4<T> y, tensor4<accumulator_t<T>> state,
                        workspace w) {
-  auto const s = attention_shape::of(in);
+  attention_shape const s(in);
   arena a(w);
   streaming_forward_layout<T> const m(a, on, s, rule.mask.sparse());
   attention_tasks const& tasks = m.tasks;

@@ -77,7 +77,7 @@ struct attention_stacks {
 
  private:
   static strides4 all_heads(attention_problem<T> const& p, strides4 s) {
-    if (p.shared_keys) s.batch = 0;
+    if (p.shared_keys) s.heads = 0;
     return s;
   }
   static strides4 all_queries(attention_problem<T> const& p, strides4 s) {

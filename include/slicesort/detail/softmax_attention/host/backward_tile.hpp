@@ -162,15 +162,19 @@ class attention_backward_tile {
   void form_scores(tile const& t, key_rows const& of, index_t query, int count,
                    key_range some) const {
     index_t const q = use_.words(key_pitch());
-    m_.scores.form(use_, rule_, *t.ranges, head_, in_.bias,
-                   {query, count, some.first, static_cast<int>(some.last - some.first)},
-                   of.keys + (some.first - of.first) * q, q, t.queries_transposed, shape_.channels);
+    int const keys = static_cast<int>(some.last - some.first);
+    use_.multiply(m_.scores.product(use_, rule_.scale, in_.bias, {}, keys,
+                                    of.keys + (some.first - of.first) * q, q, t.queries_transposed,
+                                    shape_.channels));
+    m_.scores.mask(use_, rule_, *t.ranges, head_, in_.bias, {query, count, some.first, keys});
   }
   void form_scores(tile const& t, key_rows const& of, index_t query, int count,
                    gathered_keys const& gathered, gathered_part part) const {
     index_t const q = use_.words(key_pitch());
-    m_.scores.form(use_, rule_, gathered, part, head_, in_.bias, query, count,
-                   of.keys + part.first * q, q, t.queries_transposed, shape_.channels);
+    use_.multiply(m_.scores.product(use_, rule_.scale, in_.bias, part.lanes, part.keys,
+                                    of.keys + part.first * q, q, t.queries_transposed,
+                                    shape_.channels));
+    m_.scores.mask(use_, rule_, gathered, part, head_, in_.bias, query, count);
   }
 
   // Bits of the weights of the scores that dropout keeps.

@@ -92,13 +92,13 @@ class mix_job : public place_job<Place> {
   mix_policy const policy;
   bool const backward;
   std::shared_ptr<dataset<T>> x, from;
-  ss::extents4 const shape, held;  // of the weights, of all samples and on the host
+  ss::stack_extents const shape, held;  // of the weights, of all samples and on the host
   buffer<T> weights, to;
   typename Place::template tensor<T> placed_from, placed_to;
   typename Place::template stack<T> placed_weights;
 
  private:
-  static buffer<T> const& drawn(buffer<T> const& w, ss::extents4 e) {
+  static buffer<T> const& drawn(buffer<T> const& w, ss::stack_extents e) {
     for (std::size_t i = 0; i < w.size(); ++i)
       w[i] = from_double<T>((random_uniform(input_seed + 7, i) - 0.5) /
                             static_cast<double>(e.channels));
@@ -201,7 +201,7 @@ class mix_call_job : public mix_job<T, Place> {
   }
 
  private:
-  ss::extents4 states_of(ss::index_t batch) const {
+  ss::stack_extents states_of(ss::index_t batch) const {
     return {every_.states(this->shape.outer), batch, this->at.extents.length,
             this->at.extents.channels};
   }
@@ -213,12 +213,11 @@ class mix_call_job : public mix_job<T, Place> {
     ss::index_t const m = this->shape.outer - 1;
     if (m > 0 && every_.every != 1) return 0.0;
     ss::extents3 const e = this->x->extents;
-    auto const v =
-        m == 0
-            ? const_view(this->x->values, e)
-            : ss::tensor3<T const>(ss::tensor4<T const>(states.data(), states_of(e.batch))[m - 1]);
+    auto const v = m == 0 ? const_view(this->x->values, e)
+                          : ss::tensor3<T const>(ss::tensor_stack<T const>(
+                                states.data(), states_of(e.batch))[m - 1]);
     auto const dz = const_view(this->from->values, e);
-    auto const dw = ss::tensor4<T>(gradients.data(), this->held);
+    auto const dw = ss::tensor_stack<T>(gradients.data(), this->held);
     double error = 0;
     ss::index_t const n = e.length, step = std::max<ss::index_t>(1, n / 64) | 1;
     for (ss::index_t b = 0; b < e.batch; ++b)

@@ -107,17 +107,17 @@ struct host_place {
   template <class T>
   class stack {
    public:
-    stack(ss::extents4 e, buffer<T> const& b) {
+    stack(ss::stack_extents e, buffer<T> const& b) {
       if (b.size() != 0) view_ = {b.data(), e};
     }
-    ss::tensor4<T> view() const { return view_; }
+    ss::tensor_stack<T> view() const { return view_; }
     std::size_t bytes() const {
       return static_cast<std::size_t>(view_.extents().size()) * sizeof(T);
     }
     bool fetch(buffer<T> const&) const { return true; }
 
    private:
-    ss::tensor4<T> view_;
+    ss::tensor_stack<T> view_;
   };
 
   // Saved indices of so many samples.

@@ -27,8 +27,8 @@ class checked_mix_job final : public mix_call_job<T, device_place> {
       ss::exec::host const on;
       buffer<unsigned char> const memory(op.template workspace_bytes<T>(on, e, this->held));
       op.backward(on, const_view(this->from->values, e), const_view(this->x->values, e),
-                  ss::tensor4<T const>(this->weights.data(), this->held), ss::no_saved, view(dx, e),
-                  ss::tensor4<T>(want.data(), this->held), memory);
+                  ss::tensor_stack<T const>(this->weights.data(), this->held), ss::no_saved,
+                  view(dx, e), ss::tensor_stack<T>(want.data(), this->held), memory);
     });
     return std::memcmp(this->gradients.data(), want.data(), want.bytes()) == 0 ? 0.0 : wrong;
   }

@@ -54,10 +54,10 @@ class device_tensor {
 template <class T>
 class device_stack {
  public:
-  device_stack(ss::extents4 shape, buffer<T> const& sample)
-      : shape_(sample.size() != 0 ? shape : ss::extents4{}),
+  device_stack(ss::stack_extents shape, buffer<T> const& sample)
+      : shape_(sample.size() != 0 ? shape : ss::stack_extents{}),
         values_({shape_.batch, shape_.outer * shape_.length, shape_.channels}, sample) {}
-  ss::tensor4<T> view() const {
+  ss::tensor_stack<T> view() const {
     ss::index_t const each = shape_.length * shape_.channels;
     return {values_.view().data(), shape_, {each, shape_.outer * each, shape_.channels, 1}};
   }
@@ -65,7 +65,7 @@ class device_stack {
   bool fetch(buffer<T> const& sample) const { return values_.fetch(sample); }
 
  private:
-  ss::extents4 shape_;
+  ss::stack_extents shape_;
   device_tensor<T> values_;
 };
 

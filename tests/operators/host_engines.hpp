@@ -15,8 +15,12 @@
 #include <slicesort/exec.hpp>
 #include <slicesort/policies/host_gemm.hpp>
 
-#define SLICESORT_TEST_SORT_TILES(linkage, set, T)          \
-  linkage template void slicesort::detail::set::sort_tiles( \
+#define SLICESORT_TEST_SORT_TILES(linkage, set, T)                                 \
+  linkage template void                                                            \
+  slicesort::detail::set::sort_tiles<T, slicesort::detail::set::values_codec<T>>(  \
+      slicesort::detail::column_tile<T> const*, int);                              \
+  linkage template void                                                            \
+  slicesort::detail::set::sort_tiles<T, slicesort::detail::set::indexed_codec<T>>( \
       slicesort::detail::column_tile<T> const*, int);
 #define SLICESORT_TEST_HOST_ENGINES(linkage, T)                         \
   SLICESORT_TEST_FOR_EACH_SET(SLICESORT_TEST_SORT_TILES, linkage, T)    \

@@ -17,26 +17,6 @@
 
 #include <cstddef>
 
-SLICESORT_DETAIL_BEGIN
-
-// The kernels of a product, on one instruction set.
-template <class T>
-struct gemm_kernels : row_kernels<T> {
-  using A = accumulator_t<T>;
-
-  void (*multiply)(product_call<A> const&);
-
-  explicit gemm_kernels(isa wanted) {
-    with_isa(fused_isa(wanted), [&](auto target) { choose_gemm_kernels(target, *this); });
-  }
-};
-
-#define SLICESORT_TARGET_TEXT <slicesort/detail/host/gemm_kernels.inl>
-#define SLICESORT_TARGET_FMA
-#include <slicesort/detail/host/simd/foreach_target.inl>
-
-SLICESORT_DETAIL_END
-
 SLICESORT_OPERATORS_BEGIN
 
 /// Multiplies matrices of float, double, float16 and bfloat16, of any strides and a, b and c of one

@@ -176,7 +176,8 @@ class csp_tile_kernel {
       else if (t_.order != nullptr)
         c.perm = static_cast<std::uint16_t*>(t_.order) + i * t_.order_at.pitch;
       c.destinations = t_.destinations == nullptr ? nullptr : t_.destinations + i;
-      sort_tiles(&c, 1);
+      t_.order == nullptr ? sort_tiles<T, values_codec<T>>(&c, 1)
+                          : sort_tiles<T, indexed_codec<T>>(&c, 1);
       if (narrowing) narrow(i, c.rows);
     }
   }

@@ -18,7 +18,7 @@ void choose_kernels(target, linear_attention_kernels<T>& use) {
   using features = feature_rows<A>;
   using rows = tile_rows<A>;
   using transfer = simd_rows<T, 0>;
-  use.multiply = micro_kernel<A>::run;
+  use.multiply = micro_kernel<A>::multiply;
   use.map = features::map;
   use.pull = features::pull;
   use.row_maxima = features::row_maxima;

@@ -57,7 +57,7 @@ template <class T>
 void choose_native_products(target, attention_kernels<T>& use) {
   if constexpr (dtype_traits<T>::infinity == dtype_traits<bfloat16>::infinity) {
     if (!has_bfloat16_pairs()) return;
-    use.multiply = micro_kernel<float, pair_products>::run;
+    use.multiply = micro_kernel<float, pair_products>::multiply;
     use.pair_rows = bfloat16_pairs::of_rows;
     use.pair_columns = bfloat16_pairs::of_columns;
   }

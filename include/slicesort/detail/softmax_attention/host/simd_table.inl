@@ -14,7 +14,7 @@ void choose_kernels(target, attention_kernels<T>& use) {
   using product = micro_kernel<A>;
   using rows = attention_rows<A>;
   using transfer = simd_rows<T, 0>;
-  use.multiply = product::run;
+  use.multiply = product::multiply;
   use.mask_scores = rows::mask_scores;
   use.online_softmax = rows::online_softmax;
   use.dscore = rows::dscore;

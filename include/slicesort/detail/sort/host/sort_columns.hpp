@@ -105,7 +105,8 @@ template <class T, class Order, class ScratchOf>
 void sort_columns(host_exec const& on, columns_to_sort<T, Order> const& params,
                   ScratchOf const& scratch_of) {
   extents3 const e = params.x.extents();
-  tile_sort<T> const sort_tiles = tile_sort_of<T>(chosen_isa(on.instructions));
+  tile_sort<T> const sort_tiles =
+      tile_sort_of<T>(chosen_isa(on.instructions), params.perm.data() != nullptr);
   sort_task<T> const shape(e, on.threads);
   for_each_task(on, shape.count(e), [&](unsigned slot, index_t task) {
     sort_scratch<T> scratch = scratch_of(slot);

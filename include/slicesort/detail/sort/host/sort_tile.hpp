@@ -63,12 +63,13 @@ constexpr std::size_t tile_scratch_bytes(index_t rows) {
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
 // The sorter of one tile or two whose rows fit 16-bit indices. Two should lie side by side.
+// `with_indices`: their permutation is wanted.
 template <class T>
 using tile_sort = void (*)(column_tile<T> const* tiles, int count);
 template <class T>
-tile_sort<T> tile_sort_of(isa set) {
+tile_sort<T> tile_sort_of(isa set, bool with_indices) {
   tile_sort<T> sort_tiles = nullptr;
-  with_isa(set, [&](auto target) { choose_tile_sort(target, sort_tiles); });
+  with_isa(set, [&](auto target) { choose_tile_sort(target, with_indices, sort_tiles); });
   return sort_tiles;
 }
 

@@ -175,34 +175,29 @@ class tile_sorter {
        unsorted_[static_cast<std::size_t>(parts)] = {};
 };
 
-// Returns false, having stored nothing, if the codec does not keep what the tiles need.
+// Sorts one tile or two. A codec that keeps no indices gives up, having stored nothing, if values
+// must be restored by them.
 template <class T, class Codec>
-bool sort_tiles_as(column_tile<T> const* tiles, int count) {
+void sort_tiles(column_tile<T> const* tiles, int count) {
   using sorter = tile_sorter<T, Codec>;
   sorter sorters[] = {sorter(tiles[0]), sorter(tiles[count - 1])};
   bool lossy = false;
   for (int i = 0; i < count; ++i) {
-    if (!sorters[i].sort()) return false;
+    bool const sorted = sorters[i].sort();
+    if constexpr (!Codec::has_index)
+      if (!sorted) return sort_tiles<T, indexed_codec<T>>(tiles, count);
+    (void)sorted;
     lossy |= sorters[i].lossy();
   }
   if constexpr (Codec::has_index) {
     if (lossy) {
       for (int i = 0; i < count; ++i) sorters[i].restore();
-      store_tiles<true>(sorters, count);
-      return true;
+      return store_tiles<true>(sorters, count);
     }
   }
   store_tiles<false>(sorters, count);
-  return true;
-}
-
-// Sorts one tile or two. Tries without indices first if no permutation is wanted.
-template <class T>
-void sort_tiles(column_tile<T> const* tiles, int count) {
-  if (tiles->perm == nullptr && sort_tiles_as<T, values_codec<T>>(tiles, count)) return;
-  sort_tiles_as<T, indexed_codec<T>>(tiles, count);
 }
 template <class T>
-void choose_tile_sort(target, void (*&chosen)(column_tile<T> const*, int)) {
-  chosen = sort_tiles<T>;
+void choose_tile_sort(target, bool with_indices, void (*&chosen)(column_tile<T> const*, int)) {
+  chosen = with_indices ? sort_tiles<T, indexed_codec<T>> : sort_tiles<T, values_codec<T>>;
 }

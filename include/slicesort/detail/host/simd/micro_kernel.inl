@@ -57,7 +57,7 @@ struct product_block {
     A const* a = deep ? p.a.data + row * a_row : nullptr;
     A const* b = deep ? p.b.data + column : nullptr;
     A* const c = p.c.data + row * p.c.pitch + column;
-    V sum[rows][Across] = {};
+    V sum[std::size_t{rows}][std::size_t{Across}] = {};
     if (p.end.adds && !p.end.apart)
       unrolled<rows * Across>([&](auto place) {
         int const i = place / Across, j = place % Across;
@@ -67,7 +67,7 @@ struct product_block {
               fused_lanes(sum[i][j], load_lanes<V>(p.end.factors + column + j * width), V{});
       });
     for (index_t k = 0; k < p.size.depth; ++k, b += p.b.pitch, a += Along ? 1 : p.a.step) {
-      V right[Across];
+      V right[std::size_t{Across}];
       unrolled<Across>([&](auto j) { right[j] = load_lanes<V>(b + j * width); });
       unrolled<rows>([&](auto i) {
         V const left = lanes::every(a[i * a_row]);

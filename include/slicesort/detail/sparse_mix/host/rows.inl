@@ -55,7 +55,7 @@ struct mix_sums {
     index_t const first = i * mix_columns + column;
     A const* const weights = s.weights + i * s.weight_pitch;
     A const* const from = s.from + first;
-    V sum[Rows][Across] = {};
+    V sum[std::size_t{Rows}][std::size_t{Across}] = {};
     if (s.start != nullptr)
       unrolled<Rows * Across>([&](auto place) {
         int const r = place / Across, v = place % Across;
@@ -92,10 +92,10 @@ struct mix_sums {
   // the order of each sum demands.
   template <int Ahead>
   static SLICESORT_INLINE void add_near(row_span<T> const& s, A const* weights, A const* from,
-                                        V (&sum)[rows][across]) {
+                                        V (&sum)[std::size_t{rows}][std::size_t{across}]) {
     unrolled<near_rows>([&](auto step) {
       constexpr int reached = Ahead == 1 ? step : rows - 1 - step;
-      V row[across];
+      V row[std::size_t{across}];
       unrolled<across>(
           [&](auto v) { row[v] = load_lanes<V>(from + reached * mix_columns + v * lanes::count); });
       unrolled<near_links>([&](auto k) {

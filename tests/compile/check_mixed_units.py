@@ -33,6 +33,8 @@ MORE = [("plain", GXX, "-O1"), ("plain_O2", GXX, "-O2"), ("fma_O2", GXX, "-O2 -m
         ("nvcc_native", "nvcc", "-O2 -Xcompiler=-march=native")]
 # Units for link-time optimization, which reports types and variables that differ: -O0, because only the report counts.
 WITH_LTO = ["native", "arrays"]
+# Flags that the name of a build lacks.
+OPTIMIZATION = {"-O0", "-O1", "-O2", "-O3", "-fexpensive-optimizations"}
 # Destructors of errors are in a vtable that units share, so that errors can be caught in any of them. They call the
 # standard library's and compute nothing.
 SHARED = re.compile(r"_ZN9slicesort2v0(16invalid_argument|15workspace_error|10cuda_error)D[012]Ev$")
@@ -123,7 +125,7 @@ def mixed(main: Path, units: list[Unit], shared: bool) -> str:
 
 def disjoint(a: Unit, b: Unit) -> str:
     if a.build == b.build:
-        return "" if set(a.flags) ^ set(b.flags) <= {"-O0", "-O1", "-O2", "-O3"} and a.compiler == b.compiler else f"{a.name} and {b.name} are both {a.build}"
+        return "" if set(a.flags) ^ set(b.flags) <= OPTIMIZATION and a.compiler == b.compiler else f"{a.name} and {b.name} are both {a.build}"
     common = sorted(name for name in a.symbols & b.symbols if not SHARED.match(name))
     return f"{a.name} and {b.name} share {len(common)} weak functions:\n" + "\n".join(common) if common else ""
 

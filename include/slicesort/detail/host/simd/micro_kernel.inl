@@ -23,69 +23,68 @@ struct micro_kernel {
 
   static_assert(product_rows % rows == 0);
 
-  static void multiply(product_call<A> const& p) {
+  SLICESORT_FLATTEN static void multiply(product_call<A> const& p) {
     bool const along = p.a.step == 1;
     for (int left = p.size.columns / lanes::count, column = 0; left > 0;) {
       int const vectors = left == 3 || left > 4 ? 3 : left > 1 ? 2 : 1;
       if (vectors == 3)
-        along ? panel<3, true>(p, column, sums<3>{}) : panel<3, false>(p, column, sums<3>{});
+        along ? panel<3, true>(p, column) : panel<3, false>(p, column);
       else if (vectors == 2)
-        along ? panel<2, true>(p, column, sums<2>{}) : panel<2, false>(p, column, sums<2>{});
+        along ? panel<2, true>(p, column) : panel<2, false>(p, column);
       else
-        along ? panel<1, true>(p, column, sums<1>{}) : panel<1, false>(p, column, sums<1>{});
+        along ? panel<1, true>(p, column) : panel<1, false>(p, column);
       left -= vectors, column += vectors * lanes::count;
     }
   }
 
  private:
-  template <int Across>
-  using sums = std::make_index_sequence<std::size_t{rows * Across}>;
-
-  // Multiplies all rows of a by `Across` vectors of b. Sum `At` is of row At / Across and vector
-  // At % Across. `Along`: neighbors of a row of a are neighbors in memory; else those of a column
-  // are.
-  template <int Across, bool Along, std::size_t... At>
-  static void panel(product_call<A> const& p, int column, std::index_sequence<At...>) {
-    constexpr std::size_t wide = Across;
+  // Multiplies all rows of a by `Across` vectors of b. `Along`: neighbors of a row of a are
+  // neighbors in memory; else those of a column are.
+  template <int Across, bool Along>
+  static void panel(product_call<A> const& p, int column) {
+    constexpr int width = lanes::count;
     index_t const a_row = Along ? p.a.row : 1;
-    bool const any = p.size.depth > 0;  // else there may be no memory
+    bool const deep = p.size.depth > 0;  // else there may be no memory
     for (int row = 0; row < p.size.rows; row += rows) {
-      A const* a = any ? p.a.data + row * a_row : nullptr;
-      A const* b = any ? p.b.data + column : nullptr;
+      A const* a = deep ? p.a.data + row * a_row : nullptr;
+      A const* b = deep ? p.b.data + column : nullptr;
       A* const c = p.c.data + row * p.c.pitch + column;
-      V sum[] = {start<At % wide>(p, c + static_cast<index_t>(At / wide) * p.c.pitch, column)...};
+      V sum[std::size_t{rows}][std::size_t{Across}] = {};
+      if (p.end.adds && !p.end.apart)
+        unrolled<rows * Across>([&](auto place) {
+          int const i = place / Across, j = place % Across;
+          sum[i][j] = load_lanes<V>(c + i * p.c.pitch + j * width);
+          if (p.end.factors != nullptr)
+            sum[i][j] =
+                fused_lanes(sum[i][j], load_lanes<V>(p.end.factors + column + j * width), V{});
+        });
       for (index_t k = 0; k < p.size.depth; ++k, b += p.b.pitch, a += Along ? 1 : p.a.step) {
-        V const right[] = {load_lanes<V>(b + first_lane<At % wide, At / wide>)...};
-        V every{};
-        ((every = At % wide == 0 ? lanes::every(a[static_cast<index_t>(At / wide) * a_row]) : every,
-          sum[At] = Products::add(every, right[At % wide], sum[At])),
-         ...);
+        V right[std::size_t{Across}];
+        unrolled<Across>([&](auto j) { right[j] = load_lanes<V>(b + j * width); });
+        unrolled<rows>([&](auto i) {
+          V const left = lanes::every(a[i * a_row]);
+          unrolled<Across>([&](auto j) { sum[i][j] = Products::add(left, right[j], sum[i][j]); });
+        });
       }
       if (p.end.scale != A(1)) {
         V const scale = lanes::every(p.end.scale);
-        ((sum[At] = fused_lanes(sum[At], scale, V{})), ...);
+        unrolled<rows * Across>([&](auto place) {
+          int const i = place / Across, j = place % Across;
+          sum[i][j] = fused_lanes(sum[i][j], scale, V{});
+        });
       }
       if (p.end.apart) {
         V const kept = lanes::every(p.end.kept);
-        ((sum[At] = fused_lanes(load_lanes<V>(c + static_cast<index_t>(At / wide) * p.c.pitch +
-                                              first_lane<At % wide, 0>),
-                                kept, sum[At])),
-         ...);
+        unrolled<rows * Across>([&](auto place) {
+          int const i = place / Across, j = place % Across;
+          sum[i][j] = fused_lanes(load_lanes<V>(c + i * p.c.pitch + j * width), kept, sum[i][j]);
+        });
       }
-      (store_lanes(c + static_cast<index_t>(At / wide) * p.c.pitch + first_lane<At % wide, 0>,
-                   sum[At]),
-       ...);
+      unrolled<rows * Across>([&](auto place) {
+        int const i = place / Across, j = place % Across;
+        store_lanes(c + i * p.c.pitch + j * width, sum[i][j]);
+      });
     }
-  }
-  // The row's number keeps it a pack of all sums; the compiler sees that loads are the same.
-  template <std::size_t Vector, std::size_t Row>
-  static constexpr index_t first_lane = static_cast<index_t>(Vector) * lanes::count;
-  template <std::size_t Vector>
-  static SLICESORT_INLINE V start(product_call<A> const& p, A const* c, int column) {
-    if (!p.end.adds || p.end.apart) return V{};
-    V const there = load_lanes<V>(c + first_lane<Vector, 0>);
-    if (p.end.factors == nullptr) return there;
-    return fused_lanes(there, load_lanes<V>(p.end.factors + column + first_lane<Vector, 0>), V{});
   }
 };
 

@@ -7,6 +7,16 @@
 #include <slicesort/detail/host/simd/fused_lanes.inl>
 // clang-format on
 
+// A loop whose counter is a constant of the compiler: f(0), f(1), .. f(Count - 1). In a function
+// that is SLICESORT_FLATTEN, an array that f uses stays in registers.
+template <int Count, int First = 0, class F>
+SLICESORT_INLINE void unrolled(F const& f) {
+  if constexpr (First < Count) {
+    f(std::integral_constant<int, First>{});
+    unrolled<Count, First + 1>(f);
+  }
+}
+
 #if SLICESORT_GNU_VECTORS
 template <class T>
 struct number_lanes {

@@ -14,8 +14,10 @@
 
 #if defined(__GNUC__)
 #  define SLICESORT_INLINE inline __attribute__((always_inline))
+#  define SLICESORT_FLATTEN __attribute__((flatten))  // inlines all calls, lambdas too
 #else
 #  define SLICESORT_INLINE inline
+#  define SLICESORT_FLATTEN
 #endif
 
 // The compiler's names for the instructions of the sets in isa.hpp. FMA is apart from AVX2: where a

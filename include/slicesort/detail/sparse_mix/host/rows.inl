@@ -14,7 +14,7 @@ struct mix_sums {
   static constexpr int across = mix_columns / lanes::count < 4 ? mix_columns / lanes::count : 4;
   static constexpr int rows = register_count == 32 ? 16 / across : 2;
 
-  static void run(row_span<T> const& s) {
+  SLICESORT_FLATTEN static void run(row_span<T> const& s) {
     int const ahead = near_direction(s);
     int column = 0;
     for (; column + across * lanes::count <= mix_columns && column < s.width;
@@ -32,7 +32,7 @@ struct mix_sums {
   // The links that rows share: 0, 1, 2, 4 and 8 rows ahead (1) or behind (-1).
   static constexpr int near_links = 5;
   static constexpr int near_row(int k) { return k == 0 ? 0 : 1 << (k - 1); }
-  static constexpr std::size_t near_rows{rows + near_row(near_links - 1)};
+  static constexpr int near_rows = rows + near_row(near_links - 1);
   static int near_direction(row_span<T> const& s) {
     if (rows < 8 || s.links < near_links) return 0;
     int const ahead = s.row[1] == mix_columns ? 1 : -1;
@@ -44,87 +44,68 @@ struct mix_sums {
   template <int Across, int Ahead>
   static SLICESORT_INLINE void columns(row_span<T> const& s, int column) {
     index_t i = s.first;
-    for (; i + rows <= s.last; i += rows)
-      sums_of<Across, Ahead>(s, i, column, std::make_index_sequence<std::size_t{rows * Across}>{});
-    for (; i < s.last; ++i)
-      sums_of<Across, 0>(s, i, column, std::make_index_sequence<std::size_t{Across}>{});
+    for (; i + rows <= s.last; i += rows) sums_of<rows, Across, Ahead>(s, i, column);
+    for (; i < s.last; ++i) sums_of<1, Across, 0>(s, i, column);
   }
-  // Forms sum number `At` of row At / Across and vector At % Across. With `Ahead`, the first links
-  // are the near ones; a choice at run time instead would cost 7 %.
-  template <int Across, int Ahead, std::size_t... At>
-  static SLICESORT_INLINE void sums_of(row_span<T> const& s, index_t i, int column,
-                                       std::index_sequence<At...>) {
-    constexpr std::size_t wide = Across;
-    index_t const here = i * mix_columns + column;
-    V sum[] = {start<At / wide, At % wide>(s.start, here)...};
+  // Computes the sums of `Rows` rows from row i on, each of `Across` vectors. With `Ahead`, the
+  // first links are the near ones; a choice at run time instead would cost 7 %.
+  template <int Rows, int Across, int Ahead>
+  static SLICESORT_INLINE void sums_of(row_span<T> const& s, index_t i, int column) {
+    constexpr int width = lanes::count;
+    index_t const first = i * mix_columns + column;
     A const* const weights = s.weights + i * s.weight_pitch;
-    A const* const from = s.from + here;
-    if constexpr (Ahead != 0)
-      add_near<Ahead>(s, weights, from, sum, std::make_index_sequence<near_rows>{});
-    for (int k = Ahead == 0 ? 0 : near_links; k < s.links; ++k) {
-      A const* const row = from + s.row[k];
-      A const* weight = weights + s.weight[k];
-      V every{};
-      ((every = At % wide == 0
-                    ? lanes::every(weight[static_cast<index_t>(At / wide) * s.weight_pitch])
-                    : every,
-        sum[At] = fused_lanes(every, load_lanes<V>(row + offset<At / wide, At % wide>), sum[At])),
-       ...);
-    }
+    A const* const from = s.from + first;
+    V sum[std::size_t{Rows}][std::size_t{Across}] = {};
+    if (s.start != nullptr)
+      unrolled<Rows * Across>([&](auto place) {
+        int const r = place / Across, v = place % Across;
+        sum[r][v] = load_lanes<V>(s.start + first + r * mix_columns + v * width);
+      });
+    if constexpr (Ahead != 0) add_near<Ahead>(s, weights, from, sum);
+    for (int k = Ahead == 0 ? 0 : near_links; k < s.links; ++k)
+      unrolled<Rows>([&](auto r) {
+        A const* const row = from + s.row[k] + r * mix_columns;
+        V const weight = lanes::every(weights[s.weight[k] + r * s.weight_pitch]);
+        unrolled<Across>([&](auto v) {
+          sum[r][v] = fused_lanes(weight, load_lanes<V>(row + v * width), sum[r][v]);
+        });
+      });
     if (s.stream != nullptr) {
       T* const stream = s.stream + i * s.stream_pitch + column;
-      (lanes::template store<true>(stream + static_cast<index_t>(At / wide) * s.stream_pitch +
-                                       static_cast<index_t>(At % wide) * lanes::count,
-                                   sum[At]),
-       ...);
+      unrolled<Rows * Across>([&](auto place) {
+        int const r = place / Across, v = place % Across;
+        lanes::template store<true>(stream + r * s.stream_pitch + v * width, sum[r][v]);
+      });
       if (s.to == nullptr) return;
     }
     if (s.round && !std::is_same_v<T, A>)
-      (store_lanes(s.to + here + offset<At / wide, At % wide>, lanes::rounded(sum[At])), ...);
-    else
-      (store_lanes(s.to + here + offset<At / wide, At % wide>, sum[At]), ...);
+      unrolled<Rows * Across>([&](auto place) {
+        int const r = place / Across, v = place % Across;
+        sum[r][v] = lanes::rounded(sum[r][v]);
+      });
+    unrolled<Rows * Across>([&](auto place) {
+      int const r = place / Across, v = place % Across;
+      store_lanes(s.to + first + r * mix_columns + v * width, sum[r][v]);
+    });
   }
-  // Adds the near links of all rows, row by row of those that they reach, from the nearest on, as
+  // Adds the near links of all rows. Loads each row that they reach once, from the nearest on, as
   // the order of each sum demands.
-  template <int Ahead, std::size_t... Step>
+  template <int Ahead>
   static SLICESORT_INLINE void add_near(row_span<T> const& s, A const* weights, A const* from,
-                                        V* sum, std::index_sequence<Step...>) {
-    (add_row < Ahead,
-     Ahead == 1 ? static_cast<int>(Step)
-                : rows - 1 - static_cast<int>(Step) >
-                      (s, weights, from, sum, std::make_index_sequence<near_links>{},
-                       std::make_index_sequence<std::size_t{across}>{}),
-     ...);
-  }
-  // Adds row `From` of the block, or before or after it, to the sums that have a link to it.
-  template <int Ahead, int From, std::size_t... Link, std::size_t... Vector>
-  static SLICESORT_INLINE void add_row(row_span<T> const& s, A const* weights, A const* from,
-                                       V* sum, std::index_sequence<Link...>,
-                                       std::index_sequence<Vector...> vectors) {
-    if constexpr (((0 <= From - Ahead * near_row(Link) && From - Ahead * near_row(Link) < rows) ||
-                   ...)) {
-      V const row[] = {
-          load_lanes<V>(from + From * mix_columns + static_cast<int>(Vector) * lanes::count)...};
-      (add_link<From - Ahead * near_row(Link)>(s, weights + s.weight[Link], row, sum, vectors),
-       ...);
-    }
-  }
-  template <int To, std::size_t... Vector>
-  static SLICESORT_INLINE void add_link(row_span<T> const& s, A const* weight, V const* row, V* sum,
-                                        std::index_sequence<Vector...>) {
-    if constexpr (0 <= To && To < rows) {
-      V const every = lanes::every(weight[To * s.weight_pitch]);
-      ((sum[To * across + static_cast<int>(Vector)] =
-            fused_lanes(every, row[Vector], sum[To * across + static_cast<int>(Vector)])),
-       ...);
-    }
-  }
-  template <std::size_t Row, std::size_t Vector>
-  static constexpr index_t offset = static_cast<index_t>(Row) * mix_columns +
-                                    static_cast<index_t>(Vector) * lanes::count;
-  template <std::size_t Row, std::size_t Vector>
-  static SLICESORT_INLINE V start(A const* from, index_t here) {
-    return from == nullptr ? V{} : load_lanes<V>(from + here + offset<Row, Vector>);
+                                        V (&sum)[std::size_t{rows}][std::size_t{across}]) {
+    unrolled<near_rows>([&](auto step) {
+      constexpr int reached = Ahead == 1 ? step : rows - 1 - step;
+      V row[std::size_t{across}];
+      unrolled<across>(
+          [&](auto v) { row[v] = load_lanes<V>(from + reached * mix_columns + v * lanes::count); });
+      unrolled<near_links>([&](auto k) {
+        constexpr int to = reached - Ahead * near_row(k);
+        if constexpr (0 <= to && to < rows) {
+          V const weight = lanes::every(weights[s.weight[k] + to * s.weight_pitch]);
+          unrolled<across>([&](auto v) { sum[to][v] = fused_lanes(weight, row[v], sum[to][v]); });
+        }
+      });
+    });
   }
 };
 

@@ -59,7 +59,7 @@ def parser() -> Parser:
     what.add_argument("--task", help="the task, where no preset names one")
     what.add_argument("--model", help="the model, by its mixer (--list has all)")
     what.add_argument("--set", type=setting, action="append", default=[], metavar="NAME=VALUE",
-                      help="another flag of the training program, such as width=128; again for more")
+                      help="another flag of the training program, such as width=128 (its --help has them); again for more")
     what.add_argument("--data", type=Path, metavar="FOLDER", help="where the files of a published task lie")
     tables = p.add_argument_group("tables and figures")
     tables.add_argument("--table", choices=("listops", "speed"), help="listops: accuracies of models, of trivial readers, and published ones; "

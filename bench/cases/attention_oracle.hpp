@@ -4,6 +4,8 @@
 // pair with its bounds in long double, which takes minutes at the lengths of the benches.
 #pragma once
 
+#include "driver/numbers.hpp"
+
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
@@ -34,12 +36,6 @@ struct matrix {
     }
     return std::sqrt(most);
   }
-};
-
-// A row of a result, and beside every sum the sum of absolute values, which errors are relative to.
-struct row_and_size {
-  std::vector<double> value, size;
-  explicit row_and_size(std::size_t columns) : value(columns, 0.0), size(columns, 0.0) {}
 };
 
 class attention_oracle {
@@ -80,13 +76,13 @@ class attention_oracle {
     return p;
   }
 
-  row_and_size y(std::size_t i) const { return y(i, weights(i)); }
+  std::vector<sized> y(std::size_t i) const { return y(i, weights(i)); }
 
   // The gradient of query `i`.
-  row_and_size dq(std::size_t i) const {
+  std::vector<sized> dq(std::size_t i) const {
     std::vector<double> const p = weights(i);
-    both const g = mean_of_gradient(i, p);
-    row_and_size r(q_.columns);
+    sized const g = mean_of_gradient(i, p);
+    std::vector<sized> r(q_.columns);
     for (std::size_t j = 0; j < k_.rows; ++j)
       if (p[j] > 0.0) add(r, k_.row(j), slope(i, j, p[j], g));
     return r;
@@ -94,22 +90,22 @@ class attention_oracle {
 
   // The gradients of the given keys and of their values: sums over all queries.
   struct of_keys {
-    std::vector<row_and_size> dk, dv;
+    std::vector<std::vector<sized>> dk, dv;
   };
   of_keys gradients_of(std::vector<std::size_t> const& keys) const {
-    of_keys all{{keys.size(), row_and_size(k_.columns)}, {keys.size(), row_and_size(v_.columns)}};
+    of_keys sums{{keys.size(), std::vector<sized>(k_.columns)},
+                 {keys.size(), std::vector<sized>(v_.columns)}};
     for (std::size_t i = 0; i < q_.rows; ++i) {
       std::vector<double> const p = weights(i);
-      both const g = mean_of_gradient(i, p);
+      sized const g = mean_of_gradient(i, p);
       for (std::size_t at = 0; at < keys.size(); ++at) {
         std::size_t const j = keys[at];
         if (!(p[j] > 0.0)) continue;
-        double const kept = p[j] * of_.factor(i, j);
-        add(all.dv[at], dy_.row(i), {kept, kept});
-        add(all.dk[at], q_.row(i), slope(i, j, p[j], g));
+        add(sums.dv[at], dy_.row(i), sized::exact(p[j] * of_.factor(i, j)));
+        add(sums.dk[at], q_.row(i), slope(i, j, p[j], g));
       }
     }
-    return all;
+    return sums;
   }
 
   // Bounds on errors, relative to the sizes: `unit` is the rounding of sums, `of_elements` that of
@@ -128,51 +124,37 @@ class attention_oracle {
   bool looks(std::size_t query, std::size_t key) const {
     return looks_(static_cast<slicesort::index_t>(query), static_cast<slicesort::index_t>(key));
   }
-  struct both {
-    double value, size;
-  };
-
   static double product(double const* a, double const* b, std::size_t n) {
     // Four partial sums, for speed.
     double sum[4] = {0.0, 0.0, 0.0, 0.0};
     for (std::size_t c = 0; c < n; ++c) sum[c % 4] += a[c] * b[c];
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
   }
-  static both sized_product(double const* a, double const* b, std::size_t n) {
-    both s{0.0, 0.0};
-    for (std::size_t c = 0; c < n; ++c) s.value += a[c] * b[c], s.size += std::abs(a[c] * b[c]);
-    return s;
-  }
-  static void add(row_and_size& r, double const* row, both by) {
-    for (std::size_t c = 0; c < r.value.size(); ++c) {
-      r.value[c] += by.value * row[c];
-      r.size[c] += by.size * std::abs(row[c]);
-    }
+  static void add(std::vector<sized>& r, double const* row, sized by) {
+    for (std::size_t c = 0; c < r.size(); ++c) r[c] += by * row[c];
   }
 
-  row_and_size y(std::size_t i, std::vector<double> const& p) const {
-    row_and_size r(v_.columns);
+  std::vector<sized> y(std::size_t i, std::vector<double> const& p) const {
+    std::vector<sized> r(v_.columns);
     for (std::size_t j = 0; j < v_.rows; ++j) {
-      double const kept = p[j] > 0.0 ? p[j] * of_.factor(i, j) : 0.0;
-      if (kept > 0.0) add(r, v_.row(j), {kept, kept});
+      double const weight = p[j] > 0.0 ? p[j] * of_.factor(i, j) : 0.0;
+      if (weight > 0.0) add(r, v_.row(j), sized::exact(weight));
     }
     return r;
   }
   // <dy, y> of a query.
-  both mean_of_gradient(std::size_t i, std::vector<double> const& p) const {
-    row_and_size const mean = y(i, p);
-    both g{0.0, 0.0};
-    for (std::size_t c = 0; c < v_.columns; ++c) {
-      g.value += dy_.row(i)[c] * mean.value[c];
-      g.size += std::abs(dy_.row(i)[c]) * mean.size[c];
-    }
+  sized mean_of_gradient(std::size_t i, std::vector<double> const& p) const {
+    std::vector<sized> const mean = y(i, p);
+    sized g;
+    for (std::size_t c = 0; c < v_.columns; ++c) g += mean[c] * dy_.row(i)[c];
     return g;
   }
   // The gradient of the product of query i and key j.
-  both slope(std::size_t i, std::size_t j, double p, both g) const {
-    both const d = sized_product(dy_.row(i), v_.row(j), v_.columns);
-    double const kept = of_.factor(i, j);
-    return {scale_ * p * (kept * d.value - g.value), scale_ * p * (kept * d.size + g.size)};
+  sized slope(std::size_t i, std::size_t j, double p, sized g) const {
+    sized d;
+    for (std::size_t c = 0; c < v_.columns; ++c) d += sized::exact(dy_.row(i)[c]) * v_.row(j)[c];
+    d = d * of_.factor(i, j);
+    return sized{d.value - g.value, d.size + g.size} * (scale_ * p);
   }
 
   matrix q_, k_, v_, dy_;

@@ -5,11 +5,7 @@
 // random_fourier. random_exp has D ln D orthogonal features, random_fourier D sines and D cosines.
 #pragma once
 
-#include "driver/case.hpp"
-#include "driver/dataset.hpp"
-#include "driver/numbers.hpp"
-#include "driver/settings.hpp"
-#include "driver/tensors.hpp"
+#include "attention_tensors.hpp"
 #include "linear_attention_oracle.hpp"
 
 #include <slicesort/linear_attention.hpp>
@@ -76,35 +72,20 @@ void with_linear_attention(linear_policy const& p, F const& f) {
 
 // Data, the calls, and the comparison of their results with the oracle.
 template <class T, class Place>
-class linear_attention_job final : public place_job<Place> {
+class linear_attention_job final : public attention_tensors<T, Place> {
+  using base = attention_tensors<T, Place>;
+  using base::at, base::backward, base::channels, base::q, base::k, base::v, base::dy, base::y;
+  using base::placed_dy, base::placed_dq, base::placed_dk, base::placed_dv;
+  using base::split, base::placed_q, base::placed_k, base::placed_v, base::placed_y;
+
  public:
   explicit linear_attention_job(fields const& f)
-      : place_job<Place>(f),
+      : base(f, linear_policy(f.policy).heads, false),
         policy(f.policy),
-        backward(f.direction == "backward"),
-        channels(f.extents.channels / policy.heads),
-        q(get_dataset<T>(f.input, Place::held(f).extents)),
-        k(get_dataset<T>(f.input + "#1", q->extents)),
-        v(get_dataset<T>(f.input + "#2", q->extents)),
-        dy(backward ? get_dataset<T>("uniform", q->extents) : nullptr),
         w(static_cast<std::size_t>(policy.random_features(channels) * channels)),
-        y(q->values.size()),
-        dq(backward ? q->values.size() : 0),
-        dk(dq.size()),
-        dv(dq.size()),
-        placed_q(f.extents, q->values),
-        placed_k(f.extents, k->values),
-        placed_v(f.extents, v->values),
-        placed_w({1, policy.random_features(channels), channels}, drawn_w()),
-        placed_dq(f.extents, dq),
-        placed_dk(f.extents, dk),
-        placed_dv(f.extents, dv) {
-    if (backward)
-      placed_dy = tensor(f.extents, dy->values);
-    else
-      placed_y = tensor(f.extents, y);
+        placed_w({1, policy.random_features(channels), channels}, drawn_w()) {
     with_linear_attention(policy, [&](auto const& op) {
-      auto const e = heads(placed_q.view()).extents();
+      auto const e = split(placed_q.view()).extents();
       this->allocate(op.template workspace_bytes<T>(this->exec(), e, e, placed_w.view().extents()));
     });
     this->traffic_bytes = (backward ? 7 : 4) * placed_q.bytes() + placed_w.bytes();
@@ -118,24 +99,24 @@ class linear_attention_job final : public place_job<Place> {
 
   void run() override {
     with_linear_attention(policy, [&](auto const& op) {
-      ss::linear_attention_inputs<T> const in{heads(placed_q.view()), heads(placed_k.view()),
-                                              heads(placed_v.view()), placed_w.view()};
+      ss::linear_attention_inputs<T> const in{split(placed_q.view()), split(placed_k.view()),
+                                              split(placed_v.view()), placed_w.view()};
       if (backward)
-        op.backward(this->exec(), heads(placed_dy.const_view()), in,
-                    {heads(placed_dq.view()), heads(placed_dk.view()), heads(placed_dv.view())},
+        op.backward(this->exec(), split(placed_dy.const_view()), in,
+                    {split(placed_dq.view()), split(placed_dk.view()), split(placed_dv.view())},
                     this->scratch);
       else
-        op.forward(this->exec(), in, heads(placed_y.view()), this->scratch);
+        op.forward(this->exec(), in, split(placed_y.view()), this->scratch);
     });
   }
 
   // Checks the last head of the last sample: y relative to the sums of absolute values, and the
   // gradients in one direction, against a difference quotient.
   double max_error() override {
-    if (!placed_y.fetch(y) || !placed_dq.fetch(dq) || !placed_dk.fetch(dk) || !placed_dv.fetch(dv))
-      return wrong;
+    if (!this->fetch()) return wrong;
     double const u = unit_roundoff<ss::detail::accumulator_t<T>>();
-    matrix const of_q = head_of(q->values), of_k = head_of(k->values), of_v = head_of(v->values);
+    matrix const of_q = this->head_of(q->values), of_k = this->head_of(k->values),
+                 of_v = this->head_of(v->values);
     if (backward) return gradient_error(of_q, of_k, of_v);
     double const sums = static_cast<double>(q->extents.length) / 64 + 64 +
                         static_cast<double>(oracle_of_feature().count());
@@ -144,20 +125,11 @@ class linear_attention_job final : public place_job<Place> {
                                          policy.causal);
     double error = 0.0;
     for (std::size_t i = 0; i < of_q.rows; ++i)
-      for (std::size_t c = 0; c < of_v.columns; ++c) {
-        double const off = std::abs(decoded(y[start(i) + c]) - oracle.y(i).value[c]);
-        error = worst(error, off / (oracle.y(i).size[c] + std::numeric_limits<double>::min()));
-      }
+      error = worst(error, this->error_of_row(y, i, oracle.y(i)));
     return error <= allowed ? error : wrong;
   }
 
  private:
-  using tensor = typename Place::template tensor<T>;
-
-  template <class E>
-  ss::tensor4<E> heads(ss::tensor3<E> x) const {
-    return ss::split_heads(x, policy.heads);
-  }
   buffer<T> const& drawn_w() const {
     ss::index_t const r = policy.random_features(channels);
     if (r > 0)
@@ -176,27 +148,22 @@ class linear_attention_job final : public place_job<Place> {
   }
   // The sum of dy * y where q, k and v are moved by `step` times their directions, and the sum of
   // absolute values.
-  struct sum_and_size {
-    double sum = 0.0, size = 0.0;
-  };
-  sum_and_size loss(feature_oracle const& of, matrix q_at, matrix k_at, matrix v_at,
-                    matrix const (&along)[3], double step) const {
+  sized loss(feature_oracle const& of, matrix q_at, matrix k_at, matrix v_at,
+             matrix const (&along)[3], double step) const {
     matrix* const moved[] = {&q_at, &k_at, &v_at};
     for (std::size_t t = 0; t < 3; ++t)
       for (std::size_t i = 0; i < along[t].values.size(); ++i)
         moved[t]->values[i] += step * along[t].values[i];
     linear_attention_oracle const oracle(of, q_at, k_at, v_at, policy.eps(), policy.causal);
-    sum_and_size all;
+    sized sum;
     for (std::size_t i = 0; i < q_at.rows; ++i)
-      for (std::size_t c = 0; c < v_at.columns; ++c) {
-        double const one = decoded(dy->values[start(i) + c]) * oracle.y(i).value[c];
-        all.sum += one;
-        all.size += std::abs(one);
-      }
-    return all;
+      for (std::size_t c = 0; c < v_at.columns; ++c)
+        sum += sized::exact(oracle.y(i)[c].value) * decoded(dy->values[this->start(i) + c]);
+    return sum;
   }
   double gradient_error(matrix const& of_q, matrix const& of_k, matrix const& of_v) const {
-    matrix const all[] = {head_of(dq), head_of(dk), head_of(dv)};
+    matrix const all[] = {this->head_of(this->dq), this->head_of(this->dk),
+                          this->head_of(this->dv)};
     feature_oracle of = oracle_of_feature();
     if (of.random())
       for (std::size_t i = 0; i < of_q.rows; ++i) {
@@ -207,81 +174,45 @@ class linear_attention_job final : public place_job<Place> {
     for (std::size_t t = 0; t < 3; ++t) {
       matrix along[3];
       along[t] = matrix(all[t].rows, all[t].columns);
-      double is = 0.0, size = std::numeric_limits<double>::min();
+      sized computed;
       for (std::size_t i = 0; i < all[t].values.size(); ++i) {
         along[t].values[i] = 2 * random_uniform(t, i) - 1;
-        is += all[t].values[i] * along[t].values[i];
-        size += std::abs(all[t].values[i] * along[t].values[i]);
+        computed += sized::exact(all[t].values[i]) * along[t].values[i];
       }
       double const step = 1e-6;
-      sum_and_size const after = loss(of, of_q, of_k, of_v, along, step),
-                         before = loss(of, of_q, of_k, of_v, along, -step);
+      sized const after = loss(of, of_q, of_k, of_v, along, step),
+                  before = loss(of, of_q, of_k, of_v, along, -step);
       // Where keys are alike, gradients are differences of greater numbers, and hardly more than
       // their roundings.
-      size += 0.01 * after.size;
-      double const want = (after.sum - before.sum) / (2 * step);
-      error = worst(error, std::abs(is - want) / size);
+      sized const want{(after.value - before.value) / (2 * step),
+                       computed.size + 0.01 * after.size};
+      error = worst(error, want.error_of(computed.value));
     }
     return error <= 2e-3 + 8 * unit_roundoff<T>() ? error : wrong;
   }
 
-  std::size_t start(std::size_t row) const {
-    auto const all = static_cast<std::size_t>(q->extents.channels),
-               rows = static_cast<std::size_t>(q->extents.length),
-               batch = static_cast<std::size_t>(q->extents.batch);
-    return ((batch - 1) * rows + row) * all + (all - static_cast<std::size_t>(channels));
-  }
-  matrix head_of(buffer<T> const& from) const {
-    matrix m(static_cast<std::size_t>(q->extents.length), static_cast<std::size_t>(channels));
-    for (std::size_t i = 0; i < m.rows; ++i)
-      for (std::size_t c = 0; c < m.columns; ++c) m.row(i)[c] = decoded(from[start(i) + c]);
-    return m;
-  }
-
   linear_policy const policy;
-  bool const backward;
-  ss::index_t const channels;  // of a head
-  std::shared_ptr<dataset<T>> q, k, v, dy;
-  buffer<T> w, y, dq, dk, dv;
-  tensor placed_q, placed_k, placed_v, placed_w, placed_dy, placed_y, placed_dq, placed_dk,
-      placed_dv;
+  buffer<T> w;
+  typename base::tensor placed_w;
 };
-
-// Every direction of some policies. `f(fields)` adds the case; backend and threads are still to be
-// set.
-template <class T, class F>
-void for_each_linear_direction(std::vector<std::string> const& policies, std::string const& input,
-                               ss::extents3 e, F const& f) {
-  fields at;
-  at.subject = "linear_attention";
-  at.dtype = ss::dtype_traits<T>::name;
-  for (std::string const& policy : policies)
-    for (char const* const direction : {"forward", "forward_values", "backward"}) {
-      at.policy = policy, at.input = input, at.direction = direction, at.extents = e;
-      f(at);
-    }
-}
 
 template <class T, class F>
 void for_each_linear_setting(F const& f) {
-  auto const policies = [](ss::index_t heads) {
+  auto const policies = [](std::string const& heads) {
     std::vector<std::string> all;
     for (char const* const form :
          {"elu_plus_one-both-H:", "elu_plus_one-causal-H:", "random_exp-both-H:",
           "random_exp-causal-H:", "cosine_reweighted-both-H:", "random_fourier-both-H:"})
-      all.push_back(form + std::to_string(heads));
+      all.push_back(form + heads);
     return all;
   };
-  for_each_task_shape([&](std::string const& input, ss::extents3 e) {
-    for (ss::index_t const heads : the_task().heads)
-      if (e.channels % heads == 0) for_each_linear_direction<T>(policies(heads), input, e, f);
-  });
+  for_each_task_direction<T>("linear_attention", policies(""), f);
   // The promised shape, and where softmax attention is left behind: heads of 64 channels.
   for (ss::index_t const n : {64, 128, 256, 512, 1024, 4096})
-    for_each_linear_direction<T>(policies(8), "normal", {1, n, 512}, f);
+    for_each_direction<T>("linear_attention", policies("8"), "normal", {1, n, 512}, f);
   // Small enough to run everything once.
   for (char const* const input : {"normal", "text"})
-    for_each_linear_direction<T>(policies(4), input, {2, 37, 24}, f);
+    for_each_direction<T>("linear_attention", policies("4"), input, {2, 37, 24}, f);
 }
 
 }  // namespace bench

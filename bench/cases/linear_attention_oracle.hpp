@@ -79,8 +79,7 @@ class linear_attention_oracle {
                           double eps, bool causal)
       : of_(std::move(feature)), v_(v), eps_(eps) {
     std::size_t const features = of_.count(), values = v.columns;
-    matrix sums(features, values), sizes(features, values);
-    std::vector<double> z(features, 0.0), z_size(features, 0.0);
+    std::vector<sized> sums(features * values), z(features);
     double most = -std::numeric_limits<double>::infinity();
     bool const relative = of_.name == "random_exp";
     auto const of_key = [&](std::size_t j) {
@@ -93,20 +92,16 @@ class linear_attention_oracle {
       for (std::size_t j = 0; j < k.rows; ++j) most = std::max(most, of_key(j));
     auto const add = [&](std::size_t j) {
       if (relative && causal) {
-        double const now = std::max(most, of_key(j)), kept = std::exp(most - now);
-        for (matrix* m : {&sums, &sizes})
-          for (double& one : m->values) one *= kept;
-        for (std::vector<double>* m : {&z, &z_size})
-          for (double& one : *m) one *= kept;
-        most = now;
+        double const next = std::max(most, of_key(j)), factor = std::exp(most - next);
+        for (std::vector<sized>* list : {&sums, &z})
+          for (sized& sum : *list) sum = sum * factor;
+        most = next;
       }
       std::vector<double> const phi = of_.map(j, k.row(j), most);
       for (std::size_t f = 0; f < features; ++f) {
-        z[f] += phi[f], z_size[f] += std::abs(phi[f]);
-        for (std::size_t c = 0; c < values; ++c) {
-          sums.row(f)[c] += phi[f] * v.row(j)[c];
-          sizes.row(f)[c] += std::abs(phi[f] * v.row(j)[c]);
-        }
+        z[f] += sized::exact(phi[f]);
+        for (std::size_t c = 0; c < values; ++c)
+          sums[f * values + c] += sized::exact(phi[f]) * v.row(j)[c];
       }
     };
     if (!causal)
@@ -114,32 +109,29 @@ class linear_attention_oracle {
     for (std::size_t i = 0; i < q.rows; ++i) {
       if (causal) add(i);
       std::vector<double> const phi = of_.map(i, q.row(i), relative ? of_query(i) : 0.0);
-      double d = 0.0, d_size = 0.0;
-      row_and_size y(values);
+      sized d;
+      std::vector<sized> y(values);
       for (std::size_t f = 0; f < features; ++f) {
-        d += phi[f] * z[f], d_size += std::abs(phi[f]) * z_size[f];
-        for (std::size_t c = 0; c < values; ++c) {
-          y.value[c] += phi[f] * sums.row(f)[c];
-          y.size[c] += std::abs(phi[f]) * sizes.row(f)[c];
-        }
+        d += z[f] * phi[f];
+        for (std::size_t c = 0; c < values; ++c) y[c] += sums[f * values + c] * phi[f];
       }
-      double const by = of_.name == "cosine_reweighted" ? std::max(d, eps) : d + eps;
-      for (std::size_t c = 0; c < values; ++c) {
-        y.value[c] /= by;
+      double const by = of_.name == "cosine_reweighted" ? std::max(d.value, eps) : d.value + eps;
+      for (sized& one : y) {
+        one = one * (1 / by);
         // A divisor that is a difference has lost digits.
-        y.size[c] = y.size[c] / std::abs(by) + std::abs(y.value[c]) * d_size / std::abs(by);
+        one.size += std::abs(one.value) * d.size / std::abs(by);
       }
       rows_.push_back(std::move(y));
     }
   }
 
-  row_and_size const& y(std::size_t i) const { return rows_[i]; }
+  std::vector<sized> const& y(std::size_t i) const { return rows_[i]; }
 
  private:
   feature_oracle of_;
   matrix const& v_;
   double eps_;
-  std::vector<row_and_size> rows_;
+  std::vector<std::vector<sized>> rows_;
 };
 
 }  // namespace bench

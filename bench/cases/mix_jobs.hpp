@@ -111,40 +111,30 @@ class mix_job : public place_job<Place> {
   double error_of_column(std::size_t number) const {
     auto const n = shape.length;
     ss::index_t const sample = static_cast<ss::index_t>(number) / this->at.extents.channels;
-    std::vector<double> const first = from->column(number);
-    std::vector<double> v = first, size = first, next(v.size()), next_size(v.size());
-    for (double& s : size) s = std::abs(s);
-    std::vector<double> const first_size = size;
-    std::vector<double> kept(v.size(), 0.0), kept_size(v.size(), 0.0);  // initial, backward
+    std::vector<sized> first;
+    for (double const value : from->column(number)) first.push_back(sized::exact(value));
+    std::vector<sized> v = first, next(v.size()), sum(v.size());  // sum: initial, backward
     for (ss::index_t step = 0; step < shape.outer; ++step) {
       ss::index_t const m = backward ? shape.outer - 1 - step : step;
       for (std::size_t i = 0; i < v.size(); ++i) {
-        next[i] = policy.residual == "per_factor" ? v[i] : 0.0;
-        next_size[i] = policy.residual == "per_factor" ? size[i] : 0.0;
+        next[i] = policy.residual == "per_factor" ? v[i] : sized{};
         if (policy.residual != "initial") continue;
-        kept[i] += v[i], kept_size[i] += size[i];
-        if (!backward) next[i] = first[i], next_size[i] = first_size[i];
-        if (backward && m == 0) next[i] = kept[i], next_size[i] = kept_size[i];
+        sum[i] += v[i];
+        if (!backward) next[i] = first[i];
+        if (backward && m == 0) next[i] = sum[i];
       }
       for (ss::index_t i = 0; i < n; ++i)
         for (ss::index_t k = 0; k < shape.channels; ++k) {
           auto const one = static_cast<std::size_t>(i);
           auto const other = static_cast<std::size_t>(((i + policy.offset(k, m)) % n + n) % n);
-          double const by = weight(m, sample, i, k);
-          std::size_t const target = backward ? other : one, source = backward ? one : other;
-          next[target] += by * v[source];
-          next_size[target] += std::abs(by) * size[source];
+          next[backward ? other : one] += v[backward ? one : other] * weight(m, sample, i, k);
         }
-      v.swap(next), size.swap(next_size);
+      v.swap(next);
     }
     double error = 0;
-    std::size_t const start = from->start(number);
-    for (std::size_t i = 0; i < v.size(); ++i) {
-      double const is =
-          decoded(to[start + i * static_cast<std::size_t>(this->at.extents.channels)]);
-      double const bound = size[i] + std::numeric_limits<double>::min();
-      error = worst(error, std::abs(is - v[i]) / bound);
-    }
+    auto const channels = static_cast<std::size_t>(this->at.extents.channels);
+    for (std::size_t i = 0; i < v.size(); ++i)
+      error = worst(error, v[i].error_of(decoded(to[from->start(number) + i * channels])));
     return error;
   }
 };
@@ -224,12 +214,10 @@ class mix_call_job : public mix_job<T, Place> {
       for (ss::index_t i = 0; i < n; i += step)
         for (ss::index_t k = 0; k < this->held.channels; ++k) {
           ss::index_t const other = ((i + this->policy.offset(k, m)) % n + n) % n;
-          double want = 0, size = 1e-300;
-          for (ss::index_t c = 0; c < e.channels; ++c) {
-            double const product = decoded(dz(b, i, c)) * decoded(v(b, other, c));
-            want += product, size += std::abs(product);
-          }
-          error = worst(error, std::abs(decoded(dw(m, b, i, k)) - want) / size);
+          sized want;
+          for (ss::index_t c = 0; c < e.channels; ++c)
+            want += sized::exact(decoded(dz(b, i, c))) * decoded(v(b, other, c));
+          error = worst(error, want.error_of(decoded(dw(m, b, i, k))));
         }
     return error;
   }

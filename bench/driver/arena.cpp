@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <iomanip>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -33,13 +34,12 @@ struct contestant {
   std::vector<double> seconds;  // of one call, round by round
 };
 
-std::string quoted(std::string const& text) {
-  std::string all = "\"";
-  for (char const c : text) {
-    if (c == '"' || c == '\\') all += '\\';
-    all += c == '\n' || c == '\t' ? ' ' : c;
-  }
-  return all + '"';
+std::string quoted(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  std::ostringstream out;
+  out << std::quoted(text);
+  return out.str();
 }
 
 // A number in JSON, which has no infinity and no NaN.

@@ -128,11 +128,6 @@ class filter_on_names {
   std::regex wanted_;
 };
 
-struct silent final : benchmark::BenchmarkReporter {
-  bool ReportContext(Context const&) override { return true; }
-  void ReportRuns(std::vector<Run> const&) override {}
-};
-
 // The reporter that --benchmark_format asks for, without a warning that readers take for one of
 // slicesort: Debian's Google Benchmark is built with assertions, and what it does between two calls
 // that are timed makes no difference.
@@ -201,13 +196,8 @@ void list_cases(std::string const& filter) {
 }
 
 void run_cases() {
-  if (progress) {
-    silent none;
-    benchmark::RunSpecifiedBenchmarks(&none, "all");
-  } else {
-    without_warning chosen;
-    benchmark::RunSpecifiedBenchmarks(&chosen, "all");
-  }
+  without_warning chosen;
+  benchmark::RunSpecifiedBenchmarks(&chosen, "all");
 }
 
 int failed_cases() { return failures; }

@@ -29,7 +29,7 @@ int failed_cases();
 // Counts one more, and says so on stderr.
 void note_failure(std::string const& name, std::string const& complaint);
 
-// Says on stderr, every few seconds, which case is running; Google Benchmark's table is left out.
+// Says on stderr, every few seconds, which case is running.
 void show_progress();
 
 // Runs what was registered. Each is compared with the oracle before it is timed.

@@ -38,6 +38,22 @@ double unit_roundoff() {
 // The larger error; NaN counts as the largest.
 inline double worst(double a, double b) { return b <= a ? a : b; }
 
+// A sum of products, and the sum of their absolute values, which its rounding error is relative to.
+struct sized {
+  double value = 0.0, size = 0.0;
+
+  static sized exact(double x) { return {x, std::abs(x)}; }
+  sized& operator+=(sized b) {
+    value += b.value, size += b.size;
+    return *this;
+  }
+  friend sized operator*(sized a, double b) { return {a.value * b, a.size * std::abs(b)}; }
+  // The error of a computed value, relative to the size.
+  double error_of(double computed) const {
+    return std::abs(computed - value) / (size + std::numeric_limits<double>::min());
+  }
+};
+
 // Zero for identical bits; otherwise the difference of the values, or infinity where a difference
 // says nothing (a zero of the other sign, a NaN, an infinity).
 template <class T>

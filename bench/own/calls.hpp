@@ -7,6 +7,7 @@
 
 #include <slicesort/tensor_view.hpp>
 
+#include <array>
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
@@ -60,16 +61,8 @@ inline constexpr bool wants_oracle<Op, std::enable_if_t<!Op::has_oracle>> = fals
 template <class... Tuples>
 using joined = decltype(std::tuple_cat(std::declval<Tuples>()...));
 
-template <class T, class Counted>
-struct repeated_of;
-template <class T, std::size_t... I>
-struct repeated_of<T, std::index_sequence<I...>> {
-  template <std::size_t>
-  using one = T;
-  using type = std::tuple<one<I>...>;
-};
 template <class T, std::size_t Count>
-using repeated = typename repeated_of<T, std::make_index_sequence<Count>>::type;
+using repeated = joined<std::array<T, Count>>;
 
 // The state of an operator that saves nothing.
 struct nothing_saved {

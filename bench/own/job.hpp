@@ -32,38 +32,29 @@ double usual_tolerance(ss::index_t terms) {
   return 4.0 * (unit_roundoff<T>() + std::sqrt(static_cast<double>(terms)) * of_sums);
 }
 
-// The last sample of a tensor, and where its rows lie: a mistake about the batch shows there.
+// The last sample of a tensor: a mistake about the batch shows there.
 template <class T>
-struct last_sample {
-  buffer<T> const& values;
-  ss::extents3 each;
-
-  last_sample(buffer<T> const& v, ss::extents3 e) : values(v), each(1, e.length, e.channels) {}
-  std::size_t size() const { return static_cast<std::size_t>(each.size()); }
-  T operator[](std::size_t i) const { return values[values.size() - size() + i]; }
-  std::vector<double> decoded_values() const {
-    std::vector<double> all(size());
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = decoded((*this)[i]);
-    return all;
-  }
-};
+std::vector<double> last_sample(buffer<T> const& values, ss::extents3 e) {
+  std::vector<double> sample(static_cast<std::size_t>(e.length * e.channels));
+  for (std::size_t i = 0; i < sample.size(); ++i)
+    sample[i] = decoded(values[values.size() - sample.size() + i]);
+  return sample;
+}
 
 // The largest difference, relative to the largest value that is wanted.
-template <class T>
-double error_of_sample(last_sample<T> const& is, std::vector<double> const& want) {
+inline double error_of_sample(std::vector<double> const& is, std::vector<double> const& want) {
   double largest = 0.0, error = 0.0;
   for (double const v : want)
     if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
   for (std::size_t i = 0; i < want.size(); ++i) {
-    double const value = decoded(is[i]);
-    bool const same = value == want[i] || (std::isnan(value) && std::isnan(want[i]));
-    if (!same) error = worst(error, std::abs(value - want[i]));
+    bool const same = is[i] == want[i] || (std::isnan(is[i]) && std::isnan(want[i]));
+    if (!same) error = worst(error, std::abs(is[i] - want[i]));
   }
   return error == 0.0 ? 0.0 : error / (largest > 0.0 ? largest : 1.0);
 }
 
 // The oracle works on whole samples in double; beyond this size it would take gigabytes.
-inline constexpr std::size_t largest_verified_sample = std::size_t{1} << 26;
+inline constexpr ss::index_t largest_verified_sample = ss::index_t{1} << 26;
 
 template <class Op, class T>
 class own_job final : public job {
@@ -92,7 +83,7 @@ class own_job final : public job {
     else
       tolerance = usual_tolerance<T>(at.extents.length);
     bool const has_oracle = backward_ ? oracle::backward : oracle::forward;
-    verified = has_oracle && last_sample<T>(y_, at.extents).size() <= largest_verified_sample;
+    verified = has_oracle && sample().size() <= largest_verified_sample;
   }
 
   void run() override {
@@ -120,9 +111,11 @@ class own_job final : public job {
     if (backward_) {
       std::size_t const read = f::long_backward ? count + 2 : 1;
       traffic_bytes = (read + count) * each + saved_bytes;
-      if constexpr (has<backward_flops_result, Op, std::tuple<ss::extents3>>) flops = double(op_.backward_flops(at_.extents));
+      if constexpr (has<backward_flops_result, Op, std::tuple<ss::extents3>>)
+        flops = double(op_.backward_flops(at_.extents));
     } else {
-      if constexpr (has<flops_result, Op, std::tuple<ss::extents3>>) flops = double(op_.flops(at_.extents));
+      if constexpr (has<flops_result, Op, std::tuple<ss::extents3>>)
+        flops = double(op_.flops(at_.extents));
     }
   }
 
@@ -170,9 +163,7 @@ class own_job final : public job {
 
   using numbers = std::vector<double>;
   ss::extents3 sample() const { return {1, at_.extents.length, at_.extents.channels}; }
-  numbers sample_of(buffer<T> const& b) const {
-    return last_sample<T>(b, at_.extents).decoded_values();
-  }
+  numbers sample_of(buffer<T> const& b) const { return last_sample(b, at_.extents); }
   std::array<numbers, count> sampled_inputs() const {
     std::array<numbers, count> all;
     for (std::size_t i = 0; i < count; ++i) all[i] = sample_of(in_[i]->values);
@@ -188,7 +179,7 @@ class own_job final : public job {
       auto const in = views([&](std::size_t i) { return read(x[i]); });
       std::apply([&](auto const&... a) { op_.expected(a...); },
                  std::tuple_cat(in, std::tuple(write(want))));
-      return error_of_sample(last_sample<T>(y_, at_.extents), want);
+      return error_of_sample(sample_of(y_), want);
     }
     return wrong;
   }
@@ -204,7 +195,7 @@ class own_job final : public job {
                  std::tuple_cat(std::tuple(read(dy)), in, out));
       double error = 0.0;
       for (std::size_t i = 0; i < count; ++i)
-        error = worst(error, error_of_sample(last_sample<T>(gradients_[i], at_.extents), want[i]));
+        error = worst(error, error_of_sample(sample_of(gradients_[i]), want[i]));
       return error;
     }
     return wrong;

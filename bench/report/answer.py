@@ -3,10 +3,9 @@
 forward and of forward + backward."""
 from .arena_table import Row
 from .contestants import DIRECTIONS, REFERENCE
-from .results import size, table, time_of
+from .results import TYPES, size, table, time_of
 
 WIDTH = 100  # columns of a terminal that the table fits
-TYPES = {"f32": "float", "f64": "double", "bf16": "bfloat16", "f16": "float16"}
 BARE = ("These are bare operators, without the projections and MLPs of a model. A training step of a whole model with slicing-sort in "
         "place of softmax attention was 1.9, 2.6 and 3.8 times as fast at 1000, 2000 and 4000 rows; docs/learning has these, and what "
         "such models learn.")

@@ -8,15 +8,13 @@ from pathlib import Path
 
 from .command.noise import Watch, note
 from .command.programs import Programs
+from .compare import compare_rounds
 from .contestants import REFERENCE
 from .in_torch.peers import Peers, python_with_torch
 from .journal import Journal, write_results
 from .progress import Progress
 from .results import BadResults
-from .rounds.against import print_changes
-from .rounds.groups import Group, groups_of
-from .rounds.program import Broken, NothingMeasured
-from .rounds.turns import run_group
+from .rounds import Broken, Group, NothingMeasured, groups_of, run_group
 from .show import report_arena
 
 
@@ -92,7 +90,7 @@ def run_arena(p: Programs) -> int:
     o.notices += report_arena([path for path in p.measured_here() if path.exists()], p.torch, o.json.with_suffix(".html"), o.pictures)
     for part, path in p.results_of_others.items():
         if path.exists():
-            print_changes(path, p.results[part])
+            compare_rounds(path, p.results[part])
     if right or all(finished(group, journal) for group in groups):
         journal.path.unlink()
     return 0 if right else 1

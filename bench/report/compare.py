@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from .results import Case, load, run_main, size, table, time_of
-from .verdicts import ALIKE, Ratio, unpaired
+from .verdicts import ALIKE, Ratio, paired, unpaired
 
 MATTERS = ("cpu", "gpu", "instruction_set", "compiler", "flags", "blas", "text", "batch")
 
@@ -37,6 +37,21 @@ def beside_time(old: Case, new: Case) -> str:
     return ", ".join(said)
 
 
+Change = tuple[Ratio, Case, Case]
+
+
+def print_changes(changes: list[Change]) -> None:
+    rows = [["case", "before", "now", "change", "times as fast (95 %)", "besides"]]
+    rows += [[new.name, time_of(old.seconds), time_of(new.seconds), change(ratio), str(ratio), beside_time(old, new)] for ratio, old, new in changes]
+    if changes:
+        print(table(rows))
+
+
+def counted(changes: list[Change]) -> str:
+    found = [change(ratio) for ratio, _, _ in changes]
+    return f"of {len(found)} cases " + ", ".join(f"{found.count(verdict)} {verdict}" for verdict in ("faster", "slower", "same", "ambiguous"))
+
+
 def compare(of_old: str, of_new: str) -> int:
     (old_context, old), (new_context, new) = measured(of_old), measured(of_new)
     if Path(of_old).read_bytes() == Path(of_new).read_bytes():
@@ -45,28 +60,31 @@ def compare(of_old: str, of_new: str) -> int:
         before, after = old_context.get(key), new_context.get(key)
         if before != after:
             print(f"note: {key} was {before}, is {after}")
-    changes: list[tuple[Ratio, Case, Case]] = []
-    for name in old.keys() & new.keys():
-        changes.append((unpaired(old[name].times(), new[name].times()), old[name], new[name]))
+    changes = [(unpaired(old[name].times(), new[name].times()), old[name], new[name]) for name in old.keys() & new.keys()]
     changes.sort(key=lambda c: (change(c[0]) not in ("slower", "faster"), -abs(math.log(c[0].middle)), c[2].name))
-    rows, quiet = [["case", "before", "now", "change", "times as fast (95 %)", "besides"]], 0
-    for ratio, before, after in changes:
-        besides = beside_time(before, after)
-        if change(ratio) in ("same", "ambiguous") and not besides:
-            quiet += 1
-            continue
-        rows.append([after.name, time_of(before.seconds), time_of(after.seconds), change(ratio), str(ratio), besides])
-    counts = {verdict: sum(change(ratio) == verdict for ratio, _, _ in changes) for verdict in ("faster", "slower", "same", "ambiguous")}
-    if len(rows) > 1:
-        print(table(rows))
+    shown = [c for c in changes if change(c[0]) not in ("same", "ambiguous") or beside_time(c[1], c[2])]
+    print_changes(shown)
     for names, what in ((old.keys() - new.keys(), "gone"), (new.keys() - old.keys(), "new")):
         for name in sorted(names)[:SHOWN]:
             print(f"{what}: {name}")
         if len(names) > SHOWN:
             print(f"{what}: {len(names) - SHOWN} more")
-    print(f"{old_context.get('commit', '?')} -> {new_context.get('commit', '?')}: of {len(changes)} cases " +
-          ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + f"; {quiet} without a change are not shown")
+    print(f"{old_context.get('commit', '?')} -> {new_context.get('commit', '?')}: {counted(changes)}; "
+          f"{len(changes) - len(shown)} without a change are not shown")
     return 0
+
+
+def compare_rounds(other: Path, this: Path) -> None:
+    """Prints what changed since another commit, whose program took turns with this one's in the same rounds."""
+    (old_context, old), (_, new) = load(str(other)), load(str(this))
+    changes = [(paired(old[name].times(), after.times()), old[name], after) for name, after in new.items()
+               if name in old and not old[name].failed and not after.failed]
+    print(f"\nagainst {old_context.get('commit', '?')}, round by round")
+    print_changes(changes)
+    print(counted(changes))
+    for names, what in ((old.keys() - new.keys(), "only there"), (new.keys() - old.keys(), "only here")):
+        if names:
+            print(f"{what}: {len(names)} cases, such as {min(names)}")
 
 
 def main() -> int:

@@ -13,6 +13,9 @@ NAME = re.compile(
     r"/(?P<input>\w+)/B:(?P<b>\d+)/N:(?P<n>\d+)/C:(?P<c>\d+)(/T:(?P<t>\d+))?(/manual_time)?$")
 
 
+TYPES = {"f32": "float", "f64": "double", "bf16": "bfloat16", "f16": "float16"}
+
+
 @dataclass
 class Case:
     """One case with its repetitions."""

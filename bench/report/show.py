@@ -11,8 +11,8 @@ from .answer import BARE, WIDTH, answer, has_one_shape, slower
 from .arena_table import failures_of, machine_of, notices_of, print_table, rows_of
 from .crossover import crossover_table
 from .in_torch.peers import table_of_peers
-from .page.write import write_page
-from .results import Case, load, run_main
+from .page.rows import write_page
+from .results import load, run_main
 
 
 def can_draw() -> bool:
@@ -52,19 +52,6 @@ def report_arena(results: list[Path], torch: Path, page: Path, with_pictures: bo
     return [said for _, context, rows in parts for said in notices_of(context, rows)]
 
 
-def report_groups(path: Path) -> None:
-    """csp against the size of its groups, of the shape that has most sizes."""
-    context, cases = load(str(path))
-    shapes: dict[str, list[Case]] = {}
-    for case in cases.values():
-        if (case.backend, case.dtype, case.input, case.t) == ("host", "f32", "normal", 1) and case.policy.startswith("linear-"):
-            shapes.setdefault(case.shape, []).append(case)
-    if shapes and can_draw():
-        from .pictures import csp_groups
-        most = max(shapes.values(), key=lambda found: len({case.group for case in found}))
-        csp_groups.draw(most, machine_of(context), path.with_suffix("") / "csp_group_size")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path, nargs="+")
@@ -73,7 +60,9 @@ def main() -> int:
     if "rounds" in load(str(first))[0]:
         print("\n".join(report_arena(results, first.with_name(first.stem + "-torch.json"), first.with_suffix(".html"))), file=sys.stderr)
     else:
-        report_groups(first)
+        if can_draw():
+            from .pictures import csp_groups
+            csp_groups.draw(first)
     return 0
 
 

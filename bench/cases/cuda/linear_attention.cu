@@ -21,9 +21,10 @@ void add_linear_attention() {
   for (bool const native : {false, true}) {
     if (native && sizeof(T) != 2) continue;
     std::string const end = native ? "-native-H:16" : "-H:16";
-    for_each_linear_direction<T>({"elu_plus_one-both" + end, "elu_plus_one-causal" + end,
-                                  "random_exp-both" + end, "random_exp-causal" + end},
-                                 "normal", {4, 4096, 1024}, add);
+    for_each_direction<T>("linear_attention",
+                          {"elu_plus_one-both" + end, "elu_plus_one-causal" + end,
+                           "random_exp-both" + end, "random_exp-causal" + end},
+                          "normal", {4, 4096, 1024}, add);
   }
 }
 subject_of<SLICESORT_BENCH_DTYPE> const here("linear_attention",

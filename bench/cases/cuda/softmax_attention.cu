@@ -8,13 +8,28 @@
 #include <slicesort/cuda.cuh>
 
 #if SLICESORT_BENCH_CUBLAS
-#  include "driver/cuda/cublas_handle.hpp"
-
+#  include <cublas_v2.h>
 #  include <slicesort/policies/cublas.cuh>
 #endif
 
 namespace bench {
 namespace {
+
+#if SLICESORT_BENCH_CUBLAS
+// A cuBLAS handle with a workspace of its own, so that its calls can be captured in a graph.
+cublasHandle_t cublas_handle() {
+  static device_buffer<unsigned char> const workspace(std::size_t{32} << 20);
+  static cublasHandle_t const one = [] {
+    cublasHandle_t made = nullptr;
+    if (cublasCreate(&made) != CUBLAS_STATUS_SUCCESS ||
+        cublasSetStream(made, stream()) != CUBLAS_STATUS_SUCCESS ||
+        cublasSetWorkspace(made, workspace.data(), workspace.bytes()) != CUBLAS_STATUS_SUCCESS)
+      throw std::runtime_error("cuBLAS cannot be started");
+    return made;
+  }();
+  return one;
+}
+#endif
 
 struct cublas_map {
   static auto of(attention_policy const& p) {
@@ -36,7 +51,8 @@ void add_softmax_attention() {
   for_each_attention_setting<T>(add);
   // The shapes of the targets: heads of 128 channels, 16384 tokens, as in FlashAttention's own
   // benchmarks.
-  for_each_attention_direction<T>({"streaming-full-H:16"}, "normal", {4, 4096, 2048}, add);
+  for_each_direction<T>("softmax_attention", {"streaming-full-H:16"}, "normal", {4, 4096, 2048},
+                        add);
 }
 subject_of<SLICESORT_BENCH_DTYPE> const here("softmax_attention",
                                              add_softmax_attention<SLICESORT_BENCH_DTYPE>);

@@ -56,8 +56,8 @@ class naive_scatter_job final : public unsort_job<T> {
  public:
   using unsort_job<T>::unsort_job;
   void run() override {
-    move_naively(this->at, this->dy->values.data(), this->perm, this->dx.data(),
-                 [](auto... a) { naive_scatter(a...); });
+    move_naively<naive_way::scatter>(this->at, this->dy->values.data(), this->perm,
+                                     this->dx.data());
   }
 };
 

@@ -94,33 +94,25 @@ void std_sort_columns(T const* x, T* y, Index* perm, std::size_t rows, std::size
   }
 }
 
-// The transpose of the gather, written in the obvious way: rows outside, channels inside.
-template <class T, class Index>
-void naive_scatter(T const* dy, Index const* perm, T* dx, std::size_t rows, std::size_t channels,
-                   std::size_t first, std::size_t last) {
-  for (std::size_t n = 0; n < rows; ++n)
-    for (std::size_t c = first; c < last; ++c)
-      dx[static_cast<std::size_t>(perm[n * channels + c]) * channels + c] = dy[n * channels + c];
-}
-
-// The gather, likewise.
-template <class T, class Index>
-void naive_gather(T const* x, Index const* perm, T* y, std::size_t rows, std::size_t channels,
-                  std::size_t first, std::size_t last) {
-  for (std::size_t n = 0; n < rows; ++n)
-    for (std::size_t c = first; c < last; ++c)
-      y[n * channels + c] = x[static_cast<std::size_t>(perm[n * channels + c]) * channels + c];
-}
-
-// Moves the rows of all samples by `move`: naive_scatter or naive_gather, as a function object.
-template <class T, class Rows, class Move>
-void move_naively(fields const& at, T const* from, Rows const& perm, T* to, Move const& move) {
+// Moves rows as the permutation says, or its inverse, in the obvious way: rows outside, channels
+// inside.
+enum class naive_way { gather, scatter };
+template <naive_way Way, class T, class Rows>
+void move_naively(fields const& at, T const* from, Rows const& perm, T* to) {
   auto const rows = static_cast<std::size_t>(at.extents.length),
              channels = static_cast<std::size_t>(at.extents.channels);
   perm.visit([&](auto const* rows_of) {
     share_channels(at, [&](unsigned, std::size_t b, std::size_t first, std::size_t last) {
       std::size_t const start = b * rows * channels;
-      move(from + start, rows_of + start, to + start, rows, channels, first, last);
+      T const* const x = from + start;
+      T* const y = to + start;
+      auto const* const p = rows_of + start;
+      for (std::size_t n = 0; n < rows; ++n)
+        for (std::size_t c = first; c < last; ++c) {
+          std::size_t const here = n * channels + c,
+                            there = static_cast<std::size_t>(p[here]) * channels + c;
+          y[Way == naive_way::gather ? here : there] = x[Way == naive_way::gather ? there : here];
+        }
     });
   });
 }

@@ -15,9 +15,10 @@ void add_linear_attention() {
   };
   for_each_linear_setting<T>(add);
   for_each_sweep_shape([&](ss::extents3 e) {
-    for_each_linear_direction<T>({"elu_plus_one-both-H:4", "elu_plus_one-causal-H:4",
-                                  "random_exp-both-H:4", "cosine_reweighted-both-H:4"},
-                                 "uniform", e, add);
+    for_each_direction<T>("linear_attention",
+                          {"elu_plus_one-both-H:4", "elu_plus_one-causal-H:4",
+                           "random_exp-both-H:4", "cosine_reweighted-both-H:4"},
+                          "uniform", e, add);
   });
 }
 subject_of<SLICESORT_BENCH_DTYPE> const here("linear_attention",

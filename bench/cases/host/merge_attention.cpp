@@ -77,13 +77,10 @@ class merge_job final : public job {
       if (decoded(saved(sample, head, i, 0)) != most) error = wrong;
       error = worst(error, std::abs(decoded(saved(sample, head, i, 1)) - sum) / sum);
       for (ss::index_t c = 0; c < at_.extents.channels / policy_.heads; ++c) {
-        double want = 0.0, size = std::numeric_limits<double>::min();
-        for (std::size_t p = 0; p < policy_.parts; ++p) {
-          double const term = decoded(parts_[p].y(sample, head, i, c)) * weight[p] / sum;
-          want += term;
-          size += std::abs(term);
-        }
-        error = worst(error, std::abs(decoded(heads_of(y_)(sample, head, i, c)) - want) / size);
+        sized want;
+        for (std::size_t p = 0; p < policy_.parts; ++p)
+          want += sized::exact(decoded(parts_[p].y(sample, head, i, c))) * (weight[p] / sum);
+        error = worst(error, want.error_of(decoded(heads_of(y_)(sample, head, i, c))));
       }
     }
     return error;

@@ -52,8 +52,7 @@ class naive_gather_job final : public gather_job<T> {
   using gather_job<T>::gather_job;
 
   void run() override {
-    move_naively(this->at, this->dy->values.data(), this->perm, this->dx.data(),
-                 [](auto... a) { naive_gather(a...); });
+    move_naively<naive_way::gather>(this->at, this->dy->values.data(), this->perm, this->dx.data());
   }
 };
 

@@ -36,16 +36,17 @@ void add_softmax_attention() {
   for_each_sparse_setting<T>(add);
   for_each_variant_setting<T>(add);
   for_each_sweep_shape([&](ss::extents3 e) {
-    for_each_attention_direction<T>({"streaming-full-H:4", "streaming-window-H:4",
-                                     "streaming-block_local-H:4", "materialized-full-H:4"},
-                                    "uniform", e, add);
+    for_each_direction<T>("softmax_attention",
+                          {"streaming-full-H:4", "streaming-window-H:4",
+                           "streaming-block_local-H:4", "materialized-full-H:4"},
+                          "uniform", e, add);
   });
   // Anywhere else native products are exact ones under another name.
   if constexpr (std::is_same_v<T, ss::bfloat16>)
     if (ss::detail::has_bfloat16_pairs()) {
       for_each_native_setting<T>(add);
       for_each_sweep_shape([&](ss::extents3 e) {
-        for_each_attention_direction<T>({"native-full-H:4"}, "uniform", e, add);
+        for_each_direction<T>("softmax_attention", {"native-full-H:4"}, "uniform", e, add);
       });
     }
 }

@@ -3,7 +3,6 @@
 #include "driver/backend.hpp"
 
 #include "device.hpp"
-#include "l2_flush.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -16,30 +15,11 @@
 namespace bench {
 namespace {
 
-class event {
- public:
-  event() { enforce(cudaEventCreate(&event_), "cudaEventCreate"); }
-  ~event() { (void)cudaEventDestroy(event_); }
-  event(event const&) = delete;
-  event& operator=(event const&) = delete;
-  void record() const { enforce(cudaEventRecord(event_, stream()), "cudaEventRecord"); }
-  double seconds_since(event const& start) const {
-    float milliseconds = 0.0f;
-    enforce(cudaEventSynchronize(event_), "cudaEventSynchronize");
-    enforce(cudaEventElapsedTime(&milliseconds, start.event_, event_), "cudaEventElapsedTime");
-    return static_cast<double>(milliseconds) * 1e-3;
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
 // Seconds of one run, with a cold cache.
 template <class F>
 double time_once(F const& run) {
-  static l2_flush const flush;
   static event const start, stop;
-  flush();
+  flush_l2();
   start.record();
   run();
   stop.record();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory and the stream that everything is measured on.
+// Device memory, the stream that everything is measured on, and its events.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -59,5 +59,30 @@ class device_buffer {
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+// A point of the stream in time.
+class event {
+ public:
+  event() { enforce(cudaEventCreate(&event_), "cudaEventCreate"); }
+  ~event() { (void)cudaEventDestroy(event_); }
+  event(event const&) = delete;
+  event& operator=(event const&) = delete;
+  void record() const { enforce(cudaEventRecord(event_, stream()), "cudaEventRecord"); }
+  double seconds_since(event const& start) const {
+    float milliseconds = 0.0f;
+    enforce(cudaEventSynchronize(event_), "cudaEventSynchronize");
+    enforce(cudaEventElapsedTime(&milliseconds, start.event_, event_), "cudaEventElapsedTime");
+    return static_cast<double>(milliseconds) * 1e-3;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+// Fills the L2 cache with memory that no case uses. It only reads: what it wrote would still lie in
+// the cache, and go back to memory while the next call is timed. The device is busy with it while
+// the host enqueues the call, so events around the call measure its work and not the latency of its
+// launches.
+void flush_l2();
 
 }  // namespace bench

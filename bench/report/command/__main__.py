@@ -45,7 +45,7 @@ def run(argv: list[str]) -> int:
         finally:
             o.notices += p.earlier.keep_larger() if o.mode != "list" else []
         if o.csv and any(map(p.measured, p.paths)):
-            from .table_file import write_csv
+            from ..page.rows import write_csv
             path = o.json.with_suffix(".csv") if o.csv == Path() else o.csv
             write_csv(path, list(p.results.values()))
             print(f"a row for each case: {path}")

@@ -31,43 +31,49 @@ class Parser(argparse.ArgumentParser):
         raise Refused(f"{message.removeprefix('argument ')} (see --help)")
 
 
-class Mode(argparse.Action):
-    """A mode that takes a regular expression of the cases' names."""
-
-    def __call__(self, parser, namespace, values, option_string=None) -> None:
-        namespace.mode, namespace.filter = option_string.removeprefix("--"), values
+def must(holds: bool, message: str) -> None:
+    if not holds:
+        raise argparse.ArgumentTypeError(message)
 
 
 def count(text: str) -> int:
-    if not re.fullmatch("[1-9][0-9]{0,5}", text):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
+    must(re.fullmatch("[1-9][0-9]{0,5}", text), f"'{text}' is not a positive number")
     return int(text)
 
 
 def counts(text: str) -> list[int]:
-    if not re.fullmatch("[1-9][0-9]{0,8}(,[1-9][0-9]{0,8})*", text):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a list such as 1024,4096")
+    must(re.fullmatch("[1-9][0-9]{0,8}(,[1-9][0-9]{0,8})*", text), f"'{text}' is not a list such as 1024,4096")
     return [int(part) for part in text.split(",")]
 
 
 def dtypes(text: str) -> list[str]:
-    names = text.split(",")
-    for name in names:
-        if name not in DTYPES:
-            raise argparse.ArgumentTypeError(f"'{name}' is not an element type; those are {', '.join(DTYPES)}")
-    return list(dict.fromkeys(names))
+    for name in text.split(","):
+        must(name in DTYPES, f"'{name}' is not an element type; those are {', '.join(DTYPES)}")
+    return list(dict.fromkeys(text.split(",")))
 
 
 def file_of_results(text: str) -> Path:
-    if not Path(text).is_file():
-        raise argparse.ArgumentTypeError(f"there are no results {text}")
+    must(Path(text).is_file(), f"there are no results {text}")
     return Path(text)
 
 
 def source(text: str) -> Path:
-    if not Path(text).is_file():
-        raise argparse.ArgumentTypeError(f"there is no file {text}")
+    must(Path(text).is_file(), f"there is no file {text}")
     return Path(text).resolve()
+
+
+def program(text: str) -> Path:
+    must(os.access(text, os.X_OK) and not Path(text).is_dir(), f"cannot run {text}")
+    return Path(text).resolve()
+
+
+def text_file(text: str) -> Path:
+    try:
+        with open(text, "rb") as file:
+            must(file.read(1), f"the text {text} is empty")
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"cannot read the text {text}") from error
+    return Path(text)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -85,9 +91,9 @@ def _add_modes(modes) -> None:
                        ("targets", "the promised speeds: asked, measured, met (about ten minutes)"),
                        ("sweep", "no cliff at a power of two: every operator of the host at N = 4032, 4096, 4160 (about ten minutes)")):
         modes.add_argument(f"--{name}", dest="mode", action="store_const", const=name, help=what)
-    modes.add_argument("--filter", metavar="REGEX", action=Mode,
+    modes.add_argument("--filter", metavar="REGEX",
                        help="only the cases whose name matches, as Google Benchmark prints them; docs/arena.md has useful ones")
-    modes.add_argument("--list", metavar="REGEX", nargs="?", action=Mode, const="", help="the names of the cases")
+    modes.add_argument("--list", metavar="REGEX", nargs="?", const="", help="the names of the cases")
     modes.add_argument("--smoke", dest="mode", action="store_const", const="smoke",
                        help="tiny cases, every one once, and a tiny arena with its pictures")
 
@@ -100,7 +106,7 @@ def _add_options(group) -> None:
     add("--all", action="store_true",
         help="--arena: every variant of every operator, at 1024, 2048, 3072 and 4096 rows, some in bf16 too (default: one row for each "
              "method, at 2048, in f32)")
-    add("--text", metavar="FILE", type=Path, default=TEXT, help="the text (default: two chapters of Alice in Wonderland)")
+    add("--text", metavar="FILE", type=text_file, default=TEXT, help="the text (default: two chapters of Alice in Wonderland)")
     add("--lengths", metavar="N,N,..", type=counts,
         help="lengths (default 2048); beyond the text it is repeated, and the table says so")
     add("--batch", metavar="B", type=count, default=BATCH, help="samples (default 8, the papers' share of a GPU; 32 is all of theirs)")
@@ -116,7 +122,7 @@ def _add_options(group) -> None:
     add("--with", metavar="FILE", dest="own", action="append", type=source, default=[],
         help="compile this C++ file in: operators of your own take part (docs/arena.md); may be given several times")
     add("--only", action="store_true", help="--with, --program: your operators beside softmax attention alone, which is built and timed sooner")
-    add("--program", metavar="PROGRAM", dest="host_program", type=Path,
+    add("--program", metavar="PROGRAM", dest="host_program", type=program,
         help="build nothing and run this, a program of yours that links slicesort::bench; results go to bench-results/ where you are")
     add("--json", metavar="FILE", type=Path, help="where the results go (default: bench-results/<mode and settings>.json); pictures go beside them")
     add("--csv", metavar="FILE", nargs="?", type=Path, const=Path(), help="a row for each case, too (default: beside the JSON)")
@@ -163,7 +169,11 @@ def parse(argv: list[str]) -> argparse.Namespace:
     # Alone, --compare runs nothing; an option about a run asks for one.
     given = {action.dest for action in of._actions for word in joined(argv, of) if word.partition("=")[0] in action.option_strings}
     of_no_run = {"compare", "json", "build", "host_program", "cuda_program", "pictures"}
-    o.only_compares = o.compare is not None and o.mode is None and not o.flags and given <= of_no_run
+    o.only_compares = o.compare is not None and not o.flags and given <= of_no_run
+    if o.list is not None:
+        o.mode, o.filter = "list", o.list
+    elif o.filter is not None:
+        o.mode = "filter"
     o.mode = o.mode or "arena"
     if o.mode == "arena" and o.flags:
         raise Refused(f"{o.flags[0]}: the arena times in rounds of its own; see --rounds, or --filter")
@@ -178,9 +188,6 @@ def parse(argv: list[str]) -> argparse.Namespace:
         raise Refused("--only is for operators of your own: --with FILE or --program PROGRAM")
     if o.own and (o.host_program or o.cuda == "only-cuda"):
         raise Refused(f"--with is compiled into the host's program, which {'--program' if o.host_program else '--only-cuda'} excludes")
-    if o.host_program:
-        check_program(o)
-    check_text(o)
     o.notices = []  # about this machine: printed last
     o.build = o.build.resolve() if o.build else None
     o.build_folder = o.build or ROOT / "build"
@@ -190,19 +197,3 @@ def parse(argv: list[str]) -> argparse.Namespace:
     if o.against and (o.mode != "arena" or o.peers):
         raise Refused("--against is for the arena" + (", without --peers" if o.peers else ""))
     return o
-
-
-def check_program(o: argparse.Namespace) -> None:
-    if not os.access(o.host_program, os.X_OK) or o.host_program.is_dir():
-        raise Refused(f"--program: cannot run {o.host_program}")
-    o.host_program = o.host_program.resolve()
-
-
-def check_text(o: argparse.Namespace) -> None:
-    try:
-        with o.text.open("rb") as file:
-            empty = not file.read(1)
-    except OSError as error:
-        raise Refused(f"cannot read the text {o.text}") from error
-    if empty:
-        raise Refused(f"the text {o.text} is empty")

@@ -14,7 +14,7 @@ from selenium.webdriver.common.keys import Keys
 from ..arena_table import rows_of
 from . import layout, made_up
 from .browser import Browser, chromium
-from .write import collected, page_of
+from .rows import collected, page_of
 
 # What an element's text and what is behind it look like; the first text that is hard to read, if any.
 HARD_TO_READ = """(() => {
@@ -34,6 +34,11 @@ HARD_TO_READ = """(() => {
 })()"""
 SHOWN = "[...document.querySelectorAll('tbody tr')].map(row => Number(row.dataset.id))"
 RADIO = "document.querySelector('fieldset[data-side=\"{}\"] input[value=\"{}\"]')"
+
+
+def pick(b: Browser, side: str, value: str) -> None:
+    b.ask(RADIO.format(side, value) + ".click()")
+    b.settle()
 
 
 def check_content(b: Browser, data: dict) -> None:
@@ -64,8 +69,7 @@ def check_sticky(b: Browser, data: dict) -> None:
 
 def check_crossings(b: Browser, data: dict) -> None:
     """A causal operator is measured against causal softmax attention; forward is shown."""
-    b.ask(RADIO.format("direction", "forward") + ".click()")
-    b.settle()
+    pick(b, "direction", "forward")
     column = b.ask("[...document.querySelectorAll('thead th')].findIndex(h => h.textContent === 'wins from')")
     said = dict(b.ask(f"[...document.querySelectorAll('tbody tr')].map(r => [r.cells[0].textContent, r.cells[{column} + 1].textContent])"))
     wanted = {"Linear Transformer": "1024\u20132048", "Linear Transformer, causal": "2048\u20134096", "slicing-sort": "\u2264 1024",
@@ -75,8 +79,7 @@ def check_crossings(b: Browser, data: dict) -> None:
 
 def check_slower(b: Browser, data: dict) -> None:
     """Every operator that is shown and slower than softmax attention says why; torch's forms do not."""
-    b.ask(RADIO.format("n", "1024") + ".click()")
-    b.settle()
+    pick(b, "n", "1024")
     said = b.ask("document.getElementById('slower').innerText")
     slow = [data["rows"][i] for i in b.ask(SHOWN) if data["rows"][i]["verdict"] == "slower" and not data["rows"][i]["case"].startswith("baseline")]
     assert slow, "no made-up row is slower"
@@ -104,8 +107,7 @@ def check_chips(b: Browser, data: dict) -> None:
     for side, values in sides:
         seen = []
         for value in values:
-            b.ask(RADIO.format(side, value) + ".click()")
-            b.settle()
+            pick(b, side, value)
             assert b.ask(RADIO.format(side, value) + ".checked"), f"{side} {value} is not chosen"
             shown = b.ask(SHOWN)
             assert shown and (side == "metric" or all(str(data["rows"][i][side]) == value for i in shown)), f"{side} {value}: wrong rows"
@@ -115,7 +117,7 @@ def check_chips(b: Browser, data: dict) -> None:
             lines = b.ask("[...document.querySelectorAll('.series')].map(g => Number(g.dataset.series))")
             assert len(lines) >= 3 and len(set(lines)) == len(lines), lines
     b.ask(RADIO.format("direction", "forward") + ".focus()")
-    b.ask(RADIO.format("direction", "forward") + ".click()")
+    pick(b, "direction", "forward")
     b.press(Keys.ARROW_RIGHT)
     assert b.ask(RADIO.format("direction", "forward + backward") + ".checked"), "the arrow keys do not choose"
     assert b.ask("document.activeElement.value") == "forward + backward", "the focus is lost"
@@ -183,7 +185,7 @@ def check_small(b: Browser, data: dict) -> None:
     assert "too few rounds" in b.ask("document.body.innerText")
     assert "wins from" not in b.ask("document.getElementById('table').textContent"), "a column of nothing"
     for key in ("ratio", "seconds", "peak", "kept"):
-        b.ask(RADIO.format("metric", key) + ".click()")
+        pick(b, "metric", key)
         assert b.ask("document.querySelectorAll('.series').length") > 3, f"no picture of {key}"
 
 

@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page knows of the results: a row for each case, a series for each operator, facts of each machine."""
+"""What the page knows of the results: a row for each case, a series for each operator, facts of each machine. The page needs no
+other file: a template, with style, scripts and the results as JSON put into it. --csv has its rows, too."""
+import csv
+import json
 import math
 import re
+import statistics
 from pathlib import Path
 
-from ..arena_table import Row
+from ..arena_table import Row, rows_of
 from ..colors import on_paper
-from ..contestants import REFERENCE, Contestant, reference_of, torch_forms_of
+from ..contestants import DIRECTIONS, REFERENCE, Contestant, reference_of, torch_forms_of
 from ..crossover import Crossing
-from ..results import Case, load
+from ..results import TYPES, Case, load
 from ..verdicts import Ratio, paired, rank_of_median
-from .facts import facts_of, noise_of
 
-TYPES = {"f32": "float", "f64": "double", "bf16": "bfloat16", "f16": "float16"}
-PASSES = {"forward_values": "forward", "training": "forward + backward"}
+HERE = Path(__file__).parent
 TORCH_COLOR = "#c2571a"
+WIDE = 0.05  # half of the intervals beyond this: worth a word
 
 
 def known(value: float | None) -> float | None:
@@ -28,15 +31,10 @@ def interval_of(times: list[float]) -> tuple[float | None, float | None]:
     return (sorted(times)[k - 1], sorted(times)[-k]) if k else (None, None)
 
 
-def heads_of(case: Case) -> int | None:
-    found = re.search(r"-H:(\d+)", case.policy)
-    return int(found[1]) if found else None
-
-
 def fields_of(case: Case, against: Ratio | None, share: tuple[float, str], crossing: Crossing | None = None) -> dict:
     """The names are those of the columns of the page's CSV, too."""
-    fields = {"direction": PASSES.get(case.direction, case.direction), "dtype": TYPES.get(case.dtype, case.dtype),
-              "input": case.input, "b": case.b, "n": case.n, "c": case.c, "h": heads_of(case), "t": case.t}
+    fields = {"direction": DIRECTIONS.get(case.direction, case.direction), "dtype": TYPES.get(case.dtype, case.dtype),
+              "input": case.input, "b": case.b, "n": case.n, "c": case.c, "h": case.heads or None, "t": case.t}
     low, high = (None, None) if case.failed else interval_of([t * case.elements * 1e-9 for t in case.times()])
     seconds = None if case.failed else case.seconds
     numbers = {"seconds": seconds, "seconds_low": low, "seconds_high": high, "tokens": seconds and case.b * case.n / seconds,
@@ -60,6 +58,61 @@ def series_of(who: Contestant, label: str) -> dict:
 def series_of_torch(label: str) -> dict:
     return {"label": label, "short": label, "light": on_paper(TORCH_COLOR, "light"), "dark": on_paper(TORCH_COLOR, "dark"), "dashed": True,
             "reference": False, "own": False, "strong": False}
+
+
+def noise_of(context: dict, rows: list[Row]) -> list[str]:
+    """What the run noticed of its machine, and what its intervals say."""
+    said = list(context.get("noise") or [])
+    spread = {row.case.name: math.sqrt(row.against.high / row.against.low) - 1 for row in rows
+              if row.against and row.against.low > 0 and math.isfinite(row.against.high)}
+    if any(row.against for row in rows) and not spread:
+        return said + ["There were too few rounds for intervals, so nothing is said about noise (six is the fewest)."]
+    if spread and statistics.median(spread.values()) > WIDE:
+        widest = next(row for row in rows if row.case.name == max(spread, key=spread.get))
+        said.append(f"Half of the 95 % intervals are wider than ±{100 * statistics.median(spread.values()):.0f} %; the widest is "
+                    f"±{100 * max(spread.values()):.0f} % ({widest.who.label}, {widest.direction}, N = {widest.case.n}).")
+    return said
+
+
+def roofs_of(cases: list[Case]) -> str:
+    copies = [case.value("copy_bytes_per_second") for case in cases if case.value("copy_bytes_per_second")]
+    peaks = {case.dtype: case.value("peak_flops_per_second") for case in cases if case.value("peak_flops_per_second")}
+    if not copies or not peaks:
+        return ""
+    return (f"copies {max(copies) / 1e9:.1f} GB/s (read and written), multiplies and adds "
+            + ", ".join(f"{dtype} {peak / 1e9:.0f} GFLOP/s" for dtype, peak in peaks.items()) + ", measured in this run")
+
+
+def verified_of(rows: list[Row]) -> str:
+    errors = [(row.case.median("max_error"), row) for row in rows if row.case.runs and row.case.value("max_error") is not None]
+    if not errors:
+        return "nothing was measured"
+    exact = sum(error == 0 for error, _ in errors)
+    said = f"every result, against an oracle in double, before it was timed: {exact} of {len(errors)} cases agree bit for bit"
+    error, row = max(errors, key=lambda found: found[0])
+    if error > 0:
+        said += f", the largest error is {error:.1e} ({row.who.label}, {row.case.dtype}, N = {row.case.n})"
+    unchecked = {row.who.label for row in rows if row.case.runs and row.case.value("max_error") is None}
+    if unchecked:
+        said = said.replace("every result", f"every result but those of {', '.join(sorted(unchecked))}, which came without an oracle", 1)
+    return said + ". More than rounding allows would have failed the run"
+
+
+def facts_of(context: dict, rows: list[Row]) -> list[list[str]]:
+    """Name and value of what a measurement depends on."""
+    said = context.get
+    cases = [row.case for row in rows if not row.case.failed]
+    lost = [row for row in rows if row.case.failed]
+    clock = f"{said('num_cpus')} processors" if said("num_cpus") else ""
+    facts = {
+        "machine": ", ".join(filter(None, (said("cpu"), said("architecture"), said("instruction_set"), clock))),
+        "GPU": ", ".join(filter(None, (said("gpu"), said("cuda") and f"CUDA {said('cuda')}"))),
+        "compiler": said("compiler"), "flags": said("flags"), "BLAS": "; ".join(filter(None, (said("blas") or "none", said("weak_blas")))),
+        "commit": said("commit"), "date": str(said("date", ""))[:16].replace("T", " "), "command": said("command"),
+        "text": said("text"), "rounds": said("rounds") and f"{said('rounds')}, each of which times every operator once, in a random order",
+        "verified": verified_of(rows), "roofs": roofs_of(cases),
+        "not measured": "; ".join(f"{row.who.label}, {row.direction}, {row.case.dtype}, {row.case.shape}: {row.case.failed}" for row in lost)}
+    return [[name, str(value)] for name, value in facts.items() if value]
 
 
 class Page:
@@ -102,3 +155,50 @@ class Page:
         if found:
             self.machines[machine]["facts"].append(["PyTorch", f"{context.get('torch', 'of an unknown version')}, timed before each of our "
                                                     "rounds, in a process of its own, while ours waits"])
+
+
+def as_island(results: dict) -> str:
+    """JSON that may stand in HTML: no character of it can end the element or begin a comment."""
+    return json.dumps(results, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def page_of(results: dict) -> str:
+    text = (HERE / "template.html").read_text(encoding="utf-8")
+    for part in ("page.css", "chart.js", "page.js"):
+        text = text.replace("{{" + part + "}}", (HERE / part).read_text(encoding="utf-8"))
+    return text.replace("{{results}}", as_island(results))
+
+
+def collected(parts: list[tuple[Path, dict, list[Row]]], torch: Path | None) -> dict:
+    """What the page carries, of files of results, each with its context and its rows; and of torch's, if there are any."""
+    found = Page()
+    for _, context, rows in parts:
+        found.add(context, rows)
+    files = [path.name for path, _, _ in parts]
+    if torch is not None and torch.exists():
+        files.append(torch.name)
+        for machine, (_, _, rows) in enumerate(parts):
+            found.add_torch(machine, rows, torch)
+    return {"files": files, "machines": found.machines, "series": found.series, "rows": found.rows}
+
+
+def write_page(page: Path, parts: list[tuple[Path, dict, list[Row]]], torch: Path | None = None) -> None:
+    page.write_text(page_of(collected(parts, torch)), encoding="utf-8")
+    print(f"  {page}")
+
+
+def write_csv(path: Path, results: list[Path]) -> None:
+    """A row for each case of a run, with the names of the page's own CSV."""
+    rows, first = [], ["case", "operator", "backend"]
+    for file in (str(result) for result in results if result.exists()):
+        shown = {row.case.name: row for row in rows_of(file)[1]}
+        for name, case in load(file)[1].items():
+            row = shown.get(name)
+            fields = fields_of(case, row.against if row else None, row.share if row and not case.failed else (0.0, ""),
+                               row.crossing if row else None)
+            fields.pop("reference", None)
+            rows.append({"case": name, "operator": row.label if row else case.subject, "backend": case.backend, **fields})
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, first + [key for key in (rows[0] if rows else {}) if key not in first])
+        writer.writeheader()
+        writer.writerows(rows)

@@ -10,10 +10,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from ..arena_table import Row
 from ..colors import on_paper
 from ..contestants import CONTESTANTS, DIRECTIONS, Contestant
-from ..results import size
+from ..results import TYPES, size
 from .style import PLAIN, End, dress, finish, halo, height_for, ink, label_ends, plt, put_beside, round_numbers, save
-
-TYPES = {"f32": "float", "f64": "double", "bf16": "bfloat16", "f16": "float16"}
 
 
 def is_dashed(who: Contestant) -> bool:

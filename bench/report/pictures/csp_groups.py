@@ -3,8 +3,9 @@
 import statistics
 from pathlib import Path
 
+from ..arena_table import machine_of
 from ..colors import on_paper
-from ..results import Case
+from ..results import Case, load
 from .style import PLAIN, End, dress, finish, label_ends, plt, save
 
 SERIES = (  # policy, subject, direction: label, color, style
@@ -17,8 +18,17 @@ SERIES = (  # policy, subject, direction: label, color, style
 )
 
 
-def draw(cases: list[Case], origin: str, path: Path) -> None:
-    """`cases` have one shape, of float and of one thread."""
+def draw(results: Path) -> None:
+    """Of the shape that has most sizes of groups; of float and one thread."""
+    context, found_cases = load(str(results))
+    shapes: dict[str, list[Case]] = {}
+    for case in found_cases.values():
+        if (case.backend, case.dtype, case.input, case.t) == ("host", "f32", "normal", 1) and case.policy.startswith("linear-"):
+            shapes.setdefault(case.shape, []).append(case)
+    if not shapes:
+        return
+    cases = max(shapes.values(), key=lambda found: len({case.group for case in found}))
+
     def one(theme: str):
         figure, axis = plt.subplots(figsize=(6.6, 4.6))
         ends = []
@@ -35,6 +45,6 @@ def draw(cases: list[Case], origin: str, path: Path) -> None:
         axis.set_ylabel("nanoseconds per element")
         label_ends(axis, ends)
         finish(figure, "csp: time against the size of its groups",
-               f"float, [{cases[0].b}, {cases[0].n}, {cases[0].c}], linear shifts, one thread; lower is better", origin)
+               f"float, [{cases[0].b}, {cases[0].n}, {cases[0].c}], linear shifts, one thread; lower is better", machine_of(context))
         return figure
-    save(one, path)
+    save(one, results.with_suffix("") / "csp_group_size")

@@ -17,7 +17,16 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: 
 
 from ..colors import PAPER, fewer_colors
 
-HERE = Path(__file__).parent
+# Fonts: the one that matplotlib itself brings; letters in an SVG are outlines, so that they need no font.
+SHARED = {
+    "font.family": "DejaVu Sans", "svg.fonttype": "path", "font.size": 10, "axes.titlesize": 10.5, "axes.titlelocation": "left", "axes.titlepad": 9,
+    "axes.labelsize": 9.5, "axes.labelpad": 6, "axes.grid": True, "axes.axisbelow": True, "axes.facecolor": "none", "grid.linewidth": 0.8,
+    **{f"axes.spines.{side}": False for side in ("left", "right", "top", "bottom")},
+    **{f"{axis}tick.{kind}.size": 0 for axis in "xy" for kind in ("major", "minor")}, "xtick.labelsize": 9.5, "ytick.labelsize": 9.5,
+    "lines.linewidth": 1.7, "lines.markersize": 4.2, "lines.solid_capstyle": "round", "legend.frameon": False,
+    "savefig.bbox": "tight", "savefig.pad_inches": 0.16, "savefig.dpi": 150}
+# Ink, soft ink and lines of page/page.css.
+COLORS = {"light": ("#1b1f24", "#57606a", "#e3e6ea"), "dark": ("#e8ebef", "#9aa5b1", "#2a313a")}
 PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
 GAP = 13.5  # points from one label to the next
 SPACE = 0.16  # inches between a name and what stands beside it
@@ -147,7 +156,10 @@ def finish(figure, title: str, says: str, origin: str) -> None:
 
 @contextmanager
 def themed(theme: str) -> Iterator[None]:
-    with plt.style.context([HERE / "shared.mplstyle", HERE / f"{theme}.mplstyle"]):
+    strong, soft, line = COLORS[theme]
+    colors = {"figure.facecolor": PAPER[theme], "savefig.facecolor": PAPER[theme], "text.color": strong, "axes.titlecolor": strong,
+              "axes.labelcolor": soft, "xtick.color": soft, "ytick.color": soft, "grid.color": line}
+    with plt.style.context([SHARED, colors]):
         yield
 
 

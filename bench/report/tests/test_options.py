@@ -8,7 +8,7 @@ from pathlib import Path
 
 from report.command.options import Refused, parse
 from report.command.programs import Earlier, count_cases, default_results, newest_results
-from report.rounds.groups import groups_of
+from report.rounds import groups_of
 
 
 class Options(unittest.TestCase):

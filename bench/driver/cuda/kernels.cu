@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver's kernels: multiply-adds on values in registers, whose rate is a roof; reads that fill
+// the L2 cache; and the comparison of samples.
+#include "driver/backend.hpp"
+#include "tensors.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace bench {
+namespace {
+
+constexpr int steps = 4096, threads = 256;
+
+// Eight independent chains of multiply-adds per thread.
+template <class T>
+__global__ void multiply_add(T* out, T by) {
+  T sum[8];
+  for (T& s : sum) s = static_cast<T>(threadIdx.x);
+  for (int i = 0; i < steps; ++i)
+#pragma unroll
+    for (T& s : sum) s = s * by + by;
+  T all = 0;
+  for (T const s : sum) all += s;
+  if (all == static_cast<T>(-1)) *out = all;  // never; or there would be nothing to do
+}
+
+// Four independent chains of products of 16 x 16 and 16 x 8 halves per warp.
+__global__ void multiply_matrices(float* out, std::uint32_t bits) {
+  float sum[4][4] = {};
+  for (int i = 0; i < steps; ++i)
+#pragma unroll
+    for (auto& s : sum)
+      asm volatile(
+          "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %4, %4, %4}, "
+          "{%4, %4}, {%0, %1, %2, %3};"
+          : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3])
+          : "r"(bits));
+  float all = 0;
+  for (auto const& s : sum) all += s[0] + s[1] + s[2] + s[3];
+  if (all == -1.0f) *out = all;
+}
+
+int processors() {
+  int device = 0, count = 0;
+  enforce(cudaGetDevice(&device), "cudaGetDevice");
+  enforce(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device),
+          "cudaDevAttrMultiProcessorCount");
+  return count;
+}
+
+// The best rate among some launches of `flops` each.
+template <class F>
+double best_rate(double flops, F const& launch) {
+  event const start, stop;
+  double best = 0.0;
+  for (int repeat = 0; repeat < 10; ++repeat) {
+    start.record();
+    launch();
+    enforce(cudaGetLastError(), "a kernel of arithmetic_peak");
+    stop.record();
+    best = std::max(best, flops / stop.seconds_since(start));
+  }
+  return best;
+}
+
+template <class T>
+double peak_of_scalars() {
+  int const blocks = 16 * processors();
+  device_buffer<T> const out(1);
+  return best_rate(2.0 * 8 * steps * threads * blocks, [&] {
+    multiply_add<<<blocks, threads, 0, stream()>>>(out.data(), static_cast<T>(0.5));
+  });
+}
+
+double peak_of_matrices() {
+  int const blocks = 16 * processors();
+  device_buffer<float> const out(1);
+  return best_rate(2.0 * 16 * 16 * 8 * 4 * steps * (threads / 32) * blocks, [&] {
+    multiply_matrices<<<blocks, threads, 0, stream()>>>(out.data(), 0x38003800u);  // halves of 1/2
+  });
+}
+
+__global__ void read_all(uint4 const* data, std::size_t count, std::uint32_t* found) {
+  std::uint32_t any = 0;
+  std::size_t const step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += step) {
+    uint4 const four = data[i];
+    any |= ~(four.x & four.y & four.z & four.w);
+  }
+  if (any != 0) *found = any;  // never: device_buffer sets every bit
+}
+
+std::size_t l2_bytes() {
+  int device = 0, bytes = 0;
+  enforce(cudaGetDevice(&device), "cudaGetDevice");
+  enforce(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device), "cudaDevAttrL2CacheSize");
+  return static_cast<std::size_t>(bytes);
+}
+
+// Sets `differ` if any of `count` 16-bit words differs from the same word of the next sample.
+__global__ void compare_neighbours(std::uint16_t const* data, std::size_t words, std::size_t count,
+                                   int* differ) {
+  std::size_t const step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += step)
+    if (data[i] != data[i + words]) *differ = 1;
+}
+
+}  // namespace
+
+// For 16-bit types that of the matrix units through mma.sync, else that of ordinary instructions.
+double arithmetic_peak(std::string const& dtype, unsigned) {
+  static std::map<std::string, double> known;
+  auto const [at, fresh] = known.try_emplace(dtype, 0.0);
+  if (fresh)
+    at->second = dtype == "f64"   ? peak_of_scalars<double>()
+                 : dtype == "f32" ? peak_of_scalars<float>()
+                                  : peak_of_matrices();
+  return at->second;
+}
+
+void flush_l2() {
+  static device_buffer<std::uint32_t> const memory(
+      std::max(std::size_t{256} << 20, 4 * l2_bytes()) / sizeof(std::uint32_t)),
+      found(1);
+  read_all<<<2048, 256, 0, stream()>>>(reinterpret_cast<uint4 const*>(memory.data()),
+                                       memory.bytes() / sizeof(uint4), found.data());
+  enforce(cudaGetLastError(), "read_all");
+}
+
+void repeat_sample(void* data, void const* sample, std::size_t bytes, std::size_t samples) {
+  auto* const bytes_of = static_cast<unsigned char*>(data);
+  enforce(cudaMemcpyAsync(data, sample, bytes, cudaMemcpyHostToDevice, stream()), "cudaMemcpy");
+  for (std::size_t done = 1; done < samples;) {
+    std::size_t const more = std::min(done, samples - done);
+    enforce(cudaMemcpyAsync(bytes_of + done * bytes, data, more * bytes, cudaMemcpyDeviceToDevice,
+                            stream()),
+            "cudaMemcpy");
+    done += more;
+  }
+  device_place::wait();
+}
+
+bool fetch_sample(void* sample, void const* data, std::size_t bytes, std::size_t samples) {
+  device_buffer<int> const differ(1);
+  int different = 0;
+  enforce(cudaMemsetAsync(differ.data(), 0, sizeof(int), stream()), "cudaMemset");
+  std::size_t const words = bytes / 2, count = words * (samples - 1);
+  if (count != 0) {
+    compare_neighbours<<<1024, 256, 0, stream()>>>(static_cast<std::uint16_t const*>(data), words,
+                                                   count, differ.data());
+    enforce(cudaGetLastError(), "compare_neighbours");
+  }
+  enforce(cudaMemcpyAsync(&different, differ.data(), sizeof(int), cudaMemcpyDeviceToHost, stream()),
+          "cudaMemcpy");
+  enforce(cudaMemcpyAsync(sample, data, bytes, cudaMemcpyDeviceToHost, stream()), "cudaMemcpy");
+  device_place::wait();
+  return different == 0;
+}
+
+}  // namespace bench

@@ -76,28 +76,28 @@ int main() {
       v(v_data.data(), k_shape), dy(dy_data.data(), q_shape);
   auto const y = ss::view(y_data, q_shape);
   auto const state = ss::view(state_data, {batch, heads, queries, 2});
-  ss::exec::host const on;
+  ss::exec::host const exec;
   ss::softmax_attention<> const op;
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, q_shape, k_shape));
+  ss::scratch memory;
 
-  // [snippet call]
   ss::extents4 const relative{1, heads, 1, queries + keys - 1};
+  // [snippet alibi_call]
   auto const slopes = alibi(heads, queries, keys);
-  op.forward(on, {q, k, v, {slopes.data(), relative}}, y, ss::no_saved, scratch);
-  // [/snippet call]
+  op.forward(exec, {q, k, v, {slopes.data(), relative}}, y, ss::no_saved, memory);
+  // [/snippet alibi_call]
   print("ALiBi", y_data);
 
   std::vector<float> table(64);
   for (std::size_t n = 0; n < table.size(); ++n) table[n] = static_cast<float>(n % 5) / 2;
-  // [snippet gradient]
   auto const learned = t5(table, heads, queries, keys);
   std::vector<float> dlearned(learned.size());
-  op.forward(on, {q, k, v, {learned.data(), relative}}, y, {state}, scratch);
-  scratch.resize(op.workspace_bytes<float>(on, q_shape, k_shape, relative));
-  op.backward(on, dy, {q, k, v, {learned.data(), relative}}, y, {state},
-              {{}, {}, {}, ss::view(dlearned, relative)}, scratch);
+  ss::tensor4<float const> const bias(learned.data(), relative);
+  auto const dbias = ss::view(dlearned, relative);
+  // [snippet]
+  op.forward(exec, {q, k, v, bias}, y, state, memory);
+  op.backward(exec, dy, {q, k, v, bias}, y, state, {{}, {}, {}, dbias}, memory);
+  // [/snippet]
   auto const dtable = t5_gradient(dlearned, heads, queries, keys);
-  // [/snippet gradient]
   print("T5", y_data);
   print("dtable", {dtable[0], dtable[1], dtable[2], dtable[17], dtable[18], dtable[19]});
 
@@ -106,10 +106,9 @@ int main() {
   // [snippet shared]
   // One map for all samples and heads, learned: a Synthesizer's, beside which q and k are zero.
   ss::extents4 const shared{1, 1, queries, keys};
-  op.forward(on, {q, k, v, {map.data(), shared}}, y, {state}, scratch);
-  scratch.resize(op.workspace_bytes<float>(on, q_shape, k_shape, shared));
-  op.backward(on, dy, {q, k, v, {map.data(), shared}}, y, {state},
-              {{}, {}, {}, ss::view(dmap, shared)}, scratch);
+  op.forward(exec, {q, k, v, {map.data(), shared}}, y, state, memory);
+  op.backward(exec, dy, {q, k, v, {map.data(), shared}}, y, state,
+              {{}, {}, {}, ss::view(dmap, shared)}, memory);
   // [/snippet shared]
   print("map", y_data);
   print("dmap", dmap);
@@ -118,7 +117,7 @@ int main() {
   // In training, with a new seed for every step; backward takes the same options.
   ss::attention_options options;
   options.dropout = {0.25, 3};  // a quarter of the weights, seed 3
-  op.forward(on, {q, k, v}, y, {state}, scratch, options);
+  op.forward(exec, {q, k, v}, y, state, memory, options);
   // [/snippet dropout]
   print("dropout", y_data);
 }

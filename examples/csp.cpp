@@ -24,9 +24,9 @@ void show(char const* name, Op const& op, ss::tensor3<float const> x) {
   std::vector<std::uint8_t> order_data(static_cast<std::size_t>(op.saved_extents(shape).size()));
   auto const order = ss::view(order_data, op.saved_extents(shape));
 
-  ss::exec::host const on;
-  std::vector<unsigned char> scratch(op.template workspace_bytes<float>(on, shape));
-  op.forward(on, x, y, {order}, scratch);
+  ss::exec::host const exec;
+  ss::scratch memory;
+  op.forward(exec, x, y, order, memory);
 
   std::printf("%s, groups of %d\n", name, static_cast<int>(op.group(shape)));
   for (ss::index_t c = 0; c < shape.channels; ++c) {
@@ -71,15 +71,11 @@ int main() {
 
   // [snippet]
   ss::csp const op{ss::group_size{4}};  // that is csp<ss::shift::linear, ss::reference>
-
-  // The row of its group that became this one: one byte here, one bit in groups of two.
-  auto const order = ss::view(order_data, op.saved_extents(shape));
-
-  ss::exec::host const on;
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-
-  op.forward(on, x, y, {order}, scratch);
-  op.backward(on, y, {order}, dx, scratch);  // takes y back to where it came from
+  auto const order = ss::view(order_data, op.saved_extents(shape));  // rows of groups, by a byte
+  ss::exec::host const exec;
+  ss::scratch memory;
+  op.forward(exec, x, y, order, memory);
+  op.backward(exec, y, order, dx, memory);  // takes y back to where it came from
   // [/snippet]
   std::printf("dx is x: %s\n", dx_data == x_data ? "yes" : "no");
 

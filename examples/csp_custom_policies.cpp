@@ -41,9 +41,9 @@ void draw(char const* name, Shift shift) {
   ss::csp const op{ss::group_size{1}, shift, ss::ascending{}};
   std::vector<float> data(16 * 8);
   auto const x = ss::view(data, shape);
-  ss::exec::host const on;
-  std::vector<unsigned char> scratch(op.template workspace_bytes<float>(on, shape));
-  op.forward(on, x, x, ss::no_saved, scratch);  // refuses bad parameters
+  ss::exec::host const exec;
+  ss::scratch memory;
+  op.forward(exec, x, x, ss::no_saved, memory);  // refuses bad parameters
 
   std::printf("%-26s", name);
   for (ss::index_t c = 0; c < shape.channels; ++c)
@@ -71,9 +71,9 @@ int main() {
   std::vector<float> data = {1, 20, 2, 40, 3, 10, 4, 30};
   auto const x = ss::view(data, shape);
   ss::csp const op{ss::group_count{1}, ss::shift::none{}, last_channel{}};
-  ss::exec::host const on;
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-  op.forward(on, x, x, ss::no_saved, scratch);
+  ss::exec::host const exec;
+  ss::scratch memory;
+  op.forward(exec, x, x, ss::no_saved, memory);
   std::printf("last_channel              ");
   for (ss::index_t n = 0; n < shape.length; ++n)
     std::printf("  %g %g", static_cast<double>(x(0, n, 0)), static_cast<double>(x(0, n, 1)));
@@ -99,4 +99,4 @@ int main() {
 // table                       0  3 15  5  0  0  4  8
 // there_and_back{2}           2 14  4 12  6 10  8  8
 // last_channel                2 20  4 40  1 10  3 30
-// csp.workspace_bytes: shift per_head: channels must be a multiple of heads (channels is 8)
+// csp.forward: shift per_head: channels must be a multiple of heads (channels is 8)

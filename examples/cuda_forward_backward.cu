@@ -46,13 +46,11 @@ int main() {
   thrust::device_vector<float> y(x.size()), dx(x.size(), 100.0f);
   thrust::device_vector<std::uint16_t> perm(x.size());
 
-  ss::slicing_sort<ss::ascending> const op;
-  ss::exec::cuda const on{stream};
-  thrust::device_vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-
-  // Both calls only enqueue: nothing is allocated, nothing waits.
-  op.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, scratch);
-  op.backward(on, ss::view(dy, shape), {ss::view(perm, shape)}, ss::view(dx, shape), scratch,
+  ss::slicing_sort<> const op;
+  ss::exec::cuda const exec{stream};
+  ss::basic_scratch<thrust::device_vector<unsigned char>> memory;
+  op.forward(exec, ss::view(x, shape), ss::view(y, shape), ss::view(perm, shape), memory);
+  op.backward(exec, ss::view(dy, shape), ss::view(perm, shape), ss::view(dx, shape), memory,
               {ss::grad_mode::accumulate});  // dx += gradient
   // [/snippet]
 

@@ -32,10 +32,10 @@ void draw(char const* name, Order order) {
   for (int row = 1; row <= 3; ++row) data.insert(data.end(), 8, static_cast<float>(row));
   auto const x = ss::view(data, shape);
 
-  ss::exec::host const on;
+  ss::exec::host const exec;
   ss::slicing_sort<Order> const op(order);
-  std::vector<unsigned char> scratch(op.template workspace_bytes<float>(on, shape));
-  op.forward(on, x, x, ss::no_saved, scratch);  // in place, no backward
+  ss::scratch memory;
+  op.forward(exec, x, x, ss::no_saved, memory);  // in place, no backward
 
   std::printf("%-31s", name);
   for (ss::index_t c = 0; c < shape.channels; ++c)

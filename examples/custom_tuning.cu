@@ -42,13 +42,13 @@ struct result {
 };
 
 template <class Exec>
-result sort(Exec on, device_array<float> const& x, ss::extents3 shape) {
+result sort(Exec exec, device_array<float> const& x, ss::extents3 shape) {
   ss::slicing_sort<> const op;
   device_array<float> const y(x.size());
   device_array<std::uint16_t> const perm(x.size());
-  device_array<unsigned char> const scratch(op.workspace_bytes<float>(on, shape));
-  op.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, scratch);
-  return {y.download(on.stream), perm.download(on.stream)};
+  ss::basic_scratch memory(stream_bytes(exec.stream));
+  op.forward(exec, ss::view(x, shape), ss::view(y, shape), ss::view(perm, shape), memory);
+  return {y.download(exec.stream), perm.download(exec.stream)};
 }
 
 }  // namespace
@@ -60,9 +60,9 @@ int main() {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 7919 % 1009);
   device_array<float> const x(values.size());
 
-  ss::exec::cuda const on{};  // the default stream
-  x.upload(values, on.stream);
-  result const first = sort(on, x, shape), second = sort(on.tune(small_blocks{}), x, shape);
+  ss::exec::cuda const exec{};  // the default stream
+  x.upload(values, exec.stream);
+  result const first = sort(exec, x, shape), second = sort(exec.tune(small_blocks{}), x, shape);
   std::printf("smallest and largest of the first column: %d %d\n",
               static_cast<int>(first.y.front()), static_cast<int>(first.y[999 * 3]));
   std::printf("another tuning: %s\n", first == second ? "the same bits" : "other bits");

@@ -38,10 +38,10 @@ void sort(char const* name, Order order) {
   for (float v : {0.0f, nan, 1.5f, -0.0f, inf, -2.0f, -inf}) data.push_back(static_cast<T>(v));
   auto const x = ss::view(data, {1, 7, 1});
 
-  ss::exec::host const on;
+  ss::exec::host const exec;
   ss::slicing_sort<Order> const op(order);
-  std::vector<unsigned char> scratch(op.template workspace_bytes<T>(on, x.extents()));
-  op.forward(on, x, x, ss::no_saved, scratch);
+  ss::scratch memory;
+  op.forward(exec, x, x, ss::no_saved, memory);
 
   std::printf("%-15s", name);
   for (T v : data) std::printf(" %4g", static_cast<double>(static_cast<float>(v)));

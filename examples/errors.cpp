@@ -14,40 +14,40 @@ int main() {
   std::vector<std::uint16_t> perm_data(12);
   auto const x = ss::view(x_data, {1, 4, 3}), y = ss::view(y_data, {1, 4, 3});
   auto const perm = ss::view(perm_data, {1, 4, 3});
-  ss::exec::host const on;
+  ss::exec::host const exec;
   ss::slicing_sort<> const op;
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, x.extents()));
+  ss::scratch memory;
 
   // [snippet]
   try {
-    op.forward(on, x, y, {perm});  // the workspace is forgotten
+    op.forward(exec, x, y, perm);  // the workspace is forgotten
   } catch (ss::workspace_error const& e) {
     std::printf("%s\n", e.what());
   }
 
   ss::tensor3<float> const shorter(y_data.data(), {1, 3, 3});
-  if (ss::verdict const v = op.check_forward(on, x, shorter, {perm}, scratch); !v)
+  if (ss::verdict const v = op.check_forward(exec, x, shorter, perm, memory); !v)
     std::printf("%s\n", v.message);
   // [/snippet]
 
   auto const report = [](ss::verdict const& v) { std::printf("%s\n", v ? "accepted" : v.message); };
-  report(op.check_forward(on, x, y, {perm}, scratch));
-  report(op.check_forward(on, x, x, {perm}, scratch));  // in place
+  report(op.check_forward(exec, x, y, perm, memory));
+  report(op.check_forward(exec, x, x, perm, memory));  // in place
 
   ss::tensor3<float> const repeated(y_data.data(), {1, 4, 3}, {12, 0, 1});
-  report(op.check_forward(on, x, repeated, {perm}, scratch));
+  report(op.check_forward(exec, x, repeated, perm, memory));
 
   std::vector<ss::index_t> const lengths = {5};
   ss::forward_options const options{ss::view(lengths)};
-  report(op.check_forward(on, x, y, {perm}, scratch, options));
+  report(op.check_forward(exec, x, y, perm, memory, options));
 
-  report(op.check_forward(ss::exec::host{0}, x, y, {perm}, scratch));
+  report(op.check_forward(ss::exec::host{0}, x, y, perm, memory));
 
   ss::tensor3<float const> const large(x_data.data(), {1, 65537, 1});
   ss::tensor3<std::uint16_t> const narrow(perm_data.data(), {1, 65537, 1});
   ss::tensor3<float> const elsewhere(x_data.data() + 65537,
                                      {1, 65537, 1});  // check never touches data
-  report(op.check_forward(on, large, elsewhere, {narrow}, scratch));
+  report(op.check_forward(exec, large, elsewhere, narrow, memory));
 }
 
 // clang-format off

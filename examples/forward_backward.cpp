@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The full form: views of your own memory, your own workspace, a saved permutation of 16 bits, and
-// the gradient. Nothing is allocated inside the library; every buffer below could be reused every
-// step.
+// The full form: views of your own memory, two threads, a saved permutation of 16 bits, and a
+// gradient that is added to one. Every buffer below could be reused every step.
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstdint>
@@ -31,28 +30,22 @@ int main() {
   ss::extents3 const shape{2, 4, 2};
   std::vector<float> const x = {3, 10, 1, 40, 2, 30, 0, 20, 7, 5, 7, 6, 9, 8, 7, 7};
   std::vector<float> const dy = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8};
-  std::vector<float> y_data(x.size());
-  std::vector<float> dx_data(x.size(), 100.0f);  // a gradient that is there already
-  std::vector<std::uint16_t> perm_data(x.size());
+  std::vector<float> y(x.size());
+  std::vector<float> dx(x.size(), 100.0f);  // a gradient that is there already
+  std::vector<std::uint16_t> perm(x.size());
 
   // [snippet]
-  auto const y = ss::view(y_data, shape), dx = ss::view(dx_data, shape);
-  auto const perm = ss::view(perm_data, shape);
-
-  ss::slicing_sort<ss::ascending> const op;
-  ss::exec::host const on{2};  // two threads; `{}` is the calling thread alone
-
-  // One size serves forward and backward of this shape. Its contents never matter.
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-
-  op.forward(on, ss::view(x, shape), y, {perm}, scratch);
-  op.backward(on, ss::view(dy, shape), {perm}, dx, scratch,
+  ss::slicing_sort<> const op;   // every channel ascends
+  ss::exec::host const exec{2};  // two threads; `{}` is the calling thread alone
+  ss::scratch memory;            // grows to what the calls need
+  op.forward(exec, ss::view(x, shape), ss::view(y, shape), ss::view(perm, shape), memory);
+  op.backward(exec, ss::view(dy, shape), ss::view(perm, shape), ss::view(dx, shape), memory,
               {ss::grad_mode::accumulate});  // dx += gradient
   // [/snippet]
 
-  print("y: every column sorted", y);
-  print("perm: the row each came from; equal values keep their order", perm);
-  print("dx: dy sent back, added to 100", dx);
+  print("y: every column sorted", ss::view(y, shape));
+  print("perm: the row each came from; equal values keep their order", ss::view(perm, shape));
+  print("dx: dy sent back, added to 100", ss::view(dx, shape));
 }
 
 // output:

@@ -31,13 +31,14 @@ int main() {
 
   // [snippet]
   ss::slicing_sort<> const op;
-  ss::exec::cuda const on{stream};
-  device_array<unsigned char> const scratch(op.workspace_bytes<float>(on, shape));
+  ss::exec::cuda const exec{stream};
+  // A replay uses the memory of the capture, so its size is settled before.
+  device_array<unsigned char> const memory(op.workspace_bytes<float>(exec, shape));
 
   cudaGraph_t graph = nullptr;
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  op.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, scratch);
-  op.backward(on, ss::view(dy, shape), {ss::view(perm, shape)}, ss::view(dx, shape), scratch);
+  op.forward(exec, ss::view(x, shape), ss::view(y, shape), ss::view(perm, shape), memory);
+  op.backward(exec, ss::view(dy, shape), ss::view(perm, shape), ss::view(dx, shape), memory);
   check(cudaStreamEndCapture(stream, &graph));
 
   cudaGraphExec_t step = nullptr;

@@ -114,10 +114,10 @@ void call() {
              dk = ss::view(dk_data, shape), dv = ss::view(dv_data, shape);
   // [snippet]
   ss::linear_attention<> const op;  // elu(x) + 1, divided by the sum of the weights
-  ss::exec::host const on;
-  std::vector<unsigned char> scratch(op.workspace_bytes<double>(on, q.extents(), v.extents()));
-  op.forward(on, {q, k, v}, y, scratch);
-  op.backward(on, dy, {q, k, v}, {dq, dk, dv}, scratch);
+  ss::exec::host const exec;
+  ss::scratch memory;
+  op.forward(exec, {q, k, v}, y, memory);
+  op.backward(exec, dy, {q, k, v}, {dq, dk, dv}, memory);
   // [/snippet]
   auto const expected = pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_little);
   print("linear_attention<>", y_data, difference(y_data, expected) < 1e-14);
@@ -138,8 +138,7 @@ void call() {
   // Query i looks at keys 0 .. i.
   ss::linear_attention const causal{ss::feature::elu_plus_one{}, ss::divisor::sum_plus{},
                                     ss::direction::causal{}};
-  std::vector<unsigned char> more(causal.workspace_bytes<double>(on, q.extents(), v.extents()));
-  causal.forward(on, {q, k, v}, y, more);
+  causal.forward(exec, {q, k, v}, y, memory);
   // [/snippet causal]
   print("causal", y_data,
         difference(y_data, pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_little,
@@ -151,13 +150,13 @@ void call() {
                                    ss::direction::causal{}, ss::products::native};
   // [/snippet native]
   numbers const exact = y_data;
-  quick.forward(on, {q, k, v}, y, more);
+  quick.forward(exec, {q, k, v}, y, memory);
   print("native products, in double", y_data, y_data == exact);
 
   // [snippet lengths]
   // Of this sample three keys are valid, and four queries.
   ss::index_t const keys = 3, queries = 4;
-  op.forward(on, {q, k, v}, y, scratch, {{&keys, 1}, {&queries, 1}});
+  op.forward(exec, {q, k, v}, y, memory, {{&keys, 1}, {&queries, 1}});
   // [/snippet lengths]
   const_heads const first_k(k_data.data(), {1, 2, 3, 4}, k.strides()),
       first_v(v_data.data(), {1, 2, 3, 4}, v.strides());
@@ -182,10 +181,9 @@ numbers random_features(ss::index_t rows) {
 template <class Op>
 numbers forward(Op const& op, ss::tensor3<double const> w = {}) {
   numbers y_data = zeros(shape.size());
-  ss::exec::host const on;
-  std::vector<unsigned char> scratch(
-      op.template workspace_bytes<double>(on, q.extents(), v.extents(), w.extents()));
-  op.forward(on, {q, k, v, w}, ss::view(y_data, shape), scratch);
+  ss::exec::host const exec;
+  ss::scratch memory;
+  op.forward(exec, {q, k, v, w}, ss::view(y_data, shape), memory);
   return y_data;
 }
 
@@ -265,12 +263,11 @@ void learn() {
   numbers dw_data = zeros(w.extents().size());
   auto const dw = ss::view(dw_data, w.extents());
   // [snippet gradient]
-  // Rows of w that are learned: their gradient alone. It needs more memory, so its shape is given.
+  // Rows of w that are learned: their gradient alone.
   ss::linear_attention const op{ss::feature::random_relu{}, ss::divisor::sum_plus{0}};
-  ss::exec::host const on;
-  std::vector<unsigned char> scratch(
-      op.workspace_bytes<double>(on, q.extents(), v.extents(), w.extents(), dw.extents()));
-  op.backward(on, dy, {q, k, v, w}, {{}, {}, {}, dw}, scratch);
+  ss::exec::host const exec;
+  ss::scratch memory;
+  op.backward(exec, dy, {q, k, v, w}, {{}, {}, {}, dw}, memory);
   // [/snippet gradient]
   print("dw", dw_data, is_gradient(dw_data, w_data, [&](auto& at) {
           return product(dy_data, forward(op, ss::view(at, w.extents())));

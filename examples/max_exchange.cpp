@@ -23,16 +23,14 @@ int main() {
   ss::extents3 const shape{1, 5, 1};
   std::vector<float> const x = {3, 1, 7, 7, 0}, dy = {1, 2, 3, 4, 5};
   std::vector<float> y(5), dx(5);
+  std::vector<std::uint16_t> row(1);
 
   // [snippet]
-  // One row per column is all that backward needs: where the maximum was.
-  std::vector<std::uint16_t> row(1);
-  auto const maximum = ss::view(row, {1, 1, 1});
-
-  ss::max_exchange const op;  // max_exchange{row} exchanges with another row
-  ss::exec::host const on;
-  op.forward(on, ss::view(x, shape), ss::view(y, shape), {maximum});  // needs no workspace
-  op.backward(on, ss::view(dy, shape), {maximum}, ss::view(dx, shape));
+  ss::max_exchange const op;  // with row 0; max_exchange{row}: with another
+  ss::exec::host const exec;
+  auto const maximum = ss::view(row, {1, 1, 1});  // where each column's maximum was
+  op.forward(exec, ss::view(x, shape), ss::view(y, shape), maximum);  // needs no workspace
+  op.backward(exec, ss::view(dy, shape), maximum, ss::view(dx, shape));
   // [/snippet]
 
   print("x", x);

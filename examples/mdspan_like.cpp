@@ -42,16 +42,16 @@ int main() {
       sorted.data(), {batch, length, channels}, {length * channels, channels, 1}};
 
   ss::slicing_sort<> const op;
-  ss::exec::host const on;
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, {1, 3, 2}));
-  op.forward(on, values, y, ss::no_saved, scratch);
+  ss::exec::host const exec;
+  ss::scratch memory;
+  op.forward(exec, values, y, ss::no_saved, memory);
   for (std::size_t n = 0; n < length; ++n)
     std::printf("%g %g\n", static_cast<double>(sorted[n * channels]),
                 static_cast<double>(sorted[n * channels + 1]));
 
   // The packed buffer itself may be the output: queries and keys stay as they are.
   strided_view<float> const in_place{qkv.data() + 2 * channels, values.extents, values.strides};
-  op.forward(on, in_place, in_place, ss::no_saved, scratch);
+  op.forward(exec, in_place, in_place, ss::no_saved, memory);
   std::printf("packed:");
   for (float v : qkv) std::printf(" %g", static_cast<double>(v));
   std::printf("\n");

@@ -51,11 +51,11 @@ int main() {
   auto const k_data = made_up(of_keys, 2), v_data = made_up(of_keys, 5);
   auto const q = ss::view(q_data, of_queries), dy = ss::view(dy_data, of_queries);
 
-  ss::exec::host const on;
-  ss::softmax_attention<> const attend;
-  std::vector<unsigned char> scratch(attend.workspace_bytes<double>(on, of_queries, of_keys));
+  ss::exec::host const exec;
+  ss::softmax_attention<> const attention;
+  ss::scratch memory;
 
-  // [snippet]
+  // [snippet parts]
   // Rank r holds the keys and values of rows [first[r], first[r + 1]), and computes its part.
   ss::index_t const first[] = {0, 3, 4, 10};
   std::vector<numbers> y_of(3, zeros(of_queries)), state_of(3, zeros(of_state));
@@ -65,36 +65,40 @@ int main() {
     auto const v = rows(v_data, first[r], first[r + 1] - first[r], width);
     auto const y = ss::view(y_of[r], of_queries);
     auto const state = ss::view(state_of[r], of_state);
-    attend.forward(on, {q, k, v}, y, {state}, scratch);
+    attention.forward(exec, {q, k, v}, y, state, memory);
     parts.push_back({y, state});
   }
-
-  // Attention over all keys: over part 0, or to memory of its own.
+  // [/snippet parts]
+  // y and state may be part 0, or memory of their own.
   auto const y = ss::view(y_of[0], of_queries);
   auto const state = ss::view(state_of[0], of_state);
-  ss::merge_attention{}.forward(on, parts, y, {state});
+  // [snippet]
+  ss::merge_attention const op;
+  op.forward(exec, parts, y, state);  // parts: {{y0, state0}, {y1, state1}}, or a vector of them
+  // [/snippet]
 
+  // [snippet backward]
   // Backward of every rank is that of its own attention, but with the merged y and state.
   numbers dq_data = zeros(of_queries), dk_data = zeros(of_keys), dv_data = zeros(of_keys);
   for (std::size_t r = 0; r < 3; ++r) {
     auto const rank = [&](auto& list) {
       return rows(list, first[r], first[r + 1] - first[r], width);
     };
-    attend.backward(on, dy, {q, rank(k_data), rank(v_data)}, y, {state},
-                    {ss::view(dq_data, of_queries), rank(dk_data), rank(dv_data)}, scratch,
-                    {ss::grad_mode::accumulate});  // dq is the sum over the ranks
+    attention.backward(exec, dy, {q, rank(k_data), rank(v_data)}, y, state,
+                       {ss::view(dq_data, of_queries), rank(dk_data), rank(dv_data)}, memory,
+                       {ss::grad_mode::accumulate});  // dq is the sum over the ranks
   }
-  // [/snippet]
+  // [/snippet backward]
 
   numbers y_whole = zeros(of_queries), dq_whole = y_whole, state_whole = zeros(of_state),
           dk_whole = zeros(of_keys), dv_whole = dk_whole;
   auto const k = ss::view(k_data, of_keys), v = ss::view(v_data, of_keys);
-  attend.forward(on, {q, k, v}, ss::view(y_whole, of_queries), {ss::view(state_whole, of_state)},
-                 scratch);
-  attend.backward(
-      on, dy, {q, k, v}, ss::view(y_whole, of_queries), {ss::view(state_whole, of_state)},
+  attention.forward(exec, {q, k, v}, ss::view(y_whole, of_queries), ss::view(state_whole, of_state),
+                    memory);
+  attention.backward(
+      exec, dy, {q, k, v}, ss::view(y_whole, of_queries), ss::view(state_whole, of_state),
       {ss::view(dq_whole, of_queries), ss::view(dk_whole, of_keys), ss::view(dv_whole, of_keys)},
-      scratch);
+      memory);
 
   std::puts("query 0, key 0  three ranks");
   print("y", y_of[0]);

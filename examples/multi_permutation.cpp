@@ -22,7 +22,8 @@ void print(char const* name, std::vector<float> const& values) {
 int main() {
   ss::extents3 const shape{1, 4, 1};
   std::vector<float> const x_data = {3, 1, 2, 0}, dy = {1, 0, 0, 0};
-  std::vector<float> y_data(4), dx(4);
+  std::vector<float> const a = {0.75f, 0.25f};
+  std::vector<float> y_data(4), dx(4), da(2);
   std::vector<std::uint16_t> perm_data(4);
   auto const x = ss::view(x_data, shape);
   auto const y = ss::view(y_data, shape);
@@ -30,25 +31,24 @@ int main() {
 
   // [snippet]
   ss::multi_permutation<> const op(2);  // y = a1 P x + a2 P^2 x, where P x is x sorted
-  ss::exec::host const on;
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-
-  op.forward(on, x, ss::uniform_weights, y, {perm}, scratch);  // 1/2 each
-  print("uniform weights", y_data);
-
-  std::vector<float> const a = {0.75f, 0.25f};
-  std::vector<float> da(2);
-  op.forward(on, x, ss::view(a), y, {perm}, scratch);
-  op.backward(on, ss::view(dy, shape), x, ss::view(a), {perm}, ss::view(dx, shape), ss::view(da),
-              scratch);  // without x and da: dx alone
+  ss::exec::host const exec;
+  ss::scratch memory;
+  op.forward(exec, x, ss::view(a), y, perm, memory);
+  op.backward(exec, ss::view(dy, shape), x, ss::view(a), perm, ss::view(dx, shape), ss::view(da),
+              memory);  // without x and da: dx alone
   // [/snippet]
   print("own weights", y_data);
   print("dx", dx);
   print("dweights", da);
+
+  // [snippet uniform]
+  op.forward(exec, x, ss::uniform_weights, y, perm, memory);  // 1/2 each
+  // [/snippet uniform]
+  print("uniform weights", y_data);
 }
 
 // output:
-// uniform weights   1.5     1     2   1.5
 // own weights      0.75     1     2  2.25
 // dx               0.25     0     0  0.75
 // dweights            0     3
+// uniform weights   1.5     1     2   1.5

@@ -26,15 +26,15 @@ int main() {
   std::vector<float> serial(x.size()), parallel(x.size());
 
   ss::slicing_sort<> const op;
-  auto const sort = [&](auto const& on, std::vector<float>& y) {
-    std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-    op.forward(on, ss::view(x, shape), ss::view(y, shape), ss::no_saved, scratch);
+  auto const sort = [&](auto const& exec, std::vector<float>& y) {
+    ss::scratch memory;
+    op.forward(exec, ss::view(x, shape), ss::view(y, shape), ss::no_saved, memory);
   };
 
   openmp pool;
-  ss::exec::host_on const on(pool);  // as many parts as the machine has hardware threads
+  ss::exec::host_on const exec(pool);  // as many parts as the machine has hardware threads
   sort(ss::exec::host{}, serial);
-  sort(on, parallel);
+  sort(exec, parallel);
   std::printf("same as on one thread: %s\n", serial == parallel ? "yes" : "no");
 }
 

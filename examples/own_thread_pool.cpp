@@ -18,17 +18,17 @@ int main() {
   std::vector<float> serial(x.size()), pooled(x.size());
 
   ss::slicing_sort<> const op;
-  auto const sort = [&](auto const& on, std::vector<float>& y) {
+  auto const sort = [&](auto const& exec, std::vector<float>& y) {
     // The workspace has one slot for every part that may run at the same time.
-    std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-    op.forward(on, ss::view(x, shape), ss::view(y, shape), ss::no_saved, scratch);
+    ss::scratch memory;
+    op.forward(exec, ss::view(x, shape), ss::view(y, shape), ss::no_saved, memory);
   };
 
   thread_pool workers(4);
-  ss::exec::host_on const on(workers);
+  ss::exec::host_on const exec(workers);
   sort(ss::exec::host{}, serial);
-  sort(on, pooled);
-  std::printf("parts: %u\n", on.threads);
+  sort(exec, pooled);
+  std::printf("parts: %u\n", exec.threads);
   std::printf("same as on one thread: %s\n", serial == pooled ? "yes" : "no");
 }
 

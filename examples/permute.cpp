@@ -16,21 +16,20 @@ namespace {
 using numbers = std::vector<double>;
 
 ss::extents3 const shape{1, 5, 1};
-ss::exec::host const on;
-ss::slicing_sort<> const sort;
-ss::permute const op;
-std::vector<unsigned char> scratch(sort.workspace_bytes<double>(on, shape));
 std::vector<std::uint16_t> perm_data(5);
 
 numbers sorted(numbers const& x, std::vector<std::uint16_t>& rows) {
   numbers y(x.size());
-  sort.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(rows, shape)}, scratch);
+  ss::scratch memory;
+  ss::slicing_sort<>{}.forward(ss::exec::host{}, ss::view(x, shape), ss::view(y, shape),
+                               ss::view(rows, shape), memory);
   return y;
 }
 numbers gradient(numbers const& dy) {
   numbers dx(dy.size());
-  sort.backward(on, ss::view(dy, shape), {ss::view(perm_data, shape)}, ss::view(dx, shape),
-                scratch);
+  ss::scratch memory;
+  ss::slicing_sort<>{}.backward(ss::exec::host{}, ss::view(dy, shape), ss::view(perm_data, shape),
+                                ss::view(dx, shape), memory);
   return dx;
 }
 // a + step * b
@@ -60,11 +59,12 @@ int main() {
 
   auto const perm = ss::view(perm_data, shape);
   // [snippet]
-  std::vector<unsigned char> memory(op.workspace_bytes<double>(on, shape));
-
-  // perm is what sort.forward saved of x: row n of sorted x is row perm[n] of x.
-  op.forward(on, ss::view(t, shape), {perm}, ss::view(tangent, shape), memory);
-  op.backward(on, ss::view(tangent, shape), {perm}, ss::view(back, shape), memory);  // undoes it
+  ss::permute const op;
+  ss::exec::host const exec;
+  ss::scratch memory;
+  // perm is what slicing_sort saved of x: row n of sorted x is row perm[n] of x.
+  op.forward(exec, ss::view(t, shape), perm, ss::view(tangent, shape), memory);
+  op.backward(exec, ss::view(tangent, shape), perm, ss::view(back, shape), memory);  // undoes it
   // [/snippet]
   print("permuted t", tangent);
 

@@ -11,19 +11,20 @@ namespace ss = slicesort;
 
 int main() {
   ss::extents3 const shape{1, 4, 2};  // batch, length, channels
-  std::vector<float> const x = {3, 10, 1, 40, 2, 30, 0, 20}, dy = {1, 1, 2, 2, 3, 3, 4, 4};
+  std::vector<float> const data = {3, 1, 2, 0, 10, 40, 30, 20}, dy = {1, 1, 2, 2, 3, 3, 4, 4};
   std::vector<float> y(8), dx(8);
-  std::vector<std::uint16_t> perm(8);
+  std::vector<std::uint16_t> perm(8);  // the row that each value came from
 
+  ss::tensor3<float const> const x(data.data(), shape, {8, 1, 4});  // strides: channel by channel
   ss::slicing_sort<> const op;
-  ss::exec::host const on;  // this thread; {4} runs on four
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-  op.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, scratch);
-  op.backward(on, ss::view(dy, shape), {ss::view(perm, shape)}, ss::view(dx, shape), scratch);
+  ss::exec::host const exec;  // this thread; {4} runs on four
+  ss::scratch memory;         // grows to what the calls need
+  op.forward(exec, x, ss::view(y, shape), ss::view(perm, shape), memory);
+  op.backward(exec, ss::view(dy, shape), ss::view(perm, shape), ss::view(dx, shape), memory);
 
-  for (unsigned i = 0; i < 8; i += 2)
-    std::printf("x %g %2g   y %g %2g   perm %d %d   dx %g %g\n", x[i], x[i + 1], y[i], y[i + 1],
-                perm[i], perm[i + 1], dx[i], dx[i + 1]);
+  for (unsigned n = 0, i = 0; n < 4; ++n, i += 2)
+    std::printf("x %g %2g   y %g %2g   perm %d %d   dx %g %g\n", data[n], data[n + 4], y[i],
+                y[i + 1], perm[i], perm[i + 1], dx[i], dx[i + 1]);
 }
 // [/snippet]
 

@@ -38,9 +38,9 @@ int main() {
   for (std::size_t i = 0; i < mixed.size(); ++i) mixed[i] = static_cast<double>(i * i % 13) / 6 - 1;
   moved = mixed;
 
-  ss::exec::host const on;
+  ss::exec::host const exec;
   ss::csp<> const op{ss::group_size{4}};
-  std::vector<unsigned char> scratch(op.workspace_bytes<double>(on, shape));
+  ss::scratch memory;
   std::printf("layers  attention     csp\n");
   for (int layer = 0; layer <= 6; ++layer) {
     // [snippet]
@@ -49,7 +49,7 @@ int main() {
     std::printf("%6d  %9.4f  %6.4f\n", layer, a.relative(), b.relative());
     // [/snippet]
     mixed = attention(mixed);
-    op.forward(on, ss::view(moved, shape), ss::view(next, shape), ss::no_saved, scratch);
+    op.forward(exec, ss::view(moved, shape), ss::view(next, shape), ss::no_saved, memory);
     moved = next;
   }
 }

@@ -29,20 +29,16 @@ int main() {
              dx = ss::view(dx_data, shape);
 
   // [snippet]
-  ss::shuffle<ss::shared_by_channels> const together(2024);
-  ss::shuffle<ss::per_channel> const apart(2024);
-
-  ss::exec::host const on;
-  std::vector<unsigned char> scratch(apart.workspace_bytes<float>(on, shape));
-
-  apart.forward(on, x, y, scratch);
-  apart.backward(on, y, dx, scratch);  // nothing is saved: the seed says it all
+  ss::shuffle<ss::per_channel> const op(2024);  // a seed; shuffle<>: all channels in one order
+  ss::exec::host const exec;
+  ss::scratch memory;
+  op.forward(exec, x, y, memory);
+  op.backward(exec, y, dx, memory);  // nothing is saved: the seed says it all
   // [/snippet]
   print("per_channel", y);
   print("and back", dx);
 
-  scratch.resize(together.workspace_bytes<float>(on, shape));
-  together.forward(on, x, y, scratch);
+  ss::shuffle<ss::shared_by_channels>(2024).forward(exec, x, y, memory);
   print("shared_by_channels", y);
 }
 

@@ -29,17 +29,17 @@ int main() {
   std::vector<double> y_data(8), dx_data(8);
   auto const x = ss::view(x_data, shape), y = ss::view(y_data, shape);
   auto const dy = ss::view(dy_data, shape), dx = ss::view(dx_data, shape);
-  ss::exec::host const on;
 
   print("reference", x_data, 0);
   print("x", x_data, 1);
   for (double tau : {2.0, 0.5, 0.1}) {
     // [snippet]
-    // All rows are one group, and no channel moves.
+    // One group of all rows, 1000 iterations; no channel is shifted.
     ss::sinkhorn_csp const op{ss::group_count{1}, ss::sinkhorn{tau, 1000}, ss::shift::none{}};
-    std::vector<unsigned char> scratch(op.workspace_bytes<double>(on, shape));
-    op.forward(on, x, y, scratch);
-    op.backward(on, dy, x, dx, scratch);  // needs x again, and nothing else
+    ss::exec::host const exec;
+    ss::scratch memory;
+    op.forward(exec, x, y, memory);
+    op.backward(exec, dy, x, dx, memory);  // needs x again, and nothing else
     // [/snippet]
     std::printf("tau %g\n", tau);
     print("y", y_data, 1);
@@ -48,8 +48,8 @@ int main() {
   }
 
   ss::csp const hard{ss::group_count{1}, ss::shift::none{}, ss::reference{0}};
-  std::vector<unsigned char> scratch(hard.workspace_bytes<double>(on, shape));
-  hard.forward(on, x, y, ss::no_saved, scratch);
+  ss::scratch memory;
+  hard.forward(ss::exec::host{}, x, y, ss::no_saved, memory);
   print("csp", y_data, 1);
 }
 

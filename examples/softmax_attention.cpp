@@ -36,19 +36,20 @@ void train() {
   auto const q_data = numbers(shape.size(), 1), k_data = numbers(shape.size(), 2),
              v_data = numbers(shape.size(), 5), dy_data = numbers(shape.size(), 7);
   auto y_data = elements(shape.size()), dq_data = y_data, dk_data = y_data, dv_data = y_data;
-  // [snippet]
+  // [snippet heads]
   auto const heads = [&](auto& data) { return ss::split_heads(ss::view(data, shape), 2); };
   auto const q = heads(q_data), k = heads(k_data), v = heads(v_data), dy = heads(dy_data);
   auto const y = heads(y_data), dq = heads(dq_data), dk = heads(dk_data), dv = heads(dv_data);
+  // [/snippet heads]
+  auto state_data = elements(2 * 5 * 2);
 
+  // [snippet]
   ss::softmax_attention<ss::mask::causal> const op;  // streaming; the scale is 1 / sqrt(channels)
-  auto state_data = elements(op.saved_extents(q.extents(), v.extents()).size());
   auto const state = ss::view(state_data, op.saved_extents(q.extents(), v.extents()));
-
-  ss::exec::host const on;
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, q.extents(), v.extents()));
-  op.forward(on, {q, k, v}, y, {state}, scratch);
-  op.backward(on, dy, {q, k, v}, y, {state}, {dq, dk, dv}, scratch);
+  ss::exec::host const exec;
+  ss::scratch memory;
+  op.forward(exec, {q, k, v}, y, state, memory);
+  op.backward(exec, dy, {q, k, v}, y, state, {dq, dk, dv}, memory);
   // [/snippet]
   std::puts("                       head 0                  head 1");
   print("y, query 0", y_data, 6);  // looks at one key
@@ -63,8 +64,8 @@ void train() {
   auto dbias_data = elements(2 * 5 * 5);
   ss::tensor4<float const> const bias(bias_data.data(), {1, 1, 5, 5});
   auto const dbias = ss::view(dbias_data, {1, 2, 5, 5});
-  op.forward(on, {q, k, v, bias}, y, {state}, scratch);
-  op.backward(on, dy, {q, k, v, bias}, y, {state}, {{}, {}, {}, dbias}, scratch);
+  op.forward(exec, {q, k, v, bias}, y, state, memory);
+  op.backward(exec, dy, {q, k, v, bias}, y, state, {{}, {}, {}, dbias}, memory);
   // [/snippet bias]
   std::puts("head 0, query 2        key 0   key 1   key 2   key 3   key 4");
   print("dbias", {dbias_data.begin() + 10, dbias_data.end()}, 5);
@@ -74,15 +75,14 @@ void train() {
   ss::softmax_attention<ss::mask::causal, ss::materialized<>> const whole;
   ss::extents4 const pairs = whole.saved_extents(q.extents(), v.extents());  // [1, 2, 5, 5]
   auto map_data = elements(pairs.size());
-  std::vector<unsigned char> more(whole.workspace_bytes<float>(on, q.extents(), v.extents()));
-  whole.forward(on, {q, k, v}, y, {ss::view(map_data, pairs)}, more);
+  whole.forward(exec, {q, k, v}, y, ss::view(map_data, pairs), memory);
   // [/snippet whole]
   print("weights", {map_data.begin() + 10, map_data.end()}, 5);
 
   // [snippet lengths]
   // Of this sample three keys are valid, and four queries; nothing is kept for backward.
   ss::index_t const keys = 3, queries = 4;
-  op.forward(on, {q, k, v}, y, ss::no_saved, scratch, {{&keys, 1}, {&queries, 1}});
+  op.forward(exec, {q, k, v}, y, ss::no_saved, memory, {{&keys, 1}, {&queries, 1}});
   // [/snippet lengths]
   std::puts("3 keys, 4 queries      head 0                  head 1");
   print("y, query 3", {y_data.begin() + 18, y_data.end()}, 6);
@@ -95,12 +95,12 @@ void infer() {
   for (float one : numbers(shape.size(), 1)) data.emplace_back(one);
   ss::tensor4<ss::bfloat16 const> const q(data.data(), shape), k = q, v = q;
   auto const y = ss::view(y_data, shape);
-  ss::exec::host const on;
+  ss::exec::host const exec;
   // [snippet native]
   // bfloat16 by the processor's own products, where it has them: faster, with bits of its own.
   ss::softmax_attention<ss::mask::causal> const quick{{}, {}, ss::streaming{ss::products::native}};
-  std::vector<unsigned char> scratch(quick.workspace_bytes<ss::bfloat16>(on, shape, shape));
-  quick.forward(on, {q, k, v}, y, ss::no_saved, scratch);
+  ss::scratch memory;
+  quick.forward(exec, {q, k, v}, y, ss::no_saved, memory);
   // [/snippet native]
   std::vector<float> first;  // of the query that looks at one key, which no rounding changes
   for (std::size_t c = 0; c < 6; ++c) first.push_back(static_cast<float>(y_data[c]));

@@ -53,10 +53,10 @@ column softmax(column const& x) {
   column map(x.size());
   ss::tensor4<float const> const q(&one, {1, 1, 1, 1}), k(x.data(), {1, 1, n, 1}),
       v(&zero, {1, 1, n, 1}, {0, 0, 0, 0});
-  ss::exec::host const on;
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, q.extents(), v.extents()));
-  op.forward(on, {q, k, v}, ss::tensor4<float>(&mean, {1, 1, 1, 1}), {ss::view(map, {1, 1, 1, n})},
-             scratch);
+  ss::exec::host const exec;
+  ss::scratch memory;
+  op.forward(exec, {q, k, v}, ss::tensor4<float>(&mean, {1, 1, 1, 1}), ss::view(map, {1, 1, 1, n}),
+             memory);
   return map;
 }
 // [/snippet]
@@ -65,9 +65,9 @@ column sorted(column const& x) {
   ss::slicing_sort<> const op;
   ss::extents3 const e{1, x.size(), 1};
   column y(x.size());
-  ss::exec::host const on;
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, e));
-  op.forward(on, ss::view(x, e), ss::view(y, e), ss::no_saved, scratch);
+  ss::exec::host const exec;
+  ss::scratch memory;
+  op.forward(exec, ss::view(x, e), ss::view(y, e), ss::no_saved, memory);
   return y;
 }
 

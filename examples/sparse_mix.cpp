@@ -30,23 +30,24 @@ void train() {
   dy_data[7] = 1;  // the gradient of the last row alone
   auto const x = ss::view(x_data, shape), dy = ss::view(dy_data, shape);
   auto const y = ss::view(y_data, shape), dx = ss::view(dx_data, shape);
-  // [snippet]
-  ss::sparse_mix<> const op;  // CHORD; every factor adds its input; backward gets all states
+  // [snippet weights]
   ss::index_t const factors = ss::ceil_log2(shape.length);
-  ss::index_t const links = op.topology().links(factors);
+  ss::index_t const links = ss::topology::chord{}.links(factors);
 
   // A weight for every factor, sample, row and link. (Here all are 1; in the paper MLPs make them.)
   ss::stack_extents const weights{factors, shape.batch, shape.length, links};
   auto w_data = elements(weights.size(), 1), dw_data = w_data;
   auto const w = ss::view(w_data, weights), dw = ss::view(dw_data, weights);
+  // [/snippet weights]
+  auto state_data = elements((factors - 1) * shape.size());
 
-  auto state_data = elements(op.saved_extents(shape, weights).size());
+  // [snippet]
+  ss::sparse_mix<> const op;  // CHORD; every factor adds its input; backward gets all states
   auto const states = ss::view(state_data, op.saved_extents(shape, weights));
-
-  ss::exec::host const on;
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape, weights));
-  op.forward(on, x, w, y, {states}, scratch);
-  op.backward(on, dy, x, w, {states}, dx, dw, scratch);  // without x, states and dw: dx alone
+  ss::exec::host const exec;
+  ss::scratch memory;
+  op.forward(exec, x, w, y, states, memory);
+  op.backward(exec, dy, x, w, states, dx, dw, memory);  // without x, states and dw: dx alone
   // [/snippet]
   print("y", y_data);
   print("dx", dx_data);
@@ -56,9 +57,8 @@ void train() {
   // [snippet frugal]
   // Saves nothing (`ss::save_every(2)`: every other state), and gives the same bits.
   ss::sparse_mix const frugal{ss::topology::chord{}, ss::recompute};
-  std::vector<unsigned char> more(frugal.workspace_bytes<float>(on, shape, weights));
-  frugal.forward(on, x, w, y, ss::no_saved, more);
-  frugal.backward(on, dy, x, w, ss::no_saved, dx, dw, more);
+  frugal.forward(exec, x, w, y, ss::no_saved, memory);
+  frugal.backward(exec, dy, x, w, ss::no_saved, dx, dw, memory);
   // [/snippet frugal]
   std::printf("the same dw: %s\n", dw_data == first ? "yes" : "no");
 
@@ -66,8 +66,7 @@ void train() {
   // One factor, its weights a view of rank 3; without a residual.
   ss::sparse_mix<ss::topology::cdil, ss::residual::none> const one{ss::topology::cdil{2}};
   auto const five = elements(8 * 5, 1);
-  std::vector<unsigned char> its(one.workspace_bytes<float>(on, shape, {1, 1, 8, 5}));
-  one.forward(on, x, ss::view(five, {1, 8, 5}), y, ss::no_saved, its);
+  one.forward(exec, x, ss::view(five, {1, 8, 5}), y, ss::no_saved, memory);
   // [/snippet one]
   print("y", y_data);
 }

@@ -34,15 +34,15 @@ int main() {
   auto const dy = ss::view(dy_data, shape), dx = ss::view(dx_data, shape);
   auto const perm = ss::view(perm_data, shape);
 
-  ss::exec::host const on;
+  ss::exec::host const exec;
   ss::slicing_sort<> const op;
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
+  ss::scratch memory;
 
   // [snippet]
   std::vector<ss::index_t> const lengths = {5, 3, 1};
 
-  op.forward(on, x, y, {perm}, scratch, {ss::view(lengths)});
-  op.backward(on, dy, {perm}, dx, scratch, {ss::grad_mode::overwrite, ss::view(lengths)});
+  op.forward(exec, x, y, perm, memory, {ss::view(lengths)});
+  op.backward(exec, dy, perm, dx, memory, {ss::grad_mode::overwrite, ss::view(lengths)});
   // [/snippet]
 
   print("x   ", x);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much workspace slicing-sort asks for: arithmetic on the shape, nothing is allocated or
-// touched.
+// A workspace of a size that is asked for before, so that the call allocates nothing; and sizes for
+// other shapes, which are arithmetic: nothing is allocated or touched.
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstddef>
 #include <cstdio>
+#include <vector>
 
 namespace ss = slicesort;
 
@@ -12,10 +13,7 @@ namespace {
 
 template <class T>
 void show(char const* type, unsigned threads, ss::extents3 shape) {
-  // [snippet]
-  ss::exec::host const on{threads};
-  std::size_t const bytes = ss::slicing_sort<>::workspace_bytes<T>(on, shape);
-  // [/snippet]
+  std::size_t const bytes = ss::slicing_sort<>::workspace_bytes<T>(ss::exec::host{threads}, shape);
   std::printf("%-8s %7u  [%d, %d, %d] %*s%12zu\n", type, threads, static_cast<int>(shape.batch),
               static_cast<int>(shape.length), static_cast<int>(shape.channels),
               shape.length < 10000 ? 3 : 1, "", bytes);
@@ -24,6 +22,16 @@ void show(char const* type, unsigned threads, ss::extents3 shape) {
 }  // namespace
 
 int main() {
+  std::vector<float> data = {3, 1, 2, 0};
+  auto const x = ss::view(data, {1, 4, 1});
+  // [snippet]
+  ss::slicing_sort<> const op;
+  ss::exec::host const exec;
+  std::vector<std::byte> memory(op.workspace_bytes<float>(exec, x.extents()));
+  op.forward(exec, x, x, ss::no_saved, memory);  // allocates nothing
+  // [/snippet]
+  std::printf("sorted: %g %g %g %g\n\n", data[0], data[1], data[2], data[3]);
+
   std::printf("type     threads  shape                 bytes\n");
   show<float>("float", 1, {8, 1024, 64});
   show<float>("float", 4, {8, 1024, 64});
@@ -36,6 +44,8 @@ int main() {
 }
 
 // output:
+// sorted: 0 1 2 3
+//
 // type     threads  shape                 bytes
 // float          1  [8, 1024, 64]          297279
 // float          4  [8, 1024, 64]         1188927

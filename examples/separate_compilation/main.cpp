@@ -23,9 +23,9 @@ int main() {
 
   std::vector<float> on_cpu(x.size());  // compiled here
   ss::slicing_sort<> const op;
-  ss::exec::host const on;
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
-  op.forward(on, ss::view(x, shape), ss::view(on_cpu, shape), ss::no_saved, scratch);
+  ss::exec::host const exec;
+  ss::scratch memory;
+  op.forward(exec, ss::view(x, shape), ss::view(on_cpu, shape), ss::no_saved, memory);
   // [/snippet]
 
   for (std::size_t i = 0; i < x.size(); i += 2)

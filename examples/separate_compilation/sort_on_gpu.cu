@@ -9,24 +9,21 @@
 namespace ss = slicesort;
 
 // [snippet]
-void sort_on_gpu(ss::exec::cuda on, ss::tensor3<float const> x, ss::tensor3<float> y,
+void sort_on_gpu(ss::exec::cuda exec, ss::tensor3<float const> x, ss::tensor3<float> y,
                  ss::index_tensor3 perm) {
   ss::slicing_sort<> const op;
-  void* scratch = nullptr;
-  std::size_t const bytes = op.workspace_bytes<float>(on, x.extents());
-  if (bytes != 0) check(cudaMallocAsync(&scratch, bytes, on.stream));
-  op.forward(on, x, y, {perm}, {scratch, bytes});
-  if (bytes != 0) check(cudaFreeAsync(scratch, on.stream));
+  ss::basic_scratch memory(stream_bytes(exec.stream));  // device memory, in the stream's order
+  op.forward(exec, x, y, perm, memory);
 }
 // [/snippet]
 
 std::vector<float> sorted_on_gpu(std::vector<float> const& values, ss::extents3 shape) {
-  ss::exec::cuda const on{};
+  ss::exec::cuda const exec{};
   device_array<float> const x(values.size()), y(values.size());
   device_array<std::uint32_t> const perm(values.size());
-  x.upload(values, on.stream);
-  sort_on_gpu(on, ss::view(x, shape), ss::view(y, shape), ss::view(perm, shape));
-  return y.download(on.stream);
+  x.upload(values, exec.stream);
+  sort_on_gpu(exec, ss::view(x, shape), ss::view(y, shape), ss::view(perm, shape));
+  return y.download(exec.stream);
 }
 
 bool has_gpu() {

@@ -9,7 +9,7 @@
 #include <vector>
 
 // Sorts every channel of device tensors on the policy's stream, with scratch memory of its own.
-void sort_on_gpu(slicesort::exec::cuda on, slicesort::tensor3<float const> x,
+void sort_on_gpu(slicesort::exec::cuda exec, slicesort::tensor3<float const> x,
                  slicesort::tensor3<float> y, slicesort::index_tensor3 perm);
 
 // Copies `x` from host memory to the GPU, sorts it there, and returns the result.

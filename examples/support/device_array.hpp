@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The little that the CUDA examples need of CUDA's own: errors, and memory that frees itself. Any
-// other way to come by device memory will do.
+// The little that the CUDA examples need of CUDA's own: errors, and memory that frees itself.
+// Device memory of any other origin serves as well.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <vector>
 
 inline void check(cudaError_t status) {
@@ -23,6 +24,32 @@ inline void skip_without_device() {
   std::puts("no CUDA device: skipped");
   std::exit(77);
 }
+
+// [snippet scratch]
+// Device memory that is allocated and freed in the order of a stream: earlier calls still have it.
+class stream_bytes {
+ public:
+  explicit stream_bytes(cudaStream_t stream) : memory_(nullptr, {stream}) {}
+
+  unsigned char* data() const { return memory_.get(); }
+  std::size_t size() const { return size_; }
+  void resize(std::size_t size) {
+    void* memory = nullptr;
+    memory_.reset();
+    if (size > 0) check(cudaMallocAsync(&memory, size, memory_.get_deleter().stream));
+    memory_.reset(static_cast<unsigned char*>(memory));
+    size_ = size;
+  }
+
+ private:
+  struct in_order {
+    cudaStream_t stream;
+    void operator()(void* memory) const { cudaFreeAsync(memory, stream); }
+  };
+  std::unique_ptr<unsigned char, in_order> memory_;
+  std::size_t size_ = 0;
+};
+// [/snippet scratch]
 
 template <class T>
 class device_array {

@@ -32,13 +32,13 @@ int main() {
   std::normal_distribution<float> normal;
   for (float& value : x) value = normal(engine);
   ss::slicing_sort<> const op;
-  ss::exec::host const on;
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, shape));
+  ss::exec::host const exec;
+  ss::scratch memory;
   double const forward = microseconds([&] {
-    op.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, scratch);
+    op.forward(exec, ss::view(x, shape), ss::view(y, shape), ss::view(perm, shape), memory);
   });
   double const backward = microseconds([&] {
-    op.backward(on, ss::view(y, shape), {ss::view(perm, shape)}, ss::view(x, shape), scratch);
+    op.backward(exec, ss::view(y, shape), ss::view(perm, shape), ss::view(x, shape), memory);
   });
   std::printf("%.3f %.3f\n", forward, backward);
 }

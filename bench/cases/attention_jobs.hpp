@@ -11,12 +11,10 @@
 #include <slicesort/detail/math/counter_hash.hpp>
 #include <slicesort/softmax_attention.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>

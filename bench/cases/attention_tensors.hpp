@@ -89,14 +89,9 @@ class attention_tensors : public place_job<Place> {
 template <class T, class F>
 void for_each_direction(std::string const& subject, std::vector<std::string> const& policies,
                         std::string const& input, ss::extents3 e, F const& f) {
-  fields at;
-  at.subject = subject;
-  at.dtype = ss::dtype_traits<T>::name;
   for (std::string const& policy : policies)
-    for (char const* const direction : {"forward", "forward_values", "backward"}) {
-      at.policy = policy, at.input = input, at.direction = direction, at.extents = e;
-      f(at);
-    }
+    for (char const* const direction : {"forward", "forward_values", "backward"})
+      f(fields{subject, direction, ss::dtype_traits<T>::name, policy, input, e});
 }
 
 // The text task, with every number of heads that divides the channels.

@@ -4,7 +4,7 @@
 
 #include "csp/oracle.hpp"
 #include "csp_settings.hpp"
-#include "move_jobs.hpp"
+#include "sort_jobs.hpp"
 
 #include <slicesort/csp.hpp>
 

@@ -33,19 +33,18 @@ void for_each_csp_setting(std::string const& subject, std::string const& directi
   std::set<std::string> names;
   using list = std::initializer_list<char const*>;
   auto const add = [&](list shifts, list alignments, list groups, list inputs, ss::extents3 e) {
-    fields at;
-    at.subject = subject;
-    at.direction = direction;
-    at.dtype = ss::dtype_traits<T>::name;
-    at.extents = e;
     for (std::string const input : inputs)
       for (std::string const shift : shifts)
         for (std::string const alignment : alignments)
           for (std::string const group : groups)
             for (unsigned const threads : {1u, 2u}) {
-              at.policy = shift + '-' + alignment + "-G:" + group;
-              at.input = input;
-              at.threads = threads;
+              fields const at{subject,
+                              direction,
+                              ss::dtype_traits<T>::name,
+                              shift + '-' + alignment + "-G:" + group,
+                              input,
+                              e,
+                              threads};
               if (names.insert(at.name()).second) f(at);
             }
   };

@@ -15,9 +15,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace bench {

@@ -10,9 +10,7 @@
 #include <slicesort/sparse_mix.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>

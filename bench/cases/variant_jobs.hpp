@@ -3,7 +3,6 @@
 // the calls.
 #pragma once
 
-#include "move_jobs.hpp"
 #include "sort_jobs.hpp"
 
 #include <slicesort/max_exchange.hpp>

@@ -22,8 +22,8 @@ namespace ss = slicesort;
 
 // The fields of a case's name. A baseline carries those of the case it stands beside.
 struct fields {
-  std::string subject, direction, dtype, policy, input;
-  ss::extents3 extents;
+  std::string subject, direction, dtype, policy = {}, input = {};
+  ss::extents3 extents = {};
   unsigned threads = 1;  // on the host
   std::string backend = "host";
   ss::isa instructions = ss::isa::best;

@@ -3,8 +3,8 @@
 // each other on it.
 #pragma once
 
-#include "buffer.hpp"
 #include "inputs.hpp"
+#include "tensors.hpp"
 
 #include <slicesort/tensor_view.hpp>
 

@@ -7,9 +7,12 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -112,22 +115,6 @@ bool can_run(fields const& at) {
   return !too_long && possible(at);
 }
 
-// Google Benchmark's filter (a leading "-" selects what does not match), applied to our own names:
-// Google Benchmark itself appends "/manual_time" to some.
-class filter_on_names {
- public:
-  explicit filter_on_names(std::string const& filter)
-      : inverted_(!filter.empty() && filter.front() == '-'),
-        wanted_(filter == "all" ? "." : filter.substr(inverted_ ? 1 : 0), std::regex::extended) {}
-  bool operator()(std::string const& name) const {
-    return std::regex_search(name, wanted_) != inverted_;
-  }
-
- private:
-  bool inverted_;
-  std::regex wanted_;
-};
-
 // The reporter that --benchmark_format asks for, without a warning that readers take for one of
 // slicesort: Debian's Google Benchmark is built with assertions, and what it does between two calls
 // that are timed makes no difference.
@@ -151,26 +138,85 @@ class without_warning final : public benchmark::BenchmarkReporter {
   std::unique_ptr<benchmark::BenchmarkReporter> chosen_{benchmark::CreateDefaultDisplayReporter()};
 };
 
+// Backward reads what was saved when it was constructed: the same bytes that forward saves.
+class pair_job final : public job {
+ public:
+  pair_job(std::unique_ptr<job> forward, std::unique_ptr<job> backward)
+      : forward_(std::move(forward)), backward_(std::move(backward)) {
+    traffic_bytes = forward_->traffic_bytes + backward_->traffic_bytes;
+    saved_bytes = forward_->saved_bytes;
+    workspace_bytes = std::max(forward_->workspace_bytes, backward_->workspace_bytes);
+    flops = forward_->flops + backward_->flops;
+    verified = forward_->verified && backward_->verified;
+    tolerance = std::numeric_limits<double>::max();  // each half has one of its own
+  }
+  void run() override {
+    forward_->run();
+    backward_->run();
+  }
+  double max_error() override {
+    double error = 0.0;
+    for (job* const half : {forward_.get(), backward_.get()}) {
+      double const e = half->max_error();
+      if (!(e <= half->tolerance)) return wrong;
+      error = std::max(error, e);
+    }
+    return error;
+  }
+
+ private:
+  std::unique_ptr<job> forward_, backward_;
+};
+
 }  // namespace
+
+void add_training_cases() {
+  auto& all = all_cases();
+  std::map<std::string, bench_case const*> forwards;
+  for (bench_case const& c : all)
+    if (c.at.direction == "forward") forwards.emplace(c.at.name(), &c);
+  std::vector<bench_case> found;
+  for (bench_case const& c : all) {
+    bool const on_task =
+        c.at.input == "text" || c.at.input == the_task().input_of(c.at.extents.length);
+    bool const takes_part = c.at.direction == "backward" && on_task &&
+                            c.at.instructions == ss::isa::best &&
+                            c.at.subject.rfind("baseline", 0) != 0;
+    if (!takes_part) continue;
+    fields at = c.at;
+    at.direction = "forward";
+    auto const forward = forwards.find(at.name());
+    if (forward == forwards.end()) continue;
+    at.direction = "training";
+    auto const first = std::make_shared<bench_case const>(*forward->second);
+    auto const second = std::make_shared<bench_case const>(c);
+    auto const make = [first, second](fields const&) -> std::unique_ptr<job> {
+      return std::make_unique<pair_job>(first->make(first->at), second->make(second->at));
+    };
+    found.push_back({at, make, {first, second}});
+  }
+  std::move(found.begin(), found.end(), std::back_inserter(all));
+}
 
 void keep_cases(std::set<std::string> const& dtypes) {
   std::unordered_set<std::string> names;
-  auto& all = all_cases();
-  auto const dropped = [&](bench_case const& c) {
-    bool const wanted = dtypes.empty() || dtypes.count(c.at.dtype) != 0;
-    return !wanted || !names.insert(c.at.name()).second;
-  };
-  std::vector<bench_case> kept;
-  for (bench_case& c : all)
-    if (!dropped(c)) kept.push_back(std::move(c));
-  all = std::move(kept);
+  std::vector<bench_case> selected;
+  for (bench_case& c : all_cases())
+    if ((dtypes.empty() || dtypes.count(c.at.dtype) != 0) && names.insert(c.at.name()).second)
+      selected.push_back(std::move(c));
+  all_cases() = std::move(selected);
 }
 
 std::vector<bench_case const*> selected_cases(std::string const& filter) {
-  filter_on_names const wanted(filter);
+  // Google Benchmark's filter (a leading "-" selects what does not match), applied to the driver's
+  // names: Google Benchmark itself appends "/manual_time" to some.
+  bool const inverted = !filter.empty() && filter.front() == '-';
+  std::regex const expression(filter == "all" ? "." : filter.substr(inverted ? 1 : 0),
+                              std::regex::extended);
   std::vector<bench_case const*> found;
   for (bench_case const& c : all_cases())
-    if (can_run(c.at) && wanted(c.at.name())) found.push_back(&c);
+    if (can_run(c.at) && std::regex_search(c.at.name(), expression) != inverted)
+      found.push_back(&c);
   return found;
 }
 

@@ -76,18 +76,9 @@ void for_each_sweep_shape(F const& f) {
 // Calls `f(fields)`, which adds the case, for every setting of one subject and direction.
 template <class T, class F>
 void for_each_setting(std::string const& subject, std::string const& direction, F const& f) {
-  fields at;
-  at.subject = subject;
-  at.direction = direction;
-  at.dtype = ss::dtype_traits<T>::name;
   auto const add = [&](std::string const& policy, std::string const& input, ss::extents3 e) {
-    for (unsigned const threads : {1u, 2u}) {
-      at.policy = policy;
-      at.input = input;
-      at.extents = e;
-      at.threads = threads;
-      f(at);
-    }
+    for (unsigned const threads : {1u, 2u})
+      f(fields{subject, direction, ss::dtype_traits<T>::name, policy, input, e, threads});
   };
   // The model of the papers' text task: width 256, and noise of the same shape.
   for_each_task_shape([&](std::string const& input, ss::extents3 e) {

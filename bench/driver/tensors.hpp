@@ -4,7 +4,6 @@
 // cuda/tensors.hpp. The host holds the samples that results are compared in.
 #pragma once
 
-#include "buffer.hpp"
 #include "case.hpp"
 
 #include <slicesort/saved.hpp>
@@ -12,10 +11,46 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
 
 namespace bench {
 
 namespace ss = slicesort;
+
+// Memory that starts at a cache line, as allocators of tensors give it.
+template <class T>
+class buffer {
+ public:
+  buffer() = default;
+  explicit buffer(std::size_t size) : size_(size) {
+    if (size == 0) return;
+    std::size_t const bytes = (size * sizeof(T) + 63) / 64 * 64;
+    data_ = static_cast<T*>(std::aligned_alloc(64, bytes));
+    if (data_ == nullptr) throw std::bad_alloc();
+    std::memset(static_cast<void*>(data_), 0xff,
+                bytes);  // its pages exist before anything is timed
+  }
+  buffer(buffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  buffer& operator=(buffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~buffer() { std::free(data_); }
+
+  T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  std::size_t bytes() const { return size_ * sizeof(T); }
+  T& operator[](std::size_t i) const { return data_[i]; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
 
 // Saved indices.
 class index_buffer {
@@ -73,7 +108,6 @@ ss::tensor3<T const> const_view(buffer<T> const& b, ss::extents3 e) {
 }
 
 struct host_place {
-  static constexpr char const* name = "host";
   static constexpr bool every_policy = true;  // is compiled
   // The case as the host holds it.
   static fields const& held(fields const& f) { return f; }
@@ -84,41 +118,29 @@ struct host_place {
   using memory = buffer<T>;
 
   // A buffer as a tensor; without elements it has no extents.
-  template <class T>
-  class tensor {
+  template <class View, class Extents>
+  class viewed {
    public:
-    tensor() = default;
-    tensor(ss::extents3 e, buffer<T> const& b) {
+    using value_type = typename View::value_type;
+    viewed() = default;
+    viewed(Extents e, buffer<value_type> const& b) : bytes_(b.bytes()) {
       if (b.size() != 0) view_ = {b.data(), e};
     }
-    ss::tensor3<T> view() const { return view_; }
-    ss::tensor3<T const> const_view() const { return view_; }
-    std::size_t bytes() const {
-      return static_cast<std::size_t>(view_.extents().size()) * sizeof(T);
-    }
+    View view() const { return view_; }
+    auto const_view() const { return ss::tensor3<value_type const>(view_); }
+    std::size_t bytes() const { return bytes_; }
     // Copies the held samples to the buffer; false if another sample differs.
-    bool fetch(buffer<T> const&) const { return true; }
+    bool fetch(buffer<value_type> const&) const { return true; }
 
    private:
-    ss::tensor3<T> view_;
+    View view_;
+    std::size_t bytes_ = 0;
   };
-
+  template <class T>
+  using tensor = viewed<ss::tensor3<T>, ss::extents3>;
   // A stack of tensors for every sample.
   template <class T>
-  class stack {
-   public:
-    stack(ss::stack_extents e, buffer<T> const& b) {
-      if (b.size() != 0) view_ = {b.data(), e};
-    }
-    ss::tensor_stack<T> view() const { return view_; }
-    std::size_t bytes() const {
-      return static_cast<std::size_t>(view_.extents().size()) * sizeof(T);
-    }
-    bool fetch(buffer<T> const&) const { return true; }
-
-   private:
-    ss::tensor_stack<T> view_;
-  };
+  using stack = viewed<ss::tensor_stack<T>, ss::stack_extents>;
 
   // Saved indices of so many samples.
   class indices {

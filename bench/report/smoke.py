@@ -153,7 +153,6 @@ def check(p: Programs) -> None:
     drawing = importlib.util.find_spec("matplotlib") is not None
     flags = [f"--{'program' if part == 'host' else 'cuda-program'}={program}" for part, program in p.paths.items()]
     flags += ["--arena", "--all", *TINY, "--json", str(path), "--rounds", "4", "--round-seconds", "0.002", "--text", str(p.o.text)]
-    run("verdicts")
     of_gpu = path.with_name("arena-cuda.json")
     said = interrupted_arena(path.with_suffix(".partial.jsonl"), [path, of_gpu], flags)
     files = [file for file in (path, of_gpu) if file.exists()]

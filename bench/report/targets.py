@@ -246,15 +246,6 @@ def gpu_targets() -> list[Target | Level]:
     return found
 
 
-def expressions(found: list, alone: bool) -> list[str]:
-    """Of all cases, or of each operator's."""
-    names: dict[str, list[str]] = {}
-    for target in found:
-        first = target.cases()[0]
-        names.setdefault(first.split("/")[0] if alone else "", []).extend(target.cases())
-    return ["^(" + "|".join(dict.fromkeys(of_process)) + ")$" for of_process in names.values()]
-
-
 def verdict(target: Target | Level, cases: dict[str, Case], clock: str, context: dict) -> tuple[str, str]:
     """What was measured, and whether that will do; of the GPU perhaps nothing."""
     if target.what.endswith("with a BLAS") and context.get("blas", PLAIN_LOOPS) == PLAIN_LOOPS:
@@ -274,8 +265,12 @@ def verdict(target: Target | Level, cases: dict[str, Case], clock: str, context:
 
 
 def expressions_of(part: str) -> list[str]:
-    """Regular expressions of the cases that the host's or the GPU's targets need, one for each process."""
-    return expressions(gpu_targets(), alone=True) if part == "cuda" else expressions(targets(), alone=False)
+    """Regular expressions of the cases that the host's or the GPU's targets need, one for each process: the GPU's operators have
+    their own."""
+    names: dict[str, list[str]] = {}
+    for target in gpu_targets() if part == "cuda" else targets():
+        names.setdefault(target.case.split("/")[0] if part == "cuda" else "", []).extend(target.cases())
+    return ["^(" + "|".join(dict.fromkeys(of_process)) + ")$" for of_process in names.values()]
 
 
 def judge(results: list[str], clock: str) -> int:

@@ -13,7 +13,6 @@
 #include <cub/device/device_segmented_radix_sort.cuh>
 #include <cub/device/device_segmented_sort.cuh>
 
-#include <limits>
 #include <vector>
 
 namespace bench {

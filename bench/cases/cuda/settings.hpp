@@ -20,16 +20,8 @@ inline ss::extents3 device_shape(ss::index_t length) {
 // Calls `f(fields)`, which adds the case, for every shape and input of one operator and direction.
 template <class T, class F>
 void for_each_device_setting(std::string const& subject, std::string const& direction, F const& f) {
-  fields at;
-  at.backend = "cuda";
-  at.subject = subject;
-  at.direction = direction;
-  at.dtype = ss::dtype_traits<T>::name;
-  at.policy = "ascending";
   auto const add = [&](std::string const& input, ss::extents3 e) {
-    at.input = input;
-    at.extents = e;
-    f(at);
+    f(fields{subject, direction, ss::dtype_traits<T>::name, "ascending", input, e, 1, "cuda"});
   };
   bool const sorts = subject == "slicing_sort" || subject.rfind("baseline", 0) == 0;
   for (ss::index_t const n : {64, 1000, 1024, 4096, 16384, 32768, 65536})

@@ -36,39 +36,29 @@ class checked_mix_job final : public mix_call_job<T, device_place> {
 
 template <class T>
 void add_sparse_mix() {
-  fields at;
-  at.backend = "cuda";
-  at.dtype = ss::dtype_traits<T>::name;
-  at.input = "normal";
-  auto const add = [&](std::string const& policy, ss::extents3 e) {
-    at.policy = policy;
-    at.extents = e;
-    at.subject = "sparse_mix";
-    for (char const* direction : {"forward", "forward_values", "backward", "backward_input"}) {
-      at.direction = direction;
-      add_case<checked_mix_job<T>>(at);
-    }
-    at.subject = "sparse_mix_recompute";
-    at.direction = "backward";
-    add_case<checked_mix_job<T>>(at);
+  auto const add = [](std::string const& policy, std::string const& input, ss::extents3 e) {
+    auto const add_one = [&](char const* subject, char const* direction) {
+      add_case<checked_mix_job<T>>(
+          {subject, direction, ss::dtype_traits<T>::name, policy, input, e, 1, "cuda"});
+    };
+    for (char const* direction : {"forward", "forward_values", "backward", "backward_input"})
+      add_one("sparse_mix", direction);
+    add_one("sparse_mix_recompute", "backward");
   };
   for (std::string const topology : {"chord", "cdil"}) {
     for (ss::index_t const n : {1024, 4096, 16384}) {
       // States of all factors must fit beside the rest.
       ss::extents3 e = device_shape(n);
       if (n > 4096) e.batch = 4;
-      add(topology + "-per_factor-M:" + std::to_string(ss::ceil_log2(n)), e);
+      add(topology + "-per_factor-M:" + std::to_string(ss::ceil_log2(n)), "normal", e);
     }
     for (char const* residual : {"per_factor", "none", "initial"})
-      add(topology + '-' + residual + "-M:6", {2, 37, 24});
+      add(topology + '-' + residual + "-M:6", "normal", {2, 37, 24});
     // The model of the papers' text task.
     for_each_task_shape([&](std::string const& input, ss::extents3 e) {
-      at.input = input;
-      add(topology + "-per_factor-M:" + std::to_string(ss::ceil_log2(e.length)), e);
+      add(topology + "-per_factor-M:" + std::to_string(ss::ceil_log2(e.length)), input, e);
     });
-    at.input = "text";
-    add(topology + "-per_factor-M:6", {2, 37, 24});
-    at.input = "normal";
+    add(topology + "-per_factor-M:6", "text", {2, 37, 24});
   }
 }
 subject_of<SLICESORT_BENCH_DTYPE> const here("sparse_mix", add_sparse_mix<SLICESORT_BENCH_DTYPE>);

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // merge_attention of some parts. The policy is P:parts-H:heads. Compiled once per element type.
-#include "driver/case.hpp"
 #include "driver/dataset.hpp"
-#include "driver/numbers.hpp"
 #include "driver/settings.hpp"
-#include "driver/tensors.hpp"
 
 #include <slicesort/merge_attention.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -108,15 +104,9 @@ class merge_job final : public job {
 template <class T>
 void add_merge_attention() {
   auto const add = [](std::string const& policy, std::string const& input, ss::extents3 e) {
-    fields at;
-    at.subject = "merge_attention";
-    at.direction = "forward";
-    at.dtype = ss::dtype_traits<T>::name;
-    at.policy = policy, at.input = input, at.extents = e;
-    for (unsigned const threads : {1u, 2u}) {
-      at.threads = threads;
-      add_case<merge_job<T>>(at);
-    }
+    for (unsigned const threads : {1u, 2u})
+      add_case<merge_job<T>>(
+          {"merge_attention", "forward", ss::dtype_traits<T>::name, policy, input, e, threads});
   };
   // Within a cache, and beyond: heads of 64 channels.
   for (ss::index_t const n : {64, 512, 4096, 32768})

@@ -12,7 +12,6 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
-#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -118,19 +117,11 @@ class sinkhorn_job final : public place_job<host_place> {
 template <class T>
 void add_sinkhorn_csp() {
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-    fields at;
-    at.subject = "sinkhorn_csp";
-    at.dtype = ss::dtype_traits<T>::name;
-    auto const add = [&](char const* policy, char const* input, ss::extents3 e) {
+    auto const add = [](char const* policy, char const* input, ss::extents3 e) {
       for (char const* direction : {"forward", "backward"})
-        for (unsigned const threads : {1u, 2u}) {
-          at.direction = direction;
-          at.policy = policy;
-          at.input = input;
-          at.extents = e;
-          at.threads = threads;
-          add_case<sinkhorn_job<T>>(at);
-        }
+        for (unsigned const threads : {1u, 2u})
+          add_case<sinkhorn_job<T>>(
+              {"sinkhorn_csp", direction, ss::dtype_traits<T>::name, policy, input, e, threads});
     };
     for (char const* policy :
          {"linear-sinkhorn-G:4", "linear-sinkhorn-G:16", "linear-sinkhorn-G:64"})

@@ -7,12 +7,10 @@
 
 #include <slicesort/sparse_mix.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace bench {
@@ -81,26 +79,20 @@ class multiply_add_job final : public mix_job<T> {
 
 template <class T>
 void add_sparse_mix() {
-  fields at;
-  at.dtype = ss::dtype_traits<T>::name;
-  auto const add = [&](std::string const& policy, std::string const& input, ss::extents3 e) {
-    bool const baselines =
-        (std::is_same_v<T, float> || std::is_same_v<T, double>)&&mix_policy(policy).residual ==
-        "per_factor";
+  constexpr bool wide = std::is_same_v<T, float> || std::is_same_v<T, double>;
+  auto const add = [](std::string const& policy, std::string const& input, ss::extents3 e) {
     for (unsigned const threads : {1u, 2u}) {
-      at.policy = policy, at.input = input, at.extents = e, at.threads = threads;
-      auto const one = [&](char const* subject, char const* direction, auto adds) {
-        at.subject = subject, at.direction = direction;
-        adds(at);
+      auto const of = [&](char const* subject, char const* direction) {
+        return fields{subject, direction, ss::dtype_traits<T>::name, policy, input, e, threads};
       };
-      if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
-        if (baselines) {
-          one("baseline_per_factor", "forward_values", add_case<per_factor_job<T>>);
-          one("baseline_multiply_add", "forward_values", add_case<multiply_add_job<T>>);
+      if constexpr (wide)
+        if (mix_policy(policy).residual == "per_factor") {
+          add_case<per_factor_job<T>>(of("baseline_per_factor", "forward_values"));
+          add_case<multiply_add_job<T>>(of("baseline_multiply_add", "forward_values"));
         }
       for (char const* direction : {"forward", "forward_values", "backward", "backward_input"})
-        one("sparse_mix", direction, add_case<mix_call_job<T, host_place>>);
-      one("sparse_mix_recompute", "backward", add_case<mix_call_job<T, host_place>>);
+        add_case<mix_call_job<T, host_place>>(of("sparse_mix", direction));
+      add_case<mix_call_job<T, host_place>>(of("sparse_mix_recompute", "backward"));
     }
   };
   for (char const* topology : {"chord", "cdil"}) {

@@ -106,7 +106,6 @@ class device_indices {
 };
 
 struct device_place {
-  static constexpr char const* name = "cuda";
   static constexpr bool every_policy = false;  // each would cost nvcc a minute
   static fields held(fields f) {
     f.extents.batch = 1;

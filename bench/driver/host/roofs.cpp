@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The roofs of this machine: the rates of memcpy, and of multiply-adds on values in registers.
 #include "driver/backend.hpp"
-#include "driver/buffer.hpp"
+#include "driver/tensors.hpp"
 #include "mix_baseline.hpp"
 
 #include <slicesort/exec.hpp>

@@ -40,10 +40,6 @@ def run_filter(p: Programs) -> int:
     return 0
 
 
-def run_arena(p: Programs) -> int:
-    return arena.run_arena(p)
-
-
 def run_smoke(p: Programs) -> int:
     for part in p.paths:
         if not p.timed(part, p.results[part], "/B:2/N:37/C:24", "--benchmark_min_time=0.0001"):
@@ -96,4 +92,4 @@ def time_in_torch(p: Programs) -> bool:
     return done.returncode == 0
 
 
-RUN = {"arena": run_arena, "targets": run_targets, "sweep": run_sweep, "filter": run_filter, "list": run_list, "smoke": run_smoke}
+RUN = {"arena": arena.run_arena, "targets": run_targets, "sweep": run_sweep, "filter": run_filter, "list": run_list, "smoke": run_smoke}

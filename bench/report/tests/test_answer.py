@@ -3,8 +3,6 @@
 import contextlib
 import io
 import json
-import tempfile
-import unittest
 from pathlib import Path
 
 from report.answer import WIDTH, answer, rows_of_answer, slower
@@ -15,13 +13,12 @@ from report.journal import Journal
 from report.page import made_up
 from report.results import BadResults, load
 from report.show import report_arena
+from report.tests import InFolder
 
 
-class Answer(unittest.TestCase):
+class Answer(InFolder):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        super().setUp()
         self.files, _ = made_up.write(self.folder)
         self.context, self.rows = rows_of(str(self.files[0]))
 
@@ -71,13 +68,12 @@ class Answer(unittest.TestCase):
         self.assertGreater(out.getvalue().index("How many times as fast"), out.getvalue().index("page.html"))
 
 
-class Hostile(unittest.TestCase):
+class Hostile(InFolder):
     """Files that somebody hands in: a message, and no traceback."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = Path(folder.name) / "results.json"
+        super().setUp()
+        self.path = self.folder / "results.json"
 
     def test_results(self) -> None:
         name = "csp/host/forward/f32/own/text/B:1/N:2/C:3"
@@ -97,7 +93,3 @@ class Hostile(unittest.TestCase):
             self.path.write_text(text, encoding="utf-8")
             with contextlib.redirect_stderr(io.StringIO()):
                 self.assertEqual(Journal(self.path, {"a": 1}, fresh=False).lines, [{"key": {"a": 1}}])
-
-
-if __name__ == "__main__":
-    unittest.main()

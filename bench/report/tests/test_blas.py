@@ -4,12 +4,12 @@ import json
 import os
 import platform
 import subprocess
-import tempfile
 import unittest
 from pathlib import Path
 
 from report.contestants import weak_opponent
 from report.results import case_named
+from report.tests import InFolder
 
 PROGRAM = os.environ.get("SLICESORT_BENCH_PROGRAM")
 CASE = "softmax_attention/host/forward/f32/materialized-full-H:4/text/B:2/N:37/C:24/T:1"
@@ -34,11 +34,9 @@ class Warnings(unittest.TestCase):
 
 @unittest.skipUnless(PROGRAM, "no program is built")
 @unittest.skipUnless(platform.machine() == "x86_64", "kernels are told apart on x86 alone")
-class Kernels(unittest.TestCase):
+class Kernels(InFolder):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        super().setUp()
         flags = Path("/proc/cpuinfo").read_text(encoding="ascii").partition("flags")[2].partition("\n")[0].split()
         self.best = "SKYLAKEX" if {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"} <= {*flags} else "HASWELL" if {"avx2", "fma"} <= {*flags} else "Prescott"
         if "kernels" not in self.context()["blas"]:
@@ -74,7 +72,3 @@ class Kernels(unittest.TestCase):
         """Unless it was built without the kernels that it is asked for."""
         context = self.context()
         self.assertTrue("weak_blas" not in context or "(by itself: " in context["blas"], context)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,12 +6,11 @@ import pty
 import select
 import signal
 import subprocess
-import tempfile
 import time
-import unittest
 from pathlib import Path
 
 from report.command.options import ROOT
+from report.tests import InFolder
 
 SLOW_CMAKE = """#!/bin/sh
 [ "$1" != --build ] && exit 0
@@ -57,11 +56,9 @@ def read_terminal(end: int) -> bytes:
         return b""
 
 
-class Build(unittest.TestCase):
+class Build(InFolder):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        super().setUp()
         self.environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}", "PIDS": str(self.folder / "pids"),
                             "CXX": str(self.folder / "compiler"), "LACKS": "nothing"}
         self.script("compiler", COMPILER)
@@ -139,7 +136,3 @@ class Build(unittest.TestCase):
                 self.assertIn("\r\033[K  [1/7] first.cpp", said)
             wait_for_end(int(pids.read_text(encoding="utf-8")))  # what it had started
             pids.unlink()
-
-
-if __name__ == "__main__":
-    unittest.main()

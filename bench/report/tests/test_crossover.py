@@ -77,7 +77,3 @@ class Crossover(unittest.TestCase):
         said = crossover_table(rows({"streaming-full-H:4": {64: 1.0, 128: 4.0}, "elu_plus_one-both-H:4": {64: 3.0, 128: 3.0}}, "training"))
         line, = [line for line in said.splitlines() if line.startswith("Linear")]
         self.assertRegex(line, r"forward \+ backward +f32 +1xNx256 +between 64 and 128$")
-
-
-if __name__ == "__main__":
-    unittest.main()

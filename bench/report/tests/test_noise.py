@@ -45,7 +45,3 @@ class Noise(unittest.TestCase):
                 self.assertEqual(len(note(path, [])), said)
                 self.assertEqual(len(json.loads(path.read_text(encoding="utf-8"))["context"]["noise"]), said)
             self.assertEqual(note(path, ["The machine was busy."])[0], "The machine was busy.")
-
-
-if __name__ == "__main__":
-    unittest.main()

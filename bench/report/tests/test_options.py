@@ -113,7 +113,3 @@ class Options(unittest.TestCase):
             why = self.refused(*argv)
             self.assertIn(said, why)
             self.assertNotIn("\n", why)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
@@ -14,17 +13,16 @@ from report.answer import WIDTH
 from report.command.options import ROOT
 from report.contestants import CONTESTANTS, contestant_of
 from report.results import case_named
+from report.tests import InFolder
 
 PROGRAM = os.environ.get("SLICESORT_BENCH_PROGRAM")
 ONE = "^max_exchange/host/forward/f32/ascending/text/B:2/N:37/C:24/T:1$"
 
 
 @unittest.skipUnless(PROGRAM, "no program is built")
-class Calls(unittest.TestCase):
+class Calls(InFolder):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        super().setUp()
         self.text = self.folder / "short.txt"
         self.text.write_text("a text of thirty-two characters.", encoding="ascii")
 
@@ -130,7 +128,3 @@ class Calls(unittest.TestCase):
         old = self.folder / "out.json"
         self.assertIn("byte for byte", self.call("--compare", str(old)))
         self.assertNotIn("byte for byte", self.call("--compare", str(old), "--filter", ONE, "--benchmark_min_time=0.001"))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -71,7 +71,7 @@ int main() {
 
   // [snippet]
   ss::csp const op{ss::group_size{4}};  // that is csp<ss::shift::linear, ss::reference>
-  auto const order = ss::view(order_data, op.saved_extents(shape));  // rows of groups, by a byte
+  auto const order = ss::view(order_data, op.saved_extents(shape));  // of std::uint8_t
   ss::exec::host const exec;
   ss::scratch memory;
   op.forward(exec, x, y, order, memory);

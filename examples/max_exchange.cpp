@@ -28,7 +28,7 @@ int main() {
   // [snippet]
   ss::max_exchange const op;  // with row 0; max_exchange{row}: with another
   ss::exec::host const exec;
-  auto const maximum = ss::view(row, {1, 1, 1});  // where each column's maximum was
+  auto const maximum = ss::view(row, {1, 1, 1});  // std::uint16_t: each column's maximum
   op.forward(exec, ss::view(x, shape), ss::view(y, shape), maximum);  // needs no workspace
   op.backward(exec, ss::view(dy, shape), maximum, ss::view(dx, shape));
   // [/snippet]

@@ -45,7 +45,7 @@ void train() {
 
   // [snippet]
   ss::softmax_attention<ss::mask::causal> const op;  // streaming; the scale is 1 / sqrt(channels)
-  auto const state = ss::view(state_data, op.saved_extents(q.extents(), v.extents()));
+  auto const state = ss::view(state_data, {1, 2, 5, 2});  // [batch, heads, queries, 2]
   ss::exec::host const exec;
   ss::scratch memory;
   op.forward(exec, {q, k, v}, y, state, memory);

@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cstdint>
-#include <exception>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -34,16 +33,6 @@ using optional_array = std::optional<array>;
 
 [[noreturn]] inline void refuse(std::string const& sentence) {
   throw ss::invalid_argument(sentence);
-}
-
-/// The sentence of an error. That of a workspace's size names the operator alone: adapters ask for
-/// the size themselves.
-inline std::string sentence_of(std::exception const& error) {
-  std::string sentence = error.what();
-  std::string const member = ".workspace_bytes:";
-  if (auto const i = sentence.find(member); i != std::string::npos)
-    sentence.erase(i, member.size() - 1);
-  return sentence;
 }
 
 /// Calls `f` with a zero of the array's element type; refuses types that no operator takes.

@@ -51,9 +51,8 @@ void csp(Call& call, csp_policies const& policies, array const& x, array const& 
   detail::with_csp(policies, [&](auto const& op) {
     with_element(x, [&](auto zero) {
       using T = decltype(zero);
-      auto const in = view3<T const>(x);
-      auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
-      op.forward(call.on, in, view3<T>(y), saved(order), scratch, {lengths_of(lengths)});
+      op.forward(call.exec, view3<T const>(x), view3<T>(y), saved(order), call.memory,
+                 {lengths_of(lengths)});
     });
   });
 }
@@ -63,9 +62,7 @@ void csp_backward(Call& call, csp_policies const& policies, array const& dy, arr
   detail::with_csp(policies, [&](auto const& op) {
     with_element(dy, [&](auto zero) {
       using T = decltype(zero);
-      auto const in = view3<T const>(dy);
-      auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
-      op.backward(call.on, in, {index_view(order)}, view3<T>(dx), scratch,
+      op.backward(call.exec, view3<T const>(dy), index_view(order), view3<T>(dx), call.memory,
                   {ss::grad_mode::overwrite, lengths_of(lengths)});
     });
   });
@@ -88,9 +85,7 @@ void sinkhorn_csp(Call& call, sinkhorn_policies const& policies, array const& x,
   auto const op = policies.op();
   with_float(x, [&](auto zero) {
     using T = decltype(zero);
-    auto const in = view3<T const>(x);
-    auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
-    op.forward(call.on, in, view3<T>(y), scratch, {lengths_of(lengths)});
+    op.forward(call.exec, view3<T const>(x), view3<T>(y), call.memory, {lengths_of(lengths)});
   });
 }
 template <class Call>
@@ -99,9 +94,7 @@ void sinkhorn_csp_backward(Call& call, sinkhorn_policies const& policies, array 
   auto const op = policies.op();
   with_float(dy, [&](auto zero) {
     using T = decltype(zero);
-    auto const in = view3<T const>(dy);
-    auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
-    op.backward(call.on, in, view3<T const>(x), view3<T>(dx), scratch,
+    op.backward(call.exec, view3<T const>(dy), view3<T const>(x), view3<T>(dx), call.memory,
                 {ss::grad_mode::overwrite, lengths_of(lengths)});
   });
 }

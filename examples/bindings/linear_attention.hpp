@@ -94,9 +94,7 @@ void linear_attention(Call& call, linear_attention_arguments const& arguments,
     with_element(a.q, [&](auto zero) {
       using T = decltype(zero);
       auto const in = detail::inputs<T>(a);
-      auto const scratch = call.scratch(
-          op.template workspace_bytes<T>(call.on, in.q.extents(), in.v.extents(), in.w.extents()));
-      op.forward(call.on, in, view4<T>(y), scratch,
+      op.forward(call.exec, in, view4<T>(y), call.memory,
                  {lengths_of(arguments.lengths), lengths_of(arguments.query_lengths), {}});
     });
   });
@@ -113,9 +111,7 @@ void linear_attention_backward(Call& call, linear_attention_arguments const& arg
       ss::linear_attention_gradients<T> const gradients{
           view4<T>(to.q), view4<T>(to.k), view4<T>(to.v),
           view3_or_none<T>(to.w, detail::random_axes)};
-      auto const scratch = call.scratch(op.template workspace_bytes<T>(
-          call.on, in.q.extents(), in.v.extents(), in.w.extents(), gradients.dw.extents()));
-      op.backward(call.on, view4<T const>(dy), in, gradients, scratch,
+      op.backward(call.exec, view4<T const>(dy), in, gradients, call.memory,
                   {ss::grad_mode::overwrite,
                    lengths_of(arguments.lengths),
                    lengths_of(arguments.query_lengths),

@@ -14,9 +14,8 @@ void max_exchange(Call& call, index_t row, array const& x, array const& y,
   ss::max_exchange const op(row);
   with_element(x, [&](auto zero) {
     using T = decltype(zero);
-    auto const in = view3<T const>(x);
-    auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
-    op.forward(call.on, in, view3<T>(y), saved(maximum), scratch, {lengths_of(lengths)});
+    op.forward(call.exec, view3<T const>(x), view3<T>(y), saved(maximum), call.memory,
+               {lengths_of(lengths)});
   });
 }
 template <class Call>
@@ -25,9 +24,7 @@ void max_exchange_backward(Call& call, index_t row, array const& dy, array const
   ss::max_exchange const op(row);
   with_element(dy, [&](auto zero) {
     using T = decltype(zero);
-    auto const in = view3<T const>(dy);
-    auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
-    op.backward(call.on, in, {index_view(maximum)}, view3<T>(dx), scratch,
+    op.backward(call.exec, view3<T const>(dy), index_view(maximum), view3<T>(dx), call.memory,
                 {ss::grad_mode::overwrite, lengths_of(lengths)});
   });
 }

@@ -18,10 +18,9 @@ void multi_permutation(Call& call, std::string const& order, array const& x, arr
   with_element(x, [&](auto zero) {
     using T = decltype(zero);
     using A = typename ss::dtype_traits<T>::accumulator;
-    auto const in = view3<T const>(x);
     auto const w = view1<A const>(weights, "[terms]");
-    auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
-    op.forward(call.on, in, w, view3<T>(y), saved(perm), scratch, {lengths_of(lengths)});
+    op.forward(call.exec, view3<T const>(x), w, view3<T>(y), saved(perm), call.memory,
+               {lengths_of(lengths)});
   });
 }
 /// Forms both gradients; `x` is what forward read.
@@ -33,11 +32,9 @@ void multi_permutation_backward(Call& call, array const& dy, array const& x, arr
   with_element(dy, [&](auto zero) {
     using T = decltype(zero);
     using A = typename ss::dtype_traits<T>::accumulator;
-    auto const in = view3<T const>(dy);
     auto const w = view1<A const>(weights, "[terms]");
-    auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
-    op.backward(call.on, in, view3<T const>(x), w, {index_view(perm)}, view3<T>(dx),
-                view1<A>(dweights, "[terms]"), scratch,
+    op.backward(call.exec, view3<T const>(dy), view3<T const>(x), w, index_view(perm), view3<T>(dx),
+                view1<A>(dweights, "[terms]"), call.memory,
                 {ss::grad_mode::overwrite, lengths_of(lengths)});
   });
 }

@@ -28,9 +28,7 @@ void shuffle(Call& call, index_t seed, std::string const& form, array const& x, 
   detail::with_shuffle(seed, form, [&](auto const& op) {
     with_element(x, [&](auto zero) {
       using T = decltype(zero);
-      auto const in = view3<T const>(x);
-      auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
-      op.forward(call.on, in, view3<T>(y), scratch, {lengths_of(lengths)});
+      op.forward(call.exec, view3<T const>(x), view3<T>(y), call.memory, {lengths_of(lengths)});
     });
   });
 }
@@ -40,9 +38,7 @@ void shuffle_backward(Call& call, index_t seed, std::string const& form, array c
   detail::with_shuffle(seed, form, [&](auto const& op) {
     with_element(dy, [&](auto zero) {
       using T = decltype(zero);
-      auto const in = view3<T const>(dy);
-      auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
-      op.backward(call.on, in, view3<T>(dx), scratch,
+      op.backward(call.exec, view3<T const>(dy), view3<T>(dx), call.memory,
                   {ss::grad_mode::overwrite, lengths_of(lengths)});
     });
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // slicing_sort and permute with types, ranks and policies of run time. A `Call` says where and with
-// what scratch memory: `on`, an execution policy, and `scratch(bytes)`, a workspace.
+// what memory: `exec`, an execution policy, and `memory`, a slicesort::scratch or one like it.
 #pragma once
 
 #include "named_order.hpp"
@@ -20,9 +20,8 @@ void slicing_sort(Call& call, std::string const& order, array const& x, array co
   ss::slicing_sort<named_order> const op{named_order(order)};
   with_element(x, [&](auto zero) {
     using T = decltype(zero);
-    auto const in = view3<T const>(x);
-    auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
-    op.forward(call.on, in, view3<T>(y), saved(perm), scratch, {lengths_of(lengths)});
+    op.forward(call.exec, view3<T const>(x), view3<T>(y), saved(perm), call.memory,
+               {lengths_of(lengths)});
   });
 }
 /// Also the backward pass of `permute`.
@@ -32,9 +31,7 @@ void slicing_sort_backward(Call& call, array const& dy, array const& perm, array
   ss::slicing_sort<> const op;
   with_element(dy, [&](auto zero) {
     using T = decltype(zero);
-    auto const in = view3<T const>(dy);
-    auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
-    op.backward(call.on, in, {index_view(perm)}, view3<T>(dx), scratch,
+    op.backward(call.exec, view3<T const>(dy), index_view(perm), view3<T>(dx), call.memory,
                 {ss::grad_mode::overwrite, lengths_of(lengths)});
   });
 }
@@ -68,9 +65,8 @@ void permute(Call& call, array const& x, array const& perm, array const& y,
   ss::permute const op;
   with_element(x, [&](auto zero) {
     using T = decltype(zero);
-    auto const in = view3<T const>(x);
-    auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, in.extents()));
-    op.forward(call.on, in, {index_view(perm)}, view3<T>(y), scratch, {lengths_of(lengths)});
+    op.forward(call.exec, view3<T const>(x), index_view(perm), view3<T>(y), call.memory,
+               {lengths_of(lengths)});
   });
 }
 

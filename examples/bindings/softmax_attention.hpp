@@ -64,14 +64,12 @@ void softmax_attention(Call& call, attention_arguments const& arguments, attenti
     using A = typename ss::dtype_traits<T>::accumulator;
     auto const in = detail::inputs<T>(a);
     auto const out = view4<T>(y, detail::output_axes);
-    auto const scratch =
-        call.scratch(op.template workspace_bytes<T>(call.on, in.q.extents(), in.v.extents()));
     ss::attention_options const options{lengths_of(arguments.lengths),
                                         lengths_of(arguments.query_lengths), arguments.drop()};
     if (state)
-      op.forward(call.on, in, out, {view4<A>(*state, detail::number_axes)}, scratch, options);
+      op.forward(call.exec, in, out, view4<A>(*state, detail::number_axes), call.memory, options);
     else
-      op.forward(call.on, in, out, ss::no_saved, scratch, options);
+      op.forward(call.exec, in, out, ss::no_saved, call.memory, options);
   });
 }
 /// Forms the gradients of `to`; a bias without an array there gets none.
@@ -87,11 +85,9 @@ void softmax_attention_backward(Call& call, attention_arguments const& arguments
     ss::attention_gradients<T> const gradients{
         view4<T>(to.q, detail::query_axes), view4<T>(to.k, detail::key_axes),
         view4<T>(to.v, detail::value_axes), view4_or_none<T>(to.bias, detail::bias_axes)};
-    auto const scratch = call.scratch(op.template workspace_bytes<T>(
-        call.on, in.q.extents(), in.v.extents(), gradients.dbias.extents()));
-    op.backward(call.on, view4<T const>(dy, detail::output_axes), in,
-                view4<T const>(y, detail::output_axes),
-                {view4<A const>(state, detail::number_axes)}, gradients, scratch,
+    op.backward(call.exec, view4<T const>(dy, detail::output_axes), in,
+                view4<T const>(y, detail::output_axes), view4<A const>(state, detail::number_axes),
+                gradients, call.memory,
                 {ss::grad_mode::overwrite, lengths_of(arguments.lengths),
                  lengths_of(arguments.query_lengths), arguments.drop()});
   });
@@ -110,9 +106,8 @@ void merge_attention(Call& call, std::vector<array> const& ys, std::vector<array
     for (std::size_t i = 0; i < ys.size(); ++i)
       parts.push_back({view4<T const>(ys[i], detail::output_axes),
                        view4<A const>(states[i], detail::number_axes)});
-    auto const out = view4<T>(y, detail::output_axes);
-    auto const scratch = call.scratch(op.template workspace_bytes<T>(call.on, out.extents()));
-    op.forward(call.on, parts, out, {view4<A>(state, detail::number_axes)}, scratch);
+    op.forward(call.exec, parts, view4<T>(y, detail::output_axes),
+               view4<A>(state, detail::number_axes), call.memory);
   });
 }
 

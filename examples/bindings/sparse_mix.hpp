@@ -47,14 +47,12 @@ void sparse_mix(Call& call, mix_policies const& policies, array const& x, array 
       using T = decltype(zero);
       auto const in = view3<T const>(x);
       auto const weights = view4<T const, ss::tensor_stack>(w, detail::weight_axes);
-      auto const scratch =
-          call.scratch(op.template workspace_bytes<T>(call.on, in.extents(), weights.extents()));
       ss::forward_options const options{lengths_of(lengths)};
       if (states)
-        op.forward(call.on, in, weights, view3<T>(y),
-                   {view4<T, ss::tensor_stack>(*states, detail::state_axes)}, scratch, options);
+        op.forward(call.exec, in, weights, view3<T>(y),
+                   view4<T, ss::tensor_stack>(*states, detail::state_axes), call.memory, options);
       else
-        op.forward(call.on, in, weights, view3<T>(y), ss::no_saved, scratch, options);
+        op.forward(call.exec, in, weights, view3<T>(y), ss::no_saved, call.memory, options);
     });
   });
 }
@@ -66,13 +64,10 @@ void sparse_mix_backward(Call& call, mix_policies const& policies, array const& 
   detail::with_mix(policies, [&](auto const& op) {
     with_element(dy, [&](auto zero) {
       using T = decltype(zero);
-      auto const in = view3<T const>(dy);
       auto const weights = view4<T const, ss::tensor_stack>(w, detail::weight_axes);
-      auto const scratch =
-          call.scratch(op.template workspace_bytes<T>(call.on, in.extents(), weights.extents()));
-      op.backward(call.on, in, view3<T const>(x), weights,
-                  {view4<T const, ss::tensor_stack>(states, detail::state_axes)}, view3<T>(dx),
-                  view4<T, ss::tensor_stack>(dw, detail::weight_axes), scratch,
+      op.backward(call.exec, view3<T const>(dy), view3<T const>(x), weights,
+                  view4<T const, ss::tensor_stack>(states, detail::state_axes), view3<T>(dx),
+                  view4<T, ss::tensor_stack>(dw, detail::weight_axes), call.memory,
                   {ss::grad_mode::overwrite, lengths_of(lengths)});
     });
   });

@@ -46,15 +46,14 @@ struct half_results {
     auto const state_of_sort = ss::view(perm, shape);
     auto const row = ss::view(maximum, {3, 1, 8});
     ss::extents4 const heads{1, 3, 40, 8};
-    std::vector<std::byte> scratch(sort.workspace_bytes<T>(on, shape) +
-                                   attention.workspace_bytes<T>(on, heads, heads));
-    sort.forward(on, from, ss::view(sorted, shape), state_of_sort, scratch);
-    sort.backward(on, ss::view(dy, shape), state_of_sort, ss::view(dx, shape), scratch,
+    ss::scratch memory;
+    sort.forward(on, from, ss::view(sorted, shape), state_of_sort, memory);
+    sort.backward(on, ss::view(dy, shape), state_of_sort, ss::view(dx, shape), memory,
                   {ss::grad_mode::accumulate});
     ss::max_exchange{}.forward(on, from, ss::view(exchanged, shape), row);
     auto const values = ss::view(dy, heads);
     attention.forward(on, {values, values, values}, ss::view(attended, heads), ss::no_saved,
-                      scratch);
+                      memory);
   }
 };
 

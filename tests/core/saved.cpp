@@ -8,7 +8,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -63,16 +62,16 @@ TEST_CASE("a view without braces is the state that it is in braces") {
   auto const from = ss::view(in, shape);
   ss::exec::host const here;
   ss::slicing_sort<> const op;
-  std::vector<std::byte> scratch(op.workspace_bytes<float>(here, {1, 4, 1}));
+  ss::scratch memory;
   auto const state = ss::view(second, shape);
 
-  op.forward(here, from, ss::view(sorted, shape), {ss::view(first, shape)}, scratch);
-  op.forward(here, from, ss::view(again, shape), state, scratch);
+  op.forward(here, from, ss::view(sorted, shape), {ss::view(first, shape)}, memory);
+  op.forward(here, from, ss::view(again, shape), state, memory);
   CHECK(second == std::vector<std::uint16_t>{3, 1, 2, 0});
   CHECK(second == first);
   CHECK(again == sorted);
-  CHECK(op.check_backward(here, ss::view(again, shape), state, ss::view(back, shape), scratch));
-  op.backward(here, ss::view(again, shape), state, ss::view(back, shape), scratch);
+  CHECK(op.check_backward(here, ss::view(again, shape), state, ss::view(back, shape), memory));
+  op.backward(here, ss::view(again, shape), state, ss::view(back, shape), memory);
   CHECK(back == in);
 
   std::vector<std::uint16_t> maximum(1);

@@ -54,8 +54,8 @@ void check_moves(Op const& op, unsigned tasks) {
       tasks,
       [&](auto const& on) {
         tensor<float> y(e);
-        std::vector<unsigned char> scratch(op.template workspace_bytes<float>(on, e));
-        op.forward(on, x.view(), y.view(), ss::no_saved, scratch);
+        ss::scratch memory;
+        op.forward(on, x.view(), y.view(), ss::no_saved, memory);
         return y.elements();
       },
       [&](auto const& on) { return op.template workspace_bytes<float>(on, e); });
@@ -78,9 +78,9 @@ TEST_CASE("sparse_mix: a task is a tile of channels") {
       6,
       [&](auto const& on) {
         tensor<float> y(e);
-        std::vector<unsigned char> scratch(op.template workspace_bytes<float>(on, e, w));
+        ss::scratch memory;
         op.forward(on, x.view(), ss::tensor_stack<float const>(weights.data(), w), y.view(),
-                   ss::no_saved, scratch);
+                   ss::no_saved, memory);
         return y.elements();
       },
       [&](auto const& on) { return op.template workspace_bytes<float>(on, e, w); });
@@ -97,8 +97,8 @@ TEST_CASE("softmax_attention: a task is some queries of a head") {
       6,
       [&](auto const& on) {
         std::vector<float> y(x.size());
-        std::vector<unsigned char> scratch(op.template workspace_bytes<float>(on, e, e));
-        op.forward(on, {all, all, all, {}}, ss::tensor4<float>(y.data(), e), ss::no_saved, scratch);
+        ss::scratch memory;
+        op.forward(on, {all, all, all, {}}, ss::tensor4<float>(y.data(), e), ss::no_saved, memory);
         return y;
       },
       [&](auto const& on) { return op.template workspace_bytes<float>(on, e, e); });

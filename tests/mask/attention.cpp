@@ -36,10 +36,10 @@ TEST_CASE_TEMPLATE("both{causal, fixed{2, 1}}", Algorithm, ss::streaming, ss::ma
   auto const state = ss::tensor4<double>(state_data.data(), op.saved_extents(e, e));
   ss::attention_inputs<double> const in{ss::view(q, e), ss::view(k, e), ss::view(v, e), {}};
   ss::exec::host const on;
-  std::vector<unsigned char> scratch(op.template workspace_bytes<double>(on, e, e));
-  op.forward(on, in, ss::view(y, e), {state}, scratch);
+  ss::scratch memory;
+  op.forward(on, in, ss::view(y, e), {state}, memory);
   op.backward(on, ss::view(dy, e), in, ss::view(y, e), {ss::tensor4<double const>(state)},
-              {ss::view(dq, e), ss::view(dk, e), ss::view(dv, e), {}}, scratch);
+              {ss::view(dq, e), ss::view(dk, e), ss::view(dv, e), {}}, memory);
   check_near(
       y, {1, 0, 0.3302384507, 0.6697615493, 0.391140635, 0.608859365, 0.6637133919, 0.3648839899});
   check_near(dq, {0, 0, -0.1563985965, 0.1563985965, 0.4449754198, 0.4449754198, -0.6090668944,

@@ -84,9 +84,8 @@ class attention {
   template <class Exec, class Mask>
   void forward(Exec const& on, Mask mask, key_slice s, result& r) const {
     ss::softmax_attention<Mask> const op(mask);
-    auto const in = inputs(s);
-    auto memory = scratch(on, op, in);
-    op.forward(on, in, tensor4<double>(r.y.data(), of_y()),
+    ss::scratch memory;
+    op.forward(on, inputs(s), tensor4<double>(r.y.data(), of_y()),
                {tensor4<double>(r.state.data(), of_state())}, memory);
   }
   // Adds the part's gradients to those of `r`, whose y and state it is given.
@@ -99,7 +98,7 @@ class attention {
                 result& r) const {
     ss::softmax_attention<Mask> const op(mask);
     auto const in = inputs(s);
-    auto memory = scratch(on, op, in);
+    ss::scratch memory;
     op.backward(
         on, tensor4<double const>(dy.data(), of_y()), in, tensor4<double const>(y.data(), of_y()),
         {tensor4<double const>(state.data(), of_state())},
@@ -137,12 +136,6 @@ class attention {
   }
   ss::attention_inputs<double> inputs(key_slice s) const {
     return {{q.data(), of_q()}, slice(k, of_k(), s), slice(v, of_v(), s), {}};
-  }
-  template <class Exec, class Op>
-  static std::vector<unsigned char> scratch(Exec const& on, Op const& op,
-                                            ss::attention_inputs<double> const& in) {
-    return std::vector<unsigned char>(
-        op.template workspace_bytes<double>(on, in.q.extents(), in.v.extents()));
   }
 };
 
@@ -303,7 +296,7 @@ TEST_CASE("golden gradients") {
   for_each_backend_once(3, [&](auto const& on) {
     CAPTURE(describe_exec(on));
     numbers y[2], state[2], dq(8), dk(10), dv(10);
-    std::vector<unsigned char> scratch(op.template workspace_bytes<double>(on, e, e));
+    ss::scratch memory;
     auto const inputs = [&](int part) {
       extents4 const keys{1, 1, part == 0 ? 3 : 2, 2};
       return ss::attention_inputs<double>{
@@ -314,7 +307,7 @@ TEST_CASE("golden gradients") {
       auto const i = static_cast<std::size_t>(part);
       y[i].resize(8), state[i].resize(8);
       tensor4<double> const of_y(y[i].data(), e), of_state(state[i].data(), e);
-      op.forward(on, inputs(part), of_y, {of_state}, scratch);
+      op.forward(on, inputs(part), of_y, {of_state}, memory);
       parts.push_back({of_y, of_state});
     }
     numbers merged(8), merged_state(8);
@@ -326,7 +319,7 @@ TEST_CASE("golden gradients") {
       op.backward(on, tensor4<double const>(dy.data(), e), inputs(part), of_y, {of_state},
                   {tensor4<double>(dq.data(), e), tensor4<double>(dk.data() + 6 * part, keys),
                    tensor4<double>(dv.data() + 6 * part, keys)},
-                  scratch, {ss::grad_mode::accumulate});
+                  memory, {ss::grad_mode::accumulate});
     }
     CHECK(distance(dq, dq_want) < 6e-11);
   });

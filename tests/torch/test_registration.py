@@ -176,7 +176,7 @@ class Sentences(unittest.TestCase):
         self.refused("as many states as ys", F.merge_attention, [q], [])
         self.refused("there must be at least one part", F.merge_attention, [], [])
         self.refused("^softmax_attention(.forward)?: k.heads is 1, must be 3", F.softmax_attention, q, q[:, :1], q)
-        self.refused("^linear_attention: .*w", F.linear_attention, q, q, q, feature="random_exp")
+        self.refused("^linear_attention.forward: .*w", F.linear_attention, q, q, q, feature="random_exp")
         self.refused(r"torch has no memory for a tensor of \[1048576, 1048576, 1024\]: .*allocate", F.slicing_sort,
                      torch.zeros(1).expand(2**20, 2**20, 2**10))
 

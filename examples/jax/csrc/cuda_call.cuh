@@ -31,21 +31,46 @@ __global__ void widen(std::int32_t const* from, index_t* to, index_t count) {
 }
 }  // namespace
 
-class call {
+/// Memory that XLA takes back when the call's work on the stream is done.
+class xla_bytes {
  public:
-  ss::exec::cuda on;
+  explicit xla_bytes(ffi::ScratchAllocator& allocator) : allocator_(allocator) {}
+  void resize(std::size_t size) {
+    auto const memory = size == 0 ? std::optional<void*>(nullptr) : allocator_.Allocate(size, 256);
+    if (!memory)
+      bindings::refuse("no memory for a workspace of " + std::to_string(size) + " bytes");
+    data_ = static_cast<unsigned char*>(*memory);
+    size_ = size;
+  }
+  unsigned char* data() const { return data_; }
+  std::size_t size() const { return size_; }
 
-  explicit call(place&& at) : on{at.stream}, memory_(std::move(at.memory)) {}
+ private:
+  ffi::ScratchAllocator& allocator_;
+  unsigned char* data_ = nullptr;
+  std::size_t size_ = 0;
+};
 
-  ss::workspace scratch(std::size_t bytes) { return {allocate(bytes), bytes}; }
+class call {
+  ffi::ScratchAllocator allocator_;
+
+ public:
+  ss::exec::cuda exec;
+  ss::basic_scratch<xla_bytes> memory{xla_bytes(allocator_)};
+
+  explicit call(place&& at) : allocator_(std::move(at.memory)), exec{at.stream} {}
+  call(call const&) = delete;
+
   optional_array lengths(char const* name, in const& buffer) {
     auto a = to_optional(name, buffer);
     if (!a) return a;
     if (a->type == bindings::dtype::i32) {
       auto const count = static_cast<index_t>(buffer.element_count());
-      auto* const copy = static_cast<index_t*>(allocate(count * sizeof(index_t)));
+      xla_bytes memory_of_copy(allocator_);
+      memory_of_copy.resize(static_cast<std::size_t>(count) * sizeof(index_t));
+      auto* const copy = reinterpret_cast<index_t*>(memory_of_copy.data());
       if (count > 0) {
-        widen<<<1, 256, 0, on.stream>>>(static_cast<std::int32_t const*>(a->data), copy, count);
+        widen<<<1, 256, 0, exec.stream>>>(static_cast<std::int32_t const*>(a->data), copy, count);
         succeed(cudaGetLastError());
       }
       a->data = copy;
@@ -61,22 +86,10 @@ class call {
       bindings::refuse("seed must be two words of uint32");
     std::uint32_t words[2];
     succeed(cudaMemcpyAsync(words, buffer.untyped_data(), sizeof(words), cudaMemcpyDeviceToHost,
-                            on.stream));
-    succeed(cudaStreamSynchronize(on.stream));
+                            exec.stream));
+    succeed(cudaStreamSynchronize(exec.stream));
     return static_cast<index_t>(std::uint64_t{words[1]} << 32 | words[0]);
   }
-
- private:
-  // XLA takes the memory back when the call's work on the stream is done.
-  void* allocate(std::size_t bytes) {
-    if (bytes == 0) return nullptr;
-    auto const memory = memory_.Allocate(bytes, 256);
-    if (!memory)
-      bindings::refuse("no memory for a workspace of " + std::to_string(bytes) + " bytes");
-    return *memory;
-  }
-
-  ffi::ScratchAllocator memory_;
 };
 
 }  // namespace slicesort_jax

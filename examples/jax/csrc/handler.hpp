@@ -46,7 +46,7 @@ ffi::Error run(place&& at, F const& f) {
     f(here);
     return ffi::Error::Success();
   } catch (std::invalid_argument const& refused) {
-    return ffi::Error::InvalidArgument(bindings::sentence_of(refused));
+    return ffi::Error::InvalidArgument(refused.what());
   } catch (std::exception const& failed) {
     return ffi::Error::Internal(failed.what());
   }

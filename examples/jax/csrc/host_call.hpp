@@ -26,14 +26,11 @@ struct place {};
 /// What the operators are called with (see ../../bindings/slicing_sort.hpp).
 class call {
  public:
-  ss::exec::host on;
+  ss::exec::host exec;
+  ss::scratch memory;
 
-  explicit call(place) { on.threads = threads == 0 ? 1u : threads.load(); }
+  explicit call(place) { exec.threads = threads == 0 ? 1u : threads.load(); }
 
-  ss::workspace scratch(std::size_t bytes) {
-    memory_.reset(new unsigned char[bytes]);
-    return {memory_.get(), bytes};
-  }
   /// Without `jax_enable_x64` JAX has no int64, so lengths may be int32. (A call has up to two.)
   optional_array lengths(char const* name, in const& buffer) {
     auto a = to_optional(name, buffer);
@@ -59,7 +56,6 @@ class call {
   }
 
  private:
-  std::unique_ptr<unsigned char[]> memory_;  // not a vector, which would write zeros
   std::vector<std::unique_ptr<std::vector<index_t>>> lengths_;
 };
 

@@ -39,17 +39,33 @@ struct torch_threads {
 };
 inline constexpr torch_threads threads{};
 
-/// What every call has: the tensor that says where it runs, and scratch memory, which is torch's
-/// and goes back to it when the call returns (on a GPU its allocator keeps the stream's order).
-class call_memory {
+/// Memory of torch's, on the device of a tensor.
+class torch_bytes {
  public:
-  explicit call_memory(Tensor const& first) : first_(first) {}
-
-  slicesort::workspace scratch(std::size_t bytes) {
-    if (bytes == 0) return {};
-    scratch_ = make(first_, {static_cast<int64_t>(bytes)}, ScalarType::Byte);
-    return {scratch_->data_ptr(), bytes};
+  explicit torch_bytes(Tensor const& first) : first_(first) {}
+  void resize(std::size_t size) {
+    bytes_.reset();
+    if (size > 0) bytes_ = make(first_, {static_cast<int64_t>(size)}, ScalarType::Byte);
+    size_ = size;
   }
+  unsigned char* data() const {
+    return bytes_ ? static_cast<unsigned char*>(bytes_->data_ptr()) : nullptr;
+  }
+  std::size_t size() const { return size_; }
+
+ private:
+  Tensor const& first_;
+  optional_tensor bytes_;
+  std::size_t size_ = 0;
+};
+
+/// The arguments of a call: tensors on the device of the first, and scratch memory, which torch
+/// gets back when the call returns (on a GPU its allocator keeps the stream's order).
+class call_arguments {
+ public:
+  explicit call_arguments(Tensor const& first) : memory(torch_bytes(first)), first_(first) {}
+
+  slicesort::basic_scratch<torch_bytes> memory;
 
   /// The tensor as an array; refuses one that lies on another device than the first.
   array operator()(Tensor const& t, char const* name) const {
@@ -64,19 +80,18 @@ class call_memory {
 
  private:
   Tensor const& first_;
-  optional_tensor scratch_;
 };
 
 // Two types with names of their own, for the units of both backends meet in one library.
 #ifdef __CUDACC__
 /// A call on the current stream of a tensor's device.
-class cuda_call : public call_memory {
+class cuda_call : public call_arguments {
   torch::stable::accelerator::DeviceGuard guard_;
 
  public:
   explicit cuda_call(Tensor const& first)
-      : call_memory(first), guard_(first.get_device_index()), on{stream_of(first)} {}
-  slicesort::exec::cuda on;
+      : call_arguments(first), guard_(first.get_device_index()), exec{stream_of(first)} {}
+  slicesort::exec::cuda exec;
 
  private:
   static CUstream_st* stream_of(Tensor const& first) {
@@ -88,10 +103,10 @@ class cuda_call : public call_memory {
 using call = cuda_call;
 #else
 /// A call on torch's threads.
-class host_call : public call_memory {
+class host_call : public call_arguments {
  public:
-  using call_memory::call_memory;
-  slicesort::exec::host_on<torch_threads const> on{threads};
+  using call_arguments::call_arguments;
+  slicesort::exec::host_on<torch_threads const> exec{threads};
 };
 using call = host_call;
 #endif

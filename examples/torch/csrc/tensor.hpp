@@ -89,7 +89,7 @@ void boxed(StableIValue* stack, std::uint64_t arguments, std::uint64_t results) 
   try {
     TORCH_BOX(Operator)(stack, arguments, results);
   } catch (std::invalid_argument const& error) {
-    throw std::runtime_error(bindings::sentence_of(error));
+    throw std::runtime_error(error.what());
   }
 }
 

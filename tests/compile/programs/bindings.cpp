@@ -48,12 +48,8 @@ void refuses(char const* sentence, F const& f) {
 }
 
 struct host_call {
-  ss::exec::host on{2};
-  std::vector<unsigned char> memory;
-  ss::workspace scratch(std::size_t bytes) {
-    memory.resize(bytes);
-    return memory;
-  }
+  ss::exec::host exec{2};
+  ss::scratch memory;
 };
 
 template <class T>
@@ -88,9 +84,9 @@ void compare(char const* what, Named const& named, Own const& own) {
   std::vector<float> x = normal(size, 1), y(size), expected(size);
   host_call call;
   named(call, wrap(x, {2, 37, 6}), wrap(y, {2, 37, 6}));
-  std::vector<unsigned char> scratch(1 << 20);
+  ss::scratch memory;
   own(ss::exec::host{}, ss::view(std::as_const(x), shape), ss::view(expected, shape),
-      ss::workspace(scratch));
+      ss::workspace(memory));
   check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, what);
 }
 
@@ -205,9 +201,9 @@ void compare_attention(char const* mask, Own const& own) {
   bindings::softmax_attention(call, {mask, std::nullopt, {}, {}, 0.25, 9}, {q, q, q, {}},
                               wrap(y, {2, 1, 37, 6}), std::nullopt);
   ss::tensor4<float const> const in(x.data(), e);
-  std::vector<unsigned char> scratch(1 << 20);
+  ss::scratch memory;
   own.forward(ss::exec::host{}, {in, in, in}, ss::tensor4<float>(expected.data(), e), ss::no_saved,
-              scratch, {{}, {}, {0.25, 9}});
+              memory, {{}, {}, {0.25, 9}});
   check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, mask);
 }
 
@@ -237,10 +233,10 @@ void attention() {
   bindings::linear_attention(call, {"relu{0.125}", "at_least{0.5}", "causal", {}, {}},
                              {q, q, q, {}}, wrap(y, {2, 1, 37, 6}));
   ss::tensor4<float const> const in(x.data(), e);
-  std::vector<unsigned char> scratch(1 << 20);
+  ss::scratch memory;
   ss::linear_attention(ss::feature::relu{0.125}, ss::divisor::at_least{0.5},
                        ss::direction::causal{})
-      .forward(ss::exec::host{}, {in, in, in}, ss::tensor4<float>(expected.data(), e), scratch);
+      .forward(ss::exec::host{}, {in, in, in}, ss::tensor4<float>(expected.data(), e), memory);
   check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, "linear_attention");
 }
 
@@ -374,9 +370,11 @@ void sentences() {
   refuses("lengths.size is 0", [&] {
     bindings::shuffle(call, 0, "per_channel", wrap(x, {2, 37, 6}), wrap(y, {2, 37, 6}), no_lengths);
   });
-  ss::invalid_argument const sized("softmax_attention.workspace_bytes: k.heads is 1, must be 2");
-  check(bindings::sentence_of(sized) == "softmax_attention: k.heads is 1, must be 2",
-        "sentence_of");
+  refuses("softmax_attention.forward: k.heads is 1, must be 2", [&] {
+    array const two = wrap(x, {1, 2, 3, 4}), one = wrap(x, {1, 1, 3, 4});
+    bindings::softmax_attention(call, {"full", std::nullopt, {}, {}, 0, 0}, {two, one, one, {}},
+                                wrap(y, {1, 2, 3, 4}), std::nullopt);
+  });
   refuses("there must be as many states as ys", [&] {
     bindings::merge_attention(call, {wrap(x, {1, 1, 1, 1})}, {}, wrap(y, {1, 1, 1, 1}),
                               wrap(y, {1, 1, 1, 2}));

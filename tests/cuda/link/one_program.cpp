@@ -5,7 +5,6 @@
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstdint>
-#include <vector>
 
 extern "C" int sort_column_a(float const*, float*, int*, int, char*);
 extern "C" int sort_column_b(float const*, float*, int*, int, char*);
@@ -18,9 +17,9 @@ int sort_here(float const* x, float* y, int* rows, int length, char*) {
   ss::slicing_sort<ss::descending> const op;
   ss::exec::host const on{};
   ss::extents3 const e{1, length, 1};
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, e));
+  ss::scratch memory;
   op.forward(on, ss::tensor3<float const>(x, e), ss::tensor3<float>(y, e),
-             {ss::tensor3<std::int32_t>(rows, e)}, scratch);
+             {ss::tensor3<std::int32_t>(rows, e)}, memory);
   return 0;
 }
 

@@ -95,7 +95,7 @@ int main() {
   op.forward(on, {q, k, v, {learned.data(), relative}}, y, {state}, scratch);
   scratch.resize(op.workspace_bytes<float>(on, q_shape, k_shape, relative));
   op.backward(on, dy, {q, k, v, {learned.data(), relative}}, y, {state},
-              {{}, {}, {}, ss::view(dlearned, relative)}, scratch);
+              ss::grad_bias(ss::view(dlearned, relative)), scratch);
   auto const dtable = t5_gradient(dlearned, heads, queries, keys);
   // [/snippet gradient]
   print("T5", y_data);
@@ -109,7 +109,7 @@ int main() {
   op.forward(on, {q, k, v, {map.data(), shared}}, y, {state}, scratch);
   scratch.resize(op.workspace_bytes<float>(on, q_shape, k_shape, shared));
   op.backward(on, dy, {q, k, v, {map.data(), shared}}, y, {state},
-              {{}, {}, {}, ss::view(dmap, shared)}, scratch);
+              ss::grad_bias(ss::view(dmap, shared)), scratch);
   // [/snippet shared]
   print("map", y_data);
   print("dmap", dmap);

@@ -136,8 +136,7 @@ void call() {
 
   // [snippet causal]
   // Query i looks at keys 0 .. i.
-  ss::linear_attention const causal{ss::feature::elu_plus_one{}, ss::divisor::sum_plus{},
-                                    ss::direction::causal{}};
+  ss::linear_attention const causal{ss::direction::causal{}};
   std::vector<unsigned char> more(causal.workspace_bytes<double>(on, q.extents(), v.extents()));
   causal.forward(on, {q, k, v}, y, more);
   // [/snippet causal]
@@ -147,8 +146,7 @@ void call() {
 
   // [snippet native]
   // On a GPU, bfloat16 and float16 by tensor cores: faster, with bits of its own.
-  ss::linear_attention const quick{ss::feature::elu_plus_one{}, ss::divisor::sum_plus{},
-                                   ss::direction::causal{}, ss::products::native};
+  ss::linear_attention const quick{ss::direction::causal{}, ss::products::native};
   // [/snippet native]
   numbers const exact = y_data;
   quick.forward(on, {q, k, v}, y, more);
@@ -157,7 +155,7 @@ void call() {
   // [snippet lengths]
   // Of this sample three keys are valid, and four queries.
   ss::index_t const keys = 3, queries = 4;
-  op.forward(on, {q, k, v}, y, scratch, {{&keys, 1}, {&queries, 1}});
+  op.forward(on, {q, k, v}, y, scratch, ss::lengths(keys, queries));
   // [/snippet lengths]
   const_heads const first_k(k_data.data(), {1, 2, 3, 4}, k.strides()),
       first_v(v_data.data(), {1, 2, 3, 4}, v.strides());
@@ -270,7 +268,7 @@ void learn() {
   ss::exec::host const on;
   std::vector<unsigned char> scratch(
       op.workspace_bytes<double>(on, q.extents(), v.extents(), w.extents(), dw.extents()));
-  op.backward(on, dy, {q, k, v, w}, {{}, {}, {}, dw}, scratch);
+  op.backward(on, dy, {q, k, v, w}, ss::grad_w(dw), scratch);
   // [/snippet gradient]
   print("dw", dw_data, is_gradient(dw_data, w_data, [&](auto& at) {
           return product(dy_data, forward(op, ss::view(at, w.extents())));

@@ -78,7 +78,8 @@ struct sinkhorn_policies {
   index_t iterations, reference;
 
   ss::sinkhorn_csp<named_shift> op() const {
-    return {named_grouping(groups), {tau, iterations}, named_shift(shift), {reference}};
+    return {
+        named_grouping(groups), {tau, iterations}, named_shift(shift), ss::reference{reference}};
   }
 };
 

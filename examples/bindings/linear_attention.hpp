@@ -97,7 +97,7 @@ void linear_attention(Call& call, linear_attention_arguments const& arguments,
       auto const scratch = call.scratch(
           op.template workspace_bytes<T>(call.on, in.q.extents(), in.v.extents(), in.w.extents()));
       op.forward(call.on, in, view4<T>(y), scratch,
-                 {lengths_of(arguments.lengths), lengths_of(arguments.query_lengths), {}});
+                 ss::lengths(lengths_of(arguments.lengths), lengths_of(arguments.query_lengths)));
     });
   });
 }
@@ -116,10 +116,7 @@ void linear_attention_backward(Call& call, linear_attention_arguments const& arg
       auto const scratch = call.scratch(op.template workspace_bytes<T>(
           call.on, in.q.extents(), in.v.extents(), in.w.extents(), gradients.dw.extents()));
       op.backward(call.on, view4<T const>(dy), in, gradients, scratch,
-                  {ss::grad_mode::overwrite,
-                   lengths_of(arguments.lengths),
-                   lengths_of(arguments.query_lengths),
-                   {}});
+                  ss::lengths(lengths_of(arguments.lengths), lengths_of(arguments.query_lengths)));
     });
   });
 }

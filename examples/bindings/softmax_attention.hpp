@@ -66,8 +66,9 @@ void softmax_attention(Call& call, attention_arguments const& arguments, attenti
     auto const out = view4<T>(y, detail::output_axes);
     auto const scratch =
         call.scratch(op.template workspace_bytes<T>(call.on, in.q.extents(), in.v.extents()));
-    ss::attention_options const options{lengths_of(arguments.lengths),
-                                        lengths_of(arguments.query_lengths), arguments.drop()};
+    ss::attention_options const options{
+        ss::lengths(lengths_of(arguments.lengths), lengths_of(arguments.query_lengths)),
+        arguments.drop()};
     if (state)
       op.forward(call.on, in, out, {view4<A>(*state, detail::number_axes)}, scratch, options);
     else
@@ -92,8 +93,8 @@ void softmax_attention_backward(Call& call, attention_arguments const& arguments
     op.backward(call.on, view4<T const>(dy, detail::output_axes), in,
                 view4<T const>(y, detail::output_axes),
                 {view4<A const>(state, detail::number_axes)}, gradients, scratch,
-                {ss::grad_mode::overwrite, lengths_of(arguments.lengths),
-                 lengths_of(arguments.query_lengths), arguments.drop()});
+                {ss::lengths(lengths_of(arguments.lengths), lengths_of(arguments.query_lengths)),
+                 arguments.drop()});
   });
 }
 

@@ -69,7 +69,7 @@ TEST_CASE("views share memory if they share a byte") {
     std::set_intersection(first.begin(), first.end(), second.begin(), second.end(),
                           std::back_inserter(both));
     CAPTURE(i);
-    CHECK(ss::detail::shared_bytes::between(a, b) == !both.empty());
+    CHECK(ss::detail::byte_overlap::between(a, b) == !both.empty());
     ++(both.empty() ? apart : sharing);
   }
   CHECK(apart > 2000);

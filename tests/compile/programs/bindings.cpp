@@ -207,7 +207,7 @@ void compare_attention(char const* mask, Own const& own) {
   ss::tensor4<float const> const in(x.data(), e);
   std::vector<unsigned char> scratch(1 << 20);
   own.forward(ss::exec::host{}, {in, in, in}, ss::tensor4<float>(expected.data(), e), ss::no_saved,
-              scratch, {{}, {}, {0.25, 9}});
+              scratch, ss::dropout{0.25, 9});
   check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, mask);
 }
 

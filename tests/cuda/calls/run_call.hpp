@@ -58,7 +58,7 @@ inline ss::sinkhorn_csp<> relaxed() { return ss::sinkhorn_csp<>{ss::group_size{1
 template <class F>
 auto with_mix(int which, F const& f) {
   if (which == 0) return f(ss::sparse_mix<ss::topology::cdil>{});
-  return f(ss::sparse_mix<ss::topology::cdil, ss::residual::none>{{}, ss::recompute});
+  return f(ss::sparse_mix<ss::topology::cdil, ss::residual::none>{ss::recompute});
 }
 // Then permute, by what slicing_sort saves.
 inline constexpr int first_permute = first_mix + 4;

@@ -190,6 +190,23 @@ struct view_of_rank3<tensor3<T>> {
 template <class T>
 using view_of_rank3_t = typename view_of_rank3<T>::type;
 
+template <class T>
+using element_of_rank3 = typename view_of_rank3_t<T>::value_type;
+
+// True for a view that an argument of this rank takes.
+template <class T>
+inline constexpr bool is_view_of_rank3 = is_mdspan_of_rank<T, 3>;
+template <class T>
+inline constexpr bool is_view_of_rank3<tensor3<T>> = true;
+template <class T>
+inline constexpr bool is_view_of_rank4 = is_view_of_rank3<T> || is_mdspan_of_rank<T, 4>;
+template <class T>
+inline constexpr bool is_view_of_rank4<tensor4<T>> = true;
+template <class T>
+using if_view_of_rank3 = std::enable_if_t<is_view_of_rank3<T>, int>;
+template <class T>
+using if_view_of_rank4 = std::enable_if_t<is_view_of_rank4<T>, int>;
+
 // A view of rank 4, or one of rank 3 as a stack of one.
 template <class T>
 struct view_of_rank4 {

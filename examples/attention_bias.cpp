@@ -95,7 +95,7 @@ int main() {
   auto const dbias = ss::view(dlearned, relative);
   // [snippet]
   op.forward(exec, {q, k, v, bias}, y, state, memory);
-  op.backward(exec, dy, {q, k, v, bias}, y, state, {{}, {}, {}, dbias}, memory);
+  op.backward(exec, dy, {q, k, v, bias}, y, state, ss::grad_bias(dbias), memory);
   // [/snippet]
   auto const dtable = t5_gradient(dlearned, heads, queries, keys);
   print("T5", y_data);
@@ -108,16 +108,15 @@ int main() {
   ss::extents4 const shared{1, 1, queries, keys};
   op.forward(exec, {q, k, v, {map.data(), shared}}, y, state, memory);
   op.backward(exec, dy, {q, k, v, {map.data(), shared}}, y, state,
-              {{}, {}, {}, ss::view(dmap, shared)}, memory);
+              ss::grad_bias(ss::view(dmap, shared)), memory);
   // [/snippet shared]
   print("map", y_data);
   print("dmap", dmap);
 
   // [snippet dropout]
-  // In training, with a new seed for every step; backward takes the same options.
-  ss::attention_options options;
-  options.dropout = {0.25, 3};  // a quarter of the weights, seed 3
-  op.forward(exec, {q, k, v}, y, state, memory, options);
+  // In training, with a new seed for every step; backward takes the same.
+  ss::dropout const drop{0.25, 3};  // a quarter of the weights, seed 3
+  op.forward(exec, {q, k, v}, y, state, memory, drop);
   // [/snippet dropout]
   print("dropout", y_data);
 }

@@ -51,7 +51,7 @@ int main() {
   ss::basic_scratch<thrust::device_vector<unsigned char>> memory;
   op.forward(exec, ss::view(x, shape), ss::view(y, shape), ss::view(perm, shape), memory);
   op.backward(exec, ss::view(dy, shape), ss::view(perm, shape), ss::view(dx, shape), memory,
-              {ss::grad_mode::accumulate});  // dx += gradient
+              ss::grad_mode::accumulate);  // dx += gradient
   // [/snippet]
 
   print("y: every column sorted", y, shape);

@@ -38,8 +38,7 @@ int main() {
   report(op.check_forward(exec, x, repeated, perm, memory));
 
   std::vector<ss::index_t> const lengths = {5};
-  ss::forward_options const options{ss::view(lengths)};
-  report(op.check_forward(exec, x, y, perm, memory, options));
+  report(op.check_forward(exec, x, y, perm, memory, ss::lengths(lengths)));
 
   report(op.check_forward(ss::exec::host{0}, x, y, perm, memory));
 

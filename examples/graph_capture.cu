@@ -33,7 +33,7 @@ int main() {
   ss::slicing_sort<> const op;
   ss::exec::cuda const exec{stream};
   // A replay uses the memory of the capture, so its size is settled before.
-  device_array<unsigned char> const memory(op.workspace_bytes<float>(exec, shape));
+  device_array<unsigned char> const memory(op.workspace_bytes(exec, ss::view(x, shape)));
 
   cudaGraph_t graph = nullptr;
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));

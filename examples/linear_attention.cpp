@@ -136,8 +136,7 @@ void call() {
 
   // [snippet causal]
   // Query i looks at keys 0 .. i.
-  ss::linear_attention const causal{ss::feature::elu_plus_one{}, ss::divisor::sum_plus{},
-                                    ss::direction::causal{}};
+  ss::linear_attention const causal{ss::direction::causal{}};
   causal.forward(exec, {q, k, v}, y, memory);
   // [/snippet causal]
   print("causal", y_data,
@@ -146,8 +145,7 @@ void call() {
 
   // [snippet native]
   // On a GPU, bfloat16 and float16 by tensor cores: faster, with bits of its own.
-  ss::linear_attention const quick{ss::feature::elu_plus_one{}, ss::divisor::sum_plus{},
-                                   ss::direction::causal{}, ss::products::native};
+  ss::linear_attention const quick{ss::direction::causal{}, ss::products::native};
   // [/snippet native]
   numbers const exact = y_data;
   quick.forward(exec, {q, k, v}, y, memory);
@@ -156,7 +154,7 @@ void call() {
   // [snippet lengths]
   // Of this sample three keys are valid, and four queries.
   ss::index_t const keys = 3, queries = 4;
-  op.forward(exec, {q, k, v}, y, memory, {{&keys, 1}, {&queries, 1}});
+  op.forward(exec, {q, k, v}, y, memory, ss::lengths(keys, queries));
   // [/snippet lengths]
   const_heads const first_k(k_data.data(), {1, 2, 3, 4}, k.strides()),
       first_v(v_data.data(), {1, 2, 3, 4}, v.strides());
@@ -267,7 +265,7 @@ void learn() {
   ss::linear_attention const op{ss::feature::random_relu{}, ss::divisor::sum_plus{0}};
   ss::exec::host const exec;
   ss::scratch memory;
-  op.backward(exec, dy, {q, k, v, w}, {{}, {}, {}, dw}, memory);
+  op.backward(exec, dy, {q, k, v, w}, ss::grad_w(dw), memory);
   // [/snippet gradient]
   print("dw", dw_data, is_gradient(dw_data, w_data, [&](auto& at) {
           return product(dy_data, forward(op, ss::view(at, w.extents())));

@@ -58,8 +58,7 @@ int main() {
   ss::dense_matrix const map = ss::equivalent_matrix(op, in, 0, 0);
   // [/snippet]
 
-  ss::linear_attention const causal{ss::feature::elu_plus_one{}, ss::divisor::sum_plus{},
-                                    ss::direction::causal{}};
+  ss::linear_attention const causal{ss::direction::causal{}};
   ss::linear_attention const cosformer{ss::feature::cosine_reweighted{}, ss::divisor::at_least{}};
   auto const performer = [&](ss::index_t features) {
     std::vector<double> w(static_cast<std::size_t>(features * channels));

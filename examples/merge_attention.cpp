@@ -86,7 +86,7 @@ int main() {
     };
     attention.backward(exec, dy, {q, rank(k_data), rank(v_data)}, y, state,
                        {ss::view(dq_data, of_queries), rank(dk_data), rank(dv_data)}, memory,
-                       {ss::grad_mode::accumulate});  // dq is the sum over the ranks
+                       ss::grad_mode::accumulate);  // dq is the sum over the ranks
   }
   // [/snippet backward]
 

@@ -65,7 +65,7 @@ void train() {
   ss::tensor4<float const> const bias(bias_data.data(), {1, 1, 5, 5});
   auto const dbias = ss::view(dbias_data, {1, 2, 5, 5});
   op.forward(exec, {q, k, v, bias}, y, state, memory);
-  op.backward(exec, dy, {q, k, v, bias}, y, state, {{}, {}, {}, dbias}, memory);
+  op.backward(exec, dy, {q, k, v, bias}, y, state, ss::grad_bias(dbias), memory);
   // [/snippet bias]
   std::puts("head 0, query 2        key 0   key 1   key 2   key 3   key 4");
   print("dbias", {dbias_data.begin() + 10, dbias_data.end()}, 5);
@@ -82,7 +82,7 @@ void train() {
   // [snippet lengths]
   // Of this sample three keys are valid, and four queries; nothing is kept for backward.
   ss::index_t const keys = 3, queries = 4;
-  op.forward(exec, {q, k, v}, y, ss::no_saved, memory, {{&keys, 1}, {&queries, 1}});
+  op.forward(exec, {q, k, v}, y, ss::no_saved, memory, ss::lengths(keys, queries));
   // [/snippet lengths]
   std::puts("3 keys, 4 queries      head 0                  head 1");
   print("y, query 3", {y_data.begin() + 18, y_data.end()}, 6);
@@ -98,7 +98,7 @@ void infer() {
   ss::exec::host const exec;
   // [snippet native]
   // bfloat16 by the processor's own products, where it has them: faster, with bits of its own.
-  ss::softmax_attention<ss::mask::causal> const quick{{}, {}, ss::streaming{ss::products::native}};
+  ss::softmax_attention<ss::mask::causal> const quick{ss::products::native};
   ss::scratch memory;
   quick.forward(exec, {q, k, v}, y, ss::no_saved, memory);
   // [/snippet native]

@@ -39,10 +39,9 @@ int main() {
   ss::scratch memory;
 
   // [snippet]
-  std::vector<ss::index_t> const lengths = {5, 3, 1};
-
-  op.forward(exec, x, y, perm, memory, {ss::view(lengths)});
-  op.backward(exec, dy, perm, dx, memory, {ss::grad_mode::overwrite, ss::view(lengths)});
+  std::vector<ss::index_t> const rows = {5, 3, 1};  // of each sample
+  op.forward(exec, x, y, perm, memory, ss::lengths(rows));
+  op.backward(exec, dy, perm, dx, memory, ss::lengths(rows));
   // [/snippet]
 
   print("x   ", x);

@@ -27,7 +27,7 @@ int main() {
   // [snippet]
   ss::slicing_sort<> const op;
   ss::exec::host const exec;
-  std::vector<std::byte> memory(op.workspace_bytes<float>(exec, x.extents()));
+  std::vector<std::byte> memory(op.workspace_bytes(exec, x));
   op.forward(exec, x, x, ss::no_saved, memory);  // allocates nothing
   // [/snippet]
   std::printf("sorted: %g %g %g %g\n\n", data[0], data[1], data[2], data[3]);

@@ -44,10 +44,8 @@ struct attention_policy {
 template <class Place, class Materialized, class F>
 auto with_attention(fields const& at, Materialized map, F const& f) {
   attention_policy const p(at.policy, at.extents.length);
-  if (p.materialized())
-    return f(ss::softmax_attention<ss::mask::full, Materialized>{ss::mask::full{}, {}, map});
-  if (p.algorithm == "native")
-    return f(ss::softmax_attention<>{ss::mask::full{}, {}, ss::streaming{ss::products::native}});
+  if (p.materialized()) return f(ss::softmax_attention<ss::mask::full, Materialized>{map});
+  if (p.algorithm == "native") return f(ss::softmax_attention<>{ss::products::native});
   auto const streaming = [&](auto mask) { f(ss::softmax_attention<decltype(mask)>{mask}); };
   if constexpr (Place::every_policy)
     return p.mask.with(streaming);

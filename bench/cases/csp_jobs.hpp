@@ -77,7 +77,7 @@ class csp_of_rows : public move_job<T, Place> {
     with_csp(widest, [&](auto const& op) {
       auto const on = Place::exec(widest);
       typename Place::template memory<unsigned char> const memory(
-          op.template workspace_bytes<T>(on, widest.extents));
+          op.workspace_bytes(on, in.const_view()));
       op.forward(on, in.const_view(), this->target(), placed_order.view(), memory);
       Place::wait();
     });
@@ -123,7 +123,7 @@ class csp_job final : public csp_of_rows<T, Place> {
  public:
   explicit csp_job(fields const& f) : csp_of_rows<T, Place>(f) {
     with_csp(f, [&](auto const& op) {
-      this->allocate(op.template workspace_bytes<T>(this->exec(), f.extents));
+      this->allocate(op.workspace_bytes(this->exec(), this->source()));
     });
     if (this->backward) this->save_order();
   }

@@ -53,9 +53,9 @@ void with_linear_attention(linear_policy const& p, F const& f) {
     using Map = decltype(map);
     using Divisor = decltype(divisor);
     if (p.causal)
-      f(ss::linear_attention<Map, Divisor, ss::direction::causal>{map, divisor, {}, p.multiply});
+      f(ss::linear_attention<Map, Divisor, ss::direction::causal>{map, divisor, p.multiply});
     else
-      f(ss::linear_attention<Map, Divisor>{map, divisor, {}, p.multiply});
+      f(ss::linear_attention<Map, Divisor>{map, divisor, p.multiply});
   };
   ss::divisor::sum_plus const plus{p.eps()};
   if (p.feature == "cosine_reweighted")

@@ -152,7 +152,8 @@ class mix_call_job : public mix_job<T, Place> {
         placed_gradients(this->shape, gradients),
         placed_states(states_of(f.extents.batch), states) {
     with_mix(f, every_, [&](auto const& op) {
-      this->allocate(op.template workspace_bytes<T>(this->exec(), f.extents, this->shape));
+      this->allocate(op.workspace_bytes(this->exec(), this->placed_from.const_view(),
+                                        this->placed_weights.view()));
     });
     this->saved_bytes = placed_states.bytes();
     this->traffic_bytes += placed_states.bytes() + placed_gradients.bytes();

@@ -20,7 +20,7 @@ class slicing_sort_job final : public sort_job<T, Place> {
  public:
   explicit slicing_sort_job(fields const& f) : sort_job<T, Place>(f) {
     with_sort<Place>(f, [&](auto const& op) {
-      this->allocate(op.template workspace_bytes<T>(this->exec(), f.extents));
+      this->allocate(op.workspace_bytes(this->exec(), this->placed_x.const_view()));
     });
   }
   void run() override {
@@ -36,7 +36,7 @@ class slicing_unsort_job final : public unsort_job<T, Place> {
  public:
   explicit slicing_unsort_job(fields const& f) : unsort_job<T, Place>(f) {
     with_sort<Place>(f, [&](auto const& op) {
-      this->allocate(op.template workspace_bytes<T>(this->exec(), f.extents));
+      this->allocate(op.workspace_bytes(this->exec(), this->placed_dy.const_view()));
     });
   }
   void run() override {
@@ -57,7 +57,7 @@ void unsort_job<T, Place>::sort_once() {
   with_sort<Place>(one, [&](auto const& op) {
     auto const on = Place::exec(one);
     typename Place::template memory<unsigned char> const memory(
-        op.template workspace_bytes<T>(on, one.extents));
+        op.workspace_bytes(on, in.const_view()));
     op.forward(on, in.const_view(), out.view(), rows.view(), memory);
   });
   rows.fetch(perm);

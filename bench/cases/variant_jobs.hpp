@@ -25,7 +25,7 @@ class exchange_job final : public move_job<T, Place> {
  public:
   explicit exchange_job(fields const& f)
       : move_job<T, Place>(f), maximum_(new_maximum()), placed_maximum_(f.extents.batch, maximum_) {
-    this->allocate(op_.template workspace_bytes<T>(this->exec(), f.extents));
+    this->allocate(op_.workspace_bytes(this->exec(), this->source()));
     this->saved_bytes = placed_maximum_.bytes();
     this->traffic_bytes += placed_maximum_.bytes();
     if (!this->backward) return;
@@ -88,7 +88,7 @@ template <class T, class Form, class Place>
 class shuffle_job final : public move_job<T, Place> {
  public:
   explicit shuffle_job(fields const& f) : move_job<T, Place>(f) {
-    this->allocate(op_.template workspace_bytes<T>(this->exec(), f.extents));
+    this->allocate(op_.workspace_bytes(this->exec(), this->source()));
   }
   void run() override {
     if (this->backward)
@@ -118,7 +118,7 @@ template <class T, class Place>
 class powers_job final : public sort_job<T, Place> {
  public:
   explicit powers_job(fields const& f) : sort_job<T, Place>(f) {
-    this->allocate(op_.template workspace_bytes<T>(this->exec(), f.extents));
+    this->allocate(op_.workspace_bytes(this->exec(), this->placed_x.const_view()));
     this->tolerance = 16 * unit_roundoff<T>();
     this->flops = 2.0 * static_cast<double>(f.extents.size());
   }
@@ -146,7 +146,7 @@ template <class T, class Place>
 class inverse_powers_job final : public unsort_job<T, Place> {
  public:
   explicit inverse_powers_job(fields const& f) : unsort_job<T, Place>(f) {
-    this->allocate(op_.template workspace_bytes<T>(this->exec(), f.extents));
+    this->allocate(op_.workspace_bytes(this->exec(), this->placed_dy.const_view()));
     this->tolerance = 16 * unit_roundoff<T>();
     this->flops = 2.0 * static_cast<double>(f.extents.size());
   }

@@ -16,8 +16,8 @@ struct reverse {  // y[n] = x[N - 1 - n]
         std::copy_n(&x(b, length - 1 - n, 0), channels, &y(b, n, 0));
   }
   template <class T>
-  void backward(ss::exec::host on, ss::tensor3<T const> dy, ss::tensor3<T> dx) const {
-    forward(on, dy, dx);
+  void backward(ss::exec::host exec, ss::tensor3<T const> dy, ss::tensor3<T> dx) const {
+    forward(exec, dy, dx);
   }
   // Oracles are given one sample of doubles.
   void expected(ss::tensor3<double const> x, ss::tensor3<double> y) const {

@@ -52,7 +52,7 @@ void csp(Call& call, csp_policies const& policies, array const& x, array const& 
     with_element(x, [&](auto zero) {
       using T = decltype(zero);
       op.forward(call.exec, view3<T const>(x), view3<T>(y), saved(order), call.memory,
-                 {lengths_of(lengths)});
+                 lengths_of(lengths));
     });
   });
 }
@@ -63,7 +63,7 @@ void csp_backward(Call& call, csp_policies const& policies, array const& dy, arr
     with_element(dy, [&](auto zero) {
       using T = decltype(zero);
       op.backward(call.exec, view3<T const>(dy), index_view(order), view3<T>(dx), call.memory,
-                  {ss::grad_mode::overwrite, lengths_of(lengths)});
+                  lengths_of(lengths));
     });
   });
 }
@@ -75,7 +75,8 @@ struct sinkhorn_policies {
   index_t iterations, reference;
 
   ss::sinkhorn_csp<named_shift> op() const {
-    return {named_grouping(groups), {tau, iterations}, named_shift(shift), {reference}};
+    return {
+        named_grouping(groups), {tau, iterations}, named_shift(shift), ss::reference{reference}};
   }
 };
 
@@ -85,7 +86,7 @@ void sinkhorn_csp(Call& call, sinkhorn_policies const& policies, array const& x,
   auto const op = policies.op();
   with_float(x, [&](auto zero) {
     using T = decltype(zero);
-    op.forward(call.exec, view3<T const>(x), view3<T>(y), call.memory, {lengths_of(lengths)});
+    op.forward(call.exec, view3<T const>(x), view3<T>(y), call.memory, lengths_of(lengths));
   });
 }
 template <class Call>
@@ -95,7 +96,7 @@ void sinkhorn_csp_backward(Call& call, sinkhorn_policies const& policies, array 
   with_float(dy, [&](auto zero) {
     using T = decltype(zero);
     op.backward(call.exec, view3<T const>(dy), view3<T const>(x), view3<T>(dx), call.memory,
-                {ss::grad_mode::overwrite, lengths_of(lengths)});
+                lengths_of(lengths));
   });
 }
 

@@ -15,6 +15,8 @@ namespace bindings {
 struct linear_attention_arguments {
   std::string feature, divisor, direction;
   optional_array lengths, query_lengths;
+
+  auto valid() const { return ss::lengths(lengths_of(lengths), lengths_of(query_lengths)); }
 };
 
 /// Inputs of linear attention; w belongs to random features alone.
@@ -94,8 +96,7 @@ void linear_attention(Call& call, linear_attention_arguments const& arguments,
     with_element(a.q, [&](auto zero) {
       using T = decltype(zero);
       auto const in = detail::inputs<T>(a);
-      op.forward(call.exec, in, view4<T>(y), call.memory,
-                 {lengths_of(arguments.lengths), lengths_of(arguments.query_lengths), {}});
+      op.forward(call.exec, in, view4<T>(y), call.memory, arguments.valid());
     });
   });
 }
@@ -111,11 +112,7 @@ void linear_attention_backward(Call& call, linear_attention_arguments const& arg
       ss::linear_attention_gradients<T> const gradients{
           view4<T>(to.q), view4<T>(to.k), view4<T>(to.v),
           view3_or_none<T>(to.w, detail::random_axes)};
-      op.backward(call.exec, view4<T const>(dy), in, gradients, call.memory,
-                  {ss::grad_mode::overwrite,
-                   lengths_of(arguments.lengths),
-                   lengths_of(arguments.query_lengths),
-                   {}});
+      op.backward(call.exec, view4<T const>(dy), in, gradients, call.memory, arguments.valid());
     });
   });
 }

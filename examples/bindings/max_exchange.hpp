@@ -15,7 +15,7 @@ void max_exchange(Call& call, index_t row, array const& x, array const& y,
   with_element(x, [&](auto zero) {
     using T = decltype(zero);
     op.forward(call.exec, view3<T const>(x), view3<T>(y), saved(maximum), call.memory,
-               {lengths_of(lengths)});
+               lengths_of(lengths));
   });
 }
 template <class Call>
@@ -25,7 +25,7 @@ void max_exchange_backward(Call& call, index_t row, array const& dy, array const
   with_element(dy, [&](auto zero) {
     using T = decltype(zero);
     op.backward(call.exec, view3<T const>(dy), index_view(maximum), view3<T>(dx), call.memory,
-                {ss::grad_mode::overwrite, lengths_of(lengths)});
+                lengths_of(lengths));
   });
 }
 

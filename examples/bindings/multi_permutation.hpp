@@ -20,7 +20,7 @@ void multi_permutation(Call& call, std::string const& order, array const& x, arr
     using A = typename ss::dtype_traits<T>::accumulator;
     auto const w = view1<A const>(weights, "[terms]");
     op.forward(call.exec, view3<T const>(x), w, view3<T>(y), saved(perm), call.memory,
-               {lengths_of(lengths)});
+               lengths_of(lengths));
   });
 }
 /// Forms both gradients; `x` is what forward read.
@@ -34,8 +34,7 @@ void multi_permutation_backward(Call& call, array const& dy, array const& x, arr
     using A = typename ss::dtype_traits<T>::accumulator;
     auto const w = view1<A const>(weights, "[terms]");
     op.backward(call.exec, view3<T const>(dy), view3<T const>(x), w, index_view(perm), view3<T>(dx),
-                view1<A>(dweights, "[terms]"), call.memory,
-                {ss::grad_mode::overwrite, lengths_of(lengths)});
+                view1<A>(dweights, "[terms]"), call.memory, lengths_of(lengths));
   });
 }
 

@@ -21,7 +21,7 @@ void slicing_sort(Call& call, std::string const& order, array const& x, array co
   with_element(x, [&](auto zero) {
     using T = decltype(zero);
     op.forward(call.exec, view3<T const>(x), view3<T>(y), saved(perm), call.memory,
-               {lengths_of(lengths)});
+               lengths_of(lengths));
   });
 }
 /// Also the backward pass of `permute`.
@@ -32,7 +32,7 @@ void slicing_sort_backward(Call& call, array const& dy, array const& perm, array
   with_element(dy, [&](auto zero) {
     using T = decltype(zero);
     op.backward(call.exec, view3<T const>(dy), index_view(perm), view3<T>(dx), call.memory,
-                {ss::grad_mode::overwrite, lengths_of(lengths)});
+                lengths_of(lengths));
   });
 }
 
@@ -66,7 +66,7 @@ void permute(Call& call, array const& x, array const& perm, array const& y,
   with_element(x, [&](auto zero) {
     using T = decltype(zero);
     op.forward(call.exec, view3<T const>(x), index_view(perm), view3<T>(y), call.memory,
-               {lengths_of(lengths)});
+               lengths_of(lengths));
   });
 }
 

@@ -27,6 +27,7 @@ struct attention_arguments {
   ss::softmax_attention<named_mask> op(array const& k) const {
     return ss::softmax_attention<named_mask>(named_mask(mask, k.extents[2]), scale);
   }
+  auto valid() const { return ss::lengths(lengths_of(lengths), lengths_of(query_lengths)); }
   ss::dropout drop() const { return {dropout, static_cast<std::uint64_t>(seed)}; }
 };
 
@@ -64,8 +65,7 @@ void softmax_attention(Call& call, attention_arguments const& arguments, attenti
     using A = typename ss::dtype_traits<T>::accumulator;
     auto const in = detail::inputs<T>(a);
     auto const out = view4<T>(y, detail::output_axes);
-    ss::attention_options const options{lengths_of(arguments.lengths),
-                                        lengths_of(arguments.query_lengths), arguments.drop()};
+    ss::attention_options const options{arguments.valid(), arguments.drop()};
     if (state)
       op.forward(call.exec, in, out, view4<A>(*state, detail::number_axes), call.memory, options);
     else
@@ -87,9 +87,7 @@ void softmax_attention_backward(Call& call, attention_arguments const& arguments
         view4<T>(to.v, detail::value_axes), view4_or_none<T>(to.bias, detail::bias_axes)};
     op.backward(call.exec, view4<T const>(dy, detail::output_axes), in,
                 view4<T const>(y, detail::output_axes), view4<A const>(state, detail::number_axes),
-                gradients, call.memory,
-                {ss::grad_mode::overwrite, lengths_of(arguments.lengths),
-                 lengths_of(arguments.query_lengths), arguments.drop()});
+                gradients, call.memory, {arguments.valid(), arguments.drop()});
   });
 }
 

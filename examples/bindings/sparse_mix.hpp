@@ -47,7 +47,7 @@ void sparse_mix(Call& call, mix_policies const& policies, array const& x, array 
       using T = decltype(zero);
       auto const in = view3<T const>(x);
       auto const weights = view4<T const, ss::tensor_stack>(w, detail::weight_axes);
-      ss::forward_options const options{lengths_of(lengths)};
+      ss::forward_options const options = lengths_of(lengths);
       if (states)
         op.forward(call.exec, in, weights, view3<T>(y),
                    view4<T, ss::tensor_stack>(*states, detail::state_axes), call.memory, options);
@@ -68,7 +68,7 @@ void sparse_mix_backward(Call& call, mix_policies const& policies, array const& 
       op.backward(call.exec, view3<T const>(dy), view3<T const>(x), weights,
                   view4<T const, ss::tensor_stack>(states, detail::state_axes), view3<T>(dx),
                   view4<T, ss::tensor_stack>(dw, detail::weight_axes), call.memory,
-                  {ss::grad_mode::overwrite, lengths_of(lengths)});
+                  lengths_of(lengths));
     });
   });
 }

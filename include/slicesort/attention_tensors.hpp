@@ -51,6 +51,20 @@ struct linear_attention_gradients {
   tensor3<T> dw{};
 };
 
+/// Gradients of which one alone is asked for, that of the bias, or of the random features' matrix.
+template <class Y>
+SLICESORT_ABI_TAG auto grad_bias(Y const& dbias) {
+  attention_gradients<typename detail::view_of_heads_t<Y>::value_type> grads;
+  grads.dbias = detail::view_of_heads_t<Y>(dbias);
+  return grads;
+}
+template <class Y>
+SLICESORT_ABI_TAG auto grad_w(Y const& dw) {
+  linear_attention_gradients<typename detail::view_of_rank3_t<Y>::value_type> grads;
+  grads.dw = dw;
+  return grads;
+}
+
 /// The state that attention's forward writes for backward, in braces: `{state}`, of shape
 /// `softmax_attention::saved_extents`. Or `no_saved`.
 template <class S>

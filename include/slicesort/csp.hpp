@@ -75,8 +75,16 @@ class csp {
   using saved = saved_order;
   using const_saved = const_saved_order;
 
-  constexpr explicit csp(grouping groups, Shift shift = {}, Alignment alignment = {})
-      : groups_(groups), shift_(shift), alignment_(alignment) {}
+  /// Takes the groups, and then a shift and an alignment, in any order, each where its default will
+  /// not do.
+  template <class... Policies>
+  constexpr explicit csp(grouping groups, Policies const&... policies)
+      : groups_(groups),
+        shift_(detail::choose<Shift>(policies...)),
+        alignment_(detail::choose<Alignment>(policies...)) {
+    static_assert(detail::in_any_order<Shift, Alignment>::template fit<Policies...>,
+                  "slicesort: csp takes groups, a shift and an alignment.");
+  }
 
   constexpr Shift const& shift() const { return shift_; }
   constexpr Alignment const& alignment() const { return alignment_; }
@@ -105,6 +113,12 @@ class csp {
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
     detail::enforce(check_workspace_bytes<T>(on, extents));
     return detail::planned_bytes<op, T>(on, {extents, group(extents)});
+  }
+  /// The same for the view of an x of this element type and shape.
+  template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
+  std::size_t workspace_bytes(Exec const& exec, X const& x) const {
+    return workspace_bytes<detail::element_of_rank3<X>>(exec,
+                                                        detail::view_of_rank3_t<X>(x).extents());
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
@@ -258,11 +272,9 @@ class csp {
   Alignment alignment_;
 };
 
-template <class Groups>
-csp(Groups) -> csp<>;
-template <class Groups, class Shift>
-csp(Groups, Shift) -> csp<Shift>;
-template <class Groups, class Shift, class Alignment>
-csp(Groups, Shift, Alignment) -> csp<Shift, Alignment>;
+template <class... Policies>
+csp(grouping, Policies...)
+    -> csp<detail::first_that_t<detail::is_shift, shift::linear, Policies...>,
+           detail::first_that_t<detail::is_no_shift, reference, Policies...>>;
 
 SLICESORT_OPERATORS_END

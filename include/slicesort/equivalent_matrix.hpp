@@ -70,10 +70,10 @@ dense_matrix matrix_by_state(Op const& op, matrix_sample s, Weights const&... we
   exec::host const on;
   matrix_state const form = state_of(op, s.extents());
   typename Op::saved const saved{s.state(form.extents, form.width)};
-  s.forward(op, [&](auto x, auto y, workspace w, auto options) {
+  s.forward([&](auto x, auto y, workspace w, auto options) {
     op.forward(on, x, weights..., y, saved, w, options);
   });
-  return s.by_gradients(op, [&](auto dy, auto state, auto dx, workspace w, auto options) {
+  return s.by_gradients([&](auto dy, auto state, auto dx, workspace w, auto options) {
     op.backward(on, dy, weights..., typename Op::const_saved(state), dx, w, options);
   });
 }
@@ -170,7 +170,7 @@ dense_matrix equivalent_matrix(permute const& op, X const& x, const_saved_permut
                                index_t batch, index_t channel, forward_options options = {}) {
   detail::matrix_sample const s(x, batch, channel, options);
   const_index_tensor3 const mine = detail::rows_of_sample(detail::input(x), saved.view, batch);
-  return s.by_gradients(op, [&](auto dy, auto, auto dx, workspace w, auto o) {
+  return s.by_gradients([&](auto dy, auto, auto dx, workspace w, auto o) {
     op.backward(exec::host{}, dy, {mine}, dx, w, o);
   });
 }
@@ -180,7 +180,7 @@ template <class Form, class X>
 dense_matrix equivalent_matrix(shuffle<Form> const& op, X const& x, index_t batch, index_t channel,
                                forward_options options = {}) {
   detail::matrix_sample const s(x, batch, channel, options);
-  return s.by_gradients(op, [&](auto dy, auto, auto dx, workspace w, auto o) {
+  return s.by_gradients([&](auto dy, auto, auto dx, workspace w, auto o) {
     op.backward(exec::host{}, dy, dx, w, o);
   });
 }
@@ -193,9 +193,8 @@ dense_matrix equivalent_matrix(sinkhorn_csp<Shift> const& op, X const& x, index_
                                index_t channel, forward_options options = {}) {
   detail::matrix_sample s(x, batch, channel, options);
   // Refuses what is wrong with the policies.
-  s.forward(op, [&](auto from, auto to, workspace w, auto o) {
-    op.forward(exec::host{}, from, to, w, o);
-  });
+  s.forward(
+      [&](auto from, auto to, workspace w, auto o) { op.forward(exec::host{}, from, to, w, o); });
   index_t const reference = op.reference().channel, rows = s.rows(), group = op.group(s.extents());
   dense_matrix m(s.extents().length);
   for (index_t n = 0; n < m.size; ++n)
@@ -234,11 +233,9 @@ dense_matrix equivalent_matrix(sparse_mix<Topology, Residual> const& op, W const
   dense_matrix unit(all.length), mixed(all.length);
   for (index_t n = 0; n < unit.size; ++n) unit(n, n) = 1;
   extents3 const e{1, unit.size, unit.size};
-  exec::host const on;
-  std::vector<unsigned char> scratch = detail::scratch_of(op, e, one);
-  op.forward(on, tensor3<double const>(unit.elements.data(), e), mine,
-             tensor3<double>(mixed.elements.data(), e), no_saved, {scratch.data(), scratch.size()},
-             {{&rows, 1}});
+  scratch memory;
+  op.forward(exec::host{}, tensor3<double const>(unit.elements.data(), e), mine,
+             tensor3<double>(mixed.elements.data(), e), no_saved, memory, slicesort::lengths(rows));
   return mixed;
 }
 
@@ -260,11 +257,10 @@ dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
   one.v = tensor4<double const>(zeros.data(), {1, 1, map.columns, 1});
   softmax_attention const whole(detail::of_one_head(op.mask(), head),
                                 std::optional(op.scale(in.q.extents().channels)), materialized<>{});
-  exec::host const on;
-  std::vector<unsigned char> scratch = detail::scratch_of(whole, one.q.extents(), one.v.extents());
-  whole.forward(on, one, tensor4<double>(means.data(), {1, 1, map.size, 1}),
-                {tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns})},
-                {scratch.data(), scratch.size()}, mine.lengths);
+  scratch memory;
+  whole.forward(exec::host{}, one, tensor4<double>(means.data(), {1, 1, map.size, 1}),
+                {tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns})}, memory,
+                mine.lengths);
   return map;
 }
 
@@ -285,11 +281,9 @@ dense_matrix equivalent_matrix(linear_attention<Feature, Divisor, Direction> con
                                             detail::rows_of_head(in, head, w)};
   attention_options own = mine.lengths;
   own.dropout = options.dropout;  // which it refuses
-  exec::host const on;
-  std::vector<unsigned char> scratch =
-      detail::scratch_of(op, one.q.extents(), one.v.extents(), one.w.extents());
-  op.forward(on, one, tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns}),
-             {scratch.data(), scratch.size()}, own);
+  scratch memory;
+  op.forward(exec::host{}, one, tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns}),
+             memory, own);
   return map;
 }
 

@@ -68,7 +68,7 @@ template <class Feature = feature::elu_plus_one, class Divisor = divisor::sum_pl
 class linear_attention {
   using op = detail::linear_attention_op<detail::compiled_feature<Feature>>;
   static constexpr bool causal = detail::is_causal<Direction>;
-  static_assert(causal || std::is_same_v<Direction, slicesort::direction::both>,
+  static_assert(detail::is_direction<Direction>::value,
                 "slicesort: the direction must be direction::both or direction::causal.");
 
   // The types of braced arguments in a call whose y, or dy, is a Y.
@@ -80,9 +80,17 @@ class linear_attention {
   using gradients_of = linear_attention_gradients<element_of<Y>>;
 
  public:
-  constexpr explicit linear_attention(Feature feature = {}, Divisor divisor = {}, Direction = {},
-                                      products multiply = products::exact)
-      : feature_(feature), divisor_(divisor), products_(multiply) {}
+  /// Takes a feature, a divisor, a direction and `products`, in any order, each where its default
+  /// will not do.
+  template <class... Policies>
+  constexpr explicit linear_attention(Policies const&... policies)
+      : feature_(detail::choose<Feature>(policies...)),
+        divisor_(detail::choose<Divisor>(policies...)),
+        products_(detail::choose<products>(policies...)) {
+    static_assert(
+        detail::in_any_order<Feature, Divisor, Direction, products>::template fit<Policies...>,
+        "slicesort: linear_attention takes a feature, a divisor, a direction and products.");
+  }
 
   constexpr Feature const& feature() const { return feature_; }
   constexpr Divisor const& divisor() const { return divisor_; }
@@ -96,6 +104,16 @@ class linear_attention {
     detail::enforce(check_workspace_bytes<T>(on, q, v, w, dw));
     return detail::planned_bytes<op, T>(
         on, {q, v, rule(q.channels, w.length), causal, dw != extents3{}});
+  }
+  /// The same for views, `{q, k, v}`, all of one type, with the w of random features, and for
+  /// gradients as `backward` takes them.
+  template <class Exec, class View, detail::if_policy<Exec> = 0, detail::if_view_of_heads<View> = 0>
+  std::size_t workspace_bytes(Exec const& exec, View const (&in)[3],
+                              tensor3<element_of<View> const> w = {},
+                              gradients_of<View> const& to = {}) const {
+    auto const q = detail::view_of_heads_t<View>(in[0]), v = detail::view_of_heads_t<View>(in[2]);
+    return workspace_bytes<element_of<View>>(exec, q.extents(), v.extents(), w.extents(),
+                                             to.dw.extents());
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
@@ -222,5 +240,11 @@ class linear_attention {
   Divisor divisor_;
   products products_;
 };
+
+template <class... Policies>
+linear_attention(Policies...) -> linear_attention<
+    detail::first_that_t<detail::is_feature, feature::elu_plus_one, Policies...>,
+    detail::first_that_t<detail::is_divisor, divisor::sum_plus, Policies...>,
+    detail::first_that_t<detail::is_direction, direction::both, Policies...>>;
 
 SLICESORT_OPERATORS_END

@@ -71,6 +71,11 @@ class merge_attention {
     detail::enforce(check_workspace_bytes<T>(on, y));
     return detail::planned_bytes<op, T>(on, y);
   }
+  /// The same for the view of a y of this element type and shape.
+  template <class Exec, class Y, detail::if_policy<Exec> = 0, detail::if_view_of_heads<Y> = 0>
+  static std::size_t workspace_bytes(Exec const& exec, Y const& y) {
+    return workspace_bytes<element_of<Y>>(exec, detail::view_of_heads_t<Y>(y).extents());
+  }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
   static verdict check_workspace_bytes(Exec const& on, extents4 y) {

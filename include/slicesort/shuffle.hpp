@@ -51,6 +51,12 @@ class shuffle {
     detail::enforce(check_workspace_bytes<T>(on, extents));
     return detail::planned_bytes<op, T>(on, extents);
   }
+  /// The same for the view of an x of this element type and shape.
+  template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
+  static std::size_t workspace_bytes(Exec const& exec, X const& x) {
+    return workspace_bytes<detail::element_of_rank3<X>>(exec,
+                                                        detail::view_of_rank3_t<X>(x).extents());
+  }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
   static verdict check_workspace_bytes(Exec const& on, extents3 extents) {

@@ -75,9 +75,17 @@ class sinkhorn_csp {
                 "index_t length) const`.");
 
  public:
-  constexpr sinkhorn_csp(grouping groups, sinkhorn relaxation, Shift shift = {},
-                         slicesort::reference follows = {})
-      : groups_(groups), relaxation_(relaxation), shift_(shift), reference_(follows) {}
+  /// Takes the groups, the relaxation, and then a shift and a `reference`, in any order, each where
+  /// its default will not do.
+  template <class... Policies>
+  constexpr sinkhorn_csp(grouping groups, sinkhorn relaxation, Policies const&... policies)
+      : groups_(groups),
+        relaxation_(relaxation),
+        shift_(detail::choose<Shift>(policies...)),
+        reference_(detail::choose<slicesort::reference>(policies...)) {
+    static_assert(detail::in_any_order<Shift, slicesort::reference>::template fit<Policies...>,
+                  "slicesort: sinkhorn_csp takes groups, a sinkhorn, a shift and a reference.");
+  }
 
   constexpr sinkhorn const& relaxation() const { return relaxation_; }
   constexpr Shift const& shift() const { return shift_; }
@@ -99,6 +107,12 @@ class sinkhorn_csp {
   std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
     detail::enforce(check_workspace_bytes<T>(on, extents));
     return detail::planned_bytes<op, T>(on, {extents, group(extents), relaxation_.iterations});
+  }
+  /// The same for the view of an x of this element type and shape.
+  template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
+  std::size_t workspace_bytes(Exec const& exec, X const& x) const {
+    return workspace_bytes<detail::element_of_rank3<X>>(exec,
+                                                        detail::view_of_rank3_t<X>(x).extents());
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
@@ -253,11 +267,8 @@ class sinkhorn_csp {
   slicesort::reference reference_;
 };
 
-template <class Groups>
-sinkhorn_csp(Groups, sinkhorn) -> sinkhorn_csp<>;
-template <class Groups, class Shift>
-sinkhorn_csp(Groups, sinkhorn, Shift) -> sinkhorn_csp<Shift>;
-template <class Groups, class Shift>
-sinkhorn_csp(Groups, sinkhorn, Shift, reference) -> sinkhorn_csp<Shift>;
+template <class... Policies>
+sinkhorn_csp(grouping, sinkhorn, Policies...)
+    -> sinkhorn_csp<detail::first_that_t<detail::is_shift, shift::linear, Policies...>>;
 
 SLICESORT_OPERATORS_END

@@ -71,7 +71,7 @@ SLICESORT_OPERATORS_BEGIN
 template <class Mask = mask::full, class Algorithm = streaming>
 class softmax_attention {
   static_assert(
-      detail::has_range<detail::head_mask_t<Mask>> || detail::has_allows<detail::head_mask_t<Mask>>,
+      detail::is_mask<Mask>::value,
       "slicesort: a mask needs `key_range range(index_t query, index_t keys) const` or `bool "
       "allows(index_t query, index_t key) const`.");
   using traits = detail::attention_traits<Algorithm>;
@@ -93,10 +93,17 @@ class softmax_attention {
   using const_saved_of = const_saved_attention<state_element<element_of<Y>>>;
 
  public:
-  /// `scale` is `1 / sqrt(channels)` if it is not given.
-  constexpr explicit softmax_attention(Mask mask = {}, std::optional<double> scale = std::nullopt,
-                                       Algorithm algorithm = {})
-      : mask_(mask), scale_(scale), algorithm_(algorithm) {}
+  /// Takes a mask, a scale, and an algorithm, or the `products` of `streaming`, in any order, each
+  /// where its default will not do; the scale's is `1 / sqrt(channels)`.
+  template <class... Policies>
+  constexpr explicit softmax_attention(Policies const&... policies)
+      : mask_(detail::choose<Mask>(policies...)),
+        scale_(detail::choose<std::optional<double>>(policies...)),
+        algorithm_(detail::choose<Algorithm>(policies...)) {
+    static_assert(
+        detail::in_any_order<Mask, std::optional<double>, Algorithm>::template fit<Policies...>,
+        "slicesort: softmax_attention takes a mask, a scale, and an algorithm or products.");
+  }
 
   constexpr Mask const& mask() const { return mask_; }
   constexpr Algorithm const& algorithm() const { return algorithm_; }
@@ -119,6 +126,16 @@ class softmax_attention {
   std::size_t workspace_bytes(Exec const& on, extents4 q, extents4 v, extents4 dbias = {}) const {
     detail::enforce(check_workspace_bytes<T>(on, q, v, dbias));
     return detail::planned_bytes<op, T>(on, detail::attention_shape(q, v, dbias));
+  }
+  /// The same for views, `{q, k, v}` or `{q, k, v, bias}`, all of one type, and for gradients as
+  /// `backward` takes them.
+  template <class Exec, class View, std::size_t Count, detail::if_policy<Exec> = 0,
+            detail::if_view_of_heads<View> = 0>
+  std::size_t workspace_bytes(Exec const& exec, View const (&in)[Count],
+                              gradients_of<View> const& to = {}) const {
+    static_assert(Count == 3 || Count == 4, "slicesort: these are {q, k, v} or {q, k, v, bias}.");
+    auto const q = detail::view_of_heads_t<View>(in[0]), v = detail::view_of_heads_t<View>(in[2]);
+    return workspace_bytes<element_of<View>>(exec, q.extents(), v.extents(), to.dbias.extents());
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
@@ -266,5 +283,10 @@ class softmax_attention {
   std::optional<double> scale_;
   Algorithm algorithm_;
 };
+
+template <class... Policies>
+softmax_attention(Policies...)
+    -> softmax_attention<detail::first_that_t<detail::is_mask, mask::full, Policies...>,
+                         detail::first_that_t<detail::is_algorithm, streaming, Policies...>>;
 
 SLICESORT_OPERATORS_END

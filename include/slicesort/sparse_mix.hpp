@@ -63,9 +63,7 @@ class sparse_mix {
   static_assert(
       detail::has_offset<Topology>,
       "slicesort: a topology needs `index_t offset(index_t link, index_t factor) const`.");
-  static_assert(std::is_same_v<Residual, residual::per_factor> ||
-                    std::is_same_v<Residual, residual::none> ||
-                    std::is_same_v<Residual, residual::initial>,
+  static_assert(detail::is_residual<Residual>::value,
                 "slicesort: the residual must be residual::per_factor, none or initial.");
 
   // The state's element type is that of x, so that a braced argument has a type.
@@ -75,8 +73,15 @@ class sparse_mix {
   using const_saved_of = const_saved_states<typename detail::view_of_rank3_t<X>::value_type>;
 
  public:
-  constexpr explicit sparse_mix(Topology links = {}, checkpoints saved = save_all)
-      : topology_(links), saved_(saved) {}
+  /// Takes a topology, a residual and `checkpoints`, in any order, each where its default will not
+  /// do.
+  template <class... Policies>
+  constexpr explicit sparse_mix(Policies const&... policies)
+      : topology_(detail::choose<Topology>(policies...)),
+        saved_(detail::choose<checkpoints>(policies...)) {
+    static_assert(detail::in_any_order<Topology, Residual, checkpoints>::template fit<Policies...>,
+                  "slicesort: sparse_mix takes a topology, a residual and checkpoints.");
+  }
 
   constexpr Topology const& topology() const { return topology_; }
   constexpr checkpoints saved() const { return saved_; }
@@ -92,6 +97,13 @@ class sparse_mix {
   std::size_t workspace_bytes(Exec const& on, extents3 x, stack_extents w) const {
     detail::enforce(check_workspace_bytes<T>(on, x, w));
     return detail::planned_bytes<op, T>(on, {x, w.outer, w.channels, saved_.every});
+  }
+  /// The same for views of an x and w of this element type and these shapes.
+  template <class Exec, class X, class W, detail::if_policy<Exec> = 0,
+            detail::if_view_of_rank3<X> = 0, detail::if_view_of_stack<W> = 0>
+  std::size_t workspace_bytes(Exec const& exec, X const& x, W const& w) const {
+    return workspace_bytes<detail::element_of_rank3<X>>(
+        exec, detail::view_of_rank3_t<X>(x).extents(), detail::view_of_stack<W>::of(w).extents());
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
@@ -295,5 +307,10 @@ class sparse_mix {
   Topology topology_;
   checkpoints saved_;
 };
+
+template <class... Policies>
+sparse_mix(Policies...)
+    -> sparse_mix<detail::first_that_t<detail::is_topology, topology::chord, Policies...>,
+                  detail::first_that_t<detail::is_residual, residual::per_factor, Policies...>>;
 
 SLICESORT_OPERATORS_END

@@ -219,6 +219,29 @@ template <class T>
 using view_of_rank3_t = typename view_of_rank3<T>::type;
 
 template <class T>
+using element_of_rank3 = typename view_of_rank3_t<T>::value_type;
+
+// True for a view that an argument of this form takes.
+template <class T>
+inline constexpr bool is_view_of_rank3 = is_mdspan_of_rank<T, 3>;
+template <class T>
+inline constexpr bool is_view_of_rank3<tensor3<T>> = true;
+template <class T>
+inline constexpr bool is_view_of_heads = is_mdspan_of_rank<T, 4>;
+template <class T>
+inline constexpr bool is_view_of_heads<tensor4<T>> = true;
+template <class T>
+inline constexpr bool is_view_of_stack = is_view_of_rank3<T> || is_mdspan_of_rank<T, 4>;
+template <class T>
+inline constexpr bool is_view_of_stack<tensor_stack<T>> = true;
+template <class T>
+using if_view_of_rank3 = std::enable_if_t<is_view_of_rank3<T>, int>;
+template <class T>
+using if_view_of_heads = std::enable_if_t<is_view_of_heads<T>, int>;
+template <class T>
+using if_view_of_stack = std::enable_if_t<is_view_of_stack<T>, int>;
+
+template <class T>
 struct view_of_heads {
   static_assert(is_mdspan_of_rank<T, 4>,
                 "slicesort: this argument must be a view [batch, heads, length, channels]: "

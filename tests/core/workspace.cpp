@@ -177,16 +177,16 @@ TEST_CASE("sparse_mix") {
     ss::checkpoints const saved{every[random.below(12) < 6 ? random.below(7) : 1]};
     switch (random.below(3)) {
       case 0:
-        with(ss::sparse_mix<ss::topology::chord>{{w.channels}, saved});
+        with(ss::sparse_mix<ss::topology::chord>{ss::topology::chord{w.channels}, saved});
         break;
       case 1:
-        with(ss::sparse_mix<ss::topology::cdil>{{any_extent(random)}, saved});
+        with(ss::sparse_mix<ss::topology::cdil>{ss::topology::cdil{any_extent(random)}, saved});
         break;
       default: {
         struct any {
           index_t offset(index_t, index_t) const { return 1; }
         };
-        with(ss::sparse_mix<any>{{}, saved});
+        with(ss::sparse_mix<any>{saved});
       }
     }
   }
@@ -227,8 +227,8 @@ TEST_CASE("softmax_attention") {
                                                                             : stats));
       });
     };
-    with(ss::softmax_attention<pattern_mask>{{}, scale}, false);
-    with(ss::softmax_attention<pattern_mask, ss::materialized<>>{{}, scale}, true);
+    with(ss::softmax_attention<pattern_mask>{scale}, false);
+    with(ss::softmax_attention<pattern_mask, ss::materialized<>>{scale}, true);
   }
 }
 
@@ -271,13 +271,13 @@ TEST_CASE("linear_attention") {
     ss::divisor::sum_plus const by{eps};
     if (causal) {
       using ss::direction::causal;
-      with(ss::linear_attention<feature::random_exp, ss::divisor::sum_plus, causal>{{}, by}, w,
+      with(ss::linear_attention<feature::random_exp, ss::divisor::sum_plus, causal>{by}, w,
            w.length);
-      with(ss::linear_attention<feature::elu_plus_one, ss::divisor::sum_plus, causal>{{}, by}, {},
+      with(ss::linear_attention<feature::elu_plus_one, ss::divisor::sum_plus, causal>{by}, {},
            q.channels);
     } else {
-      with(ss::linear_attention<feature::random_fourier>{{}, by}, w, 2 * wide{w.length});
-      with(ss::linear_attention<feature::relu>{{}, by}, w, q.channels);
+      with(ss::linear_attention<feature::random_fourier>{by}, w, 2 * wide{w.length});
+      with(ss::linear_attention<feature::relu>{by}, w, q.channels);
     }
   }
 }
@@ -336,7 +336,7 @@ TEST_CASE("parameters that calls refuse have no size, by exception or verdict") 
   CHECK(refused(ss::sinkhorn_csp{ss::group_size{2}, ss::sinkhorn{-1, 3}}, e) ==
         "sinkhorn_csp.workspace_bytes: tau is -1, must be positive and finite");
   ss::sparse_mix<> const chord;
-  CHECK(refused(ss::sparse_mix<>{{}, ss::checkpoints{most}}, e, ss::stack_extents{3, 2, 9, 4}) ==
+  CHECK(refused(ss::sparse_mix<>{ss::checkpoints{most}}, e, ss::stack_extents{3, 2, 9, 4}) ==
         "sparse_mix.workspace_bytes: checkpoints.every is 9223372036854775807, must be in "
         "0..65535");
   CHECK(refused(chord, e, ss::stack_extents{-1, 2, 9, 4}) ==

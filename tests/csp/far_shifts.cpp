@@ -60,9 +60,9 @@ TEST_CASE("shift_of, in 128 bits") {
   any_shift policy;
   policy.table = far_shifts(200, 3);
   extents3 const e{1, 1000, 200};
-  ss::csp<any_shift, follow> const aligned(ss::group_size{4}, policy, {7});
+  ss::csp<any_shift, follow> const aligned(ss::group_size{4}, policy, follow{7});
   for (std::uint64_t order : {up, down, irregular}) {
-    ss::csp<any_shift, pattern_order> const sorted(ss::group_size{4}, policy, {order});
+    ss::csp<any_shift, pattern_order> const sorted(ss::group_size{4}, policy, pattern_order{order});
     for (index_t c = 0; c < e.channels; ++c)
       for (index_t length : {index_t{1}, index_t{6}, index_t{997}, index_t{1000},
                              (index_t{1} << 31) - 1, index_t{1} << 31}) {

@@ -80,9 +80,9 @@ struct csp_problem : variant_problem<T> {
 template <class T, class F>
 void with_csp(csp_problem<T> const& p, F const& f) {
   if (p.aligned())
-    f(ss::csp<any_shift, follow>(ss::group_size{p.group}, p.shifts, {p.reference}));
+    f(ss::csp<any_shift, follow>(ss::group_size{p.group}, p.shifts, follow{p.reference}));
   else
-    f(ss::csp<any_shift, pattern_order>(ss::group_size{p.group}, p.shifts, {p.order}));
+    f(ss::csp<any_shift, pattern_order>(ss::group_size{p.group}, p.shifts, pattern_order{p.order}));
 }
 
 template <class T>

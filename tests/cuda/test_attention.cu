@@ -137,7 +137,7 @@ TEST_CASE("attention by cuBLAS in a graph: nothing is allocated where the handle
       cublasSetWorkspace(handle, workspace.data(), workspace.size()) != CUBLAS_STATUS_SUCCESS)
     throw std::runtime_error("cuBLAS cannot be started");
   attention_on_device<ss::bfloat16, by_cublas> call(
-      ss::softmax_attention<ss::mask::causal, by_cublas>{{}, {}, {{handle}}}, stream);
+      ss::softmax_attention<ss::mask::causal, by_cublas>{by_cublas{{handle}}}, stream);
   for (cudaGraphNodeType type : check_replays(call)) {
     CHECK(type != cudaGraphNodeTypeMemAlloc);
     CHECK(type != cudaGraphNodeTypeMemFree);
@@ -151,7 +151,7 @@ TEST_CASE("attention by cuBLAS is attention") {
   cublasHandle_t handle = nullptr;
   if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS) throw std::runtime_error("cublasCreate");
   attention_on_device<ss::bfloat16, by_cublas> one(
-      ss::softmax_attention<ss::mask::causal, by_cublas>{{}, {}, {{handle}}}, stream);
+      ss::softmax_attention<ss::mask::causal, by_cublas>{by_cublas{{handle}}}, stream);
   attention_on_device<ss::bfloat16, ss::streaming> other(ss::softmax_attention<ss::mask::causal>{},
                                                          stream);
   one.forward_and_backward();

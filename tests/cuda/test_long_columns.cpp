@@ -186,7 +186,7 @@ TEST_CASE_TEMPLATE("columns of eight rows a thread", T, float, double, float16, 
   tensor<T> const x = random_tensor<T>(e, 7);
   auto const weights =
       make_column<T>(input_kind::normal, static_cast<std::size_t>(of_weights.size()), 8);
-  ss::sparse_mix<ss::topology::cdil, ss::residual::none> const op{{}, ss::recompute};
+  ss::sparse_mix<ss::topology::cdil, ss::residual::none> const op{ss::recompute};
   check_backends([&](auto const& on) {
     tensor<T> y(e);
     std::vector<unsigned char> scratch(op.template workspace_bytes<T>(on, e, of_weights));

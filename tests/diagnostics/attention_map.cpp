@@ -36,7 +36,8 @@ TEST_CASE("attention: means of the keys that a query looks at") {
   in.bias = {bias.data(), {3, 2, 7, 5}, {0, 0, 5, 1}};
   std::vector<index_t> const keys = {5, 5, 3}, queries = {7, 7, 4};
   ss::softmax_attention<ss::mask::full, ss::materialized<>> const all;
-  ss::dense_matrix const cut = equivalent_matrix(all, in, 2, 0, {view_of(keys), view_of(queries)});
+  ss::dense_matrix const cut =
+      equivalent_matrix(all, in, 2, 0, ss::lengths(view_of(keys), view_of(queries)));
   CHECK(cut(2, 0) == doctest::Approx(0.6).epsilon(1e-7));
   CHECK(cut(2, 1) == doctest::Approx(0.2).epsilon(1e-7));
   CHECK(cut(3, 2) == doctest::Approx(1.0 / 3).epsilon(1e-7));
@@ -92,7 +93,7 @@ TEST_CASE("linear attention: products of features, divided as the operator divid
   auto const q = numbers(of_q.size(), 1), k = numbers(of_k.size(), 2), v = numbers(of_v.size(), 3),
              w = numbers(of_w.size(), 4);
   std::vector<index_t> const keys = {5, 3}, queries = {7, 4};
-  ss::attention_options const ragged{view_of(keys), view_of(queries)};
+  ss::attention_options const ragged = ss::lengths(view_of(keys), view_of(queries));
   auto const check = [&](auto const& op, ss::linear_attention_inputs<double> const& in) {
     std::vector<double> y_data(static_cast<std::size_t>(of_y.size()));
     ss::tensor4<double> const y(y_data.data(), of_y);
@@ -163,6 +164,6 @@ TEST_CASE("attention: refusals") {
   CHECK(refusal([&] { equivalent_matrix(ss::linear_attention<>{}, in, 0, 0); }) ==
         "linear_attention.forward: w must be left out: the feature map has no matrix");
   CHECK(refusal([&] {
-          equivalent_matrix(performer, in, 0, 0, {{}, {}, {0.5, 1}});
+          equivalent_matrix(performer, in, 0, 0, ss::dropout{0.5, 1});
         }) == "linear_attention.forward: dropout.rate is 0.5, must be 0: no weights are formed");
 }

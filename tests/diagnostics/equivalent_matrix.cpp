@@ -272,7 +272,7 @@ TEST_CASE("refusals") {
         "equivalent_matrix: x.data is null, must point to [3, 13, 5]");
   index_t const wrong[] = {13, 14, 1};
   CHECK(refusal([&] {
-          equivalent_matrix(ss::slicing_sort<>{}, x.view(), 0, 0, {{wrong, 3}});
+          equivalent_matrix(ss::slicing_sort<>{}, x.view(), 0, 0, ss::lengths(wrong));
         }) == "equivalent_matrix: lengths[1] is 14, must be in 0..13 (length)");
   // The operator's own.
   CHECK(refusal([&] { equivalent_matrix(ss::max_exchange{13}, x.view(), 0, 0); }) != "");

@@ -278,7 +278,7 @@ inline std::vector<call> calls() {
                    size,
                    [=](any_exec const& on, arguments const& a) {
                      op.forward(on, inputs(a, 2), a.view(0, heads), {state(a, 1)}, a.scratch,
-                                {a.lengths, a.query_lengths, {}});
+                                ss::lengths(a.lengths, a.query_lengths));
                    }});
     all.push_back({"softmax_attention.backward",
                    {"dq", "dk", "dv", "q", "k", "v", "dy", "y", "state"},
@@ -290,7 +290,7 @@ inline std::vector<call> calls() {
                      op.backward(on, a.view(6, heads), inputs(a, 3), a.view(7, heads),
                                  {state(a, 8)},
                                  {a.view(0, heads), a.view(1, heads), a.view(2, heads)}, a.scratch,
-                                 {ss::grad_mode::overwrite, a.lengths, a.query_lengths, {}});
+                                 ss::lengths(a.lengths, a.query_lengths));
                    }});
   };
   add_softmax(ss::softmax_attention<pattern_mask>{});
@@ -311,7 +311,7 @@ inline std::vector<call> calls() {
                    size,
                    [=](any_exec const& on, arguments const& a) {
                      op.forward(on, inputs(a, 1), a.view(0, heads), a.scratch,
-                                {a.lengths, a.query_lengths, {}});
+                                ss::lengths(a.lengths, a.query_lengths));
                    }});
     all.push_back({"linear_attention.backward",
                    {"dq", "dk", "dv", "q", "k", "v", "dy"},
@@ -322,7 +322,7 @@ inline std::vector<call> calls() {
                    [=](any_exec const& on, arguments const& a) {
                      op.backward(on, a.view(6, heads), inputs(a, 3),
                                  {a.view(0, heads), a.view(1, heads), a.view(2, heads)}, a.scratch,
-                                 {ss::grad_mode::overwrite, a.lengths, a.query_lengths, {}});
+                                 ss::lengths(a.lengths, a.query_lengths));
                    }});
   };
   add_linear(ss::linear_attention<>{});

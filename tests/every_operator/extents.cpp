@@ -263,8 +263,9 @@ TEST_CASE("sparse_mix") {
   };
   for (index_t factors : sizes)
     for (index_t links : sizes) {
-      check(ss::sparse_mix<ss::topology::chord>{{links}}, factors, links);
-      check(ss::sparse_mix<ss::topology::cdil>{{links}, ss::recompute}, factors, 1);
+      check(ss::sparse_mix<ss::topology::chord>{ss::topology::chord{links}}, factors, links);
+      check(ss::sparse_mix<ss::topology::cdil>{ss::topology::cdil{links}, ss::recompute}, factors,
+            1);
     }
   found.check();
 }

@@ -101,7 +101,7 @@ void check_accumulation(extents3 e, Backward const& backward) {
   });
 }
 
-constexpr ss::backward_options add{ss::grad_mode::accumulate, {}};
+constexpr ss::backward_options add{ss::grad_mode::accumulate};
 
 }  // namespace
 
@@ -201,9 +201,8 @@ TEST_CASE_TEMPLATE("multi_permutation", T, float, double, float16, bfloat16) {
           auto const call = [&](auto w) {
             op.forward(on, x.view(), w, y.view(), {perm.view()}, scratch.get());
             op.backward(on, dy.view(), x.view(), w, {perm.view()}, dx.view(), to, scratch.get(),
-                        {mode, {}});
-            op.backward(on, dy.view(), w, {perm.view()}, dx_alone.view(), scratch.get(),
-                        {mode, {}});
+                        mode);
+            op.backward(on, dy.view(), w, {perm.view()}, dx_alone.view(), scratch.get(), mode);
           };
           if (uniform)
             call(ss::uniform_weights);
@@ -238,7 +237,7 @@ TEST_CASE_TEMPLATE("sinkhorn_csp", T, float, double) {
       tensor<T> y(e), dx = before;
       op.forward(on, std::as_const(x).view(), y.view(), scratch.get());
       op.backward(on, std::as_const(dy).view(), std::as_const(x).view(), dx.view(), scratch.get(),
-                  {mode, {}});
+                  mode);
       sums_of_call<T> sums{dx.elements(), {}};
       for_each_position(e, [&](index_t b, index_t n, index_t c) {
         if (c != reference) sums.elements.push_back(y(b, n, c));  // the reference is moved

@@ -72,9 +72,11 @@ struct linear_problem {
   index_t valid_queries(index_t b) const {
     return query_lengths.empty() ? size.queries : query_lengths[static_cast<std::size_t>(b)];
   }
-  ss::attention_options options() const { return {view_of(lengths), view_of(query_lengths), {}}; }
+  ss::attention_options options() const {
+    return ss::lengths(view_of(lengths), view_of(query_lengths));
+  }
   ss::attention_backward_options backward_options() const {
-    return {mode, view_of(lengths), view_of(query_lengths), {}};
+    return {mode, ss::lengths(view_of(lengths), view_of(query_lengths))};
   }
 
   std::string describe() const {

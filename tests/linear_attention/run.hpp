@@ -110,10 +110,10 @@ void with_feature(Feature const& feature, linear_problem<T> const& p, F const& f
       [&](auto const& divisor) {
         using Divisor = std::decay_t<decltype(divisor)>;
         if (p.causal)
-          f(ss::linear_attention<Feature, Divisor, ss::direction::causal>(feature, divisor, {},
+          f(ss::linear_attention<Feature, Divisor, ss::direction::causal>(feature, divisor,
                                                                           p.multiply));
         else
-          f(ss::linear_attention<Feature, Divisor>(feature, divisor, {}, p.multiply));
+          f(ss::linear_attention<Feature, Divisor>(feature, divisor, p.multiply));
       },
       p.divisor);
 }

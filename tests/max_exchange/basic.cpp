@@ -123,7 +123,7 @@ TEST_CASE_TEMPLATE("accumulation, into dy itself too", T, float, double, float16
   tensor<T> const before = dx;
   tensor<std::uint16_t> maximum({3, 1, 34});
   ss::max_exchange const op{1};
-  ss::backward_options const accumulate{ss::grad_mode::accumulate, {}};
+  ss::backward_options const accumulate{ss::grad_mode::accumulate};
   for_each_backend_once(sizeof(T), [&](any_exec const& on) {
     dx = before;
     op.forward(on, x.view(), y.view(), {maximum.view()});

@@ -80,7 +80,8 @@ TEST_CASE("lengths are read with their stride") {
   ss::slicing_sort<pattern_order> const op;
   for_each_backend(1, [&](any_exec const& on) {
     guarded_workspace scratch(op.template workspace_bytes<float>(on, p.x.extents()));
-    op.forward(on, p.x.view(), y.view(), ss::no_saved, scratch.get(), {{strided.data(), 3, 2}});
+    op.forward(on, p.x.view(), y.view(), ss::no_saved, scratch.get(),
+               ss::tensor1<index_t const>(strided.data(), 3, 2));
     CHECK(difference("y", y, p.y) == "");
   });
 }

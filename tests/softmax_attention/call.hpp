@@ -52,18 +52,18 @@ struct attention_call {
   }
 
   std::string forward() {
-    ss::attention_options const options{view_of(rows), view_of(query_rows), dropout};
+    ss::attention_options const options{ss::lengths(view_of(rows), view_of(query_rows)), dropout};
     return unchanged(op().check_forward(on, in, y, {state}, scratch, options),
                      [&] { op().forward(on, in, y, {state}, scratch, options); });
   }
   std::string forward_not_saved() {
-    ss::attention_options const options{view_of(rows), view_of(query_rows), dropout};
+    ss::attention_options const options{ss::lengths(view_of(rows), view_of(query_rows)), dropout};
     return unchanged(op().check_forward(on, in, y, ss::no_saved, scratch, options),
                      [&] { op().forward(on, in, y, ss::no_saved, scratch, options); });
   }
   std::string backward() {
-    ss::attention_backward_options const options{ss::grad_mode::overwrite, view_of(rows),
-                                                 view_of(query_rows), dropout};
+    ss::attention_backward_options const options{ss::lengths(view_of(rows), view_of(query_rows)),
+                                                 dropout};
     return unchanged(op().check_backward(on, dy, in, y, {state}, to, scratch, options),
                      [&] { op().backward(on, dy, in, y, {state}, to, scratch, options); });
   }

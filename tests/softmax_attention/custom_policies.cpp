@@ -66,8 +66,7 @@ few_results<T> run_contiguous(Op const& op, attention_problem<T> const& p) {
   op.forward(on, in, out, {states}, scratch.get(), p.options());
   op.backward(on, tensor4<E const>(dy.data(), p.size.y()), in, out, {states},
               {{dq.data(), p.size.q()}, {dk.data(), p.size.k()}, {dv.data(), p.size.v()}, {}},
-              scratch.get(),
-              {ss::grad_mode::overwrite, view_of(p.lengths), view_of(p.query_lengths)});
+              scratch.get(), ss::lengths(view_of(p.lengths), view_of(p.query_lengths)));
   CHECK(scratch.red_zones_intact());
   return {back(y), back(dq), back(dk), back(dv)};
 }

@@ -153,7 +153,7 @@ TEST_CASE("any number of threads, any executor") {
     for (unsigned threads : {2u, 3u, 33u}) check(ss::exec::host{threads});
     test_executor executor{test_executor::way::scattered};
     check(any_exec(executor, 5));
-    ss::softmax_attention<ss::mask::full> const op{{}, {}, native}, exact;
+    ss::softmax_attention<ss::mask::full> const op{native}, exact;
     ss::exec::host const on{3};
     CHECK(op.workspace_bytes<bfloat16>(on, size.q(), size.v()) ==
           exact.workspace_bytes<bfloat16>(on, size.q(), size.v()));

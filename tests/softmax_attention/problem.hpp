@@ -91,10 +91,10 @@ struct attention_problem {
     return ss::softmax_attention<pattern_mask, Algorithm>(mask, scale, algorithm);
   }
   ss::attention_options options() const {
-    return {view_of(lengths), view_of(query_lengths), dropout};
+    return {ss::lengths(view_of(lengths), view_of(query_lengths)), dropout};
   }
   ss::attention_backward_options backward_options() const {
-    return {mode, view_of(lengths), view_of(query_lengths), dropout};
+    return {mode, ss::lengths(view_of(lengths), view_of(query_lengths)), dropout};
   }
 
   std::string describe() const {

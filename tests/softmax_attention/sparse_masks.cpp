@@ -194,7 +194,7 @@ TEST_CASE("what does not meet is not asked about") {
     auto const asked = [&](bool exact, bool covering) {
       index_t count = 0;
       ss::softmax_attention<counting_mask, decltype(algorithm)> const op(
-          counting_mask{&count, exact, covering}, {}, algorithm);
+          counting_mask{&count, exact, covering}, algorithm);
       (void)run_attention_by(op, p, ss::exec::host{}, memory_layout{});
       return count;
     };

@@ -60,9 +60,11 @@ void with_operator(std::int64_t number, F const& f) {
   else if (number == 1)
     f(ss::linear_attention<feature::cosine_reweighted, divisor::at_least, Direction>{});
   else if (number == 2)
-    f(ss::linear_attention<feature::random_exp, divisor::sum_plus, Direction>{{}, {0}});
+    f(ss::linear_attention<feature::random_exp, divisor::sum_plus, Direction>{
+        divisor::sum_plus{0}});
   else
-    f(ss::linear_attention<feature::random_fourier, divisor::sum_plus, Direction>{{}, {1}});
+    f(ss::linear_attention<feature::random_fourier, divisor::sum_plus, Direction>{
+        divisor::sum_plus{1}});
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ class checked_mix_job final : public mix_call_job<T, device_place> {
     ss::extents3 const e = this->x->extents;
     with_mix(this->at, ss::recompute, [&](auto const& op) {
       ss::exec::host const on;
-      buffer<unsigned char> const memory(op.template workspace_bytes<T>(on, e, this->held));
+      ss::scratch memory;
       op.backward(on, const_view(this->from->values, e), const_view(this->x->values, e),
                   ss::tensor_stack<T const>(this->weights.data(), this->held), ss::no_saved,
                   view(dx, e), ss::tensor_stack<T>(want.data(), this->held), memory);

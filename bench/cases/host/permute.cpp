@@ -32,7 +32,7 @@ template <class T, class Job>
 class permute_job final : public Job {
  public:
   explicit permute_job(fields const& f) : Job(f) {
-    this->allocate(ss::permute::workspace_bytes<T>(f.exec(), f.extents));
+    this->allocate(ss::permute::workspace_bytes(f.exec(), this->placed_dy.const_view()));
   }
 
   void run() override {

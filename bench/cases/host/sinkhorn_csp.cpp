@@ -70,7 +70,7 @@ class sinkhorn_job final : public place_job<host_place> {
         x_(get_dataset<T>(f.input, f.extents)),
         dy_(backward_ ? get_dataset<T>("uniform", f.extents) : nullptr),
         to_(x_->values.size()) {
-    allocate(op_of(f).template workspace_bytes<T>(exec(), f.extents));
+    allocate(op_of(f).workspace_bytes(exec(), const_view(x_->values, f.extents)));
     traffic_bytes = (backward_ ? 3 : 2) * to_.bytes();
     // The bound of docs/operators/sinkhorn_csp.md for logits up to 50 and values up to 5.
     tolerance = 0x1p16 * unit_roundoff<T>();

@@ -28,7 +28,7 @@ namespace bench {
 // f(the baseline of the set that the library would choose).
 template <class T, class F>
 void with_mix_baseline(ss::isa wanted, F const& f) {
-  ss::detail::dispatch(ss::detail::fused_isa(wanted),
+  ss::detail::with_isa(ss::detail::fused_isa(wanted),
                        [&](auto target) { f(mix_baseline_of(target, T{})); });
 }
 

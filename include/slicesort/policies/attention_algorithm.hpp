@@ -11,7 +11,8 @@ SLICESORT_TYPES_BEGIN
 /// Attention tile by tile, with a running maximum and sum (online softmax, as in FlashAttention):
 /// the map of weights is never in memory. Saves two numbers for each query.
 struct streaming {
-  products kind = products::exact;
+  products kind;
+  SLICESORT_ABI_TAG constexpr streaming(products p = products::exact) : kind(p) {}
 };
 
 /// Attention with the whole map of weights in memory and a softmax row by row, as the papers time

@@ -112,6 +112,9 @@ SLICESORT_HD constexpr auto mask_of_head(Mask const& mask, index_t head) {
 template <class Mask>
 using head_mask_t = decltype(mask_of_head(std::declval<Mask const&>(), index_t{}));
 
+template <class Mask>
+using is_mask = std::bool_constant<has_range<head_mask_t<Mask>> || has_allows<head_mask_t<Mask>>>;
+
 // Whether tiles may be left out within the ranges of a mask. Ranges alone say already what is left
 // out.
 template <class Mask>

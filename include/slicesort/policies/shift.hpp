@@ -173,4 +173,9 @@ inline constexpr bool has_shift<
         decltype(std::declval<Shift const&>().shift(index_t{}, index_t{}, index_t{})), index_t>>> =
     true;
 
+template <class Policy>
+using is_shift = std::bool_constant<has_shift<Policy>>;
+template <class Policy>
+using is_no_shift = std::bool_constant<!has_shift<Policy>>;
+
 SLICESORT_DETAIL_END

@@ -107,6 +107,12 @@ inline constexpr bool has_offset<
     Topology,
     std::enable_if_t<std::is_convertible_v<
         decltype(std::declval<Topology const&>().offset(index_t{}, index_t{})), index_t>>> = true;
+template <class Policy>
+using is_topology = std::bool_constant<has_offset<Policy>>;
+template <class Policy>
+using is_residual = std::bool_constant<std::is_same_v<Policy, residual::per_factor> ||
+                                       std::is_same_v<Policy, residual::none> ||
+                                       std::is_same_v<Policy, residual::initial>>;
 
 template <class Topology, class = void>
 inline constexpr bool has_links = false;

@@ -203,7 +203,7 @@ void compare_attention(char const* mask, Own const& own) {
   ss::tensor4<float const> const in(x.data(), e);
   ss::scratch memory;
   own.forward(ss::exec::host{}, {in, in, in}, ss::tensor4<float>(expected.data(), e), ss::no_saved,
-              memory, {{}, {}, {0.25, 9}});
+              memory, ss::dropout{0.25, 9});
   check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, mask);
 }
 

@@ -181,7 +181,7 @@ class call_list {
                       {states(o.saved_states, o)}, o.tensor(o.dx), o.mixing(o.dmix_weights), w,
                       {overwriting, o.valid()});
     });
-    ss::sparse_mix<ss::topology::cdil, ss::residual::none> const alone{{}, ss::recompute};
+    ss::sparse_mix<ss::topology::cdil, ss::residual::none> const alone{ss::recompute};
     add("sparse_mix.forward, alone", size_of_mix(alone), [=](auto exec, O const& o, W w) {
       alone.forward(exec, o.tensor(o.x), o.mixing(o.mix_weights), o.tensor(o.y), ss::no_saved, w,
                     {o.valid()});

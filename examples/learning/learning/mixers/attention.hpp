@@ -44,9 +44,9 @@ class attention {
     state_ = {c.keep(state.size()), state};
     auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), head, head));
     c.work([&] {
-      ss::attention_inputs<T> const in = inputs();
       ss::saved_attention<T> const to = saved_if_training<ss::saved_attention<T>>(c, state_);
-      op_.forward(c.on(), in, heads(mixed_), to, scratch, {c.lengths, c.lengths, drop(c)});
+      op_.forward(c.on(), inputs(), heads(mixed_), to, scratch,
+                  {ss::lengths(c.lengths, c.lengths), drop(c)});
     });
     out_.forward(c, flat<T const>(mixed_), flat(y));
   }
@@ -60,7 +60,7 @@ class attention {
       ss::attention_gradients<T> const to{part(din, 0), part(din, 1), part(din, 2), {}};
       op_.backward(c.on(), heads(dmixed), inputs(), heads(mixed_),
                    ss::const_saved_attention<T>(state_), to, scratch,
-                   {ss::grad_mode::overwrite, c.lengths, c.lengths, drop(c)});
+                   {ss::lengths(c.lengths, c.lengths), drop(c)});
     });
     in_.backward(c, flat(input_), flat<T const>(din), flat(dx));
   }

@@ -104,16 +104,14 @@ class saving_core {
     extents3 const e = v.extents();
     auto const& core = static_cast<Core const&>(*this);
     state_ = keep_indices(c, core.saved(e), core.width(e));
-    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), e));
+    auto const scratch = workspace(c, op_.workspace_bytes(c.on(), v));
     c.work([&] {
-      op_.forward(c.on(), v, y, saved_if_training<Saved>(c, state_), scratch, {c.lengths});
+      op_.forward(c.on(), v, y, saved_if_training<Saved>(c, state_), scratch, c.lengths);
     });
   }
   void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dv) {
-    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), dy.extents()));
-    c.work([&] {
-      op_.backward(c.on(), dy, state_, dv, scratch, {ss::grad_mode::overwrite, c.lengths});
-    });
+    auto const scratch = workspace(c, op_.workspace_bytes(c.on(), dy));
+    c.work([&] { op_.backward(c.on(), dy, state_, dv, scratch, c.lengths); });
   }
 
   extents3 saved(extents3 e) const { return e; }

@@ -59,18 +59,15 @@ class multi_permutation_core {
   void forward(call<T>& c, tensor3<T const> v, tensor3<T> y) {
     extents3 const e = v.extents();
     perm_ = keep_indices(c, e, width_of_rows(e.length));
-    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), e));
+    auto const scratch = workspace(c, op_.workspace_bytes(c.on(), v));
     c.work([&] {
       op_.forward(c.on(), v, ss::uniform_weights, y,
-                  saved_if_training<ss::saved_permutation>(c, perm_), scratch, {c.lengths});
+                  saved_if_training<ss::saved_permutation>(c, perm_), scratch, c.lengths);
     });
   }
   void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dv) {
-    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), dy.extents()));
-    c.work([&] {
-      op_.backward(c.on(), dy, ss::uniform_weights, perm_, dv, scratch,
-                   {ss::grad_mode::overwrite, c.lengths});
-    });
+    auto const scratch = workspace(c, op_.workspace_bytes(c.on(), dy));
+    c.work([&] { op_.backward(c.on(), dy, ss::uniform_weights, perm_, dv, scratch, c.lengths); });
   }
 
  private:
@@ -90,12 +87,12 @@ class shuffle_core {
   shuffle_core(site<T> const&, config const& with) : op_(with.seed) {}
 
   void forward(call<T>& c, tensor3<T const> v, tensor3<T> y) {
-    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), v.extents()));
-    c.work([&] { op_.forward(c.on(), v, y, scratch, {c.lengths}); });
+    auto const scratch = workspace(c, op_.workspace_bytes(c.on(), v));
+    c.work([&] { op_.forward(c.on(), v, y, scratch, c.lengths); });
   }
   void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dv) {
-    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), dy.extents()));
-    c.work([&] { op_.backward(c.on(), dy, dv, scratch, {ss::grad_mode::overwrite, c.lengths}); });
+    auto const scratch = workspace(c, op_.workspace_bytes(c.on(), dy));
+    c.work([&] { op_.backward(c.on(), dy, dv, scratch, c.lengths); });
   }
 
  private:

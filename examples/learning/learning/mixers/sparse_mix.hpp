@@ -53,10 +53,10 @@ class sparse_mix {
       second_[static_cast<std::size_t>(m)].forward(c, hidden_of(value_, m), flat(w_[m]));
     stack_extents const se = op_.saved_extents(e, we);
     states_ = {c.keep(se.size()), se};
-    auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), e, we));
+    auto const scratch = workspace(c, op_.workspace_bytes(c.on(), v_, w_));
     c.work([&] {
       ss::saved_states<T> const to = saved_if_training<ss::saved_states<T>>(c, states_);
-      op_.forward(c.on(), v_, w_, y, to, scratch, {c.lengths});
+      op_.forward(c.on(), v_, w_, y, to, scratch, c.lengths);
     });
   }
   void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dx) {
@@ -67,10 +67,10 @@ class sparse_mix {
     tensor_stack<T> const dw(c.scratch(we.size()), we);
     {
       memory::scope const inner(c.stack);
-      auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), e, we));
+      auto const scratch = workspace(c, op_.workspace_bytes(c.on(), v_, w_));
       c.work([&] {
         op_.backward(c.on(), dy, v_, w_, ss::const_saved_states<T>(states_), dv, dw, scratch,
-                     {ss::grad_mode::overwrite, c.lengths});
+                     c.lengths);
       });
     }
     matrix<T> const dvalue = c.scratch_rows(value_, value_.columns);

@@ -70,8 +70,8 @@ SLICESORT_DETAIL_END
       SLICESORT_REFUSAL;                                                                    \
   template <class First, ::slicesort::detail::if_policy<First> = 0>                         \
   static SLICESORT_REFUSED(First,                                                           \
-                           "slicesort: workspace_bytes must be told the element type: "     \
-                           "op.workspace_bytes<float>(on, extents).")                       \
+                           "slicesort: workspace_bytes takes views, or an element type "    \
+                           "and extents: op.workspace_bytes<float>(exec, extents).")        \
       workspace_bytes(First const&, ::slicesort::detail::anything = {},                     \
                       ::slicesort::detail::anything = {}) SLICESORT_REFUSAL
 

@@ -48,16 +48,6 @@ inline index_t matrix_rows(view_info const& in, index_t batch, index_t batches, 
   return lengths.size() == 0 ? in.extents.length : lengths(batch);
 }
 
-// The workspace of a call on the calling thread with tensors of these shapes. A call that would be
-// refused gets none: it says itself what is wrong.
-template <class Op, class... Extents>
-std::vector<unsigned char> scratch_of(Op const& op, Extents... shapes) {
-  exec::host const on;
-  bool const accepted{op.template check_workspace_bytes<double>(on, shapes...)};
-  return std::vector<unsigned char>(accepted ? op.template workspace_bytes<double>(on, shapes...)
-                                             : 0);
-}
-
 // The sample whose matrix is formed, in double, and the memory to run operators on it.
 class matrix_sample {
  public:
@@ -99,26 +89,26 @@ class matrix_sample {
   }
 
   // call(x, y, workspace, options)
-  template <class Op, class Call>
-  void forward(Op const& op, Call const& call) {
-    std::vector<unsigned char> scratch = scratch_of(op, extents_);
-    call(tensor3<double const>(x_.data(), extents_), tensor3<double>(y_.data(), extents_),
-         workspace{scratch.data(), scratch.size()}, forward_options{{&rows_, 1}});
+  template <class Call>
+  void forward(Call const& call) {
+    scratch memory;
+    call(tensor3<double const>(x_.data(), extents_), tensor3<double>(y_.data(), extents_), memory,
+         slicesort::lengths(rows_));
   }
 
   // Forms the matrix of an operator that is linear in x once its state is given: row i is the
   // gradient of y[i]. One call of backward, call(dy, state, dx, workspace, options), computes the
   // gradients of all y[i] as the samples of one batch.
-  template <class Op, class Call>
-  dense_matrix by_gradients(Op const& op, Call const& call) const {
+  template <class Call>
+  dense_matrix by_gradients(Call const& call) const {
     index_t const n = extents_.length;
     extents3 const e{n, n, extents_.channels};
     std::vector<double> dy(static_cast<std::size_t>(e.size())), dx(dy.size());
     tensor3<double> const units(dy.data(), e), rows(dx.data(), e);
     for (index_t i = 0; i < n; ++i) units(i, i, channel_) = 1;
-    std::vector<unsigned char> scratch = scratch_of(op, e);
-    call(tensor3<double const>(units), repeated_, rows, workspace{scratch.data(), scratch.size()},
-         backward_options{grad_mode::overwrite, {&rows_, n, 0}});
+    scratch memory;
+    call(tensor3<double const>(units), repeated_, rows, memory,
+         tensor1<index_t const>(&rows_, n, 0));
     dense_matrix m(n);
     for (index_t i = 0; i < n; ++i)
       for (index_t j = 0; j < n; ++j) m(i, j) = rows(i, j, channel_);

@@ -9,6 +9,7 @@
 #include <slicesort/policies/direction.hpp>
 #include <slicesort/policies/divisor.hpp>
 #include <slicesort/policies/feature.hpp>
+#include <slicesort/policies/products.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cmath>
@@ -151,5 +152,17 @@ SLICESORT_HD_INLINE divided<A> divide_by(Arithmetic& on, divisor_rule rule, A d)
 
 template <class Direction>
 inline constexpr bool is_causal = std::is_same_v<Direction, direction::causal>;
+
+// The policies of linear attention, each known by its type; a feature is what is none of the
+// others.
+template <class Policy, class... Kinds>
+using is_one_of = std::bool_constant<(std::is_same_v<Policy, Kinds> || ...)>;
+template <class Policy>
+using is_direction = is_one_of<Policy, direction::both, direction::causal>;
+template <class Policy>
+using is_divisor = is_one_of<Policy, divisor::sum_plus, divisor::at_least, divisor::none>;
+template <class Policy>
+using is_feature = std::bool_constant<!is_direction<Policy>::value && !is_divisor<Policy>::value &&
+                                      !std::is_same_v<Policy, products>>;
 
 SLICESORT_DETAIL_END

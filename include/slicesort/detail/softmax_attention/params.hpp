@@ -102,6 +102,13 @@ struct materialized_attention_op {
   using backward = attention_backward<Mask, T, T>;
 };
 
+template <class>
+struct is_algorithm : std::false_type {};
+template <>
+struct is_algorithm<streaming> : std::true_type {};
+template <class Gemm>
+struct is_algorithm<materialized<Gemm>> : std::true_type {};
+
 // What the door must know about an algorithm.
 template <class Algorithm>
 struct attention_traits {

@@ -60,7 +60,7 @@ numbers pair_by_pair(const_heads q, const_heads k, const_heads v, Phi const& phi
   ss::extents4 const e = q.extents();
   ss::index_t const channels = e.channels, keys = k.extents().length;
   numbers y;
-  for (ss::index_t head = 0; head < e.batch; ++head)
+  for (ss::index_t head = 0; head < e.heads; ++head)
     for (ss::index_t i = 0; i < e.length; ++i) {
       numbers sums = zeros(channels), of_query = phi(&q(0, head, i, 0), i);
       double d = 0;

@@ -36,7 +36,7 @@ void train() {
   ss::index_t const links = op.topology().links(factors);
 
   // A weight for every factor, sample, row and link. (Here all are 1; in the paper MLPs make them.)
-  ss::extents4 const weights{factors, shape.batch, shape.length, links};
+  ss::stack_extents const weights{factors, shape.batch, shape.length, links};
   auto w_data = elements(weights.size(), 1), dw_data = w_data;
   auto const w = ss::view(w_data, weights), dw = ss::view(dw_data, weights);
 
@@ -99,9 +99,9 @@ void print_field(char const* name, Topology topology, ss::index_t length, ss::in
     // [snippet field]
     // The matrix that the chain stands for. Of weights 1 it counts ways.
     ss::sparse_mix<Topology, ss::residual::none> const op{topology};
-    ss::extents4 const weights{factors, 1, length, topology.links(factors)};
+    ss::stack_extents const weights{factors, 1, length, topology.links(factors)};
     float const one = 1;
-    ss::tensor4<float const> const w(&one, weights, {0, 0, 0, 0});
+    ss::tensor_stack<float const> const w(&one, weights, {0, 0, 0, 0});
     ss::dense_matrix const ways = ss::equivalent_matrix(op, w, 0);
     // [/snippet field]
     std::printf(" ");
@@ -124,9 +124,9 @@ int main() {
   ss::extents3 const shape{1, 16, 1};
   auto x = elements(16), y = x, six_links = elements(4 * 16 * 6);
   ss::sparse_mix<both_ways> const op{both_ways{3}};
-  ss::verdict const v =
-      op.check_forward(ss::exec::host{}, ss::view(x, shape), ss::view(six_links, {4, 1, 16, 6}),
-                       ss::view(y, shape), ss::no_saved);
+  ss::verdict const v = op.check_forward(ss::exec::host{}, ss::view(x, shape),
+                                         ss::view(six_links, ss::stack_extents{4, 1, 16, 6}),
+                                         ss::view(y, shape), ss::no_saved);
   std::printf("%s\n", v.message);
 }
 

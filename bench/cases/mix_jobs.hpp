@@ -87,12 +87,12 @@ class mix_job : public job {
   }
 
  protected:
-  auto w() const { return ss::tensor4<T const>(weights.data(), shape); }
+  auto w() const { return ss::tensor_stack<T const>(weights.data(), shape); }
 
   fields const at;
   mix_policy const policy;
   bool const backward;
-  ss::extents4 const shape;  // of the weights
+  ss::stack_extents const shape;  // of the weights
   std::shared_ptr<dataset<T>> x, from;
   buffer<T> weights, to;
 

@@ -127,8 +127,8 @@ ss::tensor3<T> view3(array const& a, char const* axes = "[batch, length, channel
           {a.extents[0], a.extents[1], a.extents[2]},
           {a.strides[0], a.strides[1], a.strides[2]}};
 }
-template <class T>
-ss::tensor4<T> view4(array const& a, char const* axes = "[batch, heads, length, channels]") {
+template <class T, template <class> class View = ss::tensor4>
+View<T> view4(array const& a, char const* axes = "[batch, heads, length, channels]") {
   detail::require_rank(a, 4, axes);
   return {detail::elements<T>(a),
           {a.extents[0], a.extents[1], a.extents[2], a.extents[3]},

@@ -46,13 +46,13 @@ void sparse_mix(Call& call, mix_policies const& policies, array const& x, array 
     with_element(x, [&](auto zero) {
       using T = decltype(zero);
       auto const in = view3<T const>(x);
-      auto const weights = view4<T const>(w, detail::weight_axes);
+      auto const weights = view4<T const, ss::tensor_stack>(w, detail::weight_axes);
       auto const scratch =
           call.scratch(op.template workspace_bytes<T>(call.on, in.extents(), weights.extents()));
       ss::forward_options const options{lengths_of(lengths)};
       if (states)
-        op.forward(call.on, in, weights, view3<T>(y), {view4<T>(*states, detail::state_axes)},
-                   scratch, options);
+        op.forward(call.on, in, weights, view3<T>(y),
+                   {view4<T, ss::tensor_stack>(*states, detail::state_axes)}, scratch, options);
       else
         op.forward(call.on, in, weights, view3<T>(y), ss::no_saved, scratch, options);
     });
@@ -67,12 +67,12 @@ void sparse_mix_backward(Call& call, mix_policies const& policies, array const& 
     with_element(dy, [&](auto zero) {
       using T = decltype(zero);
       auto const in = view3<T const>(dy);
-      auto const weights = view4<T const>(w, detail::weight_axes);
+      auto const weights = view4<T const, ss::tensor_stack>(w, detail::weight_axes);
       auto const scratch =
           call.scratch(op.template workspace_bytes<T>(call.on, in.extents(), weights.extents()));
       op.backward(call.on, in, view3<T const>(x), weights,
-                  {view4<T const>(states, detail::state_axes)}, view3<T>(dx),
-                  view4<T>(dw, detail::weight_axes), scratch,
+                  {view4<T const, ss::tensor_stack>(states, detail::state_axes)}, view3<T>(dx),
+                  view4<T, ss::tensor_stack>(dw, detail::weight_axes), scratch,
                   {ss::grad_mode::overwrite, lengths_of(lengths)});
     });
   });

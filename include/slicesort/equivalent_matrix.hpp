@@ -13,9 +13,9 @@
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/csp.hpp>
 #include <slicesort/dense_matrix.hpp>
+#include <slicesort/detail/attention/check.hpp>
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/config.hpp>
-#include <slicesort/detail/core/head_check.hpp>
 #include <slicesort/detail/core/view_info.hpp>
 #include <slicesort/detail/equivalent_matrix/head.hpp>
 #include <slicesort/detail/equivalent_matrix/sample.hpp>
@@ -100,12 +100,12 @@ tensor3<double const> rows_of_head(linear_attention_inputs<T> const& in, index_t
                                    std::vector<double>& copy) {
   if (is_left_out(in.w)) return {};
   checker c("equivalent_matrix");
-  check_w(c, describe_w("w", in.w, false), describe("q", in.q, false, head_axes));
+  check_w(c, describe_w("w", in.w, false), describe("q", in.q, false));
   enforce(c.result());
   extents3 const all = in.w.extents(), e{1, all.length, all.channels};
   for (index_t f = 0; f < e.length; ++f)
     for (index_t n = 0; n < e.channels; ++n)
-      copy.push_back(as_double(in.w(all.batch == 1 ? 0 : head, f, n)));
+      copy.push_back(as_double(in.w(heads_of_w(all) == 1 ? 0 : head, f, n)));
   return {copy.data(), e};
 }
 
@@ -219,13 +219,13 @@ template <class Topology, class Residual, class W>
 dense_matrix equivalent_matrix(sparse_mix<Topology, Residual> const& op, W const& w, index_t batch,
                                forward_options options = {}) {
   auto const in = detail::input_stack(w);
-  extents4 const all = in.extents();
+  stack_extents const all = in.extents();
   index_t const rows =
       detail::matrix_rows(detail::describe("w", in, false, {"factors", "batch", "length", "links"}),
                           batch, all.batch, {0, "channel"}, 1, options.lengths);
-  extents4 const one{all.outer, 1, all.length, all.channels};
+  stack_extents const one{all.outer, 1, all.length, all.channels};
   std::vector<double> weights(static_cast<std::size_t>(one.size()));
-  tensor4<double> const mine(weights.data(), one);
+  tensor_stack<double> const mine(weights.data(), one);
   for (index_t m = 0; m < one.outer; ++m)
     for (index_t n = 0; n < one.length; ++n)
       for (index_t k = 0; k < one.channels; ++k)

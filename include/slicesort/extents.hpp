@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Shapes and strides: `extents3` and `strides3` of `[batch, length, channels]`, `extents4` and
-/// `strides4` of a stack of those.
+/// `strides4` of attention's `[batch, heads, length, channels]`, `stack_extents` and
+/// `stack_strides` of a stack of tensors, `[outer, batch, length, channels]`.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -41,23 +42,28 @@ SLICESORT_DETAIL_END
 
 SLICESORT_TYPES_BEGIN
 
-/// The shape `[batch, length, channels]`. Integers of any type make one.
-struct extents3 {
+/// Kinds of numbers along axes: extents, and distances in elements between neighbors.
+struct extents_kind {};
+struct strides_kind {};
+
+/// Numbers along the axes of `[batch, length, channels]`. Integers of any type make them.
+template <class Kind>
+struct axes3 {
   index_t batch = 0, length = 0, channels = 0;
 
-  SLICESORT_ABI_TAG extents3() = default;
+  SLICESORT_ABI_TAG axes3() = default;
   template <class B, class L, class C, class = detail::require_integers<B, L, C>>
-  SLICESORT_HD_ABI_TAG constexpr extents3(B b, L l, C c)
+  SLICESORT_HD_ABI_TAG constexpr axes3(B b, L l, C c)
       : batch(detail::to_index(b)), length(detail::to_index(l)), channels(detail::to_index(c)) {}
 
-  friend SLICESORT_HD_ABI_TAG constexpr bool operator==(extents3 a, extents3 b) {
+  friend SLICESORT_HD_ABI_TAG constexpr bool operator==(axes3 a, axes3 b) {
     return a.batch == b.batch && a.length == b.length && a.channels == b.channels;
   }
-  friend SLICESORT_HD_ABI_TAG constexpr bool operator!=(extents3 a, extents3 b) {
-    return !(a == b);
-  }
-  /// `batch * length * channels` in 64 bits. Operators check that it fits.
+  friend SLICESORT_HD_ABI_TAG constexpr bool operator!=(axes3 a, axes3 b) { return !(a == b); }
+
+  /// `batch * length * channels` of extents, in 64 bits. Operators check that it fits.
   SLICESORT_HD_ABI_TAG constexpr index_t size() const {
+    static_assert(std::is_same_v<Kind, extents_kind>, "strides have no size");
     return detail::product(detail::product(batch, length), channels);
   }
   SLICESORT_HD_ABI_TAG constexpr bool empty() const {
@@ -65,80 +71,79 @@ struct extents3 {
   }
 };
 
-/// Distance in elements between neighbors along each axis. Integers of any type make one.
-struct strides3 {
-  index_t batch = 0, length = 0, channels = 0;
+/// Numbers along the axes of `[batch, heads, length, channels]`.
+template <class Kind>
+struct axes4 {
+  index_t batch = 0, heads = 0, length = 0, channels = 0;
 
-  SLICESORT_ABI_TAG strides3() = default;
-  template <class B, class L, class C, class = detail::require_integers<B, L, C>>
-  SLICESORT_HD_ABI_TAG constexpr strides3(B b, L l, C c)
-      : batch(detail::to_index(b)), length(detail::to_index(l)), channels(detail::to_index(c)) {}
+  SLICESORT_ABI_TAG axes4() = default;
+  template <class B, class H, class L, class C, class = detail::require_integers<B, H, L, C>>
+  SLICESORT_HD_ABI_TAG constexpr axes4(B b, H h, L l, C c)
+      : batch(detail::to_index(b)),
+        heads(detail::to_index(h)),
+        length(detail::to_index(l)),
+        channels(detail::to_index(c)) {}
 
-  friend SLICESORT_HD_ABI_TAG constexpr bool operator==(strides3 a, strides3 b) {
-    return a.batch == b.batch && a.length == b.length && a.channels == b.channels;
+  friend SLICESORT_HD_ABI_TAG constexpr bool operator==(axes4 a, axes4 b) {
+    return a.batch == b.batch && a.sample() == b.sample();
   }
-  friend SLICESORT_HD_ABI_TAG constexpr bool operator!=(strides3 a, strides3 b) {
-    return !(a == b);
+  friend SLICESORT_HD_ABI_TAG constexpr bool operator!=(axes4 a, axes4 b) { return !(a == b); }
+
+  /// The axes of one sample, whose heads are its batch.
+  SLICESORT_HD_ABI_TAG constexpr axes3<Kind> sample() const { return {heads, length, channels}; }
+  SLICESORT_HD_ABI_TAG constexpr index_t size() const {
+    return detail::product(batch, sample().size());
   }
+  SLICESORT_HD_ABI_TAG constexpr bool empty() const { return batch == 0 || sample().empty(); }
 };
 
-/// Strides of a contiguous `[batch, length, channels]` tensor, channels fastest.
-SLICESORT_HD_ABI_TAG constexpr strides3 row_major(extents3 e) {
-  return {detail::product(e.length, e.channels), e.channels, 1};
-}
-
-/// The shape `[outer, batch, length, channels]`: `outer` tensors of one shape. The operator says
-/// what the axes mean (for attention, `[batch, heads, length, channels]`).
-struct extents4 {
+/// Numbers along the axes of `[outer, batch, length, channels]`.
+template <class Kind>
+struct stack_axes {
   index_t outer = 0, batch = 0, length = 0, channels = 0;
 
-  SLICESORT_ABI_TAG extents4() = default;
+  SLICESORT_ABI_TAG stack_axes() = default;
   template <class O, class B, class L, class C, class = detail::require_integers<O, B, L, C>>
-  SLICESORT_HD_ABI_TAG constexpr extents4(O o, B b, L l, C c)
+  SLICESORT_HD_ABI_TAG constexpr stack_axes(O o, B b, L l, C c)
       : outer(detail::to_index(o)),
         batch(detail::to_index(b)),
         length(detail::to_index(l)),
         channels(detail::to_index(c)) {}
 
-  friend SLICESORT_HD_ABI_TAG constexpr bool operator==(extents4 a, extents4 b) {
+  friend SLICESORT_HD_ABI_TAG constexpr bool operator==(stack_axes a, stack_axes b) {
     return a.outer == b.outer && a.each() == b.each();
   }
-  friend SLICESORT_HD_ABI_TAG constexpr bool operator!=(extents4 a, extents4 b) {
+  friend SLICESORT_HD_ABI_TAG constexpr bool operator!=(stack_axes a, stack_axes b) {
     return !(a == b);
   }
 
-  /// The shape of one tensor of the stack.
-  SLICESORT_HD_ABI_TAG constexpr extents3 each() const { return {batch, length, channels}; }
+  /// The axes of one tensor of the stack.
+  SLICESORT_HD_ABI_TAG constexpr axes3<Kind> each() const { return {batch, length, channels}; }
   SLICESORT_HD_ABI_TAG constexpr index_t size() const {
     return detail::product(outer, each().size());
   }
   SLICESORT_HD_ABI_TAG constexpr bool empty() const { return outer == 0 || each().empty(); }
 };
 
-/// Distance in elements between neighbors along each axis. Integers of any type make one.
-struct strides4 {
-  index_t outer = 0, batch = 0, length = 0, channels = 0;
+/// Shape and strides of a tensor of rows.
+using extents3 = axes3<extents_kind>;
+using strides3 = axes3<strides_kind>;
+/// Shape and strides of a tensor of attention.
+using extents4 = axes4<extents_kind>;
+using strides4 = axes4<strides_kind>;
+/// Shape and strides of `outer` tensors of one shape, such as the weights of a chain's factors.
+using stack_extents = stack_axes<extents_kind>;
+using stack_strides = stack_axes<strides_kind>;
 
-  SLICESORT_ABI_TAG strides4() = default;
-  template <class O, class B, class L, class C, class = detail::require_integers<O, B, L, C>>
-  SLICESORT_HD_ABI_TAG constexpr strides4(O o, B b, L l, C c)
-      : outer(detail::to_index(o)),
-        batch(detail::to_index(b)),
-        length(detail::to_index(l)),
-        channels(detail::to_index(c)) {}
-
-  friend SLICESORT_HD_ABI_TAG constexpr bool operator==(strides4 a, strides4 b) {
-    return a.outer == b.outer && a.each() == b.each();
-  }
-  friend SLICESORT_HD_ABI_TAG constexpr bool operator!=(strides4 a, strides4 b) {
-    return !(a == b);
-  }
-
-  SLICESORT_HD_ABI_TAG constexpr strides3 each() const { return {batch, length, channels}; }
-};
-
-/// Strides of a contiguous `[outer, batch, length, channels]` tensor, channels fastest.
+/// Strides of a contiguous tensor, channels fastest.
+SLICESORT_HD_ABI_TAG constexpr strides3 row_major(extents3 e) {
+  return {detail::product(e.length, e.channels), e.channels, 1};
+}
 SLICESORT_HD_ABI_TAG constexpr strides4 row_major(extents4 e) {
+  strides3 const s = row_major(e.sample());
+  return {e.sample().size(), s.batch, s.length, s.channels};
+}
+SLICESORT_HD_ABI_TAG constexpr stack_strides row_major(stack_extents e) {
   strides3 const s = row_major(e.each());
   return {e.each().size(), s.batch, s.length, s.channels};
 }

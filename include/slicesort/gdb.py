@@ -8,7 +8,7 @@ import gdb
 import gdb.printing
 
 ENDS = 3  # of a longer axis as many positions are shown at each end
-AXES = ("outer", "batch", "length", "channels")
+AXES = ("outer", "batch", "heads", "length", "channels")
 
 
 def axes(value: gdb.Value) -> list[int]:
@@ -100,7 +100,7 @@ class Half:
 
 
 printers = gdb.printing.RegexpCollectionPrettyPrinter("slicesort")
-for pattern, printer in ((r"tensor[134]<.*>", Tensor), (r"basic_index_tensor3<.*>", IndexTensor),
-                         (r"(extents|strides)[34]", Axes), (r"b?float16", Half)):
-    printers.add_printer(pattern, rf"^slicesort::(v\d+::)?{pattern}$", printer)
+for pattern, printer in ((r"tensor([134]|_stack)<.*>", Tensor), (r"basic_index_tensor3<.*>", IndexTensor),
+                         (r"(axes[34]|stack_axes)<.*>", Axes), (r"b?float16", Half)):
+    printers.add_printer(pattern, rf"^slicesort::(v\d+::)?({pattern})$", printer)
 gdb.printing.register_pretty_printer(None, printers, replace=True)

@@ -73,7 +73,7 @@ class linear_attention {
 
   // The types of braced arguments in a call whose y, or dy, is a Y.
   template <class Y>
-  using element_of = typename detail::view_of_rank4_t<Y>::value_type;
+  using element_of = typename detail::view_of_heads_t<Y>::value_type;
   template <class Y>
   using inputs_of = linear_attention_inputs<element_of<Y>>;
   template <class Y>
@@ -94,11 +94,8 @@ class linear_attention {
   std::size_t workspace_bytes(Exec const& on, extents4 q, extents4 v, extents3 w = {},
                               extents3 dw = {}) const {
     detail::enforce(check_workspace_bytes<T>(on, q, v, w, dw));
-    auto shape = detail::linear_attention_shape::of(q, v);
-    shape.feature = rule(q.channels, w.length);
-    shape.causal = causal;
-    shape.with_dw = dw != extents3{};
-    return detail::planned_bytes<op, T>(on, shape);
+    return detail::planned_bytes<op, T>(
+        on, {q, v, rule(q.channels, w.length), causal, dw != extents3{}});
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
@@ -173,7 +170,7 @@ class linear_attention {
                                 attention_options const& options) const {
     detail::require_dtype<T>();
     auto p = problem<forward_of<T>>(in, options);
-    p.y = detail::output_stack<T>(y);
+    p.y = detail::output_heads<T>(y);
     return p;
   }
   template <class T, class DY>
@@ -182,7 +179,7 @@ class linear_attention {
                                   attention_backward_options const& options) const {
     detail::require_dtype<T>();
     auto p = problem<backward_of<T>>(in, options);
-    p.dy = detail::input_stack_of<T>(dy);
+    p.dy = detail::input_heads_of<T>(dy);
     p.to = to;
     p.mode = options.mode;
     return p;
@@ -204,35 +201,21 @@ class linear_attention {
   void check_views(
       detail::checker& c,
       detail::linear_attention_forward<detail::compiled_feature<Feature>, T> const& p) const {
-    detail::linear_attention_info const in(p.in);
-    auto const y = detail::describe("y", p.y, true, detail::head_axes);
-    c.view(y);
-    detail::check_rows(c, y, in.q, in.q, in.v, in.v.axes.channels);
+    auto const in = detail::info_of(p.in);
+    auto const y = detail::describe("y", p.y, true);
+    detail::check_output(c, y, in);
     in.each([&](detail::view_info const& other) { c.no_overlap(y, other); });
   }
   template <class T>
   void check_views(
       detail::checker& c,
       detail::linear_attention_backward<detail::compiled_feature<Feature>, T> const& p) const {
-    detail::linear_attention_info const in(p.in), to(p.to);
-    auto const dy = detail::describe("dy", p.dy, false, detail::head_axes);
-    c.view(dy);
-    detail::check_rows(c, dy, in.q, in.q, in.v, in.v.axes.channels);
-    to.each([&](detail::view_info const& one) { c.view(one); });
-    auto const like = [&](bool wanted, detail::view_info const& one, detail::view_info const& of) {
-      if (wanted) detail::check_rows(c, one, of, of, of, of.axes.channels);
-    };
-    like(to.has[0], to.q, in.q);
-    like(to.has[1], to.k, in.k);
-    like(to.has[2], to.v, in.v);
-    if (to.has[3]) detail::check_gradient_of_w(c, to.w, in.w, in.q, p.feature.kind);
-    to.each([&](detail::view_info const& one) {
-      in.each([&](detail::view_info const& other) { c.no_overlap(one, other); });
-      c.no_overlap(one, dy);
-      to.each([&](detail::view_info const& other) {
-        if (&other != &one) c.no_overlap(one, other);
-      });
-    });
+    auto const in = detail::info_of(p.in), to = detail::info_of(p.to);
+    auto const dy = detail::describe("dy", p.dy, false);
+    detail::check_output(c, dy, in);
+    detail::check_gradients(c, to, in);
+    if (to.has[3]) detail::check_gradient_of_w(c, to.extra, in.extra, in.q, p.feature.kind);
+    detail::check_overlaps(c, to, in, dy);
   }
 
   Feature feature_;

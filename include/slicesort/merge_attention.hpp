@@ -3,6 +3,7 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/check.hpp>
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/merge_attention/host.hpp>
@@ -56,7 +57,7 @@ SLICESORT_OPERATORS_BEGIN
 class merge_attention {
   // The types of braced arguments in a call whose y is a Y.
   template <class Y>
-  using element_of = typename detail::view_of_rank4_t<Y>::value_type;
+  using element_of = typename detail::view_of_heads_t<Y>::value_type;
   template <class Y>
   using parts_of = attention_parts<element_of<Y>>;
   template <class Y>
@@ -108,9 +109,9 @@ class merge_attention {
  private:
   using op = detail::merge_attention_op;
   static constexpr detail::axis_names value_axes{"batch", "heads", "queries", "values"},
-      number_axes{"batch", "heads", "queries", "numbers"};
+      number_axes = detail::number_axes;
 
-  static constexpr extents4 state_extents(extents4 y) { return {y.outer, y.batch, y.length, 2}; }
+  static constexpr extents4 state_extents(extents4 y) { return {y.batch, y.heads, y.length, 2}; }
 
   template <class T, class Y, class State>
   static auto problem(attention_parts<T> const& parts, Y const& y, State const& state) {
@@ -118,7 +119,7 @@ class merge_attention {
     detail::merge_attention_forward<T> p{};
     p.parts = parts.views();
     p.count = static_cast<int>(parts.size() < parts.most ? parts.size() : parts.most);
-    p.y = detail::output_stack<T>(y);
+    p.y = detail::output_heads<T>(y);
     p.state = state.view;
     p.saving = state.saving;
     return p;
@@ -140,7 +141,7 @@ class merge_attention {
     extents4 const e = p.shape();
     auto const out = detail::describe("y", p.y, true, value_axes);
     auto const saved = detail::describe("state", p.state, true, number_axes);
-    detail::view_info values[most], states[most];
+    detail::attention_view values[most], states[most];
     for (int i = 0; i < p.count; ++i) {
       auto const& part = p.parts[static_cast<std::size_t>(i)];
       values[i] = detail::describe(part_names[i].y, part.y, false, value_axes);
@@ -160,16 +161,16 @@ class merge_attention {
     if (p.saving) c.no_overlap(saved, out);
   }
   // One view, whose shape follows from that of part 0's y.
-  static void check_one(detail::checker& c, detail::view_info const& v, extents4 want) {
+  static void check_one(detail::checker& c, detail::attention_view const& v, extents4 want) {
     c.view(v);
-    c.extent(v, v.axes.outer, v.extents.outer, "parts[0].y", want.outer);
-    c.extent(v, v.axes.batch, v.extents.batch, "parts[0].y", want.batch);
-    c.extent(v, v.axes.length, v.extents.length, "parts[0].y", want.length);
+    c.extent(v, "batch", v.shape.batch, "parts[0].y", want.batch);
+    c.extent(v, "heads", v.shape.heads, "parts[0].y", want.heads);
+    c.extent(v, "queries", v.shape.length, "parts[0].y", want.length);
     if (v.axes.channels == value_axes.channels)
-      c.extent(v, v.axes.channels, v.extents.channels, "parts[0].y", want.channels);
-    else if (v.extents.channels != want.channels)
+      c.extent(v, "values", v.shape.channels, "parts[0].y", want.channels);
+    else if (v.shape.channels != want.channels)
       c.fail(error_kind::argument, "%s.%s is %lld, must be 2", v.name, v.axes.channels,
-             static_cast<long long>(v.extents.channels));
+             static_cast<long long>(v.shape.channels));
   }
 
   // Names in messages, which a checker refers to until its checks are done.

@@ -147,19 +147,21 @@ template <class T>
 auto printed(tensor1<T> v) {
   return printed_view<std::remove_const_t<T>>(v.data(), {v.size()}, {v.stride()});
 }
-template <class T>
-auto printed(tensor3<T> v) {
-  extents3 const e = v.extents();
-  strides3 const s = v.strides();
-  return printed_view<std::remove_const_t<T>>(v.data(), {e.batch, e.length, e.channels},
-                                              {s.batch, s.length, s.channels});
+template <class Kind>
+std::vector<index_t> listed(axes3<Kind> const& a) {
+  return {a.batch, a.length, a.channels};
 }
-template <class T>
-auto printed(tensor4<T> v) {
-  extents4 const e = v.extents();
-  strides4 const s = v.strides();
-  return printed_view<std::remove_const_t<T>>(v.data(), {e.outer, e.batch, e.length, e.channels},
-                                              {s.outer, s.batch, s.length, s.channels});
+template <class Kind>
+std::vector<index_t> listed(axes4<Kind> const& a) {
+  return {a.batch, a.heads, a.length, a.channels};
+}
+template <class Kind>
+std::vector<index_t> listed(stack_axes<Kind> const& a) {
+  return {a.outer, a.batch, a.length, a.channels};
+}
+template <class T, class Extents, class Strides>
+auto printed(strided_view<T, Extents, Strides> v) {
+  return printed_view<std::remove_const_t<T>>(v.data(), listed(v.extents()), listed(v.strides()));
 }
 // f(view with a type) for an index view, whose type is known at run time; unsigned, which indices
 // are whatever type they were saved as.
@@ -193,28 +195,24 @@ inline std::ostream& operator<<(std::ostream& to, float16 value) {
 inline std::ostream& operator<<(std::ostream& to, bfloat16 value) {
   return to << detail::printed_view<bfloat16>::cell(value);
 }
-inline std::ostream& operator<<(std::ostream& to, extents3 e) {
-  return to << detail::printed_view<float>::list({e.batch, e.length, e.channels});
+template <class Kind>
+std::ostream& operator<<(std::ostream& to, axes3<Kind> const& axes) {
+  return to << detail::printed_view<float>::list(detail::listed(axes));
 }
-inline std::ostream& operator<<(std::ostream& to, extents4 e) {
-  return to << detail::printed_view<float>::list({e.outer, e.batch, e.length, e.channels});
+template <class Kind>
+std::ostream& operator<<(std::ostream& to, axes4<Kind> const& axes) {
+  return to << detail::printed_view<float>::list(detail::listed(axes));
 }
-inline std::ostream& operator<<(std::ostream& to, strides3 s) {
-  return to << detail::printed_view<float>::list({s.batch, s.length, s.channels});
-}
-inline std::ostream& operator<<(std::ostream& to, strides4 s) {
-  return to << detail::printed_view<float>::list({s.outer, s.batch, s.length, s.channels});
+template <class Kind>
+std::ostream& operator<<(std::ostream& to, stack_axes<Kind> const& axes) {
+  return to << detail::printed_view<float>::list(detail::listed(axes));
 }
 template <class T>
 std::ostream& operator<<(std::ostream& to, tensor1<T> view) {
   return to << detail::printed(view).text();
 }
-template <class T>
-std::ostream& operator<<(std::ostream& to, tensor3<T> view) {
-  return to << detail::printed(view).text();
-}
-template <class T>
-std::ostream& operator<<(std::ostream& to, tensor4<T> view) {
+template <class T, class Extents, class Strides>
+std::ostream& operator<<(std::ostream& to, strided_view<T, Extents, Strides> view) {
   return to << detail::printed(view).text();
 }
 template <class View>

@@ -82,7 +82,7 @@ class softmax_attention {
 
   // The types of braced arguments in a call whose y, or dy, is a Y.
   template <class Y>
-  using element_of = typename detail::view_of_rank4_t<Y>::value_type;
+  using element_of = typename detail::view_of_heads_t<Y>::value_type;
   template <class Y>
   using inputs_of = attention_inputs<element_of<Y>>;
   template <class Y>
@@ -109,7 +109,7 @@ class softmax_attention {
   /// `[batch, heads, queries, 2]` for the greatest score and the sum of exponentials of every
   /// query, or `[batch, heads, queries, keys]` for the map.
   constexpr extents4 saved_extents(extents4 q, extents4 v) const {
-    return {q.outer, q.batch, q.length, traits::saves_map ? v.length : 2};
+    return {q.batch, q.heads, q.length, traits::saves_map ? v.length : 2};
   }
 
   /// Bytes of workspace for a forward or backward call with q and v of these shapes; arithmetic
@@ -118,7 +118,7 @@ class softmax_attention {
   template <class T, class Exec>
   std::size_t workspace_bytes(Exec const& on, extents4 q, extents4 v, extents4 dbias = {}) const {
     detail::enforce(check_workspace_bytes<T>(on, q, v, dbias));
-    return detail::planned_bytes<op, T>(on, detail::attention_shape::of(q, v, dbias));
+    return detail::planned_bytes<op, T>(on, detail::attention_shape(q, v, dbias));
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
@@ -186,7 +186,7 @@ class softmax_attention {
     p.gemm = traits::gemm(algorithm_);
     p.multiply = traits::multiply(algorithm_);
     p.in = in;
-    p.y = detail::output_stack<T>(y);
+    p.y = detail::output_heads<T>(y);
     p.state = state.view;
     p.saving = state.saving;
     p.lengths = {options.lengths, options.query_lengths};
@@ -201,9 +201,9 @@ class softmax_attention {
     p.scale = scale(in.q.extents().channels);
     p.gemm = traits::gemm(algorithm_);
     p.multiply = traits::multiply(algorithm_);
-    p.dy = detail::input_stack_of<T>(dy);
+    p.dy = detail::input_heads_of<T>(dy);
     p.in = in;
-    p.y = detail::input_stack_of<T>(y);
+    p.y = detail::input_heads_of<T>(y);
     p.state = state.view;
     p.to = to;
     p.mode = options.mode;
@@ -220,7 +220,7 @@ class softmax_attention {
         "cblas with exec::host, cublas with exec::cuda.");
     return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) {
       check_views(c, p);
-      if (c.ok()) detail::check_dropout(c, p.drop, p.in.q.extents().batch);
+      if (c.ok()) detail::check_dropout(c, p.drop, p.in.q.extents().heads);
       if (c.ok())
         detail::check_mask(
             c, mask_,
@@ -229,13 +229,11 @@ class softmax_attention {
   }
   template <class T, class State>
   void check_views(detail::checker& c, detail::attention_forward<Mask, T, State> const& p) const {
-    detail::attention_info const in(p.in);
-    auto const y = detail::describe("y", p.y, true, detail::head_axes);
+    auto const in = detail::info_of(p.in);
+    auto const y = detail::describe("y", p.y, true);
     auto const state = detail::describe("state", p.state, true, state_axes);
-    detail::check_attention<detail::accumulator_t<T>>(c, in, p.scale, p.lengths.keys,
-                                                      p.lengths.queries);
-    if (c.ok() && in.has[3]) detail::check_bias(c, in.bias, in.q, in.k);
-    detail::check_means(c, y, in);
+    detail::check_attention<detail::accumulator_t<T>>(c, in, p.scale, p.lengths);
+    detail::check_output(c, y, in);
     if (p.saving) detail::check_attention_state(c, state, in, numbers_saved(p.in));
     in.each([&](detail::view_info const& other) { c.no_overlap(y, other); });
     if (!p.saving) return;
@@ -244,24 +242,16 @@ class softmax_attention {
   }
   template <class T, class State>
   void check_views(detail::checker& c, detail::attention_backward<Mask, T, State> const& p) const {
-    detail::attention_info const in(p.in), to(p.to);
-    auto const dy = detail::describe("dy", p.dy, false, detail::head_axes);
-    auto const y = detail::describe("y", p.y, false, detail::head_axes);
+    auto const in = detail::info_of(p.in), to = detail::info_of(p.to);
+    auto const dy = detail::describe("dy", p.dy, false);
+    auto const y = detail::describe("y", p.y, false);
     auto const state = detail::describe("state", p.state, false, state_axes);
-    detail::check_attention<detail::accumulator_t<T>>(c, in, p.scale, p.lengths.keys,
-                                                      p.lengths.queries);
-    if (c.ok() && in.has[3]) detail::check_bias(c, in.bias, in.q, in.k);
-    detail::check_means(c, dy, in);
-    detail::check_means(c, y, in);
+    detail::check_attention<detail::accumulator_t<T>>(c, in, p.scale, p.lengths);
+    detail::check_output(c, dy, in);
+    detail::check_output(c, y, in);
     detail::check_attention_state(c, state, in, numbers_saved(p.in));
     detail::check_attention_gradients(c, to, in);
-    to.each([&](detail::view_info const& one) {
-      in.each([&](detail::view_info const& other) { c.no_overlap(one, other); });
-      for (auto const& other : {dy, y, state}) c.no_overlap(one, other);
-      to.each([&](detail::view_info const& other) {
-        if (&other != &one) c.no_overlap(one, other);
-      });
-    });
+    detail::check_overlaps(c, to, in, dy, y, state);
   }
 
   static constexpr detail::axis_names state_axes =

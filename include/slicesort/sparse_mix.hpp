@@ -82,20 +82,20 @@ class sparse_mix {
   constexpr checkpoints saved() const { return saved_; }
 
   /// Shape of the states that a call with x and w of these shapes saves.
-  constexpr extents4 saved_extents(extents3 x, extents4 w) const {
+  constexpr stack_extents saved_extents(extents3 x, stack_extents w) const {
     return {saved_.states(w.outer), x.batch, x.length, x.channels};
   }
 
   /// Bytes of workspace for a forward or backward call with x and w of these shapes; arithmetic
   /// only. Shapes, a topology or checkpoints that `forward` refuses are refused here.
   template <class T, class Exec>
-  std::size_t workspace_bytes(Exec const& on, extents3 x, extents4 w) const {
+  std::size_t workspace_bytes(Exec const& on, extents3 x, stack_extents w) const {
     detail::enforce(check_workspace_bytes<T>(on, x, w));
     return detail::planned_bytes<op, T>(on, {x, w.outer, w.channels, saved_.every});
   }
   /// Returns what `workspace_bytes` would report for these arguments.
   template <class T, class Exec>
-  verdict check_workspace_bytes(Exec const& on, extents3 x, extents4 w) const {
+  verdict check_workspace_bytes(Exec const& on, extents3 x, stack_extents w) const {
     detail::require_dtype<T>();
     return detail::check_shape<op>(on, "sparse_mix.workspace_bytes", [&](detail::checker& c) {
       auto const in = detail::describe_shape("x", x),
@@ -163,7 +163,7 @@ class sparse_mix {
     return std::is_same_v<Residual, residual::none> ? detail::residual_form::none
                                                     : detail::residual_form::initial;
   }
-  detail::mix_rule rule_for(extents4 w) const {
+  detail::mix_rule rule_for(stack_extents w) const {
     detail::mix_rule rule{};
     rule.residual = form();
     rule.factors = w.outer;

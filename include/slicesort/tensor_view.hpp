@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Non-owning strided views: `tensor1<T>`, `tensor3<T>` = `[batch, length, channels]`, and
-/// `tensor4<T>`, a stack of those = `[outer, batch, length, channels]`. Trivially copyable, passed
-/// by value, never dereferenced by the library outside an operator call. Strides count elements.
+/// Non-owning strided views: `tensor1<T>`, `tensor3<T>` = `[batch, length, channels]`, `tensor4<T>`
+/// = `[batch, heads, length, channels]` of attention, and `tensor_stack<T>`, a stack of `tensor3`
+/// = `[outer, batch, length, channels]`. Trivially copyable, passed by value, never dereferenced by
+/// the library outside an operator call. Strides count elements.
 /// `std::mdspan`, `cuda::std::mdspan` and anything of that shape convert implicitly.
 #pragma once
 
@@ -35,6 +36,10 @@ using mdspan_element = std::remove_reference_t<decltype(*std::declval<M const&>(
 // U* converts to T* without slicing: U is T, or T is U with const added.
 template <class U, class T>
 inline constexpr bool adds_const = std::is_convertible_v<U (*)[], T (*)[]>;
+template <class U, class T>
+using if_adds_const = std::enable_if_t<adds_const<U, T> && !std::is_same_v<U, T>, int>;
+template <class M, std::size_t Rank>
+using if_mdspan_of_rank = std::enable_if_t<is_mdspan_of_rank<M, Rank>, int>;
 
 SLICESORT_DETAIL_END
 
@@ -51,10 +56,10 @@ class tensor1 {
   template <class Size, class Stride = index_t, class = detail::require_integers<Size, Stride>>
   SLICESORT_HD_ABI_TAG constexpr tensor1(T* data, Size size, Stride stride = 1)
       : data_(data), size_(detail::to_index(size)), stride_(detail::to_index(stride)) {}
-  template <class U, std::enable_if_t<detail::adds_const<U, T> && !std::is_same_v<U, T>, int> = 0>
+  template <class U, detail::if_adds_const<U, T> = 0>
   SLICESORT_HD_ABI_TAG constexpr tensor1(tensor1<U> other)
       : data_(other.data()), size_(other.size()), stride_(other.stride()) {}
-  template <class M, std::enable_if_t<detail::is_mdspan_of_rank<M, 1>, int> = 0>
+  template <class M, detail::if_mdspan_of_rank<M, 1> = 0>
   SLICESORT_ABI_TAG constexpr tensor1(M const& m)
       : data_(m.data_handle()),
         size_(detail::to_index(m.extent(0))),
@@ -71,93 +76,116 @@ class tensor1 {
   index_t stride_ = 1;
 };
 
-/// A strided view `[batch, length, channels]`.
-template <class T>
-class tensor3 {
+/// What strided views of several axes have in common.
+template <class T, class Extents, class Strides>
+class strided_view {
  public:
   using element_type = T;
   using value_type = std::remove_const_t<T>;
 
-  SLICESORT_ABI_TAG tensor3() = default;
-  SLICESORT_HD_ABI_TAG constexpr tensor3(T* data, extents3 extents)
-      : data_(data), extents_(extents), strides_(row_major(extents)) {}
-  SLICESORT_HD_ABI_TAG constexpr tensor3(T* data, extents3 extents, strides3 strides)
-      : data_(data), extents_(extents), strides_(strides) {}
-  template <class U, std::enable_if_t<detail::adds_const<U, T> && !std::is_same_v<U, T>, int> = 0>
-  SLICESORT_HD_ABI_TAG constexpr tensor3(tensor3<U> other)
-      : data_(other.data()), extents_(other.extents()), strides_(other.strides()) {}
-  template <class M, std::enable_if_t<detail::is_mdspan_of_rank<M, 3>, int> = 0>
-  SLICESORT_ABI_TAG constexpr tensor3(M const& m)
-      : data_(m.data_handle()),
-        extents_{detail::to_index(m.extent(0)), detail::to_index(m.extent(1)),
-                 detail::to_index(m.extent(2))},
-        strides_{detail::to_index(m.stride(0)), detail::to_index(m.stride(1)),
-                 detail::to_index(m.stride(2))} {}
-
   SLICESORT_HD_ABI_TAG constexpr T* data() const { return data_; }
-  SLICESORT_HD_ABI_TAG constexpr extents3 extents() const { return extents_; }
-  SLICESORT_HD_ABI_TAG constexpr strides3 strides() const { return strides_; }
-  /// Elements between `data()` and the element at `[batch, row, channel]`, in 64 bits.
-  SLICESORT_HD_ABI_TAG constexpr index_t offset(index_t batch, index_t row, index_t channel) const {
-    return batch * strides_.batch + row * strides_.length + channel * strides_.channels;
-  }
-  SLICESORT_HD_ABI_TAG constexpr T& operator()(index_t batch, index_t row, index_t channel) const {
-    return data_[offset(batch, row, channel)];
-  }
+  SLICESORT_HD_ABI_TAG constexpr Extents extents() const { return extents_; }
+  SLICESORT_HD_ABI_TAG constexpr Strides strides() const { return strides_; }
+
+ protected:
+  SLICESORT_ABI_TAG strided_view() = default;
+  SLICESORT_HD_ABI_TAG constexpr strided_view(T* data, Extents extents, Strides strides)
+      : data_(data), extents_(extents), strides_(strides) {}
+  template <class M, std::size_t... axis>
+  SLICESORT_ABI_TAG constexpr strided_view(M const& m, std::index_sequence<axis...>)
+      : data_(m.data_handle()),
+        extents_{detail::to_index(m.extent(axis))...},
+        strides_{detail::to_index(m.stride(axis))...} {}
 
  private:
   T* data_ = nullptr;
-  extents3 extents_;
-  strides3 strides_;
+  Extents extents_;
+  Strides strides_;
+};
+
+/// A strided view `[batch, length, channels]`.
+template <class T>
+class tensor3 : public strided_view<T, extents3, strides3> {
+  using base = strided_view<T, extents3, strides3>;
+
+ public:
+  SLICESORT_ABI_TAG tensor3() = default;
+  SLICESORT_HD_ABI_TAG constexpr tensor3(T* data, extents3 extents)
+      : base(data, extents, row_major(extents)) {}
+  SLICESORT_HD_ABI_TAG constexpr tensor3(T* data, extents3 extents, strides3 strides)
+      : base(data, extents, strides) {}
+  template <class U, detail::if_adds_const<U, T> = 0>
+  SLICESORT_HD_ABI_TAG constexpr tensor3(tensor3<U> other)
+      : base(other.data(), other.extents(), other.strides()) {}
+  template <class M, detail::if_mdspan_of_rank<M, 3> = 0>
+  SLICESORT_ABI_TAG constexpr tensor3(M const& m) : base(m, std::make_index_sequence<3>()) {}
+
+  /// Elements between `data()` and the element at `[batch, row, channel]`, in 64 bits.
+  SLICESORT_HD_ABI_TAG constexpr index_t offset(index_t batch, index_t row, index_t channel) const {
+    strides3 const s = this->strides();
+    return batch * s.batch + row * s.length + channel * s.channels;
+  }
+  SLICESORT_HD_ABI_TAG constexpr T& operator()(index_t batch, index_t row, index_t channel) const {
+    return this->data()[offset(batch, row, channel)];
+  }
+};
+
+/// A strided view `[batch, heads, length, channels]` of a tensor of attention.
+template <class T>
+class tensor4 : public strided_view<T, extents4, strides4> {
+  using base = strided_view<T, extents4, strides4>;
+
+ public:
+  SLICESORT_ABI_TAG tensor4() = default;
+  SLICESORT_HD_ABI_TAG constexpr tensor4(T* data, extents4 extents)
+      : base(data, extents, row_major(extents)) {}
+  SLICESORT_HD_ABI_TAG constexpr tensor4(T* data, extents4 extents, strides4 strides)
+      : base(data, extents, strides) {}
+  template <class U, detail::if_adds_const<U, T> = 0>
+  SLICESORT_HD_ABI_TAG constexpr tensor4(tensor4<U> other)
+      : base(other.data(), other.extents(), other.strides()) {}
+  template <class M, detail::if_mdspan_of_rank<M, 4> = 0>
+  SLICESORT_ABI_TAG constexpr tensor4(M const& m) : base(m, std::make_index_sequence<4>()) {}
+
+  SLICESORT_HD_ABI_TAG constexpr T& operator()(index_t batch, index_t head, index_t row,
+                                               index_t channel) const {
+    strides4 const s = this->strides();
+    return this->data()[batch * s.batch + head * s.heads + row * s.length + channel * s.channels];
+  }
 };
 
 /// A strided view `[outer, batch, length, channels]`: a stack of `tensor3`; a `tensor3` converts.
 template <class T>
-class tensor4 {
+class tensor_stack : public strided_view<T, stack_extents, stack_strides> {
+  using base = strided_view<T, stack_extents, stack_strides>;
+
  public:
-  using element_type = T;
-  using value_type = std::remove_const_t<T>;
-
-  SLICESORT_ABI_TAG tensor4() = default;
-  SLICESORT_HD_ABI_TAG constexpr tensor4(T* data, extents4 extents)
-      : data_(data), extents_(extents), strides_(row_major(extents)) {}
-  SLICESORT_HD_ABI_TAG constexpr tensor4(T* data, extents4 extents, strides4 strides)
-      : data_(data), extents_(extents), strides_(strides) {}
-  template <class U, std::enable_if_t<detail::adds_const<U, T> && !std::is_same_v<U, T>, int> = 0>
-  SLICESORT_HD_ABI_TAG constexpr tensor4(tensor4<U> other)
-      : data_(other.data()), extents_(other.extents()), strides_(other.strides()) {}
+  SLICESORT_ABI_TAG tensor_stack() = default;
+  SLICESORT_HD_ABI_TAG constexpr tensor_stack(T* data, stack_extents extents)
+      : base(data, extents, row_major(extents)) {}
+  SLICESORT_HD_ABI_TAG constexpr tensor_stack(T* data, stack_extents extents, stack_strides strides)
+      : base(data, extents, strides) {}
+  template <class U, detail::if_adds_const<U, T> = 0>
+  SLICESORT_HD_ABI_TAG constexpr tensor_stack(tensor_stack<U> other)
+      : base(other.data(), other.extents(), other.strides()) {}
+  template <class M, detail::if_mdspan_of_rank<M, 4> = 0>
+  SLICESORT_ABI_TAG constexpr tensor_stack(M const& m) : base(m, std::make_index_sequence<4>()) {}
   template <class U, std::enable_if_t<detail::adds_const<U, T>, int> = 0>
-  SLICESORT_HD_ABI_TAG constexpr tensor4(tensor3<U> one)
-      : data_(one.data()),
-        extents_{1, one.extents().batch, one.extents().length, one.extents().channels},
-        strides_{0, one.strides().batch, one.strides().length, one.strides().channels} {}
-  template <class M, std::enable_if_t<detail::is_mdspan_of_rank<M, 4>, int> = 0>
-  SLICESORT_ABI_TAG constexpr tensor4(M const& m)
-      : data_(m.data_handle()),
-        extents_{detail::to_index(m.extent(0)), detail::to_index(m.extent(1)),
-                 detail::to_index(m.extent(2)), detail::to_index(m.extent(3))},
-        strides_{detail::to_index(m.stride(0)), detail::to_index(m.stride(1)),
-                 detail::to_index(m.stride(2)), detail::to_index(m.stride(3))} {}
-
-  SLICESORT_HD_ABI_TAG constexpr T* data() const { return data_; }
-  SLICESORT_HD_ABI_TAG constexpr extents4 extents() const { return extents_; }
-  SLICESORT_HD_ABI_TAG constexpr strides4 strides() const { return strides_; }
+  SLICESORT_HD_ABI_TAG constexpr tensor_stack(tensor3<U> one)
+      : base(one.data(), {1, one.extents().batch, one.extents().length, one.extents().channels},
+             {0, one.strides().batch, one.strides().length, one.strides().channels}) {}
 
   /// One tensor of the stack.
   SLICESORT_HD_ABI_TAG constexpr tensor3<T> operator[](index_t outer) const {
-    return {data_ == nullptr ? data_ : data_ + outer * strides_.outer, extents_.each(),
-            strides_.each()};
+    T* const first = this->data();
+    return {first == nullptr ? first : first + outer * this->strides().outer,
+            this->extents().each(), this->strides().each()};
   }
   SLICESORT_HD_ABI_TAG constexpr T& operator()(index_t outer, index_t batch, index_t row,
                                                index_t channel) const {
-    return data_[outer * strides_.outer + batch * strides_.batch + row * strides_.length +
-                 channel * strides_.channels];
+    stack_strides const s = this->strides();
+    return this->data()[outer * s.outer + batch * s.batch + row * s.length + channel * s.channels];
   }
-
- private:
-  T* data_ = nullptr;
-  extents4 extents_;
-  strides4 strides_;
 };
 
 /// The heads of `[batch, length, heads * channels]` as `[batch, heads, length, channels]`, without
@@ -190,13 +218,28 @@ struct view_of_rank3<tensor3<T>> {
 template <class T>
 using view_of_rank3_t = typename view_of_rank3<T>::type;
 
-// A view of rank 4, or one of rank 3 as a stack of one.
 template <class T>
-struct view_of_rank4 {
+struct view_of_heads {
+  static_assert(is_mdspan_of_rank<T, 4>,
+                "slicesort: this argument must be a view [batch, heads, length, channels]: "
+                "slicesort::tensor4<T>, or an mdspan of rank 4.");
+  using type = tensor4<mdspan_element<T>>;
+};
+template <class T>
+struct view_of_heads<tensor4<T>> {
+  using type = tensor4<T>;
+};
+template <class T>
+using view_of_heads_t = typename view_of_heads<T>::type;
+
+// A stack, or a view of rank 3 as a stack of one.
+template <class T>
+struct view_of_stack {
   static_assert(is_mdspan_of_rank<T, 3> || is_mdspan_of_rank<T, 4>,
                 "slicesort: this argument must be a view [outer, batch, length, channels]: "
-                "slicesort::tensor4<T>, or an mdspan of rank 4; or one of rank 3, if outer is 1.");
-  using type = tensor4<mdspan_element<T>>;
+                "slicesort::tensor_stack<T>, or an mdspan of rank 4; or one of rank 3, if outer "
+                "is 1.");
+  using type = tensor_stack<mdspan_element<T>>;
   static constexpr type of(T const& view) {
     if constexpr (is_mdspan_of_rank<T, 3>)
       return tensor3<mdspan_element<T>>(view);
@@ -205,16 +248,16 @@ struct view_of_rank4 {
   }
 };
 template <class T>
-struct view_of_rank4<tensor4<T>> {
-  using type = tensor4<T>;
-  static constexpr type of(tensor4<T> view) { return view; }
+struct view_of_stack<tensor_stack<T>> {
+  using type = tensor_stack<T>;
+  static constexpr type of(type view) { return view; }
 };
 template <class T>
-struct view_of_rank4<tensor3<T>> {
-  using type = tensor4<T>;
+struct view_of_stack<tensor3<T>> {
+  using type = tensor_stack<T>;
   static constexpr type of(tensor3<T> view) { return view; }
 };
 template <class T>
-using view_of_rank4_t = typename view_of_rank4<T>::type;
+using view_of_stack_t = typename view_of_stack<T>::type;
 
 SLICESORT_DETAIL_END

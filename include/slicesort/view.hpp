@@ -81,10 +81,20 @@ tensor3<detail::element_of<Container>> view(Container&& container, extents3 exte
   return {detail::data_of(container), extents};
 }
 
-/// The elements of `container` as a contiguous `[outer, batch, length, channels]` tensor. A
-/// container that does not hold `extents.size()` elements is an `invalid_argument`.
+/// The elements of `container` as a contiguous `[batch, heads, length, channels]` tensor.
 template <class Container>
 tensor4<detail::element_of<Container>> view(Container&& container, extents4 extents) {
+  detail::require_lasting<Container>();
+  detail::require_size(std::size(container),
+                       {extents.batch, extents.heads, extents.length, extents.channels});
+  return {detail::data_of(container), extents};
+}
+
+/// The elements of `container` as a contiguous stack `[outer, batch, length, channels]`. Four
+/// numbers in braces are attention's: name the type, `stack_extents{...}`.
+template <class Container, class Extents,
+          std::enable_if_t<std::is_same_v<Extents, stack_extents>, int> = 0>
+tensor_stack<detail::element_of<Container>> view(Container&& container, Extents extents) {
   detail::require_lasting<Container>();
   detail::require_size(std::size(container),
                        {extents.outer, extents.batch, extents.length, extents.channels});

@@ -112,16 +112,16 @@ unsigned fingerprint(ss::exec::host on = {}, ss::grad_mode mode = ss::grad_mode:
     note(dx);
   }
 
-  ss::extents4 const we{3, e.batch, e.length, 4};
+  ss::stack_extents const we{3, e.batch, e.length, 4};
   std::vector<T> w(static_cast<std::size_t>(we.size())), dw(w.size());
   for (std::size_t i = 0; i < w.size(); ++i)
     w[i] = T(0.125f * static_cast<float>(static_cast<int>(i * 2654435761u % 13u) - 6));
-  ss::tensor4<T const> const weights(w.data(), we);
+  ss::tensor_stack<T const> const weights(w.data(), we);
   ss::sparse_mix<> const factors{ss::topology::chord{}, ss::recompute};
   factors.forward(on, x.read(), weights, y.view(), ss::no_saved, scratch);
   note(y);
   factors.backward(on, y.read(), x.read(), weights, ss::no_saved, dx.view(),
-                   ss::tensor4<T>(dw.data(), we), scratch, {mode});
+                   ss::tensor_stack<T>(dw.data(), we), scratch, {mode});
   note(dx);
   for (T v : dw) seed = hash(v, seed);
 

@@ -223,21 +223,21 @@ void sinkhorn_csp() {
 
 template <class T, class Op>
 void mixed(operator_prints<T>& prints, Op const& op, index_t factors, index_t links) {
-  ss::extents4 const e{factors, small.batch, small.length, links};
+  ss::stack_extents const e{factors, small.batch, small.length, links};
   scratch memory(op.template workspace_bytes<T>(on, small, e));
   tensor<T> const x = number_tensor<T>(small, 1), dy = number_tensor<T>(small, 2);
   tensor<T> y(small), dx = begun<T>(small);
   std::vector<T> const w = numbers<T>(e.size(), 3);
   std::vector<T> dw = numbers<T>(e.size(), 4);
-  ss::extents4 const saved = op.saved_extents(small, e);
+  ss::stack_extents const saved = op.saved_extents(small, e);
   std::vector<T> states(static_cast<std::size_t>(saved.size()));
-  ss::tensor4<T const> const weights(w.data(), e);
-  ss::tensor4<T> const state(states.data(), saved);
+  ss::tensor_stack<T const> const weights(w.data(), e);
+  ss::tensor_stack<T> const state(states.data(), saved);
   op.forward(on, x.view(), weights, y.view(), {state}, memory, {view_of(small_lengths)});
   prints.forward.add(y);
   prints.forward.add(states);
-  op.backward(on, dy.view(), x.view(), weights, {state}, dx.view(), ss::tensor4<T>(dw.data(), e),
-              memory, add_to(view_of(small_lengths)));
+  op.backward(on, dy.view(), x.view(), weights, {state}, dx.view(),
+              ss::tensor_stack<T>(dw.data(), e), memory, add_to(view_of(small_lengths)));
   prints.backward.add(dx);
   prints.backward.add(dw);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host backend in a file that a CUDA compiler reads, with the 16-bit types of CUDA too. Runs
 // without a GPU.
-#include "../words/half_types.hpp"
+#include "../core/half_types.hpp"
 #include "all_operators.hpp"
 
 #include <cuda_bf16.h>

@@ -2,6 +2,7 @@
 // What check_gdb.py looks at.
 // prints dense: float [2, 3, 2]|[[[0 0.5]|  [1 1.5]|  [2 2.5]]| [[3 3.5]|  [4 4.5]|  [5 5.5]]]
 // prints apart: const float [1, 7, 1] strides [0, 2, 1]|[[[0]|  [1]|  [2]|  ...|  [4]|  [5]|  [6]]]
+// prints heads: float [1, 1, 2, 2]|[[[[0 0.5]|   [1 1.5]]]]
 // prints stack: float [1, 1, 2, 2]|[[[[0 0.5]|   [1 1.5]]]]
 // prints line: slicesort::v0::float16 [2]|[-1.5 65504]
 // prints index: u16 [1, 3, 1]|[[[2]|  [0]|  [1]]]
@@ -32,12 +33,13 @@ int main() {
 
   ss::tensor3<float> dense(numbers, {2, 3, 2});
   ss::tensor3<float const> apart(numbers, {1, 7, 1}, {0, 2, 1});
-  ss::tensor4<float> stack(numbers, {1, 1, 2, 2});
+  ss::tensor4<float> heads(numbers, {1, 1, 2, 2});
+  ss::tensor_stack<float> stack(numbers, {1, 1, 2, 2});
   ss::tensor1<ss::float16> line(halves, 2);
   ss::index_tensor3 index = ss::tensor3<std::uint16_t>(rows, {1, 3, 1});
   ss::tensor3<float> nothing, far(reinterpret_cast<float*>(std::uintptr_t{16}), {1, 1, 1});
   ss::extents3 shape = dense.extents();
-  ss::strides4 strides = stack.strides();
+  ss::stack_strides strides = stack.strides();
   ss::bfloat16 half(0.5f);
   stop_here();
 }

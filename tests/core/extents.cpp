@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace ss = slicesort;
-using ss::extents3, ss::extents4, ss::strides3, ss::strides4, ss::index_t;
+using ss::extents3, ss::extents4, ss::stack_extents, ss::strides3, ss::strides4, ss::index_t;
 
 namespace {
 
@@ -22,6 +22,7 @@ constexpr index_t largest = std::numeric_limits<index_t>::max();
 
 static_assert(extents3{two, 3, std::uint8_t{5}} == extents3{2, 3, 5});
 static_assert(extents4{7u, two, three, five} == extents4{7, 2, 3, 5});
+static_assert(stack_extents{7u, two, three, five} == stack_extents{7, 2, 3, 5});
 static_assert(strides3{two, std::int8_t{-3}, five} == strides3{2, -3, 5});
 static_assert(strides4{two, 3u, 5, 7LL} == strides4{2, 3, 5, 7});
 static_assert(extents3{two, too_many, five} == extents3{2, largest, 5});
@@ -29,6 +30,7 @@ static_assert(extents3{two, (too_many >> 1) + 1, five}.length == largest);
 static_assert(extents3{two, too_many >> 1, five}.length == largest);
 static_assert(row_major(extents3{two, too_many, five}).channels == 1);
 static_assert(extents4{too_many, too_many, too_many, 0}.size() == 0);
+static_assert(stack_extents{too_many, too_many, too_many, 0}.size() == 0);
 static_assert(!std::is_constructible_v<extents3, double, int, int>);
 static_assert(std::is_trivially_copyable_v<strides3> && std::is_trivially_copyable_v<strides4>);
 

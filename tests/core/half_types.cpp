@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The 16-bit types of others give the bits that float16 and bfloat16 give: _Float16 and C++23's
 // types where the compiler has them, CUDA's where their headers are.
-#include "words/half_types.hpp"
+#include "core/half_types.hpp"
 
 #include <doctest/doctest.h>
 

@@ -87,6 +87,7 @@ TEST_CASE("16-bit numbers, and integers of every width, print as numbers") {
 TEST_CASE("shapes, views of nothing, and views whose memory must not be read") {
   CHECK(text(ss::extents3{2, 3, 5}) == "[2, 3, 5]");
   CHECK(text(ss::extents4{7, 2, 3, 5}) == "[7, 2, 3, 5]");
+  CHECK(text(ss::stack_extents{7, 2, 3, 5}) == "[7, 2, 3, 5]");
   CHECK(text(ss::strides3{15, 5, 1}) == "[15, 5, 1]");
   CHECK(text(ss::strides4{30, 15, 5, 1}) == "[30, 15, 5, 1]");
   CHECK(text(ss::tensor3<float>{}) == "f32 [0, 0, 0]\n[]");

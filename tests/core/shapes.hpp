@@ -73,6 +73,13 @@ ss::tensor3<T> view_of_nothing(std::uintptr_t number, ss::extents3 e) {
 }
 template <class T>
 ss::tensor4<T> view_of_nothing(std::uintptr_t number, ss::extents4 e) {
+  if (e.empty() || !is_countable(e.batch, e.heads, e.length, e.channels))
+    return {far_address<T>(number), e, {1, 1, 1, 1}};
+  return {far_address<T>(number), e};
+}
+
+template <class T>
+ss::tensor_stack<T> view_of_nothing(std::uintptr_t number, ss::stack_extents e) {
   if (e.empty() || !is_countable(e.outer, e.batch, e.length, e.channels))
     return {far_address<T>(number), e, {1, 1, 1, 1}};
   return {far_address<T>(number), e};

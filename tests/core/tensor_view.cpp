@@ -30,6 +30,7 @@ constexpr bool converts = std::is_convertible_v<From, To>;
 
 using ss::tensor1;
 using ss::tensor4;
+using ss::tensor_stack;
 
 static_assert(std::is_trivially_copyable_v<tensor3<float>>, "passed by value");
 static_assert(std::is_trivially_copyable_v<tensor1<float const>>, "passed by value");
@@ -65,28 +66,44 @@ static_assert(converts<span_like<std::uint16_t, 3>, ss::index_tensor3>, "mdspan-
 static_assert(converts<ss::index_tensor3, ss::const_index_tensor3>, "const may be added");
 static_assert(converts<ss::saved_permutation, ss::const_saved_permutation>, "forward to backward");
 
-static_assert(std::is_trivially_copyable_v<tensor4<float>>, "passed by value");
-static_assert(converts<tensor4<float>, tensor4<float const>>, "const may be added");
-static_assert(!converts<tensor4<float const>, tensor4<float>>, "const may not be dropped");
-static_assert(!converts<tensor4<float>, tensor4<double>>, "no conversion of elements");
-static_assert(converts<tensor3<float>, tensor4<float>>, "a stack of one");
-static_assert(converts<tensor3<float>, tensor4<float const>>, "a stack of one, and const");
-static_assert(!converts<tensor3<float const>, tensor4<float>>, "const may not be dropped");
-static_assert(!converts<tensor4<float>, tensor3<float>>, "of many, which?");
-static_assert(converts<span_like<float, 4>, tensor4<float>>, "mdspan-like");
-static_assert(converts<span_like<float, 4>, tensor4<float const>>, "mdspan-like");
-static_assert(!converts<span_like<float, 3>, tensor4<float>>,
-              "a view of rank 3 must say so itself");
+// Of tensor4 and tensor_stack alike.
+template <template <class> class View>
+constexpr bool converts_as_it_should() {
+  static_assert(std::is_trivially_copyable_v<View<float>>, "passed by value");
+  static_assert(converts<View<float>, View<float const>>, "const may be added");
+  static_assert(!converts<View<float const>, View<float>>, "const may not be dropped");
+  static_assert(!converts<View<float>, View<double>>, "no conversion of elements");
+  static_assert(!converts<View<float>, tensor3<float>>, "of many, which?");
+  static_assert(converts<span_like<float, 4>, View<float>>, "mdspan-like");
+  static_assert(converts<span_like<float, 4>, View<float const>>, "mdspan-like");
+  static_assert(!converts<span_like<float, 3>, View<float>>, "a view of rank 3 must say so itself");
+  return true;
+}
+static_assert(converts_as_it_should<tensor4>() && converts_as_it_should<tensor_stack>());
+static_assert(converts<tensor3<float>, tensor_stack<float>>, "a stack of one");
+static_assert(converts<tensor3<float>, tensor_stack<float const>>, "a stack of one, and const");
+static_assert(!converts<tensor3<float const>, tensor_stack<float>>, "const may not be dropped");
+static_assert(!converts<tensor3<float>, tensor4<float>>, "which axis is missing?");
+static_assert(!converts<tensor4<float>, tensor_stack<float>>, "other axes");
+static_assert(!converts<tensor_stack<float>, tensor4<float>>, "other axes");
 static_assert(!converts<span_like<float, 4>, tensor3<float>>, "rank 3 only");
 
 static_assert(row_major(extents3{2, 3, 5}) == strides3{15, 5, 1}, "channels fastest");
-static_assert(row_major(ss::extents4{7, 2, 3, 5}) == ss::strides4{30, 15, 5, 1}, "outer slowest");
-static_assert(ss::extents4{7, 2, 3, 5}.size() == 210, "size");
-static_assert(ss::extents4{7, 2, 3, 5}.each() == extents3{2, 3, 5}, "one of the stack");
-static_assert(!ss::extents4{7, 2, 3, 5}.empty() && ss::extents4{0, 2, 3, 5}.empty(), "empty");
-static_assert(ss::extents4{7, 2, 0, 5}.empty(), "empty");
-static_assert(ss::extents4{7, 2, 3, 5} != ss::extents4{6, 2, 3, 5}, "outer counts");
-static_assert(ss::extents4{7, 2, 3, 5} != ss::extents4{7, 2, 3, 4}, "so do the others");
+template <class Extents, class Strides>
+constexpr bool has_four_axes() {
+  static_assert(row_major(Extents{7, 2, 3, 5}) == Strides{30, 15, 5, 1}, "outer slowest");
+  static_assert(Extents{7, 2, 3, 5}.size() == 210, "size");
+  static_assert(!Extents{7, 2, 3, 5}.empty() && Extents{0, 2, 3, 5}.empty(), "empty");
+  static_assert(Extents{7, 2, 0, 5}.empty(), "empty");
+  static_assert(Extents{7, 2, 3, 5} != Extents{6, 2, 3, 5}, "outer counts");
+  static_assert(Extents{7, 2, 3, 5} != Extents{7, 2, 3, 4}, "so do the others");
+  return true;
+}
+static_assert(has_four_axes<ss::extents4, ss::strides4>());
+static_assert(has_four_axes<ss::stack_extents, ss::stack_strides>());
+static_assert(ss::extents4{7, 2, 3, 5}.heads == 2 && ss::strides4{7, 2, 3, 5}.heads == 2, "heads");
+static_assert(ss::extents4{7, 2, 3, 5}.sample() == extents3{2, 3, 5}, "one sample");
+static_assert(ss::stack_extents{7, 2, 3, 5}.each() == extents3{2, 3, 5}, "one of the stack");
 static_assert(extents3{2, 3, 5}.size() == 30 && !extents3{2, 3, 5}.empty(), "size");
 static_assert(extents3{2, 0, 5}.empty() && extents3{2, 0, 5} != extents3{2, 5, 0}, "empty");
 
@@ -109,23 +126,23 @@ TEST_CASE("a view reads what it points at") {
 TEST_CASE("a stack of tensors") {
   std::vector<int> data(300);
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<int>(i);
-  tensor4<int> const v(data.data() + 4, {3, 2, 3, 4}, {90, 40, 2, 7});
+  tensor_stack<int> const v(data.data() + 4, {3, 2, 3, 4}, {90, 40, 2, 7});
   CHECK(v(2, 1, 2, 3) == 4 + 180 + 40 + 4 + 21);
   CHECK(v[2].extents() == extents3{2, 3, 4});
   CHECK(v[2].strides() == strides3{40, 2, 7});
   CHECK(&v[2](1, 2, 3) == &v(2, 1, 2, 3));
-  tensor4<int const> const c = v;
+  tensor_stack<int const> const c = v;
   CHECK(c.data() == v.data());
   CHECK(c.strides() == v.strides());
   CHECK(c.extents() == v.extents());
 
-  tensor4<int const> const one = v[1];
-  CHECK(one.extents() == ss::extents4{1, 2, 3, 4});
+  tensor_stack<int const> const one = v[1];
+  CHECK(one.extents() == ss::stack_extents{1, 2, 3, 4});
   CHECK(&one(0, 1, 2, 3) == &v(1, 1, 2, 3));
-  tensor4<int> const dense(data.data(), {3, 2, 3, 4});
+  tensor_stack<int> const dense(data.data(), {3, 2, 3, 4});
   CHECK(dense(2, 1, 2, 3) == 71);
 
-  tensor4<int> const nothing;
+  tensor_stack<int> const nothing;
   CHECK(nothing.extents().empty());
   CHECK(nothing[5].data() == nullptr);
 }

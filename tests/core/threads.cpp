@@ -70,7 +70,7 @@ TEST_CASE("operators that sort: a task is a tile of columns") {
 
 TEST_CASE("sparse_mix: a task is a tile of channels") {
   extents3 const e{3, 50, 40};
-  extents4 const w{2, 3, 50, 3};
+  ss::stack_extents const w{2, 3, 50, 3};
   auto const x = mixed_tensor<float>(e, ordinary_kinds, 5);
   std::vector<float> const weights(static_cast<std::size_t>(w.size()), 0.25f);
   ss::sparse_mix<> const op;
@@ -79,7 +79,7 @@ TEST_CASE("sparse_mix: a task is a tile of channels") {
       [&](auto const& on) {
         tensor<float> y(e);
         std::vector<unsigned char> scratch(op.template workspace_bytes<float>(on, e, w));
-        op.forward(on, x.view(), ss::tensor4<float const>(weights.data(), w), y.view(),
+        op.forward(on, x.view(), ss::tensor_stack<float const>(weights.data(), w), y.view(),
                    ss::no_saved, scratch);
         return y.elements();
       },

@@ -149,8 +149,9 @@ TEST_CASE("how many states checkpoints keep") {
     }
   }
   ss::sparse_mix<> const op{chord{}, ss::save_every(2)};
-  CHECK(op.saved_extents({3, 10, 4}, {5, 3, 10, 6}) == ss::extents4{2, 3, 10, 4});
+  CHECK(op.saved_extents({3, 10, 4}, {5, 3, 10, 6}) == ss::stack_extents{2, 3, 10, 4});
   CHECK(op.saved().every == 2);
   CHECK(op.topology().count == 0);
-  CHECK(ss::sparse_mix<>{}.saved_extents({3, 10, 4}, {5, 3, 10, 6}) == ss::extents4{4, 3, 10, 4});
+  CHECK(ss::sparse_mix<>{}.saved_extents({3, 10, 4}, {5, 3, 10, 6}) ==
+        ss::stack_extents{4, 3, 10, 4});
 }

@@ -47,6 +47,8 @@ static_assert(std::is_same_v<rank3<floats>, ss::tensor3<float>>);
 static_assert(std::is_same_v<rank3<floats const>, ss::tensor3<float const>>);
 static_assert(std::is_same_v<rank4<floats>, ss::tensor4<float>>);
 static_assert(std::is_same_v<rank4<floats const>, ss::tensor4<float const>>);
+using stack = decltype(ss::view(std::declval<floats&>(), ss::stack_extents{}));
+static_assert(std::is_same_v<stack, ss::tensor_stack<float>>);
 static_assert(std::is_same_v<rank1<floats>, ss::tensor1<float>>);
 static_assert(std::is_same_v<rank1<floats const>, ss::tensor1<float const>>);
 static_assert(std::is_same_v<rank3<std::array<double, 6>>, ss::tensor3<double>>);
@@ -73,6 +75,9 @@ TEST_CASE("a view is the container's elements, row-major") {
   CHECK(four.data() == x.data());
   CHECK(four.extents() == ss::extents4{2, 1, 4, 3});
   CHECK(four.strides() == ss::strides4{12, 12, 3, 1});
+  auto const stack = ss::view(x, ss::stack_extents{2, 1, 4, 3});
+  CHECK(stack.data() == x.data());
+  CHECK(stack.extents() == ss::stack_extents{2, 1, 4, 3});
   auto const one = ss::view(x);
   CHECK(one.data() == x.data());
   CHECK(one.size() == 24);
@@ -115,6 +120,8 @@ TEST_CASE("a container of another size is refused") {
   CHECK(message(six, ss::extents3{0, 2, 2}) ==
         "view: container.size is 6, must be 0 (extents [0, 2, 2])");
   CHECK(message(none, ss::extents4{2, 1, 4, 2}) ==
+        "view: container.size is 0, must be 16 (extents [2, 1, 4, 2])");
+  CHECK(message(none, ss::stack_extents{2, 1, 4, 2}) ==
         "view: container.size is 0, must be 16 (extents [2, 1, 4, 2])");
   ss::index_t const huge = ss::index_t{1} << 40;
   CHECK(message(six, ss::extents3{huge, huge, 2}) ==

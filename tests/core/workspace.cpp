@@ -152,7 +152,7 @@ TEST_CASE("sparse_mix") {
   random_stream random(1);
   for (int i = 0; i < (full_suite() ? 200'000 : 20'000); ++i) {
     extents3 const e{any_extent(random), any_extent(random), any_extent(random)};
-    extents4 w{any_extent(random), e.batch, e.length, any_extent(random)};
+    ss::stack_extents w{any_extent(random), e.batch, e.length, any_extent(random)};
     if (random.below(10) == 0) w.batch = any_extent(random);
     if (random.below(10) == 0) w.length = any_extent(random);
     if (random.below(2) == 0) w.channels = static_cast<index_t>(random.below(5));
@@ -197,11 +197,11 @@ TEST_CASE("softmax_attention") {
   for (int i = 0; i < (full_suite() ? 200'000 : 20'000); ++i) {
     extents4 const q{any_extent(random), any_extent(random), any_extent(random),
                      any_extent(random)};
-    extents4 v{q.outer, q.batch, any_extent(random), any_extent(random)};
-    if (random.below(10) == 0) v.outer = any_extent(random);
+    extents4 v{q.batch, q.heads, any_extent(random), any_extent(random)};
     if (random.below(10) == 0) v.batch = any_extent(random);
-    extents4 const k{q.outer, q.batch, v.length, q.channels};
-    extents4 const y{q.outer, q.batch, q.length, v.channels};
+    if (random.below(10) == 0) v.heads = any_extent(random);
+    extents4 const k{q.batch, q.heads, v.length, q.channels};
+    extents4 const y{q.batch, q.heads, q.length, v.channels};
     double const scales[] = {1, 1, 1, std::numeric_limits<double>::infinity()};
     double const scale = scales[random.below(4)];
     auto const with = [&](auto const& op, bool map) {
@@ -217,10 +217,10 @@ TEST_CASE("softmax_attention") {
                 op.check_forward(on, in, view_of_nothing<float>(4, y), ss::no_saved)))
           return;
         bool const host = host_isa(on).has_value();
-        bool const none = q.outer == 0 || q.batch == 0 || q.length == 0;
+        bool const none = q.batch == 0 || q.heads == 0 || q.length == 0;
         wide const maps = wide{4} * q.length * v.length;
         wide const tiles = wide{128 * 4} * (wide{q.channels} + v.channels);
-        wide const stats = wide{8} * q.outer * q.batch * q.length;
+        wide const stats = wide{8} * q.batch * q.heads * q.length;
         CHECK(at_least(op.template workspace_bytes<float>(on, q, v), none   ? 0
                                                                      : map  ? maps
                                                                      : host ? tiles
@@ -238,16 +238,16 @@ TEST_CASE("linear_attention") {
     extents4 const q{any_extent(random), any_extent(random), any_extent(random),
                      any_extent(random)};
     bool const causal = random.below(2) == 0;
-    extents4 v{q.outer, q.batch, causal ? q.length : any_extent(random), any_extent(random)};
-    if (random.below(10) == 0) v.outer = any_extent(random);
+    extents4 v{q.batch, q.heads, causal ? q.length : any_extent(random), any_extent(random)};
     if (random.below(10) == 0) v.batch = any_extent(random);
+    if (random.below(10) == 0) v.heads = any_extent(random);
     if (random.below(10) == 0) v.length = any_extent(random);
-    extents3 w{random.below(2) == 0 ? 1 : q.batch, any_extent(random), q.channels};
+    extents3 w{random.below(2) == 0 ? 1 : q.heads, any_extent(random), q.channels};
     if (random.below(10) == 0) w.batch = any_extent(random);
     if (random.below(10) == 0) w.channels = any_extent(random);
     if (random.below(20) == 0) w = {};
-    extents4 const k{q.outer, q.batch, v.length, q.channels};
-    extents4 const y{q.outer, q.batch, q.length, v.channels};
+    extents4 const k{q.batch, q.heads, v.length, q.channels};
+    extents4 const y{q.batch, q.heads, q.length, v.channels};
     double const numbers[] = {1, 1, 1, std::numeric_limits<double>::infinity()};
     double const eps = numbers[random.below(4)];
     auto const with = [&](auto const& op, extents3 of_w, wide features) {
@@ -262,7 +262,7 @@ TEST_CASE("linear_attention") {
         if (!check_same_refusal("linear_attention", size,
                                 op.check_forward(on, in, view_of_nothing<float>(5, y))))
           return;
-        bool const none = q.outer == 0 || q.batch == 0 || q.length + v.length == 0;
+        bool const none = q.batch == 0 || q.heads == 0 || q.length + v.length == 0;
         CHECK(at_least(op.template workspace_bytes<float>(on, q, v, of_w),
                        none ? 0 : 4 * features * v.channels));
       });
@@ -288,7 +288,7 @@ TEST_CASE("merge_attention") {
   for (int i = 0; i < (full_suite() ? 200'000 : 20'000); ++i) {
     extents4 const y{any_extent(random), any_extent(random), any_extent(random),
                      any_extent(random)};
-    extents4 const state{y.outer, y.batch, y.length, 2};
+    extents4 const state{y.batch, y.heads, y.length, 2};
     CAPTURE(i);
     for_each_policy([&](any_exec const& on) {
       ss::verdict const size = op.template check_workspace_bytes<float>(on, y);
@@ -336,18 +336,18 @@ TEST_CASE("parameters that calls refuse have no size, by exception or verdict") 
   CHECK(refused(ss::sinkhorn_csp{ss::group_size{2}, ss::sinkhorn{-1, 3}}, e) ==
         "sinkhorn_csp.workspace_bytes: tau is -1, must be positive and finite");
   ss::sparse_mix<> const chord;
-  CHECK(refused(ss::sparse_mix<>{{}, ss::checkpoints{most}}, e, extents4{3, 2, 9, 4}) ==
+  CHECK(refused(ss::sparse_mix<>{{}, ss::checkpoints{most}}, e, ss::stack_extents{3, 2, 9, 4}) ==
         "sparse_mix.workspace_bytes: checkpoints.every is 9223372036854775807, must be in "
         "0..65535");
-  CHECK(refused(chord, e, extents4{-1, 2, 9, 4}) ==
+  CHECK(refused(chord, e, ss::stack_extents{-1, 2, 9, 4}) ==
         "sparse_mix.workspace_bytes: w.factors is -1, must not be negative");
-  CHECK(refused(chord, extents3{0, 9, 4}, extents4{index_t{1} << 50, 0, 9, 4}) ==
+  CHECK(refused(chord, extents3{0, 9, 4}, ss::stack_extents{index_t{1} << 50, 0, 9, 4}) ==
         "sparse_mix.workspace_bytes: w.factors is 1125899906842624, must be in 0..65535");
-  CHECK(refused(chord, e, extents4{3, 2, 9, -1}) ==
+  CHECK(refused(chord, e, ss::stack_extents{3, 2, 9, -1}) ==
         "sparse_mix.workspace_bytes: w.links is -1, must not be negative");
-  CHECK(refused(chord, e, extents4{3, 2, 9, 5}) ==
+  CHECK(refused(chord, e, ss::stack_extents{3, 2, 9, 5}) ==
         "sparse_mix.workspace_bytes: w.links is 5, must be 4 (topology.links)");
-  CHECK(refused(chord, e, extents4{3, 1, 9, 4}) ==
+  CHECK(refused(chord, e, ss::stack_extents{3, 1, 9, 4}) ==
         "sparse_mix.workspace_bytes: w.batch is 1, must be 2 (x.batch)");
   ss::softmax_attention<> const attention;
   CHECK(refused(attention, extents4{1, 2, 5, 3}, extents4{1, 3, 5, 3}) ==

@@ -182,7 +182,7 @@ TEST_CASE_TEMPLATE("groups larger than shared memory", T, float, double) {
 
 TEST_CASE_TEMPLATE("columns of eight rows a thread", T, float, double, float16, bfloat16) {
   extents3 const e{1, 5000, 3};
-  ss::extents4 const of_weights{2, e.batch, e.length, 3};
+  ss::stack_extents const of_weights{2, e.batch, e.length, 3};
   tensor<T> const x = random_tensor<T>(e, 7);
   auto const weights =
       make_column<T>(input_kind::normal, static_cast<std::size_t>(of_weights.size()), 8);
@@ -190,7 +190,7 @@ TEST_CASE_TEMPLATE("columns of eight rows a thread", T, float, double, float16, 
   check_backends([&](auto const& on) {
     tensor<T> y(e);
     std::vector<unsigned char> scratch(op.template workspace_bytes<T>(on, e, of_weights));
-    op.forward(on, x.view(), ss::tensor4<T const>(weights.data(), of_weights), y.view(),
+    op.forward(on, x.view(), ss::tensor_stack<T const>(weights.data(), of_weights), y.view(),
                ss::no_saved, scratch);
     return results{bytes_of(y.elements())};
   });

@@ -175,11 +175,11 @@ TEST_CASE("sinkhorn_csp: doubly stochastic once it has converged") {
 }
 
 TEST_CASE_TEMPLATE("sparse_mix, with every residual", T, double, float16) {
-  ss::extents4 const we{3, shape.batch, shape.length, 4};
+  ss::stack_extents const we{3, shape.batch, shape.length, 4};
   random_stream random(5);
   std::vector<T> numbers(static_cast<std::size_t>(we.size()));
   for (T& w : numbers) w = from_double<T>(static_cast<double>(random.below(5)) - 2);
-  ss::tensor4<T const> const w(numbers.data(), we);
+  ss::tensor_stack<T const> const w(numbers.data(), we);
   auto const check = [&](auto const& op) {
     check_operator<T>(
         0, false,  // small integers: exact
@@ -202,14 +202,14 @@ template <class Topology>
 index_t zeros(Topology const& topology, index_t n, index_t factors,
               std::vector<index_t> const& columns) {
   ss::sparse_mix<Topology, ss::residual::none> const op{topology};
-  ss::extents4 const we{factors, 1, n, topology.links(factors)};
+  ss::stack_extents const we{factors, 1, n, topology.links(factors)};
   tensor<double> x({1, n, static_cast<index_t>(columns.size())}), y(x.extents());
   for (std::size_t c = 0; c < columns.size(); ++c) x(0, columns[c], static_cast<index_t>(c)) = 1;
   double const one = 1;
   std::vector<unsigned char> scratch(
       op.template workspace_bytes<double>(ss::exec::host{}, x.extents(), we));
   op.forward(ss::exec::host{}, std::as_const(x).view(),
-             ss::tensor4<double const>(&one, we, {0, 0, 0, 0}), y.view(), ss::no_saved,
+             ss::tensor_stack<double const>(&one, we, {0, 0, 0, 0}), y.view(), ss::no_saved,
              {scratch.data(), scratch.size()});
   return std::count(y.elements().begin(), y.elements().end(), 0.0);
 }
@@ -217,9 +217,9 @@ index_t zeros(Topology const& topology, index_t n, index_t factors,
 template <class Topology>
 index_t zeros(Topology const& topology, index_t n, index_t factors) {
   ss::sparse_mix<Topology, ss::residual::none> const op{topology};
-  ss::extents4 const we{factors, 1, n, topology.links(factors)};
+  ss::stack_extents const we{factors, 1, n, topology.links(factors)};
   double const one = 1;
-  auto const e = equivalent_matrix(op, ss::tensor4<double const>(&one, we, {0, 0, 0, 0}), 0);
+  auto const e = equivalent_matrix(op, ss::tensor_stack<double const>(&one, we, {0, 0, 0, 0}), 0);
   return std::count(e.elements.begin(), e.elements.end(), 0.0);
 }
 

@@ -53,6 +53,10 @@ class arguments {
   ss::tensor4<T> view(std::size_t i, extents4 e) const {
     return {reinterpret_cast<T*>(tensors_[i]), e};
   }
+  template <class T = double>
+  ss::tensor_stack<T> view(std::size_t i, ss::stack_extents e) const {
+    return {reinterpret_cast<T*>(tensors_[i]), e};
+  }
   bool red_zones_untouched() const {
     std::byte const* next = memory_.data();
     auto const is_red = [](std::byte b) { return b == red; };
@@ -71,7 +75,8 @@ class arguments {
 };
 
 inline constexpr extents3 shape{2, 5, 40};
-inline constexpr extents4 heads{2, 2, 5, 3}, numbers{2, 2, 5, 2}, weights{2, 2, 5, 3};
+inline constexpr extents4 heads{2, 2, 5, 3}, numbers{2, 2, 5, 2};
+inline constexpr ss::stack_extents weights{2, 2, 5, 3};
 // A call: the names of its tensors, of which the first `outputs` are written, and what it does.
 struct call {
   std::string name;

@@ -23,6 +23,7 @@ using namespace support;
 using ss::extents3;
 using ss::extents4;
 using ss::index_t;
+using ss::stack_extents;
 
 namespace {
 
@@ -53,6 +54,10 @@ class repeated {
   ss::tensor4<T const> of(extents4 e) const {
     return {data<T>(), e, {0, 0, 0, 0}};
   }
+  template <class T>
+  ss::tensor_stack<T const> of(stack_extents e) const {
+    return {data<T>(), e, {0, 0, 0, 0}};
+  }
   // One length for all samples.
   ss::tensor1<index_t const> lengths(index_t batch) const { return {data<index_t>(), batch, 0}; }
 
@@ -68,6 +73,8 @@ template <class Extents>
 auto output(Extents e) {
   if constexpr (std::is_same_v<Extents, extents3>)
     return ss::tensor3<float>(nullptr, e);
+  else if constexpr (std::is_same_v<Extents, stack_extents>)
+    return ss::tensor_stack<float>(nullptr, e);
   else
     return ss::tensor4<float>(nullptr, e);
 }
@@ -128,18 +135,21 @@ TEST_CASE("views") {
   std::size_t held = 0;
   for_each_shape([&](extents3 e) {
     ss::tensor3<float> const x(one.data(), e);
-    ss::tensor4<float> const stack = x;
+    ss::tensor_stack<float> const stack = x;
     CHECK(stack[0].extents() == e);
     bool const holds = e == extents3{1, 1, 1};
     CHECK(refusal([&] { (void)ss::view(one, e); }).empty() == holds);
     held += holds;
     for (index_t other : sizes) {
       for (ss::strides3 const s : {x.strides(), ss::strides3{other, other, other}})
-        CHECK(ss::split_heads(ss::tensor3<float>(one.data(), e, s), other).extents().batch ==
+        CHECK(ss::split_heads(ss::tensor3<float>(one.data(), e, s), other).extents().heads ==
               other);
       extents4 const four{other, e.batch, e.length, e.channels};
       CHECK(ss::tensor4<float>(one.data(), four).extents() == four);
       CHECK(refusal([&] { (void)ss::view(one, four); }).empty() == (holds && other == 1));
+      stack_extents const several{other, e.batch, e.length, e.channels};
+      CHECK(ss::tensor_stack<float>(one.data(), several).extents() == several);
+      CHECK(refusal([&] { (void)ss::view(one, several); }).empty() == (holds && other == 1));
       CHECK(ss::tensor1<float>(one.data(), e.batch, other).stride() == other);
     }
   });
@@ -236,7 +246,7 @@ TEST_CASE("sparse_mix") {
   auto const check = [&](auto const& op, index_t factors, index_t links) {
     for_each_way([&](any_exec const& on, repeated const& in) {
       for_each_shape([&](extents3 e) {
-        extents4 const w{factors, e.batch, e.length, links}, states = op.saved_extents(e, w);
+        stack_extents const w{factors, e.batch, e.length, links}, states = op.saved_extents(e, w);
         auto const size = [&] { return op.template workspace_bytes<float>(on, e, w); };
         found.add(size, [&](ss::workspace scratch) {
           op.forward(on, in.of<float>(e), in.of<float>(w), output(e), {output(states)}, scratch);
@@ -271,8 +281,8 @@ void for_each_pair_of_shapes(F const& f) {
           f(extents4{q.batch, heads, q.length, q.channels}, extents4{q.batch, heads, keys, values});
   });
 }
-extents4 keys_of(extents4 q, extents4 v) { return {q.outer, q.batch, v.length, q.channels}; }
-extents4 results_of(extents4 q, extents4 v) { return {q.outer, q.batch, q.length, v.channels}; }
+extents4 keys_of(extents4 q, extents4 v) { return {q.batch, q.heads, v.length, q.channels}; }
+extents4 results_of(extents4 q, extents4 v) { return {q.batch, q.heads, q.length, v.channels}; }
 
 template <class Op>
 void check_softmax(Op const& op) {

@@ -52,7 +52,7 @@ TEST_CASE("views share memory if they share a byte") {
   auto const below = [&](index_t n) {
     return static_cast<index_t>(random.below(static_cast<std::uint64_t>(n)));
   };
-  auto const view = [&](ss::strides4 strides) {
+  auto const view = [&](ss::stack_strides strides) {
     ss::detail::view_info v;
     v.element_bytes = index_t{1} << below(4);
     v.data = memory + below(64);
@@ -61,7 +61,7 @@ TEST_CASE("views share memory if they share a byte") {
     return v;
   };
   for (int i = 0; i < 20'000; ++i) {
-    ss::strides4 const s{below(60), below(30), below(12), 1 + below(3)},
+    ss::stack_strides const s{below(60), below(30), below(12), 1 + below(3)},
         t{below(60), below(30), below(12), 1 + below(3)};
     auto const a = view(s), b = view(random.below(2) == 0 ? s : t);
     auto const first = bytes_of(a), second = bytes_of(b);
@@ -69,7 +69,7 @@ TEST_CASE("views share memory if they share a byte") {
     std::set_intersection(first.begin(), first.end(), second.begin(), second.end(),
                           std::back_inserter(both));
     CAPTURE(i);
-    CHECK(ss::detail::shared_bytes::between(a, b) == !both.empty());
+    CHECK(ss::detail::byte_overlap::between(a, b) == !both.empty());
     ++(both.empty() ? apart : sharing);
   }
   CHECK(apart > 2000);

@@ -39,7 +39,7 @@ struct linear_size {
   extents4 v() const { return {batch, heads, keys, values}; }
   extents4 y() const { return {batch, heads, queries, values}; }
   static std::size_t at(extents4 e, index_t b, index_t h, index_t i, index_t c) {
-    return static_cast<std::size_t>(((b * e.batch + h) * e.length + i) * e.channels + c);
+    return static_cast<std::size_t>(((b * e.heads + h) * e.length + i) * e.channels + c);
   }
 };
 
@@ -64,7 +64,7 @@ struct linear_problem {
     if (!has_matrix(feature)) return {};
     return {1, shared_w ? 1 : size.heads, size.rows_of_w, size.channels};
   }
-  extents3 of_w_as_rank3() const { return has_matrix(feature) ? of_w().each() : extents3{}; }
+  extents3 of_w_as_rank3() const { return has_matrix(feature) ? of_w().sample() : extents3{}; }
   bool wants_dw() const { return has_matrix(feature) && (wanted & linear_dw) != 0; }
   index_t valid_keys(index_t b) const {
     return lengths.empty() ? size.keys : lengths[static_cast<std::size_t>(b)];

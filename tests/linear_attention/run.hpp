@@ -29,14 +29,14 @@ struct linear_results {
 };
 
 template <class T>
-tensor3<T> without_outer(tensor4<T> v) {
+tensor3<T> first_sample(tensor4<T> v) {
   strides4 const s = v.strides();
-  return {v.data(), v.extents().each(), {s.batch, s.length, s.channels}};
+  return {v.data(), v.extents().sample(), s.sample()};
 }
 
 template <class T>
 struct linear_stacks {
-  strided_stack<T> q, k, v, w, dy, y, dq, dk, dv, dw;
+  strided_heads<T> q, k, v, w, dy, y, dq, dk, dv, dw;
   bool matrix;  // whether there is a w
 
   linear_stacks(linear_problem<T> const& p, memory_layout l)
@@ -53,17 +53,17 @@ struct linear_stacks {
         matrix(has_matrix(p.feature)) {}
 
   ss::linear_attention_inputs<T> inputs() const {
-    return {q.view(), k.view(), v.view(), matrix ? without_outer(w.view()) : tensor3<T const>{}};
+    return {q.view(), k.view(), v.view(), matrix ? first_sample(w.view()) : tensor3<T const>{}};
   }
   ss::linear_attention_gradients<T> gradients(unsigned wanted) {
-    auto const one = [&](unsigned bit, strided_stack<T>& to) {
+    auto const one = [&](unsigned bit, strided_heads<T>& to) {
       return (wanted & bit) != 0 ? to.view() : tensor4<T>{};
     };
     return {one(linear_dq, dq), one(linear_dk, dk), one(linear_dv, dv),
-            matrix && (wanted & linear_dw) != 0 ? without_outer(dw.view()) : tensor3<T>{}};
+            matrix && (wanted & linear_dw) != 0 ? first_sample(dw.view()) : tensor3<T>{}};
   }
   bool gaps_untouched() const {
-    for (strided_stack<T> const* one : {&q, &k, &v, &w, &dy, &y, &dq, &dk, &dv, &dw})
+    for (strided_heads<T> const* one : {&q, &k, &v, &w, &dy, &y, &dq, &dk, &dv, &dw})
       if (!one->gaps_untouched()) return false;
     return true;
   }

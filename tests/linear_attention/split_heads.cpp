@@ -32,7 +32,7 @@ class joined {
   }
 
   tensor4<T> view() {
-    extents3 const e{heads_.outer, heads_.length, heads_.batch * heads_.channels};
+    extents3 const e{heads_.batch, heads_.length, heads_.heads * heads_.channels};
     return ss::split_heads(tensor3<T>(static_cast<T*>(memory_.get().data), e), heads_.batch);
   }
   // One head behind the other.

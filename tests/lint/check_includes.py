@@ -15,7 +15,7 @@ ABOVE_OPERATORS = ("thrust.hpp", "equivalent_matrix.hpp", "policies/blas.hpp", "
 GROUND = ("detail/core/build.hpp", "detail/core/config.hpp", "detail/math/counter_hash.hpp")
 # The folders of detail/ that belong to no operator, from the ground up: what bodies are written with, and
 # with what they are launched; the host's runtime; the engines that several operators are made of.
-FOLDERS = {"math": 2, "core": 2, "device": 3, "host": 3, "cuda": 4, "sort": 4, "permutation": 5,
+FOLDERS = {"math": 2, "core": 2, "device": 3, "host": 3, "cuda": 4, "sort": 4, "permutation": 5, "attention": 5,
            "equivalent_matrix": 8}
 OPERATOR, PUBLIC_OPERATOR, CONVENIENCE, UMBRELLA = 6, 7, 8, 9
 # One operator may know another's problem: sinkhorn_csp is csp's relaxation.

@@ -35,17 +35,17 @@ struct merge_problem {
   std::vector<std::vector<A>> state;
 
   std::size_t parts() const { return y.size(); }
-  std::size_t rows() const { return static_cast<std::size_t>(e.outer * e.batch * e.length); }
+  std::size_t rows() const { return static_cast<std::size_t>(e.batch * e.heads * e.length); }
   std::size_t values() const { return static_cast<std::size_t>(e.channels); }
-  extents4 of_state() const { return {e.outer, e.batch, e.length, 2}; }
+  extents4 of_state() const { return {e.batch, e.heads, e.length, 2}; }
   std::string describe() const {
-    return std::string(type_name<T>()) + " [" + std::to_string(e.outer) + "," +
-           std::to_string(e.batch) + "," + std::to_string(e.length) + "," +
+    return std::string(type_name<T>()) + " [" + std::to_string(e.batch) + "," +
+           std::to_string(e.heads) + "," + std::to_string(e.length) + "," +
            std::to_string(e.channels) + "] parts=" + std::to_string(parts());
   }
   std::uint64_t number() const {
     std::uint64_t n = random_stream::mix(sizeof(T) + parts());
-    for (index_t extent : {e.outer, e.batch, e.length, e.channels})
+    for (index_t extent : {e.batch, e.heads, e.length, e.channels})
       n = random_stream::mix(n ^ static_cast<std::uint64_t>(extent));
     return n;
   }
@@ -91,8 +91,8 @@ template <class T>
 merge_results<T> run_merge(merge_problem<T> const& p, any_exec const& on, memory_layout layout = {},
                            merge_way way = merge_way::apart) {
   using A = ss::detail::accumulator_t<T>;
-  std::vector<strided_stack<T>> y;
-  std::vector<strided_stack<A>> state;
+  std::vector<strided_heads<T>> y;
+  std::vector<strided_heads<A>> state;
   for (std::size_t i = 0; i < p.parts(); ++i) {
     int const number = static_cast<int>(2 * i);
     y.emplace_back(p.e, p.y[i], layout.strides(p.e, number), layout.shift(number));
@@ -102,12 +102,12 @@ merge_results<T> run_merge(merge_problem<T> const& p, any_exec const& on, memory
   std::vector<ss::attention_part<T>> parts;
   for (std::size_t i = 0; i < p.parts(); ++i) parts.push_back({y[i].view(), state[i].view()});
   int const number = static_cast<int>(2 * p.parts());
-  strided_stack<T> own_y(p.e, layout.strides(p.e, number), layout.shift(number));
-  strided_stack<A> own_state(p.of_state(), layout.strides(p.of_state(), number + 1),
+  strided_heads<T> own_y(p.e, layout.strides(p.e, number), layout.shift(number));
+  strided_heads<A> own_state(p.of_state(), layout.strides(p.of_state(), number + 1),
                              layout.shift(number + 1));
   bool const both = way == merge_way::over_part_0;
-  strided_stack<T>& to = both || way == merge_way::y_over_part_0 ? y[0] : own_y;
-  strided_stack<A>& saved = both || way == merge_way::state_over_part_0 ? state[0] : own_state;
+  strided_heads<T>& to = both || way == merge_way::y_over_part_0 ? y[0] : own_y;
+  strided_heads<A>& saved = both || way == merge_way::state_over_part_0 ? state[0] : own_state;
   std::vector<A> const before = saved.contents();
   ss::merge_attention const op;
   if (way == merge_way::not_saved)

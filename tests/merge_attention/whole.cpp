@@ -132,8 +132,8 @@ class attention {
   static auto slice(T& list, extents4 e, key_slice s)
       -> tensor4<std::remove_pointer_t<decltype(list.data())>> {
     return {list.data() + s.first * e.channels,
-            {e.outer, e.batch, s.count, e.channels},
-            {e.batch * e.length * e.channels, e.length * e.channels, e.channels, 1}};
+            {e.batch, e.heads, s.count, e.channels},
+            {e.heads * e.length * e.channels, e.length * e.channels, e.channels, 1}};
   }
   ss::attention_inputs<double> inputs(key_slice s) const {
     return {{q.data(), of_q()}, slice(k, of_k(), s), slice(v, of_v(), s), {}};

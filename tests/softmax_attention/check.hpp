@@ -42,8 +42,8 @@ using attention_state_of =
 
 template <class T, class State>
 struct attention_stacks {
-  strided_stack<T> q, k, v, bias, dy, y, dq, dk, dv, dbias;
-  strided_stack<State> state;
+  strided_heads<T> q, k, v, bias, dy, y, dq, dk, dv, dbias;
+  strided_heads<State> state;
 
   attention_stacks(attention_problem<T> const& p, extents4 saved, memory_layout l)
       : q(p.size.q(), p.q, l.strides(p.size.q(), 0), l.shift(0)),
@@ -63,7 +63,7 @@ struct attention_stacks {
     return {q.view(), k.view(), v.view(), p.bias.empty() ? tensor4<T const>{} : bias.view()};
   }
   ss::attention_gradients<T> gradients(unsigned wanted) {
-    auto const one = [&](unsigned bit, strided_stack<T>& to) {
+    auto const one = [&](unsigned bit, strided_heads<T>& to) {
       return (wanted & bit) != 0 ? to.view() : tensor4<T>{};
     };
     return {one(wants_dq, dq), one(wants_dk, dk), one(wants_dv, dv), one(wants_dbias, dbias)};
@@ -77,7 +77,7 @@ struct attention_stacks {
 
  private:
   static strides4 all_heads(attention_problem<T> const& p, strides4 s) {
-    if (p.shared_keys) s.batch = 0;
+    if (p.shared_keys) s.heads = 0;
     return s;
   }
   static strides4 all_queries(attention_problem<T> const& p, strides4 s) {

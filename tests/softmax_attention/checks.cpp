@@ -84,11 +84,11 @@ TEST_CASE("anything of the shape of mdspan") {
     extents4 e;
     static constexpr std::size_t rank() { return 4; }
     index_t extent(std::size_t r) const {
-      return r == 0 ? e.outer : r == 1 ? e.batch : r == 2 ? e.length : e.channels;
+      return r == 0 ? e.batch : r == 1 ? e.heads : r == 2 ? e.length : e.channels;
     }
     index_t stride(std::size_t r) const {
       strides4 const s = row_major(e);
-      return r == 0 ? s.outer : r == 1 ? s.batch : r == 2 ? s.length : s.channels;
+      return r == 0 ? s.batch : r == 1 ? s.heads : r == 2 ? s.length : s.channels;
     }
     float* data_handle() const { return data; }
   };

@@ -130,11 +130,11 @@ TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) 
 TEST_CASE_TEMPLATE("split heads", T, float, bfloat16) {
   attention_size const size{2, 3, 11, 13, 4, 5};
   auto const p = normal_attention<T>(size, {mask_kind::causal, 2, 0}, 140);
-  auto const joined = [](extents4 e) { return extents3{e.outer, e.length, e.batch * e.channels}; };
+  auto const joined = [](extents4 e) { return extents3{e.batch, e.length, e.heads * e.channels}; };
   auto const join = [&](std::vector<T> const& values, extents4 e) {
     tensor<T> t(joined(e));
-    for (index_t b = 0; b < e.outer; ++b)
-      for (index_t h = 0; h < e.batch; ++h)
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t h = 0; h < e.heads; ++h)
         for (index_t i = 0; i < e.length; ++i)
           for (index_t c = 0; c < e.channels; ++c)
             t(b, i, h * e.channels + c) = values[attention_size::at(e, b, h, i, c)];

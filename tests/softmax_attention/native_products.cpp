@@ -250,7 +250,7 @@ TEST_CASE("rows past a length are not read; a NaN of a query stays in its row") 
     p.query_lengths = {1, 34, 20, 0};
     auto poisoned = p;
     auto const spoil = [&](std::vector<bfloat16>& values, extents4 e, bool rows_are_keys) {
-      for (index_t b = 0; b < e.outer; ++b)
+      for (index_t b = 0; b < e.batch; ++b)
         for (index_t i = rows_are_keys ? p.valid_keys(b) : p.valid_queries(b); i < e.length; ++i)
           for (index_t c = 0; c < e.channels; ++c)
             values[attention_size::at(e, b, 0, i, c)] = not_a_number<bfloat16>();

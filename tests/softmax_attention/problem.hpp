@@ -34,7 +34,7 @@ struct attention_size {
   extents4 map() const { return {batch, heads, queries, keys}; }
   // Where element (b, h, i, c) of such a tensor is.
   static std::size_t at(extents4 e, index_t b, index_t h, index_t i, index_t c) {
-    return static_cast<std::size_t>(((b * e.batch + h) * e.length + i) * e.channels + c);
+    return static_cast<std::size_t>(((b * e.heads + h) * e.length + i) * e.channels + c);
   }
 };
 
@@ -181,8 +181,8 @@ attention_problem<T> with_bias_form(attention_problem<T> p, unsigned number, std
 template <class T>
 void share(attention_problem<T>& p, bool keys, bool bias) {
   auto const repeat = [](std::vector<T>& values, extents4 e, bool heads) {
-    for (index_t b = 0; b < e.outer; ++b)
-      for (index_t h = 0; h < e.batch; ++h)
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t h = 0; h < e.heads; ++h)
         for (index_t i = 0; i < e.length; ++i)
           for (index_t c = 0; c < e.channels; ++c)
             values[attention_size::at(e, b, h, i, c)] =

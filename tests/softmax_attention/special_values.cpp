@@ -223,8 +223,8 @@ TEST_CASE_TEMPLATE("rows past a length are not read", T, float, double, float16,
       if (kind == 2) p.lengths.clear();
       auto poisoned = p;
       auto const spoil = [&](std::vector<T>& values, extents4 e, bool rows_are_keys, bool pairs) {
-        for (index_t b = 0; b < e.outer; ++b)
-          for (index_t h = 0; h < e.batch; ++h)
+        for (index_t b = 0; b < e.batch; ++b)
+          for (index_t h = 0; h < e.heads; ++h)
             for (index_t i = 0; i < e.length; ++i)
               for (index_t c = 0; c < e.channels; ++c)
                 if (i >= (rows_are_keys ? p.valid_keys(b) : p.valid_queries(b)) ||

@@ -23,7 +23,7 @@ void check_golden(Topology topology, Residual, std::vector<double> const& want) 
   tensor<T> x({1, n, 1}), y({1, n, 1});
   x(0, 0, 0) = from_double<T>(1);
   std::vector<T> const w(static_cast<std::size_t>(3 * n * links), from_double<T>(1));
-  ss::tensor4<T const> const weights(w.data(), {3, 1, n, links});
+  ss::tensor_stack<T const> const weights(w.data(), {3, 1, n, links});
   ss::sparse_mix<Topology, Residual> const op{topology};
   for_each_backend(static_cast<std::uint64_t>(links), [&](any_exec const& on) {
     guarded_workspace scratch(op.template workspace_bytes<T>(on, x.extents(), weights.extents()));

@@ -33,9 +33,9 @@ struct mix_call {
   tensor3<float const> x{memory.data(), e},
       before{memory.data() + piece, e};  // `before`: forward's x
   tensor3<float> y{memory.data() + 2 * piece, e};
-  tensor4<float const> w{memory.data() + 3 * piece, {3, 2, 5, 4}};
-  tensor4<float> states{memory.data() + 4 * piece, {2, 2, 5, 3}};
-  tensor4<float> dw{memory.data() + 5 * piece, {3, 2, 5, 4}};
+  tensor_stack<float const> w{memory.data() + 3 * piece, {3, 2, 5, 4}};
+  tensor_stack<float> states{memory.data() + 4 * piece, {2, 2, 5, 3}};
+  tensor_stack<float> dw{memory.data() + 5 * piece, {3, 2, 5, 4}};
   std::vector<index_t> rows;
   ss::workspace scratch{scratch_memory.data(), scratch_memory.size()};
 

@@ -44,7 +44,7 @@ struct mix_tensors {
   strided_tensor<T> x, dy, y, dx;
   strided_stack<T> w, states, dw;
 
-  mix_tensors(mix_problem<T> const& p, extents4 saved, memory_layout l)
+  mix_tensors(mix_problem<T> const& p, stack_extents saved, memory_layout l)
       : x(p.x, l.strides(p.e, 0), l.shift(0)),
         dy(p.dy, l.strides(p.e, 1), l.shift(1)),
         y(p.e, l.strides(p.e, 2), l.shift(2)),
@@ -59,7 +59,7 @@ struct mix_tensors {
   }
 
  private:
-  static strides4 shared(mix_problem<T> const& p, strides4 s) {
+  static stack_strides shared(mix_problem<T> const& p, stack_strides s) {
     if (p.shared_weights) s.batch = 0;
     return s;
   }
@@ -89,7 +89,7 @@ std::string check_mix(mix_problem<T> const& p, any_exec const& on,
     guarded_workspace one(bytes, some), two(bytes, some + 13, 0), three(bytes, some + 7, 0x7f);
     auto const lengths = view_of(p.lengths);
     ss::backward_options const backward{p.mode, lengths};
-    extents4 const kept = op.saved_extents(p.e, p.weight_extents());
+    stack_extents const kept = op.saved_extents(p.e, p.weight_extents());
     auto const want_states = kept_states(p, saved);
 
     mix_tensors<T> t(p, kept, layout), u(p, kept, layout);

@@ -130,8 +130,8 @@ TEST_CASE_TEMPLATE("large tensors", T, float, bfloat16) {
       extents3 const e{1, length, channels};
       auto const p =
           with_mode(normal_mix<T>(e, 3, 2, residual, 160, {length - 5}), ss::grad_mode::overwrite);
-      extents4 const saved{2, 1, length, channels};
-      tensor4<T const> const w(p.w.data(), p.weight_extents());
+      stack_extents const saved{2, 1, length, channels};
+      tensor_stack<T const> const w(p.w.data(), p.weight_extents());
       for (index_t beside : {0, 1}) {
         auto const size = static_cast<std::size_t>(e.size()), room = 64 / sizeof(T) + 1;
         std::vector<T> outputs[] = {std::vector<T>(size + room), std::vector<T>(2 * size + room),
@@ -145,7 +145,7 @@ TEST_CASE_TEMPLATE("large tensors", T, float, bfloat16) {
           ss::exec::host const on{1, set};
           with_mix(p, ss::save_all, [&](auto const& op) {
             guarded_workspace scratch(op.template workspace_bytes<T>(on, e, p.weight_extents()));
-            op.forward(on, p.x.view(), w, tensor3<T>(at[0], e), {tensor4<T>(at[1], saved)},
+            op.forward(on, p.x.view(), w, tensor3<T>(at[0], e), {tensor_stack<T>(at[1], saved)},
                        scratch.get(), {view_of(p.lengths)});
             op.backward(on, p.dy.view(), w, tensor3<T>(at[2], e), scratch.get(),
                         {ss::grad_mode::overwrite, view_of(p.lengths)});
@@ -240,7 +240,7 @@ TEST_CASE("workspace: anywhere, with anything in it; more for more threads, none
     with_mix(p, ss::recompute, [&](auto const& op) {
       for_each_backend(p.number(), [&](any_exec const& on) {
         std::size_t const bytes = op.template workspace_bytes<float>(on, p.e, p.weight_extents());
-        tensor4<float const> const w(p.w.data(), p.weight_extents());
+        tensor_stack<float const> const w(p.w.data(), p.weight_extents());
         for (std::size_t at = 0; at < 64; at += 13)
           for (unsigned char fill : std::vector<unsigned char>{0x00, 0xff, 0x7f}) {
             tensor<float> y(p.e), dx(p.e);
@@ -248,7 +248,7 @@ TEST_CASE("workspace: anywhere, with anything in it; more for more threads, none
             guarded_workspace scratch(bytes, at, fill);
             op.forward(on, p.x.view(), w, y.view(), ss::no_saved, scratch.get());
             op.backward(on, p.dy.view(), p.x.view(), w, ss::no_saved, dx.view(),
-                        tensor4<float>(dw.data(), p.weight_extents()), scratch.get());
+                        tensor_stack<float>(dw.data(), p.weight_extents()), scratch.get());
             CAPTURE(describe_exec(on));
             CHECK(same_bits(y.elements(), p.y.elements()));
             CHECK(same_bits(dx.elements(), p.dx.elements()));
@@ -257,7 +257,7 @@ TEST_CASE("workspace: anywhere, with anything in it; more for more threads, none
           }
       });
       extents3 const e{4, 1000, 100};
-      extents4 const w{5, 4, 1000, 6};
+      stack_extents const w{5, 4, 1000, 6};
       CHECK(op.template workspace_bytes<float>(ss::exec::host{2}, e, w) >=
             op.template workspace_bytes<float>(ss::exec::host{1}, e, w));
       for (extents3 none : {extents3{0, 10, 4}, extents3{3, 0, 4}})

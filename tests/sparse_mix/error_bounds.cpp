@@ -30,13 +30,13 @@ results_shares measure(mix_problem<T> const& p, any_exec const& on) {
   using math = mix_bounded<T>;
   tensor<T> y(p.e), dx(p.e);
   std::vector<T> dw(p.w.size());
-  tensor4<T const> const weights(p.w.data(), p.weight_extents());
+  tensor_stack<T const> const weights(p.w.data(), p.weight_extents());
   with_mix(p, ss::recompute, [&](auto const& op) {
     guarded_workspace scratch(op.template workspace_bytes<T>(on, p.e, p.weight_extents()));
     op.forward(on, p.x.view(), weights, y.view(), ss::no_saved, scratch.get(),
                {view_of(p.lengths)});
     op.backward(on, p.dy.view(), p.x.view(), weights, ss::no_saved, dx.view(),
-                tensor4<T>(dw.data(), p.weight_extents()), scratch.get(),
+                tensor_stack<T>(dw.data(), p.weight_extents()), scratch.get(),
                 {ss::grad_mode::overwrite, view_of(p.lengths)});
   });
   results_shares worst;

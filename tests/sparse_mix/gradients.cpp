@@ -27,9 +27,10 @@ inline gradients backward_of(mix_problem<double> const& p, any_exec const& on) {
   gradients g{tensor<double>(p.e), std::vector<double>(p.w.size())};
   with_mix(p, ss::recompute, [&](auto const& op) {
     guarded_workspace scratch(op.template workspace_bytes<double>(on, p.e, p.weight_extents()));
-    op.backward(on, p.dy.view(), p.x.view(), tensor4<double const>(p.w.data(), p.weight_extents()),
-                ss::no_saved, g.dx.view(), tensor4<double>(g.dw.data(), p.weight_extents()),
-                scratch.get(), {ss::grad_mode::overwrite, view_of(p.lengths)});
+    op.backward(on, p.dy.view(), p.x.view(),
+                tensor_stack<double const>(p.w.data(), p.weight_extents()), ss::no_saved,
+                g.dx.view(), tensor_stack<double>(g.dw.data(), p.weight_extents()), scratch.get(),
+                {ss::grad_mode::overwrite, view_of(p.lengths)});
   });
   return g;
 }
@@ -100,8 +101,8 @@ TEST_CASE("difference quotients") {
           guarded_workspace scratch(
               op.template workspace_bytes<double>(on, p.e, p.weight_extents()));
           op.forward(on, std::as_const(p.x).view(),
-                     tensor4<double const>(p.w.data(), p.weight_extents()), y.view(), ss::no_saved,
-                     scratch.get(), {view_of(p.lengths)});
+                     tensor_stack<double const>(p.w.data(), p.weight_extents()), y.view(),
+                     ss::no_saved, scratch.get(), {view_of(p.lengths)});
         });
         double sum = 0;
         for (std::size_t i = 0; i < y.elements().size(); ++i)

@@ -52,7 +52,7 @@ struct mix_problem {
   std::vector<tensor<T>> states;  // the inputs of factors 0, 1, ..
   std::vector<T> dw;
 
-  extents4 weight_extents() const { return {factors, e.batch, e.length, links}; }
+  stack_extents weight_extents() const { return {factors, e.batch, e.length, links}; }
   index_t rows(index_t b) const {
     return lengths.empty() ? e.length : lengths[static_cast<std::size_t>(b)];
   }

@@ -111,8 +111,9 @@ TEST_CASE_TEMPLATE("rows past a length keep every bit", T, float, double, float1
     with_mix(p, ss::save_all, [&](auto const& op) {
       tensor<T> y(e), state(e);
       guarded_workspace scratch(op.template workspace_bytes<T>(on, e, p.weight_extents()));
-      op.forward(on, std::as_const(p.x).view(), tensor4<T const>(p.w.data(), p.weight_extents()),
-                 y.view(), {state.view()}, scratch.get(), {view_of(p.lengths)});
+      op.forward(on, std::as_const(p.x).view(),
+                 tensor_stack<T const>(p.w.data(), p.weight_extents()), y.view(), {state.view()},
+                 scratch.get(), {view_of(p.lengths)});
       for_each_position(e, [&](index_t b, index_t i, index_t c) {
         if (i < p.rows(b)) return;
         CHECK(same_bits(y(b, i, c), p.x(b, i, c)));
@@ -126,15 +127,15 @@ TEST_CASE_TEMPLATE("a NaN reaches the rows that are linked to it, and no other",
   std::vector<index_t> const links = {0, 2, -3};
   ss::sparse_mix const op{ss::topology::offsets{{links.data(), 3}}};
   extents3 const e{2, 11, 40};
-  extents4 const we{1, 2, 11, 3};
+  stack_extents const we{1, 2, 11, 3};
   tensor<T> x = normal_values<T>(e, 4);
   x(1, 6, 35) = not_a_number<T>();
   std::vector<T> const w = normal_elements<T>(we.size(), 5);
   for_each_backend(3, [&](any_exec const& on) {
     tensor<T> y(e);
     guarded_workspace scratch(op.template workspace_bytes<T>(on, e, we));
-    op.forward(on, std::as_const(x).view(), tensor4<T const>(w.data(), we), y.view(), ss::no_saved,
-               scratch.get());
+    op.forward(on, std::as_const(x).view(), tensor_stack<T const>(w.data(), we), y.view(),
+               ss::no_saved, scratch.get());
     for_each_position(e, [&](index_t b, index_t i, index_t c) {
       bool const reached = b == 1 && c == 35 && (i == 6 || i == 4 || i == 9);
       CHECK((decode(y(b, i, c)).kind == number_class::nan) == reached);

@@ -16,41 +16,57 @@
 namespace support {
 
 using slicesort::extents4;
+using slicesort::stack_extents;
+using slicesort::stack_strides;
 using slicesort::strides4;
 using slicesort::tensor4;
+using slicesort::tensor_stack;
 
-// f(outer, batch, row, channel) for every position, outer slowest.
-template <class F>
-void for_each_position(extents4 e, F const& f) {
-  for (index_t o = 0; o < e.outer; ++o)
-    for_each_position(e.each(), [&](index_t b, index_t n, index_t c) { f(o, b, n, c); });
+inline std::array<index_t, 4> listed(extents4 e) {
+  return {e.batch, e.heads, e.length, e.channels};
+}
+inline std::array<index_t, 4> listed(stack_extents e) {
+  return {e.outer, e.batch, e.length, e.channels};
+}
+
+// f(i, j, row, channel) for every position of a tensor of rank 4, the last quickest.
+template <class Kind, template <class> class Axes, class F>
+void for_each_position(Axes<Kind> e, F const& f) {
+  auto const [first, second, length, channels] = listed(e);
+  for (index_t i = 0; i < first; ++i)
+    for (index_t j = 0; j < second; ++j)
+      for (index_t n = 0; n < length; ++n)
+        for (index_t c = 0; c < channels; ++c) f(i, j, n, c);
 }
 
 // As strided_tensor, with one axis more; contents are contiguous. A stride of 0 repeats elements.
-template <class T>
-class strided_stack {
+template <class T, template <class> class View>
+class strided_memory {
  public:
   static constexpr unsigned char pattern = 0xa5;
   static constexpr index_t red_zone = 80;
+  using extents_type = decltype(View<T>().extents());
+  using strides_type = decltype(View<T>().strides());
 
-  strided_stack(extents4 e, strides4 s, index_t shift = 0)
+  strided_memory(extents_type e, strides_type s, index_t shift = 0)
       : extents_(e), strides_(s), base_(red_zone + shift) {
     index_t span = 0;
-    if (!e.empty())
-      span = (e.outer - 1) * s.outer + (e.batch - 1) * s.batch + (e.length - 1) * s.length +
-             (e.channels - 1) * s.channels + 1;
+    if (!e.empty()) {
+      auto const [first, second, length, channels] = listed(e);
+      span = 1 + place(first - 1, second - 1, length - 1, channels - 1);
+    }
     buffer_.resize(static_cast<std::size_t>(base_ + span + red_zone));
     std::memset(static_cast<void*>(buffer_.data()), pattern, buffer_.size() * sizeof(T));
     owned_.resize(buffer_.size());
     each([&](std::size_t, std::size_t place) { owned_[place] = 1; });
   }
-  strided_stack(extents4 e, std::vector<T> const& contents, strides4 s, index_t shift = 0)
-      : strided_stack(e, s, shift) {
+  strided_memory(extents_type e, std::vector<T> const& contents, strides_type s, index_t shift = 0)
+      : strided_memory(e, s, shift) {
     each([&](std::size_t i, std::size_t place) { buffer_[place] = contents[i]; });
   }
 
-  tensor4<T> view() { return {buffer_.data() + base_, extents_, strides_}; }
-  tensor4<T const> view() const { return {buffer_.data() + base_, extents_, strides_}; }
+  View<T> view() { return {buffer_.data() + base_, extents_, strides_}; }
+  View<T const> view() const { return {buffer_.data() + base_, extents_, strides_}; }
   std::vector<T> contents() const {
     std::vector<T> result(static_cast<std::size_t>(extents_.size()));
     each([&](std::size_t i, std::size_t place) { result[i] = buffer_[place]; });
@@ -65,26 +81,34 @@ class strided_stack {
   }
 
  private:
+  index_t place(index_t i, index_t j, index_t n, index_t c) const {
+    T const* const first = buffer_.data();
+    return &View<T const>(first, extents_, strides_)(i, j, n, c) - first;
+  }
   template <class F>
   void each(F const& f) const {
-    std::size_t i = 0;
-    for_each_position(extents_, [&](index_t o, index_t b, index_t n, index_t c) {
-      f(i++, static_cast<std::size_t>(base_ + o * strides_.outer + b * strides_.batch +
-                                      n * strides_.length + c * strides_.channels));
+    std::size_t number = 0;
+    for_each_position(extents_, [&](index_t i, index_t j, index_t n, index_t c) {
+      f(number++, static_cast<std::size_t>(base_ + place(i, j, n, c)));
     });
   }
 
-  extents4 extents_;
-  strides4 strides_;
+  extents_type extents_;
+  strides_type strides_;
   index_t base_;
   std::vector<T> buffer_;
   std::vector<char> owned_;  // quicker than of bits
 };
+template <class T>
+using strided_stack = strided_memory<T, tensor_stack>;
+template <class T>
+using strided_heads = strided_memory<T, tensor4>;
 
-// Strides of axes (0 outer, 1 batch, 2 length, 3 channels) that lie in `order`, slowest first.
-inline strides4 strides_in_order(extents4 e, std::array<int, 4> order, index_t padding = 0) {
-  index_t const extent[4] = {e.outer, e.batch, e.length, e.channels};
-  index_t stride[4] = {};
+// Strides of axes, numbered from the first, that lie in `order`, slowest first.
+template <class Extents, class Strides = decltype(row_major(Extents()))>
+Strides strides_in_order(Extents e, std::array<int, 4> order, index_t padding = 0) {
+  std::array<index_t, 4> const extent = listed(e);
+  std::array<index_t, 4> stride{};
   index_t step = 1 + (padding > 0 ? 1 : 0);
   for (int i = 3; i >= 0; --i) {
     auto const axis = static_cast<std::size_t>(order[static_cast<std::size_t>(i)]);
@@ -106,7 +130,8 @@ struct memory_layout {
     if (number == 0) return row_major(e);
     return strides_in_order(e, orders[(number + tensor) % 6], number % 2 == 0 ? 0 : 1 + tensor);
   }
-  strides4 strides(extents4 e, int tensor) const {
+  template <class Extents>
+  auto strides(Extents e, int tensor) const {
     constexpr std::array<int, 4> orders[] = {{0, 1, 2, 3}, {1, 2, 0, 3}, {2, 1, 3, 0},
                                              {3, 0, 1, 2}, {1, 0, 3, 2}, {0, 2, 1, 3}};
     if (number == 0) return row_major(e);

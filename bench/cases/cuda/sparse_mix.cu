@@ -22,12 +22,12 @@ template <class T>
 class device_stacks {
  public:
   device_stacks() = default;
-  explicit device_stacks(ss::extents4 shape)
+  explicit device_stacks(ss::stack_extents shape)
       : shape_(shape), values_(static_cast<std::size_t>(shape.size())) {}
-  device_stacks(ss::extents4 shape, buffer<T> const& sample) : device_stacks(shape) {
+  device_stacks(ss::stack_extents shape, buffer<T> const& sample) : device_stacks(shape) {
     repeat_sample(values_.data(), sample.data(), sample.bytes(), samples());
   }
-  ss::tensor4<T> view() const {
+  ss::tensor_stack<T> view() const {
     ss::index_t const each = shape_.length * shape_.channels;
     return {values_.data(), shape_, {each, shape_.outer * each, shape_.channels, 1}};
   }
@@ -39,7 +39,7 @@ class device_stacks {
  private:
   std::size_t samples() const { return static_cast<std::size_t>(shape_.batch); }
 
-  ss::extents4 shape_;
+  ss::stack_extents shape_;
   device_buffer<T> values_;
 };
 
@@ -55,11 +55,11 @@ class mix_call_job final : public mix_job<T> {
         from_(f.extents, this->from->values),
         to_(f.extents),
         weights_(on_weights_, this->weights),
-        gradients_(weighed() ? on_weights_ : ss::extents4{}),
+        gradients_(weighed() ? on_weights_ : ss::stack_extents{}),
         states_(weighed() || f.direction == "forward"
-                    ? ss::extents4{every_.states(this->shape.outer), f.extents.batch,
-                                   f.extents.length, f.extents.channels}
-                    : ss::extents4{}),
+                    ? ss::stack_extents{every_.states(this->shape.outer), f.extents.batch,
+                                        f.extents.length, f.extents.channels}
+                    : ss::stack_extents{}),
         x_(weighed() ? f.extents : ss::extents3{}) {
     this->workspace_bytes = with_mix(f, every_, [&](auto const& op) {
       return op.template workspace_bytes<T>(on_device(), f.extents, on_weights_);
@@ -111,7 +111,7 @@ class mix_call_job final : public mix_job<T> {
       ss::exec::host const on;
       buffer<unsigned char> const scratch(op.template workspace_bytes<T>(on, e, this->shape));
       op.backward(on, const_view(this->from->values, e), const_view(this->x->values, e), this->w(),
-                  ss::no_saved, bench::view(dx, e), ss::tensor4<T>(want.data(), this->shape),
+                  ss::no_saved, bench::view(dx, e), ss::tensor_stack<T>(want.data(), this->shape),
                   lend(scratch));
     });
     return std::memcmp(is.data(), want.data(), is.bytes()) == 0 ? 0.0 : wrong;
@@ -119,7 +119,7 @@ class mix_call_job final : public mix_job<T> {
 
   fields const all_;  // of all samples
   ss::checkpoints const every_;
-  ss::extents4 const on_weights_;
+  ss::stack_extents const on_weights_;
   device_tensor<T> from_, to_;
   device_stacks<T> weights_, gradients_, states_;
   device_tensor<T> x_;

@@ -59,7 +59,7 @@ class mix_call_job final : public mix_job<T> {
         op.backward(on, source, this->w(), target, lend(scratch_));
       else
         op.backward(on, source, input(), this->w(), {states()}, target,
-                    ss::tensor4<T>(gradients_.data(), this->shape), lend(scratch_));
+                    ss::tensor_stack<T>(gradients_.data(), this->shape), lend(scratch_));
     });
   }
 
@@ -72,7 +72,7 @@ class mix_call_job final : public mix_job<T> {
 
  private:
   auto input() const { return const_view(this->x->values, this->at.extents); }
-  ss::tensor4<T> states() const { return {states_.data(), states_shape_}; }
+  ss::tensor_stack<T> states() const { return {states_.data(), states_shape_}; }
 
   // The error of the gradient of the last factor's weights, which are sums over channels. 0 if the
   // factor's input was not saved.
@@ -81,7 +81,7 @@ class mix_call_job final : public mix_job<T> {
     if (m > 0 && every_.every != 1) return 0.0;
     auto const v = m == 0 ? input() : ss::tensor3<T const>(states()[m - 1]);
     auto const dz = const_view(this->from->values, this->at.extents);
-    auto const dw = ss::tensor4<T>(gradients_.data(), this->shape);
+    auto const dw = ss::tensor_stack<T>(gradients_.data(), this->shape);
     double error = 0;
     ss::index_t const n = this->shape.length, step = std::max<ss::index_t>(1, n / 64) | 1;
     for (ss::index_t b = 0; b < this->shape.batch; ++b)
@@ -99,7 +99,7 @@ class mix_call_job final : public mix_job<T> {
   }
 
   ss::checkpoints const every_;
-  ss::extents4 const states_shape_;
+  ss::stack_extents const states_shape_;
   buffer<T> gradients_, states_;
   buffer<unsigned char> scratch_;
 };

@@ -31,10 +31,10 @@ inline constexpr checkpoints recompute{0};
 /// `[checkpoints::states, batch, length, channels]`; `states[s]` is the input of factor
 /// `(s + 1) * every`. Or `no_saved`.
 template <class T>
-using saved_states = saved_argument<tensor4<T>>;
+using saved_states = saved_argument<tensor_stack<T>>;
 
 /// The saved states of a chain as `backward` reads them; `no_saved` if there are none.
 template <class T>
-using const_saved_states = saved_argument<tensor4<T const>>;
+using const_saved_states = saved_argument<tensor_stack<T const>>;
 
 SLICESORT_TYPES_END

@@ -6,15 +6,15 @@ namespace kernels {
 // Topologies are asked on the host, and residuals are numbers: every sparse_mix has the same
 // kernels.
 template <class T>
-void sparse_mix(call<T> const& c, ss::tensor4<T const> w, ss::saved_states<T> states,
-                ss::tensor4<T> dw) {
+void sparse_mix(call<T> const& c, ss::tensor_stack<T const> w, ss::saved_states<T> states,
+                ss::tensor_stack<T> dw) {
   ss::sparse_mix<> const op{};
   op.forward(c.on, c.x, w, c.y, states, c.scratch, c.forward);
   op.backward(c.on, c.x, c.x, w, states, c.y, dw, c.scratch, c.backward);
 }
-#define USE(T)                                                                        \
-  template void sparse_mix(call<T> const&, ss::tensor4<T const>, ss::saved_states<T>, \
-                           ss::tensor4<T>);
+#define USE(T)                                                                             \
+  template void sparse_mix(call<T> const&, ss::tensor_stack<T const>, ss::saved_states<T>, \
+                           ss::tensor_stack<T>);
 FOR_EVERY_ELEMENT(USE)
 #undef USE
 

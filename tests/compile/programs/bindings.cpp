@@ -173,7 +173,7 @@ void permutations_of_samples() {
 
 void chains() {
   auto const mixed = [](char const* topology, char const* residual, auto const& own) {
-    ss::extents4 const e{4, 2, 37, 5};
+    ss::stack_extents const e{4, 2, 37, 5};
     std::vector<float> w = normal(4 * 2 * 37 * 5, 2);
     compare(
         topology,
@@ -182,7 +182,7 @@ void chains() {
                                std::nullopt, std::nullopt);
         },
         [&](auto on, auto x, auto y, auto scratch) {
-          own.forward(on, x, ss::tensor4<float const>(w.data(), e), y, ss::no_saved, scratch);
+          own.forward(on, x, ss::tensor_stack<float const>(w.data(), e), y, ss::no_saved, scratch);
         });
   };
   ss::index_t const list[]{0, 3, -1, 9, 100};

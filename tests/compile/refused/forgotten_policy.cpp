@@ -22,6 +22,7 @@ extern ss::tensor3<float> y;
 extern ss::tensor3<std::uint16_t> perm;
 extern ss::tensor4<float const> w;
 extern ss::tensor4<float> means;
+extern ss::tensor_stack<float const> factors;
 extern ss::tensor1<float const> weights;
 extern ss::workspace scratch;
 extern ss::slicing_sort<> sort;
@@ -41,7 +42,7 @@ void call() {
 #elif defined(OF_sinkhorn_csp)
   ss::sinkhorn_csp<>{ss::group_size{2}, {}}.forward(ON x, y, scratch);
 #elif defined(OF_sparse_mix)
-  ss::sparse_mix<>{}.forward(ON x, w, y, ss::no_saved, scratch);
+  ss::sparse_mix<>{}.forward(ON x, factors, y, ss::no_saved, scratch);
 #elif defined(OF_softmax_attention)
   attention.forward(ON{w, w, w}, means, {means}, scratch);
 #elif defined(OF_linear_attention)
@@ -51,7 +52,7 @@ void call() {
 #elif defined(OF_backward)
   sort.backward(ON x, {perm}, y, scratch);
 #elif defined(OF_backward_without_state)
-  ss::sparse_mix<>{}.backward(ON x, w, y, scratch);
+  ss::sparse_mix<>{}.backward(ON x, factors, y, scratch);
 #elif defined(OF_check_forward)
   (void)sort.check_forward(ON x, y, {perm}, scratch);
 #elif defined(OF_backward_of_weights)

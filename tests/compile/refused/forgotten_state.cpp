@@ -17,6 +17,7 @@ extern ss::tensor3<float const> x;
 extern ss::tensor3<float> y;
 extern ss::tensor4<float const> w;
 extern ss::tensor4<float> means;
+extern ss::tensor_stack<float const> factors;
 extern ss::workspace scratch;
 extern ss::exec::host on;
 
@@ -30,7 +31,7 @@ void call() {
 #elif defined(OF_multi_permutation)
   ss::multi_permutation<>{3}.forward(on, x, ss::uniform_weights, y STATE);
 #elif defined(OF_sparse_mix)
-  ss::sparse_mix<>{}.forward(on, x, w, y STATE);
+  ss::sparse_mix<>{}.forward(on, x, factors, y STATE);
 #elif defined(OF_softmax_attention)
   ss::softmax_attention<>{}.forward(on, {w, w, w}, means STATE);
 #elif defined(OF_with_workspace)

@@ -11,8 +11,8 @@ using other = float;
 using half = slicesort::bfloat16;
 
 void backward(slicesort::tensor3<half const> dy, slicesort::tensor3<half const> x,
-              slicesort::tensor4<half const> w, slicesort::tensor3<half> dx,
-              slicesort::tensor4<other> dw, slicesort::workspace scratch) {
+              slicesort::tensor_stack<half const> w, slicesort::tensor3<half> dx,
+              slicesort::tensor_stack<other> dw, slicesort::workspace scratch) {
   slicesort::sparse_mix<> const op{slicesort::topology::chord{}, slicesort::recompute};
   op.backward(slicesort::exec::host{}, dy, x, w, slicesort::no_saved, dx, dw, scratch);
 }

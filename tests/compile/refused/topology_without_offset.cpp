@@ -8,7 +8,7 @@ struct ring {
 #endif
 };
 
-void mix(slicesort::tensor3<float const> x, slicesort::tensor4<float const> w,
+void mix(slicesort::tensor3<float const> x, slicesort::tensor_stack<float const> w,
          slicesort::tensor3<float> y, slicesort::workspace scratch) {
   slicesort::sparse_mix<ring>{}.forward(slicesort::exec::host{}, x, w, y, slicesort::no_saved,
                                         scratch);

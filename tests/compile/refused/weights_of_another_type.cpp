@@ -8,7 +8,7 @@ using other = float;
 using other = double;
 #endif
 
-void mix(slicesort::tensor3<float const> x, slicesort::tensor4<other const> w,
+void mix(slicesort::tensor3<float const> x, slicesort::tensor_stack<other const> w,
          slicesort::tensor3<float> y, slicesort::workspace scratch) {
   slicesort::sparse_mix<>{}.forward(slicesort::exec::host{}, x, w, y, slicesort::no_saved, scratch);
 }

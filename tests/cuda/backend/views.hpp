@@ -26,7 +26,8 @@ struct byte_range {
   std::size_t bytes = 0;
 };
 
-inline byte_range range_of(void const* data, ss::extents4 e, ss::strides4 s, std::size_t element) {
+inline byte_range range_of(void const* data, ss::stack_extents e, ss::stack_strides s,
+                           std::size_t element) {
   if (data == nullptr || e.empty()) return {};
   ss::index_t first = 0, last = 0;  // a bias by distance goes backward along queries
   for (ss::index_t const way : {(e.outer - 1) * s.outer, (e.batch - 1) * s.batch,
@@ -39,12 +40,13 @@ inline byte_range range_of(void const* data, ss::extents4 e, ss::strides4 s, std
 inline byte_range range_of(void const* data, ss::extents3 e, ss::strides3 s, std::size_t element) {
   return range_of(data, ss::detail::stack_of_one(e), ss::detail::stack_of_one(s), element);
 }
-template <class T>
-byte_range range_of(ss::tensor4<T> v) {
-  return range_of(v.data(), v.extents(), v.strides(), sizeof(T));
+inline byte_range range_of(void const* data, ss::extents4 e, ss::strides4 s, std::size_t element) {
+  return range_of(data, ss::stack_extents(e.batch, e.heads, e.length, e.channels),
+                  {s.batch, s.heads, s.length, s.channels}, element);
 }
-template <class T>
-byte_range range_of(ss::tensor3<T> v) {
+// Of `tensor3`, `tensor4` and `tensor_stack`.
+template <class T, template <class> class View>
+auto range_of(View<T> v) -> decltype(range_of(v.data(), v.extents(), v.strides(), sizeof(T))) {
   return range_of(v.data(), v.extents(), v.strides(), sizeof(T));
 }
 template <class T>
@@ -57,12 +59,8 @@ byte_range range_of(ss::basic_index_tensor3<Const> v) {
 }
 
 // Makes a view the same view of other memory.
-template <class T>
-void move_to(ss::tensor4<T>& v, void* data) {
-  v = {static_cast<T*>(data), v.extents(), v.strides()};
-}
-template <class T>
-void move_to(ss::tensor3<T>& v, void* data) {
+template <class T, template <class> class View>
+auto move_to(View<T>& v, void* data) -> decltype(void(v.strides())) {
   v = {static_cast<T*>(data), v.extents(), v.strides()};
 }
 template <class T>
@@ -86,12 +84,8 @@ template <class Problem, class F>
 void for_each_view(Problem& problem, F const& f);
 
 // Views without data stand for what a call does without.
-template <class T, class F>
-void for_each_view(ss::tensor4<T>& v, F const& f) {
-  if (v.data() != nullptr) f(v, std::is_const_v<T> ? access::read : access::written);
-}
-template <class T, class F>
-void for_each_view(ss::tensor3<T>& v, F const& f) {
+template <class T, template <class> class View, class F>
+auto for_each_view(View<T>& v, F const& f) -> decltype(void(v.strides())) {
   if (v.data() != nullptr) f(v, std::is_const_v<T> ? access::read : access::written);
 }
 template <class T, class F>

@@ -170,7 +170,7 @@ class call_list {
     };
     ss::sparse_mix<ss::topology::cdil> const saving;
     auto const states = [=](T* data, O const& o) {
-      return ss::tensor4<T>(data, saving.saved_extents(o.e, o.of_mixing()));
+      return ss::tensor_stack<T>(data, saving.saved_extents(o.e, o.of_mixing()));
     };
     add("sparse_mix.forward", size_of_mix(saving), [=](auto exec, O const& o, W w) {
       saving.forward(exec, o.tensor(o.x), o.mixing(o.mix_weights), o.tensor(o.y),

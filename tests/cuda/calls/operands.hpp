@@ -103,8 +103,8 @@ struct operands {
   ss::tensor3<E> row(E* data) const {
     return {data, {e.batch, 1, e.channels}};
   }
-  ss::extents4 of_mixing() const { return {factors, e.batch, e.length, links}; }
-  ss::tensor4<T> mixing(T* data) const { return {data, of_mixing()}; }
+  ss::stack_extents of_mixing() const { return {factors, e.batch, e.length, links}; }
+  ss::tensor_stack<T> mixing(T* data) const { return {data, of_mixing()}; }
   ss::tensor4<T> heads(T* data) const {
     return ss::split_heads(ss::tensor3<T>(data, attention.e), attention.heads);
   }

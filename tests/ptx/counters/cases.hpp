@@ -215,7 +215,7 @@ class cases {
 
   // A sample's stack of tensors is contiguous, as in the benches.
   template <class T>
-  static ss::tensor4<T> stack(array<T> const& a, ss::extents4 e) {
+  static ss::tensor_stack<T> stack(array<T> const& a, ss::stack_extents e) {
     ss::index_t const each = e.length * e.channels;
     return {a.place(), e, {each, e.outer * each, e.channels, 1}};
   }
@@ -226,21 +226,21 @@ class cases {
     // The workspace holds 8 samples: all 8 of the batch take the same launches.
     ss::extents3 const e{std::min<ss::index_t>(whole.batch, 8), whole.length, whole.channels};
     ss::index_t const links = topology.links(factors), one = e.length * e.channels;
-    ss::extents4 const of_weights{factors, e.batch, e.length, links};
-    ss::extents4 const of_states{factors - 1, e.batch, e.length, e.channels};
+    ss::stack_extents const of_weights{factors, e.batch, e.length, links};
+    ss::stack_extents const of_states{factors - 1, e.batch, e.length, e.channels};
     ss::sparse_mix<Topology> const op{topology};
     auto const x = zeros<T>(one), y = zeros<T>(one), dy = zeros<T>(one);
     auto const w = zeros<T>(factors * e.length * links), dw = zeros<T>(factors * e.length * links);
     auto const states = zeros<T>((factors - 1) * one);
     auto const work = scratch(op.template workspace_bytes<T>(on_, e, of_weights));
-    ss::tensor4<T const> const by = stack(w, of_weights);
-    ss::tensor4<T> const kept = stack(states, of_states);
+    ss::tensor_stack<T const> const by = stack(w, of_weights);
+    ss::tensor_stack<T> const kept = stack(states, of_states);
     if (direction == "forward")
       op.forward(on_, const_view(x, e), by, view(y, e), {kept}, work.scratch());
     else if (direction == "forward_values")
       op.forward(on_, const_view(x, e), by, view(y, e), ss::no_saved, work.scratch());
     else
-      op.backward(on_, const_view(dy, e), const_view(x, e), by, {ss::tensor4<T const>(kept)},
+      op.backward(on_, const_view(dy, e), const_view(x, e), by, {ss::tensor_stack<T const>(kept)},
                   view(y, e), stack(dw, of_weights), work.scratch());
     return e.size();
   }

@@ -45,13 +45,13 @@ class sparse_mix {
     input_ = x, v_ = c.keep(e);
     values_.forward(c, flat(x), flat(v_));
     slope_ = c.keep_rows(flat(x), factors_ * hidden_), value_ = c.keep_rows(slope_, slope_.columns);
-    extents4 const we{factors_, e.batch, e.length, links_};
+    stack_extents const we{factors_, e.batch, e.length, links_};
     w_ = {c.keep(we.size()), we};
     first_.forward(c, flat(c.start), slope_);
     activate(c, function_, slope_, value_);
     for (index_t m = 0; m < factors_; ++m)
       second_[static_cast<std::size_t>(m)].forward(c, hidden_of(value_, m), flat(w_[m]));
-    extents4 const se = op_.saved_extents(e, we);
+    stack_extents const se = op_.saved_extents(e, we);
     states_ = {c.keep(se.size()), se};
     auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), e, we));
     c.work([&] {
@@ -62,9 +62,9 @@ class sparse_mix {
   void backward(call<T>& c, tensor3<T const> dy, tensor3<T> dx) {
     memory::scope const scope(c.stack);
     extents3 const e = dy.extents();
-    extents4 const we = w_.extents();
+    stack_extents const we = w_.extents();
     tensor3<T> const dv = c.scratch(e);
-    tensor4<T> const dw(c.scratch(we.size()), we);
+    tensor_stack<T> const dw(c.scratch(we.size()), we);
     {
       memory::scope const inner(c.stack);
       auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.on(), e, we));
@@ -102,7 +102,7 @@ class sparse_mix {
   tensor3<T const> input_;
   tensor3<T> v_;
   matrix<T> slope_, value_;
-  tensor4<T> w_, states_;
+  tensor_stack<T> w_, states_;
 };
 
 }  // namespace learning::mixers

@@ -71,19 +71,35 @@ tensor3<T> output(Y const& y) {
 // Views of arguments that are stacks; a view of rank 3 is a stack of one.
 template <class X>
 auto input_stack(X const& x) {
-  using view = view_of_rank4_t<X>;
+  using view = view_of_stack_t<X>;
   using T = typename view::value_type;
   require_dtype<T>();
-  return tensor4<T const>(view_of_rank4<X>::of(x));
+  return tensor_stack<T const>(view_of_stack<X>::of(x));
 }
 template <class T, class X>
-tensor4<T const> input_stack_of(X const& x) {
+tensor_stack<T const> input_stack_of(X const& x) {
   return of_element<T>(input_stack(x));
 }
 template <class T, class Y>
-tensor4<T> output_stack(Y const& y) {
-  if constexpr (is_output<T, view_of_rank4_t<Y>>())
-    return view_of_rank4<Y>::of(y);
+tensor_stack<T> output_stack(Y const& y) {
+  if constexpr (is_output<T, view_of_stack_t<Y>>())
+    return view_of_stack<Y>::of(y);
+  else
+    return {};
+}
+
+// Views of attention's arguments.
+template <class T, class X>
+tensor4<T const> input_heads_of(X const& x) {
+  using view = view_of_heads_t<X>;
+  require_dtype<typename view::value_type>();
+  return of_element<T>(tensor4<typename view::value_type const>(view(x)));
+}
+template <class T, class Y>
+tensor4<T> output_heads(Y const& y) {
+  using view = view_of_heads_t<Y>;
+  if constexpr (is_output<T, view>())
+    return view(y);
   else
     return {};
 }

@@ -225,7 +225,7 @@ class checker {
   }
 
   // True if the extents that are not 0 have a small product, and so any of them.
-  static bool few_elements(extents4 e) {
+  static bool few_elements(stack_extents e) {
     index_t product = 1;
     for (index_t const extent : {e.outer, e.batch, e.length, e.channels})
       if (extent != 0 && !multiply_into(product, extent)) return false;

@@ -21,8 +21,8 @@ struct stepped_axes {
   int count = 0;
 
   explicit stepped_axes(view_info const& v) {
-    extents4 const e = v.extents;
-    strides4 const s = v.strides;
+    stack_extents const e = v.extents;
+    stack_strides const s = v.strides;
     for (axis const a : {axis{e.outer, s.outer}, axis{e.batch, s.batch}, axis{e.length, s.length},
                          axis{e.channels, s.channels}}) {
       if (a.extent == 1) continue;

@@ -23,8 +23,8 @@ struct view_info {
   void const* data = nullptr;
   index_t element_bytes = 0;
   index_t alignment = 1;
-  extents4 extents{};
-  strides4 strides{};
+  stack_extents extents{};
+  stack_strides strides{};
   bool written = false;
   axis_names axes = three_axes;
 };
@@ -44,8 +44,8 @@ class view_list {
   std::size_t size_ = 0;
 };
 
-constexpr extents4 stack_of_one(extents3 e) { return {1, e.batch, e.length, e.channels}; }
-constexpr strides4 stack_of_one(strides3 s) { return {0, s.batch, s.length, s.channels}; }
+constexpr stack_extents stack_of_one(extents3 e) { return {1, e.batch, e.length, e.channels}; }
+constexpr stack_strides stack_of_one(strides3 s) { return {0, s.batch, s.length, s.channels}; }
 
 // The size and alignment of a view's elements.
 struct element_size {
@@ -93,7 +93,7 @@ view_info describe(char const* name, tensor1<T> v, bool written) {
   return info;
 }
 template <class T>
-view_info describe(char const* name, tensor4<T> v, bool written, axis_names axes) {
+view_info describe(char const* name, tensor_stack<T> v, bool written, axis_names axes) {
   view_info info = describe(name, v, element_size::of<T>(), written);
   info.extents = v.extents();
   info.strides = v.strides();
@@ -116,15 +116,15 @@ inline bool same_elements(view_info const& a, view_info const& b) {
   auto const same = [](index_t extent, index_t first, index_t second) {
     return extent == 1 || first == second;
   };
-  extents4 const e = a.extents;
-  strides4 const s = a.strides, t = b.strides;
+  stack_extents const e = a.extents;
+  stack_strides const s = a.strides, t = b.strides;
   return a.data == b.data && a.element_bytes == b.element_bytes && e == b.extents &&
          same(e.outer, s.outer, t.outer) && same(e.batch, s.batch, t.batch) &&
          same(e.length, s.length, t.length) && same(e.channels, s.channels, t.channels);
 }
 
 // The description of a shape for which there is no memory yet: without data, strides and a type.
-inline view_info describe_shape(char const* name, extents4 e, axis_names axes) {
+inline view_info describe_shape(char const* name, stack_extents e, axis_names axes) {
   view_info info;
   info.name = name;
   info.extents = e;
@@ -150,11 +150,11 @@ inline shape_text shape_of(axis_names const& axes, index_t outer, index_t batch,
   return t;
 }
 inline shape_text shape_of(view_info const& v) {
-  extents4 const e = v.extents;
+  stack_extents const e = v.extents;
   return shape_of(v.axes, e.outer, e.batch, e.length, e.channels);
 }
 inline shape_text strides_of(view_info const& v) {
-  strides4 const s = v.strides;
+  stack_strides const s = v.strides;
   return shape_of(v.axes, s.outer, s.batch, s.length, s.channels);
 }
 

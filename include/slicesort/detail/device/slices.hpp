@@ -29,9 +29,9 @@ inline index_rows slice_batch(index_rows rows, index_t first) {
 }
 
 template <class T>
-tensor4<T> slice_batch(tensor4<T> v, index_t first, index_t count) {
+tensor_stack<T> slice_batch(tensor_stack<T> v, index_t first, index_t count) {
   if (v.data() == nullptr) return v;
-  extents4 const e = v.extents();
+  stack_extents const e = v.extents();
   return {
       v.data() + first * v.strides().batch, {e.outer, count, e.length, e.channels}, v.strides()};
 }

@@ -2,7 +2,7 @@
 // One head of the attention that `equivalent_matrix` is called with, in double, on the host.
 #pragma once
 
-#include <slicesort/detail/core/head_check.hpp>
+#include <slicesort/detail/attention/check.hpp>
 #include <slicesort/detail/core/view_info.hpp>
 #include <slicesort/detail/equivalent_matrix/sample.hpp>
 #include <slicesort/options.hpp>
@@ -41,8 +41,8 @@ class matrix_head {
  private:
   index_t valid(char const* name, tensor4<T const> all, tensor1<index_t const> lengths_of) const {
     extents4 const e = all.extents();
-    return matrix_rows(describe(name, all, false, head_axes), batch_, e.outer, {head_, "head"},
-                       e.batch, lengths_of);
+    return matrix_rows(describe(name, all, false), batch_, e.batch, {head_, "head"}, e.heads,
+                       lengths_of);
   }
 
   index_t batch_, head_;

@@ -30,6 +30,7 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/sizes.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/linear_attention/feature_rule.hpp>
 #include <slicesort/dtype.hpp>
@@ -39,42 +40,24 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// What the size of the workspace depends on.
-struct linear_attention_shape {
-  index_t batch, heads, queries, keys;
-  index_t channels, values;  // channels of q and k; of v and y
+// Arguments of the workspace size.
+struct linear_attention_shape : attention_sizes {
   feature_rule feature;
   bool causal;
-  bool with_dw;  // whether backward forms dw
+  bool with_dw;  // true if backward computes dw
 
-  static constexpr linear_attention_shape of(extents4 q, extents4 v) {
-    linear_attention_shape s{};
-    s.batch = q.outer;
-    s.heads = q.batch;
-    s.queries = q.length;
-    s.keys = v.length;
-    s.channels = q.channels;
-    s.values = v.channels;
-    return s;
-  }
-  template <class T>
-  static constexpr linear_attention_shape of(linear_attention_inputs<T> const& in,
-                                             feature_rule const& feature, bool causal,
-                                             bool with_dw) {
-    extents4 const q = in.q.extents(), v = in.v.extents();
-    linear_attention_shape s = of(q, v);
-    s.feature = feature;
-    s.causal = causal;
-    s.with_dw = with_dw;
-    return s;
-  }
-  SLICESORT_HD constexpr index_t pairs() const { return batch * heads; }  // of a sample and a head
-  constexpr bool empty() const { return batch == 0 || heads == 0 || (queries == 0 && keys == 0); }
+  constexpr linear_attention_shape(extents4 q, extents4 v, feature_rule const& feature_map,
+                                   bool is_causal, bool computes_dw)
+      : attention_sizes(q, v), feature(feature_map), causal(is_causal), with_dw(computes_dw) {}
 };
 
-struct linear_attention_lengths {
-  tensor1<index_t const> keys, queries;
-};
+// Heads of the matrix of random features, [heads, features, channels]: 1 if all share it.
+SLICESORT_HD constexpr index_t heads_of_w(extents3 w) { return w.batch; }
+// The first element of a head's matrix.
+template <class T>
+SLICESORT_HD T* w_of_head(tensor3<T> w, index_t head) {
+  return w.data() + (heads_of_w(w.extents()) == 1 ? 0 : head) * w.strides().batch;
+}
 
 // `Feature`: the user's own, or built_in_feature.
 template <class Feature, class T>
@@ -87,11 +70,11 @@ struct linear_attention_forward {
   bool causal = false;
   products multiply = products::exact;  // on a GPU
   linear_attention_inputs<T> in{};
-  linear_attention_lengths lengths{};
+  attention_lengths lengths{};
   tensor4<T> y{};
 
   linear_attention_shape shape() const {
-    return linear_attention_shape::of(in, feature, causal, false);
+    return {in.q.extents(), in.v.extents(), feature, causal, false};
   }
 };
 
@@ -105,13 +88,13 @@ struct linear_attention_backward {
   bool causal = false;
   products multiply = products::exact;  // on a GPU
   linear_attention_inputs<T> in{};
-  linear_attention_lengths lengths{};
+  attention_lengths lengths{};
   tensor4<T const> dy{};
   linear_attention_gradients<T> to{};
   grad_mode mode = grad_mode::overwrite;
 
   linear_attention_shape shape() const {
-    return linear_attention_shape::of(in, feature, causal, to.dw.data() != nullptr);
+    return {in.q.extents(), in.v.extents(), feature, causal, to.dw.data() != nullptr};
   }
 };
 

@@ -42,13 +42,13 @@ struct grid_implementation<merge_attention_op> {
     };
     return reinterpret_cast<std::uintptr_t>(v.data()) % (sizeof(T) * Wide) == 0 &&
            e.channels % Wide == 0 && (e.channels <= 1 || s.channels == 1) &&
-           fits(e.outer, s.outer) && fits(e.batch, s.batch) && fits(e.length, s.length);
+           fits(e.batch, s.batch) && fits(e.heads, s.heads) && fits(e.length, s.length);
   }
 
   template <int Wide, class Grid, class T>
   static void run(Grid const& grid, merge_attention_forward<T> const& p) {
     extents4 const e = p.shape();
-    if (e.outer == 0 || e.batch == 0 || e.length == 0) return;
+    if (e.batch == 0 || e.heads == 0 || e.length == 0) return;
     using body = merge_attention_body<T, Wide>;
     body all{};
     std::copy(p.parts.begin(), p.parts.end(), all.parts);

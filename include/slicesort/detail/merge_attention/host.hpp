@@ -105,16 +105,16 @@ void implementation<merge_attention_op, host_backend>::forward(host_exec const& 
                                                                workspace) {
   constexpr index_t rows_of_task = 64;
   extents4 const e = p.shape();
-  if (e.outer == 0 || e.batch == 0 || e.length == 0) return;  // the others may be immense
-  index_t const rows = e.batch * e.length, tasks = (rows + rows_of_task - 1) / rows_of_task;
+  if (e.batch == 0 || e.heads == 0 || e.length == 0) return;  // the others may be immense
+  index_t const rows = e.heads * e.length, tasks = (rows + rows_of_task - 1) / rows_of_task;
   // Heads of packed rows lie within them: one after the other they are read as memory has them.
-  bool const packed = p.y.strides().batch < p.y.strides().length;
+  bool const packed = p.y.strides().heads < p.y.strides().length;
   merge_row<T> const sum = merge_row_of<T>(on.instructions);
-  for_each_task(on, e.outer * tasks, [&](unsigned, index_t task) {
+  for_each_task(on, e.batch * tasks, [&](unsigned, index_t task) {
     index_t const first = task % tasks * rows_of_task, last = std::min(first + rows_of_task, rows);
     merge_task<T> merge(p, sum, task / tasks);
     for (index_t row = first; row < last; ++row)
-      packed ? merge.run(row % e.batch, row / e.batch) : merge.run(row / e.length, row % e.length);
+      packed ? merge.run(row % e.heads, row / e.heads) : merge.run(row / e.length, row % e.length);
   });
 }
 

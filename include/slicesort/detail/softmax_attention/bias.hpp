@@ -26,13 +26,13 @@ tensor4<T const> bias_of_pairs(attention_inputs<T> const& in) {
   extents4 const q = in.q.extents(), e = in.bias.extents();
   strides4 d = in.bias.strides();
   T const* first = in.bias.data();
-  if (e.outer == 1) d.outer = 0;
   if (e.batch == 1) d.batch = 0;
+  if (e.heads == 1) d.heads = 0;
   if (is_relative(e, q.length)) {
     first += (q.length > 0 ? q.length - 1 : 0) * d.channels;
     d.length = -d.channels;
   }
-  return {first, {q.outer, q.batch, q.length, in.k.extents().length}, d};
+  return {first, {q.batch, q.heads, q.length, in.k.extents().length}, d};
 }
 
 // How the gradient of a bias is formed, as its shape says.
@@ -46,10 +46,10 @@ struct bias_sums {
   index_t batch = 0, heads = 0;  // the gradient's own
 
   static constexpr bias_sums of(extents4 dbias, extents4 q) {
-    bias_sums b{bias_gradient::of_pairs, dbias.outer, dbias.batch};
+    bias_sums b{bias_gradient::of_pairs, dbias.batch, dbias.heads};
     if (is_relative(dbias, q.length))
       b.form = bias_gradient::relative;
-    else if ((dbias.outer == 1 && q.outer != 1) || (dbias.batch == 1 && q.batch != 1))
+    else if ((dbias.batch == 1 && q.batch != 1) || (dbias.heads == 1 && q.heads != 1))
       b.form = bias_gradient::shared;
     return b;
   }

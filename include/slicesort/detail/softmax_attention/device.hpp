@@ -45,7 +45,7 @@ struct grid_implementation<streaming_attention_op<Mask>> {
 
   template <class Grid, class T, class State>
   static void forward(Grid const& grid, attention_forward<Mask, T, State> const& p, workspace) {
-    auto const s = attention_shape::of(p.in);
+    attention_shape const s(p.in);
     attention_tuning const tuning = attention_tuning_of<T>(grid);
     with_tile_width<T>(s, false, [&](auto width) {
       attention_forward_body<Mask, T, width> all{p.mask};
@@ -54,7 +54,7 @@ struct grid_implementation<streaming_attention_op<Mask>> {
       all.y = p.y;
       if (p.saving) all.state = p.state;
       all.lengths = p.lengths;
-      all.drop = dropout_rule::of(p.drop, p.in.q.extents().batch);
+      all.drop = dropout_rule::of(p.drop, p.in.q.extents().heads);
       all.warps = tuning.forward_warps;
       while (all.warps > 1 && all.queries_of_block() >= 2 * s.queries) all.warps /= 2;
       while (all.warps > 1 && shared_bytes(all) > grid.info().shared_bytes) all.warps /= 2;
@@ -181,7 +181,7 @@ struct grid_implementation<streaming_attention_op<Mask>> {
     all.dy = p.dy;
     all.stats = m.stats;
     all.lengths = p.lengths;
-    all.drop = dropout_rule::of(p.drop, p.in.q.extents().batch);
+    all.drop = dropout_rule::of(p.drop, p.in.q.extents().heads);
   }
   // One buffer, then fewer warps, where shared memory is small.
   template <class Grid, class Body, class Tile>

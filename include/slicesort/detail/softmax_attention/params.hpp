@@ -12,6 +12,7 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/sizes.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/softmax_attention/bias.hpp>
@@ -26,39 +27,19 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// What the size of the workspace depends on.
-struct attention_shape {
-  index_t batch, heads, queries, keys;
-  index_t channels, values;  // channels of q and k; of v and y
-  bias_sums dbias;
+// Arguments of the workspace size.
+struct attention_shape : attention_sizes {
+  bias_sums dbias{};
 
-  static SLICESORT_HD constexpr attention_shape of(extents4 q, extents4 v) {
-    attention_shape s{};
-    s.batch = q.outer;
-    s.heads = q.batch;
-    s.queries = q.length;
-    s.keys = v.length;
-    s.channels = q.channels;
-    s.values = v.channels;
-    return s;
-  }
+  attention_shape() = default;
+  SLICESORT_HD constexpr attention_shape(extents4 q, extents4 v) : attention_sizes(q, v) {}
   template <class T>
-  static SLICESORT_HD constexpr attention_shape of(attention_inputs<T> const& in) {
-    return of(in.q.extents(), in.v.extents());
-  }
-  static constexpr attention_shape of(extents4 q, extents4 v, extents4 dbias) {
-    attention_shape s = of(q, v);
-    s.dbias = bias_sums::of(dbias, q);
-    return s;
-  }
-  SLICESORT_HD constexpr index_t pairs() const { return batch * heads; }  // of a sample and a head
-  constexpr index_t distances() const { return distances_of(queries, keys); }
-  // Whether no tensor of a call has an element, however many channels there are.
-  constexpr bool empty() const { return batch == 0 || heads == 0 || (queries == 0 && keys == 0); }
-};
+  SLICESORT_HD constexpr explicit attention_shape(attention_inputs<T> const& in)
+      : attention_shape(in.q.extents(), in.v.extents()) {}
+  constexpr attention_shape(extents4 q, extents4 v, extents4 of_dbias)
+      : attention_sizes(q, v), dbias(bias_sums::of(of_dbias, q)) {}
 
-struct attention_lengths {
-  tensor1<index_t const> keys, queries;
+  constexpr index_t distances() const { return distances_of(queries, keys); }
 };
 
 // `State` is the element type of the saved state. streaming saves m and l of every query in the
@@ -80,7 +61,7 @@ struct attention_forward {
   attention_lengths lengths{};
   dropout drop{};
 
-  attention_shape shape() const { return attention_shape::of(in); }
+  attention_shape shape() const { return attention_shape(in); }
 };
 
 template <class Mask, class T, class State>
@@ -100,9 +81,7 @@ struct attention_backward {
   attention_lengths lengths{};
   dropout drop{};
 
-  attention_shape shape() const {
-    return attention_shape::of(in.q.extents(), in.v.extents(), to.dbias.extents());
-  }
+  attention_shape shape() const { return {in.q.extents(), in.v.extents(), to.dbias.extents()}; }
 };
 
 // Two operators behind one door, which differ in what they save.

@@ -166,7 +166,8 @@ struct grid_implementation<sparse_mix_op> {
     forming.inputs = nullptr;
     forming.first = slice_batch(p.x, first, some);
     forming.every = 1;
-    forming.states = tensor4<T>(m.formed, {m.segment - 1, some.batch, some.length, some.channels});
+    forming.states =
+        tensor_stack<T>(m.formed, {m.segment - 1, some.batch, some.length, some.channels});
 
     // If all states are saved, one segment holds all factors.
     index_t const segment = m.segment == 1 ? factors : m.segment;
@@ -177,7 +178,7 @@ struct grid_implementation<sparse_mix_op> {
     };
     chain_args<T> now = chain;
     now.every = 1;
-    now.states = tensor4<T>(m.passed, {m.at_once - 1, some.batch, some.length, some.channels});
+    now.states = tensor_stack<T>(m.passed, {m.at_once - 1, some.batch, some.length, some.channels});
     int side = 0;  // which of `between` the next gradient goes to
     for (index_t s = divide_up(factors, segment); s-- > 0;) {
       index_t const begin = s * segment, end = std::min(begin + segment, factors);

@@ -60,15 +60,15 @@ struct implementation<sparse_mix_op, host_backend> {
 
   template <class T>
   static mix_call<T> call_of(isa set, mix_rule const& rule, index_t* offsets,
-                             tensor4<T const> weights, tensor1<index_t const> lengths) {
+                             tensor_stack<T const> weights, tensor1<index_t const> lengths) {
     for (index_t m = 0; m < rule.factors; ++m)
       for (index_t k = 0; k < rule.links; ++k) offsets[m * rule.links + k] = rule.offset(k, m);
     return {mix_kernels<T>(fused_isa(set)), rule, offsets, weights, lengths};
   }
 
   template <class T>
-  static void clear(tensor4<T> t) {
-    extents4 const e = t.extents();
+  static void clear(tensor_stack<T> t) {
+    stack_extents const e = t.extents();
     for (index_t m = 0; m < e.outer; ++m)
       for (index_t b = 0; b < e.batch; ++b)
         for (index_t i = 0; i < e.length; ++i)

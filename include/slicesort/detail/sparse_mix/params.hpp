@@ -46,9 +46,9 @@ struct sparse_mix_forward {
   static constexpr char const* name = "sparse_mix.forward";
   mix_rule rule;
   tensor3<T const> x;
-  tensor4<T const> weights;  // [factors, batch, length, links]
+  tensor_stack<T const> weights;  // [factors, batch, length, links]
   tensor3<T> y;
-  tensor4<T> states;
+  tensor_stack<T> states;
   bool saving;  // whether states are written
   tensor1<index_t const> lengths;
 
@@ -62,10 +62,10 @@ struct sparse_mix_backward {
   mix_rule rule;
   tensor3<T const> dy;
   tensor3<T const> x;  // x and states are read for dweights only
-  tensor4<T const> weights;
-  tensor4<T const> states;
+  tensor_stack<T const> weights;
+  tensor_stack<T const> states;
   tensor3<T> dx;
-  tensor4<T> dweights;
+  tensor_stack<T> dweights;
   bool needs_weight_gradient;  // whether dweights is wanted
   grad_mode mode;
   tensor1<index_t const> lengths;

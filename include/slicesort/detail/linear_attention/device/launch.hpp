@@ -18,12 +18,11 @@
 #include <slicesort/policies/products.hpp>
 #include <slicesort/tensor_view.hpp>
 
-#include <type_traits>
-
 SLICESORT_DETAIL_BEGIN
 
-// `Problem`: of forward, or of backward.
-template <class Grid, class Problem>
+// Kernels and launches for some pairs. `Problem`: params of forward, or of backward. `Kind`: exact
+// products, or those of tensor cores.
+template <class Grid, class Problem, products Kind>
 class linear_launches {
  public:
   using T = typename Problem::element;
@@ -40,8 +39,8 @@ class linear_launches {
         m(layout),
         grid_(grid) {}
 
-  // The features of queries and of keys, and what they are relative to.
-  void form_features() const {
+  // Computes the features of queries and of keys, and their maxima.
+  void compute_features() const {
     if (p.feature.of_elements()) return;
     map(queries, keys, p.in.q, m.queries);
     map(keys, queries, p.in.k, m.keys);
@@ -52,19 +51,24 @@ class linear_launches {
     run(exp_features_body<A>{p.feature, pairs, keys, m.keys});
   }
 
-  // S and Z.
+  // Computes S and Z.
   void sum_keys() const {
     sum_tiles(keys, features_of_keys(), to_end(), of_tensor(p.in.v), nullptr, false);
   }
 
-  void outputs(tensor4<T> y) const {
-    attend<attend_step::outputs>(queries, keys, [&](auto& all) {
-      all.left = features_of_queries();
-      all.right = features_of_keys();
-      all.times = of_tensor(p.in.v);
-      all.factors = since_tile();
-      all.results = y;
-    });
+  auto output_kernel(tensor4<T> y) const {
+    auto kernel = attend_kernel<attend_step::outputs>(queries, keys);
+    kernel.left = features_of_queries();
+    kernel.right = features_of_keys();
+    kernel.times = of_tensor(p.in.v);
+    kernel.factors = since_tile();
+    kernel.results = y;
+    return kernel;
+  }
+
+  template <class Kernel>
+  void run(Kernel const& kernel) const {
+    if (kernel.blocks() > 0) grid_.run(kernel, kernel.blocks(), Kernel::max_threads);
   }
 
  protected:
@@ -74,19 +78,6 @@ class linear_launches {
   Problem const& p;
   linear_attention_shape const& shape;
   linear_grid_layout<A> const& m;
-
-  template <class Body>
-  void run(Body const& body) const {
-    if (body.blocks() > 0) grid_.run(body, body.blocks(), Body::max_threads);
-  }
-  // f(kind), a constant: whether products go through tensor cores.
-  template <class F>
-  void with_products(F const& f) const {
-    if constexpr (may_use_tensor_cores<T>)
-      if (p.multiply == products::native)
-        return f(std::integral_constant<products, products::native>{});
-    f(std::integral_constant<products, products::exact>{});
-  }
 
   A const* since_tile() const { return moving ? m.factors.since_tile : nullptr; }
   A const* to_end() const { return moving ? m.factors.to_end : nullptr; }
@@ -115,38 +106,34 @@ class linear_launches {
   void sum_each_tile(linear_side const& side, feature_operand<T> const& left, A const* factors,
                      linear_operand<T> const& right, bool sums_rows, A const* weights,
                      tile_sums<A> const& to) const {
-    with_products([&](auto kind) {
-      tile_sums_body<T, decltype(kind)::value> all{};
-      all.pairs = pairs;
-      all.side = side;
-      all.left = left;
-      all.factors = factors;
-      all.right = right;
-      all.sums_rows = sums_rows;
-      all.weights = weights;
-      all.to = to;
-      run(all);
-    });
+    tile_sums_body<T, Kind> kernel{};
+    kernel.pairs = pairs;
+    kernel.side = side;
+    kernel.left = left;
+    kernel.factors = factors;
+    kernel.right = right;
+    kernel.sums_rows = sums_rows;
+    kernel.weights = weights;
+    kernel.to = to;
+    run(kernel);
   }
 
-  // describe(body) says what a step takes.
-  template <attend_step Step, class F>
-  void attend(linear_side const& side, linear_side const& other, F const& describe) const {
-    with_products([&](auto kind) {
-      using body = attend_body<T, Step, decltype(kind)::value>;
-      body all{};
-      all.pairs = pairs;
-      all.causal = p.causal;
-      all.side = side;
-      all.other = other;
-      all.depth = body::of_features ? p.feature.count : shape.values;
-      all.width = body::of_features ? shape.values : p.feature.count;
-      all.sums = m.sums;
-      all.maxima = moving ? m.keys.maxima : nullptr;
-      all.divisor = p.divisor;
-      describe(all);
-      run(all);
-    });
+  // The kernel of a step, without the matrices that differ from step to step.
+  template <attend_step Step>
+  attend_body<T, Step, Kind> attend_kernel(linear_side const& side,
+                                           linear_side const& other) const {
+    using body = attend_body<T, Step, Kind>;
+    body kernel{};
+    kernel.pairs = pairs;
+    kernel.causal = p.causal;
+    kernel.side = side;
+    kernel.other = other;
+    kernel.depth = body::of_features ? p.feature.count : shape.values;
+    kernel.width = body::of_features ? shape.values : p.feature.count;
+    kernel.sums = m.sums;
+    kernel.maxima = moving ? m.keys.maxima : nullptr;
+    kernel.divisor = p.divisor;
+    return kernel;
   }
 
  private:
@@ -161,18 +148,16 @@ class linear_launches {
 
   void map(linear_side const& side, linear_side const& other, tensor4<T const> x,
            linear_features<A> const& to) const {
-    feature_rows_body<Feature, T> all{p.own};
-    all.rule = p.feature;
-    all.pairs = pairs;
-    all.side = side;
-    all.other = other;
-    all.x = of_tensor(x);
-    all.to = to;
-    run(all);
+    feature_rows_body<Feature, T> kernel{p.own};
+    kernel.rule = p.feature;
+    kernel.pairs = pairs;
+    kernel.side = side;
+    kernel.other = other;
+    kernel.x = of_tensor(x);
+    kernel.to = to;
+    run(kernel);
     if (!is_random(p.feature.kind)) return;
-    with_products([&](auto kind) {
-      run(random_features_body<T, decltype(kind)::value>{p.feature, pairs, side, p.in.w, to});
-    });
+    run(random_features_body<T, Kind>{p.feature, pairs, side, p.in.w, to});
     if (p.feature.has_maximum())
       run(row_maxima_body<A>{pairs, side, p.feature.count, to.phi, to.maxima});
   }

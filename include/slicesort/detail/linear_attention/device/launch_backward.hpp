@@ -13,13 +13,14 @@
 #include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
+#include <slicesort/policies/products.hpp>
 #include <slicesort/tensor_view.hpp>
 
 SLICESORT_DETAIL_BEGIN
 
-template <class Grid, class Problem>
-class linear_backward_launches : public linear_launches<Grid, Problem> {
-  using base = linear_launches<Grid, Problem>;
+template <class Grid, class Problem, products Kind>
+class linear_backward_launches : public linear_launches<Grid, Problem, Kind> {
+  using base = linear_launches<Grid, Problem, Kind>;
   using base::m;
   using base::moving;
   using base::p;
@@ -63,13 +64,13 @@ class linear_backward_launches : public linear_launches<Grid, Problem> {
     d.values = shape.values;
     d.g = m.g;
     run(d);
-    base::template attend<attend_step::query_gradients>(queries, keys, [&](auto& all) {
-      all.left = g();
-      all.right = base::of_tensor(p.in.v);
-      all.times = base::features_of_keys();
-      all.factors = base::since_tile();
-      all.gradients = m.query_gradients.phi;
-    });
+    auto kernel = base::template attend_kernel<attend_step::query_gradients>(queries, keys);
+    kernel.left = g();
+    kernel.right = base::of_tensor(p.in.v);
+    kernel.times = base::features_of_keys();
+    kernel.factors = base::since_tile();
+    kernel.gradients = m.query_gradients.phi;
+    run(kernel);
     sum_gradients_body<T> c{};
     c.pairs = pairs;
     c.queries = queries;
@@ -82,24 +83,24 @@ class linear_backward_launches : public linear_launches<Grid, Problem> {
   }
   // Of keys.
   void key_gradients() const {
-    base::template attend<attend_step::key_gradients>(keys, queries, [&](auto& all) {
-      all.left = base::of_tensor(p.in.v);
-      all.right = g();
-      all.times = base::features_of_queries();
-      all.factors = base::to_end();
-      all.c = m.d;
-      all.gradients = m.key_gradients.phi;
-    });
+    auto kernel = base::template attend_kernel<attend_step::key_gradients>(keys, queries);
+    kernel.left = base::of_tensor(p.in.v);
+    kernel.right = g();
+    kernel.times = base::features_of_queries();
+    kernel.factors = base::to_end();
+    kernel.c = m.d;
+    kernel.gradients = m.key_gradients.phi;
+    run(kernel);
   }
   void value_gradients(tensor4<T> dv, grad_mode mode) const {
-    base::template attend<attend_step::value_gradients>(keys, queries, [&](auto& all) {
-      all.left = base::features_of_keys();
-      all.right = base::features_of_queries();
-      all.times = g();
-      all.factors = base::to_end();
-      all.results = dv;
-      all.mode = mode;
-    });
+    auto kernel = base::template attend_kernel<attend_step::value_gradients>(keys, queries);
+    kernel.left = base::features_of_keys();
+    kernel.right = base::features_of_queries();
+    kernel.times = g();
+    kernel.factors = base::to_end();
+    kernel.results = dv;
+    kernel.mode = mode;
+    run(kernel);
   }
 
   void pull_queries(tensor4<T> dq, grad_mode mode) const {
@@ -127,22 +128,20 @@ class linear_backward_launches : public linear_launches<Grid, Problem> {
     if (is_random(p.feature.kind)) {
       run(product_gradients_body<A>{p.feature, pairs, side, of, gradients});
       if (to.data() != nullptr)
-        base::with_products([&](auto kind) {
-          run(times_w_body<T, decltype(kind)::value>{p.feature, pairs, side, p.in.w, gradients});
-        });
+        run(times_w_body<T, Kind>{p.feature, pairs, side, p.in.w, gradients});
     }
     if (to.data() == nullptr) return;
-    pull_rows_body<Feature, T> all{p.own};
-    all.rule = p.feature;
-    all.pairs = pairs;
-    all.side = side;
-    all.other = other;
-    all.x = base::of_tensor(x);
-    all.of = of;
-    all.gradients = gradients;
-    all.to = to;
-    all.mode = mode;
-    run(all);
+    pull_rows_body<Feature, T> kernel{p.own};
+    kernel.rule = p.feature;
+    kernel.pairs = pairs;
+    kernel.side = side;
+    kernel.other = other;
+    kernel.x = base::of_tensor(x);
+    kernel.of = of;
+    kernel.gradients = gradients;
+    kernel.to = to;
+    kernel.mode = mode;
+    run(kernel);
   }
 
   void sum_w_gradients(linear_side const& side, linear_features<A> const& of,

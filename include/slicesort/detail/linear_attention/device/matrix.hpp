@@ -80,10 +80,16 @@ struct linear_matrix {
   // Then, four neighbors of a row, from a multiple of four on, without the map.
   SLICESORT_HD_INLINE void read_four(index_t row, index_t column, A (&to)[4]) const {
     index_t const at = row * row_stride + column;
+    auto const read = [&](auto const* numbers) {
+      using element = std::remove_cv_t<std::remove_reference_t<decltype(*numbers)>>;
+      auto const some = *reinterpret_cast<four<element> const*>(numbers + at);
+      SLICESORT_UNROLL
+      for (int i = 0; i < 4; ++i) to[i] = static_cast<A>(some.element[i]);
+    };
     if (of_elements)
-      read_four(static_cast<T const*>(data) + at, to);
+      read(static_cast<T const*>(data));
     else
-      read_four(static_cast<A const*>(data) + at, to);
+      read(static_cast<A const*>(data));
   }
 
  private:
@@ -91,12 +97,6 @@ struct linear_matrix {
   struct alignas(sizeof(Element) < 4 ? 4 * sizeof(Element) : 16) four {
     Element element[4];
   };
-  template <class Element>
-  static SLICESORT_HD_INLINE void read_four(Element const* from, A (&to)[4]) {
-    four<Element> const some = *reinterpret_cast<four<Element> const*>(from);
-    SLICESORT_UNROLL
-    for (int i = 0; i < 4; ++i) to[i] = static_cast<A>(some.element[i]);
-  }
 };
 
 template <class T, bool Mapped = false>
@@ -119,8 +119,8 @@ struct linear_operand {
   SLICESORT_HD linear_matrix<T, Mapped> of(linear_block const& at) const {
     if (numbers != nullptr) return {numbers + at.pair * rows * pitch, false, pitch, 1, map};
     strides4 const s = tensor.strides();
-    return matrix_of_elements<T, Mapped>(tensor.data() + at.sample * s.outer + at.head * s.batch,
-                                         s.length, s.channels, map);
+    return matrix_of_elements<T, Mapped>(first_of(tensor, {at.sample, at.head}), s.length,
+                                         s.channels, map);
   }
 };
 

@@ -18,7 +18,7 @@ SLICESORT_DETAIL_BEGIN
 // The matrix of a head, or of all heads.
 template <class T>
 SLICESORT_HD linear_matrix<T> matrix_of_head(tensor3<T const> w, index_t head) {
-  T const* const first = w.data() + (w.extents().batch == 1 ? 0 : head) * w.strides().batch;
+  T const* const first = w_of_head(w, head);
   return matrix_of_elements(first, w.strides().length, w.strides().channels);
 }
 

@@ -26,17 +26,19 @@ struct w_gradient_body {
   grad_mode mode;
 
   SLICESORT_HD index_t size() const { return dw.extents().length * dw.extents().channels; }
-  index_t blocks() const { return divide_up(dw.extents().batch * size(), index_t{linear_threads}); }
+  index_t blocks() const {
+    return divide_up(heads_of_w(dw.extents()) * size(), index_t{linear_threads});
+  }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const e = dw.extents();
     index_t const n = block.index() * linear_threads + block.rank();
-    if (n >= e.batch * size()) return;
+    if (n >= heads_of_w(e) * size()) return;
     index_t const head = n / size(), element = n % size();
     A sum = begins ? A(0) : sums[n];
     for (index_t pair = 0; pair < pairs.count; ++pair)
-      if (e.batch == 1 || pairs.head(pair) == head)
+      if (heads_of_w(e) == 1 || pairs.head(pair) == head)
         sum = block.fused_multiply_add(sum, A(1), parts[pair * size() + element]);
     if (ends)
       store_or_accumulate_sum(mode, dw(head, element / e.channels, element % e.channels), sum);

@@ -78,7 +78,7 @@ class tile_features {
   using kernels = linear_attention_kernels<T>;
 
   tile_features(kernels const& use, linear_attention_shape const& s, own_feature<A> const& own,
-                w_memory<A> const& w, linear_head const& head)
+                w_memory<A> const& w, attention_head const& head)
       : use_(use), io_(use), of_(s.feature), width_(s), own_(own), w_(w), head_(head) {}
 
   // Loads the matrix of the head.
@@ -86,7 +86,7 @@ class tile_features {
     index_t const r = of_.rows_of_w;
     if (r == 0 || of_.channels == 0) return;
     strides3 const s = w.strides();
-    T const* const from = w.data() + (w.extents().batch == 1 ? 0 : head_.head) * s.batch;
+    T const* const from = w_of_head(w, head_.head);
     index_t const rows = padded_columns(r);
     std::fill(w_.rows, w_.rows + rows * width_.channels, A(0));
     io_.load(from, s.length, s.channels, r, of_.channels, w_.rows, width_.channels);
@@ -261,7 +261,7 @@ class tile_features {
   linear_widths const width_;
   own_feature<A> const& own_;
   w_memory<A> const& w_;
-  linear_head const& head_;
+  attention_head const& head_;
 };
 
 SLICESORT_DETAIL_END

@@ -3,6 +3,7 @@
 // of it, and the widths of a task's matrices.
 #pragma once
 
+#include <slicesort/detail/attention/head.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
@@ -13,7 +14,6 @@
 #include <slicesort/policies/feature.hpp>
 #include <slicesort/tensor_view.hpp>
 
-#include <algorithm>
 #include <type_traits>
 
 SLICESORT_DETAIL_BEGIN
@@ -60,27 +60,6 @@ struct linear_widths {
         values(padded_columns(s.values)),
         features(padded_columns(s.feature.count)),
         w(padded_columns(s.feature.rows_of_w)) {}
-};
-
-// One head of one sample, with its valid rows.
-struct linear_head {
-  index_t sample, head;
-  index_t queries, keys;  // the valid ones
-
-  linear_head(linear_attention_lengths const& lengths, linear_attention_shape const& s,
-              index_t pair)
-      : sample(pair / s.heads),
-        head(pair % s.heads),
-        queries(valid_rows(lengths.queries, sample, s.queries)),
-        keys(valid_rows(lengths.keys, sample, s.keys)) {}
-
-  index_t longer() const { return std::max(queries, keys); }
-  // The first element of row `row`.
-  template <class T>
-  T* at(tensor4<T> t, index_t row) const {
-    strides4 const s = t.strides();
-    return t.data() + sample * s.outer + head * s.batch + row * s.length;
-  }
 };
 
 SLICESORT_DETAIL_END

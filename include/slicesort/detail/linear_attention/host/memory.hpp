@@ -25,7 +25,7 @@ template <class T>
 bool gain_by_turns(linear_attention_inputs<T> const& in, linear_attention_shape const& s) {
   auto const side_by_side = [](tensor4<T const> t) {
     strides4 const by = t.strides();
-    return std::abs(by.batch) < std::abs(by.length);
+    return std::abs(by.heads) < std::abs(by.length);
   };
   return std::max(s.queries, s.keys) > tile_rows_of_linear &&
          (side_by_side(in.q) || side_by_side(in.k) || side_by_side(in.v));

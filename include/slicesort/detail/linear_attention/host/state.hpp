@@ -22,7 +22,7 @@ template <class T>
 struct linear_setting {
   linear_attention_kernels<T> const& use;
   linear_attention_shape const& shape;
-  linear_attention_lengths const& lengths;
+  attention_lengths const& lengths;
   divisor_rule divisor;
   own_feature<accumulator_t<T>> const& own;
 };
@@ -55,7 +55,7 @@ class linear_task {
   linear_widths const width;
   linear_slot<A> const m;
   divisor_rule const divisor;
-  linear_head const head;
+  attention_head const head;
   tile_features<T> const features;
 
   static int rows_of_tile(index_t first, index_t valid) {

@@ -37,7 +37,7 @@ struct merge_attention_body {
   SLICESORT_HD index_t blocks_of_head() const {
     return divide_up(y.extents().length, static_cast<index_t>(rows_of_block));
   }
-  index_t blocks() const { return y.extents().outer * y.extents().batch * blocks_of_head(); }
+  index_t blocks() const { return y.extents().batch * y.extents().heads * blocks_of_head(); }
 
   template <class SharedAllocator>
   SLICESORT_HD A* shared(SharedAllocator& memory) const {
@@ -49,7 +49,7 @@ struct merge_attention_body {
     extents4 const e = y.extents();
     A* const weights = shared(block);  // [row][part]
     index_t const pair = block.index() / blocks_of_head();
-    index_t const sample = pair / e.batch, head = pair % e.batch;
+    index_t const sample = pair / e.heads, head = pair % e.heads;
     index_t const first = block.index() % blocks_of_head() * rows_of_block;
     int const rows =
         e.length - first < rows_of_block ? static_cast<int>(e.length - first) : rows_of_block;

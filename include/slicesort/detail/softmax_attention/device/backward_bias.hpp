@@ -94,7 +94,7 @@ struct attention_backward_bias_body {
     if (!relative()) {
       extents4 const e = tile.in.q.extents();
       index_t const tiles = all.row_tiles * all.column_tiles;
-      auto const group = to.group_of(number / tiles, e.outer, e.batch);
+      auto const group = to.group_of(number / tiles, e.batch, e.heads);
       at.pair = group.first, at.pair_step = group.step, at.count = group.count;
       at.query = number % tiles / all.column_tiles * all.rows;
       at.key = number % all.column_tiles * all.columns;

@@ -87,7 +87,7 @@ struct attention_backward_kv_body {
     return chunks_of<Width>(c > v ? c : v);
   }
   SLICESORT_HD index_t tiles() const { return divide_up(in.v.extents().length, keys_of_block()); }
-  index_t blocks() const { return attention_shape::of(in).pairs() * tiles() * chunks(); }
+  index_t blocks() const { return attention_shape(in).pairs() * tiles() * chunks(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
@@ -139,7 +139,7 @@ struct attention_backward_kv_body {
 
   template <class Block>
   SLICESORT_HD_INLINE void begin(Block& block, memory const& m, int rows, int depths) const {
-    attention_shape const s = attention_shape::of(in);
+    attention_shape const s(in);
     index_t const chunk = block.index() % depths, number = block.index() / depths;
     index_t const first_key = number % tiles() * rows, pair = number / tiles();
     head_index const at{pair / s.heads, pair % s.heads};
@@ -187,7 +187,7 @@ struct attention_backward_kv_body {
   SLICESORT_HD_INLINE void find_next(memory const& m, walk& at) const {
     index_t const first = m.task->first, end = end_of_keys(m, at);
     range_bounds const* const of_head =
-        bounds + row_of_bounds<Mask>(m.task->at, in.q.extents().batch) * at.count;
+        bounds + row_of_bounds<Mask>(m.task->at, in.q.extents().heads) * at.count;
     SLICESORT_NO_UNROLL
     for (++at.next; at.count > at.next; ++at.next) {
       range_bounds const here = of_head[at.next];
@@ -222,7 +222,7 @@ struct attention_backward_kv_body {
     index_t const query = index_t{tile} * queries_of_tile, queries = in.q.extents().length;
     auto* const to = reinterpret_cast<unsigned char*>(m.stats + buffer * queries_of_tile);
     auto const* const from = reinterpret_cast<unsigned char const*>(
-        stats + (task.at.sample * in.q.extents().batch + task.at.head) * queries + query);
+        stats + (task.at.sample * in.q.extents().heads + task.at.head) * queries + query);
     for (int i = block.rank(); i < queries_of_tile * pieces_of_stats; i += block.size())
       block.copy_async(to + 16 * i, from + 16 * i, query + i / pieces_of_stats < queries ? 16 : 0);
     if (masked)

@@ -80,7 +80,7 @@ struct dscore_tile {
   SLICESORT_HD index_t tiles() const {
     return divide_up(in.q.extents().length, queries_of_block());
   }
-  SLICESORT_HD index_t pairs() const { return attention_shape::of(in).pairs(); }
+  SLICESORT_HD index_t pairs() const { return attention_shape(in).pairs(); }
 
   // Where the walk over the tiles of keys is. With two buffers a tile is copied while the one
   // before it is worked on; the first round then only copies.
@@ -103,7 +103,7 @@ struct dscore_tile {
   template <class Block>
   SLICESORT_HD_INLINE void stage(Block& block, memory const& m, index_t pair, index_t first,
                                  index_t channel) const {
-    index_t const heads = in.q.extents().batch, rows = in.q.extents().length;
+    index_t const heads = in.q.extents().heads, rows = in.q.extents().length;
     head_index const at{pair / heads, pair % heads};
     index_t const queries = rows_of(lengths.queries, at.sample, rows);
     index_t const keys = rows_of(lengths.keys, at.sample, in.v.extents().length);

@@ -79,7 +79,7 @@ struct attention_forward_body {
   SLICESORT_HD index_t tiles() const {
     return divide_up(in.q.extents().length, queries_of_block());
   }
-  index_t blocks() const { return attention_shape::of(in).pairs() * tiles() * chunks(); }
+  index_t blocks() const { return attention_shape(in).pairs() * tiles() * chunks(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
@@ -125,7 +125,7 @@ struct attention_forward_body {
  private:
   template <class Block>
   SLICESORT_HD_INLINE void begin(Block& block, memory const& m) const {
-    index_t const heads = in.q.extents().batch;
+    index_t const heads = in.q.extents().heads;
     index_t const number = block.index() / chunks(), pair = number / tiles();
     // With a causal mask the last queries have the most keys: their blocks start first.
     index_t const first = (tiles() - 1 - number % tiles()) * queries_of_block();

@@ -53,7 +53,7 @@ struct shared_map_sums_body {
     if (!at.inside) return;
     index_t const keys = of.rows.keys, group = first_group + at.head;
     A* const mine = sums + (group * of.rows.queries + at.row) * keys;
-    index_t const heads = dbias.extents().batch;
+    index_t const heads = dbias.extents().heads;
     for (index_t key = block.rank() % 32; key < keys; key += 32) {
       A sum = begins ? A(0) : mine[key];
       for (index_t n = 0; n < heads_of_group; ++n)

@@ -37,7 +37,7 @@ struct grid_implementation<materialized_attention_op<Mask>> {
   template <class Grid, class T, class State>
   static void forward(Grid const& grid, attention_forward<Mask, T, State> const& p, workspace w) {
     using A = accumulator_t<T>;
-    auto const s = attention_shape::of(p.in);
+    attention_shape const s(p.in);
     if (s.queries == 0) return;
     arena a(w);
     layout<T> const m(a, grid, s);
@@ -192,10 +192,8 @@ struct grid_implementation<materialized_attention_op<Mask>> {
   template <class T>
   static head_matrices<T> matrices(tensor4<T> t, map_rows const& part) {
     strides4 const d = t.strides();
-    T* const data = t.data() == nullptr
-                        ? nullptr
-                        : t.data() + part.sample * d.outer + part.first_head * d.batch;
-    return {data, d.length, d.channels, d.batch};
+    T* const data = t.data() == nullptr ? nullptr : first_of(t, {part.sample, part.first_head});
+    return {data, d.length, d.channels, d.heads};
   }
   // A map in the workspace.
   template <class T>

@@ -29,14 +29,14 @@ struct query_stats_body {
   query_stats<A>* stats;  // [batch, heads, queries]
 
   SLICESORT_HD index_t tiles() const { return divide_up(y.extents().length, rows_of_block); }
-  index_t blocks() const { return y.extents().outer * y.extents().batch * tiles(); }
+  index_t blocks() const { return y.extents().batch * y.extents().heads * tiles(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents4 const e = y.extents();
     index_t const pair = block.index() / tiles();
     index_t const row = block.index() % tiles() * rows_of_block + block.rank() / 4;
-    head_index const at{pair / e.batch, pair % e.batch};
+    head_index const at{pair / e.heads, pair % e.heads};
     bool const valid = row < rows_of(lengths.queries, at.sample, e.length);
     A delta(0);
     if (valid)

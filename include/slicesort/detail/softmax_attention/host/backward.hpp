@@ -216,7 +216,7 @@ void streaming_backward(host_exec const& on, attention_rule const& rule,
                         attention_inputs<T> const& in, tensor4<accumulator_t<T> const> state,
                         attention_backward_tensors<T> const& out, workspace w) {
   tensor4<T> const dbias = out.to.dbias;
-  auto const s = attention_shape::of(in.q.extents(), in.v.extents(), dbias.extents());
+  attention_shape const s(in.q.extents(), in.v.extents(), dbias.extents());
   bool const sparse = rule.mask.sparse();
   if (s.empty()) return clear_sums(dbias, out.mode);
   attention_kernels<T> const use(on.instructions, rule.multiply);

@@ -106,7 +106,7 @@ class attention_backward_tile {
         state_(state),
         out_(out),
         m_(m),
-        shape_(attention_shape::of(in)),
+        shape_(attention_shape(in)),
         head_(rule.lengths, shape_, pair),
         io_(use) {
     std::fill_n(m_.scale, attention_queries, static_cast<A>(rule_.scale));
@@ -151,8 +151,8 @@ class attention_backward_tile {
     use_.to_operand_of_rows(t.dy, v, lanes);
     use_.to_operand_of_rows(t.dy_transposed, lanes, shape_.values);
     for (int i = 0; i < lanes; ++i) {
-      t.row_max[i] = i < count ? state_(head_.batch, head_.head, query + i, 0) : A(0);
-      t.inv_sum[i] = i < count ? inverse_sum(state_(head_.batch, head_.head, query + i, 1)) : A(0);
+      t.row_max[i] = i < count ? state_(head_.sample, head_.head, query + i, 0) : A(0);
+      t.inv_sum[i] = i < count ? inverse_sum(state_(head_.sample, head_.head, query + i, 1)) : A(0);
     }
     std::fill_n(t.dqueries, q * lanes, A(0));
     t.ranges->evaluate(rule_.mask, head_, query, count);
@@ -162,15 +162,19 @@ class attention_backward_tile {
   void form_scores(tile const& t, key_rows const& of, index_t query, int count,
                    key_range some) const {
     index_t const q = use_.words(key_pitch());
-    m_.scores.form(use_, rule_, *t.ranges, head_, in_.bias,
-                   {query, count, some.first, static_cast<int>(some.last - some.first)},
-                   of.keys + (some.first - of.first) * q, q, t.queries_transposed, shape_.channels);
+    int const keys = static_cast<int>(some.last - some.first);
+    use_.multiply(m_.scores.product(use_, rule_.scale, in_.bias, {}, keys,
+                                    of.keys + (some.first - of.first) * q, q, t.queries_transposed,
+                                    shape_.channels));
+    m_.scores.mask(use_, rule_, *t.ranges, head_, in_.bias, {query, count, some.first, keys});
   }
   void form_scores(tile const& t, key_rows const& of, index_t query, int count,
                    gathered_keys const& gathered, gathered_part part) const {
     index_t const q = use_.words(key_pitch());
-    m_.scores.form(use_, rule_, gathered, part, head_, in_.bias, query, count,
-                   of.keys + part.first * q, q, t.queries_transposed, shape_.channels);
+    use_.multiply(m_.scores.product(use_, rule_.scale, in_.bias, part.lanes, part.keys,
+                                    of.keys + part.first * q, q, t.queries_transposed,
+                                    shape_.channels));
+    m_.scores.mask(use_, rule_, gathered, part, head_, in_.bias, query, count);
   }
 
   // Bits of the weights of the scores that dropout keeps.

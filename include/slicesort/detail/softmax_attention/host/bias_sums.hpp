@@ -28,7 +28,7 @@ void for_each_of_group(attention_shape const& s, index_t group, F const& f) {
 template <class T>
 T* row_of_group(tensor4<T> dbias, attention_shape const& s, index_t group, index_t row) {
   strides4 const by = dbias.strides();
-  return dbias.data() + group / s.dbias.heads * by.outer + group % s.dbias.heads * by.batch +
+  return dbias.data() + group / s.dbias.heads * by.batch + group % s.dbias.heads * by.heads +
          row * by.length;
 }
 
@@ -63,12 +63,10 @@ template <class T>
 void clear_sums(tensor4<T> dbias, grad_mode mode) {
   extents4 const e = dbias.extents();
   if (dbias.data() == nullptr || mode == grad_mode::accumulate) return;
-  for (index_t b = 0; b < e.outer; ++b)
-    for (index_t h = 0; h < e.batch; ++h)
+  for (index_t b = 0; b < e.batch; ++b)
+    for (index_t h = 0; h < e.heads; ++h)
       for (index_t i = 0; i < e.length; ++i)
-        for (index_t c = 0; c < e.channels; ++c)
-          dbias.data()[b * dbias.strides().outer + h * dbias.strides().batch +
-                       i * dbias.strides().length + c * dbias.strides().channels] = T(0.0F);
+        for (index_t c = 0; c < e.channels; ++c) dbias(b, h, i, c) = T(0.0F);
 }
 
 // The sums of a tile of queries over a group, [key][lane], and which of them any head has.

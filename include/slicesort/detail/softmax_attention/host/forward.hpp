@@ -93,10 +93,11 @@ class attention_forward_task {
       : rule_(rule),
         use_(use),
         in_(in),
-        shape_(attention_shape::of(in)),
+        shape_(attention_shape(in)),
         head_(rule.lengths, shape_, pair),
         io_(use) {}
 
+  // Computes y and the state of some tiles of queries.
   void run(attention_slot<A> const& m, index_t first_tile, index_t tiles, tensor4<T> y,
            tensor4<A> state) const {
     key_range any{head_.keys, 0};
@@ -104,17 +105,9 @@ class attention_forward_task {
       begin(m, t, (first_tile + t) * attention_queries);
       any = {std::min(any.first, m.ranges[t].any.first), std::max(any.last, m.ranges[t].any.last)};
     }
-    if (rule_.mask.sparse())
-      walk_gathered(m, first_tile, tiles, any);
-    else
-      walk(m, first_tile, tiles, any);
-    for (index_t t = 0; t < tiles; ++t)
-      finish(m, t, (first_tile + t) * attention_queries, y, state);
-  }
-
- private:
-  void walk(attention_slot<A> const& m, index_t first_tile, index_t tiles, key_range any) const {
-    for (index_t key = any.first / attention_keys * attention_keys; key < any.last;
+    bool const sparse = rule_.mask.sparse();
+    if (sparse) add_gathered(m, first_tile, tiles, any);
+    for (index_t key = any.first / attention_keys * attention_keys; !sparse && key < any.last;
          key += attention_keys) {
       index_t const end = std::min(key + attention_keys, head_.keys);
       bool loaded = false;
@@ -130,16 +123,23 @@ class attention_forward_task {
         index_t const first = some.first - key, words = use_.words(key_pitch()),
                       query = (first_tile + t) * attention_queries;
         int const keys = static_cast<int>(some.last - some.first);
-        m.scores.form(use_, rule_, m.ranges[t], head_, in_.bias,
-                      {query, valid(query), some.first, keys}, m.keys + first * words, words,
-                      queries(m, t), shape_.channels);
+        use_.multiply(m.scores.product(use_, rule_.scale, in_.bias, {}, keys,
+                                       m.keys + first * words, words, queries(m, t),
+                                       shape_.channels));
+        m.scores.mask(use_, rule_, m.ranges[t], head_, in_.bias,
+                      {query, valid(query), some.first, keys});
         add_values(m, t, {}, first, keys,
                    m.scores.kept(use_, rule_, head_, query, some.first, nullptr, keys));
       }
     }
+    for (index_t t = 0; t < tiles; ++t)
+      finish(m, t, (first_tile + t) * attention_queries, y, state);
   }
-  void walk_gathered(attention_slot<A> const& m, index_t first_tile, index_t tiles,
-                     key_range any) const {
+
+ private:
+  // Gathers the keys of a sparse mask, which the tiles share.
+  void add_gathered(attention_slot<A> const& m, index_t first_tile, index_t tiles,
+                    key_range any) const {
     gathered_keys& gathered = *m.gathered;
     index_t const first_query = first_tile * attention_queries, words = use_.words(key_pitch());
     gathered.begin({first_query, std::min(first_query + tiles * attention_queries, head_.queries),
@@ -157,8 +157,10 @@ class attention_forward_task {
             make_operands(m, gathered.count);
             loaded = true;
           }
-          m.scores.form(use_, rule_, gathered, part, head_, in_.bias, query, valid(query),
-                        m.keys + part.first * words, words, queries(m, t), shape_.channels);
+          use_.multiply(m.scores.product(use_, rule_.scale, in_.bias, part.lanes, part.keys,
+                                         m.keys + part.first * words, words, queries(m, t),
+                                         shape_.channels));
+          m.scores.mask(use_, rule_, gathered, part, head_, in_.bias, query, valid(query));
           add_values(
               m, t, part.lanes, part.first, part.keys,
               m.scores.kept(use_, rule_, head_, query, 0, gathered.keys + part.first, part.keys));
@@ -223,8 +225,8 @@ class attention_forward_task {
     io_.store(m.rows, value_pitch(), head_, y, query, count, grad_mode::overwrite);
     if (state.data() == nullptr) return;
     for (index_t i = 0; i < count; ++i) {
-      state(head_.batch, head_.head, query + i, 0) = row_max[i];
-      state(head_.batch, head_.head, query + i, 1) = row_sum[i];
+      state(head_.sample, head_.head, query + i, 0) = row_max[i];
+      state(head_.sample, head_.head, query + i, 1) = row_sum[i];
     }
   }
 
@@ -252,7 +254,7 @@ template <class T>
 void streaming_forward(host_exec const& on, attention_rule const& rule,
                        attention_inputs<T> const& in, tensor4<T> y, tensor4<accumulator_t<T>> state,
                        workspace w) {
-  auto const s = attention_shape::of(in);
+  attention_shape const s(in);
   arena a(w);
   streaming_forward_layout<T> const m(a, on, s, rule.mask.sparse());
   attention_tasks const& tasks = m.tasks;

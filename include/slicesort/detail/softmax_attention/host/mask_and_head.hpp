@@ -4,8 +4,8 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/head.hpp>
 #include <slicesort/detail/core/gemm.hpp>
-#include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/math/counter_hash.hpp>
 #include <slicesort/detail/softmax_attention/dropout.hpp>
 #include <slicesort/detail/softmax_attention/host/sparse_mask.hpp>
@@ -19,28 +19,6 @@
 #include <cstdint>
 
 SLICESORT_DETAIL_BEGIN
-
-// One head of one sample, with its valid rows.
-struct attention_head {
-  index_t pair, batch, head;
-  index_t queries, keys;  // the valid ones
-  index_t all_keys;
-
-  attention_head(attention_lengths const& lengths, attention_shape s, index_t task)
-      : pair(task),
-        batch(task / s.heads),
-        head(task % s.heads),
-        queries(valid_rows(lengths.queries, batch, s.queries)),
-        keys(valid_rows(lengths.keys, batch, s.keys)),
-        all_keys(s.keys) {}
-
-  // The first element of row `row`.
-  template <class T>
-  T* at(tensor4<T> t, index_t row) const {
-    strides4 const s = t.strides();
-    return t.data() + batch * s.outer + head * s.batch + row * s.length;
-  }
-};
 
 // Queries [query, query + queries) of a head against keys [key, key + keys).
 struct attention_pairs {
@@ -136,7 +114,7 @@ struct attention_rule {
     r.gemm = p.gemm;
     r.multiply = p.multiply;
     r.lengths = p.lengths;
-    r.drop = dropout_rule::of(p.drop, p.in.q.extents().batch);
+    r.drop = dropout_rule::of(p.drop, p.in.q.extents().heads);
     return r;
   }
 };
@@ -150,7 +128,7 @@ inline kept_weights_call kept_weights_of(attention_rule const& rule, attention_h
   kept_weights_call call{};
   call.to = to, call.least = rule.drop.least;
   call.keys = keys, call.key = key, call.rows = rows;
-  call.mixed = {rule.drop.seed_of(head.batch, head.head) + counter_step * first,
+  call.mixed = {rule.drop.seed_of(head.sample, head.head) + counter_step * first,
                 counter_step * all};
   return call;
 }

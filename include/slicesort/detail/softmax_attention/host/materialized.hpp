@@ -25,7 +25,7 @@ template <class T>
 void materialized_forward(host_exec const& on, attention_rule const& rule,
                           attention_inputs<T> const& in, tensor4<T> y, tensor4<T> state,
                           workspace w) {
-  auto const s = attention_shape::of(in);
+  attention_shape const s(in);
   arena a(w);
   if (s.empty()) return;
   attention_map_layout<T> const m(a, on, s);
@@ -41,7 +41,7 @@ void materialized_backward(host_exec const& on, attention_rule const& rule,
                            attention_inputs<T> const& in, tensor4<T const> state,
                            attention_backward_tensors<T> const& out, workspace w) {
   tensor4<T> const dbias = out.to.dbias;
-  auto const s = attention_shape::of(in.q.extents(), in.v.extents(), dbias.extents());
+  attention_shape const s(in.q.extents(), in.v.extents(), dbias.extents());
   if (s.empty()) return clear_sums(dbias, out.mode);
   attention_kernels<T> const use(on.instructions);
   arena a(w), after(w);

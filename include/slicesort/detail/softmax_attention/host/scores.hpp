@@ -45,15 +45,25 @@ class attention_scratch {
     allowed_ = a.take<std::uint64_t>(attention_keys);
   }
 
-  // Computes the scores. `keys` are rows [key][channel], `queries` are lanes [channel][lane], both
-  // operands of `use.multiply`.
+  // The product that makes scores of keys, rows [key][channel], and queries, lanes [channel][lane],
+  // both operands of `use.multiply`. The mask's kernel applies the scale if there is a bias.
   template <class T>
-  void form(attention_kernels<T> const& use, attention_rule const& rule,
+  product_call<A> product(attention_kernels<T> const& use, double scale, tensor4<T const> bias,
+                          lane_range lanes, int rows, A const* keys, index_t pitch,
+                          A const* queries, index_t channels) const {
+    return {{keys, pitch, 1},
+            {queries + lanes.first, attention_queries},
+            {scores + lanes.first, attention_queries},
+            {static_cast<int>(padded_rows(rows)), lanes.count(), use.words(channels)},
+            {false, nullptr, bias.data() != nullptr ? A(1) : static_cast<A>(scale)}};
+  }
+
+  // Adds the bias to the scores of a tile, and masks them.
+  template <class T>
+  void mask(attention_kernels<T> const& use, attention_rule const& rule,
             attention_ranges const& ranges, attention_head const& head, tensor4<T const> bias,
-            attention_pairs at, A const* keys, index_t pitch, A const* queries,
-            index_t channels) const {
+            attention_pairs at) const {
     bool const biased = bias.data() != nullptr;
-    multiply(use, rule, biased, {}, at.keys, keys, pitch, queries, channels);
     bool const all = rule.mask.allowed == nullptr && ranges.covers(at.key, at.key + at.keys);
     if (all && !biased) return;
     index_t const bias_pitch = biased ? load_bias(head, bias, at) : 0;
@@ -68,16 +78,12 @@ class attention_scratch {
     mask_scores(use, rule, bias_pitch, {}, at.keys,
                 rule.mask.allowed != nullptr ? allowed_ : nullptr);
   }
-
-  // Computes the scores of a part of a tile of gathered keys.
+  // Likewise for a part of a tile of gathered keys.
   template <class T>
-  void form(attention_kernels<T> const& use, attention_rule const& rule,
+  void mask(attention_kernels<T> const& use, attention_rule const& rule,
             gathered_keys const& gathered, gathered_part part, attention_head const& head,
-            tensor4<T const> bias, index_t query, int queries, A const* keys, index_t pitch,
-            A const* lanes, index_t channels) const {
-    bool const biased = bias.data() != nullptr;
-    multiply(use, rule, biased, part.lanes, part.keys, keys, pitch, lanes, channels);
-    bool const all = gathered.all_looked_at(part, queries);
+            tensor4<T const> bias, index_t query, int queries) const {
+    bool const biased = bias.data() != nullptr, all = gathered.all_looked_at(part, queries);
     if (all && !biased) return;
     if (biased)
       load_bias(head, bias, part.lanes, query, queries, part.keys,
@@ -88,7 +94,7 @@ class attention_scratch {
                 gathered.pairs + part.first, all);
   }
 
-  // Which weights dropout keeps of rows of keys: key, key + 1, .., or `keys`. Null: all.
+  // Keep mask of dropout for the keys `key`, `key + 1`, .., or `keys`; null if nothing is dropped.
   template <class T>
   std::uint64_t const* kept(attention_kernels<T> const& use, attention_rule const& rule,
                             attention_head const& head, index_t query, index_t key,
@@ -99,16 +105,6 @@ class attention_scratch {
   }
 
  private:
-  template <class T>
-  void multiply(attention_kernels<T> const& use, attention_rule const& rule, bool biased,
-                lane_range lanes, int rows, A const* keys, index_t pitch, A const* queries,
-                index_t channels) const {
-    use.multiply({{keys, pitch, 1},
-                  {queries + lanes.first, attention_queries},
-                  {scores + lanes.first, attention_queries},
-                  {static_cast<int>(padded_rows(rows)), lanes.count(), use.words(channels)},
-                  {false, nullptr, biased ? A(1) : static_cast<A>(rule.scale)}});
-  }
   // bias_pitch: 0 if there is no bias.
   template <class T>
   void mask_scores(attention_kernels<T> const& use, attention_rule const& rule, index_t bias_pitch,

@@ -35,7 +35,7 @@ struct mix_tile_body {
   tensor1<index_t const> lengths;
   tensor3<T const> in;
   tensor3<T> out;
-  tensor4<T> states;
+  tensor_stack<T> states;
   int every, saved;  // after every `every` factors a state is saved, `saved` states in all
   mix_start start;
   bool back;  // the last factor first

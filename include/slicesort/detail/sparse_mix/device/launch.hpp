@@ -26,7 +26,7 @@ template <class T>
 struct chain_args {
   packed_weights<accumulator_t<T>> factors;
   index_t const* offsets;
-  tensor4<T const> weights{};
+  tensor_stack<T const> weights{};
   tensor1<index_t const> lengths;
   mix_start start = mix_start::nothing;
   bool back = false;
@@ -34,7 +34,7 @@ struct chain_args {
   index_t every = 0;  // a state is saved after so many factors; 0: none is
   tensor3<T const> in{};
   tensor3<T> out{};
-  tensor4<T> states{};
+  tensor_stack<T> states{};
   tensor3<T> between[2]{};             // what factors pass on, unless it is saved
   tensor3<T const> first{};            // what sums begin with, for mix_start::first
   accumulator_t<T>* inputs = nullptr;  // the sum of all inputs so far, for mix_start::all

@@ -46,8 +46,8 @@ struct pack_weights_body {
   static constexpr int rows_of_block = 64, links_of_block = 32;
   using A = accumulator_t<T>;
 
-  tensor4<T const> w;      // [factors, samples, length, links]
-  index_t const* offsets;  // [factors, links]
+  tensor_stack<T const> w;  // [factors, samples, length, links]
+  index_t const* offsets;   // [factors, links]
   tensor1<index_t const> lengths;
   index_t first_factor, count;  // the factors to pack
   bool back;                    // packs for backward

@@ -24,7 +24,7 @@ struct mix_call {
   mix_kernels<T> use;
   mix_rule rule;
   index_t const* offsets;  // [factors][links]
-  tensor4<T const> weights;
+  tensor_stack<T const> weights;
   tensor1<index_t const> lengths;
 };
 

@@ -34,7 +34,7 @@ class mix_states {
   using A = accumulator_t<T>;
 
   // The tiles are memory for states; `kept` may be null.
-  mix_states(mix_chain<T> const& chain, tensor3<T const> x, tensor4<T const> saved, A* tile,
+  mix_states(mix_chain<T> const& chain, tensor3<T const> x, tensor_stack<T const> saved, A* tile,
              A* spare, A* kept)
       : chain_(chain), x_(x), saved_(saved), tile_(tile), spare_(spare), kept_(kept) {}
 
@@ -94,7 +94,7 @@ class mix_states {
 
   mix_chain<T> const& chain_;
   tensor3<T const> const x_;
-  tensor4<T const> const saved_;
+  tensor_stack<T const> const saved_;
   A *tile_, *spare_, *kept_, *last_ = nullptr;
   index_t kept_factor_ = -1, tile_factor_ = -1;  // whose inputs they hold
 };

@@ -38,7 +38,7 @@ class mix_products {
                         s.extents.length * s.links)) {}
 
   index_t tiles() const { return tiles_; }
-  void begin(tensor4<T> dweights, grad_mode mode) {
+  void begin(tensor_stack<T> dweights, grad_mode mode) {
     to_ = dweights;
     mode_ = mode;
     order_.begin();
@@ -150,7 +150,7 @@ class mix_products {
   mix_shape shape_;
   ordered_sum order_;
   A* sums_;
-  tensor4<T> to_;
+  tensor_stack<T> to_;
   grad_mode mode_ = grad_mode::overwrite;
 };
 

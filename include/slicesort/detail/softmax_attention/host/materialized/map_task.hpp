@@ -40,7 +40,7 @@ class attention_map_task {
         use_(use),
         in_(in),
         m_(m),
-        shape_(attention_shape::of(in)),
+        shape_(attention_shape(in)),
         head_(rule.lengths, shape_, pair),
         io_(use) {}
 

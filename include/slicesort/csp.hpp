@@ -7,7 +7,7 @@
 #include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/csp/host.hpp>
 #include <slicesort/detail/csp/params.hpp>
-#include <slicesort/detail/math/wrap.hpp>
+#include <slicesort/detail/math/row_division.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>

@@ -5,7 +5,7 @@
 
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
-#include <slicesort/detail/math/wrap.hpp>
+#include <slicesort/detail/math/row_division.hpp>
 #include <slicesort/detail/sinkhorn_csp/host.hpp>
 #include <slicesort/detail/sinkhorn_csp/params.hpp>
 #include <slicesort/dtype.hpp>

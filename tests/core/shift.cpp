@@ -4,7 +4,7 @@
 #include "big_integer.hpp"
 #include "support/inputs.hpp"
 
-#include <slicesort/detail/math/wrap.hpp>
+#include <slicesort/detail/math/row_division.hpp>
 #include <slicesort/policies/alignment.hpp>
 #include <slicesort/policies/grouping.hpp>
 #include <slicesort/policies/order.hpp>

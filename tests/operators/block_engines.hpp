@@ -7,7 +7,7 @@
 #include "support/block_backend.hpp"
 #include "support/pattern_order.hpp"
 
-#include <slicesort/detail/math/raw_key.hpp>
+#include <slicesort/detail/math/packed_key.hpp>
 #include <slicesort/detail/sort/device/columns_view.hpp>
 #include <slicesort/detail/sort/device/sort_columns.hpp>
 #include <slicesort/dtype.hpp>

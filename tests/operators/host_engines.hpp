@@ -15,14 +15,16 @@
 #include <slicesort/exec.hpp>
 #include <slicesort/policies/host_gemm.hpp>
 
-#define SLICESORT_TEST_SORT_TILES(linkage, set, T)          \
-  linkage template void slicesort::detail::set::sort_tiles( \
-      slicesort::detail::set::target, slicesort::detail::column_tile<T> const*, int);
+#define SLICESORT_TEST_SORT_TILES(linkage, set, T)                                 \
+  linkage template void                                                            \
+  slicesort::detail::set::sort_tiles<T, slicesort::detail::set::values_codec<T>>(  \
+      slicesort::detail::column_tile<T> const*, int);                              \
+  linkage template void                                                            \
+  slicesort::detail::set::sort_tiles<T, slicesort::detail::set::indexed_codec<T>>( \
+      slicesort::detail::column_tile<T> const*, int);
 #define SLICESORT_TEST_HOST_ENGINES(linkage, T)                         \
   SLICESORT_TEST_FOR_EACH_SET(SLICESORT_TEST_SORT_TILES, linkage, T)    \
   SLICESORT_TEST_KERNELS(linkage, choose_gemm_kernels, gemm_kernels, T) \
-  linkage template void slicesort::detail::sort_tiles(                  \
-      slicesort::isa, slicesort::detail::column_tile<T> const*, int);   \
   linkage template void slicesort::detail::permute_tiles(               \
       slicesort::detail::permuted_tile<T> const*, int);
 

@@ -6,9 +6,8 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/host/matrix_product.hpp>
-#include <slicesort/detail/host/row_io.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
-#include <slicesort/detail/host/simd/row_transfer.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/options.hpp>
@@ -17,26 +16,6 @@
 #include <slicesort/workspace.hpp>
 
 #include <cstddef>
-
-SLICESORT_DETAIL_BEGIN
-
-// The kernels of a product, on one instruction set.
-template <class T>
-struct gemm_kernels : row_moves<T> {
-  using A = accumulator_t<T>;
-
-  void (*multiply)(product_call<A> const&);
-
-  explicit gemm_kernels(isa wanted) {
-    with_isa(fused_isa(wanted), [&](auto target) { choose_gemm_kernels(target, *this); });
-  }
-};
-
-#define SLICESORT_TARGET_TEXT <slicesort/detail/host/gemm_kernels.inl>
-#define SLICESORT_TARGET_FMA
-#include <slicesort/detail/host/simd/foreach_target.inl>
-
-SLICESORT_DETAIL_END
 
 SLICESORT_OPERATORS_BEGIN
 
@@ -96,7 +75,7 @@ struct host_gemm {
     detail::gemm_kernels<T> const use(instructions);
     detail::arena memory(scratch);
     detail::matrix_product<T> const product(memory, call.depth);
-    detail::row_io<T> const io(use);
+    detail::row_access<T> const io(use);
     auto const matrix = [](gemm_operand const& m, index_t number) {
       return detail::matrix_operand<T>::of(static_cast<T const*>(m.data) + number * m.matrix_stride,
                                            m.row_stride, m.column_stride);

@@ -16,7 +16,7 @@
 //
 // `plan` constructs the layout over a counting arena, `forward` and `backward` over the caller's
 // memory, so the size query and the run cannot disagree. What each thread needs for itself is also
-// a layout; `slots` (detail/host/per_thread.hpp) allocates one for every thread.
+// a layout; `per_thread` (detail/host/per_thread.hpp) allocates one for every thread.
 #pragma once
 
 #include <slicesort/tensor_view.hpp>

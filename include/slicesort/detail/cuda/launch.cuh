@@ -7,7 +7,6 @@
 #include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/detail/cuda/block.cuh>
-#include <slicesort/detail/cuda/range.cuh>
 #include <slicesort/detail/cuda/runtime.cuh>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/error.hpp>

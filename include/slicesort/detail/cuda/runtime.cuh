@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA runtime as the backend uses it: errors, the device of a stream, a guard for the current
-// device. Nothing here allocates, waits, or disturbs a capture.
+// device, ranges in the profiler. Nothing here allocates, waits, or disturbs a capture.
 #pragma once
 
 #include <slicesort/detail/core/implementation.hpp>
@@ -8,6 +8,10 @@
 #include <slicesort/policies/tuning.hpp>
 
 #include <cuda_runtime_api.h>
+
+#if !defined(SLICESORT_NO_NVTX)
+#  include <nvtx3/nvToolsExt.h>
+#endif
 
 #include <cstddef>
 #include <cstdio>
@@ -73,6 +77,20 @@ class device_guard {
  private:
   int before_ = 0;
   bool changed_ = false;
+};
+
+// A named range in the profiler's time line (NVTX, header-only, free without a profiler). Compile
+// with -DSLICESORT_NO_NVTX to leave it out.
+class profiler_range {
+ public:
+#if defined(SLICESORT_NO_NVTX)
+  explicit profiler_range(char const*) {}
+#else
+  explicit profiler_range(char const* name) { nvtxRangePushA(name); }
+  ~profiler_range() { nvtxRangePop(); }
+#endif
+  profiler_range(profiler_range const&) = delete;
+  profiler_range& operator=(profiler_range const&) = delete;
 };
 
 SLICESORT_DETAIL_END

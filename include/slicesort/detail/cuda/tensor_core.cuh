@@ -5,7 +5,6 @@
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/swizzled_tile.hpp>
-#include <slicesort/detail/device/tf32.hpp>
 #include <slicesort/detail/device/warp_mma.hpp>
 #include <slicesort/dtype.hpp>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run of columns: neighboring columns of a [batch, length, channels] tensor that one task works
+// A chunk of columns: neighboring columns of a [batch, length, channels] tensor that one task works
 // on. Its rows are copied between the caller's views, of any strides, and contiguous columns in the
-// memory of the task's slot.
+// memory of the task's thread.
 #pragma once
 
-#include <slicesort/detail/host/add_elements.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/simd/number_lanes.hpp>
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
@@ -18,26 +18,24 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline constexpr index_t run_columns = 32;  // a row of 32-bit elements is two cache lines
-
 // Channels [channel, channel + channels) of one sample.
-struct column_run {
+struct column_chunk {
   index_t batch, channel, channels;
 };
 
 // Channels [channel, channel + channels) of samples [batch, batch + batches).
-struct sample_run {
+struct sample_chunk {
   index_t batch, batches, channel, channels;
 
-  column_run operator[](index_t sample) const { return {batch + sample, channel, channels}; }
+  column_chunk operator[](index_t sample) const { return {batch + sample, channel, channels}; }
   index_t columns() const { return batches * channels; }
 };
 
-// All columns of a tensor, cut into runs of at most `width`: a part of one sample, or several whole
-// samples where those are narrow. An empty tensor has no runs.
-class column_runs {
+// All columns of a tensor, cut into chunks of at most `width`: a part of one sample, or several
+// whole samples if those are narrow. An empty tensor has no chunks.
+class column_chunks {
  public:
-  column_runs(extents3 e, index_t width)
+  column_chunks(extents3 e, index_t width)
       : extents_(e),
         channels_(std::min(width, e.channels)),
         samples_(e.channels == 0 ? 0 : std::min(e.batch, std::max<index_t>(width / e.channels, 1))),
@@ -46,12 +44,12 @@ class column_runs {
   index_t count() const {
     return extents_.empty() ? 0 : (extents_.batch + samples_ - 1) / samples_ * across_;
   }
-  sample_run operator[](index_t task) const {
+  sample_chunk operator[](index_t task) const {
     index_t const batch = task / across_ * samples_, channel = task % across_ * channels_;
     return {batch, std::min(samples_, extents_.batch - batch), channel,
             std::min(channels_, extents_.channels - channel)};
   }
-  // The size of the largest run, for the memory of a slot.
+  // The size of the largest chunk, for the memory of a thread.
   index_t channels() const { return channels_; }
   index_t columns() const { return samples_ * channels_; }
 
@@ -60,36 +58,37 @@ class column_runs {
   index_t channels_, samples_, across_;
 };
 
-// f(slot, run) for every run of a tensor, of at most `width` columns.
+// f(slot, chunk) for every chunk of a tensor, of at most `width` columns.
 template <class F>
-void for_each_column_run(host_exec const& on, extents3 e, F const& f, index_t width = run_columns) {
-  column_runs const runs(e, width);
-  for_each_task(on, runs.count(), [&](unsigned slot, index_t task) {
-    sample_run const run = runs[task];
-    for (index_t s = 0; s < run.batches; ++s) f(slot, run[s]);
+void for_each_column_chunk(host_exec const& on, extents3 e, F const& f,
+                           index_t width = tile_columns) {
+  column_chunks const chunks(e, width);
+  for_each_task(on, chunks.count(), [&](unsigned slot, index_t task) {
+    sample_chunk const chunk = chunks[task];
+    for (index_t s = 0; s < chunk.batches; ++s) f(slot, chunk[s]);
   });
 }
 
-// f(run) for runs as wide as leaves every thread one: for copies of rows whose channels are
+// f(chunk) for chunks as wide as leaves every thread one: for copies of rows whose channels are
 // adjacent in memory. Pieces of rows a power of two apart fall on few cache sets, and what is
 // fetched along with them is lost before its turn.
 template <class F>
-void for_each_wide_run(host_exec const& on, extents3 e, F const& f) {
+void for_each_wide_chunk(host_exec const& on, extents3 e, F const& f) {
   auto const threads = static_cast<index_t>(on.threads);
   index_t const parts = e.batch < threads ? threads : 1;
-  index_t const tiles = (e.channels + run_columns - 1) / run_columns;
-  for_each_column_run(
-      on, e, [&](unsigned, column_run b) { f(b); },
-      std::max<index_t>((tiles + parts - 1) / parts, 1) * run_columns);
+  index_t const tiles = (e.channels + tile_columns - 1) / tile_columns;
+  for_each_column_chunk(
+      on, e, [&](unsigned, column_chunk b) { f(b); },
+      std::max<index_t>((tiles + parts - 1) / parts, 1) * tile_columns);
 }
 
-// Elements from one slot-local column to the next: at least `rows`, rounded up to an odd number of
-// cache lines, so that columns of a power-of-two length do not fall on the same cache sets.
+// Elements from one thread-local column to the next: at least `rows`, rounded up to an odd number
+// of cache lines, so that columns of a power-of-two length do not fall on the same cache sets.
 constexpr index_t column_pitch(index_t rows) { return 16 * ((rows + 15) / 16 | 1); }
 
-// f(column, row, element) for rows [first, last) of a run, in the order of memory.
+// f(column, row, element) for rows [first, last) of a chunk, in the order of memory.
 template <class T, class F>
-void for_each_element(tensor3<T> view, column_run b, index_t first, index_t last, F const& f) {
+void for_each_element(tensor3<T> view, column_chunk b, index_t first, index_t last, F const& f) {
   T* const base = view.data() + view.offset(b.batch, 0, b.channel);
   index_t const row = view.strides().length, column = view.strides().channels;
   if (row < column || b.channels == 1) {
@@ -98,9 +97,9 @@ void for_each_element(tensor3<T> view, column_run b, index_t first, index_t last
         for (index_t i = first; i < last; ++i) f(c, i, base[c * column + i]);
       else
         for (index_t i = first; i < last; ++i) f(c, i, base[c * column + i * row]);
-  } else if (column == 1 && b.channels == run_columns) {
+  } else if (column == 1 && b.channels == tile_columns) {
     for (index_t i = first; i < last; ++i)
-      for (index_t c = 0; c < run_columns; ++c) f(c, i, base[i * row + c]);
+      for (index_t c = 0; c < tile_columns; ++c) f(c, i, base[i * row + c]);
   } else {
     for (index_t i = first; i < last; ++i)
       for (index_t c = 0; c < b.channels; ++c) f(c, i, base[i * row + c * column]);
@@ -153,7 +152,7 @@ void with_store(grad_mode mode, F const& f) {
     f(element_store<T, true>{});
 }
 
-// Calls f(store), where store(to, from, count) does so for neighboring elements of a run's row.
+// Calls f(store), where store(to, from, count) does so for neighboring elements of a chunk's row.
 // Elements are assigned as bytes: whether a compiler turns a loop over them into vectors depends on
 // the code around it.
 template <class T, class F>
@@ -164,25 +163,25 @@ void with_row_store(grad_mode mode, F const& f) {
     f([](T* to, T const* from, index_t count) { copy_elements<sizeof(T)>(to, from, count); });
 }
 
-// Copies rows [first, last) of a run into slot-local columns.
+// Copies rows [first, last) of a chunk into thread-local columns.
 template <class From, class To>
-void load_columns(tensor3<From> from, column_run b, index_t first, index_t last, To* to,
+void load_columns(tensor3<From> from, column_chunk b, index_t first, index_t last, To* to,
                   index_t pitch) {
   for_each_element(from, b, first, last, [=](index_t c, index_t i, From const& element) {
     to[c * pitch + i] = static_cast<To>(element);
   });
 }
 
-// Copies slot-local columns into rows [first, last) of a run.
+// Copies thread-local columns into rows [first, last) of a chunk.
 template <class From, class To>
-void store_columns(From const* from, index_t pitch, tensor3<To> to, column_run b, index_t first,
+void store_columns(From const* from, index_t pitch, tensor3<To> to, column_chunk b, index_t first,
                    index_t last) {
   for_each_element(to, b, first, last, [=](index_t c, index_t i, To& element) {
     element = static_cast<To>(from[c * pitch + i]);
   });
 }
 template <class T>
-void store_gradient(T const* from, index_t pitch, tensor3<T> to, column_run b, index_t first,
+void store_gradient(T const* from, index_t pitch, tensor3<T> to, column_chunk b, index_t first,
                     index_t last, grad_mode mode) {
   with_store<T>(mode, [&](auto store) {
     for_each_element(to, b, first, last, [=](index_t c, index_t i, T& element) {
@@ -191,7 +190,7 @@ void store_gradient(T const* from, index_t pitch, tensor3<T> to, column_run b, i
   });
 }
 template <class T>
-void store_sums(accumulator_t<T> const* from, index_t pitch, tensor3<T> to, column_run b,
+void store_sums(accumulator_t<T> const* from, index_t pitch, tensor3<T> to, column_chunk b,
                 index_t first, index_t last, grad_mode mode) {
   with_store<T>(mode, [&](auto store) {
     for_each_element(to, b, first, last, [=](index_t c, index_t i, T& element) {
@@ -200,10 +199,10 @@ void store_sums(accumulator_t<T> const* from, index_t pitch, tensor3<T> to, colu
   });
 }
 
-// Copies rows [first, last) of a run from one view to the same rows of another.
+// Copies rows [first, last) of a chunk from one view to the same rows of another.
 template <class T>
-void transfer_rows(tensor3<T const> from, tensor3<T> to, column_run b, index_t first, index_t last,
-                   grad_mode mode) {
+void transfer_rows(tensor3<T const> from, tensor3<T> to, column_chunk b, index_t first,
+                   index_t last, grad_mode mode) {
   if (mode == grad_mode::overwrite && from.data() == to.data()) return;  // in place
   T const* const source = from.data() + from.offset(b.batch, 0, b.channel);
   strides3 const s = from.strides();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile: up to 32 neighboring columns of a [batch, length, channels] problem, sorted together,
-// one column per SIMD lane. Columns are numbered batch * channels + channel; a tile may span
-// samples.
+// Tiles: up to 32 neighboring columns of a [batch, length, channels] tensor that are worked on
+// together, one column per SIMD lane. Columns are numbered batch * channels + channel; a tile may
+// span samples.
 #pragma once
 
 #include <slicesort/detail/host/isa.hpp>
@@ -16,7 +16,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// A row of 32 columns is two cache lines of 32-bit elements, or one of 16-bit elements.
+// A row of 32 columns is two cache lines of 32-bit elements, or one of 16-bit elements. Chunks of
+// columns (column_chunk.hpp) are as wide.
 inline constexpr int tile_columns = 32;
 
 // Columns [first, first + width), walked without a division per column.
@@ -74,24 +75,15 @@ inline column_range columns_of_tile(extents3 e, index_t tile, int width) {
   return {e, first, left < width ? static_cast<int>(left) : width};
 }
 
-// How many neighboring tiles a task takes: two, whose rows are then written together, where threads
-// have tasks enough all the same.
+// The most neighboring tiles that a task takes: two, whose rows are then written together, if
+// threads have tasks enough all the same.
 inline int tiles_of_task(extents3 e, unsigned threads) {
   return tiles_of(e, 2 * tile_columns) >= index_t{4} * static_cast<index_t>(threads) ? 2 : 1;
 }
-// Calls use(tiles, count) with the tiles of task number `task`, made by make(i, columns).
-template <class Make, class Use>
-void with_tiles_of_task(extents3 e, index_t task, int tiles, Make const& make, Use const& use) {
-  index_t const first = task * tiles;
-  column_range const columns = columns_of_tile(e, first, tile_columns);
-  if (tiles == 2 && first + 1 < tiles_of(e, tile_columns)) {
-    decltype(make(0, columns))
-        const pair[] = {make(0, columns), make(1, columns_of_tile(e, first + 1, tile_columns))};
-    use(pair, 2);
-  } else {
-    auto const one = make(0, columns);
-    use(&one, 1);
-  }
+// Tiles of task number `task`: `tiles`, or the last one.
+inline int tiles_in_task(extents3 e, index_t task, int tiles) {
+  index_t const left = tiles_of(e, tile_columns) - task * tiles;
+  return left < tiles ? static_cast<int>(left) : tiles;
 }
 
 // One operand of a tile: where each column starts, and the step from row to row.
@@ -126,30 +118,6 @@ template <class T, class Extents>
 constexpr bool worth_streaming(Extents e) {
   return e.size() * static_cast<index_t>(sizeof(T)) >= index_t{1} << 20;
 }
-
-// The most rows of a tile that has several groups.
-inline constexpr int tile_rows_of_groups = 256;
-
-// A tile to sort, each group of its rows by itself.
-template <class T>
-struct column_tile {
-  T const* x;
-  T* y;
-  void* perm;  // null when not saved
-  index_width perm_width;
-  tile_operand x_at, y_at, perm_at;
-  int width;                     // columns in use
-  index_t rows;                  // rows to sort: the longest column
-  index_t valid[tile_columns];   // rows of each column that take part
-  bool ragged;                   // some column is shorter than `rows`
-  bits_t<T> flip[tile_columns];  // all ones where the column descends
-  bool stream;                   // store y around the cache
-  bool stream_perm;              // store perm around the cache
-  index_t group;                 // rows that are sorted together; perm numbers them from 0
-  // Where in its group each sorted row goes; null: row k goes to k.
-  std::uint16_t const* destinations;
-  unsigned char* scratch;  // tile_scratch_bytes<T>(rows)
-};
 
 // Prefetches the dense row that is `Distance` rows after this one: rows are far apart, and the
 // processor's own prefetchers stop at the end of a page. Locality 3 is the nearest cache, 2 the
@@ -216,22 +184,6 @@ void scatter_rows(Stage const* stage, int pitch, int width, index_t i, int count
     for (int k = 0; k < count; ++k, p += at.pitch)
       std::memcpy(static_cast<void*>(p), stage + k * pitch + lane, sizeof(T));
   }
-}
-
-// Rows of scratch between the parts of a tile. At a power-of-two length neither the parts nor the
-// rows within one may fall on the same cache sets: a row is left out after every 256 or more.
-constexpr std::size_t tile_pitch(std::size_t rows) { return rows + rows / 256 + 4; }
-
-// Scratch bytes per row of a tile, the most that any instruction set takes: keys and indices of 32
-// columns, and the composites of one part, by which ties are put in order.
-template <class T>
-inline constexpr std::size_t tile_row_bytes = sizeof(T) == 2 ? 4 * tile_columns
-                                                             : 2 * sizeof(T) * tile_columns +
-                                                                   (sizeof(T) == 4 ? 32 : 64);
-
-template <class T>
-constexpr std::size_t tile_scratch_bytes(index_t rows) {
-  return tile_row_bytes<T> * tile_pitch(static_cast<std::size_t>(rows));
 }
 
 SLICESORT_DETAIL_END

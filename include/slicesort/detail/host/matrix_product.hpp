@@ -4,7 +4,7 @@
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
-#include <slicesort/detail/host/row_io.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -49,7 +49,7 @@ class matrix_product {
         tile_(a.take<A>(block_rows * panel_columns)) {}
 
   // Calls put(tile, pitch, first row, rows, first column, columns) for all parts of scale * a * b.
-  // `use` has the loops of row_moves<T> and `multiply`, of one instruction set.
+  // `use` has the loops of row_kernels<T> and `multiply`, of one instruction set.
   template <class Kernels, class Put>
   void form(Kernels const& use, index_t rows, index_t columns, index_t depth, matrix const& a,
             matrix const& b, A scale, Put const& put) const {
@@ -85,13 +85,13 @@ class matrix_product {
   static constexpr index_t panel_columns = 48;  // of b: three vectors of 16
 
   // Copies rows [row, row + rows) and columns [column, column + columns) of `from` to rows of `to`.
-  static void bring(row_moves<T> const& use, matrix const& from, index_t row, index_t column,
+  static void bring(row_kernels<T> const& use, matrix const& from, index_t row, index_t column,
                     index_t rows, index_t columns, A* to, index_t pitch) {
     if (rows == 0 || columns == 0) return;  // an empty matrix may have no memory
     index_t const first = row * from.row + column * from.column;
     if (from.sums == nullptr)
-      return row_io<T>(use).load(from.elements + first, from.row, from.column, rows, columns, to,
-                                 pitch);
+      return row_access<T>(use).load(from.elements + first, from.row, from.column, rows, columns,
+                                     to, pitch);
     for (index_t i = 0; i < rows; ++i, to += pitch) {
       A const* const sums = from.sums + first + i * from.row;
       if (from.column == 1)
@@ -102,7 +102,7 @@ class matrix_product {
   }
   // Rows [row, row + rows) of columns [column, column + columns) of a, where they are or copied in
   // the order of a's memory, so that all of a cache line is used while it is there.
-  strided_rows<A> block_of(row_moves<T> const& use, matrix const& a, index_t row, index_t rows,
+  strided_rows<A> block_of(row_kernels<T> const& use, matrix const& a, index_t row, index_t rows,
                            index_t column, index_t columns) const {
     if (a.sums != nullptr && a.column == 1 && rows % product_rows == 0)
       return {a.sums + row * a.row + column, a.row, 1};

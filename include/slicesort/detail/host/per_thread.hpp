@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workspace of each thread of a call: one layout (detail/core/arena.hpp) for every slot.
+// The workspace of every thread of a call: one layout (detail/core/arena.hpp) for each slot.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -12,12 +12,12 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// `Shape`: what the layout's constructor takes besides an arena.
+// `Shape`: the arguments of the layout's constructor behind the arena.
 template <class Layout, class... Shape>
-class slots {
+class per_thread {
  public:
   // `tasks` tasks cannot occupy more slots than that. Without any, the shape is not looked at.
-  slots(arena& a, unsigned threads, amount tasks, Shape... shape) : shape_(shape...) {
+  per_thread(arena& a, unsigned threads, amount tasks, Shape... shape) : shape_(shape...) {
     std::size_t const busy = std::min<std::size_t>(threads, tasks.number());
     arena counting;
     if (busy > 0) (void)Layout(counting, shape...);

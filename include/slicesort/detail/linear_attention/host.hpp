@@ -29,7 +29,7 @@ SLICESORT_DETAIL_BEGIN
 template <class A>
 struct linear_layout {
   int together;
-  slots<linear_memory<A>, linear_attention_shape, bool, int> each;
+  per_thread<linear_memory<A>, linear_attention_shape, bool, int> each;
   gradients_of_w<A> of_w;
 
   linear_layout(arena& a, host_exec const& on, linear_attention_shape const& s, bool backward)

@@ -49,4 +49,11 @@ class index_division {
   index_t by_ = 1;
 };
 
+// Brings a row number of either sign into 0..length-1, or to 0 if there are no rows.
+SLICESORT_HD constexpr index_t wrapped(index_t rows, index_t length) {
+  if (length <= 0) return 0;
+  index_t const rest = rows % length;
+  return rest < 0 ? rest + length : rest;
+}
+
 SLICESORT_DETAIL_END

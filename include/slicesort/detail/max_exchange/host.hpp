@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// max_exchange on the host: one pass over the rows of a run keeps the running maxima of its
+// max_exchange on the host: one pass over the rows of a chunk keeps the running maxima of its
 // columns; then two elements of every column are exchanged.
 #pragma once
 
@@ -17,13 +17,13 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Exchanges rows `row` and `other[c]` of every column c of a run.
+// Exchanges rows `row` and `other[c]` of every column c of a chunk.
 template <class T>
 class exchanged_rows {
  public:
   template <class Row>
-  exchanged_rows(tensor3<T const> from, tensor3<T> to, column_run b, index_t row, Row const* other,
-                 grad_mode mode)
+  exchanged_rows(tensor3<T const> from, tensor3<T> to, column_chunk b, index_t row,
+                 Row const* other, grad_mode mode)
       : to_(to), block_(b), row_(row) {
     with_store<T>(mode, [&](auto store) {
       for (index_t c = 0; c < b.channels; ++c) {
@@ -49,10 +49,10 @@ class exchanged_rows {
 
  private:
   tensor3<T> to_;
-  column_run block_;
+  column_chunk block_;
   index_t row_;
-  index_t other_[run_columns];
-  T here_[run_columns], there_[run_columns];
+  index_t other_[tile_columns];
+  T here_[tile_columns], there_[tile_columns];
 };
 
 template <>
@@ -60,7 +60,7 @@ struct implementation<max_exchange_op, host_backend> {
   static void check(host_exec const& on, checker& c) { check_host(on, c); }
 
   template <class T>
-  static void plan(host_exec const&, extents3 const&, arena&) {}  // a run's state fits on the stack
+  static void plan(host_exec const&, extents3 const&, arena&) {}  // state is on the stack
 
   template <class T>
   static void forward(host_exec const& on, max_exchange_forward<T> const& p, workspace);
@@ -75,13 +75,13 @@ void implementation<max_exchange_op, host_backend>::forward(host_exec const& on,
                                                             workspace) {
   index_t const length = p.x.extents().length;
   isa const set = chosen_isa(on.instructions);
-  for_each_column_run(on, p.x.extents(), [&](unsigned, column_run b) {
+  for_each_column_chunk(on, p.x.extents(), [&](unsigned, column_chunk b) {
     constexpr index_t rows_at_once = 64;  // copied while they are still in the first cache
     index_t const rows = valid_rows(p.lengths, b.batch, length);
     running_maximum<T> maximum(p.row);
     for (index_t i = 0; i < rows; i += rows_at_once) {
       index_t const last = std::min(i + rows_at_once, rows);
-      scan_run(set, p.x, b, i, last, maximum);
+      scan_chunk(set, p.x, b, i, last, maximum);
       transfer_rows(p.x, p.y, b, i, last, grad_mode::overwrite);
     }
     transfer_rows(p.x, p.y, b, rows, length, grad_mode::overwrite);
@@ -100,10 +100,10 @@ void implementation<max_exchange_op, host_backend>::backward(host_exec const& on
   bool const whole_rows = p.mode == grad_mode::overwrite && p.dy.strides().channels == 1 &&
                           p.dx.strides().channels == 1;
   if (whole_rows)
-    for_each_wide_run(on, e,
-                      [&](column_run b) { transfer_rows(p.dy, p.dx, b, 0, e.length, p.mode); });
-  for_each_column_run(on, e, [&](unsigned, column_run b) {
-    std::uint32_t maximum[run_columns];
+    for_each_wide_chunk(on, e,
+                        [&](column_chunk b) { transfer_rows(p.dy, p.dx, b, 0, e.length, p.mode); });
+  for_each_column_chunk(on, e, [&](unsigned, column_chunk b) {
+    std::uint32_t maximum[tile_columns];
     with_index_type(p.maximum, [&](auto saved) { load_columns(saved, b, 0, 1, maximum, 1); });
     // In place, or accumulating, moving the rows would change what the exchange reads.
     exchanged_rows<T> const exchanged(p.dy, p.dx, b, p.row, maximum, p.mode);

@@ -5,7 +5,6 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
-#include <slicesort/detail/device/scratch_rows.hpp>
 #include <slicesort/detail/device/slices.hpp>
 #include <slicesort/detail/device/tile_shape.hpp>
 #include <slicesort/detail/device/tuning.hpp>

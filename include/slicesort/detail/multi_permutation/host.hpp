@@ -128,10 +128,10 @@ struct implementation<multi_permutation_op<Order>, host_backend> {
           now(a.take<A<T>>(static_cast<std::size_t>(pitch))),
           next(a.take<A<T>>(static_cast<std::size_t>(pitch))),
           unsaved(a.take<std::uint32_t>(
-              static_cast<std::size_t>(column_runs(e, run_columns).columns() * e.length))),
-          sorting(a, {1, e.length, run_columns}, 1) {}
+              static_cast<std::size_t>(column_chunks(e, tile_columns).columns() * e.length))),
+          sorting(a, {1, e.length, tile_columns}, 1) {}
     static std::size_t elements(extents3 e) {
-      return static_cast<std::size_t>(column_runs(e, run_columns).channels() *
+      return static_cast<std::size_t>(column_chunks(e, tile_columns).channels() *
                                       column_pitch(e.length));
     }
     powers_of_column<A<T>> powers(index_t c, index_t rows) const {
@@ -141,11 +141,11 @@ struct implementation<multi_permutation_op<Order>, host_backend> {
 
   template <class T>
   struct layout {
-    slots<slot_layout<T>, extents3> each;
+    per_thread<slot_layout<T>, extents3> each;
     double* of_weights;  // per column, the gradient of each weight
 
     layout(arena& a, host_exec const& on, multi_permutation_shape const& s)
-        : each(a, on.threads, column_runs(s.extents, run_columns).count(), s.extents),
+        : each(a, on.threads, column_chunks(s.extents, tile_columns).count(), s.extents),
           of_weights(a.take<double>(
               amount(s.extents.empty() ? 0 : s.extents.batch * s.extents.channels) * s.terms)) {}
   };
@@ -153,7 +153,7 @@ struct implementation<multi_permutation_op<Order>, host_backend> {
   // Sorts a run of x into y. Returns its permutation: the saved tensor, or that of this run alone.
   template <class T>
   static index_tensor3 sort_run(isa instructions, multi_permutation_forward<Order, T> const& p,
-                                sample_run const& b, slot_layout<T> const& l) {
+                                sample_chunk const& b, slot_layout<T> const& l) {
     extents3 const e{b.batches, p.x.extents().length, b.channels};
     index_tensor3 perm = p.perm, of_run;
     if (p.saving)
@@ -171,7 +171,7 @@ struct implementation<multi_permutation_op<Order>, host_backend> {
     return perm;
   }
   template <class V>
-  static tensor3<V> part(tensor3<V> v, sample_run const& b, extents3 e) {
+  static tensor3<V> part(tensor3<V> v, sample_chunk const& b, extents3 e) {
     return {v.data() + v.offset(b.batch, 0, b.channel), e, v.strides()};
   }
 
@@ -196,13 +196,13 @@ void implementation<multi_permutation_op<Order>, host_backend>::forward(
   arena a(w);
   extents3 const e = p.x.extents();
   layout<T> const m(a, on, p.shape());
-  column_runs const runs(e, run_columns);
+  column_chunks const runs(e, tile_columns);
   for_each_task(on, runs.count(), [&](unsigned slot, index_t task) {
-    sample_run const run = runs[task];
+    sample_chunk const run = runs[task];
     slot_layout<T> const l = m.each[slot];
     index_tensor3 const perm = sort_run(on.instructions, p, run, l);
     for (index_t s = 0; s < run.batches; ++s) {
-      column_run const b = run[s], of_perm = p.saving ? b : column_run{s, 0, b.channels};
+      column_chunk const b = run[s], of_perm = p.saving ? b : column_chunk{s, 0, b.channels};
       index_t const rows = valid_rows(p.lengths, b.batch, e.length);
       with_index_type(perm, [&](auto v) { load_columns(v, of_perm, 0, rows, l.perm, l.pitch); });
       load_columns(p.y, b, 0, rows, l.values, l.pitch);
@@ -221,12 +221,12 @@ void implementation<multi_permutation_op<Order>, host_backend>::backward(
   extents3 const e = p.dy.extents();
   index_t const terms = p.weights.terms;
   layout<T> const m(a, on, p.shape());
-  column_runs const runs(e, run_columns);
+  column_chunks const runs(e, tile_columns);
   for_each_task(on, runs.count(), [&](unsigned slot, index_t task) {
-    sample_run const run = runs[task];
+    sample_chunk const run = runs[task];
     slot_layout<T> const l = m.each[slot];
     for (index_t s = 0; s < run.batches; ++s) {
-      column_run const b = run[s];
+      column_chunk const b = run[s];
       index_t const rows = valid_rows(p.lengths, b.batch, e.length);
       with_index_type(p.perm, [&](auto perm) { load_columns(perm, b, 0, rows, l.perm, l.pitch); });
       load_columns(p.dy, b, 0, rows, l.sums, l.pitch);

@@ -39,7 +39,7 @@ struct implementation<permute_op, host_backend> {
 
  private:
   template <class T>
-  using layout = slots<permute_scratch<T>, extents3, unsigned>;
+  using layout = per_thread<permute_scratch<T>, extents3, unsigned>;
   template <class T>
   static layout<T> layout_of(arena& a, host_exec const& on, extents3 e) {
     return {a, on.threads, permute_task<T>(e, on.threads).count(e), e, on.threads};

@@ -6,10 +6,9 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
-#include <slicesort/detail/device/scratch_rows.hpp>
 #include <slicesort/detail/device/slices.hpp>
 #include <slicesort/detail/device/tuning.hpp>
-#include <slicesort/detail/math/raw_key.hpp>
+#include <slicesort/detail/math/packed_key.hpp>
 #include <slicesort/detail/permutation/device/chained_launch.hpp>
 #include <slicesort/detail/permutation/device/permute_columns.hpp>
 #include <slicesort/detail/shuffle/device/shuffled_rows.hpp>

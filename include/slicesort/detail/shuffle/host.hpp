@@ -59,7 +59,7 @@ struct implementation<shuffle_op<Form>, host_backend> {
 
     moved_columns(arena& a, extents3 e) : pitch(column_pitch(e.length)) {
       auto const elements =
-          static_cast<std::size_t>(column_runs(e, run_columns).channels() * pitch);
+          static_cast<std::size_t>(column_chunks(e, tile_columns).channels() * pitch);
       from = a.take<T>(elements);
       to = a.take<T>(elements);
     }
@@ -67,14 +67,14 @@ struct implementation<shuffle_op<Form>, host_backend> {
   template <class T>
   struct layout {
     std::uint32_t* permutations;  // one, or one for every channel
-    slots<hashed_rows, index_t> hashing;
-    slots<moved_columns<T>, extents3> moving;
+    per_thread<hashed_rows, index_t> hashing;
+    per_thread<moved_columns<T>, extents3> moving;
 
     layout(arena& a, host_exec const& on, extents3 e)
         : permutations(a.take<std::uint32_t>(
               static_cast<std::size_t>(implementation::permutations(e) * e.length))),
           hashing(a, on.threads, implementation::permutations(e), e.length),
-          moving(a, on.threads, column_runs(e, run_columns).count(), e) {}
+          moving(a, on.threads, column_chunks(e, tile_columns).count(), e) {}
   };
 
   template <bool Back, class T>
@@ -90,14 +90,14 @@ struct implementation<shuffle_op<Form>, host_backend> {
     bool const whole_rows =
         Form::shared && from.strides().channels == 1 && to.strides().channels == 1;
     if (whole_rows && from.data() != to.data()) {
-      for_each_wide_run(on, e, [&](column_run b) {
+      for_each_wide_chunk(on, e, [&](column_chunk b) {
         index_t const rows = valid_rows(lengths, b.batch, e.length);
         move_rows<Back>(m.permutations, rows, from, to, b, mode, static_cast<T*>(nullptr));
         transfer_rows(from, to, b, rows, e.length, mode);
       });
       return;
     }
-    for_each_column_run(on, e, [&](unsigned slot, column_run b) {
+    for_each_column_chunk(on, e, [&](unsigned slot, column_chunk b) {
       moved_columns<T> const l = m.moving[slot];
       index_t const rows = valid_rows(lengths, b.batch, e.length);
       if (whole_rows)
@@ -122,7 +122,7 @@ struct implementation<shuffle_op<Form>, host_backend> {
   // copy.
   template <bool Back, class T>
   static void move_rows(std::uint32_t const* order, index_t rows, tensor3<T const> from,
-                        tensor3<T> to, column_run b, grad_mode mode, T* copy) {
+                        tensor3<T> to, column_chunk b, grad_mode mode, T* copy) {
     T const* source = from.data() + from.offset(b.batch, 0, b.channel);
     T* const target = to.data() + to.offset(b.batch, 0, b.channel);
     index_t pitch = from.strides().length;
@@ -142,7 +142,8 @@ struct implementation<shuffle_op<Form>, host_backend> {
 
   template <bool Back, class T>
   static void move_columns(std::uint32_t const* orders, index_t rows, tensor3<T const> from,
-                           tensor3<T> to, column_run b, grad_mode mode, moved_columns<T> const& l) {
+                           tensor3<T> to, column_chunk b, grad_mode mode,
+                           moved_columns<T> const& l) {
     load_columns(from, b, 0, rows, l.from, l.pitch);
     for (index_t c = 0; c < b.channels; ++c) {
       T const* const in = l.from + c * l.pitch;

@@ -10,7 +10,7 @@
 #include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/host/unfused.hpp>
 #include <slicesort/detail/math/rounded.hpp>
-#include <slicesort/detail/math/wrap.hpp>
+#include <slicesort/detail/math/row_division.hpp>
 #include <slicesort/detail/sinkhorn_csp/host/tasks.hpp>
 #include <slicesort/detail/sinkhorn_csp/params.hpp>
 #include <slicesort/detail/sinkhorn_csp/sinkhorn.hpp>
@@ -126,7 +126,7 @@ struct implementation<sinkhorn_csp_op, host_backend> {
   struct layout {
     index_t* shifts;  // of every channel
     A* du;            // the reference's gradient, of every channel of some samples
-    slots<group_layout<A, sinkhorn_lanes>, index_t, index_t> each;
+    per_thread<group_layout<A, sinkhorn_lanes>, index_t, index_t> each;
     sinkhorn_shape shape;
 
     layout(arena& a, host_exec const& on, sinkhorn_shape const& s, bool backward)

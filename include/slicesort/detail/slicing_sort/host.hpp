@@ -56,7 +56,7 @@ struct implementation<slicing_sort_op<Order>, host_backend> {
     }
   };
   template <class T>
-  using layout = slots<slot_layout<T>, extents3, unsigned>;
+  using layout = per_thread<slot_layout<T>, extents3, unsigned>;
   template <class T>
   static layout<T> layout_of(arena& a, host_exec const& on, extents3 e) {
     return {a, on.threads, sort_task<T>(e, on.threads).count(e), e, on.threads};

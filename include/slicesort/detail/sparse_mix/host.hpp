@@ -47,7 +47,7 @@ struct implementation<sparse_mix_op, host_backend> {
   struct layout {
     index_t* offsets;
     mix_products<T> products;
-    slots<mix_scratch<T>, index_t, index_t> each;
+    per_thread<mix_scratch<T>, index_t, index_t> each;
 
     layout(arena& a, host_exec const& on, mix_shape const& s)
         : offsets(a.take<index_t>(
@@ -81,7 +81,7 @@ struct implementation<sparse_mix_op, host_backend> {
     for_each_task(on, e.batch * tiles, [&](unsigned slot, index_t task) {
       index_t const channel = task % tiles * mix_columns;
       f(slot,
-        column_run{task / tiles, channel, std::min<index_t>(mix_columns, e.channels - channel)});
+        column_chunk{task / tiles, channel, std::min<index_t>(mix_columns, e.channels - channel)});
     });
   }
 };
@@ -98,7 +98,7 @@ void implementation<sparse_mix_op, host_backend>::forward(host_exec const& on,
   layout<T> const m(a, on, p.shape());
   index_t const factors = p.rule.factors;
   mix_call<T> const call = call_of<T>(on.instructions, p.rule, m.offsets, p.weights, p.lengths);
-  for_each_tile(on, e, [&](unsigned slot, column_run run) {
+  for_each_tile(on, e, [&](unsigned slot, column_chunk run) {
     if (factors == 0) return transfer_rows(p.x, p.y, run, 0, e.length, grad_mode::overwrite);
     mix_scratch<T> const scratch = m.each[slot];
     mix_chain<T> const chain(call, run, e.length, scratch.staged);
@@ -135,7 +135,7 @@ void implementation<sparse_mix_op, host_backend>::backward(host_exec const& on,
   if (p.needs_weight_gradient) m.products.begin(p.dweights, p.mode);
   mix_call<T> const call = call_of<T>(on.instructions, p.rule, m.offsets, p.weights, p.lengths);
   bool const initial = p.rule.residual == residual_form::initial;
-  for_each_tile(on, e, [&](unsigned slot, column_run run) {
+  for_each_tile(on, e, [&](unsigned slot, column_chunk run) {
     if (p.rule.factors == 0) return transfer_rows(p.dy, p.dx, run, 0, e.length, p.mode);
     mix_scratch<T> const scratch = m.each[slot];
     mix_chain<T> const chain(call, run, e.length, scratch.staged);

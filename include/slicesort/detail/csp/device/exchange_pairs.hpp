@@ -9,8 +9,8 @@
 #include <slicesort/detail/csp/device/groups_view.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/store.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/math/total_order.hpp>
-#include <slicesort/detail/math/upper_part_of_float.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>

@@ -7,7 +7,6 @@
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/math/row_division.hpp>
-#include <slicesort/detail/math/wrap.hpp>
 #include <slicesort/policies/shift.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>

@@ -6,7 +6,7 @@
 #include <slicesort/detail/csp/device/groups.hpp>
 #include <slicesort/detail/csp/params.hpp>
 #include <slicesort/detail/device/upload.hpp>
-#include <slicesort/detail/math/wrap.hpp>
+#include <slicesort/detail/math/row_division.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>

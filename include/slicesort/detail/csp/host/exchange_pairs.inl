@@ -27,15 +27,7 @@ struct pair_exchange {
       exchange_lanes<Stream>(from + c, from_pitch, rows, saved + c, to + c, to_pitch);
   }
 
-  // Unshifted pairs of rows, where they are in memory.
-  static void run(pair_rows<T> const& r, csp_step step) {
-    if (step == csp_step::forward)
-      r.stream ? forward_rows<true>(r) : forward_rows<false>(r);
-    else
-      r.stream ? backward_rows<true>(r) : backward_rows<false>(r);
-  }
-
- private:
+  // Both for unshifted pairs of rows, in the order of memory.
   template <bool Stream>
   static void forward_rows(pair_rows<T> const& r) {
     V const flip = broadcast<V>(r.flip);
@@ -61,11 +53,12 @@ struct pair_exchange {
     finish_streaming<Stream>();
   }
 
+ private:
   template <bool Stream>
   static SLICESORT_INLINE void order_lanes(T const* from, index_t from_pitch, int rows,
                                            V const& flip, unsigned falling, T* to, index_t to_pitch,
                                            std::uint8_t* saved) {
-    V all{}, unused{};
+    V swaps{}, unused{};
     for (int p = 0; p < rows / 2; ++p) {
       T const* const in = from + 2 * p * from_pitch;
       V const a = load_lanes<V>(in), b = load_lanes<V>(in + from_pitch);
@@ -73,29 +66,27 @@ struct pair_exchange {
               kb = canonical_keys<T, lanes>(b, unused) ^ flip;
       auto const other = static_cast<bits>(bits{0} - static_cast<bits>(falling >> p & 1u));
       V const swap = greater(ka, kb) ^ broadcast<V>(other);
-      exchange<Stream>(swap, a, b, to + 2 * p * to_pitch, to_pitch);
-      all = all | (swap & broadcast<V>(static_cast<bits>(1u << p)));
+      T* const out = to + 2 * p * to_pitch;
+      store_vector<Stream>(out, select(swap, b, a));
+      store_vector<Stream>(out + to_pitch, select(swap, a, b));
+      swaps = swaps | (swap & broadcast<V>(static_cast<bits>(1u << p)));
     }
     if (rows % 2 != 0) copy_last<Stream>(from, from_pitch, rows, to, to_pitch);
-    store_lanes(saved, convert<saved_lanes>(all));
+    store_lanes(saved, convert<saved_lanes>(swaps));
   }
   template <bool Stream>
   static SLICESORT_INLINE void exchange_lanes(T const* from, index_t from_pitch, int rows,
                                               std::uint8_t const* saved, T* to, index_t to_pitch) {
-    V const all = convert<V>(load_lanes<saved_lanes>(saved));
+    V const swaps = convert<V>(load_lanes<saved_lanes>(saved));
     for (int p = 0; p < rows / 2; ++p) {
       T const* const in = from + 2 * p * from_pitch;
-      V const mine = broadcast<V>(static_cast<bits>(1u << p));
-      exchange<Stream>(equal(all & mine, mine), load_lanes<V>(in), load_lanes<V>(in + from_pitch),
-                       to + 2 * p * to_pitch, to_pitch);
+      V const a = load_lanes<V>(in), b = load_lanes<V>(in + from_pitch);
+      V const bit = broadcast<V>(static_cast<bits>(1u << p)), swap = equal(swaps & bit, bit);
+      T* const out = to + 2 * p * to_pitch;
+      store_vector<Stream>(out, select(swap, b, a));
+      store_vector<Stream>(out + to_pitch, select(swap, a, b));
     }
     if (rows % 2 != 0) copy_last<Stream>(from, from_pitch, rows, to, to_pitch);
-  }
-  template <bool Stream>
-  static SLICESORT_INLINE void exchange(V const& swap, V const& a, V const& b, T* to,
-                                        index_t pitch) {
-    store_vector<Stream>(to, select(swap, b, a));
-    store_vector<Stream>(to + pitch, select(swap, a, b));
   }
   template <bool Stream>
   static SLICESORT_INLINE void copy_last(T const* from, index_t from_pitch, int rows, T* to,
@@ -105,6 +96,10 @@ struct pair_exchange {
 };
 
 template <class T>
-void exchange_pair_rows(target, pair_rows<T> const& rows, csp_step step) {
-  pair_exchange<T>::run(rows, step);
+void exchange_pair_rows(pair_rows<T> const& r, csp_step step) {
+  using pairs = pair_exchange<T>;
+  if (step == csp_step::forward)
+    r.stream ? pairs::template forward_rows<true>(r) : pairs::template forward_rows<false>(r);
+  else
+    r.stream ? pairs::template backward_rows<true>(r) : pairs::template backward_rows<false>(r);
 }

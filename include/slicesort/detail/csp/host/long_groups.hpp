@@ -15,7 +15,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline constexpr index_t longest_csp_network = 65536;  // what a 16-bit row of a group can name
+// True if the rows of a group exceed what a 16-bit number can name.
+constexpr bool is_long_group(index_t group) { return group > 65536; }
 
 template <class T>
 class csp_long_groups {

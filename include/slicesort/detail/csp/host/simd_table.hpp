@@ -3,10 +3,12 @@
 #pragma once
 
 #include <slicesort/detail/csp/host/tile.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
-#include <slicesort/detail/host/store_rows.hpp>
 #include <slicesort/detail/sort/host/sort_tile.hpp>
+#include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
+#include <slicesort/tensor_view.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,16 +17,44 @@
 
 SLICESORT_DETAIL_BEGIN
 
-#define SLICESORT_TARGET_TEXT <slicesort/detail/csp/host/simd_table.inl>
-#include <slicesort/detail/host/simd/foreach_target.inl>
+// Unshifted pairs of rows of one sample, in channels that are adjacent in memory.
+template <class T>
+struct pair_rows {
+  T const* from;
+  T* to;
+  std::uint8_t* order;  // null when not saved; backward only reads it
+  index_t from_pitch, to_pitch, order_pitch;
+  index_t first, end;                 // rows; `first` is a multiple of csp_batch
+  index_t channels;                   // a multiple of 32
+  bits_t<T> flip;                     // all ones where channels descend
+  std::uint16_t const* destinations;  // of all rows of the sample, as in csp_tile
+  bool stream;
 
-template <class T>
-void move_csp_tile(isa set, csp_tile<T> const& tile, csp_step step) {
-  with_isa(set, [&](auto target) { move_csp_tile(target, tile, step); });
+  int batch_at(index_t i) const {
+    return end - i < csp_batch ? static_cast<int>(end - i) : csp_batch;
+  }
+};
+
+// Bit p: whether pair p of the batch at row i is in falling order in the reference channel.
+inline unsigned falling_pairs(std::uint16_t const* destinations, index_t i, int count) {
+  unsigned pairs = 0;
+  for (int p = 0; destinations != nullptr && p < count / 2; ++p)
+    pairs |= static_cast<unsigned>(destinations[i + 2 * p]) << p;
+  return pairs;
 }
+
+// The kernels of one set, chosen once for a call.
 template <class T>
-void exchange_pair_rows(isa set, pair_rows<T> const& rows, csp_step step) {
-  with_isa(set, [&](auto target) { exchange_pair_rows(target, rows, step); });
-}
+struct csp_kernels {
+  void (*move_csp_tile)(csp_tile<T> const&, csp_step);
+  void (*exchange_pair_rows)(pair_rows<T> const&, csp_step);
+
+  explicit csp_kernels(isa set) {
+    with_isa(set, [&](auto target) { choose_csp_kernels(target, *this); });
+  }
+};
+
+#define SLICESORT_TARGET_TEXT <slicesort/detail/csp/host/tile_kernel.inl>
+#include <slicesort/detail/host/simd/foreach_target.inl>
 
 SLICESORT_DETAIL_END

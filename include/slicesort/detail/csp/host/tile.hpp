@@ -5,6 +5,7 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
+#include <slicesort/detail/sort/host/sort_tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/saved.hpp>
@@ -113,32 +114,6 @@ struct csp_tile {
     scratch.pitch = spread_pitch<T>(scratch.pitch, first, width);
   }
 };
-
-// Unshifted pairs of rows of one sample, in channels that are adjacent in memory.
-template <class T>
-struct pair_rows {
-  T const* from;
-  T* to;
-  std::uint8_t* order;  // null when not saved; backward only reads it
-  index_t from_pitch, to_pitch, order_pitch;
-  index_t first, end;                 // rows; `first` is a multiple of csp_batch
-  index_t channels;                   // a multiple of 32
-  bits_t<T> flip;                     // all ones where channels descend
-  std::uint16_t const* destinations;  // of all rows of the sample, as in csp_tile
-  bool stream;
-
-  int batch_at(index_t i) const {
-    return end - i < csp_batch ? static_cast<int>(end - i) : csp_batch;
-  }
-};
-
-// Bit p: whether pair p of the batch at row i is in falling order in the reference channel.
-inline unsigned falling_pairs(std::uint16_t const* destinations, index_t i, int count) {
-  unsigned pairs = 0;
-  for (int p = 0; destinations != nullptr && p < count / 2; ++p)
-    pairs |= static_cast<unsigned>(destinations[i + 2 * p]) << p;
-  return pairs;
-}
 
 // The operand that describes contiguous rows of 32 elements.
 inline tile_operand staged_rows(int width) {

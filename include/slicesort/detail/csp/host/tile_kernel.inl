@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves one tile of csp, forward or backward. Shifted channels go through a copy of the tile in
-// cache, in which each channel is contiguous. Included once per instruction set, after
-// exchange_pairs.inl and transposed_columns.inl.
+// The kernels of csp for one instruction set. A tile is moved forward or backward; shifted channels
+// go through a copy of the tile in cache, in which each channel is contiguous.
+
+// clang-format off
+#include <slicesort/detail/csp/host/exchange_pairs.inl>
+#include <slicesort/detail/csp/host/transposed_columns.inl>
+// clang-format on
 
 template <class T>
 class csp_tile_kernel {
@@ -9,16 +13,6 @@ class csp_tile_kernel {
   explicit csp_tile_kernel(csp_tile<T> const& tile)
       : t_(tile), columns_(tile.scratch.columns, tile.scratch.pitch, tile.rows) {}
 
-  void run(csp_step step) const {
-    if (step == csp_step::forward)
-      forward();
-    else if (step == csp_step::backward)
-      backward();
-    else
-      gather_shifted();
-  }
-
- private:
   void forward() const {
     if (t_.shifted) gather_shifted();
     if (t_.group <= 2)
@@ -50,6 +44,7 @@ class csp_tile_kernel {
     }
   }
 
+ private:
   static constexpr std::size_t batch_size = std::size_t{csp_batch} * tile_columns;
 
   // Rows of 32 adjacent elements, in the tensor or in a stage.
@@ -181,7 +176,8 @@ class csp_tile_kernel {
       else if (t_.order != nullptr)
         c.perm = static_cast<std::uint16_t*>(t_.order) + i * t_.order_at.pitch;
       c.destinations = t_.destinations == nullptr ? nullptr : t_.destinations + i;
-      sort_tiles(target{}, &c, 1);
+      t_.order == nullptr ? sort_tiles<T, values_codec<T>>(&c, 1)
+                          : sort_tiles<T, indexed_codec<T>>(&c, 1);
       if (narrowing) narrow(i, c.rows);
     }
   }
@@ -256,6 +252,18 @@ class csp_tile_kernel {
 };
 
 template <class T>
-void move_csp_tile(target, csp_tile<T> const& tile, csp_step step) {
-  csp_tile_kernel<T>(tile).run(step);
+void move_csp_tile(csp_tile<T> const& tile, csp_step step) {
+  csp_tile_kernel<T> const kernel(tile);
+  if (step == csp_step::forward)
+    kernel.forward();
+  else if (step == csp_step::backward)
+    kernel.backward();
+  else
+    kernel.gather_shifted();
+}
+
+template <class T>
+void choose_csp_kernels(target, csp_kernels<T>& use) {
+  use.move_csp_tile = move_csp_tile<T>;
+  use.exchange_pair_rows = exchange_pair_rows<T>;
 }

@@ -3,13 +3,14 @@
 // all, so all channels are passed over row by row, in memory order, instead of tile by tile.
 #pragma once
 
+#include <slicesort/detail/csp/host/layout.hpp>
 #include <slicesort/detail/csp/host/simd_table.hpp>
 #include <slicesort/detail/csp/host/tile.hpp>
-#include <slicesort/detail/host/column_chunk.hpp>
+#include <slicesort/detail/csp/params.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/exec.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
@@ -17,10 +18,12 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// How many leading channels can be passed over so: whole tiles, where channels are adjacent in
-// memory.
-template <class From, class To, class Order>
-index_t unshifted_channels(From from, To to, Order order, bool saving) {
+// The number of leading channels that can be passed over so: whole tiles, if channels are adjacent
+// in memory.
+template <class From, class To, class Order, class T>
+index_t unshifted_channels(From from, To to, Order order, bool saving, index_t group,
+                           csp_layout<T> const& m) {
+  if (group != 2 || m.shifting || m.mixed) return 0;
   bool const adjacent = from.strides().channels == 1 && to.strides().channels == 1 &&
                         (!saving || order.strides().channels == 1);
   index_t const channels = from.extents().channels;
@@ -55,6 +58,32 @@ void for_each_unshifted_piece(host_exec const& on, tensor3<T const> from, tensor
     r.stream = worth_streaming<T>(e) && on_line(r.to, r.to_pitch);
     exchange(batch, r);
   });
+}
+
+// Exchange the pairs of such channels, and return their number.
+template <class T>
+index_t exchange_unshifted_pairs(host_exec const& on, csp_forward<T> const& p,
+                                 csp_layout<T> const& m, csp_kernels<T> const& use) {
+  index_t const channels = unshifted_channels(p.x, p.y, p.order, p.saving, p.rule.group, m);
+  if (channels > 0)
+    for_each_unshifted_piece(
+        on, p.x, p.y, p.order, p.saving, channels, p.lengths, [&](index_t batch, pair_rows<T>& r) {
+          r.flip = m.descending[0] ? static_cast<bits_t<T>>(~bits_t<T>{0}) : bits_t<T>{0};
+          if (m.aligned) r.destinations = m.destinations + batch * p.x.extents().length;
+          use.exchange_pair_rows(r, csp_step::forward);
+        });
+  return channels;
+}
+template <class T>
+index_t exchange_unshifted_pairs(host_exec const& on, csp_backward<T> const& p,
+                                 csp_layout<T> const& m, csp_kernels<T> const& use) {
+  if (p.mode != grad_mode::overwrite) return 0;
+  index_t const channels = unshifted_channels(p.dy, p.dx, p.order, true, p.rule.group, m);
+  if (channels > 0)
+    for_each_unshifted_piece(
+        on, p.dy, p.dx, p.order, true, channels, p.lengths,
+        [&](index_t, pair_rows<T> const& r) { use.exchange_pair_rows(r, csp_step::backward); });
+  return channels;
 }
 
 SLICESORT_DETAIL_END

@@ -5,7 +5,7 @@
 // host/running_maximum.inl and .hpp are the smallest real example.
 //
 // 1. The text, say rows.inl, without namespace, headers or #pragma once. A function that is called
-//    from outside takes the set's tag `target` first (target.hpp). After vectors.hpp the text may
+//    from outside takes the set's tag `target` first (target.hpp). The text may
 //    use vec, load_lanes, vector_bytes, register_count and so on, which are those of its own set.
 //
 //      template <class T>

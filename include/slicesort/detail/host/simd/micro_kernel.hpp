@@ -2,8 +2,12 @@
 // Products of small matrices in the accumulator's type, on every instruction set.
 #pragma once
 
+#include <slicesort/detail/host/isa.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/host/simd/number_lanes.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/exec.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstddef>
@@ -55,6 +59,18 @@ struct product_call {
   pitched_rows<A> c;        // [rows, columns]
   extent size;
   epilogue end{};
+};
+
+// The kernels of products of whole matrices (matrix_product.hpp), on one instruction set.
+template <class T>
+struct gemm_kernels : row_kernels<T> {
+  using A = accumulator_t<T>;
+
+  void (*multiply)(product_call<A> const&);
+
+  explicit gemm_kernels(isa wanted) {
+    with_isa(fused_isa(wanted), [&](auto target) { choose_gemm_kernels(target, *this); });
+  }
 };
 
 #define SLICESORT_TARGET_TEXT <slicesort/detail/host/simd/micro_kernel.inl>

@@ -6,6 +6,12 @@
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/exec.hpp>
 
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
 #if defined(__GNUC__)
 #  define SLICESORT_INLINE inline __attribute__((always_inline))
 #  define SLICESORT_FLATTEN __attribute__((flatten))  // inlines all calls, lambdas too
@@ -67,5 +73,9 @@ void with_isa(isa set, F const& f) {
   (void)set;
   f(portable::target{});
 }
+
+// Vectors of lanes on every instruction set: the vocabulary of all SIMD kernels.
+#define SLICESORT_TARGET_TEXT <slicesort/detail/host/simd/vectors.inl>
+#include <slicesort/detail/host/simd/foreach_target.inl>
 
 SLICESORT_DETAIL_END

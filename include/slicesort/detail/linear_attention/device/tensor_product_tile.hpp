@@ -5,7 +5,6 @@
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/register_tile.hpp>
-#include <slicesort/detail/device/tf32.hpp>
 #include <slicesort/detail/device/warp_mma.hpp>
 #include <slicesort/detail/linear_attention/device/matrix.hpp>
 #include <slicesort/detail/linear_attention/device/product_tile.hpp>

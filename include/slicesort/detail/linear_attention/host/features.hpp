@@ -3,7 +3,7 @@
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
-#include <slicesort/detail/host/row_io.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/linear_attention/feature_math.hpp>
 #include <slicesort/detail/linear_attention/host/head.hpp>
 #include <slicesort/detail/linear_attention/host/simd_table.hpp>
@@ -256,7 +256,7 @@ class tile_features {
   }
 
   kernels const& use_;
-  row_io<T> const io_;
+  row_access<T> const io_;
   feature_constants<A> const of_;
   linear_widths const width_;
   own_feature<A> const& own_;

@@ -2,10 +2,9 @@
 // The kernels of linear_attention, on every instruction set.
 #pragma once
 
-#include <slicesort/detail/host/row_io.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
 #include <slicesort/detail/host/simd/number_lanes.hpp>
-#include <slicesort/detail/host/simd/row_transfer.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/detail/linear_attention/feature_math.hpp>
 #include <slicesort/detail/linear_attention/host/tile.hpp>
@@ -24,7 +23,7 @@ SLICESORT_DETAIL_BEGIN
 
 // The kernels of one set, chosen once for a call; the calls are described in tile.hpp.
 template <class T>
-struct linear_attention_kernels : row_moves<T> {
+struct linear_attention_kernels : row_kernels<T> {
   using A = accumulator_t<T>;
 
   void (*multiply)(product_call<A> const&);

@@ -17,8 +17,8 @@ void choose_kernels(target, linear_attention_kernels<T>& use) {
   using A = detail::accumulator_t<T>;
   using features = feature_rows<A>;
   using rows = tile_rows<A>;
-  using transfer = row_transfer<T, 0>;
-  use.multiply = product_block<A>::run;
+  using transfer = simd_rows<T, 0>;
+  use.multiply = micro_kernel<A>::multiply;
   use.map = features::map;
   use.pull = features::pull;
   use.row_maxima = features::row_maxima;

@@ -2,7 +2,7 @@
 // The task of one head of linear_attention on the host: the steps that both directions share.
 #pragma once
 
-#include <slicesort/detail/host/row_io.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/linear_attention/host/features.hpp>
 #include <slicesort/detail/linear_attention/host/head.hpp>
 #include <slicesort/detail/linear_attention/host/memory.hpp>
@@ -50,7 +50,7 @@ class linear_task {
   }
 
   linear_attention_kernels<T> const& use;
-  row_io<T> const io;
+  row_access<T> const io;
   linear_attention_shape const& shape;
   linear_widths const width;
   linear_slot<A> const m;

@@ -4,7 +4,7 @@
 
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
-#include <slicesort/detail/device/scratch_rows.hpp>
+#include <slicesort/detail/device/slices.hpp>
 #include <slicesort/detail/device/tile_shape.hpp>
 #include <slicesort/detail/device/tuning.hpp>
 #include <slicesort/detail/permutation/device/chained_columns.hpp>

@@ -50,37 +50,35 @@ struct permute_scratch {
 };
 
 template <class T>
-permuted_tile<T> make_permuted_tile(columns_to_permute<T> const& all, column_range const& columns,
-                                    T* scratch) {
-  extents3 const e = all.in.extents();
-  tile_rows const rows(columns, all.lengths);
-  permuted_tile<T> t;
-  t.in = all.in.data(), t.in_at = {columns, all.in.strides()};
-  t.out = all.out.data(), t.out_at = {columns, all.out.strides()};
-  t.perm = all.perm.data(), t.perm_at = {columns, all.perm.strides()};
-  t.perm_width = all.perm.width();
-  t.width = columns.width, t.rows = e.length, t.gather = all.gather, t.mode = all.mode;
+void open_tile(columns_to_permute<T> const& params, column_range const& columns, T* scratch,
+               permuted_tile<T>& t) {
+  extents3 const e = params.in.extents();
+  tile_rows const rows(columns, params.lengths);
+  t.in = params.in.data(), t.in_at = {columns, params.in.strides()};
+  t.out = params.out.data(), t.out_at = {columns, params.out.strides()};
+  t.perm = params.perm.data(), t.perm_at = {columns, params.perm.strides()};
+  t.perm_width = params.perm.width();
+  t.width = columns.width, t.rows = e.length, t.gather = params.gather, t.mode = params.mode;
   t.ragged = !rows.uniform || rows.longest < e.length;
   for (int lane = 0; lane < t.width; ++lane) t.valid[lane] = rows.valid[lane];
   t.scratch = scratch;
   t.stream = worth_streaming<T>(e) && t.out_at.on_lines(t.out, sizeof(T));
-  return t;
 }
 
 // Permutes all columns; scratch_of(slot) is the permute_scratch of a slot.
 template <class T, class ScratchOf>
-void permute_columns(host_exec const& on, columns_to_permute<T> const& all,
+void permute_columns(host_exec const& on, columns_to_permute<T> const& params,
                      ScratchOf const& scratch_of) {
-  extents3 const e = all.in.extents();
+  extents3 const e = params.in.extents();
   permute_task<T> const shape(e, on.threads);
   for_each_task(on, shape.count(e), [&](unsigned slot, index_t task) {
     permute_scratch<T> const scratch = scratch_of(slot);
-    with_tiles_of_task(
-        e, task, shape.tiles,
-        [&](int i, column_range const& columns) {
-          return make_permuted_tile(all, columns, scratch.tiles[i]);
-        },
-        [](permuted_tile<T> const* tiles, int count) { permute_tiles(tiles, count); });
+    permuted_tile<T> tiles[2];
+    int const count = tiles_in_task(e, task, shape.tiles);
+    for (int i = 0; i < count; ++i)
+      open_tile(params, columns_of_tile(e, task * shape.tiles + i, tile_columns), scratch.tiles[i],
+                tiles[i]);
+    permute_tiles(tiles, count);
   });
 }
 

@@ -5,8 +5,8 @@
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
-#include <slicesort/detail/host/store_rows.hpp>
-#include <slicesort/detail/sort/host/sort_tile.hpp>
+#include <slicesort/detail/host/rows.hpp>
+#include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 

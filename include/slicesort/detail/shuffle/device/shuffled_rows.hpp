@@ -6,7 +6,7 @@
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/math/counter_hash.hpp>
-#include <slicesort/detail/math/raw_key.hpp>
+#include <slicesort/detail/math/packed_key.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstddef>

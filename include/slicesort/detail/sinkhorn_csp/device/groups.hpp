@@ -8,7 +8,7 @@
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/store.hpp>
 #include <slicesort/detail/math/rounded.hpp>
-#include <slicesort/detail/math/wrap.hpp>
+#include <slicesort/detail/math/row_division.hpp>
 #include <slicesort/detail/sinkhorn_csp/params.hpp>
 #include <slicesort/detail/sinkhorn_csp/sinkhorn.hpp>
 #include <slicesort/detail/sinkhorn_csp/sinkhorn_gradient.hpp>

@@ -8,7 +8,7 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/per_thread.hpp>
-#include <slicesort/detail/host/row_io.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/softmax_attention/host/backward_tile.hpp>
 #include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
 #include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
@@ -195,7 +195,7 @@ template <class T>
 struct streaming_backward_layout {
   using A = accumulator_t<T>;
   A* distance_sums;
-  slots<attention_backward_slot<A>, attention_shape, bool> each;
+  per_thread<attention_backward_slot<A>, attention_shape, bool> each;
 
   streaming_backward_layout(arena& a, host_exec const& on, attention_shape const& s, bool sparse)
       : distance_sums(take_distance_sums<A>(a, s)),
@@ -205,7 +205,7 @@ struct streaming_backward_layout {
 template <class T>
 struct shared_bias_layout {
   index_t tasks;
-  slots<shared_bias_slot<accumulator_t<T>>, attention_shape, bool> each;
+  per_thread<shared_bias_slot<accumulator_t<T>>, attention_shape, bool> each;
 
   shared_bias_layout(arena& a, host_exec const& on, attention_shape const& s, bool sparse)
       : tasks(tasks_of_shared(s)), each(a, on.threads, tasks, s, sparse) {}
@@ -231,7 +231,7 @@ void streaming_backward(host_exec const& on, attention_rule const& rule,
       attention_backward_task<T>(rule, use, in, state, own, memory, task).run();
     });
   if (s.dbias.form == bias_gradient::relative)
-    add_up_distances(on, row_io<T>(use), s, m.distance_sums, dbias, out.mode);
+    add_up_distances(on, row_access<T>(use), s, m.distance_sums, dbias, out.mode);
   shared_bias_layout<T> const shared(after, on, s, sparse);
   for_each_task(on, shared.tasks, [&](unsigned slot, index_t task) {
     auto memory = shared.each[slot];

@@ -5,7 +5,7 @@
 
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/arena.hpp>
-#include <slicesort/detail/host/row_io.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/scores.hpp>
@@ -114,7 +114,7 @@ class attention_backward_tile {
 
   attention_shape const& shape() const { return shape_; }
   attention_head const& head() const { return head_; }
-  row_io<T> const& io() const { return io_; }
+  row_access<T> const& io() const { return io_; }
   index_t key_pitch() const { return padded_columns(shape_.channels); }
   index_t value_pitch() const { return padded_columns(shape_.values); }
   int valid(index_t query) const {
@@ -309,7 +309,7 @@ class attention_backward_tile {
   attention_backward_scratch<A> const& m_;
   attention_shape const shape_;
   attention_head const head_;
-  row_io<T> const io_;
+  row_access<T> const io_;
 };
 
 SLICESORT_DETAIL_END

@@ -6,7 +6,7 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/host/row_io.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/softmax_attention/bias.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
@@ -41,7 +41,7 @@ A* take_distance_sums(arena& a, attention_shape const& s) {
 
 // Adds up sums of heads to a relative dbias.
 template <class T, class A>
-void add_up_distances(host_exec const& on, row_io<T> const& io, attention_shape const& s,
+void add_up_distances(host_exec const& on, row_access<T> const& io, attention_shape const& s,
                       A const* sums, tensor4<T> dbias, grad_mode mode) {
   constexpr index_t some = 512;
   index_t const all = s.distances(), chunks = (all + some - 1) / some,
@@ -88,7 +88,7 @@ struct shared_sums {
   }
   // Stores them in rows from `query` on, with zeros for pairs that no head has.
   template <class T>
-  void store(row_io<T> const& io, attention_shape const& s, index_t group, index_t query,
+  void store(row_access<T> const& io, attention_shape const& s, index_t group, index_t query,
              tensor4<T> dbias, grad_mode mode) const {
     index_t const step = dbias.strides().channels,
                   count = std::min<index_t>(attention_queries, s.queries - query);

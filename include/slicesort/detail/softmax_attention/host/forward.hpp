@@ -7,7 +7,7 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/per_thread.hpp>
-#include <slicesort/detail/host/row_io.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/scores.hpp>
@@ -235,7 +235,7 @@ class attention_forward_task {
   attention_inputs<T> const& in_;
   attention_shape const shape_;
   attention_head const head_;
-  row_io<T> const io_;
+  row_access<T> const io_;
 };
 
 // Workspace of a call, and the tasks that it is cut into.
@@ -243,7 +243,7 @@ template <class T>
 struct streaming_forward_layout {
   using A = accumulator_t<T>;
   attention_tasks tasks;
-  slots<attention_slot<A>, attention_shape, index_t, bool> each;
+  per_thread<attention_slot<A>, attention_shape, index_t, bool> each;
 
   streaming_forward_layout(arena& a, host_exec const& on, attention_shape const& s, bool sparse)
       : tasks(s, on.threads, sizeof(A), sparse),

@@ -4,7 +4,7 @@
 // blocks of rows. All of this is decided by the mask, never by threads or instruction sets.
 #pragma once
 
-#include <slicesort/detail/host/row_io.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -123,7 +123,7 @@ struct gathered_keys {
 // Loads the rows of gathered keys, filled up with zeros to `pitch` columns and whole blocks of
 // rows.
 template <class T, class A>
-void load_gathered(row_io<T> const& io, attention_head const& head, tensor4<T const> from,
+void load_gathered(row_access<T> const& io, attention_head const& head, tensor4<T const> from,
                    gathered_keys const& gathered, A* to, index_t pitch) {
   gathered.each_run([&](int first, int rows) {
     io.load(head, from, gathered.keys[first], rows, to + first * pitch, pitch, rows);

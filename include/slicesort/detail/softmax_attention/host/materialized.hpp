@@ -6,7 +6,7 @@
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/host/row_io.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/softmax_attention/host/backward_tile.hpp>
 #include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
@@ -56,7 +56,7 @@ void materialized_backward(host_exec const& on, attention_rule const& rule,
       attention_map_task<T>(rule, use, in, own, task).backward(state, heads);
     });
   if (s.dbias.form == bias_gradient::relative)
-    add_up_distances(on, row_io<T>(use), s, m.distance_sums, dbias, out.mode);
+    add_up_distances(on, row_access<T>(use), s, m.distance_sums, dbias, out.mode);
   shared_bias_map_layout<T> const shared(after, on, s);
   for_each_task(on, shared.tasks, [&](unsigned slot, index_t task) {
     auto own = shared.each[slot];
@@ -67,7 +67,7 @@ void materialized_backward(host_exec const& on, attention_rule const& rule,
       attention_map_task<T>(rule, use, in, own.map, pair)
           .add_dscores(state, shares, query, own.total);
     });
-    own.total.store(row_io<T>(use), s, group, query, dbias, out.mode);
+    own.total.store(row_access<T>(use), s, group, query, dbias, out.mode);
   });
 }
 

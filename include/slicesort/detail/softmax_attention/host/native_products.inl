@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Native products of bfloat16: two elements that are neighbors along the depth share an A, and one
-// instruction multiplies and adds both. Included once per instruction set, after product_block.inl;
+// instruction multiplies and adds both. Included once per instruction set, after micro_kernel.inl;
 // only AVX-512 has any. The instructions are written as assembly: the types of their builtins
 // change from compiler to compiler and version to version, and the builtins would need the kernels
 // compiled for one more instruction set.
@@ -57,7 +57,7 @@ template <class T>
 void choose_native_products(target, attention_kernels<T>& use) {
   if constexpr (dtype_traits<T>::infinity == dtype_traits<bfloat16>::infinity) {
     if (!has_bfloat16_pairs()) return;
-    use.multiply = product_block<float, pair_products>::run;
+    use.multiply = micro_kernel<float, pair_products>::multiply;
     use.pair_rows = bfloat16_pairs::of_rows;
     use.pair_columns = bfloat16_pairs::of_columns;
   }

@@ -60,7 +60,7 @@ class shared_bias_task {
       else
         walk(work, query, count);
     });
-    m_.total.store(row_io<T>(use_), shape_, group, query, out_.to.dbias, out_.mode);
+    m_.total.store(row_access<T>(use_), shape_, group, query, out_.to.dbias, out_.mode);
   }
 
  private:

@@ -2,10 +2,9 @@
 // The kernels of softmax_attention, on every instruction set.
 #pragma once
 
-#include <slicesort/detail/host/row_io.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
 #include <slicesort/detail/host/simd/number_lanes.hpp>
-#include <slicesort/detail/host/simd/row_transfer.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/detail/math/counter_hash.hpp>
 #include <slicesort/detail/math/exponential.hpp>
@@ -24,7 +23,7 @@ SLICESORT_DETAIL_BEGIN
 
 // The kernels of one set, chosen once for a call.
 template <class T>
-struct attention_kernels : row_moves<T> {
+struct attention_kernels : row_kernels<T> {
   using A = accumulator_t<T>;
 
   void (*multiply)(product_call<A> const&);

@@ -11,10 +11,10 @@
 template <class T>
 void choose_kernels(target, attention_kernels<T>& use) {
   using A = detail::accumulator_t<T>;
-  using product = product_block<A>;
+  using product = micro_kernel<A>;
   using rows = attention_rows<A>;
-  using transfer = row_transfer<T, 0>;
-  use.multiply = product::run;
+  using transfer = simd_rows<T, 0>;
+  use.multiply = product::multiply;
   use.mask_scores = rows::mask_scores;
   use.online_softmax = rows::online_softmax;
   use.dscore = rows::dscore;

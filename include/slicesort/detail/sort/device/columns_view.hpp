@@ -9,6 +9,8 @@
 #include <slicesort/policies/order.hpp>
 #include <slicesort/tensor_view.hpp>
 
+#include <cstdint>
+
 SLICESORT_DETAIL_BEGIN
 
 template <class T, class Order>
@@ -41,6 +43,17 @@ struct columns_view {
   SLICESORT_HD column_of<T const> values(column_index at) const { return {x, at}; }
   SLICESORT_HD column_of<T> results(column_index at) const { return {y, at}; }
   SLICESORT_HD index_column numbers(column_index at) const { return {perm, at}; }
+};
+
+// The sorted runs of columns that are too long for shared memory, in the workspace. Each column is
+// contiguous: [columns, length].
+template <class T>
+struct sorted_runs {
+  T* values = nullptr;
+  std::uint32_t* rows = nullptr;  // null: not kept
+  index_t length = 0;
+
+  SLICESORT_HD index_t offset(index_t column) const { return column * length; }
 };
 
 SLICESORT_DETAIL_END

@@ -6,8 +6,8 @@
 
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/math/packed_key.hpp>
+#include <slicesort/detail/sort/device/columns_view.hpp>
 #include <slicesort/detail/sort/device/merge_path.hpp>
-#include <slicesort/detail/sort/device/sorted_runs.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 

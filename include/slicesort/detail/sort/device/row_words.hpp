@@ -7,9 +7,8 @@
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/math/packed_key.hpp>
-#include <slicesort/detail/math/raw_key.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/math/total_order.hpp>
-#include <slicesort/detail/math/upper_part_of_float.hpp>
 #include <slicesort/dtype.hpp>
 
 #include <cstdint>

@@ -11,10 +11,10 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/tuning.hpp>
+#include <slicesort/detail/sort/device/columns_view.hpp>
 #include <slicesort/detail/sort/device/merge_runs.hpp>
 #include <slicesort/detail/sort/device/sort_registers.hpp>
 #include <slicesort/detail/sort/device/sort_tile.hpp>
-#include <slicesort/detail/sort/device/sorted_runs.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/policies/tuning.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -141,6 +141,10 @@ struct sort_layout {
       rows[i] = a.take<std::uint32_t>(elements);
     }
   }
+  template <class View>
+  sorted_runs<T> runs(View const& view, int copy) const {
+    return {values[copy], view.needs_rows() ? rows[copy] : nullptr, view.length()};
+  }
 };
 
 template <int Rows, class Grid, class View>
@@ -152,16 +156,11 @@ void sort_in_registers(Grid const& grid, View const& view, sort_shape const& s) 
   }
 }
 
-template <class Grid, class View>
-void sort_in_tiles(Grid const& grid, View const& view, sort_layout<typename View::element> const& m,
-                   index_t first_column, index_t columns) {
-  using T = typename View::element;
+// The kernel that sorts some columns, or the runs of which they consist.
+template <class View>
+sort_tile_body<View> tile_kernel(View const& view, sort_layout<typename View::element> const& m,
+                                 index_t first_column, index_t columns) {
   sort_shape const& s = m.shape;
-  index_t const length = view.length();
-  sorted_runs<T> runs[2];
-  for (int i = 0; i < 2; ++i)
-    runs[i] = {m.values[i], view.needs_rows() ? m.rows[i] : nullptr, length};
-
   sort_tile_body<View> tile{view, first_column, columns};
   tile.width = s.width;
   tile.run_rows = static_cast<int>(s.run_rows);
@@ -169,40 +168,41 @@ void sort_in_tiles(Grid const& grid, View const& view, sort_layout<typename View
   tile.paired = s.cluster;
   tile.sharing = s.sharing;
   tile.tiles = divide_up(columns, tile.tile_columns());
-  tile.out = runs[0];
-  grid.run(tile, tile.blocks(), s.threads, tile.cluster());
-  if (s.cluster) return;
+  tile.out = m.runs(view, 0);
+  return tile;
+}
 
+// Merges the runs of some columns, two at a time.
+template <class Grid, class View>
+void merge_columns(Grid const& grid, View const& view, sort_layout<typename View::element> const& m,
+                   index_t first_column, index_t columns) {
+  sort_shape const& s = m.shape;
   int from = 0;
-  for (index_t run = s.run_rows; run < length; run *= 2, from = 1 - from) {
+  for (index_t run = s.run_rows; run < view.length(); run *= 2, from = 1 - from) {
     merge_runs_body<View> merge{view, first_column, columns};
     merge.run_rows = run;
-    merge.in = runs[from];
-    merge.out = runs[1 - from];
-    merge.last = 2 * run >= length;
+    merge.in = m.runs(view, from);
+    merge.out = m.runs(view, 1 - from);
+    merge.last = 2 * run >= view.length();
     merge.threads = s.merge_threads;
     grid.run(merge, merge.blocks(), s.merge_threads);
   }
-}
-
-// Sorts columns that are too long for registers.
-template <class Grid, class View>
-void sort_long_columns(Grid const& grid, View const& view,
-                       sort_layout<typename View::element> const& m) {
-  index_t const all = view.columns();
-  index_t const chunk = m.shape.chunk_columns == 0 ? all : m.shape.chunk_columns;
-  for (index_t first = 0; first < all; first += chunk)
-    sort_in_tiles(grid, view, m, first, std::min(chunk, all - first));
 }
 
 template <class Grid, class View>
 void sort_columns(Grid const& grid, View const& view,
                   sort_layout<typename View::element> const& m) {
   if (view.x.extents().empty()) return;
-  if (m.shape.register_rows != 0)
-    sort_in_registers<smallest_network>(grid, view, m.shape);
-  else
-    sort_long_columns(grid, view, m);
+  sort_shape const& s = m.shape;
+  if (s.register_rows != 0) return sort_in_registers<smallest_network>(grid, view, s);
+  index_t const columns = view.columns();
+  index_t const chunk = s.chunk_columns == 0 ? columns : s.chunk_columns;
+  for (index_t first = 0; first < columns; first += chunk) {
+    index_t const count = std::min(chunk, columns - first);
+    sort_tile_body<View> const tile = tile_kernel(view, m, first, count);
+    grid.run(tile, tile.blocks(), s.threads, tile.cluster());
+    if (!s.cluster) merge_columns(grid, view, m, first, count);
+  }
 }
 
 SLICESORT_DETAIL_END

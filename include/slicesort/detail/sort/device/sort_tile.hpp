@@ -1,27 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns that fit in shared memory: a block takes a tile of neighboring columns, sorts it there
-// and writes it out. Longer columns are cut into runs, which are sorted the same way into the
-// workspace; or, where there are two, by the two blocks of a cluster, which then merge their
-// halves.
+// Columns that fit in shared memory: a block takes a tile of neighboring columns, sorts it there,
+// and stores it. A launch has one of four modes:
 //
-// A row of a tile should be a whole sector of memory. Where that many columns do not fit, the
-// blocks of a cluster share a wide tile: each loads and stores some rows of all columns, and sorts
-// its own columns.
+//   plain    a run is a whole column, which a block sorts by itself
+//   runs     longer columns are cut into runs, which are sorted likewise into the workspace
+//   paired   a column is two runs, of the two blocks of a cluster, which then merge their halves
+//   sharing  the blocks of a cluster share a tile, so that its rows are whole sectors of memory:
+//            each loads and stores some rows of all columns, and sorts columns of its own
 #pragma once
 
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/math/packed_key.hpp>
-#include <slicesort/detail/math/raw_key.hpp>
 #include <slicesort/detail/sort/device/columns_view.hpp>
 #include <slicesort/detail/sort/device/key_tile.hpp>
 #include <slicesort/detail/sort/device/merge_pair.hpp>
-#include <slicesort/detail/sort/device/row_words.hpp>
-#include <slicesort/detail/sort/device/sorted_runs.hpp>
+#include <slicesort/detail/sort/device/run_column.hpp>
 #include <slicesort/detail/sort/device/tile_network.hpp>
-#include <slicesort/dtype.hpp>
-#include <slicesort/policies/order.hpp>
 #include <slicesort/tensor_view.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -37,16 +34,14 @@ inline constexpr int tile_levels = sizeof(T) == 2 || (sizeof(T) == 4 && Block::b
 template <class View>
 struct sort_tile_body {
   static constexpr int max_threads = 512;
-  // Rows that a thread has under way. With more, 16-bit types would take over 64 registers.
-  static constexpr int at_once = 4;
   using T = typename View::element;
 
   View view;
-  index_t first_column, columns;  // of all samples' columns, those sorted by this launch
+  index_t first_column, columns;  // those that this launch sorts, of all samples' columns
   int width = 1;                  // columns of a block, a power of two
   int run_rows = 0;               // rows that are sorted at once: a multiple of 32 where runs > 1
   int runs = 1;                   // of a column
-  bool paired = false;            // two runs, of two blocks in a cluster, one column wide
+  bool paired = false;            // runs == 2, width == 1
   int sharing = 1;                // blocks in a cluster that share a tile of so many times `width`
                                   // columns: a power of two; where runs == 1
   index_t tiles = 1;              // of one run: so many have all columns
@@ -56,7 +51,7 @@ struct sort_tile_body {
   using tile_type = key_tile<packed_key<T, false>, 4>;
   struct memory {
     tile_type tile;
-    std::uint32_t* lossy;  // [sharing]: of every block, if they share, whether its rows were lossy
+    std::uint32_t* lossy;  // [sharing]: of every block, if they share, true if its rows were lossy
   };
   template <class SharedAllocator>
   SLICESORT_HD_INLINE memory shared(SharedAllocator& shared_memory) const {
@@ -73,77 +68,53 @@ struct sort_tile_body {
   template <class Block>
   SLICESORT_HD_INLINE void operator()(Block& block) const {
     memory const m = shared(block);
-    key_tile<packed_key<T, Block::fast_double>, tile_levels<Block, T>> const tile{
-        m.tile.high, m.tile.low, m.tile.pitch};
-    // The network is in one place, for it is most of the code.
-    bool lossy =
-        sharing > 1 ? load_shared(block, tile, m.lossy) : load(block, tile, walk_of(block));
-    sort(block, tile);
+    using keys = packed_key<T, Block::fast_double>;
+    key_tile<keys, tile_levels<Block, T>> const tile{m.tile.high, m.tile.low, m.tile.pitch};
+    bool lossy = load(block, tile, m.lossy);
+
+    // The columns that lie in this block.
+    int const first = sharing > 1 ? block.cluster_rank() * width : 0;
+    column const sorted = column_of_tile(block, first + (block.rank() & (width - 1)));
+    tile_network<keys, tile_levels<Block, T>, Block>(block, tile, width, sorted.valid)
+        .sort(rows_from(sorted.first_row));
+
     if (sharing > 1) {
       block.sync_cluster();
       for (int i = 0; i < sharing; ++i) lossy |= m.lossy[i] != 0;
     }
     // Computed anew, for the network needs all registers.
-    tile_walk const walk = walk_of(block);
-    column_part const c = part_of(block, walk.column);
+    thread_rows const walk = rows_of_thread(block);
+    column const c = column_of_tile(block, walk.column);
+    int const place = walk.column & (width - 1);
     if (lossy || paired) {
       if (sharing > 1)
-        restore(c, of_owner(block, tile), walk);
+        c.restore(view, tile_of_owner(block, tile), place, walk);
       else
-        restore(c, tile, walk);
+        c.restore(view, tile, place, walk);
       if (cluster() > 1)
         block.sync_cluster();
       else
         block.sync();
     }
-    if (paired) {
+    if (paired)
       merge_pair(block, tile, view, c.at, c.ascending, run_rows);
-    } else if (sharing > 1) {
-      store(c, of_owner(block, tile), walk, lossy);
-    } else {
-      store(c, tile, walk, lossy);
-    }
-    copy_tail(c, walk);
+    else if (sharing > 1)
+      c.store(view, tile_of_owner(block, tile), place, walk, lossy, runs > 1, out);
+    else
+      c.store(view, tile, place, walk, lossy, runs > 1, out);
+    c.copy_tail(view, walk);
     if (cluster() > 1) block.sync_cluster();  // others may still read this block's memory
   }
 
  private:
-  using bits = bits_t<T>;
+  using column = run_column<View>;
 
-  // The rows of one run in one column.
-  struct column_part {
-    index_t number, first_row;  // column of the launch
-    typename View::column_index at{};
-    int rows = 0, valid = 0;
-    bool ascending = true;
-
-    SLICESORT_HD_INLINE column_part(sort_tile_body const& body, index_t column, index_t row)
-        : number(column), first_row(row) {
-      if (column >= body.columns) return;  // a tile may be wider than what is left
-      at = body.view.locate(body.first_column + column);
-      ascending = body.view.ascending(at);
-      index_t const here = body.view.rows(at) - row, left = body.view.valid(at) - row;
-      rows = static_cast<int>(here < 0 ? 0 : here < body.run_rows ? here : body.run_rows);
-      valid = static_cast<int>(left < 0 ? 0 : left < rows ? left : rows);
-    }
-  };
-
-  // A thread's way through the rows that its block loads and stores. It stays in one column.
-  struct tile_walk {
-    int column;       // of the tile, or of the one that blocks share
-    int first, step;  // rows
-    int from, to;     // the block's rows
-
-    SLICESORT_HD_INLINE row_range rows(int begin, int end) const {
-      return {(begin < from ? from : begin) + first, step, end < to ? end : to};
-    }
-  };
   // Loads and stores follow memory; the network does not care.
   template <class Block>
-  SLICESORT_HD_INLINE tile_walk walk_of(Block& block) const {
-    detail::tile_walk const all(Block::opaque(block.rank()), block.size(), tile_columns(),
-                                view.rows_adjacent());
-    tile_walk walk{all.column, all.first_row, all.step, 0, run_rows};
+  SLICESORT_HD_INLINE thread_rows rows_of_thread(Block& block) const {
+    tile_walk const order(Block::opaque(block.rank()), block.size(), tile_columns(),
+                          view.rows_adjacent());
+    thread_rows walk{order.column, order.first_row, order.step, 0, run_rows};
     if (sharing > 1) {
       int const share = divide_up(run_rows, sharing);
       walk.from = block.cluster_rank() * share;
@@ -151,144 +122,51 @@ struct sort_tile_body {
     }
     return walk;
   }
-
-  // The blocks of a cluster that share a tile load some rows each, and say whether any was lossy.
-  template <class Block, class Tile>
-  SLICESORT_HD_INLINE bool load_shared(Block& block, Tile tile, std::uint32_t* lossy) const {
-    block.sync_cluster();  // before this the others need not have begun
-    bool const mine = load(block, of_owner(block, tile), walk_of(block));
-    if (block.rank() < sharing)
-      block.map_shared_rank(lossy, block.rank())[block.cluster_rank()] = mine;
-    block.sync_cluster();
-    return mine;
-  }
-  // The tile that has the column of this thread's walk, among those of the blocks that share.
-  template <class Block, class Tile>
-  SLICESORT_HD_INLINE Tile of_owner(Block& block, Tile mine) const {
-    int const owner = walk_of(block).column >> log2_of(width);
-    Tile tile = mine;
-    tile.high = block.map_shared_rank(mine.high, owner);
-    if constexpr (Tile::keys::has_low) tile.low = block.map_shared_rank(mine.low, owner);
-    return tile;
-  }
-
-  // Sorts the columns that lie in this block.
-  template <class Block, class Tile>
-  SLICESORT_HD_INLINE void sort(Block& block, Tile tile) const {
-    int const first = sharing > 1 ? block.cluster_rank() * width : 0;
-    column_part const c = part_of(block, first + (block.rank() & (width - 1)));
-    tile_network<typename Tile::keys, tile_levels<Block, T>, Block>(block, tile, width, c.valid)
-        .sort(rows_from(c.first_row));
-  }
   template <class Block>
-  SLICESORT_HD_INLINE auto part_of(Block& block, int column_of_tile) const {
+  SLICESORT_HD_INLINE column column_of_tile(Block& block, int number) const {
     // Blocks of a cluster are neighbors; else those of neighboring tiles are.
     index_t tile = block.index() >> log2_of(cluster()), run = paired ? block.index() & 1 : 0;
     if (runs > 1 && !paired) {
       run = tile / tiles;
       tile -= run * tiles;
     }
-    return column_part(*this, tile * tile_columns() + column_of_tile, run * run_rows);
+    return column(view, first_column, columns, run_rows, tile * tile_columns() + number,
+                  run * run_rows);
   }
-
   // Rows of a run, wherever its columns end.
   SLICESORT_HD_INLINE int rows_from(index_t first_row) const {
-    index_t const left = view.length() - first_row;
-    return static_cast<int>(left < run_rows ? left : run_rows);
+    index_t const below = view.length() - first_row;
+    return static_cast<int>(below < run_rows ? below : run_rows);
+  }
+  // The tile that has the column of this thread, among those of the blocks that share.
+  template <class Block, class Tile>
+  SLICESORT_HD_INLINE Tile tile_of_owner(Block& block, Tile tile) const {
+    int const owner = rows_of_thread(block).column >> log2_of(width);
+    Tile owned = tile;
+    owned.high = block.map_shared_rank(tile.high, owner);
+    if constexpr (Tile::keys::has_low) owned.low = block.map_shared_rank(tile.low, owner);
+    return owned;
   }
 
-  // Ends with a barrier. Whether any value that the block loads cannot be told from its key.
+  // Ends with a barrier. Returns true if some value that the block loads cannot be told from its
+  // key; blocks that share tell each other.
   template <class Block, class Tile>
-  SLICESORT_HD_INLINE bool load(Block& block, Tile tile, tile_walk walk) const {
-    bool const lossy = load<Block>(part_of(block, walk.column), tile, walk);
+  SLICESORT_HD_INLINE bool load(Block& block, Tile tile, std::uint32_t* lossy) const {
+    if (sharing == 1) return load_rows(block, tile, rows_of_thread(block));
+    block.sync_cluster();  // before this the others need not have begun
+    bool const own_lossy = load_rows(block, tile_of_owner(block, tile), rows_of_thread(block));
+    if (block.rank() < sharing)
+      block.map_shared_rank(lossy, block.rank())[block.cluster_rank()] = own_lossy;
+    block.sync_cluster();
+    return own_lossy;
+  }
+  template <class Block, class Tile>
+  SLICESORT_HD_INLINE bool load_rows(Block& block, Tile tile, thread_rows walk) const {
+    bool const lossy = column_of_tile(block, walk.column)
+                           .template load<Block>(view, tile, walk.column & (width - 1), walk);
     if constexpr (has_lossy_keys<T>) return block.any(lossy);
     block.sync();
     return false;
-  }
-  template <class Block, class Tile>
-  SLICESORT_HD_INLINE bool load(column_part const& c, Tile tile, tile_walk walk) const {
-    row_range const rows = walk.rows(0, c.valid);
-    if (rows.first >= rows.end) return false;
-    auto x = view.values(c.at).walk(c.first_row, rows);
-    int const column = walk.column & (width - 1);
-    bool lossy = false;
-    copy_rows<at_once>(
-        rows, [&](int) { return bit_cast<bits>(x.next()); },
-        [&](int n, bits value) {
-          lossy |= key_alters<T>(value);
-          tile.store(tile.position(n, column),
-                     key_of<Block, Tile>(value, c.ascending, static_cast<std::uint32_t>(n)));
-        });
-    return lossy;
-  }
-
-  // Keys of 16 bits are made in the block's own way, which is quicker.
-  template <class Block, class Tile>
-  static SLICESORT_HD_INLINE auto key_of(bits value, bool ascending, std::uint32_t row) {
-    if constexpr (sizeof(T) == 2)
-      return row_words<T, 65536>::template make<Block>(value, ascending ? 0u : ~0u, row);
-    else
-      return Tile::keys::make(value, ascending, row);
-  }
-
-  // Replaces keys by values, so that x, which may be y, is not read any more once y is written.
-  template <class Tile>
-  SLICESORT_HD_INLINE void restore(column_part const& c, Tile tile, tile_walk walk) const {
-    row_range const rows = walk.rows(0, c.valid);
-    if (rows.first >= rows.end) return;
-    auto const x = view.values(c.at);
-    int const column = walk.column & (width - 1);
-    for (int n = rows.first; n < rows.end; n += rows.step) {
-      int const offset = tile.position(n, column);
-      auto const w = tile.load(offset);
-      std::uint32_t const row = Tile::keys::row(w);
-      bits const value = Tile::keys::value(w, c.ascending);
-      tile.store_value(offset, key_loses<T>(value) ? bit_cast<bits>(x[c.first_row + row]) : value,
-                       row);
-    }
-  }
-
-  template <class Tile>
-  SLICESORT_HD_INLINE void store(column_part const& c, Tile tile, tile_walk walk,
-                                 bool restored) const {
-    if (c.rows == 0) return;
-    int const column = walk.column & (width - 1);
-    auto const row = [&](int n) {
-      int const at = tile.position(n, column);
-      return restored ? tile.row(at) : Tile::keys::row(tile.load(at));
-    };
-    auto const value = [&](int n) {
-      int const at = tile.position(n, column);
-      return bit_cast<T>(restored ? tile.template value<bits>(at)
-                                  : Tile::keys::value(tile.load(at), c.ascending));
-    };
-    row_range const rows = walk.rows(0, c.valid);
-    if (runs > 1) {
-      index_t const at = out.offset(c.number) + c.first_row;
-      auto const start = static_cast<std::uint32_t>(c.first_row);
-      T* const values = out.values + at;
-      copy_rows<at_once>(rows, value, [&](int n, T number) { values[n] = number; });
-      std::uint32_t* const sources = out.rows + at;
-      if (out.rows != nullptr)
-        copy_rows<at_once>(rows, row,
-                           [&](int n, std::uint32_t from) { sources[n] = start + from; });
-      return;
-    }
-    if (view.needs_values() && rows.first < rows.end) {
-      auto y = view.results(c.at).walk(0, rows);
-      copy_rows<at_once>(rows, value, [&](int, T number) { y.next() = number; });
-    }
-    if (view.needs_rows()) view.numbers(c.at).template set_rows<at_once>(0, rows, row);
-  }
-
-  // Rows past the sample's length stay where they are.
-  SLICESORT_HD_INLINE void copy_tail(column_part const& c, tile_walk walk) const {
-    row_range const rows = walk.rows(c.valid, c.rows);
-    for (int n = rows.first; n < rows.end; n += rows.step) {
-      index_t const row = c.first_row + n;
-      if (view.needs_values()) view.results(c.at)[row] = view.values(c.at)[row];
-      if (view.needs_rows()) view.numbers(c.at).set(row, static_cast<std::uint32_t>(row));
-    }
   }
 };
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
-#include <slicesort/detail/host/store_rows.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/detail/sort/host/sort_tile.hpp>
 

@@ -62,14 +62,14 @@ struct sort_scratch {
 };
 
 template <class T, class Order>
-column_tile<T> make_sort_tile(columns_to_sort<T, Order> const& all, column_range const& columns) {
-  tile_rows const rows(columns, all.lengths);
-  column_tile<T> t;
-  t.x = all.x.data(), t.x_at = {columns, all.x.strides()};
-  t.y = all.y.data(), t.y_at = {columns, all.y.strides()};
-  t.perm = all.perm.data();
-  t.perm_at = t.perm != nullptr ? tile_operand(columns, all.perm.strides()) : t.y_at;
-  t.perm_width = all.perm.width();
+void open_tile(columns_to_sort<T, Order> const& params, column_range const& columns,
+               column_tile<T>& t) {
+  tile_rows const rows(columns, params.lengths);
+  t.x = params.x.data(), t.x_at = {columns, params.x.strides()};
+  t.y = params.y.data(), t.y_at = {columns, params.y.strides()};
+  t.perm = params.perm.data();
+  t.perm_at = t.perm != nullptr ? tile_operand(columns, params.perm.strides()) : t.y_at;
+  t.perm_width = params.perm.width();
   t.width = columns.width, t.rows = rows.longest, t.ragged = !rows.uniform;
   t.group = t.rows, t.destinations = nullptr;
   for (int lane = 0; lane < tile_columns; ++lane) {
@@ -77,13 +77,12 @@ column_tile<T> make_sort_tile(columns_to_sort<T, Order> const& all, column_range
     t.flip[lane] = 0;
   }
   columns.for_each([&](int lane, index_t, index_t channel) {
-    if (!ascends(all.order, channel, columns.extents.channels))
+    if (!ascends(params.order, channel, columns.extents.channels))
       t.flip[lane] = static_cast<bits_t<T>>(~bits_t<T>{0});
   });
   t.stream = worth_streaming<T>(columns.extents) && t.y_at.on_lines(t.y, sizeof(T)) &&
              (t.perm == nullptr || t.perm_at.on_lines(t.perm, static_cast<index_t>(t.perm_width)));
   t.stream_perm = t.stream;
-  return t;
 }
 
 // Copies the rows past the longest column of the tile; in the permutation each stands for itself.
@@ -103,29 +102,26 @@ void copy_rows_past_tile(column_tile<T> const& t, index_t length) {
 
 // Sorts all columns; scratch_of(slot) is the sort_scratch of a slot.
 template <class T, class Order, class ScratchOf>
-void sort_columns(host_exec const& on, columns_to_sort<T, Order> const& all,
+void sort_columns(host_exec const& on, columns_to_sort<T, Order> const& params,
                   ScratchOf const& scratch_of) {
-  extents3 const e = all.x.extents();
-  isa const set = chosen_isa(on.instructions);
+  extents3 const e = params.x.extents();
+  tile_sort<T> const sort_tiles =
+      tile_sort_of<T>(chosen_isa(on.instructions), params.perm.data() != nullptr);
   sort_task<T> const shape(e, on.threads);
   for_each_task(on, shape.count(e), [&](unsigned slot, index_t task) {
     sort_scratch<T> scratch = scratch_of(slot);
-    if (shape.radix) {
-      column_tile<T> const t = make_sort_tile(all, columns_of_tile(e, task, shape.columns));
-      scratch.radix.run(t);
-      return copy_rows_past_tile(t, e.length);
+    column_tile<T> tiles[2];
+    int const count = shape.radix ? 1 : tiles_in_task(e, task, shape.tiles);
+    for (int i = 0; i < count; ++i) {
+      open_tile(params, columns_of_tile(e, task * shape.tiles + i, shape.columns / shape.tiles),
+                tiles[i]);
+      tiles[i].scratch = scratch.networks[i];
     }
-    with_tiles_of_task(
-        e, task, shape.tiles,
-        [&](int i, column_range const& columns) {
-          column_tile<T> t = make_sort_tile(all, columns);
-          t.scratch = scratch.networks[i];
-          return t;
-        },
-        [&](column_tile<T> const* tiles, int count) {
-          sort_tiles(set, tiles, count);
-          for (int i = 0; i < count; ++i) copy_rows_past_tile(tiles[i], e.length);
-        });
+    if (shape.radix)
+      scratch.radix.run(tiles[0]);
+    else
+      sort_tiles(tiles, count);
+    for (int i = 0; i < count; ++i) copy_rows_past_tile(tiles[i], e.length);
   });
 }
 

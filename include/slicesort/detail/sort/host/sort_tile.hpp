@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SIMD sorter of a tile on every instruction set, chosen at run time, so that a binary built
-// for the baseline processor is fast on newer ones.
+// A tile to sort, and its SIMD sorter on every instruction set. The set is chosen at run time, so
+// that a binary built for the baseline processor is fast on newer ones.
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
-#include <slicesort/detail/host/simd/vectors.hpp>
 #include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
+#include <slicesort/saved.hpp>
+#include <slicesort/tensor_view.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,13 +19,58 @@
 
 SLICESORT_DETAIL_BEGIN
 
-#define SLICESORT_TARGET_TEXT <slicesort/detail/sort/host/simd_table.inl>
+// The most rows of a tile that has several groups.
+inline constexpr int tile_rows_of_groups = 256;
+
+// A tile to sort, each group of its rows by itself.
+template <class T>
+struct column_tile {
+  T const* x;
+  T* y;
+  void* perm;  // null when not saved
+  index_width perm_width;
+  tile_operand x_at, y_at, perm_at;
+  int width;                     // columns in use
+  index_t rows;                  // rows to sort: the longest column
+  index_t valid[tile_columns];   // rows of each column that take part
+  bool ragged;                   // some column is shorter than `rows`
+  bits_t<T> flip[tile_columns];  // all ones where the column descends
+  bool stream;                   // store y around the cache
+  bool stream_perm;              // store perm around the cache
+  index_t group;                 // rows that are sorted together; perm numbers them from 0
+  // Where in its group each sorted row goes; null: row k goes to k.
+  std::uint16_t const* destinations;
+  unsigned char* scratch;  // tile_scratch_bytes<T>(rows)
+};
+
+// Rows of scratch between the parts of a tile. At a power-of-two length neither the parts nor the
+// rows within one may fall on the same cache sets: a row is left out after every 256 or more.
+constexpr std::size_t tile_pitch(std::size_t rows) { return rows + rows / 256 + 4; }
+
+// Scratch bytes per row of a tile, the most that any instruction set takes: keys and indices of 32
+// columns, and the composites of one part, by which ties are put in order.
+template <class T>
+inline constexpr std::size_t tile_row_bytes = sizeof(T) == 2 ? 4 * tile_columns
+                                                             : 2 * sizeof(T) * tile_columns +
+                                                                   (sizeof(T) == 4 ? 32 : 64);
+
+template <class T>
+constexpr std::size_t tile_scratch_bytes(index_t rows) {
+  return tile_row_bytes<T> * tile_pitch(static_cast<std::size_t>(rows));
+}
+
+#define SLICESORT_TARGET_TEXT <slicesort/detail/sort/host/tile_sorter.inl>
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
-// Sorts one tile or two, whose rows must fit 16-bit indices. Two should lie side by side.
+// The sorter of one tile or two whose rows fit 16-bit indices. Two should lie side by side.
+// `with_indices`: their permutation is wanted.
 template <class T>
-void sort_tiles(isa set, column_tile<T> const* tiles, int count) {
-  with_isa(set, [&](auto target) { sort_tiles(target, tiles, count); });
+using tile_sort = void (*)(column_tile<T> const* tiles, int count);
+template <class T>
+tile_sort<T> tile_sort_of(isa set, bool with_indices) {
+  tile_sort<T> sort_tiles = nullptr;
+  with_isa(set, [&](auto target) { choose_tile_sort(target, with_indices, sort_tiles); });
+  return sort_tiles;
 }
 
 SLICESORT_DETAIL_END

@@ -2,7 +2,7 @@
 // Stability. A network leaves the indices of equal keys in any order; here they are sorted within
 // each run of equal keys. A few are sorted by insertion; many by a second sort, of composites
 // (first row of the run | index), which costs less than the first sort. Included once per
-// instruction set, after codec.inl and network.inl.
+// instruction set, after codec.inl and bitonic.inl.
 
 // Puts the indices of two neighboring rows, a before b, in order where the keys are equal. Returns
 // whether any had to be exchanged.
@@ -53,19 +53,44 @@ inline constexpr int composite_parts(pairs<Lane> const*) {
   return 1;
 }
 
-// The functions above for the row of 32-bit keys that AVX-512 has.
-// clang-format off
+// The functions above for the row of 32-bit keys that AVX-512 has: flags are a bit per column, and
+// composites come in two parts of 16 columns.
 #if SLICESORT_VECTOR_BYTES == 64
-#  include <slicesort/detail/sort/host/wide_ties.inl>
+SLICESORT_INLINE bool exchange_ties(wide_pairs& a, wide_pairs& b) {
+  mask32 const swap = wide_pairs::inverted(a, b);
+  if (swap == 0) return false;
+  wide_pairs::swap_indices(swap, a, b);
+  return true;
+}
+SLICESORT_INLINE mask32 tie_flags(wide_pairs const& a, wide_pairs const& b) {
+  return wide_pairs::inverted(a, b);
+}
+
+inline void compose_ties(wide_pairs const* w, std::size_t n, int part, keys<std::uint32_t>* out) {
+  using V = wide_pairs::vector;
+  V first = broadcast<V>(0u), before = first;
+  for (std::size_t i = 0; i < n; ++i) {
+    wide_pairs const& r = w[row_at<wide_pairs>(i)];
+    V const key = part == 0 ? r.key : r.key_high;
+    first = select(equal(key, before), first, broadcast<V>(static_cast<std::uint32_t>(i)));
+    before = key;
+    out[row_at<keys<std::uint32_t>>(i)].key = first << 16 | wide_codec<float>::index_half(r, part);
+  }
+}
+inline void adopt_indices(keys<std::uint32_t> const* from, std::size_t n, int part, wide_pairs* w) {
+  for (std::size_t i = 0; i < n; ++i)
+    store_lanes(reinterpret_cast<char*>(&w[row_at<wide_pairs>(i)].index) + 32 * part,
+                convert<vec<std::uint16_t, 16>>(from[row_at<keys<std::uint32_t>>(i)].key));
+}
+inline constexpr int composite_parts(wide_pairs const*) { return 2; }
 #endif
-// clang-format on
 
 template <class Row>
 void sort_tied_indices(Row* w, std::size_t n, void* scratch) {
   auto* const composites = static_cast<keys<typename Row::lane>*>(scratch);
   for (int part = 0; part < composite_parts(w); ++part) {
     compose_ties(w, n, part, composites);
-    network<keys<typename Row::lane>>::sort(composites, n);
+    bitonic<keys<typename Row::lane>>::sort(composites, n);
     adopt_indices(composites, n, part, w);
   }
 }

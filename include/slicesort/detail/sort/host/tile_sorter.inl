@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts one tile, each group of its rows by itself: loads keys, sorts every part, makes the order
-// of equal keys stable, and restores what the keys had lost of the values; tile_writer.inl stores.
-// A part is the `row::lanes` columns that one row of keys holds. Included once per instruction set,
-// after ties.inl.
+// The tile sorter for one instruction set. It sorts each group of a tile's rows by itself: loads
+// keys, sorts every part, makes the order of equal keys stable, restores what the keys had lost of
+// the values, and stores. A part is the `row::lanes` columns that one row of keys holds.
+
+// clang-format off
+#include <slicesort/detail/sort/host/rows.inl>
+#include <slicesort/detail/sort/host/bitonic.inl>
+#include <slicesort/detail/sort/host/codec.inl>
+#include <slicesort/detail/sort/host/ties.inl>
+#include <slicesort/detail/sort/host/tile_writer.inl>
+// clang-format on
 
 template <class T, class Codec>
 class tile_sorter {
@@ -11,6 +18,8 @@ class tile_sorter {
   using row = typename Codec::row;
   static constexpr int lanes = row::lanes, parts = tile_columns / lanes;
   static constexpr int batch = 8;  // rows moved at a time: few enough to stay in cache at any pitch
+
+  using codec = Codec;
 
   explicit tile_sorter(column_tile<T> const& tile)
       : t_(tile),
@@ -33,12 +42,21 @@ class tile_sorter {
         if (!Codec::has_index && changed_[p]) return false;
         if (!order_[p].broken() && !t_.ragged) continue;
         unsorted_[p] = true;
-        sort_run(part(p) + row_at<row>(first), rows);
+        row* const w = part(p) + row_at<row>(first);
+        if (n_ > run_rows) {
+          bitonic<row>::sort(w, rows);
+          continue;
+        }
+        std::size_t const group = static_cast<std::size_t>(t_.group);
+        for (std::size_t i = 0; i < rows; i += group) {
+          bitonic<row>::sort(w + i, least(group, rows - i));
+          repair(w + i, least(group, rows - i));
+        }
       }
     }
     for (int p = 0; p < used_parts(); ++p)
       if (unsorted_[p] && n_ > run_rows) {
-        network<row>::sort(part(p), n_, run_rows);
+        bitonic<row>::sort(part(p), n_, run_rows);
         repair(part(p), n_);
       }
     return true;
@@ -112,14 +130,6 @@ class tile_sorter {
         }
   }
 
-  void sort_run(row* w, std::size_t n) {
-    if (n_ > run_rows) return network<row>::sort(w, n);
-    std::size_t const group = static_cast<std::size_t>(t_.group);
-    for (std::size_t i = 0; i < n; i += group) {
-      network<row>::sort(w + i, least(group, n - i));
-      repair(w + i, least(group, n - i));
-    }
-  }
   void repair(row* w, std::size_t rows) {
     if constexpr (Codec::needs_repair) repair_ties(w, rows, spare_);
     (void)w, (void)rows;
@@ -164,3 +174,30 @@ class tile_sorter {
   bool changed_[static_cast<std::size_t>(parts)] = {},
        unsorted_[static_cast<std::size_t>(parts)] = {};
 };
+
+// Sorts one tile or two. A codec that keeps no indices gives up, having stored nothing, if values
+// must be restored by them.
+template <class T, class Codec>
+void sort_tiles(column_tile<T> const* tiles, int count) {
+  using sorter = tile_sorter<T, Codec>;
+  sorter sorters[] = {sorter(tiles[0]), sorter(tiles[count - 1])};
+  bool lossy = false;
+  for (int i = 0; i < count; ++i) {
+    bool const sorted = sorters[i].sort();
+    if constexpr (!Codec::has_index)
+      if (!sorted) return sort_tiles<T, indexed_codec<T>>(tiles, count);
+    (void)sorted;
+    lossy |= sorters[i].lossy();
+  }
+  if constexpr (Codec::has_index) {
+    if (lossy) {
+      for (int i = 0; i < count; ++i) sorters[i].restore();
+      return store_tiles<true>(sorters, count);
+    }
+  }
+  store_tiles<false>(sorters, count);
+}
+template <class T>
+void choose_tile_sort(target, bool with_indices, void (*&chosen)(column_tile<T> const*, int)) {
+  chosen = with_indices ? sort_tiles<T, indexed_codec<T>> : sort_tiles<T, values_codec<T>>;
+}

@@ -7,7 +7,7 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
-#include <slicesort/detail/math/wrap.hpp>
+#include <slicesort/detail/math/row_division.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 

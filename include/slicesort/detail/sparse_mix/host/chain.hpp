@@ -4,7 +4,7 @@
 
 #include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
-#include <slicesort/detail/math/wrap.hpp>
+#include <slicesort/detail/math/row_division.hpp>
 #include <slicesort/detail/sparse_mix/host/simd_table.hpp>
 #include <slicesort/detail/sparse_mix/host/tile.hpp>
 #include <slicesort/detail/sparse_mix/params.hpp>
@@ -35,14 +35,14 @@ class mix_chain {
  public:
   using A = accumulator_t<T>;
 
-  mix_chain(mix_call<T> const& call, column_run run, index_t length, A* staged)
+  mix_chain(mix_call<T> const& call, column_chunk run, index_t length, A* staged)
       : call_(call),
         run_(run),
         rows_(valid_rows(call.lengths, run.batch, length)),
         staged_(staged) {}
 
   mix_call<T> const& call() const { return call_; }
-  column_run const& run() const { return run_; }
+  column_chunk const& run() const { return run_; }
   index_t rows() const { return rows_; }
 
   // Copies the valid rows of the chain's channels from a tensor to a tile, and back.
@@ -147,7 +147,7 @@ class mix_chain {
   T* first_of(tensor3<T> t) const { return t.data() + t.offset(run_.batch, 0, run_.channel); }
 
   mix_call<T> const& call_;
-  column_run const run_;
+  column_chunk const run_;
   index_t const rows_;
   A* const staged_;
 };

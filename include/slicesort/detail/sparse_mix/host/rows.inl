@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops of sparse_mix over the rows of a tile. Included once per instruction set, after
-// row_transfer.inl.
+// rows.inl.
 
 // One factor: every row of the result is a sum of weighted rows. The sums of `rows` rows and
 // `across` vectors stay in registers, so a weight is loaded once for `across` vectors. Where the
@@ -183,7 +183,7 @@ struct mix_add {
 
 template <class T>
 void choose_kernels(target, mix_kernels<T>& use) {
-  using transfer = row_transfer<T, mix_columns>;
+  using transfer = simd_rows<T, mix_columns>;
   use.sums = mix_sums<T>::run;
   use.dots = mix_dots<T>::run;
   use.dots_of_round = number_lanes<T>::count;

@@ -2,8 +2,8 @@
 // The kernels of sparse_mix, on every instruction set.
 #pragma once
 
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/host/simd/number_lanes.hpp>
-#include <slicesort/detail/host/simd/row_transfer.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/detail/sparse_mix/host/tile.hpp>
 #include <slicesort/dtype.hpp>

@@ -44,7 +44,7 @@ struct attention_map_slot {
 template <class T>
 struct attention_map_layout {
   accumulator_t<T>* distance_sums;
-  slots<attention_map_slot<T>, attention_shape, index_t> each;
+  per_thread<attention_map_slot<T>, attention_shape, index_t> each;
 
   attention_map_layout(arena& a, host_exec const& on, attention_shape const& s)
       : distance_sums(take_distance_sums<accumulator_t<T>>(a, s)),
@@ -63,7 +63,7 @@ struct shared_bias_map_slot {
 template <class T>
 struct shared_bias_map_layout {
   index_t tasks;
-  slots<shared_bias_map_slot<T>, attention_shape> each;
+  per_thread<shared_bias_map_slot<T>, attention_shape> each;
 
   shared_bias_map_layout(arena& a, host_exec const& on, attention_shape const& s)
       : tasks(tasks_of_shared(s)), each(a, on.threads, tasks, s) {}

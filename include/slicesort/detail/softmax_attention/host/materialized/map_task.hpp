@@ -7,7 +7,7 @@
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/host/matrix_product.hpp>
-#include <slicesort/detail/host/row_io.hpp>
+#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/softmax_attention/host/backward_tile.hpp>
 #include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
@@ -296,7 +296,7 @@ class attention_map_task {
   attention_map_slot<T> const& m_;
   attention_shape const shape_;
   attention_head const head_;
-  row_io<T> const io_;
+  row_access<T> const io_;
 };
 
 SLICESORT_DETAIL_END

@@ -4,7 +4,7 @@
 // set, after number_lanes.inl.
 
 template <class T, index_t Pitch>
-struct row_transfer {
+struct simd_rows {
   using lanes = number_lanes<T>;
   using A = typename lanes::A;
   using V = typename lanes::V;

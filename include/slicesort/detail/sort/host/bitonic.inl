@@ -6,7 +6,7 @@
 // Included once per instruction set, after rows.inl.
 
 template <class Row>
-struct network {
+struct bitonic {
   static constexpr int fused = Row::fused;
   static constexpr std::size_t block = std::size_t{1} << fused;
 
@@ -15,14 +15,20 @@ struct network {
   static void sort(Row* w, std::size_t n, std::size_t sorted = 1) {
     if (n <= sorted) return;
     if (n <= block) {
-      sort_block(w, n, indices<fused>{});
+      sort_rows(w, n, indices<fused>{});
       return;
     }
     std::size_t half = block;
     while (2 * half < n) half *= 2;
     sort(w, half, sorted);
     sort(w + at(half), n - half, sorted);
-    merge(w, n, half);
+    int const q = first_levels(levels_of(half) + 1);
+    if (q == 1) merge<1>(w, n, half);
+    if (q == 2) merge<2>(w, n, half);
+    if constexpr (fused >= 3)
+      if (q == 3) merge<3>(w, n, half);
+    if constexpr (fused >= 4)
+      if (q == 4) merge<4>(w, n, half);
   }
 
  private:
@@ -76,15 +82,11 @@ struct network {
   static SLICESORT_INLINE void half_level(Row* x, std::index_sequence<At...>) {
     (Row::compare_exchange(x[At], x[At + Half]), ...);
   }
-  template <std::size_t Count, std::size_t... At>
-  static SLICESORT_INLINE void mirror_level(Row* x, std::index_sequence<At...>) {
-    (Row::compare_exchange(x[At], x[Count - 1 - At]), ...);
-  }
 
   // --- passes over memory ---
 
   template <std::size_t... At>
-  static void sort_block(Row* w, std::size_t n, std::index_sequence<At...>) {
+  static void sort_rows(Row* w, std::size_t n, std::index_sequence<At...>) {
     Row x[block] = {(At < n ? w[At] : Row::last())...};
     odd_even_sort<0, block>(x);
     ((At < n ? void(w[At] = x[At]) : void()), ...);
@@ -150,7 +152,7 @@ struct network {
                                            std::index_sequence<At...>) {
     constexpr std::size_t half = sizeof...(At);
     Row x[2 * half] = {low[At * s]..., high[At * s]...};
-    mirror_level<2 * half>(x, std::index_sequence<At...>{});
+    (Row::compare_exchange(x[At], x[2 * half - 1 - At]), ...);
     half_clean<Q - 1>(x);
     half_clean<Q - 1>(x + half);
     ((low[At * s] = x[At]), ...);
@@ -162,35 +164,28 @@ struct network {
                                std::index_sequence<At...>) {
     constexpr std::size_t half = sizeof...(At);
     Row x[2 * half] = {low[At * s]..., (At < valid ? high[At * s] : Row::last())...};
-    mirror_level<2 * half>(x, std::index_sequence<At...>{});
+    (Row::compare_exchange(x[At], x[2 * half - 1 - At]), ...);
     half_clean<Q - 1>(x);
     half_clean<Q - 1>(x + half);
     ((low[At * s] = x[At]), ...);
     ((At < valid ? void(high[At * s] = x[half + At]) : void()), ...);
   }
+  // Merges two sorted runs: the first `half` rows (a power of two) and the n - half after them. The
+  // first pass over memory does Q levels.
   template <int Q>
-  static void mirror_pass(Row* w, std::size_t n, std::size_t half) {
-    std::size_t const s = 2 * half >> Q, missing = 2 * half - n, some = missing < s ? missing : s;
-    for (std::size_t r = 0; r < some; ++r) {
+  static void merge(Row* w, std::size_t n, std::size_t half) {
+    std::size_t const s = 2 * half >> Q, missing = 2 * half - n,
+                      partial = missing < s ? missing : s;
+    for (std::size_t r = 0; r < partial; ++r) {
       std::size_t const first = half + (s - 1 - r), valid = n > first ? (n - first + s - 1) / s : 0;
       mirror_some_rows<Q>(w + at(r), w + at(first), at(s), valid, indices<Q - 1>{});
     }
-    for (std::size_t r = some; r < s;) {
+    for (std::size_t r = partial; r < s;) {
       std::size_t const end = end_of_run(r, s);
       Row *low = w + at(r), *high = w + at(half + (s - 1 - r));
       for (; r < end; ++r, ++low, --high) mirror_rows<Q>(low, high, at(s), indices<Q - 1>{});
     }
-  }
-  // Merges two sorted runs: the first `half` rows (a power of two) and the n - half after them.
-  static void merge(Row* w, std::size_t n, std::size_t half) {
-    int const levels = levels_of(half) + 1, q = first_levels(levels);
-    if (q == 1) mirror_pass<1>(w, n, half);
-    if (q == 2) mirror_pass<2>(w, n, half);
-    if constexpr (fused >= 3)
-      if (q == 3) mirror_pass<3>(w, n, half);
-    if constexpr (fused >= 4)
-      if (q == 4) mirror_pass<4>(w, n, half);
-    clean_parts(w, n, 2 * half >> q);
+    clean_parts(w, n, s);
   }
 
   static int levels_of(std::size_t m) {

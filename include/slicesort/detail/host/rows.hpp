@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of heads between the caller's views, of any strides, and a task's memory, in the
-// accumulator's type.
+// Loads, stores and copies of rows between a tensor and a task's memory: rows of any width in the
+// accumulator's type (row_access), and rows of a tile, 32 elements each (copy_row, store_rows).
 #pragma once
 
 #include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/column_tile.hpp>
+#include <slicesort/detail/host/simd/number_lanes.hpp>
+#include <slicesort/detail/host/simd/target.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 SLICESORT_DETAIL_BEGIN
 
-// The loops of one instruction set (simd/row_transfer.hpp). load moves any number of rows; store
+#define SLICESORT_TARGET_TEXT <slicesort/detail/host/simd/rows.inl>
+#define SLICESORT_TARGET_FMA
+#include <slicesort/detail/host/simd/foreach_target.inl>
+
+// The loops of one instruction set (simd/rows.inl). load moves any number of rows; store
 // and add are called for one at a time.
 template <class T>
-struct row_moves {
+struct row_kernels {
   using A = accumulator_t<T>;
   void (*load)(T const*, index_t pitch, index_t rows, index_t width, A*, index_t to_pitch);
   void (*store)(A const*, index_t rows, index_t width, T*, index_t pitch);
@@ -40,11 +48,11 @@ bool fit_streaming(T const* row, tensor4<T> of) {
 
 // A `Head` is one head of one sample, with `at(tensor, row)`, the first element of a row.
 template <class T>
-class row_io {
+class row_access {
  public:
   using A = accumulator_t<T>;
 
-  explicit row_io(row_moves<T> const& use) : use_(use) {}
+  explicit row_access(row_kernels<T> const& use) : use_(use) {}
 
   // Loads rows [first, first + count), filled up with zeros to `pitch` columns and `padded` rows.
   template <class Head>
@@ -99,7 +107,39 @@ class row_io {
   }
 
  private:
-  row_moves<T> const& use_;
+  row_kernels<T> const& use_;
 };
+
+// Copies a row of `Columns` elements, whole vectors of 16 bytes, to elements of the same size.
+template <bool Stream, int Columns = tile_columns, class From, class To>
+SLICESORT_INLINE void copy_row(From const* from, To* to) {
+  static_assert(sizeof(From) == sizeof(To), "bits move as they are");
+  using V = portable::vec<std::uint64_t, 2>;
+  constexpr int per_vector = static_cast<int>(sizeof(V) / sizeof(To));
+  for (int lane = 0; lane < Columns; lane += per_vector)
+    portable::store_vector<Stream>(to + lane, portable::load_lanes<V>(from + lane));
+}
+
+// The most rows of one call of store_rows.
+inline constexpr int store_batch_rows = 16;
+
+// Stores `count` rows to rows i .. of the tensor, or adds them. With Stream, the caller must call
+// finish_streaming when all is stored.
+template <bool Stream, class T>
+void store_rows(T const* from, index_t i, int count, tile_operand const& at, int width,
+                grad_mode mode, T* to) {
+  T sums[std::size_t{store_batch_rows} * tile_columns];
+  if (mode == grad_mode::accumulate) {
+    gather_rows(to, at, 0, width, i, count, sums, tile_columns);
+    for (int k = 0; k < count; ++k)
+      add_elements(sums + k * tile_columns, from + k * tile_columns, width);
+    from = sums;
+  }
+  if (at.dense)
+    for (int k = 0; k < count; ++k)
+      copy_row<Stream>(from + k * tile_columns, to + at.start[0] + (i + k) * at.pitch);
+  else
+    scatter_rows(from, tile_columns, width, i, count, at, to);
+}
 
 SLICESORT_DETAIL_END

@@ -1,36 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One small call of every operator, for the programs that test how translation units are built and
-// linked together. Operators are found by __has_include so that this file needs none of them.
+// linked together.
 #pragma once
 
 #include <slicesort/slicesort.hpp>
-#if __has_include(<slicesort/multi_permutation.hpp>)
-#  include <slicesort/multi_permutation.hpp>
-#endif
-#if __has_include(<slicesort/linear_attention.hpp>)
-#  include <slicesort/linear_attention.hpp>
-#endif
-#if __has_include(<slicesort/max_exchange.hpp>)
-#  include <slicesort/max_exchange.hpp>
-#endif
-#if __has_include(<slicesort/merge_attention.hpp>)
-#  include <slicesort/merge_attention.hpp>
-#endif
-#if __has_include(<slicesort/permute.hpp>)
-#  include <slicesort/permute.hpp>
-#endif
-#if __has_include(<slicesort/csp.hpp>)
-#  include <slicesort/csp.hpp>
-#endif
-#if __has_include(<slicesort/shuffle.hpp>)
-#  include <slicesort/shuffle.hpp>
-#endif
-#if __has_include(<slicesort/sparse_mix.hpp>)
-#  include <slicesort/sparse_mix.hpp>
-#endif
-#if __has_include(<slicesort/softmax_attention.hpp>)
-#  include <slicesort/softmax_attention.hpp>
-#endif
 
 #include <cstddef>
 #include <cstdint>
@@ -90,15 +63,12 @@ unsigned fingerprint(ss::exec::host on = {}, ss::grad_mode mode = ss::grad_mode:
   sort.backward(on, y.read(), {perm.view()}, dx.view(), scratch, {mode});
   note(dx);
 
-#if __has_include(<slicesort/permute.hpp>)
   ss::permute const again{};
   again.forward(on, y.read(), {perm.view()}, dx.view(), scratch);
   note(dx);
   again.backward(on, x.read(), {perm.view()}, dx.view(), scratch, {mode});
   note(dx);
-#endif
 
-#if __has_include(<slicesort/multi_permutation.hpp>)
   tensor<std::uint16_t> perms(e);
   ss::multi_permutation<ss::ascending> const csp{3};
   csp.forward(on, x.read(), ss::uniform_weights, y.view(), {perms.view()}, scratch);
@@ -113,35 +83,27 @@ unsigned fingerprint(ss::exec::host on = {}, ss::grad_mode mode = ss::grad_mode:
                ss::view(dterm_weights), scratch);
   note(dx);
   for (A v : dterm_weights) seed = hash(v, seed);
-#endif
 
-#if __has_include(<slicesort/max_exchange.hpp>)
   tensor<std::uint16_t> maximum({e.batch, 1, e.channels});
   ss::max_exchange const exchange{};
   exchange.forward(on, x.read(), y.view(), {maximum.view()}, scratch);
   note(y);
   exchange.backward(on, y.read(), {maximum.view()}, dx.view(), scratch, {mode});
   note(dx);
-#endif
 
-#if __has_include(<slicesort/shuffle.hpp>)
   ss::shuffle<ss::per_channel> const mix{7};
   mix.forward(on, x.read(), y.view(), scratch);
   note(y);
   mix.backward(on, y.read(), dx.view(), scratch, {mode});
   note(dx);
-#endif
 
-#if __has_include(<slicesort/csp.hpp>)
   ss::csp const permute{ss::group_size{2}};
   tensor<std::uint8_t> order(permute.saved_extents(e));
   permute.forward(on, x.read(), y.view(), {order.view()}, scratch);
   note(y);
   permute.backward(on, y.read(), {order.view()}, dx.view(), scratch, {mode});
   note(dx);
-#endif
 
-#if __has_include(<slicesort/sinkhorn_csp.hpp>)
   if constexpr (sizeof(T) >= sizeof(float)) {  // other elements are refused
     ss::sinkhorn_csp<> const match{ss::group_size{4}, ss::sinkhorn{1.0, 2}};
     match.forward(on, x.read(), y.view(), scratch);
@@ -149,9 +111,7 @@ unsigned fingerprint(ss::exec::host on = {}, ss::grad_mode mode = ss::grad_mode:
     match.backward(on, y.read(), x.read(), dx.view(), scratch, {mode});
     note(dx);
   }
-#endif
 
-#if __has_include(<slicesort/sparse_mix.hpp>)
   ss::stack_extents const we{3, e.batch, e.length, 4};
   std::vector<T> w(static_cast<std::size_t>(we.size())), dw(w.size());
   for (std::size_t i = 0; i < w.size(); ++i)
@@ -164,9 +124,7 @@ unsigned fingerprint(ss::exec::host on = {}, ss::grad_mode mode = ss::grad_mode:
                    ss::tensor_stack<T>(dw.data(), we), scratch, {mode});
   note(dx);
   for (T v : dw) seed = hash(v, seed);
-#endif
 
-#if __has_include(<slicesort/softmax_attention.hpp>)
   ss::softmax_attention<ss::mask::causal> const attend{};
   ss::tensor4<T const> const heads = ss::split_heads(x.read(), e.channels);
   ss::tensor4<T> const means = ss::split_heads(y.view(), e.channels);
@@ -178,15 +136,11 @@ unsigned fingerprint(ss::exec::host on = {}, ss::grad_mode mode = ss::grad_mode:
   attend.backward(on, heads, {heads, heads, heads}, means, {numbers_view},
                   {ss::split_heads(dx.view(), e.channels)}, scratch, {mode});
   note(dx);
-#endif
 
-#if __has_include(<slicesort/merge_attention.hpp>) && __has_include(<slicesort/softmax_attention.hpp>)
   ss::merge_attention{}.forward(on, {{means, numbers_view}, {heads, numbers_view}},
                                 ss::split_heads(dx.view(), e.channels), ss::no_saved);
   note(dx);
-#endif
 
-#if __has_include(<slicesort/linear_attention.hpp>) && __has_include(<slicesort/softmax_attention.hpp>)
   ss::linear_attention<ss::feature::cosine_reweighted, ss::divisor::at_least,
                        ss::direction::causal> const look_back{};
   look_back.forward(on, {heads, heads, heads}, means, scratch);
@@ -194,7 +148,6 @@ unsigned fingerprint(ss::exec::host on = {}, ss::grad_mode mode = ss::grad_mode:
   look_back.backward(on, heads, {heads, heads, heads}, {ss::split_heads(dx.view(), e.channels)},
                      scratch, {mode});
   note(dx);
-#endif
   return seed;
 }
 

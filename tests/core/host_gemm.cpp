@@ -3,7 +3,7 @@
 // against plain loops, and in parts of all sizes.
 #include "support/gemm_layouts.hpp"
 
-#include <slicesort/detail/core/gemm_layout.hpp>
+#include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/policies/host_gemm.hpp>
 
 #include <doctest/doctest.h>

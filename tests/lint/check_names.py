@@ -1,35 +1,64 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Macros begin with SLICESORT_, and an operator has the same stem everywhere: its backends, test, page,
-bench and kernels, and at least one example; and stands in the list of all operators. The tests compile <op>_op
-of each, unless their build names its tags."""
+"""Macros begin with SLICESORT_. An operator is a folder of include/slicesort/detail/ with a params.hpp: it has the same
+stem in the files that are its own, and every further place that must name it does. Its page shows code that runs. The
+tests compile <op>_op of each, unless their build names its tags."""
 import re
 
 from common import ROOT, files, finish, headers, name, operators
 
-LIST_OF_ALL = "include/slicesort/detail/operators.hpp"
+FILES = ("include/slicesort/{op}.hpp", "include/slicesort/detail/{op}/host.hpp", "include/slicesort/detail/{op}/device.hpp",
+         "tests/{op}/basic.cpp", "docs/operators/{op}.md")
+# A place that names every operator, the text by which it does, a regular expression, and the operators that it has no
+# use for. Kernels that no call in tests/compile/kernels/ reaches are named by check_kernels.py.
+PLACES = (
+    ("include/slicesort/slicesort.hpp", r"<slicesort/{op}\.hpp>", ()),
+    ("include/slicesort/detail/operators.hpp", r"detail/{op}/device\.hpp", ()),
+    ("include/slicesort/equivalent_matrix.hpp", r"\b{op}\b", ("merge_attention",)),  # a sum of parts is no matrix of one x
+    ("tests/compile/all_operators.hpp", r"\bss::{op}\b", ()),
+    ("tests/compile/refused/forgotten_policy.cpp", r"\b{op}\b", ()),
+    ("tests/core/workspace.cpp", r'TEST_CASE\w*\("{op}"', ()),
+    ("tests/every_operator/calls.hpp", r'"{op}(\.forward)?"', ()),
+    ("tests/cuda/calls/named_calls.hpp", r'"{op}\.forward', ("softmax_attention",)),  # it promises no bits between backends
+    ("bench/report/sweep.py", r'"{op}"', ()),
+    (".ci/run", r"\b{op}\b", ()),
+    ("README.md", r"\(docs/operators/{op}\.md\)", ()),
+    ("docs/README.md", r"\(operators/{op}\.md\)", ()),
+    ("docs/operators/README.md", r"\({op}\.md\)", ()),
+    ("docs/design.md", r"`{op}`", ()),
+    ("docs/workspace_and_saved_state.md", r"`{op}`", ()),
+)
+SHOWN = re.compile(r"<!-- from ([^\s:]+)")  # as check_docs.py
 UNITS = "tests/operators/units.cmake"
 
 complaints = []
-units = (ROOT / UNITS).read_text(encoding="utf-8")
 for path in headers():
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         macro = re.match(r"\s*#\s*define\s+(\w+)", line)
         if macro and not macro[1].startswith("SLICESORT_"):
             complaints.append(f"{name(path)}:{number}: macro {macro[1]} must begin with SLICESORT_")
 
-examples = [path.read_text(encoding="utf-8") for path in files(".cpp", ".cu", under="examples")]
+
+def read(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+places = [(path, read(path), pattern, without) for path, pattern, without in PLACES]
+subjects = "".join(path.read_text(encoding="utf-8") for path in files(".cpp", under="bench/cases/host"))
 for op in operators():
-    for place in (f"include/slicesort/{op}.hpp", f"include/slicesort/detail/{op}/host.hpp", f"include/slicesort/detail/{op}/device.hpp",
-                  f"tests/{op}/basic.cpp", f"tests/compile/kernels/{op}.cu", f"bench/cases/host/{op}.cpp", f"docs/operators/{op}.md"):
-        if not (ROOT / place).exists():
-            complaints.append(f"operator {op} has no {place}")
-    if not re.search(rf"detail/{op}/device\.hpp", (ROOT / LIST_OF_ALL).read_text(encoding="utf-8")):
-        complaints.append(f"{LIST_OF_ALL} has no line for the operator {op}")
-    named = re.search(rf"^set\(_slicesort_tags_{op}\b[^)]*\)", units, re.M)
-    for template, tag in re.findall(r"(template <[^>]*>\s*)?struct (\w+_op)\b", (ROOT / f"include/slicesort/detail/{op}/params.hpp").read_text(encoding="utf-8")):
+    for file in FILES:
+        if not (ROOT / file.format(op=op)).exists():
+            complaints.append(f"operator {op} has no {file.format(op=op)}")
+    complaints += [f"{path} does not name the operator {op}: {pattern.format(op=op)}"
+                   for path, text, pattern, without in places if op not in without and not re.search(pattern.format(op=op), text)]
+    named = re.search(rf"^set\(_slicesort_tags_{op}\b[^)]*\)", read(UNITS), re.M)
+    for template, tag in re.findall(r"(template <[^>]*>\s*)?struct (\w+_op)\b", read(f"include/slicesort/detail/{op}/params.hpp")):
         if not (re.search(rf"\"{tag}\b", named[0]) if named else tag == f"{op}_op" and not template):
             complaints.append(f"{UNITS} does not say what the tests compile of {tag}: _slicesort_tags_{op}")
-    if not any(re.search(rf"::{op}\b", text) for text in examples):
-        complaints.append(f"operator {op} is in no example")
+    page = ROOT / f"docs/operators/{op}.md"
+    shown = "".join(map(read, SHOWN.findall(page.read_text(encoding="utf-8")))) if page.exists() else ""
+    if not re.search(rf"::{op}\b", shown):
+        complaints.append(f"{name(page)} shows no code of an example, or of the operator's test, that has ::{op}")
+    if not re.search(rf'"{op}"', subjects):
+        complaints.append(f"operator {op} is no subject of bench/cases/host/")
 finish("names", complaints)

@@ -4,7 +4,7 @@
 /// which the CMake target `slicesort::blas` takes from `find_package(BLAS)`.
 #pragma once
 
-#include <slicesort/detail/core/gemm_layout.hpp>
+#include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/policies/gemm.hpp>
 #include <slicesort/tensor_view.hpp>
 

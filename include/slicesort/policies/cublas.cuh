@@ -3,7 +3,7 @@
 /// umbrella; link with cuBLAS (`slicesort::cublas`).
 #pragma once
 
-#include <slicesort/detail/core/gemm_layout.hpp>
+#include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/policies/gemm.hpp>

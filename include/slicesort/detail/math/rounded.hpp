@@ -32,19 +32,6 @@ SLICESORT_HD inline T rounded(A sum) {
   }
 }
 
-// True if the bits of T are a float's, or its upper half (float and bfloat16): a float unit can
-// compare them.
-template <class T>
-inline constexpr bool is_upper_part_of_float = std::is_same_v<T, float> ||
-                                               (sizeof(T) == 2 &&
-                                                dtype_traits<T>::infinity ==
-                                                    dtype_traits<float>::infinity >> 16);
-template <class T>
-SLICESORT_HD inline float upper_part_of_float(bits_t<T> value) {
-  constexpr int shift = 32 - 8 * static_cast<int>(sizeof(T));
-  return bit_cast<float>(static_cast<std::uint32_t>(value) << shift);
-}
-
 // a * b + c, rounded once. Calls the C library: std::fma of floats is a weak function, which a
 // linker may take from a unit whose compiler split it. Clang under -ffast-math splits every call
 // that it sees; it does not see through a volatile pointer.
@@ -63,6 +50,19 @@ SLICESORT_HD inline A fused_multiply_add(A a, A b, A c) {
   else
     return std::fma(a, b, c);
 #endif
+}
+
+// True if the bits of T are a float's, or its upper half (float and bfloat16): a float unit can
+// compare them.
+template <class T>
+inline constexpr bool is_upper_part_of_float = std::is_same_v<T, float> ||
+                                               (sizeof(T) == 2 &&
+                                                dtype_traits<T>::infinity ==
+                                                    dtype_traits<float>::infinity >> 16);
+template <class T>
+SLICESORT_HD inline float upper_part_of_float(bits_t<T> value) {
+  constexpr int shift = 32 - 8 * static_cast<int>(sizeof(T));
+  return bit_cast<float>(static_cast<std::uint32_t>(value) << shift);
 }
 
 SLICESORT_DETAIL_END

@@ -74,7 +74,7 @@ void with_linear_attention(linear_attention_arguments const& a, F const& f) {
   with_feature(a.feature, [&](auto feature) {
     with_divisor(a.divisor, [&](auto divisor) {
       if (direction.form() == 0)
-        f(ss::linear_attention(feature, divisor, ss::direction::both{}));
+        f(ss::linear_attention(feature, divisor, ss::direction::noncausal{}));
       else
         f(ss::linear_attention(feature, divisor, ss::direction::causal{}));
     });

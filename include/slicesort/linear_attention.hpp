@@ -62,14 +62,14 @@ SLICESORT_OPERATORS_BEGIN
 ///         `cosine_reweighted`, `random_exp`, `random_relu`, `random_fourier`, or a type of yours
 ///         (`feature.hpp`).
 /// @tparam Divisor `divisor::sum_plus`, `at_least` or `none`.
-/// @tparam Direction `direction::both` or `causal`.
+/// @tparam Direction `direction::noncausal` or `causal`.
 template <class Feature = feature::elu_plus_one, class Divisor = divisor::sum_plus,
-          class Direction = direction::both>
+          class Direction = direction::noncausal>
 class linear_attention {
   using op = detail::linear_attention_op<detail::compiled_feature<Feature>>;
   static constexpr bool causal = detail::is_causal<Direction>;
   static_assert(detail::is_direction<Direction>::value,
-                "slicesort: the direction must be direction::both or direction::causal.");
+                "slicesort: the direction must be direction::noncausal or direction::causal.");
 
   // The types of braced arguments in a call whose y, or dy, is a Y.
   template <class Y>
@@ -245,6 +245,6 @@ template <class... Policies>
 linear_attention(Policies...) -> linear_attention<
     detail::first_that_t<detail::is_feature, feature::elu_plus_one, Policies...>,
     detail::first_that_t<detail::is_divisor, divisor::sum_plus, Policies...>,
-    detail::first_that_t<detail::is_direction, direction::both, Policies...>>;
+    detail::first_that_t<detail::is_direction, direction::noncausal, Policies...>>;
 
 SLICESORT_OPERATORS_END

@@ -97,7 +97,6 @@ class strided_view {
         extents_{detail::to_index(m.extent(axis))...},
         strides_{detail::to_index(m.stride(axis))...} {}
 
- private:
   T* data_ = nullptr;
   Extents extents_;
   Strides strides_;
@@ -122,11 +121,11 @@ class tensor3 : public strided_view<T, extents3, strides3> {
 
   /// Elements between `data()` and the element at `[batch, row, channel]`, in 64 bits.
   SLICESORT_HD_ABI_TAG constexpr index_t offset(index_t batch, index_t row, index_t channel) const {
-    strides3 const s = this->strides();
+    strides3 const& s = this->strides_;
     return batch * s.batch + row * s.length + channel * s.channels;
   }
   SLICESORT_HD_ABI_TAG constexpr T& operator()(index_t batch, index_t row, index_t channel) const {
-    return this->data()[offset(batch, row, channel)];
+    return this->data_[offset(batch, row, channel)];
   }
 };
 
@@ -149,8 +148,8 @@ class tensor4 : public strided_view<T, extents4, strides4> {
 
   SLICESORT_HD_ABI_TAG constexpr T& operator()(index_t batch, index_t head, index_t row,
                                                index_t channel) const {
-    strides4 const s = this->strides();
-    return this->data()[batch * s.batch + head * s.heads + row * s.length + channel * s.channels];
+    strides4 const& s = this->strides_;
+    return this->data_[batch * s.batch + head * s.heads + row * s.length + channel * s.channels];
   }
 };
 
@@ -177,14 +176,14 @@ class tensor_stack : public strided_view<T, stack_extents, stack_strides> {
 
   /// One tensor of the stack.
   SLICESORT_HD_ABI_TAG constexpr tensor3<T> operator[](index_t outer) const {
-    T* const first = this->data();
-    return {first == nullptr ? first : first + outer * this->strides().outer,
-            this->extents().each(), this->strides().each()};
+    T* const first = this->data_;
+    return {first == nullptr ? first : first + outer * this->strides_.outer, this->extents_.each(),
+            this->strides_.each()};
   }
   SLICESORT_HD_ABI_TAG constexpr T& operator()(index_t outer, index_t batch, index_t row,
                                                index_t channel) const {
-    stack_strides const s = this->strides();
-    return this->data()[outer * s.outer + batch * s.batch + row * s.length + channel * s.channels];
+    stack_strides const& s = this->strides_;
+    return this->data_[outer * s.outer + batch * s.batch + row * s.length + channel * s.channels];
   }
 };
 

@@ -22,7 +22,7 @@ namespace support {
 // Two samples of three heads, five queries, four keys (five where causal), eight random features.
 // Views are over separate pieces of one buffer.
 template <class Feature = ss::feature::random_exp, class Divisor = ss::divisor::sum_plus,
-          class Direction = ss::direction::both>
+          class Direction = ss::direction::noncausal>
 struct linear_call {
   static constexpr bool causal = std::is_same_v<Direction, ss::direction::causal>;
   static constexpr index_t keys = causal ? 5 : 4;

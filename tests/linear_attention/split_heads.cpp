@@ -33,7 +33,7 @@ class joined {
 
   tensor4<T> view() {
     extents3 const e{heads_.batch, heads_.length, heads_.heads * heads_.channels};
-    return ss::split_heads(tensor3<T>(static_cast<T*>(memory_.get().data), e), heads_.batch);
+    return ss::split_heads(tensor3<T>(static_cast<T*>(memory_.get().data), e), heads_.heads);
   }
   // One head behind the other.
   std::vector<T> values() {
@@ -86,7 +86,7 @@ void for_each_feature(linear_size size, std::uint64_t seed, F const& f) {
     f(op, normal_linear<T>(size, feature, ss::divisor::sum_plus{}, causal, ++seed));
   };
   auto const both = [&](auto feature) {
-    run(feature, ss::direction::both{});
+    run(feature, ss::direction::noncausal{});
     run(feature, ss::direction::causal{});
   };
   both(ss::feature::elu_plus_one{});

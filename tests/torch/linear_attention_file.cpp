@@ -76,6 +76,6 @@ int main(int argc, char** argv) {
         if (r.causal != 0)
           with_operator<ss::direction::causal>(r.feature, f);
         else
-          with_operator<ss::direction::both>(r.feature, f);
+          with_operator<ss::direction::noncausal>(r.feature, f);
       });
 }

@@ -10,7 +10,8 @@ SLICESORT_TYPES_BEGIN
 namespace direction {
 
 /// Every query looks at every key.
-struct both {};
+struct noncausal {};
+using both [[deprecated("is called direction::noncausal")]] = noncausal;
 
 /// Query i looks at keys `0 .. i`; there are as many keys as queries.
 struct causal {};

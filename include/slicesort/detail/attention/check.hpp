@@ -3,7 +3,7 @@
 // saved states.
 #pragma once
 
-#include <slicesort/detail/attention/sizes.hpp>
+#include <slicesort/detail/attention/tensors.hpp>
 #include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/core/view_info.hpp>
 #include <slicesort/error.hpp>
@@ -115,19 +115,23 @@ inline void check_inputs(checker& c, attention_info const& in, attention_lengths
   c.lengths("query_lengths", lengths.queries, in.q.shape.batch, in.q.shape.length);
 }
 
-// Shapes that follow from those of q and v.
+// Shapes that follow from those of q and v. The rules of y are the last of a call.
 struct attention_shapes {
-  attention_view q, k, v;
+  attention_view q, k, v, y;
 
-  attention_shapes(checker& c, extents4 of_q, extents4 of_v)
+  attention_shapes(extents4 of_q, extents4 of_v)
       : q(describe_shape("q", of_q)),
         k(describe_shape("k", {of_q.batch, of_q.heads, of_v.length, of_q.channels})),
-        v(describe_shape("v", of_v)) {
+        v(describe_shape("v", of_v)),
+        y(describe_shape("y", {of_q.batch, of_q.heads, of_q.length, of_v.channels})) {}
+
+  // Checks the inputs, `extra` among them, as check_inputs does.
+  void check_inputs(checker& c, view_info const* extra = nullptr) const {
     for (view_info const& view : {q, k, v}) c.shape(view);
+    if (extra != nullptr) c.shape(*extra);
     check_rows(c, v, q, k, v);
     c.rows_countable(q);
     c.rows_countable(k);
-    c.shape(describe_shape("y", {of_q.batch, of_q.heads, of_q.length, of_v.channels}));
   }
 };
 

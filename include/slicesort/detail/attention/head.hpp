@@ -2,7 +2,7 @@
 // A head of a sample, as tasks of the host see it.
 #pragma once
 
-#include <slicesort/detail/attention/sizes.hpp>
+#include <slicesort/detail/attention/tensors.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/tensor_view.hpp>

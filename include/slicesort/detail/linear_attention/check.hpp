@@ -94,13 +94,14 @@ struct linear_attention_shapes {
 template <class A>
 void check_shapes(checker& c, linear_attention_shapes const& s, feature_rule const& feature,
                   divisor_rule const& divisor, bool causal) {
-  attention_shapes const shapes(c, s.q, s.v);
+  attention_shapes const shapes(s.q, s.v);
   auto const w = describe_w_shape("w", s.w), dw = describe_w_shape("dw", s.dw);
-  c.shape(w);
+  shapes.check_inputs(c, &w);
   check_presence_of_w(c, s.w != extents3{}, s.q.heads, feature.kind);
   if (is_random(feature.kind)) check_w(c, w, shapes.q);
   check_direction(c, causal, shapes.q, shapes.k);
   check_policies<A>(c, feature, divisor);
+  c.shape(shapes.y);
   if (s.dw == extents3{}) return;
   c.shape(dw);
   check_gradient_of_w(c, dw, w, shapes.q, feature.kind);

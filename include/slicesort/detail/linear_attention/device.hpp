@@ -6,12 +6,12 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/device/tuning.hpp>
+#include <slicesort/detail/linear_attention/device/backward.hpp>
 #include <slicesort/detail/linear_attention/device/launch.hpp>
 #include <slicesort/detail/linear_attention/device/launch_backward.hpp>
 #include <slicesort/detail/linear_attention/device/layout.hpp>
 #include <slicesort/detail/linear_attention/device/rows.hpp>
 #include <slicesort/detail/linear_attention/device/tensor_product_tile.hpp>
-#include <slicesort/detail/linear_attention/device/w_gradient.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/policies/products.hpp>

@@ -158,7 +158,7 @@ inline constexpr bool is_causal = std::is_same_v<Direction, direction::causal>;
 template <class Policy, class... Kinds>
 using is_one_of = std::bool_constant<(std::is_same_v<Policy, Kinds> || ...)>;
 template <class Policy>
-using is_direction = is_one_of<Policy, direction::both, direction::causal>;
+using is_direction = is_one_of<Policy, direction::noncausal, direction::causal>;
 template <class Policy>
 using is_divisor = is_one_of<Policy, divisor::sum_plus, divisor::at_least, divisor::none>;
 template <class Policy>

@@ -9,8 +9,7 @@
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/linear_attention/host/causal.hpp>
-#include <slicesort/detail/linear_attention/host/group.hpp>
-#include <slicesort/detail/linear_attention/host/head.hpp>
+#include <slicesort/detail/linear_attention/host/custom_feature.hpp>
 #include <slicesort/detail/linear_attention/host/memory.hpp>
 #include <slicesort/detail/linear_attention/host/noncausal.hpp>
 #include <slicesort/detail/linear_attention/host/simd_table.hpp>
@@ -43,10 +42,10 @@ struct linear_layout {
   }
 };
 
-// Runs f(heads) for each group of heads of each sample: a head_group of linear_both or
+// Runs f(heads) for each group of heads of each sample: a head_group of linear_noncausal or
 // linear_causal.
 template <class T, class Call, class F>
-void for_each_group(host_exec const& on, Call const& p, own_feature<accumulator_t<T>> const& own,
+void for_each_group(host_exec const& on, Call const& p, custom_feature<accumulator_t<T>> const& own,
                     linear_layout<accumulator_t<T>> const& layout, F const& f) {
   linear_attention_shape const s = p.shape();
   if (s.empty()) return;
@@ -70,7 +69,7 @@ void for_each_group(host_exec const& on, Call const& p, own_feature<accumulator_
       if (s.causal)
         run(head_group<linear_causal<T, Call>>(), first + h, std::min(at_once, count - h));
       else
-        run(head_group<linear_both<T, Call>>(), first + h, std::min(at_once, count - h));
+        run(head_group<linear_noncausal<T, Call>>(), first + h, std::min(at_once, count - h));
     portable::finish_streaming<true>();
   });
 }
@@ -98,7 +97,7 @@ void implementation<linear_attention_op<Feature>, host_backend>::forward(
   using A = accumulator_t<T>;
   arena a(w);
   linear_layout<A> const layout(a, on, p.shape(), false);
-  for_each_group<T>(on, p, own_feature<A>::of(p.own), layout,
+  for_each_group<T>(on, p, custom_feature<A>::of(p.own), layout,
                     [&](auto& heads) { std::decay_t<decltype(heads)>::task::forward(heads, p.y); });
 }
 template <class Feature>
@@ -108,7 +107,7 @@ void implementation<linear_attention_op<Feature>, host_backend>::backward(
   using A = accumulator_t<T>;
   arena a(w);
   linear_layout<A> const layout(a, on, p.shape(), true);
-  for_each_group<T>(on, p, own_feature<A>::of(p.own), layout, [&](auto& heads) {
+  for_each_group<T>(on, p, custom_feature<A>::of(p.own), layout, [&](auto& heads) {
     std::decay_t<decltype(heads)>::task::backward(heads, p.dy, p.to, p.mode);
   });
   if (p.to.dw.data() != nullptr) layout.of_w.add_up(on, p.to.dw, p.mode);

@@ -30,7 +30,7 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
-#include <slicesort/detail/attention/sizes.hpp>
+#include <slicesort/detail/attention/tensors.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/linear_attention/feature_rule.hpp>
 #include <slicesort/dtype.hpp>

@@ -31,8 +31,8 @@ struct merge_arithmetic {
 // Also called by code that nvcc compiles for both sides, which takes no lambda of the host alone.
 template <class A>
 struct listed_numbers {
-  softmax_numbers<A> const* of;
-  SLICESORT_HD softmax_numbers<A> operator()(int part) const { return of[part]; }
+  row_statistics<A> const* of;
+  SLICESORT_HD row_statistics<A> operator()(int part) const { return of[part]; }
 };
 
 template <class T>
@@ -52,16 +52,13 @@ class merge_task {
   // The states of a row are read before its state is written, which may be that of part 0.
   void run(index_t head, index_t query) {
     A weights[merged_row<T>::most];
-    softmax_numbers<A> numbers[merged_row<T>::most];
-    for (int i = 0; i < p_.count; ++i) {
-      tensor4<A const> const& state = part(i).state;
-      numbers[i] = {state(sample_, head, query, 0), state(sample_, head, query, 1)};
-    }
+    row_statistics<A> numbers[merged_row<T>::most];
+    for (int i = 0; i < p_.count; ++i)
+      numbers[i] = saved_statistics(part(i).state, {sample_, head}, query);
     auto const merged = merge_weights(arithmetic_, p_.count, listed_numbers<A>{numbers}, weights);
-    if (p_.saving) {
-      p_.state(sample_, head, query, 0) = rounded<A>(merged.most);
-      p_.state(sample_, head, query, 1) = rounded<A>(merged.sum);
-    }
+    if (p_.saving)
+      save_statistics<A>(p_.state, {sample_, head}, query,
+                         {rounded<A>(merged.max), rounded<A>(merged.sum)});
     if (row_.channels > 0) sum_parts(head, query, weights);
   }
 

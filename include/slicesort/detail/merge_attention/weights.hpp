@@ -4,18 +4,13 @@
 // change it.
 #pragma once
 
+#include <slicesort/detail/attention/tensors.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/dtype.hpp>
 
 SLICESORT_DETAIL_BEGIN
-
-// The saved numbers of a query: its greatest score, and the sum of exponentials beside that.
-template <class A>
-struct softmax_numbers {
-  A most, sum;
-};
 
 template <class A>
 SLICESORT_HD_INLINE bool is_zero(A x) {
@@ -26,31 +21,27 @@ SLICESORT_HD_INLINE bool is_nan(A x) {
   return (bit_cast<bits_t<A>>(x) & ~sign_bit<bits_t<A>>) > dtype_traits<A>::infinity;
 }
 template <class A>
-SLICESORT_HD_INLINE A minus_infinity() {
-  return bit_cast<A>(static_cast<bits_t<A>>(sign_bit<bits_t<A>> | dtype_traits<A>::infinity));
-}
-template <class A>
-SLICESORT_HD_INLINE bool has_keys(softmax_numbers<A> of) {
+SLICESORT_HD_INLINE bool has_keys(row_statistics<A> of) {
   return !is_zero(of.sum) &&
-         bit_cast<bits_t<A>>(of.most) != bit_cast<bits_t<A>>(minus_infinity<A>());
+         bit_cast<bits_t<A>>(of.max) != bit_cast<bits_t<A>>(minus_infinity<A>());
 }
 
 // Writes weights[p] for each part p < parts: 0 where it has no keys, NaN if any number of the row
 // is one. `numbers(p)` are those of part p, which may be read twice. Returns the row's own.
 // `Arithmetic` has multiply_add(a, b, c), which rounds twice, and divide(a, b).
 template <class Arithmetic, class A, class Numbers>
-SLICESORT_HD_INLINE softmax_numbers<A> merge_weights(Arithmetic& on, int parts,
-                                                     Numbers const& numbers, A* weights) {
+SLICESORT_HD_INLINE row_statistics<A> merge_weights(Arithmetic& on, int parts,
+                                                    Numbers const& numbers, A* weights) {
   A most = minus_infinity<A>();
   for (int p = 0; p < parts; ++p) {
-    softmax_numbers<A> const of = numbers(p);
-    if (has_keys(of) && !is_nan(most) && (is_nan(of.most) || of.most > most)) most = of.most;
+    row_statistics<A> const of = numbers(p);
+    if (has_keys(of) && !is_nan(most) && (is_nan(of.max) || of.max > most)) most = of.max;
   }
   A sum(0);
   for (int p = 0; p < parts; ++p) {
-    softmax_numbers<A> const of = numbers(p);
+    row_statistics<A> const of = numbers(p);
     A weight(0);
-    if (has_keys(of)) weight = on.multiply_add(of.sum, exp_at_most_one(on, of.most - most), A(0));
+    if (has_keys(of)) weight = on.multiply_add(of.sum, exp_at_most_one(on, of.max - most), A(0));
     weights[p] = weight;
     sum += weight;
   }

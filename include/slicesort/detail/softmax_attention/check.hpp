@@ -65,13 +65,16 @@ void check_mask(checker& c, Mask const& mask, mask_call call) {
 // Rules that the shapes of q, v and, unless it is left out, dbias decide.
 template <class A>
 void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 dbias, double scale) {
-  attention_shapes const shapes(c, q, v);
+  attention_shapes const shapes(q, v);
+  shapes.check_inputs(c);
   check_number<A>(c, "scale", scale);
-  if (dbias == extents4{}) return;
-  auto gradient = describe_shape("dbias", dbias, pair_axes);
-  gradient.written = true;
-  c.shape(gradient);
-  check_bias(c, gradient, shapes.q, shapes.k);
+  if (dbias != extents4{}) {
+    auto gradient = describe_shape("dbias", dbias, pair_axes);
+    gradient.written = true;
+    c.shape(gradient);
+    check_bias(c, gradient, shapes.q, shapes.k);
+  }
+  c.shape(shapes.y);
 }
 
 // Rules of the inputs, for forward and backward.

@@ -12,7 +12,7 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
-#include <slicesort/detail/attention/sizes.hpp>
+#include <slicesort/detail/attention/tensors.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/softmax_attention/bias.hpp>

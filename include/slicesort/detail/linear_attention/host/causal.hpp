@@ -5,7 +5,6 @@
 #pragma once
 
 #include <slicesort/detail/linear_attention/host/causal_tile.hpp>
-#include <slicesort/detail/linear_attention/host/group.hpp>
 #include <slicesort/detail/linear_attention/host/state.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/options.hpp>

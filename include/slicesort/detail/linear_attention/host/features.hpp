@@ -2,10 +2,11 @@
 // Features of a tile of rows, and gradients through them.
 #pragma once
 
+#include <slicesort/detail/attention/head.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/linear_attention/feature_math.hpp>
-#include <slicesort/detail/linear_attention/host/head.hpp>
+#include <slicesort/detail/linear_attention/host/custom_feature.hpp>
 #include <slicesort/detail/linear_attention/host/simd_table.hpp>
 #include <slicesort/detail/linear_attention/host/tile.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
@@ -77,7 +78,7 @@ class tile_features {
   using A = accumulator_t<T>;
   using kernels = linear_attention_kernels<T>;
 
-  tile_features(kernels const& use, linear_attention_shape const& s, own_feature<A> const& own,
+  tile_features(kernels const& use, linear_attention_shape const& s, custom_feature<A> const& own,
                 w_memory<A> const& w, attention_head const& head)
       : use_(use), io_(use), of_(s.feature), width_(s), own_(own), w_(w), head_(head) {}
 
@@ -259,7 +260,7 @@ class tile_features {
   row_access<T> const io_;
   feature_constants<A> const of_;
   linear_widths const width_;
-  own_feature<A> const& own_;
+  custom_feature<A> const& own_;
   w_memory<A> const& w_;
   attention_head const& head_;
 };

@@ -6,7 +6,7 @@
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/linear_attention/host/features.hpp>
-#include <slicesort/detail/linear_attention/host/head.hpp>
+#include <slicesort/detail/linear_attention/host/tile.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/tensor_view.hpp>
 

@@ -3,7 +3,6 @@
 // keys, then the queries; backward then the keys again.
 #pragma once
 
-#include <slicesort/detail/linear_attention/host/group.hpp>
 #include <slicesort/detail/linear_attention/host/state.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/options.hpp>
@@ -15,51 +14,52 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class T, class Call>
-class linear_both : linear_task<T> {
+class linear_noncausal : linear_task<T> {
   using base = linear_task<T>;
   using base::tile, base::use, base::io, base::width, base::m, base::head, base::features;
   using typename base::A;
 
  public:
-  linear_both(Call const& call, linear_setting<T> const& of, linear_slot<A> const& slot,
-              index_t pair)
+  linear_noncausal(Call const& call, linear_setting<T> const& of, linear_slot<A> const& slot,
+                   index_t pair)
       : base(of, slot, pair), p_(call) {
     features.load_w(p_.in.w);
   }
 
-  static void forward(head_group<linear_both>& heads, tensor4<T> y) {
+  static void forward(head_group<linear_noncausal>& heads, tensor4<T> y) {
     sum_keys(heads);
     heads.each_tile(heads.first().head.queries,
-                    [&](linear_both& one, index_t first) { one.find_results(y, first); });
-    heads.each([&](linear_both& one) {
+                    [&](linear_noncausal& one, index_t first) { one.find_results(y, first); });
+    heads.each([&](linear_noncausal& one) {
       one.io.clear(one.head, y, one.head.queries, one.base::shape.queries, grad_mode::overwrite);
     });
   }
 
-  static void backward(head_group<linear_both>& heads, tensor4<T const> dy,
+  static void backward(head_group<linear_noncausal>& heads, tensor4<T const> dy,
                        linear_attention_gradients<T> const& to, grad_mode mode) {
     sum_keys(heads);
-    heads.each([](linear_both& one) {
+    heads.each([](linear_noncausal& one) {
       one.m.gradients.clear(one.width);
       one.transpose(one.m.sums);
     });
-    heads.each_tile(heads.first().head.queries, [&](linear_both& one, index_t first) {
+    heads.each_tile(heads.first().head.queries, [&](linear_noncausal& one, index_t first) {
       one.pull_queries(dy, to, mode, first);
     });
-    heads.each([](linear_both& one) { one.transpose(one.m.gradients); });
+    heads.each([](linear_noncausal& one) { one.transpose(one.m.gradients); });
     heads.each_tile(heads.first().head.keys,
-                    [&](linear_both& one, index_t first) { one.pull_keys(to, mode, first); });
-    heads.each([&](linear_both& one) { one.clear_rest_of(to, mode); });
+                    [&](linear_noncausal& one, index_t first) { one.pull_keys(to, mode, first); });
+    heads.each([&](linear_noncausal& one) { one.clear_rest_of(to, mode); });
   }
 
  private:
-  static void sum_keys(head_group<linear_both>& heads) {
+  static void sum_keys(head_group<linear_noncausal>& heads) {
     index_t const keys = heads.first().head.keys;
     if (heads.first().has_maximum()) {
-      heads.each([](linear_both& one) { *one.m.maxima = -std::numeric_limits<A>::infinity(); });
-      heads.each_tile(keys, [](linear_both& one, index_t first) { one.find_maximum(first); });
+      heads.each(
+          [](linear_noncausal& one) { *one.m.maxima = -std::numeric_limits<A>::infinity(); });
+      heads.each_tile(keys, [](linear_noncausal& one, index_t first) { one.find_maximum(first); });
     }
-    heads.each_tile(keys, [](linear_both& one, index_t first) { one.add_keys(first); });
+    heads.each_tile(keys, [](linear_noncausal& one, index_t first) { one.add_keys(first); });
   }
   void add_keys(index_t first) const {
     int const rows = base::rows_of_tile(first, head.keys);

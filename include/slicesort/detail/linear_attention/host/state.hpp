@@ -2,9 +2,10 @@
 // The task of one head of linear_attention on the host: the steps that both directions share.
 #pragma once
 
+#include <slicesort/detail/attention/head.hpp>
 #include <slicesort/detail/host/rows.hpp>
+#include <slicesort/detail/linear_attention/host/custom_feature.hpp>
 #include <slicesort/detail/linear_attention/host/features.hpp>
-#include <slicesort/detail/linear_attention/host/head.hpp>
 #include <slicesort/detail/linear_attention/host/memory.hpp>
 #include <slicesort/detail/linear_attention/host/simd_table.hpp>
 #include <slicesort/detail/linear_attention/host/tile.hpp>
@@ -14,6 +15,7 @@
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
+#include <optional>
 
 SLICESORT_DETAIL_BEGIN
 
@@ -24,7 +26,7 @@ struct linear_setting {
   linear_attention_shape const& shape;
   attention_lengths const& lengths;
   divisor_rule divisor;
-  own_feature<accumulator_t<T>> const& own;
+  custom_feature<accumulator_t<T>> const& own;
 };
 
 // One head of a call, and what its task has at hand.
@@ -158,6 +160,41 @@ class linear_task {
     scale({m.results, width.values}, rows, m.inverse, m.results);
     store_results(y, first, rows, grad_mode::overwrite);
   }
+};
+
+// Heads of a sample whose tiles are interleaved. A `Task` computes one head; all have as many rows,
+// since lengths are those of a sample.
+template <class Task>
+class head_group {
+ public:
+  using task = Task;
+
+  template <class... Arguments>
+  void add(Arguments const&... of_task) {
+    tasks_[count_++].emplace(of_task...);
+  }
+  Task const& first() const { return *tasks_[0]; }
+
+  template <class F>
+  void each(F const& f) {
+    for (int h = 0; h < count_; ++h) f(*tasks_[h]);
+  }
+  // f(task, row) for the first row of every tile and every head; or from the last tile on.
+  template <class F>
+  void each_tile(index_t rows, F const& f) {
+    for (index_t row = 0; row < rows; row += tile_rows_of_linear)
+      each([&](Task& one) { f(one, row); });
+  }
+  template <class F>
+  void each_tile_back(index_t rows, F const& f) {
+    constexpr int tile = tile_rows_of_linear;
+    for (index_t row = (rows + tile - 1) / tile * tile; (row -= tile) >= 0;)
+      each([&](Task& one) { f(one, row); });
+  }
+
+ private:
+  std::optional<Task> tasks_[most_heads_together];
+  int count_ = 0;
 };
 
 SLICESORT_DETAIL_END

@@ -6,12 +6,26 @@
 
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
 #include <slicesort/detail/linear_attention/feature_rule.hpp>
+#include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 
 SLICESORT_DETAIL_BEGIN
+
+inline constexpr int tile_rows_of_linear = linear_attention_tile;
+
+// Numbers of a row of each matrix, in whole blocks.
+struct linear_widths {
+  index_t channels, values, features, w;
+
+  explicit linear_widths(linear_attention_shape const& s)
+      : channels(padded_columns(s.channels)),
+        values(padded_columns(s.values)),
+        features(padded_columns(s.feature.count)),
+        w(padded_columns(s.feature.rows_of_w)) {}
+};
 
 // The numbers of a feature_rule in the accumulator's type.
 template <class A>

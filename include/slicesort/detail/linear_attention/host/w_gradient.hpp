@@ -4,9 +4,10 @@
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
-#include <slicesort/detail/linear_attention/host/head.hpp>
+#include <slicesort/detail/linear_attention/host/tile.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>

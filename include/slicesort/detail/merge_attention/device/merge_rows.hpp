@@ -58,13 +58,12 @@ struct merge_attention_body {
       auto const merged = merge_weights(
           block, count,
           [&](int p) {
-            return softmax_numbers<A>{parts[p].state(sample, head, first + row, 0),
-                                      parts[p].state(sample, head, first + row, 1)};
+            return saved_statistics(parts[p].state, {sample, head}, first + row);
           },
           weights + row * count);
       if (state.data() == nullptr) continue;
-      state(sample, head, first + row, 0) = rounded<A>(merged.most);
-      state(sample, head, first + row, 1) = rounded<A>(merged.sum);
+      save_statistics<A>(state, {sample, head}, first + row,
+                         {rounded<A>(merged.max), rounded<A>(merged.sum)});
     }
     block.sync();
 

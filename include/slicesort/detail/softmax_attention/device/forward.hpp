@@ -249,8 +249,9 @@ struct attention_forward_body {
       if (state.data() != nullptr && task.channel == 0 && me.t == 0 && row < queries) {
         bool const valid = row < task.queries;
         A const row_max = direct ? max[i] * scale : max[i];
-        state(task.at.sample, task.at.head, row, 0) = valid ? row_max : least_score<A>;
-        state(task.at.sample, task.at.head, row, 1) = valid ? row_sum : A(0);
+        save_statistics(
+            state, task.at, row,
+            row_statistics<A>{valid ? row_max : least_score<A>, valid ? row_sum : A(0)});
       }
     }
     head_results<T> const to(y, task.at, task.queries, grad_mode::overwrite);

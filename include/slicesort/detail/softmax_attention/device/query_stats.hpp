@@ -47,8 +47,8 @@ struct query_stats_body {
     if (row >= e.length || block.rank() % 4 != 0) return;
     query_stats<A> it{A(0), A(0), delta, A(0)};
     if (valid && state.data() != nullptr) {
-      A const max = state(at.sample, at.head, row, 0), sum = state(at.sample, at.head, row, 1);
-      if (max != least_score<A>) it.max = max, it.inv_sum = A(1) / sum;
+      row_statistics<A> const saved = saved_statistics(state, at, row);
+      if (saved.max != least_score<A>) it.max = saved.max, it.inv_sum = A(1) / saved.sum;
     }
     stats[pair * e.length + row] = it;
   }

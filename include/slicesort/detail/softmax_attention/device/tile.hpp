@@ -3,7 +3,7 @@
 // stores sums from registers to their tensor.
 #pragma once
 
-#include <slicesort/detail/attention/sizes.hpp>
+#include <slicesort/detail/attention/tensors.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/store.hpp>
@@ -38,7 +38,7 @@ struct head_rows {
         channel_stride(t.strides().channels),
         rows(valid),
         channels(t.extents().channels) {
-    if (data != nullptr) data = first_of(t, at);
+    if (data != nullptr) data += at.sample * t.strides().batch + at.head * t.strides().heads;
     constexpr index_t elements = elements_of_piece<T>;
     in_pieces = (channel_stride == 1 || channels <= 1) && (stride % elements == 0 || rows <= 1) &&
                 reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
@@ -113,7 +113,7 @@ struct head_results {
         total(t.extents().length),
         channels(t.extents().channels),
         mode(how) {
-    if (data != nullptr) data = first_of(t, at);
+    if (data != nullptr) data += at.sample * t.strides().batch + at.head * t.strides().heads;
   }
 };
 

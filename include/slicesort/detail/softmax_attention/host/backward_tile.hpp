@@ -151,8 +151,10 @@ class attention_backward_tile {
     use_.to_operand_of_rows(t.dy, v, lanes);
     use_.to_operand_of_rows(t.dy_transposed, lanes, shape_.values);
     for (int i = 0; i < lanes; ++i) {
-      t.row_max[i] = i < count ? state_(head_.sample, head_.head, query + i, 0) : A(0);
-      t.inv_sum[i] = i < count ? inverse_sum(state_(head_.sample, head_.head, query + i, 1)) : A(0);
+      row_statistics<A> of{A(0), A(0)};
+      if (i < count) of = saved_statistics(state_, {head_.sample, head_.head}, query + i);
+      t.row_max[i] = of.max;
+      t.inv_sum[i] = inverse_sum(of.sum);
     }
     std::fill_n(t.dqueries, q * lanes, A(0));
     t.ranges->evaluate(rule_.mask, head_, query, count);

@@ -187,7 +187,7 @@ class attention_forward_task {
     use_.rows_to_lanes(m.rows, key_pitch(), shape_.channels, queries(m, t));
     use_.to_operand_of_rows(queries(m, t), attention_queries, shape_.channels);
     std::fill_n(sums(m, t), padded_rows(shape_.values) * attention_queries, A(0));
-    std::fill_n(m.row_max + t * attention_queries, attention_queries, no_score<A>());
+    std::fill_n(m.row_max + t * attention_queries, attention_queries, minus_infinity<A>());
     std::fill_n(m.row_sum + t * attention_queries, attention_queries, A(0));
     m.ranges[t].evaluate(rule_.mask, head_, query, count);
   }
@@ -217,17 +217,17 @@ class attention_forward_task {
     index_t const count = std::min<index_t>(attention_queries, shape_.queries - query);
     A* const row_max = m.row_max + t * attention_queries;
     A* const row_sum = m.row_sum + t * attention_queries;
-    for (index_t i = valid(query); i < count; ++i) row_max[i] = no_score<A>(), row_sum[i] = A(0);
+    for (index_t i = valid(query); i < count; ++i)
+      row_max[i] = minus_infinity<A>(), row_sum[i] = A(0);
     auto const scale = static_cast<A>(rule_.drop.scale);
     for (int i = 0; i < attention_queries; ++i) m.rescale[i] = inverse_sum(row_sum[i]) * scale;
     use_.lanes_to_rows(sums(m, t), shape_.values, m.rescale, m.rows, value_pitch());
     std::fill(m.rows + valid(query) * value_pitch(), m.rows + count * value_pitch(), A(0));
     io_.store(m.rows, value_pitch(), head_, y, query, count, grad_mode::overwrite);
     if (state.data() == nullptr) return;
-    for (index_t i = 0; i < count; ++i) {
-      state(head_.sample, head_.head, query + i, 0) = row_max[i];
-      state(head_.sample, head_.head, query + i, 1) = row_sum[i];
-    }
+    for (index_t i = 0; i < count; ++i)
+      save_statistics(state, {head_.sample, head_.head}, query + i,
+                      row_statistics<A>{row_max[i], row_sum[i]});
   }
 
   attention_rule const& rule_;

@@ -19,12 +19,6 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// -infinity, built from its bits: with -ffast-math the compiler may assume that there is none.
-template <class A>
-A no_score() {
-  return bit_cast<A>(
-      static_cast<lane_uint<A>>(~lane_uint<A>{0} << binary_format<A>::fraction_bits));
-}
 // The factor that normalizes weights; 0 for a query without keys.
 template <class A>
 A inverse_sum(A row_sum) {

@@ -227,8 +227,8 @@ class attention_map_task {
       A* const row = scores + i * pitch;
       key_range const range = m_.ranges->of[i];
       if (in_.bias.data() != nullptr) add_bias(row, query + i, range);
-      std::fill(row, row + range.first, no_score<A>());
-      std::fill(row + range.last, row + keys, no_score<A>());
+      std::fill(row, row + range.first, minus_infinity<A>());
+      std::fill(row + range.last, row + keys, minus_infinity<A>());
     }
     if (rule_.mask.allowed == nullptr) return;
     for (index_t key = 0; key < keys; key += attention_keys) {
@@ -236,7 +236,7 @@ class attention_map_task {
       rule_.mask.allowed(rule_.mask.self, head_, {query, count, key, some}, m_.allowed);
       for (int i = 0; i < count; ++i)
         for (int j = 0; j < some; ++j)
-          if ((m_.allowed[j] >> i & 1) == 0) scores[i * pitch + key + j] = no_score<A>();
+          if ((m_.allowed[j] >> i & 1) == 0) scores[i * pitch + key + j] = minus_infinity<A>();
     }
   }
   void add_bias(A* row, index_t query, key_range range) const {

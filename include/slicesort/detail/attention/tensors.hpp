@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes and lengths that every call of attention has, and the heads of its tensors.
+// Sizes, lengths, heads and saved row statistics of attention's tensors.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
 SLICESORT_DETAIL_BEGIN
@@ -40,6 +42,29 @@ template <class T>
 SLICESORT_HD T* first_of(tensor4<T> t, head_index at) {
   strides4 const s = t.strides();
   return t.data() + at.sample * s.batch + at.head * s.heads;
+}
+
+// Statistics of a query's softmax: its greatest score, and the sum of exponentials relative to it.
+template <class A>
+struct row_statistics {
+  A max, sum;
+};
+template <class A>
+SLICESORT_HD_INLINE row_statistics<A> saved_statistics(tensor4<A const> const& state, head_index at,
+                                                       index_t row) {
+  return {state(at.sample, at.head, row, 0), state(at.sample, at.head, row, 1)};
+}
+template <class A>
+SLICESORT_HD_INLINE void save_statistics(tensor4<A> const& state, head_index at, index_t row,
+                                         row_statistics<A> const& numbers) {
+  state(at.sample, at.head, row, 0) = numbers.max;
+  state(at.sample, at.head, row, 1) = numbers.sum;
+}
+
+// -infinity, built from its bits: with -ffast-math the compiler may assume that there is none.
+template <class A>
+SLICESORT_HD_INLINE A minus_infinity() {
+  return bit_cast<A>(static_cast<bits_t<A>>(sign_bit<bits_t<A>> | dtype_traits<A>::infinity));
 }
 
 SLICESORT_DETAIL_END

@@ -192,12 +192,17 @@ class attention_backward_tile {
   void form_dscores(tile const& t, key_rows const& of, lane_range lanes, index_t first, int keys,
                     std::uint64_t const* kept) const {
     index_t const v = use_.words(value_pitch());
-    if (out_.of_scores())
+    if (out_.of_scores()) {
+      // [keys, channels] x [channels, queries] -> [keys, queries]
+      strided_rows<A> const values{of.values + first * v, v, 1};
+      pitched_rows<A const> const dy{t.dy_transposed + lanes.first, attention_queries};
+      pitched_rows<A> const dweights{m_.products + lanes.first, attention_queries};
       use_.multiply(
-          {{of.values + first * v, v, 1},
-           {t.dy_transposed + lanes.first, attention_queries},
-           {m_.products + lanes.first, attention_queries},
+          {values,
+           dy,
+           dweights,
            {static_cast<int>(padded_rows(keys)), lanes.count(), use_.words(shape_.values)}});
+    }
     dscore_call<A> call{m_.scores.scores, m_.products, keys, {t.row_max, t.inv_sum, t.delta}};
     call.drop = {kept, static_cast<A>(rule_.drop.scale)};
     call.lanes = lanes;
@@ -219,25 +224,29 @@ class attention_backward_tile {
       use_.pair_rows(m_.products, pitch, keys, dscores_for_sums);
       use_.pair_columns(m_.products, index_t{rows} * pitch, m_.products);
     }
-    if (out_.to.dv.data() != nullptr)
-      use_.multiply({{weights + lane, words, 1},
-                     {t.dy + lane * v, v},
-                     {of.dvalues + first * v, v},
-                     {rows, static_cast<int>(v), depth},
-                     add});
-    if (out_.to.dq.data() != nullptr)
+    if (out_.to.dv.data() != nullptr) {  // [keys, queries] x [queries, channels]
+      strided_rows<A> const kept_weights{weights + lane, words, 1};
+      pitched_rows<A const> const dy{t.dy + lane * v, v};
+      pitched_rows<A> const dv{of.dvalues + first * v, v};
+      use_.multiply({kept_weights, dy, dv, {rows, static_cast<int>(v), depth}, add});
+    }
+    if (out_.to.dq.data() != nullptr) {  // [channels, keys] x [keys, queries]
+      strided_rows<A> const transposed_keys{keys_for_sums(of) + use_.words(first) * q, 1, q};
+      pitched_rows<A const> const dscores{dscores_for_sums + lane, pitch};
+      pitched_rows<A> const dq{t.dqueries + lane, pitch};
       use_.multiply(
-          {{keys_for_sums(of) + use_.words(first) * q, 1, q},
-           {dscores_for_sums + lane, pitch},
-           {t.dqueries + lane, pitch},
+          {transposed_keys,
+           dscores,
+           dq,
            {static_cast<int>(padded_rows(shape_.channels)), lanes.count(), use_.words(keys)},
            add});
-    if (out_.to.dk.data() != nullptr)
-      use_.multiply({{m_.products + lane, words, 1},
-                     {t.queries + lane * q, q},
-                     {of.dkeys + first * q, q},
-                     {rows, static_cast<int>(q), depth},
-                     add});
+    }
+    if (out_.to.dk.data() != nullptr) {  // [keys, queries] x [queries, channels]
+      strided_rows<A> const dscores{m_.products + lane, words, 1};
+      pitched_rows<A const> const queries{t.queries + lane * q, q};
+      pitched_rows<A> const dk{of.dkeys + first * q, q};
+      use_.multiply({dscores, queries, dk, {rows, static_cast<int>(q), depth}, add});
+    }
   }
 
   void store_dq(tile const& t, index_t query, int count) const {

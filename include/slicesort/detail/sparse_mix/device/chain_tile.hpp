@@ -44,16 +44,10 @@ struct mix_tile_body {
   int groups;       // groups of Channels channels
   bool rows_adjacent;
 
-  // A piece is what is read at once: some channels of a row. Pieces of neighboring rows are
-  // adjacent.
+  // Pieces of neighboring rows are adjacent.
+  using piece = mix_piece<T, Channels>;
   using cell_type = typename cell::type;
-  static constexpr int widest = 16 / static_cast<int>(sizeof(cell_type)) * cell::channels;
-  static constexpr int per_piece = Channels < widest ? Channels : widest;
-  static constexpr int pieces = Channels / per_piece;
-  static constexpr int cells = per_piece / cell::channels;  // of a piece
-  struct alignas(cells * sizeof(cell_type)) piece {
-    cell_type value[static_cast<std::size_t>(cells)];
-  };
+  static constexpr int cells = piece::cells, pieces = Channels / piece::channels;
   // The distance between two pieces of a row, which puts them in different banks.
   SLICESORT_HD int pitch() const { return (static_cast<int>(in.extents().length) + 7) / 8 * 8 + 4; }
   SLICESORT_HD int size() const { return groups * pieces * pitch(); }
@@ -206,11 +200,10 @@ struct mix_tile_body {
     for (int r = 0; r < Rows; ++r) {
       SLICESORT_UNROLL
       for (int p = 0; p < pieces; ++p) {
-        piece const some = own[p * pitch() + row_of(mine, r)];
+        piece const loaded = own[p * pitch() + row_of(mine, r)];
         SLICESORT_UNROLL
-        for (int j = 0; j < per_piece; ++j)
-          values[r][p * per_piece + j] =
-              cell::value(some.value[j / cell::channels], j % cell::channels);
+        for (int j = 0; j < piece::channels; ++j)
+          values[r][p * piece::channels + j] = loaded.number(j);
       }
     }
   }
@@ -243,12 +236,12 @@ struct mix_tile_body {
             static_cast<int>(row_behind(row, jump, static_cast<std::uint32_t>(mine.n)));
         SLICESORT_UNROLL
         for (int p = 0; p < pieces; ++p) {
-          piece const some = own[p * pitch() + from];
+          piece const loaded = own[p * pitch() + from];
           SLICESORT_UNROLL
-          for (int j = 0; j < per_piece; ++j)
-            values[r][p * per_piece + j] = block.fused_multiply_add(
-                weight, cell::value(some.value[j / cell::channels], j % cell::channels),
-                values[r][p * per_piece + j]);
+          for (int j = 0; j < piece::channels; ++j) {
+            int const c = p * piece::channels + j;
+            values[r][c] = block.fused_multiply_add(weight, loaded.number(j), values[r][c]);
+          }
         }
       }
       weights += factors.length;
@@ -293,7 +286,7 @@ struct mix_tile_body {
         SLICESORT_UNROLL
         for (int j = 0; j < cells; ++j) {
           T elements[static_cast<std::size_t>(cell::channels)];
-          A* const sums = values[r] + p * per_piece + j * cell::channels;
+          A* const sums = values[r] + p * piece::channels + j * cell::channels;
           SLICESORT_UNROLL
           for (int i = 0; i < cell::channels; ++i) elements[i] = static_cast<T>(sums[i]);
           rounded.value[j] = cell::of(elements);

@@ -51,7 +51,6 @@ int main() {
   auto const k_data = made_up(of_keys, 2), v_data = made_up(of_keys, 5);
   auto const q = ss::view(q_data, of_queries), dy = ss::view(dy_data, of_queries);
 
-  ss::exec::host const exec;
   ss::softmax_attention<> const attention;
   ss::scratch memory;
 
@@ -65,7 +64,7 @@ int main() {
     auto const v = rows(v_data, first[r], first[r + 1] - first[r], width);
     auto const y = ss::view(y_of[r], of_queries);
     auto const state = ss::view(state_of[r], of_state);
-    attention.forward(exec, {q, k, v}, y, state, memory);
+    attention.forward(ss::exec::host{}, {q, k, v}, y, state, memory);
     parts.push_back({y, state});
   }
   // [/snippet parts]
@@ -74,7 +73,9 @@ int main() {
   auto const state = ss::view(state_of[0], of_state);
   // [snippet]
   ss::merge_attention const op;
-  op.forward(exec, parts, y, state);  // parts: {{y0, state0}, {y1, state1}}, or a vector of them
+  ss::exec::host const exec;
+  // parts: {{y0, state0}, {y1, state1}}, or a vector of them. Needs no workspace.
+  op.forward(exec, parts, y, state);
   // [/snippet]
 
   // [snippet backward]

@@ -226,13 +226,13 @@ class call_list {
     };
     add("linear_attention.forward" + variant, bytes(false), [=](auto exec, O const& o, W w) {
       auto const rows = o.valid_in_attention();
-      op.forward(exec, inputs(o), o.heads(o.attended), w, {rows, rows, {}});
+      op.forward(exec, inputs(o), o.heads(o.attended), w, ss::lengths(rows, rows));
     });
     add("linear_attention.backward" + variant, bytes(true), [=](auto exec, O const& o, W w) {
       auto const rows = o.valid_in_attention();
       op.backward(exec, o.heads(o.dattended), inputs(o),
                   {o.heads(o.dq), o.heads(o.dk), o.heads(o.dv), matrix(o.drandom_rows, o)}, w,
-                  {overwriting, rows, rows, {}});
+                  ss::lengths(rows, rows));
     });
   }
 

@@ -24,9 +24,9 @@ class checked_mix_job final : public mix_call_job<T, device_place> {
     if (!this->placed_gradients.fetch(this->gradients)) return wrong;
     ss::extents3 const e = this->x->extents;
     with_mix(this->at, ss::recompute, [&](auto const& op) {
-      ss::exec::host const on;
-      buffer<unsigned char> const memory(op.template workspace_bytes<T>(on, e, this->held));
-      op.backward(on, const_view(this->from->values, e), const_view(this->x->values, e),
+      ss::exec::host const exec;
+      buffer<unsigned char> const memory(op.template workspace_bytes<T>(exec, e, this->held));
+      op.backward(exec, const_view(this->from->values, e), const_view(this->x->values, e),
                   ss::tensor4<T const>(this->weights.data(), this->held), ss::no_saved, view(dx, e),
                   ss::tensor4<T>(want.data(), this->held), memory);
     });

@@ -100,18 +100,18 @@ class attention_job final : public attention_tensors<T, Place> {
 
   void run() override {
     call([&](auto const& op, auto const& saved) {
-      auto const on = this->exec();
+      auto const exec = this->exec();
       auto const out = split(placed_y.view());
       if (backward)
-        op.backward(on, split(placed_dy.const_view()), inputs(), split(placed_y.const_view()),
+        op.backward(exec, split(placed_dy.const_view()), inputs(), split(placed_y.const_view()),
                     saved,
                     {split(placed_dq.view()), split(placed_dk.view()), split(placed_dv.view()),
                      distances(placed_dbias.view())},
                     this->scratch, options<ss::attention_backward_options>());
       else if (at.direction == "forward")
-        op.forward(on, inputs(), out, saved, this->scratch, options<ss::attention_options>());
+        op.forward(exec, inputs(), out, saved, this->scratch, options<ss::attention_options>());
       else
-        op.forward(on, inputs(), out, ss::no_saved, this->scratch,
+        op.forward(exec, inputs(), out, ss::no_saved, this->scratch,
                    options<ss::attention_options>());
     });
   }

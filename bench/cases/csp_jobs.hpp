@@ -75,10 +75,10 @@ class csp_of_rows : public move_job<T, Place> {
     widest.instructions = ss::isa::best;
     typename Place::template tensor<T> const in(widest.extents, this->x->values);
     with_csp(widest, [&](auto const& op) {
-      auto const on = Place::exec(widest);
+      auto const exec = Place::exec(widest);
       typename Place::template memory<unsigned char> const memory(
-          op.workspace_bytes(on, in.const_view()));
-      op.forward(on, in.const_view(), this->target(), placed_order.view(), memory);
+          op.workspace_bytes(exec, in.const_view()));
+      op.forward(exec, in.const_view(), this->target(), placed_order.view(), memory);
       Place::wait();
     });
   }

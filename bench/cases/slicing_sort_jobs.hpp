@@ -49,16 +49,16 @@ class slicing_unsort_job final : public unsort_job<T, Place> {
 
 template <class T, class Place>
 void unsort_job<T, Place>::sort_once() {
-  fields one = Place::held(this->at);
-  one.instructions = ss::isa::best;
+  fields sample = Place::held(this->at);
+  sample.instructions = ss::isa::best;
   buffer<T> const y(x->values.size());
-  typename Place::template tensor<T> const in(one.extents, x->values), out(one.extents, y);
-  typename Place::indices const rows(one.extents.batch, perm);
-  with_sort<Place>(one, [&](auto const& op) {
-    auto const on = Place::exec(one);
+  typename Place::template tensor<T> const in(sample.extents, x->values), out(sample.extents, y);
+  typename Place::indices const rows(sample.extents.batch, perm);
+  with_sort<Place>(sample, [&](auto const& op) {
+    auto const exec = Place::exec(sample);
     typename Place::template memory<unsigned char> const memory(
-        op.workspace_bytes(on, in.const_view()));
-    op.forward(on, in.const_view(), out.view(), rows.view(), memory);
+        op.workspace_bytes(exec, in.const_view()));
+    op.forward(exec, in.const_view(), out.view(), rows.view(), memory);
   });
   rows.fetch(perm);
 }

@@ -18,8 +18,8 @@ void add_csp() {
     add_case<csp_job<T, device_place>>(
         {"csp", direction, ss::dtype_traits<T>::name, policy, input, e, 1, "cuda"});
   };
-  for (char const* const each : {"forward", "forward_values", "backward"}) {
-    direction = each;
+  for (char const* const way : {"forward", "forward_values", "backward"}) {
+    direction = way;
     for (std::string const shift : {"none", "linear"})
       for (std::string const alignment : {"reference", "ascending"})
         for (std::string const group : {"1", "2", "16", "64", "1024", "N"}) {

@@ -24,9 +24,9 @@ class checked_mix_job final : public mix_call_job<T, device_place> {
     if (!this->placed_gradients.fetch(this->gradients)) return wrong;
     ss::extents3 const e = this->x->extents;
     with_mix(this->at, ss::recompute, [&](auto const& op) {
-      ss::exec::host const on;
+      ss::exec::host const exec;
       ss::scratch memory;
-      op.backward(on, const_view(this->from->values, e), const_view(this->x->values, e),
+      op.backward(exec, const_view(this->from->values, e), const_view(this->x->values, e),
                   ss::tensor_stack<T const>(this->weights.data(), this->held), ss::no_saved,
                   view(dx, e), ss::tensor_stack<T>(want.data(), this->held), memory);
     });

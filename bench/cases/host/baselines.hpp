@@ -109,9 +109,9 @@ void move_naively(fields const& at, T const* from, Rows const& perm, T* to) {
       auto const* const p = rows_of + start;
       for (std::size_t n = 0; n < rows; ++n)
         for (std::size_t c = first; c < last; ++c) {
-          std::size_t const here = n * channels + c,
-                            there = static_cast<std::size_t>(p[here]) * channels + c;
-          y[Way == naive_way::gather ? here : there] = x[Way == naive_way::gather ? there : here];
+          std::size_t const cell = n * channels + c,
+                            other = static_cast<std::size_t>(p[cell]) * channels + c;
+          y[Way == naive_way::gather ? cell : other] = x[Way == naive_way::gather ? other : cell];
         }
     });
   });

@@ -82,17 +82,17 @@ void add_sparse_mix() {
   constexpr bool wide = std::is_same_v<T, float> || std::is_same_v<T, double>;
   auto const add = [](std::string const& policy, std::string const& input, ss::extents3 e) {
     for (unsigned const threads : {1u, 2u}) {
-      auto const of = [&](char const* subject, char const* direction) {
+      auto const named = [&](char const* subject, char const* direction) {
         return fields{subject, direction, ss::dtype_traits<T>::name, policy, input, e, threads};
       };
       if constexpr (wide)
         if (mix_policy(policy).residual == "per_factor") {
-          add_case<per_factor_job<T>>(of("baseline_per_factor", "forward_values"));
-          add_case<multiply_add_job<T>>(of("baseline_multiply_add", "forward_values"));
+          add_case<per_factor_job<T>>(named("baseline_per_factor", "forward_values"));
+          add_case<multiply_add_job<T>>(named("baseline_multiply_add", "forward_values"));
         }
       for (char const* direction : {"forward", "forward_values", "backward", "backward_input"})
-        add_case<mix_call_job<T, host_place>>(of("sparse_mix", direction));
-      add_case<mix_call_job<T, host_place>>(of("sparse_mix_recompute", "backward"));
+        add_case<mix_call_job<T, host_place>>(named("sparse_mix", direction));
+      add_case<mix_call_job<T, host_place>>(named("sparse_mix_recompute", "backward"));
     }
   };
   for (char const* topology : {"chord", "cdil"}) {

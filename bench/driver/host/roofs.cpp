@@ -50,25 +50,25 @@ double measured_peak(unsigned threads) {
 double arithmetic_peak(std::string const& dtype, unsigned threads) {
   static std::map<std::pair<bool, unsigned>, double> known;
   bool const wide = dtype == "f64";
-  auto const [at, fresh] = known.try_emplace({wide, threads}, 0.0);
-  if (fresh) at->second = wide ? measured_peak<double>(threads) : measured_peak<float>(threads);
-  return at->second;
+  auto const [entry, fresh] = known.try_emplace({wide, threads}, 0.0);
+  if (fresh) entry->second = wide ? measured_peak<double>(threads) : measured_peak<float>(threads);
+  return entry->second;
 }
 
 double copy_bandwidth(unsigned threads) {
   static std::map<unsigned, double> known;
-  auto const [at, fresh] = known.try_emplace(threads, 0.0);
-  if (!fresh) return at->second;
+  auto const [entry, fresh] = known.try_emplace(threads, 0.0);
+  if (!fresh) return entry->second;
   constexpr std::size_t bytes = std::size_t{256} << 20;
   buffer<char> const from(bytes), to(bytes);
   slicesort::exec::host const on{threads};
   std::size_t const part = bytes / threads;
-  at->second = best_rate(7, 2.0 * static_cast<double>(part * threads), [&] {
+  entry->second = best_rate(7, 2.0 * static_cast<double>(part * threads), [&] {
     on.parallel_for(threads, [&](unsigned slot) {
       std::memcpy(to.data() + slot * part, from.data() + slot * part, part);
     });
   });
-  return at->second;
+  return entry->second;
 }
 
 }  // namespace bench

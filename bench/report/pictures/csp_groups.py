@@ -19,7 +19,7 @@ SERIES = (  # policy, subject, direction: label, color, style
 
 
 def draw(results: Path) -> None:
-    """Of the shape that has most sizes of groups; of float and one thread."""
+    """Draws the shape that has most sizes of groups, in float and on one thread."""
     context, found_cases = load(str(results))
     shapes: dict[str, list[Case]] = {}
     for case in found_cases.values():

@@ -26,28 +26,28 @@ int main() {
   }
 
   ss::tensor3<float> const shorter(y_data.data(), {1, 3, 3});
-  if (ss::verdict const v = op.check_forward(on, x, shorter, {perm}, scratch); !v)
+  if (ss::verdict const v = op.forward(ss::exec::dry_run{on}, x, shorter, {perm}, scratch); !v)
     std::printf("%s\n", v.message);
   // [/snippet]
 
   auto const report = [](ss::verdict const& v) { std::printf("%s\n", v ? "accepted" : v.message); };
-  report(op.check_forward(on, x, y, {perm}, scratch));
-  report(op.check_forward(on, x, x, {perm}, scratch));  // in place
+  report(op.forward(ss::exec::dry_run{on}, x, y, {perm}, scratch));
+  report(op.forward(ss::exec::dry_run{on}, x, x, {perm}, scratch));  // in place
 
   ss::tensor3<float> const repeated(y_data.data(), {1, 4, 3}, {12, 0, 1});
-  report(op.check_forward(on, x, repeated, {perm}, scratch));
+  report(op.forward(ss::exec::dry_run{on}, x, repeated, {perm}, scratch));
 
   std::vector<ss::index_t> const lengths = {5};
   ss::forward_options const options{ss::view(lengths)};
-  report(op.check_forward(on, x, y, {perm}, scratch, options));
+  report(op.forward(ss::exec::dry_run{on}, x, y, {perm}, scratch, options));
 
-  report(op.check_forward(ss::exec::host{0}, x, y, {perm}, scratch));
+  report(op.forward(ss::exec::dry_run{ss::exec::host{0}}, x, y, {perm}, scratch));
 
   ss::tensor3<float const> const large(x_data.data(), {1, 65537, 1});
   ss::tensor3<std::uint16_t> const narrow(perm_data.data(), {1, 65537, 1});
   ss::tensor3<float> const elsewhere(x_data.data() + 65537,
                                      {1, 65537, 1});  // check never touches data
-  report(op.check_forward(on, large, elsewhere, {narrow}, scratch));
+  report(op.forward(ss::exec::dry_run{on}, large, elsewhere, {narrow}, scratch));
 }
 
 // clang-format off

@@ -25,9 +25,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <bool Aligned>
-struct implementation<csp_op<Aligned>, host_backend> {
-  static void check(host_exec const& on, checker& c) { check_host(on, c); }
-
+struct host_implementation<csp_op<Aligned>> {
   template <class T>
   static void plan(host_exec const& on, csp_shape const& s, arena& a) {
     (void)csp_layout<T>(a, on, s, Aligned);
@@ -63,8 +61,8 @@ inline void save_rest(index_tensor3 order, column_chunk b, index_t valid, index_
 // Not in the class: a program can have them compiled in one place (`extern template`).
 template <bool Aligned>
 template <class T>
-void implementation<csp_op<Aligned>, host_backend>::forward(host_exec const& on,
-                                                            csp_forward<T> const& p, workspace w) {
+void host_implementation<csp_op<Aligned>>::forward(host_exec const& on, csp_forward<T> const& p,
+                                                   workspace w) {
   extents3 const e = p.x.extents();
   if (e.empty()) return;
   arena a(w);
@@ -92,9 +90,8 @@ void implementation<csp_op<Aligned>, host_backend>::forward(host_exec const& on,
 
 template <bool Aligned>
 template <class T>
-void implementation<csp_op<Aligned>, host_backend>::backward(host_exec const& on,
-                                                             csp_backward<T> const& p,
-                                                             workspace w) {
+void host_implementation<csp_op<Aligned>>::backward(host_exec const& on, csp_backward<T> const& p,
+                                                    workspace w) {
   extents3 const e = p.dy.extents();
   if (e.empty()) return;
   arena a(w);

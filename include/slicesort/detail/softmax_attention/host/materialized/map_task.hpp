@@ -1,48 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// What materialized attention does with a head: its map of weights is formed by a product,
-// normalized row by row by a softmax, and multiplied by the values; forward some megabytes of it at
-// a time. A BLAS multiplies where it can.
+// Materialized attention of a head: its map of weights is computed by a product, normalized row by
+// row by a softmax, and multiplied by the values; forward some megabytes of it at a time.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
-#include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/host/matrix_product.hpp>
 #include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/softmax_attention/host/backward_tile.hpp>
 #include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
 #include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/materialized/layout.hpp>
+#include <slicesort/detail/softmax_attention/host/materialized/products.hpp>
 #include <slicesort/detail/softmax_attention/host/scores.hpp>
 #include <slicesort/detail/softmax_attention/host/simd_table.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
-#include <slicesort/policies/gemm.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 SLICESORT_DETAIL_BEGIN
 
 template <class T>
-class attention_map_task {
-  using A = accumulator_t<T>;
-  using matrix = matrix_operand<T>;
-  static constexpr bool sums_are_elements = std::is_same_v<T, A>;
+class attention_map_task : attention_map_products<T> {
+  using base = attention_map_products<T>;
+  using base::drop, base::into_map, base::into_rows, base::rows_of, base::sums_are_elements;
+  using base::rule_, base::use_, base::in_, base::m_, base::shape_, base::head_, base::io_;
+  using typename base::A, typename base::matrix;
 
  public:
-  attention_map_task(attention_rule const& rule, attention_kernels<T> const& use,
-                     attention_inputs<T> const& in, attention_map_slot<T> const& m, index_t pair)
-      : rule_(rule),
-        use_(use),
-        in_(in),
-        m_(m),
-        shape_(attention_shape(in)),
-        head_(rule.lengths, shape_, pair),
-        io_(use) {}
+  using base::base;
 
   void forward(tensor4<T> y, tensor4<T> state) const {
     index_t const slab = slab_rows();
@@ -96,11 +86,7 @@ class attention_map_task {
   }
 
  private:
-  struct size {
-    index_t rows, columns, depth;
-  };
-
-  // A matrix in whose place `m_.map` is where weights are dropped, so that what is saved is not.
+  // With dropout, `m_.map` holds the dropped weights; the saved state keeps the undropped ones.
   matrix kept_of(tensor4<T const> state) const {
     if (!rule_.drop.drops()) return rows_of(state);
     for (index_t i = 0; i < head_.queries; ++i)
@@ -109,25 +95,6 @@ class attention_map_task {
     drop(0, head_.queries, m_.map);
     return matrix::of_sums(m_.map, shape_.keys, 1);
   }
-  // Weights of queries from `query` on that are not kept become 0.
-  void drop(index_t query, index_t queries, A* map) const {
-    if (!rule_.drop.drops()) return;
-    for (index_t i = 0; i < queries; i += attention_queries)
-      for (index_t key = 0; key < head_.keys; key += attention_keys) {
-        int const some = static_cast<int>(std::min<index_t>(attention_keys, head_.keys - key));
-        use_.find_kept(kept_weights_of(rule_, head_, query + i, key, nullptr, some, m_.allowed));
-        for (int lane = 0; lane < std::min<index_t>(attention_queries, queries - i); ++lane)
-          for (int j = 0; j < some; ++j) {
-            A& weight = map[(i + lane) * shape_.keys + key + j];
-            weight = (m_.allowed[j] >> lane & 1) != 0 ? weight : A(0);
-          }
-      }
-  }
-
-  matrix rows_of(tensor4<T const> t, index_t first = 0) const {
-    return matrix::of(head_.at(t, first), t.strides().length, t.strides().channels);
-  }
-
   // How many rows of the map are formed, normalized and multiplied before the next ones: some four
   // megabytes, which a shared cache keeps, in slabs of about one size, of whole tiles of queries.
   // Fewer rows would not be worth bringing k and v once more.
@@ -171,51 +138,6 @@ class attention_map_task {
     drop(query, queries, map);
     into_rows(y, query, rule_.drop.scale, grad_mode::overwrite, {queries, shape_.values, keys},
               matrix::of_sums(map, pitch, 1), rows_of(in_.v));
-  }
-
-  // Asks the caller's BLAS, if the types need no conversion. Returns whether it computed the
-  // product.
-  bool try_gemm(double alpha, double beta, size n, matrix const& a, matrix const& b, void* c,
-                index_t row, index_t column) const {
-    if constexpr (sums_are_elements) {
-      if (n.rows == 0 || n.columns == 0 || n.depth == 0) return false;
-      element_kind const kind = sizeof(A) == 8 ? element_kind::f64 : element_kind::f32;
-      gemm_call call{};
-      call.rows = n.rows, call.columns = n.columns, call.depth = n.depth;
-      call.matrices = 1;
-      call.alpha = alpha, call.beta = beta;
-      call.a = gemm_operand{a.sums, kind, a.row, a.column, 0};
-      call.b = gemm_operand{b.sums, kind, b.row, b.column, 0};
-      call.c = gemm_operand{c, kind, row, column, 0};
-      return rule_.gemm.multiply(nullptr, call);
-    } else {
-      return (void)alpha, (void)beta, (void)n, (void)a, (void)b, (void)c, (void)row, (void)column,
-             false;
-    }
-  }
-  void into_map(A* map, index_t pitch, double scale, size n, matrix const& a,
-                matrix const& b) const {
-    if (try_gemm(scale, 0, n, a, b, map, pitch, 1)) return;
-    m_.product.form(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
-                    [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
-                        index_t column, index_t columns) {
-                      for (index_t i = 0; i < rows; ++i)
-                        std::copy_n(tile + i * tile_pitch, columns,
-                                    map + (row + i) * pitch + column);
-                    });
-  }
-  void into_rows(tensor4<T> to, index_t first, double scale, grad_mode mode, size n,
-                 matrix const& a, matrix const& b) const {
-    index_t const row_step = to.strides().length, step = to.strides().channels;
-    if (try_gemm(scale, mode == grad_mode::accumulate ? 1 : 0, n, a, b, head_.at(to, first),
-                 row_step, step))
-      return;
-    m_.product.form(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
-                    [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
-                        index_t column, index_t columns) {
-                      io_.store(tile, tile_pitch, rows, columns,
-                                head_.at(to, first + row) + column * step, row_step, step, mode);
-                    });
   }
 
   // Adds the bias to the scores of a tile of queries, and masks them.
@@ -264,14 +186,9 @@ class attention_map_task {
       A* const row = map + i * shape_.keys;
       T const* const saved = head_.at(state, query + i);
       A const* weights = m_.row;
-      if constexpr (sums_are_elements) {
-        if (step == 1)
-          weights = saved;
-        else
-          io_.load(saved, 0, step, 1, keys, m_.row, 0);
-      } else {
-        io_.load(saved, 0, step, 1, keys, m_.row, 0);
-      }
+      if constexpr (sums_are_elements)
+        if (step == 1) weights = saved;
+      if (weights == m_.row) io_.load(saved, 0, step, 1, keys, m_.row, 0);
       use_.dscore_row(weights, row, keys, m_.delta[i]);
       if (out.to.dbias.data() != nullptr) store_dbias(row, out, query + i);
       if (out.distance_sums == nullptr) continue;
@@ -289,14 +206,6 @@ class attention_map_task {
     if (out.mode == grad_mode::overwrite)
       for (index_t j = head_.keys; j < shape_.keys; ++j) to[j * step] = T(0.0F);
   }
-
-  attention_rule const& rule_;
-  attention_kernels<T> const& use_;
-  attention_inputs<T> const& in_;
-  attention_map_slot<T> const& m_;
-  attention_shape const shape_;
-  attention_head const head_;
-  row_access<T> const io_;
 };
 
 SLICESORT_DETAIL_END

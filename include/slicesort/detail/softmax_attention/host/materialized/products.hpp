@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of a head's matrices in materialized attention, into its map or into rows of a tensor,
+// and the dropout of weights in the map. A BLAS multiplies where it can.
+#pragma once
+
+#include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/head.hpp>
+#include <slicesort/detail/core/gemm.hpp>
+#include <slicesort/detail/host/matrix_product.hpp>
+#include <slicesort/detail/host/rows.hpp>
+#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
+#include <slicesort/detail/softmax_attention/host/materialized/layout.hpp>
+#include <slicesort/detail/softmax_attention/host/simd_table.hpp>
+#include <slicesort/detail/softmax_attention/host/tile.hpp>
+#include <slicesort/detail/softmax_attention/params.hpp>
+#include <slicesort/dtype.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/policies/gemm.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <type_traits>
+
+SLICESORT_DETAIL_BEGIN
+
+template <class T>
+class attention_map_products {
+ public:
+  using A = accumulator_t<T>;
+
+  attention_map_products(attention_rule const& rule, attention_kernels<T> const& use,
+                         attention_inputs<T> const& in, attention_map_slot<T> const& m,
+                         index_t pair)
+      : rule_(rule),
+        use_(use),
+        in_(in),
+        m_(m),
+        shape_(attention_shape(in)),
+        head_(rule.lengths, shape_, pair),
+        io_(use) {}
+
+ protected:
+  using matrix = matrix_operand<T>;
+  static constexpr bool sums_are_elements = std::is_same_v<T, A>;
+  struct size {
+    index_t rows, columns, depth;
+  };
+
+  matrix rows_of(tensor4<T const> t, index_t first = 0) const {
+    return matrix::of(head_.at(t, first), t.strides().length, t.strides().channels);
+  }
+
+  void into_map(A* map, index_t pitch, double scale, size n, matrix const& a,
+                matrix const& b) const {
+    if (try_gemm(scale, 0, n, a, b, map, pitch, 1)) return;
+    m_.product.form(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
+                    [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
+                        index_t column, index_t columns) {
+                      for (index_t i = 0; i < rows; ++i)
+                        std::copy_n(tile + i * tile_pitch, columns,
+                                    map + (row + i) * pitch + column);
+                    });
+  }
+  void into_rows(tensor4<T> to, index_t first, double scale, grad_mode mode, size n,
+                 matrix const& a, matrix const& b) const {
+    index_t const row_step = to.strides().length, step = to.strides().channels;
+    if (try_gemm(scale, mode == grad_mode::accumulate ? 1 : 0, n, a, b, head_.at(to, first),
+                 row_step, step))
+      return;
+    m_.product.form(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
+                    [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
+                        index_t column, index_t columns) {
+                      io_.store(tile, tile_pitch, rows, columns,
+                                head_.at(to, first + row) + column * step, row_step, step, mode);
+                    });
+  }
+
+  // Weights of queries from `query` on that are not kept become 0.
+  void drop(index_t query, index_t queries, A* map) const {
+    if (!rule_.drop.drops()) return;
+    for (index_t i = 0; i < queries; i += attention_queries)
+      for (index_t key = 0; key < head_.keys; key += attention_keys) {
+        int const some = static_cast<int>(std::min<index_t>(attention_keys, head_.keys - key));
+        use_.find_kept(kept_weights_of(rule_, head_, query + i, key, nullptr, some, m_.allowed));
+        for (int lane = 0; lane < std::min<index_t>(attention_queries, queries - i); ++lane)
+          for (int j = 0; j < some; ++j) {
+            A& weight = map[(i + lane) * shape_.keys + key + j];
+            weight = (m_.allowed[j] >> lane & 1) != 0 ? weight : A(0);
+          }
+      }
+  }
+
+  attention_rule const& rule_;
+  attention_kernels<T> const& use_;
+  attention_inputs<T> const& in_;
+  attention_map_slot<T> const& m_;
+  attention_shape const shape_;
+  attention_head const head_;
+  row_access<T> const io_;
+
+ private:
+  // Asks the caller's BLAS, if the types need no conversion. Returns true if it computed c.
+  bool try_gemm(double alpha, double beta, size n, matrix const& a, matrix const& b, void* c,
+                index_t row, index_t column) const {
+    if (!sums_are_elements || n.rows == 0 || n.columns == 0 || n.depth == 0) return false;
+    element_kind const kind = sizeof(A) == 8 ? element_kind::f64 : element_kind::f32;
+    gemm_call call{};
+    call.rows = n.rows, call.columns = n.columns, call.depth = n.depth;
+    call.matrices = 1;
+    call.alpha = alpha, call.beta = beta;
+    call.a = gemm_operand{a.sums, kind, a.row, a.column, 0};
+    call.b = gemm_operand{b.sums, kind, b.row, b.column, 0};
+    call.c = gemm_operand{c, kind, row, column, 0};
+    return rule_.gemm.multiply(nullptr, call);
+  }
+};
+
+SLICESORT_DETAIL_END

@@ -1,62 +1,151 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The walks of docs/design.md are true: every step is a file under include/slicesort that defines the function or
-type named, a step's file calls the next one's function or includes its file, and no walk has more than five
-hops. Headers that the design's pages name must exist."""
+"""The walks of docs/design.md are true: every step names a function (type::function) and the file below
+include/slicesort that defines it, and the step before calls it in its body. A lambda that is passed on belongs to the
+step that calls it: such a step is followed by what an earlier one names (a lambda's call, a kernel). Every named
+function is a step, forwarding included; no walk has more functions or files than it may, and each leads to the function
+with the innermost loop. Headers that the design's pages name must exist."""
 import re
 
 from common import INCLUDE, ROOT, finish, name
 
 STEP = re.compile(r"^(\d+)\. `([^`]+)`: `([^`]+)`", re.MULTILINE)
 HEADER = re.compile(r"`([\w./]+/[\w./]+\.(?:hpp|cuh|inl))`")
-BACKENDS = ("Host", "CUDA")
-OPERATORS = ("slicing_sort", "csp", "sparse_mix", "softmax_attention", "linear_attention")
-MOST_HOPS = 5
+# The walks that the page must have: where they end, and the most functions and files.
+FUNCTIONS, FILES = 12, 8
+WALKS = {
+    ("slicing_sort", "Host"): ("wide_pairs::compare_exchange", FUNCTIONS, FILES),
+    ("slicing_sort", "CUDA"): ("packed_key::before", FUNCTIONS, FILES),
+    ("csp", "Host"): ("store_vector", FUNCTIONS, FILES),
+    ("csp", "CUDA"): ("exchange_pairs_body::in_order", FUNCTIONS, FILES),
+    ("sparse_mix", "Host"): ("mix_sums::sums_of", FUNCTIONS, FILES),
+    ("sparse_mix", "CUDA"): ("fused_multiply_add", FUNCTIONS, FILES),
+    ("softmax_attention", "Host"): ("fused_lanes", 14, FILES),
+    ("linear_attention", "CUDA"): ("fused_multiply_add", 16, FILES),
+}
+DEVICE_STEPS = ("implementation::forward", "cuda_grid::run", "run_body")
 BASE = INCLUDE / "slicesort"
-TEXT = re.compile(r"#define SLICESORT_TARGET_TEXT <([^>]+)>")
+NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.MULTILINE | re.DOTALL)
+CLOSING = {"(": ")", "{": "}"}
 
 
-def read(path: str) -> str:
-    """A header's text, and the text that it compiles for every instruction set."""
+def code(path: str) -> str:
+    """A header without comments, strings and directives."""
     if not (BASE / path).is_file():
         return ""
-    text = (BASE / path).read_text(encoding="utf-8")
-    return text + "".join((INCLUDE / inner).read_text(encoding="utf-8") for inner in TEXT.findall(text))
+    return NOT_CODE.sub(" ", (BASE / path).read_text(encoding="utf-8"))
 
 
-def defines(text: str, word: str) -> bool:
-    return bool(re.search(rf"\b(?:struct|class)\s+{word}\b|\b{word}\s*\(", text))
+def end_of(text: str, start: int) -> int:
+    """The place behind the bracket that closes the one at `start`."""
+    depth, opening = 0, text[start]
+    for i in range(start, len(text)):
+        depth += (text[i] == opening) - (text[i] == CLOSING[opening])
+        if depth == 0:
+            return i + 1
+    return len(text)
 
 
-def check_walk(where: str, steps: list[tuple[str, str]]) -> list[str]:
+def definitions(text: str, function: str) -> list[tuple[str, str]]:
+    """The parameters and the body of each definition of a function, or of a member of type::function."""
+    kind, _, word = function.rpartition("::")
+    if kind:
+        places = [m.end() - 1 for m in re.finditer(rf"\b(?:struct|class)\s+{kind}\b[^;{{}}]*{{", text)]
+        outside = re.finditer(rf"\b{kind}\s*(?:<[^;{{}}]*>)?::{re.escape(word)}\s*\(", text)
+        found = [part for place in places for part in definitions(text[place:end_of(text, place)], word)]
+        return found + [part for m in outside for part in definitions(text[m.end() - 1 - len(word):], word)[:1]]
+    found = []
+    for m in re.finditer(rf"(?<![\w.>~]){re.escape(word)}\s*\(", text):
+        end = end_of(text, m.end() - 1)
+        if opening := re.match(r"\s*(?:const\b|noexcept\b|->[^;{}()]*|\s)*{", text[end:]):
+            body = end + opening.end() - 1
+            found.append((text[m.end():end - 1], text[body:end_of(text, body)]))
+    return found
+
+
+def pointers() -> dict[str, set[str]]:
+    """The members of tables of kernels (`use.multiply = micro_kernel<A>::multiply;`) that lead to a type::function."""
+    found = {}
+    for path in sorted(BASE.rglob("*.inl")):
+        for member, value in re.findall(r"\.(\w+) = ([\w:<>, ]+);", path.read_text(encoding="utf-8")):
+            while "<" in value and ">" in value:
+                value = re.sub(r"<[^<>]*>", "", value)
+            found.setdefault("::".join(value.replace("template ", "").split("::")[-2:]), set()).add(member)
+    return found
+
+
+POINTERS = pointers()
+
+
+def calls(body: str, function: str) -> bool:
+    """A call, template arguments or not, also by a table of kernels, or a kernel's address for a launch."""
+    for word in {function.rpartition("::")[2], *POINTERS.get(function, ())}:
+        word = re.escape(word)
+        if re.search(rf"(?<!\w){word}\s*(?:<[^;{{}}()]*(?:\([^()]*\))?[^;{{}}()]*>)?\s*\(|&\s*{word}\s*<", body):
+            return True
+    return False
+
+
+def parts(body: str) -> tuple[str, str]:
+    """A body without the lambdas that it passes to calls, and these lambdas."""
+    lambdas = ""
+    while m := re.search(r"(?<=[(,])\s*\[[^\[\]]*\]\s*(?:\([^()]*\)\s*)?{", body):
+        end = end_of(body, m.end() - 1)
+        lambdas += body[m.start():end]
+        body = body[:m.start()] + body[end:]
+    return body, lambdas
+
+
+def calls_back(step: list[tuple[str, str]]) -> bool:
+    """True if a definition calls one of its parameters."""
+    return any(re.search(rf"(?<![\w.>]){word}\s*\(", parts(body)[0]) for parameters, body in step
+               for word in re.findall(r"(\w+)\s*(?:,|$)", parameters))
+
+
+def passes(body: str, function: str) -> bool:
+    """True if a function passes on a lambda with this call, or a kernel whose operator() the step is."""
+    kind, _, word = function.rpartition("::")
+    return calls(parts(body)[1], function) or (word == "operator()" and bool(re.search(rf"\b{kind}\b", body)))
+
+
+def check_walk(walk: tuple[str, str], steps: list[tuple[str, str]]) -> list[str]:
     complaints = []
-    if len(steps) - 1 > MOST_HOPS:
-        complaints.append(f"{where}: {len(steps) - 1} hops, at most {MOST_HOPS}")
-    texts = [read(path) for path, _ in steps]
-    for (path, function), text in zip(steps, texts):
-        if not text:
+    where = f"{name(page)}, {', '.join(walk)}"
+    last, functions, files = WALKS.get(walk, ("", FUNCTIONS, FILES))
+    used = len({path for path, _ in steps})
+    if len(steps) > functions or used > files:
+        complaints.append(f"{where}: {len(steps)} functions in {used} files, at most {functions} in {files}")
+    if walk[1] == "CUDA":
+        complaints += [f"{where}: no step is {step}" for step in DEVICE_STEPS if step not in [function for _, function in steps]]
+    if last and steps[-1][1] != last:
+        complaints.append(f"{where}: ends with {steps[-1][1]}, not {last}")
+    found = [definitions(code(path), function) for path, function in steps]
+    for (path, function), step in zip(steps, found):
+        if not (BASE / path).is_file():
             complaints.append(f"{where}: {path} does not exist")
-        elif not defines(text, function):
+        elif not step:
             complaints.append(f"{where}: {path} does not define {function}")
-    for text, (path, _), (following, function) in zip(texts, steps, steps[1:]):
-        if text and not re.search(rf"\b{function}\b", text) and f"<slicesort/{following}>" not in text:
-            complaints.append(f"{where}: {path} neither calls {function} nor includes {following}")
+    for i in range(1, len(steps)):
+        function = steps[i][1]
+        called = any(calls(parts(body)[0], function) for _, body in found[i - 1])
+        passed = calls_back(found[i - 1]) and any(passes(body, function) for step in found[:i] for _, body in step)
+        if found[i - 1] and not called and not passed:
+            complaints.append(f"{where}: {steps[i - 1][1]} of {steps[i - 1][0]} does not call {function}")
     return complaints
 
 
 page = ROOT / "docs/design.md"
 complaints = []
-found = set()
+walks = {}
 for section in re.split(r"^### ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
     operator = section.split("\n", 1)[0].strip("`")
     for part in re.split(r"^\*\*", section, flags=re.MULTILINE)[1:]:
         backend = part.split("**", 1)[0].rstrip(":.")
-        steps = [(path, function) for _, path, function in STEP.findall(part)]
-        if steps:
-            found.add((operator, backend))
-            complaints += check_walk(f"{name(page)}, {operator}, {backend}", steps)
-complaints += [f"{name(page)}: no walk of {operator}, {backend}"
-               for operator in OPERATORS for backend in BACKENDS if (operator, backend) not in found]
+        if steps := [(path, function) for _, path, function in STEP.findall(part)]:
+            walks[operator, backend] = steps
+for walk, steps in walks.items():
+    complaints += check_walk(walk, steps)
+complaints += [f"{name(page)}: no walk of {', '.join(walk)}" for walk in WALKS if walk not in walks]
 for design in sorted((ROOT / "docs").glob("design*.md")):
     for path in HEADER.findall(design.read_text(encoding="utf-8")):
         places = (ROOT / path, INCLUDE / path, BASE / path, BASE / "detail" / path)

@@ -69,6 +69,7 @@ SLICESORT_HD constexpr bool key_alters(bits_t<T> value) {
 }
 
 // The packed keys of elements T, as static functions:
+//   type                          a key with its row
 //   make(bits, ascending, row)    packs a value of a column in that order; row < 65536
 //   value(key, ascending)         the bits of the value; any zero for a zero, any NaN for a NaN
 //   row(key)                      the row
@@ -199,6 +200,24 @@ struct packed_key<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 8>> {
   static SLICESORT_HD high_type high(type w) { return w.key; }
   static SLICESORT_HD std::uint16_t low(type w) { return static_cast<std::uint16_t>(w.row); }
   static SLICESORT_HD type join(high_type high, std::uint16_t low) { return {high, low}; }
+};
+
+// Puts two packed keys in order; 32-bit ones in the block's own way. Written with selections alone,
+// so that the compiler spreads them over two pipes.
+template <class Block, class Keys>
+struct comparator {
+  using key = typename Keys::type;
+
+  static SLICESORT_HD_INLINE void compare_exchange(key& a, key& b) {
+    if constexpr (std::is_same_v<key, std::uint32_t>) {
+      Block::compare_exchange(a, b);
+    } else {
+      bool const swap = Keys::before(b, a);
+      key const low = swap ? b : a, high = swap ? a : b;
+      a = low;
+      b = high;
+    }
+  }
 };
 
 SLICESORT_DETAIL_END

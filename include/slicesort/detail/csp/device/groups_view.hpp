@@ -15,6 +15,7 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 struct groups_view {
   using element = T;
+  static constexpr bool in_registers = false;  // short groups have kernels of their own
 
   csp_groups groups;
   tensor3<T const> x;

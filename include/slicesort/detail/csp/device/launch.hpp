@@ -89,7 +89,7 @@ void sort_groups(Grid const& grid, groups_view<T> const& view, csp_shifting cons
   else if (groups_in_registers<T>(grid, group))
     sort_groups_in_registers<4>(grid, view, shifting);
   else
-    sort_long_columns(grid, view, m);
+    sort_columns(grid, view, m);
 }
 
 SLICESORT_DETAIL_END

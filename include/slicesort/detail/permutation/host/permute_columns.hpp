@@ -75,9 +75,12 @@ void permute_columns(host_exec const& on, columns_to_permute<T> const& params,
     permute_scratch<T> const scratch = scratch_of(slot);
     permuted_tile<T> tiles[2];
     int const count = tiles_in_task(e, task, shape.tiles);
-    for (int i = 0; i < count; ++i)
+    auto const open = [&](int i) {
       open_tile(params, columns_of_tile(e, task * shape.tiles + i, tile_columns), scratch.tiles[i],
                 tiles[i]);
+    };
+    open(0);
+    if (count > 1) open(1);
     permute_tiles(tiles, count);
   });
 }

@@ -16,6 +16,7 @@ SLICESORT_DETAIL_BEGIN
 template <class T, class Order>
 struct columns_view {
   using element = T;
+  static constexpr bool in_registers = true;  // short ones are sorted in registers
 
   Order order;
   tensor3<T const> x;

@@ -1,32 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting networks over packed keys v[0 .. Rows) that one thread holds in registers. Everything is
-// unrolled: an array indexed by a run-time number would live in memory.
+// Sorting networks over packed keys v[0 .. Rows) that one thread holds in registers, with the
+// comparator of math/packed_key.hpp. Everything is unrolled: an array indexed by a run-time number
+// would live in memory.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
 
-#include <cstdint>
-#include <type_traits>
-
 SLICESORT_DETAIL_BEGIN
-
-// Puts two packed keys in order; 32-bit ones in the block's own way. Written with selections alone,
-// so that the compiler spreads them over two pipes.
-template <class Block, class Keys>
-struct comparator {
-  using key = typename Keys::type;
-
-  static SLICESORT_HD_INLINE void compare_exchange(key& a, key& b) {
-    if constexpr (std::is_same_v<key, std::uint32_t>) {
-      Block::compare_exchange(a, b);
-    } else {
-      bool const swap = Keys::before(b, a);
-      key const low = swap ? b : a, high = swap ? a : b;
-      a = low;
-      b = high;
-    }
-  }
-};
 
 // Batcher's odd-even merge of every Step-th element of v[Low .. High] (both included), whose two
 // halves are sorted.
@@ -66,16 +46,6 @@ SLICESORT_HD_INLINE void half_clean(Key* v) {
       if ((i & Distance) == 0) Comparator::compare_exchange(v[i], v[i + Distance]);
     half_clean<Comparator, Rows, Distance / 2>(v);
   }
-}
-// The first level of a bitonic merge whose second half is read backwards: all comparators point the
-// same way. Done in every group of Group keys.
-template <class Comparator, int Rows, int Group, class Key>
-SLICESORT_HD_INLINE void mirror_clean(Key* v) {
-  SLICESORT_UNROLL
-  for (int i = 0; i < Rows; ++i)
-    if (i % Group < Group / 2)
-      Comparator::compare_exchange(v[i], v[i / Group * Group + Group - 1 - i % Group]);
-  half_clean<Comparator, Rows, Group / 4>(v);
 }
 
 SLICESORT_DETAIL_END

@@ -38,23 +38,25 @@ struct run_column {
   int rows = 0, valid = 0;
   bool ascending = true;
 
-  SLICESORT_HD_INLINE run_column(View const& view, index_t first_column, index_t columns,
-                                 int run_rows, index_t column, index_t row)
+  // `tiles` is the launch's sort_tile_body.
+  template <class Tiles>
+  SLICESORT_HD_INLINE run_column(Tiles const& tiles, index_t column, index_t row)
       : number(column), first_row(row) {
-    if (column >= columns) return;  // a tile may be wider than the columns that remain
-    at = view.locate(first_column + column);
-    ascending = view.ascending(at);
-    index_t const below = view.rows(at) - row, valid_below = view.valid(at) - row;
-    rows = static_cast<int>(below < 0 ? 0 : below < run_rows ? below : run_rows);
+    if (column >= tiles.columns) return;  // a tile may be wider than the columns that remain
+    at = tiles.view.locate(tiles.first_column + column);
+    ascending = tiles.view.ascending(at);
+    index_t const below = tiles.view.rows(at) - row, valid_below = tiles.view.valid(at) - row;
+    rows = static_cast<int>(below < 0 ? 0 : below < tiles.run_rows ? below : tiles.run_rows);
     valid = static_cast<int>(valid_below < 0 ? 0 : valid_below < rows ? valid_below : rows);
   }
 
-  // Returns true if some value cannot be told from its key. `column` is that of the tile.
-  template <class Block, class Tile>
-  SLICESORT_HD_INLINE bool load(View const& view, Tile tile, int column, thread_rows walk) const {
+  // Returns true if some value cannot be told from its key.
+  template <class Block, class Tiles, class Tile>
+  SLICESORT_HD_INLINE bool load(Tiles const& tiles, Tile tile, thread_rows walk) const {
     row_range const range = walk.rows(0, valid);
     if (range.first >= range.end) return false;
-    auto x = view.values(at).walk(first_row, range);
+    auto x = tiles.view.values(at).walk(first_row, range);
+    int const column = walk.column & (tiles.width - 1);
     bool lossy = false;
     copy_rows<at_once>(
         range, [&](int) { return bit_cast<bits>(x.next()); },
@@ -67,12 +69,12 @@ struct run_column {
   }
 
   // Replaces keys by values, so that x, which may be y, is not read any more once y is written.
-  template <class Tile>
-  SLICESORT_HD_INLINE void restore(View const& view, Tile tile, int column,
-                                   thread_rows walk) const {
+  template <class Tiles, class Tile>
+  SLICESORT_HD_INLINE void restore(Tiles const& tiles, Tile tile, thread_rows walk) const {
     row_range const range = walk.rows(0, valid);
     if (range.first >= range.end) return;
-    auto const x = view.values(at);
+    auto const x = tiles.view.values(at);
+    int const column = walk.column & (tiles.width - 1);
     for (int n = range.first; n < range.end; n += range.step) {
       int const offset = tile.position(n, column);
       auto const w = tile.load(offset);
@@ -83,11 +85,12 @@ struct run_column {
     }
   }
 
-  // Stores sorted rows in place of y; of one run among several, in `out`.
-  template <class Tile>
-  SLICESORT_HD_INLINE void store(View const& view, Tile tile, int column, thread_rows walk,
-                                 bool restored, bool several, sorted_runs<T> const& out) const {
+  // Stores sorted rows in y; of one run among several, in the workspace.
+  template <class Tiles, class Tile>
+  SLICESORT_HD_INLINE void store(Tiles const& tiles, Tile tile, thread_rows walk,
+                                 bool restored) const {
     if (rows == 0) return;
+    int const column = walk.column & (tiles.width - 1);
     auto const row = [&](int n) {
       int const offset = tile.position(n, column);
       return restored ? tile.row(offset) : Tile::keys::row(tile.load(offset));
@@ -98,31 +101,32 @@ struct run_column {
                                   : Tile::keys::value(tile.load(offset), ascending));
     };
     row_range const range = walk.rows(0, valid);
-    if (several) {
-      index_t const offset = out.offset(number) + first_row;
+    if (tiles.runs > 1) {
+      index_t const offset = tiles.out.offset(number) + first_row;
       auto const start = static_cast<std::uint32_t>(first_row);
-      T* const values = out.values + offset;
+      T* const values = tiles.out.values + offset;
       copy_rows<at_once>(range, value, [&](int n, T element) { values[n] = element; });
-      std::uint32_t* const sources = out.rows + offset;
-      if (out.rows != nullptr)
+      std::uint32_t* const sources = tiles.out.rows + offset;
+      if (tiles.out.rows != nullptr)
         copy_rows<at_once>(range, row,
                            [&](int n, std::uint32_t from) { sources[n] = start + from; });
       return;
     }
-    if (view.needs_values() && range.first < range.end) {
-      auto y = view.results(at).walk(0, range);
+    if (tiles.view.needs_values() && range.first < range.end) {
+      auto y = tiles.view.results(at).walk(0, range);
       copy_rows<at_once>(range, value, [&](int, T element) { y.next() = element; });
     }
-    if (view.needs_rows()) view.numbers(at).template set_rows<at_once>(0, range, row);
+    if (tiles.view.needs_rows()) tiles.view.numbers(at).template set_rows<at_once>(0, range, row);
   }
 
   // Copies rows past the sample's length, which stay in place.
-  SLICESORT_HD_INLINE void copy_tail(View const& view, thread_rows walk) const {
+  template <class Tiles>
+  SLICESORT_HD_INLINE void copy_tail(Tiles const& tiles, thread_rows walk) const {
     row_range const range = walk.rows(valid, rows);
     for (int n = range.first; n < range.end; n += range.step) {
       index_t const row = first_row + n;
-      if (view.needs_values()) view.results(at)[row] = view.values(at)[row];
-      if (view.needs_rows()) view.numbers(at).set(row, static_cast<std::uint32_t>(row));
+      if (tiles.view.needs_values()) tiles.view.results(at)[row] = tiles.view.values(at)[row];
+      if (tiles.view.needs_rows()) tiles.view.numbers(at).set(row, static_cast<std::uint32_t>(row));
     }
   }
 

@@ -194,7 +194,8 @@ void sort_columns(Grid const& grid, View const& view,
                   sort_layout<typename View::element> const& m) {
   if (view.x.extents().empty()) return;
   sort_shape const& s = m.shape;
-  if (s.register_rows != 0) return sort_in_registers<smallest_network>(grid, view, s);
+  if constexpr (View::in_registers)
+    if (s.register_rows != 0) return sort_in_registers<smallest_network>(grid, view, s);
   index_t const columns = view.columns();
   index_t const chunk = s.chunk_columns == 0 ? columns : s.chunk_columns;
   for (index_t first = 0; first < columns; first += chunk) {

@@ -70,7 +70,8 @@ struct sort_tile_body {
     memory const m = shared(block);
     using keys = packed_key<T, Block::fast_double>;
     key_tile<keys, tile_levels<Block, T>> const tile{m.tile.high, m.tile.low, m.tile.pitch};
-    bool lossy = load(block, tile, m.lossy);
+    bool lossy =
+        sharing > 1 ? load_shared(block, tile, m.lossy) : load(block, tile, rows_of_thread(block));
 
     // The columns that lie in this block.
     int const first = sharing > 1 ? block.cluster_rank() * width : 0;
@@ -85,12 +86,11 @@ struct sort_tile_body {
     // Computed anew, for the network needs all registers.
     thread_rows const walk = rows_of_thread(block);
     column const c = column_of_tile(block, walk.column);
-    int const place = walk.column & (width - 1);
     if (lossy || paired) {
       if (sharing > 1)
-        c.restore(view, tile_of_owner(block, tile), place, walk);
+        c.restore(*this, tile_of_owner(block, tile), walk);
       else
-        c.restore(view, tile, place, walk);
+        c.restore(*this, tile, walk);
       if (cluster() > 1)
         block.sync_cluster();
       else
@@ -99,10 +99,10 @@ struct sort_tile_body {
     if (paired)
       merge_pair(block, tile, view, c.at, c.ascending, run_rows);
     else if (sharing > 1)
-      c.store(view, tile_of_owner(block, tile), place, walk, lossy, runs > 1, out);
+      c.store(*this, tile_of_owner(block, tile), walk, lossy);
     else
-      c.store(view, tile, place, walk, lossy, runs > 1, out);
-    c.copy_tail(view, walk);
+      c.store(*this, tile, walk, lossy);
+    c.copy_tail(*this, walk);
     if (cluster() > 1) block.sync_cluster();  // others may still read this block's memory
   }
 
@@ -130,8 +130,7 @@ struct sort_tile_body {
       run = tile / tiles;
       tile -= run * tiles;
     }
-    return column(view, first_column, columns, run_rows, tile * tile_columns() + number,
-                  run * run_rows);
+    return column(*this, tile * tile_columns() + number, run * run_rows);
   }
   // Rows of a run, wherever its columns end.
   SLICESORT_HD_INLINE int rows_from(index_t first_row) const {
@@ -148,22 +147,20 @@ struct sort_tile_body {
     return owned;
   }
 
-  // Ends with a barrier. Returns true if some value that the block loads cannot be told from its
-  // key; blocks that share tell each other.
+  // Both end with a barrier, and return true if some value that the block loads cannot be told from
+  // its key; blocks that share tell each other.
   template <class Block, class Tile>
-  SLICESORT_HD_INLINE bool load(Block& block, Tile tile, std::uint32_t* lossy) const {
-    if (sharing == 1) return load_rows(block, tile, rows_of_thread(block));
+  SLICESORT_HD_INLINE bool load_shared(Block& block, Tile tile, std::uint32_t* lossy) const {
     block.sync_cluster();  // before this the others need not have begun
-    bool const own_lossy = load_rows(block, tile_of_owner(block, tile), rows_of_thread(block));
+    bool const own_lossy = load(block, tile_of_owner(block, tile), rows_of_thread(block));
     if (block.rank() < sharing)
       block.map_shared_rank(lossy, block.rank())[block.cluster_rank()] = own_lossy;
     block.sync_cluster();
     return own_lossy;
   }
   template <class Block, class Tile>
-  SLICESORT_HD_INLINE bool load_rows(Block& block, Tile tile, thread_rows walk) const {
-    bool const lossy = column_of_tile(block, walk.column)
-                           .template load<Block>(view, tile, walk.column & (width - 1), walk);
+  SLICESORT_HD_INLINE bool load(Block& block, Tile tile, thread_rows walk) const {
+    bool const lossy = column_of_tile(block, walk.column).template load<Block>(*this, tile, walk);
     if constexpr (has_lossy_keys<T>) return block.any(lossy);
     block.sync();
     return false;

@@ -12,6 +12,7 @@
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/columns.hpp>
+#include <slicesort/detail/math/packed_key.hpp>
 #include <slicesort/detail/sort/device/key_tile.hpp>
 #include <slicesort/detail/sort/device/network.hpp>
 
@@ -161,7 +162,12 @@ class tile_network {
       rows_here const at{low, high, tile_.position(low, column_), tile_.position(high, column_)};
       key v[static_cast<std::size_t>(rows_here::count)];
       load(v, at);
-      mirror_clean<compare, rows_here::count, rows_here::group>(v);
+      constexpr int group = rows_here::group;
+      SLICESORT_UNROLL
+      for (int i = 0; i < rows_here::count; ++i)
+        if (i % group < group / 2)
+          compare::compare_exchange(v[i], v[i / group * group + group - 1 - i % group]);
+      half_clean<compare, rows_here::count, group / 4>(v);
       store(v, at);
     }
     block_.sync();

@@ -112,11 +112,13 @@ void sort_columns(host_exec const& on, columns_to_sort<T, Order> const& params,
     sort_scratch<T> scratch = scratch_of(slot);
     column_tile<T> tiles[2];
     int const count = shape.radix ? 1 : tiles_in_task(e, task, shape.tiles);
-    for (int i = 0; i < count; ++i) {
+    auto const open = [&](int i) {
       open_tile(params, columns_of_tile(e, task * shape.tiles + i, shape.columns / shape.tiles),
                 tiles[i]);
       tiles[i].scratch = scratch.networks[i];
-    }
+    };
+    open(0);
+    if (count > 1) open(1);
     if (shape.radix)
       scratch.radix.run(tiles[0]);
     else

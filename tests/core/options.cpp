@@ -99,7 +99,8 @@ TEST_CASE("the size of a workspace, from views") {
   ss::extents4 const h{2, 3, 9, 4}, shared{1, 1, 1, 17};
   std::vector<float> const memory(static_cast<std::size_t>(h.size()));
   ss::tensor3<float const> const x(memory.data(), e);
-  ss::tensor4<float const> const q(memory.data(), h), w(memory.data(), {3, 2, 9, 2});
+  ss::tensor4<float const> const q(memory.data(), h);
+  ss::tensor_stack<float const> const w(memory.data(), {3, 2, 9, 2});
   auto const same = [&](auto const& op) {
     CHECK(op.workspace_bytes(exec, x) == op.template workspace_bytes<float>(exec, e));
   };

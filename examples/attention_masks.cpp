@@ -106,9 +106,9 @@ int main() {
   ss::tensor4<float const> const eight(&zero, {1, 1, 8, 1}, {0, 0, 0, 0});
   std::vector<float> y(8);
   ss::attention_inputs<float> const in{eight, eight, eight, {}};
-  std::printf(
-      "%s\n",
-      op.check_forward(ss::exec::host{}, in, ss::view(y, {1, 1, 8, 1}), ss::no_saved).message);
+  std::printf("%s\n", op.forward(ss::exec::dry_run{ss::exec::host{}}, in, ss::view(y, {1, 1, 8, 1}),
+                                 ss::no_saved)
+                          .message);
 }
 
 // output:

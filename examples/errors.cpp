@@ -26,27 +26,27 @@ int main() {
   }
 
   ss::tensor3<float> const shorter(y_data.data(), {1, 3, 3});
-  if (ss::verdict const v = op.check_forward(exec, x, shorter, perm, memory); !v)
+  if (ss::verdict const v = op.forward(ss::exec::dry_run{exec}, x, shorter, perm, memory); !v)
     std::printf("%s\n", v.message);
   // [/snippet]
 
   auto const report = [](ss::verdict const& v) { std::printf("%s\n", v ? "accepted" : v.message); };
-  report(op.check_forward(exec, x, y, perm, memory));
-  report(op.check_forward(exec, x, x, perm, memory));  // in place
+  report(op.forward(ss::exec::dry_run{exec}, x, y, perm, memory));
+  report(op.forward(ss::exec::dry_run{exec}, x, x, perm, memory));  // in place
 
   ss::tensor3<float> const repeated(y_data.data(), {1, 4, 3}, {12, 0, 1});
-  report(op.check_forward(exec, x, repeated, perm, memory));
+  report(op.forward(ss::exec::dry_run{exec}, x, repeated, perm, memory));
 
   std::vector<ss::index_t> const lengths = {5};
-  report(op.check_forward(exec, x, y, perm, memory, ss::lengths(lengths)));
+  report(op.forward(ss::exec::dry_run{exec}, x, y, perm, memory, ss::lengths(lengths)));
 
-  report(op.check_forward(ss::exec::host{0}, x, y, perm, memory));
+  report(op.forward(ss::exec::dry_run{ss::exec::host{0}}, x, y, perm, memory));
 
   ss::tensor3<float const> const large(x_data.data(), {1, 65537, 1});
   ss::tensor3<std::uint16_t> const narrow(perm_data.data(), {1, 65537, 1});
   ss::tensor3<float> const elsewhere(x_data.data() + 65537,
                                      {1, 65537, 1});  // check never touches data
-  report(op.check_forward(exec, large, elsewhere, narrow, memory));
+  report(op.forward(ss::exec::dry_run{exec}, large, elsewhere, narrow, memory));
 }
 
 // clang-format off

@@ -124,8 +124,8 @@ int main() {
   auto x = elements(16), y = x, six_links = elements(4 * 16 * 6);
   ss::sparse_mix<both_ways> const op{both_ways{3}};
   ss::verdict const v =
-      op.check_forward(ss::exec::host{}, ss::view(x, shape), ss::view(six_links, {4, 1, 16, 6}),
-                       ss::view(y, shape), ss::no_saved);
+      op.forward(ss::exec::dry_run{ss::exec::host{}}, ss::view(x, shape),
+                 ss::view(six_links, {4, 1, 16, 6}), ss::view(y, shape), ss::no_saved);
   std::printf("%s\n", v.message);
 }
 

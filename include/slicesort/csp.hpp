@@ -110,54 +110,62 @@ class csp {
   /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
   /// shape, or policies, that `forward` refuses are refused here.
   template <class T, class Exec>
-  std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
-    detail::enforce(check_workspace_bytes<T>(on, extents));
-    return detail::planned_bytes<op, T>(on, {extents, group(extents)});
+  detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) const {
+    detail::require_dtype<T>();
+    return detail::workspace_bytes<op, T>(exec, "csp.workspace_bytes", {x, group(x)},
+                                          [&](detail::checker& c) {
+                                            auto const in = detail::describe_shape("x", x);
+                                            detail::check_extents(c, in);
+                                            check_policies(c, in, reference_of(x.channels));
+                                          });
   }
   /// The same for the view of an x of this element type and shape.
   template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
-  std::size_t workspace_bytes(Exec const& exec, X const& x) const {
+  detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) const {
     return workspace_bytes<detail::element_of_rank3<X>>(exec,
                                                         detail::view_of_rank3_t<X>(x).extents());
-  }
-  /// Returns what `workspace_bytes` would report for these arguments.
-  template <class T, class Exec>
-  verdict check_workspace_bytes(Exec const& on, extents3 extents) const {
-    detail::require_dtype<T>();
-    return detail::check_shape<op>(on, "csp.workspace_bytes", [&](detail::checker& c) {
-      auto const in = detail::describe_shape("x", extents);
-      detail::check_extents(c, in);
-      check_policies(c, in, reference_of(extents.channels));
-    });
   }
 
   /// Permutes `x` into `y` and writes the order, unless `state` is `no_saved`.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
-  void forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
-               forward_options options = {}) const {
-    auto const p = forward_problem(x, y, state, options);
-    detail::run_forward<op>(on, p, scratch, check(on, p, scratch));
-  }
-  /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
-  verdict check_forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
-                        forward_options options = {}) const {
-    return check(on, forward_problem(x, y, state, options), scratch);
+  detail::outcome<Exec> forward(Exec const& exec, X const& x, Y const& y, saved state,
+                                workspace memory = {}, forward_options options = {}) const {
+    auto const v = detail::transfer_of(x, y);
+    detail::csp_forward<typename decltype(v)::element> params{};
+    params.rule = rule(v.in.extents());
+    params.x = v.in;
+    params.y = v.out;
+    params.order = state.view;
+    params.saving = state.saving;
+    params.lengths = options.lengths;
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      auto const in = detail::describe("x", v.in, false), out = detail::describe("y", v.out, true);
+      detail::check_transfer(c, in, out, options.lengths);
+      check_policies(c, in, params.rule.reference);
+      if (state.saving) check_order(c, detail::describe("order", state.view, true), in, out);
+    });
   }
 
   /// Writes each row of `dy` to where the row of `x` came from, or adds it with
   /// `grad_mode::accumulate`. `state` is what forward wrote; its indices are trusted, not checked.
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
-  void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
-                workspace scratch = {}, backward_options options = {}) const {
-    auto const p = backward_problem(dy, state, dx, options);
-    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
-  }
-  /// Returns what `backward` would report for these arguments, without running it.
-  template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
-  verdict check_backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
-                         workspace scratch = {}, backward_options options = {}) const {
-    return check(on, backward_problem(dy, state, dx, options), scratch);
+  detail::outcome<Exec> backward(Exec const& exec, DY const& dy, const_saved state, DX const& dx,
+                                 workspace memory = {}, backward_options options = {}) const {
+    auto const v = detail::transfer_of(dy, dx);
+    detail::csp_backward<typename decltype(v)::element> params{};
+    params.rule = rule(v.in.extents());
+    params.dy = v.in;
+    params.order = state.view;
+    params.dx = v.out;
+    params.mode = options.mode;
+    params.lengths = options.lengths;
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      auto const in = detail::describe("dy", v.in, false),
+                 out = detail::describe("dx", v.out, true);
+      detail::check_transfer(c, in, out, options.lengths);
+      check_policies(c, in, params.rule.reference);
+      check_order(c, detail::describe("order", state.view, false), in, out);
+    });
   }
 
   SLICESORT_REFUSE_OTHER_CALLS("(on, x, y, {order} or slicesort::no_saved, workspace, options)",
@@ -191,53 +199,6 @@ class csp {
       return static_cast<csp const*>(policies)->descends(channel, extents);
     };
     return r;
-  }
-
-  template <class X, class Y>
-  auto forward_problem(X const& x, Y const& y, saved state, forward_options options) const {
-    auto const v = detail::transfer_of(x, y);
-    detail::csp_forward<typename decltype(v)::element> p{};
-    p.rule = rule(v.in.extents());
-    p.x = v.in;
-    p.y = v.out;
-    p.order = state.view;
-    p.saving = state.saving;
-    p.lengths = options.lengths;
-    return p;
-  }
-  template <class DY, class DX>
-  auto backward_problem(DY const& dy, const_saved state, DX const& dx,
-                        backward_options options) const {
-    auto const v = detail::transfer_of(dy, dx);
-    detail::csp_backward<typename decltype(v)::element> p{};
-    p.rule = rule(v.in.extents());
-    p.dy = v.in;
-    p.order = state.view;
-    p.dx = v.out;
-    p.mode = options.mode;
-    p.lengths = options.lengths;
-    return p;
-  }
-
-  template <class Exec, class Problem>
-  detail::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
-    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
-  }
-  template <class T>
-  void check_views(detail::checker& c, detail::csp_forward<T> const& p) const {
-    auto const in = detail::describe("x", p.x, false);
-    auto const out = detail::describe("y", p.y, true);
-    detail::check_transfer(c, in, out, p.lengths);
-    check_policies(c, in, p.rule.reference);
-    if (p.saving) check_order(c, detail::describe("order", p.order, true), in, out);
-  }
-  template <class T>
-  void check_views(detail::checker& c, detail::csp_backward<T> const& p) const {
-    auto const in = detail::describe("dy", p.dy, false);
-    auto const out = detail::describe("dx", p.dx, true);
-    detail::check_transfer(c, in, out, p.lengths);
-    check_policies(c, in, p.rule.reference);
-    check_order(c, detail::describe("order", p.order, false), in, out);
   }
 
   // Rules of the policies in a call with a tensor of this shape. The alignment is asked for its

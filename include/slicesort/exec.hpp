@@ -117,6 +117,18 @@ struct basic_cuda {
 };
 using cuda = basic_cuda<>;
 
+/// A call with this policy is checked and not run: it returns the `verdict` that a call with `exec`
+/// would report, true if it would be accepted. `op.forward(exec::dry_run{exec}, x, y, memory)`, and
+/// `op.workspace_bytes<T>(exec::dry_run{exec}, extents)` likewise.
+template <class Exec>
+struct dry_run {
+  using backend = typename Exec::backend;
+
+  Exec exec;
+};
+template <class Exec>
+dry_run(Exec) -> dry_run<Exec>;
+
 }  // namespace exec
 
 template <class F>

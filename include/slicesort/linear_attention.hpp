@@ -99,159 +99,118 @@ class linear_attention {
   /// only. Shapes or policies that `forward` refuses are refused here. A backward call that forms
   /// dw needs more: give its shape too.
   template <class T, class Exec>
-  std::size_t workspace_bytes(Exec const& on, extents4 q, extents4 v, extents3 w = {},
-                              extents3 dw = {}) const {
-    detail::enforce(check_workspace_bytes<T>(on, q, v, w, dw));
+  detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents4 q, extents4 v,
+                                             extents3 w = {}, extents3 dw = {}) const {
+    detail::require_dtype<T>();
     auto shape = detail::linear_attention_shape::of(q, v);
     shape.feature = rule(q.channels, w.length);
     shape.causal = causal;
     shape.with_dw = dw != extents3{};
-    return detail::planned_bytes<op, T>(on, shape);
+    return detail::workspace_bytes<op, T>(
+        exec, "linear_attention.workspace_bytes", shape, [&](detail::checker& c) {
+          check_feature(c, q.channels);
+          if (c.ok())
+            detail::check_shapes<detail::accumulator_t<T>>(
+                c, {q, v, w, dw}, shape.feature, detail::divisor_rule::of(divisor_), causal);
+        });
   }
   /// The same for views, `{q, k, v}`, all of one type, with the w of random features, and for
   /// gradients as `backward` takes them.
   template <class Exec, class View, detail::if_policy<Exec> = 0, detail::if_view_of_rank4<View> = 0>
-  std::size_t workspace_bytes(Exec const& exec, View const (&in)[3],
-                              tensor3<element_of<View> const> w = {},
-                              gradients_of<View> const& to = {}) const {
+  detail::outcome_size<Exec> workspace_bytes(Exec const& exec, View const (&in)[3],
+                                             tensor3<element_of<View> const> w = {},
+                                             gradients_of<View> const& to = {}) const {
     auto const q = detail::view_of_rank4<View>::of(in[0]),
                v = detail::view_of_rank4<View>::of(in[2]);
     return workspace_bytes<element_of<View>>(exec, q.extents(), v.extents(), w.extents(),
                                              to.dw.extents());
   }
-  /// Returns what `workspace_bytes` would report for these arguments.
-  template <class T, class Exec>
-  verdict check_workspace_bytes(Exec const& on, extents4 q, extents4 v, extents3 w = {},
-                                extents3 dw = {}) const {
-    detail::require_dtype<T>();
-    return detail::check_shape<op>(on, "linear_attention.workspace_bytes", [&](detail::checker& c) {
-      check_feature(c, q.channels);
-      if (c.ok())
-        detail::check_shapes<detail::accumulator_t<T>>(c, {q, v, w, dw}, rule(q.channels, w.length),
-                                                       detail::divisor_rule::of(divisor_), causal);
-    });
-  }
 
   /// Writes linear attention of `in`, `{q, k, v}` or `{q, k, v, w}`, to `y`.
   template <class Exec, class Y, detail::if_policy<Exec> = 0>
-  void forward(Exec const& on, inputs_of<Y> const& in, Y const& y, workspace scratch = {},
-               attention_options options = {}) const {
-    auto const p = forward_problem(in, y, options);
-    detail::run_forward<op>(on, p, scratch, check(on, p, scratch, options.dropout));
-  }
-  /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class Y, detail::if_policy<Exec> = 0>
-  verdict check_forward(Exec const& on, inputs_of<Y> const& in, Y const& y, workspace scratch = {},
-                        attention_options options = {}) const {
-    return check(on, forward_problem(in, y, options), scratch, options.dropout);
+  detail::outcome<Exec> forward(Exec const& exec, inputs_of<Y> const& in, Y const& y,
+                                workspace memory = {}, attention_options options = {}) const {
+    using T = element_of<Y>;
+    auto params = params_of<typename op::template forward<T>>(in, options);
+    params.y = detail::output_stack<T>(y);
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      detail::linear_attention_info const inputs(in);
+      auto const out = detail::describe("y", params.y, true, detail::head_axes);
+      check_inputs(c, params, options.dropout);
+      if (!c.ok()) return;
+      c.view(out);
+      detail::check_rows(c, out, inputs.q, inputs.q, inputs.v, inputs.v.axes.channels);
+      inputs.each([&](detail::view_info const& other) { c.no_overlap(out, other); });
+    });
   }
 
   /// Writes the gradients `to`, `{dq, dk, dv}` or `{dq, dk, dv, dw}`; one that is `{}` is left out.
   /// `in` is what forward read.
   template <class Exec, class DY, detail::if_policy<Exec> = 0>
-  void backward(Exec const& on, DY const& dy, inputs_of<DY> const& in, gradients_of<DY> const& to,
-                workspace scratch = {}, attention_backward_options options = {}) const {
-    auto const p = backward_problem(dy, in, to, options);
-    detail::run_backward<op>(on, p, scratch, check(on, p, scratch, options.dropout));
-  }
-  /// Returns what `backward` would report for these arguments, without running it.
-  template <class Exec, class DY, detail::if_policy<Exec> = 0>
-  verdict check_backward(Exec const& on, DY const& dy, inputs_of<DY> const& in,
-                         gradients_of<DY> const& to, workspace scratch = {},
-                         attention_backward_options options = {}) const {
-    return check(on, backward_problem(dy, in, to, options), scratch, options.dropout);
+  detail::outcome<Exec> backward(Exec const& exec, DY const& dy, inputs_of<DY> const& in,
+                                 gradients_of<DY> const& to, workspace memory = {},
+                                 attention_backward_options options = {}) const {
+    using T = element_of<DY>;
+    auto params = params_of<typename op::template backward<T>>(in, options);
+    params.dy = detail::input_stack_of<T>(dy);
+    params.to = to;
+    params.mode = options.mode;
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      detail::linear_attention_info const inputs(in), grads(to);
+      auto const dout = detail::describe("dy", params.dy, false, detail::head_axes);
+      check_inputs(c, params, options.dropout);
+      if (!c.ok()) return;
+      c.view(dout);
+      detail::check_rows(c, dout, inputs.q, inputs.q, inputs.v, inputs.v.axes.channels);
+      grads.each([&](detail::view_info const& grad) { c.view(grad); });
+      auto const like = [&](bool asked, detail::view_info const& grad,
+                            detail::view_info const& of) {
+        if (asked) detail::check_rows(c, grad, of, of, of, of.axes.channels);
+      };
+      like(grads.has[0], grads.q, inputs.q);
+      like(grads.has[1], grads.k, inputs.k);
+      like(grads.has[2], grads.v, inputs.v);
+      if (grads.has[3])
+        detail::check_gradient_of_w(c, grads.w, inputs.w, inputs.q, params.feature.kind);
+      grads.each([&](detail::view_info const& grad) {
+        inputs.each([&](detail::view_info const& other) { c.no_overlap(grad, other); });
+        c.no_overlap(grad, dout);
+        grads.each([&](detail::view_info const& other) {
+          if (&other != &grad) c.no_overlap(grad, other);
+        });
+      });
+    });
   }
 
   SLICESORT_REFUSE_OTHER_CALLS("(on, {q, k, v}, y, workspace, options)",
                                "(on, dy, {q, k, v}, {dq, dk, dv}, workspace, options)");
 
  private:
-  template <class T>
-  using forward_of = typename op::template forward<T>;
-  template <class T>
-  using backward_of = typename op::template backward<T>;
-
+  // A negative number of channels is refused later.
   detail::feature_rule rule(index_t channels, index_t rows_of_w) const {
-    return detail::rule_of(feature_, channels, rows_of_w);
+    return channels < 0 ? detail::feature_rule{} : detail::rule_of(feature_, channels, rows_of_w);
   }
 
-  template <class Problem, class T, class Options>
-  Problem problem(linear_attention_inputs<T> const& in, Options const& options) const {
-    Problem p{detail::compiled(feature_)};
-    index_t const channels = in.q.extents().channels;
-    if (channels >= 0) p.feature = rule(channels, in.w.extents().length);
-    p.divisor = detail::divisor_rule::of(divisor_);
-    p.causal = causal;
-    p.multiply = products_;
-    p.in = in;
-    p.lengths = {options.lengths, options.query_lengths};
-    return p;
-  }
-  template <class T, class Y>
-  forward_of<T> forward_problem(linear_attention_inputs<T> const& in, Y const& y,
-                                attention_options const& options) const {
+  template <class Params, class T, class Options>
+  Params params_of(linear_attention_inputs<T> const& in, Options const& options) const {
     detail::require_dtype<T>();
-    auto p = problem<forward_of<T>>(in, options);
-    p.y = detail::output_stack<T>(y);
-    return p;
-  }
-  template <class T, class DY>
-  backward_of<T> backward_problem(DY const& dy, linear_attention_inputs<T> const& in,
-                                  linear_attention_gradients<T> const& to,
-                                  attention_backward_options const& options) const {
-    detail::require_dtype<T>();
-    auto p = problem<backward_of<T>>(in, options);
-    p.dy = detail::input_stack_of<T>(dy);
-    p.to = to;
-    p.mode = options.mode;
-    return p;
+    Params params{detail::compiled(feature_)};
+    params.feature = rule(in.q.extents().channels, in.w.extents().length);
+    params.divisor = detail::divisor_rule::of(divisor_);
+    params.causal = causal;
+    params.multiply = products_;
+    params.in = in;
+    params.lengths = {options.lengths, options.query_lengths};
+    return params;
   }
 
   void check_feature(detail::checker& c, index_t channels) const {
     if (channels >= 0) c.policy("feature", feature_, channels);
   }
-  template <class Exec, class Problem>
-  detail::checked_call check(Exec const& on, Problem const& p, workspace scratch,
-                             dropout const& drop) const {
-    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) {
-      detail::check_call<detail::accumulator_t<typename Problem::element>>(c, p, drop);
-      if (c.ok()) check_feature(c, p.in.q.extents().channels);
-      if (c.ok()) check_views(c, p);
-    });
-  }
-  template <class T>
-  void check_views(
-      detail::checker& c,
-      detail::linear_attention_forward<detail::compiled_feature<Feature>, T> const& p) const {
-    detail::linear_attention_info const in(p.in);
-    auto const y = detail::describe("y", p.y, true, detail::head_axes);
-    c.view(y);
-    detail::check_rows(c, y, in.q, in.q, in.v, in.v.axes.channels);
-    in.each([&](detail::view_info const& other) { c.no_overlap(y, other); });
-  }
-  template <class T>
-  void check_views(
-      detail::checker& c,
-      detail::linear_attention_backward<detail::compiled_feature<Feature>, T> const& p) const {
-    detail::linear_attention_info const in(p.in), to(p.to);
-    auto const dy = detail::describe("dy", p.dy, false, detail::head_axes);
-    c.view(dy);
-    detail::check_rows(c, dy, in.q, in.q, in.v, in.v.axes.channels);
-    to.each([&](detail::view_info const& one) { c.view(one); });
-    auto const like = [&](bool wanted, detail::view_info const& one, detail::view_info const& of) {
-      if (wanted) detail::check_rows(c, one, of, of, of, of.axes.channels);
-    };
-    like(to.has[0], to.q, in.q);
-    like(to.has[1], to.k, in.k);
-    like(to.has[2], to.v, in.v);
-    if (to.has[3]) detail::check_gradient_of_w(c, to.w, in.w, in.q, p.feature.kind);
-    to.each([&](detail::view_info const& one) {
-      in.each([&](detail::view_info const& other) { c.no_overlap(one, other); });
-      c.no_overlap(one, dy);
-      to.each([&](detail::view_info const& other) {
-        if (&other != &one) c.no_overlap(one, other);
-      });
-    });
+  template <class Params>
+  void check_inputs(detail::checker& c, Params const& params, dropout const& drop) const {
+    detail::check_call<detail::accumulator_t<typename Params::element>>(c, params, drop);
+    if (c.ok()) check_feature(c, params.in.q.extents().channels);
   }
 
   Feature feature_;

@@ -60,52 +60,52 @@ class max_exchange {
   /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
   /// shape that every call refuses is refused here.
   template <class T, class Exec>
-  static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
-    detail::enforce(check_workspace_bytes<T>(on, extents));
-    return detail::planned_bytes<op, T>(on, extents);
+  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) {
+    detail::require_dtype<T>();
+    return detail::workspace_bytes<op, T>(
+        exec, "max_exchange.workspace_bytes", x,
+        [&](detail::checker& c) { detail::check_extents(c, detail::describe_shape("x", x)); });
   }
   /// The same for the view of an x of this element type and shape.
   template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
-  static std::size_t workspace_bytes(Exec const& exec, X const& x) {
+  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) {
     return workspace_bytes<detail::element_of_rank3<X>>(exec,
                                                         detail::view_of_rank3_t<X>(x).extents());
-  }
-  /// Returns what `workspace_bytes` would report for these arguments.
-  template <class T, class Exec>
-  static verdict check_workspace_bytes(Exec const& on, extents3 extents) {
-    detail::require_dtype<T>();
-    return detail::check_shape<op>(on, "max_exchange.workspace_bytes", [&](detail::checker& c) {
-      detail::check_extents(c, detail::describe_shape("x", extents));
-    });
   }
 
   /// Writes `x` with the exchange to `y`, and the maxima's rows, unless `state` is `no_saved`.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
-  void forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
-               forward_options options = {}) const {
-    auto const p = forward_problem(x, y, state, options);
-    detail::run_forward<op>(on, p, scratch, check(on, p, scratch, options.lengths));
-  }
-  /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
-  verdict check_forward(Exec const& on, X const& x, Y const& y, saved state, workspace scratch = {},
-                        forward_options options = {}) const {
-    return check(on, forward_problem(x, y, state, options), scratch, options.lengths);
+  detail::outcome<Exec> forward(Exec const& exec, X const& x, Y const& y, saved state,
+                                workspace memory = {}, forward_options options = {}) const {
+    auto const v = detail::transfer_of(x, y);
+    detail::max_exchange_forward<typename decltype(v)::element> params{};
+    params.row = row_;
+    params.x = v.in;
+    params.y = v.out;
+    params.maximum = state.view;
+    params.saving = state.saving;
+    params.lengths = options.lengths;
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      auto const in = detail::describe("x", v.in, false), out = detail::describe("y", v.out, true);
+      check_rows(c, in, out, options.lengths);
+      if (state.saving) check_maximum(c, detail::describe("maximum", state.view, true), in, out);
+    });
   }
 
   /// Writes `dy` with the exchange to `dx`, or adds it with `grad_mode::accumulate`. `state` is
   /// what forward wrote; its indices are trusted, not checked.
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
-  void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
-                workspace scratch = {}, backward_options options = {}) const {
-    auto const p = backward_problem(dy, state, dx, options);
-    detail::run_backward<op>(on, p, scratch, check(on, p, scratch, options.lengths));
-  }
-  /// Returns what `backward` would report for these arguments, without running it.
-  template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
-  verdict check_backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
-                         workspace scratch = {}, backward_options options = {}) const {
-    return check(on, backward_problem(dy, state, dx, options), scratch, options.lengths);
+  detail::outcome<Exec> backward(Exec const& exec, DY const& dy, const_saved state, DX const& dx,
+                                 workspace memory = {}, backward_options options = {}) const {
+    auto const v = detail::transfer_of(dy, dx);
+    using T = typename decltype(v)::element;
+    detail::max_exchange_backward<T> const params{row_, v.in, state.view, v.out, options.mode};
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      auto const in = detail::describe("dy", v.in, false),
+                 out = detail::describe("dx", v.out, true);
+      check_rows(c, in, out, options.lengths);
+      check_maximum(c, detail::describe("maximum", state.view, false), in, out);
+    });
   }
 
   SLICESORT_REFUSE_OTHER_CALLS("(on, x, y, {maximum} or slicesort::no_saved, workspace, options)",
@@ -114,48 +114,6 @@ class max_exchange {
  private:
   using op = detail::max_exchange_op;
 
-  template <class X, class Y>
-  auto forward_problem(X const& x, Y const& y, saved state, forward_options options) const {
-    auto const v = detail::transfer_of(x, y);
-    detail::max_exchange_forward<typename decltype(v)::element> p{};
-    p.row = row_;
-    p.x = v.in;
-    p.y = v.out;
-    p.maximum = state.view;
-    p.saving = state.saving;
-    p.lengths = options.lengths;
-    return p;
-  }
-  template <class DY, class DX>
-  auto backward_problem(DY const& dy, const_saved state, DX const& dx,
-                        backward_options options) const {
-    auto const v = detail::transfer_of(dy, dx);
-    using T = typename decltype(v)::element;
-    return detail::max_exchange_backward<T>{row_, v.in, state.view, v.out, options.mode};
-  }
-
-  template <class Exec, class Problem>
-  detail::checked_call check(Exec const& on, Problem const& p, workspace scratch,
-                             tensor1<index_t const> lengths) const {
-    return detail::check_call<op>(on, p, scratch,
-                                  [&](detail::checker& c) { check_views(c, p, lengths); });
-  }
-  template <class T>
-  void check_views(detail::checker& c, detail::max_exchange_forward<T> const& p,
-                   tensor1<index_t const> lengths) const {
-    auto const in = detail::describe("x", p.x, false);
-    auto const out = detail::describe("y", p.y, true);
-    check_rows(c, in, out, lengths);
-    if (p.saving) check_maximum(c, detail::describe("maximum", p.maximum, true), in, out);
-  }
-  template <class T>
-  void check_views(detail::checker& c, detail::max_exchange_backward<T> const& p,
-                   tensor1<index_t const> lengths) const {
-    auto const in = detail::describe("dy", p.dy, false);
-    auto const out = detail::describe("dx", p.dx, true);
-    check_rows(c, in, out, lengths);
-    check_maximum(c, detail::describe("maximum", p.maximum, false), in, out);
-  }
   void check_rows(detail::checker& c, detail::view_info const& in, detail::view_info const& out,
                   tensor1<index_t const> lengths) const {
     detail::check_transfer(c, in, out, lengths);

@@ -66,48 +66,46 @@ class merge_attention {
   /// Bytes of workspace for a call with a y of this shape: none. A shape that every call refuses is
   /// refused here.
   template <class T, class Exec>
-  static std::size_t workspace_bytes(Exec const& on, extents4 y) {
-    detail::enforce(check_workspace_bytes<T>(on, y));
-    return detail::planned_bytes<op, T>(on, y);
+  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents4 y) {
+    detail::require_dtype<T>();
+    return detail::workspace_bytes<op, T>(
+        exec, "merge_attention.workspace_bytes", y, [&](detail::checker& c) {
+          c.shape(detail::describe_shape("parts[0].y", y, value_axes));
+          c.shape(detail::describe_shape("parts[0].state", state_extents(y), number_axes));
+        });
   }
   /// The same for the view of a y of this element type and shape.
   template <class Exec, class Y, detail::if_policy<Exec> = 0, detail::if_view_of_rank4<Y> = 0>
-  static std::size_t workspace_bytes(Exec const& exec, Y const& y) {
+  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, Y const& y) {
     return workspace_bytes<element_of<Y>>(exec, detail::view_of_rank4<Y>::of(y).extents());
-  }
-  /// Returns what `workspace_bytes` would report for these arguments.
-  template <class T, class Exec>
-  static verdict check_workspace_bytes(Exec const& on, extents4 y) {
-    detail::require_dtype<T>();
-    return detail::check_shape<op>(on, "merge_attention.workspace_bytes", [&](detail::checker& c) {
-      c.shape(detail::describe_shape("parts[0].y", y, value_axes));
-      c.shape(detail::describe_shape("parts[0].state", state_extents(y), number_axes));
-    });
   }
 
   /// Merges `parts`, `{{y0, state0}, {y1, state1}, ..}`, into `y` and the state, unless `state` is
   /// `no_saved`.
   template <class Exec, class Y, detail::if_policy<Exec> = 0>
-  void forward(Exec const& on, parts_of<Y> const& parts, Y const& y, saved_of<Y> state,
-               workspace scratch = {}) const {
-    auto const p = problem(parts, y, state);
-    detail::run_forward<op>(on, p, scratch, check(on, p, parts.size(), scratch));
-  }
-  /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class Y, detail::if_policy<Exec> = 0>
-  verdict check_forward(Exec const& on, parts_of<Y> const& parts, Y const& y, saved_of<Y> state,
-                        workspace scratch = {}) const {
-    return check(on, problem(parts, y, state), parts.size(), scratch);
+  detail::outcome<Exec> forward(Exec const& exec, parts_of<Y> const& parts, Y const& y,
+                                saved_of<Y> state, workspace memory = {}) const {
+    using T = element_of<Y>;
+    detail::require_dtype<T>();
+    detail::merge_attention_forward<T> params{};
+    params.parts = parts.views();
+    params.count = static_cast<int>(parts.size() < parts.most ? parts.size() : parts.most);
+    params.y = detail::output_stack<T>(y);
+    params.state = state.view;
+    params.saving = state.saving;
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      if (parts.size() < 1 || parts.size() > parts.most)
+        c.fail(error_kind::argument, "parts.size is %llu, must be in 1..%d",
+               static_cast<unsigned long long>(parts.size()), static_cast<int>(parts.most));
+      else
+        check_views(c, params);
+    });
   }
 
   SLICESORT_REFUSE_OTHER(forward,
                          "forward(on, {{y, state}, {y, state}, ..}, y, {state} or "
                          "slicesort::no_saved, workspace)");
-  SLICESORT_REFUSE_OTHER(check_forward,
-                         "check_forward(on, {{y, state}, {y, state}, ..}, y, {state} or "
-                         "slicesort::no_saved, workspace)");
   SLICESORT_REFUSE_ALL(backward, SLICESORT_MERGE_HAS_NO_BACKWARD);
-  SLICESORT_REFUSE_ALL(check_backward, SLICESORT_MERGE_HAS_NO_BACKWARD);
   SLICESORT_REFUSE_OTHER_SIZES;
 
  private:
@@ -117,29 +115,6 @@ class merge_attention {
 
   static constexpr extents4 state_extents(extents4 y) { return {y.outer, y.batch, y.length, 2}; }
 
-  template <class T, class Y, class State>
-  static auto problem(attention_parts<T> const& parts, Y const& y, State const& state) {
-    detail::require_dtype<T>();
-    detail::merge_attention_forward<T> p{};
-    p.parts = parts.views();
-    p.count = static_cast<int>(parts.size() < parts.most ? parts.size() : parts.most);
-    p.y = detail::output_stack<T>(y);
-    p.state = state.view;
-    p.saving = state.saving;
-    return p;
-  }
-
-  template <class Exec, class T>
-  static detail::checked_call check(Exec const& on, detail::merge_attention_forward<T> const& p,
-                                    std::size_t parts, workspace scratch) {
-    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) {
-      if (parts < 1 || parts > attention_parts<T>::most)
-        c.fail(error_kind::argument, "parts.size is %llu, must be in 1..%d",
-               static_cast<unsigned long long>(parts), static_cast<int>(attention_parts<T>::most));
-      else
-        check_views(c, p);
-    });
-  }
   template <class T>
   static void check_views(detail::checker& c, detail::merge_attention_forward<T> const& p) {
     extents4 const e = p.shape();

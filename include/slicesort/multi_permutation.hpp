@@ -78,73 +78,75 @@ class multi_permutation {
   /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
   /// shape, order or number of terms that `forward` refuses is refused here.
   template <class T, class Exec>
-  std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
-    detail::enforce(check_workspace_bytes<T>(on, extents));
-    return detail::planned_bytes<op, T>(on, {extents, terms_});
+  detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) const {
+    detail::require_dtype<T>();
+    return detail::workspace_bytes<op, T>(
+        exec, "multi_permutation.workspace_bytes", {x, terms_}, [&](detail::checker& c) {
+          detail::check_extents(c, detail::describe_shape("x", x));
+          c.policy("order", order_, x.channels);
+          check_terms(c);
+        });
   }
   /// The same for the view of an x of this element type and shape.
   template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
-  std::size_t workspace_bytes(Exec const& exec, X const& x) const {
+  detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) const {
     return workspace_bytes<detail::element_of_rank3<X>>(exec,
                                                         detail::view_of_rank3_t<X>(x).extents());
-  }
-  /// Returns what `workspace_bytes` would report for these arguments.
-  template <class T, class Exec>
-  verdict check_workspace_bytes(Exec const& on, extents3 extents) const {
-    detail::require_dtype<T>();
-    return detail::check_shape<op>(on, "multi_permutation.workspace_bytes",
-                                   [&](detail::checker& c) {
-                                     detail::check_extents(c, detail::describe_shape("x", extents));
-                                     c.policy("order", order_, extents.channels);
-                                     check_terms(c);
-                                   });
   }
 
   /// Writes the weighted powers of `x` to `y`, and the permutation, unless `state` is `no_saved`.
   /// `weights`: a view of `terms` elements, or `uniform_weights`.
   template <class Exec, class X, class Weights, class Y, detail::if_policy<Exec> = 0>
-  void forward(Exec const& on, X const& x, Weights const& weights, Y const& y, saved state,
-               workspace scratch = {}, forward_options options = {}) const {
-    auto const p = forward_problem(x, weights, y, state, options);
-    detail::run_forward<op>(on, p, scratch, check(on, p, scratch));
-  }
-  /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class X, class Weights, class Y, detail::if_policy<Exec> = 0>
-  verdict check_forward(Exec const& on, X const& x, Weights const& weights, Y const& y, saved state,
-                        workspace scratch = {}, forward_options options = {}) const {
-    return check(on, forward_problem(x, weights, y, state, options), scratch);
+  detail::outcome<Exec> forward(Exec const& exec, X const& x, Weights const& weights, Y const& y,
+                                saved state, workspace memory = {},
+                                forward_options options = {}) const {
+    auto const v = detail::transfer_of(x, y);
+    using T = typename decltype(v)::element;
+    detail::multi_permutation_forward<Order, T> params{order_};
+    params.x = v.in;
+    params.weights = given<T>(weights);
+    params.y = v.out;
+    params.perm = state.view;
+    params.saving = state.saving;
+    params.lengths = options.lengths;
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      auto const in = detail::describe("x", v.in, false), out = detail::describe("y", v.out, true);
+      auto const perm = detail::describe("perm", state.view, true);
+      auto const factors = detail::describe("weights", params.weights.given, false);
+      detail::check_transfer(c, in, out, options.lengths);
+      if (state.saving) detail::check_permutation(c, perm, in, out);
+      c.policy("order", order_, in.extents.channels);
+      check_weights(c, params.weights, factors, out);
+      if (state.saving) c.no_overlap(perm, factors);
+    });
   }
 
   /// Writes the gradient of `x`. `state` is what forward wrote; its indices are trusted, not
   /// checked.
   template <class Exec, class DY, class Weights, class DX, detail::if_policy<Exec> = 0>
-  void backward(Exec const& on, DY const& dy, Weights const& weights, const_saved state,
-                DX const& dx, workspace scratch = {}, backward_options options = {}) const {
-    auto const p = backward_problem(dy, weights, state, dx, options);
-    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
+  detail::outcome<Exec> backward(Exec const& exec, DY const& dy, Weights const& weights,
+                                 const_saved state, DX const& dx, workspace memory = {},
+                                 backward_options options = {}) const {
+    auto const params = backward_params(dy, weights, state, dx, options);
+    return detail::call<op>(exec, params, memory,
+                            [&](detail::checker& c) { check_backward(c, params); });
   }
   /// Writes the gradients of `x` and of the weights; `options.mode` holds for both.
   template <class Exec, class DY, class X, class Weights, class DX, class DWeights,
             detail::if_policy<Exec> = 0>
-  void backward(Exec const& on, DY const& dy, X const& x, Weights const& weights, const_saved state,
-                DX const& dx, DWeights const& dweights, workspace scratch = {},
-                backward_options options = {}) const {
-    auto const p = backward_problem(dy, x, weights, state, dx, dweights, options);
-    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
-  }
-  /// Returns what `backward` would report for these arguments, without running it.
-  template <class Exec, class DY, class Weights, class DX, detail::if_policy<Exec> = 0>
-  verdict check_backward(Exec const& on, DY const& dy, Weights const& weights, const_saved state,
-                         DX const& dx, workspace scratch = {},
-                         backward_options options = {}) const {
-    return check(on, backward_problem(dy, weights, state, dx, options), scratch);
-  }
-  template <class Exec, class DY, class X, class Weights, class DX, class DWeights,
-            detail::if_policy<Exec> = 0>
-  verdict check_backward(Exec const& on, DY const& dy, X const& x, Weights const& weights,
-                         const_saved state, DX const& dx, DWeights const& dweights,
-                         workspace scratch = {}, backward_options options = {}) const {
-    return check(on, backward_problem(dy, x, weights, state, dx, dweights, options), scratch);
+  detail::outcome<Exec> backward(Exec const& exec, DY const& dy, X const& x, Weights const& weights,
+                                 const_saved state, DX const& dx, DWeights const& dweights,
+                                 workspace memory = {}, backward_options options = {}) const {
+    auto params = backward_params(dy, weights, state, dx, options);
+    using T = typename decltype(params)::element;
+    static_assert(std::is_convertible_v<DWeights const&, tensor1<detail::accumulator_t<T>>>,
+                  "slicesort: dweights must be a tensor1 (or mdspan of rank 1) of the "
+                  "accumulator's type: double for double, float for every other element type.");
+    params.x = detail::input_of<T>(x);
+    params.dweights = dweights;
+    params.needs_weight_gradient = true;
+    return detail::call<op>(exec, params, memory,
+                            [&](detail::checker& c) { check_backward(c, params); });
   }
 
   SLICESORT_REFUSE_OTHER_CALLS(
@@ -155,46 +157,19 @@ class multi_permutation {
  private:
   using op = detail::multi_permutation_op<Order>;
 
-  template <class X, class Weights, class Y>
-  auto forward_problem(X const& x, Weights const& weights, Y const& y, saved state,
-                       forward_options options) const {
-    auto const v = detail::transfer_of(x, y);
-    using T = typename decltype(v)::element;
-    detail::multi_permutation_forward<Order, T> p{order_};
-    p.x = v.in;
-    p.weights = given<T>(weights);
-    p.y = v.out;
-    p.perm = state.view;
-    p.saving = state.saving;
-    p.lengths = options.lengths;
-    return p;
-  }
   template <class DY, class Weights, class DX>
-  auto backward_problem(DY const& dy, Weights const& weights, const_saved state, DX const& dx,
-                        backward_options options) const {
+  auto backward_params(DY const& dy, Weights const& weights, const_saved state, DX const& dx,
+                       backward_options options) const {
     auto const v = detail::transfer_of(dy, dx);
     using T = typename decltype(v)::element;
-    detail::multi_permutation_backward<T> p{};
-    p.dy = v.in;
-    p.weights = given<T>(weights);
-    p.perm = state.view;
-    p.dx = v.out;
-    p.mode = options.mode;
-    p.lengths = options.lengths;
-    return p;
-  }
-  template <class DY, class X, class Weights, class DX, class DWeights>
-  auto backward_problem(DY const& dy, X const& x, Weights const& weights, const_saved state,
-                        DX const& dx, DWeights const& dweights, backward_options options) const {
-    auto p = backward_problem(dy, weights, state, dx, options);
-    using T = typename decltype(p)::element;
-    static_assert(std::is_convertible_v<DWeights const&, tensor1<detail::accumulator_t<T>>>,
-                  "slicesort: dweights must be a tensor1 (or mdspan of rank 1) of the "
-                  "accumulator's type: double for double, float for every other element type.");
-    p.x = detail::input_of<T>(x);
-    p.dweights = dweights;
-    p.needs_weight_gradient = true;
-    return p;
+    detail::multi_permutation_backward<T> params{};
+    params.dy = v.in;
+    params.weights = given<T>(weights);
+    params.perm = state.view;
+    params.dx = v.out;
+    params.mode = options.mode;
+    params.lengths = options.lengths;
+    return params;
   }
   template <class T, class Weights>
   auto given(Weights const& weights) const {
@@ -210,26 +185,9 @@ class multi_permutation {
     }
   }
 
-  template <class Exec, class Problem>
-  detail::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
-    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
-  }
   template <class T>
-  void check_views(detail::checker& c, detail::multi_permutation_forward<Order, T> const& p) const {
-    auto const in = detail::describe("x", p.x, false);
-    auto const out = detail::describe("y", p.y, true);
-    auto const perm = detail::describe("perm", p.perm, true);
-    auto const weights = detail::describe("weights", p.weights.given, false);
-    detail::check_transfer(c, in, out, p.lengths);
-    if (p.saving) detail::check_permutation(c, perm, in, out);
-    c.policy("order", order_, p.x.extents().channels);
-    check_weights(c, p.weights, weights, out);
-    if (p.saving) c.no_overlap(perm, weights);
-  }
-  template <class T>
-  void check_views(detail::checker& c, detail::multi_permutation_backward<T> const& p) const {
-    auto const in = detail::describe("dy", p.dy, false);
-    auto const out = detail::describe("dx", p.dx, true);
+  void check_backward(detail::checker& c, detail::multi_permutation_backward<T> const& p) const {
+    auto const in = detail::describe("dy", p.dy, false), out = detail::describe("dx", p.dx, true);
     auto const perm = detail::describe("perm", p.perm, false);
     auto const weights = detail::describe("weights", p.weights.given, false);
     detail::check_transfer(c, in, out, p.lengths);
@@ -245,7 +203,6 @@ class multi_permutation {
     c.view(dweights);
     for (auto const& other : {in, x, weights, perm, out}) c.no_overlap(dweights, other);
   }
-
   void check_terms(detail::checker& c) const {
     if (terms_ < 1)
       c.fail(error_kind::argument, "terms is %lld, must be at least 1",

@@ -50,52 +50,43 @@ class permute {
   /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
   /// shape that every call refuses is refused here.
   template <class T, class Exec>
-  static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
-    detail::enforce(check_workspace_bytes<T>(on, extents));
-    return detail::planned_bytes<op, T>(on, extents);
+  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) {
+    detail::require_dtype<T>();
+    return detail::workspace_bytes<op, T>(
+        exec, "permute.workspace_bytes", x,
+        [&](detail::checker& c) { detail::check_extents(c, detail::describe_shape("x", x)); });
   }
   /// The same for the view of an x of this element type and shape.
   template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
-  static std::size_t workspace_bytes(Exec const& exec, X const& x) {
+  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) {
     return workspace_bytes<detail::element_of_rank3<X>>(exec,
                                                         detail::view_of_rank3_t<X>(x).extents());
-  }
-  /// Returns what `workspace_bytes` would report for these arguments.
-  template <class T, class Exec>
-  static verdict check_workspace_bytes(Exec const& on, extents3 extents) {
-    detail::require_dtype<T>();
-    return detail::check_shape<op>(on, "permute.workspace_bytes", [&](detail::checker& c) {
-      detail::check_extents(c, detail::describe_shape("x", extents));
-    });
   }
 
   /// Writes row `perm[b, n, c]` of every column of `x` to row `n` of `y`.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
-  void forward(Exec const& on, X const& x, const_saved state, Y const& y, workspace scratch = {},
-               forward_options options = {}) const {
-    auto const p = forward_problem(x, state, y, options);
-    detail::run_forward<op>(on, p, scratch, check(on, p, scratch));
-  }
-  /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
-  verdict check_forward(Exec const& on, X const& x, const_saved state, Y const& y,
-                        workspace scratch = {}, forward_options options = {}) const {
-    return check(on, forward_problem(x, state, y, options), scratch);
+  detail::outcome<Exec> forward(Exec const& exec, X const& x, const_saved state, Y const& y,
+                                workspace memory = {}, forward_options options = {}) const {
+    auto const v = detail::transfer_of(x, y);
+    using T = typename decltype(v)::element;
+    detail::permute_forward<T> const params{v.in, state.view, v.out, options.lengths};
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      detail::check_permuting(c, "x", v.in, "y", v.out, state.view, options.lengths);
+    });
   }
 
   /// Writes row `n` of every column of `dy` to row `perm[b, n, c]` of `dx`, or adds it with
   /// `grad_mode::accumulate`.
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
-  void backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
-                workspace scratch = {}, backward_options options = {}) const {
-    auto const p = backward_problem(dy, state, dx, options);
-    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
-  }
-  /// Returns what `backward` would report for these arguments, without running it.
-  template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
-  verdict check_backward(Exec const& on, DY const& dy, const_saved state, DX const& dx,
-                         workspace scratch = {}, backward_options options = {}) const {
-    return check(on, backward_problem(dy, state, dx, options), scratch);
+  detail::outcome<Exec> backward(Exec const& exec, DY const& dy, const_saved state, DX const& dx,
+                                 workspace memory = {}, backward_options options = {}) const {
+    auto const v = detail::transfer_of(dy, dx);
+    using T = typename decltype(v)::element;
+    detail::permute_backward<T> const params{v.in, state.view, v.out, options.mode,
+                                             options.lengths};
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      detail::check_permuting(c, "dy", v.in, "dx", v.out, state.view, options.lengths);
+    });
   }
 
   SLICESORT_REFUSE_OTHER_CALLS("(on, x, {perm}, y, workspace, options)",
@@ -103,41 +94,6 @@ class permute {
 
  private:
   using op = detail::permute_op;
-
-  template <class X, class Y>
-  static auto forward_problem(X const& x, const_saved state, Y const& y, forward_options options) {
-    auto const v = detail::transfer_of(x, y);
-    using T = typename decltype(v)::element;
-    return detail::permute_forward<T>{v.in, state.view, v.out, options.lengths};
-  }
-  template <class DY, class DX>
-  static auto backward_problem(DY const& dy, const_saved state, DX const& dx,
-                               backward_options options) {
-    auto const v = detail::transfer_of(dy, dx);
-    using T = typename decltype(v)::element;
-    return detail::permute_backward<T>{v.in, state.view, v.out, options.mode, options.lengths};
-  }
-
-  template <class Exec, class Problem>
-  static detail::checked_call check(Exec const& on, Problem const& p, workspace scratch) {
-    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
-  }
-  template <class T>
-  static void check_views(detail::checker& c, detail::permute_forward<T> const& p) {
-    check_move(c, detail::describe("x", p.x, false), detail::describe("y", p.y, true), p.perm,
-               p.lengths);
-  }
-  template <class T>
-  static void check_views(detail::checker& c, detail::permute_backward<T> const& p) {
-    check_move(c, detail::describe("dy", p.dy, false), detail::describe("dx", p.dx, true), p.perm,
-               p.lengths);
-  }
-  static void check_move(detail::checker& c, detail::view_info const& in,
-                         detail::view_info const& out, const_index_tensor3 perm,
-                         tensor1<index_t const> lengths) {
-    detail::check_transfer(c, in, out, lengths);
-    detail::check_permutation(c, detail::describe("perm", perm, false), in, out);
-  }
 };
 
 SLICESORT_OPERATORS_END

@@ -47,52 +47,44 @@ class shuffle {
   /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
   /// shape that every call refuses is refused here.
   template <class T, class Exec>
-  static std::size_t workspace_bytes(Exec const& on, extents3 extents) {
-    detail::enforce(check_workspace_bytes<T>(on, extents));
-    return detail::planned_bytes<op, T>(on, extents);
+  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) {
+    detail::require_dtype<T>();
+    return detail::workspace_bytes<op, T>(
+        exec, "shuffle.workspace_bytes", x,
+        [&](detail::checker& c) { detail::check_extents(c, detail::describe_shape("x", x)); });
   }
   /// The same for the view of an x of this element type and shape.
   template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
-  static std::size_t workspace_bytes(Exec const& exec, X const& x) {
+  static detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) {
     return workspace_bytes<detail::element_of_rank3<X>>(exec,
                                                         detail::view_of_rank3_t<X>(x).extents());
-  }
-  /// Returns what `workspace_bytes` would report for these arguments.
-  template <class T, class Exec>
-  static verdict check_workspace_bytes(Exec const& on, extents3 extents) {
-    detail::require_dtype<T>();
-    return detail::check_shape<op>(on, "shuffle.workspace_bytes", [&](detail::checker& c) {
-      detail::check_extents(c, detail::describe_shape("x", extents));
-    });
   }
 
   /// Writes the rows of `x` in their shuffled order to `y`.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
-  void forward(Exec const& on, X const& x, Y const& y, workspace scratch = {},
-               forward_options options = {}) const {
-    auto const p = forward_problem(x, y, options);
-    detail::run_forward<op>(on, p, scratch, check(on, p, scratch));
-  }
-  /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
-  verdict check_forward(Exec const& on, X const& x, Y const& y, workspace scratch = {},
-                        forward_options options = {}) const {
-    return check(on, forward_problem(x, y, options), scratch);
+  detail::outcome<Exec> forward(Exec const& exec, X const& x, Y const& y, workspace memory = {},
+                                forward_options options = {}) const {
+    auto const v = detail::transfer_of(x, y);
+    using T = typename decltype(v)::element;
+    detail::shuffle_forward<T> const params{seed_, v.in, v.out, options.lengths};
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      detail::check_transfer(c, detail::describe("x", v.in, false),
+                             detail::describe("y", v.out, true), options.lengths);
+    });
   }
 
   /// Writes the rows of `dy` to `dx` in the order before the shuffle, or adds them with
   /// `grad_mode::accumulate`.
   template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
-  void backward(Exec const& on, DY const& dy, DX const& dx, workspace scratch = {},
-                backward_options options = {}) const {
-    auto const p = backward_problem(dy, dx, options);
-    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
-  }
-  /// Returns what `backward` would report for these arguments, without running it.
-  template <class Exec, class DY, class DX, detail::if_policy<Exec> = 0>
-  verdict check_backward(Exec const& on, DY const& dy, DX const& dx, workspace scratch = {},
-                         backward_options options = {}) const {
-    return check(on, backward_problem(dy, dx, options), scratch);
+  detail::outcome<Exec> backward(Exec const& exec, DY const& dy, DX const& dx,
+                                 workspace memory = {}, backward_options options = {}) const {
+    auto const v = detail::transfer_of(dy, dx);
+    using T = typename decltype(v)::element;
+    detail::shuffle_backward<T> const params{seed_, v.in, v.out, options.mode, options.lengths};
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      detail::check_transfer(c, detail::describe("dy", v.in, false),
+                             detail::describe("dx", v.out, true), options.lengths);
+    });
   }
 
   SLICESORT_REFUSE_OTHER_CALLS("(on, x, y, workspace, options)",
@@ -100,34 +92,6 @@ class shuffle {
 
  private:
   using op = detail::shuffle_op<Form>;
-
-  template <class X, class Y>
-  auto forward_problem(X const& x, Y const& y, forward_options options) const {
-    auto const v = detail::transfer_of(x, y);
-    using T = typename decltype(v)::element;
-    return detail::shuffle_forward<T>{seed_, v.in, v.out, options.lengths};
-  }
-  template <class DY, class DX>
-  auto backward_problem(DY const& dy, DX const& dx, backward_options options) const {
-    auto const v = detail::transfer_of(dy, dx);
-    using T = typename decltype(v)::element;
-    return detail::shuffle_backward<T>{seed_, v.in, v.out, options.mode, options.lengths};
-  }
-
-  template <class Exec, class Problem>
-  static detail::checked_call check(Exec const& on, Problem const& p, workspace scratch) {
-    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
-  }
-  template <class T>
-  static void check_views(detail::checker& c, detail::shuffle_forward<T> const& p) {
-    detail::check_transfer(c, detail::describe("x", p.x, false), detail::describe("y", p.y, true),
-                           p.lengths);
-  }
-  template <class T>
-  static void check_views(detail::checker& c, detail::shuffle_backward<T> const& p) {
-    detail::check_transfer(c, detail::describe("dy", p.dy, false),
-                           detail::describe("dx", p.dx, true), p.lengths);
-  }
 
   std::uint64_t seed_;
 };

@@ -104,54 +104,72 @@ class sinkhorn_csp {
   /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
   /// shape, or policies, that `forward` refuses are refused here.
   template <class T, class Exec>
-  std::size_t workspace_bytes(Exec const& on, extents3 extents) const {
-    detail::enforce(check_workspace_bytes<T>(on, extents));
-    return detail::planned_bytes<op, T>(on, {extents, group(extents), relaxation_.iterations});
+  detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) const {
+    require_element<T>();
+    return detail::workspace_bytes<op, T>(exec, "sinkhorn_csp.workspace_bytes",
+                                          {x, group(x), relaxation_.iterations},
+                                          [&](detail::checker& c) {
+                                            auto const in = detail::describe_shape("x", x);
+                                            detail::check_extents(c, in);
+                                            check_policies(c, in);
+                                          });
   }
   /// The same for the view of an x of this element type and shape.
   template <class Exec, class X, detail::if_policy<Exec> = 0, detail::if_view_of_rank3<X> = 0>
-  std::size_t workspace_bytes(Exec const& exec, X const& x) const {
+  detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x) const {
     return workspace_bytes<detail::element_of_rank3<X>>(exec,
                                                         detail::view_of_rank3_t<X>(x).extents());
-  }
-  /// Returns what `workspace_bytes` would report for these arguments.
-  template <class T, class Exec>
-  verdict check_workspace_bytes(Exec const& on, extents3 extents) const {
-    require_element<T>();
-    return detail::check_shape<op>(on, "sinkhorn_csp.workspace_bytes", [&](detail::checker& c) {
-      auto const in = detail::describe_shape("x", extents);
-      detail::check_extents(c, in);
-      check_policies(c, in);
-    });
   }
 
   /// Mixes the rows of `x` into `y`.
   template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
-  void forward(Exec const& on, X const& x, Y const& y, workspace scratch = {},
-               forward_options options = {}) const {
-    auto const p = forward_problem(x, y, options);
-    detail::run_forward<op>(on, p, scratch, check(on, p, scratch));
-  }
-  /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class X, class Y, detail::if_policy<Exec> = 0>
-  verdict check_forward(Exec const& on, X const& x, Y const& y, workspace scratch = {},
-                        forward_options options = {}) const {
-    return check(on, forward_problem(x, y, options), scratch);
+  detail::outcome<Exec> forward(Exec const& exec, X const& x, Y const& y, workspace memory = {},
+                                forward_options options = {}) const {
+    auto const v = detail::transfer_of(x, y);
+    using T = typename decltype(v)::element;
+    require_element<T>();
+    detail::sinkhorn_csp_forward<T> params{};
+    params.rule = rule(v.in.extents());
+    params.tau = relaxation_.tau;
+    params.iterations = relaxation_.iterations;
+    params.x = v.in;
+    params.y = v.out;
+    params.lengths = options.lengths;
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      auto const in = detail::describe("x", v.in, false), out = detail::describe("y", v.out, true);
+      c.view(in);
+      check_mixing(c, in, in, out, options.lengths);
+    });
   }
 
   /// Writes the gradient to `dx`, or adds it with `grad_mode::accumulate`. `x` is what forward
   /// read.
   template <class Exec, class DY, class X, class DX, detail::if_policy<Exec> = 0>
-  void backward(Exec const& on, DY const& dy, X const& x, DX const& dx, workspace scratch = {},
-                backward_options options = {}) const {
-    auto const p = backward_problem(dy, x, dx, options);
-    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
-  }
-  /// Returns what `backward` would report for these arguments, without running it.
-  template <class Exec, class DY, class X, class DX, detail::if_policy<Exec> = 0>
-  verdict check_backward(Exec const& on, DY const& dy, X const& x, DX const& dx,
-                         workspace scratch = {}, backward_options options = {}) const {
-    return check(on, backward_problem(dy, x, dx, options), scratch);
+  detail::outcome<Exec> backward(Exec const& exec, DY const& dy, X const& x, DX const& dx,
+                                 workspace memory = {}, backward_options options = {}) const {
+    auto const v = detail::transfer_of(dy, dx);
+    auto const values = detail::input(x);
+    using T = typename decltype(v)::element;
+    require_element<T>();
+    constexpr bool same = std::is_same_v<typename decltype(values)::value_type, T>;
+    static_assert(same, "slicesort: x and dy must have the same element type.");
+    detail::sinkhorn_csp_backward<T> params{};
+    if constexpr (same) params.x = values;
+    params.rule = rule(params.x.extents());
+    params.tau = relaxation_.tau;
+    params.iterations = relaxation_.iterations;
+    params.dy = v.in;
+    params.dx = v.out;
+    params.mode = options.mode;
+    params.lengths = options.lengths;
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      auto const grads = detail::describe("dy", v.in, false);
+      auto const in = detail::describe("x", params.x, false);
+      c.view(grads);
+      c.view(in);
+      c.same_extents(grads, in.name, in.extents.each());
+      check_mixing(c, grads, in, detail::describe("dx", v.out, true), options.lengths);
+    });
   }
 
   SLICESORT_REFUSE_OTHER_CALLS("(on, x, y, workspace, options)",
@@ -181,71 +199,16 @@ class sinkhorn_csp {
     return r;
   }
 
-  template <class X, class Y>
-  auto forward_problem(X const& x, Y const& y, forward_options options) const {
-    auto const v = detail::transfer_of(x, y);
-    using T = typename decltype(v)::element;
-    require_element<T>();
-    detail::sinkhorn_csp_forward<T> p{};
-    p.rule = rule(v.in.extents());
-    p.tau = relaxation_.tau;
-    p.iterations = relaxation_.iterations;
-    p.x = v.in;
-    p.y = v.out;
-    p.lengths = options.lengths;
-    return p;
-  }
-  template <class DY, class X, class DX>
-  auto backward_problem(DY const& dy, X const& x, DX const& dx, backward_options options) const {
-    auto const v = detail::transfer_of(dy, dx);
-    auto const values = detail::input(x);
-    using T = typename decltype(v)::element;
-    require_element<T>();
-    constexpr bool same = std::is_same_v<typename decltype(values)::value_type, T>;
-    static_assert(same, "slicesort: x and dy must have the same element type.");
-    detail::sinkhorn_csp_backward<T> p{};
-    if constexpr (same) p.x = values;
-    p.rule = rule(p.x.extents());
-    p.tau = relaxation_.tau;
-    p.iterations = relaxation_.iterations;
-    p.dy = v.in;
-    p.dx = v.out;
-    p.mode = options.mode;
-    p.lengths = options.lengths;
-    return p;
-  }
-
-  template <class Exec, class Problem>
-  detail::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
-    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
-  }
-  template <class T>
-  void check_views(detail::checker& c, detail::sinkhorn_csp_forward<T> const& p) const {
-    auto const in = detail::describe("x", p.x, false);
-    auto const out = detail::describe("y", p.y, true);
-    c.view(in);
+  // Rules of an output, the lengths and the policies, beside inputs that are sound.
+  void check_mixing(detail::checker& c, detail::view_info const& in, detail::view_info const& x,
+                    detail::view_info const& out, tensor1<index_t const> lengths) const {
     c.view(out);
-    c.same_extents(out, in.name, in.extents.each());
+    c.same_extents(out, x.name, x.extents.each());
     c.no_overlap(out, in);
-    c.lengths(p.lengths, in.extents.each());
-    c.rows_countable(in);
-    check_policies(c, in);
-  }
-  template <class T>
-  void check_views(detail::checker& c, detail::sinkhorn_csp_backward<T> const& p) const {
-    auto const dy = detail::describe("dy", p.dy, false);
-    auto const in = detail::describe("x", p.x, false);
-    auto const out = detail::describe("dx", p.dx, true);
-    c.view(dy);
-    c.view(in);
-    c.view(out);
-    c.same_extents(dy, in.name, in.extents.each());
-    c.same_extents(out, in.name, in.extents.each());
-    c.no_overlap(out, dy);
-    c.no_overlap(out, in);
-    c.lengths(p.lengths, in.extents.each());
-    c.rows_countable(in);
-    check_policies(c, in);
+    c.no_overlap(out, x);
+    c.lengths(lengths, x.extents.each());
+    c.rows_countable(x);
+    check_policies(c, x);
   }
 
   // Rules of the policies in a call with a tensor of this shape.

@@ -123,67 +123,84 @@ class softmax_attention {
   /// only. Shapes, a mask or a scale that `forward` refuses are refused here. A backward call whose
   /// dbias is relative, or shared by samples or heads, needs more: give its shape too.
   template <class T, class Exec>
-  std::size_t workspace_bytes(Exec const& on, extents4 q, extents4 v, extents4 dbias = {}) const {
-    detail::enforce(check_workspace_bytes<T>(on, q, v, dbias));
-    return detail::planned_bytes<op, T>(on, detail::attention_shape::of(q, v, dbias));
+  detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents4 q, extents4 v,
+                                             extents4 dbias = {}) const {
+    detail::require_dtype<T>();
+    auto const shape = detail::attention_shape::of(q, v, dbias);
+    return detail::workspace_bytes<op, T>(
+        exec, "softmax_attention.workspace_bytes", shape, [&](detail::checker& c) {
+          detail::check_attention_shapes<detail::accumulator_t<T>>(c, q, v, dbias,
+                                                                   scale(q.channels));
+          if (c.ok()) detail::check_mask(c, mask_, {v.length, q.length});
+        });
   }
   /// The same for views, `{q, k, v}` or `{q, k, v, bias}`, all of one type, and for gradients as
   /// `backward` takes them.
   template <class Exec, class View, std::size_t Count, detail::if_policy<Exec> = 0,
             detail::if_view_of_rank4<View> = 0>
-  std::size_t workspace_bytes(Exec const& exec, View const (&in)[Count],
-                              gradients_of<View> const& to = {}) const {
+  detail::outcome_size<Exec> workspace_bytes(Exec const& exec, View const (&in)[Count],
+                                             gradients_of<View> const& to = {}) const {
     static_assert(Count == 3 || Count == 4, "slicesort: these are {q, k, v} or {q, k, v, bias}.");
     auto const q = detail::view_of_rank4<View>::of(in[0]),
                v = detail::view_of_rank4<View>::of(in[2]);
     return workspace_bytes<element_of<View>>(exec, q.extents(), v.extents(), to.dbias.extents());
   }
-  /// Returns what `workspace_bytes` would report for these arguments.
-  template <class T, class Exec>
-  verdict check_workspace_bytes(Exec const& on, extents4 q, extents4 v, extents4 dbias = {}) const {
-    detail::require_dtype<T>();
-    return detail::check_shape<op>(on, "softmax_attention.workspace_bytes",
-                                   [&](detail::checker& c) {
-                                     detail::check_attention_shapes<detail::accumulator_t<T>>(
-                                         c, q, v, dbias, scale(q.channels));
-                                     if (c.ok()) detail::check_mask(c, mask_, {v.length, q.length});
-                                   });
-  }
 
   /// Writes attention of `in`, `{q, k, v}` or `{q, k, v, bias}`, to `y`, and the state, unless
   /// `state` is `no_saved`.
   template <class Exec, class Y, detail::if_policy<Exec> = 0>
-  void forward(Exec const& on, inputs_of<Y> const& in, Y const& y, saved_of<Y> state,
-               workspace scratch = {}, attention_options options = {}) const {
-    auto p = forward_problem(in, y, state, options);
-    auto const checked = check(on, p, scratch);
-    if (checked.rules.ok()) p.in.bias = detail::bias_of_pairs(p.in);
-    detail::run_forward<op>(on, p, scratch, checked);
-  }
-  /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class Y, detail::if_policy<Exec> = 0>
-  verdict check_forward(Exec const& on, inputs_of<Y> const& in, Y const& y, saved_of<Y> state,
-                        workspace scratch = {}, attention_options options = {}) const {
-    return check(on, forward_problem(in, y, state, options), scratch);
+  detail::outcome<Exec> forward(Exec const& exec, inputs_of<Y> const& in, Y const& y,
+                                saved_of<Y> state, workspace memory = {},
+                                attention_options options = {}) const {
+    auto params = params_of<typename op::template forward<element_of<Y>>>(in, options);
+    params.y = detail::output_stack<element_of<Y>>(y);
+    params.state = state.view;
+    params.saving = state.saving;
+    return call(exec, params, memory,
+                [&](detail::checker& c, detail::attention_info const& inputs) {
+                  auto const out = detail::describe("y", params.y, true, detail::head_axes);
+                  auto const saved = detail::describe("state", params.state, true, state_axes);
+                  detail::check_means(c, out, inputs);
+                  if (state.saving)
+                    detail::check_attention_state(c, saved, inputs, numbers_saved(in));
+                  inputs.each([&](detail::view_info const& other) { c.no_overlap(out, other); });
+                  if (!state.saving) return;
+                  inputs.each([&](detail::view_info const& other) { c.no_overlap(saved, other); });
+                  c.no_overlap(saved, out);
+                });
   }
 
   /// Writes the gradients `to`, `{dq, dk, dv}` or `{dq, dk, dv, dbias}`; one that is `{}` is left
   /// out. `in` and `y` are what forward read and wrote, `state` what it saved.
   template <class Exec, class DY, class Y, detail::if_policy<Exec> = 0>
-  void backward(Exec const& on, DY const& dy, inputs_of<DY> const& in, Y const& y,
-                const_saved_of<DY> state, gradients_of<DY> const& to, workspace scratch = {},
-                attention_backward_options options = {}) const {
-    auto p = backward_problem(dy, in, y, state, to, options);
-    auto const checked = check(on, p, scratch);
-    if (checked.rules.ok()) p.in.bias = detail::bias_of_pairs(p.in);
-    detail::run_backward<op>(on, p, scratch, checked);
-  }
-  /// Returns what `backward` would report for these arguments, without running it.
-  template <class Exec, class DY, class Y, detail::if_policy<Exec> = 0>
-  verdict check_backward(Exec const& on, DY const& dy, inputs_of<DY> const& in, Y const& y,
-                         const_saved_of<DY> state, gradients_of<DY> const& to,
-                         workspace scratch = {}, attention_backward_options options = {}) const {
-    return check(on, backward_problem(dy, in, y, state, to, options), scratch);
+  detail::outcome<Exec> backward(Exec const& exec, DY const& dy, inputs_of<DY> const& in,
+                                 Y const& y, const_saved_of<DY> state, gradients_of<DY> const& to,
+                                 workspace memory = {},
+                                 attention_backward_options options = {}) const {
+    auto params = params_of<typename op::template backward<element_of<DY>>>(in, options);
+    params.dy = detail::input_stack_of<element_of<DY>>(dy);
+    params.y = detail::input_stack_of<element_of<DY>>(y);
+    params.state = state.view;
+    params.to = to;
+    params.mode = options.mode;
+    return call(exec, params, memory,
+                [&](detail::checker& c, detail::attention_info const& inputs) {
+                  detail::attention_info const grads(to);
+                  auto const dout = detail::describe("dy", params.dy, false, detail::head_axes);
+                  auto const out = detail::describe("y", params.y, false, detail::head_axes);
+                  auto const saved = detail::describe("state", params.state, false, state_axes);
+                  detail::check_means(c, dout, inputs);
+                  detail::check_means(c, out, inputs);
+                  detail::check_attention_state(c, saved, inputs, numbers_saved(in));
+                  detail::check_attention_gradients(c, grads, inputs);
+                  grads.each([&](detail::view_info const& grad) {
+                    inputs.each([&](detail::view_info const& other) { c.no_overlap(grad, other); });
+                    for (auto const& other : {dout, out, saved}) c.no_overlap(grad, other);
+                    grads.each([&](detail::view_info const& other) {
+                      if (&other != &grad) c.no_overlap(grad, other);
+                    });
+                  });
+                });
   }
 
   SLICESORT_REFUSE_OTHER_CALLS(
@@ -191,94 +208,38 @@ class softmax_attention {
       "(on, dy, {q, k, v}, y, {state}, {dq, dk, dv}, workspace, options)");
 
  private:
-  template <class T>
-  using forward_of = typename op::template forward<T>;
-  template <class T>
-  using backward_of = typename op::template backward<T>;
-
-  template <class T, class Y, class State>
-  forward_of<T> forward_problem(attention_inputs<T> const& in, Y const& y, State const& state,
-                                attention_options options) const {
-    forward_of<T> p{mask_};
-    p.scale = scale(in.q.extents().channels);
-    p.gemm = traits::gemm(algorithm_);
-    p.multiply = traits::multiply(algorithm_);
-    p.in = in;
-    p.y = detail::output_stack<T>(y);
-    p.state = state.view;
-    p.saving = state.saving;
-    p.lengths = {options.lengths, options.query_lengths};
-    p.drop = options.dropout;
-    return p;
-  }
-  template <class T, class DY, class Y, class State>
-  backward_of<T> backward_problem(DY const& dy, attention_inputs<T> const& in, Y const& y,
-                                  State const& state, attention_gradients<T> const& to,
-                                  attention_backward_options options) const {
-    backward_of<T> p{mask_};
-    p.scale = scale(in.q.extents().channels);
-    p.gemm = traits::gemm(algorithm_);
-    p.multiply = traits::multiply(algorithm_);
-    p.dy = detail::input_stack_of<T>(dy);
-    p.in = in;
-    p.y = detail::input_stack_of<T>(y);
-    p.state = state.view;
-    p.to = to;
-    p.mode = options.mode;
-    p.lengths = {options.lengths, options.query_lengths};
-    p.drop = options.dropout;
-    return p;
+  template <class Params, class T, class Options>
+  Params params_of(attention_inputs<T> const& in, Options const& options) const {
+    Params params{mask_};
+    params.scale = scale(in.q.extents().channels);
+    params.gemm = traits::gemm(algorithm_);
+    params.multiply = traits::multiply(algorithm_);
+    params.in = in;
+    params.lengths = {options.lengths, options.query_lengths};
+    params.drop = options.dropout;
+    return params;
   }
 
-  template <class Exec, class Problem>
-  detail::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
+  // Calls with the rules of the inputs and policies, and between them those of the other tensors,
+  // rules(checker, inputs).
+  template <class Exec, class Params, class Rules>
+  detail::outcome<Exec> call(Exec const& exec, Params& params, workspace memory,
+                             Rules const& rules) const {
     static_assert(
         traits::runs_on(detail::reads_memory<Exec>),
         "slicesort: materialized<Gemm> needs a Gemm for the memory of its execution policy: "
         "cblas with exec::host, cublas with exec::cuda.");
-    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) {
-      check_views(c, p);
-      if (c.ok()) detail::check_dropout(c, p.drop, p.in.q.extents().batch);
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      detail::attention_info const in(params.in);
+      detail::check_attention<detail::accumulator_t<typename Params::element>>(
+          c, in, params.scale, params.lengths.keys, params.lengths.queries);
+      if (c.ok() && in.has[3]) detail::check_bias(c, in.bias, in.q, in.k);
+      rules(c, in);
+      index_t const queries = in.q.extents.length, keys = in.v.extents.length;
+      if (c.ok()) detail::check_dropout(c, params.drop, in.q.extents.batch);
       if (c.ok())
-        detail::check_mask(
-            c, mask_,
-            {p.in.v.extents().length, p.in.q.extents().length, p.lengths.keys.data() != nullptr});
-    });
-  }
-  template <class T, class State>
-  void check_views(detail::checker& c, detail::attention_forward<Mask, T, State> const& p) const {
-    detail::attention_info const in(p.in);
-    auto const y = detail::describe("y", p.y, true, detail::head_axes);
-    auto const state = detail::describe("state", p.state, true, state_axes);
-    detail::check_attention<detail::accumulator_t<T>>(c, in, p.scale, p.lengths.keys,
-                                                      p.lengths.queries);
-    if (c.ok() && in.has[3]) detail::check_bias(c, in.bias, in.q, in.k);
-    detail::check_means(c, y, in);
-    if (p.saving) detail::check_attention_state(c, state, in, numbers_saved(p.in));
-    in.each([&](detail::view_info const& other) { c.no_overlap(y, other); });
-    if (!p.saving) return;
-    in.each([&](detail::view_info const& other) { c.no_overlap(state, other); });
-    c.no_overlap(state, y);
-  }
-  template <class T, class State>
-  void check_views(detail::checker& c, detail::attention_backward<Mask, T, State> const& p) const {
-    detail::attention_info const in(p.in), to(p.to);
-    auto const dy = detail::describe("dy", p.dy, false, detail::head_axes);
-    auto const y = detail::describe("y", p.y, false, detail::head_axes);
-    auto const state = detail::describe("state", p.state, false, state_axes);
-    detail::check_attention<detail::accumulator_t<T>>(c, in, p.scale, p.lengths.keys,
-                                                      p.lengths.queries);
-    if (c.ok() && in.has[3]) detail::check_bias(c, in.bias, in.q, in.k);
-    detail::check_means(c, dy, in);
-    detail::check_means(c, y, in);
-    detail::check_attention_state(c, state, in, numbers_saved(p.in));
-    detail::check_attention_gradients(c, to, in);
-    to.each([&](detail::view_info const& one) {
-      in.each([&](detail::view_info const& other) { c.no_overlap(one, other); });
-      for (auto const& other : {dy, y, state}) c.no_overlap(one, other);
-      to.each([&](detail::view_info const& other) {
-        if (&other != &one) c.no_overlap(one, other);
-      });
+        detail::check_mask(c, mask_, {keys, queries, params.lengths.keys.data() != nullptr});
+      if (c.ok()) params.in.bias = detail::bias_of_pairs(params.in);
     });
   }
 

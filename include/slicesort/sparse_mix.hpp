@@ -94,72 +94,75 @@ class sparse_mix {
   /// Bytes of workspace for a forward or backward call with x and w of these shapes; arithmetic
   /// only. Shapes, a topology or checkpoints that `forward` refuses are refused here.
   template <class T, class Exec>
-  std::size_t workspace_bytes(Exec const& on, extents3 x, extents4 w) const {
-    detail::enforce(check_workspace_bytes<T>(on, x, w));
-    return detail::planned_bytes<op, T>(on, {x, w.outer, w.channels, saved_.every});
+  detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x, extents4 w) const {
+    detail::require_dtype<T>();
+    detail::mix_shape const shape{x, w.outer, w.channels, saved_.every};
+    return detail::workspace_bytes<op, T>(
+        exec, "sparse_mix.workspace_bytes", shape, [&](detail::checker& c) {
+          auto const in = detail::describe_shape("x", x),
+                     weights = detail::describe_shape("w", w, weight_axes);
+          c.shape(in);
+          c.shape(weights);
+          check_factors(c, in, weights);
+        });
   }
   /// The same for views of an x and w of this element type and these shapes.
   template <class Exec, class X, class W, detail::if_policy<Exec> = 0,
             detail::if_view_of_rank3<X> = 0, detail::if_view_of_rank4<W> = 0>
-  std::size_t workspace_bytes(Exec const& exec, X const& x, W const& w) const {
+  detail::outcome_size<Exec> workspace_bytes(Exec const& exec, X const& x, W const& w) const {
     return workspace_bytes<detail::element_of_rank3<X>>(
         exec, detail::view_of_rank3_t<X>(x).extents(), detail::view_of_rank4<W>::of(w).extents());
-  }
-  /// Returns what `workspace_bytes` would report for these arguments.
-  template <class T, class Exec>
-  verdict check_workspace_bytes(Exec const& on, extents3 x, extents4 w) const {
-    detail::require_dtype<T>();
-    return detail::check_shape<op>(on, "sparse_mix.workspace_bytes", [&](detail::checker& c) {
-      auto const in = detail::describe_shape("x", x),
-                 weights = detail::describe_shape("w", w, weight_axes);
-      c.shape(in);
-      c.shape(weights);
-      check_factors(c, in, weights);
-    });
   }
 
   /// Writes the mixture of `x` by the factors `w` to `y`, and the states, unless `state` is
   /// `no_saved`.
   template <class Exec, class X, class W, class Y, detail::if_policy<Exec> = 0>
-  void forward(Exec const& on, X const& x, W const& w, Y const& y, saved_of<X> state,
-               workspace scratch = {}, forward_options options = {}) const {
-    auto const p = forward_problem(x, w, y, state, options);
-    detail::run_forward<op>(on, p, scratch, check(on, p, scratch));
-  }
-  /// Returns what `forward` would report for these arguments, without running it.
-  template <class Exec, class X, class W, class Y, detail::if_policy<Exec> = 0>
-  verdict check_forward(Exec const& on, X const& x, W const& w, Y const& y, saved_of<X> state,
-                        workspace scratch = {}, forward_options options = {}) const {
-    return check(on, forward_problem(x, w, y, state, options), scratch);
+  detail::outcome<Exec> forward(Exec const& exec, X const& x, W const& w, Y const& y,
+                                saved_of<X> state, workspace memory = {},
+                                forward_options options = {}) const {
+    auto const v = detail::transfer_of(x, y);
+    using T = typename decltype(v)::element;
+    detail::sparse_mix_forward<T> params{};
+    params.x = v.in;
+    params.weights = detail::input_stack_of<T>(w);
+    params.rule = rule_for(params.weights.extents());
+    params.y = v.out;
+    params.states = state.view;
+    params.saving = state.saving;
+    params.lengths = options.lengths;
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      auto const in = detail::describe("x", v.in, false), out = detail::describe("y", v.out, true);
+      auto const factors = detail::describe("w", params.weights, false, weight_axes);
+      check_chain(c, in, factors, out, options.lengths);
+      if (!state.saving) return;
+      auto const states = detail::describe("states", params.states, true, state_axes);
+      check_states(c, states, factors, in);
+      for (auto const& other : {in, factors, out}) c.no_overlap(states, other);
+    });
   }
 
   /// Writes the gradient of x alone, which needs neither x nor states.
   template <class Exec, class DY, class W, class DX, detail::if_policy<Exec> = 0>
-  void backward(Exec const& on, DY const& dy, W const& w, DX const& dx, workspace scratch = {},
-                backward_options options = {}) const {
-    auto const p = backward_problem(dy, w, dx, options);
-    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
+  detail::outcome<Exec> backward(Exec const& exec, DY const& dy, W const& w, DX const& dx,
+                                 workspace memory = {}, backward_options options = {}) const {
+    auto const params = backward_params(dy, w, dx, options);
+    return detail::call<op>(exec, params, memory,
+                            [&](detail::checker& c) { check_backward(c, params); });
   }
   /// Writes the gradients of x and of w; `options.mode` holds for both. `x` is what forward read,
   /// and `state` is what it wrote, or `no_saved` if it saved none.
   template <class Exec, class DY, class X, class W, class DX, class DW, detail::if_policy<Exec> = 0>
-  void backward(Exec const& on, DY const& dy, X const& x, W const& w, const_saved_of<DY> state,
-                DX const& dx, DW const& dw, workspace scratch = {},
-                backward_options options = {}) const {
-    auto const p = backward_problem(dy, x, w, state, dx, dw, options);
-    detail::run_backward<op>(on, p, scratch, check(on, p, scratch));
-  }
-  /// Returns what `backward` would report for these arguments, without running it.
-  template <class Exec, class DY, class W, class DX, detail::if_policy<Exec> = 0>
-  verdict check_backward(Exec const& on, DY const& dy, W const& w, DX const& dx,
-                         workspace scratch = {}, backward_options options = {}) const {
-    return check(on, backward_problem(dy, w, dx, options), scratch);
-  }
-  template <class Exec, class DY, class X, class W, class DX, class DW, detail::if_policy<Exec> = 0>
-  verdict check_backward(Exec const& on, DY const& dy, X const& x, W const& w,
-                         const_saved_of<DY> state, DX const& dx, DW const& dw,
-                         workspace scratch = {}, backward_options options = {}) const {
-    return check(on, backward_problem(dy, x, w, state, dx, dw, options), scratch);
+  detail::outcome<Exec> backward(Exec const& exec, DY const& dy, X const& x, W const& w,
+                                 const_saved_of<DY> state, DX const& dx, DW const& dw,
+                                 workspace memory = {}, backward_options options = {}) const {
+    auto params = backward_params(dy, w, dx, options);
+    using T = typename decltype(params)::element;
+    params.x = detail::input_of<T>(x);
+    params.states = state.view;
+    params.dweights = detail::output_stack<T>(dw);
+    params.needs_weight_gradient = true;
+    return detail::call<op>(exec, params, memory,
+                            [&](detail::checker& c) { check_backward(c, params); });
   }
 
   SLICESORT_REFUSE_OTHER_CALLS(
@@ -187,63 +190,22 @@ class sparse_mix {
     };
     return rule;
   }
-
-  template <class X, class W, class Y, class State>
-  auto forward_problem(X const& x, W const& w, Y const& y, State const& state,
-                       forward_options options) const {
-    auto const v = detail::transfer_of(x, y);
-    using T = typename decltype(v)::element;
-    detail::sparse_mix_forward<T> p{};
-    p.x = v.in;
-    p.weights = detail::input_stack_of<T>(w);
-    p.rule = rule_for(p.weights.extents());
-    p.y = v.out;
-    p.states = state.view;
-    p.saving = state.saving;
-    p.lengths = options.lengths;
-    return p;
-  }
   template <class DY, class W, class DX>
-  auto backward_problem(DY const& dy, W const& w, DX const& dx, backward_options options) const {
+  auto backward_params(DY const& dy, W const& w, DX const& dx, backward_options options) const {
     auto const v = detail::transfer_of(dy, dx);
     using T = typename decltype(v)::element;
-    detail::sparse_mix_backward<T> p{};
-    p.dy = v.in;
-    p.weights = detail::input_stack_of<T>(w);
-    p.rule = rule_for(p.weights.extents());
-    p.dx = v.out;
-    p.mode = options.mode;
-    p.lengths = options.lengths;
-    return p;
-  }
-  template <class DY, class X, class W, class State, class DX, class DW>
-  auto backward_problem(DY const& dy, X const& x, W const& w, State const& state, DX const& dx,
-                        DW const& dw, backward_options options) const {
-    auto p = backward_problem(dy, w, dx, options);
-    using T = typename decltype(p)::element;
-    p.x = detail::input_of<T>(x);
-    p.states = state.view;
-    p.dweights = detail::output_stack<T>(dw);
-    p.needs_weight_gradient = true;
-    return p;
+    detail::sparse_mix_backward<T> params{};
+    params.dy = v.in;
+    params.weights = detail::input_stack_of<T>(w);
+    params.rule = rule_for(params.weights.extents());
+    params.dx = v.out;
+    params.mode = options.mode;
+    params.lengths = options.lengths;
+    return params;
   }
 
-  template <class Exec, class Problem>
-  detail::checked_call check(Exec const& on, Problem const& p, workspace scratch) const {
-    return detail::check_call<op>(on, p, scratch, [&](detail::checker& c) { check_views(c, p); });
-  }
   template <class T>
-  void check_views(detail::checker& c, detail::sparse_mix_forward<T> const& p) const {
-    auto const in = detail::describe("x", p.x, false), out = detail::describe("y", p.y, true);
-    auto const w = detail::describe("w", p.weights, false, weight_axes);
-    check_chain(c, in, w, out, p.lengths);
-    if (!p.saving) return;
-    auto const states = detail::describe("states", p.states, true, state_axes);
-    check_states(c, states, w, in);
-    for (auto const& other : {in, w, out}) c.no_overlap(states, other);
-  }
-  template <class T>
-  void check_views(detail::checker& c, detail::sparse_mix_backward<T> const& p) const {
+  void check_backward(detail::checker& c, detail::sparse_mix_backward<T> const& p) const {
     auto const in = detail::describe("dy", p.dy, false), out = detail::describe("dx", p.dx, true);
     auto const w = detail::describe("w", p.weights, false, weight_axes);
     check_chain(c, in, w, out, p.lengths);

@@ -55,7 +55,7 @@ void check_sizes(char const* name, Op const& op, Call const& check_call, Bytes c
       CAPTURE(e.batch);
       CAPTURE(e.length);
       CAPTURE(e.channels);
-      ss::verdict const size = op.template check_workspace_bytes<T>(on, e);
+      ss::verdict const size = op.template workspace_bytes<T>(ss::exec::dry_run{on}, e);
       auto const x = view_of_nothing<T const>(1, e);
       if (!check_same_refusal(name, size, check_call(on, x, view_of_nothing<T>(2, e)))) return;
       std::size_t const found = op.template workspace_bytes<T>(on, e);
@@ -70,7 +70,7 @@ void check_sizes(char const* name, Op const& op, Call const& check_call, Bytes c
 template <class Op>
 auto forward_of(Op const& op) {
   return [&op](any_exec const& on, auto x, auto y) {
-    return op.check_forward(on, x, y, ss::no_saved);
+    return op.forward(ss::exec::dry_run{on}, x, y, ss::no_saved);
   };
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("multi_permutation") {
     check_sizes<double>(
         "multi_permutation", op,
         [&](any_exec const& on, auto x, auto y) {
-          return op.check_forward(on, x, ss::uniform_weights, y, ss::no_saved);
+          return op.forward(ss::exec::dry_run{on}, x, ss::uniform_weights, y, ss::no_saved);
         },
         [&](extents3 e, bool) -> wide {
           // 2^57 elements of 2^63 terms of 8 bytes are within 2^127.
@@ -109,7 +109,7 @@ TEST_CASE("permute") {
       "permute", op,
       [&](any_exec const& on, auto x, auto y) {
         ss::const_index_tensor3 const perm = view_of_nothing<std::uint32_t const>(3, x.extents());
-        return op.check_forward(on, x, {perm}, y);
+        return op.forward(ss::exec::dry_run{on}, x, {perm}, y);
       },
       [](extents3 e, bool host) -> wide { return host ? wide{32 * 4} * e.length : 0; });
 }
@@ -118,7 +118,7 @@ TEST_CASE("shuffle") {
   auto const with = [](auto const& op, bool shared) {
     check_sizes<float>(
         "shuffle", op,
-        [&](any_exec const& on, auto x, auto y) { return op.check_forward(on, x, y); },
+        [&](any_exec const& on, auto x, auto y) { return op.forward(ss::exec::dry_run{on}, x, y); },
         [=](extents3 e, bool) { return wide{2} * e.length * (shared ? 1 : e.channels); });
   };
   with(ss::shuffle<>{3}, true);
@@ -143,7 +143,9 @@ TEST_CASE("sinkhorn_csp") {
       ss::sinkhorn_csp const op{ss::group_size{rows}, ss::sinkhorn{0.5, iterations}};
       check_sizes<double>(
           "sinkhorn_csp", op,
-          [&](any_exec const& on, auto x, auto y) { return op.check_forward(on, x, y); },
+          [&](any_exec const& on, auto x, auto y) {
+            return op.forward(ss::exec::dry_run{on}, x, y);
+          },
           [](extents3 e, bool) { return wide{8} * e.length * e.channels; });
     }
 }
@@ -161,10 +163,10 @@ TEST_CASE("sparse_mix") {
       for_each_policy([&](any_exec const& on) {
         auto const x = view_of_nothing<float const>(1, e);
         auto const weights = view_of_nothing<float const>(2, w);
-        ss::verdict const size = op.template check_workspace_bytes<float>(on, e, w);
-        if (!check_same_refusal(
-                "sparse_mix", size,
-                op.check_forward(on, x, weights, view_of_nothing<float>(3, e), ss::no_saved)))
+        ss::verdict const size = op.template workspace_bytes<float>(ss::exec::dry_run{on}, e, w);
+        if (!check_same_refusal("sparse_mix", size,
+                                op.forward(ss::exec::dry_run{on}, x, weights,
+                                           view_of_nothing<float>(3, e), ss::no_saved)))
           return;
         bool const host = host_isa(on).has_value();
         wide const rows = e.empty() || w.outer == 0 ? 0
@@ -211,10 +213,10 @@ TEST_CASE("softmax_attention") {
                                              view_of_nothing<float const>(2, k),
                                              view_of_nothing<float const>(3, v),
                                              {}};
-        ss::verdict const size = op.template check_workspace_bytes<float>(on, q, v);
+        ss::verdict const size = op.template workspace_bytes<float>(ss::exec::dry_run{on}, q, v);
         if (!check_same_refusal(
                 "softmax_attention", size,
-                op.check_forward(on, in, view_of_nothing<float>(4, y), ss::no_saved)))
+                op.forward(ss::exec::dry_run{on}, in, view_of_nothing<float>(4, y), ss::no_saved)))
           return;
         bool const host = host_isa(on).has_value();
         bool const none = q.outer == 0 || q.batch == 0 || q.length == 0;
@@ -258,9 +260,11 @@ TEST_CASE("linear_attention") {
                                               view_of_nothing<float const>(3, v),
                                               {}};
         if (of_w != extents3{}) in.w = view_of_nothing<float const>(4, of_w);
-        ss::verdict const size = op.template check_workspace_bytes<float>(on, q, v, of_w);
-        if (!check_same_refusal("linear_attention", size,
-                                op.check_forward(on, in, view_of_nothing<float>(5, y))))
+        ss::verdict const size =
+            op.template workspace_bytes<float>(ss::exec::dry_run{on}, q, v, of_w);
+        if (!check_same_refusal(
+                "linear_attention", size,
+                op.forward(ss::exec::dry_run{on}, in, view_of_nothing<float>(5, y))))
           return;
         bool const none = q.outer == 0 || q.batch == 0 || q.length + v.length == 0;
         CHECK(at_least(op.template workspace_bytes<float>(on, q, v, of_w),
@@ -291,12 +295,12 @@ TEST_CASE("merge_attention") {
     extents4 const state{y.outer, y.batch, y.length, 2};
     CAPTURE(i);
     for_each_policy([&](any_exec const& on) {
-      ss::verdict const size = op.template check_workspace_bytes<float>(on, y);
+      ss::verdict const size = op.template workspace_bytes<float>(ss::exec::dry_run{on}, y);
       if (check_same_refusal("merge_attention", size,
-                             op.check_forward(on,
-                                              {{view_of_nothing<float const>(1, y),
-                                                view_of_nothing<float const>(2, state)}},
-                                              view_of_nothing<float>(3, y), ss::no_saved)))
+                             op.forward(ss::exec::dry_run{on},
+                                        {{view_of_nothing<float const>(1, y),
+                                          view_of_nothing<float const>(2, state)}},
+                                        view_of_nothing<float>(3, y), ss::no_saved)))
         CHECK(op.template workspace_bytes<float>(on, y) == 0);
     });
   }
@@ -305,7 +309,7 @@ TEST_CASE("merge_attention") {
 TEST_CASE("parameters that calls refuse have no size, by exception or verdict") {
   auto const refused = [](auto const& op, auto... shapes) {
     ss::exec::host const on;
-    return refusal(op.template check_workspace_bytes<float>(on, shapes...),
+    return refusal(op.template workspace_bytes<float>(ss::exec::dry_run{on}, shapes...),
                    [&] { (void)op.template workspace_bytes<float>(on, shapes...); });
   };
   extents3 const e{2, 9, 4};
@@ -364,8 +368,8 @@ TEST_CASE("parameters that calls refuse have no size, by exception or verdict") 
       refused(ss::softmax_attention{ss::mask::block_local{0}}, extents4{1, 2, 5, 3},
               extents4{1, 2, 7, 3}) ==
       "softmax_attention.workspace_bytes: mask block_local: size must be in 1..2^40 (k.length is 7)");
-  CHECK(sentence(ss::slicing_sort<>::check_workspace_bytes<float>(ss::exec::host{0}, e)) ==
-        "exec.threads is 0, must be at least 1");
+  CHECK(sentence(ss::slicing_sort<>::workspace_bytes<float>(
+            ss::exec::dry_run{ss::exec::host{0}}, e)) == "exec.threads is 0, must be at least 1");
 }
 
 TEST_CASE("a size beyond 64 bits is the greatest there is, which no workspace has") {
@@ -375,7 +379,7 @@ TEST_CASE("a size beyond 64 bits is the greatest there is, which no workspace ha
   ss::tensor3<float> const x(number, e);
   ss::exec::host const on;
   CHECK(op.workspace_bytes<float>(on, e) == unlimited);
-  auto const refused =
-      op.check_forward(on, ss::tensor3<float const>(x), ss::uniform_weights, x, ss::no_saved);
+  auto const refused = op.forward(ss::exec::dry_run{on}, ss::tensor3<float const>(x),
+                                  ss::uniform_weights, x, ss::no_saved);
   CHECK(sentence(refused) == "workspace.bytes is 0, must be at least 18446744073709551615");
 }

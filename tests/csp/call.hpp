@@ -46,14 +46,14 @@ struct csp_call {
   std::string forward() {
     ss::forward_options const options{view_of(rows)};
     return unchanged([&] {
-      return refusal(op().check_forward(on, from, to, {order}, scratch, options),
+      return refusal(op().forward(ss::exec::dry_run{on}, from, to, {order}, scratch, options),
                      [&] { op().forward(on, from, to, {order}, scratch, options); });
     });
   }
   std::string forward_not_saved() {
     ss::forward_options const options{view_of(rows)};
     return unchanged([&] {
-      return refusal(op().check_forward(on, from, to, ss::no_saved, scratch, options),
+      return refusal(op().forward(ss::exec::dry_run{on}, from, to, ss::no_saved, scratch, options),
                      [&] { op().forward(on, from, to, ss::no_saved, scratch, options); });
     });
   }
@@ -61,7 +61,7 @@ struct csp_call {
     ss::const_saved_order const saved{ss::const_index_tensor3(order)};
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(rows)};
     return unchanged([&] {
-      return refusal(op().check_backward(on, from, saved, to, scratch, options),
+      return refusal(op().backward(ss::exec::dry_run{on}, from, saved, to, scratch, options),
                      [&] { op().backward(on, from, saved, to, scratch, options); });
     });
   }

@@ -59,12 +59,14 @@ TEST_CASE("check and workspace_bytes read no memory") {
   std::size_t const bytes =
       std::max(sort.workspace_bytes<float>(on, e), shuffle.workspace_bytes<float>(on, e));
   ss::workspace const w{nowhere(5), bytes};
-  CHECK(sort.check_forward(on, x, y, {perm}, w, {lengths}));
-  CHECK(sort.check_backward(on, x, {ss::const_index_tensor3(perm)}, y, w,
-                            {ss::grad_mode::accumulate, lengths}));
-  CHECK(ss::max_exchange(999).check_forward(on, x, y, ss::no_saved, w, {lengths}));
-  CHECK(shuffle.check_forward(on, x, y, w, {lengths}));
-  CHECK(ss::permute().check_forward(on, x, {ss::const_index_tensor3(perm)}, y, w, {lengths}));
+  CHECK(sort.forward(ss::exec::dry_run{on}, x, y, {perm}, w, {lengths}));
+  CHECK(sort.backward(ss::exec::dry_run{on}, x, {ss::const_index_tensor3(perm)}, y, w,
+                      {ss::grad_mode::accumulate, lengths}));
+  CHECK(ss::max_exchange(999).forward(ss::exec::dry_run{on}, x, y, ss::no_saved, w, {lengths}));
+  CHECK(shuffle.forward(ss::exec::dry_run{on}, x, y, w, {lengths}));
+  CHECK(ss::permute().forward(ss::exec::dry_run{on}, x, {ss::const_index_tensor3(perm)}, y, w,
+                              {lengths}));
   ss::tensor1<index_t const> const too_few(lengths.data(), 2);
-  CHECK(sort.check_forward(on, x, y, {perm}, w, {too_few}).kind == ss::error_kind::argument);
+  CHECK(sort.forward(ss::exec::dry_run{on}, x, y, {perm}, w, {too_few}).kind ==
+        ss::error_kind::argument);
 }

@@ -95,10 +95,11 @@ TEST_CASE("calls whose views share nothing, or are the same") {
     }
     ss::tensor3<float> const first(packed.data(), e, {24, 6, 1}),
         second(packed.data() + 3, e, {0, 6, 1});
-    CHECK(sort.check_forward(on, first, second, ss::no_saved, scratch));
-    CHECK(sort.check_backward(
-        on, first, {ss::tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(rest.data()), e)},
-        second, scratch));
+    CHECK(sort.forward(ss::exec::dry_run{on}, first, second, ss::no_saved, scratch));
+    CHECK(sort.backward(
+        ss::exec::dry_run{on}, first,
+        {ss::tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(rest.data()), e)}, second,
+        scratch));
     // Gradients of keys and values of other widths, packed in one tensor.
     extents4 const keys{1, 1, 4, 6}, values{1, 1, 4, 4}, state{1, 1, 4, 2};
     ss::strides4 const rows{40, 40, 10, 1};
@@ -106,21 +107,21 @@ TEST_CASE("calls whose views share nothing, or are the same") {
     ss::softmax_attention<pattern_mask> const softmax;
     scratch.resize(softmax.workspace_bytes<float>(on, keys, values));
     auto const packed_values = [&](index_t at) {
-      return softmax.check_backward(on, in(values), {in(keys), in(keys), in(values)}, in(values),
-                                    {in(state)},
-                                    {{},
-                                     ss::tensor4<float>(packed.data(), keys, rows),
-                                     ss::tensor4<float>(packed.data() + at, values, rows)},
-                                    scratch);
+      return softmax.backward(ss::exec::dry_run{on}, in(values), {in(keys), in(keys), in(values)},
+                              in(values), {in(state)},
+                              {{},
+                               ss::tensor4<float>(packed.data(), keys, rows),
+                               ss::tensor4<float>(packed.data() + at, values, rows)},
+                              scratch);
     };
     CHECK(std::string(packed_values(6).message) == "");
     CHECK(says(packed_values(5).message, "dk overlaps dv ("));
     ss::linear_attention<> const linear;
     scratch.resize(linear.workspace_bytes<float>(on, keys, values));
-    CHECK(linear.check_backward(on, in(values), {in(keys), in(keys), in(values)},
-                                {{},
-                                 ss::tensor4<float>(packed.data(), keys, rows),
-                                 ss::tensor4<float>(packed.data() + 6, values, rows)},
-                                scratch));
+    CHECK(linear.backward(ss::exec::dry_run{on}, in(values), {in(keys), in(keys), in(values)},
+                          {{},
+                           ss::tensor4<float>(packed.data(), keys, rows),
+                           ss::tensor4<float>(packed.data() + 6, values, rows)},
+                          scratch));
   });
 }

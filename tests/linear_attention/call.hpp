@@ -57,13 +57,13 @@ struct linear_call {
 
   std::string forward() {
     ss::attention_options const options{ss::lengths(view_of(rows), view_of(query_rows)), dropout};
-    return unchanged(op().check_forward(on, in, y, scratch, options),
+    return unchanged(op().forward(ss::exec::dry_run{on}, in, y, scratch, options),
                      [&] { op().forward(on, in, y, scratch, options); });
   }
   std::string backward() {
     ss::attention_backward_options const options{ss::lengths(view_of(rows), view_of(query_rows)),
                                                  dropout};
-    return unchanged(op().check_backward(on, dy, in, to, scratch, options),
+    return unchanged(op().backward(ss::exec::dry_run{on}, dy, in, to, scratch, options),
                      [&] { op().backward(on, dy, in, to, scratch, options); });
   }
   // The message of both, which must be the same but for the name they begin with.

@@ -138,9 +138,9 @@ TEST_CASE("what a map says is wrong") {
     tensor4<float> const y(at(3), e);
     ss::exec::host const on;
     ss::workspace const none{};
-    std::string const one =
-        refusal(op.check_forward(on, in, y, none), [&] { op.forward(on, in, y, none); });
-    std::string const two = refusal(op.check_workspace_bytes<float>(on, e, e),
+    std::string const one = refusal(op.forward(ss::exec::dry_run{on}, in, y, none),
+                                    [&] { op.forward(on, in, y, none); });
+    std::string const two = refusal(op.workspace_bytes<float>(ss::exec::dry_run{on}, e, e),
                                     [&] { (void)op.workspace_bytes<float>(on, e, e); });
     std::string const first = "linear_attention.forward: ";
     CHECK(one.substr(0, first.size()) == first);

@@ -146,9 +146,9 @@ TEST_CASE("the size of a workspace is refused where the call is") {
   using shapes = extents4;
   auto const refused = [](auto const& op, shapes q, shapes v, extents3 w = {}, extents3 dw = {}) {
     ss::exec::host const on;
-    std::string const all = refusal(op.template check_workspace_bytes<float>(on, q, v, w, dw), [&] {
-      (void)op.template workspace_bytes<float>(on, q, v, w, dw);
-    });
+    std::string const all =
+        refusal(op.template workspace_bytes<float>(ss::exec::dry_run{on}, q, v, w, dw),
+                [&] { (void)op.template workspace_bytes<float>(on, q, v, w, dw); });
     std::string const head = "linear_attention.workspace_bytes: ";
     CHECK(all.substr(0, head.size()) == head);
     return all.substr(std::min(all.size(), head.size()));
@@ -156,7 +156,7 @@ TEST_CASE("the size of a workspace is refused where the call is") {
   ss::linear_attention<feature::random_exp> const op;
   shapes const q{2, 3, 5, 6}, v{2, 3, 4, 7};
   extents3 const w{3, 8, 6};
-  CHECK(op.check_workspace_bytes<float>(ss::exec::host{}, q, v, w, {1, 8, 6}));
+  CHECK(op.workspace_bytes<float>(ss::exec::dry_run{ss::exec::host{}}, q, v, w, {1, 8, 6}));
   CHECK(refused(op, {2, 3, 5, -6}, v, w) == "q.channels is -6, must not be negative");
   CHECK(refused(op, q, {2, 2, 4, 7}, w) == "v.heads is 2, must be 3 (q.heads)");
   CHECK(refused(op, q, {1, 3, 4, 7}, w) == "v.batch is 1, must be 2 (q.batch)");
@@ -176,9 +176,10 @@ TEST_CASE("the size of a workspace is refused where the call is") {
   CHECK(refused(ss::linear_attention<feature::relu>{feature::relu{2e300}}, q, v) ==
         "feature.eps is 2e+300, must be in -1e+38..1e+38");
   using big = ss::linear_attention<feature::relu>;
-  CHECK(big(feature::relu{1e300}).check_workspace_bytes<double>(ss::exec::host{}, q, v));
+  CHECK(
+      big(feature::relu{1e300}).workspace_bytes<double>(ss::exec::dry_run{ss::exec::host{}}, q, v));
   CHECK(std::string(big(feature::relu{1.1e300})
-                        .check_workspace_bytes<double>(ss::exec::host{}, q, v)
+                        .workspace_bytes<double>(ss::exec::dry_run{ss::exec::host{}}, q, v)
                         .message) ==
         "linear_attention.workspace_bytes: feature.eps is 1.1e+300, must be in -1e+300..1e+300");
   CHECK(refused(plain, {1, 1, (index_t{1} << 31) + 1, 1}, {1, 1, 1, 1}) ==

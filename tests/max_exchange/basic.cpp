@@ -165,14 +165,15 @@ TEST_CASE("the door") {
   ss::index_tensor3 maximum = saved.view();
   auto const forward = [&] {
     ss::max_exchange const op{row};
-    return refusal(op.check_forward(on, x.view(), to, {maximum}, {}, {view_of(lengths)}),
-                   [&] { op.forward(on, x.view(), to, {maximum}, {}, {view_of(lengths)}); });
+    return refusal(
+        op.forward(ss::exec::dry_run{on}, x.view(), to, {maximum}, {}, {view_of(lengths)}),
+        [&] { op.forward(on, x.view(), to, {maximum}, {}, {view_of(lengths)}); });
   };
   auto const backward = [&] {
     ss::max_exchange const op{row};
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(lengths)};
     ss::const_saved_maximum const state{ss::const_index_tensor3(maximum)};
-    return refusal(op.check_backward(on, x.view(), state, to, {}, options),
+    return refusal(op.backward(ss::exec::dry_run{on}, x.view(), state, to, {}, options),
                    [&] { op.backward(on, x.view(), state, to, {}, options); });
   };
   CHECK(ss::max_exchange::workspace_bytes<float>(on, e) == 0);
@@ -220,7 +221,8 @@ TEST_CASE("the door") {
     index_t const length = (index_t{1} << 31) + 1;
     tensor3<float const> const from(y.view().data(), {1, length, 1}, {0, 0, 0});
     tensor3<float> const far(y.view().data() + 1, {1, length, 1});  // reaches up
-    CHECK(std::string(ss::max_exchange{}.check_forward(on, from, far, ss::no_saved).message) ==
+    CHECK(std::string(
+              ss::max_exchange{}.forward(ss::exec::dry_run{on}, from, far, ss::no_saved).message) ==
           "max_exchange.forward: x.length is 2147483649, must be at most 2147483648");
   }
 }

@@ -35,11 +35,11 @@ struct merge_call {
   float* at(std::size_t number) { return memory.data() + number * piece; }
 
   std::string saved() {
-    return unchanged(op.check_forward(on, parts, y, {state}),
+    return unchanged(op.forward(ss::exec::dry_run{on}, parts, y, {state}),
                      [&] { op.forward(on, parts, y, {state}); });
   }
   std::string not_saved() {
-    return unchanged(op.check_forward(on, parts, y, ss::no_saved),
+    return unchanged(op.forward(ss::exec::dry_run{on}, parts, y, ss::no_saved),
                      [&] { op.forward(on, parts, y, ss::no_saved); });
   }
   std::string both() {
@@ -205,10 +205,10 @@ TEST_CASE("policy and workspace") {
   merge_call c;
   ss::merge_attention const op;
   CHECK(op.workspace_bytes<float>(c.on, c.of_y) == 0);
-  CHECK(op.check_workspace_bytes<float>(c.on, c.of_y));
+  CHECK(op.workspace_bytes<float>(ss::exec::dry_run{c.on}, c.of_y));
   c.on.threads = 0;
   CHECK(c.both() == "exec.threads is 0, must be at least 1");
-  CHECK(refusal(op.check_workspace_bytes<float>(c.on, c.of_y), [&] {
+  CHECK(refusal(op.workspace_bytes<float>(ss::exec::dry_run{c.on}, c.of_y), [&] {
           (void)op.workspace_bytes<float>(c.on, c.of_y);
         }) == "merge_attention.workspace_bytes: exec.threads is 0, must be at least 1");
 }

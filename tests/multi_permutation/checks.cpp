@@ -45,24 +45,25 @@ struct multi_call {
   std::string forward() {
     ss::forward_options const options{view_of(rows)};
     return unchanged(
-        refusal(op().check_forward(on, from, weights, to, {perm}, scratch, options),
+        refusal(op().forward(ss::exec::dry_run{on}, from, weights, to, {perm}, scratch, options),
                 [&] { op().forward(on, from, weights, to, {perm}, scratch, options); }));
   }
   std::string forward_uniform() {
-    return unchanged(
-        refusal(op().check_forward(on, from, ss::uniform_weights, to, ss::no_saved, scratch),
-                [&] { op().forward(on, from, ss::uniform_weights, to, ss::no_saved, scratch); }));
+    return unchanged(refusal(
+        op().forward(ss::exec::dry_run{on}, from, ss::uniform_weights, to, ss::no_saved, scratch),
+        [&] { op().forward(on, from, ss::uniform_weights, to, ss::no_saved, scratch); }));
   }
   std::string backward() {
     ss::const_saved_permutation const saved{ss::const_index_tensor3(perm)};
-    return unchanged(refusal(op().check_backward(on, from, weights, saved, to, scratch),
-                             [&] { op().backward(on, from, weights, saved, to, scratch); }));
+    return unchanged(
+        refusal(op().backward(ss::exec::dry_run{on}, from, weights, saved, to, scratch),
+                [&] { op().backward(on, from, weights, saved, to, scratch); }));
   }
   std::string backward_with_weights() {
     ss::const_saved_permutation const saved{ss::const_index_tensor3(perm)};
-    return unchanged(
-        refusal(op().check_backward(on, from, values, weights, saved, to, dweights, scratch),
-                [&] { op().backward(on, from, values, weights, saved, to, dweights, scratch); }));
+    return unchanged(refusal(
+        op().backward(ss::exec::dry_run{on}, from, values, weights, saved, to, dweights, scratch),
+        [&] { op().backward(on, from, values, weights, saved, to, dweights, scratch); }));
   }
 
  private:
@@ -183,10 +184,11 @@ TEST_CASE("the rules of every sort") {
     index_t const length = (index_t{1} << 31) + 1;
     c.from = {c.y.view().data(), {1, length, 1}, {0, 0, 0}};
     c.to = {c.y.view().data() + 1, {1, length, 1}};  // reaches up, not to `from`
-    CHECK(
-        std::string(
-            c.op().check_forward(c.on, c.from, ss::uniform_weights, c.to, ss::no_saved).message) ==
-        "multi_permutation.forward: x.length is 2147483649, must be at most 2147483648");
+    CHECK(std::string(
+              c.op()
+                  .forward(ss::exec::dry_run{c.on}, c.from, ss::uniform_weights, c.to, ss::no_saved)
+                  .message) ==
+          "multi_permutation.forward: x.length is 2147483649, must be at most 2147483648");
   }
   SUBCASE("workspace") {
     std::string const rest = "workspace.bytes is " + std::to_string(c.scratch.bytes - 1) +

@@ -33,21 +33,21 @@ void implementation<Op, support::block_backend>::plan(support::block_exec const&
                                                       typename Op::shape const& s,
                                                       detail::arena& a) {
   with_block_grid<float16>(
-      on, [&](auto const& grid) { grid_implementation<Op>::template plan<T>(grid, s, a); });
+      on, [&](auto const& grid) { device_implementation<Op>::template plan<T>(grid, s, a); });
 }
 template <class Op>
 template <class Problem>
 void implementation<Op, support::block_backend>::forward(support::block_exec const& on,
                                                          Problem const& p, workspace w) {
   with_block_grid<typename Problem::element>(
-      on, [&](auto const& grid) { grid_implementation<Op>::forward(grid, p, w); });
+      on, [&](auto const& grid) { device_implementation<Op>::forward(grid, p, w); });
 }
 template <class Op>
 template <class Problem>
 void implementation<Op, support::block_backend>::backward(support::block_exec const& on,
                                                           Problem const& p, workspace w) {
   with_block_grid<typename Problem::element>(
-      on, [&](auto const& grid) { grid_implementation<Op>::backward(grid, p, w); });
+      on, [&](auto const& grid) { device_implementation<Op>::backward(grid, p, w); });
 }
 
 }  // namespace detail

@@ -11,13 +11,11 @@
 #include <slicesort/workspace.hpp>
 
 // FORWARD: of a tag without backward.
-#define SLICESORT_TEST_HOST_FORWARD(linkage, Op, T)                                \
-  linkage template void                                                            \
-  slicesort::detail::implementation<Op, slicesort::detail::host_backend>::forward( \
+#define SLICESORT_TEST_HOST_FORWARD(linkage, Op, T)                          \
+  linkage template void slicesort::detail::host_implementation<Op>::forward( \
       slicesort::detail::host_exec const&, Op::forward<T> const&, slicesort::workspace);
-#define SLICESORT_TEST_HOST_BACKWARD(linkage, Op, T)                                \
-  linkage template void                                                             \
-  slicesort::detail::implementation<Op, slicesort::detail::host_backend>::backward( \
+#define SLICESORT_TEST_HOST_BACKWARD(linkage, Op, T)                          \
+  linkage template void slicesort::detail::host_implementation<Op>::backward( \
       slicesort::detail::host_exec const&, Op::backward<T> const&, slicesort::workspace);
 #define SLICESORT_TEST_COMPILED_ELSEWHERE_FORWARD(Op, T) SLICESORT_TEST_HOST_FORWARD(extern, Op, T)
 #define SLICESORT_TEST_COMPILED_ELSEWHERE(Op, T)   \

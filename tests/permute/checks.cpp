@@ -31,13 +31,13 @@ struct call_of_permute {
   std::string forward() {
     ss::permute const op;
     ss::forward_options const options{view_of(lengths)};
-    return refusal(op.check_forward(on, x.view(), {perm}, to, w, options),
+    return refusal(op.forward(ss::exec::dry_run{on}, x.view(), {perm}, to, w, options),
                    [&] { op.forward(on, x.view(), {perm}, to, w, options); });
   }
   std::string backward() {
     ss::permute const op;
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(lengths)};
-    return refusal(op.check_backward(on, x.view(), {perm}, to, w, options),
+    return refusal(op.backward(ss::exec::dry_run{on}, x.view(), {perm}, to, w, options),
                    [&] { op.backward(on, x.view(), {perm}, to, w, options); });
   }
   void check_both(std::string const& rest) {
@@ -71,10 +71,13 @@ TEST_CASE("shapes") {
     index_t const length = (index_t{1} << 31) + 1;
     tensor3<float const> const from(call.x.elements().data(), {1, length, 1}, {0, 0, 0});
     tensor3<float> const far(call.x.elements().data() + 1, {1, length, 1});  // reaches up
-    CHECK(std::string(ss::permute().check_forward(call.on, from, {call.perm}, far).message) ==
+    CHECK(std::string(
+              ss::permute().forward(ss::exec::dry_run{call.on}, from, {call.perm}, far).message) ==
           "permute.forward: x.length is 2147483649, must be at most 2147483648");
-    CHECK(std::string(ss::permute::check_workspace_bytes<float>(call.on, {1, length, 1}).message) ==
-          "permute.workspace_bytes: x.length is 2147483649, must be at most 2147483648");
+    CHECK(
+        std::string(ss::permute::workspace_bytes<float>(ss::exec::dry_run{call.on}, {1, length, 1})
+                        .message) ==
+        "permute.workspace_bytes: x.length is 2147483649, must be at most 2147483648");
   }
 }
 
@@ -90,8 +93,9 @@ TEST_CASE("indices") {
     tensor<float> const x(e);
     tensor<float> y(e);
     tensor<std::uint16_t> const rows(e);
-    CHECK(std::string(
-              ss::permute().check_forward(call.on, x.view(), {rows.view()}, y.view()).message) ==
+    CHECK(std::string(ss::permute()
+                          .forward(ss::exec::dry_run{call.on}, x.view(), {rows.view()}, y.view())
+                          .message) ==
           "permute.forward: perm has 16-bit indices, which hold lengths up to 65536; the length is "
           "65537");
   }

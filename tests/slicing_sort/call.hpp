@@ -41,19 +41,20 @@ struct call_of {
   // The message of the refusal ("" when accepted); forward and backward, called and checked.
   std::string forward() {
     ss::slicing_sort<Order> const op(order);
-    return agree(op.check_forward(on, x, y, {perm}, scratch, {lengths_view()}),
+    return agree(op.forward(ss::exec::dry_run{on}, x, y, {perm}, scratch, {lengths_view()}),
                  [&] { op.forward(on, x, y, {perm}, scratch, {lengths_view()}); });
   }
   std::string forward_not_saved() {
     ss::slicing_sort<Order> const op(order);
-    return agree(op.check_forward(on, x, y, ss::no_saved, scratch, {lengths_view()}),
+    return agree(op.forward(ss::exec::dry_run{on}, x, y, ss::no_saved, scratch, {lengths_view()}),
                  [&] { op.forward(on, x, y, ss::no_saved, scratch, {lengths_view()}); });
   }
   std::string backward() {
     ss::slicing_sort<Order> const op(order);
     ss::backward_options const options{ss::grad_mode::overwrite, lengths_view()};
-    return agree(op.check_backward(on, x, {ss::const_index_tensor3(perm)}, y, scratch, options),
-                 [&] { op.backward(on, x, {ss::const_index_tensor3(perm)}, y, scratch, options); });
+    return agree(
+        op.backward(ss::exec::dry_run{on}, x, {ss::const_index_tensor3(perm)}, y, scratch, options),
+        [&] { op.backward(on, x, {ss::const_index_tensor3(perm)}, y, scratch, options); });
   }
 
  private:

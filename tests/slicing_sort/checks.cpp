@@ -157,8 +157,8 @@ TEST_CASE("lengths") {
   }
   SUBCASE("null") {
     ss::slicing_sort<> const op;
-    auto const verdict = op.check_forward(c.on, c.x, c.y, ss::no_saved, c.scratch,
-                                          ss::tensor1<index_t const>(nullptr, 2));
+    auto const verdict = op.forward(ss::exec::dry_run{c.on}, c.x, c.y, ss::no_saved, c.scratch,
+                                    ss::tensor1<index_t const>(nullptr, 2));
     CHECK(std::string(verdict.message) ==
           "slicing_sort.forward: lengths.data is null, must point to 2 lengths");
   }

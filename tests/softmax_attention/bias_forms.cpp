@@ -146,7 +146,7 @@ TEST_CASE("workspace") {
   CHECK(bytes({1, 4, 1, 3999}) <= bytes({}) + 8 * 3999 * sizeof(float) + 64);
   // Nothing of the size of all pairs.
   CHECK(bytes({1, 1, 1000, 3000}) <= bytes({}) + std::size_t{2} * 3000 * 64 * sizeof(float));
-  auto const wrong = op.check_workspace_bytes<float>(on, q, k, {1, 4, 1, 3998});
+  auto const wrong = op.workspace_bytes<float>(ss::exec::dry_run{on}, q, k, {1, 4, 1, 3998});
   CHECK(
       std::string(wrong.message) ==
       "softmax_attention.workspace_bytes: dbias.keys is 3998, must be 3999 (q.length + k.length - "

@@ -53,18 +53,18 @@ struct attention_call {
 
   std::string forward() {
     ss::attention_options const options{ss::lengths(view_of(rows), view_of(query_rows)), dropout};
-    return unchanged(op().check_forward(on, in, y, {state}, scratch, options),
+    return unchanged(op().forward(ss::exec::dry_run{on}, in, y, {state}, scratch, options),
                      [&] { op().forward(on, in, y, {state}, scratch, options); });
   }
   std::string forward_not_saved() {
     ss::attention_options const options{ss::lengths(view_of(rows), view_of(query_rows)), dropout};
-    return unchanged(op().check_forward(on, in, y, ss::no_saved, scratch, options),
+    return unchanged(op().forward(ss::exec::dry_run{on}, in, y, ss::no_saved, scratch, options),
                      [&] { op().forward(on, in, y, ss::no_saved, scratch, options); });
   }
   std::string backward() {
     ss::attention_backward_options const options{ss::lengths(view_of(rows), view_of(query_rows)),
                                                  dropout};
-    return unchanged(op().check_backward(on, dy, in, y, {state}, to, scratch, options),
+    return unchanged(op().backward(ss::exec::dry_run{on}, dy, in, y, {state}, to, scratch, options),
                      [&] { op().backward(on, dy, in, y, {state}, to, scratch, options); });
   }
   // The message of all three, which must be the same but for the name they begin with.

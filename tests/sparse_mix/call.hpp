@@ -47,22 +47,23 @@ struct mix_call {
 
   std::string forward() {
     ss::forward_options const options{view_of(rows)};
-    return unchanged(op().check_forward(on, x, w, y, {states}, scratch, options),
+    return unchanged(op().forward(ss::exec::dry_run{on}, x, w, y, {states}, scratch, options),
                      [&] { op().forward(on, x, w, y, {states}, scratch, options); });
   }
   std::string forward_not_saved() {
     ss::forward_options const options{view_of(rows)};
-    return unchanged(op().check_forward(on, x, w, y, ss::no_saved, scratch, options),
+    return unchanged(op().forward(ss::exec::dry_run{on}, x, w, y, ss::no_saved, scratch, options),
                      [&] { op().forward(on, x, w, y, ss::no_saved, scratch, options); });
   }
   std::string backward() {
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(rows)};
-    return unchanged(op().check_backward(on, x, before, w, {states}, y, dw, scratch, options),
-                     [&] { op().backward(on, x, before, w, {states}, y, dw, scratch, options); });
+    return unchanged(
+        op().backward(ss::exec::dry_run{on}, x, before, w, {states}, y, dw, scratch, options),
+        [&] { op().backward(on, x, before, w, {states}, y, dw, scratch, options); });
   }
   std::string backward_of_x() {
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(rows)};
-    return unchanged(op().check_backward(on, x, w, y, scratch, options),
+    return unchanged(op().backward(ss::exec::dry_run{on}, x, w, y, scratch, options),
                      [&] { op().backward(on, x, w, y, scratch, options); });
   }
   // The message of all four, which must be the same but for the name they begin with.

@@ -49,8 +49,9 @@ TEST_CASE("sound calls are accepted") {
     all();
     tensor3<float const> const w(c.w.data(), {2, 5, 4});
     tensor3<float> const dw(c.dw.data(), {2, 5, 4});
-    CHECK(c.op().check_forward(c.on, c.x, w, c.y, ss::no_saved, c.scratch));
-    CHECK(c.op().check_backward(c.on, c.x, c.before, w, ss::no_saved, c.y, dw, c.scratch));
+    CHECK(c.op().forward(ss::exec::dry_run{c.on}, c.x, w, c.y, ss::no_saved, c.scratch));
+    CHECK(c.op().backward(ss::exec::dry_run{c.on}, c.x, c.before, w, ss::no_saved, c.y, dw,
+                          c.scratch));
   }
 }
 
@@ -171,8 +172,9 @@ TEST_CASE("sizes") {
     c.x = {c.x.data(), {1, length, 1}, {0, 0, 0}};
     c.y = {reinterpret_cast<float*>(std::uintptr_t{1} << 46), {1, length, 1}};  // never touched
     c.w = {c.w.data(), {3, 1, length, 4}, {0, 0, 0, 0}};
-    CHECK(std::string(c.op().check_forward(c.on, c.x, c.w, c.y, ss::no_saved).message) ==
-          "sparse_mix.forward: x.length is 2147483649, must be at most 2147483648");
+    CHECK(
+        std::string(c.op().forward(ss::exec::dry_run{c.on}, c.x, c.w, c.y, ss::no_saved).message) ==
+        "sparse_mix.forward: x.length is 2147483649, must be at most 2147483648");
   }
 }
 
@@ -189,10 +191,10 @@ TEST_CASE("states") {
     c.states = {};
     CHECK(c.forward() == "sparse_mix.forward: states.states is 0, must be 2 (checkpoints.states)");
     // Saved, but not handed back.
-    CHECK(std::string(
-              c.op()
-                  .check_backward(c.on, c.x, c.before, c.w, ss::no_saved, c.y, c.dw, c.scratch)
-                  .message) ==
+    CHECK(std::string(c.op()
+                          .backward(ss::exec::dry_run{c.on}, c.x, c.before, c.w, ss::no_saved, c.y,
+                                    c.dw, c.scratch)
+                          .message) ==
           "sparse_mix.backward: states.states is 0, must be 2 (checkpoints.states)");
   }
   SUBCASE("place") {

@@ -49,8 +49,8 @@ bool bad_calls_reach_the_handler() {
   }
   if (std::strcmp(last.message, "shuffle.workspace_bytes: x.channels is -1, must not be negative"))
     return fail("wrong message for a size");
-  if (ss::shuffle<>::check_workspace_bytes<float>(ss::exec::host{}, {1, 4, -1}) ||
-      !ss::shuffle<>::check_workspace_bytes<float>(ss::exec::host{}, {1, 4, 1}))
+  if (ss::shuffle<>::workspace_bytes<float>(ss::exec::dry_run{ss::exec::host{}}, {1, 4, -1}) ||
+      !ss::shuffle<>::workspace_bytes<float>(ss::exec::dry_run{ss::exec::host{}}, {1, 4, 1}))
     return fail("a wrong verdict on a size");
   static all_operators::tensor<float> z({1, 4, 1});
   for (float& v : z.values) v = 5;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// of: backward check_backward without_policy
+// of: backward dry_run without_policy
 // expect: slicesort: merge_attention has no backward: call that of softmax_attention for every
 // part, with the merged y and the merged state, and let gradients accumulate.
 #include <slicesort/slicesort.hpp>
@@ -15,8 +15,8 @@ void call(ss::exec::host on, ss::merge_attention const& merge) {
   (void)merge;
 #elif defined(OF_backward)
   merge.backward(on, w, {w, w, w}, w, {w}, {dw, dw, dw});
-#elif defined(OF_check_backward)
-  (void)merge.check_backward(on, w, w, dw);
+#elif defined(OF_dry_run)
+  (void)merge.backward(ss::exec::dry_run{on}, w, w, dw);
 #else
   merge.backward(w, w, dw);
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // of: slicing_sort max_exchange csp multi_permutation shuffle sinkhorn_csp sparse_mix
-// of: softmax_attention backward backward_without_state check_forward backward_of_weights
+// of: softmax_attention backward backward_without_state backward_of_weights
 // of: linear_attention merge_attention permute braces_first workspace_bytes
 // of: workspace_bytes_of_two
 // expect: slicesort: the first argument must be an execution policy: exec::host, exec::host_on or
@@ -52,8 +52,6 @@ void call() {
   sort.backward(ON x, {perm}, y, scratch);
 #elif defined(OF_backward_without_state)
   ss::sparse_mix<>{}.backward(ON x, w, y, scratch);
-#elif defined(OF_check_forward)
-  (void)sort.check_forward(ON x, y, {perm}, scratch);
 #elif defined(OF_backward_of_weights)
   ss::multi_permutation<>{3}.backward(ON x, weights, perm, y, scratch);
 #elif defined(OF_permute)

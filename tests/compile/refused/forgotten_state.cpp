@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // of: slicing_sort max_exchange csp multi_permutation sparse_mix softmax_attention
-// of: with_workspace check_forward
+// of: with_workspace dry_run
 // expect: or slicesort::no_saved, workspace, options): an argument is missing, out of place or of
 // another type.
 #include <slicesort/slicesort.hpp>
@@ -35,7 +35,7 @@ void call() {
   ss::softmax_attention<>{}.forward(on, {w, w, w}, means STATE);
 #elif defined(OF_with_workspace)
   ss::slicing_sort<>{}.forward(on, x, y STATE, scratch);
-#elif defined(OF_check_forward)
-  (void)ss::slicing_sort<>{}.check_forward(on, x, y STATE, scratch);
+#elif defined(OF_dry_run)
+  (void)ss::slicing_sort<>{}.forward(ss::exec::dry_run{on}, x, y STATE, scratch);
 #endif
 }

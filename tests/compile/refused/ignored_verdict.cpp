@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: ignoring returned value of type 'slicesort::v0::verdict'
+// expect: {aka 'slicesort::v0::verdict'}, declared with attribute 'nodiscard'
 // flag: g++ -Werror=unused-result
 #include <slicesort/slicing_sort.hpp>
 
@@ -7,8 +7,8 @@ namespace ss = slicesort;
 
 bool check(ss::tensor3<float const> x, ss::tensor3<float> y) {
 #ifndef CORRECTED
-  ss::slicing_sort<>().check_forward(ss::exec::host{}, x, y, ss::no_saved);
+  ss::slicing_sort<>().forward(ss::exec::dry_run{ss::exec::host{}}, x, y, ss::no_saved);
 #endif
   return static_cast<bool>(
-      ss::slicing_sort<>().check_forward(ss::exec::host{}, x, y, ss::no_saved));
+      ss::slicing_sort<>().forward(ss::exec::dry_run{ss::exec::host{}}, x, y, ss::no_saved));
 }

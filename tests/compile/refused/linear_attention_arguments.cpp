@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// of: forward check_forward backward backward_with_y rank_of_w type_of_w
+// of: forward dry_run backward backward_with_y rank_of_w type_of_w
 // expect: slicesort: these arguments do not fit
 #include <slicesort/slicesort.hpp>
 
@@ -26,8 +26,8 @@ void call(ss::exec::host on) {
   op.backward(on, x, {x, x, x, w}, {y, y, y}, scratch);
 #elif defined(OF_forward)
   op.forward(on, y, {x, x, x, w}, scratch);
-#elif defined(OF_check_forward)
-  (void)op.check_forward(on, y, {x, x, x, w});
+#elif defined(OF_dry_run)
+  (void)op.forward(ss::exec::dry_run{on}, y, {x, x, x, w});
 #elif defined(OF_backward)
   op.backward(on, {x, x, x, w}, x, {y, y, y}, scratch);
 #else

@@ -129,17 +129,17 @@ struct implementation<Op, counting::backend> {
   static void check(counting::first_blocks, detail::checker&) {}
   template <class T>
   static auto plan(counting::first_blocks on, typename Op::shape const& s, detail::arena& a) {
-    return grid_implementation<Op>::template plan<T>(counting::counting_grid(on), s, a);
+    return device_implementation<Op>::template plan<T>(counting::counting_grid(on), s, a);
   }
   template <class Problem>
   static void forward(counting::first_blocks on, Problem const& p, workspace w) {
-    grid_implementation<Op>::forward(counting::counting_grid(on), counting::in_memory(p),
-                                     counting::in_memory(w));
+    device_implementation<Op>::forward(counting::counting_grid(on), counting::in_memory(p),
+                                       counting::in_memory(w));
   }
   template <class Problem>
   static void backward(counting::first_blocks on, Problem const& p, workspace w) {
-    grid_implementation<Op>::backward(counting::counting_grid(on), counting::in_memory(p),
-                                      counting::in_memory(w));
+    device_implementation<Op>::backward(counting::counting_grid(on), counting::in_memory(p),
+                                        counting::in_memory(w));
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all operators' doors share: turning the caller's views into ours, checking a call, and
-// running it. A door adds its operator's documentation and rules.
+// Shared by all operators: turning the caller's views into ours, checking a call, and running it.
+// An operator adds its documentation and rules.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -123,73 +123,72 @@ inline void check_permutation(checker& c, view_info const& perm, view_info const
   c.no_overlap(perm, out);
 }
 
+// Rules of a call that moves `in` to `out` by a saved permutation.
+template <class T>
+void check_permuting(checker& c, char const* in_name, tensor3<T const> in, char const* out_name,
+                     tensor3<T> out, const_index_tensor3 perm, tensor1<index_t const> lengths) {
+  auto const from = describe(in_name, in, false), to = describe(out_name, out, true);
+  check_transfer(c, from, to, lengths);
+  check_permutation(c, describe("perm", perm, false), from, to);
+}
+
 // Rules of a tensor's shape in a call that moves or mixes its rows.
 inline void check_extents(checker& c, view_info const& x) {
   c.shape(x);
   c.rows_countable(x);
 }
 
-// The verdict on a question for the size of a workspace: first rules(checker) of the shapes and
-// policies that it names, then the rules of the backend. They are those of the call, in its words.
-template <class Op, class Exec, class Rules>
-verdict check_shape(Exec const& on, char const* name, Rules const& rules) {
-  checker c(name, reads_memory<Exec>);
-  rules(c);
-  implementation_for<Op, Exec>::check(on, c);
-  return c.result();
-}
-
-// Bytes of workspace that calls of this shape need, which must have been checked.
+// Bytes of workspace that calls of this shape need.
 template <class Op, class T, class Exec>
-std::size_t planned_bytes(Exec const& on, typename Op::shape const& shape) {
+std::size_t planned_bytes(Exec const& exec, typename Op::shape const& shape) {
   arena counting;
-  implementation_for<Op, Exec>::template plan<T>(on, shape, counting);
+  implementation_for<Op, Exec>::template plan<T>(exec, shape, counting);
   return counting.bytes();
 }
 
-// A call that has been checked, but for memory that it would have to enlarge.
-struct checked_call {
-  checker rules;
-  std::size_t need = 0;  // bytes of workspace
-
-  operator verdict() const { return rules.result(); }
-
-  // The memory to run in, enlarged if need be. Reports what is wrong with the call or its memory.
-  workspace provide(workspace memory) {
-    if (rules.ok() && memory.grow != nullptr && rules.writes()) {
-      if (memory.bytes < need) memory = memory.grow(memory.owner, need);
-      rules.memory(memory, need);
-    }
-    enforce(rules.result());
-    return {memory.data, memory.bytes};
-  }
-};
-
-// Checks a call: first rules(checker) of its arguments, then the rules of the backend, and last the
-// workspace, whose size is known only for sound arguments.
-template <class Op, class Exec, class Problem, class Rules>
-checked_call check_call(Exec const& on, Problem const& p, workspace scratch, Rules const& rules) {
-  checked_call call{checker(p.name, reads_memory<Exec>)};
-  checker& c = call.rules;
+// The same where first rules(checker) of the shapes and policies, and then the rules of the backend
+// allow for it. They are those of the call, in its words.
+template <class Op, class T, class Exec, class Rules>
+outcome_size<Exec> workspace_bytes(Exec const& exec, char const* name,
+                                   typename Op::shape const& shape, Rules const& rules) {
+  checker c(name, reads_memory<Exec>);
   rules(c);
-  implementation_for<Op, Exec>::check(on, c);
-  c.lengths_apart();
-  if (c.ok()) call.need = planned_bytes<Op, typename Problem::element>(on, p.shape());
-  if (scratch.grow == nullptr) c.memory(scratch, call.need);
-  return call;
+  implementation_for<Op, Exec>::check(policy_of(exec), c);
+  if constexpr (is_dry_run<Exec>) {
+    return c.result();
+  } else {
+    enforce(c.result());
+    return planned_bytes<Op, T>(exec, shape);
+  }
 }
 
-// Runs a call that has been checked, or reports what is wrong. A call that writes nothing ends
-// here, however large the other extents of its tensors are.
-template <class Op, class Exec, class Problem>
-void run_forward(Exec const& on, Problem const& p, workspace scratch, checked_call call) {
-  workspace const w = call.provide(scratch);
-  if (call.rules.writes()) implementation_for<Op, Exec>::forward(on, p, w);
-}
-template <class Op, class Exec, class Problem>
-void run_backward(Exec const& on, Problem const& p, workspace scratch, checked_call call) {
-  workspace const w = call.provide(scratch);
-  if (call.rules.writes()) implementation_for<Op, Exec>::backward(on, p, w);
+// Checks a call and runs it: first rules(checker) of its arguments, then the rules of the backend,
+// and last the memory, whose size is known only for sound arguments and which is enlarged, where it
+// can be, when nothing else is wrong. A call that writes nothing ends here, however large the other
+// extents of its tensors are.
+template <class Op, class Exec, class Params, class Rules>
+outcome<Exec> call(Exec const& exec, Params const& params, workspace memory, Rules const& rules) {
+  using T = typename Params::element;
+  using backend = implementation_for<Op, Exec>;
+  checker c(params.name, reads_memory<Exec>);
+  rules(c);
+  backend::check(policy_of(exec), c);
+  c.lengths_apart();
+  std::size_t const need = c.ok() ? planned_bytes<Op, T>(policy_of(exec), params.shape()) : 0;
+  if constexpr (is_dry_run<Exec>) {
+    if (memory.grow == nullptr) c.memory(memory, need);
+    return c.result();
+  } else {
+    if (memory.grow != nullptr && c.ok() && c.writes() && memory.bytes < need)
+      memory = memory.grow(memory.owner, need);
+    if (memory.grow == nullptr || c.writes()) c.memory(memory, need);
+    enforce(c.result());
+    if (!c.writes()) return;
+    if constexpr (std::is_same_v<Params, typename Op::template forward<T>>)
+      backend::forward(exec, params, memory);
+    else
+      backend::backward(exec, params, memory);
+  }
 }
 
 SLICESORT_DETAIL_END

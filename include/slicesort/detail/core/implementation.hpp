@@ -3,7 +3,11 @@
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
+
+#include <cstddef>
+#include <type_traits>
 
 SLICESORT_DETAIL_BEGIN
 
@@ -30,6 +34,27 @@ template <class Exec>
 struct backend_of<Exec, decltype(void(sizeof(typename Exec::backend)))> {
   using type = typename Exec::backend;
 };
+
+template <class Exec>
+inline constexpr bool is_dry_run = false;
+template <class Exec>
+inline constexpr bool is_dry_run<exec::dry_run<Exec>> = true;
+
+// Results of a call, and of a question for a size. Those of a dry run are the verdict.
+template <class Exec, class Result = void>
+using outcome = std::conditional_t<is_dry_run<Exec>, verdict, Result>;
+template <class Exec>
+using outcome_size = outcome<Exec, std::size_t>;
+
+// The policy that a dry run tries.
+template <class Exec>
+Exec const& policy_of(Exec const& exec) {
+  return exec;
+}
+template <class Exec>
+Exec const& policy_of(exec::dry_run<Exec> const& dry) {
+  return dry.exec;
+}
 
 // Whether the calling thread may read what the views of a call point to.
 template <class Exec>

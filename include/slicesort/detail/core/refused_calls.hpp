@@ -75,10 +75,8 @@ SLICESORT_DETAIL_END
       workspace_bytes(First const&, ::slicesort::detail::anything = {},                     \
                       ::slicesort::detail::anything = {}) SLICESORT_REFUSAL
 
-// Of a door whose calls are `forward` and `backward` with these arguments, in parentheses.
-#define SLICESORT_REFUSE_OTHER_CALLS(of_forward, of_backward)           \
-  SLICESORT_REFUSE_OTHER(forward, "forward" of_forward);                \
-  SLICESORT_REFUSE_OTHER(check_forward, "check_forward" of_forward);    \
-  SLICESORT_REFUSE_OTHER(backward, "backward" of_backward);             \
-  SLICESORT_REFUSE_OTHER(check_backward, "check_backward" of_backward); \
+// For an operator whose calls are `forward` and `backward` with these arguments, in parentheses.
+#define SLICESORT_REFUSE_OTHER_CALLS(of_forward, of_backward) \
+  SLICESORT_REFUSE_OTHER(forward, "forward" of_forward);      \
+  SLICESORT_REFUSE_OTHER(backward, "backward" of_backward);   \
   SLICESORT_REFUSE_OTHER_SIZES

@@ -36,7 +36,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <bool Aligned>
-struct grid_implementation<csp_op<Aligned>> {
+struct device_implementation<csp_op<Aligned>> {
   template <class T, class Grid>
   static void plan(Grid const& grid, csp_shape const& s, arena& a) {
     (void)layout<T>(a, grid, s);

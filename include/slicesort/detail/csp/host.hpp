@@ -27,9 +27,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <bool Aligned>
-struct implementation<csp_op<Aligned>, host_backend> {
-  static void check(host_exec const& on, checker& c) { check_host(on, c); }
-
+struct host_implementation<csp_op<Aligned>> {
   template <class T>
   static void plan(host_exec const& on, csp_shape const& s, arena& a) {
     (void)layout<T>(a, on, s);
@@ -188,8 +186,8 @@ struct implementation<csp_op<Aligned>, host_backend> {
 // Not in the class: a program can have them compiled in one place (`extern template`).
 template <bool Aligned>
 template <class T>
-void implementation<csp_op<Aligned>, host_backend>::forward(host_exec const& on,
-                                                            csp_forward<T> const& p, workspace w) {
+void host_implementation<csp_op<Aligned>>::forward(host_exec const& on, csp_forward<T> const& p,
+                                                   workspace w) {
   extents3 const e = p.x.extents();
   if (e.empty()) return;
   arena a(w);
@@ -226,9 +224,8 @@ void implementation<csp_op<Aligned>, host_backend>::forward(host_exec const& on,
 
 template <bool Aligned>
 template <class T>
-void implementation<csp_op<Aligned>, host_backend>::backward(host_exec const& on,
-                                                             csp_backward<T> const& p,
-                                                             workspace w) {
+void host_implementation<csp_op<Aligned>>::backward(host_exec const& on, csp_backward<T> const& p,
+                                                    workspace w) {
   extents3 const e = p.dy.extents();
   if (e.empty()) return;
   arena a(w);

@@ -133,21 +133,21 @@ struct implementation<Op, cuda_backend> {
   }
   template <class T, class Exec>
   static auto plan(Exec const& on, typename Op::shape const& s, arena& a) {
-    return grid_implementation<Op>::template plan<T>(cuda_grid(on), s, a);
+    return device_implementation<Op>::template plan<T>(cuda_grid(on), s, a);
   }
   template <class Exec, class Problem>
   static void forward(Exec const& on, Problem const& p, workspace w) {
     cuda_grid const grid(on);
     device_guard const guard(grid.device());
     profiler_range const range(Problem::name);
-    grid_implementation<Op>::forward(grid, p, w);
+    device_implementation<Op>::forward(grid, p, w);
   }
   template <class Exec, class Problem>
   static void backward(Exec const& on, Problem const& p, workspace w) {
     cuda_grid const grid(on);
     device_guard const guard(grid.device());
     profiler_range const range(Problem::name);
-    grid_implementation<Op>::backward(grid, p, w);
+    device_implementation<Op>::backward(grid, p, w);
   }
 };
 

@@ -68,7 +68,7 @@ SLICESORT_DETAIL_BEGIN
 
 // The backend of an operator on any grid; each operator specializes it in detail/<op>/dispatch.hpp.
 template <class Op>
-struct grid_implementation;
+struct device_implementation;
 
 inline constexpr int warp_threads = 32;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <slicesort/detail/core/check.hpp>
+#include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -51,6 +52,16 @@ inline void check_host(host_exec const& on, checker& c) {
            "exec.instructions is %s, which this processor or compiler lacks; must be one it has",
            isa_name(on.instructions));
 }
+
+// The host backend of an operator; each specializes it in detail/<op>/host.hpp.
+template <class Op>
+struct host_implementation;
+
+// Every operator that has a host backend runs on the host.
+template <class Op>
+struct implementation<Op, host_backend> : host_implementation<Op> {
+  static void check(host_exec const& exec, checker& c) { check_host(exec, c); }
+};
 
 // Calls f(slot, task) for every task in [0, tasks). Slots take tasks as they become free; which
 // slot runs a task never shows in the result.

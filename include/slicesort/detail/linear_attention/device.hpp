@@ -21,7 +21,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class Feature>
-struct grid_implementation<linear_attention_op<Feature>> {
+struct device_implementation<linear_attention_op<Feature>> {
   // Serves both directions.
   template <class T, class Grid>
   static void plan(Grid const& grid, linear_attention_shape const& s, arena& a) {

@@ -76,8 +76,7 @@ void for_each_group(host_exec const& on, Call const& p, own_feature<accumulator_
 }
 
 template <class Feature>
-struct implementation<linear_attention_op<Feature>, host_backend> {
-  static void check(host_exec const& on, checker& c) { check_host(on, c); }
+struct host_implementation<linear_attention_op<Feature>> {
   template <class T>
   static void plan(host_exec const& on, linear_attention_shape const& s, arena& a) {
     (void)linear_layout<accumulator_t<T>>(a, on, s, true);
@@ -93,7 +92,7 @@ struct implementation<linear_attention_op<Feature>, host_backend> {
 
 template <class Feature>
 template <class T>
-void implementation<linear_attention_op<Feature>, host_backend>::forward(
+void host_implementation<linear_attention_op<Feature>>::forward(
     host_exec const& on, linear_attention_forward<Feature, T> const& p, workspace w) {
   using A = accumulator_t<T>;
   arena a(w);
@@ -103,7 +102,7 @@ void implementation<linear_attention_op<Feature>, host_backend>::forward(
 }
 template <class Feature>
 template <class T>
-void implementation<linear_attention_op<Feature>, host_backend>::backward(
+void host_implementation<linear_attention_op<Feature>>::backward(
     host_exec const& on, linear_attention_backward<Feature, T> const& p, workspace w) {
   using A = accumulator_t<T>;
   arena a(w);

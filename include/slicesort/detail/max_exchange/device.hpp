@@ -17,7 +17,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <>
-struct grid_implementation<max_exchange_op> {
+struct device_implementation<max_exchange_op> {
   template <class T, class Grid>
   static void plan(Grid const&, extents3 const&, arena&) {}
 

@@ -56,9 +56,7 @@ class exchanged_rows {
 };
 
 template <>
-struct implementation<max_exchange_op, host_backend> {
-  static void check(host_exec const& on, checker& c) { check_host(on, c); }
-
+struct host_implementation<max_exchange_op> {
   template <class T>
   static void plan(host_exec const&, extents3 const&, arena&) {}  // state is on the stack
 
@@ -70,9 +68,8 @@ struct implementation<max_exchange_op, host_backend> {
 };
 
 template <class T>
-void implementation<max_exchange_op, host_backend>::forward(host_exec const& on,
-                                                            max_exchange_forward<T> const& p,
-                                                            workspace) {
+void host_implementation<max_exchange_op>::forward(host_exec const& on,
+                                                   max_exchange_forward<T> const& p, workspace) {
   index_t const length = p.x.extents().length;
   isa const set = chosen_isa(on.instructions);
   for_each_column_chunk(on, p.x.extents(), [&](unsigned, column_chunk b) {
@@ -93,9 +90,8 @@ void implementation<max_exchange_op, host_backend>::forward(host_exec const& on,
 }
 
 template <class T>
-void implementation<max_exchange_op, host_backend>::backward(host_exec const& on,
-                                                             max_exchange_backward<T> const& p,
-                                                             workspace) {
+void host_implementation<max_exchange_op>::backward(host_exec const& on,
+                                                    max_exchange_backward<T> const& p, workspace) {
   extents3 const e = p.dy.extents();
   bool const whole_rows = p.mode == grad_mode::overwrite && p.dy.strides().channels == 1 &&
                           p.dx.strides().channels == 1;

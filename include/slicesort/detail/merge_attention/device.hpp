@@ -15,7 +15,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <>
-struct grid_implementation<merge_attention_op> {
+struct device_implementation<merge_attention_op> {
   template <class T, class Grid>
   static void plan(Grid const&, extents4 const&, arena&) {}
 

@@ -89,9 +89,7 @@ class merge_task {
 };
 
 template <>
-struct implementation<merge_attention_op, host_backend> {
-  static void check(host_exec const& on, checker& c) { check_host(on, c); }
-
+struct host_implementation<merge_attention_op> {
   template <class T>
   static void plan(host_exec const&, extents4 const&, arena&) {}
 
@@ -100,9 +98,9 @@ struct implementation<merge_attention_op, host_backend> {
 };
 
 template <class T>
-void implementation<merge_attention_op, host_backend>::forward(host_exec const& on,
-                                                               merge_attention_forward<T> const& p,
-                                                               workspace) {
+void host_implementation<merge_attention_op>::forward(host_exec const& on,
+                                                      merge_attention_forward<T> const& p,
+                                                      workspace) {
   constexpr index_t rows_of_task = 64;
   extents4 const e = p.shape();
   if (e.outer == 0 || e.batch == 0 || e.length == 0) return;  // the others may be immense

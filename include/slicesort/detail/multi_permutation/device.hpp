@@ -27,7 +27,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class Order>
-struct grid_implementation<multi_permutation_op<Order>> {
+struct device_implementation<multi_permutation_op<Order>> {
   template <class T, class Grid>
   static void plan(Grid const& grid, multi_permutation_shape const& s, arena& a) {
     a.overlap([&](arena& forward) { (void)forward_layout<T>(forward, grid, s.extents); },

@@ -91,9 +91,7 @@ struct powers_of_column {
 };
 
 template <class Order>
-struct implementation<multi_permutation_op<Order>, host_backend> {
-  static void check(host_exec const& on, checker& c) { check_host(on, c); }
-
+struct host_implementation<multi_permutation_op<Order>> {
   template <class T>
   static void plan(host_exec const& on, multi_permutation_shape const& s, arena& a) {
     (void)layout<T>(a, on, s);
@@ -191,7 +189,7 @@ struct implementation<multi_permutation_op<Order>, host_backend> {
 
 template <class Order>
 template <class T>
-void implementation<multi_permutation_op<Order>, host_backend>::forward(
+void host_implementation<multi_permutation_op<Order>>::forward(
     host_exec const& on, multi_permutation_forward<Order, T> const& p, workspace w) {
   arena a(w);
   extents3 const e = p.x.extents();
@@ -215,7 +213,7 @@ void implementation<multi_permutation_op<Order>, host_backend>::forward(
 
 template <class Order>
 template <class T>
-void implementation<multi_permutation_op<Order>, host_backend>::backward(
+void host_implementation<multi_permutation_op<Order>>::backward(
     host_exec const& on, multi_permutation_backward<T> const& p, workspace w) {
   arena a(w);
   extents3 const e = p.dy.extents();

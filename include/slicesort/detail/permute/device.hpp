@@ -39,7 +39,7 @@ struct ragged_rows {
 };
 
 template <>
-struct grid_implementation<permute_op> {
+struct device_implementation<permute_op> {
   template <class T, class Grid>
   static void plan(Grid const& grid, extents3 const& e, arena& a) {
     (void)permute_layout<T>(a, grid, e);

@@ -14,9 +14,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <>
-struct implementation<permute_op, host_backend> {
-  static void check(host_exec const& on, checker& c) { check_host(on, c); }
-
+struct host_implementation<permute_op> {
   template <class T>
   static void plan(host_exec const& on, extents3 const& e, arena& a) {
     (void)layout_of<T>(a, on, e);

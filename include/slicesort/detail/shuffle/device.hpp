@@ -28,7 +28,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class Form>
-struct grid_implementation<shuffle_op<Form>> {
+struct device_implementation<shuffle_op<Form>> {
   template <class T, class Grid>
   static void plan(Grid const& grid, extents3 const& e, arena& a) {
     (void)layout<T>(a, grid, e);

@@ -30,9 +30,7 @@ inline void argsort_hashes(std::uint64_t seed, index_t stream, index_t rows, std
 }
 
 template <class Form>
-struct implementation<shuffle_op<Form>, host_backend> {
-  static void check(host_exec const& on, checker& c) { check_host(on, c); }
-
+struct host_implementation<shuffle_op<Form>> {
   template <class T>
   static void plan(host_exec const& on, extents3 const& e, arena& a) {
     (void)layout<T>(a, on, e);
@@ -72,8 +70,8 @@ struct implementation<shuffle_op<Form>, host_backend> {
 
     layout(arena& a, host_exec const& on, extents3 e)
         : permutations(a.take<std::uint32_t>(
-              static_cast<std::size_t>(implementation::permutations(e) * e.length))),
-          hashing(a, on.threads, implementation::permutations(e), e.length),
+              static_cast<std::size_t>(host_implementation::permutations(e) * e.length))),
+          hashing(a, on.threads, host_implementation::permutations(e), e.length),
           moving(a, on.threads, column_chunks(e, tile_columns).count(), e) {}
   };
 
@@ -157,17 +155,15 @@ struct implementation<shuffle_op<Form>, host_backend> {
 
 template <class Form>
 template <class T>
-void implementation<shuffle_op<Form>, host_backend>::forward(host_exec const& on,
-                                                             shuffle_forward<T> const& p,
-                                                             workspace w) {
+void host_implementation<shuffle_op<Form>>::forward(host_exec const& on,
+                                                    shuffle_forward<T> const& p, workspace w) {
   run<false>(on, p.seed, p.x, p.y, p.lengths, grad_mode::overwrite, w);
 }
 
 template <class Form>
 template <class T>
-void implementation<shuffle_op<Form>, host_backend>::backward(host_exec const& on,
-                                                              shuffle_backward<T> const& p,
-                                                              workspace w) {
+void host_implementation<shuffle_op<Form>>::backward(host_exec const& on,
+                                                     shuffle_backward<T> const& p, workspace w) {
   run<true>(on, p.seed, p.dy, p.dx, p.lengths, p.mode, w);
 }
 

@@ -19,7 +19,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <>
-struct grid_implementation<sinkhorn_csp_op> {
+struct device_implementation<sinkhorn_csp_op> {
   template <class T, class Grid>
   static void plan(Grid const& grid, sinkhorn_shape const& s, arena& a) {
     (void)layout<T>(a, grid, s);

@@ -41,9 +41,7 @@ struct sinkhorn_worker {
 };
 
 template <>
-struct implementation<sinkhorn_csp_op, host_backend> {
-  static void check(host_exec const& on, checker& c) { check_host(on, c); }
-
+struct host_implementation<sinkhorn_csp_op> {
   template <class T>
   static void plan(host_exec const& on, sinkhorn_shape const& s, arena& a) {
     (void)layout<accumulator<T>>(a, on, s, true);

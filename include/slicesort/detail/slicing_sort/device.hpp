@@ -14,7 +14,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class Order>
-struct grid_implementation<slicing_sort_op<Order>> {
+struct device_implementation<slicing_sort_op<Order>> {
   template <class T, class Grid>
   static void plan(Grid const& grid, extents3 const& e, arena& a) {
     a.overlap([&](arena& forward) { (void)sort_layout<T>(forward, grid, e); },

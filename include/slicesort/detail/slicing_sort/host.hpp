@@ -15,9 +15,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class Order>
-struct implementation<slicing_sort_op<Order>, host_backend> {
-  static void check(host_exec const& on, checker& c) { check_host(on, c); }
-
+struct host_implementation<slicing_sort_op<Order>> {
   template <class T>
   static void plan(host_exec const& on, extents3 const& e, arena& a) {
     (void)layout_of<T>(a, on, e);

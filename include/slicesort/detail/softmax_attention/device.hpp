@@ -37,7 +37,7 @@ void with_tile_width(attention_shape const& s, bool narrow, F const& f) {
 }
 
 template <class Mask>
-struct grid_implementation<streaming_attention_op<Mask>> {
+struct device_implementation<streaming_attention_op<Mask>> {
   template <class T, class Grid>
   static void plan(Grid const&, attention_shape const& s, arena& a) {
     (void)layout<T>(a, s);

@@ -17,8 +17,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class Mask>
-struct implementation<streaming_attention_op<Mask>, host_backend> {
-  static void check(host_exec const& on, checker& c) { check_host(on, c); }
+struct host_implementation<streaming_attention_op<Mask>> {
   template <class T>
   static void plan(host_exec const& on, attention_shape const& s, arena& a) {
     constexpr bool sparse = is_sparse<Mask>;
@@ -39,22 +38,19 @@ struct implementation<streaming_attention_op<Mask>, host_backend> {
 
 template <class Mask>
 template <class Problem>
-void implementation<streaming_attention_op<Mask>, host_backend>::forward(host_exec const& on,
-                                                                         Problem const& p,
-                                                                         workspace w) {
+void host_implementation<streaming_attention_op<Mask>>::forward(host_exec const& on,
+                                                                Problem const& p, workspace w) {
   streaming_forward(on, attention_rule::of(p), p.in, p.y, p.state, w);
 }
 template <class Mask>
 template <class Problem>
-void implementation<streaming_attention_op<Mask>, host_backend>::backward(host_exec const& on,
-                                                                          Problem const& p,
-                                                                          workspace w) {
+void host_implementation<streaming_attention_op<Mask>>::backward(host_exec const& on,
+                                                                 Problem const& p, workspace w) {
   streaming_backward(on, attention_rule::of(p), p.in, p.state, {p.dy, p.y, p.to, p.mode}, w);
 }
 
 template <class Mask>
-struct implementation<materialized_attention_op<Mask>, host_backend> {
-  static void check(host_exec const& on, checker& c) { check_host(on, c); }
+struct host_implementation<materialized_attention_op<Mask>> {
   template <class T>
   static void plan(host_exec const& on, attention_shape const& s, arena& a) {
     a.overlap([&](arena& of_heads) { (void)attention_map_layout<T>(of_heads, on, s); },
@@ -69,16 +65,14 @@ struct implementation<materialized_attention_op<Mask>, host_backend> {
 
 template <class Mask>
 template <class Problem>
-void implementation<materialized_attention_op<Mask>, host_backend>::forward(host_exec const& on,
-                                                                            Problem const& p,
-                                                                            workspace w) {
+void host_implementation<materialized_attention_op<Mask>>::forward(host_exec const& on,
+                                                                   Problem const& p, workspace w) {
   materialized_forward(on, attention_rule::of(p), p.in, p.y, p.state, w);
 }
 template <class Mask>
 template <class Problem>
-void implementation<materialized_attention_op<Mask>, host_backend>::backward(host_exec const& on,
-                                                                             Problem const& p,
-                                                                             workspace w) {
+void host_implementation<materialized_attention_op<Mask>>::backward(host_exec const& on,
+                                                                    Problem const& p, workspace w) {
   materialized_backward(on, attention_rule::of(p), p.in, p.state, {p.dy, p.y, p.to, p.mode}, w);
 }
 

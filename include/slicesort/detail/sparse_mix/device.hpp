@@ -33,7 +33,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <>
-struct grid_implementation<sparse_mix_op> {
+struct device_implementation<sparse_mix_op> {
   template <class T, class Grid>
   static void plan(Grid const& grid, mix_shape const& s, arena& a) {
     (void)layout<T>(a, grid, s);

@@ -28,9 +28,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <>
-struct implementation<sparse_mix_op, host_backend> {
-  static void check(host_exec const& on, checker& c) { check_host(on, c); }
-
+struct host_implementation<sparse_mix_op> {
   template <class T>
   static void plan(host_exec const& on, mix_shape const& s, arena& a) {
     (void)layout<T>(a, on, s);
@@ -88,9 +86,8 @@ struct implementation<sparse_mix_op, host_backend> {
 
 // Not in the class: a program can have them compiled in one place (`extern template`).
 template <class T>
-void implementation<sparse_mix_op, host_backend>::forward(host_exec const& on,
-                                                          sparse_mix_forward<T> const& p,
-                                                          workspace w) {
+void host_implementation<sparse_mix_op>::forward(host_exec const& on,
+                                                 sparse_mix_forward<T> const& p, workspace w) {
   using A = accumulator_t<T>;
   extents3 const e = p.x.extents();
   if (e.empty()) return;
@@ -121,9 +118,8 @@ void implementation<sparse_mix_op, host_backend>::forward(host_exec const& on,
 }
 
 template <class T>
-void implementation<sparse_mix_op, host_backend>::backward(host_exec const& on,
-                                                           sparse_mix_backward<T> const& p,
-                                                           workspace w) {
+void host_implementation<sparse_mix_op>::backward(host_exec const& on,
+                                                  sparse_mix_backward<T> const& p, workspace w) {
   using A = accumulator_t<T>;
   extents3 const e = p.dy.extents();
   arena a(w);

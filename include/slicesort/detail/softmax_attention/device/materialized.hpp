@@ -28,7 +28,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class Mask>
-struct grid_implementation<materialized_attention_op<Mask>> {
+struct device_implementation<materialized_attention_op<Mask>> {
   template <class T, class Grid>
   static void plan(Grid const& grid, attention_shape const& s, arena& a) {
     (void)layout<T>(a, grid, s);

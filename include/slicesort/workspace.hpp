@@ -38,6 +38,10 @@ struct workspace {
   }
 };
 
+SLICESORT_TYPES_END
+
+SLICESORT_OPERATORS_BEGIN
+
 /// Memory of a container that calls enlarge: one object, of yours, for calls of any operator in
 /// both directions. `Container` has `data()`, `size()` and `resize(n)`; for exec::cuda its memory
 /// is the device's, such as `thrust::device_vector<unsigned char>`. It grows to what the largest
@@ -47,10 +51,10 @@ struct workspace {
 template <class Container>
 class basic_scratch {
  public:
-  SLICESORT_ABI_TAG basic_scratch() = default;
-  SLICESORT_ABI_TAG explicit basic_scratch(Container memory) : memory_(std::move(memory)) {}
+  basic_scratch() = default;
+  explicit basic_scratch(Container memory) : memory_(std::move(memory)) {}
 
-  SLICESORT_ABI_TAG operator workspace() & {
+  operator workspace() & {
     workspace w(memory_);
     w.grow = &grow;
     w.owner = this;
@@ -58,11 +62,11 @@ class basic_scratch {
   }
 
  private:
-  SLICESORT_ABI_TAG static workspace grow(void* owner, std::size_t bytes) {
+  static workspace grow(void* owner, std::size_t bytes) {
     Container& memory = static_cast<basic_scratch*>(owner)->memory_;
-    constexpr std::size_t each = sizeof(detail::element_of<Container>);
+    constexpr std::size_t element = sizeof(detail::element_of<Container>);
     memory.resize(0);  // the contents mean nothing: no container copies them
-    memory.resize(bytes / each + (bytes % each != 0));
+    memory.resize(bytes / element + (bytes % element != 0));
     return memory;
   }
 
@@ -72,12 +76,12 @@ class basic_scratch {
 /// Uninitialized bytes of the heap. Where there are not so many, there are none.
 class host_bytes {
  public:
-  SLICESORT_ABI_TAG void resize(std::size_t size) {
+  void resize(std::size_t size) {
     memory_.reset(size == 0 ? nullptr : new (std::nothrow) unsigned char[size]);
     size_ = size;
   }
-  SLICESORT_ABI_TAG unsigned char* data() { return memory_.get(); }
-  SLICESORT_ABI_TAG std::size_t size() const { return memory_ ? size_ : 0; }
+  unsigned char* data() { return memory_.get(); }
+  std::size_t size() const { return memory_ ? size_ : 0; }
 
  private:
   std::unique_ptr<unsigned char[]> memory_;
@@ -87,4 +91,4 @@ class host_bytes {
 /// `ss::scratch memory; op.forward(exec, x, y, memory);`
 using scratch = basic_scratch<host_bytes>;
 
-SLICESORT_TYPES_END
+SLICESORT_OPERATORS_END

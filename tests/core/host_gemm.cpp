@@ -75,6 +75,9 @@ TEST_CASE("what it does not do it leaves alone") {
   std::vector<std::byte> small(ss::host_gemm::workspace_bytes(call) - 1);
   CHECK(!ss::host_gemm{}.multiply(call, small));
   CHECK(c.memory == before);
+  ss::scratch memory;
+  CHECK(ss::host_gemm{}.multiply(call, memory));
+  CHECK(c.memory != before);
 }
 TEST_CASE("a BLAS gets sizes of 32 bits") {
   constexpr index_t most = std::numeric_limits<int>::max(), beyond = most + 1;

@@ -20,8 +20,8 @@ WALKS = {
     ("csp", "CUDA"): ("exchange_pairs_body::in_order", FUNCTIONS, FILES),
     ("sparse_mix", "Host"): ("mix_sums::sums_of", FUNCTIONS, FILES),
     ("sparse_mix", "CUDA"): ("fused_multiply_add", FUNCTIONS, FILES),
-    ("softmax_attention", "Host"): ("fused_lanes", 14, FILES),
-    ("linear_attention", "CUDA"): ("fused_multiply_add", 16, FILES),
+    ("softmax_attention", "Host"): ("fused_lanes", FUNCTIONS, FILES),
+    ("linear_attention", "CUDA"): ("fused_multiply_add", FUNCTIONS, FILES),
 }
 DEVICE_STEPS = ("implementation::forward", "cuda_grid::run", "run_body")
 BASE = INCLUDE / "slicesort"
@@ -102,10 +102,22 @@ def calls_back(step: list[tuple[str, str]]) -> bool:
                for word in re.findall(r"(\w+)\s*(?:,|$)", parameters))
 
 
-def passes(body: str, function: str) -> bool:
+def makers(kernel: str, texts: set[str]) -> set[str]:
+    """The functions `.._kernel` of these files that make a kernel, some by another one."""
+    bodies = {word: "".join(body for text in texts for _, body in definitions(text, word))
+              for text in texts for word in re.findall(r"\b(\w+_kernel)\s*\(", text)}
+    made, last = {kernel}, 0
+    while len(made) > last:
+        last = len(made)
+        made |= {word for word, body in bodies.items() if any(re.search(rf"\b{known}\b", body) for known in made)}
+    return made
+
+
+def passes(body: str, function: str, texts: set[str]) -> bool:
     """True if a function passes on a lambda with this call, or a kernel whose operator() the step is."""
     kind, _, word = function.rpartition("::")
-    return calls(parts(body)[1], function) or (word == "operator()" and bool(re.search(rf"\b{kind}\b", body)))
+    return calls(parts(body)[1], function) or (
+        word == "operator()" and any(re.search(rf"\b{maker}\b", body) for maker in makers(kind, texts)))
 
 
 def check_walk(walk: tuple[str, str], steps: list[tuple[str, str]]) -> list[str]:
@@ -119,6 +131,7 @@ def check_walk(walk: tuple[str, str], steps: list[tuple[str, str]]) -> list[str]
         complaints += [f"{where}: no step is {step}" for step in DEVICE_STEPS if step not in [function for _, function in steps]]
     if last and steps[-1][1] != last:
         complaints.append(f"{where}: ends with {steps[-1][1]}, not {last}")
+    texts = {code(path) for path, _ in steps}
     found = [definitions(code(path), function) for path, function in steps]
     for (path, function), step in zip(steps, found):
         if not (BASE / path).is_file():
@@ -128,7 +141,7 @@ def check_walk(walk: tuple[str, str], steps: list[tuple[str, str]]) -> list[str]
     for i in range(1, len(steps)):
         function = steps[i][1]
         called = any(calls(parts(body)[0], function) for _, body in found[i - 1])
-        passed = calls_back(found[i - 1]) and any(passes(body, function) for step in found[:i] for _, body in step)
+        passed = calls_back(found[i - 1]) and any(passes(body, function, texts) for step in found[:i] for _, body in step)
         if found[i - 1] and not called and not passed:
             complaints.append(f"{where}: {steps[i - 1][1]} of {steps[i - 1][0]} does not call {function}")
     return complaints

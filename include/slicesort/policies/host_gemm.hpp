@@ -43,12 +43,14 @@ struct host_gemm {
   }
   /// Returns false, and writes nothing, if the types differ, beta is neither 0 nor 1, or the
   /// workspace is too small.
-  bool multiply(gemm_call const& call, workspace scratch) const {
+  bool multiply(gemm_call const& call, workspace memory) const {
     bool const one_type = call.a.kind == call.c.kind && call.b.kind == call.c.kind;
-    if (!one_type || (call.beta != 0 && call.beta != 1) || scratch.bytes < workspace_bytes(call))
-      return false;
+    if (!one_type || (call.beta != 0 && call.beta != 1)) return false;
+    std::size_t const need = workspace_bytes(call);
+    if (memory.grow != nullptr && memory.bytes < need) memory = memory.grow(memory.owner, need);
+    if (memory.bytes < need) return false;
     by_type(call.c.kind, [&](auto element) {
-      run<decltype(element)>(call, scratch);
+      run<decltype(element)>(call, memory);
       return std::size_t{0};
     });
     return true;
@@ -70,11 +72,11 @@ struct host_gemm {
     return f(bfloat16{});
   }
   template <class T>
-  void run(gemm_call const& call, workspace scratch) const {
+  void run(gemm_call const& call, workspace memory) const {
     using A = detail::accumulator_t<T>;
     detail::gemm_kernels<T> const use(instructions);
-    detail::arena memory(scratch);
-    detail::matrix_product<T> const product(memory, call.depth);
+    detail::arena a(memory);
+    detail::matrix_product<T> const product(a, call.depth);
     detail::row_access<T> const io(use);
     auto const matrix = [](gemm_operand const& m, index_t number) {
       return detail::matrix_operand<T>::of(static_cast<T const*>(m.data) + number * m.matrix_stride,

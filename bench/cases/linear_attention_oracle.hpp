@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear attention of one head from its definition, in double, and beside every number a bound of
-// what its roundings may amount to: the same sums of absolute values.
+// what its roundings may amount to: the same sums of absolute values. Its time is proportional to
+// the length: the tests' oracle computes every pair, which takes minutes at the lengths of the
+// benches.
 #pragma once
 
 #include "attention_oracle.hpp"

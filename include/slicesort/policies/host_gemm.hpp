@@ -64,12 +64,12 @@ struct host_gemm {
   }
   /// Returns false, and writes nothing, if the types differ, beta is neither 0 nor 1, or the
   /// workspace is too small.
-  bool multiply(gemm_call const& call, workspace scratch) const {
+  bool multiply(gemm_call const& call, workspace memory) const {
     bool const one_type = call.a.kind == call.c.kind && call.b.kind == call.c.kind;
-    if (!one_type || (call.beta != 0 && call.beta != 1) || scratch.bytes < workspace_bytes(call))
+    if (!one_type || (call.beta != 0 && call.beta != 1) || memory.bytes < workspace_bytes(call))
       return false;
     by_type(call.c.kind, [&](auto element) {
-      run<decltype(element)>(call, scratch);
+      run<decltype(element)>(call, memory);
       return std::size_t{0};
     });
     return true;
@@ -91,10 +91,10 @@ struct host_gemm {
     return f(bfloat16{});
   }
   template <class T>
-  void run(gemm_call const& call, workspace scratch) const {
+  void run(gemm_call const& call, workspace w) const {
     using A = detail::accumulator_t<T>;
     detail::gemm_kernels<T> const use(instructions);
-    detail::arena memory(scratch);
+    detail::arena memory(w);
     detail::matrix_product<T> const product(memory, call.depth);
     detail::row_io<T> const io(use);
     auto const matrix = [](gemm_operand const& m, index_t number) {

@@ -39,7 +39,8 @@ struct torch_threads {
 };
 inline constexpr torch_threads threads{};
 
-/// Memory of torch's, on the device of a tensor.
+/// Memory of torch's, on the device of a tensor. Torch gets it back when the call returns; on a GPU
+/// its allocator keeps the stream's order.
 class torch_bytes {
  public:
   explicit torch_bytes(Tensor const& first) : first_(first) {}
@@ -59,13 +60,10 @@ class torch_bytes {
   std::size_t size_ = 0;
 };
 
-/// The arguments of a call: tensors on the device of the first, and scratch memory, which torch
-/// gets back when the call returns (on a GPU its allocator keeps the stream's order).
+/// The arguments of a call: tensors on the device of the first.
 class call_arguments {
  public:
-  explicit call_arguments(Tensor const& first) : memory(torch_bytes(first)), first_(first) {}
-
-  slicesort::basic_scratch<torch_bytes> memory;
+  explicit call_arguments(Tensor const& first) : first_(first) {}
 
   /// The tensor as an array; refuses one that lies on another device than the first.
   array operator()(Tensor const& t, char const* name) const {
@@ -90,8 +88,12 @@ class cuda_call : public call_arguments {
 
  public:
   explicit cuda_call(Tensor const& first)
-      : call_arguments(first), guard_(first.get_device_index()), exec{stream_of(first)} {}
+      : call_arguments(first),
+        guard_(first.get_device_index()),
+        exec{stream_of(first)},
+        memory(torch_bytes(first)) {}
   slicesort::exec::cuda exec;
+  slicesort::basic_scratch<torch_bytes> memory;
 
  private:
   static CUstream_st* stream_of(Tensor const& first) {
@@ -105,8 +107,9 @@ using call = cuda_call;
 /// A call on torch's threads.
 class host_call : public call_arguments {
  public:
-  using call_arguments::call_arguments;
+  explicit host_call(Tensor const& first) : call_arguments(first), memory(torch_bytes(first)) {}
   slicesort::exec::host_on<torch_threads const> exec{threads};
+  slicesort::basic_scratch<torch_bytes> memory;
 };
 using call = host_call;
 #endif

@@ -65,7 +65,7 @@ SLICESORT_ABI_TAG auto grad_w(Y const& dw) {
   return grads;
 }
 
-/// The state that attention's forward writes for backward, in braces: `{state}`, of shape
+/// The state that attention's forward writes for backward, of shape
 /// `softmax_attention::saved_extents`. Or `no_saved`.
 template <class S>
 using saved_attention = saved_argument<tensor4<S>>;

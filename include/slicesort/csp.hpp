@@ -168,8 +168,8 @@ class csp {
     });
   }
 
-  SLICESORT_REFUSE_OTHER_CALLS("(on, x, y, {order} or slicesort::no_saved, workspace, options)",
-                               "(on, dy, {order}, dx, workspace, options)");
+  SLICESORT_REFUSE_OTHER_CALLS("(exec, x, y, order or slicesort::no_saved, workspace, options)",
+                               "(exec, dy, order, dx, workspace, options)");
 
  private:
   using op = detail::csp_op<aligned>;

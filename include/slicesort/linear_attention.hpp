@@ -164,8 +164,8 @@ class linear_attention {
     });
   }
 
-  SLICESORT_REFUSE_OTHER_CALLS("(on, {q, k, v}, y, workspace, options)",
-                               "(on, dy, {q, k, v}, {dq, dk, dv}, workspace, options)");
+  SLICESORT_REFUSE_OTHER_CALLS("(exec, {q, k, v}, y, workspace, options)",
+                               "(exec, dy, {q, k, v}, {dq, dk, dv}, workspace, options)");
 
  private:
   // A negative number of channels is refused later.

@@ -108,8 +108,8 @@ class max_exchange {
     });
   }
 
-  SLICESORT_REFUSE_OTHER_CALLS("(on, x, y, {maximum} or slicesort::no_saved, workspace, options)",
-                               "(on, dy, {maximum}, dx, workspace, options)");
+  SLICESORT_REFUSE_OTHER_CALLS("(exec, x, y, maximum or slicesort::no_saved, workspace, options)",
+                               "(exec, dy, maximum, dx, workspace, options)");
 
  private:
   using op = detail::max_exchange_op;

@@ -104,7 +104,7 @@ class merge_attention {
   }
 
   SLICESORT_REFUSE_OTHER(forward,
-                         "forward(on, {{y, state}, {y, state}, ..}, y, {state} or "
+                         "forward(exec, {{y, state}, {y, state}, ..}, y, state or "
                          "slicesort::no_saved, workspace)");
   SLICESORT_REFUSE_ALL(backward, SLICESORT_MERGE_HAS_NO_BACKWARD);
   SLICESORT_REFUSE_OTHER_SIZES;

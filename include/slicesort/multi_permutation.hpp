@@ -150,9 +150,9 @@ class multi_permutation {
   }
 
   SLICESORT_REFUSE_OTHER_CALLS(
-      "(on, x, weights, y, {perm} or slicesort::no_saved, workspace, options)",
-      "(on, dy, weights, {perm}, dx, workspace, options) or "
-      "backward(on, dy, x, weights, {perm}, dx, dweights, workspace, options)");
+      "(exec, x, weights, y, perm or slicesort::no_saved, workspace, options)",
+      "(exec, dy, weights, perm, dx, workspace, options) or "
+      "backward(exec, dy, x, weights, perm, dx, dweights, workspace, options)");
 
  private:
   using op = detail::multi_permutation_op<Order>;

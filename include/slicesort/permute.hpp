@@ -89,8 +89,8 @@ class permute {
     });
   }
 
-  SLICESORT_REFUSE_OTHER_CALLS("(on, x, {perm}, y, workspace, options)",
-                               "(on, dy, {perm}, dx, workspace, options)");
+  SLICESORT_REFUSE_OTHER_CALLS("(exec, x, perm, y, workspace, options)",
+                               "(exec, dy, perm, dx, workspace, options)");
 
  private:
   using op = detail::permute_op;

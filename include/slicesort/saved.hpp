@@ -131,9 +131,9 @@ struct const_saved_argument {
   SLICESORT_REFUSED_CONSTRUCTOR(const_saved_argument, S, SLICESORT_NEEDS_INDEX);
 };
 
-/// The state of a sort, in braces: `{perm}`. `perm[b, n, c]` is the row of the input that became
-/// row `n` of the output. 16-bit (`std::uint16_t`, length <= 65536) or 32-bit (`std::int32_t`,
-/// `std::uint32_t`). Or `no_saved`.
+/// The state of a sort. `perm[b, n, c]` is the row of the input that became row `n` of the output.
+/// 16-bit (`std::uint16_t`, length <= 65536) or 32-bit (`std::int32_t`, `std::uint32_t`). Or
+/// `no_saved`.
 using saved_permutation = saved_argument<index_tensor3>;
 
 /// The state of a sort as `backward` reads it.

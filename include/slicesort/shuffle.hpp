@@ -87,8 +87,8 @@ class shuffle {
     });
   }
 
-  SLICESORT_REFUSE_OTHER_CALLS("(on, x, y, workspace, options)",
-                               "(on, dy, dx, workspace, options)");
+  SLICESORT_REFUSE_OTHER_CALLS("(exec, x, y, workspace, options)",
+                               "(exec, dy, dx, workspace, options)");
 
  private:
   using op = detail::shuffle_op<Form>;

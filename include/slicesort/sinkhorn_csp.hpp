@@ -172,8 +172,8 @@ class sinkhorn_csp {
     });
   }
 
-  SLICESORT_REFUSE_OTHER_CALLS("(on, x, y, workspace, options)",
-                               "(on, dy, x, dx, workspace, options)");
+  SLICESORT_REFUSE_OTHER_CALLS("(exec, x, y, workspace, options)",
+                               "(exec, dy, x, dx, workspace, options)");
 
  private:
   using op = detail::sinkhorn_csp_op;

@@ -101,8 +101,8 @@ class slicing_sort {
     });
   }
 
-  SLICESORT_REFUSE_OTHER_CALLS("(on, x, y, {perm} or slicesort::no_saved, workspace, options)",
-                               "(on, dy, {perm}, dx, workspace, options)");
+  SLICESORT_REFUSE_OTHER_CALLS("(exec, x, y, perm or slicesort::no_saved, workspace, options)",
+                               "(exec, dy, perm, dx, workspace, options)");
 
  private:
   using op = detail::slicing_sort_op<Order>;

@@ -197,8 +197,8 @@ class softmax_attention {
   }
 
   SLICESORT_REFUSE_OTHER_CALLS(
-      "(on, {q, k, v}, y, {state} or slicesort::no_saved, workspace, options)",
-      "(on, dy, {q, k, v}, y, {state}, {dq, dk, dv}, workspace, options)");
+      "(exec, {q, k, v}, y, state or slicesort::no_saved, workspace, options)",
+      "(exec, dy, {q, k, v}, y, state, {dq, dk, dv}, workspace, options)");
 
  private:
   template <class Params, class T, class Options>

@@ -166,9 +166,9 @@ class sparse_mix {
   }
 
   SLICESORT_REFUSE_OTHER_CALLS(
-      "(on, x, w, y, {states} or slicesort::no_saved, workspace, options)",
-      "(on, dy, w, dx, workspace, options) or "
-      "backward(on, dy, x, w, {states} or slicesort::no_saved, dx, dw, workspace, options)");
+      "(exec, x, w, y, states or slicesort::no_saved, workspace, options)",
+      "(exec, dy, w, dx, workspace, options) or "
+      "backward(exec, dy, x, w, states or slicesort::no_saved, dx, dw, workspace, options)");
 
  private:
   using op = detail::sparse_mix_op;

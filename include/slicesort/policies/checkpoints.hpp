@@ -27,9 +27,8 @@ SLICESORT_ABI_TAG constexpr checkpoints save_every(index_t factors) { return {fa
 /// None: backward recomputes every state.
 inline constexpr checkpoints recompute{0};
 
-/// The saved states of a chain, in braces: `{states}`,
-/// `[checkpoints::states, batch, length, channels]`; `states[s]` is the input of factor
-/// `(s + 1) * every`. Or `no_saved`.
+/// The saved states of a chain, `[checkpoints::states, batch, length, channels]`; `states[s]` is
+/// the input of factor `(s + 1) * every`. Or `no_saved`.
 template <class T>
 using saved_states = saved_argument<tensor_stack<T>>;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // of: y state merged_state
-// expect: slicesort: these arguments do not fit forward(on, {{y, state}, {y, state}, ..}, y,
-// {state} or slicesort::no_saved, workspace): an argument is missing, out of place or of another
+// expect: slicesort: these arguments do not fit forward(exec, {{y, state}, {y, state}, ..}, y,
+// state or slicesort::no_saved, workspace): an argument is missing, out of place or of another
 // type (lengths are of index_t, that is, std::int64_t).
 #include <slicesort/slicesort.hpp>
 
@@ -18,10 +18,10 @@ extern ss::tensor4<other> wrong;
 
 void call(ss::exec::host on, ss::merge_attention const& merge) {
 #if defined(OF_y)
-  merge.forward(on, {{y, state}, {wrong, state}}, y, {state});
+  merge.forward(exec, {{y, state}, {wrong, state}}, y, {state});
 #elif defined(OF_state)
-  merge.forward(on, {{y, state}, {y, wrong}}, y, {state});
+  merge.forward(exec, {{y, state}, {y, wrong}}, y, {state});
 #else
-  merge.forward(on, {{y, state}, {y, state}}, y, {wrong});
+  merge.forward(exec, {{y, state}, {y, state}}, y, {wrong});
 #endif
 }

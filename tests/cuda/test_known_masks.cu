@@ -69,9 +69,9 @@ void forward_and_backward(Op const& op, Exec const& on, attention_memory<T, Stat
   ss::tensor1<index_t const> const lengths(m.lengths, m.lengths == nullptr ? 0 : m.of.batch);
   ss::attention_gradients<T> to{m.to(1, q), m.to(2, k), m.to(3, k), {}};
   if (m.of.of_bias != dbias::none) to.dbias = m.to(4, m.of.of_dbias());
-  op.forward(on, in, m.to(0, q), {saved}, scratch, {lengths, {}, m.of.dropout});
+  op.forward(on, in, m.to(0, q), {saved}, scratch, {lengths, m.of.dropout});
   op.backward(on, m.from(3, q), in, m.to(0, q), {ss::tensor4<State const>(saved)}, to, scratch,
-              {ss::grad_mode::overwrite, lengths, {}, m.of.dropout});
+              {ss::grad_mode::overwrite, lengths, m.of.dropout});
 }
 
 // The largest difference of the results, in units of the largest number.

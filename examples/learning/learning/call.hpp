@@ -16,8 +16,8 @@
 namespace learning {
 
 namespace ss = slicesort;
-using ss::tensor1, ss::tensor3, ss::tensor4, ss::tensor_stack;
 using ss::extents3, ss::extents4, ss::stack_extents;
+using ss::tensor1, ss::tensor3, ss::tensor4, ss::tensor_stack;
 
 /// Rows `[rows, columns]`, `stride` elements apart. Those of a batch know how many belong to a
 /// sample, and so which of them are padding.

@@ -16,7 +16,7 @@ using other = double;
 extern ss::tensor4<float> y, state;
 extern ss::tensor4<other> wrong;
 
-void call(ss::exec::host on, ss::merge_attention const& merge) {
+void call(ss::exec::host exec, ss::merge_attention const& merge) {
 #if defined(OF_y)
   merge.forward(exec, {{y, state}, {wrong, state}}, y, {state});
 #elif defined(OF_state)

@@ -12,7 +12,7 @@ ss::softmax_attention<> const op{ss::feature::relu{}};
 #elif defined(OF_twice)
 ss::softmax_attention<> const op{0.5, 0.25};
 #else
-ss::softmax_attention<ss::mask::full, ss::materialized<>> const op{ss::products::native};
+ss::softmax_attention<ss::mask::full, ss::materialized<> > const op{ss::products::native};
 #endif
 
 double scale() { return op.scale(64); }

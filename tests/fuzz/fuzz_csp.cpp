@@ -5,7 +5,7 @@
 // Build: clang++ -fsanitize=fuzzer,address,undefined -Itests -Iinclude
 #include "fuzz_input.hpp"
 
-#include "csp/params.hpp"
+#include "csp/problem.hpp"
 
 using namespace support;
 

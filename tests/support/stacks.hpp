@@ -22,10 +22,12 @@ using slicesort::strides4;
 using slicesort::tensor4;
 using slicesort::tensor_stack;
 
-inline std::array<index_t, 4> listed(extents4 e) {
+template <class Kind>
+std::array<index_t, 4> listed(slicesort::axes4<Kind> e) {
   return {e.batch, e.heads, e.length, e.channels};
 }
-inline std::array<index_t, 4> listed(stack_extents e) {
+template <class Kind>
+std::array<index_t, 4> listed(slicesort::stack_axes<Kind> e) {
   return {e.outer, e.batch, e.length, e.channels};
 }
 
@@ -82,8 +84,8 @@ class strided_memory {
 
  private:
   index_t place(index_t i, index_t j, index_t n, index_t c) const {
-    T const* const first = buffer_.data();
-    return &View<T const>(first, extents_, strides_)(i, j, n, c) - first;
+    auto const [outer, inner, row, column] = listed(strides_);
+    return i * outer + j * inner + n * row + c * column;
   }
   template <class F>
   void each(F const& f) const {

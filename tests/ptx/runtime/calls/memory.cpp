@@ -100,6 +100,25 @@ cudaError_t cudaHostAlloc(void** result, std::size_t bytes, unsigned) {
 }
 cudaError_t cudaFreeHost(void* data) { return release_of(data, memory_kind::pinned); }
 
+// Memory is there at once, before the stream's order asks for it.
+cudaError_t cudaMallocAsync(void** result, std::size_t bytes, cudaStream_t stream) {
+  return call_outside_capture([&] {
+    if (find_stream(stream) == nullptr) return cudaErrorInvalidResourceHandle;
+    *result = bytes == 0 ? nullptr : allocate(bytes, memory_kind::device);
+    return bytes != 0 && *result == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+  });
+}
+// Waits for the stream, after which its memory is free in any order.
+cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
+  return call_outside_capture([&] {
+    stream_ptr const s = find_stream(stream);
+    if (s == nullptr) return cudaErrorInvalidResourceHandle;
+    wait_for_stream(*s);
+    return data == nullptr || release(data, memory_kind::device) ? cudaSuccess
+                                                                 : cudaErrorInvalidValue;
+  });
+}
+
 cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* all) {
   return call([&] {
     *unused = free_device_bytes();

@@ -36,6 +36,22 @@ TEST_CASE("memory comes and goes") {
   CHECK(cudaMalloc(&nothing, before + 1) == cudaErrorMemoryAllocation);
 }
 
+TEST_CASE("memory of a stream's order comes and goes") {
+  std::size_t const before = unused_bytes();
+  cudaStream_t stream = nullptr;
+  CHECK(cudaStreamCreate(&stream) == cudaSuccess);
+  void* data = nullptr;
+  CHECK(cudaMallocAsync(&data, 1000, stream) == cudaSuccess);
+  CHECK(unused_bytes() == before - 1000);
+  CHECK(cudaMemsetAsync(data, 3, 1000, stream) == cudaSuccess);
+  CHECK(cudaFreeAsync(data, stream) == cudaSuccess);
+  CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+  CHECK(unused_bytes() == before);
+  CHECK(cudaFreeAsync(data, stream) == cudaErrorInvalidValue);
+  CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+  CHECK(cudaMallocAsync(&data, 1000, stream) == cudaErrorInvalidResourceHandle);
+}
+
 TEST_CASE("pinned memory is freed as what it is") {
   void* data = nullptr;
   CHECK(cudaMallocHost(&data, 100) == cudaSuccess);

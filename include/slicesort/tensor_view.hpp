@@ -76,7 +76,7 @@ class tensor1 {
   index_t stride_ = 1;
 };
 
-/// What strided views of several axes have in common.
+/// Base of the strided views of several axes.
 template <class T, class Extents, class Strides>
 class strided_view {
  public:

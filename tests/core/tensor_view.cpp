@@ -66,7 +66,7 @@ static_assert(converts<span_like<std::uint16_t, 3>, ss::index_tensor3>, "mdspan-
 static_assert(converts<ss::index_tensor3, ss::const_index_tensor3>, "const may be added");
 static_assert(converts<ss::saved_permutation, ss::const_saved_permutation>, "forward to backward");
 
-// Of tensor4 and tensor_stack alike.
+// Holds for tensor4 and tensor_stack.
 template <template <class> class View>
 constexpr bool converts_as_it_should() {
   static_assert(std::is_trivially_copyable_v<View<float>>, "passed by value");

@@ -109,7 +109,7 @@ trial in_a_child(bench_case const& c) {
   if (child == 0) {
     close(ends[0]);
 #if defined(__GLIBC__)
-    // So that large blocks always come from the system and return to it.
+    // Makes large blocks come from the system and return to it.
     mallopt(M_MMAP_THRESHOLD, 1 << 17);
 #endif
     trial const mine = run_once(c);

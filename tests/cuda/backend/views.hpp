@@ -44,7 +44,7 @@ inline byte_range range_of(void const* data, ss::extents4 e, ss::strides4 s, std
   return range_of(data, ss::stack_extents(e.batch, e.heads, e.length, e.channels),
                   {s.batch, s.heads, s.length, s.channels}, element);
 }
-// Of `tensor3`, `tensor4` and `tensor_stack`.
+// Takes `tensor3`, `tensor4` and `tensor_stack`.
 template <class T, template <class> class View>
 auto range_of(View<T> v) -> decltype(range_of(v.data(), v.extents(), v.strides(), sizeof(T))) {
   return range_of(v.data(), v.extents(), v.strides(), sizeof(T));

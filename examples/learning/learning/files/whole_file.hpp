@@ -15,7 +15,7 @@
 
 namespace learning {
 
-/// What is wrong with a file, in a sentence for the user.
+/// A fault of a file, in a sentence for the user.
 struct checkpoint_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

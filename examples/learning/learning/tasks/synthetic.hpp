@@ -10,7 +10,7 @@
 
 namespace learning {
 
-/// How long and how many the samples of a synthetic task are. The published code learns from
+/// Length and number of the samples of a synthetic task. The published code learns from
 /// 100,000; the paper tests 5,000.
 struct synthetic_size {
   index_t length = 128;

@@ -95,7 +95,7 @@ struct csp_tile {
   bool shifted;                  // some shift is not 0
   index_t shift[tile_columns];   // 0..rows-1
   bits_t<T> flip[tile_columns];  // all ones where the channel descends
-  // Where in its group each sorted row goes, if groups are aligned; null: row k goes to k.
+  // Destination of each sorted row in its group, if groups are aligned; null: row k goes to k.
   std::uint16_t const* destinations;
   grad_mode mode;
   bool stream;  // store around the cache

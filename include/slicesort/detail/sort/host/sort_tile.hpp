@@ -38,7 +38,7 @@ struct column_tile {
   bool stream;                   // store y around the cache
   bool stream_perm;              // store perm around the cache
   index_t group;                 // rows that are sorted together; perm numbers them from 0
-  // Where in its group each sorted row goes; null: row k goes to k.
+  // Destination of each sorted row in its group; null: row k goes to k.
   std::uint16_t const* destinations;
   unsigned char* scratch;  // tile_scratch_bytes<T>(rows)
 };

@@ -51,8 +51,8 @@ void csp(Call& call, csp_policies const& policies, array const& x, array const& 
   detail::with_csp(policies, [&](auto const& op) {
     with_element(x, [&](auto zero) {
       using T = decltype(zero);
-      op.forward(call.exec, view3<T const>(x), view3<T>(y), saved(order), call.memory,
-                 lengths_of(lengths));
+      auto const in = view3<T const>(x);
+      op.forward(call.exec, in, view3<T>(y), saved(order), call.memory, lengths_of(lengths));
     });
   });
 }
@@ -62,8 +62,8 @@ void csp_backward(Call& call, csp_policies const& policies, array const& dy, arr
   detail::with_csp(policies, [&](auto const& op) {
     with_element(dy, [&](auto zero) {
       using T = decltype(zero);
-      op.backward(call.exec, view3<T const>(dy), index_view(order), view3<T>(dx), call.memory,
-                  lengths_of(lengths));
+      auto const in = view3<T const>(dy);
+      op.backward(call.exec, in, index_view(order), view3<T>(dx), call.memory, lengths_of(lengths));
     });
   });
 }
@@ -86,7 +86,8 @@ void sinkhorn_csp(Call& call, sinkhorn_policies const& policies, array const& x,
   auto const op = policies.op();
   with_float(x, [&](auto zero) {
     using T = decltype(zero);
-    op.forward(call.exec, view3<T const>(x), view3<T>(y), call.memory, lengths_of(lengths));
+    auto const in = view3<T const>(x);
+    op.forward(call.exec, in, view3<T>(y), call.memory, lengths_of(lengths));
   });
 }
 template <class Call>
@@ -95,8 +96,8 @@ void sinkhorn_csp_backward(Call& call, sinkhorn_policies const& policies, array 
   auto const op = policies.op();
   with_float(dy, [&](auto zero) {
     using T = decltype(zero);
-    op.backward(call.exec, view3<T const>(dy), view3<T const>(x), view3<T>(dx), call.memory,
-                lengths_of(lengths));
+    auto const in = view3<T const>(dy);
+    op.backward(call.exec, in, view3<T const>(x), view3<T>(dx), call.memory, lengths_of(lengths));
   });
 }
 

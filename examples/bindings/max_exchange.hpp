@@ -14,8 +14,8 @@ void max_exchange(Call& call, index_t row, array const& x, array const& y,
   ss::max_exchange const op(row);
   with_element(x, [&](auto zero) {
     using T = decltype(zero);
-    op.forward(call.exec, view3<T const>(x), view3<T>(y), saved(maximum), call.memory,
-               lengths_of(lengths));
+    auto const in = view3<T const>(x);
+    op.forward(call.exec, in, view3<T>(y), saved(maximum), call.memory, lengths_of(lengths));
   });
 }
 template <class Call>
@@ -24,8 +24,8 @@ void max_exchange_backward(Call& call, index_t row, array const& dy, array const
   ss::max_exchange const op(row);
   with_element(dy, [&](auto zero) {
     using T = decltype(zero);
-    op.backward(call.exec, view3<T const>(dy), index_view(maximum), view3<T>(dx), call.memory,
-                lengths_of(lengths));
+    auto const in = view3<T const>(dy);
+    op.backward(call.exec, in, index_view(maximum), view3<T>(dx), call.memory, lengths_of(lengths));
   });
 }
 

@@ -19,8 +19,8 @@ void multi_permutation(Call& call, std::string const& order, array const& x, arr
     using T = decltype(zero);
     using A = typename ss::dtype_traits<T>::accumulator;
     auto const w = view1<A const>(weights, "[terms]");
-    op.forward(call.exec, view3<T const>(x), w, view3<T>(y), saved(perm), call.memory,
-               lengths_of(lengths));
+    auto const in = view3<T const>(x);
+    op.forward(call.exec, in, w, view3<T>(y), saved(perm), call.memory, lengths_of(lengths));
   });
 }
 /// Forms both gradients; `x` is what forward read.
@@ -33,7 +33,8 @@ void multi_permutation_backward(Call& call, array const& dy, array const& x, arr
     using T = decltype(zero);
     using A = typename ss::dtype_traits<T>::accumulator;
     auto const w = view1<A const>(weights, "[terms]");
-    op.backward(call.exec, view3<T const>(dy), view3<T const>(x), w, index_view(perm), view3<T>(dx),
+    auto const in = view3<T const>(dy);
+    op.backward(call.exec, in, view3<T const>(x), w, index_view(perm), view3<T>(dx),
                 view1<A>(dweights, "[terms]"), call.memory, lengths_of(lengths));
   });
 }

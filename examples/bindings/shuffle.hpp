@@ -28,7 +28,8 @@ void shuffle(Call& call, index_t seed, std::string const& form, array const& x, 
   detail::with_shuffle(seed, form, [&](auto const& op) {
     with_element(x, [&](auto zero) {
       using T = decltype(zero);
-      op.forward(call.exec, view3<T const>(x), view3<T>(y), call.memory, lengths_of(lengths));
+      auto const in = view3<T const>(x);
+      op.forward(call.exec, in, view3<T>(y), call.memory, lengths_of(lengths));
     });
   });
 }
@@ -38,7 +39,8 @@ void shuffle_backward(Call& call, index_t seed, std::string const& form, array c
   detail::with_shuffle(seed, form, [&](auto const& op) {
     with_element(dy, [&](auto zero) {
       using T = decltype(zero);
-      op.backward(call.exec, view3<T const>(dy), view3<T>(dx), call.memory, lengths_of(lengths));
+      auto const in = view3<T const>(dy);
+      op.backward(call.exec, in, view3<T>(dx), call.memory, lengths_of(lengths));
     });
   });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // slicing_sort and permute with types, ranks and policies of run time. A `Call` says where and with
-// what memory: `exec`, an execution policy, and `memory`, a slicesort::scratch or one like it.
+// what memory: `exec`, an execution policy, and `memory`, a slicesort::scratch or one like it. A
+// wrong input is refused first, in whatever order a compiler evaluates arguments.
 #pragma once
 
 #include "named_order.hpp"
@@ -20,8 +21,8 @@ void slicing_sort(Call& call, std::string const& order, array const& x, array co
   ss::slicing_sort<named_order> const op{named_order(order)};
   with_element(x, [&](auto zero) {
     using T = decltype(zero);
-    op.forward(call.exec, view3<T const>(x), view3<T>(y), saved(perm), call.memory,
-               lengths_of(lengths));
+    auto const in = view3<T const>(x);
+    op.forward(call.exec, in, view3<T>(y), saved(perm), call.memory, lengths_of(lengths));
   });
 }
 /// Also the backward pass of `permute`.
@@ -31,8 +32,8 @@ void slicing_sort_backward(Call& call, array const& dy, array const& perm, array
   ss::slicing_sort<> const op;
   with_element(dy, [&](auto zero) {
     using T = decltype(zero);
-    op.backward(call.exec, view3<T const>(dy), index_view(perm), view3<T>(dx), call.memory,
-                lengths_of(lengths));
+    auto const in = view3<T const>(dy);
+    op.backward(call.exec, in, index_view(perm), view3<T>(dx), call.memory, lengths_of(lengths));
   });
 }
 
@@ -65,8 +66,8 @@ void permute(Call& call, array const& x, array const& perm, array const& y,
   ss::permute const op;
   with_element(x, [&](auto zero) {
     using T = decltype(zero);
-    op.forward(call.exec, view3<T const>(x), index_view(perm), view3<T>(y), call.memory,
-               lengths_of(lengths));
+    auto const in = view3<T const>(x);
+    op.forward(call.exec, in, index_view(perm), view3<T>(y), call.memory, lengths_of(lengths));
   });
 }
 

@@ -65,7 +65,8 @@ void sparse_mix_backward(Call& call, mix_policies const& policies, array const& 
     with_element(dy, [&](auto zero) {
       using T = decltype(zero);
       auto const weights = view4<T const, ss::tensor_stack>(w, detail::weight_axes);
-      op.backward(call.exec, view3<T const>(dy), view3<T const>(x), weights,
+      auto const in = view3<T const>(dy);
+      op.backward(call.exec, in, view3<T const>(x), weights,
                   view4<T const, ss::tensor_stack>(states, detail::state_axes), view3<T>(dx),
                   view4<T, ss::tensor_stack>(dw, detail::weight_axes), call.memory,
                   lengths_of(lengths));

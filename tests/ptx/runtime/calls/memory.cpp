@@ -10,15 +10,19 @@ using namespace ptx::runtime;
 
 namespace {
 
-cudaError_t allocate_into(void** result, std::size_t bytes, memory_kind kind) {
+// Memory is there at once, also where a stream's order asks for it later.
+cudaError_t allocate_into(void** result, std::size_t bytes, memory_kind kind,
+                          cudaStream_t stream = nullptr) {
   return call_outside_capture([&] {
+    if (find_stream(stream) == nullptr) return cudaErrorInvalidResourceHandle;
     *result = bytes == 0 ? nullptr : allocate(bytes, kind);
     return bytes != 0 && *result == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
   });
 }
-// Waits for the device, as CUDA does.
-cudaError_t release_of(void* data, memory_kind kind) {
+// Waits for the device, as CUDA does; more than a stream's order asks for.
+cudaError_t release_of(void* data, memory_kind kind, cudaStream_t stream = nullptr) {
   return call_outside_capture([&] {
+    if (find_stream(stream) == nullptr) return cudaErrorInvalidResourceHandle;
     if (data == nullptr) return cudaSuccess;
     wait_for_device();
     return release(data, kind) ? cudaSuccess : cudaErrorInvalidValue;
@@ -99,24 +103,11 @@ cudaError_t cudaHostAlloc(void** result, std::size_t bytes, unsigned) {
   return cudaMallocHost(result, bytes);
 }
 cudaError_t cudaFreeHost(void* data) { return release_of(data, memory_kind::pinned); }
-
-// Memory is there at once, before the stream's order asks for it.
 cudaError_t cudaMallocAsync(void** result, std::size_t bytes, cudaStream_t stream) {
-  return call_outside_capture([&] {
-    if (find_stream(stream) == nullptr) return cudaErrorInvalidResourceHandle;
-    *result = bytes == 0 ? nullptr : allocate(bytes, memory_kind::device);
-    return bytes != 0 && *result == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
-  });
+  return allocate_into(result, bytes, memory_kind::device, stream);
 }
-// Waits for the stream, after which its memory is free in any order.
 cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
-  return call_outside_capture([&] {
-    stream_ptr const s = find_stream(stream);
-    if (s == nullptr) return cudaErrorInvalidResourceHandle;
-    wait_for_stream(*s);
-    return data == nullptr || release(data, memory_kind::device) ? cudaSuccess
-                                                                 : cudaErrorInvalidValue;
-  });
+  return release_of(data, memory_kind::device, stream);
 }
 
 cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* all) {

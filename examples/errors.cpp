@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every mistake is refused before anything is written, with the argument, what it was and what it
-// must be. `check` takes the arguments of the call and returns the same verdict as a value.
+// must be. `check` takes the arguments of the call and returns the same status as a value.
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstdint>
@@ -26,11 +26,11 @@ int main() {
   }
 
   ss::tensor3<float> const shorter(y_data.data(), {1, 3, 3});
-  if (ss::verdict const v = op.forward(ss::exec::dry_run{exec}, x, shorter, perm, memory); !v)
+  if (ss::status const v = op.forward(ss::exec::dry_run{exec}, x, shorter, perm, memory); !v)
     std::printf("%s\n", v.message);
   // [/snippet]
 
-  auto const report = [](ss::verdict const& v) { std::printf("%s\n", v ? "accepted" : v.message); };
+  auto const report = [](ss::status const& v) { std::printf("%s\n", v ? "accepted" : v.message); };
   report(op.forward(ss::exec::dry_run{exec}, x, y, perm, memory));
   report(op.forward(ss::exec::dry_run{exec}, x, x, perm, memory));  // in place
 

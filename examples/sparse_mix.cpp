@@ -123,9 +123,9 @@ int main() {
   ss::extents3 const shape{1, 16, 1};
   auto x = elements(16), y = x, six_links = elements(4 * 16 * 6);
   ss::sparse_mix<both_ways> const op{both_ways{3}};
-  ss::verdict const v = op.forward(ss::exec::dry_run{ss::exec::host{}}, ss::view(x, shape),
-                                   ss::view(six_links, ss::stack_extents{4, 1, 16, 6}),
-                                   ss::view(y, shape), ss::no_saved);
+  ss::status const v = op.forward(ss::exec::dry_run{ss::exec::host{}}, ss::view(x, shape),
+                                  ss::view(six_links, ss::stack_extents{4, 1, 16, 6}),
+                                  ss::view(y, shape), ss::no_saved);
   std::printf("%s\n", v.message);
 }
 

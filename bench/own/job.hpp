@@ -64,7 +64,7 @@ class own_job final : public job {
 
  public:
   own_job(fields const& at, Op const& op)
-      : at_(at), backward_(at.direction == "backward"), on_{at.exec(), heads_of(at)}, op_(op) {
+      : at_(at), backward_(at.direction == "backward"), exec_{at.exec(), heads_of(at)}, op_(op) {
     for (std::size_t i = 0; i < count; ++i)
       in_[i] = get_dataset<T>(at.input + (i == 0 ? "" : '#' + std::to_string(i)), at.extents);
     y_ = buffer<T>(in_[0]->values.size());
@@ -137,7 +137,7 @@ class own_job final : public job {
 
   void forward() {
     auto const plain =
-        std::tuple_cat(std::tuple<host const&>(on_), inputs(), std::tuple(view(y_, at_.extents)));
+        std::tuple_cat(std::tuple<host const&>(exec_), inputs(), std::tuple(view(y_, at_.extents)));
     auto const call = [&](auto&&... a) { op_.forward(std::forward<decltype(a)>(a)...); };
     if constexpr (f::saves && f::trains)
       if (state_) return std::apply(call, std::tuple_cat(plain, std::tie(*state_)));
@@ -146,7 +146,7 @@ class own_job final : public job {
 
   void backward() {
     auto const call = [&](auto&&... a) { op_.backward(std::forward<decltype(a)>(a)...); };
-    std::tuple<host const&> const on(on_);
+    std::tuple<host const&> const exec(exec_);
     auto const dy = std::tuple(const_view(dy_->values, at_.extents));
     auto const state = [&] {
       if constexpr (f::saves)
@@ -155,10 +155,10 @@ class own_job final : public job {
         return std::tuple<>();
     }();
     if constexpr (f::long_backward)
-      std::apply(call, std::tuple_cat(on, dy, inputs(), std::tuple(const_view(y_, at_.extents)),
+      std::apply(call, std::tuple_cat(exec, dy, inputs(), std::tuple(const_view(y_, at_.extents)),
                                       state, gradients()));
     else if constexpr (f::short_backward)
-      std::apply(call, std::tuple_cat(on, dy, state, gradients()));
+      std::apply(call, std::tuple_cat(exec, dy, state, gradients()));
   }
 
   using numbers = std::vector<double>;
@@ -203,7 +203,7 @@ class own_job final : public job {
 
   fields const at_;
   bool const backward_;
-  host const on_;
+  host const exec_;
   Op op_;
   std::array<std::shared_ptr<dataset<T>>, count> in_;
   std::shared_ptr<dataset<T>> dy_;

@@ -220,7 +220,7 @@ def counters_table(cases: list[Case]) -> list[list[str]]:
         count = {name: launch.block(name) * each for name in ("instructions", "issued", "wavefronts", "sectors", "bytes", "divergent")}
         ideal = launch.columns["ideal"]
         name = "/".join(part for part in case.name.split("/") if part not in ("cuda", "normal", "C:512"))
-        rows.append([name, launch.body.split("<")[0].removesuffix("_body"), f"{32 * count['instructions']:.0f}", f"{32 * count['issued']:.0f}",
+        rows.append([name, launch.body.split("<")[0].removesuffix("_kernel"), f"{32 * count['instructions']:.0f}", f"{32 * count['issued']:.0f}",
                      f"{32 * count['wavefronts']:.0f}", f"{launch.columns['wavefronts'] / ideal:.2f}" if ideal else "-",
                      f"{32 * count['sectors']:.1f}", f"{count['bytes']:.1f}", f"{launch.block('barriers'):.0f}", f"{launch.block('divergent'):.0f}",
                      f"{launch.resident(EXPECTED)}"])

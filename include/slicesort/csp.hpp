@@ -132,7 +132,7 @@ class csp {
                                 workspace memory = {}, forward_options options = {}) const {
     auto const v = detail::transfer_of(x, y);
     detail::csp_forward<typename decltype(v)::element> params{};
-    params.rule = rule(v.in.extents());
+    params.config = config(v.in.extents());
     params.x = v.in;
     params.y = v.out;
     params.order = state.view;
@@ -141,7 +141,7 @@ class csp {
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
       auto const in = detail::describe("x", v.in, false), out = detail::describe("y", v.out, true);
       detail::check_transfer(c, in, out, options.lengths);
-      check_policies(c, in, params.rule.reference);
+      check_policies(c, in, params.config.reference);
       if (state.saving) check_order(c, detail::describe("order", state.view, true), in, out);
     });
   }
@@ -153,7 +153,7 @@ class csp {
                                  workspace memory = {}, backward_options options = {}) const {
     auto const v = detail::transfer_of(dy, dx);
     detail::csp_backward<typename decltype(v)::element> params{};
-    params.rule = rule(v.in.extents());
+    params.config = config(v.in.extents());
     params.dy = v.in;
     params.order = state.view;
     params.dx = v.out;
@@ -163,7 +163,7 @@ class csp {
       auto const in = detail::describe("dy", v.in, false),
                  out = detail::describe("dx", v.out, true);
       detail::check_transfer(c, in, out, options.lengths);
-      check_policies(c, in, params.rule.reference);
+      check_policies(c, in, params.config.reference);
       check_order(c, detail::describe("order", state.view, false), in, out);
     });
   }
@@ -186,8 +186,8 @@ class csp {
     else
       return !detail::ascends(alignment_, channel, e.channels);
   }
-  detail::csp_rule rule(extents3 e) const {
-    detail::csp_rule r{};
+  detail::csp_config config(extents3 e) const {
+    detail::csp_config r{};
     r.group = group(e);
     r.reference = reference_of(e.channels);
     r.policies = this;

@@ -67,14 +67,14 @@ matrix_state state_of(csp<Shift, Alignment> const& op, extents3 e) {
 // y.
 template <class Op, class... Weights>
 dense_matrix matrix_by_state(Op const& op, matrix_sample s, Weights const&... weights) {
-  exec::host const on;
+  exec::host const exec;
   matrix_state const form = state_of(op, s.extents());
   typename Op::saved const saved{s.state(form.extents, form.width)};
   s.forward([&](auto x, auto y, workspace w, auto options) {
-    op.forward(on, x, weights..., y, saved, w, options);
+    op.forward(exec, x, weights..., y, saved, w, options);
   });
   return s.by_gradients([&](auto dy, auto state, auto dx, workspace w, auto options) {
-    op.backward(on, dy, weights..., typename Op::const_saved(state), dx, w, options);
+    op.backward(exec, dy, weights..., typename Op::const_saved(state), dx, w, options);
   });
 }
 

@@ -13,19 +13,21 @@
 
 SLICESORT_TYPES_BEGIN
 
-/// What kind of mistake a `verdict` reports.
+/// Kind of mistake that a `status` reports.
 enum class error_kind { none, argument, workspace, cuda };
 
 /// The outcome of an operator's checks: true when the call would be accepted. `message` names the
 /// argument, what it was and what it must be; it is empty when there is nothing to report.
-struct [[nodiscard]] verdict {
+struct [[nodiscard]] status {
   error_kind kind = error_kind::none;
   char message[256] = {};
   int code = 0;  ///< the `cudaError_t`, where kind is `cuda`
 
-  SLICESORT_ABI_TAG verdict() = default;
+  SLICESORT_ABI_TAG status() = default;
   SLICESORT_ABI_TAG explicit operator bool() const noexcept { return kind == error_kind::none; }
 };
+
+using verdict [[deprecated("slicesort: renamed to status")]] = status;
 
 /// A view, extent, stride, dtype, alias or option that an operator cannot accept.
 struct invalid_argument : std::invalid_argument {
@@ -58,7 +60,7 @@ struct cuda_error : std::runtime_error {
 
 /// Called in place of a throw in code built with `-fno-exceptions`. It must not return; if it does,
 /// the program is aborted.
-using failure_handler = void (*)(verdict const&);
+using failure_handler = void (*)(status const&);
 
 /// The failure handler of the program, which all its units share; null: the default.
 inline std::atomic<failure_handler> current_failure_handler{nullptr};
@@ -67,7 +69,7 @@ SLICESORT_TYPES_END
 
 SLICESORT_DETAIL_BEGIN
 
-inline void print_and_abort(verdict const& v) {
+inline void print_and_abort(status const& v) {
   std::fprintf(stderr, "slicesort: %s\n", v.message);
   std::abort();
 }
@@ -90,8 +92,8 @@ SLICESORT_OPERATORS_END
 
 SLICESORT_DETAIL_BEGIN
 
-/// The one place that turns a verdict into a failure.
-inline void enforce(verdict const& v) {
+/// Throws the exception of a failed status, or calls the failure handler.
+inline void enforce(status const& v) {
   if (v) return;
 #if SLICESORT_EXCEPTIONS
   if (v.kind == error_kind::workspace) throw workspace_error(v.message);

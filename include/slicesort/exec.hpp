@@ -117,7 +117,7 @@ struct basic_cuda {
 };
 using cuda = basic_cuda<>;
 
-/// A call with this policy is checked and not run: it returns the `verdict` that a call with `exec`
+/// A call with this policy is checked and not run: it returns the `status` that a call with `exec`
 /// would report, true if it would be accepted. `op.forward(exec::dry_run{exec}, x, y, memory)`, and
 /// `op.workspace_bytes<T>(exec::dry_run{exec}, extents)` likewise.
 template <class Exec>

@@ -7,7 +7,7 @@
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/linear_attention/check.hpp>
-#include <slicesort/detail/linear_attention/feature_rule.hpp>
+#include <slicesort/detail/linear_attention/feature_config.hpp>
 #include <slicesort/detail/linear_attention/host.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/dtype.hpp>
@@ -102,14 +102,14 @@ class linear_attention {
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents4 q, extents4 v,
                                              extents3 w = {}, extents3 dw = {}) const {
     detail::require_dtype<T>();
-    detail::linear_attention_shape const shape(q, v, rule(q.channels, w.length), causal,
+    detail::linear_attention_shape const shape(q, v, config(q.channels, w.length), causal,
                                                dw != extents3{});
     return detail::workspace_bytes<op, T>(
         exec, "linear_attention.workspace_bytes", shape, [&](detail::checker& c) {
           check_feature(c, q.channels);
           if (c.ok())
             detail::check_shapes<detail::accumulator_t<T>>(
-                c, {q, v, w, dw}, shape.feature, detail::divisor_rule::of(divisor_), causal);
+                c, {q, v, w, dw}, shape.feature, detail::divisor_config::of(divisor_), causal);
         });
   }
   /// The same for views, `{q, k, v}`, all of one type, with the w of random features, and for
@@ -169,16 +169,17 @@ class linear_attention {
 
  private:
   // A negative number of channels is refused later.
-  detail::feature_rule rule(index_t channels, index_t rows_of_w) const {
-    return channels < 0 ? detail::feature_rule{} : detail::rule_of(feature_, channels, rows_of_w);
+  detail::feature_config config(index_t channels, index_t rows_of_w) const {
+    return channels < 0 ? detail::feature_config{}
+                        : detail::config_of(feature_, channels, rows_of_w);
   }
 
   template <class Params, class T, class Options>
   Params params_of(linear_attention_inputs<T> const& in, Options const& options) const {
     detail::require_dtype<T>();
     Params params{detail::compiled(feature_)};
-    params.feature = rule(in.q.extents().channels, in.w.extents().length);
-    params.divisor = detail::divisor_rule::of(divisor_);
+    params.feature = config(in.q.extents().channels, in.w.extents().length);
+    params.divisor = detail::divisor_config::of(divisor_);
     params.causal = causal;
     params.multiply = products_;
     params.in = in;

@@ -89,7 +89,7 @@ struct random_rows {
 
  private:
   static void refuse(char const* what) {
-    verdict v;
+    status v;
     v.kind = error_kind::argument;
     std::snprintf(v.message, sizeof v.message, "random_rows: %s", what);
     detail::enforce(v);
@@ -124,24 +124,24 @@ struct random_rows {
     return detail::counter_normal(seed, stream, static_cast<std::uint64_t>(r * columns + c));
   }
   double length_of(index_t r) const {
-    detail::arithmetic_as_written const on;
+    detail::arithmetic_as_written const ops;
     double squares = static_cast<double>(columns);
     if (form == row_form::orthogonal_chi) {
       squares = 0;
       for (index_t c = 0; c < columns; ++c) {
         double const x = normal(1, r, c);
-        squares = on.multiply_add(x, x, squares);
+        squares = ops.multiply_add(x, x, squares);
       }
     }
     return detail::root_as_written(squares);
   }
   // Row r of a block, whose rows before are unit vectors, becomes one that is orthogonal to them.
   void orthogonalize(double* block, index_t r) const {
-    detail::arithmetic_as_written const on;
+    detail::arithmetic_as_written const ops;
     double* const x = block + r * columns;
     auto const dot = [&](double const* y) {
       double sum = 0;
-      for (index_t c = 0; c < columns; ++c) sum = on.multiply_add(x[c], y[c], sum);
+      for (index_t c = 0; c < columns; ++c) sum = ops.multiply_add(x[c], y[c], sum);
       return sum;
     };
     // The first time leaves what cancellation left, up to the condition of the rows.
@@ -149,10 +149,10 @@ struct random_rows {
       for (index_t s = 0; s < r; ++s) {
         double const* const y = block + s * columns;
         double const along = dot(y);
-        for (index_t c = 0; c < columns; ++c) x[c] = on.multiply_add(-along, y[c], x[c]);
+        for (index_t c = 0; c < columns; ++c) x[c] = ops.multiply_add(-along, y[c], x[c]);
       }
     double const norm = detail::root_as_written(dot(x));
-    for (index_t c = 0; c < columns; ++c) x[c] = on.divide(x[c], norm);
+    for (index_t c = 0; c < columns; ++c) x[c] = ops.divide(x[c], norm);
   }
 };
 

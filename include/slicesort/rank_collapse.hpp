@@ -42,7 +42,7 @@ SLICESORT_TYPES_END
 SLICESORT_DETAIL_BEGIN
 
 inline void refuse_rank_collapse(char const* what, index_t is, index_t limit) {
-  verdict v;
+  status v;
   v.kind = error_kind::argument;
   std::snprintf(v.message, sizeof v.message, "rank_collapse: %s is %lld, must be in 0..%lld", what,
                 static_cast<long long>(is), static_cast<long long>(limit));

@@ -129,7 +129,7 @@ class sinkhorn_csp {
     using T = typename decltype(v)::element;
     require_element<T>();
     detail::sinkhorn_csp_forward<T> params{};
-    params.rule = rule(v.in.extents());
+    params.config = config(v.in.extents());
     params.tau = relaxation_.tau;
     params.iterations = relaxation_.iterations;
     params.x = v.in;
@@ -155,7 +155,7 @@ class sinkhorn_csp {
     static_assert(same, "slicesort: x and dy must have the same element type.");
     detail::sinkhorn_csp_backward<T> params{};
     if constexpr (same) params.x = values;
-    params.rule = rule(params.x.extents());
+    params.config = config(params.x.extents());
     params.tau = relaxation_.tau;
     params.iterations = relaxation_.iterations;
     params.dy = v.in;
@@ -186,8 +186,8 @@ class sinkhorn_csp {
         "exponentials say nothing in 16 bits.");
   }
 
-  detail::csp_rule rule(extents3 e) const {
-    detail::csp_rule r{};
+  detail::csp_config config(extents3 e) const {
+    detail::csp_config r{};
     r.group = group(e);
     r.reference = reference_.channel;
     r.policies = this;

@@ -125,7 +125,7 @@ class sparse_mix {
     detail::sparse_mix_forward<T> params{};
     params.x = v.in;
     params.weights = detail::input_stack_of<T>(w);
-    params.rule = rule_for(params.weights.extents());
+    params.config = config_for(params.weights.extents());
     params.y = v.out;
     params.states = state.view;
     params.saving = state.saving;
@@ -178,17 +178,17 @@ class sparse_mix {
     return std::is_same_v<Residual, residual::none> ? detail::residual_form::none
                                                     : detail::residual_form::initial;
   }
-  detail::mix_rule rule_for(stack_extents w) const {
-    detail::mix_rule rule{};
-    rule.residual = form();
-    rule.factors = w.outer;
-    rule.links = w.channels;
-    rule.every = saved_.every;
-    rule.topology = &topology_;
-    rule.evaluate = [](void const* topology, index_t link, index_t factor) {
+  detail::mix_config config_for(stack_extents w) const {
+    detail::mix_config config{};
+    config.residual = form();
+    config.factors = w.outer;
+    config.links = w.channels;
+    config.every = saved_.every;
+    config.topology = &topology_;
+    config.evaluate = [](void const* topology, index_t link, index_t factor) {
       return static_cast<Topology const*>(topology)->offset(link, factor);
     };
-    return rule;
+    return config;
   }
   template <class DY, class W, class DX>
   auto backward_params(DY const& dy, W const& w, DX const& dx, backward_options options) const {
@@ -197,7 +197,7 @@ class sparse_mix {
     detail::sparse_mix_backward<T> params{};
     params.dy = v.in;
     params.weights = detail::input_stack_of<T>(w);
-    params.rule = rule_for(params.weights.extents());
+    params.config = config_for(params.weights.extents());
     params.dx = v.out;
     params.mode = options.mode;
     params.lengths = options.lengths;

@@ -59,7 +59,7 @@ void require_size(std::size_t is, index_t const (&extents)[Rank]) {
   for (index_t extent : extents)
     used += std::snprintf(shape + used, sizeof shape - static_cast<std::size_t>(used), "%s%lld",
                           used == 0 ? "" : ", ", static_cast<long long>(extent));
-  verdict wrong;
+  status wrong;
   wrong.kind = error_kind::argument;
   std::snprintf(wrong.message, sizeof wrong.message,
                 "view: container.size is %zu, must be %lld (extents [%s])", is,

@@ -37,7 +37,7 @@ unsigned hash(T element, unsigned seed) {
 
 // The results of every operator on a fixed input, as one number: the same in every program.
 template <class T = float>
-unsigned fingerprint(ss::exec::host on = {}, ss::grad_mode mode = ss::grad_mode::overwrite) {
+unsigned fingerprint(ss::exec::host exec = {}, ss::grad_mode mode = ss::grad_mode::overwrite) {
   using A = ss::detail::accumulator_t<T>;
   ss::extents3 const e{2, 37, 5};
   tensor<T> x(e), y(e), dx(e);
@@ -53,62 +53,62 @@ unsigned fingerprint(ss::exec::host on = {}, ss::grad_mode mode = ss::grad_mode:
   tensor<ss::bfloat16> short_x(e), short_y(e);
   for (std::size_t i = 0; i < x.values.size(); ++i)
     short_x.values[i] = ss::bfloat16(static_cast<float>(x.values[i]));
-  ss::slicing_sort<>{}.forward(on, short_x.read(), short_y.view(), ss::no_saved, scratch);
+  ss::slicing_sort<>{}.forward(exec, short_x.read(), short_y.view(), ss::no_saved, scratch);
   for (ss::bfloat16 v : short_y.values) seed = hash(static_cast<float>(v), seed);
 
   tensor<std::uint16_t> perm(e);
   ss::slicing_sort<ss::half_half> const sort{ss::half_half{}};
-  sort.forward(on, x.read(), y.view(), {perm.view()}, scratch);
+  sort.forward(exec, x.read(), y.view(), {perm.view()}, scratch);
   note(y);
-  sort.backward(on, y.read(), {perm.view()}, dx.view(), scratch, {mode});
+  sort.backward(exec, y.read(), {perm.view()}, dx.view(), scratch, {mode});
   note(dx);
 
   ss::permute const again{};
-  again.forward(on, y.read(), {perm.view()}, dx.view(), scratch);
+  again.forward(exec, y.read(), {perm.view()}, dx.view(), scratch);
   note(dx);
-  again.backward(on, x.read(), {perm.view()}, dx.view(), scratch, {mode});
+  again.backward(exec, x.read(), {perm.view()}, dx.view(), scratch, {mode});
   note(dx);
 
   tensor<std::uint16_t> perms(e);
   ss::multi_permutation<ss::ascending> const csp{3};
-  csp.forward(on, x.read(), ss::uniform_weights, y.view(), {perms.view()}, scratch);
+  csp.forward(exec, x.read(), ss::uniform_weights, y.view(), {perms.view()}, scratch);
   note(y);
-  csp.backward(on, y.read(), ss::uniform_weights, {perms.view()}, dx.view(), scratch, {mode});
+  csp.backward(exec, y.read(), ss::uniform_weights, {perms.view()}, dx.view(), scratch, {mode});
   note(dx);
   std::vector<A> const term_weights{A(0.3f), A(0.2f), A(0.1f)};
   std::vector<A> dterm_weights(3);
-  csp.forward(on, x.read(), ss::view(term_weights), y.view(), {perms.view()}, scratch);
+  csp.forward(exec, x.read(), ss::view(term_weights), y.view(), {perms.view()}, scratch);
   note(y);
-  csp.backward(on, y.read(), x.read(), ss::view(term_weights), {perms.view()}, dx.view(),
+  csp.backward(exec, y.read(), x.read(), ss::view(term_weights), {perms.view()}, dx.view(),
                ss::view(dterm_weights), scratch);
   note(dx);
   for (A v : dterm_weights) seed = hash(v, seed);
 
   tensor<std::uint16_t> maximum({e.batch, 1, e.channels});
   ss::max_exchange const exchange{};
-  exchange.forward(on, x.read(), y.view(), {maximum.view()}, scratch);
+  exchange.forward(exec, x.read(), y.view(), {maximum.view()}, scratch);
   note(y);
-  exchange.backward(on, y.read(), {maximum.view()}, dx.view(), scratch, {mode});
+  exchange.backward(exec, y.read(), {maximum.view()}, dx.view(), scratch, {mode});
   note(dx);
 
   ss::shuffle<ss::per_channel> const mix{7};
-  mix.forward(on, x.read(), y.view(), scratch);
+  mix.forward(exec, x.read(), y.view(), scratch);
   note(y);
-  mix.backward(on, y.read(), dx.view(), scratch, {mode});
+  mix.backward(exec, y.read(), dx.view(), scratch, {mode});
   note(dx);
 
   ss::csp const permute{ss::group_size{2}};
   tensor<std::uint8_t> order(permute.saved_extents(e));
-  permute.forward(on, x.read(), y.view(), {order.view()}, scratch);
+  permute.forward(exec, x.read(), y.view(), {order.view()}, scratch);
   note(y);
-  permute.backward(on, y.read(), {order.view()}, dx.view(), scratch, {mode});
+  permute.backward(exec, y.read(), {order.view()}, dx.view(), scratch, {mode});
   note(dx);
 
   if constexpr (sizeof(T) >= sizeof(float)) {  // other elements are refused
     ss::sinkhorn_csp<> const match{ss::group_size{4}, ss::sinkhorn{1.0, 2}};
-    match.forward(on, x.read(), y.view(), scratch);
+    match.forward(exec, x.read(), y.view(), scratch);
     note(y);
-    match.backward(on, y.read(), x.read(), dx.view(), scratch, {mode});
+    match.backward(exec, y.read(), x.read(), dx.view(), scratch, {mode});
     note(dx);
   }
 
@@ -118,9 +118,9 @@ unsigned fingerprint(ss::exec::host on = {}, ss::grad_mode mode = ss::grad_mode:
     w[i] = T(0.125f * static_cast<float>(static_cast<int>(i * 2654435761u % 13u) - 6));
   ss::tensor_stack<T const> const weights(w.data(), we);
   ss::sparse_mix<> const factors{ss::topology::chord{}, ss::recompute};
-  factors.forward(on, x.read(), weights, y.view(), ss::no_saved, scratch);
+  factors.forward(exec, x.read(), weights, y.view(), ss::no_saved, scratch);
   note(y);
-  factors.backward(on, y.read(), x.read(), weights, ss::no_saved, dx.view(),
+  factors.backward(exec, y.read(), x.read(), weights, ss::no_saved, dx.view(),
                    ss::tensor_stack<T>(dw.data(), we), scratch, {mode});
   note(dx);
   for (T v : dw) seed = hash(v, seed);
@@ -131,21 +131,21 @@ unsigned fingerprint(ss::exec::host on = {}, ss::grad_mode mode = ss::grad_mode:
   std::vector<A> numbers(static_cast<std::size_t>(2 * e.size()));
   ss::tensor4<A> const numbers_view(numbers.data(),
                                     attend.saved_extents(heads.extents(), heads.extents()));
-  attend.forward(on, {heads, heads, heads}, means, {numbers_view}, scratch);
+  attend.forward(exec, {heads, heads, heads}, means, {numbers_view}, scratch);
   note(y);
-  attend.backward(on, heads, {heads, heads, heads}, means, {numbers_view},
+  attend.backward(exec, heads, {heads, heads, heads}, means, {numbers_view},
                   {ss::split_heads(dx.view(), e.channels)}, scratch, {mode});
   note(dx);
 
-  ss::merge_attention{}.forward(on, {{means, numbers_view}, {heads, numbers_view}},
+  ss::merge_attention{}.forward(exec, {{means, numbers_view}, {heads, numbers_view}},
                                 ss::split_heads(dx.view(), e.channels), ss::no_saved);
   note(dx);
 
   ss::linear_attention<ss::feature::cosine_reweighted, ss::divisor::at_least,
                        ss::direction::causal> const look_back{};
-  look_back.forward(on, {heads, heads, heads}, means, scratch);
+  look_back.forward(exec, {heads, heads, heads}, means, scratch);
   note(y);
-  look_back.backward(on, heads, {heads, heads, heads}, {ss::split_heads(dx.view(), e.channels)},
+  look_back.backward(exec, heads, {heads, heads, heads}, {ss::split_heads(dx.view(), e.channels)},
                      scratch, {mode});
   note(dx);
   return seed;

@@ -5,12 +5,12 @@
 
 namespace ss = slicesort;
 
-void forward(ss::exec::cuda on, ss::tensor3<ELEMENT const> x, ss::tensor3<ELEMENT> y,
+void forward(ss::exec::cuda exec, ss::tensor3<ELEMENT const> x, ss::tensor3<ELEMENT> y,
              ss::saved_permutation saved, ss::workspace scratch) {
-  ss::slicing_sort<ss::ascending>{}.forward(on, x, y, saved, scratch);
+  ss::slicing_sort<ss::ascending>{}.forward(exec, x, y, saved, scratch);
 }
 
-void backward(ss::exec::cuda on, ss::tensor3<ELEMENT const> dy, ss::const_saved_permutation saved,
+void backward(ss::exec::cuda exec, ss::tensor3<ELEMENT const> dy, ss::const_saved_permutation saved,
               ss::tensor3<ELEMENT> dx, ss::workspace scratch) {
-  ss::slicing_sort<ss::ascending>{}.backward(on, dy, saved, dx, scratch);
+  ss::slicing_sort<ss::ascending>{}.backward(exec, dy, saved, dx, scratch);
 }

@@ -55,10 +55,10 @@ Kernels = dict[tuple[str, str], Usage]
 
 @functools.cache
 def short(symbol: str) -> str:
-    """run_body<slicesort::...::detail::sort_tile<float, ...> >(...) becomes sort_tile<float, ...>."""
+    """run_kernel<slicesort::...::detail::sort_tile<float, ...> >(...) becomes sort_tile<float, ...>."""
     text = subprocess.run(["c++filt", symbol], capture_output=True, encoding="utf-8", check=True).stdout.strip()
     text = re.sub(r"\bslicesort::(\w+::)*", "", text)
-    return re.sub(r"^void run_body<(.*?) ?>\(.*$", r"\1", text).replace("> >", ">>")
+    return re.sub(r"^void run_kernel<(.*?) ?>\(.*$", r"\1", text).replace("> >", ">>")
 
 
 def compiled(only: str, *flags: str) -> tuple[str, str, str]:

@@ -25,7 +25,7 @@ constexpr extents3 shape{2, 131, 70};
 constexpr extents3 small{2, 67, 37}, tall{1, 65600, 2};
 std::vector<index_t> const lengths{131, 90}, small_lengths{67, 41}, key_lengths{139, 90};
 
-ss::exec::host on;
+ss::exec::host exec;
 
 class fingerprint {
  public:
@@ -91,14 +91,14 @@ constexpr ss::backward_options add_to(ss::tensor1<index_t const> valid = {}) {
 template <class T, class Index>
 void sorted(operator_prints<T>& prints, extents3 e, std::vector<index_t> const& valid) {
   ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
-  scratch memory(op.template workspace_bytes<T>(on, e));
+  scratch memory(op.template workspace_bytes<T>(exec, e));
   tensor<T> const x = mixed_tensor<T>(e, all_kinds, 1), dy = mixed_tensor<T>(e, all_kinds, 2);
   tensor<T> y(e), dx = begun<T>(e);
   tensor<Index> perm(e);
-  op.forward(on, x.view(), y.view(), {perm.view()}, memory, {view_of(valid)});
+  op.forward(exec, x.view(), y.view(), {perm.view()}, memory, {view_of(valid)});
   prints.forward.add(y);
   prints.forward.add(perm);
-  op.backward(on, dy.view(), {perm.view()}, dx.view(), memory, add_to(view_of(valid)));
+  op.backward(exec, dy.view(), {perm.view()}, dx.view(), memory, add_to(view_of(valid)));
   prints.backward.add(dx);
 }
 template <class T>
@@ -114,7 +114,7 @@ void permute() {
   operator_prints<T> prints("permute");
   for (extents3 e : {shape, tall}) {
     std::vector<index_t> const valid = e == shape ? lengths : std::vector<index_t>{65599};
-    scratch memory(ss::permute::workspace_bytes<T>(on, e));
+    scratch memory(ss::permute::workspace_bytes<T>(exec, e));
     tensor<T> const x = mixed_tensor<T>(e, all_kinds, 1), dy = number_tensor<T>(e, 2);
     tensor<T> y(e), dx = begun<T>(e);
     tensor<std::uint32_t> perm(e);
@@ -124,9 +124,9 @@ void permute() {
       perm(b, n, c) = (static_cast<std::uint32_t>(n) * 7u + static_cast<std::uint32_t>(c)) % rows;
     });
     ss::permute const op;
-    op.forward(on, x.view(), {perm.view()}, y.view(), memory, {view_of(valid)});
+    op.forward(exec, x.view(), {perm.view()}, y.view(), memory, {view_of(valid)});
     prints.forward.add(y);
-    op.backward(on, dy.view(), {perm.view()}, dx.view(), memory, add_to(view_of(valid)));
+    op.backward(exec, dy.view(), {perm.view()}, dx.view(), memory, add_to(view_of(valid)));
     prints.backward.add(dx);
   }
 }
@@ -136,17 +136,17 @@ void multi_permutation() {
   operator_prints<T> prints("multi_permutation");
   using A = ss::detail::accumulator_t<T>;
   ss::multi_permutation<pattern_order> const op(3, pattern_order{zigzag});
-  scratch memory(op.template workspace_bytes<T>(on, shape));
+  scratch memory(op.template workspace_bytes<T>(exec, shape));
   tensor<T> const x = number_tensor<T>(shape, 1), dy = number_tensor<T>(shape, 2);
   tensor<T> y(shape), dx = begun<T>(shape);
   tensor<std::uint16_t> perm(shape);
   std::vector<A> const w = numbers<A>(3, 3);
   std::vector<A> dw(3);
   ss::tensor1<A const> const weights(w.data(), 3);
-  op.forward(on, x.view(), weights, y.view(), {perm.view()}, memory, {view_of(lengths)});
+  op.forward(exec, x.view(), weights, y.view(), {perm.view()}, memory, {view_of(lengths)});
   prints.forward.add(y);
   prints.forward.add(perm);
-  op.backward(on, dy.view(), x.view(), weights, {perm.view()}, dx.view(),
+  op.backward(exec, dy.view(), x.view(), weights, {perm.view()}, dx.view(),
               ss::tensor1<A>(dw.data(), 3), memory, add_to(view_of(lengths)));
   prints.backward.add(dx);
   prints.backward.add(dw);
@@ -156,25 +156,25 @@ template <class T>
 void max_exchange() {
   operator_prints<T> prints("max_exchange");
   ss::max_exchange const op(5);
-  scratch memory(op.workspace_bytes<T>(on, shape));
+  scratch memory(op.workspace_bytes<T>(exec, shape));
   tensor<T> const x = mixed_tensor<T>(shape, all_kinds, 1), dy = number_tensor<T>(shape, 2);
   tensor<T> y(shape), dx = begun<T>(shape);
   tensor<std::uint16_t> maximum({shape.batch, 1, shape.channels});
-  op.forward(on, x.view(), y.view(), {maximum.view()}, memory, {view_of(lengths)});
+  op.forward(exec, x.view(), y.view(), {maximum.view()}, memory, {view_of(lengths)});
   prints.forward.add(y);
   prints.forward.add(maximum);
-  op.backward(on, dy.view(), {maximum.view()}, dx.view(), memory, add_to());
+  op.backward(exec, dy.view(), {maximum.view()}, dx.view(), memory, add_to());
   prints.backward.add(dx);
 }
 
 template <class T, class Form>
 void shuffled(operator_prints<T>& prints, ss::shuffle<Form> const& op) {
-  scratch memory(op.template workspace_bytes<T>(on, shape));
+  scratch memory(op.template workspace_bytes<T>(exec, shape));
   tensor<T> const x = number_tensor<T>(shape, 1);
   tensor<T> y(shape), dx = begun<T>(shape);
-  op.forward(on, x.view(), y.view(), memory, {view_of(lengths)});
+  op.forward(exec, x.view(), y.view(), memory, {view_of(lengths)});
   prints.forward.add(y);
-  op.backward(on, x.view(), dx.view(), memory, add_to(view_of(lengths)));
+  op.backward(exec, x.view(), dx.view(), memory, add_to(view_of(lengths)));
   prints.backward.add(dx);
 }
 template <class T>
@@ -186,14 +186,14 @@ void shuffle() {
 
 template <class T, class Op>
 void permuted(operator_prints<T>& prints, Op const& op) {
-  scratch memory(op.template workspace_bytes<T>(on, shape));
+  scratch memory(op.template workspace_bytes<T>(exec, shape));
   tensor<T> const x = mixed_tensor<T>(shape, all_kinds, 1), dy = number_tensor<T>(shape, 2);
   tensor<T> y(shape), dx = begun<T>(shape);
   tensor<std::uint8_t> order(op.saved_extents(shape));
-  op.forward(on, x.view(), y.view(), {order.view()}, memory, {view_of(lengths)});
+  op.forward(exec, x.view(), y.view(), {order.view()}, memory, {view_of(lengths)});
   prints.forward.add(y);
   prints.forward.add(order);
-  op.backward(on, dy.view(), {order.view()}, dx.view(), memory, add_to(view_of(lengths)));
+  op.backward(exec, dy.view(), {order.view()}, dx.view(), memory, add_to(view_of(lengths)));
   prints.backward.add(dx);
 }
 template <class T>
@@ -211,12 +211,12 @@ void sinkhorn_csp() {
   operator_prints<T> prints("sinkhorn_csp");
   for (double tau : {1.0, 0.05}) {
     ss::sinkhorn_csp<> const op{ss::group_size{9}, ss::sinkhorn{tau, 2}};
-    scratch memory(op.template workspace_bytes<T>(on, small));
+    scratch memory(op.template workspace_bytes<T>(exec, small));
     tensor<T> const x = number_tensor<T>(small, 1), dy = number_tensor<T>(small, 2);
     tensor<T> y(small), dx = begun<T>(small);
-    op.forward(on, x.view(), y.view(), memory, {view_of(small_lengths)});
+    op.forward(exec, x.view(), y.view(), memory, {view_of(small_lengths)});
     prints.forward.add(y);
-    op.backward(on, dy.view(), x.view(), dx.view(), memory, add_to(view_of(small_lengths)));
+    op.backward(exec, dy.view(), x.view(), dx.view(), memory, add_to(view_of(small_lengths)));
     prints.backward.add(dx);
   }
 }
@@ -224,7 +224,7 @@ void sinkhorn_csp() {
 template <class T, class Op>
 void mixed(operator_prints<T>& prints, Op const& op, index_t factors, index_t links) {
   ss::stack_extents const e{factors, small.batch, small.length, links};
-  scratch memory(op.template workspace_bytes<T>(on, small, e));
+  scratch memory(op.template workspace_bytes<T>(exec, small, e));
   tensor<T> const x = number_tensor<T>(small, 1), dy = number_tensor<T>(small, 2);
   tensor<T> y(small), dx = begun<T>(small);
   std::vector<T> const w = numbers<T>(e.size(), 3);
@@ -233,10 +233,10 @@ void mixed(operator_prints<T>& prints, Op const& op, index_t factors, index_t li
   std::vector<T> states(static_cast<std::size_t>(saved.size()));
   ss::tensor_stack<T const> const weights(w.data(), e);
   ss::tensor_stack<T> const state(states.data(), saved);
-  op.forward(on, x.view(), weights, y.view(), {state}, memory, {view_of(small_lengths)});
+  op.forward(exec, x.view(), weights, y.view(), {state}, memory, {view_of(small_lengths)});
   prints.forward.add(y);
   prints.forward.add(states);
-  op.backward(on, dy.view(), x.view(), weights, {state}, dx.view(),
+  op.backward(exec, dy.view(), x.view(), weights, {state}, dx.view(),
               ss::tensor_stack<T>(dw.data(), e), memory, add_to(view_of(small_lengths)));
   prints.backward.add(dx);
   prints.backward.add(dw);
@@ -251,7 +251,7 @@ void sparse_mix() {
 template <class T, class State, class Op>
 void attended(operator_prints<T>& prints, Op const& op) {
   ss::extents4 const q{2, 2, 67, 37}, kv{2, 2, 139, 37}, map{2, 2, 67, 139};
-  scratch memory(op.template workspace_bytes<T>(on, q, kv));
+  scratch memory(op.template workspace_bytes<T>(exec, q, kv));
   // Every tensor as a vector of elements, seen as a tensor4.
   auto const read = [](std::vector<T> const& of, ss::extents4 e) {
     return ss::tensor4<T const>(of.data(), e);
@@ -267,10 +267,10 @@ void attended(operator_prints<T>& prints, Op const& op) {
 
   ss::attention_inputs<T> const in{read(queries, q), read(keys, kv), read(values, kv),
                                    read(bias, map)};
-  op.forward(on, in, write(y, q), {write(state, saved)}, memory, {valid});
+  op.forward(exec, in, write(y, q), {write(state, saved)}, memory, {valid});
   prints.forward.add(y);
   prints.forward.add(state);
-  op.backward(on, read(dy, q), in, read(y, q), {write(state, saved)},
+  op.backward(exec, read(dy, q), in, read(y, q), {write(state, saved)},
               {write(dq, q), write(dk, kv), write(dv, kv), write(dbias, map)}, memory,
               {ss::grad_mode::accumulate, valid});
   for (auto const* gradient : {&dq, &dk, &dv, &dbias}) prints.backward.add(*gradient);
@@ -300,8 +300,8 @@ void every_operator() {
 int main(int arguments, char** argument) {
   std::string const wanted = arguments > 1 ? argument[1] : "best";
   for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512})
-    if (wanted == ss::detail::isa_name(set)) on.instructions = set;
-  if (!ss::detail::isa_available(on.instructions)) return 77;
+    if (wanted == ss::detail::isa_name(set)) exec.instructions = set;
+  if (!ss::detail::isa_available(exec.instructions)) return 77;
   every_operator<float>();
   every_operator<double>();
   every_operator<float16>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel bodies with a mistake that only a sanitizer sees, on the block executor. Built and run by
+// Kernels with a mistake that only a sanitizer sees, on the block executor. Built and run by
 // check_planted_faults.py, which wants a report; with `none`, which is right, there must be none.
 #include "executor/block_executor.hpp"
 #include "executor/planted_bodies.hpp"
@@ -23,13 +23,13 @@ struct between_blocks {
   }
 };
 
-template <class Body>
-void run(Body const& body) {
+template <class Kernel>
+void run(Kernel const& kernel) {
   launch how;
   how.blocks = 3;
   how.threads = 64;
-  how.shared_bytes = slicesort::detail::shared_bytes(body);
-  run_body<false>(how, body);
+  how.shared_bytes = slicesort::detail::shared_bytes(kernel);
+  run_kernel<false>(how, kernel);
 }
 
 }  // namespace

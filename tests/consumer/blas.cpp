@@ -12,10 +12,10 @@ int main() {
   float y[2] = {};
   alignas(64) static unsigned char memory[1 << 16];
   ss::softmax_attention<ss::mask::full, ss::materialized<ss::cblas>> const op;
-  ss::exec::host const on;
+  ss::exec::host const exec;
   ss::extents4 const one{1, 1, 1, 2}, two{1, 1, 2, 2};
-  if (op.workspace_bytes<float>(on, one, two) > sizeof memory) return 2;
-  op.forward(on,
+  if (op.workspace_bytes<float>(exec, one, two) > sizeof memory) return 2;
+  op.forward(exec,
              {ss::tensor4<float const>(q, one), ss::tensor4<float const>(k, two),
               ss::tensor4<float const>(v, two)},
              ss::tensor4<float>(y, one), ss::no_saved, {memory, sizeof memory});

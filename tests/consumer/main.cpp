@@ -22,9 +22,9 @@ int main() {
   alignas(64) static unsigned char memory[1 << 16];
   ss::extents3 const shape{1, 4, 1};
   ss::slicing_sort<> const op;
-  ss::exec::host const on{2};
-  if (op.workspace_bytes<float>(on, shape) > sizeof memory) return 2;
-  op.forward(on, ss::view(x, shape), ss::view(y, shape), ss::no_saved, memory);
+  ss::exec::host const exec{2};
+  if (op.workspace_bytes<float>(exec, shape) > sizeof memory) return 2;
+  op.forward(exec, ss::view(x, shape), ss::view(y, shape), ss::no_saved, memory);
   for (int i = 0; i < 4; ++i)
     if (y[i] < static_cast<float>(i) || y[i] > static_cast<float>(i)) return 1;
   std::puts("sorted");

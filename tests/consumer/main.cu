@@ -8,7 +8,7 @@
 int main() {
   namespace ss = slicesort;
   ss::tensor3<float> const none(nullptr, {0, 4, 1});
-  ss::verdict const v =
+  ss::status const v =
       ss::slicing_sort<>().forward(ss::exec::dry_run{ss::exec::cuda{}}, none, none, ss::no_saved);
   if (v) ss::slicing_sort<>().forward(ss::exec::cuda{}, none, none, ss::no_saved);
   if (!v && v.kind != ss::error_kind::cuda) return 1;

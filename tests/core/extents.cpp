@@ -55,19 +55,19 @@ TEST_CASE("views whose shape is std::size_t") {
 
 TEST_CASE("a number that index_t cannot hold is refused, and not negative") {
   std::vector<float> data(30);
-  ss::exec::host const on;
+  ss::exec::host const exec;
   ss::slicing_sort<> const op;
   for (std::size_t length : {too_many, (too_many >> 1) + 1, too_many - 1}) {
     ss::tensor3<float> const x(data.data(), {two, length, five});
-    ss::verdict const call = op.forward(ss::exec::dry_run{on}, x, x, ss::no_saved);
+    ss::status const call = op.forward(ss::exec::dry_run{exec}, x, x, ss::no_saved);
     CHECK(std::string(call.message) ==
           "slicing_sort.forward: x [2, 9223372036854775807, 5] spans more than 2^63 bytes or 2^57 "
           "elements, must span less");
-    CHECK(!op.workspace_bytes<float>(ss::exec::dry_run{on}, {two, length, five}));
+    CHECK(!op.workspace_bytes<float>(ss::exec::dry_run{exec}, {two, length, five}));
   }
   // The strides of this shape overflow to a negative number.
   ss::tensor3<float> const wide(data.data(), {2, 3, std::size_t{1} << 62});
-  ss::verdict const call = op.forward(ss::exec::dry_run{on}, wide, wide, ss::no_saved);
+  ss::status const call = op.forward(ss::exec::dry_run{exec}, wide, wide, ss::no_saved);
   CHECK(std::string(call.message) ==
         "slicing_sort.forward: x [2, 3, 4611686018427387904] spans more than 2^63 bytes or 2^57 "
         "elements, must span less");

@@ -38,7 +38,7 @@ struct half_results {
     for (T& value : dy) value = static_cast<T>(static_cast<float>(next(4001)) / 1024.0f - 2.0f);
     dx = x;
 
-    ss::exec::host const on;
+    ss::exec::host const exec;
     ss::slicing_sort<> const sort;
     ss::softmax_attention<> const attention;
     std::vector<std::uint16_t> perm(count), maximum(24);
@@ -47,12 +47,12 @@ struct half_results {
     auto const row = ss::view(maximum, {3, 1, 8});
     ss::extents4 const heads{1, 3, 40, 8};
     ss::scratch memory;
-    sort.forward(on, from, ss::view(sorted, shape), state_of_sort, memory);
-    sort.backward(on, ss::view(dy, shape), state_of_sort, ss::view(dx, shape), memory,
+    sort.forward(exec, from, ss::view(sorted, shape), state_of_sort, memory);
+    sort.backward(exec, ss::view(dy, shape), state_of_sort, ss::view(dx, shape), memory,
                   {ss::grad_mode::accumulate});
-    ss::max_exchange{}.forward(on, from, ss::view(exchanged, shape), row);
+    ss::max_exchange{}.forward(exec, from, ss::view(exchanged, shape), row);
     auto const values = ss::view(dy, heads);
-    attention.forward(on, {values, values, values}, ss::view(attended, heads), ss::no_saved,
+    attention.forward(exec, {values, values, values}, ss::view(attended, heads), ss::no_saved,
                       memory);
   }
 };

@@ -190,7 +190,7 @@ TEST_CASE("square roots are rounded to nearest") {
 
 TEST_CASE("logarithms below one") {
   std::mt19937_64 random(2);
-  ss::detail::arithmetic_as_written const on;
+  ss::detail::arithmetic_as_written const ops;
   double worst = 0;
   for (int i = 0; i < 100000; ++i) {
     double const u = static_cast<double>(random() >> 11) * 0x1p-53;
@@ -199,7 +199,7 @@ TEST_CASE("logarithms below one") {
       long double const want = std::log(static_cast<long double>(x));
       double const unit = std::ldexp(1.0, std::ilogb(std::max(std::abs(double(want)), 1.0)) - 52);
       worst = std::max(worst,
-                       std::abs(static_cast<double>(ss::detail::log_of_sum(on, x) - want)) / unit);
+                       std::abs(static_cast<double>(ss::detail::log_of_sum(ops, x) - want)) / unit);
     }
   }
   CAPTURE(worst);

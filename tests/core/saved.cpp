@@ -39,19 +39,19 @@ template <class Op, class... Arguments>
 constexpr bool
     forwards<Op, decltype(std::declval<Op const&>().forward(std::declval<Arguments const&>()...)),
              Arguments...> = true;
-using on = ss::exec::host;
+using exec = ss::exec::host;
 using x = ss::tensor3<float>;
 using perm = ss::tensor3<std::uint16_t>;
-static_assert(forwards<ss::slicing_sort<>, void, on, x, x, perm>);
-static_assert(forwards<ss::slicing_sort<>, void, on, x, x, ss::no_saved_t, ss::workspace>);
-static_assert(!forwards<ss::slicing_sort<>, void, on, x, x>);
-static_assert(!forwards<ss::slicing_sort<>, void, on, x, x, ss::workspace>);
-static_assert(!forwards<ss::slicing_sort<>, void, on, x, x, ss::tensor3<std::int64_t>>);
+static_assert(forwards<ss::slicing_sort<>, void, exec, x, x, perm>);
+static_assert(forwards<ss::slicing_sort<>, void, exec, x, x, ss::no_saved_t, ss::workspace>);
+static_assert(!forwards<ss::slicing_sort<>, void, exec, x, x>);
+static_assert(!forwards<ss::slicing_sort<>, void, exec, x, x, ss::workspace>);
+static_assert(!forwards<ss::slicing_sort<>, void, exec, x, x, ss::tensor3<std::int64_t>>);
 static_assert(!forwards<ss::slicing_sort<>, void, x, x, perm>);
-static_assert(forwards<ss::shuffle<>, void, on, x, x>);
+static_assert(forwards<ss::shuffle<>, void, exec, x, x>);
 static_assert(!forwards<ss::shuffle<>, void, x, x>);
 static_assert(!forwards<ss::shuffle<>, void, x, x, ss::workspace>);
-static_assert(!forwards<ss::shuffle<>, void, on, x, x, perm>);
+static_assert(!forwards<ss::shuffle<>, void, exec, x, x, perm>);
 
 }  // namespace
 

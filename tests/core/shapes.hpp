@@ -85,8 +85,8 @@ ss::tensor_stack<T> view_of_nothing(std::uintptr_t number, ss::stack_extents e) 
   return {far_address<T>(number), e};
 }
 
-// What a verdict says after the name of the call.
-inline std::string sentence(ss::verdict const& v) {
+// What a status says after the name of the call.
+inline std::string sentence(ss::status const& v) {
   std::string const message = v.message;
   std::size_t const colon = message.find(": ");
   return colon == std::string::npos ? message : message.substr(colon + 2);
@@ -94,7 +94,7 @@ inline std::string sentence(ss::verdict const& v) {
 
 // The size of a workspace is refused where the call is, in the same words; otherwise the call lacks
 // nothing but its workspace. Returns whether there is a size.
-inline bool check_same_refusal(char const* name, ss::verdict const& size, ss::verdict const& call) {
+inline bool check_same_refusal(char const* name, ss::status const& size, ss::status const& call) {
   CAPTURE(size.message);
   CAPTURE(call.message);
   if (size) {

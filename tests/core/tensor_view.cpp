@@ -189,13 +189,13 @@ TEST_CASE("an operator takes anything of the shape of mdspan") {
   };
   span_like<index_t const, 1> const lengths{p.lengths.data(), {2}, {1}};
   ss::slicing_sort<> const op;
-  ss::exec::host const on{};
-  guarded_workspace scratch(op.workspace_bytes<float>(on, {2, 10, 3}));
+  ss::exec::host const exec{};
+  guarded_workspace scratch(op.workspace_bytes<float>(exec, {2, 10, 3}));
   auto const x = span(p.x.elements().data());
   auto const saved = span(perm.elements().data());
-  op.forward(on, x, span(y.elements().data()), {saved}, scratch.get(), {lengths});
-  op.backward(on, span(p.dy.elements().data()), {saved}, span(dx.elements().data()), scratch.get(),
-              {ss::grad_mode::overwrite, lengths});
+  op.forward(exec, x, span(y.elements().data()), {saved}, scratch.get(), {lengths});
+  op.backward(exec, span(p.dy.elements().data()), {saved}, span(dx.elements().data()),
+              scratch.get(), {ss::grad_mode::overwrite, lengths});
   CHECK(difference("y", y, p.y) == "");
   CHECK(difference("perm", perm, p.perm) == "");
   CHECK(difference("dx", dx, p.dx) == "");

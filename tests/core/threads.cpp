@@ -37,10 +37,10 @@ template <class Call, class Bytes>
 void check_threads(unsigned tasks, Call const& call, Bytes const& bytes) {
   auto const want = call(ss::exec::host{});
   counting_executor counting;
-  ss::exec::host_on<counting_executor> const on(counting, too_many);
-  CHECK(same_bits(call(on), want));
+  ss::exec::host_on<counting_executor> const exec(counting, too_many);
+  CHECK(same_bits(call(exec), want));
   CHECK(counting.parts == tasks);
-  CHECK(bytes(on) == bytes(ss::exec::host{tasks}));
+  CHECK(bytes(exec) == bytes(ss::exec::host{tasks}));
   CHECK(bytes(ss::exec::host{too_many}) == bytes(ss::exec::host{tasks}));
   CHECK(bytes(ss::exec::host{too_many}) > bytes(ss::exec::host{tasks - 1}));
   CHECK(same_bits(call(ss::exec::host{too_many}), want));  // on threads
@@ -52,13 +52,13 @@ void check_moves(Op const& op, unsigned tasks) {
   auto const x = mixed_tensor<float>(e, all_kinds, 5);
   check_threads(
       tasks,
-      [&](auto const& on) {
+      [&](auto const& exec) {
         tensor<float> y(e);
         ss::scratch memory;
-        op.forward(on, x.view(), y.view(), ss::no_saved, memory);
+        op.forward(exec, x.view(), y.view(), ss::no_saved, memory);
         return y.elements();
       },
-      [&](auto const& on) { return op.template workspace_bytes<float>(on, e); });
+      [&](auto const& exec) { return op.template workspace_bytes<float>(exec, e); });
 }
 
 }  // namespace
@@ -76,14 +76,14 @@ TEST_CASE("sparse_mix: a task is a tile of channels") {
   ss::sparse_mix<> const op;
   check_threads(
       6,
-      [&](auto const& on) {
+      [&](auto const& exec) {
         tensor<float> y(e);
         ss::scratch memory;
-        op.forward(on, x.view(), ss::tensor_stack<float const>(weights.data(), w), y.view(),
+        op.forward(exec, x.view(), ss::tensor_stack<float const>(weights.data(), w), y.view(),
                    ss::no_saved, memory);
         return y.elements();
       },
-      [&](auto const& on) { return op.template workspace_bytes<float>(on, e, w); });
+      [&](auto const& exec) { return op.template workspace_bytes<float>(exec, e, w); });
 }
 
 TEST_CASE("softmax_attention: a task is some queries of a head") {
@@ -95,11 +95,12 @@ TEST_CASE("softmax_attention: a task is some queries of a head") {
   ss::softmax_attention<> const op;
   check_threads(
       6,
-      [&](auto const& on) {
+      [&](auto const& exec) {
         std::vector<float> y(x.size());
         ss::scratch memory;
-        op.forward(on, {all, all, all, {}}, ss::tensor4<float>(y.data(), e), ss::no_saved, memory);
+        op.forward(exec, {all, all, all, {}}, ss::tensor4<float>(y.data(), e), ss::no_saved,
+                   memory);
         return y;
       },
-      [&](auto const& on) { return op.template workspace_bytes<float>(on, e, e); });
+      [&](auto const& exec) { return op.template workspace_bytes<float>(exec, e, e); });
 }

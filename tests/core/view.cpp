@@ -159,13 +159,13 @@ TEST_CASE("vectors through an operator") {
   std::vector<std::uint16_t> perm(8);
   std::vector<ss::index_t> const lengths = {3};
   ss::slicing_sort<> const op;
-  ss::exec::host const on;
-  std::vector<std::byte> scratch(op.workspace_bytes<float>(on, shape));
-  op.forward(on, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, scratch,
+  ss::exec::host const exec;
+  std::vector<std::byte> scratch(op.workspace_bytes<float>(exec, shape));
+  op.forward(exec, ss::view(x, shape), ss::view(y, shape), {ss::view(perm, shape)}, scratch,
              {ss::view(lengths)});
   CHECK(y == std::vector<float>{1, 10, 2, 30, 3, 40, 0, 20});
   CHECK(perm == std::vector<std::uint16_t>{1, 0, 2, 2, 0, 1, 3, 3});
-  op.backward(on, ss::view(y, shape), {ss::view(perm, shape)}, ss::view(dx, shape), scratch,
+  op.backward(exec, ss::view(y, shape), {ss::view(perm, shape)}, ss::view(dx, shape), scratch,
               {ss::grad_mode::overwrite, ss::view(lengths)});
   CHECK(dx == x);
 }

@@ -49,28 +49,28 @@ void for_each_shape(F const& f) {
 // What an operator on one tensor needs at least: bytes(extents, whether it is the host's).
 template <class T, class Op, class Call, class Bytes>
 void check_sizes(char const* name, Op const& op, Call const& check_call, Bytes const& bytes) {
-  for_each_policy([&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
+  for_each_policy([&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
     for_each_shape([&](extents3 e) {
       CAPTURE(e.batch);
       CAPTURE(e.length);
       CAPTURE(e.channels);
-      ss::verdict const size = op.template workspace_bytes<T>(ss::exec::dry_run{on}, e);
+      ss::status const size = op.template workspace_bytes<T>(ss::exec::dry_run{exec}, e);
       auto const x = view_of_nothing<T const>(1, e);
-      if (!check_same_refusal(name, size, check_call(on, x, view_of_nothing<T>(2, e)))) return;
-      std::size_t const found = op.template workspace_bytes<T>(on, e);
+      if (!check_same_refusal(name, size, check_call(exec, x, view_of_nothing<T>(2, e)))) return;
+      std::size_t const found = op.template workspace_bytes<T>(exec, e);
       if (e.empty())
         CHECK(found == 0);
       else
-        CHECK(at_least(found, bytes(e, host_isa(on).has_value())));
+        CHECK(at_least(found, bytes(e, host_isa(exec).has_value())));
     });
   });
 }
 
 template <class Op>
 auto forward_of(Op const& op) {
-  return [&op](any_exec const& on, auto x, auto y) {
-    return op.forward(ss::exec::dry_run{on}, x, y, ss::no_saved);
+  return [&op](any_exec const& exec, auto x, auto y) {
+    return op.forward(ss::exec::dry_run{exec}, x, y, ss::no_saved);
   };
 }
 
@@ -88,8 +88,8 @@ TEST_CASE("multi_permutation") {
     ss::multi_permutation<pattern_order> const op{terms};
     check_sizes<double>(
         "multi_permutation", op,
-        [&](any_exec const& on, auto x, auto y) {
-          return op.forward(ss::exec::dry_run{on}, x, ss::uniform_weights, y, ss::no_saved);
+        [&](any_exec const& exec, auto x, auto y) {
+          return op.forward(ss::exec::dry_run{exec}, x, ss::uniform_weights, y, ss::no_saved);
         },
         [&](extents3 e, bool) -> wide {
           // 2^57 elements of 2^63 terms of 8 bytes are within 2^127.
@@ -107,9 +107,9 @@ TEST_CASE("permute") {
   ss::permute const op;
   check_sizes<float>(
       "permute", op,
-      [&](any_exec const& on, auto x, auto y) {
+      [&](any_exec const& exec, auto x, auto y) {
         ss::const_index_tensor3 const perm = view_of_nothing<std::uint32_t const>(3, x.extents());
-        return op.forward(ss::exec::dry_run{on}, x, {perm}, y);
+        return op.forward(ss::exec::dry_run{exec}, x, {perm}, y);
       },
       [](extents3 e, bool host) -> wide { return host ? wide{32 * 4} * e.length : 0; });
 }
@@ -118,7 +118,9 @@ TEST_CASE("shuffle") {
   auto const with = [](auto const& op, bool shared) {
     check_sizes<float>(
         "shuffle", op,
-        [&](any_exec const& on, auto x, auto y) { return op.forward(ss::exec::dry_run{on}, x, y); },
+        [&](any_exec const& exec, auto x, auto y) {
+          return op.forward(ss::exec::dry_run{exec}, x, y);
+        },
         [=](extents3 e, bool) { return wide{2} * e.length * (shared ? 1 : e.channels); });
   };
   with(ss::shuffle<>{3}, true);
@@ -143,8 +145,8 @@ TEST_CASE("sinkhorn_csp") {
       ss::sinkhorn_csp const op{ss::group_size{rows}, ss::sinkhorn{0.5, iterations}};
       check_sizes<double>(
           "sinkhorn_csp", op,
-          [&](any_exec const& on, auto x, auto y) {
-            return op.forward(ss::exec::dry_run{on}, x, y);
+          [&](any_exec const& exec, auto x, auto y) {
+            return op.forward(ss::exec::dry_run{exec}, x, y);
           },
           [](extents3 e, bool) { return wide{8} * e.length * e.channels; });
     }
@@ -160,19 +162,19 @@ TEST_CASE("sparse_mix") {
     if (random.below(2) == 0) w.channels = static_cast<index_t>(random.below(5));
     auto const with = [&](auto const& op) {
       CAPTURE(i);
-      for_each_policy([&](any_exec const& on) {
+      for_each_policy([&](any_exec const& exec) {
         auto const x = view_of_nothing<float const>(1, e);
         auto const weights = view_of_nothing<float const>(2, w);
-        ss::verdict const size = op.template workspace_bytes<float>(ss::exec::dry_run{on}, e, w);
+        ss::status const size = op.template workspace_bytes<float>(ss::exec::dry_run{exec}, e, w);
         if (!check_same_refusal("sparse_mix", size,
-                                op.forward(ss::exec::dry_run{on}, x, weights,
+                                op.forward(ss::exec::dry_run{exec}, x, weights,
                                            view_of_nothing<float>(3, e), ss::no_saved)))
           return;
-        bool const host = host_isa(on).has_value();
+        bool const host = host_isa(exec).has_value();
         wide const rows = e.empty() || w.outer == 0 ? 0
                           : host                    ? wide{4 * 32 * 4} * e.length
                                                     : wide{4} * w.outer * w.channels * e.length;
-        CHECK(at_least(op.template workspace_bytes<float>(on, e, w), rows));
+        CHECK(at_least(op.template workspace_bytes<float>(exec, e, w), rows));
       });
     };
     constexpr index_t every[] = {0, 1, 2, 65535, 65536, -1, most};
@@ -208,25 +210,25 @@ TEST_CASE("softmax_attention") {
     double const scale = scales[random.below(4)];
     auto const with = [&](auto const& op, bool map) {
       CAPTURE(i);
-      for_each_policy([&](any_exec const& on) {
+      for_each_policy([&](any_exec const& exec) {
         ss::attention_inputs<float> const in{view_of_nothing<float const>(1, q),
                                              view_of_nothing<float const>(2, k),
                                              view_of_nothing<float const>(3, v),
                                              {}};
-        ss::verdict const size = op.template workspace_bytes<float>(ss::exec::dry_run{on}, q, v);
-        if (!check_same_refusal(
-                "softmax_attention", size,
-                op.forward(ss::exec::dry_run{on}, in, view_of_nothing<float>(4, y), ss::no_saved)))
+        ss::status const size = op.template workspace_bytes<float>(ss::exec::dry_run{exec}, q, v);
+        if (!check_same_refusal("softmax_attention", size,
+                                op.forward(ss::exec::dry_run{exec}, in,
+                                           view_of_nothing<float>(4, y), ss::no_saved)))
           return;
-        bool const host = host_isa(on).has_value();
+        bool const host = host_isa(exec).has_value();
         bool const none = q.batch == 0 || q.heads == 0 || q.length == 0;
         wide const maps = wide{4} * q.length * v.length;
         wide const tiles = wide{128 * 4} * (wide{q.channels} + v.channels);
         wide const stats = wide{8} * q.batch * q.heads * q.length;
-        CHECK(at_least(op.template workspace_bytes<float>(on, q, v), none   ? 0
-                                                                     : map  ? maps
-                                                                     : host ? tiles
-                                                                            : stats));
+        CHECK(at_least(op.template workspace_bytes<float>(exec, q, v), none   ? 0
+                                                                       : map  ? maps
+                                                                       : host ? tiles
+                                                                              : stats));
       });
     };
     with(ss::softmax_attention<pattern_mask>{scale}, false);
@@ -254,20 +256,20 @@ TEST_CASE("linear_attention") {
     double const eps = numbers[random.below(4)];
     auto const with = [&](auto const& op, extents3 of_w, wide features) {
       CAPTURE(i);
-      for_each_policy([&](any_exec const& on) {
+      for_each_policy([&](any_exec const& exec) {
         ss::linear_attention_inputs<float> in{view_of_nothing<float const>(1, q),
                                               view_of_nothing<float const>(2, k),
                                               view_of_nothing<float const>(3, v),
                                               {}};
         if (of_w != extents3{}) in.w = view_of_nothing<float const>(4, of_w);
-        ss::verdict const size =
-            op.template workspace_bytes<float>(ss::exec::dry_run{on}, q, v, of_w);
+        ss::status const size =
+            op.template workspace_bytes<float>(ss::exec::dry_run{exec}, q, v, of_w);
         if (!check_same_refusal(
                 "linear_attention", size,
-                op.forward(ss::exec::dry_run{on}, in, view_of_nothing<float>(5, y))))
+                op.forward(ss::exec::dry_run{exec}, in, view_of_nothing<float>(5, y))))
           return;
         bool const none = q.batch == 0 || q.heads == 0 || q.length + v.length == 0;
-        CHECK(at_least(op.template workspace_bytes<float>(on, q, v, of_w),
+        CHECK(at_least(op.template workspace_bytes<float>(exec, q, v, of_w),
                        none ? 0 : 4 * features * v.channels));
       });
     };
@@ -294,23 +296,23 @@ TEST_CASE("merge_attention") {
                      any_extent(random)};
     extents4 const state{y.batch, y.heads, y.length, 2};
     CAPTURE(i);
-    for_each_policy([&](any_exec const& on) {
-      ss::verdict const size = op.template workspace_bytes<float>(ss::exec::dry_run{on}, y);
+    for_each_policy([&](any_exec const& exec) {
+      ss::status const size = op.template workspace_bytes<float>(ss::exec::dry_run{exec}, y);
       if (check_same_refusal("merge_attention", size,
-                             op.forward(ss::exec::dry_run{on},
+                             op.forward(ss::exec::dry_run{exec},
                                         {{view_of_nothing<float const>(1, y),
                                           view_of_nothing<float const>(2, state)}},
                                         view_of_nothing<float>(3, y), ss::no_saved)))
-        CHECK(op.template workspace_bytes<float>(on, y) == 0);
+        CHECK(op.template workspace_bytes<float>(exec, y) == 0);
     });
   }
 }
 
-TEST_CASE("parameters that calls refuse have no size, by exception or verdict") {
+TEST_CASE("parameters that calls refuse have no size, by exception or status") {
   auto const refused = [](auto const& op, auto... shapes) {
-    ss::exec::host const on;
-    return refusal(op.template workspace_bytes<float>(ss::exec::dry_run{on}, shapes...),
-                   [&] { (void)op.template workspace_bytes<float>(on, shapes...); });
+    ss::exec::host const exec;
+    return refusal(op.template workspace_bytes<float>(ss::exec::dry_run{exec}, shapes...),
+                   [&] { (void)op.template workspace_bytes<float>(exec, shapes...); });
   };
   extents3 const e{2, 9, 4};
   CHECK(refused(ss::slicing_sort<>{}, extents3{2, 9, -4}) ==
@@ -377,9 +379,9 @@ TEST_CASE("a size beyond 64 bits is the greatest there is, which no workspace ha
   extents3 const e{1, 1, 4};
   float number[4] = {};
   ss::tensor3<float> const x(number, e);
-  ss::exec::host const on;
-  CHECK(op.workspace_bytes<float>(on, e) == unlimited);
-  auto const refused = op.forward(ss::exec::dry_run{on}, ss::tensor3<float const>(x),
+  ss::exec::host const exec;
+  CHECK(op.workspace_bytes<float>(exec, e) == unlimited);
+  auto const refused = op.forward(ss::exec::dry_run{exec}, ss::tensor3<float const>(x),
                                   ss::uniform_weights, x, ss::no_saved);
   CHECK(sentence(refused) == "workspace.bytes is 0, must be at least 18446744073709551615");
 }

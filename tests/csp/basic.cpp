@@ -33,21 +33,21 @@ void check_golden(index_t group, index_t reference, std::uint64_t order,
     REQUIRE(same_bits(p.y.column(0, static_cast<index_t>(c)), elements_of<T>(y[c])));
     REQUIRE(p.saved.column(0, static_cast<index_t>(c)) == saved[c]);
   }
-  for_each_backend(p.number(), [&](any_exec const& on) { CHECK(check_csp(p, on) == ""); });
+  for_each_backend(p.number(), [&](any_exec const& exec) { CHECK(check_csp(p, exec) == ""); });
 }
 
 // Any problem, with the operator that has these policies.
 template <class Op, class T>
 void check_operator(Op const& op, csp_problem<T> const& p) {
-  for_each_backend_once(p.number(), [&](any_exec const& on) {
+  for_each_backend_once(p.number(), [&](any_exec const& exec) {
     auto y = garbage<T>(p.extents()), dx = garbage<T>(p.extents());
     order_memory order(op.saved_extents(p.extents()), op.saved_width(p.extents()));
-    guarded_workspace scratch(op.template workspace_bytes<T>(on, p.extents()));
-    op.forward(on, p.x.view(), y.view(), {order.view()}, scratch.get(), {view_of(p.lengths)});
-    op.backward(on, p.dy.view(), {order.view()}, dx.view(), scratch.get(),
+    guarded_workspace scratch(op.template workspace_bytes<T>(exec, p.extents()));
+    op.forward(exec, p.x.view(), y.view(), {order.view()}, scratch.get(), {view_of(p.lengths)});
+    op.backward(exec, p.dy.view(), {order.view()}, dx.view(), scratch.get(),
                 {ss::grad_mode::overwrite, view_of(p.lengths)});
     CAPTURE(p.describe());
-    CAPTURE(describe_exec(on));
+    CAPTURE(describe_exec(exec));
     CHECK(difference("y", y, p.y) == "");
     CHECK(difference("order", order.contents(), p.saved) == "");
     CHECK(difference("dx", dx, p.dx) == "");

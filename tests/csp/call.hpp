@@ -23,7 +23,7 @@ struct csp_call {
   ss::grouping groups = ss::group_size{3};
   Shift shift{};
   Alignment alignment{};
-  ss::exec::host on{2};
+  ss::exec::host exec{2};
   tensor<float> x{e}, y{e};
   std::vector<std::uint32_t> indices = std::vector<std::uint32_t>(64, 0);
   std::vector<index_t> rows;
@@ -46,23 +46,24 @@ struct csp_call {
   std::string forward() {
     ss::forward_options const options{view_of(rows)};
     return unchanged([&] {
-      return refusal(op().forward(ss::exec::dry_run{on}, from, to, {order}, scratch, options),
-                     [&] { op().forward(on, from, to, {order}, scratch, options); });
+      return refusal(op().forward(ss::exec::dry_run{exec}, from, to, {order}, scratch, options),
+                     [&] { op().forward(exec, from, to, {order}, scratch, options); });
     });
   }
   std::string forward_not_saved() {
     ss::forward_options const options{view_of(rows)};
     return unchanged([&] {
-      return refusal(op().forward(ss::exec::dry_run{on}, from, to, ss::no_saved, scratch, options),
-                     [&] { op().forward(on, from, to, ss::no_saved, scratch, options); });
+      return refusal(
+          op().forward(ss::exec::dry_run{exec}, from, to, ss::no_saved, scratch, options),
+          [&] { op().forward(exec, from, to, ss::no_saved, scratch, options); });
     });
   }
   std::string backward() {
     ss::const_saved_order const saved{ss::const_index_tensor3(order)};
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(rows)};
     return unchanged([&] {
-      return refusal(op().backward(ss::exec::dry_run{on}, from, saved, to, scratch, options),
-                     [&] { op().backward(on, from, saved, to, scratch, options); });
+      return refusal(op().backward(ss::exec::dry_run{exec}, from, saved, to, scratch, options),
+                     [&] { op().backward(exec, from, saved, to, scratch, options); });
     });
   }
   // The message of all three, which must be the same but for the name they begin with.

@@ -14,15 +14,15 @@ namespace support {
 // For check_every_way of variants.hpp.
 template <class T>
 auto csp_runner(csp_problem<T> const& p) {
-  return [&p](any_exec const& on, tensor3<T const> x, tensor3<T> y, tensor3<T const> dy,
+  return [&p](any_exec const& exec, tensor3<T const> x, tensor3<T> y, tensor3<T const> dy,
               tensor3<T> dx, ss::tensor1<index_t const> lengths) {
     with_csp(p, [&](auto const& op) {
       extents3 const e = x.extents();
       order_memory order(op.saved_extents(e), op.saved_width(e));
-      std::size_t const bytes = op.template workspace_bytes<T>(on, e);
+      std::size_t const bytes = op.template workspace_bytes<T>(exec, e);
       guarded_workspace scratch(bytes), again(bytes, 37, 0);
-      op.forward(on, x, y, {order.view()}, scratch.get(), {lengths});
-      op.backward(on, dy, {order.view()}, dx, again.get(), {ss::grad_mode::overwrite, lengths});
+      op.forward(exec, x, y, {order.view()}, scratch.get(), {lengths});
+      op.backward(exec, dy, {order.view()}, dx, again.get(), {ss::grad_mode::overwrite, lengths});
       CHECK((scratch.red_zones_intact() && again.red_zones_intact() && order.gaps_untouched()));
     });
   };

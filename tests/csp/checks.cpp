@@ -109,9 +109,9 @@ TEST_CASE("policies") {
     csp_call<ss::shift::linear, own> c;
     index_t asked = 0;
     ss::csp const op{c.groups, c.shift, own{&asked}};
-    op.forward(c.on, c.from, c.to, ss::no_saved, c.scratch);
+    op.forward(c.exec, c.from, c.to, ss::no_saved, c.scratch);
     CHECK(asked == 1);
-    CHECK(says(refusal([&] { op.forward(c.on, c.from, c.to, ss::no_saved, c.scratch); }),
+    CHECK(says(refusal([&] { op.forward(c.exec, c.from, c.to, ss::no_saved, c.scratch); }),
                "alignment: the reference is channel 3, must be in 0..2"));
   }
   SUBCASE("an order") {
@@ -203,22 +203,22 @@ TEST_CASE("the rules of every operator that moves rows") {
     CHECK(c.everywhere() == "lengths.size is 1, must be 2 (batch)");
   }
   SUBCASE("threads") {
-    c.on.threads = 0;
+    c.exec.threads = 0;
     CHECK(c.everywhere() == "exec.threads is 0, must be at least 1");
   }
   SUBCASE("too long to number") {
     index_t const length = (index_t{1} << 31) + 1;
     c.from = {c.y.view().data(), {1, length, 1}, {0, 0, 0}};
     c.to = {c.y.view().data() + 1, {1, length, 1}};  // reaches up, not to `from`
-    CHECK(
-        std::string(c.op().forward(ss::exec::dry_run{c.on}, c.from, c.to, ss::no_saved).message) ==
-        "csp.forward: x.length is 2147483649, must be at most 2147483648");
+    CHECK(std::string(
+              c.op().forward(ss::exec::dry_run{c.exec}, c.from, c.to, ss::no_saved).message) ==
+          "csp.forward: x.length is 2147483649, must be at most 2147483648");
   }
   SUBCASE("workspace") {
     for (index_t group : {1, 2, 3, 5}) {
       c.groups = ss::group_size{group};
       c.order = c.bytes(c.op().saved_extents(c.e));
-      std::size_t const need = c.op().workspace_bytes<float>(c.on, c.e);
+      std::size_t const need = c.op().workspace_bytes<float>(c.exec, c.e);
       REQUIRE(need > 0);
       c.scratch = {c.scratch_memory.data(), need};
       CHECK(c.forward() == "");

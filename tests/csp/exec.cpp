@@ -45,7 +45,7 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
     for (index_t reference : {nobody, index_t{0}}) {
       auto const p = mixed_csp<T>({6, n, c}, group, reference, 12, lengths);
       for (index_t part : {1, 2, 5})
-        for_each_backend_once(static_cast<std::uint64_t>(part), [&](any_exec const& on) {
+        for_each_backend_once(static_cast<std::uint64_t>(part), [&](any_exec const& exec) {
           tensor<T> y(p.extents()), dx(p.extents());
           for (index_t from = 0; from < 6; from += part) {
             extents3 const e{std::min(part, 6 - from), n, c};
@@ -53,7 +53,7 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
               auto const view = t.view();
               return tensor3<typename decltype(view)::element_type>(view.data() + from * n * c, e);
             };
-            csp_runner(p)(on, slice_of(p.x), slice_of(y), slice_of(p.dy), slice_of(dx),
+            csp_runner(p)(exec, slice_of(p.x), slice_of(y), slice_of(p.dy), slice_of(dx),
                           ss::tensor1<index_t const>(lengths.data() + from, e.batch));
           }
           CHECK(difference("y", y, p.y) == "");
@@ -66,14 +66,14 @@ TEST_CASE("every tuning of the kernels") {
   if (!testing(backend_kind::blocks)) return;
   std::uint64_t seed = 0;
   for (index_t n : {1, 31, 64, 129, 700})
-    for (any_exec const on : block_execs()) {
+    for (any_exec const exec : block_execs()) {
       index_t const groups[] = {2, 5, 33, n, 1};
       ++seed;
       auto const lengths = std::vector<index_t>{n, n / 2};
-      CHECK(check_csp(mixed_csp<float>({2, n, 11}, groups[seed % 5], nobody, seed, lengths), on) ==
-            "");
-      CHECK(check_csp(mixed_csp<float>({2, n, 11}, groups[(seed + 2) % 5], 3, seed, lengths), on) ==
-            "");
+      CHECK(check_csp(mixed_csp<float>({2, n, 11}, groups[seed % 5], nobody, seed, lengths),
+                      exec) == "");
+      CHECK(check_csp(mixed_csp<float>({2, n, 11}, groups[(seed + 2) % 5], 3, seed, lengths),
+                      exec) == "");
     }
 }
 
@@ -82,18 +82,18 @@ TEST_CASE_TEMPLATE("the workspace lies anywhere and holds anything", T, float, f
     for (index_t reference : {nobody, index_t{1}}) {
       auto const p = mixed_csp<T>({2, 300, 33}, group, reference, 3);
       with_csp(p, [&](auto const& op) {
-        auto const anywhere = [&](any_exec const& on, std::size_t step) {
-          std::size_t const bytes = op.template workspace_bytes<T>(on, p.extents());
+        auto const anywhere = [&](any_exec const& exec, std::size_t step) {
+          std::size_t const bytes = op.template workspace_bytes<T>(exec, p.extents());
           for (std::size_t offset = 0; offset < 64; offset += step)
             for (unsigned char fill : std::vector<unsigned char>{0x00, 0xff, 0x7f}) {
               auto y = garbage<T>(p.extents()), dx = y;
               order_memory order(op.saved_extents(p.extents()), op.saved_width(p.extents()));
               guarded_workspace scratch(bytes, offset, fill);
-              op.forward(on, p.x.view(), y.view(), {order.view()}, scratch.get());
-              op.backward(on, p.dy.view(), {order.view()}, dx.view(), scratch.get());
+              op.forward(exec, p.x.view(), y.view(), {order.view()}, scratch.get());
+              op.backward(exec, p.dy.view(), {order.view()}, dx.view(), scratch.get());
               CAPTURE(p.describe());
               CAPTURE(offset);
-              CAPTURE(describe_exec(on));
+              CAPTURE(describe_exec(exec));
               CHECK((same_bits(y.elements(), p.y.elements()) &&
                      same_bits(dx.elements(), p.dx.elements()) && scratch.red_zones_intact()));
             }
@@ -102,7 +102,7 @@ TEST_CASE_TEMPLATE("the workspace lies anywhere and holds anything", T, float, f
           for (ss::isa set : available_isas())
             anywhere(ss::exec::host{2, set}, full_suite() ? 1 : 9);
         for_each_grid(static_cast<std::uint64_t>(group),
-                      [&](any_exec const& on) { anywhere(on, 61); });
+                      [&](any_exec const& exec) { anywhere(exec, 61); });
       });
     }
 }
@@ -138,7 +138,7 @@ TEST_CASE_TEMPLATE("a group of more than 65536 rows", T, float, bfloat16) {
       auto const p = mixed_csp<T>({1, n, 2}, n, reference, seed);
       if (testing(backend_kind::host)) CHECK(check_csp(p, ss::exec::host{2}) == "");
       if (full_suite())
-        for_each_grid(seed, [&](any_exec const& on) { CHECK(check_csp(p, on) == ""); });
+        for_each_grid(seed, [&](any_exec const& exec) { CHECK(check_csp(p, exec) == ""); });
     }
   auto const tail = mixed_csp<T>({2, 131080, 1}, 65540, 0, 5, {131079, 65539});
   if (testing(backend_kind::host)) CHECK(check_csp(tail, ss::exec::host{1}) == "");

@@ -46,12 +46,12 @@ TEST_CASE("a shift of 2^62 puts row 0 of six in row 4") {
   CHECK(op.shift_of(0, e, 6) == 4);
   tensor<float> x(e), y(e), dx(e);
   for (index_t n = 0; n < 6; ++n) x(0, n, 0) = static_cast<float>(n);
-  for_each_backend(1, [&](any_exec const& on) {
-    guarded_workspace scratch(op.template workspace_bytes<float>(on, e));
+  for_each_backend(1, [&](any_exec const& exec) {
+    guarded_workspace scratch(op.template workspace_bytes<float>(exec, e));
     order_memory none(op.saved_extents(e), op.saved_width(e));
-    op.forward(on, x.view(), y.view(), {none.view()}, scratch.get());
+    op.forward(exec, x.view(), y.view(), {none.view()}, scratch.get());
     CHECK(y.elements() == std::vector<float>{2, 3, 4, 5, 0, 1});
-    op.backward(on, y.view(), {none.view()}, dx.view(), scratch.get());
+    op.backward(exec, y.view(), {none.view()}, dx.view(), scratch.get());
     CHECK(dx.elements() == x.elements());
   });
 }

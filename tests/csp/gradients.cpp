@@ -50,17 +50,17 @@ TEST_CASE_TEMPLATE("gradients accumulate, into dy itself too", T, float, double,
           order_memory order(op.saved_extents(e), op.saved_width(e));
           order.set_contents(p.saved);
           ss::backward_options const add{ss::grad_mode::accumulate, view_of(lengths)};
-          for_each_backend_once(p.number(), [&](any_exec const& on) {
-            guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+          for_each_backend_once(p.number(), [&](any_exec const& exec) {
+            guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
             strided_tensor<T> dx(before, s, 3);
-            op.backward(on, p.dy.view(), {order.view()}, dx.view(), scratch.get(), add);
+            op.backward(exec, p.dy.view(), {order.view()}, dx.view(), scratch.get(), add);
             auto doubled = p.dy;
-            op.backward(on, doubled.view(), {order.view()}, doubled.view(), scratch.get(), add);
+            op.backward(exec, doubled.view(), {order.view()}, doubled.view(), scratch.get(), add);
             auto plain = garbage<T>(e);
-            op.backward(on, p.dy.view(), {order.view()}, plain.view(), scratch.get(),
+            op.backward(exec, p.dy.view(), {order.view()}, plain.view(), scratch.get(),
                         {ss::grad_mode::overwrite, view_of(lengths)});
             CAPTURE(p.describe());
-            CAPTURE(describe_exec(on));
+            CAPTURE(describe_exec(exec));
             CHECK(difference("dx", dx.contents(), want) == "");
             CHECK(difference("dx in place", doubled, twice) == "");
             CHECK(difference("dx overwritten", plain, p.dx) == "");
@@ -76,9 +76,9 @@ TEST_CASE_TEMPLATE("a gradient that overwrites keeps every bit", T, float, doubl
     auto p = mixed_csp<T>({1, 90, 34}, group, nobody, 5);
     p.dy = mixed_tensor<T>(p.extents(), all_kinds, 77);  // NaN payloads, zeros, denormals
     solve(p);
-    for_each_backend(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
-      CHECK(check_csp(p, on) == "");
+    for_each_backend(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
+      CHECK(check_csp(p, exec) == "");
     });
   }
 }

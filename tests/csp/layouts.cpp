@@ -29,18 +29,18 @@ struct layout {
 template <class T>
 void check_strided(csp_problem<T> const& p, layout in, layout out, layout saved) {
   with_csp(p, [&](auto const& op) {
-    for_each_backend_once(p.number(), [&](any_exec const& on) {
+    for_each_backend_once(p.number(), [&](any_exec const& exec) {
       extents3 const e = p.extents(), s = op.saved_extents(e);
       strided_tensor<T> const x(p.x, in.of(e), in.shift), dy(p.dy, out.of(e), in.shift);
       strided_tensor<T> y(e, out.of(e), out.shift), dx(e, in.of(e), out.shift);
       order_memory order(s, op.saved_width(e), saved.of(s), saved.shift);
-      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+      guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
       auto const lengths = view_of(p.lengths);
-      op.forward(on, x.view(), y.view(), {order.view()}, scratch.get(), {lengths});
-      op.backward(on, dy.view(), {order.view()}, dx.view(), scratch.get(),
+      op.forward(exec, x.view(), y.view(), {order.view()}, scratch.get(), {lengths});
+      op.backward(exec, dy.view(), {order.view()}, dx.view(), scratch.get(),
                   {ss::grad_mode::overwrite, lengths});
       CAPTURE(p.describe());
-      CAPTURE(describe_exec(on));
+      CAPTURE(describe_exec(exec));
       CAPTURE(in.of(e).length);
       CAPTURE(out.of(e).length);
       CHECK(difference("y", y.contents(), p.y) == "");
@@ -104,9 +104,9 @@ TEST_CASE_TEMPLATE("an input may repeat elements with stride 0", T, float, float
         p.dy(b, n, c) = gradient.elements()[at];
       });
       solve(p);
-      for_each_backend_once(static_cast<std::uint64_t>(axis), [&](any_exec const& on) {
+      for_each_backend_once(static_cast<std::uint64_t>(axis), [&](any_exec const& exec) {
         tensor<T> y(e), dx(e);
-        csp_runner(p)(on, tensor3<T const>(source.elements().data(), e, s), y.view(),
+        csp_runner(p)(exec, tensor3<T const>(source.elements().data(), e, s), y.view(),
                       tensor3<T const>(gradient.elements().data(), e, s), dx.view(), view_of({}));
         CHECK(difference("y", y, p.y) == "");
         CHECK(difference("dx", dx, p.dx) == "");
@@ -120,7 +120,7 @@ TEST_CASE("slices of one packed tensor, side by side") {
   for (index_t group : {1, 2, 5})
     for (index_t first : {0, 33}) {
       auto const p = mixed_csp<float>(e, group, first == 0 ? nobody : 2, 4);
-      for_each_backend_once(p.number(), [&](any_exec const& on) {
+      for_each_backend_once(p.number(), [&](any_exec const& exec) {
         tensor<float> packed(both), gradients(both);
         for_each_position(e, [&](index_t b, index_t n, index_t c) {
           packed(b, n, c + first) = p.x(b, n, c);
@@ -129,7 +129,7 @@ TEST_CASE("slices of one packed tensor, side by side") {
         auto const part = [&](tensor<float>& t, index_t from) {
           return tensor3<float>(t.elements().data() + from, e, s);
         };
-        csp_runner(p)(on, part(packed, first), part(packed, 33 - first), part(gradients, first),
+        csp_runner(p)(exec, part(packed, first), part(packed, 33 - first), part(gradients, first),
                       part(gradients, 33 - first), view_of({}));
         bool right = true;
         for_each_position(e, [&](index_t b, index_t n, index_t c) {
@@ -157,10 +157,10 @@ TEST_CASE("the stride of an axis of one is never used") {
         for (index_t reference : {nobody, index_t{0}}) {
           auto p = mixed_csp<float>(e, group, reference, 1);
           tensor<float> y(e), dx(e);
-          for_each_backend_once(p.number(), [&](any_exec const& on) {
+          for_each_backend_once(p.number(), [&](any_exec const& exec) {
             CAPTURE(stride);
             CAPTURE(p.describe());
-            csp_runner(p)(on, tensor3<float>(p.x.elements().data(), e, s),
+            csp_runner(p)(exec, tensor3<float>(p.x.elements().data(), e, s),
                           tensor3<float>(y.elements().data(), e, s),
                           tensor3<float>(p.dy.elements().data(), e, s),
                           tensor3<float>(dx.elements().data(), e, s), view_of({}));
@@ -180,16 +180,16 @@ TEST_CASE_TEMPLATE("in place, of every group's path", T, float, double, float16,
         std::vector<index_t> lengths;
         if (seed % 2 == 0) lengths = {n / 2, n};
         auto const p = mixed_csp<T>({2, n, 5}, group, reference, seed, lengths);
-        for_each_backend_once(p.number(), [&](any_exec const& on) {
+        for_each_backend_once(p.number(), [&](any_exec const& exec) {
           auto x = p.x, dy = p.dy, again = p.x;
-          csp_runner(p)(on, x.view(), x.view(), dy.view(), dy.view(), view_of(lengths));
+          csp_runner(p)(exec, x.view(), x.view(), dy.view(), dy.view(), view_of(lengths));
           CAPTURE(p.describe());
-          CAPTURE(describe_exec(on));
+          CAPTURE(describe_exec(exec));
           CHECK(difference("y in place", x, p.y) == "");
           CHECK(difference("dx in place", dy, p.dx) == "");
           with_csp(p, [&](auto const& op) {
-            guarded_workspace scratch(op.template workspace_bytes<T>(on, p.extents()));
-            op.forward(on, again.view(), again.view(), ss::no_saved, scratch.get(),
+            guarded_workspace scratch(op.template workspace_bytes<T>(exec, p.extents()));
+            op.forward(exec, again.view(), again.view(), ss::no_saved, scratch.get(),
                        {view_of(lengths)});
           });
           CHECK(difference("y in place, not saved", again, p.y) == "");
@@ -201,11 +201,11 @@ TEST_CASE_TEMPLATE("in place, of every group's path", T, float, double, float16,
 TEST_CASE("longer columns in place") {
   for (index_t group : {1, 2, 3}) {
     auto const p = mixed_csp<float>({1, 60000, 2}, group, nobody, 3);
-    for_each_grid(p.number(), [&](auto const& on) {
+    for_each_grid(p.number(), [&](auto const& exec) {
       auto x = p.x, dy = p.dy;
-      csp_runner(p)(on, x.view(), x.view(), dy.view(), dy.view(), view_of({}));
+      csp_runner(p)(exec, x.view(), x.view(), dy.view(), dy.view(), view_of({}));
       CAPTURE(p.describe());
-      CAPTURE(describe_exec(on));
+      CAPTURE(describe_exec(exec));
       CHECK(difference("y in place", x, p.y) == "");
       CHECK(difference("dx in place", dy, p.dx) == "");
     });

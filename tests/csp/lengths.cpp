@@ -64,12 +64,12 @@ TEST_CASE("the shift is modulo the sample's length") {
   for (index_t n = 0; n < 16; ++n) x(0, n, 0) = static_cast<float>(n);
   std::vector<float> const want{7, 8, 9, 10, 0, 1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15};
   ss::csp const op{ss::group_size{1}, ss::shift::table{{&four, 1}}, ss::ascending{}};
-  for_each_backend(1, [&](any_exec const& on) {
-    guarded_workspace scratch(op.template workspace_bytes<float>(on, e));
+  for_each_backend(1, [&](any_exec const& exec) {
+    guarded_workspace scratch(op.template workspace_bytes<float>(exec, e));
     order_memory none(op.saved_extents(e), op.saved_width(e));
-    op.forward(on, x.view(), y.view(), {none.view()}, scratch.get(), {view_of(lengths)});
+    op.forward(exec, x.view(), y.view(), {none.view()}, scratch.get(), {view_of(lengths)});
     CHECK(y.elements() == want);
-    op.backward(on, y.view(), {none.view()}, dx.view(), scratch.get(),
+    op.backward(exec, y.view(), {none.view()}, dx.view(), scratch.get(),
                 {ss::grad_mode::overwrite, view_of(lengths)});
     CHECK(dx.elements() == x.elements());
   });
@@ -105,9 +105,9 @@ TEST_CASE_TEMPLATE("lengths that are all whole change nothing", T, float, float1
 TEST_CASE("lengths are read with their stride") {
   auto const p = mixed_csp<float>({3, 12, 5}, 3, 0, 3, {5, 12, 0});
   std::vector<index_t> const strided = {5, -7, 12, -7, 0};
-  for_each_backend_once(1, [&](any_exec const& on) {
+  for_each_backend_once(1, [&](any_exec const& exec) {
     tensor<float> y(p.extents()), dx(p.extents());
-    csp_runner(p)(on, p.x.view(), y.view(), p.dy.view(), dx.view(),
+    csp_runner(p)(exec, p.x.view(), y.view(), p.dy.view(), dx.view(),
                   ss::tensor1<index_t const>(strided.data(), 3, 2));
     CHECK(difference("y", y, p.y) == "");
     CHECK(difference("dx", dx, p.dx) == "");

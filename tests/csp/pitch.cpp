@@ -21,13 +21,13 @@ namespace {
 // The most channels that begin on one of the 64 sets of a first-level cache.
 template <class T>
 int most_on_a_set(index_t pitch, std::vector<index_t> const& row) {
-  int on[64] = {};
+  int banks[64] = {};
   for (std::size_t lane = 0; lane < row.size(); ++lane) {
     index_t const byte =
         (static_cast<index_t>(lane) * pitch + row[lane]) * static_cast<index_t>(sizeof(T));
-    ++on[byte / 64 % 64];
+    ++banks[byte / 64 % 64];
   }
-  return *std::max_element(on, on + 64);
+  return *std::max_element(banks, banks + 64);
 }
 
 }  // namespace

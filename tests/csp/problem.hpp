@@ -173,7 +173,7 @@ csp_problem<T> mixed_csp(extents3 e, index_t group, index_t reference, std::uint
 
 // Forward with saved state, backward with it, forward without.
 template <class T>
-std::string check_csp(csp_problem<T> const& p, any_exec const& on) {
+std::string check_csp(csp_problem<T> const& p, any_exec const& exec) {
   std::string wrong;
   with_csp(p, [&](auto const& op) {
     extents3 const e = p.extents();
@@ -183,25 +183,25 @@ std::string check_csp(csp_problem<T> const& p, any_exec const& on) {
     }
     auto y = garbage<T>(e), again = garbage<T>(e), dx = garbage<T>(e);
     order_memory order(op.saved_extents(e), op.saved_width(e));
-    std::size_t const bytes = op.template workspace_bytes<T>(on, e);
+    std::size_t const bytes = op.template workspace_bytes<T>(exec, e);
     guarded_workspace scratch(bytes), another(bytes, 37, 0), third(bytes, 63, 0x7f);
     auto const lengths = view_of(p.lengths);
-    op.forward(on, p.x.view(), y.view(), {order.view()}, scratch.get(), {lengths});
+    op.forward(exec, p.x.view(), y.view(), {order.view()}, scratch.get(), {lengths});
     wrong = difference("y", y, p.y);
     if (wrong.empty()) wrong = difference("order", order.contents(), p.saved);
     if (wrong.empty()) {
-      op.backward(on, p.dy.view(), {order.view()}, dx.view(), another.get(),
+      op.backward(exec, p.dy.view(), {order.view()}, dx.view(), another.get(),
                   {ss::grad_mode::overwrite, lengths});
       wrong = difference("dx", dx, p.dx);
     }
     if (wrong.empty()) {
-      op.forward(on, p.x.view(), again.view(), ss::no_saved, third.get(), {lengths});
+      op.forward(exec, p.x.view(), again.view(), ss::no_saved, third.get(), {lengths});
       wrong = difference("y, not saved", again, p.y);
     }
     if (!order.gaps_untouched()) wrong += " wrote beside order";
     if (!scratch.red_zones_intact() || !another.red_zones_intact() || !third.red_zones_intact())
       wrong += " workspace overrun";
-    if (!wrong.empty()) wrong += ": " + p.describe() + describe_exec(on);
+    if (!wrong.empty()) wrong += ": " + p.describe() + describe_exec(exec);
   });
   return wrong;
 }
@@ -216,8 +216,8 @@ std::string check_everywhere(csp_problem<T> const& p) {
     for (ss::isa set : available_isas())
       if (wrong.empty()) wrong = check_csp(p, ss::exec::host{1, set});
   if (full_suite() || p.extents().size() <= 2000 || number % 4 == 0)
-    for_each_grid(number / 4, [&](any_exec const& on) {
-      if (wrong.empty()) wrong = check_csp(p, on);
+    for_each_grid(number / 4, [&](any_exec const& exec) {
+      if (wrong.empty()) wrong = check_csp(p, exec);
     });
   return wrong;
 }

@@ -50,9 +50,9 @@ struct outcome {
   tensor<T> y, dx;
 };
 template <class T>
-outcome<T> run(csp_problem<T> const& p, any_exec const& on) {
+outcome<T> run(csp_problem<T> const& p, any_exec const& exec) {
   outcome<T> r{garbage<T>(p.extents()), garbage<T>(p.extents())};
-  csp_runner(p)(on, p.x.view(), r.y.view(), p.dy.view(), r.dx.view(), view_of(p.lengths));
+  csp_runner(p)(exec, p.x.view(), r.y.view(), p.dy.view(), r.dx.view(), view_of(p.lengths));
   return r;
 }
 
@@ -75,10 +75,10 @@ TEST_CASE_TEMPLATE("forward is P x and backward is P^T dy, with dense P", T, flo
       auto const seed = static_cast<std::uint64_t>(3 * n + reference);
       index_t const groups[] = {2, 3, 5, n, 16};
       auto const p = mixed_csp<T>({1, n, 9}, groups[seed % 5], reference, seed);
-      for_each_backend(p.number(), [&](any_exec const& on) {
-        auto const got = run(p, on);
+      for_each_backend(p.number(), [&](any_exec const& exec) {
+        auto const got = run(p, exec);
         CAPTURE(p.describe());
-        CAPTURE(describe_exec(on));
+        CAPTURE(describe_exec(exec));
         for (index_t c = 0; c < 9; ++c) {
           auto const column = p.x.column(0, c),
                      leader = p.x.column(0, std::max<index_t>(reference, 0));
@@ -99,10 +99,10 @@ TEST_CASE("every column is permuted within its valid rows, and the reference sta
         auto const seed = static_cast<std::uint64_t>(n + group);
         auto const p = csp_of<float>(numbered_rows({2, n, 35}, seed), group, reference, irregular,
                                      seed, lengths);
-        for_each_backend_once(p.number(), [&](any_exec const& on) {
-          auto const got = run(p, on);
+        for_each_backend_once(p.number(), [&](any_exec const& exec) {
+          auto const got = run(p, exec);
           CAPTURE(p.describe());
-          CAPTURE(describe_exec(on));
+          CAPTURE(describe_exec(exec));
           bool permuted = true, shifted = true;
           for (index_t b = 0; b < 2; ++b)
             for (index_t c = 0; c < 35; ++c) {
@@ -128,8 +128,8 @@ TEST_CASE("the matching is the best of all") {
     for (index_t n : {group, 2 * group + 1, index_t{8}}) {
       ++seed;
       auto const p = csp_of<float>(integer_tensor<float>({1, n, 4}, 6, seed), group, 1, up, seed);
-      for_each_backend_once(seed, [&](any_exec const& on) {
-        auto const got = run(p, on);
+      for_each_backend_once(seed, [&](any_exec const& exec) {
+        auto const got = run(p, exec);
         auto const leader = p.x.column(0, 1);
         for (index_t c = 0; c < 4; ++c) {
           auto const y = got.y.column(0, c);
@@ -157,8 +157,8 @@ TEST_CASE("the transpose, exactly: <dy, P v> = <P' dy, v>") {
       extents3 const e{2, 50, 37};
       auto p = csp_of<float>(integer_tensor<float>(e, 100, 8), group, reference, zigzag, 6);
       p.dy = integer_tensor<float>(e, 100, 9);
-      for_each_backend_once(static_cast<std::uint64_t>(group), [&](any_exec const& on) {
-        auto const got = run(p, on);
+      for_each_backend_once(static_cast<std::uint64_t>(group), [&](any_exec const& exec) {
+        auto const got = run(p, exec);
         std::int64_t left = 0, right = 0, weight = 0;
         for (std::size_t i = 0; i < p.x.elements().size(); ++i) {
           left += static_cast<std::int64_t>(p.dy.elements()[i] * got.y.elements()[i]);
@@ -188,26 +188,27 @@ TEST_CASE("the gradient by finite differences") {
       auto p = csp_of<double>(x, group, reference, zigzag, 3);
       for (double& g : p.dy.elements())
         g = std::sin(static_cast<double>(&g - p.dy.elements().data()));
-      for_each_backend_once(static_cast<std::uint64_t>(group + reference), [&](any_exec const& on) {
-        auto const loss = [&] {
-          auto const y = run(p, on).y;
-          return std::inner_product(y.elements().begin(), y.elements().end(),
-                                    p.dy.elements().begin(), 0.0);
-        };
-        auto const dx = run(p, on).dx;
-        double worst = 0;
-        for (std::size_t i = 0; i < p.x.elements().size(); i += 3) {
-          double const here = p.x.elements()[i];
-          p.x.elements()[i] = here + step;
-          double const above = loss();
-          p.x.elements()[i] = here - step;
-          double const below = loss();
-          p.x.elements()[i] = here;
-          worst = std::max(worst, std::fabs((above - below) / (2 * step) - dx.elements()[i]));
-        }
-        // 92 products below 12 summed: an error of some 92 * 12 * 92 * 2^-53 / step at most.
-        CHECK(worst < 92.0 * 12 * 92 * 0x1p-53 / step);
-      });
+      for_each_backend_once(
+          static_cast<std::uint64_t>(group + reference), [&](any_exec const& exec) {
+            auto const loss = [&] {
+              auto const y = run(p, exec).y;
+              return std::inner_product(y.elements().begin(), y.elements().end(),
+                                        p.dy.elements().begin(), 0.0);
+            };
+            auto const dx = run(p, exec).dx;
+            double worst = 0;
+            for (std::size_t i = 0; i < p.x.elements().size(); i += 3) {
+              double const here = p.x.elements()[i];
+              p.x.elements()[i] = here + step;
+              double const above = loss();
+              p.x.elements()[i] = here - step;
+              double const below = loss();
+              p.x.elements()[i] = here;
+              worst = std::max(worst, std::fabs((above - below) / (2 * step) - dx.elements()[i]));
+            }
+            // 92 products below 12 summed: an error of some 92 * 12 * 92 * 2^-53 / step at most.
+            CHECK(worst < 92.0 * 12 * 92 * 0x1p-53 / step);
+          });
     }
 }
 

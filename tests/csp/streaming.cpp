@@ -32,25 +32,25 @@ void check_large(extents3 e, index_t group, index_t reference, std::uint64_t see
     element = from_double<T>(2 * static_cast<double>(decode(element).value));
   with_csp(p, [&](auto const& op) {
     for (ss::isa set : available_isas()) {
-      ss::exec::host const on{set == ss::isa::avx2 ? 3u : 1u, set};
-      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+      ss::exec::host const exec{set == ss::isa::avx2 ? 3u : 1u, set};
+      guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
       on_line<T> x(p.x, s, off), dy(p.dy, s, off), y(e, s, off), dx(e, s, off);
       order_memory order(op.saved_extents(e), op.saved_width(e));
       auto const lengths = view_of(p.lengths);
       CAPTURE(p.describe());
       CAPTURE(std::string(ss::detail::isa_name(set)));
-      op.forward(on, x.view(), y.view(), {order.view()}, scratch.get(), {lengths});
+      op.forward(exec, x.view(), y.view(), {order.view()}, scratch.get(), {lengths});
       CHECK(difference("y", y.contents(), p.y) == "");
       CHECK(difference("order", order.contents(), p.saved) == "");
-      op.forward(on, x.view(), x.view(), ss::no_saved, scratch.get(), {lengths});
+      op.forward(exec, x.view(), x.view(), ss::no_saved, scratch.get(), {lengths});
       CHECK(difference("y in place", x.contents(), p.y) == "");
-      op.backward(on, dy.view(), {order.view()}, dx.view(), scratch.get(),
+      op.backward(exec, dy.view(), {order.view()}, dx.view(), scratch.get(),
                   {ss::grad_mode::overwrite, lengths});
       CHECK(difference("dx", dx.contents(), p.dx) == "");
-      op.backward(on, dy.view(), {order.view()}, dx.view(), scratch.get(),
+      op.backward(exec, dy.view(), {order.view()}, dx.view(), scratch.get(),
                   {ss::grad_mode::accumulate, lengths});
       CHECK(difference("dx accumulated", dx.contents(), twice) == "");
-      op.backward(on, dy.view(), {order.view()}, dy.view(), scratch.get(),
+      op.backward(exec, dy.view(), {order.view()}, dy.view(), scratch.get(),
                   {ss::grad_mode::overwrite, lengths});
       CHECK(difference("dx in place", dy.contents(), p.dx) == "");
       CHECK((y.gaps_untouched() && dx.gaps_untouched() && order.gaps_untouched()));

@@ -43,12 +43,12 @@ csp_problem<T> problem(pattern const& p, index_t group, index_t reference,
 }
 
 slicesort::detail::shift_spread spread(index_t (*shift)(index_t), bool lengths, index_t limit) {
-  slicesort::detail::csp_rule rule{};
-  rule.policies = reinterpret_cast<void const*>(&shift);
-  rule.shift_by = [](void const* policies, index_t channel, extents3) {
+  slicesort::detail::csp_config config{};
+  config.policies = reinterpret_cast<void const*>(&shift);
+  config.shift_by = [](void const* policies, index_t channel, extents3) {
     return (*reinterpret_cast<index_t (*const*)(index_t)>(policies))(channel);
   };
-  return slicesort::detail::spread_of(rule, shape, lengths, 8, limit);
+  return slicesort::detail::spread_of(config, shape, lengths, 8, limit);
 }
 
 }  // namespace
@@ -62,8 +62,8 @@ TEST_CASE_TEMPLATE("similar shifts", T, float, double, float16, bfloat16) {
       auto const lengths = cut ? std::vector<index_t>{shape.length - 13, i % 2 == 0 ? 29 : 600}
                                : std::vector<index_t>();
       auto const one = problem<T>(p, groups[i % 5], i % 3 == 0 ? 0 : nobody, lengths);
-      for_each_backend_untuned([&](any_exec const& on) { CHECK(check_csp(one, on) == ""); });
-      for_each_grid(one.number(), [&](any_exec const& on) { CHECK(check_csp(one, on) == ""); });
+      for_each_backend_untuned([&](any_exec const& exec) { CHECK(check_csp(one, exec) == ""); });
+      for_each_grid(one.number(), [&](any_exec const& exec) { CHECK(check_csp(one, exec) == ""); });
     }
 }
 

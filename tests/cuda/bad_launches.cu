@@ -29,9 +29,9 @@ struct nothing {
   }
 };
 
-void launch(CUstream_st* stream, nothing body, int threads) {
+void launch(CUstream_st* stream, nothing kernel, int threads) {
   detail::cuda_grid const grid(slicesort::exec::cuda{stream});
-  grid.run(body, 1, threads);
+  grid.run(kernel, 1, threads);
 }
 
 }  // namespace

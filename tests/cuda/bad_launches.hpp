@@ -6,7 +6,7 @@ struct CUstream_st;
 
 namespace support {
 
-// A body that does nothing, or reports an error from inside the kernel.
+// A kernel that does nothing, or reports an error from inside the kernel.
 void launch_too_many_threads(CUstream_st* stream);
 void launch_too_much_shared(CUstream_st* stream);
 void launch_fine(CUstream_st* stream);

@@ -35,19 +35,19 @@ struct attention_on_device {
 
   op_type op;
   device_stream const& stream;
-  ss::exec::cuda on;
+  ss::exec::cuda exec;
   ss::extents4 state_shape;
   device_bytes inputs, outputs, state, scratch;
 
   attention_on_device(op_type attention, device_stream const& where)
       : op(attention),
         stream(where),
-        on{where.get()},
+        exec{where.get()},
         state_shape(op.saved_extents(q_shape, k_shape)),
         inputs(elements(6) * sizeof(T)),
         outputs(elements(4) * sizeof(T)),
         state(static_cast<std::size_t>(state_shape.size()) * sizeof(state_type)),
-        scratch(op.template workspace_bytes<T>(on, q_shape, k_shape), 0x11) {
+        scratch(op.template workspace_bytes<T>(exec, q_shape, k_shape), 0x11) {
     std::vector<T> numbers(elements(6));
     random_stream random(3);
     for (T& one : numbers) one = static_cast<T>(static_cast<float>(random.normal()));
@@ -58,8 +58,8 @@ struct attention_on_device {
     ss::tensor4<state_type> const saved(static_cast<state_type*>(state.data()), state_shape);
     ss::attention_inputs<T> const in{from(0, q_shape), from(1, k_shape), from(2, k_shape)};
     ss::workspace const lent{scratch.data(), scratch.size()};
-    op.forward(on, in, to(0, q_shape), {saved}, lent);
-    op.backward(on, from(3, q_shape), in, to(0, q_shape), {ss::tensor4<state_type const>(saved)},
+    op.forward(exec, in, to(0, q_shape), {saved}, lent);
+    op.backward(exec, from(3, q_shape), in, to(0, q_shape), {ss::tensor4<state_type const>(saved)},
                 {to(1, q_shape), to(2, k_shape), to(3, k_shape)}, lent);
   }
   // The results as bits; values() has them as numbers.

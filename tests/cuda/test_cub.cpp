@@ -44,9 +44,9 @@ TEST_CASE("the same values from the same rows as CUB") {
     device_tensor<std::uint32_t> const perm(e);
     ss::slicing_sort<pattern_order> const op(pattern_order{up});
     device_stream const stream;
-    on_stream const on{stream.get()};
-    device_bytes const scratch(op.workspace_bytes<float>(on, e));
-    op.forward(on, from.view(), to.view(), {perm.view()}, {scratch.data(), scratch.size()});
+    on_stream const exec{stream.get()};
+    device_bytes const scratch(op.workspace_bytes<float>(exec, e));
+    op.forward(exec, from.view(), to.view(), {perm.view()}, {scratch.data(), scratch.size()});
     stream.wait();
     tensor<float> const y = to.download();
     tensor<std::uint32_t> const p = perm.download();

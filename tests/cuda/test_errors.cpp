@@ -30,9 +30,9 @@ int code_of(F const& call) {
 }
 
 // A workspace for any of the calls.
-std::size_t most_bytes(call_memory<float> const& memory, on_stream on) {
+std::size_t most_bytes(call_memory<float> const& memory, on_stream exec) {
   std::size_t most = 0;
-  for (auto const& call : memory.calls()) most = std::max(most, memory.workspace_bytes(call, on));
+  for (auto const& call : memory.calls()) most = std::max(most, memory.workspace_bytes(call, exec));
   return most;
 }
 
@@ -51,12 +51,12 @@ TEST_CASE("a launch that fails says why, and the next one is fine") {
 TEST_CASE("an error that somebody else left behind is neither reported nor cleared") {
   call_memory<float> memory({2, 30, 5}, 1, false);
   device_stream const stream;
-  on_stream const on{stream.get()};
-  device_bytes const scratch(most_bytes(memory, on));
+  on_stream const exec{stream.get()};
+  device_bytes const scratch(most_bytes(memory, exec));
   CHECK(cudaSetDevice(12345) == cudaErrorInvalidDevice);
   for (auto const& call : memory.calls()) {
     CHECK(cudaPeekAtLastError() == cudaErrorInvalidDevice);
-    CHECK(code_of([&] { memory.run(call, on, {scratch.data(), scratch.size()}); }) == 0);
+    CHECK(code_of([&] { memory.run(call, exec, {scratch.data(), scratch.size()}); }) == 0);
   }
   CHECK(cudaGetLastError() == cudaErrorInvalidDevice);
   stream.wait();
@@ -65,11 +65,11 @@ TEST_CASE("an error that somebody else left behind is neither reported nor clear
 TEST_CASE("after a kernel has crashed, every call reports that") {
   call_memory<float> const memory({2, 30, 5}, 1, false);
   device_stream const stream;
-  on_stream const on{stream.get()};
-  device_bytes const scratch(most_bytes(memory, on));
+  on_stream const exec{stream.get()};
+  device_bytes const scratch(most_bytes(memory, exec));
   launch_trap(stream.get());
   int const crash = cudaStreamSynchronize(stream.get());
   CHECK(crash != cudaSuccess);
   for (auto const& call : memory.calls())
-    CHECK(code_of([&] { memory.run(call, on, {scratch.data(), scratch.size()}); }) == crash);
+    CHECK(code_of([&] { memory.run(call, exec, {scratch.data(), scratch.size()}); }) == crash);
 }

@@ -16,15 +16,16 @@ template <class T>
 void check_calls(extents3 e, tuner tune, bool with_lengths) {
   call_memory<T> memory(e, 11, with_lengths);
   device_stream const stream;
-  on_stream const on{stream.get(), tune};
+  on_stream const exec{stream.get(), tune};
   std::size_t shift = 0;
   for (auto const& call : memory.calls())
     for (bool const ones : {false, true}) {
       if (!in_share()) continue;
       unsigned char const fill = ones ? 0xff : 0x00;
-      device_bytes const scratch(memory.workspace_bytes(call, on), fill, shift = (shift + 1) % 64);
+      device_bytes const scratch(memory.workspace_bytes(call, exec), fill,
+                                 shift = (shift + 1) % 64);
       memory.reset();
-      memory.run(call, on, {scratch.data(), scratch.size()});
+      memory.run(call, exec, {scratch.data(), scratch.size()});
       stream.wait();
       CAPTURE(call.label);
       CAPTURE(e.length);
@@ -58,17 +59,18 @@ TEST_CASE_TEMPLATE("small", T, float, double, bfloat16) {
 TEST_CASE("a workspace one byte short is refused before anything happens") {
   call_memory<float> memory({2, 70001, 3}, 3, false);
   device_stream const stream;
-  on_stream const on{stream.get()};
+  on_stream const exec{stream.get()};
   int asked = 0;
   for (auto const& call : memory.calls()) {
-    std::size_t const bytes = memory.workspace_bytes(call, on);
+    std::size_t const bytes = memory.workspace_bytes(call, exec);
     if (bytes == 0) continue;
     ++asked;
     device_bytes const scratch(bytes, 0x77);
     memory.reset();
     auto const before = memory.outputs().download();
     CAPTURE(call.label);
-    CHECK_THROWS_AS(memory.run(call, on, {scratch.data(), bytes - 1}), slicesort::workspace_error);
+    CHECK_THROWS_AS(memory.run(call, exec, {scratch.data(), bytes - 1}),
+                    slicesort::workspace_error);
     stream.wait();
     CHECK(memory.outputs().download() == before);
     CHECK(scratch.download() == std::vector<unsigned char>(bytes, 0x77));

@@ -18,10 +18,10 @@ template <class T>
 void check_replays(extents3 e, named_call<T> const& call, int replays) {
   call_memory<T> first(e, 5, true), second(e, 1234, true);
   device_stream const stream;
-  on_stream const on{stream.get()};
-  device_bytes scratch(first.workspace_bytes(call, on), 0x11);
+  on_stream const exec{stream.get()};
+  device_bytes scratch(first.workspace_bytes(call, exec), 0x11);
   cudaGraph_t const graph = captured(stream, [&] {
-    first.run(call, on, {scratch.data(), scratch.size()});
+    first.run(call, exec, {scratch.data(), scratch.size()});
   });
   CAPTURE(call.label);
   CAPTURE(e.length);
@@ -68,14 +68,14 @@ TEST_CASE("every algorithm replays") {
 TEST_CASE("a chain of calls in one graph") {
   call_memory<float> memory({2, 3000, 9}, 5, false);
   device_stream const stream;
-  on_stream const on{stream.get()};
+  on_stream const exec{stream.get()};
   std::size_t most = 0;
-  for (auto const& call : memory.calls()) most = std::max(most, memory.workspace_bytes(call, on));
+  for (auto const& call : memory.calls()) most = std::max(most, memory.workspace_bytes(call, exec));
   device_bytes scratch(most, 0x11);  // one workspace serves them one after the other
   auto const run_chain = [&] {
     for (char const* name : {"multi_permutation.forward", "slicing_sort.forward",
                              "slicing_sort.backward", "max_exchange.forward"})
-      memory.run(memory.call(name), on, {scratch.data(), scratch.size()});
+      memory.run(memory.call(name), exec, {scratch.data(), scratch.size()});
   };
   cudaGraph_t const graph = captured(stream, run_chain);
   cudaGraphExec_t runnable = nullptr;

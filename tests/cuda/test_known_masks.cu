@@ -61,7 +61,7 @@ struct attention_memory {
 };
 
 template <class Op, class Exec, class T, class State>
-void forward_and_backward(Op const& op, Exec const& on, attention_memory<T, State> const& m,
+void forward_and_backward(Op const& op, Exec const& exec, attention_memory<T, State> const& m,
                           ss::workspace scratch) {
   ss::extents4 const q = m.of.q(), k = m.of.k();
   ss::tensor4<State> const saved(m.state, m.state_shape);
@@ -69,8 +69,8 @@ void forward_and_backward(Op const& op, Exec const& on, attention_memory<T, Stat
   ss::tensor1<index_t const> const lengths(m.lengths, m.lengths == nullptr ? 0 : m.of.batch);
   ss::attention_gradients<T> to{m.to(1, q), m.to(2, k), m.to(3, k), {}};
   if (m.of.of_bias != dbias::none) to.dbias = m.to(4, m.of.of_dbias());
-  op.forward(on, in, m.to(0, q), {saved}, scratch, {lengths, m.of.dropout});
-  op.backward(on, m.from(3, q), in, m.to(0, q), {ss::tensor4<State const>(saved)}, to, scratch,
+  op.forward(exec, in, m.to(0, q), {saved}, scratch, {lengths, m.of.dropout});
+  op.backward(exec, m.from(3, q), in, m.to(0, q), {ss::tensor4<State const>(saved)}, to, scratch,
               {ss::grad_mode::overwrite, lengths, m.of.dropout});
 }
 
@@ -123,18 +123,18 @@ void check(shape of, index_t last_keys, Tuning tuning = {}) {
   forward_and_backward(op, host, m, host_scratch);
 
   device_stream const stream;
-  auto const on = ss::exec::cuda{stream.get()}.tune(tuning);
+  auto const exec = ss::exec::cuda{stream.get()}.tune(tuning);
   device_bytes there(inputs.size() * sizeof(T)), results(outputs.size() * sizeof(T), 0);
   device_bytes keys(lengths.size() * sizeof(index_t));
   device_bytes const saved(state.size() * sizeof(state_type));
-  device_bytes const scratch(bytes_of(on), 0x11);
+  device_bytes const scratch(bytes_of(exec), 0x11);
   there.upload(inputs.data());
   keys.upload(lengths.data());
   m.inputs = static_cast<T*>(there.data());
   m.outputs = static_cast<T*>(results.data());
   m.state = static_cast<state_type*>(saved.data());
   m.lengths = static_cast<index_t*>(keys.data());
-  forward_and_backward(op, on, m, {scratch.data(), scratch.size()});
+  forward_and_backward(op, exec, m, {scratch.data(), scratch.size()});
   stream.wait();
   std::vector<T> on_device(outputs.size(), T(0));
   auto const bytes = results.download();

@@ -30,7 +30,7 @@ struct short_runs {
 };
 
 template <class Order, class T, class Exec>
-void check(Exec const& on, device_stream const& stream, extents3 e) {
+void check(Exec const& exec, device_stream const& stream, extents3 e) {
   ss::slicing_sort<Order> const op;
   tensor<T> x(e), dy(e), y(e), dx(e);
   tensor<std::uint16_t> perm(e);
@@ -50,16 +50,16 @@ void check(Exec const& on, device_stream const& stream, extents3 e) {
 
   device_tensor<T> const from(x), to(e), gradient(dy), back(e);
   device_tensor<std::uint16_t> const rows(e);
-  device_bytes const scratch(op.template workspace_bytes<T>(on, e));
+  device_bytes const scratch(op.template workspace_bytes<T>(exec, e));
   ss::workspace const lent{scratch.data(), scratch.size()};
-  op.forward(on, from.view(), to.view(), {rows.view()}, lent);
-  op.backward(on, gradient.view(), {rows.view()}, back.view(), lent);
+  op.forward(exec, from.view(), to.view(), {rows.view()}, lent);
+  op.backward(exec, gradient.view(), {rows.view()}, back.view(), lent);
   stream.wait();
   CAPTURE(e.length);
   CHECK(same_bits(to.download().elements(), y.elements()));
   CHECK(rows.download().elements() == perm.elements());
   CHECK(same_bits(back.download().elements(), dx.elements()));
-  op.forward(on, from.view(), from.view(), ss::no_saved, lent);
+  op.forward(exec, from.view(), from.view(), ss::no_saved, lent);
   stream.wait();
   CHECK(same_bits(from.download().elements(), y.elements()));
 }
@@ -68,9 +68,10 @@ void check(Exec const& on, device_stream const& stream, extents3 e) {
 template <class Order, class T>
 void check_all() {
   device_stream const stream;
-  ss::exec::cuda const on{stream.get()};
-  for (index_t length : {10, 30, 60, 120, 700}) check<Order, T>(on, stream, {2, length, 5});
-  for (index_t length : {500, 1000}) check<Order, T>(on.tune(short_runs{}), stream, {2, length, 3});
+  ss::exec::cuda const exec{stream.get()};
+  for (index_t length : {10, 30, 60, 120, 700}) check<Order, T>(exec, stream, {2, length, 5});
+  for (index_t length : {500, 1000})
+    check<Order, T>(exec.tune(short_runs{}), stream, {2, length, 3});
 }
 
 }  // namespace

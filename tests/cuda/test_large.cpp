@@ -49,10 +49,10 @@ void check_large(extents3 e, strides3 s) {
   constexpr bool narrow = sizeof(Index) == 2;
   ss::slicing_sort<pattern_order> const op(pattern_order{up});
   device_stream const stream;
-  on_stream const on{stream.get()};
+  on_stream const exec{stream.get()};
   std::size_t const value_bytes = span_of(e, s) * 2;
   std::size_t const perm_bytes = static_cast<std::size_t>(e.size()) * sizeof(Index);
-  std::size_t const scratch_bytes = op.workspace_bytes<bfloat16>(on, e);
+  std::size_t const scratch_bytes = op.workspace_bytes<bfloat16>(exec, e);
   std::size_t const need = 2 * value_bytes + perm_bytes + scratch_bytes + (std::size_t{1} << 28);
   CAPTURE(e.batch);
   CAPTURE(e.length);
@@ -63,7 +63,7 @@ void check_large(extents3 e, strides3 s) {
   tensor3<Index> const p(static_cast<Index*>(perm.data), e);
   ss::workspace const w{scratch.data, scratch_bytes};
   fill_bf16(values.data, e, s);
-  op.forward(on, x, x, {p}, w);
+  op.forward(exec, x, x, {p}, w);
   stream.wait();
   sort_faults const faults = check_bf16_sort(values.data, perm.data, narrow, e, s);
   CHECK(faults.moved == 0);
@@ -71,7 +71,7 @@ void check_large(extents3 e, strides3 s) {
   CHECK(faults.stability == 0);
   CHECK(faults.permutation == 0);
   fill_bf16(values.data, e, s);
-  op.backward(on, x, {p}, tensor3<bfloat16>(static_cast<bfloat16*>(moved.data), e, s), w);
+  op.backward(exec, x, {p}, tensor3<bfloat16>(static_cast<bfloat16*>(moved.data), e, s), w);
   stream.wait();
   CHECK(check_bf16_backward(moved.data, perm.data, narrow, e, s) == 0);
 }

@@ -30,12 +30,12 @@ TEST_CASE_TEMPLATE("lengths out of range are brought into it", T, float, bfloat1
     device_tensor<std::uint32_t> const perm(e);
     ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
     device_stream const stream;
-    on_stream const on{stream.get()};
-    device_bytes const scratch(op.workspace_bytes<T>(on, e));
+    on_stream const exec{stream.get()};
+    device_bytes const scratch(op.workspace_bytes<T>(exec, e));
     ss::workspace const w{scratch.data(), scratch.size()};
     ss::tensor1<index_t const> const l(static_cast<index_t const*>(lengths.data()), 6);
-    op.forward(on, x.view(), y.view(), {perm.view()}, w, {l});
-    op.backward(on, dy.view(), {perm.view()}, dx.view(), w, {ss::grad_mode::overwrite, l});
+    op.forward(exec, x.view(), y.view(), {perm.view()}, w, {l});
+    op.backward(exec, dy.view(), {perm.view()}, dx.view(), w, {ss::grad_mode::overwrite, l});
     stream.wait();
     CHECK(difference("y", y.download(), p.y) == "");
     CHECK(difference("perm", perm.download(), p.perm) == "");
@@ -53,20 +53,20 @@ TEST_CASE("check and workspace_bytes read no memory") {
   tensor3<float> const y(static_cast<float*>(nowhere(2)), e);
   tensor3<std::uint16_t> const perm(static_cast<std::uint16_t*>(nowhere(3)), e);
   ss::tensor1<index_t const> const lengths(static_cast<index_t const*>(nowhere(4)), e.batch);
-  on_stream const on{};
+  on_stream const exec{};
   ss::slicing_sort<pattern_order> const sort;
   ss::shuffle<> const shuffle(1);
   std::size_t const bytes =
-      std::max(sort.workspace_bytes<float>(on, e), shuffle.workspace_bytes<float>(on, e));
+      std::max(sort.workspace_bytes<float>(exec, e), shuffle.workspace_bytes<float>(exec, e));
   ss::workspace const w{nowhere(5), bytes};
-  CHECK(sort.forward(ss::exec::dry_run{on}, x, y, {perm}, w, {lengths}));
-  CHECK(sort.backward(ss::exec::dry_run{on}, x, {ss::const_index_tensor3(perm)}, y, w,
+  CHECK(sort.forward(ss::exec::dry_run{exec}, x, y, {perm}, w, {lengths}));
+  CHECK(sort.backward(ss::exec::dry_run{exec}, x, {ss::const_index_tensor3(perm)}, y, w,
                       {ss::grad_mode::accumulate, lengths}));
-  CHECK(ss::max_exchange(999).forward(ss::exec::dry_run{on}, x, y, ss::no_saved, w, {lengths}));
-  CHECK(shuffle.forward(ss::exec::dry_run{on}, x, y, w, {lengths}));
-  CHECK(ss::permute().forward(ss::exec::dry_run{on}, x, {ss::const_index_tensor3(perm)}, y, w,
+  CHECK(ss::max_exchange(999).forward(ss::exec::dry_run{exec}, x, y, ss::no_saved, w, {lengths}));
+  CHECK(shuffle.forward(ss::exec::dry_run{exec}, x, y, w, {lengths}));
+  CHECK(ss::permute().forward(ss::exec::dry_run{exec}, x, {ss::const_index_tensor3(perm)}, y, w,
                               {lengths}));
   ss::tensor1<index_t const> const too_few(lengths.data(), 2);
-  CHECK(sort.forward(ss::exec::dry_run{on}, x, y, {perm}, w, {too_few}).kind ==
+  CHECK(sort.forward(ss::exec::dry_run{exec}, x, y, {perm}, w, {too_few}).kind ==
         ss::error_kind::argument);
 }

@@ -61,8 +61,8 @@ void check_backends(Call const& call) {
   CHECK(call(cuda_exec{}) == expected);
 }
 template <class T, class Exec, class Op>
-std::vector<unsigned char> scratch_of(Exec const& on, Op const& op, extents3 e) {
-  return std::vector<unsigned char>(op.template workspace_bytes<T>(on, e));
+std::vector<unsigned char> scratch_of(Exec const& exec, Op const& op, extents3 e) {
+  return std::vector<unsigned char>(op.template workspace_bytes<T>(exec, e));
 }
 
 template <class T>
@@ -88,12 +88,12 @@ template <class T, class Op>
 void check_csp(Op const& op, extents3 e) {
   tensor<T> const x = random_tensor<T>(e, 1), dy = random_tensor<T>(e, 2);
   CAPTURE(e.length);
-  check_backends([&](auto const& on) {
+  check_backends([&](auto const& exec) {
     tensor<T> y(e), dx(e);
     std::vector<std::uint32_t> order(static_cast<std::size_t>(op.saved_extents(e).size()) + 1);
-    auto scratch = scratch_of<T>(on, op, e);
-    op.forward(on, x.view(), y.view(), {order_view(op, order, e)}, scratch);
-    op.backward(on, dy.view(), {ss::const_index_tensor3(order_view(op, order, e))}, dx.view(),
+    auto scratch = scratch_of<T>(exec, op, e);
+    op.forward(exec, x.view(), y.view(), {order_view(op, order, e)}, scratch);
+    op.backward(exec, dy.view(), {ss::const_index_tensor3(order_view(op, order, e))}, dx.view(),
                 scratch);
     return results{bytes_of(y.elements()), bytes_of(order), bytes_of(dx.elements())};
   });
@@ -105,14 +105,14 @@ void check_multi_permutation(extents3 e) {
   tensor<T> const x = random_tensor<T>(e, 3), dy = random_tensor<T>(e, 4);
   std::vector<A> const weights = {A(0.75), A(-0.25), A(-1.25)};
   ss::multi_permutation<pattern_order> const op(3, pattern_order{irregular});
-  check_backends([&](auto const& on) {
+  check_backends([&](auto const& exec) {
     tensor<T> y(e), dx(e);
     tensor<std::uint32_t> perm(e);
     std::vector<A> dweights(weights.size());
-    auto scratch = scratch_of<T>(on, op, e);
+    auto scratch = scratch_of<T>(exec, op, e);
     ss::tensor1<A const> const w(weights.data(), 3);
-    op.forward(on, x.view(), w, y.view(), {perm.view()}, scratch);
-    op.backward(on, dy.view(), x.view(), w, {perm.view()}, dx.view(),
+    op.forward(exec, x.view(), w, y.view(), {perm.view()}, scratch);
+    op.backward(exec, dy.view(), x.view(), w, {perm.view()}, dx.view(),
                 ss::tensor1<A>(dweights.data(), 3), scratch);
     return results{bytes_of(y.elements()), bytes_of(perm.elements()), bytes_of(dx.elements()),
                    bytes_of(dweights)};
@@ -131,11 +131,11 @@ void check_permute(extents3 e, index_t length) {
   });
   std::vector<index_t> const lengths(static_cast<std::size_t>(e.batch), length);
   ss::permute const op;
-  check_backends([&](auto const& on) {
+  check_backends([&](auto const& exec) {
     tensor<T> y(e), dx(e);
-    auto scratch = scratch_of<T>(on, op, e);
-    op.forward(on, x.view(), {perm.view()}, y.view(), scratch, {view_of(lengths)});
-    op.backward(on, dy.view(), {perm.view()}, dx.view(), scratch,
+    auto scratch = scratch_of<T>(exec, op, e);
+    op.forward(exec, x.view(), {perm.view()}, y.view(), scratch, {view_of(lengths)});
+    op.backward(exec, dy.view(), {perm.view()}, dx.view(), scratch,
                 {ss::grad_mode::overwrite, view_of(lengths)});
     return results{bytes_of(y.elements()), bytes_of(dx.elements())};
   });
@@ -171,11 +171,11 @@ TEST_CASE_TEMPLATE("groups larger than shared memory", T, float, double) {
   extents3 const e{1, group, 2};  // one channel is the other's reference
   tensor<T> const x = random_tensor<T>(e, 5), dy = random_tensor<T>(e, 6);
   ss::sinkhorn_csp<> const op{ss::group_size{group}, {0.5, 2}};
-  check_backends([&](auto const& on) {
+  check_backends([&](auto const& exec) {
     tensor<T> y(e), dx(e);
-    auto scratch = scratch_of<T>(on, op, e);
-    op.forward(on, x.view(), y.view(), scratch);
-    op.backward(on, dy.view(), x.view(), dx.view(), scratch);
+    auto scratch = scratch_of<T>(exec, op, e);
+    op.forward(exec, x.view(), y.view(), scratch);
+    op.backward(exec, dy.view(), x.view(), dx.view(), scratch);
     return results{bytes_of(y.elements()), bytes_of(dx.elements())};
   });
 }
@@ -187,10 +187,10 @@ TEST_CASE_TEMPLATE("columns of eight rows a thread", T, float, double, float16, 
   auto const weights =
       make_column<T>(input_kind::normal, static_cast<std::size_t>(of_weights.size()), 8);
   ss::sparse_mix<ss::topology::cdil, ss::residual::none> const op{ss::recompute};
-  check_backends([&](auto const& on) {
+  check_backends([&](auto const& exec) {
     tensor<T> y(e);
-    std::vector<unsigned char> scratch(op.template workspace_bytes<T>(on, e, of_weights));
-    op.forward(on, x.view(), ss::tensor_stack<T const>(weights.data(), of_weights), y.view(),
+    std::vector<unsigned char> scratch(op.template workspace_bytes<T>(exec, e, of_weights));
+    op.forward(exec, x.view(), ss::tensor_stack<T const>(weights.data(), of_weights), y.view(),
                ss::no_saved, scratch);
     return results{bytes_of(y.elements())};
   });

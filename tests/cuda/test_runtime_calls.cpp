@@ -28,14 +28,14 @@ TEST_CASE_TEMPLATE("operators only launch kernels", T, float, double, bfloat16) 
   for (extents3 e : call_shapes()) {
     call_memory<T> memory(e, 2, true);
     device_stream const stream;
-    on_stream const on{stream.get()};
+    on_stream const exec{stream.get()};
     for (auto const& call : memory.calls()) {
       if (!in_share()) continue;
-      device_bytes const scratch(memory.workspace_bytes(call, on));
+      device_bytes const scratch(memory.workspace_bytes(call, exec));
       for (bool first : {true, false}) {  // the first call of a kernel may load it
         memory.reset();
         start_counting();
-        memory.run(call, on, {scratch.data(), scratch.size()});
+        memory.run(call, exec, {scratch.data(), scratch.size()});
         std::string const seen = counted();
         stream.wait();
         CAPTURE(call.label);

@@ -96,17 +96,17 @@ struct pinned_bytes {
 TEST_CASE("a call returns while its stream stands still, and works on that stream alone") {
   call_memory<float> memory({2, 3000, 9}, 7, true);
   device_stream const stream, other;
-  on_stream const on{stream.get()};
+  on_stream const exec{stream.get()};
   pinned_bytes const seen(memory.outputs().size());
   std::vector<unsigned char> const untouched(seen.size, memory.untouched);
   for (auto const& call : memory.calls()) {
-    device_bytes const scratch(memory.workspace_bytes(call, on));
-    memory.run(call, on, {scratch.data(), scratch.size()});  // loads the kernels
+    device_bytes const scratch(memory.workspace_bytes(call, exec));
+    memory.run(call, exec, {scratch.data(), scratch.size()});  // loads the kernels
     stream.wait();
     memory.reset();
     gate held;
     held.hold(stream.get());
-    memory.run(call, on, {scratch.data(), scratch.size()});
+    memory.run(call, exec, {scratch.data(), scratch.size()});
     cudaError_t const state = cudaStreamQuery(stream.get());
     SLICESORT_TEST_CUDA_CALL(cudaMemcpyAsync(seen.data, memory.outputs().data(), seen.size,
                                              cudaMemcpyDeviceToHost, other.get()));

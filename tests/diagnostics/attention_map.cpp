@@ -97,10 +97,10 @@ TEST_CASE("linear attention: products of features, divided as the operator divid
   auto const check = [&](auto const& op, ss::linear_attention_inputs<double> const& in) {
     std::vector<double> y_data(static_cast<std::size_t>(of_y.size()));
     ss::tensor4<double> const y(y_data.data(), of_y);
-    ss::exec::host const on;
+    ss::exec::host const exec;
     std::vector<unsigned char> scratch(
-        op.template workspace_bytes<double>(on, of_q, of_v, in.w.extents()));
-    op.forward(on, in, y, {scratch.data(), scratch.size()}, ragged);
+        op.template workspace_bytes<double>(exec, of_q, of_v, in.w.extents()));
+    op.forward(exec, in, y, {scratch.data(), scratch.size()}, ragged);
     for (index_t b = 0; b < 2; ++b)
       for (index_t h = 0; h < 2; ++h) {
         ss::dense_matrix const map = equivalent_matrix(op, in, b, h, ragged);

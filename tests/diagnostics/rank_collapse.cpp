@@ -40,10 +40,10 @@ tensor<double> product(tensor<double> const& x, tensor<double> const& w) {
 
 template <class Op>
 tensor<double> permuted(Op const& op, tensor<double> const& x) {
-  ss::exec::host const on;
+  ss::exec::host const exec;
   tensor<double> y(x.extents());
-  guarded_workspace scratch(op.template workspace_bytes<double>(on, x.extents()));
-  op.forward(on, x.view(), y.view(), ss::no_saved, scratch.get());
+  guarded_workspace scratch(op.template workspace_bytes<double>(exec, x.extents()));
+  op.forward(exec, x.view(), y.view(), ss::no_saved, scratch.get());
   return y;
 }
 

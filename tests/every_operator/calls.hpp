@@ -87,8 +87,8 @@ struct call {
   std::function<void(any_exec const&, arguments const&)> run;
 
   // The message of its refusal.
-  std::string refusal_of(any_exec const& on, arguments const& with) const {
-    std::string const message = refusal([&] { run(on, with); });
+  std::string refusal_of(any_exec const& exec, arguments const& with) const {
+    std::string const message = refusal([&] { run(exec, with); });
     std::size_t const colon = message.find(": ");
     if (message.empty()) return message;
     CHECK(message.substr(0, colon) == name);
@@ -98,7 +98,7 @@ struct call {
 
 template <class Op>
 auto size_of(Op const& op) {
-  return [op](any_exec const& on) { return op.template workspace_bytes<double>(on, shape); };
+  return [op](any_exec const& exec) { return op.template workspace_bytes<double>(exec, shape); };
 }
 
 inline std::vector<call> calls() {
@@ -112,8 +112,8 @@ inline std::vector<call> calls() {
                    true,
                    false,
                    size_of(op),
-                   [=](any_exec const& on, arguments const& a) {
-                     op.backward(on, a.view(2, shape), {saved(a, 1)}, a.view(0, shape), a.scratch,
+                   [=](any_exec const& exec, arguments const& a) {
+                     op.backward(exec, a.view(2, shape), {saved(a, 1)}, a.view(0, shape), a.scratch,
                                  {ss::grad_mode::overwrite, a.lengths});
                    }});
   };
@@ -125,8 +125,8 @@ inline std::vector<call> calls() {
                    true,
                    false,
                    size_of(op),
-                   [=](any_exec const& on, arguments const& a) {
-                     op.forward(on, a.view(2, shape), a.view(0, shape), {saved(a, 1)}, a.scratch,
+                   [=](any_exec const& exec, arguments const& a) {
+                     op.forward(exec, a.view(2, shape), a.view(0, shape), {saved(a, 1)}, a.scratch,
                                 {a.lengths});
                    }});
     add_backward_of_saved(name, saved_name, op, saved);
@@ -139,8 +139,8 @@ inline std::vector<call> calls() {
                    true,
                    false,
                    size_of(op),
-                   [=](any_exec const& on, arguments const& a) {
-                     op.forward(on, a.view(1, shape), a.view(0, shape), a.scratch, {a.lengths});
+                   [=](any_exec const& exec, arguments const& a) {
+                     op.forward(exec, a.view(1, shape), a.view(0, shape), a.scratch, {a.lengths});
                    }});
   };
   auto const perm = [](arguments const& a, std::size_t i) {
@@ -158,8 +158,8 @@ inline std::vector<call> calls() {
                    true,
                    false,
                    size_of(op),
-                   [=](any_exec const& on, arguments const& a) {
-                     op.forward(on, a.view(2, shape), given(a, 3), a.view(0, shape), {perm(a, 1)},
+                   [=](any_exec const& exec, arguments const& a) {
+                     op.forward(exec, a.view(2, shape), given(a, 3), a.view(0, shape), {perm(a, 1)},
                                 a.scratch, {a.lengths});
                    }});
     all.push_back({"multi_permutation.backward",
@@ -168,9 +168,9 @@ inline std::vector<call> calls() {
                    true,
                    false,
                    size_of(op),
-                   [=](any_exec const& on, arguments const& a) {
-                     op.backward(on, a.view(2, shape), a.view(3, shape), given(a, 4), {perm(a, 5)},
-                                 a.view(0, shape), given(a, 1), a.scratch,
+                   [=](any_exec const& exec, arguments const& a) {
+                     op.backward(exec, a.view(2, shape), a.view(3, shape), given(a, 4),
+                                 {perm(a, 5)}, a.view(0, shape), given(a, 1), a.scratch,
                                  {ss::grad_mode::overwrite, a.lengths});
                    }});
   }
@@ -182,8 +182,8 @@ inline std::vector<call> calls() {
                    true,
                    false,
                    size_of(op),
-                   [=](any_exec const& on, arguments const& a) {
-                     op.forward(on, a.view(2, shape), {perm(a, 1)}, a.view(0, shape), a.scratch,
+                   [=](any_exec const& exec, arguments const& a) {
+                     op.forward(exec, a.view(2, shape), {perm(a, 1)}, a.view(0, shape), a.scratch,
                                 {a.lengths});
                    }});
     add_backward_of_saved("permute", "perm", op, perm);
@@ -199,8 +199,8 @@ inline std::vector<call> calls() {
                    true,
                    false,
                    size_of(op),
-                   [=](any_exec const& on, arguments const& a) {
-                     op.backward(on, a.view(1, shape), a.view(0, shape), a.scratch,
+                   [=](any_exec const& exec, arguments const& a) {
+                     op.backward(exec, a.view(1, shape), a.view(0, shape), a.scratch,
                                  {ss::grad_mode::overwrite, a.lengths});
                    }});
   };
@@ -224,15 +224,15 @@ inline std::vector<call> calls() {
                    true,
                    false,
                    size_of(op),
-                   [=](any_exec const& on, arguments const& a) {
-                     op.backward(on, a.view(1, shape), a.view(2, shape), a.view(0, shape),
+                   [=](any_exec const& exec, arguments const& a) {
+                     op.backward(exec, a.view(1, shape), a.view(2, shape), a.view(0, shape),
                                  a.scratch, {ss::grad_mode::overwrite, a.lengths});
                    }});
   }
   {
     ss::sparse_mix<ss::topology::cdil> const op;
-    auto const size = [=](any_exec const& on) {
-      return op.workspace_bytes<double>(on, shape, weights);
+    auto const size = [=](any_exec const& exec) {
+      return op.workspace_bytes<double>(exec, shape, weights);
     };
     auto const states = [=](arguments const& a, std::size_t i) {
       return a.view(i, op.saved_extents(shape, weights));
@@ -243,8 +243,8 @@ inline std::vector<call> calls() {
                    true,
                    false,
                    size,
-                   [=](any_exec const& on, arguments const& a) {
-                     op.forward(on, a.view(2, shape), a.view(3, weights), a.view(0, shape),
+                   [=](any_exec const& exec, arguments const& a) {
+                     op.forward(exec, a.view(2, shape), a.view(3, weights), a.view(0, shape),
                                 {states(a, 1)}, a.scratch, {a.lengths});
                    }});
     all.push_back({"sparse_mix.backward",
@@ -253,8 +253,8 @@ inline std::vector<call> calls() {
                    true,
                    false,
                    size,
-                   [=](any_exec const& on, arguments const& a) {
-                     op.backward(on, a.view(2, shape), a.view(3, shape), a.view(4, weights),
+                   [=](any_exec const& exec, arguments const& a) {
+                     op.backward(exec, a.view(2, shape), a.view(3, shape), a.view(4, weights),
                                  {states(a, 5)}, a.view(0, shape), a.view(1, weights), a.scratch,
                                  {ss::grad_mode::overwrite, a.lengths});
                    }});
@@ -263,8 +263,8 @@ inline std::vector<call> calls() {
     auto const state = [=](arguments const& a, std::size_t i) {
       return a.view(i, op.saved_extents(heads, heads));
     };
-    auto const size = [=](any_exec const& on) {
-      return op.template workspace_bytes<double>(on, heads, heads);
+    auto const size = [=](any_exec const& exec) {
+      return op.template workspace_bytes<double>(exec, heads, heads);
     };
     auto const inputs = [](arguments const& a, std::size_t i) {
       return ss::attention_inputs<double>{
@@ -276,8 +276,8 @@ inline std::vector<call> calls() {
                    true,
                    true,
                    size,
-                   [=](any_exec const& on, arguments const& a) {
-                     op.forward(on, inputs(a, 2), a.view(0, heads), {state(a, 1)}, a.scratch,
+                   [=](any_exec const& exec, arguments const& a) {
+                     op.forward(exec, inputs(a, 2), a.view(0, heads), {state(a, 1)}, a.scratch,
                                 ss::lengths(a.lengths, a.query_lengths));
                    }});
     all.push_back({"softmax_attention.backward",
@@ -286,8 +286,8 @@ inline std::vector<call> calls() {
                    true,
                    true,
                    size,
-                   [=](any_exec const& on, arguments const& a) {
-                     op.backward(on, a.view(6, heads), inputs(a, 3), a.view(7, heads),
+                   [=](any_exec const& exec, arguments const& a) {
+                     op.backward(exec, a.view(6, heads), inputs(a, 3), a.view(7, heads),
                                  {state(a, 8)},
                                  {a.view(0, heads), a.view(1, heads), a.view(2, heads)}, a.scratch,
                                  ss::lengths(a.lengths, a.query_lengths));
@@ -300,8 +300,8 @@ inline std::vector<call> calls() {
       return ss::linear_attention_inputs<double>{
           a.view(i, heads), a.view(i + 1, heads), a.view(i + 2, heads), {}};
     };
-    auto const size = [=](any_exec const& on) {
-      return op.template workspace_bytes<double>(on, heads, heads);
+    auto const size = [=](any_exec const& exec) {
+      return op.template workspace_bytes<double>(exec, heads, heads);
     };
     all.push_back({"linear_attention.forward",
                    {"y", "q", "k", "v"},
@@ -309,8 +309,8 @@ inline std::vector<call> calls() {
                    true,
                    true,
                    size,
-                   [=](any_exec const& on, arguments const& a) {
-                     op.forward(on, inputs(a, 1), a.view(0, heads), a.scratch,
+                   [=](any_exec const& exec, arguments const& a) {
+                     op.forward(exec, inputs(a, 1), a.view(0, heads), a.scratch,
                                 ss::lengths(a.lengths, a.query_lengths));
                    }});
     all.push_back({"linear_attention.backward",
@@ -319,8 +319,8 @@ inline std::vector<call> calls() {
                    true,
                    true,
                    size,
-                   [=](any_exec const& on, arguments const& a) {
-                     op.backward(on, a.view(6, heads), inputs(a, 3),
+                   [=](any_exec const& exec, arguments const& a) {
+                     op.backward(exec, a.view(6, heads), inputs(a, 3),
                                  {a.view(0, heads), a.view(1, heads), a.view(2, heads)}, a.scratch,
                                  ss::lengths(a.lengths, a.query_lengths));
                    }});
@@ -328,17 +328,18 @@ inline std::vector<call> calls() {
   add_linear(ss::linear_attention<>{});
   add_linear(
       ss::linear_attention{ss::feature::relu{}, ss::divisor::none{}, ss::direction::causal{}});
-  all.push_back(
-      {"merge_attention.forward",
-       {"y", "state", "parts[0].y", "parts[0].state"},
-       2,
-       false,
-       false,
-       [](any_exec const& on) { return ss::merge_attention::workspace_bytes<double>(on, heads); },
-       [](any_exec const& on, arguments const& a) {
-         ss::merge_attention{}.forward(on, {{a.view(2, heads), a.view(3, numbers)}},
-                                       a.view(0, heads), {a.view(1, numbers)}, a.scratch);
-       }});
+  all.push_back({"merge_attention.forward",
+                 {"y", "state", "parts[0].y", "parts[0].state"},
+                 2,
+                 false,
+                 false,
+                 [](any_exec const& exec) {
+                   return ss::merge_attention::workspace_bytes<double>(exec, heads);
+                 },
+                 [](any_exec const& exec, arguments const& a) {
+                   ss::merge_attention{}.forward(exec, {{a.view(2, heads), a.view(3, numbers)}},
+                                                 a.view(0, heads), {a.view(1, numbers)}, a.scratch);
+                 }});
   return all;
 }
 

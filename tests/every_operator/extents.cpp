@@ -90,8 +90,8 @@ auto index_output(extents3 e) { return ss::tensor3<std::uint32_t>(nullptr, e); }
 // f(on, inputs) for every backend and form of inputs.
 template <class F>
 void for_each_way(F const& f) {
-  for_each_backend_untuned([&](any_exec const& on) {
-    for (bool there : {true, false}) f(on, repeated(there));
+  for_each_backend_untuned([&](any_exec const& exec) {
+    for (bool there : {true, false}) f(exec, repeated(there));
   });
 }
 
@@ -118,11 +118,11 @@ struct outcomes {
 template <class Op, class Forward, class Backward>
 void check_calls(Op const& op, Forward const& forward, Backward const& backward) {
   outcomes found;
-  for_each_way([&](any_exec const& on, repeated const& in) {
+  for_each_way([&](any_exec const& exec, repeated const& in) {
     for_each_shape([&](extents3 e) {
-      auto const size = [&] { return op.template workspace_bytes<float>(on, e); };
-      found.add(size, [&](ss::workspace w) { forward(on, in, e, w); });
-      found.add(size, [&](ss::workspace w) { backward(on, in, e, w); });
+      auto const size = [&] { return op.template workspace_bytes<float>(exec, e); };
+      found.add(size, [&](ss::workspace w) { forward(exec, in, e, w); });
+      found.add(size, [&](ss::workspace w) { backward(exec, in, e, w); });
     });
   });
   found.check();
@@ -160,53 +160,54 @@ TEST_CASE("operators on one tensor") {
   ss::slicing_sort<pattern_order> const sort;
   check_calls(
       sort,
-      [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-        sort.forward(on, in.of<float>(e), output(e), {index_output(e)}, w, options(in, e));
+      [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
+        sort.forward(exec, in.of<float>(e), output(e), {index_output(e)}, w, options(in, e));
       },
-      [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-        sort.backward(on, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w, options(in, e));
+      [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
+        sort.backward(exec, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w,
+                      options(in, e));
       });
   ss::multi_permutation<pattern_order> const powers(3);
   check_calls(
       powers,
-      [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-        powers.forward(on, in.of<float>(e), ss::uniform_weights, output(e), {index_output(e)}, w,
+      [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
+        powers.forward(exec, in.of<float>(e), ss::uniform_weights, output(e), {index_output(e)}, w,
                        options(in, e));
       },
-      [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-        powers.backward(on, in.of<float>(e), ss::uniform_weights, {in.of<std::uint32_t>(e)},
+      [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
+        powers.backward(exec, in.of<float>(e), ss::uniform_weights, {in.of<std::uint32_t>(e)},
                         output(e), w, options(in, e));
       });
   ss::permute const permute;
   check_calls(
       permute,
-      [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-        permute.forward(on, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w,
+      [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
+        permute.forward(exec, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w,
                         options(in, e));
       },
-      [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-        permute.backward(on, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w,
+      [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
+        permute.backward(exec, in.of<float>(e), {in.of<std::uint32_t>(e)}, output(e), w,
                          options(in, e));
       });
   ss::max_exchange const exchange;
   check_calls(
       exchange,
-      [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-        exchange.forward(on, in.of<float>(e), output(e), {index_output({e.batch, 1, e.channels})},
+      [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
+        exchange.forward(exec, in.of<float>(e), output(e), {index_output({e.batch, 1, e.channels})},
                          w, options(in, e));
       },
-      [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-        exchange.backward(on, in.of<float>(e), {in.of<std::uint32_t>({e.batch, 1, e.channels})},
+      [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
+        exchange.backward(exec, in.of<float>(e), {in.of<std::uint32_t>({e.batch, 1, e.channels})},
                           output(e), w, options(in, e));
       });
   auto const check_shuffle = [](auto const& shuffle) {
     check_calls(
         shuffle,
-        [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-          shuffle.forward(on, in.of<float>(e), output(e), w, options(in, e));
+        [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
+          shuffle.forward(exec, in.of<float>(e), output(e), w, options(in, e));
         },
-        [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-          shuffle.backward(on, in.of<float>(e), output(e), w, options(in, e));
+        [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
+          shuffle.backward(exec, in.of<float>(e), output(e), w, options(in, e));
         });
   };
   check_shuffle(ss::shuffle<ss::shared_by_channels>(5));
@@ -217,13 +218,13 @@ TEST_CASE("csp and sinkhorn_csp") {
   auto const check_csp = [](auto const& csp) {
     check_calls(
         csp,
-        [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
+        [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
           ss::tensor3<std::uint8_t> const order(nullptr, csp.saved_extents(e));
-          csp.forward(on, in.of<float>(e), output(e), {order}, w, options(in, e));
+          csp.forward(exec, in.of<float>(e), output(e), {order}, w, options(in, e));
         },
-        [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-          csp.backward(on, in.of<float>(e), {in.of<std::uint8_t>(csp.saved_extents(e))}, output(e),
-                       w, options(in, e));
+        [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
+          csp.backward(exec, in.of<float>(e), {in.of<std::uint8_t>(csp.saved_extents(e))},
+                       output(e), w, options(in, e));
         });
   };
   for (index_t number : {index_t{1}, index_t{2}, index_t{3}, index_t{1} << 62}) {
@@ -232,11 +233,11 @@ TEST_CASE("csp and sinkhorn_csp") {
     ss::sinkhorn_csp const relaxed{ss::group_size{number}, ss::sinkhorn{0.5, 3}};
     check_calls(
         relaxed,
-        [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-          relaxed.forward(on, in.of<float>(e), output(e), w, options(in, e));
+        [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
+          relaxed.forward(exec, in.of<float>(e), output(e), w, options(in, e));
         },
-        [&](any_exec const& on, repeated in, extents3 e, ss::workspace w) {
-          relaxed.backward(on, in.of<float>(e), in.of<float>(e), output(e), w, options(in, e));
+        [&](any_exec const& exec, repeated in, extents3 e, ss::workspace w) {
+          relaxed.backward(exec, in.of<float>(e), in.of<float>(e), output(e), w, options(in, e));
         });
   }
 }
@@ -244,19 +245,19 @@ TEST_CASE("csp and sinkhorn_csp") {
 TEST_CASE("sparse_mix") {
   outcomes found;
   auto const check = [&](auto const& op, index_t factors, index_t links) {
-    for_each_way([&](any_exec const& on, repeated const& in) {
+    for_each_way([&](any_exec const& exec, repeated const& in) {
       for_each_shape([&](extents3 e) {
         stack_extents const w{factors, e.batch, e.length, links}, states = op.saved_extents(e, w);
-        auto const size = [&] { return op.template workspace_bytes<float>(on, e, w); };
+        auto const size = [&] { return op.template workspace_bytes<float>(exec, e, w); };
         found.add(size, [&](ss::workspace scratch) {
-          op.forward(on, in.of<float>(e), in.of<float>(w), output(e), {output(states)}, scratch);
+          op.forward(exec, in.of<float>(e), in.of<float>(w), output(e), {output(states)}, scratch);
         });
         found.add(size, [&](ss::workspace scratch) {
-          op.backward(on, in.of<float>(e), in.of<float>(w), output(e), scratch);
+          op.backward(exec, in.of<float>(e), in.of<float>(w), output(e), scratch);
         });
         found.add(size, [&](ss::workspace scratch) {
-          op.backward(on, in.of<float>(e), in.of<float>(e), in.of<float>(w), {in.of<float>(states)},
-                      output(e), output(w), scratch);
+          op.backward(exec, in.of<float>(e), in.of<float>(e), in.of<float>(w),
+                      {in.of<float>(states)}, output(e), output(w), scratch);
         });
       });
     });
@@ -288,18 +289,19 @@ extents4 results_of(extents4 q, extents4 v) { return {q.batch, q.heads, q.length
 template <class Op>
 void check_softmax(Op const& op) {
   outcomes found;
-  for_each_way([&](any_exec const& on, repeated const& in) {
+  for_each_way([&](any_exec const& exec, repeated const& in) {
     for_each_pair_of_shapes([&](extents4 q, extents4 v) {
       extents4 const k = keys_of(q, v), y = results_of(q, v), state = op.saved_extents(q, v);
       ss::attention_inputs<float> const inputs{
           in.of<float>(q), in.of<float>(k), in.of<float>(v), {}};
-      auto const size = [&] { return op.template workspace_bytes<float>(on, q, v); };
+      auto const size = [&] { return op.template workspace_bytes<float>(exec, q, v); };
       found.add(size,
-                [&](ss::workspace w) { op.forward(on, inputs, output(y), {output(state)}, w); });
-      found.add(size, [&](ss::workspace w) { op.forward(on, inputs, output(y), ss::no_saved, w); });
+                [&](ss::workspace w) { op.forward(exec, inputs, output(y), {output(state)}, w); });
+      found.add(size,
+                [&](ss::workspace w) { op.forward(exec, inputs, output(y), ss::no_saved, w); });
       auto const backward = [&](ss::attention_gradients<float> const& to) {
         found.add(size, [&](ss::workspace w) {
-          op.backward(on, in.of<float>(y), inputs, in.of<float>(y), {in.of<float>(state)}, to, w);
+          op.backward(exec, in.of<float>(y), inputs, in.of<float>(y), {in.of<float>(state)}, to, w);
         });
       };
       backward({output(q), output(k), output(v)});
@@ -313,15 +315,16 @@ void check_softmax(Op const& op) {
 template <class Op>
 void check_linear(Op const& op) {
   outcomes found;
-  for_each_way([&](any_exec const& on, repeated const& in) {
+  for_each_way([&](any_exec const& exec, repeated const& in) {
     for_each_pair_of_shapes([&](extents4 q, extents4 v) {
       extents4 const k = keys_of(q, v), y = results_of(q, v);
       ss::linear_attention_inputs<float> const inputs{
           in.of<float>(q), in.of<float>(k), in.of<float>(v), {}};
-      auto const size = [&] { return op.template workspace_bytes<float>(on, q, v); };
-      found.add(size, [&](ss::workspace w) { op.forward(on, inputs, output(y), w); });
+      auto const size = [&] { return op.template workspace_bytes<float>(exec, q, v); };
+      found.add(size, [&](ss::workspace w) { op.forward(exec, inputs, output(y), w); });
       auto const backward = [&](ss::linear_attention_gradients<float> const& to) {
-        found.add(size, [&](ss::workspace w) { op.backward(on, in.of<float>(y), inputs, to, w); });
+        found.add(size,
+                  [&](ss::workspace w) { op.backward(exec, in.of<float>(y), inputs, to, w); });
       };
       backward({output(q), output(k), output(v)});
       backward({{}, {}, output(v)});
@@ -346,17 +349,17 @@ TEST_CASE_TEMPLATE("linear_attention with random features", Feature, ss::feature
                    ss::feature::random_fourier) {
   ss::linear_attention<Feature> const op;
   outcomes found;
-  for_each_way([&](any_exec const& on, repeated const& in) {
+  for_each_way([&](any_exec const& exec, repeated const& in) {
     for_each_shape([&](extents3 w) {
       for (index_t length : sizes)
         for (index_t values : sizes) {
           extents4 const q{1, w.batch, length, w.channels}, v{1, w.batch, length, values};
           ss::linear_attention_inputs<float> const inputs{in.of<float>(q), in.of<float>(q),
                                                           in.of<float>(v), in.of<float>(w)};
-          auto const size = [&] { return op.template workspace_bytes<float>(on, q, v, w, w); };
-          found.add(size, [&](ss::workspace s) { op.forward(on, inputs, output(v), s); });
+          auto const size = [&] { return op.template workspace_bytes<float>(exec, q, v, w, w); };
+          found.add(size, [&](ss::workspace s) { op.forward(exec, inputs, output(v), s); });
           found.add(size, [&](ss::workspace s) {
-            op.backward(on, in.of<float>(v), inputs, {output(q), output(q), output(v), output(w)},
+            op.backward(exec, in.of<float>(v), inputs, {output(q), output(q), output(v), output(w)},
                         s);
           });
         }
@@ -368,14 +371,14 @@ TEST_CASE_TEMPLATE("linear_attention with random features", Feature, ss::feature
 TEST_CASE("merge_attention") {
   ss::merge_attention const op;
   outcomes found;
-  for_each_way([&](any_exec const& on, repeated const& in) {
+  for_each_way([&](any_exec const& exec, repeated const& in) {
     for_each_shape([&](extents3 e) {
       for (index_t heads : sizes) {
         extents4 const y{e.batch, heads, e.length, e.channels}, state{e.batch, heads, e.length, 2};
         ss::attention_part<float> const part{in.of<float>(y), in.of<float>(state)};
-        found.add([&] { return op.workspace_bytes<float>(on, y); },
+        found.add([&] { return op.workspace_bytes<float>(exec, y); },
                   [&](ss::workspace w) {
-                    op.forward(on, {part, part}, output(y), {output(state)}, w);
+                    op.forward(exec, {part, part}, output(y), {output(state)}, w);
                   });
       }
     });

@@ -57,14 +57,14 @@ void fill_indices(call const& one, arguments& with) {
 template <class F>
 void for_each_call(F const& f) {
   for (call const& one : calls())
-    for_each_backend_untuned([&](any_exec const& on) {
+    for_each_backend_untuned([&](any_exec const& exec) {
       CAPTURE(std::string(one.name));
-      CAPTURE(describe_exec(on));
+      CAPTURE(describe_exec(exec));
       arguments with(one.tensors.size());
       fill_indices(one, with);
-      std::vector<std::byte> scratch(one.workspace_bytes(on));
+      std::vector<std::byte> scratch(one.workspace_bytes(exec));
       with.scratch = scratch;
-      f(on, one, with);
+      f(exec, one, with);
     });
 }
 
@@ -72,7 +72,7 @@ void for_each_call(F const& f) {
 
 TEST_CASE("a workspace in a tensor") {
   std::size_t refused = 0;
-  for_each_call([&](any_exec const& on, call const& one, arguments& with) {
+  for_each_call([&](any_exec const& exec, call const& one, arguments& with) {
     if (with.scratch.bytes == 0) return;
     std::size_t const bytes = with.scratch.bytes;
     for (std::size_t i = 0; i < one.tensors.size(); ++i) {
@@ -84,11 +84,11 @@ TEST_CASE("a workspace in a tensor") {
       std::memcpy(with[i], tensor, arguments::most_bytes);
       std::string const want = std::string("workspace overlaps ") + one.tensors[i] + " (";
       with.scratch.data = with[i] - bytes;
-      CHECK(one.refusal_of(on, with) == "");
+      CHECK(one.refusal_of(exec, with) == "");
       with.scratch.data = with[i] - bytes + 1;
-      CHECK(says(one.refusal_of(on, with), want.c_str()));
+      CHECK(says(one.refusal_of(exec, with), want.c_str()));
       with.scratch.data = with[i] = both.data() + (64 - (address - bytes) % 64);
-      CHECK(says(one.refusal_of(on, with), want.c_str()));
+      CHECK(says(one.refusal_of(exec, with), want.c_str()));
       with[i] = tensor;
       ++refused;
     }
@@ -97,7 +97,7 @@ TEST_CASE("a workspace in a tensor") {
 }
 
 TEST_CASE("lengths in an output") {
-  for_each_call([&](any_exec const& on, call const& one, arguments& with) {
+  for_each_call([&](any_exec const& exec, call const& one, arguments& with) {
     for (bool queries : {false, true}) {
       if (!(queries ? one.takes_query_lengths : one.takes_lengths)) continue;
       auto& lengths = queries ? with.query_lengths : with.lengths;
@@ -106,39 +106,39 @@ TEST_CASE("lengths in an output") {
         auto* const within = reinterpret_cast<index_t*>(with[i]);
         within[0] = within[1] = 5;
         lengths = {within, 2};
-        CHECK(
-            says(one.refusal_of(on, with), (name + " overlaps " + one.tensors[i] + " (").c_str()));
+        CHECK(says(one.refusal_of(exec, with),
+                   (name + " overlaps " + one.tensors[i] + " (").c_str()));
         lengths = {within - 2, 2};
         within[-2] = within[-1] = 5;
-        CHECK(one.refusal_of(on, with) == "");
+        CHECK(one.refusal_of(exec, with) == "");
       }
       // Shared by all samples, and strides that leave memory.
       std::vector<index_t> memory = {5, 7, 4};
       lengths = {memory.data(), 2, 0};
-      CHECK(one.refusal_of(on, with) == "");
+      CHECK(one.refusal_of(exec, with) == "");
       lengths = {memory.data(), 2, 2};
-      CHECK(one.refusal_of(on, with) == "");
+      CHECK(one.refusal_of(exec, with) == "");
       for (index_t stride : {index_t{-1}, std::numeric_limits<index_t>::min()}) {
         lengths = {memory.data() + 1, 2, stride};
-        CHECK(one.refusal_of(on, with) ==
+        CHECK(one.refusal_of(exec, with) ==
               name + ".stride is " + std::to_string(stride) + ", must be zero or positive");
       }
       lengths = {memory.data(), 2, std::numeric_limits<index_t>::max()};
-      CHECK(says(one.refusal_of(on, with), (name + " [1, 2, 1] spans more").c_str()));
+      CHECK(says(one.refusal_of(exec, with), (name + " [1, 2, 1] spans more").c_str()));
       lengths = {reinterpret_cast<index_t*>(reinterpret_cast<std::byte*>(memory.data()) + 4), 2};
-      CHECK(says(one.refusal_of(on, with), (name + ".data is ").c_str()));
+      CHECK(says(one.refusal_of(exec, with), (name + ".data is ").c_str()));
       lengths = {};
     }
   });
 }
 
 TEST_CASE("addresses that are no multiple of the alignment") {
-  for_each_call([&](any_exec const& on, call const& one, arguments& with) {
-    CHECK(one.refusal_of(on, with) == "");
+  for_each_call([&](any_exec const& exec, call const& one, arguments& with) {
+    CHECK(one.refusal_of(exec, with) == "");
     for (std::size_t i = 0; i < one.tensors.size(); ++i) {
       if (std::string(one.tensors[i]) == "order") continue;  // of bytes
       ++with[i];
-      std::string const message = one.refusal_of(on, with);
+      std::string const message = one.refusal_of(exec, with);
       CHECK(says(message, (std::string(one.tensors[i]) + ".data is 0x").c_str()));
       CHECK(says(message, ", must be a multiple of "));
       --with[i];
@@ -162,13 +162,13 @@ TEST_CASE("lengths that change after the check") {
           test_executor executor{test_executor::way::forwards, [&, calls = 0]() mutable {
                                    if (calls++ == countdown) lengths = {value, value};
                                  }};
-          any_exec const on(executor, 2, set);
+          any_exec const exec(executor, 2, set);
           arguments with(one.tensors.size());
-          std::vector<std::byte> scratch(one.workspace_bytes(on), std::byte{0xff});
+          std::vector<std::byte> scratch(one.workspace_bytes(exec), std::byte{0xff});
           with.scratch = scratch;
           with.lengths = {lengths.data(), 2};
           if (one.takes_query_lengths) with.query_lengths = with.lengths;
-          CHECK(one.refusal_of(on, with) == "");
+          CHECK(one.refusal_of(exec, with) == "");
           CHECK(with.red_zones_untouched());
           changed += lengths[0] == value;
         }

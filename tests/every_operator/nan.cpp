@@ -58,9 +58,9 @@ void check_call(std::uint64_t number, Run const& run) {
   auto const want = run(ss::exec::host{1, ss::isa::portable});
   check_sums(want.elements);
   check_sums(want.of_weights);
-  auto const check = [&](any_exec const& on) {
-    auto const got = run(on);
-    CAPTURE(describe_exec(on));
+  auto const check = [&](any_exec const& exec) {
+    auto const got = run(exec);
+    CAPTURE(describe_exec(exec));
     CHECK(same_bits(got.elements, want.elements));
     CHECK(same_bits(got.of_weights, want.of_weights));
   };
@@ -91,10 +91,10 @@ tensor<T> some_special(extents3 e, std::uint64_t seed) {
 template <class T, class Backward>
 void check_accumulation(extents3 e, Backward const& backward) {
   tensor<T> const dy = some_special<T>(e, 1), before = some_special<T>(e, 2);
-  check_call(static_cast<std::uint64_t>(e.length), [&](any_exec const& on) {
+  check_call(static_cast<std::uint64_t>(e.length), [&](any_exec const& exec) {
     tensor<T> dx = before, twice = dy;
-    backward(on, std::as_const(dy).view(), dx.view());
-    backward(on, std::as_const(twice).view(), twice.view());
+    backward(exec, std::as_const(dy).view(), dx.view());
+    backward(exec, std::as_const(twice).view(), twice.view());
     sums_of_call<T> sums{dx.elements(), {}};
     sums.append(twice.elements());
     return sums;
@@ -108,13 +108,13 @@ constexpr ss::backward_options add{ss::grad_mode::accumulate};
 TEST_CASE_TEMPLATE("slicing_sort", T, float, double, float16, bfloat16) {
   for (extents3 e : {extents3{2, 50, 37}, extents3{1, 3000, 3}}) {
     ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
-    check_accumulation<T>(e, [&](any_exec const& on, auto dy, auto dx) {
-      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+    check_accumulation<T>(e, [&](any_exec const& exec, auto dy, auto dx) {
+      guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
       tensor<T> y(e);
       tensor<std::uint16_t> perm(e);
       tensor<T> const x = some_special<T>(e, 3);
-      op.forward(on, x.view(), y.view(), {perm.view()}, scratch.get());
-      op.backward(on, dy, {perm.view()}, dx, scratch.get(), add);
+      op.forward(exec, x.view(), y.view(), {perm.view()}, scratch.get());
+      op.backward(exec, dy, {perm.view()}, dx, scratch.get(), add);
     });
   }
 }
@@ -127,9 +127,9 @@ TEST_CASE_TEMPLATE("permute", T, float, double, float16, bfloat16) {
       perm(b, n, c) = static_cast<std::uint16_t>((7 * n + b + c) % e.length);
     });
     ss::permute const op;
-    check_accumulation<T>(e, [&](any_exec const& on, auto dy, auto dx) {
-      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
-      op.backward(on, dy, {perm.view()}, dx, scratch.get(), add);
+    check_accumulation<T>(e, [&](any_exec const& exec, auto dy, auto dx) {
+      guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+      op.backward(exec, dy, {perm.view()}, dx, scratch.get(), add);
     });
   }
 }
@@ -137,9 +137,9 @@ TEST_CASE_TEMPLATE("permute", T, float, double, float16, bfloat16) {
 TEST_CASE_TEMPLATE("shuffle", T, float, double, float16, bfloat16) {
   for (extents3 e : {extents3{2, 50, 37}, extents3{1, 3000, 3}}) {
     auto const check = [&](auto const& op) {
-      check_accumulation<T>(e, [&](any_exec const& on, auto dy, auto dx) {
-        guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
-        op.backward(on, dy, dx, scratch.get(), add);
+      check_accumulation<T>(e, [&](any_exec const& exec, auto dy, auto dx) {
+        guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+        op.backward(exec, dy, dx, scratch.get(), add);
       });
     };
     check(ss::shuffle<ss::shared_by_channels>(5));
@@ -152,16 +152,16 @@ TEST_CASE_TEMPLATE("max_exchange", T, float, double, float16, bfloat16) {
   tensor<std::uint16_t> maximum({2, 1, 37});
   random_stream random(1);
   for (std::uint16_t& row : maximum.elements()) row = static_cast<std::uint16_t>(random.below(50));
-  check_accumulation<T>(e, [&](any_exec const& on, auto dy, auto dx) {
-    ss::max_exchange(3).backward(on, dy, {std::as_const(maximum).view()}, dx, {}, add);
+  check_accumulation<T>(e, [&](any_exec const& exec, auto dy, auto dx) {
+    ss::max_exchange(3).backward(exec, dy, {std::as_const(maximum).view()}, dx, {}, add);
   });
 }
 
 TEST_CASE_TEMPLATE("csp", T, float, double, float16, bfloat16) {
   extents3 const e{2, 700, 37};
   auto const check = [&](auto const& op) {
-    check_accumulation<T>(e, [&](any_exec const& on, auto dy, auto dx) {
-      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+    check_accumulation<T>(e, [&](any_exec const& exec, auto dy, auto dx) {
+      guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
       std::vector<std::uint16_t> order(static_cast<std::size_t>(e.size()));
       auto const saved = [&]() -> ss::index_tensor3 {
         if (op.saved_width(e) == ss::index_width::bits16)
@@ -171,8 +171,8 @@ TEST_CASE_TEMPLATE("csp", T, float, double, float16, bfloat16) {
       }();
       tensor<T> y(e);
       tensor<T> const x = some_special<T>(e, 3);
-      op.forward(on, x.view(), y.view(), {saved}, scratch.get());
-      op.backward(on, dy, {saved}, dx, scratch.get(), add);
+      op.forward(exec, x.view(), y.view(), {saved}, scratch.get());
+      op.backward(exec, dy, {saved}, dx, scratch.get(), add);
     });
   };
   pattern_order const order{irregular};
@@ -192,17 +192,17 @@ TEST_CASE_TEMPLATE("multi_permutation", T, float, double, float16, bfloat16) {
       for (bool uniform : {false, true}) {
         tensor<T> const x = some_special<T>(e, 4), dy = some_special<T>(e, 5),
                         before = some_special<T>(e, 6);
-        check_call(static_cast<std::uint64_t>(e.length) + uniform, [&](any_exec const& on) {
-          guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+        check_call(static_cast<std::uint64_t>(e.length) + uniform, [&](any_exec const& exec) {
+          guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
           tensor<T> y(e), dx = before, dx_alone = before;
           tensor<std::uint16_t> perm(e);
           std::vector<A> dweights = some_special<A>(terms, 7);
           ss::tensor1<A> const to(dweights.data(), terms);
           auto const call = [&](auto w) {
-            op.forward(on, x.view(), w, y.view(), {perm.view()}, scratch.get());
-            op.backward(on, dy.view(), x.view(), w, {perm.view()}, dx.view(), to, scratch.get(),
+            op.forward(exec, x.view(), w, y.view(), {perm.view()}, scratch.get());
+            op.backward(exec, dy.view(), x.view(), w, {perm.view()}, dx.view(), to, scratch.get(),
                         mode);
-            op.backward(on, dy.view(), w, {perm.view()}, dx_alone.view(), scratch.get(), mode);
+            op.backward(exec, dy.view(), w, {perm.view()}, dx_alone.view(), scratch.get(), mode);
           };
           if (uniform)
             call(ss::uniform_weights);
@@ -232,11 +232,11 @@ TEST_CASE_TEMPLATE("sinkhorn_csp", T, float, double) {
   x(1, 3, reference) = random_nan<T>(random);
   dy(0, 30, 5) = random_nan<T>(random);
   for (ss::grad_mode mode : both_modes)
-    check_call(11, [&](any_exec const& on) {
-      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+    check_call(11, [&](any_exec const& exec) {
+      guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
       tensor<T> y(e), dx = before;
-      op.forward(on, std::as_const(x).view(), y.view(), scratch.get());
-      op.backward(on, std::as_const(dy).view(), std::as_const(x).view(), dx.view(), scratch.get(),
+      op.forward(exec, std::as_const(x).view(), y.view(), scratch.get());
+      op.backward(exec, std::as_const(dy).view(), std::as_const(x).view(), dx.view(), scratch.get(),
                   mode);
       sums_of_call<T> sums{dx.elements(), {}};
       for_each_position(e, [&](index_t b, index_t n, index_t c) {

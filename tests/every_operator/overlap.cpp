@@ -77,27 +77,27 @@ TEST_CASE("views share memory if they share a byte") {
 }
 
 TEST_CASE("calls whose views share nothing, or are the same") {
-  for_each_backend_untuned([&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
+  for_each_backend_untuned([&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
     std::vector<float> packed(4 * 10), rest(200);
     // In place: the stride of an axis of one element may be anything.
     ss::slicing_sort<pattern_order> const sort;
     extents3 const e{1, 4, 2};
-    std::vector<std::byte> scratch(sort.workspace_bytes<float>(on, e));
+    std::vector<std::byte> scratch(sort.workspace_bytes<float>(exec, e));
     ss::tensor3<float> const x(packed.data(), e);
     for (index_t unused :
          {index_t{0}, index_t{1}, index_t{12345}, std::numeric_limits<index_t>::min()}) {
       ss::tensor3<float> const y(packed.data(), e, {unused, 2, 1});
       for (std::size_t i = 0; i < 8; ++i) packed[i] = static_cast<float>(8 - i);
-      sort.forward(on, x, y, ss::no_saved, scratch);
+      sort.forward(exec, x, y, ss::no_saved, scratch);
       for (std::size_t i = 0; i < 8; ++i)
         CHECK(packed[i] == static_cast<float>(i / 2 * 2 + 2 - i % 2));
     }
     ss::tensor3<float> const first(packed.data(), e, {24, 6, 1}),
         second(packed.data() + 3, e, {0, 6, 1});
-    CHECK(sort.forward(ss::exec::dry_run{on}, first, second, ss::no_saved, scratch));
+    CHECK(sort.forward(ss::exec::dry_run{exec}, first, second, ss::no_saved, scratch));
     CHECK(sort.backward(
-        ss::exec::dry_run{on}, first,
+        ss::exec::dry_run{exec}, first,
         {ss::tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(rest.data()), e)}, second,
         scratch));
     // Gradients of keys and values of other widths, packed in one tensor.
@@ -105,9 +105,9 @@ TEST_CASE("calls whose views share nothing, or are the same") {
     ss::strides4 const rows{40, 40, 10, 1};
     auto const in = [&](extents4 shape) { return ss::tensor4<float>(rest.data(), shape); };
     ss::softmax_attention<pattern_mask> const softmax;
-    scratch.resize(softmax.workspace_bytes<float>(on, keys, values));
+    scratch.resize(softmax.workspace_bytes<float>(exec, keys, values));
     auto const packed_values = [&](index_t at) {
-      return softmax.backward(ss::exec::dry_run{on}, in(values), {in(keys), in(keys), in(values)},
+      return softmax.backward(ss::exec::dry_run{exec}, in(values), {in(keys), in(keys), in(values)},
                               in(values), {in(state)},
                               {{},
                                ss::tensor4<float>(packed.data(), keys, rows),
@@ -117,8 +117,8 @@ TEST_CASE("calls whose views share nothing, or are the same") {
     CHECK(std::string(packed_values(6).message) == "");
     CHECK(says(packed_values(5).message, "dk overlaps dv ("));
     ss::linear_attention<> const linear;
-    scratch.resize(linear.workspace_bytes<float>(on, keys, values));
-    CHECK(linear.backward(ss::exec::dry_run{on}, in(values), {in(keys), in(keys), in(values)},
+    scratch.resize(linear.workspace_bytes<float>(exec, keys, values));
+    CHECK(linear.backward(ss::exec::dry_run{exec}, in(values), {in(keys), in(keys), in(values)},
                           {{},
                            ss::tensor4<float>(packed.data(), keys, rows),
                            ss::tensor4<float>(packed.data() + 6, values, rows)},

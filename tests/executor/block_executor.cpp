@@ -103,7 +103,7 @@ block_fault in_block(index_t cluster, launch const& how, std::string const& what
                      " threads, seed " + std::to_string(how.seed) + "): " + what);
 }
 
-void run_blocks(launch const& how, thread_function thread, void const* body) {
+void run_blocks(launch const& how, thread_function thread, void const* kernel) {
   if (how.threads < 1 || how.threads > 1024)
     throw block_fault("a launch of " + std::to_string(how.threads) +
                       " threads per block, must be in 1..1024");
@@ -115,9 +115,9 @@ void run_blocks(launch const& how, thread_function thread, void const* body) {
     throw block_fault("a launch of " + std::to_string(how.blocks) + " blocks in clusters of " +
                       std::to_string(how.cluster));
   if (how.os_threads)
-    run_with_threads(how, thread, body);
+    run_with_threads(how, thread, kernel);
   else
-    run_with_fibers(how, thread, body);
+    run_with_fibers(how, thread, kernel);
 }
 
 }  // namespace support

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs kernel bodies (detail/device/grid.hpp) on the host, with the blocks they have on a device
+// Runs kernels (detail/device/grid.hpp) on the host, with the blocks they have on a device
 // and one fiber, or one std::thread, for every CUDA thread. What a device would let pass, or would
 // do wrong once in a thousand runs, is a block_fault here:
 //
@@ -264,23 +264,23 @@ class host_block {
 };
 
 // What one thread of one cluster does.
-using thread_function = void (*)(void const* body, block_team& team, int thread, index_t cluster);
-void run_blocks(launch const& how, thread_function thread, void const* body);
+using thread_function = void (*)(void const* kernel, block_team& team, int thread, index_t cluster);
+void run_blocks(launch const& how, thread_function thread, void const* kernel);
 
-template <bool FastDouble, class Body>
-void run_body(launch const& how, Body const& body) {
-  static_assert(std::is_trivially_copyable_v<Body>, "a body is passed as a kernel's argument");
-  static_assert(sizeof(Body) <= 4096, "a kernel's arguments are at most 4 KB");
-  if (how.threads > Body::max_threads)
+template <bool FastDouble, class Kernel>
+void run_kernel(launch const& how, Kernel const& kernel) {
+  static_assert(std::is_trivially_copyable_v<Kernel>, "a body is passed as a kernel's argument");
+  static_assert(sizeof(Kernel) <= 4096, "a kernel's arguments are at most 4 KB");
+  if (how.threads > Kernel::max_threads)
     throw block_fault("a launch of " + std::to_string(how.threads) +
-                      " threads, the body's most is " + std::to_string(Body::max_threads));
+                      " threads, the body's most is " + std::to_string(Kernel::max_threads));
   run_blocks(
       how,
       [](void const* b, block_team& team, int thread, index_t cluster) {
         host_block<FastDouble> block(team, thread, cluster);
-        (*static_cast<Body const*>(b))(block);
+        (*static_cast<Kernel const*>(b))(block);
       },
-      &body);
+      &kernel);
 }
 
 }  // namespace support

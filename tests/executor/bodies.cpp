@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block executor runs right bodies right, and catches what is planted in wrong ones. What only
+// The block executor runs right kernels right, and catches what is planted in wrong ones. What only
 // a sanitizer sees is planted in compile/planted_faults.cpp.
 #include "block_executor.hpp"
 #include "planted_bodies.hpp"
@@ -27,10 +27,10 @@ std::vector<bool> ways() {
   return {false, true};
 }
 
-template <class Body>
-void run(Body const& body, launch how) {
-  how.shared_bytes = slicesort::detail::shared_bytes(body);
-  run_body<false>(how, body);
+template <class Kernel>
+void run(Kernel const& kernel, launch how) {
+  how.shared_bytes = slicesort::detail::shared_bytes(kernel);
+  run_kernel<false>(how, kernel);
 }
 launch with_seed(std::uint64_t seed, bool os_threads, int threads = 64, index_t blocks = 3) {
   launch how;
@@ -115,12 +115,12 @@ TEST_CASE("every block and thread runs once, in an order that the seed decides")
 #if !SLICESORT_TEST_TSAN
 namespace {
 
-template <class Body>
+template <class Kernel>
 int wrong_seeds() {
   int wrong = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     std::vector<int> y(3 * 64);
-    run(Body{y.data()}, with_seed(seed, false));
+    run(Kernel{y.data()}, with_seed(seed, false));
     bool right = true;
     for (std::size_t i = 0; i < y.size(); ++i)
       right = right && y[i] == static_cast<int>((i % 64 + 1) % 64);
@@ -163,10 +163,10 @@ TEST_CASE("clusters: right, and planted faults") {
       std::vector<int> y(6 * 64), want(y.size());
       for (std::size_t i = 0; i < y.size(); ++i)
         want[i] = static_cast<int>((i / 64 ^ 1) * 64 + i % 64);
-      auto const result = [&](exchange_in_cluster body, index_t blocks) {
+      auto const result = [&](exchange_in_cluster kernel, index_t blocks) {
         launch how = with_seed(seed, os_threads, 64, blocks);
         how.cluster = 2;
-        return fault_of([&] { run(body, how); });
+        return fault_of([&] { run(kernel, how); });
       };
       CHECK(result({y.data()}, 6) == "");
       CHECK(y == want);
@@ -182,8 +182,8 @@ TEST_CASE("clusters: right, and planted faults") {
 
 TEST_CASE("planted: a launch that asks for too little, threads that take different slices") {
   for (bool os_threads : ways()) {
-    auto const message = [&](auto const& body) {
-      return fault_of([&] { run(body, with_seed(1, os_threads)); });
+    auto const message = [&](auto const& kernel) {
+      return fault_of([&] { run(kernel, with_seed(1, os_threads)); });
     };
     CHECK(message(wrong_walk{64, 64, 64}) == "");
     CHECK(message(wrong_walk{64, 61, 61}) == "");
@@ -231,11 +231,11 @@ TEST_CASE("planted: a read of shared memory that nobody wrote shows garbage, in 
 }
 
 TEST_CASE("a launch that no device would take") {
-  block_exec on;
-  on.device.shared_bytes = 4096;
+  block_exec exec;
+  exec.device.shared_bytes = 4096;
   auto const message = [&](index_t blocks, int threads, std::size_t ints) {
     return fault_of([&] {
-      block_grid<false>(on).run(wrong_walk{ints, ints, ints}, blocks, threads);
+      block_grid<false>(exec).run(wrong_walk{ints, ints, ints}, blocks, threads);
     });
   };
   CHECK(message(2, 64, 1024) == "");
@@ -282,17 +282,17 @@ TEST_CASE("products are rounded before they are added") {
 }
 
 TEST_CASE("the grid passes on what its policy says") {
-  block_exec on;
-  on.device.architecture = 90;
-  CHECK(block_grid<false>(on).info().architecture == 90);
-  auto const defaults = ss::default_sort_tuning(on.device, 4);
-  CHECK(block_grid<false>(on).tuning(defaults, 4).run_rows == defaults.run_rows);
-  on.tune = shorter_runs;
-  CHECK(block_grid<false>(on).tuning(defaults, 4).run_rows == 94);
-  CHECK(block_grid<false>(on).tuning(17, 4) == 17);
+  block_exec exec;
+  exec.device.architecture = 90;
+  CHECK(block_grid<false>(exec).info().architecture == 90);
+  auto const defaults = ss::default_sort_tuning(exec.device, 4);
+  CHECK(block_grid<false>(exec).tuning(defaults, 4).run_rows == defaults.run_rows);
+  exec.tune = shorter_runs;
+  CHECK(block_grid<false>(exec).tuning(defaults, 4).run_rows == 94);
+  CHECK(block_grid<false>(exec).tuning(17, 4) == 17);
   bool fast = false;
-  block_grid<true>(on).run(answer{&fast}, 1, 1);
+  block_grid<true>(exec).run(answer{&fast}, 1, 1);
   CHECK(fast);
-  block_grid<false>(on).run(answer{&fast}, 1, 1);
+  block_grid<false>(exec).run(answer{&fast}, 1, 1);
   CHECK(!fast);
 }

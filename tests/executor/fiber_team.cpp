@@ -23,10 +23,10 @@ fiber& fiber_number(int i) {
 
 class fiber_team final : public block_team {
  public:
-  fiber_team(launch const& how, thread_function thread, void const* body)
+  fiber_team(launch const& how, thread_function thread, void const* kernel)
       : block_team(how),
         thread_(thread),
-        body_(body),
+        kernel_(kernel),
         arrivals_(static_cast<std::size_t>(how.threads * how.cluster)),
         votes_(static_cast<std::size_t>(how.cluster)),
         verdicts_(votes_.size()) {
@@ -116,14 +116,14 @@ class fiber_team final : public block_team {
   static void run_thread(void* argument) {
     auto const [team, thread] = *static_cast<thread_of*>(argument);
     try {
-      team->thread_(team->body_, *team, thread, team->cluster_);
+      team->thread_(team->kernel_, *team, thread, team->cluster_);
     } catch (...) {
       team->failure_ = std::current_exception();
     }
   }
 
   thread_function thread_;
-  void const* body_;
+  void const* kernel_;
   std::vector<fiber*> fibers_;
   std::vector<thread_of> threads_;
   std::vector<std::size_t> order_;  // in which the threads run until the next barrier
@@ -136,11 +136,11 @@ class fiber_team final : public block_team {
 
 }  // namespace
 
-void run_with_fibers(launch const& how, thread_function thread, void const* body) {
+void run_with_fibers(launch const& how, thread_function thread, void const* kernel) {
   random_stream random(how.seed);
   index_t const clusters = how.blocks / how.cluster;
   block_order const order(clusters, random);
-  fiber_team team(how, thread, body);
+  fiber_team team(how, thread, kernel);
   for (index_t i = 0; i < clusters; ++i) {
     index_t const cluster = order(i);
     try {

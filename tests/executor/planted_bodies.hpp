@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Right kernel bodies, and bodies with one mistake each, which the block executor or a sanitizer
+// Right kernels, and kernels with one mistake each, which the block executor or a sanitizer
 // must catch.
 #pragma once
 
@@ -58,7 +58,7 @@ struct reverse_and_sum {
     }
   }
 };
-// A body for blocks of 64 threads with a number of shared memory for each.
+// A kernel for blocks of 64 threads with a number of shared memory for each.
 struct with_a_slice {
   static constexpr int max_threads = 1024;
   int* y;

@@ -36,7 +36,7 @@ std::string disagreement(std::vector<arrival> const& arrivals, std::size_t first
 // A block_fault whose message says where it happened.
 block_fault in_block(index_t cluster, launch const& how, std::string const& what);
 
-void run_with_fibers(launch const& how, thread_function thread, void const* body);
-void run_with_threads(launch const& how, thread_function thread, void const* body);
+void run_with_fibers(launch const& how, thread_function thread, void const* kernel);
+void run_with_threads(launch const& how, thread_function thread, void const* kernel);
 
 }  // namespace support

@@ -44,7 +44,7 @@ class meeting {
     if (++p.arrived == size_) {
       std::string const wrong = disagreement(p.arrivals, first_);
       if (!wrong.empty()) throw block_fault(wrong);
-      p.verdict = p.vote;
+      p.status = p.vote;
       p.vote = false;
       p.arrived = 0;
       p.round = round + 1;
@@ -53,7 +53,7 @@ class meeting {
       p.all_here.wait(lock, [&] { return p.round == round + 1 || p.failed; });
       if (p.round != round + 1) throw canceled{};
     }
-    return p.verdict;
+    return p.status;
   }
   // Nobody waits any more, for what will not come.
   void fail() {
@@ -71,7 +71,7 @@ class meeting {
     std::vector<arrival> arrivals;
     int arrived = 0;
     unsigned round = 0;
-    bool vote = false, verdict = false, failed = false;
+    bool vote = false, status = false, failed = false;
   };
   int size_;
   std::size_t first_;
@@ -96,9 +96,9 @@ class thread_team final : public block_team {
     int const warp = block * warps_of(size()) + rank / warp_threads;
     in_warp_[static_cast<std::size_t>(warp)].arrive(rank % warp_threads, how, false);
     if (how == arrival::warp) return false;
-    bool const verdict = in_block_[static_cast<std::size_t>(block)].arrive(rank, how, vote);
+    bool const status = in_block_[static_cast<std::size_t>(block)].arrive(rank, how, vote);
     if (how == arrival::end || how == arrival::cluster) in_cluster_.arrive(thread, how, false);
-    return verdict;
+    return status;
   }
 
   void fail(std::exception_ptr what) {
@@ -118,7 +118,7 @@ class thread_team final : public block_team {
 };
 
 // One thread of a team through the team's share of the clusters: number `first`, then every other.
-void run_thread(launch const& how, thread_function function, void const* body, thread_team& team,
+void run_thread(launch const& how, thread_function function, void const* kernel, thread_team& team,
                 int thread, block_order const& order, index_t first) {
   random_stream garbage(how.seed + static_cast<std::uint64_t>(first));
   shared_pool& pool = team.pool(thread / how.threads);
@@ -129,7 +129,7 @@ void run_thread(launch const& how, thread_function function, void const* body, t
       cluster = order(i);
       if (leads) pool.fill(static_cast<unsigned char>(1 + garbage.below(255)));
       team.arrive(thread, arrival::cluster, false);
-      function(body, team, thread, cluster);
+      function(kernel, team, thread, cluster);
       team.arrive(thread, arrival::end, false);
       if (leads) pool.check();
     }
@@ -143,7 +143,7 @@ void run_thread(launch const& how, thread_function function, void const* body, t
 
 }  // namespace
 
-void run_with_threads(launch const& how, thread_function thread, void const* body) {
+void run_with_threads(launch const& how, thread_function thread, void const* kernel) {
   random_stream random(how.seed);
   index_t const clusters = how.blocks / how.cluster;
   block_order const order(clusters, random);
@@ -151,7 +151,7 @@ void run_with_threads(launch const& how, thread_function thread, void const* bod
   std::vector<std::thread> threads;
   for (index_t t = 0; t < 2 && t < clusters; ++t)
     for (int i = 0; i < how.threads * how.cluster; ++i)
-      threads.emplace_back([&, t, i] { run_thread(how, thread, body, teams[t], i, order, t); });
+      threads.emplace_back([&, t, i] { run_thread(how, thread, kernel, teams[t], i, order, t); });
   for (std::thread& t : threads) t.join();
   for (thread_team const& team : teams)
     if (team.failure()) std::rethrow_exception(team.failure());

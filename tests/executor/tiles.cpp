@@ -29,17 +29,17 @@ using slicesort::detail::tile_piece;
 
 namespace {
 
-template <class Body>
-void run(Body const& body, int threads, std::uint64_t seed) {
+template <class Kernel>
+void run(Kernel const& kernel, int threads, std::uint64_t seed) {
   launch how;
   how.blocks = 2;
   how.threads = threads;
   how.seed = seed;
-  how.shared_bytes = slicesort::detail::shared_bytes(body);
-  run_body<false>(how, body);
+  how.shared_bytes = slicesort::detail::shared_bytes(kernel);
+  run_kernel<false>(how, kernel);
 }
 
-struct neighbors_body {
+struct neighbors_kernel {
   static constexpr int max_threads = 128;
   int *greatest, *sums, *third;  // of 32 threads, of 4, and what lane 3 of 4 has second
   template <class Block>
@@ -57,7 +57,7 @@ struct neighbors_body {
 };
 
 // A tile of `rows` x 64 of each, and both products: with b, and then with x.
-struct products_body {
+struct products_kernel {
   static constexpr int max_threads = 128;
   using tile = slicesort::detail::piece_tile<float, 64>;
   static constexpr int width = 64, pieces = width / slicesort::detail::elements_of_piece<float>;
@@ -110,7 +110,7 @@ std::vector<float> numbers(std::size_t count, int step) {
 TEST_CASE("threads see what their neighbors show") {
   for (std::uint64_t seed : {1u, 2u, 3u}) {
     std::vector<int> greatest(128), sums(128), third(128);
-    run(neighbors_body{greatest.data(), sums.data(), third.data()}, 128, seed);
+    run(neighbors_kernel{greatest.data(), sums.data(), third.data()}, 128, seed);
     for (int r = 0; r < 128; ++r) {
       int most = 0, sum = 0;
       for (int i = 0; i < 32; ++i) most = std::max(most, (r / 32 * 32 + i) * 37 % 64);
@@ -126,7 +126,7 @@ TEST_CASE("threads see what their neighbors show") {
 #if !SLICESORT_TEST_TSAN
 namespace {
 
-// Of 20 seeds, those with which the body that `make` makes of y does not write the number of the
+// Of 20 seeds, those with which the kernel that `make` makes of y does not write the number of the
 // next thread.
 template <class Make>
 int wrong_seeds(Make const& make) {
@@ -145,21 +145,21 @@ int wrong_seeds(Make const& make) {
 }  // namespace
 
 TEST_CASE("planted: what a warp shows itself is taken for a barrier of the block") {
-  auto const body = [](bool waits) {
+  auto const kernel = [](bool waits) {
     return [waits](int* y) { return to_the_other_warp{{y}, waits}; };
   };
-  CHECK(wrong_seeds(body(true)) == 0);
-  CHECK(wrong_seeds(body(false)) == 20);
+  CHECK(wrong_seeds(kernel(true)) == 0);
+  CHECK(wrong_seeds(kernel(false)) == 20);
 }
 
 TEST_CASE("planted: a copy into what others still read, which late copies would not show") {
   std::vector<next_row::row> rows;
   for (int i = 0; i < 128; ++i) rows.push_back({i % 64 + i / 64 * 1000});
-  auto const body = [&](bool all_have_read) {
+  auto const kernel = [&](bool all_have_read) {
     return [&, all_have_read](int* y) { return next_row{rows.data(), y, all_have_read}; };
   };
-  CHECK(wrong_seeds(body(true)) == 0);
-  CHECK(wrong_seeds(body(false)) == 20);
+  CHECK(wrong_seeds(kernel(true)) == 0);
+  CHECK(wrong_seeds(kernel(false)) == 20);
 }
 #endif
 
@@ -196,8 +196,8 @@ TEST_CASE("products of tiles") {
     auto const rows = static_cast<std::size_t>(16 * warps);
     auto const a = numbers(rows * 64, 5), b = numbers(16 * 64, 3), x = numbers(16 * 64, 11);
     std::vector<float> first(rows * 16), second(rows * 64);
-    products_body body{a.data(), b.data(), x.data(), first.data(), second.data(), warps, true};
-    run(body, 32 * warps, 4);
+    products_kernel kernel{a.data(), b.data(), x.data(), first.data(), second.data(), warps, true};
+    run(kernel, 32 * warps, 4);
     auto wrong = [&] {
       int count = 0;
       for (std::size_t r = 0; r < rows; ++r) {
@@ -213,8 +213,8 @@ TEST_CASE("products of tiles") {
     };
     CHECK(wrong() == 0);
     // Nobody waited: what the copies bring is not there.
-    body.waiting = false;
-    run(body, 32 * warps, 5);
+    kernel.waiting = false;
+    run(kernel, 32 * warps, 5);
     CHECK(wrong() > 0);
   }
 }

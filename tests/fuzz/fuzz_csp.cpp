@@ -35,13 +35,13 @@ void run_type(byte_reader& in) {
   solve(p);
 
   fuzzed_exec exec(flags);
-  auto const on = exec.get();
+  auto const exec = exec.get();
   with_csp(p, [&](auto const& op) {
     extents3 const saved = op.saved_extents(e);
     auto const memory = [&](layout l) {
       return order_memory(saved, op.saved_width(e), l.strides, l.shift);
     };
-    require_moves(p, op, saved, memory, p.saved, in, on, in_place, describe_exec(on));
+    require_moves(p, op, saved, memory, p.saved, in, exec, in_place, describe_exec(exec));
   });
 }
 

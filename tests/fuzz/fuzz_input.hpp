@@ -57,12 +57,12 @@ int fuzz_element_types(std::uint8_t const* data, std::size_t size, F const& f) {
 }
 
 [[noreturn]] inline void fail(std::string const& what, std::string const& problem,
-                              std::string const& on) {
-  std::fprintf(stderr, "%s: %s%s\n", what.c_str(), problem.c_str(), on.c_str());
+                              std::string const& place) {
+  std::fprintf(stderr, "%s: %s%s\n", what.c_str(), problem.c_str(), place.c_str());
   std::abort();
 }
-inline void require(std::string const& what, std::string const& problem, std::string const& on) {
-  if (!what.empty()) fail(what, problem, on);
+inline void require(std::string const& what, std::string const& problem, std::string const& place) {
+  if (!what.empty()) fail(what, problem, place);
 }
 
 struct layout {
@@ -133,7 +133,7 @@ tensor<T> read_tensor(byte_reader& in, extents3 e, std::uint64_t seed, bool by_c
 // else. make_saved(layout) is memory for the state, whose shape is `saved_extents`.
 template <class Problem, class Op, class MakeSaved, class Want, class Exec>
 void require_moves(Problem const& p, Op const& op, extents3 saved_extents,
-                   MakeSaved const& make_saved, Want const& want, byte_reader& in, Exec const& on,
+                   MakeSaved const& make_saved, Want const& want, byte_reader& in, Exec const& exec,
                    bool in_place, std::string const& where) {
   using T = typename std::decay_t<decltype(p.x.elements())>::value_type;
   extents3 const e = p.x.extents();
@@ -144,19 +144,19 @@ void require_moves(Problem const& p, Op const& op, extents3 saved_extents,
 
   strided_tensor<T> x(p.x, from.strides, from.shift), other(e, to.strides, to.shift);
   strided_tensor<T>& y = in_place ? x : other;
-  guarded_workspace scratch(op.template workspace_bytes<T>(on, e), in.take() % 64);
-  op.forward(on, x.view(), y.view(), {saved.view()}, scratch.get(), {lengths});
+  guarded_workspace scratch(op.template workspace_bytes<T>(exec, e), in.take() % 64);
+  op.forward(exec, x.view(), y.view(), {saved.view()}, scratch.get(), {lengths});
   require(difference("y", y.contents(), p.y), problem, where);
   require(difference("saved", saved.contents(), want), problem, where);
 
   strided_tensor<T> dy(p.dy, from.strides, from.shift), another(e, to.strides, to.shift);
   strided_tensor<T>& dx = in_place ? dy : another;
-  op.backward(on, dy.view(), {saved.view()}, dx.view(), scratch.get(),
+  op.backward(exec, dy.view(), {saved.view()}, dx.view(), scratch.get(),
               {ss::grad_mode::overwrite, lengths});
   require(difference("dx", dx.contents(), p.dx), problem, where);
 
   strided_tensor<T> z(p.x, from.strides, from.shift);
-  op.forward(on, z.view(), z.view(), ss::no_saved, scratch.get(), {lengths});
+  op.forward(exec, z.view(), z.view(), ss::no_saved, scratch.get(), {lengths});
   require(difference("y, no_saved, in place", z.contents(), p.y), problem, where);
   if (!y.gaps_untouched() || !dx.gaps_untouched() || !saved.gaps_untouched() || !z.gaps_untouched())
     fail("wrote beside the elements", problem, where);

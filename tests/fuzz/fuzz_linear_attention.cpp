@@ -68,24 +68,24 @@ void run_type(byte_reader& in) {
   p.title = "fuzzed";
 
   fuzzed_exec exec(flags >> 3);
-  auto const on = exec.get();
+  auto const exec = exec.get();
   auto const run = [&](auto const& how, memory_layout l) {
     return feature >= own_relu ? run_own(own, p, how, l) : run_linear(p, how, l);
   };
-  auto const got = run(on, layout);
+  auto const got = run(exec, layout);
   if (any_bits || feature >= own_relu) {
     // No answer to look up, but no fault either, and the same bits twice.
-    require(got.wrong, p.describe(), describe_exec(on));
-    if (!same_results(got, run(on, layout)))
-      fail("two results of one call", p.describe(), describe_exec(on));
+    require(got.wrong, p.describe(), describe_exec(exec));
+    if (!same_results(got, run(exec, layout)))
+      fail("two results of one call", p.describe(), describe_exec(exec));
   }
   if (any_bits) return;
   if (!same_results(got, run(ss::exec::host{}, {})))
-    fail("other bits than a thread's, of contiguous tensors", p.describe(), describe_exec(on));
+    fail("other bits than a thread's, of contiguous tensors", p.describe(), describe_exec(exec));
   if (feature == own_by_place) return;
-  if (feature == own_relu && !same_results(got, run_linear(p, on, layout)))
-    fail("other bits than the library's relu", p.describe(), describe_exec(on));
-  require(check_linear(p, linear_oracle<T>(p).answer(), got), "", describe_exec(on));
+  if (feature == own_relu && !same_results(got, run_linear(p, exec, layout)))
+    fail("other bits than the library's relu", p.describe(), describe_exec(exec));
+  require(check_linear(p, linear_oracle<T>(p).answer(), got), "", describe_exec(exec));
 }
 
 }  // namespace

@@ -12,11 +12,11 @@ using namespace support;
 namespace {
 
 template <class Index, class T, class Exec>
-void run(sort_problem<T> const& p, byte_reader& in, Exec const& on, bool in_place) {
+void run(sort_problem<T> const& p, byte_reader& in, Exec const& exec, bool in_place) {
   extents3 const e = p.x.extents();
   auto const memory = [&](layout l) { return strided_tensor<Index>(e, l.strides, l.shift); };
   require_moves(p, ss::slicing_sort<pattern_order>(pattern_order{p.order}), e, memory, p.perm, in,
-                on, in_place, describe_exec(on) + " perm=" + type_name<Index>());
+                exec, in_place, describe_exec(exec) + " perm=" + type_name<Index>());
 }
 
 template <class T>
@@ -38,11 +38,11 @@ void run_type(byte_reader& in) {
   solve(p);
 
   fuzzed_exec exec(flags);
-  auto const on = exec.get();
+  auto const exec = exec.get();
   if (narrow)
-    run<std::uint16_t>(p, in, on, in_place);
+    run<std::uint16_t>(p, in, exec, in_place);
   else
-    run<std::uint32_t>(p, in, on, in_place);
+    run<std::uint32_t>(p, in, exec, in_place);
 }
 
 }  // namespace

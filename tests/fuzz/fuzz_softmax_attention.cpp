@@ -60,7 +60,7 @@ void run_type(byte_reader& in) {
   p.title = "fuzzed";
 
   fuzzed_exec exec(flags >> 3);
-  auto const on = exec.get();
+  auto const exec = exec.get();
   if (any_bits) {
     // NaN, infinities, denormals: no answer, but no fault either, and the same bits twice.
     p.shared_keys = p.shared_bias = false;
@@ -68,18 +68,18 @@ void run_type(byte_reader& in) {
       for (std::size_t i = 0; i < values->size() && in.left() > 0; i += 1 + in.take() % 7)
         (*values)[i] = from_bits<T>(in.take(static_cast<int>(sizeof(T))));
     auto const twice = [&](auto algorithm) {
-      auto const one = run_attention(p, on, algorithm, layout);
-      auto const two = run_attention(p, on, algorithm, layout);
+      auto const one = run_attention(p, exec, algorithm, layout);
+      auto const two = run_attention(p, exec, algorithm, layout);
       if (one.wrong != "y depends on whether the state is saved")  // as NaN may
-        require(one.wrong, p.describe(), describe_exec(on));
-      if (!same_bits(one.state, two.state)) fail("two states", p.describe(), describe_exec(on));
+        require(one.wrong, p.describe(), describe_exec(exec));
+      if (!same_bits(one.state, two.state)) fail("two states", p.describe(), describe_exec(exec));
     };
     streaming ? twice(tiled) : twice(ss::materialized<>{});
     return;
   }
   solved_attention<T> const s(p);
-  require(streaming ? check_attention(s, on, tiled, layout)
-                    : check_attention(s, on, ss::materialized<>{}, layout),
+  require(streaming ? check_attention(s, exec, tiled, layout)
+                    : check_attention(s, exec, ss::materialized<>{}, layout),
           "", "");
 }
 

@@ -30,9 +30,9 @@ void check_everywhere(linear_problem<T> const& p, long double* share = nullptr) 
   auto const want = on_host(p);
   CHECK(check_linear(p, answer_of(p), want, share) == "");
   CAPTURE(p.describe());
-  for_each_backend(p.number(), [&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
-    auto const got = run_linear(p, on);
+  for_each_backend(p.number(), [&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
+    auto const got = run_linear(p, exec);
     CHECK(got.wrong == "");
     CHECK(same_results(got, want));
   });
@@ -120,9 +120,9 @@ TEST_CASE("golden values") {
   for (golden const& g : all) {
     auto const p = golden_problem(g.feature, g.divisor, g.causal);
     CAPTURE(p.describe());
-    for_each_backend(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
-      check_near(run_linear(p, on).y, g.y);
+    for_each_backend(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
+      check_near(run_linear(p, exec).y, g.y);
     });
   }
 }
@@ -133,9 +133,9 @@ TEST_CASE("golden gradients") {
   double const of_q[] = {.1, .2, .3, -.4, -.2, .1, .2, .3},
                of_k[] = {-.1, .3, .2, .1, .4, -.2, .1, -.3};
   for (std::size_t i = 0; i < 8; ++i) cosine.q[i] += of_q[i], cosine.k[i] += of_k[i];
-  for_each_backend(1, [&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
-    auto const one = run_linear(elu, on), two = run_linear(cosine, on);
+  for_each_backend(1, [&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
+    auto const one = run_linear(elu, exec), two = run_linear(cosine, exec);
     check_near(one.dq, {0.242996979, -0.4859938069, 0.2062089764, -0.1031044706, 0.1217678603,
                         -0.1217678592, 0.0041697904, -0.0013899079});
     check_near(one.dk, {-0.3116496496, -0.2194219473, -0.0592219396, -0.1703506113, -0.2075124639,
@@ -235,10 +235,10 @@ TEST_CASE_TEMPLATE("rows past a length are not read", T, float, bfloat16) {
       spoil(p.dy, p.size.y(), p.query_lengths);
       spoil(p.k, p.size.k(), p.lengths);
       spoil(p.v, p.size.v(), p.lengths);
-      for_each_backend(p.number(), [&](any_exec const& on) {
-        CAPTURE(describe_exec(on));
+      for_each_backend(p.number(), [&](any_exec const& exec) {
+        CAPTURE(describe_exec(exec));
         CAPTURE(p.describe());
-        CHECK(same_results(run_linear(p, on), want));
+        CHECK(same_results(run_linear(p, exec), want));
       });
     }
 }
@@ -281,10 +281,10 @@ TEST_CASE_TEMPLATE("any layout", T, float, double, float16, bfloat16) {
       auto const p =
           any_linear<T>({2, 2, 18, causal ? 18 : 21, 5, 9}, feature, seed % 3, causal, seed);
       auto const want = on_host(p);
-      for_each_backend_once(p.number(), [&](any_exec const& on) {
+      for_each_backend_once(p.number(), [&](any_exec const& exec) {
         CAPTURE(p.describe());
-        CAPTURE(describe_exec(on));
-        auto const got = run_linear(p, on, memory_layout{layout});
+        CAPTURE(describe_exec(exec));
+        auto const got = run_linear(p, exec, memory_layout{layout});
         CHECK(got.wrong == "");
         CHECK(same_results(got, want));
       });

@@ -35,7 +35,7 @@ struct linear_call {
   std::vector<unsigned char> scratch_memory = std::vector<unsigned char>(1 << 18, 0x11);
   Feature feature{};
   Divisor divisor{};
-  ss::exec::host on{};
+  ss::exec::host exec{};
   ss::linear_attention_inputs<float> in{
       {at(0), q_shape}, {at(1), k_shape}, {at(2), v_shape}, {at(3), w_shape}};
   tensor4<float const> dy{at(4), y_shape};
@@ -57,14 +57,14 @@ struct linear_call {
 
   std::string forward() {
     ss::attention_options const options{ss::lengths(view_of(rows), view_of(query_rows)), dropout};
-    return unchanged(op().forward(ss::exec::dry_run{on}, in, y, scratch, options),
-                     [&] { op().forward(on, in, y, scratch, options); });
+    return unchanged(op().forward(ss::exec::dry_run{exec}, in, y, scratch, options),
+                     [&] { op().forward(exec, in, y, scratch, options); });
   }
   std::string backward() {
     ss::attention_backward_options const options{ss::lengths(view_of(rows), view_of(query_rows)),
                                                  dropout};
-    return unchanged(op().backward(ss::exec::dry_run{on}, dy, in, to, scratch, options),
-                     [&] { op().backward(on, dy, in, to, scratch, options); });
+    return unchanged(op().backward(ss::exec::dry_run{exec}, dy, in, to, scratch, options),
+                     [&] { op().backward(exec, dy, in, to, scratch, options); });
   }
   // The message of both, which must be the same but for the name they begin with.
   std::string everywhere() {
@@ -84,10 +84,10 @@ struct linear_call {
     return message.substr(std::min(head.size(), message.size()));
   }
   template <class F>
-  std::string unchanged(ss::verdict const& verdict, F const& call) {
+  std::string unchanged(ss::status const& status, F const& call) {
     auto const memory_before = memory;
     auto const scratch_before = scratch_memory;
-    std::string const message = refusal(verdict, call);
+    std::string const message = refusal(status, call);
     if (!message.empty()) {
       CHECK(same_bits(memory, memory_before));
       CHECK(scratch_memory == scratch_before);

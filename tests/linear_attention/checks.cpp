@@ -86,11 +86,11 @@ TEST_CASE("other features, divisors and the direction") {
 
 TEST_CASE("views, braces and views of rank 3 are the same call") {
   causal_call c, d;
-  c.op().forward(c.on, c.in, c.y, c.scratch);
-  c.op().backward(c.on, c.dy, c.in, c.to, c.scratch);
+  c.op().forward(c.exec, c.in, c.y, c.scratch);
+  c.op().backward(c.exec, c.dy, c.in, c.to, c.scratch);
   auto const& [q, k, v, w] = d.in;
-  d.op().forward(d.on, {q, k, v, w}, d.y, d.scratch);
-  d.op().backward(d.on, d.dy, {q, k, v, w}, {d.to.dq, d.to.dk, d.to.dv, d.to.dw}, d.scratch);
+  d.op().forward(d.exec, {q, k, v, w}, d.y, d.scratch);
+  d.op().backward(d.exec, d.dy, {q, k, v, w}, {d.to.dq, d.to.dk, d.to.dv, d.to.dw}, d.scratch);
   CHECK(same_bits(c.memory, d.memory));
   CHECK(std::fabs(c.memory[5 * c.piece] - 0.5f) < 1e-5f);  // the mean of equal values
   CHECK(c.memory[5 * c.piece] != 0);
@@ -208,9 +208,10 @@ TEST_CASE("what is written shares no element with anything") {
 
 TEST_CASE("workspace and policy") {
   causal_call c;
-  std::size_t const forward = c.op().workspace_bytes<float>(c.on, c.q_shape, c.v_shape, c.w_shape),
-                    backward = c.op().workspace_bytes<float>(c.on, c.q_shape, c.v_shape, c.w_shape,
-                                                             c.w_shape);
+  std::size_t const forward =
+                        c.op().workspace_bytes<float>(c.exec, c.q_shape, c.v_shape, c.w_shape),
+                    backward = c.op().workspace_bytes<float>(c.exec, c.q_shape, c.v_shape,
+                                                             c.w_shape, c.w_shape);
   REQUIRE(forward > 0);
   CHECK(backward > forward);
   auto const message = [](std::size_t is, std::size_t need) {
@@ -229,6 +230,6 @@ TEST_CASE("workspace and policy") {
   c.scratch = {nullptr, forward};
   CHECK(c.everywhere() ==
         "workspace.data is null, must point to " + std::to_string(forward) + " bytes");
-  c.on.threads = 0;
+  c.exec.threads = 0;
   CHECK(c.everywhere() == "exec.threads is 0, must be at least 1");
 }

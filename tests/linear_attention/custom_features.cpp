@@ -77,11 +77,11 @@ TEST_CASE_TEMPLATE("a map of the library's, repeated", T, float, double, float16
                                20 + static_cast<std::uint64_t>(rows));
         p.feature = ss::feature::relu{eps};
         CAPTURE(p.describe());
-        for_each_backend_once(p.number(), [&](any_exec const& on) {
-          CAPTURE(describe_exec(on));
-          auto const got = run_own({own_kind::relu, eps}, p, on);
+        for_each_backend_once(p.number(), [&](any_exec const& exec) {
+          CAPTURE(describe_exec(exec));
+          auto const got = run_own({own_kind::relu, eps}, p, exec);
           CHECK(got.wrong == "");
-          CHECK(same_results(got, run_linear(p, on)));
+          CHECK(same_results(got, run_linear(p, exec)));
         });
       }
 }
@@ -117,9 +117,9 @@ TEST_CASE("a map that looks at its row's place") {
       numbers const dq = differences(&linear_problem<double>::q),
                     dk = differences(&linear_problem<double>::k),
                     dv = differences(&linear_problem<double>::v);
-      for_each_backend_once(p.number(), [&](any_exec const& on) {
-        CAPTURE(describe_exec(on));
-        auto const got = run_own({own_kind::by_place, eps}, p, on);
+      for_each_backend_once(p.number(), [&](any_exec const& exec) {
+        CAPTURE(describe_exec(exec));
+        auto const got = run_own({own_kind::by_place, eps}, p, exec);
         CHECK(farthest(got.y, want) < 1e-11);
         CHECK(farthest(every_seventh(got.dq), dq) < 1e-7);
         CHECK(farthest(every_seventh(got.dk), dk) < 1e-7);
@@ -136,12 +136,12 @@ TEST_CASE("what a map says is wrong") {
     auto const at = [&](int i) { return memory.data() + i * e.size(); };
     ss::linear_attention_inputs<float> const in{{at(0), e}, {at(1), e}, {at(2), e}, {}};
     tensor4<float> const y(at(3), e);
-    ss::exec::host const on;
+    ss::exec::host const exec;
     ss::workspace const none{};
-    std::string const one = refusal(op.forward(ss::exec::dry_run{on}, in, y, none),
-                                    [&] { op.forward(on, in, y, none); });
-    std::string const two = refusal(op.workspace_bytes<float>(ss::exec::dry_run{on}, e, e),
-                                    [&] { (void)op.workspace_bytes<float>(on, e, e); });
+    std::string const one = refusal(op.forward(ss::exec::dry_run{exec}, in, y, none),
+                                    [&] { op.forward(exec, in, y, none); });
+    std::string const two = refusal(op.workspace_bytes<float>(ss::exec::dry_run{exec}, e, e),
+                                    [&] { (void)op.workspace_bytes<float>(exec, e, e); });
     std::string const first = "linear_attention.forward: ";
     CHECK(one.substr(0, first.size()) == first);
     CHECK(two == "linear_attention.workspace_bytes: " + one.substr(first.size()));

@@ -62,10 +62,10 @@ TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T
   if (!testing(backend_kind::host)) return;
   for_each_problem<T>(60 + sizeof(T), [&](linear_problem<T> const& p) {
     auto const want = run_linear(p, ss::exec::host{});
-    auto const check = [&](any_exec const& on) {
+    auto const check = [&](any_exec const& exec) {
       CAPTURE(p.describe());
-      CAPTURE(describe_exec(on));
-      CHECK(same_results(run_linear(p, on), want));
+      CAPTURE(describe_exec(exec));
+      CHECK(same_results(run_linear(p, exec), want));
     };
     for (unsigned threads : {2u, 3u, 33u}) check(ss::exec::host{threads});
     for (ss::isa set : available_isas()) check(ss::exec::host{2, set});
@@ -84,14 +84,14 @@ TEST_CASE_TEMPLATE("samples and heads alone, and twice the same", T, float, doub
     p.wanted = 15;
     p.lengths = p.size.batch == 2 ? std::vector<index_t>{30, 40} : std::vector<index_t>{17, 0, 9};
     linear_size const& s = p.size;
-    for_each_backend_once(p.number(), [&](any_exec const& on) {
+    for_each_backend_once(p.number(), [&](any_exec const& exec) {
       CAPTURE(p.describe());
-      CAPTURE(describe_exec(on));
-      auto const all = run_linear(p, on);
-      CHECK(same_results(all, run_linear(p, on)));
+      CAPTURE(describe_exec(exec));
+      auto const all = run_linear(p, exec);
+      CHECK(same_results(all, run_linear(p, exec)));
       for (index_t b = 0; b < s.batch; ++b)
         for (index_t h = 0; h < s.heads; ++h) {
-          auto const one = run_linear(head_of(p, b, h), on);
+          auto const one = run_linear(head_of(p, b, h), exec);
           CHECK(same_bits(one.y, head_of(all.y, s.y(), b, h)));
           CHECK(same_bits(one.dq, head_of(all.dq, s.q(), b, h)));
           CHECK(same_bits(one.dk, head_of(all.dk, s.k(), b, h)));
@@ -107,16 +107,16 @@ TEST_CASE_TEMPLATE("what is asked for besides changes no bit", T, float, double,
       auto p = any_linear<T>({2, 2, 35, 35, 4, 5}, feature, feature % 2, causal, 300 + feature);
       p.mode = causal ? ss::grad_mode::accumulate : ss::grad_mode::overwrite;
       p.wanted = 15;
-      for_each_backend_once(p.number(), [&](any_exec const& on) {
-        CAPTURE(describe_exec(on));
-        auto const all = run_linear(p, on);
+      for_each_backend_once(p.number(), [&](any_exec const& exec) {
+        CAPTURE(describe_exec(exec));
+        auto const all = run_linear(p, exec);
         for (unsigned wanted = 0; wanted < 15; ++wanted) {
           if (!full_suite() && wanted > 2 && wanted != 4 && wanted != 8 && wanted != 3 + feature)
             continue;
           auto part = p;
           part.wanted = wanted;
           CAPTURE(part.describe());
-          auto const got = run_linear(part, on);
+          auto const got = run_linear(part, exec);
           CHECK(got.wrong == "");
           CHECK(same_bits(got.dq, (wanted & linear_dq) != 0 ? all.dq : p.dq));
           CHECK(same_bits(got.dk, (wanted & linear_dk) != 0 ? all.dk : p.dk));
@@ -130,13 +130,13 @@ TEST_CASE_TEMPLATE("what is asked for besides changes no bit", T, float, double,
 TEST_CASE("every device and tuning of the kernels") {
   if (!testing(backend_kind::blocks)) return;
   std::uint64_t seed = 500;
-  for (any_exec const on : block_execs()) {
+  for (any_exec const exec : block_execs()) {
     ++seed;
     auto const p =
         any_linear<float>({1, 2, 70, 70, 9, 7}, seed % feature_kinds, 0, seed % 4 < 2, seed);
     CAPTURE(p.describe());
-    CAPTURE(describe_exec(on));
-    CHECK(same_results(run_linear(p, on), run_linear(p, ss::exec::host{})));
+    CAPTURE(describe_exec(exec));
+    CHECK(same_results(run_linear(p, exec), run_linear(p, ss::exec::host{})));
   }
 }
 
@@ -145,10 +145,10 @@ TEST_CASE("memory") {
   ss::linear_attention<ss::feature::elu_plus_one, ss::divisor::sum_plus,
                        ss::direction::causal> const causal;
   auto const q = [](index_t n) { return extents4{2, 4, n, 64}; };
-  for_each_backend_once(1, [&](any_exec const& on) {
+  for_each_backend_once(1, [&](any_exec const& exec) {
     auto const check = [&](auto const& operation) {
       auto const bytes = [&](index_t n) {
-        return operation.template workspace_bytes<float>(on, q(n), q(n));
+        return operation.template workspace_bytes<float>(exec, q(n), q(n));
       };
       CHECK(bytes(1 << 17) <= 2 * bytes(1 << 16) + (1 << 22));
       // As many numbers as q, k, v and their sums of tiles have, some times.

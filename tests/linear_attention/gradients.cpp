@@ -119,9 +119,9 @@ TEST_CASE("every feature, divisor and direction") {
           linear_oracle<double> const oracle(p);
           auto const answer = oracle.answer();
           quotients_of_all const differences(p, feature == 3 ? &oracle.maxima() : nullptr);
-          for_each_backend(p.number(), [&](any_exec const& on) {
-            CAPTURE(describe_exec(on));
-            auto const got = run_linear(p, on);
+          for_each_backend(p.number(), [&](any_exec const& exec) {
+            CAPTURE(describe_exec(exec));
+            auto const got = run_linear(p, exec);
             CHECK(check_linear(p, answer, got) == "");
             differences.check(got);
           });
@@ -135,9 +135,9 @@ TEST_CASE("random_exp without eps") {
     p.divisor = ss::divisor::sum_plus{0};
     CAPTURE(p.describe());
     quotients_of_all const differences(p, nullptr);
-    for_each_backend(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
-      differences.check(run_linear(p, on));
+    for_each_backend(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
+      differences.check(run_linear(p, exec));
     });
   }
 }
@@ -152,9 +152,9 @@ TEST_CASE("several tiles") {
       p.divisor = divisor_between(p, feature == 5 ? 0 : seed / 2 % 2);
       CAPTURE(p.describe());
       auto const answer = answer_of(p);
-      for_each_backend_once(p.number(), [&](any_exec const& on) {
-        CAPTURE(describe_exec(on));
-        CHECK(check_linear(p, answer, run_linear(p, on)) == "");
+      for_each_backend_once(p.number(), [&](any_exec const& exec) {
+        CAPTURE(describe_exec(exec));
+        CHECK(check_linear(p, answer, run_linear(p, exec)) == "");
       });
     }
 }
@@ -165,10 +165,10 @@ TEST_CASE("adjoints, and what cancels") {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
       auto const p = gradient_problem(feature_number(feature), 1, causal, 200 + feature);
-      for_each_backend_once(p.number(), [&](any_exec const& on) {
+      for_each_backend_once(p.number(), [&](any_exec const& exec) {
         CAPTURE(p.describe());
-        CAPTURE(describe_exec(on));
-        auto const got = run_linear(p, on);
+        CAPTURE(describe_exec(exec));
+        auto const got = run_linear(p, exec);
         double const left = sum_of_products(p.dy, got.y);
         CHECK(std::fabs(left - sum_of_products(got.dv, p.v)) <= 1e-11 * (1 + std::fabs(left)));
         auto scaled = p;
@@ -177,7 +177,7 @@ TEST_CASE("adjoints, and what cancels") {
         for (double& x : scaled.q) x = std::fabs(x) + 0.5;
         for (double& x : scaled.k) x = std::fabs(x) + 0.5;
         scaled.w.clear(), scaled.dw.clear();
-        CHECK(std::fabs(sum_of_products(run_linear(scaled, on).dq, scaled.q)) <= 1e-12);
+        CHECK(std::fabs(sum_of_products(run_linear(scaled, exec).dq, scaled.q)) <= 1e-12);
       });
     }
 }

@@ -47,9 +47,9 @@ linear_problem<T> exact(linear_problem<T> p) {
 TEST_CASE_TEMPLATE("within the bounds of the oracle", T, float16, bfloat16) {
   for_each_problem<T>(40, [](linear_problem<T> const& p) {
     auto const want = answer_of(p);
-    for_each_grid(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
-      CHECK(check_linear(p, want, run_linear(p, on)) == "");
+    for_each_grid(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
+      CHECK(check_linear(p, want, run_linear(p, exec)) == "");
     });
   });
 }
@@ -59,9 +59,9 @@ TEST_CASE("they are not the exact ones") {
   auto p = normal_linear<float16>({1, 1, 70, 70, 40, 40}, ss::feature::elu_plus_one{},
                                   ss::divisor::sum_plus{}, true, 9);
   p.multiply = ss::products::native;
-  for_each_grid(p.number(), [&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
-    auto const one = run_linear(p, on), two = run_linear(exact(p), on);
+  for_each_grid(p.number(), [&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
+    auto const one = run_linear(p, exec), two = run_linear(exact(p), exec);
     CHECK(!same_bits(one.y, two.y));
     CHECK(!same_bits(one.dv, two.dv));
     CHECK(!same_bits(one.dk, two.dk));
@@ -73,9 +73,9 @@ TEST_CASE_TEMPLATE("other types have the bits of exact products", T, float, doub
   for_each_problem<T>(140, [](linear_problem<T> const& p) {
     if (p.size.queries > 100) return;
     CAPTURE(p.describe());
-    for_each_grid(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
-      CHECK(same_results(run_linear(p, on), run_linear(exact(p), on)));
+    for_each_grid(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
+      CHECK(same_results(run_linear(p, exec), run_linear(exact(p), exec)));
     });
   });
 }
@@ -85,8 +85,8 @@ TEST_CASE_TEMPLATE("so has the host", T, float, float16, bfloat16) {
   for_each_problem<T>(240, [](linear_problem<T> const& p) {
     if (p.size.queries > 100) return;
     CAPTURE(p.describe());
-    ss::exec::host const on{2};
-    CHECK(same_results(run_linear(p, on), run_linear(exact(p), on)));
+    ss::exec::host const exec{2};
+    CHECK(same_results(run_linear(p, exec), run_linear(exact(p), exec)));
   });
 }
 
@@ -94,11 +94,11 @@ TEST_CASE_TEMPLATE("rows that lie in fours or not, and a head alone", T, float16
   for_each_problem<T>(340, [](linear_problem<T> p) {
     if (p.size.queries > 100) return;
     CAPTURE(p.describe());
-    for_each_grid(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
-      auto const want = run_linear(p, on);
-      CHECK(same_results(run_linear(p, on), want));
-      CHECK(same_results(run_linear(p, on, memory_layout{1}), want));
+    for_each_grid(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
+      auto const want = run_linear(p, exec);
+      CHECK(same_results(run_linear(p, exec), want));
+      CHECK(same_results(run_linear(p, exec, memory_layout{1}), want));
     });
   });
 }
@@ -112,10 +112,11 @@ TEST_CASE_TEMPLATE("rows of the past do not know the future", T, float16, bfloat
                                 ss::divisor::sum_plus{80}, true, 60 + feature);
       p.multiply = ss::products::native;
       auto const changed = with_threefold_rows(p, from);
-      for_each_grid(p.number(), [&](any_exec const& on) {
+      for_each_grid(p.number(), [&](any_exec const& exec) {
         CAPTURE(p.describe());
-        CAPTURE(describe_exec(on));
-        CHECK(only_later_rows_change(p, from, run_linear(p, on), run_linear(changed, on)) == ""s);
+        CAPTURE(describe_exec(exec));
+        CHECK(only_later_rows_change(p, from, run_linear(p, exec), run_linear(changed, exec)) ==
+              ""s);
       });
     }
 }

@@ -55,11 +55,12 @@ TEST_CASE_TEMPLATE("rows of the past do not know the future", T, float, double, 
       auto const p = normal_linear<T>({1, 2, length, length, 3, 4}, feature_with_eps(feature, 1e-3),
                                       divisor_number(feature % 2, 131), true, 30 + feature);
       auto const changed = with_threefold_rows(p, from);
-      for_each_backend_once(p.number(), [&](any_exec const& on) {
+      for_each_backend_once(p.number(), [&](any_exec const& exec) {
         CAPTURE(p.describe());
         CAPTURE(from);
-        CAPTURE(describe_exec(on));
-        CHECK(only_later_rows_change(p, from, run_linear(p, on), run_linear(changed, on)) == ""s);
+        CAPTURE(describe_exec(exec));
+        CHECK(only_later_rows_change(p, from, run_linear(p, exec), run_linear(changed, exec)) ==
+              ""s);
       });
     }
 }
@@ -83,9 +84,9 @@ TEST_CASE("4000 orthogonal random features are near the softmax") {
   guarded_workspace scratch(softmax.workspace_bytes<double>(host, e, e));
   softmax.forward(host, {{p.q.data(), e}, {p.k.data(), e}, {p.v.data(), e}},
                   tensor4<double>(want.data(), e), ss::no_saved, scratch.get());
-  for_each_backend_untuned([&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
-    auto const got = run_linear(p, on).y;
+  for_each_backend_untuned([&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
+    auto const got = run_linear(p, exec).y;
     for (std::size_t i = 0; i < 8; ++i) CHECK(std::fabs(got[i] - want[i]) < 0.08);
   });
 }
@@ -116,11 +117,11 @@ TEST_CASE("large numbers give finite results and gradients") {
           };
           grow(p.q, p.size.q());
           grow(p.k, p.size.k());
-          for_each_backend(p.number(), [&](any_exec const& on) {
+          for_each_backend(p.number(), [&](any_exec const& exec) {
             CAPTURE(p.describe());
             CAPTURE(one.most);
-            CAPTURE(describe_exec(on));
-            auto const got = run_linear(p, on);
+            CAPTURE(describe_exec(exec));
+            auto const got = run_linear(p, exec);
             CHECK(all_finite(got));
             CHECK(same_results(got, run_linear(p, ss::exec::host{})));
           });
@@ -133,9 +134,9 @@ TEST_CASE("a divisor of 0 gives zeros") {
     auto p = normal_linear<float>({1, 1, 5, 5, 2, 3}, ss::feature::relu{0},
                                   ss::divisor::sum_plus{0}, causal, 90);
     for (float& x : p.k) x = -std::fabs(x);
-    for_each_backend_once(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
-      auto const got = run_linear(p, on);
+    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
+      auto const got = run_linear(p, exec);
       CHECK(same_bits(got.y, std::vector<float>(15)));
       CHECK(all_finite(got));
     });
@@ -152,11 +153,11 @@ TEST_CASE("a divisor that is no normal number") {
             normal_linear<float>({1, 1, 2, 2, 1, 2}, ss::feature::relu{0}, divisor, causal, 95);
         p.q = p.k = {x, x};
         p.v = {0, 2, 0, 1};
-        for_each_backend(p.number(), [&](any_exec const& on) {
+        for_each_backend(p.number(), [&](any_exec const& exec) {
           CAPTURE(p.describe());
           CAPTURE(x);
-          CAPTURE(describe_exec(on));
-          CHECK(all_finite(run_linear(p, on)));
+          CAPTURE(describe_exec(exec));
+          CHECK(all_finite(run_linear(p, exec)));
         });
       }
 }
@@ -168,10 +169,10 @@ TEST_CASE_TEMPLATE("a query without keys gets zeros", T, float, bfloat16) {
       auto p = normal_linear<T>({2, 1, 9, causal ? 9 : 4, 3, 2}, feature_number(feature),
                                 divisor_number(divisor, 0), causal, 120 + feature);
       p.lengths = {0, 4};
-      for_each_backend_once(p.number(), [&](any_exec const& on) {
+      for_each_backend_once(p.number(), [&](any_exec const& exec) {
         CAPTURE(p.describe());
-        CAPTURE(describe_exec(on));
-        auto const got = run_linear(p, on);
+        CAPTURE(describe_exec(exec));
+        auto const got = run_linear(p, exec);
         for (std::size_t i = 0; i < 18; ++i) CHECK(decode(got.y[i]).value == 0);
         for (std::size_t i = 0; i < 27; ++i) CHECK(decode(got.dq[i]).value == 0);
         CHECK(all_finite(got.y));
@@ -186,9 +187,9 @@ TEST_CASE_TEMPLATE("sums of 16-bit types do not stop growing", T, float16, bfloa
   auto p = normal_linear<T>({1, 1, 600, 600, 1, 1}, ss::feature::relu{}, ss::divisor::none{}, false,
                             150);
   p.q = p.k = p.v = p.dy = std::vector<T>(600, from_double<T>(1));
-  for_each_backend_once(p.number(), [&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
-    auto const got = run_linear(p, on);
+  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
+    auto const got = run_linear(p, exec);
     for (auto const* list : {&got.y, &got.dq, &got.dk, &got.dv})
       for (T const& x : *list) CHECK(decode(x).value == decode(from_double<T>(600)).value);
   });
@@ -208,10 +209,10 @@ TEST_CASE_TEMPLATE("a NaN of a query stays in its row", T, float, bfloat16) {
         auto spoiled = p;
         T& place = spoiled.q[linear_size::at(p.size.q(), 0, 1, row, 1)];
         place = infinite ? from_bits<T>(format_of<T>().infinity()) : nan;
-        for_each_backend_once(p.number(), [&](any_exec const& on) {
+        for_each_backend_once(p.number(), [&](any_exec const& exec) {
           CAPTURE(p.describe());
-          CAPTURE(describe_exec(on));
-          auto const one = run_linear(p, on), two = run_linear(spoiled, on);
+          CAPTURE(describe_exec(exec));
+          auto const one = run_linear(p, exec), two = run_linear(spoiled, exec);
           for (auto const& [first, last] : {std::pair<index_t, index_t>{0, row}, {row + 1, 70}}) {
             CHECK(same_bits(rows(one.y, p.size.y(), first, last),
                             rows(two.y, p.size.y(), first, last)));
@@ -238,12 +239,12 @@ TEST_CASE_TEMPLATE("a NaN of a key or value does not show before it", T, float, 
         auto spoiled = p;
         (of_key ? spoiled.k[linear_size::at(p.size.k(), 0, 1, place, 2)]
                 : spoiled.v[linear_size::at(p.size.v(), 0, 1, place, 2)]) = nan;
-        for_each_backend_once(p.number(), [&](any_exec const& on) {
+        for_each_backend_once(p.number(), [&](any_exec const& exec) {
           CAPTURE(p.describe());
           CAPTURE(place);
           CAPTURE(of_key);
-          CAPTURE(describe_exec(on));
-          auto const one = run_linear(p, on), two = run_linear(spoiled, on);
+          CAPTURE(describe_exec(exec));
+          auto const one = run_linear(p, exec), two = run_linear(spoiled, exec);
           CHECK(same_bits(rows(one.y, p.size.y(), 0, place), rows(two.y, p.size.y(), 0, place)));
           CHECK(same_bits(rows(one.dq, p.size.q(), 0, place), rows(two.dq, p.size.q(), 0, place)));
           CHECK(!same_bits(one.y, two.y));
@@ -264,10 +265,10 @@ TEST_CASE_TEMPLATE("one NaN, the same everywhere", T, float, double, float16, bf
       auto const want = run_linear(p, ss::exec::host{1, ss::isa::portable});
       for (auto const* list : {&want.y, &want.dq, &want.dk, &want.dv, &want.dw})
         for (T const& x : *list) CHECK(same_bits(x, with_one_nan(x)));
-      for_each_backend(p.number(), [&](any_exec const& on) {
+      for_each_backend(p.number(), [&](any_exec const& exec) {
         CAPTURE(p.describe());
-        CAPTURE(describe_exec(on));
-        CHECK(same_results(run_linear(p, on), want));
+        CAPTURE(describe_exec(exec));
+        CHECK(same_results(run_linear(p, exec), want));
       });
     }
 }

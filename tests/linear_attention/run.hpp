@@ -71,16 +71,17 @@ struct linear_stacks {
 
 // The two calls of an operator, with no more workspace than it asks for.
 template <class Op, class T>
-void call_linear(Op const& op, linear_problem<T> const& p, any_exec const& on, linear_stacks<T>& t,
-                 linear_results<T>& results) {
+void call_linear(Op const& op, linear_problem<T> const& p, any_exec const& exec,
+                 linear_stacks<T>& t, linear_results<T>& results) {
   extents4 const q = p.size.q(), v = p.size.v();
   extents3 const w = p.of_w_as_rank3(), dw = p.wants_dw() ? w : extents3{};
   std::size_t const some = p.number() % 64;
-  guarded_workspace one(op.template workspace_bytes<T>(on, q, v, w), some, 0x7f);
-  guarded_workspace two(op.template workspace_bytes<T>(on, q, v, w, dw), some + 13);
-  op.forward(on, t.inputs(), t.y.view(), one.get(), p.options());
+  guarded_workspace one(op.template workspace_bytes<T>(exec, q, v, w), some, 0x7f);
+  guarded_workspace two(op.template workspace_bytes<T>(exec, q, v, w, dw), some + 13);
+  op.forward(exec, t.inputs(), t.y.view(), one.get(), p.options());
   results.y = t.y.contents();
-  op.backward(on, t.dy.view(), t.inputs(), t.gradients(p.wanted), two.get(), p.backward_options());
+  op.backward(exec, t.dy.view(), t.inputs(), t.gradients(p.wanted), two.get(),
+              p.backward_options());
   if (!one.red_zones_intact() || !two.red_zones_intact()) results.wrong = "workspace overrun";
 }
 // The same, and what else must hold of them.
@@ -123,10 +124,10 @@ void with_operator(linear_problem<T> const& p, F const& f) {
 }
 
 template <class T>
-linear_results<T> run_linear(linear_problem<T> const& p, any_exec const& on,
+linear_results<T> run_linear(linear_problem<T> const& p, any_exec const& exec,
                              memory_layout layout = {}) {
   return run_linear_by(p, layout, [&](linear_stacks<T>& t, linear_results<T>& results) {
-    with_operator(p, [&](auto const& op) { call_linear(op, p, on, t, results); });
+    with_operator(p, [&](auto const& op) { call_linear(op, p, exec, t, results); });
   });
 }
 

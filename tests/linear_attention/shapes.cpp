@@ -145,10 +145,10 @@ TEST_CASE("shapes of outputs") {
 TEST_CASE("the size of a workspace is refused where the call is") {
   using shapes = extents4;
   auto const refused = [](auto const& op, shapes q, shapes v, extents3 w = {}, extents3 dw = {}) {
-    ss::exec::host const on;
+    ss::exec::host const exec;
     std::string const all =
-        refusal(op.template workspace_bytes<float>(ss::exec::dry_run{on}, q, v, w, dw),
-                [&] { (void)op.template workspace_bytes<float>(on, q, v, w, dw); });
+        refusal(op.template workspace_bytes<float>(ss::exec::dry_run{exec}, q, v, w, dw),
+                [&] { (void)op.template workspace_bytes<float>(exec, q, v, w, dw); });
     std::string const head = "linear_attention.workspace_bytes: ";
     CHECK(all.substr(0, head.size()) == head);
     return all.substr(std::min(all.size(), head.size()));

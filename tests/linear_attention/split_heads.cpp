@@ -52,9 +52,9 @@ class joined {
 
 template <class Op, class T>
 void check_joined(Op const& op, linear_problem<T> const& p, linear_results<T> const& want,
-                  any_exec const& on, std::size_t misalignment) {
+                  any_exec const& exec, std::size_t misalignment) {
   CAPTURE(p.describe());
-  CAPTURE(describe_exec(on));
+  CAPTURE(describe_exec(exec));
   CAPTURE(misalignment);
   linear_size const& s = p.size;
   joined<T> q(p.q, s.q(), misalignment), k(p.k, s.k(), misalignment), v(p.v, s.v(), misalignment),
@@ -63,9 +63,9 @@ void check_joined(Op const& op, linear_problem<T> const& p, linear_results<T> co
   std::vector<T> dw(p.w.size());
   extents3 const of_w = p.of_w_as_rank3();
   tensor3<T const> const w(p.w.data(), of_w);
-  guarded_workspace scratch(op.template workspace_bytes<T>(on, s.q(), s.v(), of_w, of_w));
-  op.forward(on, {q.view(), k.view(), v.view(), w}, y.view(), scratch.get(), p.options());
-  op.backward(on, dy.view(), {q.view(), k.view(), v.view(), w},
+  guarded_workspace scratch(op.template workspace_bytes<T>(exec, s.q(), s.v(), of_w, of_w));
+  op.forward(exec, {q.view(), k.view(), v.view(), w}, y.view(), scratch.get(), p.options());
+  op.backward(exec, dy.view(), {q.view(), k.view(), v.view(), w},
               {dq.view(), dk.view(), dv.view(), {dw.data(), of_w}}, scratch.get(),
               p.backward_options());
   CHECK(same_bits(y.values(), want.y));
@@ -105,7 +105,7 @@ TEST_CASE_TEMPLATE("heads side by side", T, float, double, bfloat16) {
       p.query_lengths = {size.queries - 1, size.queries};
       auto const want = run_linear(p, ss::exec::host{});
       for_each_backend_once(p.number(),
-                            [&](any_exec const& on) { check_joined(op, p, want, on, 0); });
+                            [&](any_exec const& exec) { check_joined(op, p, want, exec, 0); });
       if (!testing(backend_kind::host)) return;
       for (unsigned threads : {1U, 3U, 5U}) check_joined(op, p, want, ss::exec::host{threads}, 0);
     });

@@ -17,13 +17,13 @@ WALKS = {
     ("slicing_sort", "Host"): ("wide_pairs::compare_exchange", FUNCTIONS, FILES),
     ("slicing_sort", "CUDA"): ("packed_key::before", FUNCTIONS, FILES),
     ("csp", "Host"): ("store_vector", FUNCTIONS, FILES),
-    ("csp", "CUDA"): ("exchange_pairs_body::in_order", FUNCTIONS, FILES),
+    ("csp", "CUDA"): ("exchange_pairs_kernel::in_order", FUNCTIONS, FILES),
     ("sparse_mix", "Host"): ("mix_sums::sums_of", FUNCTIONS, FILES),
     ("sparse_mix", "CUDA"): ("fused_multiply_add", FUNCTIONS, FILES),
     ("softmax_attention", "Host"): ("fused_lanes", FUNCTIONS, FILES),
     ("linear_attention", "CUDA"): ("fused_multiply_add", FUNCTIONS, FILES),
 }
-DEVICE_STEPS = ("implementation::forward", "cuda_grid::run", "run_body")
+DEVICE_STEPS = ("implementation::forward", "cuda_grid::run", "run_kernel")
 BASE = INCLUDE / "slicesort"
 NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.MULTILINE | re.DOTALL)
 CLOSING = {"(": ")", "{": "}"}

@@ -35,10 +35,10 @@ TEST_CASE_TEMPLATE("both{causal, fixed{2, 1}}", Algorithm, ss::streaming, ss::ma
   ss::softmax_attention<both, Algorithm> const op{both{{}, {2, 1}}};
   auto const state = ss::tensor4<double>(state_data.data(), op.saved_extents(e, e));
   ss::attention_inputs<double> const in{ss::view(q, e), ss::view(k, e), ss::view(v, e), {}};
-  ss::exec::host const on;
+  ss::exec::host const exec;
   ss::scratch memory;
-  op.forward(on, in, ss::view(y, e), {state}, memory);
-  op.backward(on, ss::view(dy, e), in, ss::view(y, e), {ss::tensor4<double const>(state)},
+  op.forward(exec, in, ss::view(y, e), {state}, memory);
+  op.backward(exec, ss::view(dy, e), in, ss::view(y, e), {ss::tensor4<double const>(state)},
               {ss::view(dq, e), ss::view(dk, e), ss::view(dv, e), {}}, memory);
   check_near(
       y, {1, 0, 0.3302384507, 0.6697615493, 0.391140635, 0.608859365, 0.6637133919, 0.3648839899});
@@ -54,10 +54,10 @@ TEST_CASE("a mask of another number of keys is refused by the door") {
   ss::extents4 const e{1, 1, 12, 2};
   mask::bigbird m;
   m.block = 2, m.keys = 10;
-  ss::exec::host const on;
+  ss::exec::host const exec;
   auto const message = [&](mask::bigbird of) {
     ss::softmax_attention<mask::bigbird> const op{of};
-    return std::string(op.template workspace_bytes<double>(ss::exec::dry_run{on}, e, e).message);
+    return std::string(op.template workspace_bytes<double>(ss::exec::dry_run{exec}, e, e).message);
   };
   CHECK(
       message(m) ==

@@ -44,11 +44,11 @@ variant_problem<T> solved(extents3 e, index_t row, std::uint64_t seed,
 
 template <class Index>
 auto runner(index_t row) {
-  return [=](any_exec const& on, auto x, auto y, auto dy, auto dx, auto lengths) {
+  return [=](any_exec const& exec, auto x, auto y, auto dy, auto dx, auto lengths) {
     ss::max_exchange const op{row};
     tensor<Index> maximum({x.extents().batch, 1, x.extents().channels});
-    op.forward(on, x, y, {maximum.view()}, {}, {lengths});
-    op.backward(on, dy, {maximum.view()}, dx, {}, {ss::grad_mode::overwrite, lengths});
+    op.forward(exec, x, y, {maximum.view()}, {}, {lengths});
+    op.backward(exec, dy, {maximum.view()}, dx, {}, {ss::grad_mode::overwrite, lengths});
   };
 }
 
@@ -58,13 +58,13 @@ TEST_CASE_TEMPLATE("golden", T, float, double, float16, bfloat16) {
   tensor<T> x({1, 5, 1}), y({1, 5, 1}), dx({1, 5, 1});
   tensor<std::uint16_t> maximum({1, 1, 1});
   x.elements() = elements_of<T>({3, 1, 7, 7, 0});
-  for_each_backend_once(sizeof(T), [&](any_exec const& on) {
-    ss::max_exchange{}.forward(on, x.view(), y.view(), {maximum.view()});
+  for_each_backend_once(sizeof(T), [&](any_exec const& exec) {
+    ss::max_exchange{}.forward(exec, x.view(), y.view(), {maximum.view()});
     CHECK(same_bits(y.elements(), elements_of<T>({7, 1, 3, 7, 0})));
     CHECK(maximum.elements()[0] == 2);
-    ss::max_exchange{}.backward(on, x.view(), {maximum.view()}, dx.view());
+    ss::max_exchange{}.backward(exec, x.view(), {maximum.view()}, dx.view());
     CHECK(same_bits(dx.elements(), elements_of<T>({7, 1, 3, 7, 0})));
-    ss::max_exchange{4}.forward(on, x.view(), y.view(), ss::no_saved);
+    ss::max_exchange{4}.forward(exec, x.view(), y.view(), ss::no_saved);
     CHECK(same_bits(y.elements(), elements_of<T>({3, 1, 0, 7, 7})));
   });
 }
@@ -105,13 +105,13 @@ TEST_CASE("saved rows, of empty samples too, and nothing saved") {
   tensor<float> y(e), again(e);
   tensor<std::int32_t> maximum({4, 1, 35});
   ss::max_exchange const op{2};
-  for_each_backend_once(p.number(), [&](any_exec const& on) {
-    op.forward(on, p.x.view(), y.view(), {maximum.view()}, {}, {view_of(p.lengths)});
+  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    op.forward(exec, p.x.view(), y.view(), {maximum.view()}, {}, {view_of(p.lengths)});
     for_each_position({4, 1, 35}, [&](index_t b, index_t, index_t c) {
       index_t const m = p.rows(b) == 0 ? 2 : first_maximum(p.x.column(b, c, p.rows(b)));
       CHECK(maximum(b, 0, c) == m);
     });
-    op.forward(on, p.x.view(), again.view(), ss::no_saved, {}, {view_of(p.lengths)});
+    op.forward(exec, p.x.view(), again.view(), ss::no_saved, {}, {view_of(p.lengths)});
     CHECK(same_bits(y.elements(), again.elements()));
   });
 }
@@ -124,13 +124,13 @@ TEST_CASE_TEMPLATE("accumulation, into dy itself too", T, float, double, float16
   tensor<std::uint16_t> maximum({3, 1, 34});
   ss::max_exchange const op{1};
   ss::backward_options const accumulate{ss::grad_mode::accumulate};
-  for_each_backend_once(sizeof(T), [&](any_exec const& on) {
+  for_each_backend_once(sizeof(T), [&](any_exec const& exec) {
     dx = before;
-    op.forward(on, x.view(), y.view(), {maximum.view()});
-    op.backward(on, dy.view(), {maximum.view()}, swapped.view());
-    op.backward(on, dy.view(), {maximum.view()}, dx.view(), {}, accumulate);
+    op.forward(exec, x.view(), y.view(), {maximum.view()});
+    op.backward(exec, dy.view(), {maximum.view()}, swapped.view());
+    op.backward(exec, dy.view(), {maximum.view()}, dx.view(), {}, accumulate);
     tensor<T> twice = dy;
-    op.backward(on, twice.view(), {maximum.view()}, twice.view(), {}, accumulate);
+    op.backward(exec, twice.view(), {maximum.view()}, twice.view(), {}, accumulate);
     for_each_position(e, [&](index_t b, index_t n, index_t c) {
       auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
       CHECK(of(dx) == of(before) + of(swapped));
@@ -143,8 +143,8 @@ TEST_CASE("the transpose, exactly: <dy, J v> = <J' dy, v>") {
   extents3 const e{2, 50, 37};
   tensor<float> const x = integer_tensor<float>(e, 100, 8), dy = integer_tensor<float>(e, 100, 9);
   tensor<float> y(e), dx(e);
-  for_each_backend_once(3, [&](any_exec const& on) {
-    runner<std::uint32_t>(3)(on, x.view(), y.view(), dy.view(), dx.view(), view_of({}));
+  for_each_backend_once(3, [&](any_exec const& exec) {
+    runner<std::uint32_t>(3)(exec, x.view(), y.view(), dy.view(), dx.view(), view_of({}));
     std::int64_t left = 0, right = 0;
     for (std::size_t i = 0; i < x.elements().size(); ++i) {
       left += static_cast<std::int64_t>(dy.elements()[i] * y.elements()[i]);
@@ -160,23 +160,23 @@ TEST_CASE("the door") {
   tensor<std::uint32_t> saved({2, 1, 3});
   std::vector<index_t> lengths;
   index_t row = 0;
-  ss::exec::host on;
+  ss::exec::host exec;
   tensor3<float> to = y.view();
   ss::index_tensor3 maximum = saved.view();
   auto const forward = [&] {
     ss::max_exchange const op{row};
     return refusal(
-        op.forward(ss::exec::dry_run{on}, x.view(), to, {maximum}, {}, {view_of(lengths)}),
-        [&] { op.forward(on, x.view(), to, {maximum}, {}, {view_of(lengths)}); });
+        op.forward(ss::exec::dry_run{exec}, x.view(), to, {maximum}, {}, {view_of(lengths)}),
+        [&] { op.forward(exec, x.view(), to, {maximum}, {}, {view_of(lengths)}); });
   };
   auto const backward = [&] {
     ss::max_exchange const op{row};
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(lengths)};
     ss::const_saved_maximum const state{ss::const_index_tensor3(maximum)};
-    return refusal(op.backward(ss::exec::dry_run{on}, x.view(), state, to, {}, options),
-                   [&] { op.backward(on, x.view(), state, to, {}, options); });
+    return refusal(op.backward(ss::exec::dry_run{exec}, x.view(), state, to, {}, options),
+                   [&] { op.backward(exec, x.view(), state, to, {}, options); });
   };
-  CHECK(ss::max_exchange::workspace_bytes<float>(on, e) == 0);
+  CHECK(ss::max_exchange::workspace_bytes<float>(exec, e) == 0);
   SUBCASE("accepted") {
     CHECK(forward() == "");
     CHECK(backward() == "");
@@ -214,15 +214,16 @@ TEST_CASE("the door") {
     to = {to.data(), {2, 4, 3}};
     CHECK(forward() == "max_exchange.forward: y.length is 4, must be 5 (x.length)");
     to = y.view();
-    on.threads = 0;
+    exec.threads = 0;
     CHECK(forward() == "max_exchange.forward: exec.threads is 0, must be at least 1");
   }
   SUBCASE("too long for any index") {
     index_t const length = (index_t{1} << 31) + 1;
     tensor3<float const> const from(y.view().data(), {1, length, 1}, {0, 0, 0});
     tensor3<float> const far(y.view().data() + 1, {1, length, 1});  // reaches up
-    CHECK(std::string(
-              ss::max_exchange{}.forward(ss::exec::dry_run{on}, from, far, ss::no_saved).message) ==
-          "max_exchange.forward: x.length is 2147483649, must be at most 2147483648");
+    CHECK(
+        std::string(
+            ss::max_exchange{}.forward(ss::exec::dry_run{exec}, from, far, ss::no_saved).message) ==
+        "max_exchange.forward: x.length is 2147483649, must be at most 2147483648");
   }
 }

@@ -31,10 +31,10 @@ template <class T>
 void check_every_way(merge_problem<T> const& p, merge_results<T> const& want) {
   CAPTURE(p.describe());
   for (merge_way way : ways)
-    for_each_backend(p.number() + static_cast<std::uint64_t>(way), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
+    for_each_backend(p.number() + static_cast<std::uint64_t>(way), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
       CAPTURE(static_cast<int>(way));
-      auto const got = run_merge(p, on, {}, way);
+      auto const got = run_merge(p, exec, {}, way);
       CHECK(got.wrong == "");
       CHECK(same_bits(got.y, want.y));
       if (way != merge_way::not_saved) CHECK(same_bits(got.state, want.state));
@@ -100,9 +100,9 @@ TEST_CASE("golden values") {
                       0.4965586459, 0.4172509761, 0.4707442655, 0.2796894603};
   double const state[] = {0.7071067812, 3.2292541172, 1.4142135624, 2.5990793243,
                           1.4142135624, 2.9793021603, 2.8284271247, 1.8631438739};
-  for_each_backend(1, [&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
-    auto const got = run_merge(p, on);
+  for_each_backend(1, [&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
+    auto const got = run_merge(p, exec);
     for (std::size_t i = 0; i < 8; ++i) {
       CHECK(std::fabs(got.y[i] - y[i]) < 6e-11);
       CHECK(std::fabs(got.state[i] - state[i]) < 6e-11);
@@ -142,9 +142,9 @@ TEST_CASE_TEMPLATE("any layout", T, float, double, float16, bfloat16) {
       for (int layout = 1; layout < memory_layout::count; ++layout)
         for (merge_way way : ways)
           for_each_backend_once(p.number() + static_cast<std::uint64_t>(layout),
-                                [&](any_exec const& on) {
-                                  CAPTURE(describe_exec(on));
-                                  auto const got = run_merge(p, on, memory_layout{layout}, way);
+                                [&](any_exec const& exec) {
+                                  CAPTURE(describe_exec(exec));
+                                  auto const got = run_merge(p, exec, memory_layout{layout}, way);
                                   CHECK(got.wrong == "");
                                   CHECK(same_bits(got.y, want.y));
                                   if (way != merge_way::not_saved)
@@ -157,12 +157,12 @@ TEST_CASE("parts that heads and samples share") {
   auto const p = any_parts<float>({1, 1, 6, 8}, 2, 7);
   auto const want = on_host(p);
   extents4 const e{2, 3, 6, 8}, of_state{2, 3, 6, 2};
-  for_each_backend_once(3, [&](any_exec const& on) {
+  for_each_backend_once(3, [&](any_exec const& exec) {
     std::vector<float> y(288), state(72);
     auto const shared = [](std::vector<float> const& data, extents4 of) {
       return tensor4<float const>(data.data(), of, {0, 0, of.channels, 1});
     };
-    ss::merge_attention{}.forward(on,
+    ss::merge_attention{}.forward(exec,
                                   {{shared(p.y[0], e), shared(p.state[0], of_state)},
                                    {shared(p.y[1], e), shared(p.state[1], of_state)}},
                                   tensor4<float>(y.data(), e),
@@ -258,10 +258,10 @@ TEST_CASE_TEMPLATE("NaN stays in its row", T, float, double, float16, bfloat16) 
       if (kind == 2) m = l = not_a_number<A>();
       if (kind == 3) m = from_bits<A>(format_of<A>().infinity()), l = not_a_number<A>();
       if (kind == 4) spoilt.y[part][row * 6 + 2] = not_a_number<T>();
-      for_each_backend(p.number() + part, [&](any_exec const& on) {
-        CAPTURE(describe_exec(on));
+      for_each_backend(p.number() + part, [&](any_exec const& exec) {
+        CAPTURE(describe_exec(exec));
         CAPTURE(kind);
-        auto const got = run_merge(spoilt, on);
+        auto const got = run_merge(spoilt, exec);
         CHECK(got.wrong == "");
         for (std::size_t i = 0; i < got.y.size(); ++i)
           if (i / 6 != row) CHECK(same_bits(got.y[i], want.y[i]));

@@ -24,7 +24,7 @@ struct merge_call {
   static constexpr std::size_t piece = 256;
 
   std::vector<float> memory = std::vector<float>(40 * piece, 2.5f);
-  ss::exec::host on{};
+  ss::exec::host exec{};
   std::vector<ss::attention_part<float>> parts{{{at(0), of_y}, {at(1), of_state}},
                                                {{at(2), of_y}, {at(3), of_state}},
                                                {{at(4), of_y}, {at(5), of_state}}};
@@ -35,12 +35,12 @@ struct merge_call {
   float* at(std::size_t number) { return memory.data() + number * piece; }
 
   std::string saved() {
-    return unchanged(op.forward(ss::exec::dry_run{on}, parts, y, {state}),
-                     [&] { op.forward(on, parts, y, {state}); });
+    return unchanged(op.forward(ss::exec::dry_run{exec}, parts, y, {state}),
+                     [&] { op.forward(exec, parts, y, {state}); });
   }
   std::string not_saved() {
-    return unchanged(op.forward(ss::exec::dry_run{on}, parts, y, ss::no_saved),
-                     [&] { op.forward(on, parts, y, ss::no_saved); });
+    return unchanged(op.forward(ss::exec::dry_run{exec}, parts, y, ss::no_saved),
+                     [&] { op.forward(exec, parts, y, ss::no_saved); });
   }
   std::string both() {
     std::string const one = saved();
@@ -50,9 +50,9 @@ struct merge_call {
 
  private:
   template <class F>
-  std::string unchanged(ss::verdict const& verdict, F const& call) {
+  std::string unchanged(ss::status const& status, F const& call) {
     auto const before = memory;
-    std::string const message = refusal(verdict, call);
+    std::string const message = refusal(status, call);
     if (message.empty()) return "";
     CHECK(same_bits(memory, before));
     std::string const head = "merge_attention.forward: ";
@@ -92,12 +92,13 @@ TEST_CASE("sound calls are accepted") {
 TEST_CASE("braces, arrays and lists are the same call") {
   merge_call c, d, e, f;
   ss::merge_attention const op;
-  op.forward(c.on, c.parts, c.y, {c.state});
-  op.forward(d.on, {{d.parts[0].y, d.parts[0].state}, {d.parts[1].y, d.parts[1].state}, d.parts[2]},
-             d.y, {d.state});
+  op.forward(c.exec, c.parts, c.y, {c.state});
+  op.forward(d.exec,
+             {{d.parts[0].y, d.parts[0].state}, {d.parts[1].y, d.parts[1].state}, d.parts[2]}, d.y,
+             {d.state});
   std::array<ss::attention_part<float>, 3> const list{e.parts[0], e.parts[1], e.parts[2]};
-  op.forward(e.on, list, e.y, {e.state});
-  op.forward(f.on, {f.parts.data(), 3}, f.y, f.state);
+  op.forward(e.exec, list, e.y, {e.state});
+  op.forward(f.exec, {f.parts.data(), 3}, f.y, f.state);
   CHECK(c.memory[7 * c.piece] == 2.5f);      // the maximum
   CHECK(c.memory[7 * c.piece + 1] == 7.5f);  // the sum of three
   CHECK(same_bits(c.memory, d.memory));
@@ -204,11 +205,11 @@ TEST_CASE("what is written shares an element with part 0 alone, as the same view
 TEST_CASE("policy and workspace") {
   merge_call c;
   ss::merge_attention const op;
-  CHECK(op.workspace_bytes<float>(c.on, c.of_y) == 0);
-  CHECK(op.workspace_bytes<float>(ss::exec::dry_run{c.on}, c.of_y));
-  c.on.threads = 0;
+  CHECK(op.workspace_bytes<float>(c.exec, c.of_y) == 0);
+  CHECK(op.workspace_bytes<float>(ss::exec::dry_run{c.exec}, c.of_y));
+  c.exec.threads = 0;
   CHECK(c.both() == "exec.threads is 0, must be at least 1");
-  CHECK(refusal(op.workspace_bytes<float>(ss::exec::dry_run{c.on}, c.of_y), [&] {
-          (void)op.workspace_bytes<float>(c.on, c.of_y);
+  CHECK(refusal(op.workspace_bytes<float>(ss::exec::dry_run{c.exec}, c.of_y), [&] {
+          (void)op.workspace_bytes<float>(c.exec, c.of_y);
         }) == "merge_attention.workspace_bytes: exec.threads is 0, must be at least 1");
 }

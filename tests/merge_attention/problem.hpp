@@ -88,8 +88,8 @@ struct merge_results {
 };
 
 template <class T>
-merge_results<T> run_merge(merge_problem<T> const& p, any_exec const& on, memory_layout layout = {},
-                           merge_way way = merge_way::apart) {
+merge_results<T> run_merge(merge_problem<T> const& p, any_exec const& exec,
+                           memory_layout layout = {}, merge_way way = merge_way::apart) {
   using A = ss::detail::accumulator_t<T>;
   std::vector<strided_heads<T>> y;
   std::vector<strided_heads<A>> state;
@@ -111,9 +111,9 @@ merge_results<T> run_merge(merge_problem<T> const& p, any_exec const& on, memory
   std::vector<A> const before = saved.contents();
   ss::merge_attention const op;
   if (way == merge_way::not_saved)
-    op.forward(on, parts, to.view(), ss::no_saved);
+    op.forward(exec, parts, to.view(), ss::no_saved);
   else
-    op.forward(on, parts, to.view(), {saved.view()});
+    op.forward(exec, parts, to.view(), {saved.view()});
 
   merge_results<T> r{to.contents(), saved.contents(), {}};
   if (way == merge_way::not_saved && !same_bits(before, r.state)) r.wrong = "saved a state";

@@ -82,44 +82,44 @@ class attention {
 
   // y and state of one part.
   template <class Exec, class Mask>
-  void forward(Exec const& on, Mask mask, key_slice s, result& r) const {
+  void forward(Exec const& exec, Mask mask, key_slice s, result& r) const {
     ss::softmax_attention<Mask> const op(mask);
     ss::scratch memory;
-    op.forward(on, inputs(s), tensor4<double>(r.y.data(), of_y()),
+    op.forward(exec, inputs(s), tensor4<double>(r.y.data(), of_y()),
                {tensor4<double>(r.state.data(), of_state())}, memory);
   }
   // Adds the part's gradients to those of `r`, whose y and state it is given.
   template <class Exec, class Mask>
-  void backward(Exec const& on, Mask mask, key_slice s, result& r) const {
-    backward(on, mask, s, r.y, r.state, r);
+  void backward(Exec const& exec, Mask mask, key_slice s, result& r) const {
+    backward(exec, mask, s, r.y, r.state, r);
   }
   template <class Exec, class Mask>
-  void backward(Exec const& on, Mask mask, key_slice s, numbers const& y, numbers const& state,
+  void backward(Exec const& exec, Mask mask, key_slice s, numbers const& y, numbers const& state,
                 result& r) const {
     ss::softmax_attention<Mask> const op(mask);
     auto const in = inputs(s);
     ss::scratch memory;
     op.backward(
-        on, tensor4<double const>(dy.data(), of_y()), in, tensor4<double const>(y.data(), of_y()),
+        exec, tensor4<double const>(dy.data(), of_y()), in, tensor4<double const>(y.data(), of_y()),
         {tensor4<double const>(state.data(), of_state())},
         {tensor4<double>(r.dq.data(), of_q()), slice(r.dk, of_k(), s), slice(r.dv, of_v(), s)},
         memory, {ss::grad_mode::accumulate});
   }
   template <class Exec, class Mask>
-  result whole(Exec const& on, Mask mask) const {
+  result whole(Exec const& exec, Mask mask) const {
     result r = empty();
-    forward(on, mask, {0, keys}, r);
-    backward(on, mask, {0, keys}, r);
+    forward(exec, mask, {0, keys}, r);
+    backward(exec, mask, {0, keys}, r);
     return r;
   }
   // Merges parts, each with y and state, over the first of them.
   template <class Exec>
-  result merged(Exec const& on, std::vector<result> parts) const {
+  result merged(Exec const& exec, std::vector<result> parts) const {
     std::vector<ss::attention_part<double>> views;
     for (result& part : parts)
       views.push_back(
           {tensor4<double>(part.y.data(), of_y()), tensor4<double>(part.state.data(), of_state())});
-    ss::merge_attention{}.forward(on, views, tensor4<double>(parts[0].y.data(), of_y()),
+    ss::merge_attention{}.forward(exec, views, tensor4<double>(parts[0].y.data(), of_y()),
                                   {tensor4<double>(parts[0].state.data(), of_state())});
     result r = empty();
     r.y = parts[0].y, r.state = parts[0].state;
@@ -152,7 +152,7 @@ std::vector<key_slice> cut(index_t keys, index_t ranks) {
 }
 // Full or causal attention by ranks that hold a slice of the keys each.
 template <class Exec>
-result by_ranks(Exec const& on, attention const& a, std::vector<key_slice> const& slices,
+result by_ranks(Exec const& exec, attention const& a, std::vector<key_slice> const& slices,
                 bool causal) {
   auto const mask = [&](key_slice s) {  // query i looks at keys up to i
     return causal ? pattern_mask{mask_kind::causal, -s.first, 0} : pattern_mask{};
@@ -160,10 +160,10 @@ result by_ranks(Exec const& on, attention const& a, std::vector<key_slice> const
   std::vector<result> parts;
   for (key_slice s : slices) {
     parts.push_back(a.empty());
-    a.forward(on, mask(s), s, parts.back());
+    a.forward(exec, mask(s), s, parts.back());
   }
-  result r = a.merged(on, parts);
-  for (key_slice s : slices) a.backward(on, mask(s), s, r);
+  result r = a.merged(exec, parts);
+  for (key_slice s : slices) a.backward(exec, mask(s), s, r);
   return r;
 }
 
@@ -183,9 +183,9 @@ struct beyond {
 
 TEST_CASE("two halves of the keys") {
   attention const a(33, 70, 1);
-  for_each_backend_once(1, [&](auto const& on) {
-    CAPTURE(describe_exec(on));
-    check_near(by_ranks(on, a, {{0, 35}, {35, 35}}, false), a.whole(on, pattern_mask{}));
+  for_each_backend_once(1, [&](auto const& exec) {
+    CAPTURE(describe_exec(exec));
+    check_near(by_ranks(exec, a, {{0, 35}, {35, 35}}, false), a.whole(exec, pattern_mask{}));
   });
 }
 
@@ -193,21 +193,21 @@ TEST_CASE("ring attention over ranks with uneven shares") {
   attention const a(50, 100, 2);
   for (bool causal : {false, true})
     for (index_t ranks : {1, 2, 3, 5})
-      for_each_backend_once(static_cast<std::uint64_t>(ranks), [&](auto const& on) {
-        CAPTURE(describe_exec(on));
+      for_each_backend_once(static_cast<std::uint64_t>(ranks), [&](auto const& exec) {
+        CAPTURE(describe_exec(exec));
         CAPTURE(ranks);
         CAPTURE(causal);
         auto const mask = causal ? pattern_mask{mask_kind::causal, 0, 0} : pattern_mask{};
-        check_near(by_ranks(on, a, cut(100, ranks), causal), a.whole(on, mask));
+        check_near(by_ranks(exec, a, cut(100, ranks), causal), a.whole(exec, mask));
       });
 }
 
 TEST_CASE("a rank without keys changes nothing") {
   attention const a(20, 40, 3);
-  for_each_backend_once(1, [&](auto const& on) {
-    CAPTURE(describe_exec(on));
-    auto const with = by_ranks(on, a, {{0, 0}, {0, 15}, {15, 0}, {15, 25}, {40, 0}}, false);
-    auto const without = by_ranks(on, a, {{0, 15}, {15, 25}}, false);
+  for_each_backend_once(1, [&](auto const& exec) {
+    CAPTURE(describe_exec(exec));
+    auto const with = by_ranks(exec, a, {{0, 0}, {0, 15}, {15, 0}, {15, 25}, {40, 0}}, false);
+    auto const without = by_ranks(exec, a, {{0, 15}, {15, 25}}, false);
     CHECK(same_bits(with.y, without.y));
     CHECK(same_bits(with.state, without.state));
     CHECK(same_bits(with.dq, without.dq));
@@ -218,15 +218,15 @@ TEST_CASE("a rank without keys changes nothing") {
 
 TEST_CASE("a window beside the remaining keys") {
   attention const a(60, 64, 4);
-  ss::exec::host const on{2};
+  ss::exec::host const exec{2};
   for (within window : {within{3, 5}, within{0, 0}, within{100, 100}, within{-70, 0}}) {
     std::vector<result> parts{a.empty(), a.empty()};
-    a.forward(on, window, {0, 64}, parts[0]);
-    a.forward(on, beyond{window}, {0, 64}, parts[1]);
-    result r = a.merged(on, parts);
-    a.backward(on, window, {0, 64}, r);
-    a.backward(on, beyond{window}, {0, 64}, r);
-    check_near(r, a.whole(on, pattern_mask{}));
+    a.forward(exec, window, {0, 64}, parts[0]);
+    a.forward(exec, beyond{window}, {0, 64}, parts[1]);
+    result r = a.merged(exec, parts);
+    a.backward(exec, window, {0, 64}, r);
+    a.backward(exec, beyond{window}, {0, 64}, r);
+    check_near(r, a.whole(exec, pattern_mask{}));
   }
 }
 
@@ -234,48 +234,48 @@ TEST_CASE("a window merges with a window of the other side to a larger one") {
   attention const a(40, 44, 5);
   pattern_mask const left{mask_kind::window, 6, 0}, right{mask_kind::window, -1, 3},
       both{mask_kind::window, 6, 3};
-  for_each_backend_once(2, [&](auto const& on) {
-    CAPTURE(describe_exec(on));
+  for_each_backend_once(2, [&](auto const& exec) {
+    CAPTURE(describe_exec(exec));
     std::vector<result> parts{a.empty(), a.empty()};
-    a.forward(on, left, {0, 44}, parts[0]);
-    a.forward(on, right, {0, 44}, parts[1]);
-    result r = a.merged(on, parts);
-    a.backward(on, left, {0, 44}, r);
-    a.backward(on, right, {0, 44}, r);
-    check_near(r, a.whole(on, both));
+    a.forward(exec, left, {0, 44}, parts[0]);
+    a.forward(exec, right, {0, 44}, parts[1]);
+    result r = a.merged(exec, parts);
+    a.backward(exec, left, {0, 44}, r);
+    a.backward(exec, right, {0, 44}, r);
+    check_near(r, a.whole(exec, both));
   });
 }
 
 TEST_CASE("queries that see no key in any part have gradients of 0") {
   attention const a(30, 20, 6);
-  ss::exec::host const on;
+  ss::exec::host const exec;
   // Query i looks at keys up to i - 10.
   std::vector<key_slice> const slices{{0, 8}, {8, 12}};
   std::vector<result> parts;
   for (key_slice s : slices) {
     parts.push_back(a.empty());
-    a.forward(on, pattern_mask{mask_kind::causal, -10 - s.first, 0}, s, parts.back());
+    a.forward(exec, pattern_mask{mask_kind::causal, -10 - s.first, 0}, s, parts.back());
   }
-  result r = a.merged(on, parts);
+  result r = a.merged(exec, parts);
   for (key_slice s : slices)
-    a.backward(on, pattern_mask{mask_kind::causal, -10 - s.first, 0}, s, r);
-  check_near(r, a.whole(on, pattern_mask{mask_kind::causal, -10, 0}));
+    a.backward(exec, pattern_mask{mask_kind::causal, -10 - s.first, 0}, s, r);
+  check_near(r, a.whole(exec, pattern_mask{mask_kind::causal, -10, 0}));
   for (std::size_t c = 0; c < 10 * 8; ++c) CHECK(r.dq[c] == 0);
 }
 
 // What published libraries did (NATTEN 274): every part's backward with its own y and state.
 TEST_CASE("gradients by the parts' own states are not those of the whole") {
   attention const a(33, 70, 7);
-  ss::exec::host const on;
-  result const want = a.whole(on, pattern_mask{});
+  ss::exec::host const exec;
+  result const want = a.whole(exec, pattern_mask{});
   for (bool of_state : {false, true}) {
     result r = a.empty();
     std::vector<result> parts{a.empty(), a.empty()};
     key_slice const slices[] = {{0, 35}, {35, 35}};
-    for (std::size_t i : {0u, 1u}) a.forward(on, pattern_mask{}, slices[i], parts[i]);
-    result const merged = a.merged(on, parts);
+    for (std::size_t i : {0u, 1u}) a.forward(exec, pattern_mask{}, slices[i], parts[i]);
+    result const merged = a.merged(exec, parts);
     for (std::size_t i : {0u, 1u})
-      a.backward(on, pattern_mask{}, slices[i], of_state ? merged.y : parts[i].y,
+      a.backward(exec, pattern_mask{}, slices[i], of_state ? merged.y : parts[i].y,
                  of_state ? parts[i].state : merged.state, r);
     CHECK(distance(merged.y, want.y) < 1e-12);
     CHECK(distance(r.dq, want.dq) > 1e-3);
@@ -293,8 +293,8 @@ TEST_CASE("golden gradients") {
                         -0.0454130894, 0.2470102898,  -0.5159616976, -0.3737656374};
   extents4 const e{1, 1, 4, 2};
   ss::softmax_attention<pattern_mask> const op;
-  for_each_backend_once(3, [&](auto const& on) {
-    CAPTURE(describe_exec(on));
+  for_each_backend_once(3, [&](auto const& exec) {
+    CAPTURE(describe_exec(exec));
     numbers y[2], state[2], dq(8), dk(10), dv(10);
     ss::scratch memory;
     auto const inputs = [&](int part) {
@@ -307,16 +307,16 @@ TEST_CASE("golden gradients") {
       auto const i = static_cast<std::size_t>(part);
       y[i].resize(8), state[i].resize(8);
       tensor4<double> const of_y(y[i].data(), e), of_state(state[i].data(), e);
-      op.forward(on, inputs(part), of_y, {of_state}, memory);
+      op.forward(exec, inputs(part), of_y, {of_state}, memory);
       parts.push_back({of_y, of_state});
     }
     numbers merged(8), merged_state(8);
     tensor4<double> const of_y(merged.data(), e), of_state(merged_state.data(), e);
-    ss::merge_attention{}.forward(on, parts, of_y, {of_state});
+    ss::merge_attention{}.forward(exec, parts, of_y, {of_state});
     CHECK(distance(merged, y_want) < 6e-11);
     for (int part : {0, 1}) {
       extents4 const keys{1, 1, part == 0 ? 3 : 2, 2};
-      op.backward(on, tensor4<double const>(dy.data(), e), inputs(part), of_y, {of_state},
+      op.backward(exec, tensor4<double const>(dy.data(), e), inputs(part), of_y, {of_state},
                   {tensor4<double>(dq.data(), e), tensor4<double>(dk.data() + 6 * part, keys),
                    tensor4<double>(dv.data() + 6 * part, keys)},
                   memory, {ss::grad_mode::accumulate});

@@ -20,9 +20,9 @@ void check_golden(index_t terms, std::vector<double> const& values,
   tensor<T> x(e), y(e);
   x.elements() = elements_of<T>(values);
   ss::multi_permutation<pattern_order> const op{terms};
-  for_each_backend_once(sizeof(T) + static_cast<std::uint64_t>(terms), [&](any_exec const& on) {
-    guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
-    op.forward(on, x.view(), ss::uniform_weights, y.view(), ss::no_saved, scratch.get());
+  for_each_backend_once(sizeof(T) + static_cast<std::uint64_t>(terms), [&](any_exec const& exec) {
+    guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+    op.forward(exec, x.view(), ss::uniform_weights, y.view(), ss::no_saved, scratch.get());
     CHECK(same_bits(y.elements(), elements_of<T>(want)));
   });
 }
@@ -41,14 +41,14 @@ void poison_padding(variant_problem<T>& p) {
 template <class T>
 variant_problem<T> run_once(multi_case<T> const& m, extents3 e, std::uint64_t seed,
                             std::vector<index_t> lengths = {},
-                            any_exec const& on = ss::exec::host{}) {
+                            any_exec const& exec = ss::exec::host{}) {
   variant_problem<T> p;
   p.lengths = std::move(lengths);
   p.x = tame_tensor<T>(e, seed);
   p.dy = tame_tensor<T>(e, seed + 1);
   poison_padding(p);
   p.y = p.dx = tensor<T>(e);
-  m.runner()(on, p.x.view(), p.y.view(), p.dy.view(), p.dx.view(), view_of(p.lengths));
+  m.runner()(exec, p.x.view(), p.y.view(), p.dy.view(), p.dx.view(), view_of(p.lengths));
   return p;
 }
 
@@ -86,10 +86,10 @@ TEST_CASE_TEMPLATE("dense matrices, within the roundings", T, float, double, flo
     std::uint64_t seed = 0;
     for (extents3 e : variant_shapes()) {
       seed += 2;
-      for_each_backend_once(seed, [&](any_exec const& on) {
-        CAPTURE(describe_exec(on));
-        compare_with_matrices(m, run_once(m, e, seed, {}, on));
-        compare_with_matrices(m, run_once(m, e, seed + 1, mixed_lengths(e), on));
+      for_each_backend_once(seed, [&](any_exec const& exec) {
+        CAPTURE(describe_exec(exec));
+        compare_with_matrices(m, run_once(m, e, seed, {}, exec));
+        compare_with_matrices(m, run_once(m, e, seed + 1, mixed_lengths(e), exec));
       });
     }
   }
@@ -111,13 +111,13 @@ TEST_CASE("the saved permutation is slicing_sort's, and saving changes nothing")
     auto const p = make_mixed_problem<float>(e, ordinary_kinds, 3, irregular, mixed_lengths(e));
     multi_case<float> const m{3, {}, irregular};
     auto const op = m.op();
-    for_each_backend_once(p.number(), [&](any_exec const& on) {
-      guarded_workspace scratch(op.template workspace_bytes<float>(on, e));
+    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      guarded_workspace scratch(op.template workspace_bytes<float>(exec, e));
       tensor<float> y(e), again(e);
       tensor<std::int32_t> perm(e);
-      op.forward(on, p.x.view(), ss::uniform_weights, y.view(), {perm.view()}, scratch.get(),
+      op.forward(exec, p.x.view(), ss::uniform_weights, y.view(), {perm.view()}, scratch.get(),
                  {p.lengths_view()});
-      op.forward(on, p.x.view(), ss::uniform_weights, again.view(), ss::no_saved, scratch.get(),
+      op.forward(exec, p.x.view(), ss::uniform_weights, again.view(), ss::no_saved, scratch.get(),
                  {p.lengths_view()});
       CHECK(difference("perm", perm, p.perm) == "");
       CHECK(same_bits(y.elements(), again.elements()));
@@ -132,8 +132,8 @@ TEST_CASE("uniform weights are a view of 1 / terms") {
     multi_case<float> const uniform{terms, {}};
     multi_case<float> const given{
         terms, std::vector<float>(static_cast<std::size_t>(terms), 1 / static_cast<float>(terms))};
-    for_each_backend_once(static_cast<std::uint64_t>(terms), [&](any_exec const& on) {
-      auto const a = run_once(uniform, e, 5, {}, on), b = run_once(given, e, 5, {}, on);
+    for_each_backend_once(static_cast<std::uint64_t>(terms), [&](any_exec const& exec) {
+      auto const a = run_once(uniform, e, 5, {}, exec), b = run_once(given, e, 5, {}, exec);
       CHECK(same_bits(a.y.elements(), b.y.elements()));
       CHECK(same_bits(a.dx.elements(), b.dx.elements()));
     });
@@ -143,8 +143,8 @@ TEST_CASE("uniform weights are a view of 1 / terms") {
 TEST_CASE("columns beyond 65536 rows") {
   extents3 const e{1, 70001, 2};
   multi_case<float> const m{3, {}, zigzag};
-  for_each_backend_once(1, [&](any_exec const& on) {
-    auto const p = run_once(m, e, 1, {}, on);
+  for_each_backend_once(1, [&](any_exec const& exec) {
+    auto const p = run_once(m, e, 1, {}, exec);
     for (index_t c = 0; c < e.channels; ++c) {
       std::vector<float> const x = p.x.column(0, c);
       row_order const order = argsort_by_stable_sort(x, pattern_order{m.order}.ascending(c, 2));

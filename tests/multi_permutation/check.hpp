@@ -53,15 +53,16 @@ struct multi_case {
   // Forward and backward, with the saved state and the workspace that they ask for.
   template <class Index = std::uint32_t>
   auto runner() const {
-    return [this](any_exec const& on, auto x, auto y, auto dy, auto dx, auto lengths) {
+    return [this](any_exec const& exec, auto x, auto y, auto dy, auto dx, auto lengths) {
       extents3 const e = x.extents();
       auto const o = op();
       tensor<Index> perm(e);
-      std::size_t const bytes = o.template workspace_bytes<T>(on, e);
+      std::size_t const bytes = o.template workspace_bytes<T>(exec, e);
       guarded_workspace scratch(bytes), again(bytes, 37, 0);
       with_weights([&](auto w) {
-        o.forward(on, x, w, y, {perm.view()}, scratch.get(), {lengths});
-        o.backward(on, dy, w, {perm.view()}, dx, again.get(), {ss::grad_mode::overwrite, lengths});
+        o.forward(exec, x, w, y, {perm.view()}, scratch.get(), {lengths});
+        o.backward(exec, dy, w, {perm.view()}, dx, again.get(),
+                   {ss::grad_mode::overwrite, lengths});
       });
       CHECK((scratch.red_zones_intact() && again.red_zones_intact()));
     };

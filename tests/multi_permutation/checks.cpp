@@ -21,7 +21,7 @@ struct multi_call {
   extents3 e{2, 5, 3};
   index_t terms = 2;
   ss::half_half order{};
-  ss::exec::host on{2};
+  ss::exec::host exec{2};
   tensor<float> x{e}, y{e}, dy{e};
   tensor<std::uint32_t> indices{e};
   std::vector<float> w = std::vector<float>(4, 0.5f), dw = std::vector<float>(4, 9);
@@ -45,25 +45,25 @@ struct multi_call {
   std::string forward() {
     ss::forward_options const options{view_of(rows)};
     return unchanged(
-        refusal(op().forward(ss::exec::dry_run{on}, from, weights, to, {perm}, scratch, options),
-                [&] { op().forward(on, from, weights, to, {perm}, scratch, options); }));
+        refusal(op().forward(ss::exec::dry_run{exec}, from, weights, to, {perm}, scratch, options),
+                [&] { op().forward(exec, from, weights, to, {perm}, scratch, options); }));
   }
   std::string forward_uniform() {
     return unchanged(refusal(
-        op().forward(ss::exec::dry_run{on}, from, ss::uniform_weights, to, ss::no_saved, scratch),
-        [&] { op().forward(on, from, ss::uniform_weights, to, ss::no_saved, scratch); }));
+        op().forward(ss::exec::dry_run{exec}, from, ss::uniform_weights, to, ss::no_saved, scratch),
+        [&] { op().forward(exec, from, ss::uniform_weights, to, ss::no_saved, scratch); }));
   }
   std::string backward() {
     ss::const_saved_permutation const saved{ss::const_index_tensor3(perm)};
     return unchanged(
-        refusal(op().backward(ss::exec::dry_run{on}, from, weights, saved, to, scratch),
-                [&] { op().backward(on, from, weights, saved, to, scratch); }));
+        refusal(op().backward(ss::exec::dry_run{exec}, from, weights, saved, to, scratch),
+                [&] { op().backward(exec, from, weights, saved, to, scratch); }));
   }
   std::string backward_with_weights() {
     ss::const_saved_permutation const saved{ss::const_index_tensor3(perm)};
     return unchanged(refusal(
-        op().backward(ss::exec::dry_run{on}, from, values, weights, saved, to, dweights, scratch),
-        [&] { op().backward(on, from, values, weights, saved, to, dweights, scratch); }));
+        op().backward(ss::exec::dry_run{exec}, from, values, weights, saved, to, dweights, scratch),
+        [&] { op().backward(exec, from, values, weights, saved, to, dweights, scratch); }));
   }
 
  private:
@@ -177,17 +177,17 @@ TEST_CASE("the rules of every sort") {
     CHECK(c.forward() == "multi_permutation.forward: lengths[1] is 6, must be in 0..5 (length)");
   }
   SUBCASE("threads") {
-    c.on.threads = 0;
+    c.exec.threads = 0;
     CHECK(c.forward() == "multi_permutation.forward: exec.threads is 0, must be at least 1");
   }
   SUBCASE("too long to number") {
     index_t const length = (index_t{1} << 31) + 1;
     c.from = {c.y.view().data(), {1, length, 1}, {0, 0, 0}};
     c.to = {c.y.view().data() + 1, {1, length, 1}};  // reaches up, not to `from`
-    CHECK(std::string(
-              c.op()
-                  .forward(ss::exec::dry_run{c.on}, c.from, ss::uniform_weights, c.to, ss::no_saved)
-                  .message) ==
+    CHECK(std::string(c.op()
+                          .forward(ss::exec::dry_run{c.exec}, c.from, ss::uniform_weights, c.to,
+                                   ss::no_saved)
+                          .message) ==
           "multi_permutation.forward: x.length is 2147483649, must be at most 2147483648");
   }
   SUBCASE("workspace") {

@@ -28,15 +28,15 @@ struct gradients {
 };
 
 template <class T>
-void add_gradients(multi_case<T> const& m, any_exec const& on, variant_problem<T> const& p,
+void add_gradients(multi_case<T> const& m, any_exec const& exec, variant_problem<T> const& p,
                    ss::grad_mode mode, gradients<T>& g) {
   extents3 const e = p.x.extents();
   auto const op = m.op();
   tensor<std::uint16_t> perm(e);
-  guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+  guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
   m.with_weights([&](auto w) {
-    op.forward(on, p.x.view(), w, g.y.view(), {perm.view()}, scratch.get(), {view_of(p.lengths)});
-    op.backward(on, p.dy.view(), p.x.view(), w, {perm.view()}, g.dx.view(),
+    op.forward(exec, p.x.view(), w, g.y.view(), {perm.view()}, scratch.get(), {view_of(p.lengths)});
+    op.backward(exec, p.dy.view(), p.x.view(), w, {perm.view()}, g.dx.view(),
                 ss::tensor1<accumulator<T>>(g.dweights.data(), m.terms), scratch.get(),
                 {mode, view_of(p.lengths)});
   });
@@ -44,10 +44,10 @@ void add_gradients(multi_case<T> const& m, any_exec const& on, variant_problem<T
 }
 template <class T>
 gradients<T> gradients_of(multi_case<T> const& m, variant_problem<T> const& p,
-                          any_exec const& on = ss::exec::host{}) {
+                          any_exec const& exec = ss::exec::host{}) {
   gradients<T> g{tensor<T>(p.x.extents()), tensor<T>(p.x.extents()),
                  std::vector<accumulator<T>>(static_cast<std::size_t>(m.terms), 77)};
-  add_gradients(m, on, p, ss::grad_mode::overwrite, g);
+  add_gradients(m, exec, p, ss::grad_mode::overwrite, g);
   return g;
 }
 
@@ -79,8 +79,8 @@ TEST_CASE_TEMPLATE("the transpose, exactly: <dy, J v> = <J' dy, v>", T, float, d
     p.x = integer_tensor<T>(e, 9, 1);
     p.dy = integer_tensor<T>(e, 9, 2);
     p.lengths = mixed_lengths(e);
-    for_each_backend_once(p.number(), [&](any_exec const& on) {
-      auto const g = gradients_of(m, p, on);
+    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      auto const g = gradients_of(m, p, exec);
       CHECK(product(p.dy, g.y) == product(g.dx, p.x));
       // J is linear in the weights too; rows past the lengths, copied through, are no part of that.
       std::int64_t by_weights = 0, padding = 0;
@@ -136,8 +136,8 @@ TEST_CASE_TEMPLATE("the weights' gradient in long double", T, float, double, flo
   for (extents3 e : {extents3{1, 1, 1}, extents3{3, 64, 34}, extents3{11, 20, 3}}) {
     multi_case<T> const m{3, {A(0.5), A(-2), A(1)}, irregular};
     auto const p = tame_problem<T>(e, 9, e.batch > 1 ? mixed_lengths(e) : std::vector<index_t>{});
-    for_each_backend_once(p.number(), [&](any_exec const& on) {
-      auto const g = gradients_of(m, p, on);
+    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      auto const g = gradients_of(m, p, exec);
       std::vector<long double> sum(3), size(3);
       for (index_t b = 0; b < e.batch; ++b)
         for (index_t c = 0; c < e.channels; ++c) {
@@ -177,9 +177,9 @@ TEST_CASE_TEMPLATE("the weights' gradient: any policy, and an empty problem", T,
       CHECK(same_bits(g.dx.elements(), serial.dx.elements()));
     }
     for (std::uint64_t i = 0; i < 3; ++i)
-      for_each_grid(p.number() + i, [&](any_exec const& on) {
-        auto const g = gradients_of(m, p, on);
-        CAPTURE(describe_exec(on));
+      for_each_grid(p.number() + i, [&](any_exec const& exec) {
+        auto const g = gradients_of(m, p, exec);
+        CAPTURE(describe_exec(exec));
         if (sums_keep_their_order) CHECK(same_bits(g.dweights, serial.dweights));
         CHECK(same_bits(g.dx.elements(), serial.dx.elements()));
         CHECK(same_bits(g.y.elements(), serial.y.elements()));
@@ -198,9 +198,9 @@ TEST_CASE("many short columns and few long ones, as on the host") {
   for (extents3 e : {extents3{1, 6, 9000}, extents3{1, 60000, 2}}) {
     auto const p = tame_problem<float>(e, 11);
     auto const expected = gradients_of(m, p);
-    for_each_grid(p.number(), [&](auto const& on) {
-      CAPTURE(describe_exec(on));
-      auto const g = gradients_of(m, p, on);
+    for_each_grid(p.number(), [&](auto const& exec) {
+      CAPTURE(describe_exec(exec));
+      auto const g = gradients_of(m, p, exec);
       CHECK(same_bits(g.y.elements(), expected.y.elements()));
       CHECK(same_bits(g.dx.elements(), expected.dx.elements()));
       if (sums_keep_their_order) CHECK(same_bits(g.dweights, expected.dweights));
@@ -212,15 +212,15 @@ TEST_CASE("part by part of the batch, accumulating, gives the bits of one call")
   extents3 const e{6, 21, 35};
   multi_case<double> const m{4, {0.3, -0.2, 0.9, 1.7}, irregular};
   auto const p = tame_problem<double>(e, 8, mixed_lengths(e));
-  for_each_backend_once(p.number(), [&](any_exec const& on) {
-    auto const whole = gradients_of(m, p, on);
+  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    auto const whole = gradients_of(m, p, exec);
     std::vector<double> dweights(4);
     for (index_t b = 0; b < e.batch; ++b) {
       variant_problem<double> const part{
           sample_of(p.x, b), sample_of(p.dy, b), {p.rows(b)}, {}, {}};
       gradients<double> g{tensor<double>(part.x.extents()), tensor<double>(part.x.extents()),
                           dweights};
-      add_gradients(m, on, part, ss::grad_mode::accumulate, g);
+      add_gradients(m, exec, part, ss::grad_mode::accumulate, g);
       dweights = g.dweights;
       CHECK(same_bits(g.dx.elements(), sample_of(whole.dx, b).elements()));
     }
@@ -236,11 +236,11 @@ TEST_CASE_TEMPLATE("accumulation", T, float, double, float16, bfloat16) {
   p.x = integer_tensor<T>(e, 3, 1);
   p.dy = integer_tensor<T>(e, 3, 2);
   p.lengths = {12, 0, 7};
-  for_each_backend_once(p.number(), [&](any_exec const& on) {
-    auto const once = gradients_of(m, p, on);
+  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    auto const once = gradients_of(m, p, exec);
     gradients<T> more{tensor<T>(e), integer_tensor<T>(e, 9, 3), {A(10), A(-10)}};
     tensor<T> const before = more.dx;
-    add_gradients(m, on, p, ss::grad_mode::accumulate, more);
+    add_gradients(m, exec, p, ss::grad_mode::accumulate, more);
     for_each_position(e, [&](index_t b, index_t n, index_t c) {
       auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
       CHECK(of(more.dx) == of(before) + of(once.dx));
@@ -259,10 +259,10 @@ TEST_CASE("16-bit gradients are rounded once, accumulating too") {
   ss::multi_permutation<pattern_order> const op{1};
   float const weight = 1 - 0x1p-12f;
   REQUIRE(same_bits(bfloat16(weight * 7.0f / 256), dy(0, 0, 0)));
-  for_each_backend_once(1, [&](any_exec const& on) {
-    guarded_workspace scratch(op.workspace_bytes<bfloat16>(on, e));
+  for_each_backend_once(1, [&](any_exec const& exec) {
+    guarded_workspace scratch(op.workspace_bytes<bfloat16>(exec, e));
     dx(0, 0, 0) = bfloat16(1);
-    op.backward(on, dy.view(), ss::tensor1<float const>(&weight, 1), {perm.view()}, dx.view(),
+    op.backward(exec, dy.view(), ss::tensor1<float const>(&weight, 1), {perm.view()}, dx.view(),
                 scratch.get(), ss::grad_mode::accumulate);
     CHECK(same_bits(dx(0, 0, 0), bfloat16(1 + 6.0f / 256)));
   });

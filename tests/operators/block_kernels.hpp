@@ -15,39 +15,39 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace detail {
 
-// f(grid); no body of 16-bit elements asks what the device is good at.
+// f(grid); no kernel of 16-bit elements asks what the device is good at.
 template <class T, class F>
-void with_block_grid(support::block_exec const& on, F const& f) {
+void with_block_grid(support::block_exec const& exec, F const& f) {
   if constexpr (sizeof(T) >= 4) {
-    if (on.fast_double) {
-      f(support::block_grid<true>(on));
+    if (exec.fast_double) {
+      f(support::block_grid<true>(exec));
       return;
     }
   }
-  f(support::block_grid<false>(on));
+  f(support::block_grid<false>(exec));
 }
 
 template <class Op>
 template <class T>
-void implementation<Op, support::block_backend>::plan(support::block_exec const& on,
+void implementation<Op, support::block_backend>::plan(support::block_exec const& exec,
                                                       typename Op::shape const& s,
                                                       detail::arena& a) {
   with_block_grid<float16>(
-      on, [&](auto const& grid) { device_implementation<Op>::template plan<T>(grid, s, a); });
+      exec, [&](auto const& grid) { device_implementation<Op>::template plan<T>(grid, s, a); });
 }
 template <class Op>
-template <class Problem>
-void implementation<Op, support::block_backend>::forward(support::block_exec const& on,
-                                                         Problem const& p, workspace w) {
-  with_block_grid<typename Problem::element>(
-      on, [&](auto const& grid) { device_implementation<Op>::forward(grid, p, w); });
+template <class Params>
+void implementation<Op, support::block_backend>::forward(support::block_exec const& exec,
+                                                         Params const& p, workspace w) {
+  with_block_grid<typename Params::element>(
+      exec, [&](auto const& grid) { device_implementation<Op>::forward(grid, p, w); });
 }
 template <class Op>
-template <class Problem>
-void implementation<Op, support::block_backend>::backward(support::block_exec const& on,
-                                                          Problem const& p, workspace w) {
-  with_block_grid<typename Problem::element>(
-      on, [&](auto const& grid) { device_implementation<Op>::backward(grid, p, w); });
+template <class Params>
+void implementation<Op, support::block_backend>::backward(support::block_exec const& exec,
+                                                          Params const& p, workspace w) {
+  with_block_grid<typename Params::element>(
+      exec, [&](auto const& grid) { device_implementation<Op>::backward(grid, p, w); });
 }
 
 }  // namespace detail

@@ -48,11 +48,11 @@ TEST_CASE_TEMPLATE("wide and large tensors", T, float, double, float16, bfloat16
     auto const p = permuted_at_random<T>(e, 5, lengths);
     auto const perm = saved_as<std::uint16_t>(p.perm);
     for (unsigned threads : {1u, 3u}) {
-      ss::exec::host const on{threads};
+      ss::exec::host const exec{threads};
       CAPTURE(e.channels);
       on_line<T> const x(p.x, row_major(e), off), dy(p.dy, row_major(e), off);
       on_line<T> y(e, row_major(e), off), dx(e, row_major(e), off);
-      permuter<std::uint16_t>(p.perm)(on, x.view(), y.view(), dy.view(), dx.view(),
+      permuter<std::uint16_t>(p.perm)(exec, x.view(), y.view(), dy.view(), dx.view(),
                                       view_of(p.lengths));
       CHECK(same_bits(y.contents().elements(), p.y.elements()));
       CHECK(same_bits(dx.contents().elements(), p.dx.elements()));
@@ -72,13 +72,14 @@ TEST_CASE_TEMPLATE("long columns, on every grid, in place too", T, float, double
     auto const p = permuted_at_random<T>(e, 7, lengths);
     auto const run = permuter<Index>(p.perm, static_cast<std::uint64_t>(e.channels));
     CAPTURE(e.length);
-    for_each_backend_once(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
+    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
       tensor<T> y(e), dx(e), x_and_y = p.x, dy_and_dx = p.dy;
-      run(on, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(lengths));
+      run(exec, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(lengths));
       CHECK(same_bits(y.elements(), p.y.elements()));
       CHECK(same_bits(dx.elements(), p.dx.elements()));
-      run(on, x_and_y.view(), x_and_y.view(), dy_and_dx.view(), dy_and_dx.view(), view_of(lengths));
+      run(exec, x_and_y.view(), x_and_y.view(), dy_and_dx.view(), dy_and_dx.view(),
+          view_of(lengths));
       CHECK(same_bits(x_and_y.elements(), p.y.elements()));
       CHECK(same_bits(dy_and_dx.elements(), p.dx.elements()));
     });
@@ -99,13 +100,13 @@ TEST_CASE_TEMPLATE("accumulation, into dy itself too", T, float, double, float16
   tensor<T> const before = integer_tensor<T>(e, 20, 3);
   auto const perm = saved_as<std::uint16_t>(p.perm);
   ss::backward_options const accumulate{ss::grad_mode::accumulate, view_of(lengths)};
-  for_each_backend(5, [&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
+  for_each_backend(5, [&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
     ss::permute const op;
-    guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+    guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
     tensor<T> dx = before, twice = p.dy;
-    op.backward(on, p.dy.view(), {perm.view()}, dx.view(), scratch.get(), accumulate);
-    op.backward(on, twice.view(), {perm.view()}, twice.view(), scratch.get(), accumulate);
+    op.backward(exec, p.dy.view(), {perm.view()}, dx.view(), scratch.get(), accumulate);
+    op.backward(exec, twice.view(), {perm.view()}, twice.view(), scratch.get(), accumulate);
     for_each_position(e, [&](index_t b, index_t n, index_t c) {
       auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
       CHECK(of(dx) == of(before) + of(p.dx));
@@ -119,16 +120,16 @@ TEST_CASE_TEMPLATE("each direction undoes the other, bit for bit", T, float, dou
   for (extents3 e : {extents3{2, 77, 35}, extents3{1, 30000, 2}}) {
     auto const p = permuted_at_random<T>(e, 4, {});
     auto const perm = saved_as<std::uint16_t>(p.perm);
-    for_each_backend(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
+    for_each_backend(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
       ss::permute const op;
-      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+      guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
       tensor<T> there(e), back(e);
-      op.forward(on, p.x.view(), {perm.view()}, there.view(), scratch.get());
-      op.backward(on, there.view(), {perm.view()}, back.view(), scratch.get());
+      op.forward(exec, p.x.view(), {perm.view()}, there.view(), scratch.get());
+      op.backward(exec, there.view(), {perm.view()}, back.view(), scratch.get());
       CHECK(same_bits(back.elements(), p.x.elements()));
-      op.backward(on, p.x.view(), {perm.view()}, there.view(), scratch.get());
-      op.forward(on, there.view(), {perm.view()}, back.view(), scratch.get());
+      op.backward(exec, p.x.view(), {perm.view()}, there.view(), scratch.get());
+      op.forward(exec, there.view(), {perm.view()}, back.view(), scratch.get());
       CHECK(same_bits(back.elements(), p.x.elements()));
     });
   }
@@ -140,8 +141,8 @@ TEST_CASE("the transpose, exactly: <dy, J v> = <J' dy, v>") {
   p.x = integer_tensor<float>(e, 100, 8);
   p.dy = integer_tensor<float>(e, 100, 9);
   tensor<float> y(e), dx(e);
-  for_each_backend_once(3, [&](any_exec const& on) {
-    permuter<std::uint16_t>(p.perm)(on, p.x.view(), y.view(), p.dy.view(), dx.view(),
+  for_each_backend_once(3, [&](any_exec const& exec) {
+    permuter<std::uint16_t>(p.perm)(exec, p.x.view(), y.view(), p.dy.view(), dx.view(),
                                     view_of(p.lengths));
     std::int64_t left = 0, right = 0;
     for (std::size_t i = 0; i < y.elements().size(); ++i) {
@@ -161,13 +162,13 @@ TEST_CASE_TEMPLATE("forward gathers whatever rows are named", T, float, bfloat16
       row = static_cast<std::uint32_t>(random.below(static_cast<std::uint64_t>(e.length)) / 2);
     p.solve();
     auto const perm = saved_as<std::uint32_t>(p.perm);
-    for_each_backend(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
-      guarded_workspace scratch(ss::permute::workspace_bytes<T>(on, e));
+    for_each_backend(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
+      guarded_workspace scratch(ss::permute::workspace_bytes<T>(exec, e));
       tensor<T> y(e), x_and_y = p.x;
       ss::permute const op;
-      op.forward(on, p.x.view(), {perm.view()}, y.view(), scratch.get());
-      op.forward(on, x_and_y.view(), {perm.view()}, x_and_y.view(), scratch.get());
+      op.forward(exec, p.x.view(), {perm.view()}, y.view(), scratch.get());
+      op.forward(exec, x_and_y.view(), {perm.view()}, x_and_y.view(), scratch.get());
       CHECK(same_bits(y.elements(), p.y.elements()));
       CHECK(same_bits(x_and_y.elements(), p.y.elements()));
     });

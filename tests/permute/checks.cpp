@@ -22,23 +22,23 @@ struct call_of_permute {
   tensor<float> x{shape}, y{shape};
   tensor<std::uint32_t> rows{shape};
   ss::const_index_tensor3 perm = rows.view();
-  ss::exec::host on{2};
+  ss::exec::host exec{2};
   std::vector<index_t> lengths;
-  guarded_workspace scratch{ss::permute::workspace_bytes<float>(on, shape)};
+  guarded_workspace scratch{ss::permute::workspace_bytes<float>(exec, shape)};
   tensor3<float> to = y.view();
   ss::workspace w = scratch.get();
 
   std::string forward() {
     ss::permute const op;
     ss::forward_options const options{view_of(lengths)};
-    return refusal(op.forward(ss::exec::dry_run{on}, x.view(), {perm}, to, w, options),
-                   [&] { op.forward(on, x.view(), {perm}, to, w, options); });
+    return refusal(op.forward(ss::exec::dry_run{exec}, x.view(), {perm}, to, w, options),
+                   [&] { op.forward(exec, x.view(), {perm}, to, w, options); });
   }
   std::string backward() {
     ss::permute const op;
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(lengths)};
-    return refusal(op.backward(ss::exec::dry_run{on}, x.view(), {perm}, to, w, options),
-                   [&] { op.backward(on, x.view(), {perm}, to, w, options); });
+    return refusal(op.backward(ss::exec::dry_run{exec}, x.view(), {perm}, to, w, options),
+                   [&] { op.backward(exec, x.view(), {perm}, to, w, options); });
   }
   void check_both(std::string const& rest) {
     CHECK(forward() == "permute.forward: " + rest);
@@ -71,13 +71,14 @@ TEST_CASE("shapes") {
     index_t const length = (index_t{1} << 31) + 1;
     tensor3<float const> const from(call.x.elements().data(), {1, length, 1}, {0, 0, 0});
     tensor3<float> const far(call.x.elements().data() + 1, {1, length, 1});  // reaches up
-    CHECK(std::string(
-              ss::permute().forward(ss::exec::dry_run{call.on}, from, {call.perm}, far).message) ==
-          "permute.forward: x.length is 2147483649, must be at most 2147483648");
     CHECK(
-        std::string(ss::permute::workspace_bytes<float>(ss::exec::dry_run{call.on}, {1, length, 1})
-                        .message) ==
-        "permute.workspace_bytes: x.length is 2147483649, must be at most 2147483648");
+        std::string(
+            ss::permute().forward(ss::exec::dry_run{call.exec}, from, {call.perm}, far).message) ==
+        "permute.forward: x.length is 2147483649, must be at most 2147483648");
+    CHECK(std::string(
+              ss::permute::workspace_bytes<float>(ss::exec::dry_run{call.exec}, {1, length, 1})
+                  .message) ==
+          "permute.workspace_bytes: x.length is 2147483649, must be at most 2147483648");
   }
 }
 
@@ -94,7 +95,7 @@ TEST_CASE("indices") {
     tensor<float> y(e);
     tensor<std::uint16_t> const rows(e);
     CHECK(std::string(ss::permute()
-                          .forward(ss::exec::dry_run{call.on}, x.view(), {rows.view()}, y.view())
+                          .forward(ss::exec::dry_run{call.exec}, x.view(), {rows.view()}, y.view())
                           .message) ==
           "permute.forward: perm has 16-bit indices, which hold lengths up to 65536; the length is "
           "65537");
@@ -135,7 +136,7 @@ TEST_CASE("lengths, workspace, threads") {
                     needed);
   }
   SUBCASE("threads") {
-    call.on.threads = 0;
+    call.exec.threads = 0;
     call.check_both("exec.threads is 0, must be at least 1");
   }
 }

@@ -83,14 +83,14 @@ strided_tensor<Index> saved_as(tensor<std::uint32_t> const& perm, std::uint64_t 
 
 template <class Index>
 auto permuter(tensor<std::uint32_t> const& perm, std::uint64_t layout = 0) {
-  return [rows = saved_as<Index>(perm, layout)](any_exec const& on, auto x, auto y, auto dy,
+  return [rows = saved_as<Index>(perm, layout)](any_exec const& exec, auto x, auto y, auto dy,
                                                 auto dx, auto lengths) {
     using T = typename decltype(y)::element_type;
-    std::size_t const bytes = ss::permute::workspace_bytes<T>(on, x.extents());
+    std::size_t const bytes = ss::permute::workspace_bytes<T>(exec, x.extents());
     guarded_workspace scratch(bytes), again(bytes, 37, 0);
     ss::permute const op;
-    op.forward(on, x, {rows.view()}, y, scratch.get(), {lengths});
-    op.backward(on, dy, {rows.view()}, dx, again.get(), {ss::grad_mode::overwrite, lengths});
+    op.forward(exec, x, {rows.view()}, y, scratch.get(), {lengths});
+    op.backward(exec, dy, {rows.view()}, dx, again.get(), {ss::grad_mode::overwrite, lengths});
     CHECK((scratch.red_zones_intact() && again.red_zones_intact()));
     CHECK(rows.gaps_untouched());
   };

@@ -29,36 +29,37 @@ constexpr pattern_order order{irregular};
 // The calls of one policy, each with a workspace of its own.
 template <class T>
 struct calls {
-  any_exec const& on;
+  any_exec const& exec;
   std::vector<index_t> const& lengths;
 
   template <class Index>
   tensor<T> sorted(tensor<T> const& x, tensor<Index>& perm) const {
-    guarded_workspace scratch(sort::workspace_bytes<T>(on, x.extents()));
+    guarded_workspace scratch(sort::workspace_bytes<T>(exec, x.extents()));
     tensor<T> y(x.extents());
-    sort(order).forward(on, x.view(), y.view(), {perm.view()}, scratch.get(), {view_of(lengths)});
+    sort(order).forward(exec, x.view(), y.view(), {perm.view()}, scratch.get(), {view_of(lengths)});
     return y;
   }
   template <class Index>
   tensor<T> unsorted(tensor<T> const& dy, tensor<Index> const& perm) const {
-    guarded_workspace scratch(sort::workspace_bytes<T>(on, dy.extents()));
+    guarded_workspace scratch(sort::workspace_bytes<T>(exec, dy.extents()));
     tensor<T> dx(dy.extents());
-    sort(order).backward(on, dy.view(), {perm.view()}, dx.view(), scratch.get(),
+    sort(order).backward(exec, dy.view(), {perm.view()}, dx.view(), scratch.get(),
                          {ss::grad_mode::overwrite, view_of(lengths)});
     return dx;
   }
   template <class Index>
   tensor<T> forward(tensor<T> const& x, tensor<Index> const& perm) const {
-    guarded_workspace scratch(ss::permute::workspace_bytes<T>(on, x.extents()));
+    guarded_workspace scratch(ss::permute::workspace_bytes<T>(exec, x.extents()));
     tensor<T> y(x.extents());
-    ss::permute().forward(on, x.view(), {perm.view()}, y.view(), scratch.get(), {view_of(lengths)});
+    ss::permute().forward(exec, x.view(), {perm.view()}, y.view(), scratch.get(),
+                          {view_of(lengths)});
     return y;
   }
   template <class Index>
   tensor<T> backward(tensor<T> const& dy, tensor<Index> const& perm) const {
-    guarded_workspace scratch(ss::permute::workspace_bytes<T>(on, dy.extents()));
+    guarded_workspace scratch(ss::permute::workspace_bytes<T>(exec, dy.extents()));
     tensor<T> dx(dy.extents());
-    ss::permute().backward(on, dy.view(), {perm.view()}, dx.view(), scratch.get(),
+    ss::permute().backward(exec, dy.view(), {perm.view()}, dx.view(), scratch.get(),
                            {ss::grad_mode::overwrite, view_of(lengths)});
     return dx;
   }
@@ -66,9 +67,9 @@ struct calls {
 // f(calls) for every backend.
 template <class T, class F>
 void for_each_caller(std::uint64_t number, std::vector<index_t> const& lengths, F const& f) {
-  for_each_backend(number, [&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
-    f(calls<T>{on, lengths});
+  for_each_backend(number, [&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
+    f(calls<T>{exec, lengths});
   });
 }
 
@@ -117,10 +118,10 @@ TEST_CASE("multi_permutation saves the same permutation") {
   auto const x = mixed_tensor<float>(e, all_kinds, 3);
   for_each_caller<float>(9, lengths, [&](auto const& call) {
     ss::multi_permutation<pattern_order> const op(2, order);
-    guarded_workspace scratch(op.template workspace_bytes<float>(call.on, e));
+    guarded_workspace scratch(op.template workspace_bytes<float>(call.exec, e));
     tensor<float> mean(e);
     tensor<std::uint16_t> perm(e), of_sort(e);
-    op.forward(call.on, x.view(), ss::uniform_weights, mean.view(), {perm.view()}, scratch.get(),
+    op.forward(call.exec, x.view(), ss::uniform_weights, mean.view(), {perm.view()}, scratch.get(),
                {view_of(lengths)});
     auto const y = call.sorted(x, of_sort);
     CHECK(same_bits(call.forward(x, perm).elements(), y.elements()));

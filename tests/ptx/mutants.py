@@ -35,10 +35,10 @@ FAULTS = (("race in global memory", "global race"), ("race", "race"), ("nobody w
 
 # Survivors, as "body number instruction", and why nobody can notice.
 EXPLAINED = (
-    (r"attention_backward_kv_body<pattern_mask, .*> 6 bar\.sync.*", "before gradients are staged where keys lay: such a mask stages every tile, behind a barrier"),
-    (r"attention_backward_q_body<pattern_mask, .*> [89] bar\.sync.*", "the same, where queries lay"),
-    (r"sort_tile_body<.*> 0 barrier\.cluster\.arrive;", "waits until the blocks that share a tile have begun: the machine begins them together"),
-    (r"return_pairs_body<.*> 0 bar\.sync.*", "never executed: only shifted pairs are staged, and other kernels return those"),
+    (r"attention_backward_kv_kernel<pattern_mask, .*> 6 bar\.sync.*", "before gradients are staged where keys lay: such a mask stages every tile, behind a barrier"),
+    (r"attention_backward_q_kernel<pattern_mask, .*> [89] bar\.sync.*", "the same, where queries lay"),
+    (r"sort_tile_kernel<.*> 0 barrier\.cluster\.arrive;", "waits until the blocks that share a tile have begun: the machine begins them together"),
+    (r"return_pairs_kernel<.*> 0 bar\.sync.*", "never executed: only shifted pairs are staged, and other kernels return those"),
 )
 
 
@@ -183,9 +183,9 @@ def judge(mutant: Mutant, cases: list[Case], executions: Executions, journal: Jo
 
 
 def short_names(kernels: list[str]) -> list[str]:
-    """Of run_body<sort_tile_body<columns_view<float, ascending>>>(..) the body, without namespaces."""
+    """Of run_kernel<sort_tile_kernel<columns_view<float, ascending>>>(..) the body, without namespaces."""
     demangled = subprocess.run(["c++filt"], input="\n".join(kernels), capture_output=True, encoding="utf-8", check=False).stdout.splitlines()
-    return [re.sub(r"\w+::", "", name).partition("run_body<")[2].partition(" >(")[0] or name for name in demangled]
+    return [re.sub(r"\w+::", "", name).partition("run_kernel<")[2].partition(" >(")[0] or name for name in demangled]
 
 
 def print_table(mutants: dict[Mutant, list[Case]], verdicts: dict[str, dict]) -> int:
@@ -216,7 +216,7 @@ def print_table(mutants: dict[Mutant, list[Case]], verdicts: dict[str, dict]) ->
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kernels", nargs="?", default="run_body", help="default: run_body, which is every kernel of the library")
+    parser.add_argument("kernels", nargs="?", default="run_kernel", help="default: run_kernel, which is every kernel of the library")
     parser.add_argument("--build", type=Path, default=ROOT / "build/tests-cuda-ptx", help="the folder of a build of tests/run --ptx")
     parser.add_argument("--cases", default="", help="only 'test case' that match this regular expression")
     parser.add_argument("--fresh", action="store_true", help="start anew")

@@ -63,13 +63,13 @@ variant_problem<T> solved(extents3 e, std::uint64_t seed, std::vector<index_t> l
 
 template <class Form>
 auto runner(std::uint64_t seed) {
-  return [=](any_exec const& on, auto x, auto y, auto dy, auto dx, auto lengths) {
+  return [=](any_exec const& exec, auto x, auto y, auto dy, auto dx, auto lengths) {
     using T = typename decltype(y)::element_type;
     ss::shuffle<Form> const op{seed};
-    std::size_t const bytes = op.template workspace_bytes<T>(on, x.extents());
+    std::size_t const bytes = op.template workspace_bytes<T>(exec, x.extents());
     guarded_workspace scratch(bytes), again(bytes, 37, 0);
-    op.forward(on, x, y, scratch.get(), {lengths});
-    op.backward(on, dy, dx, again.get(), {ss::grad_mode::overwrite, lengths});
+    op.forward(exec, x, y, scratch.get(), {lengths});
+    op.backward(exec, dy, dx, again.get(), {ss::grad_mode::overwrite, lengths});
     CHECK((scratch.red_zones_intact() && again.red_zones_intact()));
   };
 }
@@ -77,14 +77,14 @@ auto runner(std::uint64_t seed) {
 // Row i of the result of shuffling the numbers 0 .. n-1.
 template <class Form>
 tensor<float> shuffled_numbers(std::uint64_t seed, index_t n, index_t channels,
-                               any_exec const& on = ss::exec::host{}) {
+                               any_exec const& exec = ss::exec::host{}) {
   extents3 const e{1, n, channels};
   tensor<float> x(e), y(e);
   for_each_position(e,
                     [&](index_t b, index_t i, index_t c) { x(b, i, c) = static_cast<float>(i); });
   ss::shuffle<Form> const op{seed};
-  guarded_workspace scratch(op.template workspace_bytes<float>(on, e));
-  op.forward(on, x.view(), y.view(), scratch.get());
+  guarded_workspace scratch(op.template workspace_bytes<float>(exec, e));
+  op.forward(exec, x.view(), y.view(), scratch.get());
   return y;
 }
 
@@ -93,11 +93,11 @@ tensor<float> shuffled_numbers(std::uint64_t seed, index_t n, index_t channels,
 TEST_CASE("golden permutations") {
   std::vector<float> const first{9, 5, 4, 2, 3, 1, 0, 8, 7, 6},
       second{8, 9, 7, 4, 5, 0, 6, 1, 3, 2};
-  for_each_backend_once(1, [&](any_exec const& on) {
-    auto const shared = shuffled_numbers<ss::shared_by_channels>(7, 10, 2, on);
+  for_each_backend_once(1, [&](any_exec const& exec) {
+    auto const shared = shuffled_numbers<ss::shared_by_channels>(7, 10, 2, exec);
     CHECK(shared.column(0, 0) == first);
     CHECK(shared.column(0, 1) == first);
-    auto const own = shuffled_numbers<ss::per_channel>(7, 10, 2, on);
+    auto const own = shuffled_numbers<ss::per_channel>(7, 10, 2, exec);
     CHECK(own.column(0, 0) == first);
     CHECK(own.column(0, 1) == second);
   });
@@ -128,13 +128,13 @@ TEST_CASE_TEMPLATE("accumulation, into dy itself too", Form, ss::shared_by_chann
   std::vector<index_t> const lengths{40, 0, 17};
   ss::backward_options const overwrite{ss::grad_mode::overwrite, view_of(lengths)};
   ss::backward_options const accumulate{ss::grad_mode::accumulate, view_of(lengths)};
-  for_each_backend_once(5, [&](any_exec const& on) {
-    guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+  for_each_backend_once(5, [&](any_exec const& exec) {
+    guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
     dx = before;
     twice = dy;
-    op.backward(on, dy.view(), moved.view(), scratch.get(), overwrite);
-    op.backward(on, dy.view(), dx.view(), scratch.get(), accumulate);
-    op.backward(on, twice.view(), twice.view(), scratch.get(), accumulate);
+    op.backward(exec, dy.view(), moved.view(), scratch.get(), overwrite);
+    op.backward(exec, dy.view(), dx.view(), scratch.get(), accumulate);
+    op.backward(exec, twice.view(), twice.view(), scratch.get(), accumulate);
     for_each_position(e, [&](index_t b, index_t n, index_t c) {
       auto const of = [&](tensor<T> const& t) { return decode(t(b, n, c)).value; };
       CHECK(of(dx) == of(before) + of(moved));
@@ -148,8 +148,8 @@ TEST_CASE_TEMPLATE("the transpose, exactly: <dy, J v> = <J' dy, v>", Form, ss::s
   extents3 const e{2, 50, 37};
   tensor<float> const x = integer_tensor<float>(e, 100, 8), dy = integer_tensor<float>(e, 100, 9);
   tensor<float> y(e), dx(e);
-  for_each_backend_once(3, [&](any_exec const& on) {
-    runner<Form>(3)(on, x.view(), y.view(), dy.view(), dx.view(), view_of({}));
+  for_each_backend_once(3, [&](any_exec const& exec) {
+    runner<Form>(3)(exec, x.view(), y.view(), dy.view(), dx.view(), view_of({}));
     std::int64_t left = 0, right = 0;
     for (std::size_t i = 0; i < x.elements().size(); ++i) {
       left += static_cast<std::int64_t>(dy.elements()[i] * y.elements()[i]);
@@ -181,9 +181,9 @@ TEST_CASE_TEMPLATE("every way, and longer columns, as on the host", Form, ss::sh
                    ss::per_channel) {
   for (index_t n : {1000, 5000, 40000}) {
     auto const want = shuffled_numbers<Form>(6, n, 2);
-    for_each_grid(static_cast<std::uint64_t>(n), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
-      CHECK(same_bits(shuffled_numbers<Form>(6, n, 2, on).elements(), want.elements()));
+    for_each_grid(static_cast<std::uint64_t>(n), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
+      CHECK(same_bits(shuffled_numbers<Form>(6, n, 2, exec).elements(), want.elements()));
     });
   }
 }
@@ -192,17 +192,17 @@ TEST_CASE_TEMPLATE("every way, and longer columns, as on the host", Form, ss::sh
 TEST_CASE_TEMPLATE("longer columns in place", Form, ss::shared_by_channels, ss::per_channel) {
   constexpr index_t n = 60000;
   auto const shuffled = shuffled_numbers<Form>(6, n, 2);
-  for_each_grid(n, [&](auto const& on) {
-    CAPTURE(describe_exec(on));
+  for_each_grid(n, [&](auto const& exec) {
+    CAPTURE(describe_exec(exec));
     tensor<float> x({1, n, 2});
     for_each_position(x.extents(),
                       [&](index_t b, index_t i, index_t c) { x(b, i, c) = static_cast<float>(i); });
     auto const numbers = x;
     ss::shuffle<Form> const op{6};
-    guarded_workspace scratch(op.template workspace_bytes<float>(on, x.extents()));
-    op.forward(on, x.view(), x.view(), scratch.get());
+    guarded_workspace scratch(op.template workspace_bytes<float>(exec, x.extents()));
+    op.forward(exec, x.view(), x.view(), scratch.get());
     CHECK(same_bits(x.elements(), shuffled.elements()));
-    op.backward(on, x.view(), x.view(), scratch.get());
+    op.backward(exec, x.view(), x.view(), scratch.get());
     CHECK(same_bits(x.elements(), numbers.elements()));
     CHECK(scratch.red_zones_intact());
   });
@@ -223,20 +223,20 @@ TEST_CASE("the door") {
   extents3 const e{2, 5, 3};
   tensor<float> x(e), y(e);
   ss::shuffle<> const op{3};
-  ss::exec::host on{2};
+  ss::exec::host exec{2};
   std::vector<index_t> lengths;
-  guarded_workspace scratch(op.workspace_bytes<float>(on, e));
+  guarded_workspace scratch(op.workspace_bytes<float>(exec, e));
   tensor3<float> to = y.view();
   ss::workspace w = scratch.get();
   auto const forward = [&] {
     ss::forward_options const options{view_of(lengths)};
-    return refusal(op.forward(ss::exec::dry_run{on}, x.view(), to, w, options),
-                   [&] { op.forward(on, x.view(), to, w, options); });
+    return refusal(op.forward(ss::exec::dry_run{exec}, x.view(), to, w, options),
+                   [&] { op.forward(exec, x.view(), to, w, options); });
   };
   auto const backward = [&] {
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(lengths)};
-    return refusal(op.backward(ss::exec::dry_run{on}, x.view(), to, w, options),
-                   [&] { op.backward(on, x.view(), to, w, options); });
+    return refusal(op.backward(ss::exec::dry_run{exec}, x.view(), to, w, options),
+                   [&] { op.backward(exec, x.view(), to, w, options); });
   };
   SUBCASE("accepted") {
     CHECK(forward() == "");
@@ -272,11 +272,11 @@ TEST_CASE("the door") {
     index_t const length = (index_t{1} << 31) + 1;
     tensor3<float const> const from(y.view().data(), {1, length, 1}, {0, 0, 0});
     tensor3<float> const far(y.view().data() + 1, {1, length, 1});  // reaches up
-    CHECK(std::string(op.forward(ss::exec::dry_run{on}, from, far).message) ==
+    CHECK(std::string(op.forward(ss::exec::dry_run{exec}, from, far).message) ==
           "shuffle.forward: x.length is 2147483649, must be at most 2147483648");
   }
   SUBCASE("threads") {
-    on.threads = 0;
+    exec.threads = 0;
     CHECK(forward() == "shuffle.forward: exec.threads is 0, must be at least 1");
   }
 }

@@ -55,11 +55,11 @@ TEST_CASE_TEMPLATE("y and dx are those of the matrices", T, float, double) {
   for (sinkhorn_case const& p : accuracy_cases(std::is_same_v<T, double>)) {
     tensor<T> const x = normal_tensor<T>(p.e, ++seed), dy = normal_tensor<T>(p.e, ++seed);
     sinkhorn_answer const a = solve(p, x, dy);
-    for_each_backend_once(seed, [&](any_exec const& on) {
+    for_each_backend_once(seed, [&](any_exec const& exec) {
       CAPTURE(p.e.length);
       CAPTURE(p.tau);
-      CAPTURE(describe_exec(on));
-      auto const shares = measure_errors(p, on, x, dy, a);
+      CAPTURE(describe_exec(exec));
+      auto const shares = measure_errors(p, exec, x, dy, a);
       CHECK(shares.y <= 1);
       CHECK(shares.dx <= 1);
       worst = {std::max(worst.y, shares.y), std::max(worst.dx, shares.dx)};
@@ -77,9 +77,9 @@ TEST_CASE("the gradient in double is the duals' to nine digits") {
   sinkhorn_case const p{{2, 14, 5}, 6, 0.4, 5, some_shifts(5, 3), 3, {14, 10}};
   tensor<double> const x = normal_tensor<double>(p.e, 1), dy = normal_tensor<double>(p.e, 2);
   sinkhorn_answer const a = solve(p, x, dy);
-  for_each_backend_once(1, [&](any_exec const& on) {
+  for_each_backend_once(1, [&](any_exec const& exec) {
     tensor<double> y(p.e), dx(p.e);
-    run_sinkhorn(p.op(), on, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
+    run_sinkhorn(p.op(), exec, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
     for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
       CHECK(std::abs(static_cast<double>(a.dx(b, n, c)) - dx(b, n, c)) <= 1e-9);
     });
@@ -93,8 +93,8 @@ TEST_CASE("two rows: the limit in closed form") {
     sinkhorn_case const p{{1, 2, 2}, 2, tau, 400, {0, 0}};
     tensor<double> x(p.e), y(p.e), dx(p.e);
     x.elements() = {0.75, -1.5, -0.5, 2.25};
-    for_each_backend_once(2, [&](any_exec const& on) {
-      run_sinkhorn(p.op(), on, std::as_const(x).view(), y.view(), std::as_const(x).view(),
+    for_each_backend_once(2, [&](any_exec const& exec) {
+      run_sinkhorn(p.op(), exec, std::as_const(x).view(), y.view(), std::as_const(x).view(),
                    dx.view(), {});
       double const odds = std::exp((0.75 + 0.5) * (-1.5 - 2.25) / (2 * tau));
       double const same = odds / (1 + odds);
@@ -112,13 +112,13 @@ TEST_CASE("columns sum to 1 always, rows when it has converged") {
   for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
     if (c != 0) raised(b, n, c) += 3;
   });
-  for_each_backend_once(3, [&](any_exec const& on) {
+  for_each_backend_once(3, [&](any_exec const& exec) {
     tensor<double> y(p.e), dx(p.e), higher(p.e);
     double rows_at_first = 0;
     for (index_t iterations : {1, 80}) {
       p.iterations = iterations;
-      run_sinkhorn(p.op(), on, x.view(), y.view(), x.view(), dx.view(), {});
-      run_sinkhorn(p.op(), on, std::as_const(raised).view(), higher.view(), x.view(), dx.view(),
+      run_sinkhorn(p.op(), exec, x.view(), y.view(), x.view(), dx.view(), {});
+      run_sinkhorn(p.op(), exec, std::as_const(raised).view(), higher.view(), x.view(), dx.view(),
                    {});
       double rows = 0;
       for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
@@ -174,12 +174,12 @@ TEST_CASE("Theorem 2: it goes to csp as tau falls") {
   guarded_workspace lent(hard.workspace_bytes<double>(host, e));
   hard.forward(host, std::as_const(x).view(), by_csp.view(), ss::no_saved, lent.get());
   CHECK(same_bits(by_csp.elements(), limit.elements()));
-  for_each_backend_once(4, [&](any_exec const& on) {
+  for_each_backend_once(4, [&](any_exec const& exec) {
     auto const error = [&](double tau, index_t iterations) {
       auto const op = ss::sinkhorn_csp{ss::group_size{group}, ss::sinkhorn{tau, iterations}};
-      guarded_workspace scratch(op.template workspace_bytes<double>(on, e));
+      guarded_workspace scratch(op.template workspace_bytes<double>(exec, e));
       tensor<double> y(e);
-      op.forward(on, std::as_const(x).view(), y.view(), scratch.get());
+      op.forward(exec, std::as_const(x).view(), y.view(), scratch.get());
       double worst = 0;
       for_each_position(e, [&](index_t b, index_t n, index_t c) {
         worst = std::max(worst, std::abs(y(b, n, c) - limit(b, n, c)));
@@ -209,8 +209,8 @@ TEST_CASE_TEMPLATE("extremes give numbers", T, float, double) {
     random_stream random(9);
     tensor<T> x(p.e), y(p.e), dx(p.e);
     for (T& element : x.elements()) element = values[random.below(values.size())];
-    for_each_backend_once(5, [&](any_exec const& on) {
-      run_sinkhorn(p.op(), on, std::as_const(x).view(), y.view(), std::as_const(x).view(),
+    for_each_backend_once(5, [&](any_exec const& exec) {
+      run_sinkhorn(p.op(), exec, std::as_const(x).view(), y.view(), std::as_const(x).view(),
                    dx.view(), {});
       CAPTURE(tau);
       // Elements of T are at most 1, and there are 8 in a row.
@@ -219,8 +219,8 @@ TEST_CASE_TEMPLATE("extremes give numbers", T, float, double) {
     // Where the reference is moderate, so is the gradient's way back through T.
     for (index_t n = 0; n < p.e.length; ++n)
       for (index_t c = 0; c < 3; ++c) x(0, n, c) = static_cast<T>(random.normal() * 1000);
-    for_each_backend_once(6, [&](any_exec const& on) {
-      run_sinkhorn(p.op(), on, std::as_const(x).view(), y.view(), std::as_const(x).view(),
+    for_each_backend_once(6, [&](any_exec const& exec) {
+      run_sinkhorn(p.op(), exec, std::as_const(x).view(), y.view(), std::as_const(x).view(),
                    dx.view(), {});
       CAPTURE(tau);
       for (T const& element : y.elements()) CHECK(decode(element).kind == number_class::finite);
@@ -237,8 +237,8 @@ TEST_CASE_TEMPLATE("a NaN stays in its group, and is not lost there", T, float, 
   for (index_t channel : {0, 1}) {  // one of many, and the reference
     tensor<T> x = clean, y(p.e), dx(p.e);
     x(1, 6, channel) = std::numeric_limits<T>::quiet_NaN();
-    for_each_backend_once(7, [&](any_exec const& on) {
-      run_sinkhorn(p.op(), on, std::as_const(x).view(), y.view(), clean.view(), dx.view(), {});
+    for_each_backend_once(7, [&](any_exec const& exec) {
+      run_sinkhorn(p.op(), exec, std::as_const(x).view(), y.view(), clean.view(), dx.view(), {});
       for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
         bool const there = b == 1 && 4 <= n && n < 8;
         if (c == p.reference) return;

@@ -63,13 +63,13 @@ tensor<T> normal_tensor(extents3 e, std::uint64_t seed) {
 
 // Forward and backward with a workspace of the size asked for.
 template <class Op, class X, class Y, class DX>
-void run_sinkhorn(Op const& op, any_exec const& on, X const& x, Y const& y, X const& dy,
+void run_sinkhorn(Op const& op, any_exec const& exec, X const& x, Y const& y, X const& dy,
                   DX const& dx, ss::tensor1<index_t const> lengths,
                   ss::grad_mode mode = ss::grad_mode::overwrite) {
   using T = typename X::value_type;
-  guarded_workspace scratch(op.template workspace_bytes<T>(on, x.extents()));
-  op.forward(on, x, y, scratch.get(), {lengths});
-  op.backward(on, dy, x, dx, scratch.get(), {mode, lengths});
+  guarded_workspace scratch(op.template workspace_bytes<T>(exec, x.extents()));
+  op.forward(exec, x, y, scratch.get(), {lengths});
+  op.backward(exec, dy, x, dx, scratch.get(), {mode, lengths});
   CHECK(scratch.red_zones_intact());
 }
 
@@ -139,10 +139,10 @@ real share_of(T got, real want, real bound) {
 }
 
 template <class T>
-error_shares measure_errors(sinkhorn_case const& p, any_exec const& on, tensor<T> const& x,
+error_shares measure_errors(sinkhorn_case const& p, any_exec const& exec, tensor<T> const& x,
                             tensor<T> const& dy, sinkhorn_answer const& a) {
   tensor<T> y(p.e), dx(p.e);
-  run_sinkhorn(p.op(), on, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
+  run_sinkhorn(p.op(), exec, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
   error_shares worst;
   for_each_position(p.e, [&](index_t b, index_t n, index_t c) {
     worst.y = std::max(worst.y, share_of(y(b, n, c), a.y(b, n, c), a.y_bound(b, n, c)));

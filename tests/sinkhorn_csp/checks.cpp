@@ -28,7 +28,7 @@ struct sinkhorn_call {
   ss::sinkhorn relaxation{0.5, 3};
   std::vector<std::int32_t> shifts = {0, 1, 2};
   ss::reference reference{1};
-  ss::exec::host on{};
+  ss::exec::host exec{};
   std::vector<index_t> lengths;
   std::vector<unsigned char> lent = std::vector<unsigned char>(1 << 16);
   ss::workspace scratch{lent.data(), lent.size()};
@@ -39,13 +39,13 @@ struct sinkhorn_call {
                                               reference};
   }
   std::string forward() const {
-    return refusal(op().forward(ss::exec::dry_run{on}, x, y, scratch, {view_of(lengths)}),
-                   [&] { op().forward(on, x, y, scratch, {view_of(lengths)}); });
+    return refusal(op().forward(ss::exec::dry_run{exec}, x, y, scratch, {view_of(lengths)}),
+                   [&] { op().forward(exec, x, y, scratch, {view_of(lengths)}); });
   }
   std::string backward() const {
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(lengths)};
-    return refusal(op().backward(ss::exec::dry_run{on}, dy, x, y, scratch, options),
-                   [&] { op().backward(on, dy, x, y, scratch, options); });
+    return refusal(op().backward(ss::exec::dry_run{exec}, dy, x, y, scratch, options),
+                   [&] { op().backward(exec, dy, x, y, scratch, options); });
   }
   // Both refuse with the same words.
   std::string both() const {
@@ -149,14 +149,14 @@ TEST_CASE("views") {
     call.reference.channel = 0;
     ss::tensor3<float> const far(reinterpret_cast<float*>(std::uintptr_t{1} << 46),
                                  {1, length, 1});  // never touched
-    CHECK(std::string(call.op().forward(ss::exec::dry_run{call.on}, call.x, far).message) ==
+    CHECK(std::string(call.op().forward(ss::exec::dry_run{call.exec}, call.x, far).message) ==
           "sinkhorn_csp.forward: x.length is 2147483649, must be at most 2147483648");
   }
 }
 
 TEST_CASE("workspace and policy") {
   sinkhorn_call call;
-  std::size_t const bytes = call.op().workspace_bytes<float>(call.on, call.e);
+  std::size_t const bytes = call.op().workspace_bytes<float>(call.exec, call.e);
   CHECK(bytes > 0);
   call.scratch.bytes = bytes;
   CHECK(call.forward() == "");
@@ -172,7 +172,7 @@ TEST_CASE("workspace and policy") {
           "workspace.data is null, must point to " + std::to_string(bytes) + " bytes");
   }
   SUBCASE("threads") {
-    call.on.threads = 0;
+    call.exec.threads = 0;
     CHECK(call.both() == "exec.threads is 0, must be at least 1");
   }
 }

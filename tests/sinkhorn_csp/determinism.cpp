@@ -41,10 +41,10 @@ variant_problem<T> solved_on_host(sinkhorn_case const& c, std::uint64_t seed) {
   return p;
 }
 auto runner(sinkhorn_case const& c) {
-  return [&c](any_exec const& on, auto x, auto y, auto dy, auto dx, auto lengths) {
+  return [&c](any_exec const& exec, auto x, auto y, auto dy, auto dx, auto lengths) {
     using T = typename decltype(x)::value_type;
     ss::tensor3<T const> const from(x), gradient(dy);
-    run_sinkhorn(c.op(), on, from, y, gradient, dx, lengths);
+    run_sinkhorn(c.op(), exec, from, y, gradient, dx, lengths);
   };
 }
 
@@ -80,11 +80,11 @@ void check_strides(sinkhorn_case const& c, variant_problem<T> const& p) {
     index_t const padding = i % 2 == 0 ? 3 : 0;
     strides3 const in = strides_in_order(c.e, orders[i], padding);
     strides3 const out = strides_in_order(c.e, orders[(i + 2) % 6], padding);
-    for_each_backend_once(p.number() + i, [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
+    for_each_backend_once(p.number() + i, [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
       strided_tensor<T> const x(p.x, in, 1), dy(p.dy, out, 2);
       strided_tensor<T> y(c.e, out, 3), dx(c.e, in, 4);
-      runner(c)(on, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
+      runner(c)(exec, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
       CHECK(same_bits(y.contents().elements(), p.y.elements()));
       CHECK(same_bits(dx.contents().elements(), p.dx.elements()));
       CHECK((y.gaps_untouched() && dx.gaps_untouched()));
@@ -118,10 +118,10 @@ TEST_CASE("the default moves channels as csp does by default") {
   CHECK(op.shift_of(0, e, 10) == 0);  // the reference
   CHECK(op.shift_of(2, e, 10) == 9);
   CHECK(op.shift_of(2, e, 7) == 2);
-  for_each_backend_once(8, [&](any_exec const& on) {
+  for_each_backend_once(8, [&](any_exec const& exec) {
     tensor<double> y(e), dx(e), same_y(e), same_dx(e);
-    run_sinkhorn(op, on, x.view(), y.view(), x.view(), dx.view(), {});
-    run_sinkhorn(c.op(), on, x.view(), same_y.view(), x.view(), same_dx.view(), {});
+    run_sinkhorn(op, exec, x.view(), y.view(), x.view(), dx.view(), {});
+    run_sinkhorn(c.op(), exec, x.view(), same_y.view(), x.view(), same_dx.view(), {});
     CHECK(same_bits(y.elements(), same_y.elements()));
     CHECK(same_bits(dx.elements(), same_dx.elements()));
   });
@@ -148,10 +148,11 @@ TEST_CASE("shifts of any 64 bits are those that their remainders are") {
     for (index_t channel = 0; channel < 4; ++channel)
       CHECK(op.shift_of(channel, e, lengths[0]) == c.shifts[static_cast<std::size_t>(channel)]);
     tensor<double> const x = normal_tensor<double>(e, 5);
-    for_each_backend_once(of_six ? 3 : 6, [&](any_exec const& on) {
+    for_each_backend_once(of_six ? 3 : 6, [&](any_exec const& exec) {
       tensor<double> y(e), dx(e), same_y(e), same_dx(e);
-      run_sinkhorn(op, on, x.view(), y.view(), x.view(), dx.view(), view_of(lengths));
-      run_sinkhorn(c.op(), on, x.view(), same_y.view(), x.view(), same_dx.view(), view_of(lengths));
+      run_sinkhorn(op, exec, x.view(), y.view(), x.view(), dx.view(), view_of(lengths));
+      run_sinkhorn(c.op(), exec, x.view(), same_y.view(), x.view(), same_dx.view(),
+                   view_of(lengths));
       CHECK(same_bits(y.elements(), same_y.elements()));
       CHECK(same_bits(dx.elements(), same_dx.elements()));
     });
@@ -162,10 +163,10 @@ TEST_CASE_TEMPLATE("accumulation", T, float, double) {
   sinkhorn_case const c{{3, 9, 5}, 4, 0.6, 2, some_shifts(5, 1), 2, {9, 5, 0}};
   tensor<T> const x = normal_tensor<T>(c.e, 3), dy = normal_tensor<T>(c.e, 4);
   tensor<T> const before = normal_tensor<T>(c.e, 5);
-  for_each_backend_once(9, [&](any_exec const& on) {
+  for_each_backend_once(9, [&](any_exec const& exec) {
     tensor<T> y(c.e), dx(c.e), sum = before;
-    run_sinkhorn(c.op(), on, x.view(), y.view(), dy.view(), dx.view(), view_of(c.lengths));
-    run_sinkhorn(c.op(), on, x.view(), y.view(), dy.view(), sum.view(), view_of(c.lengths),
+    run_sinkhorn(c.op(), exec, x.view(), y.view(), dy.view(), dx.view(), view_of(c.lengths));
+    run_sinkhorn(c.op(), exec, x.view(), y.view(), dy.view(), sum.view(), view_of(c.lengths),
                  ss::grad_mode::accumulate);
     for_each_position(c.e, [&](index_t b, index_t n, index_t k) {
       T const want = before(b, n, k) + dx(b, n, k);
@@ -189,8 +190,8 @@ TEST_CASE("more samples than the reference's gradient is kept of at a time") {
     want_y(b, n, k) = x(b, c.source(n, k, c.e.length), k);
     want_dx(b, c.source(n, k, c.e.length), k) = dy(b, n, k);
   });
-  auto const check = [&](any_exec const& on) {
-    run_sinkhorn(c.op(), on, x.view(), y.view(), dy.view(), dx.view(), {});
+  auto const check = [&](any_exec const& exec) {
+    run_sinkhorn(c.op(), exec, x.view(), y.view(), dy.view(), dx.view(), {});
     real worst = 0;
     for (std::size_t i = 0; i < y.elements().size(); ++i) {
       worst = std::max(
@@ -217,13 +218,13 @@ TEST_CASE("blocks without enough shared memory keep numbers in the workspace") {
       device.name = "little shared memory";
       device.device = {80, 4, bytes};
       device.seed = bytes;
-      any_exec const on = device;
+      any_exec const exec = device;
       tensor<double> y(c.e), dx(c.e);
-      runner(c)(on, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(c.lengths));
+      runner(c)(exec, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(c.lengths));
       CAPTURE(bytes);
       CHECK(same_bits(y.elements(), p.y.elements()));
       CHECK(same_bits(dx.elements(), p.dx.elements()));
-      std::size_t const workspace = c.op().workspace_bytes<double>(on, c.e);
+      std::size_t const workspace = c.op().workspace_bytes<double>(exec, c.e);
       if (bytes > 200000)
         with_much = workspace;
       else if (bytes < 2000)

@@ -30,9 +30,9 @@ TEST_CASE_TEMPLATE("golden permutations", T, float, double, float16, bfloat16) {
       tensor<std::uint16_t> perm({1, n, 1});
       for (std::size_t i = 0; i < g.x.size(); ++i) x.elements()[i] = from_double<T>(g.x[i]);
       ss::slicing_sort<pattern_order> const op(pattern_order{ascends ? up : down});
-      for_each_backend(static_cast<std::uint64_t>(n), [&](any_exec const& on) {
-        guarded_workspace scratch(op.template workspace_bytes<T>(on, x.extents()));
-        op.forward(on, x.view(), y.view(), {perm.view()}, scratch.get());
+      for_each_backend(static_cast<std::uint64_t>(n), [&](any_exec const& exec) {
+        guarded_workspace scratch(op.template workspace_bytes<T>(exec, x.extents()));
+        op.forward(exec, x.view(), y.view(), {perm.view()}, scratch.get());
         row_order const got(perm.elements().begin(), perm.elements().end());
         CHECK(got == (ascends ? g.ascending : g.descending));
         for (std::size_t i = 0; i < got.size(); ++i)
@@ -68,8 +68,8 @@ TEST_CASE_TEMPLATE("every length to 130, the kinds side by side", T, float, doub
 TEST_CASE("int32 saved indices") {
   for (index_t n : {0, 1, 2, 31, 64, 100}) {
     auto const p = make_mixed_problem<float>({2, n, 35}, all_kinds, 5, irregular);
-    for_each_backend(p.number(), [&](any_exec const& on) {
-      CHECK(check_saved<float, std::int32_t>(p, on, pattern_order{irregular}) == "");
+    for_each_backend(p.number(), [&](any_exec const& exec) {
+      CHECK(check_saved<float, std::int32_t>(p, exec, pattern_order{irregular}) == "");
     });
   }
 }

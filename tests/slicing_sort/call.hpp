@@ -25,7 +25,7 @@ struct call_of {
   std::vector<float> memory = std::vector<float>(8 * piece, 2.5f);
   std::vector<unsigned char> scratch_memory = std::vector<unsigned char>(1 << 20);
   Order order{};
-  ss::exec::host on{};
+  ss::exec::host exec{};
   tensor3<float const> x{memory.data(), shape};
   tensor3<float> y{memory.data() + piece, shape};
   ss::index_tensor3 perm =
@@ -41,33 +41,34 @@ struct call_of {
   // The message of the refusal ("" when accepted); forward and backward, called and checked.
   std::string forward() {
     ss::slicing_sort<Order> const op(order);
-    return agree(op.forward(ss::exec::dry_run{on}, x, y, {perm}, scratch, {lengths_view()}),
-                 [&] { op.forward(on, x, y, {perm}, scratch, {lengths_view()}); });
+    return agree(op.forward(ss::exec::dry_run{exec}, x, y, {perm}, scratch, {lengths_view()}),
+                 [&] { op.forward(exec, x, y, {perm}, scratch, {lengths_view()}); });
   }
   std::string forward_not_saved() {
     ss::slicing_sort<Order> const op(order);
-    return agree(op.forward(ss::exec::dry_run{on}, x, y, ss::no_saved, scratch, {lengths_view()}),
-                 [&] { op.forward(on, x, y, ss::no_saved, scratch, {lengths_view()}); });
+    return agree(op.forward(ss::exec::dry_run{exec}, x, y, ss::no_saved, scratch, {lengths_view()}),
+                 [&] { op.forward(exec, x, y, ss::no_saved, scratch, {lengths_view()}); });
   }
   std::string backward() {
     ss::slicing_sort<Order> const op(order);
     ss::backward_options const options{ss::grad_mode::overwrite, lengths_view()};
     return agree(
-        op.backward(ss::exec::dry_run{on}, x, {ss::const_index_tensor3(perm)}, y, scratch, options),
-        [&] { op.backward(on, x, {ss::const_index_tensor3(perm)}, y, scratch, options); });
+        op.backward(ss::exec::dry_run{exec}, x, {ss::const_index_tensor3(perm)}, y, scratch,
+                    options),
+        [&] { op.backward(exec, x, {ss::const_index_tensor3(perm)}, y, scratch, options); });
   }
 
  private:
   template <class F>
-  std::string agree(ss::verdict const& verdict, F const& call) {
+  std::string agree(ss::status const& status, F const& call) {
     auto const memory_before = memory;
     auto const scratch_before = scratch_memory;
     auto const [what, message] = outcome_of(call);
-    CHECK(message == verdict.message);
-    CHECK(static_cast<bool>(verdict) == (what == thrown::nothing));
-    CHECK((verdict.kind == ss::error_kind::workspace) == (what == thrown::workspace));
-    CHECK((verdict.kind == ss::error_kind::argument) == (what == thrown::argument));
-    if (!verdict) {
+    CHECK(message == status.message);
+    CHECK(static_cast<bool>(status) == (what == thrown::nothing));
+    CHECK((status.kind == ss::error_kind::workspace) == (what == thrown::workspace));
+    CHECK((status.kind == ss::error_kind::argument) == (what == thrown::argument));
+    if (!status) {
       CHECK(same_bits(memory, memory_before));
       CHECK(scratch_memory == scratch_before);
     }

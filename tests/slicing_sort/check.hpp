@@ -144,35 +144,35 @@ tensor<Element> garbage(extents3 e) {
 }
 
 template <class T, class Index, class Order, class Exec>
-std::string check_saved(sort_problem<T> const& p, Exec const& on, Order const& order) {
+std::string check_saved(sort_problem<T> const& p, Exec const& exec, Order const& order) {
   ss::slicing_sort<Order> const op(order);
   extents3 const e = p.x.extents();
   auto y = garbage<T>(e), dx = garbage<T>(e);
   auto perm = garbage<Index>(e);
-  guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
-  op.forward(on, p.x.view(), y.view(), {perm.view()}, scratch.get(), {p.lengths_view()});
+  guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+  op.forward(exec, p.x.view(), y.view(), {perm.view()}, scratch.get(), {p.lengths_view()});
   std::string wrong = difference("y", y, p.y);
   if (wrong.empty()) wrong = difference("perm", perm, p.perm);
-  guarded_workspace again(op.template workspace_bytes<T>(on, e), 37, 0);
+  guarded_workspace again(op.template workspace_bytes<T>(exec, e), 37, 0);
   if (wrong.empty()) {
-    op.backward(on, p.dy.view(), {perm.view()}, dx.view(), again.get(),
+    op.backward(exec, p.dy.view(), {perm.view()}, dx.view(), again.get(),
                 {ss::grad_mode::overwrite, p.lengths_view()});
     wrong = difference("dx", dx, p.dx);
   }
   if (!scratch.red_zones_intact() || !again.red_zones_intact()) wrong += " workspace overrun";
   if (wrong.empty()) return wrong;
-  return wrong + ": " + p.describe() + describe_exec(on) + " perm=" + type_name<Index>();
+  return wrong + ": " + p.describe() + describe_exec(exec) + " perm=" + type_name<Index>();
 }
 
 template <class T, class Order>
-std::string check_not_saved(sort_problem<T> const& p, any_exec const& on, Order const& order) {
+std::string check_not_saved(sort_problem<T> const& p, any_exec const& exec, Order const& order) {
   ss::slicing_sort<Order> const op(order);
   auto y = garbage<T>(p.x.extents());
-  guarded_workspace scratch(op.template workspace_bytes<T>(on, p.x.extents()), 63);
-  op.forward(on, p.x.view(), y.view(), ss::no_saved, scratch.get(), {p.lengths_view()});
+  guarded_workspace scratch(op.template workspace_bytes<T>(exec, p.x.extents()), 63);
+  op.forward(exec, p.x.view(), y.view(), ss::no_saved, scratch.get(), {p.lengths_view()});
   std::string wrong = difference("y", y, p.y);
   if (!scratch.red_zones_intact()) wrong += " workspace overrun";
-  return wrong.empty() ? wrong : wrong + ": " + p.describe() + describe_exec(on) + " no_saved";
+  return wrong.empty() ? wrong : wrong + ": " + p.describe() + describe_exec(exec) + " no_saved";
 }
 
 // Every backend, every saved form that the length allows; "" when all agree. Kernels on the block
@@ -182,17 +182,17 @@ std::string check_all_paths(sort_problem<T> const& p) {
   pattern_order const order{p.order};
   std::uint64_t const number = p.number();
   std::string wrong;
-  for_each_backend(number, [&](any_exec const& on) {
-    bool const slow = on.kind == backend_kind::blocks;
+  for_each_backend(number, [&](any_exec const& exec) {
+    bool const slow = exec.kind == backend_kind::blocks;
     if (slow && p.x.extents().size() > 700000) return;  // minutes
     bool const all = !slow || full_suite() || p.x.extents().size() <= 4096;
     auto const takes = [&](std::uint64_t form) {
       return wrong.empty() && (all || number / 1000 % 3 == form);
     };
-    if (takes(0)) wrong = check_not_saved(p, on, order);
-    if (takes(1)) wrong = check_saved<T, std::uint32_t>(p, on, order);
+    if (takes(0)) wrong = check_not_saved(p, exec, order);
+    if (takes(1)) wrong = check_saved<T, std::uint32_t>(p, exec, order);
     if (takes(2) && p.x.extents().length <= 65536)
-      wrong = check_saved<T, std::uint16_t>(p, on, order);
+      wrong = check_saved<T, std::uint16_t>(p, exec, order);
   });
   return wrong;
 }

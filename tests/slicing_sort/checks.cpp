@@ -157,9 +157,9 @@ TEST_CASE("lengths") {
   }
   SUBCASE("null") {
     ss::slicing_sort<> const op;
-    auto const verdict = op.forward(ss::exec::dry_run{c.on}, c.x, c.y, ss::no_saved, c.scratch,
-                                    ss::tensor1<index_t const>(nullptr, 2));
-    CHECK(std::string(verdict.message) ==
+    auto const status = op.forward(ss::exec::dry_run{c.exec}, c.x, c.y, ss::no_saved, c.scratch,
+                                   ss::tensor1<index_t const>(nullptr, 2));
+    CHECK(std::string(status.message) ==
           "slicing_sort.forward: lengths.data is null, must point to 2 lengths");
   }
 }
@@ -209,12 +209,12 @@ TEST_CASE("orders that refuse their parameters") {
 
 TEST_CASE("execution policies that cannot run") {
   call c;
-  c.on.threads = 0;
+  c.exec.threads = 0;
   CHECK(c.forward() == "slicing_sort.forward: exec.threads is 0, must be at least 1");
   CHECK(c.backward() == "slicing_sort.backward: exec.threads is 0, must be at least 1");
-  c.on.threads = 1;
+  c.exec.threads = 1;
   for (ss::isa set : {ss::isa::avx2, ss::isa::avx512}) {
-    c.on.instructions = set;
+    c.exec.instructions = set;
     if (ss::detail::isa_available(set)) {
       CHECK(c.forward() == "");
     } else {
@@ -226,8 +226,8 @@ TEST_CASE("execution policies that cannot run") {
 TEST_CASE("workspace: one byte short is refused, the exact size is not") {
   for (unsigned threads : {1u, 3u}) {
     call c;
-    c.on.threads = threads;
-    std::size_t const need = ss::slicing_sort<>::workspace_bytes<float>(c.on, c.shape);
+    c.exec.threads = threads;
+    std::size_t const need = ss::slicing_sort<>::workspace_bytes<float>(c.exec, c.shape);
     REQUIRE(need > 0);
     c.scratch.bytes = need;
     CHECK(c.forward() == "");

@@ -16,9 +16,9 @@ TEST_CASE_TEMPLATE("any number of threads", T, float, float16) {
   for (ss::isa set : {ss::isa::portable, ss::isa::best})
     for (unsigned threads : {1u, 2u, 3u, 8u, 33u})
       for (auto const* q : {&p, &cut}) {
-        ss::exec::host const on{threads, set};
-        CHECK(check_saved<T, std::uint16_t>(*q, on, pattern_order{q->order}) == "");
-        CHECK(check_not_saved(*q, on, pattern_order{q->order}) == "");
+        ss::exec::host const exec{threads, set};
+        CHECK(check_saved<T, std::uint16_t>(*q, exec, pattern_order{q->order}) == "");
+        CHECK(check_not_saved(*q, exec, pattern_order{q->order}) == "");
       }
 }
 
@@ -35,8 +35,8 @@ TEST_CASE("the caller's executor, in any order of its slots") {
                    test_executor::way::scattered, test_executor::way::threads})
     for (unsigned parts : {1u, 2u, 3u, 16u}) {
       test_executor executor{how};
-      any_exec const on(executor, parts);
-      CHECK(check_saved<float, std::uint32_t>(p, on, pattern_order{p.order}) == "");
+      any_exec const exec(executor, parts);
+      CHECK(check_saved<float, std::uint32_t>(p, exec, pattern_order{p.order}) == "");
     }
 }
 
@@ -61,7 +61,7 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
   std::vector<index_t> const lengths = {45, 7, 0, 44, 45, 30};
   auto const p = make_mixed_problem<T>({6, n, c}, all_kinds, 12, zigzag, lengths);
   ss::slicing_sort<pattern_order> const op(pattern_order{zigzag});
-  auto const in_parts = [&](any_exec const& on, index_t part) {
+  auto const in_parts = [&](any_exec const& exec, index_t part) {
     tensor<T> y(p.x.extents()), dx(p.x.extents());
     tensor<std::uint16_t> perm(p.x.extents());
     for (index_t from = 0; from < 6; from += part) {
@@ -71,9 +71,9 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
         return tensor3<typename decltype(view)::element_type>(view.data() + from * n * c, e);
       };
       ss::tensor1<index_t const> const l(lengths.data() + from, e.batch);
-      guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
-      op.forward(on, slice(p.x), slice(y), {slice(perm)}, scratch.get(), {l});
-      op.backward(on, slice(p.dy), {slice(perm)}, slice(dx), scratch.get(),
+      guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+      op.forward(exec, slice(p.x), slice(y), {slice(perm)}, scratch.get(), {l});
+      op.backward(exec, slice(p.dy), {slice(perm)}, slice(dx), scratch.get(),
                   {ss::grad_mode::overwrite, l});
     }
     CHECK(difference("y", y, p.y) == "");
@@ -82,16 +82,16 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
   };
   for (index_t part : {1, 2, 3, 5})
     for_each_backend_once(static_cast<std::uint64_t>(part),
-                          [&](any_exec const& on) { in_parts(on, part); });
+                          [&](any_exec const& exec) { in_parts(exec, part); });
 }
 
 TEST_CASE("every tuning of the kernels") {
   if (!testing(backend_kind::blocks)) return;
   for (index_t n : {1, 31, 33, 64, 129, 1000}) {
     auto const p = make_mixed_problem<float>({2, n, 19}, all_kinds, 4, irregular, {n, n / 2});
-    for (any_exec const on : block_execs()) {
-      CHECK(check_saved<float, std::uint16_t>(p, on, pattern_order{p.order}) == "");
-      CHECK(check_not_saved(p, on, pattern_order{p.order}) == "");
+    for (any_exec const exec : block_execs()) {
+      CHECK(check_saved<float, std::uint16_t>(p, exec, pattern_order{p.order}) == "");
+      CHECK(check_not_saved(p, exec, pattern_order{p.order}) == "");
     }
   }
 }
@@ -102,28 +102,28 @@ TEST_CASE_TEMPLATE("the workspace lies anywhere and holds anything", T, float, f
     extents3 const e{1, n, n > 1000 ? 1 : 33};
     auto const p = make_mixed_problem<T>(e, all_kinds, 3, irregular);
     ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
-    auto const anywhere = [&](any_exec const& on, std::size_t step) {
-      std::size_t const bytes = op.template workspace_bytes<T>(on, e);
+    auto const anywhere = [&](any_exec const& exec, std::size_t step) {
+      std::size_t const bytes = op.template workspace_bytes<T>(exec, e);
       for (std::size_t offset = 0; offset < 64; offset += step)
         for (unsigned char fill : std::vector<unsigned char>{0x00, 0xff, 0x7f}) {
           tensor<T> y(e), dx(e);
           tensor<std::uint32_t> perm(e);
           guarded_workspace scratch(bytes, offset, fill);
-          op.forward(on, p.x.view(), y.view(), {perm.view()}, scratch.get());
-          op.backward(on, p.dy.view(), {perm.view()}, dx.view(), scratch.get());
+          op.forward(exec, p.x.view(), y.view(), {perm.view()}, scratch.get());
+          op.backward(exec, p.dy.view(), {perm.view()}, dx.view(), scratch.get());
           bool const right = same_bits(y.elements(), p.y.elements()) &&
                              same_bits(perm.elements(), p.perm.elements()) &&
                              same_bits(dx.elements(), p.dx.elements());
           CAPTURE(n);
           CAPTURE(offset);
-          CAPTURE(describe_exec(on));
+          CAPTURE(describe_exec(exec));
           CHECK((right && scratch.red_zones_intact()));
         }
     };
     if (testing(backend_kind::host))
       for (ss::isa set : available_isas()) anywhere(ss::exec::host{2, set}, n > 1000 ? 21u : 1u);
     for (std::uint64_t i = 0; i < 4 && (n < 1000 || full_suite()); ++i)
-      for_each_grid(i, [&](any_exec const& on) { anywhere(on, 29); });
+      for_each_grid(i, [&](any_exec const& exec) { anywhere(exec, 29); });
   }
 }
 

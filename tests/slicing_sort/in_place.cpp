@@ -16,21 +16,21 @@ TEST_CASE_TEMPLATE("in place, forward and backward", T, float, double, float16, 
         if (cut) lengths = {n / 2, n - 1};
         auto const p =
             make_mixed_problem<T>(e, kinds, static_cast<std::uint64_t>(n), irregular, lengths);
-        for_each_backend(p.number(), [&](any_exec const& on) {
+        for_each_backend(p.number(), [&](any_exec const& exec) {
           auto x = p.x, dy = p.dy;
           tensor<std::uint32_t> perm(e);
-          forward(p, on, x.view(), x.view(), perm.view());
-          backward(p, on, dy.view(), perm.view(), dy.view());
+          forward(p, exec, x.view(), x.view(), perm.view());
+          backward(p, exec, dy.view(), perm.view(), dy.view());
           CAPTURE(p.describe());
-          CAPTURE(describe_exec(on));
+          CAPTURE(describe_exec(exec));
           CHECK(difference("y in place", x, p.y) == "");
           CHECK(difference("perm", perm, p.perm) == "");
           CHECK(difference("dx in place", dy, p.dx) == "");
 
           auto again = p.x;  // and without a saved state
           ss::slicing_sort<pattern_order> const op(pattern_order{p.order});
-          guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
-          op.forward(on, again.view(), again.view(), ss::no_saved, scratch.get(),
+          guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+          op.forward(exec, again.view(), again.view(), ss::no_saved, scratch.get(),
                      {p.lengths_view()});
           CHECK(difference("y in place, no_saved", again, p.y) == "");
         });
@@ -66,18 +66,18 @@ TEST_CASE_TEMPLATE("gradients accumulate", T, float, double, float16, bfloat16) 
         want.elements()[i] = sum_of(before.elements()[i], p.dx.elements()[i]);
       }
       strides3 const s = strides_in_order(e, {1, 0, 2}, 1);
-      for_each_backend(p.number(), [&](any_exec const& on) {
+      for_each_backend(p.number(), [&](any_exec const& exec) {
         strided_tensor<T> dx(before, s, 3);
-        backward(p, on, p.dy.view(), p.perm.view(), dx.view(), ss::grad_mode::accumulate);
+        backward(p, exec, p.dy.view(), p.perm.view(), dx.view(), ss::grad_mode::accumulate);
         CAPTURE(p.describe());
-        CAPTURE(describe_exec(on));
+        CAPTURE(describe_exec(exec));
         CHECK(difference("dx", dx.contents(), want) == "");
         CHECK(dx.gaps_untouched());
 
         auto doubled = p.dy, sums = p.dy;  // in place: dx += P^T dx, for whoever asks
         for (std::size_t i = 0; i < doubled.elements().size(); ++i)
           sums.elements()[i] = sum_of(p.dy.elements()[i], p.dx.elements()[i]);
-        backward(p, on, doubled.view(), p.perm.view(), doubled.view(), ss::grad_mode::accumulate);
+        backward(p, exec, doubled.view(), p.perm.view(), doubled.view(), ss::grad_mode::accumulate);
         CHECK(difference("dx in place", doubled, sums) == "");
       });
     }

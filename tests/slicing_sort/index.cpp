@@ -73,17 +73,17 @@ void check_far(extents3 e, strides3 s) {
   tensor3<Index> const perm(static_cast<Index*>(saved.data()), e, s);
   auto const p = make_mixed_problem<T>(e, all_kinds, 21, irregular);
   ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
-  for_each_in_place(p.number(), [&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
-    guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
+  for_each_in_place(p.number(), [&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
+    guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
     fill(x, p.x);
-    op.forward(on, x, y, {perm}, scratch.get());
+    op.forward(exec, x, y, {perm}, scratch.get());
     CHECK(difference("y", contents(y), p.y) == "");
     CHECK(difference("perm", contents(perm), p.perm) == "");
     fill(x, p.dy);
-    op.backward(on, x, {perm}, y, scratch.get());
+    op.backward(exec, x, {perm}, y, scratch.get());
     CHECK(difference("dx", contents(y), p.dx) == "");
-    op.backward(on, x, {perm}, x, scratch.get());
+    op.backward(exec, x, {perm}, x, scratch.get());
     CHECK(difference("dx in place", contents(x), p.dx) == "");
   });
 }

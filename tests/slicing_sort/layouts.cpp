@@ -22,20 +22,20 @@ constexpr std::array<int, 3> axis_orders[] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
 template <class T, class Index>
 void check_strided(sort_problem<T> const& p, std::uint64_t number, strides3 in, strides3 out,
                    strides3 saved, index_t shift) {
-  for_each_backend(number, [&](any_exec const& on) {
+  for_each_backend(number, [&](any_exec const& exec) {
     extents3 const e = p.x.extents();
     strided_tensor<T> const x(p.x, in, shift), dy(p.dy, in, shift + 3);
     strided_tensor<T> y(e, out, shift + 1), dx(e, out, shift + 5);
     strided_tensor<Index> perm(e, saved, shift + 2);
     CAPTURE(p.describe());
-    CAPTURE(describe_exec(on));
+    CAPTURE(describe_exec(exec));
     CAPTURE(out.batch);
     CAPTURE(out.length);
     CAPTURE(out.channels);
-    forward(p, on, x.view(), y.view(), perm.view());
+    forward(p, exec, x.view(), y.view(), perm.view());
     CHECK(difference("y", y.contents(), p.y) == "");
     CHECK(difference("perm", perm.contents(), p.perm) == "");
-    backward(p, on, dy.view(), perm.view(), dx.view());
+    backward(p, exec, dy.view(), perm.view(), dx.view());
     CHECK(difference("dx", dx.contents(), p.dx) == "");
     CHECK((y.gaps_untouched() && dx.gaps_untouched() && perm.gaps_untouched()));
   });
@@ -96,11 +96,11 @@ TEST_CASE_TEMPLATE("an input may repeat elements with stride 0", T, float, float
       p.dy(b, n, c) = gradient.elements()[at];
     });
     solve(p);
-    for_each_backend(static_cast<std::uint64_t>(axis), [&](any_exec const& on) {
+    for_each_backend(static_cast<std::uint64_t>(axis), [&](any_exec const& exec) {
       tensor<T> y(e), dx(e);
       tensor<std::uint32_t> perm(e);
-      forward(p, on, tensor3<T const>(source.elements().data(), e, s), y.view(), perm.view());
-      backward(p, on, tensor3<T const>(gradient.elements().data(), e, s), perm.view(), dx.view());
+      forward(p, exec, tensor3<T const>(source.elements().data(), e, s), y.view(), perm.view());
+      backward(p, exec, tensor3<T const>(gradient.elements().data(), e, s), perm.view(), dx.view());
       CHECK(difference("y", y, p.y) == "");
       CHECK(difference("perm", perm, p.perm) == "");
       CHECK(difference("dx", dx, p.dx) == "");
@@ -114,7 +114,7 @@ TEST_CASE_TEMPLATE("slices of one packed tensor, side by side", T, float, bfloat
   strides3 const s = row_major(both);
   for (index_t first : {0, 33}) {
     auto const p = make_mixed_problem<T>(e, all_kinds, 4, zigzag);
-    for_each_backend(static_cast<std::uint64_t>(first), [&](any_exec const& on) {
+    for_each_backend(static_cast<std::uint64_t>(first), [&](any_exec const& exec) {
       tensor<T> packed(both), gradients(both);
       for_each_position(e, [&](index_t b, index_t n, index_t c) {
         packed(b, n, c + first) = p.x(b, n, c);
@@ -124,8 +124,8 @@ TEST_CASE_TEMPLATE("slices of one packed tensor, side by side", T, float, bfloat
       auto const slice = [&](tensor<T>& t, index_t from) {
         return tensor3<T>(t.elements().data() + from, e, s);
       };
-      forward(p, on, slice(packed, first), slice(packed, 33 - first), perm.view());
-      backward(p, on, slice(gradients, first), perm.view(), slice(gradients, 33 - first));
+      forward(p, exec, slice(packed, first), slice(packed, 33 - first), perm.view());
+      backward(p, exec, slice(gradients, first), perm.view(), slice(gradients, 33 - first));
       bool right = true;
       for_each_position(e, [&](index_t b, index_t n, index_t c) {
         right = right && same_bits(packed(b, n, c + first), p.x(b, n, c)) &&
@@ -152,13 +152,13 @@ TEST_CASE("the stride of an axis of one is never used") {
       tensor<float> y(e), dx(e);
       tensor<std::uint16_t> perm(e);
       tensor3<std::uint16_t> const saved(perm.elements().data(), e, s);
-      for_each_backend(static_cast<std::uint64_t>(axis), [&](any_exec const& on) {
+      for_each_backend(static_cast<std::uint64_t>(axis), [&](any_exec const& exec) {
         CAPTURE(stride);
         CAPTURE(axis);
-        forward(p, on, tensor3<float>(p.x.elements().data(), e, s),
+        forward(p, exec, tensor3<float>(p.x.elements().data(), e, s),
                 tensor3<float>(y.elements().data(), e, s), saved);
         CHECK(difference("y", y, p.y) == "");
-        backward(p, on, tensor3<float>(p.dy.elements().data(), e, s), saved,
+        backward(p, exec, tensor3<float>(p.dy.elements().data(), e, s), saved,
                  tensor3<float>(dx.elements().data(), e, s));
         CHECK(difference("dx", dx, p.dx) == "");
       });
@@ -177,9 +177,9 @@ TEST_CASE("nor for outputs large enough to be written around the cache") {
     while (reinterpret_cast<std::uintptr_t>(data) % 64 != 0) ++data;
     return tensor3<std::remove_pointer_t<decltype(data)>>(data, e, s);
   };
-  for_each_backend(1, [&](any_exec const& on) {
-    forward(p, on, tensor3<float>(p.x.elements().data(), e, s), on_line(y), on_line(perm));
-    backward(p, on, tensor3<float>(p.dy.elements().data(), e, s), on_line(perm), on_line(dx));
+  for_each_backend(1, [&](any_exec const& exec) {
+    forward(p, exec, tensor3<float>(p.x.elements().data(), e, s), on_line(y), on_line(perm));
+    backward(p, exec, tensor3<float>(p.dy.elements().data(), e, s), on_line(perm), on_line(dx));
     bool const right =
         std::memcmp(on_line(y).data(), p.y.elements().data(), 300000 * sizeof(float)) == 0 &&
         std::memcmp(on_line(dx).data(), p.dx.elements().data(), 300000 * sizeof(float)) == 0;

@@ -78,9 +78,9 @@ TEST_CASE("lengths are read with their stride") {
   std::vector<index_t> const strided = {5, -7, 12, -7, 0};
   tensor<float> y(p.x.extents());
   ss::slicing_sort<pattern_order> const op;
-  for_each_backend(1, [&](any_exec const& on) {
-    guarded_workspace scratch(op.template workspace_bytes<float>(on, p.x.extents()));
-    op.forward(on, p.x.view(), y.view(), ss::no_saved, scratch.get(),
+  for_each_backend(1, [&](any_exec const& exec) {
+    guarded_workspace scratch(op.template workspace_bytes<float>(exec, p.x.extents()));
+    op.forward(exec, p.x.view(), y.view(), ss::no_saved, scratch.get(),
                ss::tensor1<index_t const>(strided.data(), 3, 2));
     CHECK(difference("y", y, p.y) == "");
   });

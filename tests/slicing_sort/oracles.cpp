@@ -32,13 +32,13 @@ struct outcome {
 };
 
 template <class T>
-outcome<T> run(tensor<T> const& x, tensor<T> const& dy, std::uint64_t order, any_exec const& on) {
+outcome<T> run(tensor<T> const& x, tensor<T> const& dy, std::uint64_t order, any_exec const& exec) {
   extents3 const e = x.extents();
   outcome<T> r{garbage<T>(e), garbage<T>(e), garbage<std::uint16_t>(e)};
   ss::slicing_sort<pattern_order> const op(pattern_order{order});
-  guarded_workspace scratch(op.template workspace_bytes<T>(on, e));
-  op.forward(on, x.view(), r.y.view(), {r.perm.view()}, scratch.get());
-  op.backward(on, dy.view(), {r.perm.view()}, r.dx.view(), scratch.get());
+  guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+  op.forward(exec, x.view(), r.y.view(), {r.perm.view()}, scratch.get());
+  op.backward(exec, dy.view(), {r.perm.view()}, r.dx.view(), scratch.get());
   return r;
 }
 
@@ -48,10 +48,10 @@ TEST_CASE_TEMPLATE("forward is P x and backward is P^T dy, with dense P", T, flo
   for (index_t n = 1; n <= 64; ++n) {
     auto const p =
         make_mixed_problem<T>({1, n, 35}, all_kinds, static_cast<std::uint64_t>(3 * n), irregular);
-    for_each_backend(p.number(), [&](any_exec const& on) {
-      auto const got = run(p.x, p.dy, p.order, on);
+    for_each_backend(p.number(), [&](any_exec const& exec) {
+      auto const got = run(p.x, p.dy, p.order, exec);
       CAPTURE(p.describe());
-      CAPTURE(describe_exec(on));
+      CAPTURE(describe_exec(exec));
       bool forward = true, backward = true, ranks = true;
       for (index_t c = 0; c < 35; ++c) {
         bool const ascending = pattern_order{irregular}.ascending(c, 35);
@@ -91,9 +91,9 @@ TEST_CASE_TEMPLATE("the backward is the exact adjoint of the measured Jacobian",
       dy.elements()[i] = static_cast<T>(static_cast<int>(random.below(21)) - 10);
       shifted.elements()[i] = x.elements()[i] + v.elements()[i];
     }
-    for_each_backend(static_cast<std::uint64_t>(n), [&](any_exec const& on) {
-      auto const at_x = run(x, dy, irregular, on);
-      auto const at_shifted = run(shifted, dy, irregular, on);
+    for_each_backend(static_cast<std::uint64_t>(n), [&](any_exec const& exec) {
+      auto const at_x = run(x, dy, irregular, exec);
+      auto const at_shifted = run(shifted, dy, irregular, exec);
       std::int64_t left = 0, right = 0, weight = 0;
       for (std::size_t i = 0; i < x.elements().size(); ++i) {
         auto const jv =

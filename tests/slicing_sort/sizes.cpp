@@ -60,8 +60,8 @@ TEST_CASE_TEMPLATE("one NaN in a tile that the blocks of a cluster share", T, fl
   };
   for (std::uint64_t order : {up, down}) {
     auto const p = make_problem_of<T>({1, 13000, 8}, kind_of, 91, order);
-    for_each_backend_untuned([&](any_exec const& on) {
-      CHECK(check_saved<T, std::uint16_t>(p, on, pattern_order{order}) == "");
+    for_each_backend_untuned([&](any_exec const& exec) {
+      CHECK(check_saved<T, std::uint16_t>(p, exec, pattern_order{order}) == "");
     });
   }
 }

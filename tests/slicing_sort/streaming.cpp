@@ -23,24 +23,24 @@ void check_host(extents3 e, strides3 s, std::size_t off, std::vector<index_t> co
     element = from_double<T>(2 * static_cast<double>(decode(element).value));
   ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
   for (ss::isa set : available_isas()) {
-    ss::exec::host const on{set == ss::isa::avx2 ? 3u : 1u, set};
-    guarded_workspace scratch(op.workspace_bytes<T>(on, e));
+    ss::exec::host const exec{set == ss::isa::avx2 ? 3u : 1u, set};
+    guarded_workspace scratch(op.workspace_bytes<T>(exec, e));
     on_line<T> x(p.x, s, off), dy(p.dy, s, off), y(e, s, off), dx(e, s, off);
     on_line<Index> perm(e, s, off);
     CAPTURE(p.describe());
     CAPTURE(std::string(ss::detail::isa_name(set)));
-    op.forward(on, x.view(), y.view(), {perm.view()}, scratch.get(), {p.lengths_view()});
+    op.forward(exec, x.view(), y.view(), {perm.view()}, scratch.get(), {p.lengths_view()});
     CHECK(difference("y", y.contents(), p.y) == "");
     CHECK(difference("perm", perm.contents(), p.perm) == "");
-    op.forward(on, x.view(), x.view(), ss::no_saved, scratch.get(), {p.lengths_view()});
+    op.forward(exec, x.view(), x.view(), ss::no_saved, scratch.get(), {p.lengths_view()});
     CHECK(difference("y in place", x.contents(), p.y) == "");
-    op.backward(on, dy.view(), {perm.view()}, dx.view(), scratch.get(),
+    op.backward(exec, dy.view(), {perm.view()}, dx.view(), scratch.get(),
                 {ss::grad_mode::overwrite, p.lengths_view()});
     CHECK(difference("dx", dx.contents(), p.dx) == "");
-    op.backward(on, dy.view(), {perm.view()}, dx.view(), scratch.get(),
+    op.backward(exec, dy.view(), {perm.view()}, dx.view(), scratch.get(),
                 {ss::grad_mode::accumulate, p.lengths_view()});
     CHECK(difference("dx accumulated", dx.contents(), twice) == "");
-    op.backward(on, dy.view(), {perm.view()}, dy.view(), scratch.get(),
+    op.backward(exec, dy.view(), {perm.view()}, dy.view(), scratch.get(),
                 {ss::grad_mode::overwrite, p.lengths_view()});
     CHECK(difference("dx in place", dy.contents(), p.dx) == "");
     CHECK((y.gaps_untouched() && dx.gaps_untouched() && perm.gaps_untouched()));

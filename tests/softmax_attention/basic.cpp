@@ -36,10 +36,10 @@ TEST_CASE_TEMPLATE("by hand", T, float, double, float16, bfloat16) {
   p.dy = elements_of<T>({2});
   p.scale = 3;
   double const u = sizeof(T) == 8 ? 1e-15 : sizeof(T) == 4 ? 1e-6 : 0.05;
-  for_each_backend(1, [&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
+  for_each_backend(1, [&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
     auto const check = [&](auto algorithm) {
-      auto const r = run_attention(p, on, algorithm);
+      auto const r = run_attention(p, exec, algorithm);
       auto const close = [&](std::vector<T> const& got, std::vector<double> const& want) {
         REQUIRE(got.size() == want.size());
         for (std::size_t i = 0; i < want.size(); ++i)
@@ -65,8 +65,8 @@ TEST_CASE_TEMPLATE("every mask", T, float, double, float16, bfloat16) {
   for (int kind = 0; kind < mask_kinds; ++kind)
     for (attention_size size : sizes) {
       solved_attention<T> const s(any_attention<T>(size, ++seed, kind));
-      for_each_backend(s.problem.number(), [&](any_exec const& on) {
-        CHECK(check_attention(s, on, memory_layout{}, &worst) == "");
+      for_each_backend(s.problem.number(), [&](any_exec const& exec) {
+        CHECK(check_attention(s, exec, memory_layout{}, &worst) == "");
       });
     }
   say<T>(worst);
@@ -81,7 +81,7 @@ TEST_CASE_TEMPLATE("a scale of 0", T, float, float16) {
     p.scale = 0;
     solved_attention<T> const s(p);
     for_each_backend_once(s.problem.number(),
-                          [&](auto const& on) { CHECK(check_attention(s, on) == ""); });
+                          [&](auto const& exec) { CHECK(check_attention(s, exec) == ""); });
   }
 }
 
@@ -98,7 +98,7 @@ TEST_CASE_TEMPLATE("nothing to do, and next to nothing", T, float, float16) {
         p.mode = mode;
         solved_attention<T> const s(p);
         for_each_backend_once(s.problem.number(),
-                              [&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });
+                              [&](any_exec const& exec) { CHECK(check_attention(s, exec) == ""); });
       }
 }
 
@@ -114,8 +114,8 @@ TEST_CASE_TEMPLATE("any layout", T, float, float16) {
           share(p, layout % 2 == 0, layout % 2 == 1);
         }
         solved_attention<T> const s(p);
-        for_each_backend_once(s.problem.number(), [&](any_exec const& on) {
-          CHECK(check_attention(s, on, memory_layout{layout}) == "");
+        for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
+          CHECK(check_attention(s, exec, memory_layout{layout}) == "");
         });
       }
 }

@@ -56,12 +56,12 @@ TEST_CASE_TEMPLATE("the bits of a bias by pairs", T, float, double, float16, bfl
       auto const p = biased_problem<T>(size, number, seed);
       auto const pairs = by_pairs(p);
       CAPTURE(p.describe());
-      for_each_backend_once(seed, [&](any_exec const& on) {
-        CAPTURE(describe_exec(on));
+      for_each_backend_once(seed, [&](any_exec const& exec) {
+        CAPTURE(describe_exec(exec));
         auto const compare = [&](auto algorithm) {
-          auto const got = run_attention(p, on, algorithm);
+          auto const got = run_attention(p, exec, algorithm);
           CHECK(got.wrong == "");
-          CHECK(same_results(got, run_attention(pairs, on, algorithm)));
+          CHECK(same_results(got, run_attention(pairs, exec, algorithm)));
         };
         compare(ss::streaming{});
         compare(ss::materialized<>{});
@@ -80,8 +80,9 @@ TEST_CASE("sparse masks and a bias by distance") {
   auto p = biased_problem<float>(size, 5, 700);
   p.lengths.clear(), p.query_lengths.clear();
   ss::softmax_attention<ss::mask::bigbird> const op(mask);
-  ss::exec::host const on;
-  CHECK(same_results(run_attention_by(op, p, on, {}), run_attention_by(op, by_pairs(p), on, {})));
+  ss::exec::host const exec;
+  CHECK(
+      same_results(run_attention_by(op, p, exec, {}), run_attention_by(op, by_pairs(p), exec, {})));
 }
 
 // Blocks add up tiles of pairs for a shared gradient, and tiles along diagonals for a relative one:
@@ -106,7 +107,7 @@ TEST_CASE_TEMPLATE("gradients of every form, and dropout", T, float, double, flo
       }
       solved_attention<T> const s(p);
       for_each_backend_once(p.number(),
-                            [&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });
+                            [&](any_exec const& exec) { CHECK(check_attention(s, exec) == ""); });
     }
 }
 
@@ -122,7 +123,7 @@ TEST_CASE_TEMPLATE("gradients of every form, and dropout, of sparse masks", T, f
     if (seed % 4 == 0) p.lengths = {60, 100};
     solved_attention<T> const s(p);
     for_each_backend_once(p.number(),
-                          [&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });
+                          [&](any_exec const& exec) { CHECK(check_attention(s, exec) == ""); });
   }
 }
 
@@ -135,9 +136,9 @@ TEST_CASE("rows past the queries of a sample are those of other samples") {
   p.query_lengths = {21, 40};
   draw_bias(p, 7000);
   p.k[7] = p.v[8] = from_double<float>(std::nan(""));
-  auto const check = [&](any_exec const& on, auto algorithm) {
-    CAPTURE(describe_exec(on));
-    auto const got = run_attention(p, on, algorithm);
+  auto const check = [&](any_exec const& exec, auto algorithm) {
+    CAPTURE(describe_exec(exec));
+    auto const got = run_attention(p, exec, algorithm);
     std::size_t bad = 0;
     for (std::size_t n = 0; n < got.dbias.size(); ++n)
       if (!(got.dbias[n] == got.dbias[n])) bad = n;
@@ -146,9 +147,9 @@ TEST_CASE("rows past the queries of a sample are those of other samples") {
   };
   for (bool sparse : {false, true}) {
     if (sparse) p.sparse = sparse_mask{};  // blocks of one pair, by head
-    for_each_backend_once(1, [&](any_exec const& on) {
-      check(on, ss::streaming{});
-      check(on, ss::materialized<>{});
+    for_each_backend_once(1, [&](any_exec const& exec) {
+      check(exec, ss::streaming{});
+      check(exec, ss::materialized<>{});
     });
   }
 #endif
@@ -158,12 +159,12 @@ TEST_CASE("rows past the queries of a sample are those of other samples") {
 TEST_CASE("a bias by distance moves the output") {
   attention_size const size{1, 1, 9, 11, 5, 7};
   auto p = normal_attention<double>(size, {}, 800);
-  ss::exec::host const on;
-  auto const without = run_attention(p, on, ss::streaming{});
+  ss::exec::host const exec;
+  auto const without = run_attention(p, exec, ss::streaming{});
   p.form.relative = true;
   p.bias.assign(19, 0);
   p.bias[3] = 1;  // keys five before their query
-  auto const with = run_attention(p, on, ss::streaming{});
+  auto const with = run_attention(p, exec, ss::streaming{});
   for (index_t i = 0; i < 9; ++i)
     CHECK((with.y[static_cast<std::size_t>(i * 7)] != without.y[static_cast<std::size_t>(i * 7)]) ==
           (i >= 5));

@@ -59,8 +59,8 @@ TEST_CASE("gradients in double, to 1e-12 of long double's") {
     p.mode = ss::grad_mode::overwrite;
     solved_attention<double> const s(p);
     auto const check = [&](auto algorithm) {
-      ss::exec::host const on;
-      auto const got = run_attention(p, on, algorithm);
+      ss::exec::host const exec;
+      auto const got = run_attention(p, exec, algorithm);
       auto const& want = s.template answer<decltype(algorithm)>(true, false);
       CHECK(greatest_error(got.dq, want.dq) <= 1e-12);
       CHECK(greatest_error(got.dk, want.dk) <= 1e-12);
@@ -82,10 +82,10 @@ TEST_CASE("difference quotients") {
           relative | shared * 10, 4000 + shared);
       p.lengths = {9, 6};
       auto const check = [&](auto algorithm) {
-        ss::exec::host const on;
-        auto const got = run_attention(p, on, algorithm);
+        ss::exec::host const exec;
+        auto const got = run_attention(p, exec, algorithm);
         auto const loss = [&] {
-          auto const y = run_attention(p, on, algorithm).y;
+          auto const y = run_attention(p, exec, algorithm).y;
           double sum = 0;
           for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * p.dy[i];
           return sum;
@@ -138,15 +138,17 @@ TEST_CASE("gradients alone") {
 
 TEST_CASE("workspace") {
   ss::softmax_attention<> const op;
-  ss::exec::host const on{2};
+  ss::exec::host const exec{2};
   ss::extents4 const q{2, 4, 1000, 64}, k{2, 4, 3000, 64};
-  auto const bytes = [&](ss::extents4 dbias) { return op.workspace_bytes<float>(on, q, k, dbias); };
-  CHECK(bytes({}) == op.workspace_bytes<float>(on, q, k));
+  auto const bytes = [&](ss::extents4 dbias) {
+    return op.workspace_bytes<float>(exec, q, k, dbias);
+  };
+  CHECK(bytes({}) == op.workspace_bytes<float>(exec, q, k));
   CHECK(bytes({2, 4, 1000, 3000}) == bytes({}));
   CHECK(bytes({1, 4, 1, 3999}) <= bytes({}) + 8 * 3999 * sizeof(float) + 64);
   // Nothing of the size of all pairs.
   CHECK(bytes({1, 1, 1000, 3000}) <= bytes({}) + std::size_t{2} * 3000 * 64 * sizeof(float));
-  auto const wrong = op.workspace_bytes<float>(ss::exec::dry_run{on}, q, k, {1, 4, 1, 3998});
+  auto const wrong = op.workspace_bytes<float>(ss::exec::dry_run{exec}, q, k, {1, 4, 1, 3998});
   CHECK(
       std::string(wrong.message) ==
       "softmax_attention.workspace_bytes: dbias.keys is 3998, must be 3999 (q.length + k.length - "

@@ -67,12 +67,12 @@ std::vector<T> attended(ss::extents3 e, index_t heads, unsigned threads) {
     return split_heads(ss::tensor3<T>(out.data() + i * size, e), heads);
   };
   ss::extents4 const shape = from(0).extents(), saved = op.saved_extents(shape, shape);
-  ss::exec::host const on{threads};
+  ss::exec::host const exec{threads};
   std::vector<T> state(static_cast<std::size_t>(saved.size()));
-  guarded_workspace scratch(op.template workspace_bytes<T>(on, shape, shape));
-  op.forward(on, {from(0), from(1), from(2)}, to(0), {ss::tensor4<T>(state.data(), saved)},
+  guarded_workspace scratch(op.template workspace_bytes<T>(exec, shape, shape));
+  op.forward(exec, {from(0), from(1), from(2)}, to(0), {ss::tensor4<T>(state.data(), saved)},
              scratch.get());
-  op.backward(on, from(3), {from(0), from(1), from(2)}, to(0),
+  op.backward(exec, from(3), {from(0), from(1), from(2)}, to(0),
               {ss::tensor4<T const>(state.data(), saved)}, {to(1), to(2), to(3)}, scratch.get());
   CHECK(scratch.red_zones_intact());
   return out;

@@ -32,7 +32,7 @@ struct attention_call {
   std::vector<unsigned char> scratch_memory = std::vector<unsigned char>(1 << 18, 0x11);
   Mask mask{};
   std::optional<double> scale;
-  ss::exec::host on{};
+  ss::exec::host exec{};
   ss::attention_inputs<float> in{{at(0), q_shape}, {at(1), k_shape}, {at(2), v_shape}, {}};
   tensor4<float const> bias{at(3), map_shape}, dy{at(4), y_shape};
   tensor4<float> y{at(5), y_shape}, state{at(6), op().saved_extents(q_shape, v_shape)};
@@ -53,19 +53,20 @@ struct attention_call {
 
   std::string forward() {
     ss::attention_options const options{ss::lengths(view_of(rows), view_of(query_rows)), dropout};
-    return unchanged(op().forward(ss::exec::dry_run{on}, in, y, {state}, scratch, options),
-                     [&] { op().forward(on, in, y, {state}, scratch, options); });
+    return unchanged(op().forward(ss::exec::dry_run{exec}, in, y, {state}, scratch, options),
+                     [&] { op().forward(exec, in, y, {state}, scratch, options); });
   }
   std::string forward_not_saved() {
     ss::attention_options const options{ss::lengths(view_of(rows), view_of(query_rows)), dropout};
-    return unchanged(op().forward(ss::exec::dry_run{on}, in, y, ss::no_saved, scratch, options),
-                     [&] { op().forward(on, in, y, ss::no_saved, scratch, options); });
+    return unchanged(op().forward(ss::exec::dry_run{exec}, in, y, ss::no_saved, scratch, options),
+                     [&] { op().forward(exec, in, y, ss::no_saved, scratch, options); });
   }
   std::string backward() {
     ss::attention_backward_options const options{ss::lengths(view_of(rows), view_of(query_rows)),
                                                  dropout};
-    return unchanged(op().backward(ss::exec::dry_run{on}, dy, in, y, {state}, to, scratch, options),
-                     [&] { op().backward(on, dy, in, y, {state}, to, scratch, options); });
+    return unchanged(
+        op().backward(ss::exec::dry_run{exec}, dy, in, y, {state}, to, scratch, options),
+        [&] { op().backward(exec, dy, in, y, {state}, to, scratch, options); });
   }
   // The message of all three, which must be the same but for the name they begin with.
   std::string everywhere() {
@@ -73,7 +74,7 @@ struct attention_call {
     CHECK(forward_not_saved() == one);
     return same_rest(one, two);
   }
-  // The verdicts of the two calls that have a state.
+  // The statuses of the two calls that have a state.
   std::string with_state() { return same_rest(forward(), backward()); }
 
  private:
@@ -87,10 +88,10 @@ struct attention_call {
     return rest;
   }
   template <class F>
-  std::string unchanged(ss::verdict const& verdict, F const& call) {
+  std::string unchanged(ss::status const& status, F const& call) {
     auto const memory_before = memory;
     auto const scratch_before = scratch_memory;
-    std::string const message = refusal(verdict, call);
+    std::string const message = refusal(status, call);
     if (!message.empty()) {
       CHECK(same_bits(memory, memory_before));
       CHECK(scratch_memory == scratch_before);

@@ -89,26 +89,26 @@ struct attention_stacks {
 // Forward and backward by `op`.
 template <class Mask, class Algorithm, class T, class Exec>
 attention_results<T, attention_state_of<Algorithm, T>> run_attention_by(
-    ss::softmax_attention<Mask, Algorithm> const& op, attention_problem<T> const& p, Exec const& on,
-    memory_layout layout) {
+    ss::softmax_attention<Mask, Algorithm> const& op, attention_problem<T> const& p,
+    Exec const& exec, memory_layout layout) {
   using State = attention_state_of<Algorithm, T>;
   extents4 const saved = op.saved_extents(p.size.q(), p.size.v());
   attention_stacks<T, State> t(p, saved, layout);
   extents4 const dbias = (p.wanted & wants_dbias) != 0 ? p.dbias_shape() : extents4{};
-  std::size_t const bytes = op.template workspace_bytes<T>(on, p.size.q(), p.size.v(), dbias);
+  std::size_t const bytes = op.template workspace_bytes<T>(exec, p.size.q(), p.size.v(), dbias);
   std::size_t const some = p.number() % 64;
   guarded_workspace one(bytes, some, 0x7f), two(bytes, some + 13);
   attention_results<T, State> results;
 
-  op.forward(on, t.inputs(p), t.y.view(), ss::no_saved, one.get(), p.options());
+  op.forward(exec, t.inputs(p), t.y.view(), ss::no_saved, one.get(), p.options());
   auto const not_saved = t.y.contents();
-  op.forward(on, t.inputs(p), t.y.view(), {t.state.view()}, two.get(), p.options());
+  op.forward(exec, t.inputs(p), t.y.view(), {t.state.view()}, two.get(), p.options());
   results.y = t.y.contents();
   results.state = t.state.contents();
   if (!slicesort::detail::attention_traits<Algorithm>::saves_map &&
       !same_bits(not_saved, results.y))
     results.wrong = "y depends on whether the state is saved";
-  op.backward(on, t.dy.view(), t.inputs(p), t.y.view(), {t.state.view()}, t.gradients(p.wanted),
+  op.backward(exec, t.dy.view(), t.inputs(p), t.y.view(), {t.state.view()}, t.gradients(p.wanted),
               one.get(), p.backward_options());
   results.dq = t.dq.contents();
   results.dk = t.dk.contents();
@@ -125,29 +125,29 @@ attention_results<T, attention_state_of<Algorithm, T>> run_attention_by(
 // has nothing else.
 template <class Algorithm, class T>
 attention_results<T, attention_state_of<Algorithm, T>> run_attention(attention_problem<T> const& p,
-                                                                     any_exec const& on,
+                                                                     any_exec const& exec,
                                                                      Algorithm algorithm,
                                                                      memory_layout layout = {}) {
   if (p.sparse)
     return run_attention_by(
-        ss::softmax_attention<sparse_mask, Algorithm>(*p.sparse, p.scale, algorithm), p, on,
+        ss::softmax_attention<sparse_mask, Algorithm>(*p.sparse, p.scale, algorithm), p, exec,
         layout);
-  if (!is_range(p.mask)) return run_attention_by(p.op(algorithm), p, on, layout);
+  if (!is_range(p.mask)) return run_attention_by(p.op(algorithm), p, exec, layout);
   range_mask const mask{p.mask.kind, p.mask.a, p.mask.b};
   return run_attention_by(ss::softmax_attention<range_mask, Algorithm>(mask, p.scale, algorithm), p,
-                          on, layout);
+                          exec, layout);
 }
 
 // The names of gradients that have other bits when only they are wanted, than with all at once.
 template <class T, class Algorithm>
-std::string changed_when_alone(attention_problem<T> p, any_exec const& on,
+std::string changed_when_alone(attention_problem<T> p, any_exec const& exec,
                                Algorithm const& algorithm) {
   p.wanted = 15;
-  auto const all = run_attention(p, on, algorithm);
+  auto const all = run_attention(p, exec, algorithm);
   std::string changed;
   for (unsigned bit : {wants_dq, wants_dk, wants_dv, wants_dbias}) {
     p.wanted = bit;
-    auto const one = run_attention(p, on, algorithm);
+    auto const one = run_attention(p, exec, algorithm);
     if (bit == wants_dq && !same_bits(one.dq, all.dq)) changed += "dq ";
     if (bit == wants_dk && !same_bits(one.dk, all.dk)) changed += "dk ";
     if (bit == wants_dv && !same_bits(one.dv, all.dv)) changed += "dv ";
@@ -167,13 +167,13 @@ inline bool processor_multiplies_pairs() {
 }
 // Whether a call multiplies by such an instruction.
 template <class T, class Algorithm>
-bool native_products(Algorithm const& algorithm, any_exec const& on) {
+bool native_products(Algorithm const& algorithm, any_exec const& exec) {
   if constexpr (std::is_same_v<Algorithm, ss::streaming> && std::is_same_v<T, bfloat16>) {
-    std::optional<ss::isa> const set = host_isa(on);
+    std::optional<ss::isa> const set = host_isa(exec);
     return algorithm.kind == ss::products::native && processor_multiplies_pairs() &&
            (set == ss::isa::best || set == ss::isa::avx512);
   } else {
-    return (void)algorithm, (void)on, false;
+    return (void)algorithm, (void)exec, false;
   }
 }
 
@@ -255,12 +255,12 @@ std::string numbers_within(std::vector<State> const& state, attention_answer con
 }
 
 template <class Algorithm, class T, class State>
-std::string check_results(solved_attention<T> const& s, any_exec const& on, Algorithm algorithm,
+std::string check_results(solved_attention<T> const& s, any_exec const& exec, Algorithm algorithm,
                           attention_results<T, State> const& got, memory_layout layout = {},
                           attention_shares* shares = nullptr) {
   attention_problem<T> const& p = s.problem;
-  bool const native = native_products<T>(algorithm, on);
-  attention_answer const& want = s.template answer<Algorithm>(host_isa(on).has_value(), native);
+  bool const native = native_products<T>(algorithm, exec);
+  attention_answer const& want = s.template answer<Algorithm>(host_isa(exec).has_value(), native);
   attention_shares part;
   std::string wrong = got.wrong;
   auto const note = [&](std::string const& what) {
@@ -289,21 +289,21 @@ std::string check_results(solved_attention<T> const& s, any_exec const& on, Algo
              (slicesort::detail::attention_traits<Algorithm>::saves_map ? "materialized "
               : native                                                  ? "native streaming "
                                                                         : "streaming ") +
-             p.describe() + " layout=" + std::to_string(layout.number) + describe_exec(on);
+             p.describe() + " layout=" + std::to_string(layout.number) + describe_exec(exec);
   return wrong;
 }
 template <class Algorithm, class T>
-std::string check_attention(solved_attention<T> const& s, any_exec const& on, Algorithm algorithm,
+std::string check_attention(solved_attention<T> const& s, any_exec const& exec, Algorithm algorithm,
                             memory_layout layout = {}, attention_shares* shares = nullptr) {
-  return check_results(s, on, algorithm, run_attention(s.problem, on, algorithm, layout), layout,
-                       shares);
+  return check_results(s, exec, algorithm, run_attention(s.problem, exec, algorithm, layout),
+                       layout, shares);
 }
 // Checks a problem with both algorithms.
 template <class T>
-std::string check_attention(solved_attention<T> const& s, any_exec const& on,
+std::string check_attention(solved_attention<T> const& s, any_exec const& exec,
                             memory_layout layout = {}, attention_shares* shares = nullptr) {
-  std::string const wrong = check_attention(s, on, ss::streaming{}, layout, shares);
-  return wrong.empty() ? check_attention(s, on, ss::materialized<>{}, layout, shares) : wrong;
+  std::string const wrong = check_attention(s, exec, ss::streaming{}, layout, shares);
+  return wrong.empty() ? check_attention(s, exec, ss::materialized<>{}, layout, shares) : wrong;
 }
 
 }  // namespace support

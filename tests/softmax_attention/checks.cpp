@@ -96,10 +96,10 @@ TEST_CASE("anything of the shape of mdspan") {
   auto const of = [](auto const& view) {
     return span{const_cast<float*>(view.data()), view.extents()};
   };
-  d.op().forward(d.on, d.in, d.y, {d.state}, d.scratch);
-  d.op().backward(d.on, d.dy, d.in, d.y, {d.state}, d.to, d.scratch);
-  c.op().forward(c.on, {of(c.in.q), of(c.in.k), of(c.in.v)}, of(c.y), {of(c.state)}, c.scratch);
-  c.op().backward(c.on, of(c.dy), {of(c.in.q), of(c.in.k), of(c.in.v)}, of(c.y), {of(c.state)},
+  d.op().forward(d.exec, d.in, d.y, {d.state}, d.scratch);
+  d.op().backward(d.exec, d.dy, d.in, d.y, {d.state}, d.to, d.scratch);
+  c.op().forward(c.exec, {of(c.in.q), of(c.in.k), of(c.in.v)}, of(c.y), {of(c.state)}, c.scratch);
+  c.op().backward(c.exec, of(c.dy), {of(c.in.q), of(c.in.k), of(c.in.v)}, of(c.y), {of(c.state)},
                   {of(c.to.dq), of(c.to.dk), of(c.to.dv)}, c.scratch);
   CHECK(same_bits(c.memory, d.memory));
   CHECK(c.memory[5 * c.piece] == 2.5f);  // the mean of equal values
@@ -346,7 +346,7 @@ TEST_CASE_TEMPLATE("workspace and policy", Call, attention_call<>, materialized_
   Call c;
   for (bool biased : {false, true}) {
     if (biased) c.with_bias();
-    std::size_t const need = c.op().template workspace_bytes<float>(c.on, c.q_shape, c.v_shape);
+    std::size_t const need = c.op().template workspace_bytes<float>(c.exec, c.q_shape, c.v_shape);
     c.scratch = {c.scratch_memory.data(), need};
     CHECK(c.forward() == "");
     CHECK(c.backward() == "");
@@ -358,6 +358,6 @@ TEST_CASE_TEMPLATE("workspace and policy", Call, attention_call<>, materialized_
     CHECK(c.everywhere() ==
           "workspace.data is null, must point to " + std::to_string(need) + " bytes");
   }
-  c.on.threads = 0;
+  c.exec.threads = 0;
   CHECK(c.everywhere() == "exec.threads is 0, must be at least 1");
 }

@@ -58,13 +58,13 @@ few_results<T> run_contiguous(Op const& op, attention_problem<T> const& p) {
   extents4 const saved = op.saved_extents(p.size.q(), p.size.v());
   std::vector<State> state(static_cast<std::size_t>(saved.size()));
   tensor4<State> const states(state.data(), saved);
-  ss::exec::host const on;
-  guarded_workspace scratch(op.template workspace_bytes<E>(on, p.size.q(), p.size.v()));
+  ss::exec::host const exec;
+  guarded_workspace scratch(op.template workspace_bytes<E>(exec, p.size.q(), p.size.v()));
   ss::attention_inputs<E> const in{
       {q.data(), p.size.q()}, {k.data(), p.size.k()}, {v.data(), p.size.v()}, {}};
   tensor4<E> const out(y.data(), p.size.y());
-  op.forward(on, in, out, {states}, scratch.get(), p.options());
-  op.backward(on, tensor4<E const>(dy.data(), p.size.y()), in, out, {states},
+  op.forward(exec, in, out, {states}, scratch.get(), p.options());
+  op.backward(exec, tensor4<E const>(dy.data(), p.size.y()), in, out, {states},
               {{dq.data(), p.size.q()}, {dk.data(), p.size.k()}, {dv.data(), p.size.v()}, {}},
               scratch.get(), ss::lengths(view_of(p.lengths), view_of(p.query_lengths)));
   CHECK(scratch.red_zones_intact());
@@ -126,17 +126,17 @@ TEST_CASE_TEMPLATE("a product of the caller's", T, float, double, float16, bfloa
     for (int refused : {0, 1, 2})
       for (int layout : {0, 3}) {
         solved_attention<T> const s(any_attention<T>(size, ++seed));
-        for_each_backend_once(s.problem.number(), [&](any_exec const& on) {
-          CAPTURE(describe_exec(on));
+        for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
+          CAPTURE(describe_exec(exec));
           gemm_log log;
           ss::materialized<counting_gemm> const mine{counting_gemm{&log, refused}};
-          CHECK(check_attention(s, on, mine, memory_layout{layout}) == "");
+          CHECK(check_attention(s, exec, mine, memory_layout{layout}) == "");
           CHECK(log.sound.load());
           CHECK(log.done.load() <= log.calls.load());
           if (refused == 1) {
             CHECK(log.done.load() == 0);
-            CHECK(same_results(run_attention(s.problem, on, mine),
-                               run_attention(s.problem, on, ss::materialized<>{})));
+            CHECK(same_results(run_attention(s.problem, exec, mine),
+                               run_attention(s.problem, exec, ss::materialized<>{})));
           }
           // A GPU is not asked to multiply on the host. Else what a BLAS can do is left to it: two
           // products of each forward. Of lengths it knows nothing, and kernels cannot look at them

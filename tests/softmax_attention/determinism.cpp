@@ -79,10 +79,10 @@ TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T
       auto const p = any_attention<T>(size, ++seed);
       for_each_algorithm([&](auto algorithm) {
         auto const want = run_attention(p, ss::exec::host{}, algorithm);
-        auto const check = [&](any_exec const& on) {
+        auto const check = [&](any_exec const& exec) {
           CAPTURE(p.describe());
-          CAPTURE(describe_exec(on));
-          CHECK(same_results(run_attention(p, on, algorithm), want));
+          CAPTURE(describe_exec(exec));
+          CHECK(same_results(run_attention(p, exec, algorithm), want));
         };
         for (unsigned threads : {1u, 2u, 3u, 4u, 33u}) check(ss::exec::host{threads});
         for (ss::isa set : available_isas()) check(ss::exec::host{2, set});
@@ -102,15 +102,15 @@ TEST_CASE_TEMPLATE("samples and heads alone, and twice the same", T, float, doub
     auto p = any_attention<T>(size, ++seed);
     p.lengths = size.batch == 2 ? std::vector<index_t>{30, 35} : std::vector<index_t>{70, 0, 9};
     for_each_algorithm([&](auto algorithm) {
-      for_each_backend_once(p.number(), [&](any_exec const& on) {
+      for_each_backend_once(p.number(), [&](any_exec const& exec) {
         CAPTURE(p.describe());
-        CAPTURE(describe_exec(on));
-        auto const all = run_attention(p, on, algorithm);
-        CHECK(same_results(all, run_attention(p, on, algorithm)));
+        CAPTURE(describe_exec(exec));
+        auto const all = run_attention(p, exec, algorithm);
+        CHECK(same_results(all, run_attention(p, exec, algorithm)));
         index_t const numbers = p.op(algorithm).saved_extents(size.q(), size.v()).channels;
         for (index_t b = 0; b < size.batch; ++b)
           for (index_t h = 0; h < size.heads; ++h)
-            CHECK(same_results(run_attention(head_of(p, b, h), on, algorithm),
+            CHECK(same_results(run_attention(head_of(p, b, h), exec, algorithm),
                                head_of(all, size, numbers, b, h)));
       });
     });
@@ -120,9 +120,9 @@ TEST_CASE_TEMPLATE("samples and heads alone, and twice the same", T, float, doub
 TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) {
   if (!testing(backend_kind::blocks)) return;
   std::uint64_t seed = 120;
-  for (any_exec const on : block_execs()) {
+  for (any_exec const exec : block_execs()) {
     solved_attention<T> const s(any_attention<T>({1, 2, 70, 67, 24, 17}, ++seed));
-    CHECK(check_attention(s, on) == "");
+    CHECK(check_attention(s, exec) == "");
   }
 }
 
@@ -142,8 +142,8 @@ TEST_CASE_TEMPLATE("split heads", T, float, bfloat16) {
   };
   tensor<T> const q = join(p.q, size.q()), k = join(p.k, size.k()), v = join(p.v, size.v()),
                   dy = join(p.dy, size.y());
-  for_each_backend_once(p.number(), [&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
+  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
     for_each_algorithm([&](auto algorithm) {
       tensor<T> y(joined(size.y())), dq(joined(size.q())), dk(joined(size.k())),
           dv(joined(size.v()));
@@ -151,15 +151,15 @@ TEST_CASE_TEMPLATE("split heads", T, float, bfloat16) {
       using State = attention_state_of<decltype(algorithm), T>;
       extents4 const saved = op.saved_extents(size.q(), size.v());
       std::vector<State> state(static_cast<std::size_t>(saved.size()));
-      guarded_workspace scratch(op.template workspace_bytes<T>(on, size.q(), size.v()));
+      guarded_workspace scratch(op.template workspace_bytes<T>(exec, size.q(), size.v()));
       auto const heads = [](auto const& t) { return ss::split_heads(t.view(), 3); };
       auto const result = [](tensor<T>& t) { return ss::split_heads(t.view(), 3); };
-      op.forward(on, {heads(q), heads(k), heads(v)}, result(y),
+      op.forward(exec, {heads(q), heads(k), heads(v)}, result(y),
                  {tensor4<State>(state.data(), saved)}, scratch.get());
-      op.backward(on, heads(dy), {heads(q), heads(k), heads(v)}, result(y),
+      op.backward(exec, heads(dy), {heads(q), heads(k), heads(v)}, result(y),
                   {tensor4<State>(state.data(), saved)}, {result(dq), result(dk), result(dv)},
                   scratch.get());
-      auto const want = run_attention_by(op, p, on, memory_layout{});
+      auto const want = run_attention_by(op, p, exec, memory_layout{});
       CHECK(same_bits(y.elements(), join(want.y, size.y()).elements()));
       CHECK(same_bits(dq.elements(), join(want.dq, size.q()).elements()));
       CHECK(same_bits(dk.elements(), join(want.dk, size.k()).elements()));
@@ -172,10 +172,10 @@ TEST_CASE("memory") {
   ss::softmax_attention<pattern_mask> const op;
   ss::softmax_attention<pattern_mask, ss::materialized<>> const whole;
   auto const q = [](index_t n) { return extents4{2, 4, n, 64}; };
-  for_each_backend_once(1, [&](any_exec const& on) {
+  for_each_backend_once(1, [&](any_exec const& exec) {
     // What streaming takes, and keeps, grows with the length, not with its square.
     auto const bytes = [&](index_t n) {
-      return op.template workspace_bytes<float>(on, q(n), q(n));
+      return op.template workspace_bytes<float>(exec, q(n), q(n));
     };
     CHECK(bytes(1 << 17) <= 2 * bytes(1 << 16) + (1 << 22));
     CHECK(bytes(1 << 16) <= std::size_t{2} * 4 * (1 << 16) * 64 * 4 * 4);

@@ -43,10 +43,10 @@ TEST_CASE("golden") {
     for (std::size_t i = 0; i < 8; ++i) CHECK(std::fabs(got.y[i] - want[i]) <= 1e-10);
   });
   // What the kernels will ask, pair by pair.
-  auto const rule = ss::detail::dropout_rule::of(p.dropout, 1);
+  auto const config = ss::detail::dropout_config::of(p.dropout, 1);
   for (index_t c = 0; c < 16; ++c)
-    CHECK(rule.keeps(rule.seed_of(0, 0) +
-                     ss::detail::counter_step * static_cast<std::uint64_t>(c + 1)) ==
+    CHECK(config.keeps(config.seed_of(0, 0) +
+                       ss::detail::counter_step * static_cast<std::uint64_t>(c + 1)) ==
           (c != 10 && c != 14));
 }
 
@@ -68,8 +68,8 @@ TEST_CASE("gradients in double, to 1e-12 of long double's, and difference quotie
     p.mode = ss::grad_mode::overwrite;
     solved_attention<double> const s(p);
     for_both([&](auto algorithm) {
-      ss::exec::host const on;
-      auto const got = run_attention(p, on, algorithm);
+      ss::exec::host const exec;
+      auto const got = run_attention(p, exec, algorithm);
       auto const& want = s.template answer<decltype(algorithm)>(true, false);
       auto const near = [](std::vector<double> const& is, std::vector<bounded> const& must) {
         for (std::size_t i = 0; i < is.size(); ++i)
@@ -78,7 +78,7 @@ TEST_CASE("gradients in double, to 1e-12 of long double's, and difference quotie
       near(got.dq, want.dq), near(got.dk, want.dk), near(got.dv, want.dv);
       near(got.dbias, want.dbias);
       auto const loss = [&] {
-        auto const y = run_attention(p, on, algorithm).y;
+        auto const y = run_attention(p, exec, algorithm).y;
         double sum = 0;
         for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * p.dy[i];
         return sum;

@@ -21,10 +21,10 @@ namespace {
 // f(on, algorithm) for every backend and both algorithms.
 template <class F>
 void for_each_way(std::uint64_t number, F const& f) {
-  for_each_backend_once(number, [&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
-    f(on, ss::streaming{});
-    f(on, ss::materialized<>{});
+  for_each_backend_once(number, [&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
+    f(exec, ss::streaming{});
+    f(exec, ss::materialized<>{});
   });
 }
 
@@ -51,9 +51,9 @@ TEST_CASE("gradients in double, to 1e-12") {
   for (int kind = 0; kind < mask_kinds; ++kind) {
     auto const p = gradient_problem(kind, 40 + static_cast<std::uint64_t>(kind));
     solved_attention<double> const s(p);
-    for_each_way(p.number(), [&](any_exec const& on, auto algorithm) {
-      auto const got = run_attention(p, on, algorithm);
-      auto const& want = s.template answer<decltype(algorithm)>(host_isa(on).has_value(), false);
+    for_each_way(p.number(), [&](any_exec const& exec, auto algorithm) {
+      auto const got = run_attention(p, exec, algorithm);
+      auto const& want = s.template answer<decltype(algorithm)>(host_isa(exec).has_value(), false);
       auto const farthest = [](std::vector<double> const& is, std::vector<bounded> const& must) {
         long double worst = 0;
         for (std::size_t i = 0; i < is.size(); ++i)
@@ -75,12 +75,12 @@ TEST_CASE("difference quotients") {
   double const step = std::ldexp(1.0, -17);
   for (int kind : {0, 1, 6}) {
     auto p = gradient_problem(kind, 60 + static_cast<std::uint64_t>(kind));
-    for_each_way(p.number(), [&](any_exec const& on, auto algorithm) {
+    for_each_way(p.number(), [&](any_exec const& exec, auto algorithm) {
       auto const op = p.op(algorithm);
-      guarded_workspace scratch(op.template workspace_bytes<double>(on, p.size.q(), p.size.v()));
+      guarded_workspace scratch(op.template workspace_bytes<double>(exec, p.size.q(), p.size.v()));
       auto const loss = [&] {
         std::vector<double> y(p.dy.size());
-        op.forward(on,
+        op.forward(exec,
                    {{p.q.data(), p.size.q()},
                     {p.k.data(), p.size.k()},
                     {p.v.data(), p.size.v()},
@@ -88,7 +88,7 @@ TEST_CASE("difference quotients") {
                    tensor4<double>(y.data(), p.size.y()), ss::no_saved, scratch.get(), p.options());
         return sum_of_products(y, p.dy);
       };
-      auto const got = run_attention(p, on, algorithm);
+      auto const got = run_attention(p, exec, algorithm);
       auto const check = [&](std::vector<double>& variables, std::vector<double> const& gradient,
                              std::size_t every) {
         double worst = 0, most = 0;
@@ -119,8 +119,8 @@ TEST_CASE("difference quotients") {
 TEST_CASE("adjoints, and what cancels") {
   for (int kind = 0; kind < mask_kinds; ++kind) {
     auto const p = gradient_problem(kind, 80 + static_cast<std::uint64_t>(kind));
-    for_each_way(p.number(), [&](any_exec const& on, auto algorithm) {
-      auto const got = run_attention(p, on, algorithm);
+    for_each_way(p.number(), [&](any_exec const& exec, auto algorithm) {
+      auto const got = run_attention(p, exec, algorithm);
       double const left = sum_of_products(p.dy, got.y);
       CHECK(std::fabs(left - sum_of_products(got.dv, p.v)) <= 1e-12);
       double const along_q = sum_of_products(got.dq, p.q);
@@ -160,7 +160,7 @@ TEST_CASE_TEMPLATE("gradients that nobody asks for, and gradients that are added
       p.query_lengths = {12, 13};
       solved_attention<T> const s(p);
       for_each_backend_once(p.number(),
-                            [&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });
+                            [&](any_exec const& exec) { CHECK(check_attention(s, exec) == ""); });
     }
 }
 
@@ -168,8 +168,8 @@ TEST_CASE_TEMPLATE("gradients that nobody asks for, and gradients that are added
 TEST_CASE_TEMPLATE("each gradient alone has the bits of all at once", T, float, bfloat16) {
   attention_size const size{1, 2, 35, 37, 8, 9};
   auto const p = normal_attention<T>(size, any_mask(1, size, 5), 130, true);
-  for_each_way(p.number(), [&](any_exec const& on, auto algorithm) {
-    CHECK(changed_when_alone(p, on, algorithm) == "");
+  for_each_way(p.number(), [&](any_exec const& exec, auto algorithm) {
+    CHECK(changed_when_alone(p, exec, algorithm) == "");
   });
 }
 
@@ -179,8 +179,8 @@ TEST_CASE_TEMPLATE("sums of 16-bit types do not stop growing", T, float16, bfloa
   attention_size const size{1, 1, 600, 1, 1, 1};
   auto p = normal_attention<T>(size, {}, 150);
   for (T& dy : p.dy) dy = from_double<T>(1);
-  for_each_way(p.number(), [&](any_exec const& on, auto algorithm) {
-    auto const got = run_attention(p, on, algorithm);
+  for_each_way(p.number(), [&](any_exec const& exec, auto algorithm) {
+    auto const got = run_attention(p, exec, algorithm);
     CHECK(decode(got.dv[0]).value == 600);
   });
 }

@@ -82,20 +82,20 @@ attention_problem<T> dropped(attention_size size, std::uint64_t seed, double rat
 // Runs a problem that has the mask by an algorithm, on the host: kernels are not compiled for these
 // masks.
 template <class Mask, class Algorithm, class T, class Exec>
-auto run_under(Mask const& mask, attention_problem<T> const& p, Exec const& on, Algorithm algorithm,
-               memory_layout layout = {}) {
-  return run_attention_by(ss::softmax_attention<Mask, Algorithm>(mask, p.scale, algorithm), p, on,
+auto run_under(Mask const& mask, attention_problem<T> const& p, Exec const& exec,
+               Algorithm algorithm, memory_layout layout = {}) {
+  return run_attention_by(ss::softmax_attention<Mask, Algorithm>(mask, p.scale, algorithm), p, exec,
                           layout);
 }
 // Checks it with both algorithms.
 template <class Mask, class T>
 std::string check_under(Mask const& mask, attention_problem<T> const& problem,
-                        ss::exec::host const& on, memory_layout layout = {}) {
+                        ss::exec::host const& exec, memory_layout layout = {}) {
   solved_attention<T> const s(with_mask(problem, mask));
   std::string wrong;
   auto const by = [&](auto algorithm) {
     if (wrong.empty())
-      wrong = check_results(s, on, algorithm, run_under(mask, s.problem, on, algorithm, layout),
+      wrong = check_results(s, exec, algorithm, run_under(mask, s.problem, exec, algorithm, layout),
                             layout);
   };
   by(ss::streaming{});
@@ -114,8 +114,8 @@ std::string changed_by_policy(attention_problem<T> const& p, Algorithm const& al
   for (unsigned threads : numbers_of_threads) policies.emplace_back(ss::exec::host{threads});
   for (ss::isa set : available_isas()) policies.emplace_back(ss::exec::host{2, set});
   std::string changed;
-  for (any_exec const& on : policies)
-    if (!same_results(run_attention(p, on, algorithm), serial)) changed += describe(on) + " ";
+  for (any_exec const& exec : policies)
+    if (!same_results(run_attention(p, exec, algorithm), serial)) changed += describe(exec) + " ";
   return changed;
 }
 

@@ -39,9 +39,9 @@ TEST_CASE_TEMPLATE("other types and backends: the bits of exact products", T, fl
   for (attention_size size :
        {attention_size{2, 2, 50, 70, 9, 8}, attention_size{1, 1, 130, 129, 16, 5}}) {
     auto const p = any_attention<T>(size, ++seed);
-    for_each_backend(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
-      CHECK(same_results(run_attention(p, on, native), run_attention(p, on, ss::streaming{})));
+    for_each_backend(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
+      CHECK(same_results(run_attention(p, exec, native), run_attention(p, exec, ss::streaming{})));
     });
   }
 }
@@ -54,10 +54,10 @@ TEST_CASE("bfloat16: the bits of exact products, unless the processor multiplies
   auto const differ = [](std::vector<bfloat16> const& a, std::vector<bfloat16> const& b) {
     return !same_bits(a, b);
   };
-  for_each_backend(p.number(), [&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
-    auto const is = run_attention(p, on, native), exact = run_attention(p, on, ss::streaming{});
-    if (!native_products<bfloat16>(native, on)) {
+  for_each_backend(p.number(), [&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
+    auto const is = run_attention(p, exec, native), exact = run_attention(p, exec, ss::streaming{});
+    if (!native_products<bfloat16>(native, exec)) {
       CHECK(same_results(is, exact));
       return;
     }
@@ -79,8 +79,8 @@ TEST_CASE("every mask") {
   for (int kind = 0; kind < mask_kinds; ++kind)
     for (attention_size size : sizes) {
       solved_attention<bfloat16> const s(any_attention<bfloat16>(size, ++seed, kind));
-      for_each_backend(s.problem.number(), [&](any_exec const& on) {
-        CHECK(check_attention(s, on, native, memory_layout{}, &worst) == "");
+      for_each_backend(s.problem.number(), [&](any_exec const& exec) {
+        CHECK(check_attention(s, exec, native, memory_layout{}, &worst) == "");
       });
     }
   say(worst);
@@ -101,15 +101,16 @@ TEST_CASE("every size") {
     if (size.queries * size.keys < 3000) size.batch = 1 + static_cast<index_t>(random.below(2));
     if (size.queries * size.keys < 1500) size.heads = 1 + static_cast<index_t>(random.below(3));
     solved_attention<bfloat16> const s(any_attention<bfloat16>(size, ++seed));
-    for_each_backend_once(s.problem.number(), [&](any_exec const& on) {
-      CHECK(check_attention(s, on, native, memory_layout{}, &worst) == "");
+    for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
+      CHECK(check_attention(s, exec, native, memory_layout{}, &worst) == "");
     });
   }
   for (attention_size size : {attention_size{1, 1, 5, 6, 0, 3}, attention_size{1, 1, 5, 6, 4, 0},
                               attention_size{1, 1, 5, 0, 4, 3}, attention_size{1, 1, 0, 6, 4, 3}}) {
     solved_attention<bfloat16> const s(normal_attention<bfloat16>(size, {}, ++seed, true));
-    for_each_backend_once(s.problem.number(),
-                          [&](any_exec const& on) { CHECK(check_attention(s, on, native) == ""); });
+    for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
+      CHECK(check_attention(s, exec, native) == "");
+    });
   }
   say(worst);
 }
@@ -122,8 +123,8 @@ TEST_CASE("any layout, every gradient, added or written") {
       p.wanted = wanted;
       p.mode = layout % 2 == 0 ? ss::grad_mode::overwrite : ss::grad_mode::accumulate;
       solved_attention<bfloat16> const s(p);
-      for_each_backend_once(s.problem.number(), [&](any_exec const& on) {
-        CHECK(check_attention(s, on, native, memory_layout{layout}) == "");
+      for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
+        CHECK(check_attention(s, exec, native, memory_layout{layout}) == "");
       });
     }
 }
@@ -131,9 +132,9 @@ TEST_CASE("any layout, every gradient, added or written") {
 TEST_CASE("each gradient alone has the bits of all at once") {
   auto const p =
       normal_attention<bfloat16>({1, 2, 35, 37, 8, 9}, {mask_kind::causal, 2, 0}, 130, true);
-  for_each_backend_once(p.number(), [&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
-    CHECK(changed_when_alone(p, on, native) == "");
+  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
+    CHECK(changed_when_alone(p, exec, native) == "");
   });
 }
 
@@ -145,18 +146,18 @@ TEST_CASE("any number of threads, any executor") {
         attention_size{3, 1, 17, 70, 33, 32}}) {
     auto const p = any_attention<bfloat16>(size, ++seed);
     auto const want = run_attention(p, ss::exec::host{}, native);
-    auto const check = [&](any_exec const& on) {
+    auto const check = [&](any_exec const& exec) {
       CAPTURE(p.describe());
-      CAPTURE(describe_exec(on));
-      CHECK(same_results(run_attention(p, on, native), want));
+      CAPTURE(describe_exec(exec));
+      CHECK(same_results(run_attention(p, exec, native), want));
     };
     for (unsigned threads : {2u, 3u, 33u}) check(ss::exec::host{threads});
     test_executor executor{test_executor::way::scattered};
     check(any_exec(executor, 5));
     ss::softmax_attention<ss::mask::full> const op{native}, exact;
-    ss::exec::host const on{3};
-    CHECK(op.workspace_bytes<bfloat16>(on, size.q(), size.v()) ==
-          exact.workspace_bytes<bfloat16>(on, size.q(), size.v()));
+    ss::exec::host const exec{3};
+    CHECK(op.workspace_bytes<bfloat16>(exec, size.q(), size.v()) ==
+          exact.workspace_bytes<bfloat16>(exec, size.q(), size.v()));
   }
 }
 
@@ -167,7 +168,7 @@ TEST_CASE("denormals") {
   auto const check = [&] {
     solved_attention<bfloat16> const s(p);
     for_each_backend(p.number(),
-                     [&](any_exec const& on) { CHECK(check_attention(s, on, native) == ""); });
+                     [&](any_exec const& exec) { CHECK(check_attention(s, exec, native) == ""); });
   };
   p.q = make_column<bfloat16>(input_kind::denormals, p.q.size(), 1);
   p.bias = make_column<bfloat16>(input_kind::denormals, p.bias.size(), 2);
@@ -226,9 +227,9 @@ TEST_CASE("no NaN from finite scores, and equal ones share the weight") {
     for (bfloat16& bias : p.bias)
       bias = random.below(4) == 0 ? from_double<bfloat16>(-std::numeric_limits<double>::infinity())
                                   : some();
-    for_each_backend_once(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
-      auto const r = run_attention(p, on, native);
+    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
+      auto const r = run_attention(p, exec, native);
       for (auto const* results : {&r.y, &r.dq, &r.dk, &r.dv, &r.dbias})
         for (bfloat16 one : *results) CHECK(decode(one).kind != number_class::nan);
     });
@@ -237,8 +238,8 @@ TEST_CASE("no NaN from finite scores, and equal ones share the weight") {
   p.q = elements_of<bfloat16>({0x1p50});
   p.k = elements_of<bfloat16>({0x1p50, -0x1p50, 0x1p50});
   p.v = elements_of<bfloat16>({2, 100, 4});
-  for_each_backend_once(p.number(), [&](any_exec const& on) {
-    CHECK(decode(run_attention(p, on, native).y[0]).value == 3);
+  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    CHECK(decode(run_attention(p, exec, native).y[0]).value == 3);
   });
 }
 
@@ -260,19 +261,19 @@ TEST_CASE("rows past a length are not read; a NaN of a query stays in its row") 
     spoil(poisoned.k, size.k(), true);
     spoil(poisoned.v, size.v(), true);
     solved_attention<bfloat16> const s(p);
-    for_each_backend_once(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
-      CHECK(check_attention(s, on, native) == "");
-      CHECK(same_results(run_attention(poisoned, on, native), run_attention(p, on, native)));
+    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
+      CHECK(check_attention(s, exec, native) == "");
+      CHECK(same_results(run_attention(poisoned, exec, native), run_attention(p, exec, native)));
     });
   }
   auto p = normal_attention<bfloat16>({1, 1, 33, 40, 8, 8}, {}, 70);
   p.wanted = wants_dq | wants_dbias;
   auto spoiled = p;
   spoiled.q[attention_size::at(p.size.q(), 0, 0, 17, 3)] = not_a_number<bfloat16>();
-  for_each_backend_once(p.number(), [&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
-    auto const is = run_attention(spoiled, on, native), must = run_attention(p, on, native);
+  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
+    auto const is = run_attention(spoiled, exec, native), must = run_attention(p, exec, native);
     auto const same_rows = [&](std::vector<bfloat16> const& a, std::vector<bfloat16> const& b,
                                index_t width) {
       for (std::size_t i = 0; i < a.size(); ++i)

@@ -38,8 +38,8 @@ TEST_CASE_TEMPLATE("every size", T, float, double, float16, bfloat16) {
     if (size.queries * size.keys < 3000) size.batch = 1 + static_cast<index_t>(random.below(2));
     if (size.queries * size.keys < 1500) size.heads = 1 + static_cast<index_t>(random.below(3));
     solved_attention<T> const s(any_attention<T>(size, ++seed));
-    for_each_backend_once(s.problem.number(), [&](any_exec const& on) {
-      CHECK(check_attention(s, on, memory_layout{}, &worst) == "");
+    for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
+      CHECK(check_attention(s, exec, memory_layout{}, &worst) == "");
     });
   }
   say<T>(worst);
@@ -60,8 +60,9 @@ TEST_CASE_TEMPLATE("the edges of tiles", T, float, double, float16, bfloat16) {
             continue;
           }
           solved_attention<T> const s(normal_attention<T>(size, mask, ++seed));
-          for_each_backend_once(s.problem.number(),
-                                [&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });
+          for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
+            CHECK(check_attention(s, exec) == "");
+          });
         }
 }
 
@@ -73,8 +74,8 @@ TEST_CASE_TEMPLATE("long rows", T, float, float16) {
         attention_size{1, 1, 513, 2, 4, 4}, attention_size{1, 1, 257, 1, 7, 3},
         attention_size{1, 2, 1, 1025, 3, 1}}) {
     solved_attention<T> const s(any_attention<T>(size, ++seed));
-    for_each_backend_once(s.problem.number(), [&](any_exec const& on) {
-      CHECK(check_attention(s, on, memory_layout{}, &worst) == "");
+    for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
+      CHECK(check_attention(s, exec, memory_layout{}, &worst) == "");
     });
   }
   say<T>(worst);
@@ -98,7 +99,7 @@ TEST_CASE_TEMPLATE("wide rows", T, float, bfloat16) {
         attention_size{1, 1, 5, 7, 300, 257}}) {
     solved_attention<T> const s(any_attention<T>(size, ++seed));
     for_each_backend_once(s.problem.number(),
-                          [&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });
+                          [&](any_exec const& exec) { CHECK(check_attention(s, exec) == ""); });
   }
 }
 
@@ -115,6 +116,7 @@ TEST_CASE_TEMPLATE("blocks of several warps", T, float, double, float16, bfloat1
         p.lengths = {64, 0};
         p.wanted = wanted;
         solved_attention<T> const s(p);
-        for_each_backend_untuned([&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });
+        for_each_backend_untuned(
+            [&](any_exec const& exec) { CHECK(check_attention(s, exec) == ""); });
       }
 }

@@ -97,7 +97,7 @@ TEST_CASE_TEMPLATE("sparse masks", T, float, double, float16, bfloat16) {
     if (!full_suite() && !std::is_same_v<T, float> && seed % 3 != part_of<T>() % 3) continue;
     solved_attention<T> const s(sparse_attention<T>(sizes[seed / 3 % 4], seed));
     for_each_backend(s.problem.number(),
-                     [&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });
+                     [&](any_exec const& exec) { CHECK(check_attention(s, exec) == ""); });
   }
 }
 
@@ -117,9 +117,9 @@ TEST_CASE_TEMPLATE("any layout, and gradients alone", T, float, float16) {
   std::uint64_t seed = sparse_mask_kinds * 20;
   for (int layout = 1; layout < memory_layout::count; ++layout) {
     solved_attention<T> const s(sparse_attention<T>({2, 2, 60, 75, 5, 17}, ++seed));
-    for_each_backend_once(s.problem.number(), [&](any_exec const& on) {
-      CHECK(check_attention(s, on, memory_layout{layout}) == "");
-      CHECK(changed_when_alone(s.problem, on, ss::streaming{}) == "");
+    for_each_backend_once(s.problem.number(), [&](any_exec const& exec) {
+      CHECK(check_attention(s, exec, memory_layout{layout}) == "");
+      CHECK(changed_when_alone(s.problem, exec, ss::streaming{}) == "");
     });
   }
 }
@@ -143,9 +143,10 @@ TEST_CASE("less than all of the protocol") {
   auto const check = [&](auto mask, attention_problem<float> const& p) {
     solved_attention<float> const s(p);
     auto const by = [&](auto algorithm) {
-      ss::exec::host const on{2};
+      ss::exec::host const exec{2};
       ss::softmax_attention<decltype(mask), decltype(algorithm)> const op(mask, p.scale, algorithm);
-      CHECK(check_results(s, on, algorithm, run_attention_by(op, p, on, memory_layout{})) == "");
+      CHECK(check_results(s, exec, algorithm, run_attention_by(op, p, exec, memory_layout{})) ==
+            "");
     };
     by(ss::streaming{});
     by(ss::materialized<>{});
@@ -160,13 +161,13 @@ TEST_CASE("less than all of the protocol") {
   // Heads of ordinary masks, each like a call of its own.
   auto const by_head = [&](auto mask) {
     auto const all = normal_attention<float>(size, {}, 4100, true);
-    auto const on = ss::exec::host{};
+    auto const exec = ss::exec::host{};
     auto const got =
-        run_attention_by(ss::softmax_attention<decltype(mask)>(mask), all, on, memory_layout{});
+        run_attention_by(ss::softmax_attention<decltype(mask)>(mask), all, exec, memory_layout{});
     for (index_t h = 0; h < size.heads; ++h) {
       auto const own = mask.for_head(h);
       auto const want = run_attention_by(ss::softmax_attention<std::decay_t<decltype(own)>>(own),
-                                         all, on, memory_layout{});
+                                         all, exec, memory_layout{});
       auto const same = [&](std::vector<float> const& a, std::vector<float> const& b) {
         std::size_t const n = a.size() / static_cast<std::size_t>(size.heads),
                           first = static_cast<std::size_t>(h) * n;
@@ -211,10 +212,10 @@ TEST_CASE("workspace") {
   ss::softmax_attention<pattern_mask> const dense;
   for (unsigned threads : {1u, 3u})
     for (index_t n : {index_t{1}, index_t{100}, index_t{5000}, index_t{1} << 17}) {
-      ss::exec::host const on{threads};
+      ss::exec::host const exec{threads};
       ss::extents4 const e{1, 4, n, 64};
       std::size_t const more = std::size_t{2} << 20;
-      CHECK(sparse.workspace_bytes<float>(on, e, e) <=
-            dense.workspace_bytes<float>(on, e, e) + threads * more);
+      CHECK(sparse.workspace_bytes<float>(exec, e, e) <=
+            dense.workspace_bytes<float>(exec, e, e) + threads * more);
     }
 }

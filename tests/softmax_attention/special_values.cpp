@@ -44,10 +44,10 @@ std::vector<double> numbers(std::vector<T> const& values) {
 
 template <class F>
 void for_each_way(std::uint64_t number, F const& f) {
-  for_each_backend(number, [&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
-    f(on, ss::streaming{});
-    f(on, ss::materialized<>{});
+  for_each_backend(number, [&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
+    f(exec, ss::streaming{});
+    f(exec, ss::materialized<>{});
   });
 }
 
@@ -75,8 +75,8 @@ TEST_CASE_TEMPLATE("the largest scales", T, float, double, float16, bfloat16) {
     for (double q : {0.0, format_of<T>().exponent_bits == 5 ? 0x1p-14 : 1e-30}) {
       auto p = line<T>({q}, {1, 1}, {1, 3});
       p.scale = scale;
-      for_each_way(7, [&](any_exec const& on, auto algorithm) {
-        auto const r = run_attention(p, on, algorithm);
+      for_each_way(7, [&](any_exec const& exec, auto algorithm) {
+        auto const r = run_attention(p, exec, algorithm);
         CHECK(numbers(r.y) == std::vector<double>{2});
         CHECK(numbers(r.dv) == std::vector<double>{0.5, 0.5});
       });
@@ -88,8 +88,8 @@ TEST_CASE_TEMPLATE("ties of huge scores share the weight", T, float, double, flo
   for (double sign : {1.0, -1.0}) {
     // Scores far^2, -far^2, 0, far^2.
     auto const p = line<T>({sign * far}, {sign * far, -sign * far, 0, sign * far}, {2, 100, 50, 6});
-    for_each_way(3, [&](any_exec const& on, auto algorithm) {
-      auto const r = run_attention(p, on, algorithm);
+    for_each_way(3, [&](any_exec const& exec, auto algorithm) {
+      auto const r = run_attention(p, exec, algorithm);
       CHECK(numbers(r.y) == std::vector<double>{4});
       CHECK(numbers(r.dv) == std::vector<double>{0.5, 0, 0, 0.5});
       CHECK(numbers(r.dbias) == std::vector<double>{-1, 0, 0, 1});
@@ -112,10 +112,10 @@ TEST_CASE_TEMPLATE("huge differences", T, float, double, float16, bfloat16) {
     for (std::size_t j = 0; j < n; j += 5) k[j] = -far;
     k[place] = far, v[place] = -7;
     auto const p = line<T>({far, 1 / far}, k, v);
-    for_each_backend_once(place, [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
+    for_each_backend_once(place, [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
       auto const check = [&](auto algorithm) {
-        auto const r = run_attention(p, on, algorithm);
+        auto const r = run_attention(p, exec, algorithm);
         CHECK(numbers(r.y)[0] == -7);
         CHECK(numbers(r.dbias)[place] == 0);
         CHECK((!any_nan(r.y) && !any_nan(r.dq) && !any_nan(r.dk) && !any_nan(r.dv)));
@@ -133,8 +133,8 @@ TEST_CASE_TEMPLATE("all scores lowest, or greatest: the mean", T, float, double,
   double const most = static_cast<double>(decode_bits<T>(format_of<T>().infinity() - 1).value);
   for (double bias : {most, -most, most / 2, -most / 3}) {
     auto const p = line<T>({1, 0}, {0, 0, 0, 0}, {1, 2, 3, 6}, std::vector<double>(8, bias));
-    for_each_way(5, [&](any_exec const& on, auto algorithm) {
-      auto const r = run_attention(p, on, algorithm);
+    for_each_way(5, [&](any_exec const& exec, auto algorithm) {
+      auto const r = run_attention(p, exec, algorithm);
       CHECK(numbers(r.y) == std::vector<double>{3, 3});
       CHECK(numbers(r.dv) == std::vector<double>{0.5, 0.5, 0.5, 0.5});
       CHECK(numbers(r.dbias) == std::vector<double>{-0.5, -0.25, 0, 0.75, -0.5, -0.25, 0, 0.75});
@@ -142,8 +142,8 @@ TEST_CASE_TEMPLATE("all scores lowest, or greatest: the mean", T, float, double,
   }
   // From one end of the format to the other.
   auto const p = line<T>({0}, {0, 0, 0}, {1, 2, 6}, {-most, most, -most});
-  for_each_way(6, [&](any_exec const& on, auto algorithm) {
-    auto const r = run_attention(p, on, algorithm);
+  for_each_way(6, [&](any_exec const& exec, auto algorithm) {
+    auto const r = run_attention(p, exec, algorithm);
     CHECK(numbers(r.y) == std::vector<double>{2});
     CHECK(numbers(r.dbias) == std::vector<double>{0, 0, 0});
   });
@@ -166,7 +166,7 @@ TEST_CASE_TEMPLATE("a bias of -infinity takes a key away", T, float, double, flo
         p.bias[attention_size::at(size.map(), 0, 0, 11, j)] = minus_infinity<T>();
       solved_attention<T> const s(p);
       for_each_backend(p.number(),
-                       [&](any_exec const& on) { CHECK(check_attention(s, on) == ""); });
+                       [&](any_exec const& exec) { CHECK(check_attention(s, exec) == ""); });
     }
 }
 
@@ -181,10 +181,10 @@ TEST_CASE_TEMPLATE("no NaN from finite scores", T, float, double, float16, bfloa
     for (T& q : p.q) q = some();
     for (T& k : p.k) k = some();
     for (T& bias : p.bias) bias = random.below(4) == 0 ? minus_infinity<T>() : some();
-    for_each_backend_once(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
+    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
       auto const check = [&](auto algorithm) {
-        auto const r = run_attention(p, on, algorithm);
+        auto const r = run_attention(p, exec, algorithm);
         CHECK((!any_nan(r.y) && !any_nan(r.state) && !any_nan(r.dq) && !any_nan(r.dk) &&
                !any_nan(r.dv) && !any_nan(r.dbias)));
         double most = 0;  // of the values: y are means of them
@@ -203,12 +203,13 @@ TEST_CASE_TEMPLATE("denormals", T, float, double, float16, bfloat16) {
   p.q = make_column<T>(input_kind::denormals, p.q.size(), 1);
   p.bias = make_column<T>(input_kind::denormals, p.bias.size(), 2);
   solved_attention<T> const keys(p);
-  for_each_backend(p.number(), [&](any_exec const& on) { CHECK(check_attention(keys, on) == ""); });
+  for_each_backend(p.number(),
+                   [&](any_exec const& exec) { CHECK(check_attention(keys, exec) == ""); });
   p.v = make_column<T>(input_kind::denormals, p.v.size(), 3);
   p.dy = make_column<T>(input_kind::denormals, p.dy.size(), 4);
   solved_attention<T> const values(p);
   for_each_backend(p.number(),
-                   [&](any_exec const& on) { CHECK(check_attention(values, on) == ""); });
+                   [&](any_exec const& exec) { CHECK(check_attention(values, exec) == ""); });
 }
 
 TEST_CASE_TEMPLATE("rows past a length are not read", T, float, double, float16, bfloat16) {
@@ -237,13 +238,13 @@ TEST_CASE_TEMPLATE("rows past a length are not read", T, float, double, float16,
       spoil(poisoned.dy, size.y(), false, false);
       if (!p.bias.empty()) spoil(poisoned.bias, size.map(), false, true);
       solved_attention<T> const s(p);
-      for_each_backend_once(p.number(), [&](any_exec const& on) {
-        CAPTURE(describe_exec(on));
-        CHECK(check_attention(s, on) == "");
-        CHECK(same_results(run_attention(poisoned, on, ss::streaming{}),
-                           run_attention(p, on, ss::streaming{})));
-        CHECK(same_results(run_attention(poisoned, on, ss::materialized<>{}),
-                           run_attention(p, on, ss::materialized<>{})));
+      for_each_backend_once(p.number(), [&](any_exec const& exec) {
+        CAPTURE(describe_exec(exec));
+        CHECK(check_attention(s, exec) == "");
+        CHECK(same_results(run_attention(poisoned, exec, ss::streaming{}),
+                           run_attention(p, exec, ss::streaming{})));
+        CHECK(same_results(run_attention(poisoned, exec, ss::materialized<>{}),
+                           run_attention(p, exec, ss::materialized<>{})));
       });
     }
 }
@@ -263,8 +264,9 @@ TEST_CASE_TEMPLATE("a NaN of a query stays in its row", T, float, float16) {
         }
     return true;
   };
-  for_each_way(p.number(), [&](any_exec const& on, auto algorithm) {
-    auto const is = run_attention(spoiled, on, algorithm), must = run_attention(p, on, algorithm);
+  for_each_way(p.number(), [&](any_exec const& exec, auto algorithm) {
+    auto const is = run_attention(spoiled, exec, algorithm),
+               must = run_attention(p, exec, algorithm);
     CHECK(row_matters(is.y, must.y, size.y()));
     CHECK(row_matters(is.dq, must.dq, size.q()));
     CHECK(row_matters(is.dbias, must.dbias, size.map()));

@@ -25,9 +25,9 @@ void check_golden(Topology topology, Residual, std::vector<double> const& want) 
   std::vector<T> const w(static_cast<std::size_t>(3 * n * links), from_double<T>(1));
   ss::tensor_stack<T const> const weights(w.data(), {3, 1, n, links});
   ss::sparse_mix<Topology, Residual> const op{topology};
-  for_each_backend(static_cast<std::uint64_t>(links), [&](any_exec const& on) {
-    guarded_workspace scratch(op.template workspace_bytes<T>(on, x.extents(), weights.extents()));
-    op.forward(on, x.view(), weights, y.view(), ss::no_saved, scratch.get());
+  for_each_backend(static_cast<std::uint64_t>(links), [&](any_exec const& exec) {
+    guarded_workspace scratch(op.template workspace_bytes<T>(exec, x.extents(), weights.extents()));
+    op.forward(exec, x.view(), weights, y.view(), ss::no_saved, scratch.get());
     CHECK(same_bits(y.column(0, 0), elements_of<T>(want)));
   });
 }
@@ -59,7 +59,7 @@ TEST_CASE_TEMPLATE("the bits of the definition", T, float, double, float16, bflo
       auto const factors = static_cast<index_t>(random.below(6));
       auto const p =
           normal_mix<T>(e, factors, links[random.below(12)], residual, seed, all_lengths(e, seed));
-      for_each_backend(p.number(), [&](any_exec const& on) { CHECK(check_mix(p, on) == ""); });
+      for_each_backend(p.number(), [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
     }
 }
 
@@ -67,7 +67,7 @@ TEST_CASE_TEMPLATE("many links", T, float, double, float16, bfloat16) {
   std::uint64_t seed = 300;
   for (index_t links : {15, 16, 17, 33, 40, 63, 64, 65, 130}) {
     auto const p = any_mix<T>({2, 20, 40}, 2, links, residuals[links % 3], ++seed);
-    for_each_backend(p.number(), [&](any_exec const& on) { CHECK(check_mix(p, on) == ""); });
+    for_each_backend(p.number(), [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
   }
 }
 
@@ -80,9 +80,9 @@ TEST_CASE_TEMPLATE("nothing to do", T, float, float16) {
           auto const cut =
               normal_mix<T>(e, factors, links, residual, 4,
                             std::vector<index_t>(static_cast<std::size_t>(e.batch), 0));
-          for_each_backend_once(p.number(), [&](any_exec const& on) {
-            CHECK(check_mix(p, on) == "");
-            CHECK(check_mix(cut, on) == "");
+          for_each_backend_once(p.number(), [&](any_exec const& exec) {
+            CHECK(check_mix(p, exec) == "");
+            CHECK(check_mix(cut, exec) == "");
           });
         }
 }

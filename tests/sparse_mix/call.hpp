@@ -29,7 +29,7 @@ struct mix_call {
   std::vector<unsigned char> scratch_memory = std::vector<unsigned char>(1 << 18, 0x11);
   Topology topology{};
   ss::checkpoints saved = ss::save_all;
-  ss::exec::host on{};
+  ss::exec::host exec{};
   tensor3<float const> x{memory.data(), e},
       before{memory.data() + piece, e};  // `before`: forward's x
   tensor3<float> y{memory.data() + 2 * piece, e};
@@ -47,24 +47,24 @@ struct mix_call {
 
   std::string forward() {
     ss::forward_options const options{view_of(rows)};
-    return unchanged(op().forward(ss::exec::dry_run{on}, x, w, y, {states}, scratch, options),
-                     [&] { op().forward(on, x, w, y, {states}, scratch, options); });
+    return unchanged(op().forward(ss::exec::dry_run{exec}, x, w, y, {states}, scratch, options),
+                     [&] { op().forward(exec, x, w, y, {states}, scratch, options); });
   }
   std::string forward_not_saved() {
     ss::forward_options const options{view_of(rows)};
-    return unchanged(op().forward(ss::exec::dry_run{on}, x, w, y, ss::no_saved, scratch, options),
-                     [&] { op().forward(on, x, w, y, ss::no_saved, scratch, options); });
+    return unchanged(op().forward(ss::exec::dry_run{exec}, x, w, y, ss::no_saved, scratch, options),
+                     [&] { op().forward(exec, x, w, y, ss::no_saved, scratch, options); });
   }
   std::string backward() {
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(rows)};
     return unchanged(
-        op().backward(ss::exec::dry_run{on}, x, before, w, {states}, y, dw, scratch, options),
-        [&] { op().backward(on, x, before, w, {states}, y, dw, scratch, options); });
+        op().backward(ss::exec::dry_run{exec}, x, before, w, {states}, y, dw, scratch, options),
+        [&] { op().backward(exec, x, before, w, {states}, y, dw, scratch, options); });
   }
   std::string backward_of_x() {
     ss::backward_options const options{ss::grad_mode::overwrite, view_of(rows)};
-    return unchanged(op().backward(ss::exec::dry_run{on}, x, w, y, scratch, options),
-                     [&] { op().backward(on, x, w, y, scratch, options); });
+    return unchanged(op().backward(ss::exec::dry_run{exec}, x, w, y, scratch, options),
+                     [&] { op().backward(exec, x, w, y, scratch, options); });
   }
   // The message of all four, which must be the same but for the name they begin with.
   std::string everywhere() {
@@ -80,10 +80,10 @@ struct mix_call {
 
  private:
   template <class F>
-  std::string unchanged(ss::verdict const& verdict, F const& call) {
+  std::string unchanged(ss::status const& status, F const& call) {
     auto const memory_before = memory;
     auto const scratch_before = scratch_memory;
-    std::string const message = refusal(verdict, call);
+    std::string const message = refusal(status, call);
     if (!message.empty()) {
       CHECK(same_bits(memory, memory_before));
       CHECK(scratch_memory == scratch_before);

@@ -77,14 +77,14 @@ std::vector<T> kept_states(mix_problem<T> const& p, ss::checkpoints saved) {
 }
 
 template <class T>
-std::string check_mix(mix_problem<T> const& p, any_exec const& on,
+std::string check_mix(mix_problem<T> const& p, any_exec const& exec,
                       ss::checkpoints saved = ss::save_all, memory_layout layout = {}) {
   std::string wrong;
   auto const note = [&](std::string const& what) {
     if (wrong.empty()) wrong = what;
   };
   with_mix(p, saved, [&](auto const& op) {
-    std::size_t const bytes = op.template workspace_bytes<T>(on, p.e, p.weight_extents());
+    std::size_t const bytes = op.template workspace_bytes<T>(exec, p.e, p.weight_extents());
     std::size_t const some = p.number() % 64;
     guarded_workspace one(bytes, some), two(bytes, some + 13, 0), three(bytes, some + 7, 0x7f);
     auto const lengths = view_of(p.lengths);
@@ -93,17 +93,17 @@ std::string check_mix(mix_problem<T> const& p, any_exec const& on,
     auto const want_states = kept_states(p, saved);
 
     mix_tensors<T> t(p, kept, layout), u(p, kept, layout);
-    op.forward(on, t.x.view(), t.w.view(), t.y.view(), {t.states.view()}, one.get(), {lengths});
+    op.forward(exec, t.x.view(), t.w.view(), t.y.view(), {t.states.view()}, one.get(), {lengths});
     note(mismatch("y", t.y.contents().elements(), p.y.elements()));
     note(mismatch("states", t.states.contents(), want_states));
-    op.backward(on, t.dy.view(), t.x.view(), t.w.view(), {t.states.view()}, t.dx.view(),
+    op.backward(exec, t.dy.view(), t.x.view(), t.w.view(), {t.states.view()}, t.dx.view(),
                 t.dw.view(), two.get(), backward);
     note(mismatch("dx", t.dx.contents().elements(), p.dx.elements()));
     if (sums_keep_their_order) note(mismatch("dw", t.dw.contents(), p.dw));
 
-    op.forward(on, u.x.view(), u.w.view(), u.y.view(), ss::no_saved, three.get(), {lengths});
+    op.forward(exec, u.x.view(), u.w.view(), u.y.view(), ss::no_saved, three.get(), {lengths});
     note(mismatch("y, nothing saved", u.y.contents().elements(), p.y.elements()));
-    op.backward(on, u.dy.view(), u.w.view(), u.dx.view(), one.get(), backward);
+    op.backward(exec, u.dy.view(), u.w.view(), u.dx.view(), one.get(), backward);
     note(mismatch("dx alone", u.dx.contents().elements(), p.dx.elements()));
     if (!t.gaps_untouched() || !u.gaps_untouched()) note("wrote beside a tensor");
     if (!one.red_zones_intact() || !two.red_zones_intact() || !three.red_zones_intact())
@@ -111,7 +111,7 @@ std::string check_mix(mix_problem<T> const& p, any_exec const& on,
   });
   if (!wrong.empty())
     wrong += ": " + p.describe() + " every=" + std::to_string(saved.every) +
-             " layout=" + std::to_string(layout.number) + describe_exec(on);
+             " layout=" + std::to_string(layout.number) + describe_exec(exec);
   return wrong;
 }
 

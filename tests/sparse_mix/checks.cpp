@@ -49,8 +49,8 @@ TEST_CASE("sound calls are accepted") {
     all();
     tensor3<float const> const w(c.w.data(), {2, 5, 4});
     tensor3<float> const dw(c.dw.data(), {2, 5, 4});
-    CHECK(c.op().forward(ss::exec::dry_run{c.on}, c.x, w, c.y, ss::no_saved, c.scratch));
-    CHECK(c.op().backward(ss::exec::dry_run{c.on}, c.x, c.before, w, ss::no_saved, c.y, dw,
+    CHECK(c.op().forward(ss::exec::dry_run{c.exec}, c.x, w, c.y, ss::no_saved, c.scratch));
+    CHECK(c.op().backward(ss::exec::dry_run{c.exec}, c.x, c.before, w, ss::no_saved, c.y, dw,
                           c.scratch));
   }
 }
@@ -172,9 +172,9 @@ TEST_CASE("sizes") {
     c.x = {c.x.data(), {1, length, 1}, {0, 0, 0}};
     c.y = {reinterpret_cast<float*>(std::uintptr_t{1} << 46), {1, length, 1}};  // never touched
     c.w = {c.w.data(), {3, 1, length, 4}, {0, 0, 0, 0}};
-    CHECK(
-        std::string(c.op().forward(ss::exec::dry_run{c.on}, c.x, c.w, c.y, ss::no_saved).message) ==
-        "sparse_mix.forward: x.length is 2147483649, must be at most 2147483648");
+    CHECK(std::string(
+              c.op().forward(ss::exec::dry_run{c.exec}, c.x, c.w, c.y, ss::no_saved).message) ==
+          "sparse_mix.forward: x.length is 2147483649, must be at most 2147483648");
   }
 }
 
@@ -192,8 +192,8 @@ TEST_CASE("states") {
     CHECK(c.forward() == "sparse_mix.forward: states.states is 0, must be 2 (checkpoints.states)");
     // Saved, but not handed back.
     CHECK(std::string(c.op()
-                          .backward(ss::exec::dry_run{c.on}, c.x, c.before, c.w, ss::no_saved, c.y,
-                                    c.dw, c.scratch)
+                          .backward(ss::exec::dry_run{c.exec}, c.x, c.before, c.w, ss::no_saved,
+                                    c.y, c.dw, c.scratch)
                           .message) ==
           "sparse_mix.backward: states.states is 0, must be 2 (checkpoints.states)");
   }
@@ -256,7 +256,7 @@ TEST_CASE("workspace and policy") {
   mix_call<> c;
   for (ss::checkpoints saved : {ss::save_all, ss::recompute}) {
     c.saved = saved;
-    std::size_t const need = c.op().workspace_bytes<float>(c.on, c.e, c.w.extents());
+    std::size_t const need = c.op().workspace_bytes<float>(c.exec, c.e, c.w.extents());
     c.scratch = {c.scratch_memory.data(), need};
     CHECK(c.forward() == "");
     CHECK(c.backward() == "");
@@ -268,6 +268,6 @@ TEST_CASE("workspace and policy") {
     CHECK(c.everywhere() ==
           "workspace.data is null, must point to " + std::to_string(need) + " bytes");
   }
-  c.on.threads = 0;
+  c.exec.threads = 0;
   CHECK(c.everywhere() == "exec.threads is 0, must be at least 1");
 }

@@ -46,7 +46,7 @@ TEST_CASE_TEMPLATE("any checkpoints", T, float, float16) {
       for (index_t every : {index_t{0}, index_t{1}, index_t{2}, index_t{3}, factors, factors + 5})
         for_each_backend_once(
             p.number() + static_cast<std::uint64_t>(every),
-            [&](any_exec const& on) { CHECK(check_mix(p, on, ss::save_every(every)) == ""); });
+            [&](any_exec const& exec) { CHECK(check_mix(p, exec, ss::save_every(every)) == ""); });
     }
 }
 
@@ -59,8 +59,8 @@ TEST_CASE_TEMPLATE("any layout", T, float, float16) {
         auto const p = normal_mix<T>(e, 3, static_cast<index_t>(1 + random.below(5)), residual,
                                      seed, all_lengths(e, seed));
         auto const saved = ss::save_every(static_cast<index_t>(random.below(3)));
-        for_each_backend(p.number(), [&](any_exec const& on) {
-          CHECK(check_mix(p, on, saved, memory_layout{layout}) == "");
+        for_each_backend(p.number(), [&](any_exec const& exec) {
+          CHECK(check_mix(p, exec, saved, memory_layout{layout}) == "");
         });
       }
 }
@@ -89,13 +89,13 @@ TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) 
   if (!testing(backend_kind::blocks)) return;
   std::uint64_t seed = 120;
   for (index_t n : {1, 33, 129, 600})
-    for (any_exec const on : block_execs()) {
+    for (any_exec const exec : block_execs()) {
       random_stream random(++seed);
       auto const factors = static_cast<index_t>(random.below(4)) + 2;
       extents3 const e{2, n, n > 200 ? 5 : 11};
       auto const p =
           normal_mix<T>(e, factors, 3, residuals[random.below(3)], seed, all_lengths(e, seed));
-      CHECK(check_mix(p, on, ss::save_every(static_cast<index_t>(random.below(4)))) == "");
+      CHECK(check_mix(p, exec, ss::save_every(static_cast<index_t>(random.below(4)))) == "");
     }
 }
 
@@ -142,12 +142,12 @@ TEST_CASE_TEMPLATE("large tensors", T, float, bfloat16) {
           at[n] = outputs[n].data() + (64 - address % 64) % 64 / sizeof(T) + beside;
         }
         for (ss::isa set : available_isas()) {
-          ss::exec::host const on{1, set};
+          ss::exec::host const exec{1, set};
           with_mix(p, ss::save_all, [&](auto const& op) {
-            guarded_workspace scratch(op.template workspace_bytes<T>(on, e, p.weight_extents()));
-            op.forward(on, p.x.view(), w, tensor3<T>(at[0], e), {tensor_stack<T>(at[1], saved)},
+            guarded_workspace scratch(op.template workspace_bytes<T>(exec, e, p.weight_extents()));
+            op.forward(exec, p.x.view(), w, tensor3<T>(at[0], e), {tensor_stack<T>(at[1], saved)},
                        scratch.get(), {view_of(p.lengths)});
-            op.backward(on, p.dy.view(), w, tensor3<T>(at[2], e), scratch.get(),
+            op.backward(exec, p.dy.view(), w, tensor3<T>(at[2], e), scratch.get(),
                         {ss::grad_mode::overwrite, view_of(p.lengths)});
           });
           auto const is = [&](T const* got, std::vector<T> const& want) {
@@ -182,7 +182,7 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
               (one.*weights).push_back((p.*weights)[p.weight(m, b, i, k)]);
       }
       for_each_backend_once(p.number() + static_cast<std::uint64_t>(b),
-                            [&](any_exec const& on) { CHECK(check_mix(one, on) == ""); });
+                            [&](any_exec const& exec) { CHECK(check_mix(one, exec) == ""); });
     }
   }
 }
@@ -192,8 +192,8 @@ TEST_CASE_TEMPLATE("a chain is its factors one by one", T, float, double, float1
     std::vector<index_t> const lengths{19, 8};
     auto const p = with_mode(normal_mix<T>({2, 19, 34}, 4, 5, residual, 91, lengths),
                              ss::grad_mode::overwrite);
-    for_each_backend_once(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
+    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
       tensor<T> v = p.x, dz = p.dy;
       std::vector<tensor<T>> inputs;
       ss::backward_options const options{ss::grad_mode::overwrite, view_of(p.lengths)};
@@ -201,7 +201,7 @@ TEST_CASE_TEMPLATE("a chain is its factors one by one", T, float, double, float1
         auto const one = factor_of(p, m);
         with_mix(one, ss::save_all, [&](auto const& op) {
           guarded_workspace scratch(
-              op.template workspace_bytes<T>(on, one.e, one.weight_extents()));
+              op.template workspace_bytes<T>(exec, one.e, one.weight_extents()));
           // A view of rank 3 is the weights of one factor.
           tensor3<T const> const w(one.w.data(), one.weight_extents().each());
           f(op, w, scratch.get(), one);
@@ -211,7 +211,7 @@ TEST_CASE_TEMPLATE("a chain is its factors one by one", T, float, double, float1
         call(m, [&](auto const& op, auto w, ss::workspace scratch, auto const&) {
           inputs.push_back(v);
           tensor<T> out(p.e);
-          op.forward(on, inputs.back().view(), w, out.view(), ss::no_saved, scratch,
+          op.forward(exec, inputs.back().view(), w, out.view(), ss::no_saved, scratch,
                      {view_of(p.lengths)});
           v = out;
         });
@@ -221,7 +221,7 @@ TEST_CASE_TEMPLATE("a chain is its factors one by one", T, float, double, float1
         call(m, [&](auto const& op, auto w, ss::workspace scratch, auto const& one) {
           tensor<T> dv(p.e);
           std::vector<T> part(one.w.size());
-          op.backward(on, std::as_const(dz).view(), inputs[static_cast<std::size_t>(m)].view(), w,
+          op.backward(exec, std::as_const(dz).view(), inputs[static_cast<std::size_t>(m)].view(), w,
                       ss::no_saved, dv.view(), tensor3<T>(part.data(), one.weight_extents().each()),
                       scratch, options);
           dw.insert(dw.begin(), part.begin(), part.end());
@@ -238,18 +238,18 @@ TEST_CASE("workspace: anywhere, with anything in it; more for more threads, none
     auto const p =
         with_mode(normal_mix<float>({2, 21, 33}, 3, 4, residual, 100), ss::grad_mode::overwrite);
     with_mix(p, ss::recompute, [&](auto const& op) {
-      for_each_backend(p.number(), [&](any_exec const& on) {
-        std::size_t const bytes = op.template workspace_bytes<float>(on, p.e, p.weight_extents());
+      for_each_backend(p.number(), [&](any_exec const& exec) {
+        std::size_t const bytes = op.template workspace_bytes<float>(exec, p.e, p.weight_extents());
         tensor_stack<float const> const w(p.w.data(), p.weight_extents());
         for (std::size_t at = 0; at < 64; at += 13)
           for (unsigned char fill : std::vector<unsigned char>{0x00, 0xff, 0x7f}) {
             tensor<float> y(p.e), dx(p.e);
             std::vector<float> dw(p.w.size());
             guarded_workspace scratch(bytes, at, fill);
-            op.forward(on, p.x.view(), w, y.view(), ss::no_saved, scratch.get());
-            op.backward(on, p.dy.view(), p.x.view(), w, ss::no_saved, dx.view(),
+            op.forward(exec, p.x.view(), w, y.view(), ss::no_saved, scratch.get());
+            op.backward(exec, p.dy.view(), p.x.view(), w, ss::no_saved, dx.view(),
                         tensor_stack<float>(dw.data(), p.weight_extents()), scratch.get());
-            CAPTURE(describe_exec(on));
+            CAPTURE(describe_exec(exec));
             CHECK(same_bits(y.elements(), p.y.elements()));
             CHECK(same_bits(dx.elements(), p.dx.elements()));
             if (sums_keep_their_order) CHECK(same_bits(dw, p.dw));

@@ -26,16 +26,16 @@ struct results_shares {
 
 // The greatest part of its bound that any error takes up.
 template <class T>
-results_shares measure(mix_problem<T> const& p, any_exec const& on) {
+results_shares measure(mix_problem<T> const& p, any_exec const& exec) {
   using math = mix_bounded<T>;
   tensor<T> y(p.e), dx(p.e);
   std::vector<T> dw(p.w.size());
   tensor_stack<T const> const weights(p.w.data(), p.weight_extents());
   with_mix(p, ss::recompute, [&](auto const& op) {
-    guarded_workspace scratch(op.template workspace_bytes<T>(on, p.e, p.weight_extents()));
-    op.forward(on, p.x.view(), weights, y.view(), ss::no_saved, scratch.get(),
+    guarded_workspace scratch(op.template workspace_bytes<T>(exec, p.e, p.weight_extents()));
+    op.forward(exec, p.x.view(), weights, y.view(), ss::no_saved, scratch.get(),
                {view_of(p.lengths)});
-    op.backward(on, p.dy.view(), p.x.view(), weights, ss::no_saved, dx.view(),
+    op.backward(exec, p.dy.view(), p.x.view(), weights, ss::no_saved, dx.view(),
                 tensor_stack<T>(dw.data(), p.weight_extents()), scratch.get(),
                 {ss::grad_mode::overwrite, view_of(p.lengths)});
   });
@@ -141,10 +141,10 @@ TEST_CASE_TEMPLATE("errors stay within their bounds", T, float, double, float16,
     for (index_t factors : {1, 3, 5})
       for (index_t links : {1, 3, 11}) {
         auto const p = any_mix<T>({3, 25, 90}, factors, links, residual, ++seed);
-        for_each_backend_once(seed, [&](any_exec const& on) {
+        for_each_backend_once(seed, [&](any_exec const& exec) {
           CAPTURE(p.describe());
-          CAPTURE(describe_exec(on));
-          auto const shares = measure(p, on);
+          CAPTURE(describe_exec(exec));
+          auto const shares = measure(p, exec);
           CHECK(shares.y <= 1);
           CHECK(shares.dx <= 1);
           CHECK(shares.dw <= 1);
@@ -166,7 +166,7 @@ TEST_CASE("the product of the factors as matrices, and its transpose") {
         auto const p =
             integer_mix({2, n, 3}, factors, static_cast<index_t>(1 + seed % 6), residual, seed);
         for_each_backend_once(p.number(),
-                              [&](any_exec const& on) { CHECK(check_mix(p, on) == ""); });
+                              [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
         for (index_t b = 0; b < 2; ++b) {
           if (p.rows(b) == 0) continue;
           matrix const a = chain_matrix(p, b);
@@ -188,7 +188,8 @@ TEST_CASE("the adjoint, exactly: <dy, A x> = <A' dy, x>, and the same through ev
   std::uint64_t seed = 50;
   for (residual_kind residual : residuals) {
     auto const p = integer_mix({3, 23, 37}, 3, 5, residual, ++seed);
-    for_each_backend_once(p.number(), [&](any_exec const& on) { CHECK(check_mix(p, on) == ""); });
+    for_each_backend_once(p.number(),
+                          [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
     double left = 0, right = 0, unmoved = 0;
     for (std::size_t i = 0; i < p.x.elements().size(); ++i) {
       left += p.dy.elements()[i] * p.y.elements()[i];

@@ -23,11 +23,11 @@ struct gradients {
   tensor<double> dx;
   std::vector<double> dw;
 };
-inline gradients backward_of(mix_problem<double> const& p, any_exec const& on) {
+inline gradients backward_of(mix_problem<double> const& p, any_exec const& exec) {
   gradients g{tensor<double>(p.e), std::vector<double>(p.w.size())};
   with_mix(p, ss::recompute, [&](auto const& op) {
-    guarded_workspace scratch(op.template workspace_bytes<double>(on, p.e, p.weight_extents()));
-    op.backward(on, p.dy.view(), p.x.view(),
+    guarded_workspace scratch(op.template workspace_bytes<double>(exec, p.e, p.weight_extents()));
+    op.backward(exec, p.dy.view(), p.x.view(),
                 tensor_stack<double const>(p.w.data(), p.weight_extents()), ss::no_saved,
                 g.dx.view(), tensor_stack<double>(g.dw.data(), p.weight_extents()), scratch.get(),
                 {ss::grad_mode::overwrite, view_of(p.lengths)});
@@ -59,9 +59,9 @@ TEST_CASE("dual numbers, to 1e-13") {
   auto const number = [](double v) { return mix_dual{v, 0}; };
   for (residual_kind residual : residuals) {
     auto const p = gradient_problem(residual, 31);
-    for_each_backend_once(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
-      gradients const g = backward_of(p, on);
+    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
+      gradients const g = backward_of(p, exec);
       double worst = 0;
       for (index_t b = 0; b < p.e.batch; ++b) {
         mix_chain const chain = p.chain(b);
@@ -92,15 +92,15 @@ TEST_CASE("dual numbers, to 1e-13") {
 TEST_CASE("difference quotients") {
   for (residual_kind residual : residuals) {
     auto p = gradient_problem(residual, 57);
-    for_each_backend_once(p.number(), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
-      gradients const g = backward_of(p, on);
+    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
+      gradients const g = backward_of(p, exec);
       auto const run = [&] {
         tensor<double> y(p.e);
         with_mix(p, ss::recompute, [&](auto const& op) {
           guarded_workspace scratch(
-              op.template workspace_bytes<double>(on, p.e, p.weight_extents()));
-          op.forward(on, std::as_const(p.x).view(),
+              op.template workspace_bytes<double>(exec, p.e, p.weight_extents()));
+          op.forward(exec, std::as_const(p.x).view(),
                      tensor_stack<double const>(p.w.data(), p.weight_extents()), y.view(),
                      ss::no_saved, scratch.get(), {view_of(p.lengths)});
         });
@@ -147,7 +147,7 @@ TEST_CASE_TEMPLATE("links that meet in a row add up, and each has its gradient",
     CHECK(dw(0, 4) != dw(0, 5));
     CHECK(dw(1, 4) == dw(1, 5));
   }
-  for_each_backend(p.number(), [&](any_exec const& on) { CHECK(check_mix(p, on) == ""); });
+  for_each_backend(p.number(), [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
 }
 
 // A gradient of 16 bits is rounded once, whatever it is added to.
@@ -157,9 +157,9 @@ TEST_CASE_TEMPLATE("gradients accumulate with one rounding", T, float, double, f
       extents3 const e{2, 12, 33};
       auto const p =
           with_mode(normal_mix<T>(e, factors, 3, residual, 90, {12, 5}), ss::grad_mode::accumulate);
-      for_each_backend_once(p.number(), [&](any_exec const& on) {
-        CHECK(check_mix(p, on) == "");
-        CHECK(check_mix(with_mode(p, ss::grad_mode::overwrite), on) == "");
+      for_each_backend_once(p.number(), [&](any_exec const& exec) {
+        CHECK(check_mix(p, exec) == "");
+        CHECK(check_mix(with_mode(p, ss::grad_mode::overwrite), exec) == "");
       });
       // Rows past a length: dx gets dy, dw nothing.
       for (index_t c = 0; c < e.channels; ++c)

@@ -51,7 +51,7 @@ TEST_CASE_TEMPLATE("special values spread as in any sum of products", T, float, 
       }
       solve(p);
       for_each_backend(p.number() + seed,
-                       [&](any_exec const& on) { CHECK(check_mix(p, on) == ""); });
+                       [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
     }
 }
 
@@ -69,7 +69,7 @@ TEST_CASE_TEMPLATE("the sign of a zero", T, float, double, float16, bfloat16) {
     // `initial` sums gradients from +0 on.
     CHECK(bits_of(p.dx(0, 2, 5)) ==
           (residual == residual_kind::per_factor ? format_of<T>().sign() : 0));
-    for_each_backend(p.number(), [&](any_exec const& on) { CHECK(check_mix(p, on) == ""); });
+    for_each_backend(p.number(), [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
   }
 }
 
@@ -96,8 +96,8 @@ TEST_CASE_TEMPLATE("rows past a length take no part, whatever they hold", T, flo
           CHECK(decode(p.dw[p.weight(m, b, i, 2)]).kind == number_class::finite);
       }
     for (index_t every : {0, 1, 3})
-      for_each_backend(p.number() + static_cast<std::uint64_t>(every), [&](any_exec const& on) {
-        CHECK(check_mix(p, on, ss::save_every(every)) == "");
+      for_each_backend(p.number() + static_cast<std::uint64_t>(every), [&](any_exec const& exec) {
+        CHECK(check_mix(p, exec, ss::save_every(every)) == "");
       });
   }
 }
@@ -106,12 +106,12 @@ TEST_CASE_TEMPLATE("rows past a length keep every bit", T, float, double, float1
   extents3 const e{2, 9, 33};
   auto p = normal_mix<T>(e, 2, 3, residual_kind::per_factor, 14, {4, 0});
   p.x.elements() = make_column<T>(input_kind::all_nan, p.x.elements().size(), 3);
-  for_each_backend(p.number(), [&](any_exec const& on) {
-    CAPTURE(describe_exec(on));
+  for_each_backend(p.number(), [&](any_exec const& exec) {
+    CAPTURE(describe_exec(exec));
     with_mix(p, ss::save_all, [&](auto const& op) {
       tensor<T> y(e), state(e);
-      guarded_workspace scratch(op.template workspace_bytes<T>(on, e, p.weight_extents()));
-      op.forward(on, std::as_const(p.x).view(),
+      guarded_workspace scratch(op.template workspace_bytes<T>(exec, e, p.weight_extents()));
+      op.forward(exec, std::as_const(p.x).view(),
                  tensor_stack<T const>(p.w.data(), p.weight_extents()), y.view(), {state.view()},
                  scratch.get(), {view_of(p.lengths)});
       for_each_position(e, [&](index_t b, index_t i, index_t c) {
@@ -131,10 +131,10 @@ TEST_CASE_TEMPLATE("a NaN reaches the rows that are linked to it, and no other",
   tensor<T> x = normal_values<T>(e, 4);
   x(1, 6, 35) = not_a_number<T>();
   std::vector<T> const w = normal_elements<T>(we.size(), 5);
-  for_each_backend(3, [&](any_exec const& on) {
+  for_each_backend(3, [&](any_exec const& exec) {
     tensor<T> y(e);
-    guarded_workspace scratch(op.template workspace_bytes<T>(on, e, we));
-    op.forward(on, std::as_const(x).view(), tensor_stack<T const>(w.data(), we), y.view(),
+    guarded_workspace scratch(op.template workspace_bytes<T>(exec, e, we));
+    op.forward(exec, std::as_const(x).view(), tensor_stack<T const>(w.data(), we), y.view(),
                ss::no_saved, scratch.get());
     for_each_position(e, [&](index_t b, index_t i, index_t c) {
       bool const reached = b == 1 && c == 35 && (i == 6 || i == 4 || i == 9);

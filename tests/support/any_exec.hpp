@@ -116,15 +116,15 @@ struct implementation<Op, support::any_backend> {
       implementation_for<Op, std::decay_t<decltype(policy)>>::template plan<T>(policy, s, a);
     });
   }
-  template <class Problem>
-  static void forward(support::any_exec const& exec, Problem const& p, workspace w) {
-    exec.visit<typename Problem::element>([&](auto const& policy) {
+  template <class Params>
+  static void forward(support::any_exec const& exec, Params const& p, workspace w) {
+    exec.visit<typename Params::element>([&](auto const& policy) {
       implementation_for<Op, std::decay_t<decltype(policy)>>::forward(policy, p, w);
     });
   }
-  template <class Problem>
-  static void backward(support::any_exec const& exec, Problem const& p, workspace w) {
-    exec.visit<typename Problem::element>([&](auto const& policy) {
+  template <class Params>
+  static void backward(support::any_exec const& exec, Params const& p, workspace w) {
+    exec.visit<typename Params::element>([&](auto const& policy) {
       implementation_for<Op, std::decay_t<decltype(policy)>>::backward(policy, p, w);
     });
   }

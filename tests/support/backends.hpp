@@ -59,24 +59,24 @@ inline std::vector<ss::isa> available_isas() {
 inline std::vector<block_exec> const& block_execs() {
   static std::vector<block_exec> const all = [] {
     std::vector<block_exec> list;
-    block_exec on;
-    on.name = "sm_80";
-    list.push_back(on);
-    on.name = "sm_90";
-    on.device = {90, 132, 232448};
-    on.fast_double = true;
-    block_exec const sm_90 = on;
-    list.push_back(on);
-    on.name = "48 KB of shared memory";
-    on.device = {75, 30, 49152};
-    on.fast_double = false;
-    list.push_back(on);
+    block_exec exec;
+    exec.name = "sm_80";
+    list.push_back(exec);
+    exec.name = "sm_90";
+    exec.device = {90, 132, 232448};
+    exec.fast_double = true;
+    block_exec const sm_90 = exec;
+    list.push_back(exec);
+    exec.name = "48 KB of shared memory";
+    exec.device = {75, 30, 49152};
+    exec.fast_double = false;
+    list.push_back(exec);
     for (named_tuning const& t : tunings::all) {
-      on.name = t.name;
-      on.device = t.clusters ? sm_90.device : slicesort::device_info{};
-      on.tune = t.tune;
-      on.fast_double = !on.fast_double;
-      list.push_back(on);
+      exec.name = t.name;
+      exec.device = t.clusters ? sm_90.device : slicesort::device_info{};
+      exec.tune = t.tune;
+      exec.fast_double = !exec.fast_double;
+      list.push_back(exec);
     }
     for (block_exec& one : list) one.seed = static_cast<std::uint64_t>(&one - list.data());
     return list;
@@ -86,9 +86,9 @@ inline std::vector<block_exec> const& block_execs() {
 // One of block_execs(): always the same one for the same number, and all of them over many numbers.
 inline block_exec block_exec_number(std::uint64_t n) {
   auto const& all = block_execs();
-  block_exec on = all[(n * 0x9e3779b97f4a7c15u >> 32) % all.size()];
-  on.seed = n;
-  return on;
+  block_exec exec = all[(n * 0x9e3779b97f4a7c15u >> 32) % all.size()];
+  exec.seed = n;
+  return exec;
 }
 
 #if defined(SLICESORT_TEST_CUDA)
@@ -114,7 +114,7 @@ void for_each_grid(std::uint64_t number, F const& f) {
                 "a test of every backend says #define SLICESORT_TEST_EVERY_BACKEND first, so that "
                 "it also runs on a GPU");
   // Under AddressSanitizer fibers take five times as long: every third problem will do. Under
-  // ThreadSanitizer every CUDA thread is a thread: executor/bodies.cpp does that.
+  // ThreadSanitizer every CUDA thread is a thread: executor/kernels.cpp does that.
   bool const sampled =
       SLICESORT_TEST_TSAN == 0 && (SLICESORT_TEST_ASAN == 0 || full_suite() || number % 3 == 0);
   if (testing(backend_kind::blocks) && sampled) f(any_exec(block_exec_number(number)));

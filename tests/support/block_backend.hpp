@@ -38,48 +38,49 @@ struct block_exec {
   std::uint64_t seed = 1;
 };
 
-inline std::string describe(block_exec const& on) {
-  return std::string("blocks: ") + on.name + " (fast_double " + (on.fast_double ? "on" : "off") +
-         ", seed " + std::to_string(on.seed) + ")";
+inline std::string describe(block_exec const& exec) {
+  return std::string("blocks: ") + exec.name + " (fast_double " +
+         (exec.fast_double ? "on" : "off") + ", seed " + std::to_string(exec.seed) + ")";
 }
 
 // The Grid of detail/device/grid.hpp.
 template <bool FastDouble>
 class block_grid {
  public:
-  explicit block_grid(block_exec const& on) : on_(on) {}
+  explicit block_grid(block_exec const& exec) : exec_(exec) {}
 
-  slicesort::device_info info() const { return on_.device; }
+  slicesort::device_info info() const { return exec_.device; }
 
   template <class Tuning>
   Tuning tuning(Tuning defaults, std::size_t element_bytes) const {
-    return on_.tune(on_.device, element_bytes, defaults);
+    return exec_.tune(exec_.device, element_bytes, defaults);
   }
 
   // The memory is the host's, and so may be what multiplies it.
-  bool multiply(slicesort::detail::gemm_rule const& rule, slicesort::gemm_call const& call) const {
+  bool multiply(slicesort::detail::gemm_callback const& rule,
+                slicesort::gemm_call const& call) const {
     return rule.multiply(nullptr, call);
   }
 
-  bool clusters() const { return on_.device.architecture >= 90; }
+  bool clusters() const { return exec_.device.architecture >= 90; }
 
-  template <class Body>
-  void run(Body const& body, index_t blocks, int threads, int cluster = 1) const {
+  template <class Kernel>
+  void run(Kernel const& kernel, index_t blocks, int threads, int cluster = 1) const {
     launch how;
     how.blocks = blocks;
     how.threads = threads;
-    how.shared_bytes = slicesort::detail::shared_bytes(body);
+    how.shared_bytes = slicesort::detail::shared_bytes(kernel);
     how.cluster = cluster;
-    how.seed = on_.seed;
-    if (how.shared_bytes > on_.device.shared_bytes)
+    how.seed = exec_.seed;
+    if (how.shared_bytes > exec_.device.shared_bytes)
       throw block_fault("a launch with " + std::to_string(how.shared_bytes) +
                         " bytes of shared memory, the device has " +
-                        std::to_string(on_.device.shared_bytes));
-    run_body<FastDouble>(how, body);
+                        std::to_string(exec_.device.shared_bytes));
+    run_kernel<FastDouble>(how, kernel);
   }
 
  private:
-  block_exec on_;
+  block_exec exec_;
 };
 
 }  // namespace support
@@ -93,11 +94,11 @@ template <class Op>
 struct implementation<Op, support::block_backend> {
   static void check(support::block_exec const&, detail::checker&) {}
   template <class T>
-  static void plan(support::block_exec const& on, typename Op::shape const& s, detail::arena& a);
-  template <class Problem>
-  static void forward(support::block_exec const& on, Problem const& p, workspace w);
-  template <class Problem>
-  static void backward(support::block_exec const& on, Problem const& p, workspace w);
+  static void plan(support::block_exec const& exec, typename Op::shape const& s, detail::arena& a);
+  template <class Params>
+  static void forward(support::block_exec const& exec, Params const& p, workspace w);
+  template <class Params>
+  static void backward(support::block_exec const& exec, Params const& p, workspace w);
 };
 #if defined(SLICESORT_TEST_HOST_ONLY)
 // Nobody calls: there are no kernels, only something to link with.
@@ -108,15 +109,15 @@ void implementation<Op, support::block_backend>::plan(support::block_exec const&
   std::abort();
 }
 template <class Op>
-template <class Problem>
-void implementation<Op, support::block_backend>::forward(support::block_exec const&, Problem const&,
+template <class Params>
+void implementation<Op, support::block_backend>::forward(support::block_exec const&, Params const&,
                                                          workspace) {
   std::abort();
 }
 template <class Op>
-template <class Problem>
-void implementation<Op, support::block_backend>::backward(support::block_exec const&,
-                                                          Problem const&, workspace) {
+template <class Params>
+void implementation<Op, support::block_backend>::backward(support::block_exec const&, Params const&,
+                                                          workspace) {
   std::abort();
 }
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers seen from their bits, written without the library's own order or conversions: what the
 // oracles believe. No infinity, NaN or denormal is ever held in a floating type here, so
-// -ffast-math cannot change a verdict.
+// -ffast-math cannot change a status.
 #pragma once
 
 #include <slicesort/dtype.hpp>

@@ -36,13 +36,13 @@ template <class F>
 std::string refusal(F const& call) {
   return outcome_of(call).second;
 }
-// The message of a call whose `check` gave `verdict`; the two must agree.
+// The message of a call whose `check` gave `status`; the two must agree.
 template <class F>
-std::string refusal(ss::verdict const& verdict, F const& call) {
+std::string refusal(ss::status const& status, F const& call) {
   auto const [what, message] = outcome_of(call);
-  CHECK(message == verdict.message);
-  CHECK((verdict.kind == ss::error_kind::workspace) == (what == thrown::workspace));
-  CHECK((verdict.kind == ss::error_kind::argument) == (what == thrown::argument));
+  CHECK(message == status.message);
+  CHECK((status.kind == ss::error_kind::workspace) == (what == thrown::workspace));
+  CHECK((status.kind == ss::error_kind::argument) == (what == thrown::argument));
   return message;
 }
 

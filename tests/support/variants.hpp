@@ -27,10 +27,10 @@ namespace ss = slicesort;
 // run(on, x, y, dy, dx, lengths): forward and backward with saved state and workspace of its own.
 template <class T, class Run>
 void check_policies(variant_problem<T> const& p, Run const& run) {
-  auto const check = [&](any_exec const& on) {
+  auto const check = [&](any_exec const& exec) {
     tensor<T> y(p.x.extents()), dx(p.x.extents());
-    run(on, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(p.lengths));
-    CAPTURE(describe_exec(on));
+    run(exec, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(p.lengths));
+    CAPTURE(describe_exec(exec));
     CHECK(same_bits(y.elements(), p.y.elements()));
     CHECK(same_bits(dx.elements(), p.dx.elements()));
   };
@@ -55,17 +55,17 @@ void check_layouts(variant_problem<T> const& p, Run const& run) {
     for (index_t padding : {0, 3}) {
       strides3 const in = strides_in_order(e, orders[i], padding);
       strides3 const out = strides_in_order(e, orders[(i + 2) % 6], padding);
-      for_each_backend_once(p.number() + i, [&](any_exec const& on) {
-        CAPTURE(describe_exec(on));
+      for_each_backend_once(p.number() + i, [&](any_exec const& exec) {
+        CAPTURE(describe_exec(exec));
         strided_tensor<T> const x(p.x, in, 1), dy(p.dy, out, 2);
         strided_tensor<T> y(e, out, 3), dx(e, in, 4);
-        run(on, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
+        run(exec, x.view(), y.view(), dy.view(), dx.view(), view_of(p.lengths));
         CHECK(same_bits(y.contents().elements(), p.y.elements()));
         CHECK(same_bits(dx.contents().elements(), p.dx.elements()));
         CHECK((y.gaps_untouched() && dx.gaps_untouched()));
 
         strided_tensor<T> x_and_y(p.x, in), dy_and_dx(p.dy, out);
-        run(on, x_and_y.view(), x_and_y.view(), dy_and_dx.view(), dy_and_dx.view(),
+        run(exec, x_and_y.view(), x_and_y.view(), dy_and_dx.view(), dy_and_dx.view(),
             view_of(p.lengths));
         CHECK(same_bits(x_and_y.contents().elements(), p.y.elements()));
         CHECK(same_bits(dy_and_dx.contents().elements(), p.dx.elements()));
@@ -81,9 +81,9 @@ void check_sample_by_sample(variant_problem<T> const& p, Run const& run) {
     tensor<T> y(x.extents()), dx(x.extents());
     std::vector<index_t> lengths;
     if (!p.lengths.empty()) lengths = {p.rows(b)};
-    for_each_backend_once(p.number() + static_cast<std::uint64_t>(b), [&](any_exec const& on) {
-      CAPTURE(describe_exec(on));
-      run(on, x.view(), y.view(), dy.view(), dx.view(), view_of(lengths));
+    for_each_backend_once(p.number() + static_cast<std::uint64_t>(b), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
+      run(exec, x.view(), y.view(), dy.view(), dx.view(), view_of(lengths));
       CHECK(same_bits(y.elements(), sample_of(p.y, b).elements()));
       CHECK(same_bits(dx.elements(), sample_of(p.dx, b).elements()));
     });

@@ -33,10 +33,10 @@ double best_rate(int repeats, double amount, F const& run) {
 template <class T>
 double measured_peak(unsigned threads) {
   constexpr double multiplications = 2e9;
-  slicesort::exec::host const on{threads};
+  slicesort::exec::host const exec{threads};
   return best_rate(5, 2.0 * multiplications * threads, [&] {
     with_mix_baseline<T>(ss::isa::best, [&](auto baseline) {
-      on.parallel_for(threads, [&](unsigned) {
+      exec.parallel_for(threads, [&](unsigned) {
         T volatile const result = baseline.multiply_add(multiplications, T(0.5));
         (void)result;
       });
@@ -61,10 +61,10 @@ double copy_bandwidth(unsigned threads) {
   if (!fresh) return entry->second;
   constexpr std::size_t bytes = std::size_t{256} << 20;
   buffer<char> const from(bytes), to(bytes);
-  slicesort::exec::host const on{threads};
+  slicesort::exec::host const exec{threads};
   std::size_t const part = bytes / threads;
   entry->second = best_rate(7, 2.0 * static_cast<double>(part * threads), [&] {
-    on.parallel_for(threads, [&](unsigned slot) {
+    exec.parallel_for(threads, [&](unsigned slot) {
       std::memcpy(to.data() + slot * part, from.data() + slot * part, part);
     });
   });

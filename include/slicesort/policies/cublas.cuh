@@ -112,7 +112,7 @@ struct cublas {
   }
   static void enforce(cublasStatus_t status, char const* function) {
     if (status == CUBLAS_STATUS_SUCCESS) return;
-    verdict v;
+    status v;
     v.kind = error_kind::cuda;
     v.code = static_cast<int>(status);
     std::snprintf(v.message, sizeof v.message, "%s: %s", function, cublasGetStatusString(status));

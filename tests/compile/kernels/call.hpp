@@ -20,7 +20,7 @@ namespace ss = slicesort;
 
 template <class T>
 struct call {
-  ss::exec::cuda on;
+  ss::exec::cuda exec;
   ss::tensor3<T const> x;
   ss::tensor3<T> y;
   ss::saved_permutation saved;

@@ -7,8 +7,8 @@ namespace kernels {
 template <class Alignment, class T>
 void csp(call<T> const& c, ss::saved_order order) {
   ss::csp<ss::shift::linear, Alignment> const op{ss::group_size{4}};
-  op.forward(c.on, c.x, c.y, order, c.scratch, c.forward);
-  op.backward(c.on, c.x, order, c.y, c.scratch, c.backward);
+  op.forward(c.exec, c.x, c.y, order, c.scratch, c.forward);
+  op.backward(c.exec, c.x, order, c.y, c.scratch, c.backward);
 }
 #define USE(T)                                                       \
   template void csp<ss::reference>(call<T> const&, ss::saved_order); \

@@ -5,11 +5,11 @@ namespace kernels {
 
 // The library's features, and what else is not a type, are told apart when kernels run.
 template <class T>
-void linear_attention(ss::exec::cuda on, ss::linear_attention_inputs<T> in, ss::tensor4<T> y,
+void linear_attention(ss::exec::cuda exec, ss::linear_attention_inputs<T> in, ss::tensor4<T> y,
                       ss::linear_attention_gradients<T> to, ss::workspace scratch) {
   ss::linear_attention<> const op;
-  op.forward(on, in, y, scratch);
-  op.backward(on, y, in, to, scratch);
+  op.forward(exec, in, y, scratch);
+  op.backward(exec, y, in, to, scratch);
 }
 #define USE(T)                                                                         \
   template void linear_attention<T>(ss::exec::cuda, ss::linear_attention_inputs<T>,    \

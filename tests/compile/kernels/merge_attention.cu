@@ -5,9 +5,9 @@ namespace kernels {
 
 // Rows in pieces of 16 bytes, and any others, by one call.
 template <class T>
-void merge_attention(ss::exec::cuda on, ss::attention_part<T> part, ss::tensor4<T> y,
+void merge_attention(ss::exec::cuda exec, ss::attention_part<T> part, ss::tensor4<T> y,
                      ss::saved_attention<ss::detail::accumulator_t<T>> state) {
-  ss::merge_attention{}.forward(on, {part, part}, y, state);
+  ss::merge_attention{}.forward(exec, {part, part}, y, state);
 }
 #define USE(T)                                                                            \
   template void merge_attention<T>(ss::exec::cuda, ss::attention_part<T>, ss::tensor4<T>, \

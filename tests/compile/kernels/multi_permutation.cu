@@ -12,8 +12,8 @@ template <class Order, class T>
 void multi_permutation(call<T> const& c, ss::tensor1<weight<T> const> weights,
                        ss::tensor1<weight<T>> dweights) {
   ss::multi_permutation<Order> const op{3};
-  op.forward(c.on, c.x, weights, c.y, c.saved, c.scratch, c.forward);
-  op.backward(c.on, c.x, c.x, weights, c.saved, c.y, dweights, c.scratch, c.backward);
+  op.forward(c.exec, c.x, weights, c.y, c.saved, c.scratch, c.forward);
+  op.backward(c.exec, c.x, c.x, weights, c.saved, c.y, dweights, c.scratch, c.backward);
 }
 #define USE(T)                                                                                 \
   template void multi_permutation<ss::ascending>(call<T> const&, ss::tensor1<weight<T> const>, \

@@ -6,8 +6,8 @@ namespace kernels {
 template <class T>
 void permute(call<T> const& c) {
   ss::permute const op;
-  op.forward(c.on, c.x, c.saved, c.y, c.scratch, c.forward);
-  op.backward(c.on, c.x, c.saved, c.y, c.scratch, c.backward);
+  op.forward(c.exec, c.x, c.saved, c.y, c.scratch, c.forward);
+  op.backward(c.exec, c.x, c.saved, c.y, c.scratch, c.backward);
 }
 #define USE(T) template void permute<T>(call<T> const&);
 FOR_EVERY_ELEMENT(USE)

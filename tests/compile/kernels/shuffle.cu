@@ -6,8 +6,8 @@ namespace kernels {
 template <class Form, class T>
 void shuffle(call<T> const& c) {
   ss::shuffle<Form> const op{7};
-  op.forward(c.on, c.x, c.y, c.scratch, c.forward);
-  op.backward(c.on, c.x, c.y, c.scratch, c.backward);
+  op.forward(c.exec, c.x, c.y, c.scratch, c.forward);
+  op.backward(c.exec, c.x, c.y, c.scratch, c.backward);
 }
 #define USE(T)                                                   \
   template void shuffle<ss::shared_by_channels>(call<T> const&); \

@@ -6,8 +6,8 @@ namespace kernels {
 template <class T>
 void sinkhorn_csp(call<T> const& c) {
   ss::sinkhorn_csp<> const op{ss::group_size{16}, ss::sinkhorn{0.1, 5}};
-  op.forward(c.on, c.x, c.y, c.scratch, c.forward);
-  op.backward(c.on, c.x, c.x, c.y, c.scratch, c.backward);
+  op.forward(c.exec, c.x, c.y, c.scratch, c.forward);
+  op.backward(c.exec, c.x, c.x, c.y, c.scratch, c.backward);
 }
 template void sinkhorn_csp(call<float> const&);
 template void sinkhorn_csp(call<double> const&);

@@ -9,8 +9,8 @@ template <class T>
 void sparse_mix(call<T> const& c, ss::tensor_stack<T const> w, ss::saved_states<T> states,
                 ss::tensor_stack<T> dw) {
   ss::sparse_mix<> const op{};
-  op.forward(c.on, c.x, w, c.y, states, c.scratch, c.forward);
-  op.backward(c.on, c.x, c.x, w, states, c.y, dw, c.scratch, c.backward);
+  op.forward(c.exec, c.x, w, c.y, states, c.scratch, c.forward);
+  op.backward(c.exec, c.x, c.x, w, states, c.y, dw, c.scratch, c.backward);
 }
 #define USE(T)                                                                             \
   template void sparse_mix(call<T> const&, ss::tensor_stack<T const>, ss::saved_states<T>, \

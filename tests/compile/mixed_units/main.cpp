@@ -55,7 +55,7 @@ void add_unit(char const* name, fingerprint_call fingerprint, sort_call sort, bo
 }
 
 int main() {
-  ss::set_failure_handler([](ss::verdict const&) { std::longjmp(after_failure, 1); });
+  ss::set_failure_handler([](ss::status const&) { std::longjmp(after_failure, 1); });
   for (unit const& u : units()) {
     unsigned const print = u.fingerprint({}), by_threads = u.fingerprint({3});
     std::printf("%s %08x%s%s%s\n", u.name, print, print == by_threads ? "" : ", threads differ",

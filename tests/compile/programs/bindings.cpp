@@ -97,8 +97,8 @@ void sorts() {
         [&](auto& call, array x, array y) {
           bindings::slicing_sort(call, name, x, y, std::nullopt, std::nullopt);
         },
-        [&](auto on, auto x, auto y, auto scratch) {
-          ss::slicing_sort<decltype(order)>(order).forward(on, x, y, ss::no_saved, scratch);
+        [&](auto exec, auto x, auto y, auto scratch) {
+          ss::slicing_sort<decltype(order)>(order).forward(exec, x, y, ss::no_saved, scratch);
         });
   };
   sorted("ascending", ss::ascending{});
@@ -111,14 +111,16 @@ void sorts() {
       [](auto& call, array x, array y) {
         bindings::max_exchange(call, 2, x, y, std::nullopt, std::nullopt);
       },
-      [](auto on, auto x, auto y, auto) { ss::max_exchange(2).forward(on, x, y, ss::no_saved); });
+      [](auto exec, auto x, auto y, auto) {
+        ss::max_exchange(2).forward(exec, x, y, ss::no_saved);
+      });
   compare(
       "shuffle",
       [](auto& call, array x, array y) {
         bindings::shuffle(call, 5, "per_channel", x, y, std::nullopt);
       },
-      [](auto on, auto x, auto y, auto scratch) {
-        ss::shuffle<ss::per_channel>(5).forward(on, x, y, scratch);
+      [](auto exec, auto x, auto y, auto scratch) {
+        ss::shuffle<ss::per_channel>(5).forward(exec, x, y, scratch);
       });
   compare(
       "multi_permutation",
@@ -127,10 +129,10 @@ void sorts() {
         bindings::multi_permutation(call, "descending", x, wrap(weights, {2}), y, std::nullopt,
                                     std::nullopt);
       },
-      [](auto on, auto x, auto y, auto scratch) {
+      [](auto exec, auto x, auto y, auto scratch) {
         float const weights[]{0.5f, -2.0f};
         ss::multi_permutation<ss::descending>(2).forward(
-            on, x, ss::tensor1<float const>(weights, 2), y, ss::no_saved, scratch);
+            exec, x, ss::tensor1<float const>(weights, 2), y, ss::no_saved, scratch);
       });
 }
 
@@ -142,8 +144,8 @@ void permutations_of_samples() {
           bindings::csp(call, {"group_size{5}", shift, alignment}, x, y, std::nullopt,
                         std::nullopt);
         },
-        [&](auto on, auto x, auto y, auto scratch) {
-          ss::csp(ss::group_size{5}, own_shift, own).forward(on, x, y, ss::no_saved, scratch);
+        [&](auto exec, auto x, auto y, auto scratch) {
+          ss::csp(ss::group_size{5}, own_shift, own).forward(exec, x, y, ss::no_saved, scratch);
         });
   };
   std::int32_t const table[]{0, -1, 5, 40, 2, 7};
@@ -160,10 +162,10 @@ void permutations_of_samples() {
       [](auto& call, array x, array y) {
         bindings::sinkhorn_csp(call, {"group_count{4}", "linear", 0.5, 3, 1}, x, y, std::nullopt);
       },
-      [](auto on, auto x, auto y, auto scratch) {
+      [](auto exec, auto x, auto y, auto scratch) {
         ss::sinkhorn_csp(ss::group_count{4}, ss::sinkhorn{0.5, 3}, ss::shift::linear{},
                          ss::reference{1})
-            .forward(on, x, y, scratch);
+            .forward(exec, x, y, scratch);
       });
 }
 
@@ -177,8 +179,9 @@ void chains() {
           bindings::sparse_mix(call, {topology, residual, 1}, x, wrap(w, {4, 2, 37, 5}), y,
                                std::nullopt, std::nullopt);
         },
-        [&](auto on, auto x, auto y, auto scratch) {
-          own.forward(on, x, ss::tensor_stack<float const>(w.data(), e), y, ss::no_saved, scratch);
+        [&](auto exec, auto x, auto y, auto scratch) {
+          own.forward(exec, x, ss::tensor_stack<float const>(w.data(), e), y, ss::no_saved,
+                      scratch);
         });
   };
   ss::index_t const list[]{0, 3, -1, 9, 100};

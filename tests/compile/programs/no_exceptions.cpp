@@ -16,9 +16,9 @@ namespace ss = slicesort;
 namespace {
 
 std::jmp_buf back;
-ss::verdict last;
+ss::status last;
 
-void remember(ss::verdict const& v) {
+void remember(ss::status const& v) {
   last = v;
   std::longjmp(back, 1);
 }
@@ -51,7 +51,7 @@ bool bad_calls_reach_the_handler() {
     return fail("wrong message for a size");
   if (ss::shuffle<>::workspace_bytes<float>(ss::exec::dry_run{ss::exec::host{}}, {1, 4, -1}) ||
       !ss::shuffle<>::workspace_bytes<float>(ss::exec::dry_run{ss::exec::host{}}, {1, 4, 1}))
-    return fail("a wrong verdict on a size");
+    return fail("a wrong status on a size");
   static all_operators::tensor<float> z({1, 4, 1});
   for (float& v : z.values) v = 5;
   x.values = {4, 3, 2, 1};

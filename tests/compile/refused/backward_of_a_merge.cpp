@@ -9,14 +9,14 @@ namespace ss = slicesort;
 extern ss::tensor4<float const> w;
 extern ss::tensor4<float> dw;
 
-void call(ss::exec::host on, ss::merge_attention const& merge) {
+void call(ss::exec::host exec, ss::merge_attention const& merge) {
 #if defined(CORRECTED)
-  ss::softmax_attention<>{}.backward(on, w, {w, w, w}, w, {w}, {dw, dw, dw});
+  ss::softmax_attention<>{}.backward(exec, w, {w, w, w}, w, {w}, {dw, dw, dw});
   (void)merge;
 #elif defined(OF_backward)
-  merge.backward(on, w, {w, w, w}, w, {w}, {dw, dw, dw});
+  merge.backward(exec, w, {w, w, w}, w, {w}, {dw, dw, dw});
 #elif defined(OF_dry_run)
-  (void)merge.backward(ss::exec::dry_run{on}, w, w, dw);
+  (void)merge.backward(ss::exec::dry_run{exec}, w, w, dw);
 #else
   merge.backward(w, w, dw);
 #endif

@@ -8,12 +8,12 @@
 namespace ss = slicesort;
 
 void f(ss::tensor3<float> x) {
-  ss::exec::host const on;
+  ss::exec::host const exec;
   ss::slicing_sort<> const op;
 #ifdef CORRECTED
-  std::vector<unsigned char> scratch(op.workspace_bytes<float>(on, x.extents()));
+  std::vector<unsigned char> scratch(op.workspace_bytes<float>(exec, x.extents()));
 #else
-  std::vector<unsigned char> const scratch(op.workspace_bytes<float>(on, x.extents()));
+  std::vector<unsigned char> const scratch(op.workspace_bytes<float>(exec, x.extents()));
 #endif
-  op.forward(on, x, x, ss::no_saved, scratch);
+  op.forward(exec, x, x, ss::no_saved, scratch);
 }

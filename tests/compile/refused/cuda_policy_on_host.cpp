@@ -5,9 +5,9 @@
 void sort(slicesort::tensor3<float const> x, slicesort::tensor3<float> y,
           slicesort::workspace scratch) {
 #ifdef CORRECTED
-  slicesort::exec::host on;
+  slicesort::exec::host exec;
 #else
-  slicesort::exec::cuda on;
+  slicesort::exec::cuda exec;
 #endif
-  slicesort::slicing_sort<>{}.forward(on, x, y, slicesort::no_saved, scratch);
+  slicesort::slicing_sort<>{}.forward(exec, x, y, slicesort::no_saved, scratch);
 }

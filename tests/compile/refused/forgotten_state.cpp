@@ -19,24 +19,24 @@ extern ss::tensor4<float const> w;
 extern ss::tensor4<float> means;
 extern ss::tensor_stack<float const> factors;
 extern ss::workspace scratch;
-extern ss::exec::host on;
+extern ss::exec::host exec;
 
 void call() {
 #if defined(OF_slicing_sort)
-  ss::slicing_sort<>{}.forward(on, x, y STATE);
+  ss::slicing_sort<>{}.forward(exec, x, y STATE);
 #elif defined(OF_max_exchange)
-  ss::max_exchange{}.forward(on, x, y STATE);
+  ss::max_exchange{}.forward(exec, x, y STATE);
 #elif defined(OF_csp)
-  ss::csp<>{ss::group_size{2}}.forward(on, x, y STATE);
+  ss::csp<>{ss::group_size{2}}.forward(exec, x, y STATE);
 #elif defined(OF_multi_permutation)
-  ss::multi_permutation<>{3}.forward(on, x, ss::uniform_weights, y STATE);
+  ss::multi_permutation<>{3}.forward(exec, x, ss::uniform_weights, y STATE);
 #elif defined(OF_sparse_mix)
-  ss::sparse_mix<>{}.forward(on, x, factors, y STATE);
+  ss::sparse_mix<>{}.forward(exec, x, factors, y STATE);
 #elif defined(OF_softmax_attention)
-  ss::softmax_attention<>{}.forward(on, {w, w, w}, means STATE);
+  ss::softmax_attention<>{}.forward(exec, {w, w, w}, means STATE);
 #elif defined(OF_with_workspace)
-  ss::slicing_sort<>{}.forward(on, x, y STATE, scratch);
+  ss::slicing_sort<>{}.forward(exec, x, y STATE, scratch);
 #elif defined(OF_dry_run)
-  (void)ss::slicing_sort<>{}.forward(ss::exec::dry_run{on}, x, y STATE, scratch);
+  (void)ss::slicing_sort<>{}.forward(ss::exec::dry_run{exec}, x, y STATE, scratch);
 #endif
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: {aka 'slicesort::v0::verdict'}, declared with attribute 'nodiscard'
+// expect: {aka 'slicesort::v0::status'}, declared with attribute 'nodiscard'
 // flag: g++ -Werror=unused-result
 #include <slicesort/slicing_sort.hpp>
 

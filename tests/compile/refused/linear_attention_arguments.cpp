@@ -19,18 +19,18 @@ extern ss::tensor3<double const> w;
 extern ss::tensor3<float const> w;
 #endif
 
-void call(ss::exec::host on) {
+void call(ss::exec::host exec) {
   ss::linear_attention<ss::feature::random_exp> const op;
 #if defined(CORRECTED) || defined(OF_rank_of_w) || defined(OF_type_of_w)
-  op.forward(on, {x, x, x, w}, y, scratch);
-  op.backward(on, x, {x, x, x, w}, {y, y, y}, scratch);
+  op.forward(exec, {x, x, x, w}, y, scratch);
+  op.backward(exec, x, {x, x, x, w}, {y, y, y}, scratch);
 #elif defined(OF_forward)
-  op.forward(on, y, {x, x, x, w}, scratch);
+  op.forward(exec, y, {x, x, x, w}, scratch);
 #elif defined(OF_dry_run)
-  (void)op.forward(ss::exec::dry_run{on}, y, {x, x, x, w});
+  (void)op.forward(ss::exec::dry_run{exec}, y, {x, x, x, w});
 #elif defined(OF_backward)
-  op.backward(on, {x, x, x, w}, x, {y, y, y}, scratch);
+  op.backward(exec, {x, x, x, w}, x, {y, y, y}, scratch);
 #else
-  op.backward(on, x, {x, x, x, w}, y, {y, y, y}, scratch);
+  op.backward(exec, x, {x, x, x, w}, y, {y, y, y}, scratch);
 #endif
 }

@@ -6,9 +6,9 @@
 void sort(slicesort::tensor3<float const> x, slicesort::tensor3<float> y,
           slicesort::workspace scratch) {
 #ifdef CORRECTED
-  slicesort::exec::host const on;
+  slicesort::exec::host const exec;
 #else
-  int const on = 4;
+  int const exec = 4;
 #endif
-  slicesort::slicing_sort<>{}.forward(on, x, y, slicesort::no_saved, scratch);
+  slicesort::slicing_sort<>{}.forward(exec, x, y, slicesort::no_saved, scratch);
 }

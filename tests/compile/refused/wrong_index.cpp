@@ -22,18 +22,18 @@ extern ss::tensor3<row> perm;
 extern ss::slicing_sort<> sort;
 
 void call() {
-  ss::exec::host const on;
+  ss::exec::host const exec;
 #if defined(OF_slicing_sort) || defined(OF_signed)
-  sort.forward(on, x, y, {perm});
+  sort.forward(exec, x, y, {perm});
 #elif defined(OF_max_exchange)
-  ss::max_exchange{}.forward(on, x, y, {perm});
+  ss::max_exchange{}.forward(exec, x, y, {perm});
 #elif defined(OF_csp)
-  ss::csp<>{ss::group_size{2}}.forward(on, x, y, {perm});
+  ss::csp<>{ss::group_size{2}}.forward(exec, x, y, {perm});
 #elif defined(OF_multi_permutation)
-  ss::multi_permutation<>{3}.forward(on, x, ss::uniform_weights, y, {perm});
+  ss::multi_permutation<>{3}.forward(exec, x, ss::uniform_weights, y, {perm});
 #elif defined(OF_backward)
-  sort.backward(on, x, {perm}, y);
+  sort.backward(exec, x, {perm}, y);
 #elif defined(OF_without_braces)
-  sort.forward(on, x, y, perm);
+  sort.forward(exec, x, y, perm);
 #endif
 }

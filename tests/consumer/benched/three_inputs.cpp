@@ -17,24 +17,24 @@ struct gate {  // y = heads q k + v
     for (ss::index_t i = 0; i < q.extents().size(); ++i)
       y.data()[i] = T(heads * double(q.data()[i]) * double(k.data()[i]) + double(v.data()[i]));
   }
-  void forward(ss::bench::host const& on, ss::tensor3<float const> q, ss::tensor3<float const> k,
+  void forward(ss::bench::host const& exec, ss::tensor3<float const> q, ss::tensor3<float const> k,
                ss::tensor3<float const> v, ss::tensor3<float> y) const {
-    apply<float>(double(on.heads), q, k, v, y);
+    apply<float>(double(exec.heads), q, k, v, y);
   }
   std::vector<float> saved(ss::tensor3<float const> q, ss::tensor3<float const>,
                            ss::tensor3<float const>) const {
     return std::vector<float>(static_cast<std::size_t>(q.extents().size()));
   }
-  void forward(ss::bench::host const& on, ss::tensor3<float const> q, ss::tensor3<float const> k,
+  void forward(ss::bench::host const& exec, ss::tensor3<float const> q, ss::tensor3<float const> k,
                ss::tensor3<float const> v, ss::tensor3<float> y, std::vector<float>& state) const {
-    apply<float>(double(on.heads), q, k, v, y);
+    apply<float>(double(exec.heads), q, k, v, y);
     std::copy_n(k.data(), state.size(), state.begin());
   }
-  void backward(ss::bench::host const& on, ss::tensor3<float const> dy, ss::tensor3<float const> q,
-                ss::tensor3<float const>, ss::tensor3<float const>, ss::tensor3<float const>,
-                std::vector<float> const& k, ss::tensor3<float> dq, ss::tensor3<float> dk,
-                ss::tensor3<float> dv) const {
-    auto const heads = static_cast<float>(on.heads);
+  void backward(ss::bench::host const& exec, ss::tensor3<float const> dy,
+                ss::tensor3<float const> q, ss::tensor3<float const>, ss::tensor3<float const>,
+                ss::tensor3<float const>, std::vector<float> const& k, ss::tensor3<float> dq,
+                ss::tensor3<float> dk, ss::tensor3<float> dv) const {
+    auto const heads = static_cast<float>(exec.heads);
     for (std::size_t i = 0; i < k.size(); ++i) {
       dq.data()[i] = heads * dy.data()[i] * k[i];
       dk.data()[i] = heads * dy.data()[i] * q.data()[i];

@@ -38,9 +38,9 @@ std::string elsewhere(problem p, F const& f) {
 }
 void sort(problem const& p) {
   ss::slicing_sort<> const op;
-  ss::exec::host const on{};
-  guarded_workspace scratch(op.workspace_bytes<float>(on, p.x.extents()));
-  op.forward(on, p.x, p.y, {p.perm}, scratch.get(), {p.lengths});
+  ss::exec::host const exec{};
+  guarded_workspace scratch(op.workspace_bytes<float>(exec, p.x.extents()));
+  op.forward(exec, p.x, p.y, {p.perm}, scratch.get(), {p.lengths});
 }
 
 constexpr extents3 e{3, 20, 5};

@@ -27,22 +27,22 @@ struct cuda_exec {
 void run_mirrored(memory_image& image, std::function<void(CUstream_st*)> const& call);
 
 // Who multiplies the host's matrices is not asked about the device's.
-template <class Problem>
-auto forget_gemm(Problem& p) -> decltype(void(p.gemm)) {
+template <class Params>
+auto forget_gemm(Params& p) -> decltype(void(p.gemm)) {
   p.gemm = {};
 }
 inline void forget_gemm(...) {}
 
 // call(problem, workspace, stream) with a problem that lies on the device.
-template <class Problem, class Call>
-void mirrored(Problem problem, slicesort::workspace w, Call const& call) {
+template <class Params, class Call>
+void mirrored(Params problem, slicesort::workspace w, Call const& call) {
   memory_image image;
   for_each_view(problem, [&](auto& view, access use) { image.add(range_of(view), use); });
   image.add({static_cast<unsigned char*>(w.data), w.data == nullptr ? 0 : w.bytes},
             access::scratch);
   image.take();
   run_mirrored(image, [&](CUstream_st* stream) {
-    Problem moved = problem;
+    Params moved = problem;
     forget_gemm(moved);
     for_each_view(moved, [&](auto& view, access) { move_to(view, image.moved(view.data())); });
     call(moved, slicesort::workspace{image.moved(w.data), w.bytes}, stream);
@@ -59,23 +59,23 @@ template <class Op>
 struct implementation<Op, support::mirror_backend> {
   using remote = implementation<Op, support::remote_backend>;
 
-  static void check(support::cuda_exec on, detail::checker& c) {
-    remote::check({nullptr, on.tune}, c);
+  static void check(support::cuda_exec exec, detail::checker& c) {
+    remote::check({nullptr, exec.tune}, c);
   }
   template <class T>
-  static void plan(support::cuda_exec on, typename Op::shape const& s, detail::arena& a) {
-    remote::template plan<T>({nullptr, on.tune}, s, a);
+  static void plan(support::cuda_exec exec, typename Op::shape const& s, detail::arena& a) {
+    remote::template plan<T>({nullptr, exec.tune}, s, a);
   }
-  template <class Problem>
-  static void forward(support::cuda_exec on, Problem const& p, workspace w) {
-    support::mirrored(p, w, [&](Problem const& there, workspace scratch, CUstream_st* stream) {
-      remote::forward({stream, on.tune}, there, scratch);
+  template <class Params>
+  static void forward(support::cuda_exec exec, Params const& p, workspace w) {
+    support::mirrored(p, w, [&](Params const& there, workspace scratch, CUstream_st* stream) {
+      remote::forward({stream, exec.tune}, there, scratch);
     });
   }
-  template <class Problem>
-  static void backward(support::cuda_exec on, Problem const& p, workspace w) {
-    support::mirrored(p, w, [&](Problem const& there, workspace scratch, CUstream_st* stream) {
-      remote::backward({stream, on.tune}, there, scratch);
+  template <class Params>
+  static void backward(support::cuda_exec exec, Params const& p, workspace w) {
+    support::mirrored(p, w, [&](Params const& there, workspace scratch, CUstream_st* stream) {
+      remote::backward({stream, exec.tune}, there, scratch);
     });
   }
 };

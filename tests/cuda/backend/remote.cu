@@ -31,7 +31,7 @@ struct chosen_tuning {
 };
 class choice {
  public:
-  explicit choice(on_stream on) : before_(chosen) { chosen = on.tune; }
+  explicit choice(on_stream exec) : before_(chosen) { chosen = exec.tune; }
   ~choice() { chosen = before_; }
   choice(choice const&) = delete;
   choice& operator=(choice const&) = delete;
@@ -40,7 +40,7 @@ class choice {
   tuner before_;
 };
 
-auto policy(on_stream on) { return ss::exec::cuda{on.stream}.tune(chosen_tuning{}); }
+auto policy(on_stream exec) { return ss::exec::cuda{exec.stream}.tune(chosen_tuning{}); }
 
 template <class Op>
 using backend = ss::detail::implementation<Op, ss::detail::cuda_backend>;
@@ -48,29 +48,29 @@ using backend = ss::detail::implementation<Op, ss::detail::cuda_backend>;
 }  // namespace
 
 #if defined(SLICESORT_TEST_FIRST)
-ss::verdict remote_check(on_stream on) {
+ss::status remote_check(on_stream exec) {
   ss::detail::checker c("the stream");
-  backend<ss::detail::max_exchange_op>::check(policy(on), c);
+  backend<ss::detail::max_exchange_op>::check(policy(exec), c);
   return c.result();
 }
 #endif
 
 template <class Op, class T>
-std::size_t remote_bytes(on_stream on, typename Op::shape const& s) {
-  choice const scope(on);
+std::size_t remote_bytes(on_stream exec, typename Op::shape const& s) {
+  choice const scope(exec);
   ss::detail::arena a;
-  backend<Op>::template plan<T>(policy(on), s, a);
+  backend<Op>::template plan<T>(policy(exec), s, a);
   return a.bytes();
 }
-template <class Op, class Problem>
-void remote_forward(on_stream on, Problem const& p, ss::workspace w) {
-  choice const scope(on);
-  backend<Op>::forward(policy(on), p, w);
+template <class Op, class Params>
+void remote_forward(on_stream exec, Params const& p, ss::workspace w) {
+  choice const scope(exec);
+  backend<Op>::forward(policy(exec), p, w);
 }
-template <class Op, class Problem>
-void remote_backward(on_stream on, Problem const& p, ss::workspace w) {
-  choice const scope(on);
-  backend<Op>::backward(policy(on), p, w);
+template <class Op, class Params>
+void remote_backward(on_stream exec, Params const& p, ss::workspace w) {
+  choice const scope(exec);
+  backend<Op>::backward(policy(exec), p, w);
 }
 
 using namespace slicesort;

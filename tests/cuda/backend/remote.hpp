@@ -31,13 +31,13 @@ struct on_stream {
   tuner tune{};
 };
 
-slicesort::verdict remote_check(on_stream on);
+slicesort::status remote_check(on_stream exec);
 template <class Op, class T>
-std::size_t remote_bytes(on_stream on, typename Op::shape const& s);
-template <class Op, class Problem>
-void remote_forward(on_stream on, Problem const& p, slicesort::workspace w);
-template <class Op, class Problem>
-void remote_backward(on_stream on, Problem const& p, slicesort::workspace w);
+std::size_t remote_bytes(on_stream exec, typename Op::shape const& s);
+template <class Op, class Params>
+void remote_forward(on_stream exec, Params const& p, slicesort::workspace w);
+template <class Op, class Params>
+void remote_backward(on_stream exec, Params const& p, slicesort::workspace w);
 
 // Has the arena count, or carve, the same number of bytes as the walk that said `bytes`.
 inline void take_all(slicesort::detail::arena& a, std::size_t bytes) {
@@ -52,20 +52,20 @@ namespace detail {
 
 template <class Op>
 struct implementation<Op, support::remote_backend> {
-  static void check(support::on_stream on, detail::checker& c) {
-    c.fail(support::remote_check(on));
+  static void check(support::on_stream exec, detail::checker& c) {
+    c.fail(support::remote_check(exec));
   }
   template <class T>
-  static void plan(support::on_stream on, typename Op::shape const& s, detail::arena& a) {
-    support::take_all(a, support::remote_bytes<Op, T>(on, s));
+  static void plan(support::on_stream exec, typename Op::shape const& s, detail::arena& a) {
+    support::take_all(a, support::remote_bytes<Op, T>(exec, s));
   }
-  template <class Problem>
-  static void forward(support::on_stream on, Problem const& p, workspace w) {
-    support::remote_forward<Op>(on, p, w);
+  template <class Params>
+  static void forward(support::on_stream exec, Params const& p, workspace w) {
+    support::remote_forward<Op>(exec, p, w);
   }
-  template <class Problem>
-  static void backward(support::on_stream on, Problem const& p, workspace w) {
-    support::remote_backward<Op>(on, p, w);
+  template <class Params>
+  static void backward(support::on_stream exec, Params const& p, workspace w) {
+    support::remote_backward<Op>(exec, p, w);
   }
 };
 

@@ -80,8 +80,8 @@ void move_to(ss::basic_index_tensor3<Const>& v, void* data) {
 // The views of a problem are its fields of the kinds above, and those of arrays and aggregates
 // within it. What cannot be written through is read, all else is written.
 
-template <class Problem, class F>
-void for_each_view(Problem& problem, F const& f);
+template <class Params, class F>
+void for_each_view(Params& problem, F const& f);
 
 // Views without data stand for what a call does without.
 template <class T, template <class> class View, class F>
@@ -103,9 +103,9 @@ void for_each_view(std::array<T, N>& list, F const& f) {
 }
 
 // f(view, access) for every view of a problem.
-template <class Problem, class F>
-void for_each_view(Problem& problem, F const& f) {
-  if constexpr (has_fields<Problem>)
+template <class Params, class F>
+void for_each_view(Params& problem, F const& f) {
+  if constexpr (has_fields<Params>)
     with_fields(problem, [&](auto&... field) { (for_each_view(field, f), ...); });
   else
     (void)problem, (void)f;

@@ -27,7 +27,7 @@ complaints = []
 shared = None
 for library in sys.argv[1:]:
     defined = symbols(library, "--defined-only")
-    complaints += [f"{library}: a kernel is visible: {name}" for name in defined if "run_body" in name and "cuda_grid" not in name]
+    complaints += [f"{library}: a kernel is visible: {name}" for name in defined if "run_kernel" in name and "cuda_grid" not in name]
     if "sort_column" not in defined:
         complaints.append(f"{library}: sort_column is not there")
     ours = {name for name in defined if "slicesort" in name}

@@ -15,10 +15,10 @@ namespace ss = slicesort;
 
 int sort_here(float const* x, float* y, int* rows, int length, char*) {
   ss::slicing_sort<ss::descending> const op;
-  ss::exec::host const on{};
+  ss::exec::host const exec{};
   ss::extents3 const e{1, length, 1};
   ss::scratch memory;
-  op.forward(on, ss::tensor3<float const>(x, e), ss::tensor3<float>(y, e),
+  op.forward(exec, ss::tensor3<float const>(x, e), ss::tensor3<float>(y, e),
              {ss::tensor3<std::int32_t>(rows, e)}, memory);
   return 0;
 }

@@ -19,16 +19,16 @@ struct device_memory {
 
 void sort_column(float const* x, float* y, int* rows, int length) {
   ss::slicing_sort<ss::descending> const op;
-  ss::exec::cuda const on{};
+  ss::exec::cuda const exec{};
   ss::extents3 const e{1, length, 1};
   // Asked before anything is allocated: without a device this is what fails.
-  std::size_t const scratch_bytes = op.workspace_bytes<float>(on, e);
+  std::size_t const scratch_bytes = op.workspace_bytes<float>(exec, e);
   std::size_t const bytes = static_cast<std::size_t>(length) * 4;
   device_memory const values(bytes), perm(bytes), scratch(scratch_bytes);
   (void)cudaMemcpy(values.data, x, bytes, cudaMemcpyHostToDevice);
   ss::tensor3<float> const view(static_cast<float*>(values.data), e);
   ss::tensor3<std::int32_t> const saved(static_cast<std::int32_t*>(perm.data), e);
-  op.forward(on, view, view, {saved}, {scratch.data, scratch_bytes});
+  op.forward(exec, view, view, {saved}, {scratch.data, scratch_bytes});
   (void)cudaMemcpy(y, values.data, bytes, cudaMemcpyDeviceToHost);
   (void)cudaMemcpy(rows, perm.data, bytes, cudaMemcpyDeviceToHost);
 }

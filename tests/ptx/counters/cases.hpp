@@ -60,7 +60,7 @@ void for_each_column_read(ss::extents3 e, ss::index_t samples, F const& f) {
 template <class Exec>
 class cases {
  public:
-  cases(Exec on, memory_source memory) : on_(on), memory_(memory) {
+  cases(Exec exec, memory_source memory) : exec_(exec), memory_(memory) {
     // The shapes of bench/cases/cuda/settings.hpp.
     auto const shape = [](ss::index_t n) {
       return ss::extents3{n <= 64 ? 2048 : n <= 1024 ? 128 : n <= 4096 ? 32 : 16, n, 512};
@@ -185,8 +185,8 @@ class cases {
     auto const x = normal<T>(e, 1);
     auto const y = zeros<T>(e.length * e.channels);
     auto const perm = zeros<std::uint16_t>(e.length * e.channels);
-    auto const work = scratch(op.workspace_bytes<T>(on_, e));
-    op.forward(on_, const_view(x, e), view(y, e), {view(perm, e)}, work.scratch());
+    auto const work = scratch(op.workspace_bytes<T>(exec_, e));
+    op.forward(exec_, const_view(x, e), view(y, e), {view(perm, e)}, work.scratch());
     return e.size();
   }
   template <class T>
@@ -195,8 +195,8 @@ class cases {
     auto const dy = normal<T>(e, 1);
     auto const dx = zeros<T>(e.length * e.channels);
     auto const perm = permutations(e);
-    auto const work = scratch(op.workspace_bytes<T>(on_, e));
-    op.backward(on_, const_view(dy, e), {const_view(perm, e)}, view(dx, e), work.scratch());
+    auto const work = scratch(op.workspace_bytes<T>(exec_, e));
+    op.backward(exec_, const_view(dy, e), {const_view(perm, e)}, view(dx, e), work.scratch());
     return e.size();
   }
 
@@ -208,8 +208,8 @@ class cases {
     auto const x = normal<T>(e, e.batch);
     auto const y = zeros<T>(e.size());
     auto const order = zeros<std::uint8_t>(saved.size());
-    auto const work = scratch(op.template workspace_bytes<T>(on_, e));
-    op.forward(on_, const_view(x, e), view(y, e), {view(order, saved)}, work.scratch());
+    auto const work = scratch(op.template workspace_bytes<T>(exec_, e));
+    op.forward(exec_, const_view(x, e), view(y, e), {view(order, saved)}, work.scratch());
     return e.size();
   }
 
@@ -232,15 +232,15 @@ class cases {
     auto const x = zeros<T>(one), y = zeros<T>(one), dy = zeros<T>(one);
     auto const w = zeros<T>(factors * e.length * links), dw = zeros<T>(factors * e.length * links);
     auto const states = zeros<T>((factors - 1) * one);
-    auto const work = scratch(op.template workspace_bytes<T>(on_, e, of_weights));
+    auto const work = scratch(op.template workspace_bytes<T>(exec_, e, of_weights));
     ss::tensor_stack<T const> const by = stack(w, of_weights);
     ss::tensor_stack<T> const kept = stack(states, of_states);
     if (direction == "forward")
-      op.forward(on_, const_view(x, e), by, view(y, e), {kept}, work.scratch());
+      op.forward(exec_, const_view(x, e), by, view(y, e), {kept}, work.scratch());
     else if (direction == "forward_values")
-      op.forward(on_, const_view(x, e), by, view(y, e), ss::no_saved, work.scratch());
+      op.forward(exec_, const_view(x, e), by, view(y, e), ss::no_saved, work.scratch());
     else
-      op.backward(on_, const_view(dy, e), const_view(x, e), by, {ss::tensor_stack<T const>(kept)},
+      op.backward(exec_, const_view(dy, e), const_view(x, e), by, {ss::tensor_stack<T const>(kept)},
                   view(y, e), stack(dw, of_weights), work.scratch());
     return e.size();
   }
@@ -257,12 +257,12 @@ class cases {
     ss::tensor4<float> const state(numbers.place(), {e.batch, heads, e.length, 2});
     ss::attention_inputs<T> const in{split(q), split(k), split(v)};
     ss::extents4 const each = split(q).extents();
-    auto const work = scratch(op.workspace_bytes<T>(on_, each, each));
+    auto const work = scratch(op.workspace_bytes<T>(exec_, each, each));
     if (backward)
-      op.backward(on_, split(dy), in, split(y), {state}, {split(dq), split(dk), split(dv)},
+      op.backward(exec_, split(dy), in, split(y), {state}, {split(dq), split(dk), split(dv)},
                   work.scratch());
     else
-      op.forward(on_, in, split(y), {state}, work.scratch());
+      op.forward(exec_, in, split(y), {state}, work.scratch());
     return e.size();
   }
 
@@ -278,12 +278,12 @@ class cases {
     auto const y = zeros<T>(e.size());
     auto const split = [&](array<T> const& a) { return ss::split_heads(view(a, e), heads); };
     ss::extents4 const each = split(q).extents();
-    auto const work = scratch(op.template workspace_bytes<T>(on_, each, each));
-    op.forward(on_, {split(q), split(k), split(v)}, split(y), work.scratch());
+    auto const work = scratch(op.template workspace_bytes<T>(exec_, each, each));
+    op.forward(exec_, {split(q), split(k), split(v)}, split(y), work.scratch());
     return e.size();
   }
 
-  Exec on_;
+  Exec exec_;
   memory_source memory_;
   std::map<std::string, std::function<ss::index_t()>> all_;
 };

@@ -31,7 +31,7 @@ void* map_zeros(std::size_t bytes, void*& place) {
 }
 
 void print(counted_launch const& l, ptx::kernel const& kernel) {
-  std::printf("launch\t%s\t%s\t%lld\t%lld\t%d\t%d\t%zu\n", l.body.c_str(), l.kernel.c_str(),
+  std::printf("launch\t%s\t%s\t%lld\t%lld\t%d\t%d\t%zu\n", l.kernel.c_str(), l.kernel.c_str(),
               static_cast<long long>(l.blocks), static_cast<long long>(l.counted), l.threads,
               l.cluster, l.shared);
   auto const number = [](char const* name, std::uint64_t value) {

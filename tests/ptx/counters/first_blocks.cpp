@@ -44,21 +44,21 @@ void* memory_at(void const* place) {
 }
 
 recorder::recorder(ptx::module& kernels) : kernels_(kernels) {
-  // void run_body<some_body<..> >(some_body<..>, long)
+  // void run_kernel<some_kernel<..> >(some_kernel<..>, long)
   for (std::string const& kernel : kernels.kernels()) {
-    std::string const text = short_name(kernel.c_str()), before = "void run_body<";
+    std::string const text = short_name(kernel.c_str()), before = "void run_kernel<";
     if (text.compare(0, before.size(), before) != 0) continue;
-    std::string body = text.substr(before.size(), text.rfind(">(") - before.size());
-    if (body.back() == ' ') body.pop_back();
-    bodies_.emplace_back(body, kernel);
+    std::string kernel = text.substr(before.size(), text.rfind(">(") - before.size());
+    if (kernel.back() == ' ') kernel.pop_back();
+    kernels_.emplace_back(kernel, kernel);
   }
 }
 
-void recorder::run(char const* name, void const* body, std::size_t bytes, counted_launch launch) {
-  launch.body = short_name(name);
-  for (auto const& [of, kernel] : bodies_)
-    if (of == launch.body) launch.kernel = kernel;
-  if (launch.kernel.empty()) throw std::runtime_error("no kernel runs " + launch.body);
+void recorder::run(char const* name, void const* kernel, std::size_t bytes, counted_launch launch) {
+  launch.kernel = short_name(name);
+  for (auto const& [of, kernel] : kernels_)
+    if (of == launch.kernel) launch.kernel = kernel;
+  if (launch.kernel.empty()) throw std::runtime_error("no kernel runs " + launch.kernel);
   ptx::kernel const& kernel = kernels_.get(launch.kernel);
 
   ptx::launch how;
@@ -68,12 +68,12 @@ void recorder::run(char const* name, void const* body, std::size_t bytes, counte
   how.shared_bytes = launch.shared;
   how.watched.count_memory = true;
   how.parameters.resize(kernel.parameter_bytes);
-  // The body, and the number of the first block, which is 0.
+  // The kernel, and the number of the first block, which is 0.
   if (kernel.parameters.size() != 2 || kernel.parameters[0].bytes != bytes)
-    throw std::runtime_error(launch.body + " is of other sources than the PTX");
-  std::memcpy(how.parameters.data() + kernel.parameters[0].offset, body, bytes);
+    throw std::runtime_error(launch.kernel + " is of other sources than the PTX");
+  std::memcpy(how.parameters.data() + kernel.parameters[0].offset, kernel, bytes);
   std::string const refused = refusal(kernel, how, ptx::sm_90, ptx::sm_90.shared_opt_in);
-  if (!refused.empty()) throw std::runtime_error(launch.body + ": " + refused);
+  if (!refused.empty()) throw std::runtime_error(launch.kernel + ": " + refused);
   launch.counts = ptx::run(kernel, how);
   launches_.push_back(std::move(launch));
 }

@@ -34,7 +34,7 @@ namespace ss = slicesort;
 
 // What a launch was to be, and what its first blocks did.
 struct counted_launch {
-  std::string body;  // demangled, without namespaces
+  std::string kernel;  // demangled, without namespaces
   std::string kernel;
   ss::index_t blocks, counted;
   int threads, cluster;
@@ -47,18 +47,18 @@ class recorder {
  public:
   explicit recorder(ptx::module& kernels);
 
-  // The kernel is run_body<Body>, with a Body of so many bytes; `name` is the type's.
-  void run(char const* name, void const* body, std::size_t bytes, counted_launch launch);
+  // The kernel is run_kernel<Kernel>, with a Kernel of so many bytes; `name` is the type's.
+  void run(char const* name, void const* kernel, std::size_t bytes, counted_launch launch);
 
   std::vector<counted_launch> const& launches() const { return launches_; }
 
  private:
   ptx::module& kernels_;
-  std::vector<std::pair<std::string, std::string>> bodies_;  // and the mangled kernel
+  std::vector<std::pair<std::string, std::string>> kernels_;  // and the mangled kernel
   std::vector<counted_launch> launches_;
 };
 
-// slicesort::v0::detail::some_body<...> without the namespaces, which depend on the compiler.
+// slicesort::v0::detail::some_kernel<...> without the namespaces, which depend on the compiler.
 std::string short_name(char const* mangled);
 
 // The memory behind a place.
@@ -78,7 +78,7 @@ struct first_blocks {
 
 class counting_grid {
  public:
-  explicit counting_grid(first_blocks on) : to_(on.to) {}
+  explicit counting_grid(first_blocks exec) : to_(exec.to) {}
 
   static constexpr ss::device_info info() {
     auto const h200 = ptx::sm_90;
@@ -89,27 +89,27 @@ class counting_grid {
     return defaults;
   }
   bool clusters() const { return true; }
-  bool multiply(ss::detail::gemm_rule const&, ss::gemm_call const&) const {
+  bool multiply(ss::detail::gemm_callback const&, ss::gemm_call const&) const {
     throw std::logic_error("no case here multiplies by a BLAS");
   }
 
-  template <class Body>
-  void run(Body const& body, ss::index_t blocks, int threads, int cluster = 1) const {
+  template <class Kernel>
+  void run(Kernel const& kernel, ss::index_t blocks, int threads, int cluster = 1) const {
     counted_launch launch{};
     launch.blocks = blocks;
     launch.counted = std::min<ss::index_t>(blocks, cluster);
     launch.threads = threads;
     launch.cluster = cluster;
-    launch.shared = ss::detail::shared_bytes(body);
-    to_->run(typeid(Body).name(), &body, sizeof(Body), launch);
+    launch.shared = ss::detail::shared_bytes(kernel);
+    to_->run(typeid(Kernel).name(), &kernel, sizeof(Kernel), launch);
   }
 
  private:
   recorder* to_;
 };
 
-template <class Problem>
-Problem in_memory(Problem problem) {
+template <class Params>
+Params in_memory(Params problem) {
   support::for_each_view(
       problem, [](auto& view, support::access) { support::move_to(view, memory_at(view.data())); });
   return problem;
@@ -128,17 +128,17 @@ template <class Op>
 struct implementation<Op, counting::backend> {
   static void check(counting::first_blocks, detail::checker&) {}
   template <class T>
-  static auto plan(counting::first_blocks on, typename Op::shape const& s, detail::arena& a) {
-    return device_implementation<Op>::template plan<T>(counting::counting_grid(on), s, a);
+  static auto plan(counting::first_blocks exec, typename Op::shape const& s, detail::arena& a) {
+    return device_implementation<Op>::template plan<T>(counting::counting_grid(exec), s, a);
   }
-  template <class Problem>
-  static void forward(counting::first_blocks on, Problem const& p, workspace w) {
-    device_implementation<Op>::forward(counting::counting_grid(on), counting::in_memory(p),
+  template <class Params>
+  static void forward(counting::first_blocks exec, Params const& p, workspace w) {
+    device_implementation<Op>::forward(counting::counting_grid(exec), counting::in_memory(p),
                                        counting::in_memory(w));
   }
-  template <class Problem>
-  static void backward(counting::first_blocks on, Problem const& p, workspace w) {
-    device_implementation<Op>::backward(counting::counting_grid(on), counting::in_memory(p),
+  template <class Params>
+  static void backward(counting::first_blocks exec, Params const& p, workspace w) {
+    device_implementation<Op>::backward(counting::counting_grid(exec), counting::in_memory(p),
                                         counting::in_memory(w));
   }
 };

@@ -36,8 +36,8 @@ class checker {
 
   bool reads_memory() const { return reads_memory_; }
 
-  verdict const& result() const { return verdict_; }
-  bool ok() const { return static_cast<bool>(verdict_); }
+  status const& result() const { return status_; }
+  bool ok() const { return static_cast<bool>(status_); }
 
   // Records the first failure. `format` follows printf and starts at the argument's name.
 #if defined(__GNUC__)
@@ -46,19 +46,19 @@ class checker {
   void
   fail(error_kind kind, char const* format, ...) {
     if (!ok()) return;
-    verdict_.kind = kind;
-    int const used = std::snprintf(verdict_.message, sizeof verdict_.message, "%s: ", op_);
-    if (used < 0 || static_cast<std::size_t>(used) >= sizeof verdict_.message) return;
+    status_.kind = kind;
+    int const used = std::snprintf(status_.message, sizeof status_.message, "%s: ", op_);
+    if (used < 0 || static_cast<std::size_t>(used) >= sizeof status_.message) return;
     std::va_list args;
     va_start(args, format);
-    std::vsnprintf(verdict_.message + used,
-                   sizeof verdict_.message - static_cast<std::size_t>(used), format, args);
+    std::vsnprintf(status_.message + used, sizeof status_.message - static_cast<std::size_t>(used),
+                   format, args);
     va_end(args);
   }
 
-  // Adopts the verdict of another check.
-  void fail(verdict const& v) {
-    if (ok()) verdict_ = v;
+  // Adopts the status of another check.
+  void fail(status const& v) {
+    if (ok()) status_ = v;
   }
 
   // The rules of a single view: extents are not negative; their product and every offset fit in
@@ -271,7 +271,7 @@ class checker {
 
   char const* op_;
   bool reads_memory_;
-  verdict verdict_;
+  status status_;
   view_list<most_views> tensors_;
   view_list<most_lists> lengths_;
 };

@@ -11,7 +11,7 @@
 SLICESORT_DETAIL_BEGIN
 
 // Multiplies matrices for a caller's BLAS. Null selects the library's own loops.
-struct gemm_rule {
+struct gemm_callback {
   void const* self = nullptr;
   bool (*evaluate)(void const* self, CUstream_st* stream, gemm_call const& call) = nullptr;
 

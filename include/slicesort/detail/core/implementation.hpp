@@ -40,9 +40,9 @@ inline constexpr bool is_dry_run = false;
 template <class Exec>
 inline constexpr bool is_dry_run<exec::dry_run<Exec>> = true;
 
-// Results of a call, and of a question for a size. Those of a dry run are the verdict.
+// Results of a call, and of a question for a size. Those of a dry run are the status.
 template <class Exec, class Result = void>
-using outcome = std::conditional_t<is_dry_run<Exec>, verdict, Result>;
+using outcome = std::conditional_t<is_dry_run<Exec>, status, Result>;
 template <class Exec>
 using outcome_size = outcome<Exec, std::size_t>;
 

@@ -48,19 +48,19 @@ struct device_implementation<csp_op<Aligned>> {
     if (e.empty()) return;
     arena a(w);
     layout<T> const m(a, grid, p.shape());
-    csp_shifts const shifts = upload_shifts(grid, p.rule, e, m.shifts);
-    if (p.rule.group == 1) {
+    csp_shifts const shifts = upload_shifts(grid, p.config, e, m.shifts);
+    if (p.config.group == 1) {
       move_rows(grid, column_transfer<T>{p.x, p.y, true, grad_mode::overwrite},
-                groups_of(p.rule, e, shifts, p.lengths), {}, m.permute);
+                groups_of(p.config, e, shifts, p.lengths), {}, m.permute);
       return;
     }
-    groups_view<T> job{groups_of(p.rule, e, shifts, p.lengths), p.x, p.y, {}, {}};
+    groups_view<T> job{groups_of(p.config, e, shifts, p.lengths), p.x, p.y, {}, {}};
     if (p.saving) job.order = group_rows(p.order);
     if constexpr (Aligned) {
-      job.destinations = destinations_in(m.destinations, e, p.rule.group);
+      job.destinations = destinations_in(m.destinations, e, p.config.group);
       groups_view<T> reference = job;
-      reference.groups = groups_of(p.rule, {e.batch, e.length, 1}, {}, p.lengths);
-      reference.x = {p.x.data() + p.x.offset(0, 0, p.rule.reference), reference.groups.extents,
+      reference.groups = groups_of(p.config, {e.batch, e.length, 1}, {}, p.lengths);
+      reference.x = {p.x.data() + p.x.offset(0, 0, p.config.reference), reference.groups.extents,
                      p.x.strides()};
       reference.y = {};
       reference.order = job.destinations;
@@ -68,7 +68,7 @@ struct device_implementation<csp_op<Aligned>> {
       sort_groups(grid, reference, {}, m.reference);
     }
     bool const overwriting = shifts.shifting && p.x.data() == p.y.data();
-    csp_shifting const shifting{shifts.shifting, p.rule};
+    csp_shifting const shifting{shifts.shifting, p.config};
     if (!overwriting || m.copy == nullptr) return sort_groups(grid, job, shifting, m.sort);
 
     bool const adjacent = rows_are_adjacent(p.x.strides());
@@ -92,12 +92,12 @@ struct device_implementation<csp_op<Aligned>> {
     if (e.empty()) return;
     arena a(w);
     layout<T> const m(a, grid, p.shape());
-    csp_shifts const shifts = upload_shifts(grid, p.rule, e, m.shifts);
-    csp_groups const groups = groups_of(p.rule, e, shifts, p.lengths);
-    if (p.rule.group != 2 || shifts.shifting)
+    csp_shifts const shifts = upload_shifts(grid, p.config, e, m.shifts);
+    csp_groups const groups = groups_of(p.config, e, shifts, p.lengths);
+    if (p.config.group != 2 || shifts.shifting)
       return move_rows(grid, column_transfer<T>{p.dy, p.dx, false, p.mode}, groups,
                        group_rows(p.order), m.permute);
-    return_pairs_body<T> pairs{};
+    return_pairs_kernel<T> pairs{};
     pairs.groups = groups;
     pairs.in = p.dy;
     pairs.out = p.dx;
@@ -144,12 +144,12 @@ struct device_implementation<csp_op<Aligned>> {
     }
   };
 
-  static csp_groups groups_of(csp_rule const& rule, extents3 e, csp_shifts const& shifts,
+  static csp_groups groups_of(csp_config const& config, extents3 e, csp_shifts const& shifts,
                               tensor1<index_t const> lengths) {
     csp_groups groups{};
     groups.extents = e;
-    groups.group = rule.group;
-    groups.by_group = row_division(rule.group);
+    groups.group = config.group;
+    groups.by_group = row_division(config.group);
     groups.shifts = shifts.all;
     groups.uniform_shift = shifts.first;
     groups.descending = shifts.descending;

@@ -27,14 +27,14 @@ SLICESORT_DETAIL_BEGIN
 template <bool Aligned>
 struct host_implementation<csp_op<Aligned>> {
   template <class T>
-  static void plan(host_exec const& on, csp_shape const& s, arena& a) {
-    (void)csp_layout<T>(a, on, s, Aligned);
+  static void plan(host_exec const& exec, csp_shape const& s, arena& a) {
+    (void)csp_layout<T>(a, exec, s, Aligned);
   }
 
   template <class T>
-  static void forward(host_exec const& on, csp_forward<T> const& p, workspace w);
+  static void forward(host_exec const& exec, csp_forward<T> const& p, workspace w);
   template <class T>
-  static void backward(host_exec const& on, csp_backward<T> const& p, workspace w);
+  static void backward(host_exec const& exec, csp_backward<T> const& p, workspace w);
 };
 
 // Saves rows past the valid ones, which stay in place. A byte of bits that also has a valid pair is
@@ -61,17 +61,17 @@ inline void save_rest(index_tensor3 order, column_chunk b, index_t valid, index_
 // Not in the class: a program can have them compiled in one place (`extern template`).
 template <bool Aligned>
 template <class T>
-void host_implementation<csp_op<Aligned>>::forward(host_exec const& on, csp_forward<T> const& p,
+void host_implementation<csp_op<Aligned>>::forward(host_exec const& exec, csp_forward<T> const& p,
                                                    workspace w) {
   extents3 const e = p.x.extents();
   if (e.empty()) return;
   arena a(w);
-  csp_layout<T> m(a, on, p.shape(), Aligned);
-  m.ask_policies(p.rule, e);
-  csp_kernels<T> const use(chosen_isa(on.instructions));
-  if constexpr (Aligned) align_groups(on, p, m, use);
-  index_t const group = p.rule.group, unshifted = exchange_unshifted_pairs(on, p, m, use);
-  for_each_column_chunk(on, e, [&](unsigned slot, column_chunk b) {
+  csp_layout<T> m(a, exec, p.shape(), Aligned);
+  m.ask_policies(p.config, e);
+  csp_kernels<T> const use(chosen_isa(exec.instructions));
+  if constexpr (Aligned) align_groups(exec, p, m, use);
+  index_t const group = p.config.group, unshifted = exchange_unshifted_pairs(exec, p, m, use);
+  for_each_column_chunk(exec, e, [&](unsigned slot, column_chunk b) {
     csp_task_memory<T> const memory = m.tasks[slot];
     csp_tile<T> t = m.tile_of(p.x, p.y, b, group, p.lengths, memory.tile, csp_step::forward);
     if (p.saving) m.add_order(t, p.order, p.order.data(), b);
@@ -90,18 +90,18 @@ void host_implementation<csp_op<Aligned>>::forward(host_exec const& on, csp_forw
 
 template <bool Aligned>
 template <class T>
-void host_implementation<csp_op<Aligned>>::backward(host_exec const& on, csp_backward<T> const& p,
+void host_implementation<csp_op<Aligned>>::backward(host_exec const& exec, csp_backward<T> const& p,
                                                     workspace w) {
   extents3 const e = p.dy.extents();
   if (e.empty()) return;
   arena a(w);
-  csp_layout<T> m(a, on, p.shape(), Aligned);
-  m.ask_policies(p.rule, e);
-  csp_kernels<T> const use(chosen_isa(on.instructions));
-  index_t const unshifted = exchange_unshifted_pairs(on, p, m, use);
-  for_each_column_chunk(on, e, [&](unsigned slot, column_chunk b) {
+  csp_layout<T> m(a, exec, p.shape(), Aligned);
+  m.ask_policies(p.config, e);
+  csp_kernels<T> const use(chosen_isa(exec.instructions));
+  index_t const unshifted = exchange_unshifted_pairs(exec, p, m, use);
+  for_each_column_chunk(exec, e, [&](unsigned slot, column_chunk b) {
     csp_tile<T> t =
-        m.tile_of(p.dy, p.dx, b, p.rule.group, p.lengths, m.tasks[slot].tile, csp_step::backward);
+        m.tile_of(p.dy, p.dx, b, p.config.group, p.lengths, m.tasks[slot].tile, csp_step::backward);
     m.add_order(t, p.order, const_cast<void*>(p.order.data()), b);
     t.mode = p.mode;
     if (b.channel >= unshifted) use.move_csp_tile(t, csp_step::backward);

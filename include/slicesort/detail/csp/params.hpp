@@ -11,7 +11,7 @@ SLICESORT_DETAIL_BEGIN
 
 // The policies of a call. They are asked on the host, for every channel: they need not be device
 // code.
-struct csp_rule {
+struct csp_config {
   index_t group;           // rows of a group, 1..max(length, 1)
   index_t reference = -1;  // the channel that groups are aligned to, which is not shifted; -1: they
                            // are not
@@ -52,28 +52,28 @@ template <class T>
 struct csp_forward {
   using element = T;
   static constexpr char const* name = "csp.forward";
-  csp_rule rule;
+  csp_config config;
   tensor3<T const> x;
   tensor3<T> y;
   index_tensor3 order;
   bool saving;  // whether order is written
   tensor1<index_t const> lengths;
 
-  csp_shape shape() const { return {x.extents(), rule.group}; }
+  csp_shape shape() const { return {x.extents(), config.group}; }
 };
 
 template <class T>
 struct csp_backward {
   using element = T;
   static constexpr char const* name = "csp.backward";
-  csp_rule rule;
+  csp_config config;
   tensor3<T const> dy;
   const_index_tensor3 order;
   tensor3<T> dx;
   grad_mode mode;
   tensor1<index_t const> lengths;
 
-  csp_shape shape() const { return {dy.extents(), rule.group}; }
+  csp_shape shape() const { return {dy.extents(), config.group}; }
 };
 
 // Aligned: whether groups take the order of a reference channel; otherwise they are sorted.

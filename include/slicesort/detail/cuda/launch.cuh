@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Grid of detail/device/grid.hpp on a CUDA stream, and the one kernel that runs all bodies.
+// The Grid of detail/device/grid.hpp on a CUDA stream, and the one kernel that runs all kernels.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -25,20 +25,20 @@
 SLICESORT_DETAIL_BEGIN
 
 // Hidden symbols, because two shared libraries of one process could otherwise swap kernels built
-// for different architectures. (An attribute on the kernel itself would warn where a body is local
+// for different architectures. (An attribute on the kernel itself would warn where a kernel is local
 // to a file.)
 #pragma GCC visibility push(hidden)
-template <class Body>
-__global__ void __launch_bounds__(Body::max_threads, blocks_at_once<Body>)
-    run_body(__grid_constant__ Body const body, index_t first) {
+template <class Kernel>
+__global__ void __launch_bounds__(Kernel::max_threads, blocks_at_once<Kernel>)
+    run_kernel(__grid_constant__ Kernel const kernel, index_t first) {
   extern __shared__ __align__(16) unsigned char slicesort_shared[];
   device_block block(slicesort_shared, first);
-  body(block);
+  kernel(block);
 }
 #pragma GCC visibility pop
 
-// An empty body, to ask what the kernels were compiled for.
-struct nothing_body {
+// An empty kernel, to ask what the kernels were compiled for.
+struct empty_kernel {
   static constexpr int max_threads = 1;
   template <class Block>
   SLICESORT_HD void operator()(Block&) const {}
@@ -50,7 +50,7 @@ inline constexpr std::size_t shared_bytes_unasked = 48 * 1024;
 template <class... Selectors>
 class cuda_grid {
  public:
-  explicit cuda_grid(exec::basic_cuda<Selectors...> on) : stream_(on.stream) {
+  explicit cuda_grid(exec::basic_cuda<Selectors...> exec) : stream_(exec.stream) {
     enforce_cuda(device_of(stream_, device_), "the stream's device");
     enforce_cuda(device_info_of(device_, info_), "the device's attributes");
   }
@@ -69,22 +69,22 @@ class cuda_grid {
     device_guard const guard(device_);
     cudaFuncAttributes code{};
     enforce_cuda(
-        cudaFuncGetAttributes(&code, reinterpret_cast<void const*>(&run_body<nothing_body>)),
+        cudaFuncGetAttributes(&code, reinterpret_cast<void const*>(&run_kernel<empty_kernel>)),
         "cudaFuncGetAttributes");
     return code.ptxVersion >= 90;
   }
 
-  bool multiply(gemm_rule const& rule, gemm_call const& call) const {
-    return rule.multiply(stream_, call);
+  bool multiply(gemm_callback const& config, gemm_call const& call) const {
+    return config.multiply(stream_, call);
   }
 
-  template <class Body>
-  void run(Body const& body, index_t blocks, int threads, int cluster = 1) const {
-    static_assert(std::is_trivially_copyable_v<Body> && sizeof(Body) <= 4000,
+  template <class Kernel>
+  void run(Kernel const& kernel, index_t blocks, int threads, int cluster = 1) const {
+    static_assert(std::is_trivially_copyable_v<Kernel> && sizeof(Kernel) <= 4000,
                   "slicesort: a kernel body travels as the kernel's argument, at most 4 KB");
     index_t const most = ((index_t{1} << 31) - 1) / cluster * cluster;  // blocks of one launch
-    auto const kernel = reinterpret_cast<void const*>(&run_body<Body>);
-    std::size_t const shared = shared_bytes(body);
+    auto const kernel = reinterpret_cast<void const*>(&run_kernel<Kernel>);
+    std::size_t const shared = shared_bytes(kernel);
     // The same number at every launch, because another thread may be between this call and its own
     // launch.
     if (shared > shared_bytes_unasked)
@@ -92,7 +92,7 @@ class cuda_grid {
                                         static_cast<int>(info_.shared_bytes)),
                    "cudaFuncSetAttribute");
     for (index_t first = 0; first < blocks; first += most) {
-      void* arguments[] = {const_cast<Body*>(&body), &first};
+      void* arguments[] = {const_cast<Kernel*>(&kernel), &first};
       auto const now = static_cast<unsigned>(std::min(most, blocks - first));
       cudaLaunchConfig_t how{};
       how.gridDim = dim3(now);
@@ -122,31 +122,31 @@ cuda_grid(exec::basic_cuda<Selectors...>) -> cuda_grid<Selectors...>;
 template <class Op>
 struct implementation<Op, cuda_backend> {
   template <class Exec>
-  static void check(Exec const& on, checker& c) {
+  static void check(Exec const& exec, checker& c) {
     int device = 0;
     device_info info;
-    cudaError_t status = device_of(on.stream, device);
+    cudaError_t status = device_of(exec.stream, device);
     if (status == cudaSuccess) status = device_info_of(device, info);
     if (status == cudaSuccess) return;
     (void)cudaGetLastError();
-    c.fail(cuda_verdict(status, "the stream's device"));
+    c.fail(cuda_failure(status, "the stream's device"));
   }
   template <class T, class Exec>
-  static auto plan(Exec const& on, typename Op::shape const& s, arena& a) {
-    return device_implementation<Op>::template plan<T>(cuda_grid(on), s, a);
+  static auto plan(Exec const& exec, typename Op::shape const& s, arena& a) {
+    return device_implementation<Op>::template plan<T>(cuda_grid(exec), s, a);
   }
-  template <class Exec, class Problem>
-  static void forward(Exec const& on, Problem const& p, workspace w) {
-    cuda_grid const grid(on);
+  template <class Exec, class Params>
+  static void forward(Exec const& exec, Params const& p, workspace w) {
+    cuda_grid const grid(exec);
     device_guard const guard(grid.device());
-    profiler_range const range(Problem::name);
+    profiler_range const range(Params::name);
     device_implementation<Op>::forward(grid, p, w);
   }
-  template <class Exec, class Problem>
-  static void backward(Exec const& on, Problem const& p, workspace w) {
-    cuda_grid const grid(on);
+  template <class Exec, class Params>
+  static void backward(Exec const& exec, Params const& p, workspace w) {
+    cuda_grid const grid(exec);
     device_guard const guard(grid.device());
-    profiler_range const range(Problem::name);
+    profiler_range const range(Params::name);
     device_implementation<Op>::backward(grid, p, w);
   }
 };

@@ -18,13 +18,13 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline verdict cuda_verdict(cudaError_t status, char const* call) {
-  verdict v;
-  if (status == cudaSuccess) return v;
+inline status cuda_failure(cudaError_t code, char const* call) {
+  status v;
+  if (code == cudaSuccess) return v;
   v.kind = error_kind::cuda;
-  v.code = static_cast<int>(status);
-  std::snprintf(v.message, sizeof v.message, "%s: %s (%s)", call, cudaGetErrorString(status),
-                cudaGetErrorName(status));
+  v.code = static_cast<int>(code);
+  std::snprintf(v.message, sizeof v.message, "%s: %s (%s)", call, cudaGetErrorString(code),
+                cudaGetErrorName(code));
   return v;
 }
 
@@ -32,7 +32,7 @@ inline verdict cuda_verdict(cudaError_t status, char const* call) {
 inline void enforce_cuda(cudaError_t status, char const* call) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();
-  enforce(cuda_verdict(status, call));
+  enforce(cuda_failure(status, call));
 }
 
 // The device that a stream belongs to; of the default stream, the current one.

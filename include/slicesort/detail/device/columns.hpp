@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns as kernel bodies see them. They are numbered sample by sample.
+// Columns as kernels see them. They are numbered sample by sample.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract between kernel bodies and what runs them.
+// The contract between kernels and what runs them.
 //
-// A *body* is a trivially copyable struct, the kernel's arguments, with
+// A *kernel* is a trivially copyable struct, the kernel's arguments, with
 //   static constexpr int max_threads;        // the launch bound
 //   template <class SharedAllocator>
 //   SLICESORT_HD layout shared(SharedAllocator&) const;   // its shared memory
 //   template <class Block>
 //   SLICESORT_HD void operator()(Block&) const;           // what one thread does
-// A body without `shared` has no shared memory. It may have
+// A kernel without `shared` has no shared memory. It may have
 //   static constexpr int min_blocks;         // that a multiprocessor has registers for: the launch
 //                                            // bound's second number, else 1
 //
-// A *Block* is what a body sees of the thread that it runs on:
+// A *Block* is what a kernel sees of the thread that it runs on:
 //   int rank() const, size() const           // thread of the block, threads of it
 //   index_t index() const                    // block of the grid
 //   void sync()                              // barrier of the block
@@ -48,13 +48,13 @@
 //   void sync_cluster()                      // barrier of the cluster
 //   T* map_shared_rank(T* mine, int rank)    // the same address in another block's shared memory
 //
-// A *Grid* runs bodies, one after the other:
+// A *Grid* runs kernels, one after the other:
 //   device_info info() const
 //   Tuning tuning(Tuning defaults, std::size_t element_bytes) const
 //   bool clusters() const                    // whether launches may have clusters
-//   bool multiply(detail::gemm_rule const&, gemm_call const&) const   // a BLAS's matrix product
-//   void run(Body const&, index_t blocks, int threads, int cluster = 1) const
-// `cuda_grid` is one (detail/cuda/launch.cuh); the tests have another that runs bodies on the host.
+//   bool multiply(detail::gemm_callback const&, gemm_call const&) const   // a BLAS's matrix product
+//   void run(Kernel const&, index_t blocks, int threads, int cluster = 1) const
+// `cuda_grid` is one (detail/cuda/launch.cuh); the tests have another that runs kernels on the host.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -91,23 +91,24 @@ class shared_counter {
   std::size_t bytes_ = 0;
 };
 
-template <class Body, class = void>
+template <class Kernel, class = void>
 inline constexpr bool has_shared = false;
-template <class Body>
-inline constexpr bool has_shared<Body, decltype(void(std::declval<Body const&>().shared(
-                                           std::declval<shared_counter&>())))> = true;
+template <class Kernel>
+inline constexpr bool has_shared<Kernel, decltype(void(std::declval<Kernel const&>().shared(
+                                             std::declval<shared_counter&>())))> = true;
 
 // How many blocks a multiprocessor shall have registers for.
-template <class Body, class = void>
+template <class Kernel, class = void>
 inline constexpr int blocks_at_once = 1;
-template <class Body>
-inline constexpr int blocks_at_once<Body, decltype(void(Body::min_blocks))> = Body::min_blocks;
+template <class Kernel>
+inline constexpr int blocks_at_once<Kernel, decltype(void(Kernel::min_blocks))> =
+    Kernel::min_blocks;
 
-// What a launch of `body` must provide.
-template <class Body>
-std::size_t shared_bytes(Body const& body) {
+// What a launch of `kernel` must provide.
+template <class Kernel>
+std::size_t shared_bytes(Kernel const& kernel) {
   shared_counter counter;
-  if constexpr (has_shared<Body>) body.shared(counter);
+  if constexpr (has_shared<Kernel>) kernel.shared(counter);
   return counter.bytes();
 }
 

@@ -14,7 +14,7 @@ SLICESORT_DETAIL_BEGIN
 
 // Uploads some of the numbers. `Number` is as narrow as they allow.
 template <class Number>
-struct upload_body {
+struct upload_kernel {
   static constexpr int max_threads = 128;
   static constexpr int max_count = 3840 / static_cast<int>(sizeof(Number));
 
@@ -39,9 +39,9 @@ struct uploaded_numbers {
 template <class Number, class Grid, class NumberOf>
 bool upload_as(Grid const& grid, index_t count, NumberOf const& number_of, index_t* memory,
                bool always, uploaded_numbers& uploaded) {
-  using body = upload_body<Number>;
+  using kernel = upload_kernel<Number>;
   uploaded = {};
-  body part{};
+  kernel part{};
   for (index_t i = 0; i < count; ++i) {
     index_t const number = number_of(i);
     if (number != static_cast<Number>(number)) return false;
@@ -49,9 +49,9 @@ bool upload_as(Grid const& grid, index_t count, NumberOf const& number_of, index
     if (number != uploaded.first) uploaded.uniform = false;
     part.numbers[part.count++] = static_cast<Number>(number);
     bool const last = i + 1 == count;
-    if (part.count < body::max_count && !(last && (always || !uploaded.uniform))) continue;
+    if (part.count < kernel::max_count && !(last && (always || !uploaded.uniform))) continue;
     part.to = memory + (i + 1 - part.count);
-    grid.run(part, 1, body::max_threads);
+    grid.run(part, 1, kernel::max_threads);
     part.count = 0;
   }
   return true;

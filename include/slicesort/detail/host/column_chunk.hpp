@@ -60,10 +60,10 @@ class column_chunks {
 
 // f(slot, chunk) for every chunk of a tensor, of at most `width` columns.
 template <class F>
-void for_each_column_chunk(host_exec const& on, extents3 e, F const& f,
+void for_each_column_chunk(host_exec const& exec, extents3 e, F const& f,
                            index_t width = tile_columns) {
   column_chunks const chunks(e, width);
-  for_each_task(on, chunks.count(), [&](unsigned slot, index_t task) {
+  for_each_task(exec, chunks.count(), [&](unsigned slot, index_t task) {
     sample_chunk const chunk = chunks[task];
     for (index_t s = 0; s < chunk.batches; ++s) f(slot, chunk[s]);
   });
@@ -73,12 +73,12 @@ void for_each_column_chunk(host_exec const& on, extents3 e, F const& f,
 // adjacent in memory. Pieces of rows a power of two apart fall on few cache sets, and what is
 // fetched along with them is lost before its turn.
 template <class F>
-void for_each_wide_chunk(host_exec const& on, extents3 e, F const& f) {
-  auto const threads = static_cast<index_t>(on.threads);
+void for_each_wide_chunk(host_exec const& exec, extents3 e, F const& f) {
+  auto const threads = static_cast<index_t>(exec.threads);
   index_t const parts = e.batch < threads ? threads : 1;
   index_t const tiles = (e.channels + tile_columns - 1) / tile_columns;
   for_each_column_chunk(
-      on, e, [&](unsigned, column_chunk b) { f(b); },
+      exec, e, [&](unsigned, column_chunk b) { f(b); },
       std::max<index_t>((tiles + parts - 1) / parts, 1) * tile_columns);
 }
 

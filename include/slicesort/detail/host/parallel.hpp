@@ -23,9 +23,9 @@ class host_exec {
       : threads(policy.threads),
         instructions(policy.instructions),
         policy_(&policy),
-        parallel_for_([](void const* on, unsigned slots, slot_function f, void const* task) {
-          static_cast<Policy const*>(on)->parallel_for(slots,
-                                                       [=](unsigned slot) { f(task, slot); });
+        parallel_for_([](void const* exec, unsigned slots, slot_function f, void const* task) {
+          static_cast<Policy const*>(exec)->parallel_for(slots,
+                                                         [=](unsigned slot) { f(task, slot); });
         }) {}
   host_exec(host_exec const&) = default;
 
@@ -45,12 +45,12 @@ class host_exec {
 };
 
 // Rules of a host execution policy.
-inline void check_host(host_exec const& on, checker& c) {
-  if (on.threads == 0) c.fail(error_kind::argument, "exec.threads is 0, must be at least 1");
-  if (!isa_available(on.instructions))
+inline void check_host(host_exec const& exec, checker& c) {
+  if (exec.threads == 0) c.fail(error_kind::argument, "exec.threads is 0, must be at least 1");
+  if (!isa_available(exec.instructions))
     c.fail(error_kind::argument,
            "exec.instructions is %s, which this processor or compiler lacks; must be one it has",
-           isa_name(on.instructions));
+           isa_name(exec.instructions));
 }
 
 // The host backend of an operator; each specializes it in detail/<op>/host.hpp.
@@ -66,15 +66,15 @@ struct implementation<Op, host_backend> : host_implementation<Op> {
 // Calls f(slot, task) for every task in [0, tasks). Slots take tasks as they become free; which
 // slot runs a task never shows in the result.
 template <class F>
-void for_each_task(host_exec const& on, index_t tasks, F const& f) {
+void for_each_task(host_exec const& exec, index_t tasks, F const& f) {
   index_t const wanted =
-      tasks < static_cast<index_t>(on.threads) ? tasks : static_cast<index_t>(on.threads);
+      tasks < static_cast<index_t>(exec.threads) ? tasks : static_cast<index_t>(exec.threads);
   if (wanted <= 1) {
     for (index_t task = 0; task < tasks; ++task) f(0u, task);
     return;
   }
   std::atomic<index_t> next{0};
-  on.parallel_for(static_cast<unsigned>(wanted), [&](unsigned slot) {
+  exec.parallel_for(static_cast<unsigned>(wanted), [&](unsigned slot) {
     for (index_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;)
       f(slot, task);
   });

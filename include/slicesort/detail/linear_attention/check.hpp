@@ -5,7 +5,7 @@
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/attention/check.hpp>
 #include <slicesort/detail/core/check.hpp>
-#include <slicesort/detail/linear_attention/feature_rule.hpp>
+#include <slicesort/detail/linear_attention/feature_config.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/options.hpp>
@@ -67,7 +67,7 @@ inline void check_gradient_of_w(checker& c, attention_view const& dw, attention_
 
 // The policies' own numbers.
 template <class A>
-void check_policies(checker& c, feature_rule const& feature, divisor_rule const& divisor) {
+void check_policies(checker& c, feature_config const& feature, divisor_config const& divisor) {
   check_number<A>(c, feature.kind == feature_kind::random_fourier ? "feature.floor" : "feature.eps",
                   feature.eps);
   check_number<A>(c, "feature.scale", feature.scale);
@@ -92,8 +92,8 @@ struct linear_attention_shapes {
   extents3 w, dw;
 };
 template <class A>
-void check_shapes(checker& c, linear_attention_shapes const& s, feature_rule const& feature,
-                  divisor_rule const& divisor, bool causal) {
+void check_shapes(checker& c, linear_attention_shapes const& s, feature_config const& feature,
+                  divisor_config const& divisor, bool causal) {
   attention_shapes const shapes(s.q, s.v);
   auto const w = describe_w_shape("w", s.w), dw = describe_w_shape("dw", s.dw);
   shapes.check_inputs(c, &w);
@@ -108,8 +108,8 @@ void check_shapes(checker& c, linear_attention_shapes const& s, feature_rule con
 }
 
 // Rules of the inputs and policies, for forward and backward.
-template <class A, class Problem>
-void check_call(checker& c, Problem const& p, dropout const& drop) {
+template <class A, class Params>
+void check_call(checker& c, Params const& p, dropout const& drop) {
   attention_info const in = info_of(p.in);
   check_inputs(c, in, p.lengths);
   check_presence_of_w(c, in.has[3], in.q.shape.heads, p.feature.kind);

@@ -101,7 +101,7 @@ struct device_implementation<linear_attention_op<Feature>> {
   template <class Grid, class T, class Layout>
   static void add_to_dw(Grid const& grid, linear_attention_backward<Feature, T> const& p,
                         Layout const& m, linear_pairs pairs, index_t of_call) {
-    w_gradient_body<T> kernel{};
+    w_gradient_kernel<T> kernel{};
     kernel.pairs = pairs;
     kernel.parts = m.w_parts;
     kernel.begins = pairs.first == 0;

@@ -40,14 +40,14 @@ struct single_numbers {
 // The square root of a number that is not negative, to a unit in the last place, by divisions: a
 // processor's own may be another one under -use_fast_math.
 template <class Arithmetic, class A>
-SLICESORT_HD_INLINE A square_root(Arithmetic& on, A x) {
+SLICESORT_HD_INLINE A square_root(Arithmetic& ops, A x) {
   using bits = typename binary_format<A>::integer;
   constexpr bits bias = bits{binary_format<A>::bias} << binary_format<A>::fraction_bits;
   if (!(x > A(0)) || bit_cast<bits>(x) >= dtype_traits<A>::infinity) return x;
   A root = bit_cast<A>(static_cast<bits>((bit_cast<bits>(x) >> 1) + (bias >> 1)));
   constexpr int steps = sizeof(A) == 8 ? 6 : 4;
   for (int i = 0; i < steps; ++i)  // Newton's (root + x / root) / 2; halving is exact
-    root = static_cast<A>(0.5) * on.fused_multiply_add(root, A(1), on.divide(x, root));
+    root = static_cast<A>(0.5) * ops.fused_multiply_add(root, A(1), ops.divide(x, root));
   return root;
 }
 
@@ -62,10 +62,10 @@ struct contiguous_row {
 // |x| of a row, given the sum of its squares. Where that left the range of A, the squares of x over
 // its largest magnitude are summed. It is at most A's largest number.
 template <class A, class Arithmetic, class Element>
-SLICESORT_HD_INLINE A row_norm(Arithmetic& on, A square, index_t channels, Element const& x) {
+SLICESORT_HD_INLINE A row_norm(Arithmetic& ops, A square, index_t channels, Element const& x) {
   constexpr A least = static_cast<A>(sizeof(A) == sizeof(double) ? 0x1p-900 : 0x1p-80);
   A const greatest = greatest_number<A>();
-  if (!(square < least || square > greatest)) return square_root(on, square);
+  if (!(square < least || square > greatest)) return square_root(ops, square);
   A largest(0), sum(0);
   for (index_t c = 0; c < channels; ++c) {
     A const element = x(c), magnitude = element < A(0) ? -element : element;
@@ -73,23 +73,23 @@ SLICESORT_HD_INLINE A row_norm(Arithmetic& on, A square, index_t channels, Eleme
   }
   if (largest == A(0) || largest > greatest) return largest;
   for (index_t c = 0; c < channels; ++c) {
-    A const part = on.divide(x(c), largest);
-    sum = on.fused_multiply_add(part, part, sum);
+    A const part = ops.divide(x(c), largest);
+    sum = ops.fused_multiply_add(part, part, sum);
   }
-  A const norm = on.fused_multiply_add(largest, square_root(on, sum), A(0));
+  A const norm = ops.fused_multiply_add(largest, square_root(ops, sum), A(0));
   return norm > greatest ? greatest : norm;
 }
 
 // The divisor of a row of random_fourier, its norm and the floor; and the row's factor, 0 where the
 // divisor is no normal number.
 template <class A, class Arithmetic>
-SLICESORT_HD_INLINE A fourier_divisor(Arithmetic& on, A norm, A floor) {
-  return on.fused_multiply_add(norm, A(1), floor);
+SLICESORT_HD_INLINE A fourier_divisor(Arithmetic& ops, A norm, A floor) {
+  return ops.fused_multiply_add(norm, A(1), floor);
 }
 template <class A, class Arithmetic>
-SLICESORT_HD_INLINE A fourier_scale(Arithmetic& on, A norm, A floor) {
-  A const by = fourier_divisor(on, norm, floor);
-  return by < least_normal<A>() ? A(0) : on.divide(A(1), by);
+SLICESORT_HD_INLINE A fourier_scale(Arithmetic& ops, A norm, A floor) {
+  A const by = fourier_divisor(ops, norm, floor);
+  return by < least_normal<A>() ? A(0) : ops.divide(A(1), by);
 }
 
 // The cosine and sine of cosine_reweighted in a row: of pi (i + 1) / (2 L).
@@ -98,10 +98,10 @@ struct row_angle {
   A cosine, sine;
 };
 template <class A, class Arithmetic>
-SLICESORT_HD_INLINE row_angle<A> angle_of_row(Arithmetic& on, index_t row, index_t length) {
+SLICESORT_HD_INLINE row_angle<A> angle_of_row(Arithmetic& ops, index_t row, index_t length) {
   using math = feature_math<single_numbers<Arithmetic, double>>;
-  double const part = on.divide(static_cast<double>(row + 1), static_cast<double>(2 * length));
-  single_numbers<Arithmetic, double> const numbers{on};
+  double const part = ops.divide(static_cast<double>(row + 1), static_cast<double>(2 * length));
+  single_numbers<Arithmetic, double> const numbers{ops};
   auto const at = math::sincos(numbers, math::product(numbers, part, 3.14159265358979323846));
   return {static_cast<A>(at.cosine), static_cast<A>(at.sine)};
 }

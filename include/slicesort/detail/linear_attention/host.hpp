@@ -31,9 +31,9 @@ struct linear_layout {
   per_thread<linear_memory<A>, linear_attention_shape, bool, int> each;
   gradients_of_w<A> of_w;
 
-  linear_layout(arena& a, host_exec const& on, linear_attention_shape const& s, bool backward)
-      : together(s.empty() ? 1 : heads_together<A>(s, on.threads)),
-        each(a, on.threads, s.empty() ? amount(0) : amount(s.batch) * groups_of(s), s, backward,
+  linear_layout(arena& a, host_exec const& exec, linear_attention_shape const& s, bool backward)
+      : together(s.empty() ? 1 : heads_together<A>(s, exec.threads)),
+        each(a, exec.threads, s.empty() ? amount(0) : amount(s.batch) * groups_of(s), s, backward,
              together),
         of_w(a, s) {}
 
@@ -45,15 +45,16 @@ struct linear_layout {
 // Runs f(heads) for each group of heads of each sample: a head_group of linear_noncausal or
 // linear_causal.
 template <class T, class Call, class F>
-void for_each_group(host_exec const& on, Call const& p, custom_feature<accumulator_t<T>> const& own,
+void for_each_group(host_exec const& exec, Call const& p,
+                    custom_feature<accumulator_t<T>> const& own,
                     linear_layout<accumulator_t<T>> const& layout, F const& f) {
   linear_attention_shape const s = p.shape();
   if (s.empty()) return;
-  linear_attention_kernels<T> const use(on.instructions);
+  linear_attention_kernels<T> const use(exec.instructions);
   linear_setting<T> const of{use, s, p.lengths, p.divisor, own};
   index_t const groups = layout.groups_of(s);
   int const at_once = gain_by_turns(p.in, s) ? layout.together : 1;
-  for_each_task(on, s.batch * groups, [&](unsigned number, index_t task) {
+  for_each_task(exec, s.batch * groups, [&](unsigned number, index_t task) {
     index_t const head = task % groups * layout.together, first = task / groups * s.heads + head;
     int const count = static_cast<int>(std::min<index_t>(layout.together, s.heads - head));
     auto const memory = layout.each[number];
@@ -77,39 +78,39 @@ void for_each_group(host_exec const& on, Call const& p, custom_feature<accumulat
 template <class Feature>
 struct host_implementation<linear_attention_op<Feature>> {
   template <class T>
-  static void plan(host_exec const& on, linear_attention_shape const& s, arena& a) {
-    (void)linear_layout<accumulator_t<T>>(a, on, s, true);
+  static void plan(host_exec const& exec, linear_attention_shape const& s, arena& a) {
+    (void)linear_layout<accumulator_t<T>>(a, exec, s, true);
   }
 
   template <class T>
-  static void forward(host_exec const& on, linear_attention_forward<Feature, T> const& p,
+  static void forward(host_exec const& exec, linear_attention_forward<Feature, T> const& p,
                       workspace w);
   template <class T>
-  static void backward(host_exec const& on, linear_attention_backward<Feature, T> const& p,
+  static void backward(host_exec const& exec, linear_attention_backward<Feature, T> const& p,
                        workspace w);
 };
 
 template <class Feature>
 template <class T>
 void host_implementation<linear_attention_op<Feature>>::forward(
-    host_exec const& on, linear_attention_forward<Feature, T> const& p, workspace w) {
+    host_exec const& exec, linear_attention_forward<Feature, T> const& p, workspace w) {
   using A = accumulator_t<T>;
   arena a(w);
-  linear_layout<A> const layout(a, on, p.shape(), false);
-  for_each_group<T>(on, p, custom_feature<A>::of(p.own), layout,
+  linear_layout<A> const layout(a, exec, p.shape(), false);
+  for_each_group<T>(exec, p, custom_feature<A>::of(p.own), layout,
                     [&](auto& heads) { std::decay_t<decltype(heads)>::task::forward(heads, p.y); });
 }
 template <class Feature>
 template <class T>
 void host_implementation<linear_attention_op<Feature>>::backward(
-    host_exec const& on, linear_attention_backward<Feature, T> const& p, workspace w) {
+    host_exec const& exec, linear_attention_backward<Feature, T> const& p, workspace w) {
   using A = accumulator_t<T>;
   arena a(w);
-  linear_layout<A> const layout(a, on, p.shape(), true);
-  for_each_group<T>(on, p, custom_feature<A>::of(p.own), layout, [&](auto& heads) {
+  linear_layout<A> const layout(a, exec, p.shape(), true);
+  for_each_group<T>(exec, p, custom_feature<A>::of(p.own), layout, [&](auto& heads) {
     std::decay_t<decltype(heads)>::task::backward(heads, p.dy, p.to, p.mode);
   });
-  if (p.to.dw.data() != nullptr) layout.of_w.add_up(on, p.to.dw, p.mode);
+  if (p.to.dw.data() != nullptr) layout.of_w.add_up(exec, p.to.dw, p.mode);
 }
 
 SLICESORT_DETAIL_END

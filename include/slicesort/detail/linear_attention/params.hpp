@@ -32,7 +32,7 @@
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/attention/tensors.hpp>
 #include <slicesort/detail/core/config.hpp>
-#include <slicesort/detail/linear_attention/feature_rule.hpp>
+#include <slicesort/detail/linear_attention/feature_config.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/policies/products.hpp>
@@ -42,11 +42,11 @@ SLICESORT_DETAIL_BEGIN
 
 // Arguments of the workspace size.
 struct linear_attention_shape : attention_sizes {
-  feature_rule feature;
+  feature_config feature;
   bool causal;
   bool with_dw;  // true if backward computes dw
 
-  constexpr linear_attention_shape(extents4 q, extents4 v, feature_rule const& feature_map,
+  constexpr linear_attention_shape(extents4 q, extents4 v, feature_config const& feature_map,
                                    bool is_causal, bool computes_dw)
       : attention_sizes(q, v), feature(feature_map), causal(is_causal), with_dw(computes_dw) {}
 };
@@ -65,8 +65,8 @@ struct linear_attention_forward {
   using element = T;
   static constexpr char const* name = "linear_attention.forward";
   Feature own;
-  feature_rule feature{};
-  divisor_rule divisor{};
+  feature_config feature{};
+  divisor_config divisor{};
   bool causal = false;
   products multiply = products::exact;  // on a GPU
   linear_attention_inputs<T> in{};
@@ -83,8 +83,8 @@ struct linear_attention_backward {
   using element = T;
   static constexpr char const* name = "linear_attention.backward";
   Feature own;
-  feature_rule feature{};
-  divisor_rule divisor{};
+  feature_config feature{};
+  divisor_config divisor{};
   bool causal = false;
   products multiply = products::exact;  // on a GPU
   linear_attention_inputs<T> in{};

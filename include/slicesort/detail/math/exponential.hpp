@@ -61,19 +61,19 @@ SLICESORT_HD constexpr A reciprocal_factorial(int k) {
 }
 
 template <int K, class Arithmetic, class A>
-SLICESORT_HD_INLINE A exp_terms_after(Arithmetic& on, A r, A sum) {
+SLICESORT_HD_INLINE A exp_terms_after(Arithmetic& ops, A r, A sum) {
   if constexpr (K < 0) {
     return sum;
   } else {
     constexpr A coefficient = reciprocal_factorial<A>(K);
-    return exp_terms_after<K - 1>(on, r, on.multiply_add(sum, r, coefficient));
+    return exp_terms_after<K - 1>(ops, r, ops.multiply_add(sum, r, coefficient));
   }
 }
 
 // exp(min(x, 0)), to two units in the last place; 0 if the result would not be a normal number. A
 // NaN stays one.
 template <class Arithmetic, class A>
-SLICESORT_HD_INLINE A exp_at_most_one(Arithmetic& on, A x) {
+SLICESORT_HD_INLINE A exp_at_most_one(Arithmetic& ops, A x) {
   using format = binary_format<A>;
   using integer = typename format::integer;
   constexpr A log2_e = static_cast<A>(1.4426950408889634);
@@ -81,33 +81,33 @@ SLICESORT_HD_INLINE A exp_at_most_one(Arithmetic& on, A x) {
   A const y = masked(x, keep & (static_cast<integer>(x > A{0}) - integer{1}));
   // Adding `whole` rounds to a whole number n, whose bits are the last ones of the sum. The detour
   // through integers keeps compilers that may reorder sums (-ffast-math) from cancelling `whole`.
-  integer const rounded = bit_cast<integer>(on.multiply_add(y, log2_e, format::whole));
+  integer const rounded = bit_cast<integer>(ops.multiply_add(y, log2_e, format::whole));
   constexpr integer detour = 1024;
   A const power = bit_cast<A>(rounded + detour) - (format::whole + static_cast<A>(detour));
   A const scale =
       bit_cast<A>((rounded + static_cast<integer>(format::bias)) << format::fraction_bits);
   A const r =
-      on.multiply_add(power, -format::log2_low, on.multiply_add(power, -format::log2_high, y));
+      ops.multiply_add(power, -format::log2_low, ops.multiply_add(power, -format::log2_high, y));
   constexpr A leading = reciprocal_factorial<A>(format::exp_terms - 1);
-  A const near_one = exp_terms_after<format::exp_terms - 2>(on, r, leading);
+  A const near_one = exp_terms_after<format::exp_terms - 2>(ops, r, leading);
   // This product is exact, so it does not matter whether a compiler fuses it with a sum.
   return masked(near_one * scale, keep);
 }
 
 template <int K, class Arithmetic, class A>
-SLICESORT_HD_INLINE A log_terms_after(Arithmetic& on, A square, A sum) {
+SLICESORT_HD_INLINE A log_terms_after(Arithmetic& ops, A square, A sum) {
   if constexpr (K < 0) {
     return sum;
   } else {
     constexpr A coefficient = static_cast<A>(2.0 / (2 * K + 1));
-    return log_terms_after<K - 1>(on, square, on.multiply_add(sum, square, coefficient));
+    return log_terms_after<K - 1>(ops, square, ops.multiply_add(sum, square, coefficient));
   }
 }
 
 // log(x) for normal numbers x > 0, accurate to two units in the last place of max(|log(x)|, 1). NaN
 // gives NaN.
 template <class Arithmetic, class A>
-SLICESORT_HD_INLINE A log_of_sum(Arithmetic& on, A x) {
+SLICESORT_HD_INLINE A log_of_sum(Arithmetic& ops, A x) {
   using format = binary_format<A>;
   using integer = typename format::integer;
   integer const bits = bit_cast<integer>(x);
@@ -117,11 +117,11 @@ SLICESORT_HD_INLINE A log_of_sum(Arithmetic& on, A x) {
   bool const halved = m > static_cast<A>(1.4142135623730951);
   int const exponent = static_cast<int>(bits >> format::fraction_bits) - format::bias + halved;
   A const power = static_cast<A>(exponent), centered = halved ? m * static_cast<A>(0.5) : m;
-  A const s = on.divide(centered - 1, centered + 1);
+  A const s = ops.divide(centered - 1, centered + 1);
   constexpr A last = static_cast<A>(2.0 / (2 * format::log_terms - 1));
-  A const series = log_terms_after<format::log_terms - 2>(on, s * s, last);
-  A const low = on.multiply_add(s, series, on.product(power, format::log2_low));
-  return on.multiply_add(power, format::log2_high, low) + (x - x);
+  A const series = log_terms_after<format::log_terms - 2>(ops, s * s, last);
+  A const low = ops.multiply_add(s, series, ops.product(power, format::log2_low));
+  return ops.multiply_add(power, format::log2_high, low) + (x - x);
 }
 
 SLICESORT_DETAIL_END

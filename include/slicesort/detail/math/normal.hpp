@@ -64,13 +64,13 @@ SLICESORT_HD_INLINE double symmetric_unit(std::uint64_t key, std::uint64_t count
 SLICESORT_HD_INLINE double counter_normal(std::uint64_t seed, std::uint64_t stream,
                                           std::uint64_t i) {
   constexpr std::uint64_t pairs = 64;
-  arithmetic_as_written const on;
+  arithmetic_as_written const ops;
   std::uint64_t const key = counter_hash64(seed, stream);
   for (std::uint64_t pair = pairs * i; pair < pairs * i + pairs; ++pair) {
     double const a = symmetric_unit(key, 2 * pair), b = symmetric_unit(key, 2 * pair + 1);
-    double const square = on.multiply_add(b, b, on.product(a, a));
+    double const square = ops.multiply_add(b, b, ops.product(a, a));
     if (0 < square && square < 1)
-      return on.product(a, root_as_written(on.divide(-2 * log_of_sum(on, square), square)));
+      return ops.product(a, root_as_written(ops.divide(-2 * log_of_sum(ops, square), square)));
   }
   return 0;
 }

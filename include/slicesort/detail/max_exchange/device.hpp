@@ -26,16 +26,16 @@ struct device_implementation<max_exchange_op> {
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     shape const s = shape_of<T>(grid, e);
-    max_exchange_body<T> body{};
-    body.row = p.row;
-    body.x = p.x;
-    body.y = p.y;
-    if (p.saving) body.maximum = index_rows(p.maximum);
-    body.lengths = p.lengths;
-    body.width = s.width;
-    body.threads = s.threads;
-    body.rows_adjacent = rows_are_adjacent(p.x.strides());
-    grid.run(body, divide_up(e.batch * e.channels, s.width), s.threads);
+    max_exchange_kernel<T> kernel{};
+    kernel.row = p.row;
+    kernel.x = p.x;
+    kernel.y = p.y;
+    if (p.saving) kernel.maximum = index_rows(p.maximum);
+    kernel.lengths = p.lengths;
+    kernel.width = s.width;
+    kernel.threads = s.threads;
+    kernel.rows_adjacent = rows_are_adjacent(p.x.strides());
+    grid.run(kernel, divide_up(e.batch * e.channels, s.width), s.threads);
   }
 
   template <class Grid, class T>
@@ -43,15 +43,15 @@ struct device_implementation<max_exchange_op> {
     extents3 const e = p.dy.extents();
     if (e.empty()) return;
     shape const s = shape_of<T>(grid, e);
-    exchange_rows_body<T> body{};
-    body.row = p.row;
-    body.dy = p.dy;
-    body.maximum = index_rows(p.maximum);
-    body.dx = p.dx;
-    body.mode = p.mode;
-    body.width = s.width;
-    body.rows_adjacent = rows_are_adjacent(p.dx.strides());
-    grid.run(body, divide_up(e.batch * e.channels, s.width), s.threads);
+    exchange_rows_kernel<T> kernel{};
+    kernel.row = p.row;
+    kernel.dy = p.dy;
+    kernel.maximum = index_rows(p.maximum);
+    kernel.dx = p.dx;
+    kernel.mode = p.mode;
+    kernel.width = s.width;
+    kernel.rows_adjacent = rows_are_adjacent(p.dx.strides());
+    grid.run(kernel, divide_up(e.batch * e.channels, s.width), s.threads);
   }
 
  private:

@@ -61,18 +61,18 @@ struct host_implementation<max_exchange_op> {
   static void plan(host_exec const&, extents3 const&, arena&) {}  // state is on the stack
 
   template <class T>
-  static void forward(host_exec const& on, max_exchange_forward<T> const& p, workspace);
+  static void forward(host_exec const& exec, max_exchange_forward<T> const& p, workspace);
 
   template <class T>
-  static void backward(host_exec const& on, max_exchange_backward<T> const& p, workspace);
+  static void backward(host_exec const& exec, max_exchange_backward<T> const& p, workspace);
 };
 
 template <class T>
-void host_implementation<max_exchange_op>::forward(host_exec const& on,
+void host_implementation<max_exchange_op>::forward(host_exec const& exec,
                                                    max_exchange_forward<T> const& p, workspace) {
   index_t const length = p.x.extents().length;
-  isa const set = chosen_isa(on.instructions);
-  for_each_column_chunk(on, p.x.extents(), [&](unsigned, column_chunk b) {
+  isa const set = chosen_isa(exec.instructions);
+  for_each_column_chunk(exec, p.x.extents(), [&](unsigned, column_chunk b) {
     constexpr index_t rows_at_once = 64;  // copied while they are still in the first cache
     index_t const rows = valid_rows(p.lengths, b.batch, length);
     running_maximum<T> maximum(p.row);
@@ -90,15 +90,15 @@ void host_implementation<max_exchange_op>::forward(host_exec const& on,
 }
 
 template <class T>
-void host_implementation<max_exchange_op>::backward(host_exec const& on,
+void host_implementation<max_exchange_op>::backward(host_exec const& exec,
                                                     max_exchange_backward<T> const& p, workspace) {
   extents3 const e = p.dy.extents();
   bool const whole_rows = p.mode == grad_mode::overwrite && p.dy.strides().channels == 1 &&
                           p.dx.strides().channels == 1;
   if (whole_rows)
-    for_each_wide_chunk(on, e,
+    for_each_wide_chunk(exec, e,
                         [&](column_chunk b) { transfer_rows(p.dy, p.dx, b, 0, e.length, p.mode); });
-  for_each_column_chunk(on, e, [&](unsigned, column_chunk b) {
+  for_each_column_chunk(exec, e, [&](unsigned, column_chunk b) {
     std::uint32_t maximum[tile_columns];
     with_index_type(p.maximum, [&](auto saved) { load_columns(saved, b, 0, 1, maximum, 1); });
     // In place, or accumulating, moving the rows would change what the exchange reads.

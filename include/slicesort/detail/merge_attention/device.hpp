@@ -49,21 +49,21 @@ struct device_implementation<merge_attention_op> {
   static void run(Grid const& grid, merge_attention_forward<T> const& p) {
     extents4 const e = p.shape();
     if (e.batch == 0 || e.heads == 0 || e.length == 0) return;
-    using body = merge_attention_body<T, Wide>;
-    body all{};
+    using kernel = merge_attention_kernel<T, Wide>;
+    kernel all{};
     std::copy(p.parts.begin(), p.parts.end(), all.parts);
     all.count = p.count;
     all.y = p.y;
     if (p.saving) all.state = p.state;
     // Threads enough for a row's pieces, or for as many rows as a head has; several turns of each.
-    int threads = body::max_threads;
+    int threads = kernel::max_threads;
     all.threads_of_row = static_cast<int>(
         std::min<index_t>(power_of_two_above(divide_up(e.channels, index_t{Wide})), threads));
     while (threads > warp_threads && threads > all.threads_of_row &&
            threads / all.threads_of_row >= 2 * e.length)
       threads /= 2;
     constexpr int turns = 4;
-    all.rows_of_block = std::min(turns * (threads / all.threads_of_row), body::max_threads);
+    all.rows_of_block = std::min(turns * (threads / all.threads_of_row), kernel::max_threads);
     grid.run(all, all.blocks(), threads);
   }
 };

@@ -91,11 +91,11 @@ struct host_implementation<merge_attention_op> {
   static void plan(host_exec const&, extents4 const&, arena&) {}
 
   template <class T>
-  static void forward(host_exec const& on, merge_attention_forward<T> const& p, workspace);
+  static void forward(host_exec const& exec, merge_attention_forward<T> const& p, workspace);
 };
 
 template <class T>
-void host_implementation<merge_attention_op>::forward(host_exec const& on,
+void host_implementation<merge_attention_op>::forward(host_exec const& exec,
                                                       merge_attention_forward<T> const& p,
                                                       workspace) {
   constexpr index_t rows_of_task = 64;
@@ -104,8 +104,8 @@ void host_implementation<merge_attention_op>::forward(host_exec const& on,
   index_t const rows = e.heads * e.length, tasks = (rows + rows_of_task - 1) / rows_of_task;
   // Heads of packed rows lie within them: one after the other they are read as memory has them.
   bool const packed = p.y.strides().heads < p.y.strides().length;
-  merge_row<T> const sum = merge_row_of<T>(on.instructions);
-  for_each_task(on, e.batch * tasks, [&](unsigned, index_t task) {
+  merge_row<T> const sum = merge_row_of<T>(exec.instructions);
+  for_each_task(exec, e.batch * tasks, [&](unsigned, index_t task) {
     index_t const first = task % tasks * rows_of_task, last = std::min(first + rows_of_task, rows);
     merge_task<T> merge(p, sum, task / tasks);
     for (index_t row = first; row < last; ++row)

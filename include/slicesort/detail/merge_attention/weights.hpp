@@ -30,7 +30,7 @@ SLICESORT_HD_INLINE bool has_keys(row_statistics<A> of) {
 // is one. `numbers(p)` are those of part p, which may be read twice. Returns the row's own.
 // `Arithmetic` has multiply_add(a, b, c), which rounds twice, and divide(a, b).
 template <class Arithmetic, class A, class Numbers>
-SLICESORT_HD_INLINE row_statistics<A> merge_weights(Arithmetic& on, int parts,
+SLICESORT_HD_INLINE row_statistics<A> merge_weights(Arithmetic& ops, int parts,
                                                     Numbers const& numbers, A* weights) {
   A most = minus_infinity<A>();
   for (int p = 0; p < parts; ++p) {
@@ -41,13 +41,13 @@ SLICESORT_HD_INLINE row_statistics<A> merge_weights(Arithmetic& on, int parts,
   for (int p = 0; p < parts; ++p) {
     row_statistics<A> const of = numbers(p);
     A weight(0);
-    if (has_keys(of)) weight = on.multiply_add(of.sum, exp_at_most_one(on, of.max - most), A(0));
+    if (has_keys(of)) weight = ops.multiply_add(of.sum, exp_at_most_one(ops, of.max - most), A(0));
     weights[p] = weight;
     sum += weight;
   }
   if (is_zero(sum)) return {minus_infinity<A>(), A(0)};
   for (int p = 0; p < parts; ++p)
-    if (!is_zero(weights[p])) weights[p] = on.divide(weights[p], sum);
+    if (!is_zero(weights[p])) weights[p] = ops.divide(weights[p], sum);
   return {most, sum};
 }
 

@@ -140,25 +140,26 @@ struct device_implementation<multi_permutation_op<Order>> {
   static void sum_powers(Grid const& grid, multi_permutation_forward<Order, T> const& p,
                          tensor3<T const> sorted, index_rows perm, tensor1<index_t const> lengths,
                          tensor3<T> y) {
-    using body = sum_powers_body<T, InShared>;
+    using kernel = sum_powers_kernel<T, InShared>;
     run_chained(grid,
-                body{{sorted, perm, lengths, 0, rows_are_adjacent(y.strides())}, p.weights, y},
-                &body::sorted, chained_bytes<T>(y.extents().length));
+                kernel{{sorted, perm, lengths, 0, rows_are_adjacent(y.strides())}, p.weights, y},
+                &kernel::sorted, chained_bytes<T>(y.extents().length));
   }
 
   template <bool InShared, class Grid, class T>
   static void transpose_powers(Grid const& grid, multi_permutation_backward<T> const& p,
                                tensor3<T const> dy, tensor3<T> dx, index_rows perm,
                                tensor1<index_t const> lengths) {
-    using body = transpose_powers_body<T, InShared>;
+    using kernel = transpose_powers_kernel<T, InShared>;
     run_chained(
-        grid, body{{dy, perm, lengths, 0, rows_are_adjacent(dx.strides())}, p.weights, dx, p.mode},
-        &body::gradient, transposed_bytes<T>(dx.extents().length));
+        grid,
+        kernel{{dy, perm, lengths, 0, rows_are_adjacent(dx.strides())}, p.weights, dx, p.mode},
+        &kernel::gradient, transposed_bytes<T>(dx.extents().length));
   }
 
   template <class Grid, class T>
   static void weigh(Grid const& grid, multi_permutation_backward<T> const& p, double* sums) {
-    using add_columns = add_columns_body<A<T>>;
+    using add_columns = add_columns_kernel<A<T>>;
     extents3 const e = p.dy.extents();
     index_t const columns = e.empty() ? 0 : e.batch * e.channels, terms = p.weights.terms;
     if (columns > 0) weights_gradient(grid, p, sums);
@@ -172,7 +173,7 @@ struct device_implementation<multi_permutation_op<Order>> {
     index_t const terms = p.weights.terms;
     device_info device = grid.info();
     // Products take no more than a quarter of shared memory, if that can be.
-    using body_in_shared = weights_gradient_body<T, true>;
+    using body_in_shared = weights_gradient_kernel<T, true>;
     int threads = body_in_shared::max_threads;
     auto at_once = static_cast<int>(std::min<index_t>(terms, body_in_shared::max_terms_at_once));
     auto const bytes = [&] {
@@ -188,19 +189,19 @@ struct device_implementation<multi_permutation_op<Order>> {
         narrow_rows(e.length) ? tile_width(device, t, column, e.length, e.batch * e.channels) : 0;
     int const limit = static_cast<int>(power_of_two_below(threads / at_once));
     int const width = std::min(fitting > 0 ? fitting : warp_threads, limit);
-    auto const run = [&](auto body) {
-      body.x = {p.x, p.perm, p.lengths, width, rows_are_adjacent(p.x.strides())};
-      body.dy = p.dy;
-      body.sums = sums;
-      body.terms = terms;
-      body.terms_at_once = at_once;
-      body.threads = threads;
-      grid.run(body, divide_up(e.batch * e.channels, width), threads);
+    auto const run = [&](auto kernel) {
+      kernel.x = {p.x, p.perm, p.lengths, width, rows_are_adjacent(p.x.strides())};
+      kernel.dy = p.dy;
+      kernel.sums = sums;
+      kernel.terms = terms;
+      kernel.terms_at_once = at_once;
+      kernel.threads = threads;
+      grid.run(kernel, divide_up(e.batch * e.channels, width), threads);
     };
     if (fitting > 0)
-      run(weights_gradient_body<T, true>{});
+      run(weights_gradient_kernel<T, true>{});
     else
-      run(weights_gradient_body<T, false>{});
+      run(weights_gradient_kernel<T, false>{});
   }
 };
 

@@ -93,16 +93,16 @@ struct powers_of_column {
 template <class Order>
 struct host_implementation<multi_permutation_op<Order>> {
   template <class T>
-  static void plan(host_exec const& on, multi_permutation_shape const& s, arena& a) {
-    (void)layout<T>(a, on, s);
+  static void plan(host_exec const& exec, multi_permutation_shape const& s, arena& a) {
+    (void)layout<T>(a, exec, s);
   }
 
   template <class T>
-  static void forward(host_exec const& on, multi_permutation_forward<Order, T> const& p,
+  static void forward(host_exec const& exec, multi_permutation_forward<Order, T> const& p,
                       workspace w);
 
   template <class T>
-  static void backward(host_exec const& on, multi_permutation_backward<T> const& p, workspace w);
+  static void backward(host_exec const& exec, multi_permutation_backward<T> const& p, workspace w);
 
  private:
   template <class T>
@@ -142,8 +142,8 @@ struct host_implementation<multi_permutation_op<Order>> {
     per_thread<slot_layout<T>, extents3> each;
     double* of_weights;  // per column, the gradient of each weight
 
-    layout(arena& a, host_exec const& on, multi_permutation_shape const& s)
-        : each(a, on.threads, column_chunks(s.extents, tile_columns).count(), s.extents),
+    layout(arena& a, host_exec const& exec, multi_permutation_shape const& s)
+        : each(a, exec.threads, column_chunks(s.extents, tile_columns).count(), s.extents),
           of_weights(a.take<double>(
               amount(s.extents.empty() ? 0 : s.extents.batch * s.extents.channels) * s.terms)) {}
   };
@@ -190,15 +190,15 @@ struct host_implementation<multi_permutation_op<Order>> {
 template <class Order>
 template <class T>
 void host_implementation<multi_permutation_op<Order>>::forward(
-    host_exec const& on, multi_permutation_forward<Order, T> const& p, workspace w) {
+    host_exec const& exec, multi_permutation_forward<Order, T> const& p, workspace w) {
   arena a(w);
   extents3 const e = p.x.extents();
-  layout<T> const m(a, on, p.shape());
+  layout<T> const m(a, exec, p.shape());
   column_chunks const runs(e, tile_columns);
-  for_each_task(on, runs.count(), [&](unsigned slot, index_t task) {
+  for_each_task(exec, runs.count(), [&](unsigned slot, index_t task) {
     sample_chunk const run = runs[task];
     slot_layout<T> const l = m.each[slot];
-    index_tensor3 const perm = sort_run(on.instructions, p, run, l);
+    index_tensor3 const perm = sort_run(exec.instructions, p, run, l);
     for (index_t s = 0; s < run.batches; ++s) {
       column_chunk const b = run[s], of_perm = p.saving ? b : column_chunk{s, 0, b.channels};
       index_t const rows = valid_rows(p.lengths, b.batch, e.length);
@@ -214,13 +214,13 @@ void host_implementation<multi_permutation_op<Order>>::forward(
 template <class Order>
 template <class T>
 void host_implementation<multi_permutation_op<Order>>::backward(
-    host_exec const& on, multi_permutation_backward<T> const& p, workspace w) {
+    host_exec const& exec, multi_permutation_backward<T> const& p, workspace w) {
   arena a(w);
   extents3 const e = p.dy.extents();
   index_t const terms = p.weights.terms;
-  layout<T> const m(a, on, p.shape());
+  layout<T> const m(a, exec, p.shape());
   column_chunks const runs(e, tile_columns);
-  for_each_task(on, runs.count(), [&](unsigned slot, index_t task) {
+  for_each_task(exec, runs.count(), [&](unsigned slot, index_t task) {
     sample_chunk const run = runs[task];
     slot_layout<T> const l = m.each[slot];
     for (index_t s = 0; s < run.batches; ++s) {

@@ -16,38 +16,38 @@ SLICESORT_DETAIL_BEGIN
 template <>
 struct host_implementation<permute_op> {
   template <class T>
-  static void plan(host_exec const& on, extents3 const& e, arena& a) {
-    (void)layout_of<T>(a, on, e);
+  static void plan(host_exec const& exec, extents3 const& e, arena& a) {
+    (void)layout_of<T>(a, exec, e);
   }
 
   template <class T>
-  static void forward(host_exec const& on, permute_forward<T> const& p, workspace w) {
+  static void forward(host_exec const& exec, permute_forward<T> const& p, workspace w) {
     columns_to_permute<T> all{p.x, p.y, p.perm};
     all.gather = true;
     all.lengths = p.lengths;
-    run(on, all, w);
+    run(exec, all, w);
   }
   template <class T>
-  static void backward(host_exec const& on, permute_backward<T> const& p, workspace w) {
+  static void backward(host_exec const& exec, permute_backward<T> const& p, workspace w) {
     columns_to_permute<T> all{p.dy, p.dx, p.perm};
     all.mode = p.mode;
     all.lengths = p.lengths;
-    run(on, all, w);
+    run(exec, all, w);
   }
 
  private:
   template <class T>
   using layout = per_thread<permute_scratch<T>, extents3, unsigned>;
   template <class T>
-  static layout<T> layout_of(arena& a, host_exec const& on, extents3 e) {
-    return {a, on.threads, permute_task<T>(e, on.threads).count(e), e, on.threads};
+  static layout<T> layout_of(arena& a, host_exec const& exec, extents3 e) {
+    return {a, exec.threads, permute_task<T>(e, exec.threads).count(e), e, exec.threads};
   }
 
   template <class T>
-  static void run(host_exec const& on, columns_to_permute<T> const& all, workspace w) {
+  static void run(host_exec const& exec, columns_to_permute<T> const& all, workspace w) {
     arena a(w);
-    layout<T> const each = layout_of<T>(a, on, all.in.extents());
-    permute_columns(on, all, [&](unsigned slot) { return each[slot]; });
+    layout<T> const each = layout_of<T>(a, exec, all.in.extents());
+    permute_columns(exec, all, [&](unsigned slot) { return each[slot]; });
   }
 };
 

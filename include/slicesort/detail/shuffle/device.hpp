@@ -95,7 +95,7 @@ struct device_implementation<shuffle_op<Form>> {
     extents3 const orders = orders_of(e);
     index_rows const order = rows_in(m.order, orders, false);
     tensor3<raw_key32> const hashes(m.hashes, orders);
-    grid.run(hash_rows_body{seed, hashes}, divide_up(orders.size(), threads), threads);
+    grid.run(hash_rows_kernel{seed, hashes}, divide_up(orders.size(), threads), threads);
     sort_columns(grid, columns_view<raw_key32, ascending>{{}, hashes, {}, order, {}}, m.sort);
     job.perm = order;
     if (lengths.data() == nullptr) return permute_columns(grid, job, m.permute);
@@ -116,14 +116,14 @@ struct device_implementation<shuffle_op<Form>> {
                              tensor1<index_t const> lengths, int threads) {
     int const width =
         static_cast<int>(std::min<index_t>(power_of_two_below(e.channels), warp_threads));
-    shorten_orders_body body{};
-    body.order = order;
-    body.shorter = shorter;
-    body.extents = e;
-    body.lengths = lengths;
-    body.width = width;
-    body.threads = threads;
-    grid.run(body, divide_up(e.batch * e.channels, width), threads);
+    shorten_orders_kernel kernel{};
+    kernel.order = order;
+    kernel.shorter = shorter;
+    kernel.extents = e;
+    kernel.lengths = lengths;
+    kernel.width = width;
+    kernel.threads = threads;
+    grid.run(kernel, divide_up(e.batch * e.channels, width), threads);
   }
 };
 

@@ -32,14 +32,14 @@ inline void argsort_hashes(std::uint64_t seed, index_t stream, index_t rows, std
 template <class Form>
 struct host_implementation<shuffle_op<Form>> {
   template <class T>
-  static void plan(host_exec const& on, extents3 const& e, arena& a) {
-    (void)layout<T>(a, on, e);
+  static void plan(host_exec const& exec, extents3 const& e, arena& a) {
+    (void)layout<T>(a, exec, e);
   }
 
   template <class T>
-  static void forward(host_exec const& on, shuffle_forward<T> const& p, workspace w);
+  static void forward(host_exec const& exec, shuffle_forward<T> const& p, workspace w);
   template <class T>
-  static void backward(host_exec const& on, shuffle_backward<T> const& p, workspace w);
+  static void backward(host_exec const& exec, shuffle_backward<T> const& p, workspace w);
 
  private:
   static index_t permutations(extents3 e) { return e.empty() ? 0 : Form::shared ? 1 : e.channels; }
@@ -68,34 +68,34 @@ struct host_implementation<shuffle_op<Form>> {
     per_thread<hashed_rows, index_t> hashing;
     per_thread<moved_columns<T>, extents3> moving;
 
-    layout(arena& a, host_exec const& on, extents3 e)
+    layout(arena& a, host_exec const& exec, extents3 e)
         : permutations(a.take<std::uint32_t>(
               static_cast<std::size_t>(host_implementation::permutations(e) * e.length))),
-          hashing(a, on.threads, host_implementation::permutations(e), e.length),
-          moving(a, on.threads, column_chunks(e, tile_columns).count(), e) {}
+          hashing(a, exec.threads, host_implementation::permutations(e), e.length),
+          moving(a, exec.threads, column_chunks(e, tile_columns).count(), e) {}
   };
 
   template <bool Back, class T>
-  static void run(host_exec const& on, std::uint64_t seed, tensor3<T const> from, tensor3<T> to,
+  static void run(host_exec const& exec, std::uint64_t seed, tensor3<T const> from, tensor3<T> to,
                   tensor1<index_t const> lengths, grad_mode mode, workspace w) {
     extents3 const e = from.extents();
     arena a(w);
-    layout<T> const m(a, on, e);
-    for_each_task(on, permutations(e), [&](unsigned slot, index_t channel) {
+    layout<T> const m(a, exec, e);
+    for_each_task(exec, permutations(e), [&](unsigned slot, index_t channel) {
       argsort_hashes(seed, channel, e.length, m.hashing[slot].hashes,
                      m.permutations + channel * e.length);
     });
     bool const whole_rows =
         Form::shared && from.strides().channels == 1 && to.strides().channels == 1;
     if (whole_rows && from.data() != to.data()) {
-      for_each_wide_chunk(on, e, [&](column_chunk b) {
+      for_each_wide_chunk(exec, e, [&](column_chunk b) {
         index_t const rows = valid_rows(lengths, b.batch, e.length);
         move_rows<Back>(m.permutations, rows, from, to, b, mode, static_cast<T*>(nullptr));
         transfer_rows(from, to, b, rows, e.length, mode);
       });
       return;
     }
-    for_each_column_chunk(on, e, [&](unsigned slot, column_chunk b) {
+    for_each_column_chunk(exec, e, [&](unsigned slot, column_chunk b) {
       moved_columns<T> const l = m.moving[slot];
       index_t const rows = valid_rows(lengths, b.batch, e.length);
       if (whole_rows)
@@ -155,16 +155,16 @@ struct host_implementation<shuffle_op<Form>> {
 
 template <class Form>
 template <class T>
-void host_implementation<shuffle_op<Form>>::forward(host_exec const& on,
+void host_implementation<shuffle_op<Form>>::forward(host_exec const& exec,
                                                     shuffle_forward<T> const& p, workspace w) {
-  run<false>(on, p.seed, p.x, p.y, p.lengths, grad_mode::overwrite, w);
+  run<false>(exec, p.seed, p.x, p.y, p.lengths, grad_mode::overwrite, w);
 }
 
 template <class Form>
 template <class T>
-void host_implementation<shuffle_op<Form>>::backward(host_exec const& on,
+void host_implementation<shuffle_op<Form>>::backward(host_exec const& exec,
                                                      shuffle_backward<T> const& p, workspace w) {
-  run<true>(on, p.seed, p.dy, p.dx, p.lengths, p.mode, w);
+  run<true>(exec, p.seed, p.dy, p.dx, p.lengths, p.mode, w);
 }
 
 SLICESORT_DETAIL_END

@@ -31,12 +31,12 @@ struct device_implementation<sinkhorn_csp_op> {
     if (e.empty()) return;
     arena a(w);
     layout<T> const m(a, grid, p.shape());
-    upload_shifts(grid, p.rule, e, m.shifts);
+    upload_shifts(grid, p.config, e, m.shifts);
     auto const tiles = tiles_of(p, m, m.forward);
     if (m.forward.hot_in_shared)
-      run(grid, mix_groups_body<T, true>{tiles, p.y}, m.forward, e.batch);
+      run(grid, mix_groups_kernel<T, true>{tiles, p.y}, m.forward, e.batch);
     else
-      run(grid, mix_groups_body<T, false>{tiles, p.y}, m.forward, e.batch);
+      run(grid, mix_groups_kernel<T, false>{tiles, p.y}, m.forward, e.batch);
   }
 
   template <class Grid, class T>
@@ -45,7 +45,7 @@ struct device_implementation<sinkhorn_csp_op> {
     if (e.empty()) return;
     arena a(w);
     layout<T> const m(a, grid, p.shape());
-    upload_shifts(grid, p.rule, e, m.shifts);
+    upload_shifts(grid, p.config, e, m.shifts);
     auto tiles = tiles_of(p, m, m.backward);
     index_t const at_once = samples_at_once(e);
     for (index_t first = 0; first < e.batch; first += at_once) {
@@ -54,24 +54,24 @@ struct device_implementation<sinkhorn_csp_op> {
       tensor3<typename layout<T>::A> const du(m.du, {samples, e.length, e.channels},
                                               {e.length, 1, samples * e.length});
       tiles.first_sample = first;
-      auto const unmix = [&](auto body) {
-        body.tiles = tiles;
-        body.cold_in_shared = m.backward.cold_in_shared;
-        body.dy = p.dy;
-        body.dx = p.dx;
-        body.du = du;
-        body.mode = p.mode;
-        run(grid, body, m.backward, samples);
+      auto const unmix = [&](auto kernel) {
+        kernel.tiles = tiles;
+        kernel.cold_in_shared = m.backward.cold_in_shared;
+        kernel.dy = p.dy;
+        kernel.dx = p.dx;
+        kernel.du = du;
+        kernel.mode = p.mode;
+        run(grid, kernel, m.backward, samples);
       };
       if (m.backward.hot_in_shared)
-        unmix(unmix_groups_body<T, true>{});
+        unmix(unmix_groups_kernel<T, true>{});
       else
-        unmix(unmix_groups_body<T, false>{});
-      sum_reference_body<T> sum{};
+        unmix(unmix_groups_kernel<T, false>{});
+      sum_reference_kernel<T> sum{};
       sum.du = du;
       sum.lengths = p.lengths;
       sum.first_sample = first;
-      sum.reference = p.rule.reference;
+      sum.reference = p.config.reference;
       sum.tau = p.tau;
       sum.dy = p.dy;
       sum.dx = p.dx;
@@ -152,16 +152,16 @@ struct device_implementation<sinkhorn_csp_op> {
           scratch(a.take<unsigned char>(std::max(forward.scratch(), backward.scratch()))) {}
   };
 
-  template <class Problem, class T>
-  static grouped_tiles<T> tiles_of(Problem const& p, layout<T> const& m, shape const& s) {
+  template <class Params, class T>
+  static grouped_tiles<T> tiles_of(Params const& p, layout<T> const& m, shape const& s) {
     grouped_tiles<T> tiles{};
     tiles.x = p.x;
     tiles.lengths = p.lengths;
     tiles.shifts = m.shifts;
     tiles.tau = p.tau;
     tiles.iterations = p.iterations;
-    tiles.reference = p.rule.reference;
-    tiles.group = p.rule.group;
+    tiles.reference = p.config.reference;
+    tiles.group = p.config.group;
     tiles.width = s.width;
     tiles.scratch = m.scratch;
     tiles.scratch_bytes = s.scratch_bytes;
@@ -169,17 +169,18 @@ struct device_implementation<sinkhorn_csp_op> {
   }
 
   template <class Grid>
-  static void upload_shifts(Grid const& grid, csp_rule const& rule, extents3 e, index_t* shifts) {
-    auto const shift = [&](index_t channel) { return rule.shift(channel, e); };
+  static void upload_shifts(Grid const& grid, csp_config const& config, extents3 e,
+                            index_t* shifts) {
+    auto const shift = [&](index_t channel) { return config.shift(channel, e); };
     upload_numbers(grid, e.channels, shift, shifts, true);
   }
 
-  template <class Grid, class Body>
-  static void run(Grid const& grid, Body body, shape const& s, index_t samples) {
+  template <class Grid, class Kernel>
+  static void run(Grid const& grid, Kernel kernel, shape const& s, index_t samples) {
     index_t const blocks = samples * s.blocks_of_sample;
     for (index_t first = 0; first < blocks; first += s.blocks_at_once) {
-      body.tiles.first_block = first;
-      grid.run(body, std::min(s.blocks_at_once, blocks - first), s.threads);
+      kernel.tiles.first_block = first;
+      grid.run(kernel, std::min(s.blocks_at_once, blocks - first), s.threads);
     }
   }
 };

@@ -43,24 +43,24 @@ struct sinkhorn_worker {
 template <>
 struct host_implementation<sinkhorn_csp_op> {
   template <class T>
-  static void plan(host_exec const& on, sinkhorn_shape const& s, arena& a) {
-    (void)layout<accumulator<T>>(a, on, s, true);
+  static void plan(host_exec const& exec, sinkhorn_shape const& s, arena& a) {
+    (void)layout<accumulator<T>>(a, exec, s, true);
   }
 
   template <class T>
-  static void forward(host_exec const& on, sinkhorn_csp_forward<T> const& p, workspace w) {
+  static void forward(host_exec const& exec, sinkhorn_csp_forward<T> const& p, workspace w) {
     using A = accumulator<T>;
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     arena a(w);
-    layout<A> const m(a, on, p.shape(), false);
-    m.fill_shifts(p.rule, e);
-    sinkhorn_tasks const tasks(e, p.rule.group, 0, e.batch);
-    for_each_task(on, tasks.count(), [&](unsigned slot, index_t number) {
+    layout<A> const m(a, exec, p.shape(), false);
+    m.fill_shifts(p.config, e);
+    sinkhorn_tasks const tasks(e, p.config.group, 0, e.batch);
+    for_each_task(exec, tasks.count(), [&](unsigned slot, index_t number) {
       sinkhorn_task const t = tasks.at(number, p.lengths);
       with_lanes<A>(t.channels, [&](auto worker) {
         auto const group = m.template group_of<decltype(worker)::lanes>(slot, t.rows);
-        load(p.x, t, p.rule, p.tau, m.shifts, group);
+        load(p.x, t, p.config, p.tau, m.shifts, group);
         scale_group<false>(worker, group, p.iterations);
         store_mixture(worker, p, t, group);
       });
@@ -68,22 +68,22 @@ struct host_implementation<sinkhorn_csp_op> {
   }
 
   template <class T>
-  static void backward(host_exec const& on, sinkhorn_csp_backward<T> const& p, workspace w) {
+  static void backward(host_exec const& exec, sinkhorn_csp_backward<T> const& p, workspace w) {
     using A = accumulator<T>;
     extents3 const e = p.x.extents();
     if (e.empty()) return;
     arena a(w);
-    layout<A> const m(a, on, p.shape(), true);
-    m.fill_shifts(p.rule, e);
+    layout<A> const m(a, exec, p.shape(), true);
+    m.fill_shifts(p.config, e);
     index_t const at_once = samples_at_once(e);
     for (index_t first = 0; first < e.batch; first += at_once) {
       index_t const samples = std::min(at_once, e.batch - first);
-      sinkhorn_tasks const tasks(e, p.rule.group, first, samples);
-      for_each_task(on, tasks.count(), [&](unsigned slot, index_t number) {
+      sinkhorn_tasks const tasks(e, p.config.group, first, samples);
+      for_each_task(exec, tasks.count(), [&](unsigned slot, index_t number) {
         sinkhorn_task const t = tasks.at(number, p.lengths);
         with_lanes<A>(t.channels, [&](auto worker) {
           auto const group = m.template group_of<decltype(worker)::lanes>(slot, t.rows);
-          load(p.x, t, p.rule, p.tau, m.shifts, group);
+          load(p.x, t, p.config, p.tau, m.shifts, group);
           load_gradient(p.dy, t, group);
           scale_group<true>(worker, group, p.iterations);
           differentiate_group(worker, group, p.iterations);
@@ -91,7 +91,7 @@ struct host_implementation<sinkhorn_csp_op> {
           store_gradient(p, t, m.shifts, group, du, t.batch - first);
         });
       });
-      sum_reference(on, p, tensor3<A const>(m.du, {samples, e.length, e.channels}), first);
+      sum_reference(exec, p, tensor3<A const>(m.du, {samples, e.length, e.channels}), first);
     }
   }
 
@@ -127,15 +127,15 @@ struct host_implementation<sinkhorn_csp_op> {
     per_thread<group_layout<A, sinkhorn_lanes>, index_t, index_t> each;
     sinkhorn_shape shape;
 
-    layout(arena& a, host_exec const& on, sinkhorn_shape const& s, bool backward)
+    layout(arena& a, host_exec const& exec, sinkhorn_shape const& s, bool backward)
         : shifts(a.take<index_t>(s.extents.empty() ? 0 : s.extents.channels)),
           du(backward ? a.take<A>(elements_at_once(s.extents)) : nullptr),
-          each(a, on.threads, sinkhorn_tasks(s.extents, s.group, 0, s.extents.batch).count(),
+          each(a, exec.threads, sinkhorn_tasks(s.extents, s.group, 0, s.extents.batch).count(),
                s.group, s.iterations),
           shape(s) {}
 
-    void fill_shifts(csp_rule const& rule, extents3 e) const {
-      for (index_t c = 0; c < e.channels; ++c) shifts[c] = rule.shift(c, e);
+    void fill_shifts(csp_config const& config, extents3 e) const {
+      for (index_t c = 0; c < e.channels; ++c) shifts[c] = config.shift(c, e);
     }
     template <int Lanes>
     sinkhorn_group<A> group_of(unsigned slot, index_t rows) const {
@@ -168,10 +168,10 @@ struct host_implementation<sinkhorn_csp_op> {
 
   // Lanes without a channel hold zeros.
   template <class T, class A>
-  static void load(tensor3<T const> x, sinkhorn_task const& t, csp_rule const& rule, double tau,
+  static void load(tensor3<T const> x, sinkhorn_task const& t, csp_config const& config, double tau,
                    index_t const* shifts, sinkhorn_group<A> const& g) {
     for (index_t i = 0; i < t.rows; ++i) {
-      auto const of_reference = static_cast<A>(x(t.batch, t.first_row + i, rule.reference));
+      auto const of_reference = static_cast<A>(x(t.batch, t.first_row + i, config.reference));
       g.u[i] = logit_factor<A>(static_cast<double>(of_reference) / tau);
     }
     std::fill(g.values, g.values + t.rows * g.pitch, A{});
@@ -202,7 +202,7 @@ struct host_implementation<sinkhorn_csp_op> {
       index_t const row = t.first_row + i;
       for (index_t lane = 0; lane < t.channels; ++lane) {
         index_t const channel = t.channel + lane;
-        p.y(t.batch, row, channel) = channel == p.rule.reference
+        p.y(t.batch, row, channel) = channel == p.config.reference
                                          ? p.x(t.batch, row, channel)
                                          : rounded<T>(y[static_cast<int>(lane)]);
       }
@@ -219,7 +219,7 @@ struct host_implementation<sinkhorn_csp_op> {
                              index_t sample) {
     with_store<T>(p.mode, [&](auto store) {
       for_each_channel(t, shifts, [&](index_t lane, index_t channel, index_t shift) {
-        if (channel == p.rule.reference) return;
+        if (channel == p.config.reference) return;
         for (index_t i = 0; i < t.rows; ++i) {
           index_t const row = t.first_row + i;
           store.sum(p.dx(t.batch, source_of(row, shift, t.valid), channel),
@@ -235,13 +235,13 @@ struct host_implementation<sinkhorn_csp_op> {
   // The gradient of the reference: its own, then the parts through the other channels in their
   // order.
   template <class T, class A>
-  static void sum_reference(host_exec const& on, sinkhorn_csp_backward<T> const& p,
+  static void sum_reference(host_exec const& exec, sinkhorn_csp_backward<T> const& p,
                             tensor3<A const> du, index_t first) {
     extents3 const e = du.extents();
     constexpr index_t rows_at_once = 64;
     index_t const parts = (e.length + rows_at_once - 1) / rows_at_once;
-    index_t const r = p.rule.reference;
-    for_each_task(on, e.batch * parts, [&](unsigned, index_t task) {
+    index_t const r = p.config.reference;
+    for_each_task(exec, e.batch * parts, [&](unsigned, index_t task) {
       index_t const sample = task / parts, begin = task % parts * rows_at_once;
       index_t const valid = valid_rows(p.lengths, first + sample, e.length);
       with_store<T>(p.mode, [&](auto store) {

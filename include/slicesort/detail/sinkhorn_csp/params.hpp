@@ -44,21 +44,21 @@ template <class T>
 struct sinkhorn_csp_forward {
   using element = T;
   static constexpr char const* name = "sinkhorn_csp.forward";
-  csp_rule rule;
+  csp_config config;
   double tau;
   index_t iterations;
   tensor3<T const> x;
   tensor3<T> y;
   tensor1<index_t const> lengths;
 
-  sinkhorn_shape shape() const { return {x.extents(), rule.group, iterations}; }
+  sinkhorn_shape shape() const { return {x.extents(), config.group, iterations}; }
 };
 
 template <class T>
 struct sinkhorn_csp_backward {
   using element = T;
   static constexpr char const* name = "sinkhorn_csp.backward";
-  csp_rule rule;
+  csp_config config;
   double tau;
   index_t iterations;
   tensor3<T const> dy, x;
@@ -66,7 +66,7 @@ struct sinkhorn_csp_backward {
   grad_mode mode;
   tensor1<index_t const> lengths;
 
-  sinkhorn_shape shape() const { return {x.extents(), rule.group, iterations}; }
+  sinkhorn_shape shape() const { return {x.extents(), config.group, iterations}; }
 };
 
 struct sinkhorn_csp_op {

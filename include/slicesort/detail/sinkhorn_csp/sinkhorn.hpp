@@ -77,17 +77,17 @@ inline constexpr index_t sum_piece = 64;
 // Returns -log sum_k exp(p q[k] + g[k]), the potential that makes a row (or column) of T sum to 1,
 // and the mean of q under that row. SharedValues: q has one value for all lanes.
 template <bool SharedValues, class Worker, class A, int Lanes>
-SLICESORT_HD_INLINE void normalize(Worker& on, sinkhorn_side<A> const& side, A const* g,
+SLICESORT_HD_INLINE void normalize(Worker& worker, sinkhorn_side<A> const& side, A const* g,
                                    lanes_of<A, Lanes> const& p, lanes_of<A, Lanes>& potential,
                                    lanes_of<A, Lanes>& mean) {
   constexpr int lane = SharedValues ? 0 : 1;
   lanes_of<A, Lanes> most;
-  for (int l = 0; l < Lanes; ++l) most[l] = on.multiply_add(p[l], side.values[l * lane], g[l]);
+  for (int l = 0; l < Lanes; ++l) most[l] = worker.multiply_add(p[l], side.values[l * lane], g[l]);
   for (index_t k = 1; k < side.rows; ++k) {
     A const* const q = side.values + k * side.value_pitch;
     A const* const potentials = g + k * side.pitch;
     for (int l = 0; l < Lanes; ++l) {
-      A const logit = on.multiply_add(p[l], q[l * lane], potentials[l]);
+      A const logit = worker.multiply_add(p[l], q[l * lane], potentials[l]);
       most[l] = logit > most[l] ? logit : most[l];
     }
   }
@@ -103,10 +103,10 @@ SLICESORT_HD_INLINE void normalize(Worker& on, sinkhorn_side<A> const& side, A c
       A const* const q = side.values + k * side.value_pitch;
       A const* const potentials = g + k * side.pitch;
       for (int l = 0; l < Lanes; ++l) {
-        A const logit = on.multiply_add(p[l], q[l * lane], potentials[l]);
-        A const e = exp_at_most_one(on, logit - most[l]);
+        A const logit = worker.multiply_add(p[l], q[l * lane], potentials[l]);
+        A const e = exp_at_most_one(worker, logit - most[l]);
         part[l] += e;
-        weighted_part[l] = on.multiply_add(e, q[l * lane], weighted_part[l]);
+        weighted_part[l] = worker.multiply_add(e, q[l * lane], weighted_part[l]);
       }
     }
     for (int l = 0; l < Lanes; ++l) {
@@ -117,15 +117,15 @@ SLICESORT_HD_INLINE void normalize(Worker& on, sinkhorn_side<A> const& side, A c
   for (int l = 0; l < Lanes; ++l) {
     // The greatest term is exp(0), unless the compiler may change how products and sums round.
     A const total = sum[l] < A{1} ? A{1} : sum[l];
-    potential[l] = -(most[l] + log_of_sum(on, total));
-    mean[l] = on.divide(weighted[l], total);
+    potential[l] = -(most[l] + log_of_sum(worker, total));
+    mean[l] = worker.divide(weighted[l], total);
   }
 }
 
 // Returns sum_k T[k] v[k] and sum_k T[k] v[k] q[k] for a row (or column) of T with the potential
 // `own`. Elements of T that rounding makes greater than 1 are taken as 1.
 template <bool SharedValues, class Worker, class A, int Lanes>
-SLICESORT_HD_INLINE void weigh(Worker& on, sinkhorn_side<A> const& side, A const* g, A const* v,
+SLICESORT_HD_INLINE void weigh(Worker& worker, sinkhorn_side<A> const& side, A const* g, A const* v,
                                lanes_of<A, Lanes> const& p, lanes_of<A, Lanes> const& own,
                                lanes_of<A, Lanes>& sum, lanes_of<A, Lanes>& weighted) {
   constexpr int lane = SharedValues ? 0 : 1;
@@ -141,10 +141,10 @@ SLICESORT_HD_INLINE void weigh(Worker& on, sinkhorn_side<A> const& side, A const
       A const* const potentials = g + k * side.pitch;
       A const* const numbers = v + k * side.pitch;
       for (int l = 0; l < Lanes; ++l) {
-        A const logit = on.multiply_add(p[l], q[l * lane], potentials[l]) + own[l];
-        A const t = exp_at_most_one(on, logit);
-        part[l] = on.multiply_add(t, numbers[l], part[l]);
-        weighted_part[l] = on.multiply_add(t * numbers[l], q[l * lane], weighted_part[l]);
+        A const logit = worker.multiply_add(p[l], q[l * lane], potentials[l]) + own[l];
+        A const t = exp_at_most_one(worker, logit);
+        part[l] = worker.multiply_add(t, numbers[l], part[l]);
+        weighted_part[l] = worker.multiply_add(t * numbers[l], q[l * lane], weighted_part[l]);
       }
     }
     for (int l = 0; l < Lanes; ++l) {
@@ -157,45 +157,47 @@ SLICESORT_HD_INLINE void weigh(Worker& on, sinkhorn_side<A> const& side, A const
 // Computes f and h by `iterations` normalizations of the rows, then the columns, starting from
 // h = 0. Kept: records the history that backward needs.
 template <bool Kept, class Worker, class A>
-SLICESORT_HD_INLINE void scale_group(Worker& on, sinkhorn_group<A> const& m, index_t iterations) {
+SLICESORT_HD_INLINE void scale_group(Worker& worker, sinkhorn_group<A> const& m,
+                                     index_t iterations) {
   constexpr int lanes = Worker::lanes;
   sinkhorn_side<A> const columns{m.w, m.pitch, m.rows, m.pitch}, rows{m.u, 1, m.rows, m.pitch};
   lanes_of<A, lanes> p, potential, mean;
   fill_lanes(A{0}, potential);
-  for (index_t j = on.first; j < m.rows; j += on.step) store_lanes(potential, m.h + j * m.pitch);
-  on.sync();
+  for (index_t j = worker.first; j < m.rows; j += worker.step)
+    store_lanes(potential, m.h + j * m.pitch);
+  worker.sync();
   for (index_t s = 0; s < iterations; ++s) {
-    for (index_t i = on.first; i < m.rows; i += on.step) {
+    for (index_t i = worker.first; i < m.rows; i += worker.step) {
       fill_lanes(m.u[i], p);
-      normalize<false>(on, columns, m.h, p, potential, mean);
+      normalize<false>(worker, columns, m.h, p, potential, mean);
       store_lanes(potential, m.f + i * m.pitch);
       if constexpr (Kept) {
         store_lanes(potential, m.past(s, 0) + i * m.pitch);
         store_lanes(mean, m.past(s, 2) + i * m.pitch);
       }
     }
-    on.sync();
-    for (index_t j = on.first; j < m.rows; j += on.step) {
+    worker.sync();
+    for (index_t j = worker.first; j < m.rows; j += worker.step) {
       load_lanes(m.w + j * m.pitch, p);
-      normalize<true>(on, rows, m.f, p, potential, mean);
+      normalize<true>(worker, rows, m.f, p, potential, mean);
       store_lanes(potential, m.h + j * m.pitch);
       if constexpr (Kept) {
         store_lanes(potential, m.past(s, 1) + j * m.pitch);
         store_lanes(mean, m.past(s, 3) + j * m.pitch);
       }
     }
-    on.sync();
+    worker.sync();
   }
 }
 
 // Computes row i of T w, with the potentials that `scale_group` has computed.
 template <class Worker, class A, int Lanes>
-SLICESORT_HD_INLINE void mix_row(Worker& on, sinkhorn_group<A> const& m, index_t i,
+SLICESORT_HD_INLINE void mix_row(Worker& worker, sinkhorn_group<A> const& m, index_t i,
                                  lanes_of<A, Lanes>& y) {
   lanes_of<A, Lanes> p, own, unused;
   fill_lanes(m.u[i], p);
   load_lanes(m.f + i * m.pitch, own);
-  weigh<false>(on, {m.w, m.pitch, m.rows, m.pitch}, m.h, m.values, p, own, y, unused);
+  weigh<false>(worker, {m.w, m.pitch, m.rows, m.pitch}, m.h, m.values, p, own, y, unused);
 }
 
 SLICESORT_DETAIL_END

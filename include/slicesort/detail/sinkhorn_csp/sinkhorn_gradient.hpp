@@ -16,25 +16,25 @@ SLICESORT_DETAIL_BEGIN
 // The step through y = T w: `a` holds dy and becomes df, `b` becomes dh, and du and dw get their
 // first terms.
 template <class Worker, class A>
-SLICESORT_HD_INLINE void leave_mixture(Worker& on, sinkhorn_group<A> const& m) {
+SLICESORT_HD_INLINE void leave_mixture(Worker& worker, sinkhorn_group<A> const& m) {
   constexpr int lanes = Worker::lanes;
   sinkhorn_side<A> const columns{m.w, m.pitch, m.rows, m.pitch}, rows{m.u, 1, m.rows, m.pitch};
   lanes_of<A, lanes> p, own, sum, weighted, dy;
-  for (index_t j = on.first; j < m.rows; j += on.step) {
+  for (index_t j = worker.first; j < m.rows; j += worker.step) {
     load_lanes(m.w + j * m.pitch, p);
     load_lanes(m.h + j * m.pitch, own);
-    weigh<true>(on, rows, m.f, m.a, p, own, sum, weighted);
+    weigh<true>(worker, rows, m.f, m.a, p, own, sum, weighted);
     for (int l = 0; l < lanes; ++l) {
       index_t const at = j * m.pitch + l;
       m.b[at] = m.values[at] * sum[l];
-      m.dw[at] = on.multiply_add(m.values[at], weighted[l], sum[l]);
+      m.dw[at] = worker.multiply_add(m.values[at], weighted[l], sum[l]);
     }
   }
-  on.sync();
-  for (index_t i = on.first; i < m.rows; i += on.step) {
+  worker.sync();
+  for (index_t i = worker.first; i < m.rows; i += worker.step) {
     fill_lanes(m.u[i], p);
     load_lanes(m.f + i * m.pitch, own);
-    weigh<false>(on, columns, m.h, m.values, p, own, sum, weighted);
+    weigh<false>(worker, columns, m.h, m.values, p, own, sum, weighted);
     load_lanes(m.a + i * m.pitch, dy);
     for (int l = 0; l < lanes; ++l) {
       sum[l] *= dy[l];
@@ -48,50 +48,50 @@ SLICESORT_HD_INLINE void leave_mixture(Worker& on, sinkhorn_group<A> const& m) {
 // Updates du or dw of a row: subtracts a potential's gradient times the mean of the other side
 // under it.
 template <class Worker, class A>
-SLICESORT_HD_INLINE void subtract_mean(Worker& on, A* value, A const* gradient, A const* mean) {
+SLICESORT_HD_INLINE void subtract_mean(Worker& worker, A* value, A const* gradient, A const* mean) {
   for (int l = 0; l < Worker::lanes; ++l)
-    value[l] = on.multiply_add(-gradient[l], mean[l], value[l]);
+    value[l] = worker.multiply_add(-gradient[l], mean[l], value[l]);
 }
 
 // Computes du and dw from dy, which is in `a`, and from the history of `scale_group<true>`.
 template <class Worker, class A>
-SLICESORT_HD_INLINE void differentiate_group(Worker& on, sinkhorn_group<A> const& m,
+SLICESORT_HD_INLINE void differentiate_group(Worker& worker, sinkhorn_group<A> const& m,
                                              index_t iterations) {
   constexpr int lanes = Worker::lanes;
   sinkhorn_side<A> const columns{m.w, m.pitch, m.rows, m.pitch}, rows{m.u, 1, m.rows, m.pitch};
   lanes_of<A, lanes> p, own, sum, weighted;
-  leave_mixture(on, m);
+  leave_mixture(worker, m);
   for (index_t s = iterations - 1; s >= 0; --s) {
     // The step through the columns' potentials h, which were computed from the rows' f.
     bool const last = s == iterations - 1;
-    for (index_t i = on.first; i < m.rows; i += on.step) {
+    for (index_t i = worker.first; i < m.rows; i += worker.step) {
       index_t const at = i * m.pitch;
       fill_lanes(m.u[i], p);
       load_lanes(m.past(s, 0) + at, own);
       store_lanes(own, m.f + at);
-      weigh<false>(on, columns, m.h, m.b, p, own, sum, weighted);
+      weigh<false>(worker, columns, m.h, m.b, p, own, sum, weighted);
       for (int l = 0; l < lanes; ++l) {
         m.a[at + l] = (last ? m.a[at + l] : A{0}) - sum[l];
         m.du[at + l] -= weighted[l];
       }
-      subtract_mean(on, m.du + at, m.a + at, m.past(s, 2) + at);
-      subtract_mean(on, m.dw + at, m.b + at, m.past(s, 3) + at);
+      subtract_mean(worker, m.du + at, m.a + at, m.past(s, 2) + at);
+      subtract_mean(worker, m.dw + at, m.b + at, m.past(s, 3) + at);
     }
-    on.sync();
+    worker.sync();
     // The step through f, which was computed from the previous h (at first 0).
-    for (index_t j = on.first; j < m.rows; j += on.step) {
+    for (index_t j = worker.first; j < m.rows; j += worker.step) {
       index_t const at = j * m.pitch;
       load_lanes(m.w + at, p);
       fill_lanes(A{0}, own);
       if (s > 0) load_lanes(m.past(s - 1, 1) + at, own);
       store_lanes(own, m.h + at);
-      weigh<true>(on, rows, m.f, m.a, p, own, sum, weighted);
+      weigh<true>(worker, rows, m.f, m.a, p, own, sum, weighted);
       for (int l = 0; l < lanes; ++l) {
         m.b[at + l] = -sum[l];
         m.dw[at + l] -= weighted[l];
       }
     }
-    on.sync();
+    worker.sync();
   }
 }
 

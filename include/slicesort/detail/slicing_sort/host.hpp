@@ -17,28 +17,28 @@ SLICESORT_DETAIL_BEGIN
 template <class Order>
 struct host_implementation<slicing_sort_op<Order>> {
   template <class T>
-  static void plan(host_exec const& on, extents3 const& e, arena& a) {
-    (void)layout_of<T>(a, on, e);
+  static void plan(host_exec const& exec, extents3 const& e, arena& a) {
+    (void)layout_of<T>(a, exec, e);
   }
 
   template <class T>
-  static void forward(host_exec const& on, slicing_sort_forward<Order, T> const& p, workspace w) {
+  static void forward(host_exec const& exec, slicing_sort_forward<Order, T> const& p, workspace w) {
     arena a(w);
     extents3 const e = p.x.extents();
-    layout<T> const each = layout_of<T>(a, on, e);
+    layout<T> const each = layout_of<T>(a, exec, e);
     index_tensor3 const perm = p.saving ? p.perm : index_tensor3();
-    sort_columns(on, columns_to_sort<T, Order>{p.order, p.x, p.y, perm, p.lengths},
+    sort_columns(exec, columns_to_sort<T, Order>{p.order, p.x, p.y, perm, p.lengths},
                  [&](unsigned slot) { return each[slot].sort; });
   }
 
   template <class T>
-  static void backward(host_exec const& on, slicing_sort_backward<T> const& p, workspace w) {
+  static void backward(host_exec const& exec, slicing_sort_backward<T> const& p, workspace w) {
     arena a(w);
-    layout<T> const each = layout_of<T>(a, on, p.dy.extents());
+    layout<T> const each = layout_of<T>(a, exec, p.dy.extents());
     columns_to_permute<T> all{p.dy, p.dx, p.perm};
     all.mode = p.mode;
     all.lengths = p.lengths;
-    permute_columns(on, all, [&](unsigned slot) { return each[slot].permute; });
+    permute_columns(exec, all, [&](unsigned slot) { return each[slot].permute; });
   }
 
  private:
@@ -56,8 +56,8 @@ struct host_implementation<slicing_sort_op<Order>> {
   template <class T>
   using layout = per_thread<slot_layout<T>, extents3, unsigned>;
   template <class T>
-  static layout<T> layout_of(arena& a, host_exec const& on, extents3 e) {
-    return {a, on.threads, sort_task<T>(e, on.threads).count(e), e, on.threads};
+  static layout<T> layout_of(arena& a, host_exec const& exec, extents3 e) {
+    return {a, exec.threads, sort_task<T>(e, exec.threads).count(e), e, exec.threads};
   }
 };
 

@@ -48,13 +48,13 @@ struct device_implementation<streaming_attention_op<Mask>> {
     attention_shape const s(p.in);
     attention_tuning const tuning = attention_tuning_of<T>(grid);
     with_tile_width<T>(s, false, [&](auto width) {
-      attention_forward_body<Mask, T, width> all{p.mask};
+      attention_forward_kernel<Mask, T, width> all{p.mask};
       all.scale = static_cast<State>(p.scale);
       all.in = p.in;
       all.y = p.y;
       if (p.saving) all.state = p.state;
       all.lengths = p.lengths;
-      all.drop = dropout_rule::of(p.drop, p.in.q.extents().heads);
+      all.drop = dropout_config::of(p.drop, p.in.q.extents().heads);
       all.warps = tuning.forward_warps;
       while (all.warps > 1 && all.queries_of_block() >= 2 * s.queries) all.warps /= 2;
       while (all.warps > 1 && shared_bytes(all) > grid.info().shared_bytes) all.warps /= 2;
@@ -67,7 +67,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
     auto const s = p.shape();
     arena a(w);
     layout<T> const m(a, s);
-    query_stats_body<T> const stats{p.dy, p.y, p.state, p.lengths, m.stats};
+    query_stats_kernel<T> const stats{p.dy, p.y, p.state, p.lengths, m.stats};
     if (stats.blocks() > 0) grid.run(stats, stats.blocks(), stats.max_threads);
     bool const summed = s.dbias.form != bias_gradient::of_pairs;
     if (p.to.dk.data() != nullptr || p.to.dv.data() != nullptr) backward_kv(grid, p, m);
@@ -80,7 +80,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
   template <class T>
   struct layout {
     using A = accumulator_t<T>;
-    static constexpr int tile = attention_backward_kv_body<Mask, T, narrow_tile>::queries_of_tile;
+    static constexpr int tile = attention_backward_kv_kernel<Mask, T, narrow_tile>::queries_of_tile;
     query_stats<A>* stats;  // of every query
     range_bounds* bounds;   // of every tile of queries; of each head where masks differ
     A* distances;           // of each head, for a relative dbias
@@ -92,7 +92,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
           distances(a.take<A>(s.dbias.form != bias_gradient::relative
                                   ? amount(0)
                                   : amount(s.batch) * s.heads *
-                                        attention_backward_bias_body<Mask, T>::most_partial_sums(
+                                        attention_backward_bias_kernel<Mask, T>::most_partial_sums(
                                             s.queries, s.keys))) {}
   };
 
@@ -101,7 +101,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
                           Layout const& m) {
     auto const s = p.shape();
     attention_tuning const tuning = attention_tuning_of<T>(grid);
-    query_bounds_body<Mask> bounds{p.mask};
+    query_bounds_kernel<Mask> bounds{p.mask};
     bounds.lengths = p.lengths;
     bounds.samples = s.batch;
     bounds.heads = s.heads;
@@ -111,7 +111,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
     bounds.bounds = m.bounds;
     if (bounds.blocks() > 0) grid.run(bounds, bounds.blocks(), bounds.max_threads);
     with_tile_width<T>(s, p.drop.rate > 0, [&](auto width) {
-      attention_backward_kv_body<Mask, T, width> all{p.mask};
+      attention_backward_kv_kernel<Mask, T, width> all{p.mask};
       describe(all, p, m);
       all.bounds = m.bounds;
       all.mode = p.mode;
@@ -130,7 +130,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
     auto const s = p.shape();
     attention_tuning const tuning = attention_tuning_of<T>(grid);
     with_tile_width<T>(s, false, [&](auto width) {
-      attention_backward_q_body<Mask, T, width> all{{p.mask}};
+      attention_backward_q_kernel<Mask, T, width> all{{p.mask}};
       describe(all.tile, p, m);
       all.dq = p.to.dq;
       all.dbias = dbias;
@@ -150,7 +150,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
                             Layout const& m) {
     auto const s = p.shape();
     attention_tuning const tuning = attention_tuning_of<T>(grid);
-    attention_backward_bias_body<Mask, T> all{{p.mask}};
+    attention_backward_bias_kernel<Mask, T> all{{p.mask}};
     describe(all.tile, p, m);
     all.dbias = p.to.dbias;
     all.mode = p.mode;
@@ -163,7 +163,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
     fit(grid, all, all.tile);
     if (all.blocks() > 0) grid.run(all, all.blocks(), warp_threads * all.tile.warps);
     if (all.relative()) {
-      distance_sums_body<T> sums{};
+      distance_sums_kernel<T> sums{};
       sums.shape = s;
       sums.bands = all.bands();
       sums.partial_sums = m.distances;
@@ -174,18 +174,18 @@ struct device_implementation<streaming_attention_op<Mask>> {
   }
 
   // What the backward kernels all read.
-  template <class Body, class T, class State, class Layout>
-  static void describe(Body& all, attention_backward<Mask, T, State> const& p, Layout const& m) {
+  template <class Kernel, class T, class State, class Layout>
+  static void describe(Kernel& all, attention_backward<Mask, T, State> const& p, Layout const& m) {
     all.scale = static_cast<State>(p.scale);
     all.in = p.in;
     all.dy = p.dy;
     all.stats = m.stats;
     all.lengths = p.lengths;
-    all.drop = dropout_rule::of(p.drop, p.in.q.extents().heads);
+    all.drop = dropout_config::of(p.drop, p.in.q.extents().heads);
   }
   // One buffer, then fewer warps, where shared memory is small.
-  template <class Grid, class Body, class Tile>
-  static void fit(Grid const& grid, Body const& all, Tile& tile) {
+  template <class Grid, class Kernel, class Tile>
+  static void fit(Grid const& grid, Kernel const& all, Tile& tile) {
     int const buffers = tile.buffers;
     while (shared_bytes(all) > grid.info().shared_bytes) {
       if (tile.buffers > 1) {

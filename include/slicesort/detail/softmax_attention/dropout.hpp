@@ -15,14 +15,14 @@
 
 SLICESORT_DETAIL_BEGIN
 
-struct dropout_rule {
+struct dropout_config {
   std::uint64_t seed = 0, least = 0;   // keeps 32 bits that are no less; 0: all
   double scale = 1;                    // of what is kept: 1 / (1 - rate)
   std::uint64_t heads = 0, first = 0;  // the number of the call's first head is `first`
 
   // For a call of so many heads. The options must have been checked.
-  static dropout_rule of(dropout d, index_t heads_of_call) {
-    dropout_rule r;
+  static dropout_config of(dropout d, index_t heads_of_call) {
+    dropout_config r;
     r.seed = d.seed;
     r.least = static_cast<std::uint64_t>(std::ceil(d.rate * 4294967296.0));
     r.scale = 1 / (1 - d.rate);

@@ -19,61 +19,62 @@ SLICESORT_DETAIL_BEGIN
 template <class Mask>
 struct host_implementation<streaming_attention_op<Mask>> {
   template <class T>
-  static void plan(host_exec const& on, attention_shape const& s, arena& a) {
+  static void plan(host_exec const& exec, attention_shape const& s, arena& a) {
     constexpr bool sparse = is_sparse<Mask>;
-    a.overlap(
-        [&](arena& forward) { (void)streaming_forward_layout<T>(forward, on, s, sparse); },
-        [&](arena& backward) {
-          backward.overlap(
-              [&](arena& of_heads) { (void)streaming_backward_layout<T>(of_heads, on, s, sparse); },
-              [&](arena& shared) { (void)shared_bias_layout<T>(shared, on, s, sparse); });
-        });
+    a.overlap([&](arena& forward) { (void)streaming_forward_layout<T>(forward, exec, s, sparse); },
+              [&](arena& backward) {
+                backward.overlap(
+                    [&](arena& of_heads) {
+                      (void)streaming_backward_layout<T>(of_heads, exec, s, sparse);
+                    },
+                    [&](arena& shared) { (void)shared_bias_layout<T>(shared, exec, s, sparse); });
+              });
   }
 
-  template <class Problem>
-  static void forward(host_exec const& on, Problem const& p, workspace w);
-  template <class Problem>
-  static void backward(host_exec const& on, Problem const& p, workspace w);
+  template <class Params>
+  static void forward(host_exec const& exec, Params const& p, workspace w);
+  template <class Params>
+  static void backward(host_exec const& exec, Params const& p, workspace w);
 };
 
 template <class Mask>
-template <class Problem>
-void host_implementation<streaming_attention_op<Mask>>::forward(host_exec const& on,
-                                                                Problem const& p, workspace w) {
-  streaming_forward(on, attention_rule::of(p), p.in, p.y, p.state, w);
+template <class Params>
+void host_implementation<streaming_attention_op<Mask>>::forward(host_exec const& exec,
+                                                                Params const& p, workspace w) {
+  streaming_forward(exec, attention_config::of(p), p.in, p.y, p.state, w);
 }
 template <class Mask>
-template <class Problem>
-void host_implementation<streaming_attention_op<Mask>>::backward(host_exec const& on,
-                                                                 Problem const& p, workspace w) {
-  streaming_backward(on, attention_rule::of(p), p.in, p.state, {p.dy, p.y, p.to, p.mode}, w);
+template <class Params>
+void host_implementation<streaming_attention_op<Mask>>::backward(host_exec const& exec,
+                                                                 Params const& p, workspace w) {
+  streaming_backward(exec, attention_config::of(p), p.in, p.state, {p.dy, p.y, p.to, p.mode}, w);
 }
 
 template <class Mask>
 struct host_implementation<materialized_attention_op<Mask>> {
   template <class T>
-  static void plan(host_exec const& on, attention_shape const& s, arena& a) {
-    a.overlap([&](arena& of_heads) { (void)attention_map_layout<T>(of_heads, on, s); },
-              [&](arena& shared) { (void)shared_bias_map_layout<T>(shared, on, s); });
+  static void plan(host_exec const& exec, attention_shape const& s, arena& a) {
+    a.overlap([&](arena& of_heads) { (void)attention_map_layout<T>(of_heads, exec, s); },
+              [&](arena& shared) { (void)shared_bias_map_layout<T>(shared, exec, s); });
   }
 
-  template <class Problem>
-  static void forward(host_exec const& on, Problem const& p, workspace w);
-  template <class Problem>
-  static void backward(host_exec const& on, Problem const& p, workspace w);
+  template <class Params>
+  static void forward(host_exec const& exec, Params const& p, workspace w);
+  template <class Params>
+  static void backward(host_exec const& exec, Params const& p, workspace w);
 };
 
 template <class Mask>
-template <class Problem>
-void host_implementation<materialized_attention_op<Mask>>::forward(host_exec const& on,
-                                                                   Problem const& p, workspace w) {
-  materialized_forward(on, attention_rule::of(p), p.in, p.y, p.state, w);
+template <class Params>
+void host_implementation<materialized_attention_op<Mask>>::forward(host_exec const& exec,
+                                                                   Params const& p, workspace w) {
+  materialized_forward(exec, attention_config::of(p), p.in, p.y, p.state, w);
 }
 template <class Mask>
-template <class Problem>
-void host_implementation<materialized_attention_op<Mask>>::backward(host_exec const& on,
-                                                                    Problem const& p, workspace w) {
-  materialized_backward(on, attention_rule::of(p), p.in, p.state, {p.dy, p.y, p.to, p.mode}, w);
+template <class Params>
+void host_implementation<materialized_attention_op<Mask>>::backward(host_exec const& exec,
+                                                                    Params const& p, workspace w) {
+  materialized_backward(exec, attention_config::of(p), p.in, p.state, {p.dy, p.y, p.to, p.mode}, w);
 }
 
 SLICESORT_DETAIL_END

@@ -52,7 +52,7 @@ struct attention_forward {
   static constexpr char const* name = "softmax_attention.forward";
   Mask mask;
   double scale = 0;
-  gemm_rule gemm{};
+  gemm_callback gemm{};
   products multiply = products::exact;  // on the host
   attention_inputs<T> in{};
   tensor4<T> y{};
@@ -70,7 +70,7 @@ struct attention_backward {
   static constexpr char const* name = "softmax_attention.backward";
   Mask mask;
   double scale = 0;
-  gemm_rule gemm{};
+  gemm_callback gemm{};
   products multiply = products::exact;  // on the host
   tensor4<T const> dy{};
   attention_inputs<T> in{};
@@ -120,7 +120,7 @@ struct attention_traits {
   using state = accumulator_t<T>;
   static constexpr bool saves_map = false;
   static constexpr bool runs_on(bool) { return true; }
-  static constexpr gemm_rule gemm(Algorithm const&) { return {}; }
+  static constexpr gemm_callback gemm(Algorithm const&) { return {}; }
   static constexpr products multiply(Algorithm const& algorithm) { return algorithm.kind; }
 };
 template <class Gemm>
@@ -137,7 +137,7 @@ struct attention_traits<materialized<Gemm>> {
       return Gemm::host_memory == host_memory;
   }
   static constexpr products multiply(materialized<Gemm> const&) { return products::exact; }
-  static constexpr gemm_rule gemm(materialized<Gemm> const& algorithm) {
+  static constexpr gemm_callback gemm(materialized<Gemm> const& algorithm) {
     if constexpr (std::is_same_v<Gemm, plain_gemm>)
       return {};
     else

@@ -45,18 +45,18 @@ struct device_implementation<sparse_mix_op> {
     if (e.empty()) return;
     arena a(w);
     layout<T> const m(a, grid, p.shape());
-    upload_offsets(grid, p.rule, m.offsets);
+    upload_offsets(grid, p.config, m.offsets);
     for (index_t first = 0; first < e.batch; first += m.samples) {
       chain_args<T> chain = chain_of(p, m, first, p.x, p.y);
-      chain.every = p.saving && p.rule.every < p.rule.factors ? p.rule.every : 0;
+      chain.every = p.saving && p.config.every < p.config.factors ? p.config.every : 0;
       chain.first = chain.in;
       chain.states = slice_batch(p.states, first, chain.in.extents().batch);
-      if (p.rule.factors == 0) {
+      if (p.config.factors == 0) {
         copy_rows(grid, chain);
         continue;
       }
-      pack_weights(grid, chain, 0, p.rule.factors, false);
-      run_factors(grid, chain, 0, p.rule.factors);
+      pack_weights(grid, chain, 0, p.config.factors, false);
+      run_factors(grid, chain, 0, p.config.factors);
     }
   }
 
@@ -66,20 +66,20 @@ struct device_implementation<sparse_mix_op> {
     if (e.batch == 0 || e.length == 0 || (e.channels == 0 && !p.needs_weight_gradient)) return;
     arena a(w);
     layout<T> const m(a, grid, p.shape());
-    upload_offsets(grid, p.rule, m.offsets);
+    upload_offsets(grid, p.config, m.offsets);
     for (index_t first = 0; first < e.batch; first += m.samples) {
       chain_args<T> chain = chain_of(p, m, first, p.dy, p.dx);
       chain.back = true;
       chain.mode = p.mode;
       if (chain.start == mix_start::first) chain.start = mix_start::all;
       chain.inputs = chain.start == mix_start::all ? m.inputs : nullptr;
-      if (p.rule.factors == 0) {
+      if (p.config.factors == 0) {
         copy_rows(grid, chain);
       } else if (p.needs_weight_gradient) {
         backward_with_weights(grid, p, m, chain, first);
       } else {
-        pack_weights(grid, chain, 0, p.rule.factors, true);
-        run_factors(grid, chain, 0, p.rule.factors);
+        pack_weights(grid, chain, 0, p.config.factors, true);
+        run_factors(grid, chain, 0, p.config.factors);
       }
     }
   }
@@ -131,20 +131,22 @@ struct device_implementation<sparse_mix_op> {
                                                  : mix_start::first;
   }
   template <class Grid>
-  static void upload_offsets(Grid const& grid, mix_rule const& rule, index_t* to) {
-    auto const offset = [&](index_t i) { return rule.offset(i % rule.links, i / rule.links); };
-    upload_numbers(grid, rule.factors * rule.links, offset, to, true);
+  static void upload_offsets(Grid const& grid, mix_config const& config, index_t* to) {
+    auto const offset = [&](index_t i) {
+      return config.offset(i % config.links, i / config.links);
+    };
+    upload_numbers(grid, config.factors * config.links, offset, to, true);
   }
 
   // The chain that takes `in` to `out`, of as many samples from `first` on as the workspace holds.
-  template <class Problem, class T>
-  static chain_args<T> chain_of(Problem const& p, layout<T> const& m, index_t first,
+  template <class Params, class T>
+  static chain_args<T> chain_of(Params const& p, layout<T> const& m, index_t first,
                                 tensor3<T const> in, tensor3<T> out) {
     extents3 const e = in.extents();
     extents3 const some{std::min(m.samples, e.batch - first), e.length, e.channels};
     chain_args<T> chain{m.factors, m.offsets, slice_batch(p.weights, first, some.batch),
                         slice_batch(p.lengths, first, some)};
-    chain.start = start_of(p.rule.residual);
+    chain.start = start_of(p.config.residual);
     chain.in = slice_batch(in, first, some);
     chain.out = slice_batch(out, first, some);
     for (int i = 0; i < 2; ++i) chain.between[i] = tensor3<T>(m.between[i], some);
@@ -157,12 +159,12 @@ struct device_implementation<sparse_mix_op> {
   template <class Grid, class T>
   static void backward_with_weights(Grid const& grid, sparse_mix_backward<T> const& p,
                                     layout<T> const& m, chain_args<T> const& chain, index_t first) {
-    index_t const factors = p.rule.factors;
-    extents3 const some = chain.in.extents(), of_weights{some.batch, some.length, p.rule.links};
+    index_t const factors = p.config.factors;
+    extents3 const some = chain.in.extents(), of_weights{some.batch, some.length, p.config.links};
     chain_args<T> forming = chain;  // states that are not saved
     forming.back = false;
     forming.mode = grad_mode::overwrite;
-    forming.start = start_of(p.rule.residual);
+    forming.start = start_of(p.config.residual);
     forming.inputs = nullptr;
     forming.first = slice_batch(p.x, first, some);
     forming.every = 1;

@@ -14,7 +14,7 @@ enum class residual_form { per_factor, none, initial };
 
 // What a call's arithmetic and workspace depend on besides shapes. Offsets are computed on the
 // host, once for every link of every factor, so a topology need not be device code.
-struct mix_rule {
+struct mix_config {
   residual_form residual;
   index_t factors, links;
   index_t every;  // states saved: see `checkpoints`
@@ -44,7 +44,7 @@ template <class T>
 struct sparse_mix_forward {
   using element = T;
   static constexpr char const* name = "sparse_mix.forward";
-  mix_rule rule;
+  mix_config config;
   tensor3<T const> x;
   tensor_stack<T const> weights;  // [factors, batch, length, links]
   tensor3<T> y;
@@ -52,14 +52,14 @@ struct sparse_mix_forward {
   bool saving;  // whether states are written
   tensor1<index_t const> lengths;
 
-  mix_shape shape() const { return {x.extents(), rule.factors, rule.links, rule.every}; }
+  mix_shape shape() const { return {x.extents(), config.factors, config.links, config.every}; }
 };
 
 template <class T>
 struct sparse_mix_backward {
   using element = T;
   static constexpr char const* name = "sparse_mix.backward";
-  mix_rule rule;
+  mix_config config;
   tensor3<T const> dy;
   tensor3<T const> x;  // x and states are read for dweights only
   tensor_stack<T const> weights;
@@ -70,7 +70,7 @@ struct sparse_mix_backward {
   grad_mode mode;
   tensor1<index_t const> lengths;
 
-  mix_shape shape() const { return {dy.extents(), rule.factors, rule.links, rule.every}; }
+  mix_shape shape() const { return {dy.extents(), config.factors, config.links, config.every}; }
 };
 
 struct sparse_mix_op {

@@ -22,7 +22,7 @@ SLICESORT_DETAIL_BEGIN
 inline constexpr int rows_of_byte = 16;
 
 template <class T>
-struct exchange_pairs_body {
+struct exchange_pairs_kernel {
   static constexpr int max_threads = sizeof(T) == 8 ? 512 : 1024;
   using tile_type = group_tile<T, 4>;
   using bits = bits_t<T>;
@@ -114,7 +114,7 @@ struct exchange_pairs_body {
 
 // Backward of unshifted pairs: exchanges rows of `in` as the saved bits say.
 template <class T>
-struct return_pairs_body {
+struct return_pairs_kernel {
   static constexpr int max_threads = 256;
   using tile_type = group_tile<T, 4>;
 

@@ -28,7 +28,7 @@ int staged_width(Grid const& grid, extents3 e) {
 // Of a call that shifts its channels: what the policies say of them.
 struct csp_shifting {
   bool any = false;  // whether any channel is shifted
-  csp_rule rule{};
+  csp_config config{};
 };
 
 // The functions below fill in a tile that knows its units, and return the threads of a block; or 0.
@@ -47,7 +47,7 @@ int shape_window(Grid const& grid, csp_groups const& groups, csp_shifting const&
   // Of a tile with a free row after every eight, at most.
   index_t const most = static_cast<index_t>(t.shared_tile_bytes) / row_bytes / 9 * 8 - Tile::run;
   bool const ragged = groups.lengths.data() != nullptr;
-  shift_spread const spread = spread_of(shifting.rule, e, ragged, width, most);
+  shift_spread const spread = spread_of(shifting.config, e, ragged, width, most);
   if (spread.width == 0) return 0;
 
   // No fewer rows than are read twice.

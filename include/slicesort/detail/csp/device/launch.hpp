@@ -45,30 +45,30 @@ bool groups_staged(Grid const& grid, extents3 e, index_t group) {
   return groups_in_registers<T>(grid, group) && staged_width<T>(grid, e) > 0;
 }
 
-// Runs a body whose threads take units of `unit_rows` rows of x. In-place calls with shifts need
+// Runs a kernel whose threads take units of `unit_rows` rows of x. In-place calls with shifts need
 // columns that fit in shared memory.
-template <class Grid, class Body, class T>
-void run_on_groups(Grid const& grid, Body body, csp_groups const& groups, tensor3<T const> x,
+template <class Grid, class Kernel, class T>
+void run_on_groups(Grid const& grid, Kernel kernel, csp_groups const& groups, tensor3<T const> x,
                    bool in_place, csp_shifting const& shifting, index_t unit_rows) {
   extents3 const e = x.extents();
-  auto& tile = body.tile;
+  auto& tile = kernel.tile;
   tile.rows_adjacent = rows_are_adjacent(x.strides());
   tile.units = static_cast<std::uint32_t>(divide_up(e.length, unit_rows));
   tile.rows_of_unit = static_cast<std::uint32_t>(unit_rows);
   int threads = 0;
   if (shifting.any && !in_place) threads = shape_window<T>(grid, groups, shifting, tile);
   if (shifting.any && threads == 0)
-    threads = shape_columns<T>(grid, e, in_place, Body::max_threads, tile);
+    threads = shape_columns<T>(grid, e, in_place, Kernel::max_threads, tile);
   if (threads == 0) threads = shape_unstaged<T>(grid, e, tile);
   tile.by_blocks = index_division(tile.blocks_of_tile);
   tile.by_channels = index_division(e.channels);
-  grid.run(body, divide_up(e.batch * e.channels, tile.width) * tile.blocks_of_tile, threads);
+  grid.run(kernel, divide_up(e.batch * e.channels, tile.width) * tile.blocks_of_tile, threads);
 }
-template <class Body, class Grid, class T>
+template <class Kernel, class Grid, class T>
 void run_on_groups(Grid const& grid, groups_view<T> const& view, csp_shifting const& shifting,
                    index_t unit_rows) {
-  run_on_groups(grid, Body{view, {}}, view.groups, view.x, view.x.data() == view.y.data(), shifting,
-                unit_rows);
+  run_on_groups(grid, Kernel{view, {}}, view.groups, view.x, view.x.data() == view.y.data(),
+                shifting, unit_rows);
 }
 
 template <int Rows, class Grid, class T>
@@ -76,7 +76,7 @@ void sort_groups_in_registers(Grid const& grid, groups_view<T> const& view,
                               csp_shifting const& shifting) {
   if constexpr (Rows <= max_register_rows<T>) {
     if (view.groups.group > Rows) return sort_groups_in_registers<2 * Rows>(grid, view, shifting);
-    run_on_groups<sort_short_groups_body<T, Rows>>(grid, view, shifting, view.groups.group);
+    run_on_groups<sort_short_groups_kernel<T, Rows>>(grid, view, shifting, view.groups.group);
   }
 }
 
@@ -85,7 +85,7 @@ void sort_groups(Grid const& grid, groups_view<T> const& view, csp_shifting cons
                  sort_layout<T> const& m) {
   index_t const group = view.groups.group;
   if (group == 2)
-    run_on_groups<exchange_pairs_body<T>>(grid, view, shifting, rows_of_byte);
+    run_on_groups<exchange_pairs_kernel<T>>(grid, view, shifting, rows_of_byte);
   else if (groups_in_registers<T>(grid, group))
     sort_groups_in_registers<4>(grid, view, shifting);
   else

@@ -29,15 +29,15 @@ constexpr index_t csp_shift_numbers(index_t channels) { return 2 * channels; }
 // Asks the policies for every channel, and uploads what differs to `memory`: the shifts, followed
 // by the directions. A shift can be any 64-bit number, which leaves no bit for the direction.
 template <class Grid>
-csp_shifts upload_shifts(Grid const& grid, csp_rule const& rule, extents3 e, index_t* memory) {
+csp_shifts upload_shifts(Grid const& grid, csp_config const& config, extents3 e, index_t* memory) {
   csp_shifts m;
   bool mixed = false;
-  m.first_descends = rule.descends(0, e);
+  m.first_descends = config.descends(0, e);
   for (index_t c = 1; c < e.channels && !mixed; ++c)
-    mixed = rule.descends(c, e) != m.first_descends;
+    mixed = config.descends(c, e) != m.first_descends;
   auto const number = [&](index_t i) -> index_t {
-    if (i >= e.channels) return rule.descends(i - e.channels, e);
-    index_t const shift = rule.shift(i, e);
+    if (i >= e.channels) return config.descends(i - e.channels, e);
+    index_t const shift = config.shift(i, e);
     m.shifting |= shift != 0;
     return shift;
   };
@@ -52,13 +52,13 @@ csp_shifts upload_shifts(Grid const& grid, csp_rule const& rule, extents3 e, ind
 // The spread of shifts among `width` neighbors; a width of 0 if it is more than `limit` rows.
 // Shifts are compared in the circle of all rows; as they are where samples have lengths, and so
 // circles of their own.
-inline shift_spread spread_of(csp_rule const& rule, extents3 e, bool lengths, int width,
+inline shift_spread spread_of(csp_config const& config, extents3 e, bool lengths, int width,
                               index_t limit) {
   // Differences of smaller numbers cannot overflow.
   constexpr index_t large = index_t{1} << 60;
   index_t first = 0, above = 0, below = 0;
   for (index_t c = 0; c < e.channels; ++c) {
-    index_t shift = rule.shift(c, e);
+    index_t shift = config.shift(c, e);
     if (!lengths) shift = wrapped(shift, e.length);
     if (shift > large || shift < -large) return {0, 0, 0};
     if (c % width == 0) first = shift;

@@ -19,7 +19,7 @@ SLICESORT_DETAIL_BEGIN
 // Rows: a power of two, at least the group. Orders, also those of the references, have 8 bits a
 // row.
 template <class T, int Rows>
-struct sort_short_groups_body {
+struct sort_short_groups_kernel {
   static constexpr int registers = Rows * static_cast<int>(sizeof(T)) / 2;  // of keys, about
   static constexpr int max_threads = registers <= 8 ? 1024 : registers <= 32 ? 512 : 256;
   static constexpr int pad = Rows <= 8 ? 3 : Rows <= 16 ? 4 : Rows <= 32 ? 5 : Rows <= 64 ? 6 : 7;

@@ -29,14 +29,14 @@ void align_pairs(T const* x, index_t pitch, index_t rows, std::uint16_t* destina
 // Finds the order of every sample's reference. Rows past the valid ones stay in place: a length is
 // read again where the other channels follow, and may have been written to by then.
 template <class T>
-void align_groups(host_exec const& on, csp_forward<T> const& p, csp_layout<T> const& m,
+void align_groups(host_exec const& exec, csp_forward<T> const& p, csp_layout<T> const& m,
                   csp_kernels<T> const& use) {
   extents3 const e = p.x.extents();
-  index_t const group = p.rule.group;
-  for_each_task(on, e.batch, [&](unsigned slot, index_t batch) {
+  index_t const group = p.config.group;
+  for_each_task(exec, e.batch, [&](unsigned slot, index_t batch) {
     csp_task_memory<T> const memory = m.tasks[slot];
-    column_chunk const b{batch, p.rule.reference, 1};
-    T const* const x = p.x.data() + p.x.offset(batch, 0, p.rule.reference);
+    column_chunk const b{batch, p.config.reference, 1};
+    T const* const x = p.x.data() + p.x.offset(batch, 0, p.config.reference);
     index_t const rows = valid_rows(p.lengths, batch, e.length), first = batch * e.length;
     if (is_long_group(group)) {
       memory.long_groups.argsort(x, p.x.strides().length, rows, group, m.long_destinations + first);

@@ -46,7 +46,7 @@ struct csp_layout {
   std::uint32_t* long_destinations;
   per_thread<csp_task_memory<T>, index_t, index_t, bool> tasks;
 
-  csp_layout(arena& a, host_exec const& on, csp_shape const& s, bool aligned_groups)
+  csp_layout(arena& a, host_exec const& exec, csp_shape const& s, bool aligned_groups)
       : shifts(a.take<index_t>(s.extents.empty() ? 0 : s.extents.channels)),
         descending(a.take<bool>(s.extents.empty() ? 0 : s.extents.channels)),
         aligned(aligned_groups),
@@ -54,12 +54,12 @@ struct csp_layout {
             a.take<std::uint16_t>(aligned && !is_long_group(s.group) ? rows_of(s.extents) : 0)),
         long_destinations(
             a.take<std::uint32_t>(aligned && is_long_group(s.group) ? rows_of(s.extents) : 0)),
-        tasks(a, on.threads, tasks_of(s.extents), s.extents.length, s.group, aligned) {}
+        tasks(a, exec.threads, tasks_of(s.extents), s.extents.length, s.group, aligned) {}
 
-  void ask_policies(csp_rule const& rule, extents3 e) {
+  void ask_policies(csp_config const& config, extents3 e) {
     for (index_t c = 0; c < e.channels; ++c) {
-      shifts[c] = rule.shift(c, e);
-      descending[c] = rule.descends(c, e);
+      shifts[c] = config.shift(c, e);
+      descending[c] = config.descends(c, e);
       shifting |= shifts[c] != 0;
       mixed |= descending[c] != descending[0];
     }

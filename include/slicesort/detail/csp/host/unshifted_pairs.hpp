@@ -32,7 +32,7 @@ index_t unshifted_channels(From from, To to, Order order, bool saving, index_t g
 
 // Calls exchange(batch, rows) for every piece of every sample.
 template <class T, class Order, class F>
-void for_each_unshifted_piece(host_exec const& on, tensor3<T const> from, tensor3<T> to,
+void for_each_unshifted_piece(host_exec const& exec, tensor3<T const> from, tensor3<T> to,
                               Order order, bool saving, index_t channels,
                               tensor1<index_t const> lengths, F const& exchange) {
   constexpr index_t piece = 16 * csp_batch;
@@ -42,7 +42,7 @@ void for_each_unshifted_piece(host_exec const& on, tensor3<T const> from, tensor
     return reinterpret_cast<std::uintptr_t>(p) % 64 == 0 &&
            pitch * static_cast<index_t>(sizeof(T)) % 64 == 0;
   };
-  for_each_task(on, e.batch * pieces, [&](unsigned, index_t task) {
+  for_each_task(exec, e.batch * pieces, [&](unsigned, index_t task) {
     index_t const batch = task / pieces;
     pair_rows<T> r{};
     r.from = from.data() + from.offset(batch, 0, 0), r.from_pitch = from.strides().length;
@@ -62,26 +62,28 @@ void for_each_unshifted_piece(host_exec const& on, tensor3<T const> from, tensor
 
 // Exchange the pairs of such channels, and return their number.
 template <class T>
-index_t exchange_unshifted_pairs(host_exec const& on, csp_forward<T> const& p,
+index_t exchange_unshifted_pairs(host_exec const& exec, csp_forward<T> const& p,
                                  csp_layout<T> const& m, csp_kernels<T> const& use) {
-  index_t const channels = unshifted_channels(p.x, p.y, p.order, p.saving, p.rule.group, m);
+  index_t const channels = unshifted_channels(p.x, p.y, p.order, p.saving, p.config.group, m);
   if (channels > 0)
-    for_each_unshifted_piece(
-        on, p.x, p.y, p.order, p.saving, channels, p.lengths, [&](index_t batch, pair_rows<T>& r) {
-          r.flip = m.descending[0] ? static_cast<bits_t<T>>(~bits_t<T>{0}) : bits_t<T>{0};
-          if (m.aligned) r.destinations = m.destinations + batch * p.x.extents().length;
-          use.exchange_pair_rows(r, csp_step::forward);
-        });
+    for_each_unshifted_piece(exec, p.x, p.y, p.order, p.saving, channels, p.lengths,
+                             [&](index_t batch, pair_rows<T>& r) {
+                               r.flip = m.descending[0] ? static_cast<bits_t<T>>(~bits_t<T>{0})
+                                                        : bits_t<T>{0};
+                               if (m.aligned)
+                                 r.destinations = m.destinations + batch * p.x.extents().length;
+                               use.exchange_pair_rows(r, csp_step::forward);
+                             });
   return channels;
 }
 template <class T>
-index_t exchange_unshifted_pairs(host_exec const& on, csp_backward<T> const& p,
+index_t exchange_unshifted_pairs(host_exec const& exec, csp_backward<T> const& p,
                                  csp_layout<T> const& m, csp_kernels<T> const& use) {
   if (p.mode != grad_mode::overwrite) return 0;
-  index_t const channels = unshifted_channels(p.dy, p.dx, p.order, true, p.rule.group, m);
+  index_t const channels = unshifted_channels(p.dy, p.dx, p.order, true, p.config.group, m);
   if (channels > 0)
     for_each_unshifted_piece(
-        on, p.dy, p.dx, p.order, true, channels, p.lengths,
+        exec, p.dy, p.dx, p.order, true, channels, p.lengths,
         [&](index_t, pair_rows<T> const& r) { use.exchange_pair_rows(r, csp_step::backward); });
   return channels;
 }

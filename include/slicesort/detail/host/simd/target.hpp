@@ -39,7 +39,7 @@
 #  define SLICESORT_TARGET_END SLICESORT_PRAGMA(GCC pop_options)
 #endif
 
-// At the beginning of a body whose roundings must stay as written, whatever -ffast-math allows.
+// At the beginning of a kernel whose roundings must stay as written, whatever -ffast-math allows.
 #if defined(__clang__) && defined(__x86_64__)
 #  define SLICESORT_AS_WRITTEN _Pragma("float_control(precise, on)")
 #else

@@ -12,8 +12,8 @@
 #include <slicesort/detail/linear_attention/device/row_sums.hpp>
 #include <slicesort/detail/linear_attention/device/rows.hpp>
 #include <slicesort/detail/linear_attention/device/tensor_product_tile.hpp>
+#include <slicesort/detail/linear_attention/feature_config.hpp>
 #include <slicesort/detail/linear_attention/feature_math.hpp>
-#include <slicesort/detail/linear_attention/feature_rule.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/policies/feature.hpp>
@@ -33,10 +33,10 @@ struct linear_gradients {
 };
 
 template <class A>
-struct product_gradients_body {
+struct product_gradients_kernel {
   static constexpr int max_threads = linear_threads;
 
-  feature_rule rule;
+  feature_config config;
   linear_pairs pairs;
   linear_side side;
   linear_features<A> of;
@@ -52,39 +52,39 @@ struct product_gradients_body {
   SLICESORT_HD void operator()(Block& block) const {
     using numbers = single_numbers<Block, A>;
     using math = feature_math<numbers>;
-    numbers const on{block};
+    numbers const ops{block};
     row_sums<A> const sums = shared(block);
     linear_block const at(pairs, block.index(), side.tiles(), 1);
     int const rows = side.valid_of_tile(at.sample, at.tile);
     index_t const first = at.pair * side.rows + at.row();
-    bool const fourier = rule.kind == feature_kind::random_fourier;
+    bool const fourier = config.kind == feature_kind::random_fourier;
     sums.form(
-        block, rows, rule.rows_of_w,
+        block, rows, config.rows_of_w,
         [&](int row, index_t f, A sum) {
-          index_t const n = (first + row) * rule.count + f;
+          index_t const n = (first + row) * config.count + f;
           A h;
           if (fourier) {
-            index_t const cosine = n + rule.rows_of_w;
-            A const of_cosine = math::product(on, to.phi[cosine], of.phi[n]);
-            h = block.fused_multiply_add(to.phi[n], of.phi[cosine], math::negated(on, of_cosine));
+            index_t const cosine = n + config.rows_of_w;
+            A const of_cosine = math::product(ops, to.phi[cosine], of.phi[n]);
+            h = block.fused_multiply_add(to.phi[n], of.phi[cosine], math::negated(ops, of_cosine));
           } else {
-            h = math::product(on, to.phi[n], of.slopes[n]);
+            h = math::product(ops, to.phi[n], of.slopes[n]);
           }
           to.phi[n] = h;
-          return math::sum(on, h, sum);
+          return math::sum(ops, h, sum);
         },
         [&](int row, A sum) { return to.sums[first + row] = sum; });
   }
 };
 
 template <class T, products Kind>
-struct times_w_body {
+struct times_w_kernel {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
   using tile = tile_of_products<T, Kind>;
   static constexpr int min_blocks = tile::min_blocks;
 
-  feature_rule rule;
+  feature_config config;
   linear_pairs pairs;
   linear_side side;
   tensor3<T const> w;
@@ -94,7 +94,7 @@ struct times_w_body {
   SLICESORT_HD typename tile::operands shared(SharedAllocator& memory) const {
     return tile::shared(memory);
   }
-  SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(rule.channels); }
+  SLICESORT_HD index_t column_tiles() const { return tiles_of_columns(config.channels); }
   index_t blocks() const { return pairs.count * side.tiles() * column_tiles(); }
 
   template <class Block>
@@ -104,30 +104,30 @@ struct times_w_body {
     int const rows = side.valid_of_tile(at.sample, at.tile);
     if (rows == 0) return;  // the whole block
     index_t const first = at.pair * side.rows + at.row();
-    linear_matrix<A> const h = matrix_of_elements<A>(to.phi, rule.count, 1);
+    linear_matrix<A> const h = matrix_of_elements<A>(to.phi, config.count, 1);
     tile products;
     products.clear();
     products.add(
-        block, memory, rule.rows_of_w, operand_of<true>(h, first, 0, rows),
-        operand_of<false>(matrix_of_head(w, at.head), 0, at.column, rule.channels - at.column));
+        block, memory, config.rows_of_w, operand_of<true>(h, first, 0, rows),
+        operand_of<false>(matrix_of_head(w, at.head), 0, at.column, config.channels - at.column));
     products.each(block.rank(), [&](int row, int c, A sum) {
-      if (row < rows && at.column + c < rule.channels)
-        to.x[(first + row) * rule.channels + at.column + c] = sum;
+      if (row < rows && at.column + c < config.channels)
+        to.x[(first + row) * config.channels + at.column + c] = sum;
     });
   }
 };
 
 // The last step, which stores; of other features the only one.
 template <class Feature, class T>
-struct pull_rows_body {
+struct pull_rows_kernel {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
   using kind = feature_kind;
 
   Feature own;
-  feature_rule rule{};
+  feature_config config{};
   linear_pairs pairs{};
-  linear_side side{}, other{};  // as feature_rows_body
+  linear_side side{}, other{};  // as feature_rows_kernel
   linear_operand<T> x{};
   linear_features<A> of{};
   linear_gradients<A> gradients{};
@@ -151,12 +151,12 @@ struct pull_rows_body {
     index_t const length = mine < others ? others : mine;
     if constexpr (!std::is_same_v<Feature, built_in_feature>)
       pull_own(block, at, first, rows, length);
-    else if (is_random(rule.kind))
+    else if (is_random(config.kind))
       pull_random(block, sums, at, first, rows);
     else
       pull_elements(block, at, first, rows, length);
     if (mode == grad_mode::overwrite)
-      for_each_of_rows(block, side.rows_of_tile(at.tile), rule.channels, [&](int row, index_t c) {
+      for_each_of_rows(block, side.rows_of_tile(at.tile), config.channels, [&](int row, index_t c) {
         if (row >= rows) store(at, row, c, A(0));
       });
   }
@@ -171,23 +171,23 @@ struct pull_rows_body {
                                   index_t length) const {
     using numbers = single_numbers<Block, A>;
     using math = feature_math<numbers>;
-    numbers const on{block};
+    numbers const ops{block};
     linear_matrix<T> const in = x.of(at);
     for_each_row(block, rows, [&](int row) {
-      A const* const dphi = gradients.phi + (first + row) * rule.count;
+      A const* const dphi = gradients.phi + (first + row) * config.count;
       row_angle<A> angle{};
-      if (rule.kind == kind::cosine_reweighted)
+      if (config.kind == kind::cosine_reweighted)
         angle = angle_of_row<A>(block, at.row() + row, length);
-      for_each_of_row(block, rule.channels, [&](index_t c) {
+      for_each_of_row(block, config.channels, [&](index_t c) {
         A const element = in(block, at.row() + row, c);
         bool const positive = element > A(0);
         A d = dphi[c];
-        if (rule.kind == kind::elu_plus_one) {
-          d = math::product(on, d, positive ? A(1) : math::exponential(on, element));
+        if (config.kind == kind::elu_plus_one) {
+          d = math::product(ops, d, positive ? A(1) : math::exponential(ops, element));
         } else {
-          if (rule.kind == kind::cosine_reweighted)
-            d = block.fused_multiply_add(dphi[rule.channels + c], angle.sine,
-                                         math::product(on, d, angle.cosine));
+          if (config.kind == kind::cosine_reweighted)
+            d = block.fused_multiply_add(dphi[config.channels + c], angle.sine,
+                                         math::product(ops, d, angle.cosine));
           if (!positive) d = A(0);
         }
         store(at, row, c, d);
@@ -200,36 +200,36 @@ struct pull_rows_body {
                                 index_t first, int rows) const {
     using numbers = single_numbers<Block, A>;
     using math = feature_math<numbers>;
-    numbers const on{block};
-    A const* const z = of.z + first * rule.channels;
-    A const* const gz = gradients.x + first * rule.channels;
-    bool const fourier = rule.kind == kind::random_fourier, exp = rule.kind == kind::random_exp;
+    numbers const ops{block};
+    A const* const z = of.z + first * config.channels;
+    A const* const gz = gradients.x + first * config.channels;
+    bool const fourier = config.kind == kind::random_fourier, exp = config.kind == kind::random_exp;
     if (fourier)
       sums.form(
-          block, rows, rule.channels,
+          block, rows, config.channels,
           [&](int row, index_t c, A sum) {
-            index_t const n = row * rule.channels + c;
+            index_t const n = row * config.channels + c;
             return block.fused_multiply_add(gz[n], z[n], sum);
           },
           [&](int row, A along) {
             A const norm = of.number[first + row];
             A const ratio =
                 norm > A(0)
-                    ? block.divide(fourier_divisor(block, norm, static_cast<A>(rule.eps)), norm)
+                    ? block.divide(fourier_divisor(block, norm, static_cast<A>(config.eps)), norm)
                     : A(0);
-            return math::product(on, along, ratio);
+            return math::product(ops, along, ratio);
           });
     for_each_row(block, rows, [&](int row) {
       A const along = fourier ? sums.numbers[row] : exp ? gradients.sums[first + row] : A(0);
       A const scale = fourier
-                          ? fourier_scale(block, of.number[first + row], static_cast<A>(rule.eps))
-                          : static_cast<A>(rule.scale_of_x);
-      for_each_of_row(block, rule.channels, [&](index_t c) {
-        index_t const n = row * rule.channels + c;
+                          ? fourier_scale(block, of.number[first + row], static_cast<A>(config.eps))
+                          : static_cast<A>(config.scale_of_x);
+      for_each_of_row(block, config.channels, [&](index_t c) {
+        index_t const n = row * config.channels + c;
         A dx = gz[n];
         if (fourier || exp) {
-          dx = block.fused_multiply_add(math::negated(on, along), z[n], dx);
-          dx = math::product(on, dx, scale);
+          dx = block.fused_multiply_add(math::negated(ops, along), z[n], dx);
+          dx = math::product(ops, dx, scale);
         }
         store(at, row, c, dx);
       });
@@ -240,11 +240,11 @@ struct pull_rows_body {
   SLICESORT_HD void pull_own(Block& block, linear_block const& at, index_t first, int rows,
                              index_t length) const {
     for (int row = block.rank(); row < rows; row += linear_threads) {
-      A const* const in = of.z + (first + row) * rule.channels;
-      A const* const dphi = gradients.phi + (first + row) * rule.count;
-      A* const dx = gradients.x + (first + row) * rule.channels;
-      own.pull(feature_row{at.row() + row, length, rule.channels}, in, dphi, dx);
-      for (index_t c = 0; c < rule.channels; ++c) store(at, row, c, dx[c]);
+      A const* const in = of.z + (first + row) * config.channels;
+      A const* const dphi = gradients.phi + (first + row) * config.count;
+      A* const dx = gradients.x + (first + row) * config.channels;
+      own.pull(feature_row{at.row() + row, length, config.channels}, in, dphi, dx);
+      for (index_t c = 0; c < config.channels; ++c) store(at, row, c, dx[c]);
     }
   }
 };
@@ -252,7 +252,7 @@ struct pull_rows_body {
 // dw: adds the parts of pairs, in order, and stores it with the last of them. A thread takes an
 // element.
 template <class T>
-struct w_gradient_body {
+struct w_gradient_kernel {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
 

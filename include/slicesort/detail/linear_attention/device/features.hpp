@@ -7,8 +7,8 @@
 #include <slicesort/detail/linear_attention/device/matrix.hpp>
 #include <slicesort/detail/linear_attention/device/row_sums.hpp>
 #include <slicesort/detail/linear_attention/device/rows.hpp>
+#include <slicesort/detail/linear_attention/feature_config.hpp>
 #include <slicesort/detail/linear_attention/feature_math.hpp>
-#include <slicesort/detail/linear_attention/feature_rule.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/policies/feature.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -28,13 +28,13 @@ struct linear_features {
 };
 
 template <class Feature, class T>
-struct feature_rows_body {
+struct feature_rows_kernel {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
   using kind = feature_kind;
 
   Feature own;
-  feature_rule rule{};
+  feature_config config{};
   linear_pairs pairs{};
   linear_side side{}, other{};  // the other one counts for the length of a sample
   linear_operand<T> x{};
@@ -59,11 +59,11 @@ struct feature_rows_body {
     auto const element = [&](int row, index_t c) { return in(block, at.row() + row, c); };
     if constexpr (!std::is_same_v<Feature, built_in_feature>) {
       map_own(block, first, at.row(), rows, length, element);
-    } else if (is_random(rule.kind)) {
+    } else if (is_random(config.kind)) {
       scale_rows(block, sums, first, rows, element);
     } else {
       for_each_row(block, rows, [&](int row) {
-        map_row(block, to.phi + (first + row) * rule.count, at.row() + row, length,
+        map_row(block, to.phi + (first + row) * config.count, at.row() + row, length,
                 [&](index_t c) { return element(row, c); });
       });
     }
@@ -76,31 +76,31 @@ struct feature_rows_body {
                                Element const& element) const {
     using numbers = single_numbers<Block, A>;
     using math = feature_math<numbers>;
-    A* const z = to.z + first * rule.channels;
-    bool const fourier = rule.kind == kind::random_fourier, exp = rule.kind == kind::random_exp;
-    A const scale = static_cast<A>(rule.scale_of_x);
+    A* const z = to.z + first * config.channels;
+    bool const fourier = config.kind == kind::random_fourier, exp = config.kind == kind::random_exp;
+    A const scale = static_cast<A>(config.scale_of_x);
     auto const z_of = [&](int row, index_t c) {
       A const one = element(row, c);
       return exp ? math::product(numbers{block}, one, scale) : one;
     };
     if (fourier || exp) {
       sums.form(
-          block, rows, rule.channels,
+          block, rows, config.channels,
           [&](int row, index_t c, A sum) {
             A const one = z_of(row, c);
             return block.fused_multiply_add(one, one, sum);
           },
           [&](int row, A square) {
-            A const number = fourier ? row_norm(block, square, rule.channels,
+            A const number = fourier ? row_norm(block, square, config.channels,
                                                 [&](index_t c) { return element(row, c); })
                                      : math::product(numbers{block}, A(0.5), square);
             to.number[first + row] = number;
-            return fourier ? fourier_scale(block, number, static_cast<A>(rule.eps)) : number;
+            return fourier ? fourier_scale(block, number, static_cast<A>(config.eps)) : number;
           });
     }
-    for_each_of_rows(block, rows, rule.channels, [&](int row, index_t c) {
+    for_each_of_rows(block, rows, config.channels, [&](int row, index_t c) {
       A const one = z_of(row, c);
-      z[row * rule.channels + c] =
+      z[row * config.channels + c] =
           fourier ? math::product(numbers{block}, one, sums.numbers[row]) : one;
     });
   }
@@ -111,12 +111,12 @@ struct feature_rows_body {
                             Element const& element) const {
     using numbers = single_numbers<Block, A>;
     using math = feature_math<numbers>;
-    numbers const on{block};
+    numbers const ops{block};
     auto const angle = angle_of_row<A>(block, row, length);
-    for_each_of_row(block, rule.channels, [&](index_t c) {
-      A const positive = on.higher(element(c), A(0));
-      phi[c] = math::product(on, positive, angle.cosine);
-      phi[rule.channels + c] = math::product(on, positive, angle.sine);
+    for_each_of_row(block, config.channels, [&](index_t c) {
+      A const positive = ops.higher(element(c), A(0));
+      phi[c] = math::product(ops, positive, angle.cosine);
+      phi[config.channels + c] = math::product(ops, positive, angle.sine);
     });
   }
 
@@ -125,10 +125,10 @@ struct feature_rows_body {
   SLICESORT_HD void map_own(Block& block, index_t first, index_t first_row, int rows,
                             index_t length, Element const& element) const {
     for (int row = block.rank(); row < rows; row += linear_threads) {
-      A* const z = to.z + (first + row) * rule.channels;
-      for (index_t c = 0; c < rule.channels; ++c) z[c] = element(row, c);
-      A* const phi = to.phi + (first + row) * rule.count;
-      own.map(feature_row{first_row + row, length, rule.channels}, static_cast<A const*>(z), phi);
+      A* const z = to.z + (first + row) * config.channels;
+      for (index_t c = 0; c < config.channels; ++c) z[c] = element(row, c);
+      A* const phi = to.phi + (first + row) * config.count;
+      own.map(feature_row{first_row + row, length, config.channels}, static_cast<A const*>(z), phi);
     }
   }
 };

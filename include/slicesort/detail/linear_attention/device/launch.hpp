@@ -22,13 +22,13 @@ SLICESORT_DETAIL_BEGIN
 
 // Kernels and launches for some pairs. `Problem`: params of forward, or of backward. `Kind`: exact
 // products, or those of tensor cores.
-template <class Grid, class Problem, products Kind>
+template <class Grid, class Params, products Kind>
 class linear_launches {
  public:
-  using T = typename Problem::element;
+  using T = typename Params::element;
   using A = accumulator_t<T>;
 
-  linear_launches(Grid const& grid, Problem const& problem, linear_attention_shape const& its_shape,
+  linear_launches(Grid const& grid, Params const& problem, linear_attention_shape const& its_shape,
                   linear_grid_layout<A> const& layout, linear_pairs some)
       : pairs(some),
         queries{problem.lengths.queries, its_shape.queries},
@@ -45,10 +45,10 @@ class linear_launches {
     map(queries, keys, p.in.q, m.queries);
     map(keys, queries, p.in.k, m.keys);
     if (!p.feature.has_maximum()) return;
-    run(key_maxima_body<A>{pairs, keys, p.causal, m.keys.maxima});
-    if (moving) run(factors_body<A>{pairs, keys, m.keys.maxima, m.factors});
-    run(exp_features_body<A>{p.feature, pairs, queries, m.queries});
-    run(exp_features_body<A>{p.feature, pairs, keys, m.keys});
+    run(key_maxima_kernel<A>{pairs, keys, p.causal, m.keys.maxima});
+    if (moving) run(factors_kernel<A>{pairs, keys, m.keys.maxima, m.factors});
+    run(exp_features_kernel<A>{p.feature, pairs, queries, m.queries});
+    run(exp_features_kernel<A>{p.feature, pairs, keys, m.keys});
   }
 
   // Computes S and Z.
@@ -57,7 +57,7 @@ class linear_launches {
   }
 
   auto output_kernel(tensor4<T> y) const {
-    auto kernel = attend_kernel<attend_step::outputs>(queries, keys);
+    auto kernel = kernel_of_step<attend_step::outputs>(queries, keys);
     kernel.left = features_of_queries();
     kernel.right = features_of_keys();
     kernel.times = of_tensor(p.in.v);
@@ -75,7 +75,7 @@ class linear_launches {
   linear_pairs const pairs;
   linear_side const queries, keys;
   bool const moving;  // whether the maximum of keys runs, and sums follow it
-  Problem const& p;
+  Params const& p;
   linear_attention_shape const& shape;
   linear_grid_layout<A> const& m;
 
@@ -92,7 +92,7 @@ class linear_launches {
   void sum_tiles(linear_side const& side, feature_operand<T> const& phi, A const* factors,
                  linear_operand<T> const& right, A const* weights, bool from_last) const {
     sum_each_tile(side, phi, factors, right, true, weights, m.sums);
-    scan_body<A> scan{};
+    scan_kernel<A> scan{};
     scan.sums = m.sums;
     scan.pairs = pairs.count;
     scan.tiles = side.tiles();
@@ -106,7 +106,7 @@ class linear_launches {
   void sum_each_tile(linear_side const& side, feature_operand<T> const& left, A const* factors,
                      linear_operand<T> const& right, bool sums_rows, A const* weights,
                      tile_sums<A> const& to) const {
-    tile_sums_body<T, Kind> kernel{};
+    tile_sums_kernel<T, Kind> kernel{};
     kernel.pairs = pairs;
     kernel.side = side;
     kernel.left = left;
@@ -120,16 +120,16 @@ class linear_launches {
 
   // The kernel of a step, without the matrices that differ from step to step.
   template <attend_step Step>
-  attend_body<T, Step, Kind> attend_kernel(linear_side const& side,
-                                           linear_side const& other) const {
-    using body = attend_body<T, Step, Kind>;
-    body kernel{};
+  linear_output_kernel<T, Step, Kind> kernel_of_step(linear_side const& side,
+                                                     linear_side const& other) const {
+    using Kernel = linear_output_kernel<T, Step, Kind>;
+    Kernel kernel{};
     kernel.pairs = pairs;
     kernel.causal = p.causal;
     kernel.side = side;
     kernel.other = other;
-    kernel.depth = body::of_features ? p.feature.count : shape.values;
-    kernel.width = body::of_features ? shape.values : p.feature.count;
+    kernel.depth = Kernel::of_features ? p.feature.count : shape.values;
+    kernel.width = Kernel::of_features ? shape.values : p.feature.count;
     kernel.sums = m.sums;
     kernel.maxima = moving ? m.keys.maxima : nullptr;
     kernel.divisor = p.divisor;
@@ -137,7 +137,7 @@ class linear_launches {
   }
 
  private:
-  using Feature = decltype(Problem::own);
+  using Feature = decltype(Params::own);
 
   feature_operand<T> features(tensor4<T const> x, linear_features<A> const& of,
                               linear_side const& side) const {
@@ -148,8 +148,8 @@ class linear_launches {
 
   void map(linear_side const& side, linear_side const& other, tensor4<T const> x,
            linear_features<A> const& to) const {
-    feature_rows_body<Feature, T> kernel{p.own};
-    kernel.rule = p.feature;
+    feature_rows_kernel<Feature, T> kernel{p.own};
+    kernel.config = p.feature;
     kernel.pairs = pairs;
     kernel.side = side;
     kernel.other = other;
@@ -157,9 +157,9 @@ class linear_launches {
     kernel.to = to;
     run(kernel);
     if (!is_random(p.feature.kind)) return;
-    run(random_features_body<T, Kind>{p.feature, pairs, side, p.in.w, to});
+    run(random_features_kernel<T, Kind>{p.feature, pairs, side, p.in.w, to});
     if (p.feature.has_maximum())
-      run(row_maxima_body<A>{pairs, side, p.feature.count, to.phi, to.maxima});
+      run(row_maxima_kernel<A>{pairs, side, p.feature.count, to.phi, to.maxima});
   }
 
   Grid const& grid_;

@@ -18,9 +18,9 @@
 
 SLICESORT_DETAIL_BEGIN
 
-template <class Grid, class Problem, products Kind>
-class linear_backward_launches : public linear_launches<Grid, Problem, Kind> {
-  using base = linear_launches<Grid, Problem, Kind>;
+template <class Grid, class Params, products Kind>
+class linear_backward_launches : public linear_launches<Grid, Params, Kind> {
+  using base = linear_launches<Grid, Params, Kind>;
   using base::m;
   using base::moving;
   using base::p;
@@ -42,7 +42,7 @@ class linear_backward_launches : public linear_launches<Grid, Problem, Kind> {
   // g, c, and the gradients of the features of queries.
   void query_gradients(tensor4<T const> dy) const {
     if (p.causal) {
-      running_sums_body<T> z{};
+      running_sums_kernel<T> z{};
       z.pairs = pairs;
       z.queries = queries;
       z.keys = keys;
@@ -52,7 +52,7 @@ class linear_backward_launches : public linear_launches<Grid, Problem, Kind> {
       z.to = m.running;
       run(z);
     }
-    divisors_body<T> d{};
+    divisors_kernel<T> d{};
     d.pairs = pairs;
     d.queries = queries;
     d.phi = base::features_of_queries();
@@ -64,14 +64,14 @@ class linear_backward_launches : public linear_launches<Grid, Problem, Kind> {
     d.values = shape.values;
     d.g = m.g;
     run(d);
-    auto kernel = base::template attend_kernel<attend_step::query_gradients>(queries, keys);
+    auto kernel = base::template kernel_of_step<attend_step::query_gradients>(queries, keys);
     kernel.left = g();
     kernel.right = base::of_tensor(p.in.v);
     kernel.times = base::features_of_keys();
     kernel.factors = base::since_tile();
     kernel.gradients = m.query_gradients.phi;
     run(kernel);
-    sum_gradients_body<T> c{};
+    sum_gradients_kernel<T> c{};
     c.pairs = pairs;
     c.queries = queries;
     c.phi = base::features_of_queries();
@@ -83,7 +83,7 @@ class linear_backward_launches : public linear_launches<Grid, Problem, Kind> {
   }
   // Of keys.
   void key_gradients() const {
-    auto kernel = base::template attend_kernel<attend_step::key_gradients>(keys, queries);
+    auto kernel = base::template kernel_of_step<attend_step::key_gradients>(keys, queries);
     kernel.left = base::of_tensor(p.in.v);
     kernel.right = g();
     kernel.times = base::features_of_queries();
@@ -93,7 +93,7 @@ class linear_backward_launches : public linear_launches<Grid, Problem, Kind> {
     run(kernel);
   }
   void value_gradients(tensor4<T> dv, grad_mode mode) const {
-    auto kernel = base::template attend_kernel<attend_step::value_gradients>(keys, queries);
+    auto kernel = base::template kernel_of_step<attend_step::value_gradients>(keys, queries);
     kernel.left = base::features_of_keys();
     kernel.right = base::features_of_queries();
     kernel.times = g();
@@ -117,7 +117,7 @@ class linear_backward_launches : public linear_launches<Grid, Problem, Kind> {
 
  private:
   using base::run;
-  using Feature = decltype(Problem::own);
+  using Feature = decltype(Params::own);
 
   A const* running() const { return p.causal ? m.running : nullptr; }
   linear_operand<T> g() const { return {{}, m.g, shape.queries, shape.values, {}}; }
@@ -126,13 +126,13 @@ class linear_backward_launches : public linear_launches<Grid, Problem, Kind> {
             linear_features<A> const& of, linear_gradients<A> const& gradients, tensor4<T> to,
             grad_mode mode) const {
     if (is_random(p.feature.kind)) {
-      run(product_gradients_body<A>{p.feature, pairs, side, of, gradients});
+      run(product_gradients_kernel<A>{p.feature, pairs, side, of, gradients});
       if (to.data() != nullptr)
-        run(times_w_body<T, Kind>{p.feature, pairs, side, p.in.w, gradients});
+        run(times_w_kernel<T, Kind>{p.feature, pairs, side, p.in.w, gradients});
     }
     if (to.data() == nullptr) return;
-    pull_rows_body<Feature, T> kernel{p.own};
-    kernel.rule = p.feature;
+    pull_rows_kernel<Feature, T> kernel{p.own};
+    kernel.config = p.feature;
     kernel.pairs = pairs;
     kernel.side = side;
     kernel.other = other;
@@ -151,7 +151,7 @@ class linear_backward_launches : public linear_launches<Grid, Problem, Kind> {
     feature_operand<T> const h{{}, gradients.phi, side.rows, p.feature.count, {}};
     linear_operand<T> const z{{}, of.z, side.rows, channels, {}};
     base::sum_each_tile(side, h, nullptr, z, false, nullptr, parts);
-    scan_body<A> scan{};
+    scan_kernel<A> scan{};
     scan.sums = parts;
     scan.pairs = pairs.count;
     scan.tiles = side.tiles();

@@ -49,7 +49,7 @@ struct linear_grid_layout {
 
  private:
   void take(arena& a, linear_attention_shape const& s, bool backward, index_t count, bool with_dw) {
-    feature_rule const& f = s.feature;
+    feature_config const& f = s.feature;
     bool const random = is_random(f.kind), exp = f.has_maximum();
     bool const own = f.kind == feature_kind::own;
     bool const running_maximum = exp && s.causal, dw = with_dw && backward && random;

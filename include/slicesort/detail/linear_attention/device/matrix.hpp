@@ -5,8 +5,8 @@
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/linear_attention/device/rows.hpp>
+#include <slicesort/detail/linear_attention/feature_config.hpp>
 #include <slicesort/detail/linear_attention/feature_math.hpp>
-#include <slicesort/detail/linear_attention/feature_rule.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -26,13 +26,13 @@ struct element_map {
   SLICESORT_HD_INLINE void apply(Block& block, A (&to)[Count]) const {
     using numbers = single_numbers<Block, A>;
     using math = feature_math<numbers>;
-    numbers const on{block};
+    numbers const ops{block};
     if (kind == feature_kind::elu_plus_one) {
       SLICESORT_UNROLL
-      for (A& x : to) x = x > A(0) ? math::sum(on, x, A(1)) : math::exponential(on, x);
+      for (A& x : to) x = x > A(0) ? math::sum(ops, x, A(1)) : math::exponential(ops, x);
     } else {  // relu
       SLICESORT_UNROLL
-      for (A& x : to) x = math::sum(on, on.higher(x, A(0)), eps);
+      for (A& x : to) x = math::sum(ops, ops.higher(x, A(0)), eps);
     }
   }
 };

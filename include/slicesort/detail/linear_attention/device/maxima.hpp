@@ -27,7 +27,7 @@ struct higher_maximum {
 
 // Of every row.
 template <class A>
-struct row_maxima_body {
+struct row_maxima_kernel {
   static constexpr int max_threads = linear_threads;
   static constexpr int lanes = 16;
 
@@ -62,7 +62,7 @@ struct row_maxima_body {
 // all valid ones, for each; 0 where there are none. A block takes a pair, a thread some neighboring
 // keys.
 template <class A>
-struct key_maxima_body {
+struct key_maxima_kernel {
   static constexpr int max_threads = linear_threads;
 
   linear_pairs pairs;
@@ -109,7 +109,7 @@ struct linear_factors {
 };
 
 template <class A>
-struct factors_body {
+struct factors_kernel {
   static constexpr int max_threads = linear_tile;
 
   linear_pairs pairs;
@@ -123,9 +123,9 @@ struct factors_body {
   SLICESORT_HD void operator()(Block& block) const {
     using numbers = single_numbers<Block, A>;
     using math = feature_math<numbers>;
-    numbers const on{block};
+    numbers const ops{block};
     auto const factor = [&](A old, A now) {
-      return math::exponential(on, math::sum(on, old, -now));
+      return math::exponential(ops, math::sum(ops, old, -now));
     };
     linear_block const at(pairs, block.index(), keys.tiles(), 1);
     A const* const of = maxima + at.pair * keys.rows;

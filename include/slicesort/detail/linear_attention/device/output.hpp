@@ -18,8 +18,8 @@
 #include <slicesort/detail/linear_attention/device/rows.hpp>
 #include <slicesort/detail/linear_attention/device/sums.hpp>
 #include <slicesort/detail/linear_attention/device/tensor_product_tile.hpp>
+#include <slicesort/detail/linear_attention/feature_config.hpp>
 #include <slicesort/detail/linear_attention/feature_math.hpp>
-#include <slicesort/detail/linear_attention/feature_rule.hpp>
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
@@ -34,7 +34,7 @@ SLICESORT_DETAIL_BEGIN
 enum class attend_step { outputs, query_gradients, value_gradients, key_gradients };
 
 template <class T, attend_step Step, products Kind>
-struct attend_body {
+struct linear_output_kernel {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
   using tile = tile_of_products<T, Kind>;  // a product_tile, or one on tensor cores
@@ -56,7 +56,7 @@ struct attend_body {
   A const* factors;  // [pair][row] of left before it meets the sums; or null
   A const* maxima;   // [pair][row] of keys, where weights depend on them; or null
   A const* c;        // key_gradients: [pair][query]
-  divisor_rule divisor;
+  divisor_config divisor;
   tensor4<T> results;  // of outputs and value_gradients
   grad_mode mode;
   A* gradients;  // of the others: [pair][row][width]
@@ -176,14 +176,14 @@ struct attend_body {
                                   int with, int others, A weight) const {
     using numbers_of = single_numbers<Block, A>;
     using math = feature_math<numbers_of>;
-    numbers_of const on{block};
+    numbers_of const ops{block};
     int const query = of_keys ? with : row, key = of_keys ? row : with;
     if (key > query || at.row() + query >= side.rows || (of_keys && with >= others)) return A(0);
     if constexpr (Step == step::key_gradients)
-      weight = math::sum(on, weight, c[first_of(at, side) + query]);
+      weight = math::sum(ops, weight, c[first_of(at, side) + query]);
     if (maxima == nullptr) return weight;
     A const* const of = maxima + first_of(at, side);
-    return math::product(on, weight, math::exponential(on, math::sum(on, of[key], -of[query])));
+    return math::product(ops, weight, math::exponential(ops, math::sum(ops, of[key], -of[query])));
   }
 
   // What the rows are multiplied by.

@@ -8,8 +8,8 @@
 #include <slicesort/detail/linear_attention/device/row_sums.hpp>
 #include <slicesort/detail/linear_attention/device/rows.hpp>
 #include <slicesort/detail/linear_attention/device/sums.hpp>
+#include <slicesort/detail/linear_attention/feature_config.hpp>
 #include <slicesort/detail/linear_attention/feature_math.hpp>
-#include <slicesort/detail/linear_attention/feature_rule.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -18,7 +18,7 @@ SLICESORT_DETAIL_BEGIN
 // Where causal, Z of every query: that before its tile, and the tile's keys up to its own. A thread
 // takes a feature.
 template <class T>
-struct running_sums_body {
+struct running_sums_kernel {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
 
@@ -57,7 +57,7 @@ struct running_sums_body {
 
 // Backward, d = <phi(q), Z>, what is made of it, and g.
 template <class T>
-struct divisors_body {
+struct divisors_kernel {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
 
@@ -66,7 +66,7 @@ struct divisors_body {
   feature_operand<T> phi;
   A const* running;   // [pair][query][feature], Z of every query; or null
   tile_sums<A> sums;  // then S and Z of all keys
-  divisor_rule divisor;
+  divisor_config divisor;
   A* slopes;  // [pair][query]
   linear_operand<T> dy;
   index_t values;
@@ -108,14 +108,14 @@ struct divisors_body {
 
 // c, and from S g the gradient of the features.
 template <class T>
-struct sum_gradients_body {
+struct sum_gradients_kernel {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
 
   linear_pairs pairs;
   linear_side queries;
   feature_operand<T> phi;
-  A const* running;  // as divisors_body
+  A const* running;  // as divisors_kernel
   tile_sums<A> sums;
   A* c;     // [pair][query]: the slope of the divisor, and then c
   A* dphi;  // [pair][query][feature]: S g, and then the gradient
@@ -130,7 +130,7 @@ struct sum_gradients_body {
   SLICESORT_HD void operator()(Block& block) const {
     using numbers = single_numbers<Block, A>;
     using math = feature_math<numbers>;
-    numbers const on{block};
+    numbers const ops{block};
     row_sums<A> const of_rows = shared(block);
     linear_block const at(pairs, block.index(), queries.tiles(), 1);
     int const rows = queries.valid_of_tile(at.sample, at.tile);
@@ -146,7 +146,7 @@ struct sum_gradients_body {
                                           gradient[row * features + f], sum);
         },
         [&](int row, A sum) {
-          return c[first + row] = math::negated(on, math::product(on, c[first + row], sum));
+          return c[first + row] = math::negated(ops, math::product(ops, c[first + row], sum));
         });
     for_each_of_rows(block, rows, features, [&](int row, index_t f) {
       A& one = gradient[row * features + f];

@@ -36,7 +36,7 @@ struct tile_sums {
 // The left matrix of a tile, transposed, times the right one; and beside it the sums of the left
 // one's columns, times a number of each row.
 template <class T, products Kind>
-struct tile_sums_body {
+struct tile_sums_kernel {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
   using tile = tile_of_products<T, Kind>;
@@ -102,7 +102,7 @@ struct tile_sums_body {
 // Makes of the sums of tiles those of the tiles before each, or of all tiles together. A thread
 // takes one of the numbers through all tiles.
 template <class A>
-struct scan_body {
+struct scan_kernel {
   static constexpr int max_threads = linear_threads;
   static constexpr int batch = 8;  // tiles that are read at once
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
-#include <slicesort/detail/linear_attention/feature_rule.hpp>
+#include <slicesort/detail/linear_attention/feature_config.hpp>
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/policies/feature.hpp>

@@ -4,11 +4,11 @@
 
 template <class A>
 class feature_rows {
-  using ops = lane_numbers<A>;
-  using math = feature_math<ops>;
+  using lane_ops = lane_numbers<A>;
+  using math = feature_math<lane_ops>;
   using lanes = number_lanes<A>;
   using V = typename lanes::V;
-  using bits = typename ops::bits;
+  using bits = typename lane_ops::bits;
   static constexpr int count = lanes::count;
 
  public:
@@ -104,17 +104,18 @@ class feature_rows {
   }
 
   static SLICESORT_INLINE void elu_plus_one(row const& r) {
-    ops const on{};
+    lane_ops const ops{};
     for (index_t c = 0; c < r.p.of->channels; c += count) {
       V const x = load_lanes<V>(r.x + c);
-      store_lanes(r.phi + c, math::either(on, on.positive(x), math::sum(on, x, lanes::every(A(1))),
-                                          math::exponential(on, x)));
+      store_lanes(r.phi + c,
+                  math::either(ops, ops.positive(x), math::sum(ops, x, lanes::every(A(1))),
+                               math::exponential(ops, x)));
     }
   }
   static SLICESORT_INLINE void relu(row const& r) {
     V const eps = lanes::every(r.p.of->eps);
     for (index_t c = 0; c < r.p.of->channels; c += count)
-      store_lanes(r.phi + c, math::sum(ops{}, higher(load_lanes<V>(r.x + c), V{}), eps));
+      store_lanes(r.phi + c, math::sum(lane_ops{}, higher(load_lanes<V>(r.x + c), V{}), eps));
   }
   static SLICESORT_INLINE void cosine_reweighted(row const& r) {
     positive_part_times(r, r.p.row->cosine[r.i], r.phi);
@@ -124,39 +125,39 @@ class feature_rows {
     index_t const channels = r.p.of->channels;
     V const by = lanes::every(factor);
     for (index_t c = 0; c < channels; c += count)
-      store_some(to + c, math::product(ops{}, higher(load_lanes<V>(r.x + c), V{}), by),
+      store_some(to + c, math::product(lane_ops{}, higher(load_lanes<V>(r.x + c), V{}), by),
                  channels - c);
   }
   static SLICESORT_INLINE void random_exp(row const& r) {
-    ops const on{};
+    lane_ops const ops{};
     V const minus_maximum = lanes::every(-r.p.row->maximum[r.i]),
             minus_half = lanes::every(-r.p.row->half_square[r.i]),
             scale = lanes::every(r.p.of->scale), eps = lanes::every(r.p.of->scaled_eps);
     for (index_t f = 0; f < r.p.of->rows_of_w; f += count) {
       V const power =
-          math::sum(on, math::sum(on, load_lanes<V>(r.u + f), minus_maximum), minus_half);
-      V const e = math::exponential(on, power);
-      store_lanes(r.phi + f, on.fused(e, scale, eps));
-      if (r.slope != nullptr) store_lanes(r.slope + f, math::product(on, e, scale));
+          math::sum(ops, math::sum(ops, load_lanes<V>(r.u + f), minus_maximum), minus_half);
+      V const e = math::exponential(ops, power);
+      store_lanes(r.phi + f, ops.fused(e, scale, eps));
+      if (r.slope != nullptr) store_lanes(r.slope + f, math::product(ops, e, scale));
     }
   }
   static SLICESORT_INLINE void random_relu(row const& r) {
-    ops const on{};
+    lane_ops const ops{};
     V const scale = lanes::every(r.p.of->scale), eps = lanes::every(r.p.of->eps);
     for (index_t f = 0; f < r.p.of->rows_of_w; f += count) {
-      V const a = math::product(on, load_lanes<V>(r.u + f), scale);
-      store_lanes(r.phi + f, math::sum(on, higher(a, V{}), eps));
-      if (r.slope != nullptr) store_lanes(r.slope + f, math::masked(on, on.positive(a), scale));
+      V const a = math::product(ops, load_lanes<V>(r.u + f), scale);
+      store_lanes(r.phi + f, math::sum(ops, higher(a, V{}), eps));
+      if (r.slope != nullptr) store_lanes(r.slope + f, math::masked(ops, ops.positive(a), scale));
     }
   }
   static SLICESORT_INLINE void random_fourier(row const& r) {
-    ops const on{};
+    lane_ops const ops{};
     V const scale = lanes::every(r.p.of->scale);
     index_t const width = r.p.of->rows_of_w;
     for (index_t f = 0; f < width; f += count) {
-      auto const at = math::sincos(on, load_lanes<V>(r.u + f));
-      store_some(r.phi + f, math::product(on, at.sine, scale), width - f);
-      store_some(r.phi + width + f, math::product(on, at.cosine, scale), width - f);
+      auto const at = math::sincos(ops, load_lanes<V>(r.u + f));
+      store_some(r.phi + f, math::product(ops, at.sine, scale), width - f);
+      store_some(r.phi + width + f, math::product(ops, at.cosine, scale), width - f);
     }
   }
 
@@ -167,41 +168,43 @@ class feature_rows {
       f(row(p.forward, i), p.dphi + i * p.forward.phi.pitch, p.to.data + i * p.to.pitch);
   }
   static SLICESORT_INLINE void pull_elu_plus_one(row const& r, A const* d, A* to) {
-    ops const on{};
+    lane_ops const ops{};
     V const one = lanes::every(A(1));
     for (index_t c = 0; c < r.p.of->channels; c += count) {
       V const slope =
-          math::either(on, on.positive(load_lanes<V>(r.x + c)), one, load_lanes<V>(r.phi + c));
-      store_lanes(to + c, math::product(on, load_lanes<V>(d + c), slope));
+          math::either(ops, ops.positive(load_lanes<V>(r.x + c)), one, load_lanes<V>(r.phi + c));
+      store_lanes(to + c, math::product(ops, load_lanes<V>(d + c), slope));
     }
   }
   static SLICESORT_INLINE void pull_relu(row const& r, A const* d, A* to) {
-    ops const on{};
+    lane_ops const ops{};
     for (index_t c = 0; c < r.p.of->channels; c += count)
       store_lanes(to + c,
-                  math::masked(on, on.positive(load_lanes<V>(r.x + c)), load_lanes<V>(d + c)));
+                  math::masked(ops, ops.positive(load_lanes<V>(r.x + c)), load_lanes<V>(d + c)));
   }
   static SLICESORT_INLINE void pull_cosine_reweighted(row const& r, A const* d, A* to) {
-    ops const on{};
+    lane_ops const ops{};
     V const cosine = lanes::every(r.p.row->cosine[r.i]), sine = lanes::every(r.p.row->sine[r.i]);
     for (index_t c = 0; c < r.p.of->channels; c += count) {
-      V const both = on.fused(load_lanes<V>(d + r.p.of->channels + c), sine,
-                              math::product(on, load_lanes<V>(d + c), cosine));
-      store_lanes(to + c, math::masked(on, on.positive(load_lanes<V>(r.x + c)), both));
+      V const both = ops.fused(load_lanes<V>(d + r.p.of->channels + c), sine,
+                               math::product(ops, load_lanes<V>(d + c), cosine));
+      store_lanes(to + c, math::masked(ops, ops.positive(load_lanes<V>(r.x + c)), both));
     }
   }
   static SLICESORT_INLINE void pull_by_slope(row const& r, A const* d, A* to) {
     for (index_t f = 0; f < r.p.of->rows_of_w; f += count)
-      store_lanes(to + f, math::product(ops{}, load_lanes<V>(d + f), load_lanes<V>(r.slope + f)));
+      store_lanes(to + f,
+                  math::product(lane_ops{}, load_lanes<V>(d + f), load_lanes<V>(r.slope + f)));
     clear_rest(r, to);
   }
   static SLICESORT_INLINE void pull_random_fourier(row const& r, A const* d, A* to) {
-    ops const on{};
+    lane_ops const ops{};
     index_t const width = r.p.of->rows_of_w;
     for (index_t f = 0; f < width; f += count) {
-      V const of_cosine = math::product(on, load_lanes<V>(d + width + f), load_lanes<V>(r.phi + f));
-      store_lanes(to + f, on.fused(load_lanes<V>(d + f), load_lanes<V>(r.phi + width + f),
-                                   math::negated(on, of_cosine)));
+      V const of_cosine =
+          math::product(ops, load_lanes<V>(d + width + f), load_lanes<V>(r.phi + f));
+      store_lanes(to + f, ops.fused(load_lanes<V>(d + f), load_lanes<V>(r.phi + width + f),
+                                    math::negated(ops, of_cosine)));
     }
     clear_rest(r, to);
   }

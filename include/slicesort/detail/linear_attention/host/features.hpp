@@ -209,12 +209,12 @@ class tile_features {
       std::fill(m.row.factor, m.row.factor + padded, of_.scale_of_x);
     } else {
       squares(m, padded, m.row.factor);
-      single_arithmetic<A> on;
+      single_arithmetic<A> ops;
       for (int i = 0; i < padded; ++i) {
-        A const norm = row_norm(on, m.row.factor[i], width_.channels,
+        A const norm = row_norm(ops, m.row.factor[i], width_.channels,
                                 contiguous_row<A>{m.x + i * width_.channels});
-        m.row.factor[i] = fourier_scale(on, norm, of_.eps);
-        m.row.ratio[i] = norm > A(0) ? on.divide(fourier_divisor(on, norm, of_.eps), norm) : A(0);
+        m.row.factor[i] = fourier_scale(ops, norm, of_.eps);
+        m.row.ratio[i] = norm > A(0) ? ops.divide(fourier_divisor(ops, norm, of_.eps), norm) : A(0);
       }
     }
     scale(m.x, padded, m.row.factor);

@@ -25,7 +25,7 @@ struct linear_setting {
   linear_attention_kernels<T> const& use;
   linear_attention_shape const& shape;
   attention_lengths const& lengths;
-  divisor_rule divisor;
+  divisor_config divisor;
   custom_feature<accumulator_t<T>> const& own;
 };
 
@@ -56,7 +56,7 @@ class linear_task {
   linear_attention_shape const& shape;
   linear_widths const width;
   linear_slot<A> const m;
-  divisor_rule const divisor;
+  divisor_config const divisor;
   attention_head const head;
   tile_features<T> const features;
 
@@ -133,9 +133,9 @@ class linear_task {
   }
   // From d what a query's sums are multiplied by, and that times the slope of the divisor.
   void divide(int rows, A* slopes) const {
-    single_arithmetic<A> const on;
+    single_arithmetic<A> const ops;
     for (int i = 0; i < rows; ++i) {
-      auto const by = divide_by(on, divisor, m.d[i]);
+      auto const by = divide_by(ops, divisor, m.d[i]);
       m.inverse[i] = by.inverse;
       slopes[i] = by.slope;
     }

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
-#include <slicesort/detail/linear_attention/feature_rule.hpp>
+#include <slicesort/detail/linear_attention/feature_config.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -27,14 +27,14 @@ struct linear_widths {
         w(padded_columns(s.feature.rows_of_w)) {}
 };
 
-// The numbers of a feature_rule in the accumulator's type.
+// The numbers of a feature_config in the accumulator's type.
 template <class A>
 struct feature_constants {
   feature_kind kind;
   index_t channels, rows_of_w, count;
   A eps, scale, scaled_eps, scale_of_x;
 
-  explicit feature_constants(feature_rule const& r)
+  explicit feature_constants(feature_config const& r)
       : kind(r.kind),
         channels(r.channels),
         rows_of_w(r.rows_of_w),

@@ -4,11 +4,11 @@
 
 template <class A>
 class tile_rows {
-  using ops = lane_numbers<A>;
-  using math = feature_math<ops>;
+  using lane_ops = lane_numbers<A>;
+  using math = feature_math<lane_ops>;
   using lanes = number_lanes<A>;
   using V = typename lanes::V;
-  using bits = typename ops::bits;
+  using bits = typename lane_ops::bits;
   static constexpr int count = lanes::count, parts = detail::row_parts;
   static constexpr int vectors = parts / count;  // of the parts of a row
   static_assert(parts % count == 0 && product_columns % parts == 0);
@@ -32,7 +32,7 @@ class tile_rows {
       for (index_t c = 0; c < p.size.columns; c += count)
         store_lanes(
             p.to.data + i * p.to.pitch + c,
-            math::product(ops{}, load_lanes<V>(p.from.data + i * p.from.pitch + c), factor));
+            math::product(lane_ops{}, load_lanes<V>(p.from.data + i * p.from.pitch + c), factor));
     }
   }
 
@@ -44,10 +44,10 @@ class tile_rows {
       index_t c = 0;
       for (; c + count <= width; c += count)
         number_lanes<T>::template store<Stream>(
-            to + c, math::product(ops{}, load_lanes<V>(from + c), factor));
+            to + c, math::product(lane_ops{}, load_lanes<V>(from + c), factor));
       if (c == width) continue;
       A rest[std::size_t{count}];
-      store_lanes(rest, math::product(ops{}, load_lanes<V>(from + c), factor));
+      store_lanes(rest, math::product(lane_ops{}, load_lanes<V>(from + c), factor));
       for (index_t l = 0; c + l < width; ++l) to[c + l] = detail::rounded<T>(rest[l]);
     }
   }
@@ -77,24 +77,24 @@ class tile_rows {
 
   static void causal_weights(causal_weights_call<A> const& p) {
     constexpr int pitch = detail::linear_attention_tile;
-    ops const on{};
-    typename ops::integer numbers[std::size_t{count}];
-    for (int l = 0; l < count; ++l) numbers[l] = static_cast<typename ops::integer>(l);
-    bits const lane = load_lanes<bits>(numbers);
+    lane_ops const ops{};
+    typename lane_ops::integer lane_index[std::size_t{count}];
+    for (int l = 0; l < count; ++l) lane_index[l] = static_cast<typename lane_ops::integer>(l);
+    bits const lane = load_lanes<bits>(lane_index);
     bool const only_masks = p.plus == nullptr && p.maxima == nullptr;
     for (int i = 0; i < p.rows; ++i) {
       A* const row = p.weights + i * pitch;
       int const diagonal = i / product_columns * product_columns;
       for (int c = only_masks ? diagonal : 0; c < diagonal + product_columns; c += count) {
         V weight = load_lanes<V>(row + c);
-        if (p.plus != nullptr) weight = math::sum(on, weight, lanes::every(p.plus[i]));
+        if (p.plus != nullptr) weight = math::sum(ops, weight, lanes::every(p.plus[i]));
         if (p.maxima != nullptr) {
-          V const lower = math::sum(on, load_lanes<V>(p.maxima + c), lanes::every(-p.maxima[i]));
-          weight = math::product(on, weight, math::exponential(on, lower));
+          V const lower = math::sum(ops, load_lanes<V>(p.maxima + c), lanes::every(-p.maxima[i]));
+          weight = math::product(ops, weight, math::exponential(ops, lower));
         }
         if (c >= diagonal) {
-          auto const kept = static_cast<typename ops::integer>(std::max(i + 1 - c, 0));
-          weight = math::masked(on, greater(on.every_bits(kept), lane), weight);
+          auto const kept = static_cast<typename lane_ops::integer>(std::max(i + 1 - c, 0));
+          weight = math::masked(ops, greater(ops.every_bits(kept), lane), weight);
         }
         store_lanes(row + c, weight);
       }
@@ -102,34 +102,34 @@ class tile_rows {
   }
 
   static bool any_special(pitched_rows<A const> of, tile_extent size) {
-    ops const on{};
+    lane_ops const ops{};
     constexpr auto sign = detail::sign_bit<detail::bits_t<A>>;
-    bits const magnitude = on.every_bits(static_cast<typename ops::integer>(~sign));
+    bits const magnitude = ops.every_bits(static_cast<typename lane_ops::integer>(~sign));
     bits most{};
     for (int i = 0; i < size.rows; ++i)
       for (index_t c = 0; c < size.columns; c += count)
         most = higher(most, load_lanes<bits>(of.data + i * of.pitch + c) & magnitude);
-    return any(greater(most, on.every_bits(dtype_traits<A>::infinity - 1)));
+    return any(greater(most, ops.every_bits(dtype_traits<A>::infinity - 1)));
   }
 
-  static void exponentials(A* x, index_t numbers) {
-    for (index_t c = 0; c < numbers; c += count)
-      store_lanes(x + c, math::exponential(ops{}, load_lanes<V>(x + c)));
+  static void exponentials(A* x, index_t amount) {
+    for (index_t c = 0; c < amount; c += count)
+      store_lanes(x + c, math::exponential(lane_ops{}, load_lanes<V>(x + c)));
   }
 
   // The angles of cosine_reweighted in rows first, first + 1, ..: see detail::angle_of_row.
   static void angles(index_t first, index_t length, int rows, A* cosine, A* sine) {
-    using wide_ops = lane_numbers<double>;
-    using wide_math = feature_math<wide_ops>;
+    using wide_lane_ops = lane_numbers<double>;
+    using wide_math = feature_math<wide_lane_ops>;
     constexpr int wide = number_lanes<double>::count;
-    wide_ops const on{};
+    wide_lane_ops const ops{};
     double part[std::size_t{wide}], cosines[std::size_t{wide}], sines[std::size_t{wide}];
     for (int i = 0; i < rows; i += wide) {
       for (int l = 0; l < wide; ++l)
         part[l] = static_cast<double>(first + i + l + 1) / static_cast<double>(2 * length);
-      auto const at =
-          wide_math::sincos(on, wide_math::product(on, load_lanes<typename wide_ops::number>(part),
-                                                   on.every(3.14159265358979323846)));
+      auto const at = wide_math::sincos(
+          ops, wide_math::product(ops, load_lanes<typename wide_lane_ops::number>(part),
+                                  ops.every(3.14159265358979323846)));
       store_lanes(cosines, at.cosine);
       store_lanes(sines, at.sine);
       for (int l = 0; l < wide && i + l < rows; ++l) {
@@ -169,7 +169,7 @@ class tile_rows {
         part[n] = fused_lanes(load_lanes<V>(a + k + n * count), load_lanes<V>(b + k + n * count),
                               part[n]);
     for (int half = vectors / 2; half > 0; half /= 2)
-      for (int n = 0; n < half; ++n) part[n] = math::sum(ops{}, part[n], part[n + half]);
+      for (int n = 0; n < half; ++n) part[n] = math::sum(lane_ops{}, part[n], part[n + half]);
     return part[0];
   }
   template <int Half>

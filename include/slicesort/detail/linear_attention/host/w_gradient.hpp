@@ -36,11 +36,11 @@ class gradients_of_w {
   }
 
   template <class T>
-  void add_up(host_exec const& on, tensor3<T> dw, grad_mode mode) const {
+  void add_up(host_exec const& ops, tensor3<T> dw, grad_mode mode) const {
     extents3 const e = dw.extents();
     if (e.empty()) return;
     index_t const heads = shape_.heads, own_heads = heads_of_w(e) == heads ? 1 : heads;
-    for_each_task(on, heads_of_w(e) * e.length, [&](unsigned, index_t row) {
+    for_each_task(ops, heads_of_w(e) * e.length, [&](unsigned, index_t row) {
       index_t const head = row / e.length, f = row % e.length;
       with_store<T>(mode, [&](auto put) {
         for (index_t c = 0; c < e.channels; ++c) {

@@ -21,7 +21,7 @@ inline constexpr int exchange_at_once = 8;
 
 // Copies x to y, finds every column's maximum on the way, then exchanges it with row `row`.
 template <class T>
-struct max_exchange_body {
+struct max_exchange_kernel {
   static constexpr int max_threads = 512;
   using key = bits_t<T>;
 
@@ -110,7 +110,7 @@ struct max_exchange_body {
 
 // dx gets dy with rows `row` and `maximum` of every column exchanged.
 template <class T>
-struct exchange_rows_body {
+struct exchange_rows_kernel {
   static constexpr int max_threads = 512;
 
   index_t row;

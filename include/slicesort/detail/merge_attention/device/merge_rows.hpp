@@ -23,7 +23,7 @@ struct alignas(sizeof(T) * Wide) merge_piece {
 
 // `Wide` channels lie side by side and on boundaries of their size, or it is 1.
 template <class T, int Wide>
-struct merge_attention_body {
+struct merge_attention_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
   using piece = merge_piece<T, Wide>;

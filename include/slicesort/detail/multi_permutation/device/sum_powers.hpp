@@ -33,7 +33,7 @@ SLICESORT_HD_INLINE void begin_chains(Column const& column, Share const& here, R
 
 // y = sum_k a_k P^(k-1) v for the sorted columns v; k rises. Rows past a length are copied.
 template <class T, bool InShared>
-struct sum_powers_body {
+struct sum_powers_kernel {
   static constexpr int max_threads = 512;
   using A = accumulator_t<T>;
 
@@ -80,7 +80,7 @@ struct sum_powers_body {
 // dx = sum_k a_k (P^k)^T d by Horner's rule, (P^T)(a_1 d + (P^T)(a_2 d + ..)): the sum that starts
 // at row m with a_K d[m] moves on to row p[m] with every term, and ends one row after the last.
 template <class T, bool InShared>
-struct transpose_powers_body {
+struct transpose_powers_kernel {
   static constexpr int max_threads = 512;
   using A = accumulator_t<T>;
 

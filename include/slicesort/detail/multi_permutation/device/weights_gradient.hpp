@@ -36,7 +36,7 @@ SLICESORT_HD inline double add_in_order(double const* v, Pitch count, Pitch pitc
 // The sums of every column. First all threads multiply, one row each, for some of the terms; then
 // one thread for every column and term adds.
 template <class T, bool InShared>
-struct weights_gradient_body {
+struct weights_gradient_kernel {
   static constexpr int max_threads = 256;
   static constexpr int max_terms_at_once = 4;
   using A = accumulator_t<T>;
@@ -119,7 +119,7 @@ struct weights_gradient_body {
 
 // One thread for every term adds up the columns, beginning with dweights where it accumulates.
 template <class A>
-struct add_columns_body {
+struct add_columns_kernel {
   static constexpr int max_threads = 32;
 
   double const* sums;  // [columns, terms]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches bodies that follow chains (chained_columns.hpp).
+// Launches kernels that follow chains (chained_columns.hpp).
 #pragma once
 
 #include <slicesort/detail/device/columns.hpp>
@@ -32,7 +32,7 @@ void copy_side_by_side(Grid const& grid, tensor3<T const> from, T* to, bool rows
   index_t const columns = e.batch * e.channels;
   column_slab const all{0, columns, e.length, warp_threads, rows_adjacent};
   tensor3<T> const target(to, {1, e.length, columns}, side_by_side(e, rows_adjacent));
-  grid.run(copy_columns_body<T>{from, target, all}, all.blocks(threads), threads);
+  grid.run(copy_columns_kernel<T>{from, target, all}, all.blocks(threads), threads);
 }
 
 // Shared memory of a column with its permutation, which has rows of 16 bits.
@@ -49,18 +49,18 @@ int chained_width(Grid const& grid, std::size_t column_bytes, extents3 e) {
                     e.batch * e.channels);
 }
 
-// Runs `body`, whose `columns` are chained columns of extents `e`; they need `column_bytes` each.
-template <class Grid, class Body, class T, bool InShared>
-void run_chained(Grid const& grid, Body body, chained_columns<T, InShared> Body::*columns,
+// Runs `kernel`, whose `columns` are chained columns of extents `e`; they need `column_bytes` each.
+template <class Grid, class Kernel, class T, bool InShared>
+void run_chained(Grid const& grid, Kernel kernel, chained_columns<T, InShared> Kernel::*columns,
                  std::size_t column_bytes) {
-  extents3 const e = (body.*columns).values.extents();
+  extents3 const e = (kernel.*columns).values.extents();
   permute_tuning const t = permute_tuning_of<T>(grid);
   int const wanted = InShared ? chained_width<T>(grid, column_bytes, e) : warp_threads;
-  int const width = std::min(wanted, Body::max_threads);
-  (body.*columns).width = width;
+  int const width = std::min(wanted, Kernel::max_threads);
+  (kernel.*columns).width = width;
   grid.run(
-      body, divide_up(e.batch * e.channels, width),
-      std::min(tile_threads(t, InShared ? column_bytes : 0, e.length, width), Body::max_threads));
+      kernel, divide_up(e.batch * e.channels, width),
+      std::min(tile_threads(t, InShared ? column_bytes : 0, e.length, width), Kernel::max_threads));
 }
 
 SLICESORT_DETAIL_END

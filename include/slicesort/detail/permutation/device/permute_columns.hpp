@@ -78,14 +78,14 @@ void permute_directly(Grid const& grid, column_transfer<T> const& transfer, Rows
     if (in_place) {
       strides3 const copied = part.rows_adjacent ? strides3{0, 1, e.length} : strides3{0, count, 1};
       tensor3<T> const copy(m.copy, {1, e.length, count}, copied);
-      grid.run(copy_columns_body<T>{transfer.in, copy, part}, part.blocks(threads), threads);
+      grid.run(copy_columns_kernel<T>{transfer.in, copy, part}, part.blocks(threads), threads);
       in = copy;
     }
-    permute_direct_body<T, Rows> body{in, in_place, transfer.out, perm};
-    body.gather = transfer.gather;
-    body.mode = transfer.mode;
-    body.part = part;
-    grid.run(body, part.blocks(threads), threads);
+    permute_direct_kernel<T, Rows> kernel{in, in_place, transfer.out, perm};
+    kernel.gather = transfer.gather;
+    kernel.mode = transfer.mode;
+    kernel.part = part;
+    grid.run(kernel, part.blocks(threads), threads);
   }
 }
 
@@ -106,12 +106,12 @@ void permute_columns(Grid const& grid, column_transfer<T> const& transfer, Rows 
   int const width = tile_width(device, t, column, e.length, columns);
   bool const worth = adjacent || in_place || width >= t.worthwhile_columns || width >= columns;
   if (width == 0 || !worth) return permute_directly(grid, transfer, perm, m);
-  permute_tile_body<T, Rows> body{transfer.in, transfer.out, perm};
-  body.gather = transfer.gather;
-  body.mode = transfer.mode;
-  body.width = width;
-  body.rows_adjacent = adjacent;
-  grid.run(body, divide_up(columns, width), tile_threads(t, column, e.length, width));
+  permute_tile_kernel<T, Rows> kernel{transfer.in, transfer.out, perm};
+  kernel.gather = transfer.gather;
+  kernel.mode = transfer.mode;
+  kernel.width = width;
+  kernel.rows_adjacent = adjacent;
+  grid.run(kernel, divide_up(columns, width), tile_threads(t, column, e.length, width));
 }
 
 template <class Grid, class T>

@@ -40,7 +40,7 @@ struct column_slab {
 
 // Copies a part of a tensor to `to`, a tensor of one sample.
 template <class T>
-struct copy_columns_body {
+struct copy_columns_kernel {
   static constexpr int max_threads = 256;
 
   tensor3<T const> from;
@@ -66,11 +66,11 @@ struct copy_columns_body {
 
 // Rows: a permutation of every column (permutation_rows.hpp).
 template <class T, class Rows>
-struct permute_direct_body {
+struct permute_direct_kernel {
   static constexpr int max_threads = 256;
 
   tensor3<T const> in;  // other memory than `out`
-  bool copied;          // in: the part alone, as copy_columns_body leaves it
+  bool copied;          // in: the part alone, as copy_columns_kernel leaves it
   tensor3<T> out;
   Rows perm;
   bool gather = false;

@@ -17,7 +17,7 @@ SLICESORT_DETAIL_BEGIN
 
 // Rows: a permutation of every column (permutation_rows.hpp).
 template <class T, class Rows>
-struct permute_tile_body {
+struct permute_tile_kernel {
   static constexpr int max_threads = 1024;
   static constexpr int at_once = sizeof(T) == 8 ? 4 : 8;  // elements that a thread has under way
 

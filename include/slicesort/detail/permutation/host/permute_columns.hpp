@@ -67,11 +67,11 @@ void open_tile(columns_to_permute<T> const& params, column_range const& columns,
 
 // Permutes all columns; scratch_of(slot) is the permute_scratch of a slot.
 template <class T, class ScratchOf>
-void permute_columns(host_exec const& on, columns_to_permute<T> const& params,
+void permute_columns(host_exec const& exec, columns_to_permute<T> const& params,
                      ScratchOf const& scratch_of) {
   extents3 const e = params.in.extents();
-  permute_task<T> const shape(e, on.threads);
-  for_each_task(on, shape.count(e), [&](unsigned slot, index_t task) {
+  permute_task<T> const shape(e, exec.threads);
+  for_each_task(exec, shape.count(e), [&](unsigned slot, index_t task) {
     permute_scratch<T> const scratch = scratch_of(slot);
     permuted_tile<T> tiles[2];
     int const count = tiles_in_task(e, task, shape.tiles);

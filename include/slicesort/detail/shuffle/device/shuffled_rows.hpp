@@ -15,7 +15,7 @@
 SLICESORT_DETAIL_BEGIN
 
 // hashes[0, n, c] = the hash of row n in stream c. Contiguous.
-struct hash_rows_body {
+struct hash_rows_kernel {
   static constexpr int max_threads = 256;
 
   std::uint64_t seed;
@@ -35,7 +35,7 @@ struct hash_rows_body {
 // The valid rows of a sample, in the order of the full column; rows past the length keep their
 // places. Every thread takes consecutive rows of its column, and adds up how many of the rows of
 // the threads before it are valid.
-struct shorten_orders_body {
+struct shorten_orders_kernel {
   static constexpr int max_threads = 256;
 
   index_rows order;    // the same for all samples

@@ -160,7 +160,7 @@ struct grouped_tiles {
 
 // y = T w. InShared: whether the hot arrays lie in shared memory.
 template <class T, bool InShared>
-struct mix_groups_body {
+struct mix_groups_kernel {
   static constexpr int max_threads = max_mixing_threads;
   using A = accumulator_t<T>;
 
@@ -204,7 +204,7 @@ struct mix_groups_body {
 // The gradients of all channels but the reference, and the reference's gradient through each of
 // them.
 template <class T, bool InShared>
-struct unmix_groups_body {
+struct unmix_groups_kernel {
   static constexpr int max_threads = max_mixing_threads;
   using A = accumulator_t<T>;
 
@@ -253,7 +253,7 @@ struct unmix_groups_body {
 
 // The gradient of the reference: its own, then the parts through the other channels in their order.
 template <class T>
-struct sum_reference_body {
+struct sum_reference_kernel {
   static constexpr int max_threads = max_mixing_threads;
   using A = accumulator_t<T>;
 

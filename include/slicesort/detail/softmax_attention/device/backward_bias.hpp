@@ -25,7 +25,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class Mask, class T>
-struct attention_backward_bias_body {
+struct attention_backward_bias_kernel {
   using dscores = dscore_tile<Mask, T, narrow_tile>;
   using A = typename dscores::A;
   using scores = typename dscores::scores;

@@ -27,7 +27,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class Mask, class T, int Width>
-struct attention_backward_kv_body {
+struct attention_backward_kv_kernel {
   static constexpr int max_threads = 256;
   using A = accumulator_t<T>;
   using piece = tile_piece<T>;
@@ -47,7 +47,7 @@ struct attention_backward_kv_body {
   tensor4<T> dk{}, dv{};          // [batch, heads, keys, channels]
   grad_mode mode{};
   attention_lengths lengths{};
-  dropout_rule drop{};
+  dropout_config drop{};
   int warps{};
   int buffers{};  // of queries and dy: 1 or 2
 

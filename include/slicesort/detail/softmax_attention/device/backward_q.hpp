@@ -20,7 +20,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class Mask, class T, int Width>
-struct attention_backward_q_body {
+struct attention_backward_q_kernel {
   using dscores = dscore_tile<Mask, T, Width>;
   using A = typename dscores::A;
   using piece = typename dscores::piece;

@@ -31,7 +31,7 @@ struct diagonal_bands {
 
 // A thread takes a distance of a group of samples and heads.
 template <class T>
-struct distance_sums_body {
+struct distance_sums_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
 

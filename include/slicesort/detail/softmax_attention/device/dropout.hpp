@@ -30,7 +30,7 @@ class kept_weights {
 
  public:
   template <class Block>
-  SLICESORT_HD_INLINE void find(Block& block, dropout_rule const& drop, tile_place const& place) {
+  SLICESORT_HD_INLINE void find(Block& block, dropout_config const& drop, tile_place const& place) {
     tile_lane const me(Block::opaque(block.rank()));
     // What is hashed grows by the same step from key to key, and by another from query to query.
     std::uint64_t const of_key = counter_step,

@@ -42,7 +42,7 @@ struct dscore_tile {
   tensor4<T const> dy{};          // [batch, heads, queries, channels]
   query_stats<A> const* stats{};  // [batch, heads, queries]
   attention_lengths lengths{};
-  dropout_rule drop{};
+  dropout_config drop{};
   int warps{};
   int buffers{};   // of keys and values: 1 or 2
   bool of_bias{};  // whether the gradient of a bias is formed, and staged

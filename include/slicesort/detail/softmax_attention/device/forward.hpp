@@ -28,7 +28,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class Mask, class T, int Width>
-struct attention_forward_body {
+struct attention_forward_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
   using piece = tile_piece<T>;
@@ -46,7 +46,7 @@ struct attention_forward_body {
   tensor4<T> y{};      // [batch, heads, queries, channels]
   tensor4<A> state{};  // [batch, heads, queries, 2]; empty: not saved
   attention_lengths lengths{};
-  dropout_rule drop{};
+  dropout_config drop{};
   int warps{};
 
   struct memory {

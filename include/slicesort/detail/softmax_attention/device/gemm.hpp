@@ -47,7 +47,7 @@ struct matrix_side {
 // c = alpha * a * b, or c += alpha * a * b. Elements of a and b past a sample's length are not
 // read; they count as 0.
 template <class T, class Out>
-struct multiply_heads_body {
+struct multiply_heads_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
   using piece = tile_piece<T>;
@@ -135,8 +135,8 @@ gemm_operand operand_of(head_matrices<T> const& m) {
 // Multiplies with the product that the caller chose, or with the loops here. A BLAS knows nothing
 // about lengths.
 template <class Grid, class T, class Out>
-void multiply_heads(Grid const& grid, gemm_rule const& rule,
-                    multiply_heads_body<T, Out> const& all) {
+void multiply_heads(Grid const& grid, gemm_callback const& config,
+                    multiply_heads_kernel<T, Out> const& all) {
   if (all.blocks() == 0) return;
   bool const alike = all.lengths.queries.data() == nullptr && all.lengths.keys.data() == nullptr;
   if (alike && all.depth.size > 0) {
@@ -150,9 +150,9 @@ void multiply_heads(Grid const& grid, gemm_rule const& rule,
     call.a = operand_of(all.a);
     call.b = operand_of(all.b);
     call.c = operand_of(all.c);
-    if (grid.multiply(rule, call)) return;
+    if (grid.multiply(config, call)) return;
   }
-  grid.run(all, all.blocks(), multiply_heads_body<T, Out>::max_threads);
+  grid.run(all, all.blocks(), multiply_heads_kernel<T, Out>::max_threads);
 }
 
 SLICESORT_DETAIL_END

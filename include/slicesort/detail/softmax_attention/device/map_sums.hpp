@@ -17,7 +17,7 @@ SLICESORT_DETAIL_BEGIN
 // Groups of heads that share their bias, of those heads that are in memory. A warp takes a row of a
 // group. Samples and heads come one after the other, so sums wait for the last of a group.
 template <class T>
-struct shared_map_sums_body {
+struct shared_map_sums_kernel {
   static constexpr int max_threads = 32 * map_rows::rows_of_block;
   using A = accumulator_t<T>;
   using dscore_row = typename dscore_map<T>::row_of;
@@ -69,7 +69,7 @@ struct shared_map_sums_body {
 // The sums of each head over the pairs of a distance. A thread walks down a diagonal, beside its
 // neighbors.
 template <class T>
-struct diagonal_sums_body {
+struct diagonal_sums_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
   using dscore_row = typename dscore_map<T>::row_of;

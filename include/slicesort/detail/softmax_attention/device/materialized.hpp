@@ -41,14 +41,14 @@ struct device_implementation<materialized_attention_op<Mask>> {
     if (s.queries == 0) return;
     arena a(w);
     layout<T> const m(a, grid, s);
-    auto const drop = dropout_rule::of(p.drop, s.heads);
+    auto const drop = dropout_config::of(p.drop, s.heads);
     each_part(s, m.heads, [&](map_rows const& part) {
       products<T> const of{p.lengths, part, p.in, p.gemm};
       head_matrices<T> const weights = p.saving ? matrices(p.state, part) : map_of(m.second, part);
       of.multiply(grid, A(1), matrices(p.in.q, part), matrices(p.in.k, part).transposed(),
                   map_of(m.first, part), of.queries(), of.keys(), of.channels(),
                   grad_mode::overwrite);
-      softmax_rows_body<Mask, T> rows{p.mask};
+      softmax_rows_kernel<Mask, T> rows{p.mask};
       rows.scale = static_cast<A>(p.scale);
       rows.rows = part;
       rows.products = m.first;
@@ -71,11 +71,11 @@ struct device_implementation<materialized_attention_op<Mask>> {
     arena a(w);
     layout<T> const m(a, grid, s);
     auto const scale = static_cast<A>(p.scale);
-    auto const drop = dropout_rule::of(p.drop, s.heads);
+    auto const drop = dropout_config::of(p.drop, s.heads);
     bool const by_pairs = p.to.dbias.data() != nullptr && s.dbias.form == bias_gradient::of_pairs,
                stored = p.to.dq.data() != nullptr || p.to.dk.data() != nullptr || by_pairs,
                scored = stored || p.to.dbias.data() != nullptr;
-    query_stats_body<T> const stats{p.dy, p.y, {}, p.lengths, m.stats};
+    query_stats_kernel<T> const stats{p.dy, p.y, {}, p.lengths, m.stats};
     if (scored && stats.blocks() > 0) grid.run(stats, stats.blocks(), stats.max_threads);
     each_part(s, m.heads, [&](map_rows const& part) {
       products<T> const of{p.lengths, part, p.in, p.gemm};
@@ -83,8 +83,8 @@ struct device_implementation<materialized_attention_op<Mask>> {
       if (p.to.dv.data() != nullptr) {
         head_matrices<T const> kept = weights;
         if (drop.drops() && s.queries > 0) {
-          grid.run(drop_rows_body<T>{part, weights, m.second, drop}, part.blocks(),
-                   drop_rows_body<T>::max_threads);
+          grid.run(drop_rows_kernel<T>{part, weights, m.second, drop}, part.blocks(),
+                   drop_rows_kernel<T>::max_threads);
           kept = map_of(m.second, part);
         }
         of.multiply(grid, static_cast<A>(drop.scale), kept.transposed(), dy,
@@ -96,7 +96,7 @@ struct device_implementation<materialized_attention_op<Mask>> {
                     of.queries(), of.keys(), of.values(), grad_mode::overwrite);
         dscore_map<T> const map{part, weights, m.first, m.stats + part.pair(0) * s.queries, drop};
         if (s.dbias.form != bias_gradient::of_pairs) add_dscores(grid, p, s, m, map);
-        dscore_rows_body<T> rows{};
+        dscore_rows_kernel<T> rows{};
         rows.of = map;
         rows.dscores = m.second;
         if (by_pairs) rows.dbias = p.to.dbias;
@@ -112,7 +112,7 @@ struct device_implementation<materialized_attention_op<Mask>> {
                     matrices(p.to.dk, part), of.keys(), of.channels(), of.queries(), p.mode);
     });
     if (s.dbias.form == bias_gradient::relative) {
-      distance_sums_body<T> sums{};
+      distance_sums_kernel<T> sums{};
       sums.shape = s;
       sums.bands = {1, 1, s.queries, s.keys};
       sums.partial_sums = m.sums;
@@ -160,11 +160,11 @@ struct device_implementation<materialized_attention_op<Mask>> {
   static void add_dscores(Grid const& grid, attention_backward<Mask, T, State> const& p,
                           attention_shape const& s, layout<T> const& m, dscore_map<T> const& map) {
     if (s.dbias.form == bias_gradient::relative) {
-      diagonal_sums_body<T> const sums{map, m.sums};
+      diagonal_sums_kernel<T> const sums{map, m.sums};
       grid.run(sums, sums.blocks(), sums.max_threads);
       return;
     }
-    shared_map_sums_body<T> sums{};
+    shared_map_sums_kernel<T> sums{};
     sums.of = map;
     sums.sums = m.sums;
     sums.dbias = p.to.dbias;
@@ -206,7 +206,7 @@ struct device_implementation<materialized_attention_op<Mask>> {
     attention_lengths lengths;
     map_rows part;
     attention_inputs<T> in;
-    gemm_rule gemm;
+    gemm_callback gemm;
 
     matrix_side queries() const { return {side_of::queries, part.queries}; }
     matrix_side keys() const { return {side_of::keys, part.keys}; }
@@ -217,7 +217,7 @@ struct device_implementation<materialized_attention_op<Mask>> {
     void multiply(Grid const& grid, accumulator_t<T> alpha, head_matrices<T const> a,
                   head_matrices<T const> b, head_matrices<Out> c, matrix_side rows,
                   matrix_side columns, matrix_side depth, grad_mode mode) const {
-      multiply_heads_body<T, Out> all{};
+      multiply_heads_kernel<T, Out> all{};
       all.alpha = alpha;
       all.a = a, all.b = b, all.c = c;
       all.rows = rows, all.columns = columns, all.depth = depth;

@@ -18,7 +18,7 @@ SLICESORT_DETAIL_BEGIN
 
 // Four threads take a query. Without a state (materialized) only `delta` is needed.
 template <class T>
-struct query_stats_body {
+struct query_stats_kernel {
   static constexpr int max_threads = 128;
   static constexpr int rows_of_block = max_threads / 4;
   using A = accumulator_t<T>;
@@ -57,7 +57,7 @@ struct query_stats_body {
 // The key ranges of tiles of queries: a thread takes a tile. Heads share those of their sample,
 // unless their masks differ.
 template <class Mask>
-struct query_bounds_body {
+struct query_bounds_kernel {
   static constexpr int max_threads = 128;
 
   Mask mask;

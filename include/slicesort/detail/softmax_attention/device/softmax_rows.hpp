@@ -44,7 +44,7 @@ struct map_rows {
 // Which weights of a row are kept.
 class kept_row {
  public:
-  SLICESORT_HD kept_row(dropout_rule const& drop, map_rows const& rows, index_t head, index_t row)
+  SLICESORT_HD kept_row(dropout_config const& drop, map_rows const& rows, index_t head, index_t row)
       : drop_(drop),
         hashed_(drop.seed_of(rows.sample, rows.first_head + head) +
                 counter_step * static_cast<std::uint64_t>(row * rows.keys + 1)) {}
@@ -53,12 +53,12 @@ class kept_row {
   }
 
  private:
-  dropout_rule const& drop_;
+  dropout_config const& drop_;
   std::uint64_t const hashed_;  // of the first key
 };
 
 template <class Mask, class T>
-struct softmax_rows_body {
+struct softmax_rows_kernel {
   static constexpr int max_threads = 32 * map_rows::rows_of_block;
   using A = accumulator_t<T>;
 
@@ -68,7 +68,7 @@ struct softmax_rows_body {
   A const* products{};  // [heads, queries, keys]; the weights may lie in the same place
   head_matrices<T> weights{};
   T* kept{};  // [heads, queries, keys], if any are dropped: what is left of them; likewise
-  dropout_rule drop{};
+  dropout_config drop{};
   tensor4<T const> bias{};
   attention_lengths lengths{};
 
@@ -123,13 +123,13 @@ struct softmax_rows_body {
 
 // What is kept of saved weights.
 template <class T>
-struct drop_rows_body {
+struct drop_rows_kernel {
   static constexpr int max_threads = 32 * map_rows::rows_of_block;
 
   map_rows rows{};
   head_matrices<T const> weights{};
   T* kept{};  // [heads, queries, keys]
-  dropout_rule drop{};
+  dropout_config drop{};
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
@@ -151,7 +151,7 @@ struct dscore_map {
   head_matrices<T const> weights{};
   A const* dweights{};            // [heads, queries, keys]
   query_stats<A> const* stats{};  // of the first of the heads
-  dropout_rule drop{};
+  dropout_config drop{};
 
   class row_of {
    public:
@@ -184,7 +184,7 @@ struct dscore_map {
 };
 
 template <class T>
-struct dscore_rows_body {
+struct dscore_rows_kernel {
   static constexpr int max_threads = 32 * map_rows::rows_of_block;
   using A = accumulator_t<T>;
 

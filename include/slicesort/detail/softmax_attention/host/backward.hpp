@@ -51,18 +51,18 @@ class attention_backward_task {
   using A = accumulator_t<T>;
 
  public:
-  attention_backward_task(attention_rule const& rule, attention_kernels<T> const& use,
+  attention_backward_task(attention_config const& config, attention_kernels<T> const& use,
                           attention_inputs<T> const& in, tensor4<A const> state,
                           attention_backward_tensors<T> const& out,
                           attention_backward_slot<A> const& m, index_t pair)
-      : rule_(rule),
+      : config_(config),
         m_(m),
         all_lanes_(use.native()),
-        work_(rule, use, in, state, out, m.scratch, pair) {}
+        work_(config, use, in, state, out, m.scratch, pair) {}
 
   void run() const {
     work_.clear_distance_sums();
-    if (rule_.mask.sparse())
+    if (config_.mask.sparse())
       walk_gathered();
     else
       walk();
@@ -120,12 +120,12 @@ class attention_backward_task {
     });
     gathered_keys& gathered = *m_.gathered;
     gathered.begin({first, last, any.first, any.last});
-    while (gathered.find(rule_.mask, head)) {
+    while (gathered.find(config_.mask, head)) {
       attention_key_rows<A> of = m_.of;
       of.rows = padded_rows(gathered.count);
       bool loaded = false;
       each_tile(first, last, [&](attention_query_tile<A> const& tile, index_t query, int count) {
-        gathered.find_pairs(rule_.mask, head, query, count);
+        gathered.find_pairs(config_.mask, head, query, count);
         gathered.each_part(all_lanes_, [&](gathered_part part) {
           if (!loaded) load(of, gathered);
           loaded = true;
@@ -184,7 +184,7 @@ class attention_backward_task {
       f(m_.tiles[t], query, work_.valid(query));
   }
 
-  attention_rule const& rule_;
+  attention_config const& config_;
   attention_backward_slot<A> const& m_;
   bool all_lanes_;
   attention_backward_tile<T> const work_;
@@ -197,9 +197,9 @@ struct streaming_backward_layout {
   A* distance_sums;
   per_thread<attention_backward_slot<A>, attention_shape, bool> each;
 
-  streaming_backward_layout(arena& a, host_exec const& on, attention_shape const& s, bool sparse)
+  streaming_backward_layout(arena& a, host_exec const& exec, attention_shape const& s, bool sparse)
       : distance_sums(take_distance_sums<A>(a, s)),
-        each(a, on.threads, amount(s.empty() ? 0 : s.batch) * s.heads, s, sparse) {}
+        each(a, exec.threads, amount(s.empty() ? 0 : s.batch) * s.heads, s, sparse) {}
 };
 // Of the pass after it, for a bias that is shared.
 template <class T>
@@ -207,36 +207,36 @@ struct shared_bias_layout {
   index_t tasks;
   per_thread<shared_bias_slot<accumulator_t<T>>, attention_shape, bool> each;
 
-  shared_bias_layout(arena& a, host_exec const& on, attention_shape const& s, bool sparse)
-      : tasks(tasks_of_shared(s)), each(a, on.threads, tasks, s, sparse) {}
+  shared_bias_layout(arena& a, host_exec const& exec, attention_shape const& s, bool sparse)
+      : tasks(tasks_of_shared(s)), each(a, exec.threads, tasks, s, sparse) {}
 };
 
 template <class T>
-void streaming_backward(host_exec const& on, attention_rule const& rule,
+void streaming_backward(host_exec const& exec, attention_config const& config,
                         attention_inputs<T> const& in, tensor4<accumulator_t<T> const> state,
                         attention_backward_tensors<T> const& out, workspace w) {
   tensor4<T> const dbias = out.to.dbias;
   attention_shape const s(in.q.extents(), in.v.extents(), dbias.extents());
-  bool const sparse = rule.mask.sparse();
+  bool const sparse = config.mask.sparse();
   if (s.empty()) return clear_sums(dbias, out.mode);
-  attention_kernels<T> const use(on.instructions, rule.multiply);
+  attention_kernels<T> const use(exec.instructions, config.multiply);
   arena a(w), after(w);
-  streaming_backward_layout<T> const m(a, on, s, sparse);
+  streaming_backward_layout<T> const m(a, exec, s, sparse);
   auto own = out;
   if (s.dbias.form != bias_gradient::of_pairs) own.to.dbias = {};
   own.distance_sums = m.distance_sums;
   if (own.any())
-    for_each_task(on, s.pairs(), [&](unsigned slot, index_t task) {
+    for_each_task(exec, s.pairs(), [&](unsigned slot, index_t task) {
       auto const memory = m.each[slot];
-      attention_backward_task<T>(rule, use, in, state, own, memory, task).run();
+      attention_backward_task<T>(config, use, in, state, own, memory, task).run();
     });
   if (s.dbias.form == bias_gradient::relative)
-    add_up_distances(on, row_access<T>(use), s, m.distance_sums, dbias, out.mode);
-  shared_bias_layout<T> const shared(after, on, s, sparse);
-  for_each_task(on, shared.tasks, [&](unsigned slot, index_t task) {
+    add_up_distances(exec, row_access<T>(use), s, m.distance_sums, dbias, out.mode);
+  shared_bias_layout<T> const shared(after, exec, s, sparse);
+  for_each_task(exec, shared.tasks, [&](unsigned slot, index_t task) {
     auto memory = shared.each[slot];
     index_t const tiles = tiles_of_queries(s);
-    shared_bias_task<T>(rule, use, in, state, out, s, memory)
+    shared_bias_task<T>(config, use, in, state, out, s, memory)
         .run(task / tiles, task % tiles * attention_queries);
   });
 }

@@ -96,20 +96,20 @@ class attention_backward_tile {
   using key_rows = attention_key_rows<A>;
 
  public:
-  attention_backward_tile(attention_rule const& rule, attention_kernels<T> const& use,
+  attention_backward_tile(attention_config const& config, attention_kernels<T> const& use,
                           attention_inputs<T> const& in, tensor4<A const> state,
                           attention_backward_tensors<T> const& out,
                           attention_backward_scratch<A> const& m, index_t pair)
-      : rule_(rule),
+      : config_(config),
         use_(use),
         in_(in),
         state_(state),
         out_(out),
         m_(m),
         shape_(attention_shape(in)),
-        head_(rule.lengths, shape_, pair),
+        head_(config.lengths, shape_, pair),
         io_(use) {
-    std::fill_n(m_.scale, attention_queries, static_cast<A>(rule_.scale));
+    std::fill_n(m_.scale, attention_queries, static_cast<A>(config_.scale));
   }
 
   attention_shape const& shape() const { return shape_; }
@@ -157,7 +157,7 @@ class attention_backward_tile {
       t.inv_sum[i] = inverse_sum(of.sum);
     }
     std::fill_n(t.dqueries, q * lanes, A(0));
-    t.ranges->evaluate(rule_.mask, head_, query, count);
+    t.ranges->evaluate(config_.mask, head_, query, count);
   }
 
   // The scores of a tile and of keys `some`, or of a part of it and of gathered keys.
@@ -165,27 +165,27 @@ class attention_backward_tile {
                    key_range some) const {
     index_t const q = use_.words(key_pitch());
     int const keys = static_cast<int>(some.last - some.first);
-    use_.multiply(m_.scores.product(use_, rule_.scale, in_.bias, {}, keys,
+    use_.multiply(m_.scores.product(use_, config_.scale, in_.bias, {}, keys,
                                     of.keys + (some.first - of.first) * q, q, t.queries_transposed,
                                     shape_.channels));
-    m_.scores.mask(use_, rule_, *t.ranges, head_, in_.bias, {query, count, some.first, keys});
+    m_.scores.mask(use_, config_, *t.ranges, head_, in_.bias, {query, count, some.first, keys});
   }
   void form_scores(tile const& t, key_rows const& of, index_t query, int count,
                    gathered_keys const& gathered, gathered_part part) const {
     index_t const q = use_.words(key_pitch());
-    use_.multiply(m_.scores.product(use_, rule_.scale, in_.bias, part.lanes, part.keys,
+    use_.multiply(m_.scores.product(use_, config_.scale, in_.bias, part.lanes, part.keys,
                                     of.keys + part.first * q, q, t.queries_transposed,
                                     shape_.channels));
-    m_.scores.mask(use_, rule_, gathered, part, head_, in_.bias, query, count);
+    m_.scores.mask(use_, config_, gathered, part, head_, in_.bias, query, count);
   }
 
   // Bits of the weights of the scores that dropout keeps.
   std::uint64_t const* kept(index_t query, index_t key, int rows) const {
-    return m_.scores.kept(use_, rule_, head_, query, key, nullptr, rows);
+    return m_.scores.kept(use_, config_, head_, query, key, nullptr, rows);
   }
   std::uint64_t const* kept(index_t query, gathered_keys const& gathered,
                             gathered_part part) const {
-    return m_.scores.kept(use_, rule_, head_, query, 0, gathered.keys + part.first, part.keys);
+    return m_.scores.kept(use_, config_, head_, query, 0, gathered.keys + part.first, part.keys);
   }
 
   // Turns scores into P, and computes dS = P * (dP - D). Where weights are dropped, P becomes 0.
@@ -204,7 +204,7 @@ class attention_backward_tile {
            {static_cast<int>(padded_rows(keys)), lanes.count(), use_.words(shape_.values)}});
     }
     dscore_call<A> call{m_.scores.scores, m_.products, keys, {t.row_max, t.inv_sum, t.delta}};
-    call.drop = {kept, static_cast<A>(rule_.drop.scale)};
+    call.drop = {kept, static_cast<A>(config_.drop.scale)};
     call.lanes = lanes;
     use_.dscore(call);
   }
@@ -291,8 +291,8 @@ class attention_backward_tile {
       io_.store(dkeys, key_pitch(), head_, out_.to.dk, 0, head_.keys, out_.mode);
     }
     if (out_.to.dv.data() != nullptr) {
-      if (rule_.drop.drops()) {
-        auto const scale = static_cast<A>(rule_.drop.scale);
+      if (config_.drop.drops()) {
+        auto const scale = static_cast<A>(config_.drop.scale);
         index_t const numbers = padded_rows(head_.keys) * value_pitch();
         for (index_t i = 0; i < numbers; ++i) dvalues[i] *= scale;
       }
@@ -312,7 +312,7 @@ class attention_backward_tile {
     return use_.native() ? of.keys + of.rows * use_.words(key_pitch()) : of.keys;
   }
 
-  attention_rule const& rule_;
+  attention_config const& config_;
   attention_kernels<T> const& use_;
   attention_inputs<T> const& in_;
   tensor4<A const> const state_;

@@ -41,12 +41,12 @@ A* take_distance_sums(arena& a, attention_shape const& s) {
 
 // Adds up sums of heads to a relative dbias.
 template <class T, class A>
-void add_up_distances(host_exec const& on, row_access<T> const& io, attention_shape const& s,
+void add_up_distances(host_exec const& exec, row_access<T> const& io, attention_shape const& s,
                       A const* sums, tensor4<T> dbias, grad_mode mode) {
   constexpr index_t some = 512;
   index_t const all = s.distances(), chunks = (all + some - 1) / some,
                 step = dbias.strides().channels;
-  for_each_task(on, s.dbias.groups() * chunks, [&](unsigned, index_t task) {
+  for_each_task(exec, s.dbias.groups() * chunks, [&](unsigned, index_t task) {
     index_t const group = task / chunks, first = task % chunks * some,
                   count = std::min(some, all - first);
     A total[some] = {};

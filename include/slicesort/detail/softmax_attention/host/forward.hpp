@@ -88,13 +88,13 @@ class attention_forward_task {
   using A = accumulator_t<T>;
 
  public:
-  attention_forward_task(attention_rule const& rule, attention_kernels<T> const& use,
+  attention_forward_task(attention_config const& config, attention_kernels<T> const& use,
                          attention_inputs<T> const& in, index_t pair)
-      : rule_(rule),
+      : config_(config),
         use_(use),
         in_(in),
         shape_(attention_shape(in)),
-        head_(rule.lengths, shape_, pair),
+        head_(config.lengths, shape_, pair),
         io_(use) {}
 
   // Computes y and the state of some tiles of queries.
@@ -105,7 +105,7 @@ class attention_forward_task {
       begin(m, t, (first_tile + t) * attention_queries);
       any = {std::min(any.first, m.ranges[t].any.first), std::max(any.last, m.ranges[t].any.last)};
     }
-    bool const sparse = rule_.mask.sparse();
+    bool const sparse = config_.mask.sparse();
     if (sparse) add_gathered(m, first_tile, tiles, any);
     for (index_t key = any.first / attention_keys * attention_keys; !sparse && key < any.last;
          key += attention_keys) {
@@ -123,13 +123,13 @@ class attention_forward_task {
         index_t const first = some.first - key, words = use_.words(key_pitch()),
                       query = (first_tile + t) * attention_queries;
         int const keys = static_cast<int>(some.last - some.first);
-        use_.multiply(m.scores.product(use_, rule_.scale, in_.bias, {}, keys,
+        use_.multiply(m.scores.product(use_, config_.scale, in_.bias, {}, keys,
                                        m.keys + first * words, words, queries(m, t),
                                        shape_.channels));
-        m.scores.mask(use_, rule_, m.ranges[t], head_, in_.bias,
+        m.scores.mask(use_, config_, m.ranges[t], head_, in_.bias,
                       {query, valid(query), some.first, keys});
         add_values(m, t, {}, first, keys,
-                   m.scores.kept(use_, rule_, head_, query, some.first, nullptr, keys));
+                   m.scores.kept(use_, config_, head_, query, some.first, nullptr, keys));
       }
     }
     for (index_t t = 0; t < tiles; ++t)
@@ -144,12 +144,12 @@ class attention_forward_task {
     index_t const first_query = first_tile * attention_queries, words = use_.words(key_pitch());
     gathered.begin({first_query, std::min(first_query + tiles * attention_queries, head_.queries),
                     any.first, any.last});
-    while (gathered.find(rule_.mask, head_)) {
+    while (gathered.find(config_.mask, head_)) {
       bool loaded = false;
       for (index_t t = 0; t < tiles; ++t) {
         index_t const query = first_query + t * attention_queries;
         if (valid(query) == 0) break;
-        gathered.find_pairs(rule_.mask, head_, query, valid(query));
+        gathered.find_pairs(config_.mask, head_, query, valid(query));
         gathered.each_part(use_.native(), [&](gathered_part part) {
           if (!loaded) {
             load_gathered(io_, head_, in_.k, gathered, m.keys, key_pitch());
@@ -157,13 +157,13 @@ class attention_forward_task {
             make_operands(m, gathered.count);
             loaded = true;
           }
-          use_.multiply(m.scores.product(use_, rule_.scale, in_.bias, part.lanes, part.keys,
+          use_.multiply(m.scores.product(use_, config_.scale, in_.bias, part.lanes, part.keys,
                                          m.keys + part.first * words, words, queries(m, t),
                                          shape_.channels));
-          m.scores.mask(use_, rule_, gathered, part, head_, in_.bias, query, valid(query));
+          m.scores.mask(use_, config_, gathered, part, head_, in_.bias, query, valid(query));
           add_values(
               m, t, part.lanes, part.first, part.keys,
-              m.scores.kept(use_, rule_, head_, query, 0, gathered.keys + part.first, part.keys));
+              m.scores.kept(use_, config_, head_, query, 0, gathered.keys + part.first, part.keys));
         });
       }
     }
@@ -189,7 +189,7 @@ class attention_forward_task {
     std::fill_n(sums(m, t), padded_rows(shape_.values) * attention_queries, A(0));
     std::fill_n(m.row_max + t * attention_queries, attention_queries, minus_infinity<A>());
     std::fill_n(m.row_sum + t * attention_queries, attention_queries, A(0));
-    m.ranges[t].evaluate(rule_.mask, head_, query, count);
+    m.ranges[t].evaluate(config_.mask, head_, query, count);
   }
 
   void make_operands(attention_slot<A> const& m, index_t keys) const {
@@ -219,7 +219,7 @@ class attention_forward_task {
     A* const row_sum = m.row_sum + t * attention_queries;
     for (index_t i = valid(query); i < count; ++i)
       row_max[i] = minus_infinity<A>(), row_sum[i] = A(0);
-    auto const scale = static_cast<A>(rule_.drop.scale);
+    auto const scale = static_cast<A>(config_.drop.scale);
     for (int i = 0; i < attention_queries; ++i) m.rescale[i] = inverse_sum(row_sum[i]) * scale;
     use_.lanes_to_rows(sums(m, t), shape_.values, m.rescale, m.rows, value_pitch());
     std::fill(m.rows + valid(query) * value_pitch(), m.rows + count * value_pitch(), A(0));
@@ -230,7 +230,7 @@ class attention_forward_task {
                       row_statistics<A>{row_max[i], row_sum[i]});
   }
 
-  attention_rule const& rule_;
+  attention_config const& config_;
   attention_kernels<T> const& use_;
   attention_inputs<T> const& in_;
   attention_shape const shape_;
@@ -245,23 +245,23 @@ struct streaming_forward_layout {
   attention_tasks tasks;
   per_thread<attention_slot<A>, attention_shape, index_t, bool> each;
 
-  streaming_forward_layout(arena& a, host_exec const& on, attention_shape const& s, bool sparse)
-      : tasks(s, on.threads, sizeof(A), sparse),
-        each(a, on.threads, amount(s.batch) * s.heads * tasks.tasks, s, tasks.each, sparse) {}
+  streaming_forward_layout(arena& a, host_exec const& exec, attention_shape const& s, bool sparse)
+      : tasks(s, exec.threads, sizeof(A), sparse),
+        each(a, exec.threads, amount(s.batch) * s.heads * tasks.tasks, s, tasks.each, sparse) {}
 };
 
 template <class T>
-void streaming_forward(host_exec const& on, attention_rule const& rule,
+void streaming_forward(host_exec const& exec, attention_config const& config,
                        attention_inputs<T> const& in, tensor4<T> y, tensor4<accumulator_t<T>> state,
                        workspace w) {
   attention_shape const s(in);
   arena a(w);
-  streaming_forward_layout<T> const m(a, on, s, rule.mask.sparse());
+  streaming_forward_layout<T> const m(a, exec, s, config.mask.sparse());
   attention_tasks const& tasks = m.tasks;
-  attention_kernels<T> const use(on.instructions, rule.multiply);
-  for_each_task(on, s.pairs() * tasks.tasks, [&](unsigned slot, index_t task) {
+  attention_kernels<T> const use(exec.instructions, config.multiply);
+  for_each_task(exec, s.pairs() * tasks.tasks, [&](unsigned slot, index_t task) {
     index_t const first = task % tasks.tasks * tasks.each;
-    attention_forward_task<T>(rule, use, in, task / tasks.tasks)
+    attention_forward_task<T>(config, use, in, task / tasks.tasks)
         .run(m.each[slot], first, std::min(tasks.each, tasks.tiles - first), y, state);
   });
 }

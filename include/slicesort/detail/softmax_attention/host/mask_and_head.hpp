@@ -98,37 +98,37 @@ struct attention_mask {
 };
 
 // The parameters of a call other than its tensors.
-struct attention_rule {
+struct attention_config {
   attention_mask mask;
   double scale;
-  gemm_rule gemm;
+  gemm_callback gemm;
   products multiply;
   attention_lengths lengths;
-  dropout_rule drop;
+  dropout_config drop;
 
-  template <class Problem>
-  static attention_rule of(Problem const& p) {
-    attention_rule r;
+  template <class Params>
+  static attention_config of(Params const& p) {
+    attention_config r;
     r.mask = attention_mask::of(p.mask);
     r.scale = p.scale;
     r.gemm = p.gemm;
     r.multiply = p.multiply;
     r.lengths = p.lengths;
-    r.drop = dropout_rule::of(p.drop, p.in.q.extents().heads);
+    r.drop = dropout_config::of(p.drop, p.in.q.extents().heads);
     return r;
   }
 };
 
 // What `use.find_kept` is asked about some keys and the tile of queries from `query` on.
-inline kept_weights_call kept_weights_of(attention_rule const& rule, attention_head const& head,
+inline kept_weights_call kept_weights_of(attention_config const& config, attention_head const& head,
                                          index_t query, index_t key, index_t const* keys, int rows,
                                          std::uint64_t* to) {
   auto const all = static_cast<std::uint64_t>(head.all_keys),
              first = static_cast<std::uint64_t>(query) * all + 1;
   kept_weights_call call{};
-  call.to = to, call.least = rule.drop.least;
+  call.to = to, call.least = config.drop.least;
   call.keys = keys, call.key = key, call.rows = rows;
-  call.mixed = {rule.drop.seed_of(head.sample, head.head) + counter_step * first,
+  call.mixed = {config.drop.seed_of(head.sample, head.head) + counter_step * first,
                 counter_step * all};
   return call;
 }

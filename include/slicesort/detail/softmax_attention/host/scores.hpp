@@ -54,27 +54,27 @@ class attention_scratch {
 
   // Adds the bias to the scores of a tile, and masks them.
   template <class T>
-  void mask(attention_kernels<T> const& use, attention_rule const& rule,
+  void mask(attention_kernels<T> const& use, attention_config const& config,
             attention_ranges const& ranges, attention_head const& head, tensor4<T const> bias,
             attention_pairs at) const {
     bool const biased = bias.data() != nullptr;
-    bool const all = rule.mask.allowed == nullptr && ranges.covers(at.key, at.key + at.keys);
+    bool const all = config.mask.allowed == nullptr && ranges.covers(at.key, at.key + at.keys);
     if (all && !biased) return;
     index_t const bias_pitch = biased ? load_bias(head, bias, at) : 0;
-    if (all) return mask_scores(use, rule, bias_pitch, {}, at.keys, nullptr, true);
+    if (all) return mask_scores(use, config, bias_pitch, {}, at.keys, nullptr, true);
     for (int i = 0; i < attention_queries; ++i) {
       auto const row_of = [&](index_t key) {
         return static_cast<lane_uint<A>>(std::clamp<index_t>(key - at.key, 0, at.keys));
       };
       first_[i] = row_of(ranges.of[i].first), last_[i] = row_of(ranges.of[i].last);
     }
-    if (rule.mask.allowed != nullptr) rule.mask.allowed(rule.mask.self, head, at, allowed_);
-    mask_scores(use, rule, bias_pitch, {}, at.keys,
-                rule.mask.allowed != nullptr ? allowed_ : nullptr);
+    if (config.mask.allowed != nullptr) config.mask.allowed(config.mask.self, head, at, allowed_);
+    mask_scores(use, config, bias_pitch, {}, at.keys,
+                config.mask.allowed != nullptr ? allowed_ : nullptr);
   }
   // Likewise for a part of a tile of gathered keys.
   template <class T>
-  void mask(attention_kernels<T> const& use, attention_rule const& rule,
+  void mask(attention_kernels<T> const& use, attention_config const& config,
             gathered_keys const& gathered, gathered_part part, attention_head const& head,
             tensor4<T const> bias, index_t query, int queries) const {
     bool const biased = bias.data() != nullptr, all = gathered.all_looked_at(part, queries);
@@ -84,25 +84,25 @@ class attention_scratch {
                 [&](int j) { return gathered.keys[part.first + j]; });
     std::fill_n(first_, attention_queries, lane_uint<A>(0));
     std::fill_n(last_, attention_queries, static_cast<lane_uint<A>>(part.keys));
-    mask_scores(use, rule, biased ? attention_queries : 0, part.lanes, part.keys,
+    mask_scores(use, config, biased ? attention_queries : 0, part.lanes, part.keys,
                 gathered.pairs + part.first, all);
   }
 
   // Keep mask of dropout for the keys `key`, `key + 1`, .., or `keys`; null if nothing is dropped.
   template <class T>
-  std::uint64_t const* kept(attention_kernels<T> const& use, attention_rule const& rule,
+  std::uint64_t const* kept(attention_kernels<T> const& use, attention_config const& config,
                             attention_head const& head, index_t query, index_t key,
                             index_t const* keys, int rows) const {
-    if (!rule.drop.drops()) return nullptr;
-    use.find_kept(kept_weights_of(rule, head, query, key, keys, rows, allowed_));
+    if (!config.drop.drops()) return nullptr;
+    use.find_kept(kept_weights_of(config, head, query, key, keys, rows, allowed_));
     return allowed_;
   }
 
  private:
   // bias_pitch: 0 if there is no bias.
   template <class T>
-  void mask_scores(attention_kernels<T> const& use, attention_rule const& rule, index_t bias_pitch,
-                   lane_range lanes, int rows, std::uint64_t const* allowed,
+  void mask_scores(attention_kernels<T> const& use, attention_config const& config,
+                   index_t bias_pitch, lane_range lanes, int rows, std::uint64_t const* allowed,
                    bool all = false) const {
     A const* bias = nullptr;
     if (bias_pitch > 0) bias = bias_;
@@ -110,7 +110,7 @@ class attention_scratch {
     mask_scores_call<A> call{scores,
                              rows,
                              {bias, bias_pitch},
-                             static_cast<A>(rule.scale),
+                             static_cast<A>(config.scale),
                              {first_, last_, allowed, all}};
     call.lanes = lanes;
     use.mask_scores(call);

@@ -41,21 +41,21 @@ class shared_bias_task {
   using A = accumulator_t<T>;
 
  public:
-  shared_bias_task(attention_rule const& rule, attention_kernels<T> const& use,
+  shared_bias_task(attention_config const& config, attention_kernels<T> const& use,
                    attention_inputs<T> const& in, tensor4<A const> state,
                    attention_backward_tensors<T> const& out, attention_shape const& s,
                    shared_bias_slot<A>& m)
-      : rule_(rule), use_(use), in_(in), state_(state), out_(out), shape_(s), m_(m) {}
+      : config_(config), use_(use), in_(in), state_(state), out_(out), shape_(s), m_(m) {}
 
   void run(index_t group, index_t query) const {
     m_.total.clear(shape_.keys);
     for_each_of_group(shape_, group, [&](index_t pair) {
-      attention_backward_tile<T> const work(rule_, use_, in_, state_, out_, m_.scratch, pair);
+      attention_backward_tile<T> const work(config_, use_, in_, state_, out_, m_.scratch, pair);
       int const count = work.valid(query);
       if (count == 0) return;
       m_.total.reach(count, work.head().keys);
       work.begin(m_.tile, query, count);
-      if (rule_.mask.sparse())
+      if (config_.mask.sparse())
         walk_gathered(work, query, count);
       else
         walk(work, query, count);
@@ -85,13 +85,13 @@ class shared_bias_task {
     gathered_keys& gathered = *m_.gathered;
     key_range const any = m_.tile.ranges->any;
     gathered.begin({query, query + count, any.first, any.last});
-    while (gathered.find(rule_.mask, work.head())) {
+    while (gathered.find(config_.mask, work.head())) {
       attention_key_rows<A> of = m_.of;
       of.rows = padded_rows(gathered.count);
       work.load_keys(of, [&](tensor4<T const> from, A* to, index_t pitch) {
         load_gathered(work.io(), work.head(), from, gathered, to, pitch);
       });
-      gathered.find_pairs(rule_.mask, work.head(), query, count);
+      gathered.find_pairs(config_.mask, work.head(), query, count);
       gathered.each_part(use_.native(), [&](gathered_part part) {
         work.form_scores(m_.tile, of, query, count, gathered, part);
         work.form_dscores(m_.tile, of, part.lanes, part.first, part.keys,
@@ -106,7 +106,7 @@ class shared_bias_task {
   }
   A* rows_from(index_t key) const { return m_.total.sums + key * attention_queries; }
 
-  attention_rule const& rule_;
+  attention_config const& config_;
   attention_kernels<T> const& use_;
   attention_inputs<T> const& in_;
   tensor4<A const> const state_;

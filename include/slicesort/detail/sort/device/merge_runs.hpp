@@ -19,7 +19,7 @@ SLICESORT_DETAIL_BEGIN
 inline constexpr int merge_items = 8;  // elements that one thread merges
 
 template <class View>
-struct merge_runs_body {
+struct merge_runs_kernel {
   static constexpr int max_threads = 512;
   static constexpr int items = merge_items;
   using T = typename View::element;

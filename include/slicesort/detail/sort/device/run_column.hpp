@@ -38,7 +38,7 @@ struct run_column {
   int rows = 0, valid = 0;
   bool ascending = true;
 
-  // `tiles` is the launch's sort_tile_body.
+  // `tiles` is the launch's sort_tile_kernel.
   template <class Tiles>
   SLICESORT_HD_INLINE run_column(Tiles const& tiles, index_t column, index_t row)
       : number(column), first_row(row) {

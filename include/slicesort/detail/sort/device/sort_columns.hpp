@@ -151,17 +151,17 @@ template <int Rows, class Grid, class View>
 void sort_in_registers(Grid const& grid, View const& view, sort_shape const& s) {
   if constexpr (Rows <= max_register_rows<typename View::element>) {
     if (s.register_rows > Rows) return sort_in_registers<2 * Rows>(grid, view, s);
-    grid.run(sort_registers_body<View, Rows>{view}, divide_up(view.columns(), s.register_threads),
+    grid.run(sort_registers_kernel<View, Rows>{view}, divide_up(view.columns(), s.register_threads),
              s.register_threads);
   }
 }
 
 // The kernel that sorts some columns, or the runs of which they consist.
 template <class View>
-sort_tile_body<View> tile_kernel(View const& view, sort_layout<typename View::element> const& m,
-                                 index_t first_column, index_t columns) {
+sort_tile_kernel<View> tile_kernel(View const& view, sort_layout<typename View::element> const& m,
+                                   index_t first_column, index_t columns) {
   sort_shape const& s = m.shape;
-  sort_tile_body<View> tile{view, first_column, columns};
+  sort_tile_kernel<View> tile{view, first_column, columns};
   tile.width = s.width;
   tile.run_rows = static_cast<int>(s.run_rows);
   tile.runs = static_cast<int>(s.runs);
@@ -179,7 +179,7 @@ void merge_columns(Grid const& grid, View const& view, sort_layout<typename View
   sort_shape const& s = m.shape;
   int from = 0;
   for (index_t run = s.run_rows; run < view.length(); run *= 2, from = 1 - from) {
-    merge_runs_body<View> merge{view, first_column, columns};
+    merge_runs_kernel<View> merge{view, first_column, columns};
     merge.run_rows = run;
     merge.in = m.runs(view, from);
     merge.out = m.runs(view, 1 - from);
@@ -200,7 +200,7 @@ void sort_columns(Grid const& grid, View const& view,
   index_t const chunk = s.chunk_columns == 0 ? columns : s.chunk_columns;
   for (index_t first = 0; first < columns; first += chunk) {
     index_t const count = std::min(chunk, columns - first);
-    sort_tile_body<View> const tile = tile_kernel(view, m, first, count);
+    sort_tile_kernel<View> const tile = tile_kernel(view, m, first, count);
     grid.run(tile, tile.blocks(), s.threads, tile.cluster());
     if (!s.cluster) merge_columns(grid, view, m, first, count);
   }

@@ -18,7 +18,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class View, int Rows>
-struct sort_registers_body {
+struct sort_registers_kernel {
   static constexpr int max_threads = 128;
   using T = typename View::element;
   static constexpr bool cuts_keys = row_words<T, Rows>::cuts_keys;

@@ -32,7 +32,7 @@ inline constexpr int tile_levels = sizeof(T) == 2 || (sizeof(T) == 4 && Block::b
                                        : 4;
 
 template <class View>
-struct sort_tile_body {
+struct sort_tile_kernel {
   static constexpr int max_threads = 512;
   using T = typename View::element;
 

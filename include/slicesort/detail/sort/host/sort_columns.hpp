@@ -102,13 +102,13 @@ void copy_rows_past_tile(column_tile<T> const& t, index_t length) {
 
 // Sorts all columns; scratch_of(slot) is the sort_scratch of a slot.
 template <class T, class Order, class ScratchOf>
-void sort_columns(host_exec const& on, columns_to_sort<T, Order> const& params,
+void sort_columns(host_exec const& exec, columns_to_sort<T, Order> const& params,
                   ScratchOf const& scratch_of) {
   extents3 const e = params.x.extents();
   tile_sort<T> const sort_tiles =
-      tile_sort_of<T>(chosen_isa(on.instructions), params.perm.data() != nullptr);
-  sort_task<T> const shape(e, on.threads);
-  for_each_task(on, shape.count(e), [&](unsigned slot, index_t task) {
+      tile_sort_of<T>(chosen_isa(exec.instructions), params.perm.data() != nullptr);
+  sort_task<T> const shape(e, exec.threads);
+  for_each_task(exec, shape.count(e), [&](unsigned slot, index_t task) {
     sort_scratch<T> scratch = scratch_of(slot);
     column_tile<T> tiles[2];
     int const count = shape.radix ? 1 : tiles_in_task(e, task, shape.tiles);

@@ -23,7 +23,7 @@ SLICESORT_DETAIL_BEGIN
 
 // A thread has Rows rows of Channels channels.
 template <class T, int Rows, int Channels>
-struct mix_tile_body {
+struct mix_tile_kernel {
   // With 1024 threads a thread has 64 registers, which are too few for the numbers of eight rows.
   static constexpr int max_threads = Rows > 4 ? 768 : 1024;
   static constexpr int rows = Rows, channels = Channels;

@@ -25,7 +25,7 @@ enum class mix_start {
 };
 
 template <class T>
-struct mix_rows_body {
+struct mix_rows_kernel {
   static constexpr int max_threads = 256;
   static constexpr int channels_of_thread = 4;
   using A = accumulator_t<T>;

@@ -45,8 +45,8 @@ struct chain_args {
 template <class Grid, class T>
 void pack_weights(Grid const& grid, chain_args<T> const& c, index_t begin, index_t end, bool back) {
   if (c.factors.links == 0 || begin >= end) return;
-  using body = pack_weights_body<T>;
-  body all{};
+  using kernel = pack_weights_kernel<T>;
+  kernel all{};
   all.w = c.weights;
   all.offsets = c.offsets;
   all.lengths = c.lengths;
@@ -54,27 +54,27 @@ void pack_weights(Grid const& grid, chain_args<T> const& c, index_t begin, index
   all.count = end - begin;
   all.back = back;
   all.lanes = static_cast<int>(
-      power_of_two_above(std::min<index_t>(c.factors.links, body::links_of_block)));
+      power_of_two_above(std::min<index_t>(c.factors.links, kernel::links_of_block)));
   all.to = c.factors;
-  grid.run(all, all.blocks(), body::max_threads);
+  grid.run(all, all.blocks(), kernel::max_threads);
 }
 
 // Runs one factor over global memory.
 template <class Grid, class T>
 void run_factor(Grid const& grid, chain_args<T> const& c, index_t factor, tensor3<T const> in,
                 tensor3<T> out) {
-  using body = mix_rows_body<T>;
+  using kernel = mix_rows_kernel<T>;
   extents3 const e = in.extents();
   mix_tuning const t = mix_tuning_of<T>(grid);
   int width =
-      power_of_two_in(divide_up(e.channels, body::channels_of_thread), 1, t.channel_threads);
+      power_of_two_in(divide_up(e.channels, kernel::channels_of_thread), 1, t.channel_threads);
   // Blocks that run together read the same channels: these should stay in the second-level cache.
   std::size_t const channels_of_one = static_cast<std::size_t>(e.length) * sizeof(T) *
-                                      static_cast<std::size_t>(body::channels_of_thread);
+                                      static_cast<std::size_t>(kernel::channels_of_thread);
   while (width > t.min_channel_threads &&
          channels_of_one * static_cast<std::size_t>(width) > t.cache_bytes)
     width /= 2;
-  body all{};
+  kernel all{};
   all.factors = c.factors;
   all.factor = factor;
   all.lengths = c.lengths;
@@ -87,16 +87,16 @@ void run_factor(Grid const& grid, chain_args<T> const& c, index_t factor, tensor
   all.mode = c.mode;
   all.width = width;
   all.rows_adjacent = rows_are_adjacent(in.strides());
-  grid.run(all, all.blocks(body::max_threads), body::max_threads);
+  grid.run(all, all.blocks(kernel::max_threads), kernel::max_threads);
 }
 
 // Sums the gradient of one factor's weights.
 template <class Grid, class T>
 void weight_gradient(Grid const& grid, chain_args<T> const& c, index_t factor, tensor3<T const> in,
                      tensor3<T const> dz, tensor3<T> dw) {
-  using body = link_gradient_body<T>;
+  using kernel = link_gradient_kernel<T>;
   if (c.factors.links == 0) return;
-  body all{};
+  kernel all{};
   all.factors = c.factors;
   all.factor = factor;
   all.lengths = c.lengths;
@@ -104,18 +104,18 @@ void weight_gradient(Grid const& grid, chain_args<T> const& c, index_t factor, t
   all.dz = dz;
   all.dw = dw;
   all.mode = c.mode;
-  grid.run(all, all.blocks(), body::max_threads);
+  grid.run(all, all.blocks(), kernel::max_threads);
 }
 
 // Runs factors [begin, end) in shared memory, if the rows fit there.
-template <class Body, class Grid, class T>
+template <class Kernel, class Grid, class T>
 bool run_in_tile(Grid const& grid, chain_args<T> const& c, index_t begin, index_t end) {
   extents3 const e = c.in.extents();
   device_info const device = grid.info();
   mix_tuning const t = mix_tuning_of<T>(grid);
   // Every row needs a thread.
-  if (e.length > Body::max_threads * Body::rows) return false;
-  Body all{};
+  if (e.length > Kernel::max_threads * Kernel::rows) return false;
+  Kernel all{};
   all.factors = c.factors;
   all.first_factor = static_cast<int>(begin);
   all.count = static_cast<int>(end - begin);
@@ -130,13 +130,13 @@ bool run_in_tile(Grid const& grid, chain_args<T> const& c, index_t begin, index_
   all.mode = c.mode;
   all.groups = 1;
   all.rows_adjacent = rows_are_adjacent(c.in.strides());
-  all.row_threads = static_cast<int>(divide_up(divide_up(e.length, Body::rows), 8) * 8);
+  all.row_threads = static_cast<int>(divide_up(divide_up(e.length, Kernel::rows), 8) * 8);
   if (shared_bytes(all) > t.tile_bytes) return false;
   // Small tiles take more channels; with more than `tile_threads` threads, only as long as every
   // processor has two blocks.
-  for (Body wider = all; all.width() < e.channels; all = wider) {
+  for (Kernel wider = all; all.width() < e.channels; all = wider) {
     wider.groups *= 2;
-    if (wider.threads() > Body::max_threads / 2 || shared_bytes(wider) > t.tile_bytes / 2) break;
+    if (wider.threads() > Kernel::max_threads / 2 || shared_bytes(wider) > t.tile_bytes / 2) break;
     if (wider.threads() > t.tile_threads && wider.blocks() < 2 * device.processors) break;
   }
   grid.run(all, all.blocks(), all.threads());
@@ -148,8 +148,8 @@ bool run_in_tile(Grid const& grid, chain_args<T> const& chain, index_t begin, in
   constexpr int channels = sizeof(T) == 8 ? 4 : 8;
   if (chain.start == mix_start::all || (chain.start == mix_start::first && begin != 0))
     return false;
-  return run_in_tile<mix_tile_body<T, 4, channels>>(grid, chain, begin, end) ||
-         run_in_tile<mix_tile_body<T, 8, channels / 2>>(grid, chain, begin, end);
+  return run_in_tile<mix_tile_kernel<T, 4, channels>>(grid, chain, begin, end) ||
+         run_in_tile<mix_tile_kernel<T, 8, channels / 2>>(grid, chain, begin, end);
 }
 
 // Runs factors [begin, end), at least one, from chain.in to chain.out. Only the last may

@@ -41,7 +41,7 @@ SLICESORT_HD_INLINE std::uint32_t row_behind(std::uint32_t row, std::uint32_t ju
 
 // Packs the weights w. A block transposes a tile of rows and links.
 template <class T>
-struct pack_weights_body {
+struct pack_weights_kernel {
   static constexpr int max_threads = 256;
   static constexpr int rows_of_block = 64, links_of_block = 32;
   using A = accumulator_t<T>;

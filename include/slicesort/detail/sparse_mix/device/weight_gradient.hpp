@@ -20,7 +20,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class T>
-struct link_gradient_body {
+struct link_gradient_kernel {
   static constexpr int max_threads = 128;
   static constexpr int rows_of_block = 32;
   static constexpr int links_of_block = max_threads / rows_of_block;  // that are staged at once

@@ -22,7 +22,7 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 struct mix_call {
   mix_kernels<T> use;
-  mix_rule rule;
+  mix_config config;
   index_t const* offsets;  // [factors][links]
   tensor_stack<T const> weights;
   tensor1<index_t const> lengths;
@@ -70,7 +70,7 @@ class mix_chain {
 
   // Sets `ahead[k]` to how many rows after a row its link first + k is: 0..rows-1.
   void wrapped_offsets(index_t factor, index_t first, int links, index_t* ahead) const {
-    index_t const* const offset = call_.offsets + factor * call_.rule.links + first;
+    index_t const* const offset = call_.offsets + factor * call_.config.links + first;
     for (int k = 0; k < links; ++k)
       ahead[k] = 0 <= offset[k] && offset[k] < rows_ ? offset[k] : wrapped(offset[k], rows_);
   }
@@ -85,7 +85,7 @@ class mix_chain {
            bool round, tensor3<T> const* stream = nullptr, bool last = false) const {
     row_span<T> s{};
     s.from = from, s.to = to, s.width = static_cast<int>(run_.channels);
-    index_t const all = call_.rule.links;
+    index_t const all = call_.config.links;
     index_t ahead[mix_links];
     for (index_t first = 0; first == 0 || first < all; first += s.links) {
       s.links = static_cast<int>(std::min<index_t>(all - first, max_links));

@@ -16,7 +16,7 @@ SLICESORT_DETAIL_BEGIN
 template <class T, class A>
 void mix_forward(mix_chain<T> const& chain, tensor3<T const> x, index_t f, A const* from, A* to,
                  tensor3<T> const* stream = nullptr, bool last = false) {
-  residual_form const residual = chain.call().rule.residual;
+  residual_form const residual = chain.call().config.residual;
   if (residual == residual_form::initial && f > 0) chain.load(x, to);
   A const* const start = residual == residual_form::none                   ? nullptr
                          : residual == residual_form::per_factor || f == 0 ? from
@@ -42,7 +42,7 @@ class mix_states {
   A* input_of(index_t factor) {
     if (factor == tile_factor_) return handed_out(tile_);
     tile_factor_ = -1;
-    index_t const saved = chain_.call().rule.every,
+    index_t const saved = chain_.call().config.every,
                   every = saved == 1 && kept_ != nullptr ? 2 : saved;
     index_t at = every > 0 ? factor / every * every : 0;
     A* v = tile_;

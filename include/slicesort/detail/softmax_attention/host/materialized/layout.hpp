@@ -46,9 +46,9 @@ struct attention_map_layout {
   accumulator_t<T>* distance_sums;
   per_thread<attention_map_slot<T>, attention_shape, index_t> each;
 
-  attention_map_layout(arena& a, host_exec const& on, attention_shape const& s)
+  attention_map_layout(arena& a, host_exec const& exec, attention_shape const& s)
       : distance_sums(take_distance_sums<accumulator_t<T>>(a, s)),
-        each(a, on.threads, amount(s.empty() ? 0 : s.batch) * s.heads, s, s.queries) {}
+        each(a, exec.threads, amount(s.empty() ? 0 : s.batch) * s.heads, s, s.queries) {}
 };
 
 // Of the pass after it, for the gradient of a bias that is shared: maps of a tile of queries.
@@ -65,8 +65,8 @@ struct shared_bias_map_layout {
   index_t tasks;
   per_thread<shared_bias_map_slot<T>, attention_shape> each;
 
-  shared_bias_map_layout(arena& a, host_exec const& on, attention_shape const& s)
-      : tasks(tasks_of_shared(s)), each(a, on.threads, tasks, s) {}
+  shared_bias_map_layout(arena& a, host_exec const& exec, attention_shape const& s)
+      : tasks(tasks_of_shared(s)), each(a, exec.threads, tasks, s) {}
 };
 
 SLICESORT_DETAIL_END

@@ -27,8 +27,8 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 class attention_map_task : attention_map_products<T> {
   using base = attention_map_products<T>;
+  using base::config_, base::use_, base::in_, base::m_, base::shape_, base::head_, base::io_;
   using base::drop, base::into_map, base::into_rows, base::rows_of, base::sums_are_elements;
-  using base::rule_, base::use_, base::in_, base::m_, base::shape_, base::head_, base::io_;
   using typename base::A, typename base::matrix;
 
  public:
@@ -62,7 +62,7 @@ class attention_map_task : attention_map_products<T> {
     index_t const queries = head_.queries, keys = head_.keys;
     attention_gradients<T> const& to = out.to;
     if (to.dv.data() != nullptr)
-      into_rows(to.dv, 0, rule_.drop.scale, out.mode, {keys, shape_.values, queries},
+      into_rows(to.dv, 0, config_.drop.scale, out.mode, {keys, shape_.values, queries},
                 kept_of(state).transposed(), rows_of(out.dy));
     if (out.distance_sums != nullptr) std::fill_n(distance_sums(out), shape_.distances(), A(0));
     if (out.of_scores()) {
@@ -73,10 +73,10 @@ class attention_map_task : attention_map_products<T> {
         dscores(state, out, query, m_.map + query * pitch);
       matrix const map = matrix::of_sums(m_.map, pitch, 1);
       if (to.dq.data() != nullptr)
-        into_rows(to.dq, 0, rule_.scale, out.mode, {queries, shape_.channels, keys}, map,
+        into_rows(to.dq, 0, config_.scale, out.mode, {queries, shape_.channels, keys}, map,
                   rows_of(in_.k));
       if (to.dk.data() != nullptr)
-        into_rows(to.dk, 0, rule_.scale, out.mode, {keys, shape_.channels, queries},
+        into_rows(to.dk, 0, config_.scale, out.mode, {keys, shape_.channels, queries},
                   map.transposed(), rows_of(in_.q));
       io_.clear(head_, to.dbias, queries, shape_.queries, out.mode);
     }
@@ -88,7 +88,7 @@ class attention_map_task : attention_map_products<T> {
  private:
   // With dropout, `m_.map` holds the dropped weights; the saved state keeps the undropped ones.
   matrix kept_of(tensor4<T const> state) const {
-    if (!rule_.drop.drops()) return rows_of(state);
+    if (!config_.drop.drops()) return rows_of(state);
     for (index_t i = 0; i < head_.queries; ++i)
       io_.load(head_.at(state, i), 0, state.strides().channels, 1, head_.keys,
                m_.map + i * shape_.keys, 0);
@@ -114,7 +114,7 @@ class attention_map_task : attention_map_products<T> {
     if constexpr (sums_are_elements)
       if (state.data() != nullptr && state.strides().channels == 1)
         map = head_.at(state, query), pitch = state.strides().length, in_state = true;
-    into_map(map, pitch, rule_.scale, {queries, keys, shape_.channels}, rows_of(in_.q, query),
+    into_map(map, pitch, config_.scale, {queries, keys, shape_.channels}, rows_of(in_.q, query),
              rows_of(in_.k).transposed());
     for (index_t i = 0; i < queries; i += attention_queries)
       mask_scores(map + i * pitch, pitch, query + i);
@@ -130,13 +130,13 @@ class attention_map_task : attention_map_products<T> {
         for (index_t j = keys; j < shape_.keys; ++j) to[j * step] = T(0.0F);
       }
     }
-    if (in_state && rule_.drop.drops()) {
+    if (in_state && config_.drop.drops()) {
       for (index_t i = 0; i < queries; ++i)
         std::copy_n(map + i * pitch, keys, m_.map + i * shape_.keys);
       map = m_.map, pitch = shape_.keys;
     }
     drop(query, queries, map);
-    into_rows(y, query, rule_.drop.scale, grad_mode::overwrite, {queries, shape_.values, keys},
+    into_rows(y, query, config_.drop.scale, grad_mode::overwrite, {queries, shape_.values, keys},
               matrix::of_sums(map, pitch, 1), rows_of(in_.v));
   }
 
@@ -144,7 +144,7 @@ class attention_map_task : attention_map_products<T> {
   void mask_scores(A* scores, index_t pitch, index_t query) const {
     index_t const keys = head_.keys;
     int const count = static_cast<int>(std::min<index_t>(attention_queries, head_.queries - query));
-    m_.ranges->evaluate(rule_.mask, head_, query, count);
+    m_.ranges->evaluate(config_.mask, head_, query, count);
     for (int i = 0; i < count; ++i) {
       A* const row = scores + i * pitch;
       key_range const range = m_.ranges->of[i];
@@ -152,10 +152,10 @@ class attention_map_task : attention_map_products<T> {
       std::fill(row, row + range.first, minus_infinity<A>());
       std::fill(row + range.last, row + keys, minus_infinity<A>());
     }
-    if (rule_.mask.allowed == nullptr) return;
+    if (config_.mask.allowed == nullptr) return;
     for (index_t key = 0; key < keys; key += attention_keys) {
       int const some = static_cast<int>(std::min<index_t>(attention_keys, keys - key));
-      rule_.mask.allowed(rule_.mask.self, head_, {query, count, key, some}, m_.allowed);
+      config_.mask.allowed(config_.mask.self, head_, {query, count, key, some}, m_.allowed);
       for (int i = 0; i < count; ++i)
         for (int j = 0; j < some; ++j)
           if ((m_.allowed[j] >> i & 1) == 0) scores[i * pitch + key + j] = minus_infinity<A>();
@@ -178,9 +178,9 @@ class attention_map_task : attention_map_products<T> {
     io_.load(head_, out.y, query, count, m_.rows, values, lanes);
     use_.rows_to_lanes(m_.rows, values, values, m_.y_transposed);
     use_.row_dots(m_.dy_transposed, m_.y_transposed, values, m_.delta);
-    if (rule_.drop.drops())
+    if (config_.drop.drops())
       for (index_t i = 0; i < count; ++i)
-        use_.scale_row(map + i * shape_.keys, keys, static_cast<A>(rule_.drop.scale));
+        use_.scale_row(map + i * shape_.keys, keys, static_cast<A>(config_.drop.scale));
     drop(query, count, map);
     for (index_t i = 0; i < count; ++i) {
       A* const row = map + i * shape_.keys;

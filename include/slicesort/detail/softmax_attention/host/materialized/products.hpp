@@ -28,15 +28,15 @@ class attention_map_products {
  public:
   using A = accumulator_t<T>;
 
-  attention_map_products(attention_rule const& rule, attention_kernels<T> const& use,
+  attention_map_products(attention_config const& config, attention_kernels<T> const& use,
                          attention_inputs<T> const& in, attention_map_slot<T> const& m,
                          index_t pair)
-      : rule_(rule),
+      : config_(config),
         use_(use),
         in_(in),
         m_(m),
         shape_(attention_shape(in)),
-        head_(rule.lengths, shape_, pair),
+        head_(config.lengths, shape_, pair),
         io_(use) {}
 
  protected:
@@ -77,11 +77,11 @@ class attention_map_products {
 
   // Weights of queries from `query` on that are not kept become 0.
   void drop(index_t query, index_t queries, A* map) const {
-    if (!rule_.drop.drops()) return;
+    if (!config_.drop.drops()) return;
     for (index_t i = 0; i < queries; i += attention_queries)
       for (index_t key = 0; key < head_.keys; key += attention_keys) {
         int const some = static_cast<int>(std::min<index_t>(attention_keys, head_.keys - key));
-        use_.find_kept(kept_weights_of(rule_, head_, query + i, key, nullptr, some, m_.allowed));
+        use_.find_kept(kept_weights_of(config_, head_, query + i, key, nullptr, some, m_.allowed));
         for (int lane = 0; lane < std::min<index_t>(attention_queries, queries - i); ++lane)
           for (int j = 0; j < some; ++j) {
             A& weight = map[(i + lane) * shape_.keys + key + j];
@@ -90,7 +90,7 @@ class attention_map_products {
       }
   }
 
-  attention_rule const& rule_;
+  attention_config const& config_;
   attention_kernels<T> const& use_;
   attention_inputs<T> const& in_;
   attention_map_slot<T> const& m_;
@@ -111,7 +111,7 @@ class attention_map_products {
     call.a = gemm_operand{a.sums, kind, a.row, a.column, 0};
     call.b = gemm_operand{b.sums, kind, b.row, b.column, 0};
     call.c = gemm_operand{c, kind, row, column, 0};
-    return rule_.gemm.multiply(nullptr, call);
+    return config_.gemm.multiply(nullptr, call);
   }
 };
 

@@ -35,7 +35,7 @@ SLICESORT_HD constexpr bool is_random(feature_kind kind) {
 }
 
 // A feature map for rows of some channels.
-struct feature_rule {
+struct feature_config {
   feature_kind kind = feature_kind::elu_plus_one;
   index_t channels = 0;
   index_t rows_of_w = 0;  // r; 0 where there is no w
@@ -93,8 +93,8 @@ inline double number_to_power(index_t n, double power) {
 }
 
 template <class Feature>
-feature_rule rule_of(Feature const& feature, index_t channels, index_t rows_of_w) {
-  feature_rule r;
+feature_config config_of(Feature const& feature, index_t channels, index_t rows_of_w) {
+  feature_config r;
   r.kind = kind_of_feature<Feature>;
   r.channels = channels;
   r.rows_of_w = is_random(r.kind) ? rows_of_w : 0;
@@ -124,13 +124,17 @@ feature_rule rule_of(Feature const& feature, index_t channels, index_t rows_of_w
 
 enum class divisor_kind : int { sum_plus, at_least, none };
 
-struct divisor_rule {
+struct divisor_config {
   divisor_kind kind = divisor_kind::sum_plus;
   double eps = 0;
 
-  static constexpr divisor_rule of(divisor::sum_plus d) { return {divisor_kind::sum_plus, d.eps}; }
-  static constexpr divisor_rule of(divisor::at_least d) { return {divisor_kind::at_least, d.eps}; }
-  static constexpr divisor_rule of(divisor::none) { return {divisor_kind::none, 0}; }
+  static constexpr divisor_config of(divisor::sum_plus d) {
+    return {divisor_kind::sum_plus, d.eps};
+  }
+  static constexpr divisor_config of(divisor::at_least d) {
+    return {divisor_kind::at_least, d.eps};
+  }
+  static constexpr divisor_config of(divisor::none) { return {divisor_kind::none, 0}; }
 };
 
 // What a query's sums are multiplied by, and that times the slope of its divisor.
@@ -140,13 +144,13 @@ struct divided {
 };
 // Of the sum d of a query's weights.
 template <class A, class Arithmetic>
-SLICESORT_HD_INLINE divided<A> divide_by(Arithmetic& on, divisor_rule rule, A d) {
-  if (rule.kind == divisor_kind::none) return {A(1), A(0)};
-  A const eps = static_cast<A>(rule.eps);
-  bool const sums = rule.kind == divisor_kind::sum_plus, above = d > eps;
+SLICESORT_HD_INLINE divided<A> divide_by(Arithmetic& ops, divisor_config config, A d) {
+  if (config.kind == divisor_kind::none) return {A(1), A(0)};
+  A const eps = static_cast<A>(config.eps);
+  bool const sums = config.kind == divisor_kind::sum_plus, above = d > eps;
   A const by = sums ? d + eps : d < eps ? eps : d;
   A const least = least_normal<A>();  // a smaller one may have no reciprocal
-  A const inverse = by < least && by > -least ? A(0) : on.divide(A(1), by);
+  A const inverse = by < least && by > -least ? A(0) : ops.divide(A(1), by);
   return {inverse, sums || above ? inverse : A(0)};
 }
 

@@ -81,32 +81,32 @@ class cuda_grid {
   template <class Kernel>
   void run(Kernel const& kernel, index_t blocks, int threads, int cluster = 1) const {
     static_assert(std::is_trivially_copyable_v<Kernel> && sizeof(Kernel) <= 4000,
-                  "slicesort: a kernel body travels as the kernel's argument, at most 4 KB");
+                  "slicesort: a kernel travels as the kernel's argument, at most 4 KB");
     index_t const most = ((index_t{1} << 31) - 1) / cluster * cluster;  // blocks of one launch
-    auto const kernel = reinterpret_cast<void const*>(&run_kernel<Kernel>);
+    auto const function = reinterpret_cast<void const*>(&run_kernel<Kernel>);
     std::size_t const shared = shared_bytes(kernel);
     // The same number at every launch, because another thread may be between this call and its own
     // launch.
     if (shared > shared_bytes_unasked)
-      enforce_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+      enforce_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(info_.shared_bytes)),
                    "cudaFuncSetAttribute");
     for (index_t first = 0; first < blocks; first += most) {
       void* arguments[] = {const_cast<Kernel*>(&kernel), &first};
-      auto const now = static_cast<unsigned>(std::min(most, blocks - first));
-      cudaLaunchConfig_t how{};
-      how.gridDim = dim3(now);
-      how.blockDim = dim3(static_cast<unsigned>(threads));
-      how.dynamicSmemBytes = shared;
-      how.stream = stream_;
+      auto const grid_blocks = static_cast<unsigned>(std::min(most, blocks - first));
+      cudaLaunchConfig_t config{};
+      config.gridDim = dim3(grid_blocks);
+      config.blockDim = dim3(static_cast<unsigned>(threads));
+      config.dynamicSmemBytes = shared;
+      config.stream = stream_;
       cudaLaunchAttribute in_clusters{};
       in_clusters.id = cudaLaunchAttributeClusterDimension;
       in_clusters.val.clusterDim.x = static_cast<unsigned>(cluster);
       in_clusters.val.clusterDim.y = in_clusters.val.clusterDim.z = 1;
-      how.attrs = &in_clusters;
-      how.numAttrs = cluster > 1 ? 1 : 0;
+      config.attrs = &in_clusters;
+      config.numAttrs = cluster > 1 ? 1 : 0;
       // Not <<<>>>, whose status may report errors of earlier calls that are not ours.
-      enforce_cuda(cudaLaunchKernelExC(&how, kernel, arguments), "cudaLaunchKernelExC");
+      enforce_cuda(cudaLaunchKernelExC(&config, function, arguments), "cudaLaunchKernelExC");
     }
   }
 

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Names and comments in the field's words. A comment starts with a noun or a verb; no comment or page speaks of people; a variable,
+member or parameter has a name that says what it is; words that the project once used give way to the field's. Prints each finding
+as file:line, rule, and what to write instead. `--count` prints how many there are by rule and folder."""
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+
+from common import files, finish, name
+
+OPENERS = {"What", "Of", "Whether", "How", "Where", "Which", "Those", "Who", "As", "So"}
+PEOPLE = re.compile(r"\b(nobody|somebody|anybody|everybody|whoever|who|he)\b", re.I)
+NAMES = set("all any at each from here how in it its kept left mine most much now of on one own some that there this_one to wanted what".split())
+# A retired word, a regular expression, and the field's word.
+RETIRED = {
+    r"doors?": "operator; in prose: the public API",
+    r"verdicts?": "status",
+    r"lend|lends|lent": "provide; workspace",
+    r"contestants?": "entry, entries",
+    r"peers?": "reference framework",
+    r"journals?": "run log",
+    r"planted|hostile": "negative test; macro conflict",
+    r"urn": "candidates",
+    r"own_feature|own_\w*thread_pool": "custom_feature, custom_thread_pool",
+    r"\w+_(body|rule|door|verdict)": "*_kernel, *_params or *_config, operator, status",
+    r"pull_rows|pulled|pulls": "backward, vjp",
+    r"attend_\w+": "output_*",
+    r"bring|brings|brought": "load, pack",
+    r"slots?": "thread, per_thread",
+    r"gain_by_turns|take_turns|takes? turns": "interleave",
+    r"head_group": "interleaved heads",
+    r"(column|for_each_column)_run": "chunk of columns",
+    r"row_io|row_transfer|row_moves": "rows",
+    r"product_block|linear_block|sort_block": "micro_kernel, row_block, sort_rows",
+}
+RETIRED_WORD = re.compile("|".join(rf"(?P<r{i}>\b(?:{word})\b)" for i, word in enumerate(RETIRED)), re.I)
+CPP = re.compile(r"(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<text>R\"(\w*)\(.*?\)\3\"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+')"
+                 r"|(?P<name>[A-Za-z_]\w*)|(?P<other>\d[\w.']*|\n|[^\s\w])", re.S)
+KEYWORDS = {"return", "case", "else", "delete", "new", "throw", "goto", "typename", "not", "and", "or", "sizeof", "co_return"}
+Finding = tuple[int, str, str]
+
+
+def declared(tokens: list[tuple[str, str, int]]) -> Iterator[Finding]:
+    """Forbidden names that a C++ file declares: a type, reference, pointer or comma before them, and what ends a declarator behind."""
+    code = [token for token in tokens if token[0] not in ("comment",) and token[1] != "\n"]
+    words = {token[1] for token in code if token[0] == "name"}
+    for i in range(1, len(code) - 1):
+        kind, word, line = code[i]
+        if kind != "name" or word not in NAMES:
+            continue
+        before, after = code[i - 1], code[i + 1][1]
+        typed = before[0] == "name" and before[1] not in KEYWORDS or before[1] in ("&", "*", ">")
+        if before[1] == ">" and i > 1 and code[i - 2][1] == "-":
+            continue
+        if not typed or after not in (";", ",", "=", ")", "{", "[", "(", ":"):
+            continue
+        if word == "at" and after == "(" or word in ("from", "to") and {"from", "to"} <= words:
+            continue
+        if word == "in" and any("input" in token[1] for token in code[max(i - 12, 0):i]):
+            continue
+        yield line, "name", f"`{word}` says nothing: name what it is"
+
+
+def of_cpp(text: str) -> Iterator[Finding]:
+    tokens, line, inside = [], 1, False
+    for match in CPP.finditer(text):
+        kind, token = match.lastgroup or "text", match.group(0)
+        kind = "text" if match.group("text") else kind
+        line = 1 + text.count("\n", 0, match.start())
+        tokens.append((kind, token, line))
+    previous = -1
+    for kind, token, line in tokens:
+        if kind == "comment":
+            starts = previous != line - 1 or token.startswith("/*")
+            previous = line + token.count("\n")
+            yield from of_prose(token, line, starts)
+        elif kind == "name":
+            yield from retired(token, line)
+    yield from declared(tokens)
+
+
+def of_python(text: str) -> Iterator[Finding]:
+    previous = -1
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield from of_prose(token.string, token.start[0], previous != token.start[0] - 1)
+            previous = token.start[0]
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (said := ast.get_docstring(node)):
+            line = node.body[0].lineno
+            yield from of_prose(said, line, True)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            if node.id in NAMES:
+                yield node.lineno, "name", f"`{node.id}` says nothing: name what it is"
+            yield from retired(node.id, node.lineno)
+        if isinstance(node, ast.arg):
+            if node.arg in NAMES:
+                yield node.lineno, "name", f"`{node.arg}` says nothing: name what it is"
+            yield from retired(node.arg, node.lineno)
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield from retired(node.name, node.lineno)
+
+
+def of_script(text: str) -> Iterator[Finding]:
+    previous = -1
+    for line, words in enumerate(text.splitlines(), 1):
+        if comment := re.match(r"\s*#(?!!)\s*(.*)", words):
+            yield from of_prose(comment[1], line, previous != line - 1)
+            previous = line
+
+
+def of_page(text: str) -> Iterator[Finding]:
+    for line, words in enumerate(text.splitlines(), 1):
+        yield from of_prose(words, line, False)
+
+
+def of_prose(words: str, line: int, starts: bool) -> Iterator[Finding]:
+    opener = re.match(r"[/*!#<\s]*([A-Za-z]+)", words)
+    if starts and opener and opener[1] in OPENERS:
+        yield line, "opener", f"begins with {opener[1]}: begin with a noun or a verb"
+    for number, part in enumerate(words.splitlines()):
+        if people := PEOPLE.search(part):
+            yield line + number, "people", f"{people[0]}: the caller, the user, or the passive"
+        yield from retired(part, line + number)
+
+
+def retired(words: str, line: int) -> Iterator[Finding]:
+    for word in RETIRED_WORD.finditer(words):
+        yield line, "retired", f"{word[0]}: {list(RETIRED.values())[int((word.lastgroup or 'r0')[1:])]}"
+
+
+READERS = {".py": of_python, ".md": of_page, "": of_script, ".sh": of_script, ".cmake": of_script, ".txt": of_script,
+           **dict.fromkeys((".hpp", ".cpp", ".cu", ".cuh", ".inl"), of_cpp)}
+complaints, counts = [], Counter()
+for path in files(*READERS):
+    if path.name in ("LICENSE", "check_words.py", "CHANGELOG.md") or "golden" in path.parts:
+        continue
+    for line, rule, instead in READERS[path.suffix](path.read_text(encoding="utf-8")):
+        complaints.append(f"{name(path)}:{line}: {rule}: {instead}")
+        counts[name(path).split("/")[0], rule] += 1
+if "--count" in sys.argv:
+    print(*(f"{folder:10} {rule:8} {count}" for (folder, rule), count in sorted(counts.items())), sep="\n")
+finish("words", complaints)

@@ -110,13 +110,14 @@ struct cublas {
         return CUDA_R_16BF;
     }
   }
-  static void enforce(cublasStatus_t status, char const* function) {
-    if (status == CUBLAS_STATUS_SUCCESS) return;
-    status v;
-    v.kind = error_kind::cuda;
-    v.code = static_cast<int>(status);
-    std::snprintf(v.message, sizeof v.message, "%s: %s", function, cublasGetStatusString(status));
-    detail::enforce(v);
+  static void enforce(cublasStatus_t code, char const* function) {
+    if (code == CUBLAS_STATUS_SUCCESS) return;
+    status failure;
+    failure.kind = error_kind::cuda;
+    failure.code = static_cast<int>(code);
+    std::snprintf(failure.message, sizeof failure.message, "%s: %s", function,
+                  cublasGetStatusString(code));
+    detail::enforce(failure);
   }
 };
 

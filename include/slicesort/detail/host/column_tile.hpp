@@ -7,6 +7,7 @@
 #include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/dtype.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -42,14 +43,6 @@ struct column_range {
     }
   }
 };
-
-// The number of leading rows of a sample that are valid. A length has been checked, but is clamped
-// where it is read: another thread may have written to it since.
-inline index_t valid_rows(tensor1<index_t const> lengths, index_t batch, index_t length) {
-  if (lengths.data() == nullptr) return length;
-  index_t const n = lengths(batch);
-  return n < 0 ? 0 : n > length ? length : n;
-}
 
 // How many leading rows of each column take part.
 struct tile_rows {

@@ -60,7 +60,7 @@ class cuda_grid {
 
   template <class Tuning>
   Tuning tuning(Tuning defaults, std::size_t element_bytes) const {
-    return tuned(info_, element_bytes, defaults, Selectors{}...);
+    return apply_selectors(info_, element_bytes, defaults, Selectors{}...);
   }
 
   // True if both the device and the code compiled for it support clusters.

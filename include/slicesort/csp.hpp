@@ -215,15 +215,15 @@ class csp {
   }
   void check_order(detail::checker& c, detail::view_info const& order, detail::view_info const& in,
                    detail::view_info const& out) const {
-    if (!c.ok() || group(in.extents.each()) == 1) return;
+    if (!c.ok() || group(in.extents.tensor()) == 1) return;
     c.view(order);
-    c.same_extents(order, "saved_extents()", saved_extents(in.extents.each()));
-    auto const bytes = static_cast<index_t>(saved_width(in.extents.each()));
+    c.same_extents(order, "saved_extents()", saved_extents(in.extents.tensor()));
+    auto const bytes = static_cast<index_t>(saved_width(in.extents.tensor()));
     if (order.element_bytes != bytes)
       c.fail(error_kind::argument,
              "%s has %lld-bit elements, must have %lld-bit ones (groups of %lld rows)", order.name,
              static_cast<long long>(8 * order.element_bytes), static_cast<long long>(8 * bytes),
-             static_cast<long long>(group(in.extents.each())));
+             static_cast<long long>(group(in.extents.tensor())));
     c.no_overlap(order, in);
     c.no_overlap(order, out);
   }

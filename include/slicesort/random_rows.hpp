@@ -115,7 +115,7 @@ struct random_rows {
         double const length = form == row_form::gaussian ? 1 : length_of(first + r);
         for (index_t c = 0; c < columns; ++c)
           row[static_cast<std::size_t>(c)] =
-              detail::arithmetic_as_written{}.product(mine[c], length);
+              detail::uncontracted_arithmetic{}.product(mine[c], length);
         as_row(first + r, row.data());
       }
     }
@@ -124,7 +124,7 @@ struct random_rows {
     return detail::counter_normal(seed, stream, static_cast<std::uint64_t>(r * columns + c));
   }
   double length_of(index_t r) const {
-    detail::arithmetic_as_written const ops;
+    detail::uncontracted_arithmetic const ops;
     double squares = static_cast<double>(columns);
     if (form == row_form::orthogonal_chi) {
       squares = 0;
@@ -133,11 +133,11 @@ struct random_rows {
         squares = ops.multiply_add(x, x, squares);
       }
     }
-    return detail::root_as_written(squares);
+    return detail::exact_square_root(squares);
   }
   // Row r of a block, whose rows before are unit vectors, becomes one that is orthogonal to them.
   void orthogonalize(double* block, index_t r) const {
-    detail::arithmetic_as_written const ops;
+    detail::uncontracted_arithmetic const ops;
     double* const x = block + r * columns;
     auto const dot = [&](double const* y) {
       double sum = 0;
@@ -151,7 +151,7 @@ struct random_rows {
         double const along = dot(y);
         for (index_t c = 0; c < columns; ++c) x[c] = ops.multiply_add(-along, y[c], x[c]);
       }
-    double const norm = detail::root_as_written(dot(x));
+    double const norm = detail::exact_square_root(dot(x));
     for (index_t c = 0; c < columns; ++c) x[c] = ops.divide(x[c], norm);
   }
 };

@@ -51,7 +51,7 @@ struct reverse_and_sum {
       if (i < half) m.partial[i] += m.partial[i + half];
       block.sync();
     }
-    bool const negative = block.any(x[first + i] < 0);
+    bool const negative = block.sync_or(x[first + i] < 0);
     if (i == 0) {
       sums[block.index()] = static_cast<int>(m.partial[0]);
       any_negative[block.index()] = negative;
@@ -178,7 +178,7 @@ struct divergent {
     block.sync();
     if (how == way_out::some_end && block.rank() < 32) return;
     if (how == way_out::wrong_kind && block.rank() == 5)
-      (void)block.any(true);
+      (void)block.sync_or(true);
     else
       block.sync();
     if (how == way_out::one_more && block.rank() == 63) block.sync();

@@ -117,7 +117,7 @@ struct bigbird {
   // The place that draw `draw` exchanges with place `draw`, of `count`: `key` is the row's.
   SLICESORT_HD_ABI_TAG static constexpr index_t exchanged(std::uint64_t key, index_t draw,
                                                           index_t count) {
-    return draw + detail::below(key, static_cast<std::uint64_t>(draw), count - draw);
+    return draw + detail::uniform_below(key, static_cast<std::uint64_t>(draw), count - draw);
   }
   SLICESORT_HD_ABI_TAG constexpr std::uint64_t key_of(index_t row) const {
     return detail::counter_hash64(

@@ -28,7 +28,7 @@ template <class T>
 attention_view describe(char const* name, tensor4<T> v, bool written, axis_names axes = head_axes) {
   strides4 const s = v.strides();
   attention_view view = describe_shape(name, v.extents(), axes);
-  view_info const elements = describe(name, v, element_size::of<T>(), written);
+  view_info const elements = describe(name, v, element_size::make<T>(), written);
   view.data = elements.data;
   view.element_bytes = elements.element_bytes;
   view.alignment = elements.alignment;

@@ -74,7 +74,7 @@ auto input_stack(X const& x) {
   using view = view_of_stack_t<X>;
   using T = typename view::value_type;
   require_dtype<T>();
-  return tensor_stack<T const>(view_of_stack<X>::of(x));
+  return tensor_stack<T const>(to_stack(x));
 }
 template <class T, class X>
 tensor_stack<T const> input_stack_of(X const& x) {
@@ -83,7 +83,7 @@ tensor_stack<T const> input_stack_of(X const& x) {
 template <class T, class Y>
 tensor_stack<T> output_stack(Y const& y) {
   if constexpr (is_output<T, view_of_stack_t<Y>>())
-    return view_of_stack<Y>::of(y);
+    return to_stack(y);
   else
     return {};
 }
@@ -123,8 +123,8 @@ inline void check_transfer(checker& c, view_info const& in, view_info const& out
                            tensor1<index_t const> lengths) {
   c.view(in);
   c.view(out);
-  c.same_extents(out, in.name, in.extents.each());
-  c.lengths(lengths, in.extents.each());
+  c.same_extents(out, in.name, in.extents.tensor());
+  c.lengths(lengths, in.extents.tensor());
   c.no_overlap(out, in, true);
   c.rows_countable(in);
 }
@@ -133,7 +133,7 @@ inline void check_transfer(checker& c, view_info const& in, view_info const& out
 inline void check_permutation(checker& c, view_info const& perm, view_info const& in,
                               view_info const& out) {
   c.view(perm);
-  c.same_extents(perm, in.name, in.extents.each());
+  c.same_extents(perm, in.name, in.extents.tensor());
   c.index_holds(perm, in.extents.length);
   c.no_overlap(perm, in);
   c.no_overlap(perm, out);

@@ -39,7 +39,7 @@ struct feature_math {
   // bias less one in it, so that its bits make 2^(n - 1), or 0 for the least number that x is cut
   // off at; and the series is that of twice the exponential.
   static SLICESORT_FEATURE_INLINE N exponential(Ops const& ops, N const& any) {
-    constexpr A whole = format::whole + static_cast<A>(format::bias - 1);
+    constexpr A whole = format::integer_shift + static_cast<A>(format::bias - 1);
     constexpr A least = static_cast<A>(-(format::bias - 1) * 0.6931471805599453);
     N const x = ops.higher(any, ops.every(least));
     N const biased = ops.fused(x, ops.every(static_cast<A>(1.4426950408889634)), ops.every(whole));
@@ -62,9 +62,9 @@ struct feature_math {
     N const below = negated(ops, ops.higher(negated(ops, any), ops.every(-limit)));
     N const x = ops.higher(below, ops.every(-limit));
     // Quarters of a turn, rounded to a whole number: the last bits of the sum.
-    N const counted =
-        ops.fused(x, ops.every(static_cast<A>(0.63661977236758134308)), ops.every(format::whole));
-    N const quarters = sum(ops, counted, ops.every(-format::whole));
+    N const counted = ops.fused(x, ops.every(static_cast<A>(0.63661977236758134308)),
+                                ops.every(format::integer_shift));
+    N const quarters = sum(ops, counted, ops.every(-format::integer_shift));
     // pi / 2 in three parts.
     N r = ops.fused(quarters, ops.every(-static_cast<A>(wide ? 0x1.921fb54442d18p0 : 0x1.921fb6p0)),
                     x);

@@ -53,7 +53,7 @@ void for_each_group(host_exec const& exec, Call const& p,
   linear_attention_kernels<T> const use(exec.instructions);
   linear_setting<T> const of{use, s, p.lengths, p.divisor, own};
   index_t const groups = layout.groups_of(s);
-  int const at_once = gain_by_turns(p.in, s) ? layout.together : 1;
+  int const at_once = gain_by_interleaving(p.in, s) ? layout.together : 1;
   for_each_task(exec, s.batch * groups, [&](unsigned number, index_t task) {
     index_t const head = task % groups * layout.together, first = task / groups * s.heads + head;
     int const count = static_cast<int>(std::min<index_t>(layout.together, s.heads - head));

@@ -34,7 +34,7 @@ struct ragged_rows {
     }
   };
   SLICESORT_HD_INLINE column open(column_index at) const {
-    return {perm.open(at), rows_of(lengths, at.batch, length)};
+    return {perm.open(at), valid_rows(lengths, at.batch, length)};
   }
 };
 

@@ -46,7 +46,7 @@ struct groups_view {
     return left < groups.group ? left : groups.group;
   }
   SLICESORT_HD index_t valid(column_index at) const {
-    index_t const left = rows_of(groups.lengths, at.of.batch, groups.extents.length) - at.first;
+    index_t const left = valid_rows(groups.lengths, at.of.batch, groups.extents.length) - at.first;
     return left < 0 ? 0 : left < groups.group ? left : groups.group;
   }
   SLICESORT_HD bool ascending(column_index at) const { return groups.column(at.of).ascending; }

@@ -139,12 +139,12 @@ class causal_tiles : protected linear_task<T> {
       return;
     }
     for (int i = 0; i < rows.queries; i += product_rows) {
-      product_call<A> p{
+      product_params<A> p{
           {pairs + i * tile, tile, 1},
           keys,
           {to + i * pitch, pitch},
           {product_rows, static_cast<int>(pitch), std::min(i + product_rows, rows.keys)}};
-      p.end.adds = true;
+      p.epilogue.accumulate = true;
       base::multiply(p);
     }
   }
@@ -158,11 +158,11 @@ class causal_tiles : protected linear_task<T> {
       return;
     }
     for (int j = 0; j < std::min(rows.keys, rows.queries); j += product_rows) {
-      product_call<A> p{{pairs + j * tile + j, 1, tile},
-                        {queries + j * pitch, pitch},
-                        {to + j * pitch, pitch},
-                        {product_rows, static_cast<int>(pitch), rows.queries - j}};
-      p.end.adds = true;
+      product_params<A> p{{pairs + j * tile + j, 1, tile},
+                          {queries + j * pitch, pitch},
+                          {to + j * pitch, pitch},
+                          {product_rows, static_cast<int>(pitch), rows.queries - j}};
+      p.epilogue.accumulate = true;
       base::multiply(p);
     }
   }

@@ -58,7 +58,7 @@ class feature_rows {
     constexpr A least = -std::numeric_limits<A>::infinity();
     index_t const whole = width / count * count;
     for (int i = 0; i < rows; ++i, from += pitch) {
-      V most = lanes::every(least);
+      V most = lanes::splat(least);
       for (index_t c = 0; c < whole; c += count) most = higher(most, load_lanes<V>(from + c));
       A each[std::size_t{count}];
       store_lanes(each, most);
@@ -108,12 +108,12 @@ class feature_rows {
     for (index_t c = 0; c < r.p.of->channels; c += count) {
       V const x = load_lanes<V>(r.x + c);
       store_lanes(r.phi + c,
-                  math::either(ops, ops.positive(x), math::sum(ops, x, lanes::every(A(1))),
+                  math::either(ops, ops.positive(x), math::sum(ops, x, lanes::splat(A(1))),
                                math::exponential(ops, x)));
     }
   }
   static SLICESORT_INLINE void relu(row const& r) {
-    V const eps = lanes::every(r.p.of->eps);
+    V const eps = lanes::splat(r.p.of->eps);
     for (index_t c = 0; c < r.p.of->channels; c += count)
       store_lanes(r.phi + c, math::sum(lane_ops{}, higher(load_lanes<V>(r.x + c), V{}), eps));
   }
@@ -123,16 +123,16 @@ class feature_rows {
   }
   static SLICESORT_INLINE void positive_part_times(row const& r, A factor, A* to) {
     index_t const channels = r.p.of->channels;
-    V const by = lanes::every(factor);
+    V const by = lanes::splat(factor);
     for (index_t c = 0; c < channels; c += count)
       store_some(to + c, math::product(lane_ops{}, higher(load_lanes<V>(r.x + c), V{}), by),
                  channels - c);
   }
   static SLICESORT_INLINE void random_exp(row const& r) {
     lane_ops const ops{};
-    V const minus_maximum = lanes::every(-r.p.row->maximum[r.i]),
-            minus_half = lanes::every(-r.p.row->half_square[r.i]),
-            scale = lanes::every(r.p.of->scale), eps = lanes::every(r.p.of->scaled_eps);
+    V const minus_maximum = lanes::splat(-r.p.row->maximum[r.i]),
+            minus_half = lanes::splat(-r.p.row->half_square[r.i]),
+            scale = lanes::splat(r.p.of->scale), eps = lanes::splat(r.p.of->scaled_eps);
     for (index_t f = 0; f < r.p.of->rows_of_w; f += count) {
       V const power =
           math::sum(ops, math::sum(ops, load_lanes<V>(r.u + f), minus_maximum), minus_half);
@@ -143,7 +143,7 @@ class feature_rows {
   }
   static SLICESORT_INLINE void random_relu(row const& r) {
     lane_ops const ops{};
-    V const scale = lanes::every(r.p.of->scale), eps = lanes::every(r.p.of->eps);
+    V const scale = lanes::splat(r.p.of->scale), eps = lanes::splat(r.p.of->eps);
     for (index_t f = 0; f < r.p.of->rows_of_w; f += count) {
       V const a = math::product(ops, load_lanes<V>(r.u + f), scale);
       store_lanes(r.phi + f, math::sum(ops, higher(a, V{}), eps));
@@ -152,7 +152,7 @@ class feature_rows {
   }
   static SLICESORT_INLINE void random_fourier(row const& r) {
     lane_ops const ops{};
-    V const scale = lanes::every(r.p.of->scale);
+    V const scale = lanes::splat(r.p.of->scale);
     index_t const width = r.p.of->rows_of_w;
     for (index_t f = 0; f < width; f += count) {
       auto const at = math::sincos(ops, load_lanes<V>(r.u + f));
@@ -169,7 +169,7 @@ class feature_rows {
   }
   static SLICESORT_INLINE void pull_elu_plus_one(row const& r, A const* d, A* to) {
     lane_ops const ops{};
-    V const one = lanes::every(A(1));
+    V const one = lanes::splat(A(1));
     for (index_t c = 0; c < r.p.of->channels; c += count) {
       V const slope =
           math::either(ops, ops.positive(load_lanes<V>(r.x + c)), one, load_lanes<V>(r.phi + c));
@@ -184,7 +184,7 @@ class feature_rows {
   }
   static SLICESORT_INLINE void pull_cosine_reweighted(row const& r, A const* d, A* to) {
     lane_ops const ops{};
-    V const cosine = lanes::every(r.p.row->cosine[r.i]), sine = lanes::every(r.p.row->sine[r.i]);
+    V const cosine = lanes::splat(r.p.row->cosine[r.i]), sine = lanes::splat(r.p.row->sine[r.i]);
     for (index_t c = 0; c < r.p.of->channels; c += count) {
       V const both = ops.fused(load_lanes<V>(d + r.p.of->channels + c), sine,
                                math::product(ops, load_lanes<V>(d + c), cosine));

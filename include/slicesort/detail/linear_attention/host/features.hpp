@@ -188,7 +188,7 @@ class tile_features {
     c.slope = slopes && random ? m.slope : nullptr;
     return c;
   }
-  void multiply(product_call<A> const& p) const {
+  void multiply(product_params<A> const& p) const {
     if (p.size.rows > 0 && p.size.columns > 0) use_.multiply(p);
   }
 
@@ -227,12 +227,12 @@ class tile_features {
   }
 
   void add_gradient_of_w(feature_memory<A> const& m, int rows) const {
-    product_call<A> p{
+    product_params<A> p{
         {m.du, 1, width_.w},
         {m.x, width_.channels},
         {w_.gradient, width_.channels},
         {static_cast<int>(padded_rows(of_.rows_of_w)), static_cast<int>(width_.channels), rows}};
-    p.end.adds = p.end.apart = true;
+    p.epilogue.accumulate = p.epilogue.separate_sum = true;
     multiply(p);
   }
   void pull_products(feature_memory<A> const& m, int padded) const {

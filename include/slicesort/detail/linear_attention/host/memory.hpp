@@ -22,7 +22,7 @@ inline constexpr int most_heads_together = 4;
 // turns if they lie side by side in the rows of a tensor: these are then read in long pieces, in
 // order, as prefetching, pages and the sets of a cache want it.
 template <class T>
-bool gain_by_turns(linear_attention_inputs<T> const& in, linear_attention_shape const& s) {
+bool gain_by_interleaving(linear_attention_inputs<T> const& in, linear_attention_shape const& s) {
   auto const side_by_side = [](tensor4<T const> t) {
     strides4 const by = t.strides();
     return std::abs(by.heads) < std::abs(by.length);

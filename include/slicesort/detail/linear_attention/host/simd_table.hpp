@@ -26,7 +26,7 @@ template <class T>
 struct linear_attention_kernels : row_kernels<T> {
   using A = accumulator_t<T>;
 
-  void (*multiply)(product_call<A> const&);
+  void (*multiply)(product_params<A> const&);
   void (*map)(feature_call<A> const&);
   void (*pull)(pull_call<A> const&);
   void (*row_maxima)(A const* from, index_t pitch, index_t width, int rows, A* to);

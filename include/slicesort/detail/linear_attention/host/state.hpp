@@ -92,7 +92,7 @@ class linear_task {
     scale({m.of_queries, width.values}, rows, m.inverse, m.of_queries);
   }
 
-  void multiply(product_call<A> const& p) const {
+  void multiply(product_params<A> const& p) const {
     if (p.size.rows > 0 && p.size.columns > 0) use.multiply(p);
   }
   // c = a b, where a and c have the rows of a tile.
@@ -107,13 +107,13 @@ class linear_task {
   // row = row * kept + left^T weights.
   void add_tile(linear_sums<A> const& to, A const* left, pitched_rows<A const> right,
                 A const* weights, int rows, A kept) const {
-    product_call<A> p{
+    product_params<A> p{
         {left, 1, width.features},
         right,
         {to.matrix, width.values},
         {static_cast<int>(padded_rows(shape.feature.count)), static_cast<int>(width.values), rows}};
-    p.end.adds = p.end.apart = true;
-    p.end.kept = kept;
+    p.epilogue.accumulate = p.epilogue.separate_sum = true;
+    p.epilogue.c_scale = kept;
     multiply(p);
     use.column_sums({{left, width.features}, {rows, width.features}, weights, to.row, kept});
   }
@@ -153,7 +153,7 @@ class linear_task {
   void store_divided(tensor4<T> y, index_t first, int rows) const {
     if (y.extents().channels == 0) return;
     T* const to = head.at(y, first);
-    auto const store = fit_streaming<T>(to, y) ? use.store_scaled_around : use.store_scaled;
+    auto const store = fits_streaming<T>(to, y) ? use.store_scaled_around : use.store_scaled;
     if (y.strides().channels == 1)
       return store(m.results, width.values, rows, y.extents().channels, m.inverse, to,
                    y.strides().length);

@@ -28,7 +28,7 @@ class tile_rows {
 
   static void scale_rows(scale_rows_call<A> const& p) {
     for (int i = 0; i < p.size.rows; ++i) {
-      V const factor = lanes::every(p.factors[i]);
+      V const factor = lanes::splat(p.factors[i]);
       for (index_t c = 0; c < p.size.columns; c += count)
         store_lanes(
             p.to.data + i * p.to.pitch + c,
@@ -40,7 +40,7 @@ class tile_rows {
   static void store_scaled(A const* from, index_t pitch, int rows, index_t width, A const* factors,
                            T* to, index_t to_pitch) {
     for (int i = 0; i < rows; ++i, from += pitch, to += to_pitch) {
-      V const factor = lanes::every(factors[i]);
+      V const factor = lanes::splat(factors[i]);
       index_t c = 0;
       for (; c + count <= width; c += count)
         number_lanes<T>::template store<Stream>(
@@ -54,7 +54,7 @@ class tile_rows {
 
   static void add_rows_times(add_rows_times_call<A> const& p) {
     for (int i = 0; i < p.size.rows; ++i) {
-      V const factor = lanes::every(p.factors[i]);
+      V const factor = lanes::splat(p.factors[i]);
       A const* const other = p.other.data + i * p.other.pitch;
       A* const to = p.to.data + i * p.to.pitch;
       for (index_t c = 0; c < p.size.columns; c += count)
@@ -67,7 +67,7 @@ class tile_rows {
       V sum = load_lanes<V>(p.start + c);
       for (int i = 0; i < p.size.rows; ++i) {
         if (i < p.of.added) {
-          V const kept = lanes::every(p.of.kept == nullptr ? A(1) : p.of.kept[i]);
+          V const kept = lanes::splat(p.of.kept == nullptr ? A(1) : p.of.kept[i]);
           sum = fused_lanes(sum, kept, load_lanes<V>(p.from.data + i * p.from.pitch + c));
         }
         store_lanes(p.to + i * p.from.pitch + c, sum);
@@ -87,9 +87,9 @@ class tile_rows {
       int const diagonal = i / product_columns * product_columns;
       for (int c = only_masks ? diagonal : 0; c < diagonal + product_columns; c += count) {
         V weight = load_lanes<V>(row + c);
-        if (p.plus != nullptr) weight = math::sum(ops, weight, lanes::every(p.plus[i]));
+        if (p.plus != nullptr) weight = math::sum(ops, weight, lanes::splat(p.plus[i]));
         if (p.maxima != nullptr) {
-          V const lower = math::sum(ops, load_lanes<V>(p.maxima + c), lanes::every(-p.maxima[i]));
+          V const lower = math::sum(ops, load_lanes<V>(p.maxima + c), lanes::splat(-p.maxima[i]));
           weight = math::product(ops, weight, math::exponential(ops, lower));
         }
         if (c >= diagonal) {
@@ -109,7 +109,7 @@ class tile_rows {
     for (int i = 0; i < size.rows; ++i)
       for (index_t c = 0; c < size.columns; c += count)
         most = higher(most, load_lanes<bits>(of.data + i * of.pitch + c) & magnitude);
-    return any(greater(most, ops.every_bits(dtype_traits<A>::infinity - 1)));
+    return any_set(greater(most, ops.every_bits(dtype_traits<A>::infinity - 1)));
   }
 
   static void exponentials(A* x, index_t amount) {
@@ -185,12 +185,12 @@ class tile_rows {
     V sum[std::size_t{Vectors}];
     for (V& one : sum) one = V{};
     for (int i = 0; i < p.size.rows; ++i) {
-      V const weight = lanes::every(p.weights[i]);
+      V const weight = lanes::splat(p.weights[i]);
       for (int n = 0; n < Vectors; ++n)
         sum[n] = fused_lanes(load_lanes<V>(p.from.data + i * p.from.pitch + c + n * count), weight,
                              sum[n]);
     }
-    V const kept = lanes::every(p.kept);
+    V const kept = lanes::splat(p.kept);
     for (int n = 0; n < Vectors; ++n)
       store_lanes(p.to + c + n * count,
                   fused_lanes(load_lanes<V>(p.to + c + n * count), kept, sum[n]));

@@ -22,9 +22,9 @@ struct merge_row_kernel {
   // Begins with -0, to which any number may be added without changing it, -0 itself among them.
   template <class Load>
   static SLICESORT_INLINE V sum_of(merged_row<T> const& row, Load const& load) {
-    V sum = lanes::every(A(-0.0F));
+    V sum = lanes::splat(A(-0.0F));
     for (int p = 0; p < row.parts; ++p)
-      sum = fused_lanes(load(p), lanes::every(row.weight[p]), sum);
+      sum = fused_lanes(load(p), lanes::splat(row.weight[p]), sum);
     return sum;
   }
   // Channels that are apart, or fewer than a vector has lanes.

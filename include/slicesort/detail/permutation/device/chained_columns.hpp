@@ -79,7 +79,7 @@ struct chained_columns {
     work.inside = inside;
     work.at = at;
     work.length = inside ? static_cast<row>(e.length) : row{0};
-    work.valid = inside ? static_cast<row>(rows_of(lengths, at.batch, e.length)) : row{0};
+    work.valid = inside ? static_cast<row>(valid_rows(lengths, at.batch, e.length)) : row{0};
     work.first = static_cast<row>(walk.first_row);
     work.step = static_cast<row>(walk.step);
     return work;

@@ -82,11 +82,11 @@ struct permute_tile_kernel {
     for_row_batches<at_once>(rows, [&](auto batch) {
       T value[static_cast<std::size_t>(at_once)];
       int to[static_cast<std::size_t>(at_once)];
-      batch.each([&](int k, int row) {
+      batch.for_each([&](int k, int row) {
         value[k] = source.next();
         to[k] = Permuted ? static_cast<int>(there.next()) : row;
       });
-      batch.each([&](int k, int) { here[to[k]] = value[k]; });
+      batch.for_each([&](int k, int) { here[to[k]] = value[k]; });
     });
   }
 
@@ -100,11 +100,12 @@ struct permute_tile_kernel {
     for_row_batches<at_once>(rows, [&](auto batch) {
       constexpr auto count = static_cast<std::size_t>(at_once);
       T old[count] = {}, value[count];
-      if (mode == grad_mode::accumulate) batch.each([&](int k, int) { old[k] = source.next(); });
-      batch.each([&](int k, int row) {
+      if (mode == grad_mode::accumulate)
+        batch.for_each([&](int k, int) { old[k] = source.next(); });
+      batch.for_each([&](int k, int row) {
         value[k] = here[Permuted ? static_cast<int>(there.next()) : row];
       });
-      batch.each([&](int k, int) {
+      batch.for_each([&](int k, int) {
         target.next() = stored_or_accumulated<Block>(mode, old[k], value[k]);
       });
     });

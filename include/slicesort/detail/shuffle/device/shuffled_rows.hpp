@@ -54,7 +54,7 @@ struct shorten_orders_kernel {
     std::uint32_t* const counts = shared(block);
     auto const [walk, number, inside, at] = column_work(block, extents, width, false);
     index_column const from(order, at);
-    index_t const valid = inside ? rows_of(lengths, at.batch, extents.length) : 0;
+    index_t const valid = inside ? valid_rows(lengths, at.batch, extents.length) : 0;
     index_t const run = divide_up(extents.length, walk.step);
     index_t const first = walk.first_row * run;
     index_t const last = first + run < extents.length ? first + run : extents.length;

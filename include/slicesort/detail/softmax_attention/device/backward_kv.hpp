@@ -143,8 +143,8 @@ struct attention_backward_kv_kernel {
     index_t const chunk = block.index() % depths, number = block.index() / depths;
     index_t const first_key = number % tiles() * rows, pair = number / tiles();
     head_index const at{pair / s.heads, pair % s.heads};
-    index_t const queries = rows_of(lengths.queries, at.sample, s.queries);
-    index_t const keys = rows_of(lengths.keys, at.sample, s.keys);
+    index_t const queries = valid_rows(lengths.queries, at.sample, s.queries);
+    index_t const keys = valid_rows(lengths.keys, at.sample, s.keys);
     if (block.rank() == 0) {
       *m.task = {at, first_key, chunk * Width, queries, keys};
       m.sources[0] = {in.k, at, keys};

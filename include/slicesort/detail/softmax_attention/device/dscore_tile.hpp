@@ -105,8 +105,8 @@ struct dscore_tile {
                                  index_t channel) const {
     index_t const heads = in.q.extents().heads, rows = in.q.extents().length;
     head_index const at{pair / heads, pair % heads};
-    index_t const queries = rows_of(lengths.queries, at.sample, rows);
-    index_t const keys = rows_of(lengths.keys, at.sample, in.v.extents().length);
+    index_t const queries = valid_rows(lengths.queries, at.sample, rows);
+    index_t const keys = valid_rows(lengths.keys, at.sample, in.v.extents().length);
     if (block.rank() == 0) {
       *m.task = {at, first, channel, queries, keys};
       m.sources[0] = {in.q, at, queries};

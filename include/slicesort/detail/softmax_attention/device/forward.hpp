@@ -130,8 +130,8 @@ struct attention_forward_kernel {
     // With a causal mask the last queries have the most keys: their blocks start first.
     index_t const first = (tiles() - 1 - number % tiles()) * queries_of_block();
     head_index const at{pair / heads, pair % heads};
-    index_t const queries = rows_of(lengths.queries, at.sample, in.q.extents().length);
-    index_t const keys = rows_of(lengths.keys, at.sample, in.v.extents().length);
+    index_t const queries = valid_rows(lengths.queries, at.sample, in.q.extents().length);
+    index_t const keys = valid_rows(lengths.keys, at.sample, in.v.extents().length);
     if (block.rank() == 0) {
       *m.task = {at, first, block.index() % chunks() * Width, queries, keys};
       m.sources[0] = {in.q, at, queries};

@@ -107,8 +107,8 @@ struct multiply_heads_kernel {
  private:
   SLICESORT_HD index_t valid_of(matrix_side const& side) const {
     if (side.what == side_of::channels) return side.size;
-    return rows_of(side.what == side_of::queries ? lengths.queries : lengths.keys, sample,
-                   side.size);
+    return valid_rows(side.what == side_of::queries ? lengths.queries : lengths.keys, sample,
+                      side.size);
   }
   static SLICESORT_HD head_rows<T> rows_of_matrix(head_matrices<T const> const& of, index_t head,
                                                   index_t valid, index_t channels) {

@@ -37,7 +37,7 @@ struct query_stats_kernel {
     index_t const pair = block.index() / tiles();
     index_t const row = block.index() % tiles() * rows_of_block + block.rank() / 4;
     head_index const at{pair / e.heads, pair % e.heads};
-    bool const valid = row < rows_of(lengths.queries, at.sample, e.length);
+    bool const valid = row < valid_rows(lengths.queries, at.sample, e.length);
     A delta(0);
     if (valid)
       for (index_t c = block.rank() % 4; c < e.channels; c += 4)
@@ -78,8 +78,8 @@ struct query_bounds_kernel {
     index_t const sample = has_for_head<Mask> ? row / heads : row;
     head_index const at{sample, has_for_head<Mask> ? row % heads : 0};
     auto const& own = mask_of(mask, at);
-    index_t const valid_keys = rows_of(lengths.keys, sample, keys);
-    index_t end = rows_of(lengths.queries, sample, queries);
+    index_t const valid_keys = valid_rows(lengths.keys, sample, keys);
+    index_t end = valid_rows(lengths.queries, sample, queries);
     if (end > first + queries_of_tile) end = first + queries_of_tile;
     range_bounds all = range_bounds::none(valid_keys);
     for (index_t i = first; i < end; ++i) all.add(range_of_keys(own, i, valid_keys), valid_keys);

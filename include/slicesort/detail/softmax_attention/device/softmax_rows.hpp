@@ -77,8 +77,8 @@ struct softmax_rows_kernel {
     map_rows::position const at = rows.at(block.index(), block.rank());
     int const lane = block.rank() % 32;
     constexpr A none = least_score<A>;
-    bool const valid = at.inside && at.row < rows_of(lengths.queries, rows.sample, rows.queries);
-    index_t const keys = rows_of(lengths.keys, rows.sample, rows.keys);
+    bool const valid = at.inside && at.row < valid_rows(lengths.queries, rows.sample, rows.queries);
+    index_t const keys = valid_rows(lengths.keys, rows.sample, rows.keys);
     auto const& own = mask_of(mask, head_index{rows.sample, rows.first_head + at.head});
     key_range const range = valid ? range_of_keys(own, at.row, keys) : key_range{0, 0};
     A const* const mine = products + (at.head * rows.queries + at.row) * rows.keys;

@@ -216,7 +216,7 @@ class attention_backward_tile {
     index_t const q = key_pitch(), v = value_pitch(), words = use_.words(pitch);
     int const rows = static_cast<int>(padded_rows(keys)), lane = lanes.first;
     index_t const depth = use_.words(std::min(lanes.last, count) - lane);
-    typename product_call<A>::epilogue const add{true, nullptr, A(1)};
+    typename product_params<A>::epilogue_params const add{true, nullptr, A(1)};
     A *const weights = m_.scores.scores, *dscores_for_sums = m_.products;
     if (use_.native()) {  // all lanes
       use_.pair_columns(weights, index_t{rows} * pitch, weights);

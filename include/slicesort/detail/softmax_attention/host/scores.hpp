@@ -42,9 +42,9 @@ class attention_scratch {
   // The product that makes scores of keys, rows [key][channel], and queries, lanes [channel][lane],
   // both operands of `use.multiply`. The mask's kernel applies the scale if there is a bias.
   template <class T>
-  product_call<A> product(attention_kernels<T> const& use, double scale, tensor4<T const> bias,
-                          lane_range lanes, int rows, A const* keys, index_t pitch,
-                          A const* queries, index_t channels) const {
+  product_params<A> product(attention_kernels<T> const& use, double scale, tensor4<T const> bias,
+                            lane_range lanes, int rows, A const* keys, index_t pitch,
+                            A const* queries, index_t channels) const {
     return {{keys, pitch, 1},
             {queries + lanes.first, attention_queries},
             {scores + lanes.first, attention_queries},

@@ -26,7 +26,7 @@ template <class T>
 struct attention_kernels : row_kernels<T> {
   using A = accumulator_t<T>;
 
-  void (*multiply)(product_call<A> const&);
+  void (*multiply)(product_params<A> const&);
   void (*mask_scores)(mask_scores_call<A> const&);
   void (*online_softmax)(online_softmax_call<A> const&);
   void (*dscore)(dscore_call<A> const&);

@@ -15,7 +15,7 @@ struct attention_rows {
     for (int column = p.lanes.first; column < p.lanes.last; column += lanes::count) {
       uint_lanes const first = load_lanes<uint_lanes>(p.keep.first + column),
                        last = load_lanes<uint_lanes>(p.keep.last + column);
-      V const scale = lanes::every(p.scale);
+      V const scale = lanes::splat(p.scale);
       A* s = p.scores + column;
       for (int j = 0; j < p.keys; ++j, s += pitch) {
         uint_lanes const row = broadcast<uint_lanes>(static_cast<lane_uint<A>>(j));
@@ -30,7 +30,7 @@ struct attention_rows {
   }
 
   static void add_bias(mask_scores_call<A> const& p) {
-    V const scale = lanes::every(p.scale);
+    V const scale = lanes::splat(p.scale);
     for (int j = 0; j < p.keys; ++j)
       for (int column = p.lanes.first; column < p.lanes.last; column += lanes::count) {
         A* const s = p.scores + j * pitch + column;
@@ -99,7 +99,7 @@ struct attention_rows {
         V dot = load_lanes<V>(products);
         if constexpr (Drops) {
           uint_lanes const kept = of_bits(p.drop.kept[j] >> column);
-          dot = as<V>(as<uint_lanes>(product(dot, lanes::every(p.drop.scale))) & kept);
+          dot = as<V>(as<uint_lanes>(product(dot, lanes::splat(p.drop.scale))) & kept);
           store_lanes(s, as<V>(as<uint_lanes>(weight) & kept));
         } else {
           store_lanes(s, weight);
@@ -131,21 +131,21 @@ struct attention_rows {
     for (int j = 0; j < row_lanes; j += lanes::count) max = higher(max, load_lanes<V>(rest + j));
     A each[lanes::count];
     store_lanes(each, max);
-    for (A const one : each) max = higher(max, lanes::every(one));
+    for (A const one : each) max = higher(max, lanes::splat(one));
     V const minus = minus_finite(max);
     A sums[row_lanes] = {};
     for (index_t j = 0; j < whole; j += row_lanes) exponentials(row + j, minus, sums);
     exponentials(rest, minus, sums);
     for (index_t j = whole; j < count; ++j) row[j] = rest[j - whole];
-    V row_sum = lanes::every(sums[0]);
-    for (int i = 1; i < row_lanes; ++i) row_sum = lanes::plus(row_sum, lanes::every(sums[i]));
+    V row_sum = lanes::splat(sums[0]);
+    for (int i = 1; i < row_lanes; ++i) row_sum = lanes::plus(row_sum, lanes::splat(sums[i]));
     store_lanes(each, row_sum);
     return each[0];
   }
 
   static void scale_row(A* row, index_t count, A factor) {
     index_t j = 0;
-    V const f = lanes::every(factor);
+    V const f = lanes::splat(factor);
     for (; j + lanes::count <= count; j += lanes::count)
       store_lanes(row + j, product(load_lanes<V>(row + j), f));
     for (; j < count; ++j) row[j] *= factor;
@@ -154,7 +154,7 @@ struct attention_rows {
   // products[j] becomes weights[j] * (products[j] - delta).
   static void dscore_row(A const* weights, A* products, index_t count, A delta) {
     index_t j = 0;
-    V const m = lanes::every(delta);
+    V const m = lanes::splat(delta);
     for (; j + lanes::count <= count; j += lanes::count)
       store_lanes(products + j,
                   dscore_of(load_lanes<V>(weights + j), load_lanes<V>(products + j), m));
@@ -179,7 +179,7 @@ struct attention_rows {
   }
   static SLICESORT_INLINE A lowest_score() { return detail::bit_cast<A>(no_score); }
   static SLICESORT_INLINE V sum(V const& a, V const& b) {
-    return fused_lanes(a, lanes::every(A(1)), b);
+    return fused_lanes(a, lanes::splat(A(1)), b);
   }
   static SLICESORT_INLINE V product(V const& a, V const& b) { return fused_lanes(a, b, V{}); }
 
@@ -211,7 +211,7 @@ struct attention_rows {
   }
   // A key without weight has a gradient of 0, whatever its value.
   static SLICESORT_INLINE V dscore_of(V const& weight, V const& dot, V const& delta) {
-    V const difference = fused_lanes(delta, lanes::every(A(-1)), dot);
+    V const difference = fused_lanes(delta, lanes::splat(A(-1)), dot);
     uint_lanes const none = equal(as<uint_lanes>(weight), uint_lanes{});
     return as<V>(as<uint_lanes>(product(weight, difference)) & ~none);
   }
@@ -222,22 +222,22 @@ struct attention_rows {
       return so_far;
     else
       return terms_after<K - 1>(
-          r, fused_lanes(so_far, r, lanes::every(detail::reciprocal_factorial<A>(K))));
+          r, fused_lanes(so_far, r, lanes::splat(detail::reciprocal_factorial<A>(K))));
   }
   // exp(x) for x <= 0, to two units in the last place; 0 where that is no normal number. A NaN
   // stays one. See detail::exp_at_most_one: here the whole number has the exponent's bias in it, so
   // that the least number that x is cut off at makes a power of two of 0.
   static SLICESORT_INLINE V exponential(V const& any) {
-    constexpr A whole = format::whole + static_cast<A>(format::bias);
+    constexpr A whole = format::integer_shift + static_cast<A>(format::bias);
     constexpr A least = static_cast<A>(-format::bias * 0.6931471805599453);
-    V const x = higher(any, lanes::every(least));
+    V const x = higher(any, lanes::splat(least));
     V const biased =
-        fused_lanes(x, lanes::every(static_cast<A>(1.4426950408889634)), lanes::every(whole));
-    V const power = sum(biased, lanes::every(-whole));
-    V r = fused_lanes(power, lanes::every(-format::log2_high), x);
-    r = fused_lanes(power, lanes::every(-format::log2_low), r);
+        fused_lanes(x, lanes::splat(static_cast<A>(1.4426950408889634)), lanes::splat(whole));
+    V const power = sum(biased, lanes::splat(-whole));
+    V r = fused_lanes(power, lanes::splat(-format::log2_high), x);
+    r = fused_lanes(power, lanes::splat(-format::log2_low), r);
     V const near_one = terms_after<format::exp_terms - 2>(
-        r, lanes::every(detail::reciprocal_factorial<A>(format::exp_terms - 1)));
+        r, lanes::splat(detail::reciprocal_factorial<A>(format::exp_terms - 1)));
     return product(near_one, as<V>(as<uint_lanes>(biased) << format::fraction_bits));
   }
 

@@ -42,7 +42,7 @@ class tile_transpose {
   static SLICESORT_INLINE bits scaled(A const* from, A const* factors) {
     // -0 leaves a product the sign of its zero.
     V const product =
-        fused_lanes(load_lanes<V>(from), load_lanes<V>(factors), lanes::every(A(-0.0)));
+        fused_lanes(load_lanes<V>(from), load_lanes<V>(factors), lanes::splat(A(-0.0)));
     return load_lanes<bits>(&product);
   }
 };

@@ -35,7 +35,9 @@ struct columns_view {
     return column_index_of(number, x.extents().channels);
   }
   SLICESORT_HD index_t rows(column_index) const { return length(); }
-  SLICESORT_HD index_t valid(column_index at) const { return rows_of(lengths, at.batch, length()); }
+  SLICESORT_HD index_t valid(column_index at) const {
+    return valid_rows(lengths, at.batch, length());
+  }
   SLICESORT_HD bool ascending(column_index at) const {
     return ascends(order, at.channel, x.extents().channels);
   }

@@ -29,8 +29,8 @@ SLICESORT_INLINE vec<Bits, Count> value_bits(vec<Bits, Count> const& key) {
 // key, depending on the direction), zero, or a row past a column's end.
 template <class V, class Bits>
 SLICESORT_INLINE bool any_special(V const& key, Bits const* flip) {
-  return any(equal(key, V{}) | equal(key, ~V{}) |
-             equal(key ^ load_lanes<V>(flip), broadcast<V>(detail::sign_bit<Bits>)));
+  return any_set(equal(key, V{}) | equal(key, ~V{}) |
+                 equal(key ^ load_lanes<V>(flip), broadcast<V>(detail::sign_bit<Bits>)));
 }
 
 // Keys without indices: for a sort whose permutation is not wanted.

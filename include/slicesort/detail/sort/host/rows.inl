@@ -72,7 +72,7 @@ struct ascent {
     fell = fell | (top ^ r.key);
   }
   SLICESORT_INLINE bool broken() {
-    bool const was = any(fell);
+    bool const was = any_set(fell);
     fell = typename Row::vector{};
     return was;
   }

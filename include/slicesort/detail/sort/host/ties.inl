@@ -10,7 +10,7 @@ template <class Lane>
 SLICESORT_INLINE bool exchange_ties(pairs<Lane>& a, pairs<Lane>& b) {
   using V = typename pairs<Lane>::vector;
   V const swap = equal(a.key, b.key) & greater(a.index, b.index);
-  if (!any(swap)) return false;
+  if (!any_set(swap)) return false;
   V const index = select(swap, b.index, a.index);
   b.index = select(swap, a.index, b.index);
   a.index = index;
@@ -109,7 +109,7 @@ void repair_ties(Row* w, std::size_t n, void* scratch) {
     auto flagged = tie_flags(*before, *r);
     for (std::size_t k = i + 1; k < end; ++k, ++r) flagged = flagged | tie_flags(r[0], r[1]);
     before = r;
-    if (!any(flagged)) continue;
+    if (!any_set(flagged)) continue;
     for (std::size_t k = i > 0 ? i : 1; k < end; ++k)
       for (std::size_t j = k; j > 0 && exchange_ties(w[at(j - 1)], w[at(j)]); --j)
         if (--budget == 0) return sort_tied_indices(w, n, scratch);

@@ -115,7 +115,7 @@ class tile_sorter {
         w[done + static_cast<std::size_t>(k)] = r;
       }
     }
-    changed_[p] |= any(changed);
+    changed_[p] |= any_set(changed);
     order_[p] = order;
   }
 

@@ -71,7 +71,7 @@ class attention_map_task : attention_map_products<T> {
                rows_of(in_.v).transposed());
       for (index_t query = 0; query < queries; query += attention_queries)
         dscores(state, out, query, m_.map + query * pitch);
-      matrix const map = matrix::of_sums(m_.map, pitch, 1);
+      matrix const map = matrix::from_sums(m_.map, pitch, 1);
       if (to.dq.data() != nullptr)
         into_rows(to.dq, 0, config_.scale, out.mode, {queries, shape_.channels, keys}, map,
                   rows_of(in_.k));
@@ -93,7 +93,7 @@ class attention_map_task : attention_map_products<T> {
       io_.load(head_.at(state, i), 0, state.strides().channels, 1, head_.keys,
                m_.map + i * shape_.keys, 0);
     drop(0, head_.queries, m_.map);
-    return matrix::of_sums(m_.map, shape_.keys, 1);
+    return matrix::from_sums(m_.map, shape_.keys, 1);
   }
   // How many rows of the map are formed, normalized and multiplied before the next ones: some four
   // megabytes, which a shared cache keeps, in slabs of about one size, of whole tiles of queries.
@@ -137,7 +137,7 @@ class attention_map_task : attention_map_products<T> {
     }
     drop(query, queries, map);
     into_rows(y, query, config_.drop.scale, grad_mode::overwrite, {queries, shape_.values, keys},
-              matrix::of_sums(map, pitch, 1), rows_of(in_.v));
+              matrix::from_sums(map, pitch, 1), rows_of(in_.v));
   }
 
   // Adds the bias to the scores of a tile of queries, and masks them.

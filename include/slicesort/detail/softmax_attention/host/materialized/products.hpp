@@ -47,19 +47,19 @@ class attention_map_products {
   };
 
   matrix rows_of(tensor4<T const> t, index_t first = 0) const {
-    return matrix::of(head_.at(t, first), t.strides().length, t.strides().channels);
+    return matrix::from_elements(head_.at(t, first), t.strides().length, t.strides().channels);
   }
 
   void into_map(A* map, index_t pitch, double scale, size n, matrix const& a,
                 matrix const& b) const {
     if (try_gemm(scale, 0, n, a, b, map, pitch, 1)) return;
-    m_.product.form(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
-                    [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
-                        index_t column, index_t columns) {
-                      for (index_t i = 0; i < rows; ++i)
-                        std::copy_n(tile + i * tile_pitch, columns,
-                                    map + (row + i) * pitch + column);
-                    });
+    m_.product.multiply(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
+                        [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
+                            index_t column, index_t columns) {
+                          for (index_t i = 0; i < rows; ++i)
+                            std::copy_n(tile + i * tile_pitch, columns,
+                                        map + (row + i) * pitch + column);
+                        });
   }
   void into_rows(tensor4<T> to, index_t first, double scale, grad_mode mode, size n,
                  matrix const& a, matrix const& b) const {
@@ -67,12 +67,13 @@ class attention_map_products {
     if (try_gemm(scale, mode == grad_mode::accumulate ? 1 : 0, n, a, b, head_.at(to, first),
                  row_step, step))
       return;
-    m_.product.form(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
-                    [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
-                        index_t column, index_t columns) {
-                      io_.store(tile, tile_pitch, rows, columns,
-                                head_.at(to, first + row) + column * step, row_step, step, mode);
-                    });
+    m_.product.multiply(use_, n.rows, n.columns, n.depth, a, b, static_cast<A>(scale),
+                        [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
+                            index_t column, index_t columns) {
+                          io_.store(tile, tile_pitch, rows, columns,
+                                    head_.at(to, first + row) + column * step, row_step, step,
+                                    mode);
+                        });
   }
 
   // Weights of queries from `query` on that are not kept become 0.

@@ -54,8 +54,8 @@ auto set_threads(Kernel& kernel, int threads) -> decltype(void(kernel.threads)) 
 }
 inline void set_threads(...) {}
 
-// Launches a kernel over all columns of `view` after setting its `width`, `rows_adjacent` and, if it
-// has one, `threads`. Its shared memory must not grow with the length.
+// Launches a kernel over all columns of `view`. Sets its `width`, its `rows_adjacent` and its
+// `threads`, if it has them. Its shared memory must not grow with the length.
 template <class T, class Grid, class Kernel>
 void run_on_columns(Grid const& grid, Kernel kernel, tensor3<T> view) {
   extents3 const e = view.extents();

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/device/tuning.hpp>
 #include <slicesort/policies/tuning.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 SLICESORT_DETAIL_BEGIN
 
@@ -45,6 +47,29 @@ inline int tile_threads(permute_tuning const& t, std::size_t column_bytes, index
   index_t const limit = std::max(width, shares ? std::max(t.tile_threads / 2, 32) : t.tile_threads);
   return static_cast<int>(std::clamp<index_t>(
       power_of_two_above(divide_up(width * length, t.tile_elements)), std::max(32, width), limit));
+}
+
+template <class Kernel>
+auto set_threads(Kernel& kernel, int threads) -> decltype(void(kernel.threads)) {
+  kernel.threads = threads;
+}
+inline void set_threads(...) {}
+
+// Launches a kernel over all columns of `view`. Sets its `width`, its `rows_adjacent` and its
+// `threads`, if it has them. Its shared memory must not grow with the length.
+template <class T, class Grid, class Kernel>
+void run_on_columns(Grid const& grid, Kernel kernel, tensor3<T> view) {
+  extents3 const e = view.extents();
+  if (e.empty()) return;
+  permute_tuning const tuning = permute_tuning_of<std::remove_const_t<T>>(grid);
+  index_t const columns = e.batch * e.channels;
+  kernel.width =
+      std::min(tile_width(grid.info(), tuning, 0, e.length, columns), Kernel::max_threads);
+  kernel.rows_adjacent = rows_are_adjacent(view.strides());
+  int const threads =
+      std::min(tile_threads(tuning, 0, e.length, kernel.width), Kernel::max_threads);
+  set_threads(kernel, threads);
+  grid.run(kernel, divide_up(columns, kernel.width), threads);
 }
 
 SLICESORT_DETAIL_END

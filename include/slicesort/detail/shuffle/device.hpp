@@ -35,13 +35,15 @@ struct device_implementation<shuffle_op<Form>> {
   }
 
   template <class Grid, class T>
-  static void forward(Grid const& grid, shuffle_forward<T> const& p, workspace w) {
-    run(grid, p.seed, column_permutation<T>{p.x, p.y, {}, true, grad_mode::overwrite}, p.lengths,
-        w);
+  static void forward(Grid const& grid, transfer_forward<shuffle_op<Form>, T> const& p,
+                      workspace w) {
+    run(grid, p.config.seed, column_permutation<T>{p.x, p.y, {}, true, grad_mode::overwrite},
+        p.lengths, w);
   }
   template <class Grid, class T>
-  static void backward(Grid const& grid, shuffle_backward<T> const& p, workspace w) {
-    run(grid, p.seed, column_permutation<T>{p.dy, p.dx, {}, false, p.mode}, p.lengths, w);
+  static void backward(Grid const& grid, transfer_backward<shuffle_op<Form>, T> const& p,
+                       workspace w) {
+    run(grid, p.config.seed, column_permutation<T>{p.dy, p.dx, {}, false, p.mode}, p.lengths, w);
   }
 
  private:

@@ -37,9 +37,15 @@ struct host_implementation<shuffle_op<Form>> {
   }
 
   template <class T>
-  static void forward(host_exec const& exec, shuffle_forward<T> const& p, workspace w);
+  static void forward(host_exec const& exec, transfer_forward<shuffle_op<Form>, T> const& params,
+                      workspace memory) {
+    run<false>(exec, params, memory);
+  }
   template <class T>
-  static void backward(host_exec const& exec, shuffle_backward<T> const& p, workspace w);
+  static void backward(host_exec const& exec, transfer_backward<shuffle_op<Form>, T> const& params,
+                       workspace memory) {
+    run<true>(exec, params, memory);
+  }
 
  private:
   static index_t permutations(extents3 e) { return e.empty() ? 0 : Form::shared ? 1 : e.channels; }
@@ -75,11 +81,16 @@ struct host_implementation<shuffle_op<Form>> {
           moving(a, exec.threads, column_chunks(e, tile_columns).count(), e) {}
   };
 
-  template <bool Back, class T>
-  static void run(host_exec const& exec, std::uint64_t seed, tensor3<T const> from, tensor3<T> to,
-                  tensor1<index_t const> lengths, grad_mode mode, workspace w) {
+  template <bool Back, class Params>
+  static void run(host_exec const& exec, Params const& params, workspace memory) {
+    using T = typename Params::element;
+    tensor3<T const> const from = params.source();
+    tensor3<T> const to = params.target();
+    tensor1<index_t const> const lengths = params.lengths;
+    grad_mode const mode = params.mode;
+    std::uint64_t const seed = params.config.seed;
     extents3 const e = from.extents();
-    arena a(w);
+    arena a(memory);
     layout<T> const m(a, exec, e);
     for_each_task(exec, permutations(e), [&](unsigned slot, index_t channel) {
       argsort_hashes(seed, channel, e.length, m.hashing[slot].hashes,
@@ -152,19 +163,5 @@ struct host_implementation<shuffle_op<Form>> {
     store_gradient(l.to, l.pitch, to, b, 0, rows, mode);
   }
 };
-
-template <class Form>
-template <class T>
-void host_implementation<shuffle_op<Form>>::forward(host_exec const& exec,
-                                                    shuffle_forward<T> const& p, workspace w) {
-  run<false>(exec, p.seed, p.x, p.y, p.lengths, grad_mode::overwrite, w);
-}
-
-template <class Form>
-template <class T>
-void host_implementation<shuffle_op<Form>>::backward(host_exec const& exec,
-                                                     shuffle_backward<T> const& p, workspace w) {
-  run<true>(exec, p.seed, p.dy, p.dx, p.lengths, p.mode, w);
-}
 
 SLICESORT_DETAIL_END

@@ -17,25 +17,27 @@ attention_info info_of(attention_inputs<T> const& in) {
   return {in.q, in.k, in.v, describe("bias", in.bias, false, pair_axes), !is_left_out(in.bias)};
 }
 template <class T>
-attention_info info_of(attention_gradients<T> const& to) {
-  return {to.dq, to.dk, to.dv, describe("dbias", to.dbias, true, pair_axes),
-          !is_left_out(to.dbias)};
+attention_info info_of(attention_gradients<T> const& grads) {
+  return {grads.dq, grads.dk, grads.dv, describe("dbias", grads.dbias, true, pair_axes),
+          !is_left_out(grads.dbias)};
 }
 
 // A bias or its gradient, beside q and k whose rows can be counted.
-inline void check_bias(checker& c, attention_view const& of, attention_view const& q,
+inline void check_bias(checker& c, attention_view const& view, attention_view const& q,
                        attention_view const& k) {
   attention_view like = q;  // with an extent of 1 where samples or heads share the bias
-  if (of.shape.batch == 1) like.shape.batch = 1;
-  if (of.shape.heads == 1) like.shape.heads = 1;
-  if (!is_relative(of.shape, q.shape.length)) return check_rows(c, of, like, q, k, k.axes.length);
-  check_heads(c, of, like);
+  if (view.shape.batch == 1) like.shape.batch = 1;
+  if (view.shape.heads == 1) like.shape.heads = 1;
+  if (!is_relative(view.shape, q.shape.length))
+    return check_rows(c, view, like, q, k, k.axes.length);
+  check_heads(c, view, like);
   index_t const distances = distances_of(q.shape.length, k.shape.length);
-  if (of.shape.channels != distances)
+  if (view.shape.channels != distances)
     c.fail(error_kind::argument,
            "%s.keys is %lld, must be %lld (q.length + k.length - 1) where %s.queries is 1%s",
-           of.name, static_cast<long long>(of.shape.channels), static_cast<long long>(distances),
-           of.name, of.written ? "" : "; a row for all queries has their number and stride 0");
+           view.name, static_cast<long long>(view.shape.channels),
+           static_cast<long long>(distances), view.name,
+           view.written ? "" : "; a row for all queries has their number and stride 0");
 }
 
 inline void check_dropout(checker& c, dropout const& d, index_t heads) {
@@ -57,8 +59,8 @@ inline void check_dropout(checker& c, dropout const& d, index_t heads) {
 
 template <class Mask>
 void check_mask(checker& c, Mask const& mask, mask_call call) {
-  if (char const* const what = what_is_wrong(mask, call))
-    c.fail(error_kind::argument, "mask %s (k.length is %lld)", what,
+  if (char const* const error = what_is_wrong(mask, call))
+    c.fail(error_kind::argument, "mask %s (k.length is %lld)", error,
            static_cast<long long>(call.keys));
 }
 
@@ -97,10 +99,10 @@ inline void check_attention_state(checker& c, attention_view const& state, atten
            static_cast<long long>(state.shape.channels), static_cast<long long>(numbers));
 }
 
-inline void check_attention_gradients(checker& c, attention_info const& to,
+inline void check_attention_gradients(checker& c, attention_info const& grads,
                                       attention_info const& in) {
-  check_gradients(c, to, in);
-  if (to.has[3]) check_bias(c, to.extra, in.q, in.k);
+  check_gradients(c, grads, in);
+  if (grads.has[3]) check_bias(c, grads.extra, in.q, in.k);
 }
 
 SLICESORT_DETAIL_END

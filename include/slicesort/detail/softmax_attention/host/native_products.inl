@@ -23,7 +23,7 @@ struct bfloat16_pairs {
 
   // Rows of `pitch` numbers, which are whole vectors: to[r][c] holds from[2 r][c] and from[2 r + 1]
   // [c]; a last row alone is paired with zeros. `to` may be `from`.
-  static void of_rows(float const* from, index_t pitch, index_t rows, float* to) {
+  static void pack_rows(float const* from, index_t pitch, index_t rows, float* to) {
     for (; rows > 0; rows -= 2, from += 2 * pitch, to += pitch)
       for (index_t c = 0; c < pitch; c += 16) {
         V const first = load_lanes<V>(from + c),
@@ -32,7 +32,7 @@ struct bfloat16_pairs {
       }
   }
   // to[c] holds from[2 c] and from[2 c + 1]. `count` is a multiple of 32; `to` may be `from`.
-  static void of_columns(float const* from, index_t count, float* to) {
+  static void pack_columns(float const* from, index_t count, float* to) {
     for (; count > 0; count -= 32, from += 32, to += 16)
       store_lanes(to, rounded(load_lanes<V>(from), load_lanes<V>(from + 16)));
   }
@@ -54,12 +54,12 @@ struct bfloat16_pairs {
 };
 
 template <class T>
-void choose_native_products(target, attention_kernels<T>& use) {
+void choose_native_products(target, attention_kernels<T>& kernels) {
   if constexpr (dtype_traits<T>::infinity == dtype_traits<bfloat16>::infinity) {
     if (!has_bfloat16_pairs()) return;
-    use.multiply = micro_kernel<float, pair_products>::multiply;
-    use.pair_rows = bfloat16_pairs::of_rows;
-    use.pair_columns = bfloat16_pairs::of_columns;
+    kernels.multiply = micro_kernel<float, pair_products>::multiply;
+    kernels.pair_rows = bfloat16_pairs::pack_rows;
+    kernels.pair_columns = bfloat16_pairs::pack_columns;
   }
 }
 #else

@@ -30,8 +30,8 @@ struct attention_kernels : row_kernels<T> {
   void (*mask_scores)(mask_scores_call<A> const&);
   void (*online_softmax)(online_softmax_call<A> const&);
   void (*dscore)(dscore_call<A> const&);
-  void (*find_kept)(kept_weights_call const&);
-  void (*drop)(A* scores, int rows, std::uint64_t const* kept, lane_range lanes);
+  void (*compute_keep_mask)(keep_mask_call const&);
+  void (*drop)(A* scores, int rows, std::uint64_t const* keep, lane_range lanes);
   void (*add_rows)(add_rows_call<A> const&);
   void (*row_dots)(A const*, A const*, index_t depth, A*);
   // A tile of queries: rows [query][channel] become lanes [channel][query]; lanes become rows, each
@@ -47,8 +47,8 @@ struct attention_kernels : row_kernels<T> {
   void (*pair_rows)(A const* from, index_t pitch, index_t rows, A* to) = nullptr;
   void (*pair_columns)(A const* from, index_t count, A* to) = nullptr;
 
-  explicit attention_kernels(isa wanted, products kind = products::exact) {
-    with_isa(fused_isa(wanted), [&](auto target) {
+  explicit attention_kernels(isa requested, products kind = products::exact) {
+    with_isa(fused_isa(requested), [&](auto target) {
       choose_kernels(target, *this);
       if (kind == products::native) choose_native_products(target, *this);
     });
@@ -57,10 +57,10 @@ struct attention_kernels : row_kernels<T> {
   // How many A hold so many elements along the depth.
   index_t words(index_t elements) const { return native() ? (elements + 1) / 2 : elements; }
   // Makes operands of numbers, where they lie.
-  void to_operand_of_rows(A* x, index_t pitch, index_t rows) const {
+  void pack_rows(A* x, index_t pitch, index_t rows) const {
     if (native()) pair_rows(x, pitch, rows, x);
   }
-  void to_operand_of_columns(A* x, index_t count) const {
+  void pack_columns(A* x, index_t count) const {
     if (native()) pair_columns(x, count, x);
   }
 };

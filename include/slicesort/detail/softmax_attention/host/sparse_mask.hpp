@@ -23,16 +23,16 @@ template <class Mask>
 class sparse_pairs {
  public:
   template <class Pairs>
-  sparse_pairs(Mask const& mask, index_t keys, Pairs const& tile, std::uint64_t* to)
-      : mask_(mask), keys_(keys), query_(tile.query), key_(tile.key), to_(to) {}
+  sparse_pairs(Mask const& mask, index_t keys, Pairs const& tile, std::uint64_t* bits)
+      : mask_(mask), keys_(keys), query_(tile.query), key_(tile.key), bits_(bits) {}
 
   void add(pair_range r) const {
     if (covers_pairs(mask_, r)) return set(r);
     if (!meets_pairs(mask_, r)) return;
     index_t const queries = r.last_query - r.first_query, keys = r.last_key - r.first_key;
-    if (queries * keys <= few_pairs) return ask(r);
+    if (queries * keys <= few_pairs) return test_each(r);
     pair_range low = r, high = r;
-    if (keys == 1 || (queries > 1 && alike(r)))
+    if (keys == 1 || (queries > 1 && is_uniform(r)))
       low.last_query = high.first_query = cut_of(r.first_query, r.last_query);
     else
       low.last_key = high.first_key = cut_of(r.first_key, r.last_key);
@@ -45,53 +45,54 @@ class sparse_pairs {
   static constexpr index_t few_pairs = 16;
 
   // Whether the first query treats all keys alike: then queries differ.
-  bool alike(pair_range r) const {
+  bool is_uniform(pair_range r) const {
     r.last_query = r.first_query + 1;
     return !meets_pairs(mask_, r) || covers_pairs(mask_, r);
   }
 
   void set(pair_range r) const {
-    std::uint64_t const bits = (std::uint64_t{1} << (r.last_query - r.first_query)) - 1;
+    std::uint64_t const row = (std::uint64_t{1} << (r.last_query - r.first_query)) - 1;
     for (index_t j = r.first_key; j < r.last_key; ++j)
-      to_[j - key_] |= bits << (r.first_query - query_);
+      bits_[j - key_] |= row << (r.first_query - query_);
   }
-  void ask(pair_range r) const {
+  void test_each(pair_range r) const {
     for (index_t i = r.first_query; i < r.last_query; ++i) {
       key_range const range = range_of_keys(mask_, i, keys_);
       for (index_t j = r.first_key; j < r.last_key; ++j)
         if (range.first <= j && j < range.last && mask_.allows(i, j))
-          to_[j - key_] |= std::uint64_t{1} << (i - query_);
+          bits_[j - key_] |= std::uint64_t{1} << (i - query_);
     }
   }
 
   Mask const& mask_;
   index_t keys_, query_, key_;
-  std::uint64_t* to_;
+  std::uint64_t* bits_;
 };
 
 // Finds keys that any of some queries looks at.
 template <class Mask>
 class sparse_keys {
  public:
-  sparse_keys(Mask const& mask, int most, index_t* to) : mask_(mask), most_(most), to_(to) {}
+  sparse_keys(Mask const& mask, int max_keys, index_t* keys)
+      : mask_(mask), max_keys_(max_keys), keys_(keys) {}
 
   // Returns how many were found; `left` begins behind what has been searched.
-  int find(pair_range& left) {
-    next_ = left.last_key;
-    if (left.first_key < left.last_key) (void)add(left);
-    left.first_key = next_;
+  int find(pair_range& rest) {
+    next_ = rest.last_key;
+    if (rest.first_key < rest.last_key) (void)add(rest);
+    rest.first_key = next_;
     return count_;
   }
 
  private:
   // Returns whether there is room for more.
   bool add(pair_range r) {
-    if (count_ == most_) return next_ = r.first_key, false;
+    if (count_ == max_keys_) return next_ = r.first_key, false;
     if (!meets_pairs(mask_, r)) return true;
-    if (r.last_key - r.first_key == 1 || covers_pairs(mask_, r) || all_met(r)) {
+    if (r.last_key - r.first_key == 1 || covers_pairs(mask_, r) || all_visible(r)) {
       for (; r.first_key < r.last_key; ++r.first_key) {
-        if (count_ == most_) return next_ = r.first_key, false;
-        to_[count_++] = r.first_key;
+        if (count_ == max_keys_) return next_ = r.first_key, false;
+        keys_[count_++] = r.first_key;
       }
       return true;
     }
@@ -103,29 +104,30 @@ class sparse_keys {
   // Whether some of the queries look at all of the keys, as where blocks of a mask are smaller than
   // the queries are many: then the keys need not be cut further. Asked only about so many keys, and
   // if both ends are looked at, lest it be in vain.
-  bool all_met(pair_range r) const {
+  bool all_visible(pair_range r) const {
     if constexpr (has_covers<Mask>) {
       index_t const keys = r.last_key - r.first_key;
       if (keys < 32 || keys > 64) return false;
       pair_range first = r, last = r;
       first.last_key = r.first_key + 1, last.first_key = r.last_key - 1;
-      return meets_pairs(mask_, first) && meets_pairs(mask_, last) && some_cover(r);
+      return meets_pairs(mask_, first) && meets_pairs(mask_, last) && any_query_covers(r);
     } else {
       return (void)r, false;
     }
   }
-  bool some_cover(pair_range r) const {
+  bool any_query_covers(pair_range r) const {
     if (r.last_query - r.first_query <= 16) return false;
     pair_range low = r, high = r;
     low.last_query = high.first_query = cut_of(r.first_query, r.last_query);
     for (pair_range const& half : {low, high})
-      if (meets_pairs(mask_, half) && (covers_pairs(mask_, half) || some_cover(half))) return true;
+      if (meets_pairs(mask_, half) && (covers_pairs(mask_, half) || any_query_covers(half)))
+        return true;
     return false;
   }
 
   Mask const& mask_;
-  int most_, count_ = 0;
-  index_t* to_;
+  int max_keys_, count_ = 0;
+  index_t* keys_;
   index_t next_ = 0;
 };
 

@@ -34,16 +34,16 @@ template <class A>
 struct mask_scores_call {
   A* scores;
   int keys;
-  struct added {
+  struct bias_rows {
     A const* data;  // to scale * scores; null: nothing is
     index_t pitch;  // from row to row
   } bias;
   A scale;
-  struct mask {
+  struct visibility {
     lane_uint<A> const *first, *last;
     std::uint64_t const* allowed;  // null: all
-    bool all = false;
-  } keep;
+    bool unmasked = false;
+  } mask;
   lane_range lanes{};
 };
 
@@ -65,24 +65,24 @@ struct dscore_call {
   struct statistics {
     A const *row_max, *inv_sum;  // 1 / row_sum; 0 where there is no key
     A const* delta;              // <dy, y>
-  } of;
+  } stats;
   struct dropout {
-    std::uint64_t const* kept = nullptr;  // bit c of kept[j]: of row j and lane c; null: all are
+    std::uint64_t const* keep = nullptr;  // bit c of kept[j]: of row j and lane c; null: all are
     A scale = A(1);                       // of products that are kept
   } drop{};
   lane_range lanes{};
 };
 
 // Which weights of a tile dropout keeps: bit c of to[j], of row j and lane c.
-struct kept_weights_call {
-  std::uint64_t *to, least;
+struct keep_mask_call {
+  std::uint64_t *keep, threshold;
   index_t const* keys;  // of the rows; null: key, key + 1, ..
   index_t key;
   int rows;
   struct
       counters {  // what the hash of query c and key j mixes: first + c * query + j * counter_step
     std::uint64_t first, query;
-  } mixed;
+  } counter;
 };
 
 // Adds rows of lanes to rows that are `pitch` apart: with a pitch of -1, to diagonals.

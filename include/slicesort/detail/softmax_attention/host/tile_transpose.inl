@@ -12,23 +12,25 @@ class tile_transpose {
   static_assert(queries % side == 0);
 
  public:
-  static void rows_to_lanes(A const* rows, index_t pitch, index_t channels, A* to) {
+  static void rows_to_lanes(A const* rows, index_t pitch, index_t channels, A* lanes_out) {
     index_t const whole = channels / side * side;
     for (int i = 0; i < queries; i += side)
       for (index_t c = 0; c < whole; c += side)
-        transpose_square<bits>(rows + i * pitch + c, pitch, to + c * queries + i, queries);
+        transpose_square<bits>(rows + i * pitch + c, pitch, lanes_out + c * queries + i, queries);
     for (index_t c = whole; c < channels; ++c)
-      for (int i = 0; i < queries; ++i) to[c * queries + i] = rows[i * pitch + c];
+      for (int i = 0; i < queries; ++i) lanes_out[c * queries + i] = rows[i * pitch + c];
   }
   // Each lane times its factor.
-  static void lanes_to_rows(A const* from, index_t channels, A const* factors, A* rows,
+  static void lanes_to_rows(A const* lanes_in, index_t channels, A const* factors, A* rows,
                             index_t pitch) {
     index_t const whole = channels / side * side;
     for (int i = 0; i < queries; i += side)
       for (index_t c = 0; c < whole; c += side)
-        scaled_square(from + c * queries + i, factors + i, rows + i * pitch + c, pitch, places{});
+        scaled_square(lanes_in + c * queries + i, factors + i, rows + i * pitch + c, pitch,
+                      places{});
     for (index_t c = whole; c < channels; ++c)
-      for (int i = 0; i < queries; ++i) rows[i * pitch + c] = from[c * queries + i] * factors[i];
+      for (int i = 0; i < queries; ++i)
+        rows[i * pitch + c] = lanes_in[c * queries + i] * factors[i];
   }
 
  private:

@@ -106,14 +106,15 @@ struct attention_info {
 };
 
 // Inputs of every call.
-inline void check_inputs(checker& c, attention_info const& in, attention_lengths const& lengths) {
-  in.for_each([&](view_info const& view) { c.view(view); });
-  check_rows(c, in.k, in.q, in.k, in.q);
-  check_rows(c, in.v, in.q, in.k, in.v);
-  c.rows_countable(in.q);
-  c.rows_countable(in.k);
-  c.lengths("lengths", lengths.keys, in.q.shape.batch, in.k.shape.length);
-  c.lengths("query_lengths", lengths.queries, in.q.shape.batch, in.q.shape.length);
+inline void check_inputs(checker& c, attention_info const& inputs,
+                         attention_lengths const& lengths) {
+  inputs.for_each([&](view_info const& view) { c.view(view); });
+  check_rows(c, inputs.k, inputs.q, inputs.k, inputs.q);
+  check_rows(c, inputs.v, inputs.q, inputs.k, inputs.v);
+  c.rows_countable(inputs.q);
+  c.rows_countable(inputs.k);
+  c.lengths("lengths", lengths.keys, inputs.q.shape.batch, inputs.k.shape.length);
+  c.lengths("query_lengths", lengths.queries, inputs.q.shape.batch, inputs.q.shape.length);
 }
 
 // Shapes that follow from those of q and v. The rules of y are the last of a call.
@@ -139,29 +140,29 @@ struct attention_shapes {
 };
 
 // y or dy: a row of v's width for each of q's.
-inline void check_output(checker& c, attention_view const& y, attention_info const& in) {
+inline void check_output(checker& c, attention_view const& y, attention_info const& inputs) {
   c.view(y);
-  check_rows(c, y, in.q, in.q, in.v);
+  check_rows(c, y, inputs.q, inputs.q, inputs.v);
 }
 
 // Gradients have the shapes of their inputs.
-inline void check_gradients(checker& c, attention_info const& grads, attention_info const& in) {
+inline void check_gradients(checker& c, attention_info const& grads, attention_info const& inputs) {
   grads.for_each([&](view_info const& gradient) { c.view(gradient); });
   auto const like = [&](bool requested, attention_view const& gradient,
                         attention_view const& input) {
     if (requested) check_rows(c, gradient, input, input, input);
   };
-  like(grads.has[0], grads.q, in.q);
-  like(grads.has[1], grads.k, in.k);
-  like(grads.has[2], grads.v, in.v);
+  like(grads.has[0], grads.q, inputs.q);
+  like(grads.has[1], grads.k, inputs.k);
+  like(grads.has[2], grads.v, inputs.v);
 }
 
 // Gradients share no element with each other, the inputs and `others`.
 template <class... View>
-void check_overlaps(checker& c, attention_info const& grads, attention_info const& in,
+void check_overlaps(checker& c, attention_info const& grads, attention_info const& inputs,
                     View const&... others) {
   grads.for_each([&](view_info const& gradient) {
-    in.for_each([&](view_info const& input) { c.no_overlap(gradient, input); });
+    inputs.for_each([&](view_info const& input) { c.no_overlap(gradient, input); });
     (c.no_overlap(gradient, others), ...);
     grads.for_each([&](view_info const& other) {
       if (&other != &gradient) c.no_overlap(gradient, other);

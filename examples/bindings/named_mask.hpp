@@ -52,7 +52,8 @@ class named_mask {
       case kind::chunk_back:
         return f(ss::mask::chunk_back{a_, b_ != 0, keys_});
       case kind::bigbird:
-        return f(ss::mask::bigbird{a_, b_, c_, d_, seed_, ss::mask::bigbird::all, keys_, head_});
+        return f(
+            ss::mask::bigbird{a_, b_, c_, d_, seed_, ss::mask::bigbird::unlimited, keys_, head_});
       default:
         return f(ss::mask::full{});
     }
@@ -103,7 +104,7 @@ class named_mask {
         [&](auto const& m) { return m.covers(first_query, last_query, first_key, last_key); });
   }
   char const* validate(ss::mask_call call) const {
-    return visit([&](auto const& m) { return ss::detail::what_is_wrong(m, call); });
+    return visit([&](auto const& m) { return ss::detail::mask_error(m, call); });
   }
 
  private:

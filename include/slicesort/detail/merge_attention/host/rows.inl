@@ -30,10 +30,10 @@ struct merge_row_kernel {
   // Channels that are apart, or fewer than a vector has lanes.
   static void gather(merged_row<T> const& row, index_t first, index_t count) {
     V const sum = sum_of(row, [&](int p) {
-      A some[lanes::count] = {};
+      A values[lanes::count] = {};
       for (index_t c = 0; c < count; ++c)
-        some[c] = static_cast<A>(row.from[p][(first + c) * row.step[p]]);
-      return load_lanes<V>(some);
+        values[c] = static_cast<A>(row.from[p][(first + c) * row.step[p]]);
+      return load_lanes<V>(values);
     });
     A sums[lanes::count];
     store_lanes(sums, sum);
@@ -43,6 +43,6 @@ struct merge_row_kernel {
 };
 
 template <class T>
-void choose_merge_row(target, merge_row<T>& use) {
-  use = merge_row_kernel<T>::run;
+void choose_merge_row(target, merge_row<T>& kernel) {
+  kernel = merge_row_kernel<T>::run;
 }

@@ -104,7 +104,7 @@ struct groups_view {
       copy_rows<Count>(rows, number, [&](int n, std::uint32_t row) { set(start + n, row); });
     }
   };
-  SLICESORT_HD row_writer numbers(column_index at) const {
+  SLICESORT_HD row_writer source_rows(column_index at) const {
     return {any_group_column(order, at.of), target(*this, at)};
   }
 };

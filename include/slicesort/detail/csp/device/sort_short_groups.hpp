@@ -65,13 +65,13 @@ struct sort_short_groups_kernel {
     }
     SLICESORT_HD_INLINE bool needs_values() const { return view.needs_values(); }
     template <int, class Number>
-    SLICESORT_HD_INLINE void put_numbers(Number const& number) const {
+    SLICESORT_HD_INLINE void store_sources(Number const& row) const {
       if (!view.needs_rows()) return;
       group_column<std::uint8_t> const order(view.order, here.at);
-      put(order.data + static_cast<index_t>(first) * order.stride, order.stride, number);
+      put(order.data + static_cast<index_t>(first) * order.stride, order.stride, row);
     }
     template <int, class Value>
-    SLICESORT_HD_INLINE void put_values(Value const& value) const {
+    SLICESORT_HD_INLINE void store_values(Value const& value) const {
       column_of<T> const y(view.y, here.at);
       put(y.data + static_cast<index_t>(first) * y.stride, y.stride,
           [&](int i) { return bit_cast<T>(value(i)); });

@@ -42,10 +42,10 @@ class csp_long_groups {
     for (index_t first = 0; first < valid; first += group) {
       column_tile<T> c = part_of(std::min(group, valid - first), 1);
       c.x = x + first * pitch;
-      c.x_at = contiguous(0, 1);
-      c.x_at.pitch = pitch;
-      c.y = values_, c.y_at = contiguous(c.rows, 1);
-      c.perm = rows + first, c.perm_at = c.y_at;
+      c.x_layout = contiguous(0, 1);
+      c.x_layout.pitch = pitch;
+      c.y = values_, c.y_layout = contiguous(c.rows, 1);
+      c.perm = rows + first, c.perm_layout = c.y_layout;
       radix_.run(c);
     }
   }
@@ -80,7 +80,7 @@ class csp_long_groups {
     int const width = std::min(radix_tile<T>::columns, t.width - lane);
     column_tile<T> c = part_of(std::min(t.group, t.rows - first), width);
     c.x = t.scratch.columns + lane * t.scratch.pitch + first;
-    c.x_at = contiguous(t.scratch.pitch, width);
+    c.x_layout = contiguous(t.scratch.pitch, width);
     for (int k = 0; k < width; ++k) c.flip[k] = t.flip[lane + k];
     tile_operand const to_at = part_of_operand(t.to_at, lane, width);
     tile_operand const order_at =
@@ -90,17 +90,17 @@ class csp_long_groups {
                             ? nullptr
                             : static_cast<std::uint32_t*>(t.order) + first * order_at.pitch;
     if (destinations == nullptr) {
-      c.y = to, c.y_at = to_at;
-      c.perm = order, c.perm_at = order_at;
+      c.y = to, c.y_layout = to_at;
+      c.perm = order, c.perm_layout = order_at;
       radix_.run(c);
       return;
     }
-    c.y = values_, c.y_at = contiguous(c.rows, width);
-    c.perm = rows_, c.perm_at = c.y_at;
+    c.y = values_, c.y_layout = contiguous(c.rows, width);
+    c.perm = rows_, c.perm_layout = c.y_layout;
     radix_.run(c);
     for (int k = 0; k < width; ++k)
       for (index_t i = 0; i < c.rows; ++i) {
-        index_t const destination = destinations[first + i], from = c.y_at.start[k] + i;
+        index_t const destination = destinations[first + i], from = c.y_layout.start[k] + i;
         to[to_at.start[k] + destination * to_at.pitch] = values_[from];
         if (order != nullptr) order[order_at.start[k] + destination * order_at.pitch] = rows_[from];
       }

@@ -154,10 +154,10 @@ class csp_tile_kernel {
     tile_operand const staged = staged_rows(t_.width);
     bool const narrowing = t_.order != nullptr && t_.order_width == index_width::bits8;
     column_tile<T> c;
-    c.x_at = t_.shifted ? staged : t_.from_at;
-    c.y_at = t_.to_at;
+    c.x_layout = t_.shifted ? staged : t_.from_at;
+    c.y_layout = t_.to_at;
     c.perm = nullptr;
-    c.perm_at = narrowing ? staged : t_.order_at;
+    c.perm_layout = narrowing ? staged : t_.order_at;
     c.perm_width = index_width::bits16;
     c.width = t_.width, c.ragged = false, c.group = t_.group;
     std::memcpy(c.flip, t_.flip, sizeof c.flip);

@@ -56,7 +56,7 @@ void open_tile(columns_to_permute<T> const& params, column_range const& columns,
   tile_rows const rows(columns, params.lengths);
   t.in = params.in.data(), t.in_at = {columns, params.in.strides()};
   t.out = params.out.data(), t.out_at = {columns, params.out.strides()};
-  t.perm = params.perm.data(), t.perm_at = {columns, params.perm.strides()};
+  t.perm = params.perm.data(), t.perm_layout = {columns, params.perm.strides()};
   t.perm_width = params.perm.width();
   t.width = columns.width, t.rows = e.length, t.gather = params.gather, t.mode = params.mode;
   t.ragged = !rows.uniform || rows.longest < e.length;

@@ -24,7 +24,7 @@ struct permuted_tile {
   T* out;
   void const* perm;
   index_width perm_width;
-  tile_operand in_at, out_at, perm_at;
+  tile_operand in_at, out_at, perm_layout;
   int width;
   index_t rows;                 // of the tensor
   index_t valid[tile_columns];  // rows past these stay where they are, whatever perm says
@@ -57,9 +57,9 @@ template <class Index, class T>
 whole_rows<Index> permutation_rows_of(permuted_tile<T> const& t, index_t i, int count,
                                       Index* stage) {
   auto const* const perm = static_cast<Index const*>(t.perm);
-  if (t.perm_at.dense && !t.ragged)
-    return {perm + t.perm_at.start[0] + i * t.perm_at.pitch, t.perm_at.pitch};
-  gather_rows(perm, t.perm_at, 0, t.width, i, count, stage, tile_columns);
+  if (t.perm_layout.dense && !t.ragged)
+    return {perm + t.perm_layout.start[0] + i * t.perm_layout.pitch, t.perm_layout.pitch};
+  gather_rows(perm, t.perm_layout, 0, t.width, i, count, stage, tile_columns);
   for (int lane = 0; lane < t.width; ++lane)
     for (int k = 0; k < count; ++k)
       if (i + k >= t.valid[lane]) stage[k * tile_columns + lane] = static_cast<Index>(i + k);
@@ -111,7 +111,7 @@ void load_tile(permuted_tile<T> const& t) {
     whole_rows<Index> const p = permutation_rows_of(t, i, count, indices);
     for (int k = 0; k < count; ++k) {
       if (t.in_at.dense) prefetch_after(in[k], in.pitch);
-      if (t.perm_at.dense) prefetch_after(p[k], p.pitch);
+      if (t.perm_layout.dense) prefetch_after(p[k], p.pitch);
       scatter_row(in[k], p[k], t.scratch, std::make_index_sequence<tile_columns>{});
     }
   }
@@ -127,7 +127,7 @@ void store_tile_rows(permuted_tile<T> const& t, index_t i, Index* indices) {
   T rows[std::size_t{store_batch_rows} * tile_columns];
   whole_rows<Index> const p = permutation_rows_of(t, i, count, indices);
   for (int k = 0; k < count; ++k) {
-    if (t.perm_at.dense) prefetch_after(p[k], p.pitch);
+    if (t.perm_layout.dense) prefetch_after(p[k], p.pitch);
     gather_row(t.scratch, p[k], rows + k * tile_columns, std::make_index_sequence<tile_columns>{});
   }
   store_rows<Stream>(rows, i, count, t.out_at, t.width, t.mode, t.out);
